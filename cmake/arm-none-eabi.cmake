@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+set(CMAKE_SYSTEM_NAME Generic)
+set(CMAKE_SYSTEM_PROCESSOR arm)
+set(CMAKE_C_COMPILER arm-none-eabi-gcc)
+set(CMAKE_AR arm-none-eabi-gcc-ar)
+set(CMAKE_RANLIB arm-none-eabi-gcc-ranlib)
+set(CMAKE_CXX_COMPILER arm-none-eabi-g++)
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+set(tide_arm_flags "-mthumb -ffunction-sections -fdata-sections -fstack-usage -fno-common")
+set(CMAKE_C_FLAGS_MINSIZEREL "-Os -g" CACHE STRING "")

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Coverage-guided fuzzing of every fuzzer, SECONDS each. Inputs that find something stay in build/fuzz/findings.
+# Usage: scripts/fuzz.sh SECONDS
+set -euo pipefail
+cd "$(dirname "$0")/.."
+seconds=$1
+cmake -S . -B build/fuzz -G Ninja -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DTIDE_FUZZ=ON >/dev/null
+fuzzers=$(sed -n 's/^tide_fuzzer(\([a-z_]*\).*/\1/p' fuzz/CMakeLists.txt)
+# shellcheck disable=SC2086
+cmake --build build/fuzz --target $fuzzers wire_corpus
+mkdir -p build/fuzz/corpus build/fuzz/findings
+build/fuzz/fuzz/wire_corpus build/fuzz/corpus
+for fuzzer in $fuzzers; do
+  echo "fuzzing with $fuzzer for $seconds s on each of $(nproc) cores"
+  build/fuzz/fuzz/"$fuzzer" build/fuzz/corpus -max_total_time="$seconds" -jobs="$(nproc)" -workers="$(nproc)" \
+    -artifact_prefix=build/fuzz/findings/ -print_final_stats=1
+done
