@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tide/queue.h"
+
+#include "tide/status.h"
+
+/* Invariant: entries[i] precedes entries[2i+1] and entries[2i+2], and entries[i]->place is i + 1. */
+
+static bool precedes(const tide_queue_entry_t *a, const tide_queue_entry_t *b) {
+  if (a->key != b->key) return a->key < b->key;
+  return (int32_t)(a->order - b->order) < 0;
+}
+
+static void put(tide_queue_t *queue, size_t index, tide_queue_entry_t *entry) {
+  queue->entries[index] = entry;
+  entry->place = (uint32_t)(index + 1u);
+}
+
+static void sift_up(tide_queue_t *queue, size_t index, tide_queue_entry_t *entry) {
+  while (index > 0u) {
+    const size_t parent = (index - 1u) / 2u;
+    if (!precedes(entry, queue->entries[parent])) break;
+    put(queue, index, queue->entries[parent]);
+    index = parent;
+  }
+  put(queue, index, entry);
+}
+
+static void sift_down(tide_queue_t *queue, size_t index, tide_queue_entry_t *entry) {
+  for (;;) {
+    size_t child = 2u * index + 1u;
+    if (child >= queue->count) break;
+    if (child + 1u < queue->count && precedes(queue->entries[child + 1u], queue->entries[child])) child++;
+    if (!precedes(queue->entries[child], entry)) break;
+    put(queue, index, queue->entries[child]);
+    index = child;
+  }
+  put(queue, index, entry);
+}
+
+void tide_queue_init(tide_queue_t *queue, tide_queue_entry_t **storage, size_t capacity) {
+  queue->entries = storage;
+  queue->capacity = capacity;
+  queue->count = 0u;
+  queue->next_order = 0u;
+}
+
+int tide_queue_push(tide_queue_t *queue, tide_queue_entry_t *entry, int64_t key) {
+  if (entry->place != 0u) return TIDE_ERROR_STATE;
+  if (queue->count >= queue->capacity) return TIDE_ERROR_FULL;
+  entry->key = key;
+  entry->order = queue->next_order++;
+  sift_up(queue, queue->count++, entry);
+  return TIDE_OK;
+}
+
+tide_queue_entry_t *tide_queue_head(const tide_queue_t *queue) {
+  return queue->count == 0u ? (tide_queue_entry_t *)0 : queue->entries[0];
+}
+
+tide_queue_entry_t *tide_queue_pop(tide_queue_t *queue) {
+  tide_queue_entry_t *head = tide_queue_head(queue);
+  if (head) tide_queue_remove(queue, head);
+  return head;
+}
+
+void tide_queue_remove(tide_queue_t *queue, tide_queue_entry_t *entry) {
+  if (entry->place == 0u) return;
+  const size_t index = entry->place - 1u;
+  entry->place = 0u;
+  tide_queue_entry_t *last = queue->entries[--queue->count];
+  if (last == entry) return;
+  if (index > 0u && precedes(last, queue->entries[(index - 1u) / 2u])) {
+    sift_up(queue, index, last);
+  } else {
+    sift_down(queue, index, last);
+  }
+}
