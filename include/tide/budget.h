@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processor budgets: a sporadic server as a state machine (SCHED_SPORADIC of POSIX.1; Sprunt, Sha, Lehoczky, CMU/SEI-
+ * 89-TR-011). A lane with a budget runs at its priority while it has budget, and at its low priority when it has none:
+ * it goes on there as far as nobody else wants the processor (work-conserving). What it used comes back one period
+ * after the activation in which it was used.
+ *
+ * Events and time go in, the priority to run at and the next time to look come out. Nothing here reads a clock, sets a
+ * priority or allocates: `tide/budget_posix.h` does that with threads, sim/budget.h with simulated ones, and an RTOS in
+ * the hooks of its context switch. All times are int64_t nanoseconds on one monotonic clock; the arithmetic is exact.
+ *
+ * Two rules:
+ *
+ * TIDE_BUDGET_CORRECTED (default). The budget is a queue of portions, each with the time from which it may be used.
+ * They are used in that order. A portion that is used, or the used part of it, goes to the end of the queue with its
+ * time plus one period. An activation brings the portions that wait unused to its own time. The sum is the budget,
+ * always:
+ *   - A lane that nothing preempts never has more than floor(L/T)*B + min(B, L mod T) at its priority in any window of
+ *     length L, with B the budget and T the period. (The queue rotates: the unit used now is used again B units later.
+ *     Its run began when its first portion became usable; so did the later run, at least one period later.)
+ *   - From any instant at which it is blocked or has no budget: at most B*ceil(L/T), preempted or not. That is what the
+ *     response-time analysis of less urgent lanes assumes of a periodic task (B, T).
+ *   - In any window at all at most B*(ceil(L/T) + 1): what was not used for longer than one period because of more
+ *     urgent work is not made up for (`forgiven` counts this).
+ *   - What it used beyond its budget because somebody looked too late is taken from the next portion, so that it does
+ *     not add up.
+ *
+ * TIDE_BUDGET_POSIX: to the letter of POSIX.1-2017, 2.8.4. It has known defects (Stanovich, Baker, Wang, Gonzalez
+ * Harbour: Defects of the POSIX Sporadic Server and How to Correct Them, RTAS 2010), and is here for comparison: one
+ * activation time for all that is used since, whatever part of it was replenished later, lets more than the budget come
+ * back early; and an overrun is forgotten but comes back as budget.
+ *
+ * Both: with maximum_replenishments outstanding, the lane has its low priority until the first of them comes back, even
+ * if budget is left. One replenishment is needed for each activation within one period that ends with budget left.
+ *
+ * Cost: O(maximum_replenishments) at worst, O(1) for a lane that uses its budget in one go. Memory: the structure and
+ * 16 bytes a replenishment, the caller's, which must stay until the last call. Not thread-safe: the owner locks. */
+#ifndef TIDE_BUDGET_H
+#define TIDE_BUDGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum tide_budget_rule { TIDE_BUDGET_CORRECTED, TIDE_BUDGET_POSIX } tide_budget_rule_t;
+
+typedef struct tide_replenishment {
+  int64_t time_ns;   /* from which it may be used */
+  int64_t amount_ns; /* of processor time */
+} tide_replenishment_t;
+
+typedef struct tide_budget_config {
+  int32_t priority;                     /* with budget. Numbers of the owner; larger is more urgent */
+  int32_t low_priority;                 /* without; below priority */
+  int64_t budget_ns;                    /* 1..period_ns; equal to period_ns: as good as none */
+  int64_t period_ns;                    /* of replenishment; up to TIDE_BUDGET_PERIOD_MAXIMUM_NS */
+  tide_replenishment_t *replenishments; /* maximum_replenishments places */
+  uint16_t maximum_replenishments;      /* 1 or more */
+  tide_budget_rule_t rule;
+} tide_budget_config_t;
+
+#define TIDE_BUDGET_PERIOD_MAXIMUM_NS INT64_C(1000000000000000) /* 11 days */
+
+typedef struct tide_budget_counters {
+  uint64_t activations;
+  uint64_t exhaustions;    /* times it ran out of budget and fell to its low priority */
+  uint64_t replenishments; /* times it rose to its priority again */
+  uint64_t denied;         /* times it fell because maximum_replenishments were outstanding */
+  uint64_t forgiven;       /* times budget was not made up for, after waiting longer than a period */
+  uint64_t used_ns;        /* at its priority */
+  uint64_t low_ns;         /* at its low priority */
+  uint64_t overrun_ns;     /* of used_ns: beyond the budget it had at that time */
+} tide_budget_counters_t;
+
+typedef struct tide_budget {
+  tide_budget_config_t config;
+  uint16_t first, count; /* the ring in config.replenishments */
+  bool ready, running;   /* as the events said */
+  bool high;             /* has its priority */
+  int64_t now_ns;        /* time of the latest event */
+  int64_t stopped_ns;    /* of the latest preempt */
+  int64_t used_ns;       /* corrected: of the first portion; POSIX: since activation_ns */
+  int64_t available_ns;  /* POSIX only */
+  int64_t activation_ns; /* POSIX only */
+  tide_budget_counters_t counters;
+} tide_budget_t;
+
+/* A blocked lane with its whole budget. TIDE_ERROR_ARGUMENT: a value outside its range. */
+int tide_budget_init(tide_budget_t *budget, const tide_budget_config_t *config, int64_t now_ns);
+
+/* The events. now_ns: not before the previous event (an earlier one counts as that). consumed_ns: processor time used
+ * since the last event that took one, or since run. Events that do not fit the state (ready twice, block while blocked)
+ * change nothing but the time. */
+
+/* It became runnable. */
+void tide_budget_ready(tide_budget_t *budget, int64_t now_ns);
+/* It got the processor. An owner that does not see context switches says ready, and then run at once: the deadline
+ * then is the earliest time at which the budget can be used up. */
+void tide_budget_run(tide_budget_t *budget, int64_t now_ns);
+/* It still runs, or may: a look at the deadline, or at any other time. Also for time that passes alone (consumed 0). */
+void tide_budget_account(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns);
+/* It lost the processor to somebody else. */
+void tide_budget_preempt(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns);
+/* It waits for something. */
+void tide_budget_block(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns);
+
+/* At which it runs, or will when it becomes ready, as of the latest event. */
+static inline int32_t tide_budget_priority(const tide_budget_t *budget) {
+  return budget->high ? budget->config.priority : budget->config.low_priority;
+}
+/* Processor time that it may use at its priority, as of the latest event; 0 at its low priority. A portion that becomes
+ * usable on the way is not included: account tells. */
+int64_t tide_budget_available_ns(const tide_budget_t *budget);
+/* When to call account next, if no other event comes before: the budget is used up, or comes back. INT64_MAX: no need.
+ * Earlier calls are harmless. */
+int64_t tide_budget_deadline_ns(const tide_budget_t *budget);
+
+/* What a lane calls around its waits; a port fills it in (tide_posix_budget_hooks). Null functions: no budget. The loop
+ * of a lane:
+ *
+ *   for (;;) {
+ *     while (there is work) do it;         more work goes on in the same activation, and does not fragment the budget
+ *     if (hooks.block) hooks.block(hooks.context);
+ *     wait for the lane's event;           its setter called hooks.ready before
+ *     if (hooks.ready) hooks.ready(hooks.context);
+ *   }
+ */
+typedef struct tide_budget_hooks {
+  void *context;
+  /* There is work for the lane. Whoever makes the work calls it, from any thread, before it wakes the lane; the lane
+   * calls it after each of its waits, for work that came while it was falling asleep. Nothing happens when the lane is
+   * ready already. */
+  void (*ready)(void *context);
+  /* From the lane: it has no work and is about to wait. */
+  void (*block)(void *context);
+} tide_budget_hooks_t;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

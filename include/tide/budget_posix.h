@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Budgets for threads of a POSIX system that has no SCHED_SPORADIC (Linux): a supervising thread, more urgent than all
+ * lanes, keeps a tide_budget_t for each of them, reads their processor clocks, and changes their SCHED_FIFO priorities.
+ *
+ *   static tide_posix_budgets_t budgets;
+ *   static tide_posix_budget_t lane;
+ *   static tide_replenishment_t replenishments[8];
+ *   int status = tide_posix_budgets_start(&budgets, 90, TIDE_POSIX_ANY_CPU);
+ *   if (status != TIDE_OK) fprintf(stderr, "%s\n", tide_posix_budget_advice(status));
+ *   const tide_budget_config_t config = {.priority = 60, .low_priority = 6, .budget_ns = 30000000,
+ *                                        .period_ns = 100000000, .replenishments = replenishments,
+ *                                        .maximum_replenishments = 8};
+ *   status = tide_posix_budget_attach(&budgets, &lane, thread, &config);
+ *
+ * How exact: priorities rise at the times of their replenishments and fall when the budget is used up, each as late as
+ * the supervisor is woken (some 10 us, more in virtual machines), at a coarser grain of 50 us where less budget than
+ * that is left. A lane that waits for the processor is looked at every 1 ms at most. What was used meanwhile is taken
+ * from the next replenishment, so that the lane's share over many periods is its budget to the nanosecond.
+ *
+ * A thread that sleeps without a word (tide_posix_budget_block) is taken for one that waits for the processor: it may
+ * then use up to twice its budget in one period, after a sleep longer than that. Lanes of an executor say it.
+ *
+ * The kernel's own budget is SCHED_DEADLINE, by tide_posix_schedule of tide/posix_thread.h: a hard one (without budget
+ * the thread waits, even when nobody else wants the processor), ordered among others by deadline and not by priority.
+ *
+ * Memory: the caller's, from attach to detach. Functions may be called from any thread unless they say otherwise. */
+#ifndef TIDE_BUDGET_POSIX_H
+#define TIDE_BUDGET_POSIX_H
+
+#include <pthread.h>
+#include <time.h>
+
+#include "tide/budget.h"
+#include "tide/posix.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tide_posix_budgets;
+
+/* A thread with a budget. Zeroed before first use. */
+typedef struct tide_posix_budget {
+  struct tide_posix_budgets *owner; /* null: not attached */
+  struct tide_posix_budget *next;
+  tide_budget_t budget;
+  pthread_t thread;
+  clockid_t clock;
+  int64_t consumed_ns; /* its processor clock at the latest look */
+  int64_t look_ns;     /* when to look again */
+  uint32_t idle_looks; /* in a row, without progress */
+  int applied;         /* priority that it has */
+  int policy_before, priority_before;
+  uint64_t failures; /* the system refused a change of priority */
+} tide_posix_budget_t;
+
+typedef struct tide_posix_budgets {
+  pthread_mutex_t mutex;
+  pthread_cond_t changed;
+  pthread_t supervisor;
+  tide_posix_budget_t *lanes;
+  int64_t wake_ns;
+  int priority;
+  bool running, stop;
+  uint64_t looks;
+} tide_posix_budgets_t;
+
+/* Start the supervisor with SCHED_FIFO at this priority, on this processor (TIDE_POSIX_ANY_CPU: any). Zeroed before.
+ * TIDE_ERROR_ARGUMENT; TIDE_ERROR_STATE: runs already; TIDE_ERROR_NOT_PERMITTED: no real-time scheduling for this user.
+ * There is no budget without real-time scheduling: a nice value limits nothing. */
+int tide_posix_budgets_start(tide_posix_budgets_t *budgets, int priority, int cpu);
+/* Detaches all lanes and ends the supervisor. */
+void tide_posix_budgets_stop(tide_posix_budgets_t *budgets);
+
+/* Put a thread under its budget, as ready: its own (pthread_self()) or another that does not end before detach.
+ * config.priority: above low_priority, below the supervisor's. config.low_priority: a real-time priority, or 0 for
+ * SCHED_OTHER. TIDE_ERROR_ARGUMENT: a value out of range, or no such thread; TIDE_ERROR_EXISTS: attached already;
+ * TIDE_ERROR_STATE: no supervisor; TIDE_ERROR_NOT_PERMITTED. */
+int tide_posix_budget_attach(tide_posix_budgets_t *budgets, tide_posix_budget_t *lane, pthread_t thread,
+                             const tide_budget_config_t *config);
+/* The thread gets back the scheduling that it had. TIDE_ERROR_STATE: not attached. */
+int tide_posix_budget_detach(tide_posix_budget_t *lane);
+
+/* There is work for the lane: whoever makes it, before it wakes the lane, and the lane after each wait. Nothing happens
+ * when it is ready already. Takes a mutex with priority inheritance, held for some microseconds at most. */
+void tide_posix_budget_ready(tide_posix_budget_t *lane);
+/* From the lane itself: it is about to wait. */
+void tide_posix_budget_block(tide_posix_budget_t *lane);
+/* The two as tide_budget_hooks_t. */
+tide_budget_hooks_t tide_posix_budget_hooks(tide_posix_budget_t *lane);
+
+/* Up to date: the lane's clock is read first. TIDE_ERROR_STATE: not attached. */
+int tide_posix_budget_counters(tide_posix_budget_t *lane, tide_budget_counters_t *counters);
+
+/* One line: what a status of these functions means and what to do. Static text. */
+const char *tide_posix_budget_advice(int status);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

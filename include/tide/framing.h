@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Serial stream framing of DDS-XRCE (OMG DDS-XRCE 1.0, annex C): flag 0x7E, source, destination, length (u16 LE),
+ * message, CRC-16/ARC (u16 LE) over the unescaped message; after the flag every 0x7E and 0x7D becomes 0x7D and the
+ * octet XOR 0x20. No closing flag. A flag always starts a new frame, so a reader is back in step at the next flag,
+ * whatever came before. */
+#ifndef TIDE_FRAMING_H
+#define TIDE_FRAMING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TIDE_FRAMING_FLAG 0x7Eu
+#define TIDE_FRAMING_ESCAPE 0x7Du
+#define TIDE_FRAMING_XOR 0x20u
+/* Octets a frame adds to a message when nothing is escaped. */
+#define TIDE_FRAMING_OVERHEAD_BYTES 7u
+/* Largest frame that a message of this many bytes can become. */
+#define TIDE_FRAMING_WORST_BYTES(message_bytes) (1u + 2u * ((message_bytes) + 6u))
+
+/* CRC-16/ARC, continued from crc (start with 0). Cost: linear, table of 32 bytes (two nibbles). */
+uint16_t tide_crc16(uint16_t crc, const uint8_t *bytes, size_t count);
+
+/* Write one frame of a message given in two parts (either may be empty). Returns the bytes written, or
+ * TIDE_ERROR_TOO_LARGE (capacity), TIDE_ERROR_ARGUMENT (message above 65,535 bytes). */
+int tide_framing_encode(uint8_t *frame, size_t capacity, uint8_t source, uint8_t destination, const uint8_t *head,
+                        size_t head_bytes, const uint8_t *body, size_t body_bytes);
+
+/* The same frame octet by octet, as a transmitter takes them: no buffer, and nothing to do beforehand that is linear in
+ * the message, so that a link's start is short. Memory: the owner's, not to be moved while in use; 60 bytes. */
+typedef struct tide_framing_writer {
+  struct {
+    const uint8_t *bytes;
+    size_t count;
+  } segments[5]; /* addresses and length, the parts of the message, checksum */
+  uint8_t front[4], back[2];
+  uint16_t crc;
+  uint8_t segment; /* being written */
+  bool begun, escaped;
+  size_t position; /* in the segment */
+} tide_framing_writer_t;
+
+/* A message in three parts (any may be empty), which must stay as they are until the frame is complete. O(1).
+ * TIDE_ERROR_ARGUMENT: more than 65,535 bytes. */
+int tide_framing_writer_init(tide_framing_writer_t *writer, uint8_t source, uint8_t destination, const uint8_t *head,
+                             size_t head_bytes, const uint8_t *body, size_t body_bytes, const uint8_t *tail,
+                             size_t tail_bytes);
+/* The next octet, or -1: the frame is complete. O(1). */
+int tide_framing_writer_next(tide_framing_writer_t *writer);
+/* As many as there are, at most capacity (for a DMA in pieces). 0: the frame is complete. */
+size_t tide_framing_writer_output(tide_framing_writer_t *writer, uint8_t *bytes, size_t capacity);
+
+typedef struct tide_framing_counters {
+  uint32_t frames;      /* complete frames handed on (their CRC not yet checked) */
+  uint32_t truncated;   /* a flag came before the frame was complete, or its buffer was taken away */
+  uint32_t oversize;    /* announced more than the buffer holds */
+  uint32_t foreign;     /* for another address */
+  uint32_t noise_bytes; /* octets before any flag or after a complete frame */
+} tide_framing_counters_t;
+
+/* Reader of a byte stream: unescapes into the caller's buffer and tells when a message is complete. The CRC is not
+ * checked here: whoever takes the message does that, when it is its turn (tide_crc16 against .crc). */
+typedef struct tide_framing_reader {
+  uint8_t *buffer; /* where the current message goes */
+  size_t capacity;
+  uint8_t address; /* ours; frames for others are skipped */
+  uint8_t state;
+  uint8_t escaped;
+  uint8_t source;  /* of the current frame */
+  uint16_t length; /* of the current message */
+  uint16_t received;
+  uint16_t crc; /* as it came with the message */
+  tide_framing_counters_t counters;
+} tide_framing_reader_t;
+
+void tide_framing_reader_init(tide_framing_reader_t *reader, uint8_t address);
+/* Where the next message goes; null means no room: messages are then skipped and counted as oversize. A message that
+ * was being taken into another buffer is given up and counted as truncated. */
+void tide_framing_reader_set_buffer(tide_framing_reader_t *reader, uint8_t *buffer, size_t capacity);
+/* Consume bytes up to and including the one that completes a message. Returns how many were consumed; *complete is 1
+ * when reader->buffer holds reader->length bytes of a whole message. Call again with the rest, after set_buffer. */
+size_t tide_framing_reader_input(tide_framing_reader_t *reader, const uint8_t *bytes, size_t count, int *complete);
+/* Forget a partial frame (the link was cut). */
+void tide_framing_reader_reset(tide_framing_reader_t *reader);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

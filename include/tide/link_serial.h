@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sending side of a serial link, without I/O: one frame in serial framing, and the time at which its last bit has
+ * left the line. Drivers whose hardware tells when it is empty (a UART with DMA) need only the framing; those whose
+ * hardware does not (a pseudo terminal, most USB adapters) take the time from here. Not thread-safe. */
+#ifndef TIDE_LINK_SERIAL_H
+#define TIDE_LINK_SERIAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tide/framing.h"
+#include "tide/transmitter.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Stock clients and agents use these addresses. */
+#define TIDE_SERIAL_ADDRESS_AGENT 0x00u
+#define TIDE_SERIAL_ADDRESS_CLIENT 0x01u
+#define TIDE_SERIAL_BITS_A_BYTE 10u /* 8N1 */
+
+typedef struct tide_serial_output {
+  uint8_t *frame; /* the owner's; room for TIDE_FRAMING_WORST_BYTES(largest message) */
+  size_t capacity;
+  size_t length, written; /* of the frame that is leaving; equal: all bytes are handed over */
+  uint32_t baud;          /* 0: no pacing, bytes take no time */
+  uint8_t source, destination;
+  int64_t free_at_ns; /* when the bytes handed over so far have left the line */
+} tide_serial_output_t;
+
+/* source: our address on the line. */
+void tide_serial_output_init(tide_serial_output_t *output, uint8_t *storage, size_t capacity, uint32_t baud,
+                             uint8_t source, uint8_t destination);
+/* Make a frame of the message. Linear in its length. TIDE_ERROR_STATE: the last frame is not handed over yet.
+ * TIDE_ERROR_TOO_LARGE: does not fit the storage. */
+int tide_serial_output_load(tide_serial_output_t *output, const tide_frame_parts_t *parts);
+/* What is still to be handed to the driver: its place, and how many bytes. */
+size_t tide_serial_output_rest(const tide_serial_output_t *output, const uint8_t **bytes);
+/* The driver took so many bytes now. */
+void tide_serial_output_wrote(tide_serial_output_t *output, size_t count, int64_t now_ns);
+/* The time at which the last bit leaves, or TIDE_FOREVER (INT64_MAX) while bytes are not handed over yet. Never before
+ * it really does, provided that the driver sends without gaps. */
+int64_t tide_serial_output_complete_ns(const tide_serial_output_t *output);
+/* Forget the frame: the line was cut. */
+void tide_serial_output_reset(tide_serial_output_t *output);
+
+/* Time that so many bytes take, rounded up. */
+int64_t tide_serial_duration_ns(size_t bytes, uint32_t baud);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

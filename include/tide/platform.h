@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the runtime needs of the machine below it: a clock, a critical section and events. A port fills in one
+ * structure of functions; nothing in src/ includes a header of an operating system. */
+#ifndef TIDE_PLATFORM_H
+#define TIDE_PLATFORM_H
+
+#include <stdint.h>
+
+#include "tide/options.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TIDE_FOREVER INT64_MAX
+
+/* An event that one waiter sleeps on. Setting it is sticky: an event set before the wait ends the wait at once, so
+ * a wake-up is never lost. Memory: the owner's, zeroed before event_init. */
+typedef struct tide_event {
+  uint32_t state; /* of the port */
+  void *port;     /* of the port: a task handle, a semaphore, a fiber */
+} tide_event_t;
+
+typedef struct tide_platform {
+  void *context;
+
+  /* Monotonic time in nanoseconds. From any thread or interrupt. */
+  int64_t (*now_ns)(void *context);
+
+  /* Wall clock in nanoseconds since 1970, used by time synchronisation only; null where there is none. */
+  int64_t (*wall_ns)(void *context);
+
+  /* Enter and leave a short critical section against other threads and interrupts of the runtime. Sections of one
+   * thread nest; exit gets what its enter returned. Everything the runtime does inside is bounded. */
+  uintptr_t (*critical_enter)(void *context);
+  void (*critical_exit)(void *context, uintptr_t state);
+
+  void (*event_init)(void *context, tide_event_t *event);
+
+  /* From any thread or interrupt; never blocks. */
+  void (*event_set)(void *context, tide_event_t *event);
+
+  /* Sleep until the event is set (then it is cleared and the result is 1) or until deadline_ns on the clock of
+   * now_ns has been reached (0). TIDE_FOREVER waits without a limit; a deadline in the past polls. Never returns 0
+   * before the deadline. One waiter an event. */
+  int (*event_wait)(void *context, tide_event_t *event, int64_t deadline_ns);
+} tide_platform_t;
+
+/* ---- how the runtime calls its platform: through the pointers above, or by name (tide/options.h) ---- */
+
+#if TIDE_STATIC_PLATFORM
+int64_t tide_static_now_ns(void);
+uintptr_t tide_static_enter(void);
+void tide_static_exit(uintptr_t state);
+#endif
+
+static inline int64_t tide_platform_now_ns(const tide_platform_t *platform) {
+#if TIDE_STATIC_PLATFORM
+  (void)platform;
+  return tide_static_now_ns();
+#else
+  return platform->now_ns(platform->context);
+#endif
+}
+
+static inline uintptr_t tide_platform_enter(const tide_platform_t *platform) {
+#if TIDE_SINGLE_CONTEXT
+  (void)platform;
+  return 0;
+#elif TIDE_STATIC_PLATFORM
+  (void)platform;
+  return tide_static_enter();
+#else
+  return platform->critical_enter(platform->context);
+#endif
+}
+
+static inline void tide_platform_exit(const tide_platform_t *platform, uintptr_t state) {
+#if TIDE_SINGLE_CONTEXT
+  (void)platform;
+  (void)state;
+#elif TIDE_STATIC_PLATFORM
+  (void)platform;
+  tide_static_exit(state);
+#else
+  platform->critical_exit(platform->context, state);
+#endif
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The static memory of a program that uses the rclc interface. Nothing is allocated after (or before) main: RAM use is
+ * known at link time, and each refusal names the limit that was reached (tide_rclc_last_status).
+ *
+ * A program that is content with the defaults does nothing. To choose its own sizes it writes, in exactly one C file:
+ *
+ *   #define TIDE_PUBLISHERS 12
+ *   #define TIDE_LARGE_NODE_BYTES 45000
+ *   #define TIDE_DEFINE_POOLS
+ *   #include <tide/pools.h>
+ */
+#ifndef TIDE_POOLS_H
+#define TIDE_POOLS_H
+
+#include "rcl/rcl.h"
+#include "rclc/executor.h"
+#include "tide/executor.h"
+#include "tide/link_custom.h"
+#include "tide/message.h"
+#include "tide/port.h"
+#include "tide/rclc.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Places for the program's objects. A publisher and a subscription take three objects on the agent each, a node one. */
+#ifndef TIDE_NODES
+#define TIDE_NODES 4
+#endif
+#ifndef TIDE_PUBLISHERS
+#define TIDE_PUBLISHERS 8
+#endif
+#ifndef TIDE_SUBSCRIPTIONS
+#define TIDE_SUBSCRIPTIONS 8
+#endif
+#ifndef TIDE_TIMERS
+#define TIDE_TIMERS 8
+#endif
+#ifndef TIDE_GUARD_CONDITIONS
+#define TIDE_GUARD_CONDITIONS 2
+#endif
+#ifndef TIDE_EXECUTORS
+#define TIDE_EXECUTORS 1
+#endif
+/* Lanes of one executor at most: see tide_rclc_executor_set_lanes. Each one more costs, for each executor, about 150
+ * bytes and two pointers for each handle. */
+#ifndef TIDE_EXECUTOR_LANES
+#define TIDE_EXECUTOR_LANES 1
+#endif
+/* Handles of all executors together: one for each timer, subscription and guard condition that is added. */
+#ifndef TIDE_HANDLES
+#define TIDE_HANDLES (TIDE_SUBSCRIPTIONS + TIDE_TIMERS + TIDE_GUARD_CONDITIONS)
+#endif
+/* Longest topic name with namespace, the prefix "rt" and NUL, in bytes; also node names with their namespace. */
+#ifndef TIDE_NAME_BYTES
+#define TIDE_NAME_BYTES 64
+#endif
+/* Samples a subscription keeps at most; a QoS depth above it is cut to it. */
+#ifndef TIDE_SUBSCRIPTION_DEPTH
+#define TIDE_SUBSCRIPTION_DEPTH 4
+#endif
+/* Messages on their way out: small ones and large ones. A node holds one serialised message and 8 bytes more; the
+ * largest message that can be published is the larger of the two sizes less 8. */
+#ifndef TIDE_SMALL_NODES
+#define TIDE_SMALL_NODES 12
+#endif
+#ifndef TIDE_SMALL_NODE_BYTES
+#define TIDE_SMALL_NODE_BYTES 256
+#endif
+#ifndef TIDE_LARGE_NODES
+#define TIDE_LARGE_NODES 4
+#endif
+#ifndef TIDE_LARGE_NODE_BYTES
+#define TIDE_LARGE_NODE_BYTES 2048
+#endif
+/* Largest message of the link in bytes. The link quantum is this less 4: longer messages leave in fragments, and a
+ * more urgent one waits for one fragment at most. */
+#ifndef TIDE_MTU_BYTES
+#define TIDE_MTU_BYTES 512
+#endif
+/* Received messages that are held before their callback runs. */
+#ifndef TIDE_SLOTS
+#define TIDE_SLOTS 16
+#endif
+/* Fragmented messages that can be received at the same time, and how long each may be. */
+#ifndef TIDE_REASSEMBLIES
+#define TIDE_REASSEMBLIES 2
+#endif
+#ifndef TIDE_REASSEMBLY_BYTES
+#define TIDE_REASSEMBLY_BYTES 2048
+#endif
+/* Streams each way: one for each pair of chain level and reliability in use. */
+#ifndef TIDE_STREAMS
+#define TIDE_STREAMS 8
+#endif
+/* Reliable messages in flight a stream, 1 to 16. */
+#ifndef TIDE_WINDOW
+#define TIDE_WINDOW 16
+#endif
+/* 1: rmw_uros_set_custom_transport works, at the cost of two frames of memory. */
+#ifndef TIDE_CUSTOM_TRANSPORT
+#define TIDE_CUSTOM_TRANSPORT 1
+#endif
+/* How long rclc_support_init waits for an agent, in ms. */
+#ifndef TIDE_CONNECT_TIMEOUT_MS
+#define TIDE_CONNECT_TIMEOUT_MS 10000
+#endif
+
+/* ---- what follows is the runtime's own ---- */
+
+#define TIDE_OBJECT_COUNT (TIDE_NODES + 3 * TIDE_PUBLISHERS + 3 * TIDE_SUBSCRIPTIONS)
+#define TIDE_NODE_COUNT (TIDE_SMALL_NODES + TIDE_LARGE_NODES)
+
+typedef struct tide_node_handle {
+  struct tide_support *support; /* null: free */
+  char *full_name, *namespace_; /* tide_pools.name_bytes each */
+  char *name;                   /* the last part of full_name */
+  tide_object_t participant;
+} tide_node_handle_t;
+
+/* A topic of the ROS 2 graph and its two objects, common to publishers and subscriptions. */
+typedef struct tide_topic {
+  char *name; /* tide_pools.name_bytes, as on the wire: "rt/..." */
+  tide_object_t topic, group, endpoint;
+} tide_topic_t;
+
+typedef struct tide_publisher_handle {
+  struct tide_support *support; /* null: free */
+  const tide_message_type_t *type;
+  tide_topic_t topic;
+  tide_priority_t priority;
+  bool reliable;
+  int32_t wait_ms; /* for a free node */
+} tide_publisher_handle_t;
+
+typedef struct tide_subscription_handle {
+  struct tide_support *support; /* null: free */
+  const tide_message_type_t *type;
+  tide_topic_t topic;
+  tide_reader_t reader;
+  tide_callback_t callback;
+  rclc_executor_handle_t *handle; /* null: in no executor */
+  uint32_t decode_errors;
+} tide_subscription_handle_t;
+
+typedef struct tide_timer_handle {
+  struct tide_support *support; /* null: free */
+  tide_timer_t timer;
+  rcl_timer_callback_t callback;
+  rcl_timer_t *program;           /* the program's structure, passed to its callback */
+  rclc_executor_handle_t *handle; /* null: in no executor */
+} tide_timer_handle_t;
+
+typedef struct tide_guard_handle {
+  struct tide_support *support; /* null: free */
+  tide_callback_t callback;
+  rclc_executor_handle_t *handle;
+  bool triggered_early; /* before it was added to an executor */
+} tide_guard_handle_t;
+
+typedef struct tide_executor_handle {
+  struct tide_support *support; /* null: free */
+  tide_executor_t core;
+  tide_lane_t *lanes; /* tide_pools.lane_count places */
+  uint8_t number;     /* of its frames: tide_reader_t.owner */
+  bool has_threads;   /* of its own, by tide_rclc_executor_set_lanes */
+  size_t refused_lane;
+  rclc_executor_t *program;
+  rclc_executor_trigger_t trigger;
+  void *trigger_object;
+  size_t first; /* its places in the shared arrays */
+  size_t count;
+  int64_t next_period_ns;
+} tide_executor_handle_t;
+
+/* A caller that sleeps until something happens, on its own stack. */
+typedef struct tide_waiter {
+  tide_event_t event;
+  struct tide_waiter *next;
+} tide_waiter_t;
+
+typedef struct tide_support {
+  tide_session_t session;
+  rmw_init_options_t options;
+  tide_send_t send;
+  int32_t creation_timeout_ms, destroy_timeout_ms;
+  tide_waiter_t *waiters; /* any number of threads may publish and wait for a free place */
+  bool digesting;         /* somebody who waits for an answer hands received frames on: one at a time */
+  bool digest_refused;    /* somebody else wanted to meanwhile */
+  bool in_use;
+  bool custom; /* the link is the program's own functions */
+} tide_support_t;
+
+typedef struct tide_pools {
+  tide_support_t *support;
+  tide_node_handle_t *nodes;
+  tide_publisher_handle_t *publishers;
+  tide_subscription_handle_t *subscriptions;
+  tide_timer_handle_t *timers;
+  tide_guard_handle_t *guards;
+  tide_executor_handle_t *executors;
+  tide_lane_t *lanes; /* lane_count for each executor */
+  rclc_executor_handle_t *handles;
+  tide_callback_t **callbacks;
+  tide_queue_entry_t **ready_storage, **timer_storage;
+  tide_object_t **objects;
+  tide_node_t *data_nodes;
+  tide_queue_entry_t **execution_storage, **pending_storage, **noted_storage;
+  const tide_size_class_t *classes;
+  tide_output_stream_t *output_streams;
+  tide_input_stream_t *input_streams;
+  tide_slot_t *slots;
+  uint8_t *slot_storage;
+  tide_reassembly_t *reassemblies;
+  uint8_t *reassembly_storage;
+  uint32_t reassembly_bytes;
+  char *node_names, *publisher_names, *subscription_names;
+  tide_sample_t *samples;
+  uint8_t *custom_storage; /* null: no custom transport */
+  uint32_t custom_bytes;
+  uint32_t connect_timeout_ms;
+  uint16_t node_count, publisher_count, subscription_count, timer_count, guard_count, executor_count, lane_count,
+      handle_count;
+  uint16_t object_count, data_node_count, class_count, stream_count, slot_count, reassembly_count, mtu_bytes;
+  uint16_t name_bytes;
+  uint8_t subscription_depth;
+  uint8_t window;
+} tide_pools_t;
+
+extern const tide_pools_t tide_pools;
+
+#ifdef TIDE_DEFINE_POOLS
+#define TIDE_PLACES(count) ((count) > 0 ? (count) : 1)
+static struct {
+  tide_support_t support;
+  tide_node_handle_t nodes[TIDE_PLACES(TIDE_NODES)];
+  tide_publisher_handle_t publishers[TIDE_PLACES(TIDE_PUBLISHERS)];
+  tide_subscription_handle_t subscriptions[TIDE_PLACES(TIDE_SUBSCRIPTIONS)];
+  tide_timer_handle_t timers[TIDE_PLACES(TIDE_TIMERS)];
+  tide_guard_handle_t guards[TIDE_PLACES(TIDE_GUARD_CONDITIONS)];
+  tide_executor_handle_t executors[TIDE_PLACES(TIDE_EXECUTORS)];
+  tide_lane_t lanes[TIDE_PLACES(TIDE_EXECUTORS * TIDE_EXECUTOR_LANES)];
+  rclc_executor_handle_t handles[TIDE_PLACES(TIDE_HANDLES)];
+  tide_callback_t *callbacks[TIDE_PLACES(TIDE_HANDLES)];
+  tide_queue_entry_t *ready[TIDE_PLACES(TIDE_HANDLES * TIDE_EXECUTOR_LANES)],
+      *timer[TIDE_PLACES(TIDE_HANDLES * TIDE_EXECUTOR_LANES)];
+  tide_object_t *objects[TIDE_PLACES(TIDE_OBJECT_COUNT)];
+  tide_node_t data_nodes[TIDE_PLACES(TIDE_NODE_COUNT)];
+  tide_queue_entry_t *execution[TIDE_PLACES(TIDE_NODE_COUNT)], *pending[TIDE_PLACES(TIDE_NODE_COUNT)],
+      *noted[TIDE_PLACES(TIDE_SLOTS)];
+  tide_output_stream_t output_streams[TIDE_PLACES(TIDE_STREAMS)];
+  tide_input_stream_t input_streams[TIDE_PLACES(TIDE_STREAMS)];
+  tide_slot_t slots[TIDE_PLACES(TIDE_SLOTS)];
+  tide_reassembly_t reassemblies[TIDE_PLACES(TIDE_REASSEMBLIES)];
+  char node_names[TIDE_PLACES(TIDE_NODES)][2][TIDE_NAME_BYTES];
+  char publisher_names[TIDE_PLACES(TIDE_PUBLISHERS)][TIDE_NAME_BYTES];
+  char subscription_names[TIDE_PLACES(TIDE_SUBSCRIPTIONS)][TIDE_NAME_BYTES];
+  tide_sample_t samples[TIDE_PLACES(TIDE_SUBSCRIPTIONS * TIDE_SUBSCRIPTION_DEPTH)];
+  uint8_t custom[TIDE_PLACES(TIDE_CUSTOM_TRANSPORT * TIDE_CUSTOM_LINK_STORAGE_BYTES(TIDE_MTU_BYTES))];
+} tide_pool_memory;
+
+/* The messages themselves, apart from what the runtime needs to handle them. */
+static struct {
+  uint64_t small_nodes[TIDE_PLACES((TIDE_SMALL_NODES * TIDE_SMALL_NODE_BYTES + 7) / 8)];
+  uint64_t large_nodes[TIDE_PLACES((TIDE_LARGE_NODES * TIDE_LARGE_NODE_BYTES + 7) / 8)];
+  uint64_t slot_bytes[(TIDE_SLOTS * TIDE_MTU_BYTES + 7) / 8];
+  uint64_t reassembly_bytes[TIDE_PLACES((TIDE_REASSEMBLIES * TIDE_REASSEMBLY_BYTES + 7) / 8)];
+} tide_message_memory;
+
+static const tide_size_class_t tide_pool_classes[2] = {
+    {(uint8_t *)tide_message_memory.small_nodes, TIDE_SMALL_NODE_BYTES, TIDE_SMALL_NODES},
+    {(uint8_t *)tide_message_memory.large_nodes, TIDE_LARGE_NODE_BYTES, TIDE_LARGE_NODES}};
+
+const tide_pools_t tide_pools = {
+    .support = &tide_pool_memory.support,
+    .nodes = tide_pool_memory.nodes,
+    .publishers = tide_pool_memory.publishers,
+    .subscriptions = tide_pool_memory.subscriptions,
+    .timers = tide_pool_memory.timers,
+    .guards = tide_pool_memory.guards,
+    .executors = tide_pool_memory.executors,
+    .lanes = tide_pool_memory.lanes,
+    .handles = tide_pool_memory.handles,
+    .callbacks = tide_pool_memory.callbacks,
+    .ready_storage = tide_pool_memory.ready,
+    .timer_storage = tide_pool_memory.timer,
+    .objects = tide_pool_memory.objects,
+    .data_nodes = tide_pool_memory.data_nodes,
+    .execution_storage = tide_pool_memory.execution,
+    .pending_storage = tide_pool_memory.pending,
+    .noted_storage = tide_pool_memory.noted,
+    .classes = tide_pool_classes,
+    .output_streams = tide_pool_memory.output_streams,
+    .input_streams = tide_pool_memory.input_streams,
+    .slots = tide_pool_memory.slots,
+    .slot_storage = (uint8_t *)tide_message_memory.slot_bytes,
+    .reassemblies = tide_pool_memory.reassemblies,
+    .reassembly_storage = (uint8_t *)tide_message_memory.reassembly_bytes,
+    .reassembly_bytes = TIDE_REASSEMBLY_BYTES,
+    .node_names = &tide_pool_memory.node_names[0][0][0],
+    .publisher_names = &tide_pool_memory.publisher_names[0][0],
+    .subscription_names = &tide_pool_memory.subscription_names[0][0],
+    .samples = tide_pool_memory.samples,
+    .custom_storage = TIDE_CUSTOM_TRANSPORT ? tide_pool_memory.custom : NULL,
+    .custom_bytes = sizeof tide_pool_memory.custom,
+    .connect_timeout_ms = TIDE_CONNECT_TIMEOUT_MS,
+    .node_count = TIDE_NODES,
+    .publisher_count = TIDE_PUBLISHERS,
+    .subscription_count = TIDE_SUBSCRIPTIONS,
+    .timer_count = TIDE_TIMERS,
+    .guard_count = TIDE_GUARD_CONDITIONS,
+    .executor_count = TIDE_EXECUTORS,
+    .lane_count = TIDE_EXECUTOR_LANES,
+    .handle_count = TIDE_HANDLES,
+    .object_count = TIDE_OBJECT_COUNT,
+    .data_node_count = TIDE_NODE_COUNT,
+    .class_count = 2,
+    .stream_count = TIDE_STREAMS,
+    .slot_count = TIDE_SLOTS,
+    .reassembly_count = TIDE_REASSEMBLIES,
+    .mtu_bytes = TIDE_MTU_BYTES,
+    .name_bytes = TIDE_NAME_BYTES,
+    .subscription_depth = TIDE_SUBSCRIPTION_DEPTH,
+    .window = TIDE_WINDOW,
+};
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif

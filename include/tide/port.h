@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The names that every port offers: its platform, and a way to put a session on a link. */
+#ifndef TIDE_PORT_H
+#define TIDE_PORT_H
+
+#include "tide/executor.h"
+#include "tide/link_custom.h"
+#include "tide/session.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum tide_link_kind {
+  TIDE_LINK_NONE,
+  TIDE_LINK_SERIAL,
+  TIDE_LINK_UDP,
+  TIDE_LINK_TCP,
+  TIDE_LINK_CUSTOM
+} tide_link_kind_t;
+
+typedef struct tide_link_address {
+  tide_link_kind_t kind;
+  const char *device; /* serial: path of the tty; the texts must outlive the link */
+  uint32_t baud;      /* serial */
+  bool paced;         /* serial: take the end of a transmission from the baud rate even when the driver could tell, for
+                         adapters whose driver tells wrong; a pseudo terminal is always paced */
+  bool agent_side;    /* serial: use the agent's address on the line, not the client's: for tests and tools */
+  const char *host;   /* UDP, TCP: IPv4 address or name */
+  uint16_t port;
+  const tide_custom_transport_t *custom; /* custom: copied */
+  int thread_priority;                   /* POSIX: SCHED_FIFO priority of the link's thread; 0: leave as it is */
+} tide_link_address_t;
+
+/* The platform of this port; the same pointer always. */
+const tide_platform_t *tide_port_platform(void);
+
+/* Open a link for the session and attach it to its daemon; from now on the link's context (a thread on POSIX,
+ * interrupts on a microcontroller) drives tide_session_poll and the reception. A link that is cut (unplugged cable,
+ * closed tty) is reopened by itself. One link a session. TIDE_ERROR_LINK when it cannot be opened the first time. */
+int tide_port_open_link(tide_session_t *session, const tide_link_address_t *address);
+/* Not from the link's context. What is still on its way out is given up. */
+void tide_port_close_link(tide_session_t *session);
+
+/* tide_session_poll has something to do before the time it last returned: let the link's context call it now. From any
+ * thread or interrupt, not within a critical section. Does nothing where the link has no context of its own. */
+void tide_port_wake_link(tide_session_t *session);
+
+/* TIDE_SINGLE_CONTEXT: handle what interrupts have only noted; before each tide_session_poll. */
+void tide_port_serve_link(tide_session_t *session);
+
+/* What a caller that waits must run because the session's link has no context of its own (bare metal): a step of
+ * tide_session_poll and a sleep that ends when something arrives. Null where none is needed, as always on POSIX. */
+const tide_pump_t *tide_port_pump(tide_session_t *session);
+
+/* Run run(context, index) for each of count lanes at the same time, index from 0, each as its settings say, and return
+ * when all have returned; the caller only waits. All lanes are scheduled before the first of them runs anything, or
+ * none runs: then the result is the error, and *refused (may be null) the index of the lane that it is about.
+ * TIDE_ERROR_NOT_PERMITTED: the system refuses the scheduling to this user (see tide_lane_settings_t.may_run_normally);
+ * TIDE_ERROR_ARGUMENT: there is no such priority or processor; TIDE_ERROR_FULL: no room for a thread;
+ * TIDE_ERROR_UNSUPPORTED: this port has no threads (more than one lane), or no such scheduling. */
+int tide_port_run_lanes(tide_lane_t *lanes, size_t count, void (*run)(void *context, size_t index), void *context,
+                        size_t *refused);
+
+typedef struct tide_link_counters {
+  uint32_t opens;             /* the first and each reopening */
+  uint32_t cuts;              /* times the link was lost */
+  uint32_t messages_sent;     /* whose end was reported */
+  uint32_t messages_lost;     /* that the system did not take, or that a cut took */
+  uint32_t writes_partial;    /* the system took less than was given: the peer or the line is slower than we are */
+  uint32_t messages_oversize; /* received, longer than the mtu: dropped */
+  uint64_t bytes_sent, bytes_received;
+  int64_t complete_late_maximum_ns; /* from the end of a transmission to its report */
+} tide_link_counters_t;
+
+/* A snapshot. TIDE_ERROR_NOT_FOUND: the session has no link. */
+int tide_port_link_counters(tide_session_t *session, tide_link_counters_t *counters);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

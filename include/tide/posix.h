@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What only a POSIX host offers: scheduling of the calling thread, and exact emulation of execution time. */
+#ifndef TIDE_POSIX_H
+#define TIDE_POSIX_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TIDE_POSIX_ANY_CPU (-1)
+
+/* Scheduling of the calling thread. policy: SCHED_OTHER, SCHED_FIFO or SCHED_RR of <sched.h>; priority: 0 for
+ * SCHED_OTHER, else within sched_get_priority_min..max; cpu: 0-based, or TIDE_POSIX_ANY_CPU to leave the affinity.
+ * TIDE_ERROR_ARGUMENT: no such policy, priority or processor. TIDE_ERROR_NOT_PERMITTED: the system refuses (needs
+ * CAP_SYS_NICE, or an rtprio limit as set by ulimit -r); nothing was changed then. TIDE_ERROR_UNSUPPORTED: affinity
+ * on a system without it. */
+int tide_posix_set_scheduling(int policy, int priority, int cpu);
+
+/* Burn exactly so much processor time of the calling thread; time during which it is preempted does not count. The
+ * overshoot is one reading of the clock, below 1 us. */
+void tide_posix_spin_cpu(int64_t duration_ns);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

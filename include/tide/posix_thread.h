@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads of a POSIX host that are scheduled before they run: policy, priority, processor and a stack that is in memory
+ * are in force before the thread executes anything of the program or the runtime, so no order of calls leaves a thread
+ * with another priority than it should have. (The published timer tests of ROS had to set the scheduling before
+ * ros::init, or some threads ran without it and the latencies were ruined.) The scheduling of the thread that starts
+ * another does not matter and may change before or after; only SCHED_DEADLINE starts none, Linux does not let it. */
+#ifndef TIDE_POSIX_THREAD_H
+#define TIDE_POSIX_THREAD_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tide/posix.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tide_posix_scheduling {
+  int policy;   /* SCHED_OTHER, SCHED_FIFO, SCHED_RR or (Linux) SCHED_DEADLINE of <sched.h> */
+  int priority; /* FIFO, RR: within sched_get_priority_min..max; otherwise 0 */
+  int cpu;      /* 0-based, or TIDE_POSIX_ANY_CPU; Linux refuses to pin a thread that has SCHED_DEADLINE */
+  /* SCHED_DEADLINE only: runtime_ns of processor time within deadline_ns of each activation, at most once a period_ns.
+   * 1024 <= runtime_ns <= deadline_ns <= period_ns; Linux takes periods from 100 us (sched_deadline_period_min_us). */
+  int64_t runtime_ns, deadline_ns, period_ns;
+} tide_posix_scheduling_t;
+
+/* Scheduling of the calling thread. TIDE_ERROR_ARGUMENT: no such policy, priority or processor, or a deadline thread
+ * that is pinned. TIDE_ERROR_NOT_PERMITTED: the system refuses it (no CAP_SYS_NICE, no rtprio limit, or the deadline
+ * threads of the machine have no processor time left); nothing was changed then. TIDE_ERROR_UNSUPPORTED: the system
+ * has no such policy. */
+int tide_posix_schedule(const tide_posix_scheduling_t *scheduling);
+/* Linux: the same for another thread by its kernel id (of /proc, of gettid), of another process too; for tools. cpu is
+ * TIDE_POSIX_ANY_CPU here: affinity stays as it is. TIDE_ERROR_NOT_FOUND: there is no such thread. */
+int tide_posix_schedule_thread(int thread, const tide_posix_scheduling_t *scheduling);
+
+typedef struct tide_posix_thread_config {
+  tide_posix_scheduling_t scheduling;
+  const char *name;         /* up to 15 characters, for ps and traces; null: the program's */
+  size_t stack_bytes;       /* 0: the system's default */
+  size_t stack_touch_bytes; /* so much of the stack is in memory before function runs, with room for 64 KiB left over;
+                               0: none. Together with tide_posix_lock_memory it stays there. */
+  void (*function)(void *context);
+  void *context;
+} tide_posix_thread_config_t;
+
+/* Memory: the owner's, from start to join. */
+typedef struct tide_posix_thread {
+  pthread_t thread;
+  tide_posix_thread_config_t config;
+  pthread_mutex_t mutex;
+  pthread_cond_t known;
+  int status; /* of the scheduling, once it is known */
+} tide_posix_thread_t;
+
+/* Start a thread; returns when its scheduling is in force. Where it is not (the errors of tide_posix_schedule) function
+ * was not and will not be called, and there is nothing to join. Signals are the program's: the thread takes none.
+ * TIDE_ERROR_FULL: the system has no room for another thread. Not re-entrant for one thread; a millisecond at most. */
+int tide_posix_thread_start(tide_posix_thread_t *thread, const tide_posix_thread_config_t *config);
+/* Wait until function has returned. Once, by one thread, not by itself. */
+void tide_posix_thread_join(tide_posix_thread_t *thread);
+
+/* All memory of the process, present and future, stays in memory: no page fault is a wait for a disk any more.
+ * TIDE_ERROR_NOT_PERMITTED: needs CAP_IPC_LOCK or a memlock limit (ulimit -l) above what the process has. */
+int tide_posix_lock_memory(void);
+
+/* Keep the processors out of sleep states that take longer than so many microseconds to leave; 0: out of all but the
+ * lightest. Returns a descriptor, in force until it is closed. TIDE_ERROR_NOT_PERMITTED, or TIDE_ERROR_UNSUPPORTED
+ * where the system has no /dev/cpu_dma_latency. */
+int tide_posix_hold_cpu_latency(int32_t latency_us);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one priority queue of the runtime: a binary heap of pointers to intrusive entries. timer_list (next expiry),
+ * ready_list (priority), execution_buffer (priority), pending_buffer (timestamp) and the undigested frames are all
+ * this heap. The key is a 64-bit number; the smallest key is the head; equal keys leave in the order in which they
+ * came (as long as fewer than 2^31 pushes lie between two of them). Push, pop and remove cost O(log n), head O(1);
+ * a new key is a remove and a push. Not thread-safe: the owner locks. Memory: one pointer an entry, the owner's, and
+ * the entry itself (16 bytes) inside whatever is queued. */
+#ifndef TIDE_QUEUE_H
+#define TIDE_QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tide_queue_entry {
+  int64_t key;
+  uint32_t order; /* of arrival */
+  uint32_t place; /* 1-based index in the heap; 0: not queued. Zero the entry before first use. */
+} tide_queue_entry_t;
+
+typedef struct tide_queue {
+  tide_queue_entry_t **entries;
+  size_t capacity;
+  size_t count;
+  uint32_t next_order;
+} tide_queue_t;
+
+void tide_queue_init(tide_queue_t *queue, tide_queue_entry_t **storage, size_t capacity);
+/* The entry stays the caller's and must not move while it is queued. TIDE_ERROR_FULL when there is no place,
+ * TIDE_ERROR_STATE when the entry is queued already. */
+int tide_queue_push(tide_queue_t *queue, tide_queue_entry_t *entry, int64_t key);
+/* Null when empty. */
+tide_queue_entry_t *tide_queue_head(const tide_queue_t *queue);
+tide_queue_entry_t *tide_queue_pop(tide_queue_t *queue);
+/* Does nothing when the entry is not queued; a queued entry must be in this very queue. */
+void tide_queue_remove(tide_queue_t *queue, tide_queue_entry_t *entry);
+static inline bool tide_queue_contains(const tide_queue_entry_t *entry) { return entry->place != 0u; }
+/* Key that puts larger priorities first. */
+static inline int64_t tide_queue_key_of_priority(uint16_t priority) { return -(int64_t)priority; }
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What tide adds to the rclc interface. A program that uses none of this runs as it did, with executor policy tide and
+ * one priority; naming chains and priorities is what makes a chain's latency independent of the rest.
+ *
+ * Set-up calls: from one thread, before the executor spins, unless said otherwise. From any thread at any time:
+ * rcl_publish, rcl_trigger_guard_condition, rmw_uros_ping_agent, rmw_uros_sync_session, rmw_uros_epoch_*.
+ *
+ * Several executors, several lanes. Executors of one support may spin in different threads, and an executor may have
+ * several lanes (tide_rclc_executor_set_lanes). A received frame is handed on by the lane that runs its subscription
+ * and by no other; while that one is busy the frame waits, and a reliable one is not acknowledged, so that the agent
+ * sends no more than the pool of slots holds. What is of nobody (answers to requests, subscriptions in no executor) is
+ * handed on by whichever is awake. Subscriptions of the same level share a stream of the agent, in its order: one
+ * executor's frame waits behind another executor's of the same level. Give their chains different levels where that
+ * matters, and do not leave an executor that has subscriptions unspun.
+ *
+ * Sharing data between lanes. Callbacks of different lanes run at the same time or preempt each other at any
+ * instruction; those of one lane never do, nor does a callback overlap itself. So data that only callbacks of one level
+ * use, on an executor with a lane for each level, needs nothing. Data that callbacks of several lanes use needs a lock
+ * with priority inheritance (POSIX: PTHREAD_PRIO_INHERIT; hold it for microseconds, for as long as it is held the
+ * urgent lane waits), C11 atomics, or a topic. The runtime's own calls are safe from every lane: rcl_publish (of the
+ * same publisher, too; the message is the caller's), rcl_timer_* without init and fini, rcl_trigger_guard_condition,
+ * rmw_uros_*. Messages that a subscription was added with belong to its callback. rclc_executor_remove_* and the fini
+ * of a timer, subscription or guard condition answer with an error (TIDE_ERROR_STATE) while a lane runs its callback,
+ * itself included; cancel a timer from its callback instead. */
+#ifndef TIDE_RCLC_H
+#define TIDE_RCLC_H
+
+#include <rclc/executor.h>
+#include <rclc/rclc.h>
+
+#include "tide/executor.h"
+#include "tide/session.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum tide_send {
+  TIDE_SEND_ASYNCHRONOUS, /* default: publish copies into the daemon's pool and returns */
+  TIDE_SEND_STOCK, /* as the stock library: best effort returns at once, reliable waits for all acknowledgments and
+                      meanwhile stores what arrives */
+  TIDE_SEND_STOCK_BLOCKING /* as the stock library on a UART whose driver waits for its DMA: best effort waits until the
+                              frame has left the wire, too */
+} tide_send_t;
+
+/* Before handles are added. Default TIDE_POLICY_TIDE. */
+rcl_ret_t tide_rclc_executor_set_policy(rclc_executor_t *executor, tide_policy_t policy);
+/* The lanes of an executor: before handles are added; needs TIDE_EXECUTOR_LANES of <tide/pools.h>. Lanes are given with
+ * rising least_level; settings are copied. rclc_executor_spin then starts a thread for each lane, of which every one
+ * has its scheduling before anything runs, and returns when tide_executor_stop of its core has ended all of them.
+ *
+ *   static const tide_lane_settings_t lanes[] = {
+ *       {.scheduling = TIDE_SCHEDULING_FIFO, .priority = 10},                    everything else
+ *       {.scheduling = TIDE_SCHEDULING_FIFO, .priority = 30, .least_level = 2}}; chains of level 2 and above
+ *
+ * The preemptive form: rising priorities on one processor, below that of the link's thread. An urgent timer or frame
+ * then waits for nothing less urgent, except the runtime's critical sections (microseconds; a mutex with priority
+ * inheritance). When the system refuses real-time scheduling rclc_executor_spin fails with TIDE_ERROR_NOT_PERMITTED
+ * before any callback has run: run as root or with CAP_SYS_NICE, or raise the limit (ulimit -r, or rtprio in
+ * /etc/security/limits.conf); or set may_run_normally and accept what its comment says.
+ *
+ * Only with policy tide and the default trigger, handles ON_NEW_DATA (TIDE_ERROR_UNSUPPORTED otherwise). With several
+ * lanes rclc_executor_spin_some and spin_period answer with TIDE_ERROR_UNSUPPORTED: one caller cannot run them all;
+ * with one lane they run it in the calling thread. TIDE_ERROR_CAPACITY_LANES: more than TIDE_EXECUTOR_LANES. */
+rcl_ret_t tide_rclc_executor_set_lanes(rclc_executor_t *executor, const tide_lane_settings_t *lanes, size_t count);
+/* The lane whose scheduling the system refused in the last rclc_executor_spin; -1: no lanes were set. */
+int tide_rclc_executor_refused_lane(const rclc_executor_t *executor);
+/* How every publisher of this support sends. */
+rcl_ret_t tide_rclc_support_set_send(rclc_support_t *support, tide_send_t send);
+
+/* The session below, for its state, counters and time. Valid until rclc_support_fini. */
+tide_session_t *tide_rclc_support_session(rclc_support_t *support);
+/* The executor below, for its counters and hooks. */
+tide_executor_t *tide_rclc_executor_core(rclc_executor_t *executor);
+/* The runtime's callback of a handle that was added to an executor; null when it was not. */
+tide_callback_t *tide_rclc_timer_callback(const rcl_timer_t *timer);
+tide_callback_t *tide_rclc_subscription_callback(const rcl_subscription_t *subscription);
+
+/* Explicit priorities. The level (TIDE_PRIORITY_LEVEL) of a subscription chooses the stream that its messages come on,
+ * the level of a publisher the stream that they leave on. */
+rcl_ret_t tide_rclc_timer_set_priority(rcl_timer_t *timer, tide_priority_t priority);
+rcl_ret_t tide_rclc_subscription_set_priority(rcl_subscription_t *subscription, tide_priority_t priority);
+rcl_ret_t tide_rclc_publisher_set_priority(rcl_publisher_t *publisher, tide_priority_t priority);
+
+/* How long rcl_publish may wait for a free place in the pool. Default: 1,000 ms reliable, 0 (not at all) best effort.
+ */
+rcl_ret_t tide_rclc_publisher_set_wait_ms(rcl_publisher_t *publisher, int32_t wait_ms);
+
+/* Chains (tide_chain_init first): handles in data-dependency order, after they were added to their executor. */
+rcl_ret_t tide_rclc_chain_add_timer(tide_chain_t *chain, rcl_timer_t *timer);
+rcl_ret_t tide_rclc_chain_add_publisher(tide_chain_t *chain, rcl_publisher_t *publisher);
+rcl_ret_t tide_rclc_chain_add_subscription(tide_chain_t *chain, rcl_subscription_t *subscription);
+
+rcl_ret_t tide_rclc_timer_set_overrun(rcl_timer_t *timer, tide_overrun_t overrun);
+/* Absolute monotonic time of the next expiry. */
+rcl_ret_t tide_rclc_timer_set_phase(rcl_timer_t *timer, int64_t first_expiry_ns);
+
+/* The status (tide/status.h) behind the last rcl_ret_t that was not RCL_RET_OK, on any thread. */
+int tide_rclc_last_status(void);
+
+/* The agent is reached by a serial device: device path (text must outlive the support) and baud rate. The UDP form is
+ * the stock rmw_uros_options_set_udp_address. */
+rmw_ret_t tide_rclc_options_set_serial(rmw_init_options_t *options, const char *device, uint32_t baud);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

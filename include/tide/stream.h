@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sequence numbers (RFC 1982 arithmetic on 16 bits) and the receiving half of an XRCE stream: which message to
+ * deliver, hold or drop, and what to acknowledge. No storage of messages: the caller holds what is early.
+ * The sending half lives in tide/transmitter.h, because there the messages are the history. */
+#ifndef TIDE_STREAM_H
+#define TIDE_STREAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* a - b as a signed distance, for |distance| < 32768. */
+static inline int16_t tide_sequence_distance(uint16_t a, uint16_t b) { return (int16_t)(uint16_t)(a - b); }
+
+#define TIDE_STREAM_WINDOW_MAXIMUM 16 /* an ACKNACK can flag this many */
+
+typedef enum tide_stream_verdict {
+  TIDE_STREAM_DELIVER,   /* next in order: hand it on, then call tide_input_stream_advance */
+  TIDE_STREAM_HOLD,      /* early, within the window: keep it until the gap is filled */
+  TIDE_STREAM_DUPLICATE, /* seen before: drop (acknowledge again) */
+  TIDE_STREAM_OUTSIDE    /* beyond the window: drop */
+} tide_stream_verdict_t;
+
+typedef struct tide_input_stream {
+  uint8_t id;              /* 0: place not used */
+  uint8_t window;          /* messages that may be held, 1..16 */
+  bool acknowledge;        /* an ACKNACK is due */
+  uint16_t next;           /* first message not yet delivered */
+  uint16_t last_announced; /* highest sequence number seen or announced by a heartbeat */
+  uint16_t oldest;         /* first message that the sender can still resend, when that is beyond next */
+  uint16_t held;           /* bit n: message next + n is held; bit 0: it waits to be delivered now */
+  uint32_t gaps;           /* best effort: messages that never came; reliable: times a gap was seen */
+  uint32_t duplicates;
+  uint32_t given_up; /* reliable: messages that the sender no longer had */
+} tide_input_stream_t;
+
+void tide_input_stream_init(tide_input_stream_t *stream, uint8_t id, uint8_t window);
+/* A message of this stream arrived. Best effort: DELIVER when newer than the last, else DUPLICATE. Reliable: see the
+ * verdicts; HOLD marks it as held. Sets acknowledge for every reliable message. O(1). A message for which DELIVER was
+ * answered counts as missing until advance: when it cannot be handed on, drop it, and it comes again. */
+tide_stream_verdict_t tide_input_stream_arrive(tide_input_stream_t *stream, uint16_t sequence);
+/* The next message was handed on. True when the one that is next now is held: deliver that one, too. */
+bool tide_input_stream_advance(tide_input_stream_t *stream);
+/* A held message was dropped by its keeper (overflow): it counts as missing again. */
+void tide_input_stream_forget(tide_input_stream_t *stream, uint16_t sequence);
+/* A HEARTBEAT arrived: sets acknowledge. Messages that the sender no longer has (next < first) and that are not held
+ * are given up: next moves on, at most to the first message that is held; returns how many. When bit 0 of held is set
+ * afterwards, deliver that message (next), advance, and so on, as ever. Best effort: nothing happens. */
+uint16_t tide_input_stream_heartbeat(tide_input_stream_t *stream, uint16_t first, uint16_t last);
+/* What to answer: first unacknowledged is next, and bit n of the result says that next + n is missing, up to what is
+ * known to have been sent and fits the window. */
+uint16_t tide_input_stream_missing(const tide_input_stream_t *stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The messages of OMG DDS-XRCE 1.0, as the stock client and agent put them on the wire: one codec for both sides.
+ * Everything here works on caller's buffers, is re-entrant and allocates nothing.
+ *
+ * Length fields and the header's sequence number are little-endian always; request ids, object ids, the client key
+ * and the ACKNACK bitmap travel with the high octet first; the rest of a body follows the endianness flag. */
+#ifndef TIDE_XRCE_H
+#define TIDE_XRCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tide/cdr.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+  TIDE_XRCE_CREATE_CLIENT = 0x00,
+  TIDE_XRCE_CREATE = 0x01,
+  TIDE_XRCE_GET_INFO = 0x02,
+  TIDE_XRCE_DELETE = 0x03,
+  TIDE_XRCE_STATUS_AGENT = 0x04,
+  TIDE_XRCE_STATUS = 0x05,
+  TIDE_XRCE_INFO = 0x06,
+  TIDE_XRCE_WRITE_DATA = 0x07,
+  TIDE_XRCE_READ_DATA = 0x08,
+  TIDE_XRCE_DATA = 0x09,
+  TIDE_XRCE_ACKNACK = 0x0A,
+  TIDE_XRCE_HEARTBEAT = 0x0B,
+  TIDE_XRCE_RESET = 0x0C,
+  TIDE_XRCE_FRAGMENT = 0x0D,
+  TIDE_XRCE_TIMESTAMP = 0x0E,
+  TIDE_XRCE_TIMESTAMP_REPLY = 0x0F
+};
+
+enum { /* flags of a submessage */
+       TIDE_XRCE_FLAG_LITTLE_ENDIAN = 0x01,
+       TIDE_XRCE_FLAG_LAST_FRAGMENT = 0x02, /* FRAGMENT */
+       TIDE_XRCE_FLAG_REUSE = 0x02,         /* CREATE */
+       TIDE_XRCE_FLAG_REPLACE = 0x04,       /* CREATE */
+       TIDE_XRCE_FORMAT_MASK = 0x0E,        /* DATA, WRITE_DATA */
+       TIDE_XRCE_FORMAT_DATA = 0x00,
+       TIDE_XRCE_FORMAT_SAMPLE = 0x02,
+       TIDE_XRCE_FORMAT_DATA_SEQUENCE = 0x08,
+       TIDE_XRCE_FORMAT_SAMPLE_SEQUENCE = 0x0A,
+       TIDE_XRCE_FORMAT_PACKED_SAMPLES = 0x0E
+};
+
+enum { /* statuses */
+       TIDE_XRCE_STATUS_OK = 0x00,
+       TIDE_XRCE_STATUS_OK_MATCHED = 0x01,
+       TIDE_XRCE_STATUS_ERR_DDS = 0x80,
+       TIDE_XRCE_STATUS_ERR_MISMATCH = 0x81,
+       TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS = 0x82,
+       TIDE_XRCE_STATUS_ERR_DENIED = 0x83,
+       TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE = 0x84,
+       TIDE_XRCE_STATUS_ERR_INVALID_DATA = 0x85,
+       TIDE_XRCE_STATUS_ERR_INCOMPATIBLE = 0x86,
+       TIDE_XRCE_STATUS_ERR_RESOURCES = 0x87
+};
+
+enum { /* kinds of objects: the low four bits of an object id */
+       TIDE_XRCE_KIND_INVALID = 0,
+       TIDE_XRCE_KIND_PARTICIPANT = 1,
+       TIDE_XRCE_KIND_TOPIC = 2,
+       TIDE_XRCE_KIND_PUBLISHER = 3,
+       TIDE_XRCE_KIND_SUBSCRIBER = 4,
+       TIDE_XRCE_KIND_DATAWRITER = 5,
+       TIDE_XRCE_KIND_DATAREADER = 6,
+       TIDE_XRCE_KIND_REQUESTER = 7,
+       TIDE_XRCE_KIND_REPLIER = 8,
+       TIDE_XRCE_KIND_AGENT = 0x0D,
+       TIDE_XRCE_KIND_CLIENT = 0x0E
+};
+
+enum { TIDE_XRCE_BY_REFERENCE = 1, TIDE_XRCE_BY_XML = 2, TIDE_XRCE_BY_BINARY = 3 };
+
+#define TIDE_XRCE_OBJECT_CLIENT 0xFFFEu
+#define TIDE_XRCE_OBJECT_AGENT 0xFFFDu
+#define TIDE_XRCE_OBJECT(number, kind) ((uint16_t)(((number) << 4) | (kind)))
+#define TIDE_XRCE_OBJECT_KIND(id) ((uint8_t)((id)&0x0Fu))
+#define TIDE_XRCE_STREAM_NONE 0x00u
+#define TIDE_XRCE_SESSION_NONE_WITHOUT_KEY 0x80u
+#define TIDE_XRCE_SESSION_NONE_WITH_KEY 0x00u
+#define TIDE_XRCE_SUBMESSAGE_HEADER_BYTES 4u
+#define TIDE_XRCE_HEADER_MAXIMUM_BYTES 8u
+#define TIDE_XRCE_VENDOR 0x7464u /* "td"; stock parts use 0x010F */
+
+typedef struct tide_xrce_header {
+  uint8_t session;
+  uint8_t stream;
+  uint16_t sequence;
+  uint32_t key; /* meaningful when session < 0x80 */
+} tide_xrce_header_t;
+
+static inline size_t tide_xrce_header_bytes(uint8_t session) { return session < 0x80u ? 8u : 4u; }
+
+/* Writes 4 or 8 bytes; the buffer has room for 8. Returns the bytes written. */
+size_t tide_xrce_put_header(uint8_t *bytes, const tide_xrce_header_t *header);
+/* Returns the bytes of the header, or TIDE_ERROR_MALFORMED. */
+int tide_xrce_get_header(const uint8_t *bytes, size_t length, tide_xrce_header_t *header);
+
+typedef struct tide_xrce_submessage {
+  uint8_t id;
+  uint8_t flags;
+  uint16_t length; /* of the body, as announced (CREATE_CLIENT with properties announces too little) */
+  const uint8_t *body;
+  size_t body_bytes; /* bytes that are there: the announced ones, for CREATE_CLIENT all to the end */
+} tide_xrce_submessage_t;
+
+/* Step through the submessages of a message. *position starts at the size of the header. Returns 1 and fills in
+ * the submessage, 0 at the end, TIDE_ERROR_MALFORMED when the announced length runs beyond the message. */
+int tide_xrce_next_submessage(const uint8_t *message, size_t length, size_t *position,
+                              tide_xrce_submessage_t *submessage);
+void tide_xrce_put_submessage_header(uint8_t bytes[4], uint8_t id, uint8_t flags, uint16_t length);
+
+/* ---- bodies. put: appends the body to a writer whose origin is the start of the body. get: reads a body. Both
+ * leave errors in cdr->status. ---- */
+
+typedef struct tide_xrce_create_client {
+  uint8_t version_major, version_minor;
+  uint16_t vendor; /* 0x010F for eProsima: octets in this order */
+  uint32_t key;
+  uint8_t session;   /* wanted session id */
+  uint16_t mtu;      /* transport MTU minus 4 */
+  bool cookie_valid; /* get: the cookie was "XRCE" */
+  uint32_t property_count;
+  const uint8_t *properties; /* the encoded pairs of strings (get: a view), aligned to 4 in the body */
+  size_t properties_bytes;
+} tide_xrce_create_client_t;
+void tide_xrce_put_create_client(tide_cdr_t *cdr, const tide_xrce_create_client_t *body);
+void tide_xrce_get_create_client(tide_cdr_t *cdr, tide_xrce_create_client_t *body);
+
+typedef struct tide_xrce_status_agent {
+  uint8_t status, implementation_status;
+  uint8_t version_major, version_minor;
+  uint16_t vendor;
+  bool cookie_valid;
+} tide_xrce_status_agent_t;
+void tide_xrce_put_status_agent(tide_cdr_t *cdr, const tide_xrce_status_agent_t *body);
+void tide_xrce_get_status_agent(tide_cdr_t *cdr, tide_xrce_status_agent_t *body);
+
+typedef struct tide_xrce_request {
+  uint16_t request;
+  uint16_t object;
+} tide_xrce_request_t;
+void tide_xrce_put_request(tide_cdr_t *cdr, tide_xrce_request_t body); /* also DELETE, whole */
+tide_xrce_request_t tide_xrce_get_request(tide_cdr_t *cdr);
+
+typedef struct tide_xrce_status_body {
+  tide_xrce_request_t related;
+  uint8_t status, implementation_status;
+} tide_xrce_status_body_t;
+void tide_xrce_put_status(tide_cdr_t *cdr, const tide_xrce_status_body_t *body);
+void tide_xrce_get_status(tide_cdr_t *cdr, tide_xrce_status_body_t *body);
+
+typedef struct tide_xrce_acknack {
+  uint16_t first_unacknowledged;
+  uint16_t missing;
+  uint8_t stream;
+} tide_xrce_acknack_t;
+void tide_xrce_put_acknack(tide_cdr_t *cdr, const tide_xrce_acknack_t *body); /* missing: bit n = first + n */
+void tide_xrce_get_acknack(tide_cdr_t *cdr, tide_xrce_acknack_t *body);
+
+typedef struct tide_xrce_heartbeat {
+  uint16_t first_unacknowledged;
+  uint16_t last;
+  uint8_t stream;
+} tide_xrce_heartbeat_t;
+void tide_xrce_put_heartbeat(tide_cdr_t *cdr, const tide_xrce_heartbeat_t *body);
+void tide_xrce_get_heartbeat(tide_cdr_t *cdr, tide_xrce_heartbeat_t *body);
+
+typedef struct tide_xrce_get_info_body {
+  tide_xrce_request_t request;
+  uint32_t mask;
+} tide_xrce_get_info_body_t;
+void tide_xrce_put_get_info(tide_cdr_t *cdr, const tide_xrce_get_info_body_t *body);
+void tide_xrce_get_get_info(tide_cdr_t *cdr, tide_xrce_get_info_body_t *body);
+
+typedef struct tide_xrce_info {
+  tide_xrce_request_t related;
+  uint8_t status, implementation_status; /* implementation status 1: the agent knows this session, 0: it does not */
+  uint16_t vendor;
+  uint8_t version_major, version_minor;
+} tide_xrce_info_t;
+/* Writes the form the stock agent answers with (configuration and activity present, no address). */
+void tide_xrce_put_info(tide_cdr_t *cdr, const tide_xrce_info_t *body);
+/* Reads the statuses and, where present, version and vendor; the rest is skipped. */
+void tide_xrce_get_info(tide_cdr_t *cdr, tide_xrce_info_t *body);
+
+typedef struct tide_xrce_time {
+  int32_t seconds;
+  uint32_t nanoseconds;
+} tide_xrce_time_t;
+void tide_xrce_put_timestamp(tide_cdr_t *cdr, tide_xrce_time_t body);
+tide_xrce_time_t tide_xrce_get_timestamp(tide_cdr_t *cdr);
+typedef struct tide_xrce_timestamp_reply {
+  tide_xrce_time_t transmit, receive, originate;
+} tide_xrce_timestamp_reply_t;
+void tide_xrce_put_timestamp_reply(tide_cdr_t *cdr, const tide_xrce_timestamp_reply_t *body);
+void tide_xrce_get_timestamp_reply(tide_cdr_t *cdr, tide_xrce_timestamp_reply_t *body);
+tide_xrce_time_t tide_xrce_time_from_ns(int64_t ns);
+int64_t tide_xrce_time_to_ns(tide_xrce_time_t time);
+
+typedef struct tide_xrce_read_data {
+  tide_xrce_request_t request;
+  uint8_t stream; /* that the reader wants its data on */
+  uint8_t format;
+  const char *filter; /* null: none */
+  size_t filter_length;
+  bool has_delivery_control;
+  uint16_t max_samples; /* 0xFFFF: no limit; 0: cancel */
+  uint16_t max_elapsed_time_s;
+  uint16_t max_bytes_per_second;
+  uint16_t min_pace_period_ms;
+} tide_xrce_read_data_t;
+void tide_xrce_put_read_data(tide_cdr_t *cdr, const tide_xrce_read_data_t *body);
+void tide_xrce_get_read_data(tide_cdr_t *cdr, tide_xrce_read_data_t *body);
+
+/* ---- CREATE: what an object is ---- */
+
+enum { /* QoS flags of the binary representation */
+       TIDE_XRCE_QOS_RELIABLE = 0x01,
+       TIDE_XRCE_QOS_KEEP_LAST = 0x02,
+       TIDE_XRCE_QOS_OWNERSHIP_EXCLUSIVE = 0x04,
+       TIDE_XRCE_QOS_TRANSIENT_LOCAL = 0x08,
+       TIDE_XRCE_QOS_TRANSIENT = 0x10,
+       TIDE_XRCE_QOS_PERSISTENT = 0x20
+};
+
+typedef struct tide_text {
+  const char *characters;
+  size_t length;
+} tide_text_t;
+
+/* One object, in any of the three representations. Fields not used by the kind or representation are zero. Texts
+ * are views (get) or read at once (put); no NUL needed. */
+typedef struct tide_xrce_object {
+  uint8_t kind;           /* TIDE_XRCE_KIND_* */
+  uint8_t representation; /* TIDE_XRCE_BY_* */
+  bool has_name, has_qos, has_depth, has_deadline, has_lifespan, has_request_topic, has_reply_topic;
+  uint16_t parent;    /* object id of the participant, publisher or subscriber */
+  uint16_t topic;     /* datawriter, datareader: object id of the topic */
+  int16_t domain;     /* participants */
+  uint16_t qos_flags; /* TIDE_XRCE_QOS_* */
+  uint16_t depth;
+  uint32_t deadline_ms, lifespan_ms;
+  tide_text_t text; /* the XML or the reference; empty XML is one NUL on the wire */
+  tide_text_t name; /* participant: its name; topic: its name; requester, replier: the service */
+  tide_text_t type; /* topic */
+  tide_text_t request_type, reply_type, request_topic, reply_topic; /* requester, replier */
+} tide_xrce_object_t;
+
+typedef struct tide_xrce_create {
+  tide_xrce_request_t request; /* request id and the id that the object gets */
+  tide_xrce_object_t object;
+} tide_xrce_create_t;
+void tide_xrce_put_create(tide_cdr_t *cdr, const tide_xrce_create_t *body);
+void tide_xrce_get_create(tide_cdr_t *cdr, tide_xrce_create_t *body);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tide/budget.h"
+
+#include "internal.h"
+#include "tide/status.h"
+
+/* Beyond any clock; sums of two or three stay within an int64_t. */
+#define TIME_MAXIMUM_NS (INT64_MAX / 4)
+
+static const budget_rule_t *rule_of(const tide_budget_t *budget) {
+  return budget->config.rule == TIDE_BUDGET_POSIX ? &budget_rule_posix : &budget_rule_corrected;
+}
+
+static int64_t within_clock(int64_t time_ns) {
+  if (time_ns > TIME_MAXIMUM_NS) return TIME_MAXIMUM_NS;
+  return time_ns < -TIME_MAXIMUM_NS ? -TIME_MAXIMUM_NS : time_ns;
+}
+
+static bool is_valid(const tide_budget_config_t *config) {
+  return config->replenishments && config->maximum_replenishments > 0u && config->low_priority < config->priority &&
+         config->budget_ns > 0 && config->budget_ns <= config->period_ns &&
+         config->period_ns <= TIDE_BUDGET_PERIOD_MAXIMUM_NS &&
+         (config->rule == TIDE_BUDGET_CORRECTED || config->rule == TIDE_BUDGET_POSIX);
+}
+
+int tide_budget_init(tide_budget_t *budget, const tide_budget_config_t *config, int64_t now_ns) {
+  if (!budget || !config || !is_valid(config)) return TIDE_ERROR_ARGUMENT;
+  *budget = (tide_budget_t){.config = *config, .now_ns = within_clock(now_ns), .stopped_ns = INT64_MIN, .high = true};
+  rule_of(budget)->start(budget);
+  return TIDE_OK;
+}
+
+static void use(tide_budget_t *budget, int64_t consumed_ns) {
+  const int64_t had_ns = rule_of(budget)->available_ns(budget);
+  budget->counters.used_ns += (uint64_t)consumed_ns;
+  if (consumed_ns > had_ns) budget->counters.overrun_ns += (uint64_t)(consumed_ns - had_ns);
+  rule_of(budget)->charge(budget, consumed_ns);
+}
+
+static void pass(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns) {
+  const bool was_high = budget->high;
+  now_ns = within_clock(now_ns);
+  consumed_ns = consumed_ns > 0 ? within_clock(consumed_ns) : 0;
+  if (now_ns > budget->now_ns) budget->now_ns = now_ns;
+  if (!was_high) {
+    budget->counters.low_ns += (uint64_t)consumed_ns;
+  } else if (consumed_ns > 0) {
+    use(budget, consumed_ns);
+  }
+  rule_of(budget)->settle(budget);
+  if (was_high && !budget->high) budget->counters.exhaustions++;
+  if (!was_high && budget->high) budget->counters.replenishments++;
+}
+
+void tide_budget_ready(tide_budget_t *budget, int64_t now_ns) {
+  pass(budget, 0, now_ns);
+  if (budget->ready) return;
+  budget->ready = true;
+  budget->counters.activations++;
+  rule_of(budget)->activate(budget);
+}
+
+void tide_budget_run(tide_budget_t *budget, int64_t now_ns) {
+  pass(budget, 0, now_ns);
+  const bool goes_on = budget->now_ns == budget->stopped_ns;
+  if (budget->ready && !budget->running && !goes_on) rule_of(budget)->resume(budget);
+  budget->running = budget->ready;
+}
+
+void tide_budget_account(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns) {
+  pass(budget, consumed_ns, now_ns);
+}
+
+void tide_budget_preempt(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns) {
+  pass(budget, consumed_ns, now_ns);
+  if (budget->running) budget->stopped_ns = budget->now_ns;
+  budget->running = false;
+}
+
+void tide_budget_block(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns) {
+  pass(budget, consumed_ns, now_ns);
+  if (!budget->ready) return;
+  budget->ready = budget->running = false;
+  const bool was_high = budget->high;
+  rule_of(budget)->finish(budget);
+  rule_of(budget)->settle(budget);
+  if (was_high && !budget->high) budget->counters.denied++;
+}
+
+int64_t tide_budget_available_ns(const tide_budget_t *budget) {
+  return budget->high ? rule_of(budget)->available_ns(budget) : 0;
+}
+
+int64_t tide_budget_deadline_ns(const tide_budget_t *budget) {
+  if (!budget->high) return budget_ring_at(budget, 0u)->time_ns;
+  if (!budget->running) return INT64_MAX;
+  const int64_t limit_ns = budget->now_ns + rule_of(budget)->available_ns(budget);
+  /* What POSIX replenishes while the lane runs adds to the limit at that time. */
+  if (budget->config.rule == TIDE_BUDGET_POSIX && budget->count > 0u &&
+      budget_ring_at(budget, 0u)->time_ns < limit_ns) {
+    return budget_ring_at(budget, 0u)->time_ns;
+  }
+  return limit_ns;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The corrected rule. Invariants between events: the amounts sum up to the budget; times rise strictly; used_ns is less
+ * than the amount of the first portion, and all of it will be usable again one period after that portion's time. */
+#include "internal.h"
+
+static void start(tide_budget_t *budget) { budget_ring_push(budget, budget->now_ns, budget->config.budget_ns); }
+
+/* What has an earlier time gets this one: the portions become one. True: there was such a portion. */
+static bool raise_times(tide_budget_t *budget, int64_t time_ns) {
+  int64_t amount_ns = 0;
+  while (budget->count > 0u && budget_ring_at(budget, 0u)->time_ns < time_ns) {
+    amount_ns += budget_ring_pop(budget).amount_ns;
+  }
+  if (amount_ns == 0) return false;
+  if (budget->count > 0u && budget_ring_at(budget, 0u)->time_ns == time_ns) {
+    budget_ring_at(budget, 0u)->amount_ns += amount_ns;
+    return true;
+  }
+  const uint16_t places = budget->config.maximum_replenishments;
+  budget->first = (uint16_t)(((uint32_t)budget->first + places - 1u) % places);
+  budget->count++;
+  *budget_ring_at(budget, 0u) = (tide_replenishment_t){.time_ns = time_ns, .amount_ns = amount_ns};
+  return true;
+}
+
+/* Uses that go round the whole queue leave it as it is, so many periods later. */
+static void go_round(tide_budget_t *budget, int64_t rounds) {
+  int64_t later_ns;
+  if (__builtin_mul_overflow(rounds, budget->config.period_ns, &later_ns) || later_ns > INT64_MAX / 4) {
+    later_ns = INT64_MAX / 4;
+  }
+  for (uint16_t index = 0u; index < budget->count; index++) {
+    tide_replenishment_t *const portion = budget_ring_at(budget, index);
+    portion->time_ns = portion->time_ns > INT64_MAX / 2 - later_ns ? INT64_MAX / 2 : portion->time_ns + later_ns;
+  }
+}
+
+static void charge(tide_budget_t *budget, int64_t consumed_ns) {
+  const int64_t period_ns = budget->config.period_ns, budget_ns = budget->config.budget_ns;
+  const int64_t rounds = consumed_ns / budget_ns;
+  int64_t rest_ns = budget->used_ns + consumed_ns % budget_ns;
+  if (rounds > 0) go_round(budget, rounds);
+  while (rest_ns >= budget_ring_at(budget, 0u)->amount_ns) {
+    const tide_replenishment_t head = budget_ring_pop(budget);
+    budget_ring_push(budget, head.time_ns + period_ns, head.amount_ns);
+    rest_ns -= head.amount_ns;
+  }
+  budget->used_ns = rest_ns;
+}
+
+static void activate(tide_budget_t *budget) { (void)raise_times(budget, budget->now_ns); }
+
+/* The used part of the first portion leaves it; where there is no place for both parts, the rest joins the next. */
+static void finish(tide_budget_t *budget) {
+  if (budget->used_ns == 0) return;
+  tide_replenishment_t *const head = budget_ring_at(budget, 0u);
+  const int64_t back_ns = head->time_ns + budget->config.period_ns, used_ns = budget->used_ns;
+  const int64_t rest_ns = head->amount_ns - used_ns;
+  budget->used_ns = 0;
+  const tide_replenishment_t *const tail = budget_ring_at(budget, (uint16_t)(budget->count - 1u));
+  if (budget->count < budget->config.maximum_replenishments || tail->time_ns == back_ns) {
+    head->amount_ns = rest_ns;
+    budget_ring_push(budget, back_ns, used_ns);
+    return;
+  }
+  (void)budget_ring_pop(budget);
+  budget_ring_push(budget, back_ns, used_ns);
+  budget_ring_at(budget, 0u)->amount_ns += rest_ns;
+}
+
+/* What the activation used before the long wait is not part of what is given up. */
+static void resume(tide_budget_t *budget) {
+  const int64_t oldest_ns = budget->now_ns - budget->config.period_ns;
+  if (budget_ring_at(budget, 0u)->time_ns >= oldest_ns) return;
+  finish(budget);
+  if (raise_times(budget, oldest_ns)) budget->counters.forgiven++;
+}
+
+static void settle(tide_budget_t *budget) { budget->high = budget_ring_at(budget, 0u)->time_ns <= budget->now_ns; }
+
+static int64_t available_ns(const tide_budget_t *budget) {
+  const bool is_back = budget_ring_at(budget, 0u)->time_ns + budget->config.period_ns <= budget->now_ns;
+  int64_t sum_ns = is_back ? 0 : -budget->used_ns;
+  for (uint16_t index = 0u; index < budget->count; index++) {
+    const tide_replenishment_t *const portion = budget_ring_at(budget, index);
+    if (portion->time_ns > budget->now_ns) break;
+    sum_ns += portion->amount_ns;
+  }
+  return sum_ns > 0 ? sum_ns : 0; /* less than none: used in advance */
+}
+
+const budget_rule_t budget_rule_corrected = {start, charge, activate, resume, finish, settle, available_ns};

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rcutils/allocator.h"
+
+static void *refuse_allocate(size_t size, void *state) {
+  (void)size;
+  (void)state;
+  return NULL;
+}
+
+static void ignore_deallocate(void *pointer, void *state) {
+  (void)pointer;
+  (void)state;
+}
+
+static void *refuse_reallocate(void *pointer, size_t size, void *state) {
+  (void)pointer;
+  (void)size;
+  (void)state;
+  return NULL;
+}
+
+static void *refuse_zero_allocate(size_t number_of_elements, size_t size_of_element, void *state) {
+  (void)number_of_elements;
+  (void)size_of_element;
+  (void)state;
+  return NULL;
+}
+
+static rcutils_allocator_t current = {refuse_allocate, ignore_deallocate, refuse_reallocate, refuse_zero_allocate,
+                                      NULL};
+
+rcutils_allocator_t rcutils_get_zero_initialized_allocator(void) {
+  rcutils_allocator_t allocator = {NULL, NULL, NULL, NULL, NULL};
+  return allocator;
+}
+
+rcutils_allocator_t rcutils_get_default_allocator(void) { return current; }
+
+bool rcutils_set_default_allocator(rcutils_allocator_t *allocator) {
+  if (allocator == NULL || allocator->allocate == NULL || allocator->deallocate == NULL ||
+      allocator->reallocate == NULL || allocator->zero_allocate == NULL) {
+    return false;
+  }
+  current = *allocator;
+  return true;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of this room share. */
+#ifndef TIDE_COMPAT_INTERNAL_H
+#define TIDE_COMPAT_INTERNAL_H
+
+#include "tide/pools.h"
+#include "tide/status.h"
+
+/* Keeps the status for tide_rclc_last_status and turns it into the rcl code of the same meaning. */
+rcl_ret_t tide_compat_result(int status);
+
+bool tide_compat_is_ready(tide_support_t *support);
+
+/* Deadline of a timeout in ms from now. */
+int64_t tide_compat_deadline(int64_t timeout_ms);
+
+/* Until `done` holds or the deadline has passed: sleep, and when `digest` is set handle what arrives, first come first
+ * served. Without `digest` any number of threads may wait, also while an executor spins. */
+int tide_compat_wait(tide_support_t *support, bool (*done)(tide_support_t *support, void *context), void *context,
+                     int64_t deadline_ns, bool digest);
+/* Besides executors, whose lanes digest what belongs to them, frames are handed on by one caller at a time: who waits
+ * for an answer, or the link's context while the objects are being created, so that a program that only publishes finds
+ * its session again, too. False: somebody else does; those who wait are woken when that ends. */
+bool tide_compat_begin_digest(tide_support_t *support);
+void tide_compat_end_digest(tide_support_t *support);
+/* A frame of this executor that was digested may have kept one of another executor waiting. */
+void tide_compat_wake_others(const tide_executor_handle_t *handle);
+/* The same for callers that must: tide_session_wait_* until the condition holds. */
+int tide_compat_wait_session(tide_support_t *support, tide_object_t *object, tide_session_state_t state,
+                             int64_t deadline_ns);
+
+/* Out of its executor, if it is in one. With several lanes TIDE_ERROR_STATE, and nothing changed, while it runs. */
+int tide_compat_remove_callback(tide_callback_t *callback);
+
+/* Names of a node: "/namespace/name" into full, its last part is the node's name; TIDE_ERROR_NAME when a part breaks
+ * the rules, TIDE_ERROR_CAPACITY_NAMES when it does not fit. */
+int tide_compat_node_name(tide_node_handle_t *node, const char *name, const char *namespace_);
+/* "rt" and the fully qualified name of a topic of a node; errors as above. */
+int tide_compat_topic_name(char *destination, const char *topic, const tide_node_handle_t *node);
+
+/* The topic, its publisher or subscriber and the writer or reader, created on the agent; waits for the answer. */
+int tide_compat_create_topic(tide_support_t *support, tide_topic_t *topic, const tide_node_handle_t *node,
+                             const tide_message_type_t *type, const char *name, const rmw_qos_profile_t *qos,
+                             bool writer);
+/* Also of what was created in part. TIDE_ERROR_FULL: what remains is still registered, so its memory is not free. */
+int tide_compat_delete_topic(tide_support_t *support, tide_topic_t *topic);
+int tide_compat_create_object(tide_support_t *support, tide_object_t *object, bool wait);
+/* Deletes on the agent; waits for a free node as long as the program allows. Success too when there is no such object.
+ */
+int tide_compat_delete_object(tide_support_t *support, tide_object_t *object);
+
+/* A node that was initialised, of a support that lives. */
+bool tide_compat_is_node(const rcl_node_t *node);
+/* The oldest message that waits; RCL_RET_SUBSCRIPTION_TAKE_FAILED: none does. */
+rcl_ret_t tide_compat_take(tide_subscription_handle_t *handle, void *message, rmw_message_info_t *info);
+bool tide_compat_is_reliable(const rmw_qos_profile_t *qos);
+
+/* Opens the link of the options for the session, starts connecting. */
+int tide_compat_open(tide_support_t *support, const rmw_init_options_t *options);
+void tide_compat_close(tide_support_t *support);
+rmw_init_options_t tide_compat_default_options(void);
+bool tide_compat_has_custom_transport(void);
+/* For ports that run custom links in a context of their own; null before rmw_uros_set_custom_transport. */
+const tide_custom_transport_t *tide_compat_custom_functions(void);
+int tide_compat_open_custom(tide_support_t *support);
+void tide_compat_close_custom(tide_support_t *support);
+/* What a caller that waits must run meanwhile: null where the link has a context of its own. */
+const tide_pump_t *tide_compat_pump(tide_support_t *support);
+/* The same as the housekeeping of an executor's source; context: the support. */
+int64_t tide_compat_poll(void *context);
+/* The support that is in use, or null. */
+tide_support_t *tide_compat_support(void);
+
+#endif

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Public functions enter the critical section, do their part on the two halves, have the link start the next frame,
+ * leave it, and then call on_activity to wake the executor. */
+#include "tide/daemon.h"
+
+#include <string.h>
+
+#include "tide/status.h"
+
+static uintptr_t enter(tide_daemon_t *d) { return tide_platform_enter(d->platform); }
+static void leave(tide_daemon_t *d, uintptr_t state) { tide_platform_exit(d->platform, state); }
+static int64_t now_ns(const tide_daemon_t *d) { return tide_platform_now_ns(d->platform); }
+
+/* ---- what the halves report; inside the critical section ---- */
+
+/* A node of so many bytes is free, or will be when the critical section is left. */
+static void wake_waiters(tide_daemon_t *d, uint32_t bytes) {
+  for (tide_daemon_waiter_t *waiter = d->waiters; waiter; waiter = waiter->next)
+    if (waiter->bytes <= bytes) d->platform->event_set(d->platform->context, &waiter->event);
+  d->platform->event_set(d->platform->context, &d->done_event);
+}
+
+static void node_done(void *context, tide_node_t *node, tide_node_outcome_t outcome) {
+  tide_daemon_t *d = context;
+  const bool deferring = d->deferring;
+  d->deferring = true;
+  if (d->owner.on_done) d->owner.on_done(d->owner.context, node, outcome);
+  d->deferring = deferring;
+  wake_waiters(d, node->capacity);
+  d->changed = true;
+}
+
+static void acknowledge(void *context, uint8_t stream, uint16_t first, uint16_t missing) {
+  tide_daemon_t *d = context;
+  (void)tide_transmitter_request_acknack(&d->transmitter, stream, first, missing);
+}
+
+static bool is_of_our_session(const tide_daemon_t *d, const tide_delivery_t *delivery) {
+  return d->receiver.session == 0xFFu || delivery->header.session == d->receiver.session;
+}
+
+static void control(void *context, const tide_delivery_t *delivery) {
+  tide_daemon_t *d = context;
+  const tide_xrce_submessage_t *submessage = &delivery->submessage;
+  d->changed = true;
+  if (TIDE_RELIABLE_STREAMS && submessage->id == TIDE_XRCE_ACKNACK && is_of_our_session(d, delivery)) {
+    tide_cdr_t cdr;
+    tide_xrce_acknack_t body;
+    tide_cdr_reader(&cdr, submessage->body, submessage->body_bytes,
+                    !(submessage->flags & TIDE_XRCE_FLAG_LITTLE_ENDIAN));
+    tide_xrce_get_acknack(&cdr, &body);
+    if (cdr.status == TIDE_OK && tide_transmitter_on_acknack(&d->transmitter, &body, now_ns(d)) != TIDE_OK)
+      d->out_of_step = true;
+  }
+  if (d->owner.on_control) d->owner.on_control(d->owner.receiver_context, delivery);
+}
+
+static int32_t priority_of(void *context, uint8_t stream, tide_xrce_request_t request) {
+  const tide_daemon_t *d = context;
+  return d->owner.priority_of(d->owner.receiver_context, stream, request);
+}
+
+static void submessage_delivered(void *context, const tide_delivery_t *delivery) {
+  const tide_daemon_t *d = context;
+  d->owner.on_submessage(d->owner.receiver_context, delivery);
+}
+
+/* ---- the wire ---- */
+
+/* What to do about the frame after start has returned. True: the wire is free again already. */
+static bool settle(tide_daemon_t *d, int status) {
+  if (!d->completed && !d->cancelled && status >= 0) return false;
+  if (d->cancelled && !d->completed)
+    tide_transmitter_cancel(&d->transmitter);
+  else
+    tide_transmitter_sent(&d->transmitter, now_ns(d));
+  return true;
+}
+
+/* Inside the critical section, and in the same one as whatever made a frame ready or the wire free: nobody who is
+ * preempted stands between the two. True: that frame has gone already, so there may be another. */
+static bool start_next(tide_daemon_t *d) {
+  if (!d->link_open || d->deferring || d->starting) return false;
+  if (tide_transmitter_next(&d->transmitter, now_ns(d), &d->frame) != 1) return false;
+  d->starting = true;
+  d->completed = false;
+  d->cancelled = false;
+  const int status = d->link.start(d->link.context, &d->frame);
+  d->starting = false;
+  return settle(d, status);
+}
+
+/* Where the frame has gone already, the section is left before the next one, so that it stays short. Whoever comes in
+ * between finds the wire free and starts what is most urgent. */
+static void leave_busy(tide_daemon_t *d, uintptr_t state) {
+  bool again = start_next(d);
+  leave(d, state);
+  while (again) {
+    state = enter(d);
+    again = start_next(d);
+    leave(d, state);
+  }
+}
+
+static void report_activity(tide_daemon_t *d) {
+  const uintptr_t state = enter(d);
+  const bool changed = d->changed && !d->deferring;
+  if (changed) d->changed = false;
+  leave(d, state);
+  if (changed && d->owner.on_activity) d->owner.on_activity(d->owner.context);
+}
+
+/* ---- set-up ---- */
+
+int tide_daemon_init(tide_daemon_t *d, const tide_daemon_config_t *config) {
+  if (!d || !config || !config->platform) return TIDE_ERROR_ARGUMENT;
+  memset(d, 0, sizeof *d);
+  d->platform = config->platform;
+  d->owner.on_activity = config->on_activity;
+  d->owner.on_done = config->on_done;
+  d->owner.context = config->context;
+  d->owner.receiver_context = config->receiver.context;
+  d->owner.priority_of = config->receiver.priority_of;
+  d->owner.on_submessage = config->receiver.on_submessage;
+  d->owner.on_control = config->receiver.on_control;
+  tide_transmitter_config_t transmitter = config->transmitter;
+  transmitter.on_done = node_done;
+  transmitter.context = d;
+  tide_receiver_config_t receiver = config->receiver;
+  receiver.context = d;
+  receiver.on_acknowledge = TIDE_RELIABLE_STREAMS ? acknowledge : NULL;
+  receiver.on_control = control;
+  if (config->receiver.priority_of) receiver.priority_of = priority_of;
+  if (config->receiver.on_submessage) receiver.on_submessage = submessage_delivered;
+  int status = tide_transmitter_init(&d->transmitter, &transmitter);
+  if (status == TIDE_OK) status = tide_receiver_init(&d->receiver, &receiver);
+  if (status != TIDE_OK) return status;
+  d->platform->event_init(d->platform->context, &d->done_event);
+  tide_framing_reader_init(&d->reader, 0u);
+  return TIDE_OK;
+}
+
+int tide_daemon_attach_link(tide_daemon_t *d, const tide_link_t *link, uint8_t address) {
+  if (!link || !link->start) return TIDE_ERROR_ARGUMENT;
+  const uintptr_t state = enter(d);
+  const bool was_open = d->link_open;
+  if (!was_open) {
+    d->link = *link;
+    d->link_open = true;
+    tide_framing_reader_init(&d->reader, address);
+    tide_framing_reader_set_buffer(&d->reader, tide_receiver_claim(&d->receiver), d->receiver.config.slot_bytes);
+  }
+  leave_busy(d, state);
+  return was_open ? TIDE_ERROR_STATE : TIDE_OK;
+}
+
+void tide_daemon_detach_link(tide_daemon_t *d) {
+  const uintptr_t state = enter(d);
+  if (d->link_open) {
+    d->link_open = false;
+    if (d->starting)
+      d->cancelled = true;
+    else
+      tide_transmitter_cancel(&d->transmitter);
+  }
+  leave(d, state);
+}
+
+/* ---- submit ---- */
+
+/* Somebody waits before this caller (who may be one of them), and could use what would be handed out. */
+static bool is_spoken_for(const tide_daemon_t *d, const tide_daemon_waiter_t *caller) {
+  const uint32_t free_bytes = tide_transmitter_free_bytes(&d->transmitter, caller->bytes);
+  const uint32_t offered_bytes = free_bytes > 0u ? free_bytes : caller->bytes;
+  for (const tide_daemon_waiter_t *waiter = d->waiters; waiter && waiter != caller; waiter = waiter->next) {
+    if (waiter->priority < caller->priority) return false;
+    if (waiter->bytes <= offered_bytes) return true;
+  }
+  return false;
+}
+
+static int try_to_acquire(tide_daemon_t *d, const tide_daemon_waiter_t *caller, tide_node_t **node) {
+  *node = NULL;
+  if (d->waiters && is_spoken_for(d, caller)) return TIDE_ERROR_FULL;
+  return tide_transmitter_acquire(&d->transmitter, caller->bytes, caller->priority, node);
+}
+
+static int acquire(tide_daemon_t *d, const tide_daemon_waiter_t *caller, tide_node_t **node) {
+  const uintptr_t state = enter(d);
+  int status = try_to_acquire(d, caller, node);
+  if (status != TIDE_ERROR_FULL) {
+    leave(d, state);
+    return status;
+  }
+  (void)tide_transmitter_poll(&d->transmitter, now_ns(d));
+  status = try_to_acquire(d, caller, node);
+  leave_busy(d, state); /* the peer is told of what has expired */
+  return status;
+}
+
+int tide_daemon_acquire(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, tide_node_t **node) {
+  const tide_daemon_waiter_t caller = {.bytes = bytes, .priority = priority};
+  return acquire(d, &caller, node);
+}
+
+static void queue_up(tide_daemon_t *d, tide_daemon_waiter_t *waiter) {
+  tide_daemon_waiter_t **place = &d->waiters;
+  while (*place && (*place)->priority >= waiter->priority) place = &(*place)->next;
+  waiter->next = *place;
+  *place = waiter;
+}
+
+/* What it was woken for and did not take is for the next. */
+static void step_aside(tide_daemon_t *d, const tide_daemon_waiter_t *waiter) {
+  tide_daemon_waiter_t **place = &d->waiters;
+  while (*place != waiter) place = &(*place)->next;
+  *place = waiter->next;
+  wake_waiters(d, UINT32_MAX);
+}
+
+int tide_daemon_acquire_until(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, int64_t deadline_ns,
+                              tide_node_t **node) {
+  const tide_platform_t *platform = d->platform;
+  tide_daemon_waiter_t waiter = {.bytes = bytes, .priority = priority};
+  int status = acquire(d, &waiter, node);
+  if (status != TIDE_ERROR_FULL) return status;
+  platform->event_init(platform->context, &waiter.event);
+  uintptr_t state = enter(d);
+  queue_up(d, &waiter);
+  leave(d, state);
+  do {
+    status = acquire(d, &waiter, node); /* it may have come back before this one was in the queue */
+    if (status == TIDE_ERROR_FULL && !platform->event_wait(platform->context, &waiter.event, deadline_ns))
+      status = TIDE_ERROR_TIMEOUT;
+  } while (status == TIDE_ERROR_FULL);
+  state = enter(d);
+  step_aside(d, &waiter);
+  leave(d, state);
+  return status;
+}
+
+void tide_daemon_abandon(tide_daemon_t *d, tide_node_t *node) {
+  const uintptr_t state = enter(d);
+  tide_transmitter_abandon(&d->transmitter, node);
+  wake_waiters(d, node ? node->capacity : 0u);
+  leave(d, state);
+}
+
+int tide_daemon_submit(tide_daemon_t *d, tide_node_t *node, uint8_t stream) {
+  const uintptr_t state = enter(d);
+  const int status = tide_transmitter_submit(&d->transmitter, node, stream, now_ns(d));
+  if (status != TIDE_OK) wake_waiters(d, node->capacity);
+  leave_busy(d, state);
+  return status;
+}
+
+int tide_daemon_submit_control(tide_daemon_t *d, const uint8_t *submessage, size_t length, uint8_t session,
+                               tide_priority_t priority) {
+  const uintptr_t state = enter(d);
+  const int status = tide_transmitter_submit_control(&d->transmitter, submessage, length, session, priority);
+  leave_busy(d, state);
+  return status;
+}
+
+/* ---- from the link ---- */
+
+void tide_daemon_on_transmit_complete(tide_daemon_t *d) {
+  const uintptr_t state = enter(d);
+  if (d->starting)
+    d->completed = true;
+  else
+    tide_transmitter_sent(&d->transmitter, now_ns(d));
+  leave_busy(d, state);
+  report_activity(d);
+}
+
+static void commit(tide_daemon_t *d, uint16_t length, bool verify, uint16_t crc) {
+  const uintptr_t state = enter(d);
+  d->deferring = true; /* the most urgent of all that one message asks for goes first */
+  d->last_received_ns = now_ns(d);
+  if (tide_receiver_commit(&d->receiver, length, verify, crc, d->last_received_ns) == 1) d->changed = true;
+  d->deferring = false;
+  leave_busy(d, state);
+}
+
+void tide_daemon_on_bytes(tide_daemon_t *d, const uint8_t *bytes, size_t count) {
+  while (count > 0u) {
+    int complete = 0;
+    const size_t used = tide_framing_reader_input(&d->reader, bytes, count, &complete);
+    bytes += used;
+    count -= used;
+    if (complete) {
+      commit(d, d->reader.length, true, d->reader.crc);
+      tide_framing_reader_set_buffer(&d->reader, tide_receiver_claim(&d->receiver), d->receiver.config.slot_bytes);
+    }
+    if (used == 0u && !complete) break;
+  }
+  report_activity(d);
+}
+
+void tide_daemon_on_message(tide_daemon_t *d, const uint8_t *message, size_t length) {
+  if (length <= d->receiver.config.slot_bytes && length > 0u)
+    memcpy(tide_receiver_claim(&d->receiver), message, length);
+  /* one that is too long is committed as such, and counted as malformed */
+  commit(d, (uint16_t)(length <= d->receiver.config.slot_bytes ? length : 0u), false, 0u);
+  report_activity(d);
+}
+
+int64_t tide_daemon_poll(tide_daemon_t *d) {
+  int64_t next_ns;
+  bool again;
+  do {
+    const uintptr_t state = enter(d);
+    const int64_t time_ns = now_ns(d);
+    (void)tide_transmitter_poll(&d->transmitter, time_ns);
+    again = start_next(d);
+    next_ns = tide_transmitter_poll(&d->transmitter, time_ns);
+    leave(d, state);
+  } while (again);
+  report_activity(d);
+  return next_ns;
+}
+
+/* ---- from the executor ---- */
+
+int32_t tide_daemon_most_urgent(tide_daemon_t *d) {
+  const uintptr_t state = enter(d);
+  const int32_t priority = tide_receiver_most_urgent(&d->receiver);
+  leave(d, state);
+  return priority;
+}
+
+int32_t tide_daemon_most_urgent_of(tide_daemon_t *d, const tide_frame_share_t *share) {
+  const uintptr_t state = enter(d);
+  const int32_t priority = tide_receiver_most_urgent_of(&d->receiver, share);
+  leave(d, state);
+  return priority;
+}
+
+static int process(tide_daemon_t *d, tide_slot_t *(*take)(tide_receiver_t *, const tide_frame_share_t *),
+                   const tide_frame_share_t *share) {
+  uintptr_t state = enter(d);
+  tide_slot_t *slot = take(&d->receiver, share);
+  leave(d, state);
+  if (!slot) return 0;
+  const bool verified = tide_receiver_verify(slot);
+  state = enter(d);
+  const bool accepted = tide_receiver_accept(&d->receiver, slot, verified);
+  leave_busy(d, state); /* the acknowledgment leaves while the payload is handed on */
+  if (!accepted) return 0;
+  const int count = tide_receiver_deliver(&d->receiver, slot);
+  state = enter(d);
+  tide_receiver_finish(&d->receiver, slot);
+  leave(d, state);
+  return count;
+}
+
+int tide_daemon_process_most_urgent_of(tide_daemon_t *d, const tide_frame_share_t *share) {
+  return process(d, tide_receiver_take_most_urgent_of, share);
+}
+int tide_daemon_process_oldest_of(tide_daemon_t *d, const tide_frame_share_t *share) {
+  return process(d, tide_receiver_take_oldest_of, share);
+}
+
+static const tide_frame_share_t all_frames = {.most = UINT16_MAX};
+int tide_daemon_process_most_urgent(tide_daemon_t *d) { return tide_daemon_process_most_urgent_of(d, &all_frames); }
+int tide_daemon_process_oldest(tide_daemon_t *d) { return tide_daemon_process_oldest_of(d, &all_frames); }
+
+void tide_daemon_disown(tide_daemon_t *d, uint8_t owner) {
+  const uintptr_t state = enter(d);
+  tide_receiver_disown(&d->receiver, owner);
+  leave(d, state);
+}
+
+void tide_daemon_release(tide_daemon_t *d, void *memory, bool reassembled) {
+  const uintptr_t state = enter(d);
+  const size_t noted = d->receiver.noted.count;
+  tide_receiver_release(&d->receiver, memory, reassembled);
+  if (d->receiver.noted.count > noted) d->changed = true;
+  leave(d, state);
+  if (reassembled) report_activity(d);
+}
+
+/* ---- sessions ---- */
+
+void tide_daemon_set_session(tide_daemon_t *d, uint8_t session, uint32_t key) {
+  const uintptr_t state = enter(d);
+  tide_transmitter_set_session(&d->transmitter, session, key);
+  tide_receiver_set_session(&d->receiver, session, key);
+  d->out_of_step = false;
+  leave(d, state);
+}
+
+void tide_daemon_reset(tide_daemon_t *d, bool keep) {
+  const uintptr_t state = enter(d);
+  tide_transmitter_reset(&d->transmitter, keep);
+  tide_receiver_reset(&d->receiver);
+  leave_busy(d, state);
+}
+
+void tide_daemon_pause_streams(tide_daemon_t *d, bool paused) {
+  const uintptr_t state = enter(d);
+  tide_transmitter_pause_streams(&d->transmitter, paused);
+  leave_busy(d, state);
+}
+
+bool tide_daemon_is_idle(tide_daemon_t *d, uint8_t stream) {
+  const uintptr_t state = enter(d);
+  const bool idle = tide_transmitter_is_idle(&d->transmitter, stream);
+  leave(d, state);
+  return idle;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lanes and bands: which lane serves what, and which one to wake.
+ *
+ * The only lane of a band is woken by its event, which is sticky. Of several lanes one that is idle is picked; a lane
+ * puts itself among the idle ones in the critical section in which it finds nothing, so that no wake-up is lost, and
+ * whoever picks it takes it out, so that two wake-ups reach two lanes. A lane that takes a callback and leaves
+ * something behind picks another one. */
+#include "exec.h"
+
+#define LOWEST_OF_LEVEL(level) TIDE_PRIORITY(level, 0)
+
+static bool is_valid(const tide_lane_settings_t *settings) {
+  return settings->least_level <= TIDE_LEVEL_MAXIMUM && settings->scheduling <= TIDE_SCHEDULING_SPORADIC;
+}
+
+static void join_band(const tide_executor_config_t *config, size_t index) {
+  tide_lane_t *lane = &config->lanes[index];
+  for (size_t other = 0; TIDE_LANES && other < index; other++) {
+    if (config->lanes[other].settings.least_level == lane->settings.least_level) {
+      lane->band = config->lanes[other].band;
+      lane->band->only = NULL;
+      return;
+    }
+  }
+  lane->band = &lane->own_band;
+  lane->band->only = lane;
+}
+
+static void set_range(const tide_executor_config_t *config, tide_lane_t *lane) {
+  const uint8_t level = lane->settings.least_level;
+  bool lowest = true;
+  unsigned above = UINT16_MAX + 1u;
+  for (size_t index = 0; TIDE_LANES && index < config->lane_count; index++) {
+    const uint8_t other = config->lanes[index].settings.least_level;
+    lowest = lowest && other >= level;
+    if (other > level && LOWEST_OF_LEVEL(other) < above) {
+      above = LOWEST_OF_LEVEL(other);
+    }
+  }
+  lane->own_band.least = lowest ? 0u : LOWEST_OF_LEVEL(level);
+  lane->own_band.most = (tide_priority_t)(above - 1u);
+}
+
+bool exec_set_up_lanes(tide_executor_t *executor) {
+  const tide_executor_config_t *config = &executor->config;
+  for (size_t index = 0; index < config->lane_count; index++) {
+    tide_lane_t *lane = &config->lanes[index];
+    if (!is_valid(&lane->settings)) {
+      return false;
+    }
+    *lane = (tide_lane_t){.settings = lane->settings};
+    config->platform->event_init(config->platform->context, &lane->event);
+    join_band(config, index);
+    if (lane->band != &lane->own_band) {
+      continue;
+    }
+    const size_t first = executor->band_count++ * config->callback_count;
+    tide_queue_init(&lane->band->ready_list, config->ready_storage + first, config->callback_count);
+    tide_queue_init(&lane->band->timer_list, config->timer_storage + first, config->callback_count);
+    set_range(config, lane);
+  }
+  return true;
+}
+
+tide_band_t *exec_band_of(const tide_executor_t *executor, tide_priority_t priority) {
+  const tide_executor_config_t *config = &executor->config;
+  tide_band_t *band = config->lanes[0].band;
+  for (size_t index = 1; TIDE_LANES && index < config->lane_count && (priority < band->least || priority > band->most);
+       index++) {
+    band = config->lanes[index].band;
+  }
+  return band;
+}
+
+void exec_become_idle(tide_lane_t *lane) {
+  if (TIDE_LANES && lane->band->only == NULL && !lane->idle) {
+    lane->idle = true;
+    lane->idle_next = lane->band->idle;
+    lane->band->idle = lane;
+  }
+}
+
+void exec_become_busy(tide_lane_t *lane) {
+  if (!TIDE_LANES || !lane->idle) {
+    return;
+  }
+  tide_lane_t **place = &lane->band->idle;
+  while (*place != lane) {
+    place = &(*place)->idle_next;
+  }
+  *place = lane->idle_next;
+  lane->idle = false;
+}
+
+tide_lane_t *exec_pick(tide_band_t *band) {
+  tide_lane_t *lane = band->only;
+  if (TIDE_LANES && lane == NULL && band->idle != NULL) {
+    lane = band->idle;
+    exec_become_busy(lane);
+  }
+  return lane;
+}
+
+/* A callback that may run, or an expiry before the idle lane looks again by itself. */
+tide_lane_t *exec_pick_for_rest(tide_band_t *band) {
+  if (!TIDE_LANES || band->idle == NULL) {
+    return NULL;
+  }
+  const tide_queue_entry_t *expiry = tide_queue_head(&band->timer_list);
+  const bool rest =
+      tide_queue_head(&band->ready_list) != NULL || (expiry != NULL && expiry->key < band->idle->sleeps_until_ns);
+  return rest ? exec_pick(band) : NULL;
+}
+
+void exec_wake_lane(const tide_executor_t *executor, tide_lane_t *lane) {
+  if (lane != NULL) {
+    executor->config.platform->event_set(executor->config.platform->context, &lane->event);
+  }
+}
+
+static void wake_band(const tide_executor_t *executor, tide_band_t *band) {
+  const uintptr_t lock = exec_lock(executor);
+  tide_lane_t *lane = exec_pick(band);
+  exec_unlock(executor, lock);
+  exec_wake_lane(executor, lane);
+}
+
+/* For frames of all bands but one. */
+static void wake_for_frames(const tide_executor_t *executor, const tide_band_t *except) {
+  for (size_t index = 0; TIDE_LANES && index < executor->config.lane_count; index++) {
+    tide_lane_t *lane = &executor->config.lanes[index];
+    const bool first = lane->band == &lane->own_band;
+    if (first && lane->band != except && exec_most_urgent(executor, lane->band) != TIDE_PRIORITY_NONE) {
+      wake_band(executor, lane->band);
+    }
+  }
+}
+
+void tide_executor_wake_for_frames(tide_executor_t *executor) { wake_for_frames(executor, NULL); }
+
+/* A frame that was digested may have kept one of another band waiting, behind it in its stream. */
+void exec_wake_other_bands(tide_executor_t *executor, const tide_lane_t *lane) {
+  if (executor->band_count > 1u) {
+    wake_for_frames(executor, lane->band);
+  }
+}
+
+void tide_executor_wake(tide_executor_t *executor) {
+  for (size_t index = 0; index < executor->config.lane_count; index++) {
+    exec_wake_lane(executor, &executor->config.lanes[index]);
+  }
+}

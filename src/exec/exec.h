@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside the executor: what its files share. "Locked" functions are called within the critical section. */
+#ifndef TIDE_EXEC_H
+#define TIDE_EXEC_H
+
+#include "tide/executor.h"
+#include "tide/status.h"
+
+/* What one collection found, read in one critical section. */
+typedef struct exec_view {
+  int32_t head; /* priority of the head of the band's ready_list, or TIDE_PRIORITY_NONE */
+  size_t ready_count, prompt_count;
+  uint32_t notifications;
+  int64_t next_expiry_ns;
+} exec_view_t;
+
+static inline int64_t exec_now(const tide_executor_t *executor) {
+  return tide_platform_now_ns(executor->config.platform);
+}
+
+static inline uintptr_t exec_lock(const tide_executor_t *executor) {
+  return tide_platform_enter(executor->config.platform);
+}
+
+static inline void exec_unlock(const tide_executor_t *executor, uintptr_t state) {
+  tide_platform_exit(executor->config.platform, state);
+}
+
+static inline int64_t exec_minimum(int64_t left, int64_t right) { return left < right ? left : right; }
+
+/* left + right, both at least 0, without passing TIDE_FOREVER. */
+static inline int64_t exec_after(int64_t left, int64_t right) {
+  return left > TIDE_FOREVER - right ? TIDE_FOREVER : left + right;
+}
+
+static inline tide_callback_t *exec_callback_of(tide_queue_entry_t *ready_entry) {
+  return (tide_callback_t *)(void *)ready_entry; /* first member */
+}
+
+static inline tide_timer_t *exec_timer_of(tide_callback_t *callback) {
+  return (tide_timer_t *)(void *)callback; /* first member */
+}
+
+static inline bool exec_is_stopped(const tide_executor_t *executor) {
+  return __atomic_load_n(&executor->stopped, __ATOMIC_ACQUIRE);
+}
+
+static inline bool exec_has_lanes(const tide_executor_t *executor) {
+  return TIDE_LANES && executor->config.lane_count > 1u;
+}
+
+/* Add and remove may come from other threads. */
+static inline tide_executor_t *exec_owner(const tide_callback_t *callback) {
+  return __atomic_load_n(&callback->executor, __ATOMIC_ACQUIRE);
+}
+
+/* ready.c */
+void exec_make_ready(tide_callback_t *callback, int64_t ready_ns); /* locked */
+void exec_take_pending(tide_callback_t *callback);                 /* locked */
+void exec_clear_ready(tide_callback_t *callback);                  /* locked */
+void exec_enqueue(tide_callback_t *callback);                      /* locked; where the policy keeps a ready_list */
+void exec_round_add(tide_lane_t *lane, tide_callback_t *callback); /* locked */
+void exec_round_forget(tide_callback_t *callback);                 /* locked */
+
+/* band.c; locked: the lane to wake for something of the band, or null. */
+tide_lane_t *exec_pick(tide_band_t *band);
+
+/* group.c; all locked. A callback that is ready is offered (in the ready_list of its band), or waits: in its group, or
+ * for its own end. */
+void exec_offer_in_group(tide_callback_t *callback);
+void exec_withdraw_from_group(tide_callback_t *callback);
+void exec_occupy_group(tide_lane_t *lane, tide_group_t *group);
+void exec_vacate_group(tide_group_t *group);
+
+/* With one lane nothing can overlap, and groups change nothing. */
+static inline tide_group_t *exec_group_of(const tide_callback_t *callback) {
+  return callback->group != NULL && exec_has_lanes(callback->executor) ? callback->group : NULL;
+}
+
+static inline void exec_show(tide_callback_t *callback) {
+  (void)tide_queue_push(&callback->band->ready_list, &callback->ready_entry, callback->ready_entry.key);
+}
+
+static inline void exec_hide(tide_callback_t *callback) {
+  tide_queue_remove(&callback->band->ready_list, &callback->ready_entry);
+}
+
+static inline void exec_offer(tide_callback_t *callback) {
+  if (exec_group_of(callback) != NULL) {
+    exec_offer_in_group(callback);
+  } else if (callback->running == 0u) {
+    exec_show(callback);
+  }
+}
+
+static inline void exec_withdraw(tide_callback_t *callback) {
+  if (exec_group_of(callback) != NULL) {
+    exec_withdraw_from_group(callback);
+  } else {
+    exec_hide(callback);
+  }
+}
+
+/* Locked. When a callback of a group was taken back, the next one of the group may be another lane's: the lane to wake,
+ * or null. */
+static inline tide_lane_t *exec_lane_of_group(const tide_callback_t *callback) {
+  const tide_group_t *group = exec_group_of(callback);
+  return group != NULL && group->offered != NULL ? exec_pick(group->offered->band) : NULL;
+}
+
+/* It starts. */
+static inline void exec_occupy(tide_lane_t *lane, tide_callback_t *callback) {
+  tide_group_t *group = exec_group_of(callback);
+  lane->running = callback;
+  lane->forgotten = false;
+  lane->group = NULL;
+  callback->running++;
+  if (group != NULL) {
+    exec_occupy_group(lane, group);
+  }
+}
+
+/* It has ended; callback is null when it was removed meanwhile. */
+static inline void exec_vacate(tide_lane_t *lane, tide_callback_t *callback) {
+  lane->running = NULL;
+  if (lane->group != NULL) {
+    exec_vacate_group(lane->group);
+    lane->group = NULL;
+  }
+  if (callback == NULL) {
+    return;
+  }
+  callback->running--;
+  const bool waited = callback->pending > 0u && !callback->in_round && exec_group_of(callback) == NULL;
+  if (waited && callback->executor->config.policy == TIDE_POLICY_TIDE && !tide_queue_contains(&callback->ready_entry)) {
+    exec_show(callback);
+  }
+}
+
+/* band.c */
+bool exec_set_up_lanes(tide_executor_t *executor);
+tide_band_t *exec_band_of(const tide_executor_t *executor, tide_priority_t priority);
+void exec_become_idle(tide_lane_t *lane);                                /* locked */
+void exec_become_busy(tide_lane_t *lane);                                /* locked */
+tide_lane_t *exec_pick_for_rest(tide_band_t *band);                      /* locked: for what is left */
+void exec_wake_lane(const tide_executor_t *executor, tide_lane_t *lane); /* null: does nothing */
+void exec_wake_other_bands(tide_executor_t *executor, const tide_lane_t *lane);
+
+/* timer.c */
+int64_t exec_move_due_timers(tide_executor_t *executor, tide_band_t *band, int64_t now_ns,
+                             uintptr_t *lock);                             /* locked */
+int64_t exec_timer_started(tide_callback_t *callback, int64_t now_ns);     /* locked; time since the previous run */
+void exec_timer_set_up(tide_callback_t *callback, int64_t now_ns);         /* locked; when it is added */
+void exec_timer_forget(tide_callback_t *callback);                         /* locked */
+void exec_timer_change_band(tide_callback_t *callback, tide_band_t *band); /* locked */
+
+/* executor.c */
+exec_view_t exec_collect(tide_executor_t *executor, tide_lane_t *lane, int64_t now_ns);
+int64_t exec_poll_source(const tide_executor_t *executor);
+int32_t exec_most_urgent(const tide_executor_t *executor, const tide_band_t *band);
+bool exec_triggers(tide_executor_t *executor, const exec_view_t *view);
+static inline void exec_count(const tide_executor_t *executor, uint64_t *counter) {
+  const bool shared = exec_has_lanes(executor);
+  const uintptr_t lock = shared ? exec_lock(executor) : 0u;
+  ++*counter;
+  if (shared) {
+    exec_unlock(executor, lock);
+  }
+}
+void exec_sleep(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns);
+int exec_run_head(tide_executor_t *executor, tide_lane_t *lane);
+int exec_run_round(tide_executor_t *executor, tide_lane_t *lane);
+static inline int exec_idle_result(const tide_executor_t *executor) {
+  return exec_is_stopped(executor) ? 0 : TIDE_ERROR_TIMEOUT;
+}
+
+/* policy_tide.c, policy_batch.c */
+int exec_round_tide(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns);
+int exec_round_batch(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns);
+
+/* A flood of frames that make nothing ready holds a round beyond its deadline for no longer than this. */
+#define EXEC_DIGESTS_WHEN_LATE 64u
+
+#endif

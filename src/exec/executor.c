@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine that the policies share: registration, collection, running, sleeping. */
+#include "exec.h"
+
+#define DEFAULT_SPIN_TIMEOUT_NS INT64_C(1000000000)
+
+static bool is_complete(const tide_platform_t *platform) {
+  return platform != NULL && platform->now_ns != NULL && platform->critical_enter != NULL &&
+         platform->critical_exit != NULL && platform->event_init != NULL && platform->event_set != NULL &&
+         platform->event_wait != NULL;
+}
+
+static bool is_consistent(const tide_source_t *source) {
+  return source->most_urgent == NULL || (source->process_most_urgent != NULL && source->process_oldest != NULL);
+}
+
+static bool is_known(tide_policy_t policy) { return policy == TIDE_POLICY_TIDE || policy == TIDE_POLICY_BATCH; }
+
+static bool has_storage(const tide_executor_config_t *config) {
+  return config->callbacks != NULL && config->ready_storage != NULL && config->timer_storage != NULL &&
+         config->callback_count > 0u && config->callback_count <= UINT16_MAX && config->lanes != NULL &&
+         config->lane_count > 0u;
+}
+
+int tide_executor_init(tide_executor_t *executor, const tide_executor_config_t *config) {
+  if (TIDE_CONFIG_CHECKS &&
+      (executor == NULL || config == NULL || !is_complete(config->platform) || !is_consistent(&config->source) ||
+       !has_storage(config) || config->spin_timeout_ns < 0 || !is_known(config->policy))) {
+    return TIDE_ERROR_ARGUMENT;
+  }
+  if ((config->lane_count > 1u && (!TIDE_LANES || config->policy != TIDE_POLICY_TIDE)) ||
+      (!TIDE_BATCH && config->policy == TIDE_POLICY_BATCH)) {
+    return TIDE_ERROR_UNSUPPORTED;
+  }
+  *executor = (tide_executor_t){.config = *config, .trigger = tide_trigger_any};
+  if (config->spin_timeout_ns == 0) {
+    executor->config.spin_timeout_ns = DEFAULT_SPIN_TIMEOUT_NS;
+  }
+  return exec_set_up_lanes(executor) ? TIDE_OK : TIDE_ERROR_ARGUMENT;
+}
+
+int tide_executor_set_trigger(tide_executor_t *executor, tide_trigger_t trigger, void *object) {
+  if (executor == NULL) {
+    return TIDE_ERROR_ARGUMENT;
+  }
+  if ((!TIDE_TRIGGERS || exec_has_lanes(executor)) && trigger != NULL && trigger != tide_trigger_any) {
+    return TIDE_ERROR_UNSUPPORTED;
+  }
+  executor->trigger = trigger == NULL ? tide_trigger_any : trigger;
+  executor->trigger_object = object;
+  tide_executor_wake(executor);
+  return TIDE_OK;
+}
+
+static bool is_in_round(const tide_executor_t *executor) {
+  for (size_t index = 0; index < executor->config.lane_count; index++) {
+    if (__atomic_load_n(&executor->config.lanes[index].busy, __ATOMIC_ACQUIRE)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+int tide_executor_set_policy(tide_executor_t *executor, tide_policy_t policy) {
+  if (executor == NULL || !is_known(policy)) {
+    return TIDE_ERROR_ARGUMENT;
+  }
+  if (is_in_round(executor)) {
+    return TIDE_ERROR_STATE;
+  }
+  if (!TIDE_BATCH || exec_has_lanes(executor)) {
+    return policy == executor->config.policy ? TIDE_OK : TIDE_ERROR_UNSUPPORTED;
+  }
+  const uintptr_t lock = exec_lock(executor);
+  executor->config.policy = policy;
+  for (size_t index = 0; index < executor->count; index++) {
+    tide_callback_t *callback = executor->config.callbacks[index];
+    exec_withdraw(callback);
+    if (callback->pending > 0u) {
+      exec_enqueue(callback);
+    }
+  }
+  exec_unlock(executor, lock);
+  return TIDE_OK;
+}
+
+static bool is_registered(const tide_executor_t *executor, const tide_callback_t *callback) {
+  size_t index = 0;
+  while (index < executor->count && executor->config.callbacks[index] != callback) {
+    index++;
+  }
+  return index < executor->count;
+}
+
+static tide_lane_t *lane_that_runs(const tide_executor_t *executor, const tide_callback_t *callback) {
+  for (size_t index = 0; index < executor->config.lane_count; index++) {
+    if (executor->config.lanes[index].running == callback) {
+      return &executor->config.lanes[index];
+    }
+  }
+  return NULL;
+}
+
+/* One that is added again while lanes still run it, itself too, goes on as if it had not been removed. */
+static void recognise(const tide_executor_t *executor, tide_callback_t *callback) {
+  for (size_t index = 0; index < executor->config.lane_count; index++) {
+    tide_lane_t *lane = &executor->config.lanes[index];
+    if (lane->running == callback) {
+      lane->forgotten = false;
+      callback->running++;
+    }
+  }
+}
+
+static int check_addition(const tide_executor_t *executor, const tide_callback_t *callback) {
+  const tide_group_t *group = TIDE_LANES ? callback->group : NULL;
+  if (group != NULL && group->members > 0u && group->executor != executor) {
+    return TIDE_ERROR_ARGUMENT;
+  }
+  if (is_registered(executor, callback)) {
+    return TIDE_ERROR_EXISTS;
+  }
+  if (callback->always && (!TIDE_TRIGGERS || exec_has_lanes(executor))) {
+    return TIDE_ERROR_UNSUPPORTED;
+  }
+  const bool group_full =
+      group != NULL && group->kind == TIDE_GROUP_EXCLUSIVE && group->members == group->waiting.capacity;
+  return executor->count == executor->config.callback_count || group_full ? TIDE_ERROR_FULL : TIDE_OK;
+}
+
+static void insert(tide_executor_t *executor, tide_callback_t *callback) {
+  *callback = (tide_callback_t){.kind = callback->kind,
+                                .priority = callback->priority,
+                                .always = callback->always,
+                                .execute = callback->execute,
+                                .context = callback->context,
+                                .handle = callback->handle,
+                                .group = callback->group,
+                                .band = exec_band_of(executor, callback->priority),
+                                .index = (uint16_t)executor->count};
+  exec_timer_set_up(callback, exec_now(executor));
+  recognise(executor, callback);
+  executor->config.callbacks[executor->count++] = callback;
+  if (TIDE_LANES && callback->group != NULL) {
+    callback->group->members++;
+    callback->group->executor = executor;
+  }
+  if (TIDE_TRIGGERS && callback->always) {
+    callback->always_next = executor->always_list;
+    __atomic_store_n(&executor->always_list, callback, __ATOMIC_RELAXED);
+  }
+  __atomic_store_n(&callback->executor, executor, __ATOMIC_RELEASE);
+}
+
+int tide_executor_add(tide_executor_t *executor, tide_callback_t *callback) {
+  if (executor == NULL || callback == NULL || callback->execute == NULL) {
+    return TIDE_ERROR_ARGUMENT;
+  }
+  const uintptr_t lock = exec_lock(executor);
+  const int status = check_addition(executor, callback);
+  if (status == TIDE_OK) {
+    insert(executor, callback);
+  }
+  exec_unlock(executor, lock);
+  return status;
+}
+
+static void forget_always(tide_executor_t *executor, const tide_callback_t *callback) {
+  tide_callback_t **place = &executor->always_list;
+  while (*place != NULL && *place != callback) {
+    place = &(*place)->always_next;
+  }
+  if (*place != NULL) {
+    __atomic_store_n(place, callback->always_next, __ATOMIC_RELAXED);
+  }
+}
+
+/* Locked; it is not ready any more. */
+static void take_out(tide_executor_t *executor, tide_callback_t *callback) {
+  exec_timer_forget(callback);
+  exec_round_forget(callback);
+  forget_always(executor, callback);
+  for (size_t index = 0; index < executor->config.lane_count; index++) {
+    tide_lane_t *lane = &executor->config.lanes[index];
+    lane->forgotten = lane->forgotten || lane->running == callback;
+  }
+  if (TIDE_LANES && callback->group != NULL) {
+    callback->group->members--;
+  }
+  __atomic_store_n(&callback->executor, NULL, __ATOMIC_RELEASE);
+  executor->count--;
+  for (size_t later = callback->index; later < executor->count; later++) {
+    executor->config.callbacks[later] = executor->config.callbacks[later + 1u];
+    executor->config.callbacks[later]->index = (uint16_t)later;
+  }
+}
+
+static int remove_callback(tide_executor_t *executor, tide_callback_t *callback, bool idle_only) {
+  if (executor == NULL || callback == NULL) {
+    return TIDE_ERROR_ARGUMENT;
+  }
+  int status = TIDE_OK;
+  tide_lane_t *next = NULL;
+  const uintptr_t lock = exec_lock(executor);
+  if (!is_registered(executor, callback)) {
+    status = TIDE_ERROR_NOT_FOUND;
+  } else if (idle_only && callback->running > 0u) {
+    status = TIDE_ERROR_STATE;
+  } else {
+    exec_clear_ready(callback);
+    next = exec_lane_of_group(callback);
+    take_out(executor, callback);
+  }
+  exec_unlock(executor, lock);
+  exec_wake_lane(executor, next);
+  return status;
+}
+
+int tide_executor_remove(tide_executor_t *executor, tide_callback_t *callback) {
+  return remove_callback(executor, callback, false);
+}
+
+int tide_executor_remove_idle(tide_executor_t *executor, tide_callback_t *callback) {
+  return remove_callback(executor, callback, true);
+}
+
+bool tide_executor_is_running(tide_executor_t *executor, const tide_callback_t *callback) {
+  if (executor == NULL || callback == NULL) {
+    return false;
+  }
+  const uintptr_t lock = exec_lock(executor);
+  const bool running = lane_that_runs(executor, callback) != NULL;
+  exec_unlock(executor, lock);
+  return running;
+}
+
+exec_view_t exec_collect(tide_executor_t *executor, tide_lane_t *lane, int64_t now_ns) {
+  tide_band_t *band = lane->band;
+  uintptr_t lock = exec_lock(executor);
+  if (TIDE_LANES && lane->idle) {
+    exec_become_busy(lane);
+  }
+  const int64_t next_expiry_ns = exec_move_due_timers(executor, band, now_ns, &lock);
+  tide_queue_entry_t *head = tide_queue_head(&band->ready_list);
+  const exec_view_t view = {.head = head == NULL ? TIDE_PRIORITY_NONE : exec_callback_of(head)->priority,
+                            .ready_count = executor->ready_count,
+                            .prompt_count = executor->prompt_count,
+                            .notifications = executor->notifications,
+                            .next_expiry_ns = next_expiry_ns};
+  if (TIDE_LANES && head == NULL && band->only == NULL) {
+    lane->sleeps_until_ns = next_expiry_ns;
+    exec_become_idle(lane);
+  }
+  exec_unlock(executor, lock);
+  return view;
+}
+
+int64_t exec_poll_source(const tide_executor_t *executor) {
+  const tide_source_t *source = &executor->config.source;
+  return source->poll == NULL ? TIDE_FOREVER : source->poll(source->context);
+}
+
+int32_t exec_most_urgent(const tide_executor_t *executor, const tide_band_t *band) {
+  const tide_source_t *source = &executor->config.source;
+  return source->most_urgent == NULL ? TIDE_PRIORITY_NONE
+                                     : source->most_urgent(source->context, band->least, band->most);
+}
+
+bool exec_triggers(tide_executor_t *executor, const exec_view_t *view) {
+  if (!TIDE_TRIGGERS || executor->trigger == tide_trigger_any) {
+    return view->ready_count > 0u;
+  }
+  const bool triggers = executor->trigger(executor->config.callbacks, executor->count, executor->trigger_object);
+  executor->counters.trigger_false += triggers ? 0u : 1u;
+  return triggers;
+}
+
+void exec_sleep(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns) {
+  const tide_platform_t *platform = executor->config.platform;
+  exec_count(executor, &executor->counters.sleeps);
+  if (TIDE_LANES && lane->budget.block != NULL) {
+    lane->budget.block(lane->budget.context);
+  }
+  (void)platform->event_wait(platform->context, &lane->event, deadline_ns);
+  if (TIDE_LANES && lane->budget.ready != NULL) {
+    lane->budget.ready(lane->budget.context);
+  }
+}
+
+/* Locked. Takes one pending start; false when there is nothing to run any more: the timer was canceled meanwhile. */
+static bool begin(tide_lane_t *lane, tide_callback_t *callback, int64_t now_ns) {
+  callback->in_round = false;
+  if (callback->pending == 0u && !callback->always) {
+    return false;
+  }
+  exec_occupy(lane, callback);
+  callback->start_ns = now_ns;
+  if (callback->pending == 0u) {
+    return true;
+  }
+  exec_take_pending(callback);
+  callback->ready_ns = callback->ready_since_ns;
+  if (callback->kind == TIDE_CALLBACK_TIMER) {
+    lane->since_last_run_ns = exec_timer_started(callback, now_ns);
+  }
+  if (callback->pending > 0u) {
+    exec_enqueue(callback);
+  }
+  return true;
+}
+
+/* Locked. */
+static void note_run(tide_callback_t *callback, int64_t start_ns, int64_t end_ns) {
+  callback->end_ns = end_ns;
+  callback->runs++;
+  if (end_ns - start_ns > callback->execution_maximum_ns) {
+    callback->execution_maximum_ns = end_ns - start_ns;
+  }
+}
+
+/* The end of a run can make another one possible on a lane of another band: of its group, or of the callback itself
+ * when its priority has changed. */
+static tide_lane_t *lane_of_next(const tide_group_t *group, const tide_callback_t *callback, const tide_lane_t *lane) {
+  if (!TIDE_LANES) {
+    return NULL;
+  }
+  const tide_callback_t *next = group != NULL ? group->offered : callback;
+  const bool elsewhere = next != NULL && next->band != lane->band && tide_queue_contains(&next->ready_entry);
+  return elsewhere ? exec_pick(next->band) : NULL;
+}
+
+static void end(tide_executor_t *executor, tide_lane_t *lane, int64_t start_ns, int64_t end_ns) {
+  const tide_executor_config_t *config = &executor->config;
+  uintptr_t lock = exec_lock(executor);
+  executor->counters.callbacks_run++;
+  if (!lane->forgotten) {
+    note_run(lane->running, start_ns, end_ns);
+  }
+  if (config->on_end != NULL) {
+    exec_unlock(executor, lock);
+    config->on_end(config->context, lane->running, end_ns);
+    lock = exec_lock(executor);
+  }
+  const tide_group_t *group = lane->group;
+  tide_callback_t *callback = lane->forgotten ? NULL : lane->running;
+  exec_vacate(lane, callback);
+  tide_lane_t *wanted = lane_of_next(group, callback, lane);
+  exec_unlock(executor, lock);
+  if (wanted != NULL) {
+    exec_wake_lane(executor, wanted);
+  }
+}
+
+static void run(tide_executor_t *executor, tide_lane_t *lane, tide_callback_t *callback, int64_t start_ns) {
+  const tide_executor_config_t *config = &executor->config;
+  if (config->on_start != NULL) {
+    config->on_start(config->context, callback, start_ns);
+  }
+  if (callback->kind == TIDE_CALLBACK_TIMER) {
+    exec_timer_of(callback)->on_expiry(exec_timer_of(callback), lane->since_last_run_ns);
+  } else {
+    callback->execute(callback, callback->context);
+  }
+  end(executor, lane, start_ns, exec_now(executor));
+}
+
+/* A lane that takes a callback leaves the rest, and frames, to one that is idle. */
+static void call_for_help(tide_executor_t *executor, tide_band_t *band, tide_lane_t *help) {
+  if (!TIDE_LANES) {
+    return;
+  }
+  if (help == NULL && band->only == NULL && exec_most_urgent(executor, band) != TIDE_PRIORITY_NONE) {
+    const uintptr_t lock = exec_lock(executor);
+    help = exec_pick(band);
+    exec_unlock(executor, lock);
+  }
+  exec_wake_lane(executor, help);
+}
+
+int exec_run_head(tide_executor_t *executor, tide_lane_t *lane) {
+  const int64_t now_ns = exec_now(executor);
+  const uintptr_t lock = exec_lock(executor);
+  tide_queue_entry_t *head = tide_queue_pop(&lane->band->ready_list);
+  const bool runs = head != NULL && begin(lane, exec_callback_of(head), now_ns);
+  executor->counters.rounds += runs ? 1u : 0u;
+  tide_lane_t *help = exec_pick_for_rest(lane->band);
+  exec_unlock(executor, lock);
+  if (!runs) {
+    exec_wake_lane(executor, help);
+    return 0;
+  }
+  lane->rounds++;
+  call_for_help(executor, lane->band, help);
+  run(executor, lane, exec_callback_of(head), now_ns);
+  return 1;
+}
+
+static tide_callback_t *take_first(tide_lane_t *lane) {
+  tide_callback_t *first = lane->round_first;
+  if (first != NULL) {
+    lane->round_first = first->round_next;
+    lane->round_last = lane->round_first == NULL ? NULL : lane->round_last;
+    first->round_next = NULL;
+  }
+  return first;
+}
+
+int exec_run_round(tide_executor_t *executor, tide_lane_t *lane) {
+  int ran = 0;
+  for (;;) {
+    const int64_t now_ns = exec_now(executor);
+    const uintptr_t lock = exec_lock(executor);
+    tide_callback_t *callback = take_first(lane);
+    const bool runs = callback != NULL && begin(lane, callback, now_ns);
+    exec_unlock(executor, lock);
+    if (callback == NULL) {
+      break;
+    }
+    if (runs) {
+      run(executor, lane, callback, now_ns);
+      ran++;
+    }
+  }
+  if (ran > 0) {
+    executor->counters.rounds++;
+    lane->rounds++;
+  }
+  return ran;
+}
+
+/* A lane that leaves with nothing done is not idle any more; what it was picked for is another's. */
+static void stop_waiting(tide_executor_t *executor, tide_lane_t *lane) {
+  if (!TIDE_LANES || lane->band->only != NULL) {
+    return;
+  }
+  const uintptr_t lock = exec_lock(executor);
+  exec_become_busy(lane);
+  tide_lane_t *help = exec_pick_for_rest(lane->band);
+  exec_unlock(executor, lock);
+  exec_wake_lane(executor, help);
+}
+
+int tide_executor_lane_round(tide_executor_t *executor, size_t index, int64_t deadline_ns) {
+  if (executor == NULL || executor->config.lanes == NULL || index >= executor->config.lane_count) {
+    return TIDE_ERROR_ARGUMENT;
+  }
+  tide_lane_t *lane = &executor->config.lanes[index];
+  if (__atomic_exchange_n(&lane->busy, true, __ATOMIC_ACQUIRE)) {
+    return TIDE_ERROR_STATE;
+  }
+  const int result = !TIDE_BATCH || executor->config.policy == TIDE_POLICY_TIDE
+                         ? exec_round_tide(executor, lane, deadline_ns)
+                         : exec_round_batch(executor, lane, deadline_ns);
+  if (result <= 0) {
+    stop_waiting(executor, lane);
+  }
+  __atomic_store_n(&lane->busy, false, __ATOMIC_RELEASE);
+  return result;
+}
+
+int tide_executor_round(tide_executor_t *executor, int64_t deadline_ns) {
+  return executor != NULL && exec_has_lanes(executor) ? TIDE_ERROR_UNSUPPORTED
+                                                      : tide_executor_lane_round(executor, 0, deadline_ns);
+}
+
+static int64_t deadline_of_spin(const tide_executor_t *executor) {
+  return !TIDE_TRIGGERS || executor->trigger == tide_trigger_any
+             ? TIDE_FOREVER
+             : exec_after(exec_now(executor), executor->config.spin_timeout_ns);
+}
+
+/* True when the spin of this lane is over. The stop is used up when every lane has seen it. */
+static bool leaves(tide_executor_t *executor, tide_lane_t *lane) {
+  if (!TIDE_LANES) {
+    return __atomic_exchange_n(&executor->stopped, false, __ATOMIC_ACQ_REL);
+  }
+  if (!exec_is_stopped(executor)) {
+    return false;
+  }
+  bool all = true;
+  const uintptr_t lock = exec_lock(executor);
+  lane->left = true;
+  for (size_t index = 0; index < executor->config.lane_count; index++) {
+    all = all && executor->config.lanes[index].left;
+  }
+  for (size_t index = 0; all && index < executor->config.lane_count; index++) {
+    executor->config.lanes[index].left = false;
+  }
+  if (all) {
+    __atomic_store_n(&executor->stopped, false, __ATOMIC_RELEASE);
+  }
+  exec_unlock(executor, lock);
+  return true;
+}
+
+int tide_executor_spin_lane(tide_executor_t *executor, size_t index) {
+  if (executor == NULL || executor->config.lanes == NULL || index >= executor->config.lane_count) {
+    return TIDE_ERROR_ARGUMENT;
+  }
+  tide_lane_t *lane = &executor->config.lanes[index];
+  if (__atomic_load_n(&lane->busy, __ATOMIC_ACQUIRE)) {
+    return TIDE_ERROR_STATE; /* before it could take the stop that is meant for the outer spin */
+  }
+  while (!leaves(executor, lane)) {
+    const int result = tide_executor_lane_round(executor, index, deadline_of_spin(executor));
+    if (result < 0 && result != TIDE_ERROR_TIMEOUT) {
+      return result;
+    }
+  }
+  return TIDE_OK;
+}
+
+int tide_executor_spin(tide_executor_t *executor) {
+  return executor != NULL && exec_has_lanes(executor) ? TIDE_ERROR_UNSUPPORTED : tide_executor_spin_lane(executor, 0);
+}
+
+void tide_executor_stop(tide_executor_t *executor) {
+  __atomic_store_n(&executor->stopped, true, __ATOMIC_RELEASE);
+  tide_executor_wake(executor);
+}

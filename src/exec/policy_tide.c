@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tide policy: one collection, one callback, most urgent first. */
+#include "exec.h"
+
+/* A frame gives way to a ready callback that is more urgent. At equal priority one frame a round goes first: digesting
+ * is short, and the ring of frames must not fill up behind a busy priority. */
+static bool frame_goes_first(int32_t frame, int32_t head, size_t digested) {
+  return frame != TIDE_PRIORITY_NONE && (digested == 0u ? frame >= head : frame > head);
+}
+
+static bool digest_most_urgent(tide_executor_t *executor, const tide_lane_t *lane) {
+  const tide_source_t *source = &executor->config.source;
+  exec_count(executor, &executor->counters.frames_digested);
+  const int result = source->process_most_urgent(source->context, lane->band->least, lane->band->most);
+  exec_wake_other_bands(executor, lane);
+  return result >= 0;
+}
+
+/* The head and all always callbacks form the round. */
+static void open_round_with_head(tide_executor_t *executor, tide_lane_t *lane) {
+  const uintptr_t lock = exec_lock(executor);
+  tide_queue_entry_t *head = tide_queue_head(&lane->band->ready_list);
+  if (head != NULL) {
+    exec_round_add(lane, exec_callback_of(head));
+    for (tide_callback_t *callback = executor->always_list; callback != NULL; callback = callback->always_next) {
+      exec_round_add(lane, callback);
+    }
+  }
+  exec_unlock(executor, lock);
+}
+
+static int run_most_urgent(tide_executor_t *executor, tide_lane_t *lane) {
+  if (!TIDE_TRIGGERS || __atomic_load_n(&executor->always_list, __ATOMIC_RELAXED) == NULL) {
+    return exec_run_head(executor, lane);
+  }
+  open_round_with_head(executor, lane);
+  return exec_run_round(executor, lane);
+}
+
+static int round_any(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns) {
+  size_t digested = 0;
+  for (;;) {
+    const int64_t source_ns = exec_poll_source(executor);
+    const int64_t now_ns = exec_now(executor);
+    const exec_view_t view = exec_collect(executor, lane, now_ns);
+    const bool late = now_ns >= deadline_ns || exec_is_stopped(executor);
+    const bool digests = !late || digested < EXEC_DIGESTS_WHEN_LATE;
+    if (digests && frame_goes_first(exec_most_urgent(executor, lane->band), view.head, digested) &&
+        digest_most_urgent(executor, lane)) {
+      digested++;
+    } else if (view.head != TIDE_PRIORITY_NONE) {
+      const int ran = run_most_urgent(executor, lane);
+      if (ran > 0) {
+        return ran;
+      }
+    } else if (late) {
+      return exec_idle_result(executor);
+    } else {
+      exec_sleep(executor, lane, exec_minimum(exec_minimum(deadline_ns, source_ns), view.next_expiry_ns));
+      digested = 0;
+    }
+  }
+}
+
+static void open_round_with_all(tide_executor_t *executor, tide_lane_t *lane) {
+  for (bool more = true; more;) {
+    const uintptr_t lock = exec_lock(executor);
+    tide_queue_entry_t *head = tide_queue_head(&lane->band->ready_list);
+    if (head != NULL) {
+      exec_round_add(lane, exec_callback_of(head));
+    }
+    exec_unlock(executor, lock);
+    more = head != NULL;
+  }
+  for (tide_callback_t *callback = executor->always_list; callback != NULL; callback = callback->always_next) {
+    const uintptr_t lock = exec_lock(executor);
+    exec_round_add(lane, callback);
+    exec_unlock(executor, lock);
+  }
+}
+
+/* While the trigger is false every frame is digested, in order of urgency: it may be the one that is missing. */
+static int round_triggered(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns) {
+  size_t digested = 0;
+  for (;;) {
+    const int64_t source_ns = exec_poll_source(executor);
+    const int64_t now_ns = exec_now(executor);
+    const exec_view_t view = exec_collect(executor, lane, now_ns);
+    const bool late = now_ns >= deadline_ns || exec_is_stopped(executor);
+    const bool digests = !late || digested < EXEC_DIGESTS_WHEN_LATE;
+    if (digests && frame_goes_first(exec_most_urgent(executor, lane->band), view.head, digested) &&
+        digest_most_urgent(executor, lane)) {
+      digested++;
+      continue;
+    }
+    if ((view.ready_count > 0u || late) && exec_triggers(executor, &view)) {
+      open_round_with_all(executor, lane);
+      const int ran = exec_run_round(executor, lane);
+      if (ran > 0) {
+        return ran;
+      }
+    }
+    if (digests && exec_most_urgent(executor, lane->band) != TIDE_PRIORITY_NONE && digest_most_urgent(executor, lane)) {
+      digested++;
+    } else if (late) {
+      return exec_idle_result(executor);
+    } else {
+      exec_sleep(executor, lane, exec_minimum(exec_minimum(deadline_ns, source_ns), view.next_expiry_ns));
+      digested = 0;
+    }
+  }
+}
+
+int exec_round_tide(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns) {
+  return !TIDE_TRIGGERS || executor->trigger == tide_trigger_any ? round_any(executor, lane, deadline_ns)
+                                                                 : round_triggered(executor, lane, deadline_ns);
+}

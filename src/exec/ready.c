@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Readiness: who is ready, how many times, and in which order.
+ *
+ * Invariants, outside the critical section: ready_count is the number of callbacks with pending > 0. With the tide
+ * policy a callback with pending > 0 is offered or waits to be (group.c) exactly when it has no place in the running
+ * round; with batch nothing is. */
+#include "exec.h"
+
+#define STAMP_BITS 47 /* of the order of arrival: 4 years at a million callbacks a second */
+
+static bool needs_no_frame(const tide_callback_t *callback) {
+  return callback->kind == TIDE_CALLBACK_TIMER || callback->kind == TIDE_CALLBACK_GUARD;
+}
+
+/* Triggers read pending without a lock. */
+static void set_pending(tide_callback_t *callback, uint32_t pending) {
+  __atomic_store_n(&callback->pending, pending, __ATOMIC_RELAXED);
+}
+
+/* The most urgent first, and among equals the one that became ready first. */
+static int64_t next_key(tide_executor_t *executor, tide_priority_t priority) {
+  return ((int64_t)(UINT16_MAX - priority) << STAMP_BITS) | executor->next_stamp++;
+}
+
+void exec_enqueue(tide_callback_t *callback) {
+  tide_executor_t *executor = callback->executor;
+  if ((!TIDE_BATCH || executor->config.policy == TIDE_POLICY_TIDE) && !tide_queue_contains(&callback->ready_entry)) {
+    callback->ready_entry.key = next_key(executor, callback->priority);
+    exec_offer(callback);
+  }
+}
+
+void exec_make_ready(tide_callback_t *callback, int64_t ready_ns) {
+  tide_executor_t *executor = callback->executor;
+  executor->notifications++;
+  callback->ready_since_ns = ready_ns;
+  if (callback->pending == 0u) {
+    executor->ready_count++;
+    executor->prompt_count += needs_no_frame(callback) ? 1u : 0u;
+    if (!callback->in_round) {
+      exec_enqueue(callback);
+    }
+  }
+  if (callback->pending != UINT32_MAX) {
+    set_pending(callback, callback->pending + 1u);
+  }
+}
+
+static void not_ready_any_more(tide_callback_t *callback) {
+  tide_executor_t *executor = callback->executor;
+  executor->ready_count--;
+  executor->prompt_count -= needs_no_frame(callback) ? 1u : 0u;
+}
+
+void exec_take_pending(tide_callback_t *callback) {
+  set_pending(callback, callback->pending - 1u);
+  if (callback->pending == 0u) {
+    not_ready_any_more(callback);
+  }
+}
+
+void exec_clear_ready(tide_callback_t *callback) {
+  if (callback->pending != 0u) {
+    set_pending(callback, 0u);
+    not_ready_any_more(callback);
+  }
+  exec_withdraw(callback);
+}
+
+/* Later in the round than `other`: less urgent (tide), registered later (batch). */
+static bool runs_after(const tide_callback_t *callback, const tide_callback_t *other) {
+  return callback->executor->config.policy == TIDE_POLICY_TIDE ? callback->priority <= other->priority
+                                                               : callback->index > other->index;
+}
+
+void exec_round_add(tide_lane_t *lane, tide_callback_t *callback) {
+  if (callback->in_round) {
+    return;
+  }
+  exec_withdraw(callback);
+  callback->in_round = true;
+  tide_callback_t **place = &lane->round_first;
+  if (lane->round_last != NULL && runs_after(callback, lane->round_last)) {
+    place = &lane->round_last->round_next;
+  }
+  while (*place != NULL && runs_after(callback, *place)) {
+    place = &(*place)->round_next;
+  }
+  callback->round_next = *place;
+  *place = callback;
+  if (callback->round_next == NULL) {
+    lane->round_last = callback;
+  }
+}
+
+static void unlink_from_lane(tide_lane_t *lane, tide_callback_t *callback) {
+  tide_callback_t *previous = NULL;
+  for (tide_callback_t *other = lane->round_first; other != NULL; previous = other, other = other->round_next) {
+    if (other == callback) {
+      *(previous == NULL ? &lane->round_first : &previous->round_next) = callback->round_next;
+      lane->round_last = lane->round_last == callback ? previous : lane->round_last;
+      return;
+    }
+  }
+}
+
+void exec_round_forget(tide_callback_t *callback) {
+  const tide_executor_config_t *config = &callback->executor->config;
+  for (size_t index = 0; index < config->lane_count && callback->in_round; index++) {
+    unlink_from_lane(&config->lanes[index], callback);
+  }
+  callback->in_round = false;
+}
+
+void tide_executor_notify(tide_callback_t *callback) {
+  tide_executor_t *executor = callback == NULL ? NULL : exec_owner(callback);
+  if (executor == NULL) {
+    return;
+  }
+  const int64_t now_ns = exec_now(executor);
+  tide_lane_t *lane = NULL;
+  const uintptr_t lock = exec_lock(executor);
+  if (callback->executor == executor) {
+    exec_make_ready(callback, now_ns);
+    lane = exec_pick(callback->band);
+  }
+  exec_unlock(executor, lock);
+  exec_wake_lane(executor, lane);
+}
+
+/* Locked. */
+static void change_priority(tide_callback_t *callback, tide_priority_t priority) {
+  const bool waits = callback->pending > 0u && !callback->in_round;
+  tide_band_t *band = exec_band_of(callback->executor, priority);
+  exec_withdraw(callback);
+  callback->priority = priority;
+  if (band != callback->band) {
+    exec_timer_change_band(callback, band);
+    callback->band = band;
+  }
+  if (waits) {
+    exec_enqueue(callback);
+  }
+}
+
+int tide_executor_set_priority(tide_executor_t *executor, tide_callback_t *callback, tide_priority_t priority) {
+  if (executor == NULL || callback == NULL) {
+    return TIDE_ERROR_ARGUMENT;
+  }
+  int status = TIDE_ERROR_NOT_FOUND;
+  tide_lane_t *lane = NULL, *next = NULL;
+  const uintptr_t lock = exec_lock(executor);
+  if (callback->executor == executor) {
+    const tide_band_t *before = callback->band;
+    change_priority(callback, priority);
+    lane = callback->band == before ? NULL : exec_pick(callback->band);
+    next = exec_lane_of_group(callback);
+    status = TIDE_OK;
+  }
+  exec_unlock(executor, lock);
+  exec_wake_lane(executor, lane);
+  exec_wake_lane(executor, next);
+  return status;
+}

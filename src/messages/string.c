@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "rosidl_runtime_c/string_functions.h"
+#include "tide/message_memory.h"
+
+bool rosidl_runtime_c__String__init(rosidl_runtime_c__String *string) {
+  if (string == NULL) return false;
+  *string = (rosidl_runtime_c__String){0};
+  return true;
+}
+
+void rosidl_runtime_c__String__fini(rosidl_runtime_c__String *string) { (void)rosidl_runtime_c__String__init(string); }
+
+static size_t length_of(const rosidl_runtime_c__String *string) { return string->data == NULL ? 0 : string->size; }
+
+bool rosidl_runtime_c__String__are_equal(const rosidl_runtime_c__String *a, const rosidl_runtime_c__String *b) {
+  if (a == NULL || b == NULL) return false;
+  size_t length = length_of(a);
+  return length == length_of(b) && (length == 0 || memcmp(a->data, b->data, length) == 0);
+}
+
+bool rosidl_runtime_c__String__assignn(rosidl_runtime_c__String *string, const char *value, size_t length) {
+  if (string == NULL || (value == NULL && length > 0)) return false;
+  if (length == 0 && string->capacity == 0) {
+    string->size = 0;
+    return true;
+  }
+  if (string->data == NULL || length >= string->capacity) return false;
+  if (length > 0) memmove(string->data, value, length);
+  string->data[length] = '\0';
+  string->size = length;
+  return true;
+}
+
+bool rosidl_runtime_c__String__copy(const rosidl_runtime_c__String *input, rosidl_runtime_c__String *output) {
+  return input != NULL && rosidl_runtime_c__String__assignn(output, input->data, length_of(input));
+}
+
+bool rosidl_runtime_c__String__assign(rosidl_runtime_c__String *string, const char *value) {
+  return value != NULL && rosidl_runtime_c__String__assignn(string, value, strlen(value));
+}
+
+bool rosidl_runtime_c__String__Sequence__init(rosidl_runtime_c__String__Sequence *sequence, size_t size) {
+  if (sequence == NULL) return false;
+  *sequence = (rosidl_runtime_c__String__Sequence){0};
+  return size == 0;
+}
+
+void rosidl_runtime_c__String__Sequence__fini(rosidl_runtime_c__String__Sequence *sequence) {
+  (void)rosidl_runtime_c__String__Sequence__init(sequence, 0);
+}
+
+bool rosidl_runtime_c__String__Sequence__are_equal(const rosidl_runtime_c__String__Sequence *a,
+                                                   const rosidl_runtime_c__String__Sequence *b) {
+  if (a == NULL || b == NULL || a->size != b->size) return false;
+  for (size_t i = 0; i < a->size; ++i)
+    if (!rosidl_runtime_c__String__are_equal(&a->data[i], &b->data[i])) return false;
+  return true;
+}
+
+bool rosidl_runtime_c__String__Sequence__copy(const rosidl_runtime_c__String__Sequence *input,
+                                              rosidl_runtime_c__String__Sequence *output) {
+  if (input == NULL || output == NULL || input->size > output->capacity) return false;
+  output->size = 0;
+  for (; output->size < input->size; ++output->size)
+    if (!rosidl_runtime_c__String__copy(&input->data[output->size], &output->data[output->size])) return false;
+  return true;
+}

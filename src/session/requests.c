@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "internal.h"
+
+uint16_t session_next_request_locked(tide_session_t *session) {
+  const uint16_t request = session->next_request;
+  session->next_request = request == UINT16_MAX ? (uint16_t)SESSION_REQUEST_FIRST : (uint16_t)(request + 1u);
+  return request;
+}
+
+int session_send_control(tide_session_t *session, uint8_t id, session_put_t put, const void *body, uint8_t header,
+                         tide_priority_t priority) {
+  uint8_t bytes[40];
+  tide_cdr_t cdr;
+  tide_cdr_writer(&cdr, bytes + TIDE_XRCE_SUBMESSAGE_HEADER_BYTES, sizeof bytes - TIDE_XRCE_SUBMESSAGE_HEADER_BYTES);
+  put(&cdr, body);
+  if (cdr.status != TIDE_OK) {
+    return cdr.status;
+  }
+  tide_xrce_put_submessage_header(bytes, id, TIDE_XRCE_FLAG_LITTLE_ENDIAN, (uint16_t)cdr.position);
+  return tide_daemon_submit_control(&session->daemon, bytes, TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + cdr.position, header,
+                                    priority);
+}
+
+size_t session_measure(session_put_t put, const void *body) {
+  tide_cdr_t cdr;
+  tide_cdr_measure(&cdr);
+  put(&cdr, body);
+  return cdr.position;
+}
+
+static uint32_t largest_node_bytes(const tide_session_t *session) {
+  const tide_transmitter_config_t *config = &session->daemon.transmitter.config;
+  return config->class_count == 0u ? 0u : config->classes[config->class_count - 1u].node_bytes;
+}
+
+int session_plan_request(tide_session_t *session, size_t body_bytes) {
+  const size_t bytes = TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + body_bytes;
+  if (body_bytes > UINT16_MAX || bytes > largest_node_bytes(session)) {
+    return TIDE_ERROR_TOO_LARGE;
+  }
+  const uintptr_t critical = session_enter(session);
+  if (bytes > session->request_bytes_maximum) {
+    session->request_bytes_maximum = (uint32_t)bytes;
+  }
+  session_exit(session, critical);
+  return TIDE_OK;
+}
+
+/* The reserve goes only to a request that found no other node. */
+static tide_node_t *take_reserve(tide_session_t *session, size_t bytes) {
+  const uintptr_t critical = session_enter(session);
+  tide_node_t *node = session->reserve;
+  if (node != NULL && node->capacity >= bytes) {
+    session->reserve = NULL;
+  } else {
+    node = NULL;
+  }
+  session_exit(session, critical);
+  return node;
+}
+
+bool session_keep_reserve(tide_session_t *session) {
+  if (!TIDE_RELIABLE_STREAMS) return true;
+  tide_node_t *replaced = NULL;
+  uintptr_t critical = session_enter(session);
+  if (session->reserve != NULL && session->reserve->capacity < session->request_bytes_maximum) {
+    replaced = session->reserve;
+    session->reserve = NULL;
+  }
+  const bool enough = !session->reserve_needed || session->reserve != NULL || session->request_bytes_maximum == 0u;
+  const uint32_t bytes = session->request_bytes_maximum;
+  session_exit(session, critical);
+  if (replaced != NULL) {
+    tide_daemon_abandon(&session->daemon, replaced);
+  }
+  if (enough) {
+    return true;
+  }
+  tide_node_t *node = NULL;
+  if (tide_daemon_acquire(&session->daemon, bytes, TIDE_PRIORITY(0, 0), &node) != TIDE_OK) {
+    return false;
+  }
+  critical = session_enter(session);
+  if (session->reserve == NULL) {
+    session->reserve = node;
+    node = NULL;
+  }
+  session_exit(session, critical);
+  if (node != NULL) { /* another thread was faster */
+    tide_daemon_abandon(&session->daemon, node);
+  }
+  return true;
+}
+
+void session_drop_reserve(tide_session_t *session) {
+  if (!TIDE_RELIABLE_STREAMS) return;
+  const uintptr_t critical = session_enter(session);
+  tide_node_t *node = session->reserve;
+  session->reserve = NULL;
+  session->reserve_needed = false;
+  session_exit(session, critical);
+  if (node != NULL) {
+    tide_daemon_abandon(&session->daemon, node);
+  }
+}
+
+int session_acquire_request(tide_session_t *session, size_t body_bytes, tide_node_t **node) {
+  const size_t bytes = TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + body_bytes;
+  *node = NULL;
+  int status = tide_daemon_acquire(&session->daemon, (uint32_t)bytes, TIDE_PRIORITY(0, 0), node);
+  if (TIDE_RELIABLE_STREAMS && status == TIDE_ERROR_FULL) {
+    *node = take_reserve(session, bytes);
+    status = *node == NULL ? TIDE_ERROR_FULL : TIDE_OK;
+  }
+  return status;
+}
+
+int session_encode_request(tide_node_t *node, uint8_t id, uint8_t flags, session_put_t put, const void *body) {
+  tide_cdr_t cdr;
+  tide_cdr_writer(&cdr, node->bytes + TIDE_XRCE_SUBMESSAGE_HEADER_BYTES,
+                  node->capacity - TIDE_XRCE_SUBMESSAGE_HEADER_BYTES);
+  put(&cdr, body);
+  if (cdr.status != TIDE_OK || cdr.position > UINT16_MAX) {
+    return TIDE_ERROR_TOO_LARGE;
+  }
+  tide_xrce_put_submessage_header(node->bytes, id, (uint8_t)(flags | TIDE_XRCE_FLAG_LITTLE_ENDIAN),
+                                  (uint16_t)cdr.position);
+  node->length = (uint32_t)(TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + cdr.position);
+  return TIDE_OK;
+}
+
+int session_submit_request(tide_session_t *session, tide_node_t *node) {
+  return tide_daemon_submit(&session->daemon, node, session->config.object_stream);
+}
+
+int session_send_request(tide_session_t *session, uint8_t id, session_put_t put, const void *body) {
+  tide_node_t *node = NULL;
+  int status = session_acquire_request(session, session_measure(put, body), &node);
+  if (status != TIDE_OK) {
+    return status;
+  }
+  status = session_encode_request(node, id, 0, put, body);
+  if (status != TIDE_OK) {
+    tide_daemon_abandon(&session->daemon, node);
+    return status;
+  }
+  return session_submit_request(session, node);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What arrives: DATA in its formats, cut into samples that stay in the frame they came in, and the readers' queues. */
+#include "internal.h"
+
+#define SAMPLES_A_FRAME_MAXIMUM 255u /* a slot counts its references in eight bits */
+
+static void retain(tide_session_t *session, const tide_delivery_t *delivery) {
+  tide_receiver_retain(&session->daemon.receiver, delivery);
+}
+
+/* Keep last: the oldest gives way. Returns what it was, its memory null when there was room. */
+static tide_sample_t queue_locked(tide_reader_t *reader, const tide_sample_t *sample) {
+  tide_sample_t oldest = {.memory = NULL};
+  if (reader->count == reader->depth) {
+    oldest = reader->samples[reader->first];
+    reader->first = (uint8_t)((reader->first + 1u) % reader->depth);
+    --reader->count;
+    ++reader->dropped;
+  }
+  reader->samples[(reader->first + reader->count) % reader->depth] = *sample;
+  ++reader->count;
+  ++reader->received;
+  return oldest;
+}
+
+static void deliver(tide_session_t *session, const tide_delivery_t *delivery, tide_xrce_request_t request,
+                    const uint8_t *bytes, size_t length) {
+  const tide_sample_t sample = {bytes, (uint32_t)length, delivery->memory, delivery->reassembled, delivery->arrived_ns};
+  tide_sample_t oldest = {.memory = NULL};
+  const uintptr_t critical = session_enter(session);
+  tide_reader_t *reader = session_find_reader_locked(session, request);
+  if (reader != NULL) {
+    retain(session, delivery);
+    oldest = queue_locked(reader, &sample);
+  } else {
+    ++session->counters.samples_unwanted;
+  }
+  session_exit(session, critical);
+  if (oldest.memory != NULL) {
+    tide_daemon_release(&session->daemon, oldest.memory, oldest.reassembled);
+  }
+  if (reader != NULL && reader->on_sample != NULL) {
+    reader->on_sample(reader->context, reader);
+  }
+}
+
+/* State, sequence number and time offset of one sample: of no use to a ROS 2 subscription. */
+static void skip_sample_info(tide_cdr_t *cdr) {
+  (void)tide_cdr_get_u8(cdr);
+  (void)tide_cdr_get_u32(cdr);
+  (void)tide_cdr_get_u32(cdr);
+}
+static void skip_nothing(tide_cdr_t *cdr) { (void)cdr; }
+static void skip_sample_delta(tide_cdr_t *cdr) {
+  (void)tide_cdr_get_u8(cdr);
+  (void)tide_cdr_get_u8(cdr);
+  (void)tide_cdr_get_u16(cdr);
+}
+
+static void deliver_rest(tide_session_t *session, const tide_delivery_t *delivery, tide_xrce_request_t request,
+                         tide_cdr_t *cdr) {
+  const size_t length = tide_cdr_remaining(cdr);
+  const uint8_t *bytes = tide_cdr_view(cdr, length);
+  if (cdr->status == TIDE_OK) {
+    deliver(session, delivery, request, bytes, length);
+  }
+}
+
+static void deliver_sequence(tide_session_t *session, const tide_delivery_t *delivery, tide_xrce_request_t request,
+                             tide_cdr_t *cdr, void (*skip)(tide_cdr_t *cdr)) {
+  const uint32_t count = tide_cdr_get_count(cdr, 4);
+  for (uint32_t i = 0; i < count && i < SAMPLES_A_FRAME_MAXIMUM; ++i) {
+    skip(cdr);
+    const uint32_t length = tide_cdr_get_count(cdr, 1);
+    const uint8_t *bytes = tide_cdr_view(cdr, length);
+    if (cdr->status != TIDE_OK) {
+      return;
+    }
+    deliver(session, delivery, request, bytes, length);
+  }
+}
+
+void session_on_data(tide_session_t *session, const tide_delivery_t *delivery) {
+  const tide_xrce_submessage_t *submessage = &delivery->submessage;
+  tide_cdr_t cdr;
+  tide_cdr_reader(&cdr, submessage->body, submessage->body_bytes,
+                  (submessage->flags & TIDE_XRCE_FLAG_LITTLE_ENDIAN) == 0u);
+  const tide_xrce_request_t request = tide_xrce_get_request(&cdr);
+  bool known = cdr.status == TIDE_OK;
+  const uint8_t format = submessage->flags & TIDE_XRCE_FORMAT_MASK;
+  const bool supported = TIDE_SAMPLE_SEQUENCES || format == TIDE_XRCE_FORMAT_DATA;
+  switch (supported ? format : TIDE_XRCE_FORMAT_MASK + 1) {
+    case TIDE_XRCE_FORMAT_DATA:
+      deliver_rest(session, delivery, request, &cdr);
+      break;
+    case TIDE_XRCE_FORMAT_SAMPLE:
+      skip_sample_info(&cdr);
+      deliver_rest(session, delivery, request, &cdr);
+      break;
+    case TIDE_XRCE_FORMAT_DATA_SEQUENCE:
+      deliver_sequence(session, delivery, request, &cdr, skip_nothing);
+      break;
+    case TIDE_XRCE_FORMAT_SAMPLE_SEQUENCE:
+      deliver_sequence(session, delivery, request, &cdr, skip_sample_info);
+      break;
+    case TIDE_XRCE_FORMAT_PACKED_SAMPLES:
+      skip_sample_info(&cdr);
+      deliver_sequence(session, delivery, request, &cdr, skip_sample_delta);
+      break;
+    default:
+      known = false;
+      break;
+  }
+  if (!known || cdr.status != TIDE_OK) {
+    const uintptr_t critical = session_enter(session);
+    ++session->counters.samples_malformed;
+    session_exit(session, critical);
+  }
+}
+
+static bool pop_locked(tide_reader_t *reader, tide_sample_t *sample) {
+  if (reader->count == 0u) {
+    return false;
+  }
+  *sample = reader->samples[reader->first];
+  reader->first = (uint8_t)((reader->first + 1u) % reader->depth);
+  --reader->count;
+  return true;
+}
+
+const tide_sample_t *tide_session_peek(tide_session_t *session, tide_reader_t *reader) {
+  const uintptr_t critical = session_enter(session);
+  const bool any = reader->current.memory != NULL || pop_locked(reader, &reader->current);
+  session_exit(session, critical);
+  return any ? &reader->current : NULL;
+}
+
+void tide_session_take_done(tide_session_t *session, tide_reader_t *reader) {
+  const uintptr_t critical = session_enter(session);
+  const tide_sample_t sample = reader->current;
+  reader->current.memory = NULL;
+  session_exit(session, critical);
+  if (sample.memory != NULL) {
+    tide_daemon_release(&session->daemon, sample.memory, sample.reassembled);
+  }
+}
+
+void session_release_samples(tide_session_t *session, tide_reader_t *reader) {
+  tide_session_take_done(session, reader);
+  while (tide_session_peek(session, reader) != NULL) {
+    tide_session_take_done(session, reader);
+  }
+}

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state machine of the connection. Everything that takes time or sends happens in step(), by one caller at a
+ * time; other contexts leave notes and, where it matters, call session_kick. */
+#include <string.h>
+
+#include "internal.h"
+
+#define NS_PER_S INT64_C(1000000000)
+#define ANY_SESSION 0xFFu
+#define QUICK_ATTEMPTS 3u
+#define STEPS_AT_ONCE_MAXIMUM 8
+#define CREATIONS_AT_ONCE_DEFAULT 4u
+#define MTU_BYTES_MINIMUM 68u
+#define ANNOUNCED_LESS_BYTES 4u
+#define WITHOUT_KEY_FIRST 0x81u /* ids of sessions whose headers carry no key */
+#define WITHOUT_KEY_LAST 0xFEu
+#define WITH_KEY_FIRST 0x01u
+#define WITH_KEY_LAST 0x7Fu
+
+static void put_create_client(tide_cdr_t *cdr, const void *body) { tide_xrce_put_create_client(cdr, body); }
+static void put_request(tide_cdr_t *cdr, const void *body) {
+  tide_xrce_put_request(cdr, *(const tide_xrce_request_t *)body);
+}
+static void put_info(tide_cdr_t *cdr, const void *body) { tide_xrce_put_info(cdr, body); }
+
+void session_changed(tide_session_t *session) {
+  const tide_platform_t *platform = session->config.daemon.platform;
+  const uintptr_t critical = session_enter(session);
+  const bool waiting = session->waiting;
+  session_exit(session, critical);
+  if (waiting) {
+    platform->event_set(platform->context, &session->changed);
+  }
+}
+
+static void on_activity(void *context) {
+  tide_session_t *session = context;
+  const uintptr_t critical = session_enter(session);
+  const bool work = session->work_noted;
+  session->work_noted = false;
+  session_exit(session, critical);
+  session_changed(session);
+  if (work && session->config.on_work != NULL) {
+    session->config.on_work(session->config.context);
+  }
+  if (session->config.daemon.on_activity != NULL) {
+    session->config.daemon.on_activity(session->config.daemon.context);
+  }
+}
+
+static void on_done(void *context, tide_node_t *node, tide_node_outcome_t outcome) {
+  tide_session_t *session = context;
+  if (session->config.daemon.on_done != NULL) {
+    session->config.daemon.on_done(session->config.daemon.context, node, outcome);
+  }
+}
+
+static void set_defaults(tide_session_config_t *config) {
+  if (config->vendor == 0u) {
+    config->vendor = TIDE_XRCE_VENDOR;
+  }
+  if (config->object_stream == 0u) {
+    config->object_stream = TIDE_RELIABLE_STREAMS ? TIDE_STREAM_RELIABLE(0) : TIDE_STREAM_BEST_EFFORT(0);
+  }
+  if (config->create_flags == 0u) {
+    config->create_flags = TIDE_XRCE_FLAG_REUSE | TIDE_XRCE_FLAG_REPLACE;
+  }
+  if (config->creations_at_once == 0u) {
+    config->creations_at_once = CREATIONS_AT_ONCE_DEFAULT;
+  }
+  if (!TIDE_STREAM_IS_RELIABLE(config->object_stream)) { /* a child must not overtake its parent's repeat */
+    config->creations_at_once = 1;
+  }
+  config->connect_period_ns = config->connect_period_ns == 0 ? NS_PER_S : config->connect_period_ns;
+  config->request_period_ns = config->request_period_ns == 0 ? NS_PER_S : config->request_period_ns;
+  config->silence_limit_ns = config->silence_limit_ns == 0 ? NS_PER_S : config->silence_limit_ns;
+}
+
+static bool is_usable(const tide_session_config_t *config) {
+  return config->daemon.platform != NULL && config->key != 0u && config->mtu >= MTU_BYTES_MINIMUM &&
+         config->session != TIDE_XRCE_SESSION_NONE_WITH_KEY && config->session != TIDE_XRCE_SESSION_NONE_WITHOUT_KEY &&
+         config->session != ANY_SESSION && (config->objects != NULL || config->object_count == 0u) &&
+         config->connect_period_ns >= 0 && config->request_period_ns >= 0 && config->silence_limit_ns >= 0 &&
+         config->daemon.receiver.slot_bytes + ANNOUNCED_LESS_BYTES >= config->mtu;
+}
+
+int tide_session_init(tide_session_t *session, const tide_session_config_t *config) {
+  if (TIDE_CONFIG_CHECKS && (session == NULL || config == NULL || !is_usable(config))) {
+    return TIDE_ERROR_ARGUMENT;
+  }
+  memset(session, 0, sizeof *session);
+  session->ping_round_trip_ns = -1;
+  session->config = *config;
+  session->id = config->session;
+  session->next_request = SESSION_REQUEST_FIRST;
+  session->ping_request = SESSION_REQUEST_FIRST;
+  session->deadline_ns = TIDE_FOREVER;
+  set_defaults(&session->config);
+  tide_daemon_config_t daemon = config->daemon;
+  daemon.on_activity = on_activity;
+  daemon.on_done = on_done;
+  daemon.context = session;
+  daemon.receiver.context = session;
+  daemon.receiver.priority_of = session_priority_of;
+  daemon.receiver.on_submessage = session_on_submessage;
+  daemon.receiver.on_control = session_on_control;
+  const int status = tide_daemon_init(&session->daemon, &daemon);
+  if (status == TIDE_OK) {
+    daemon.platform->event_init(daemon.platform->context, &session->changed);
+    tide_daemon_set_session(&session->daemon, session->id, session->config.key);
+  }
+  return status;
+}
+
+static void enter_state_locked(tide_session_t *session, tide_session_state_t state, int64_t now_ns) {
+  session->state = state;
+  session->state_since_ns = now_ns;
+}
+
+static void tell_state(tide_session_t *session, tide_session_state_t state) {
+  session_changed(session);
+  if (session->config.on_state != NULL) {
+    session->config.on_state(session->config.context, state);
+  }
+}
+
+static void set_state(tide_session_t *session, tide_session_state_t state, int64_t now_ns) {
+  const uintptr_t critical = session_enter(session);
+  const bool changed = session->state != state;
+  enter_state_locked(session, state, now_ns);
+  session_exit(session, critical);
+  if (changed) {
+    tell_state(session, state);
+  }
+}
+
+/* Between sessions: what arrives may be an answer with any session id. */
+static void listen_to_any(tide_session_t *session) {
+  const uintptr_t critical = session_enter(session);
+  tide_receiver_set_session(&session->daemon.receiver, ANY_SESSION, session->config.key);
+  session_exit(session, critical);
+}
+
+static uint8_t id_after(uint8_t id) {
+  if (id == WITHOUT_KEY_LAST) {
+    return WITHOUT_KEY_FIRST;
+  }
+  return id == WITH_KEY_LAST ? (uint8_t)WITH_KEY_FIRST : (uint8_t)(id + 1u);
+}
+
+static void start_connecting(tide_session_t *session, int64_t now_ns) {
+  const uintptr_t critical = session_enter(session);
+  session->reset_due = true;
+  session->agent_lost = session->agent_answered = false;
+  if (session->id_used) {
+    session->id = id_after(session->id);
+    session->id_used = false;
+  }
+  session->attempts = 0;
+  session->request_at_ns = now_ns;
+  session_exit(session, critical);
+  set_state(session, TIDE_SESSION_CONNECTING, now_ns);
+}
+
+static void lose(tide_session_t *session, int64_t now_ns) {
+  ++session->counters.reconnects;
+  start_connecting(session, now_ns);
+}
+
+/* The old session ends here, once no writer is between its decision to submit and the submission. */
+static bool leave_old_session(tide_session_t *session) {
+  uintptr_t critical = session_enter(session);
+  const bool ready = session->submitting == 0u;
+  session_exit(session, critical);
+  if (!ready) {
+    return false;
+  }
+  session_take_back(session);
+  tide_daemon_reset(&session->daemon, false);
+  listen_to_any(session);
+  critical = session_enter(session);
+  session_forget_objects_locked(session);
+  session_forget_readers_locked(session);
+  session->reset_due = false;
+  session_exit(session, critical);
+  return true;
+}
+
+static int64_t send_create_client(tide_session_t *session, int64_t now_ns) {
+  const tide_session_config_t *config = &session->config;
+  const tide_xrce_create_client_t body = {.version_major = 1,
+                                          .version_minor = 0,
+                                          .vendor = config->vendor,
+                                          .key = config->key,
+                                          .session = session->id,
+                                          .mtu = (uint16_t)(config->mtu - ANNOUNCED_LESS_BYTES)};
+  const uint8_t header = body.session < 0x80u ? TIDE_XRCE_SESSION_NONE_WITH_KEY : TIDE_XRCE_SESSION_NONE_WITHOUT_KEY;
+  const int64_t period_ns = config->connect_period_ns;
+  const uintptr_t critical = session_enter(session);
+  session->attempts = session->attempts < UINT8_MAX ? (uint8_t)(session->attempts + 1u) : UINT8_MAX;
+  const int64_t wait_ns = session->state == TIDE_SESSION_REFUSED ? 5 * period_ns
+                          : session->attempts <= QUICK_ATTEMPTS  ? period_ns / 5
+                                                                 : period_ns;
+  session->request_at_ns = now_ns + wait_ns;
+  session_exit(session, critical);
+  (void)session_send_control(session, TIDE_XRCE_CREATE_CLIENT, put_create_client, &body, header,
+                             SESSION_CONTROL_PRIORITY);
+  return now_ns + wait_ns;
+}
+
+static void accept(tide_session_t *session, int64_t now_ns) {
+  session_take_back(session); /* requests that crossed the end of the old session; the receiver is reset already */
+  tide_daemon_set_session(&session->daemon, session->id, session->config.key);
+  const uintptr_t critical = session_enter(session);
+  session->id_used = true;
+  session->refusal = 0;
+  session->agent_vendor = session->agent_answer.vendor;
+  session->unanswered_pings = 0;
+  if (!session->ping_asked) {
+    session->ping_under_way = false;
+    session->ping_sent_ns = now_ns;
+  }
+  session->agent_lost = false;
+  session->progress_ns = now_ns;
+  session_exit(session, critical);
+  ++session->counters.connects;
+  set_state(session, TIDE_SESSION_CREATING, now_ns);
+}
+
+static void on_agent_answer(tide_session_t *session, int64_t now_ns) {
+  const tide_xrce_status_agent_t *answer = &session->agent_answer;
+  const bool fits = answer->cookie_valid && answer->version_major == 1u;
+  if (answer->status < 0x80u && fits) {
+    accept(session, now_ns);
+  } else {
+    const uintptr_t critical = session_enter(session);
+    session->refusal = answer->status < 0x80u ? (uint8_t)TIDE_XRCE_STATUS_ERR_INCOMPATIBLE : answer->status;
+    session->request_at_ns = now_ns + 5 * session->config.connect_period_ns;
+    session_exit(session, critical);
+    set_state(session, TIDE_SESSION_REFUSED, now_ns);
+  }
+  const uintptr_t critical = session_enter(session);
+  session->agent_answered = false;
+  session_exit(session, critical);
+}
+
+static int64_t connect(tide_session_t *session, int64_t now_ns) {
+  uintptr_t critical = session_enter(session);
+  const bool reset_due = session->reset_due;
+  session_exit(session, critical);
+  if (reset_due && !leave_old_session(session)) {
+    return TIDE_FOREVER; /* the last writer kicks */
+  }
+  critical = session_enter(session);
+  const bool answered = session->agent_answered;
+  const int64_t request_at_ns = session->request_at_ns;
+  session_exit(session, critical);
+  if (answered) {
+    on_agent_answer(session, now_ns);
+    return now_ns;
+  }
+  return now_ns >= request_at_ns ? send_create_client(session, now_ns) : request_at_ns;
+}
+
+/* READY begins in the moment in which nothing is held any more, so that no new sample overtakes a kept one. */
+static void become_ready(tide_session_t *session, int64_t now_ns) {
+  while (session_release_held(session)) {
+    const uintptr_t critical = session_enter(session);
+    const bool more_objects = session->objects_unanswered > 0u;
+    const bool ready = session->held_first == NULL && !more_objects && session->state == TIDE_SESSION_CREATING;
+    if (ready) {
+      enter_state_locked(session, TIDE_SESSION_READY, now_ns);
+    }
+    session_exit(session, critical);
+    if (ready) {
+      tell_state(session, TIDE_SESSION_READY);
+    }
+    if (ready || more_objects) {
+      return;
+    }
+  }
+}
+
+/* What the other contexts left for us, read at one moment. */
+typedef struct notes {
+  tide_session_state_t state;
+  bool lost, unanswered, held;
+} notes_t;
+
+static notes_t read_notes(tide_session_t *session, int64_t now_ns) {
+  const uintptr_t critical = session_enter(session);
+  const bool unanswered = session->objects_unanswered > 0u;
+  const bool stalled = session->state == TIDE_SESSION_CREATING && unanswered &&
+                       now_ns - session->progress_ns >= 10 * session->config.request_period_ns;
+  const notes_t notes = {session->state, session->agent_lost || stalled, unanswered, session->held_first != NULL};
+  session_exit(session, critical);
+  return notes;
+}
+
+static int64_t serve(tide_session_t *session, int64_t now_ns) {
+  if (read_notes(session, now_ns).lost) {
+    lose(session, now_ns);
+    return now_ns;
+  }
+  (void)session_keep_reserve(session);
+  int64_t next_ns = session_create_objects(session, now_ns);
+  next_ns = session_earlier(next_ns, session_ask_readers(session, now_ns));
+  next_ns = session_earlier(next_ns, session_check_liveness(session, now_ns));
+  const notes_t notes = read_notes(session, now_ns);
+  if (notes.state == TIDE_SESSION_CREATING && !notes.unanswered) {
+    become_ready(session, now_ns);
+  } else if (notes.state == TIDE_SESSION_READY && notes.held) {
+    (void)session_release_held(session);
+  }
+  return next_ns;
+}
+
+static void end(tide_session_t *session, int64_t now_ns) {
+  session_discard_held(session);
+  session_drop_reserve(session);
+  tide_daemon_reset(&session->daemon, false);
+  listen_to_any(session);
+  const uintptr_t critical = session_enter(session);
+  session_forget_objects_locked(session);
+  session_forget_readers_locked(session);
+  const bool again = session->wanted;
+  session_exit(session, critical);
+  set_state(session, TIDE_SESSION_IDLE, now_ns);
+  if (again) {
+    start_connecting(session, now_ns);
+  }
+}
+
+/* What was published before the goodbye goes first, but a line that is stuck does not keep the program. */
+static bool is_drained(tide_session_t *session, int64_t now_ns) {
+  return now_ns - session->state_since_ns >= session->config.connect_period_ns / 5 ||
+         tide_daemon_is_idle(&session->daemon, 0);
+}
+
+static int64_t say_goodbye(tide_session_t *session, int64_t now_ns) {
+  const tide_xrce_request_t request = {SESSION_REQUEST_DELETE_CLIENT, TIDE_XRCE_OBJECT_CLIENT};
+  if (session->attempts == 0u && !is_drained(session, now_ns)) {
+    return now_ns + SESSION_RETRY_FULL_NS;
+  }
+  const uintptr_t critical = session_enter(session);
+  const bool due = now_ns >= session->request_at_ns;
+  const bool over = session->close_answered || (due && session->attempts >= SESSION_CLOSE_ATTEMPTS);
+  if (due && !over) {
+    ++session->attempts;
+    session->request_at_ns = now_ns + session->config.connect_period_ns / 5;
+  }
+  const int64_t next_ns = session->request_at_ns;
+  session_exit(session, critical);
+  if (over) {
+    end(session, now_ns);
+    return now_ns;
+  }
+  if (due) { /* as urgent as CREATE_CLIENT, so that on a line that was down it never comes behind a later one */
+    (void)session_send_control(session, TIDE_XRCE_DELETE, put_request, &request, SESSION_OWN_ID,
+                               SESSION_CONTROL_PRIORITY);
+  }
+  return next_ns;
+}
+
+static void answer_agent(tide_session_t *session) {
+  const uintptr_t critical = session_enter(session);
+  const bool due = session->info_due;
+  const uint16_t request = session->info_request;
+  session->info_due = false;
+  session_exit(session, critical);
+  if (due) {
+    const tide_xrce_info_t info = {.related = {request, TIDE_XRCE_OBJECT_CLIENT},
+                                   .implementation_status = 1,
+                                   .vendor = session->config.vendor,
+                                   .version_major = 1};
+    (void)session_send_control(session, TIDE_XRCE_INFO, put_info, &info, SESSION_OWN_ID, SESSION_CONTROL_PRIORITY);
+  }
+}
+
+static tide_session_state_t state_of(tide_session_t *session) {
+  const uintptr_t critical = session_enter(session);
+  const tide_session_state_t state = session->state;
+  session_exit(session, critical);
+  return state;
+}
+
+static int64_t step(tide_session_t *session, int64_t now_ns) {
+  answer_agent(session);
+  switch (state_of(session)) {
+    case TIDE_SESSION_CONNECTING:
+    case TIDE_SESSION_REFUSED:
+      return connect(session, now_ns);
+    case TIDE_SESSION_CREATING:
+    case TIDE_SESSION_READY:
+      return serve(session, now_ns);
+    case TIDE_SESSION_CLOSING:
+      return !TIDE_REMOVAL ? TIDE_FOREVER : say_goodbye(session, now_ns);
+    case TIDE_SESSION_IDLE:
+    default:
+      return TIDE_FOREVER;
+  }
+}
+
+static bool begin_run(tide_session_t *session) {
+  const uintptr_t critical = session_enter(session);
+  const bool mine = !session->polling;
+  session->polling = true;
+  session->poll_again = !mine;
+  session_exit(session, critical);
+  return mine;
+}
+
+static bool end_run(tide_session_t *session, int64_t next_ns) {
+  const uintptr_t critical = session_enter(session);
+  const bool ended = !session->poll_again;
+  session->poll_again = false;
+  session->polling = !ended;
+  session->deadline_ns = next_ns;
+  session_exit(session, critical);
+  return ended;
+}
+
+/* One caller does the work, also for those who come meanwhile. */
+static void run(tide_session_t *session) {
+  if (!begin_run(session)) {
+    return;
+  }
+  int64_t next_ns = 0;
+  do {
+    int64_t now_ns = 0;
+    int steps = 0;
+    do {
+      now_ns = session_now(session);
+      next_ns = step(session, now_ns);
+    } while (next_ns <= now_ns && ++steps < STEPS_AT_ONCE_MAXIMUM);
+  } while (!end_run(session, next_ns));
+}
+
+void session_kick(tide_session_t *session) {
+  run(session);
+  if (session->config.on_work != NULL) {
+    session->config.on_work(session->config.context);
+  }
+}
+
+int64_t tide_session_poll(tide_session_t *session) {
+  run(session);
+  const int64_t daemon_ns = tide_daemon_poll(&session->daemon);
+  const uintptr_t critical = session_enter(session);
+  const int64_t next_ns = session_earlier(session->deadline_ns, daemon_ns);
+  session_exit(session, critical);
+  return next_ns;
+}
+
+void tide_session_open(tide_session_t *session) {
+  const uintptr_t critical = session_enter(session);
+  const bool idle = session->state == TIDE_SESSION_IDLE && !session->wanted;
+  session->wanted = true;
+  session_exit(session, critical);
+  if (idle) {
+    start_connecting(session, session_now(session));
+  }
+  session_kick(session);
+}
+
+void tide_session_close(tide_session_t *session) {
+  const int64_t now_ns = session_now(session);
+  const uintptr_t critical = session_enter(session);
+  const bool open = session->wanted && session->state != TIDE_SESSION_CLOSING;
+  const bool up = session_is_up(session);
+  session->wanted = false;
+  session->attempts = up ? 0u : (uint8_t)SESSION_CLOSE_ATTEMPTS; /* an agent that never answered needs no goodbye */
+  session->close_answered = false;
+  session->reset_due = false;
+  session->request_at_ns = now_ns;
+  session_exit(session, critical);
+  if (open) {
+    set_state(session, TIDE_SESSION_CLOSING, now_ns);
+  }
+  session_kick(session);
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Publishing, and keeping what cannot be published yet.
+ *
+ * A sample may enter its stream only when the agent knows its writer: a WRITE_DATA for an unknown object is dropped
+ * without a word. So while objects are being created, reliable samples are held here, in order, without a sequence
+ * number, and enter their streams behind the creations. */
+#include "internal.h"
+
+#define WRITE_HEADER_BYTES 8u /* of the submessage, and the two ids */
+#define WRITE_OBJECT_OFFSET 6u
+#define SAMPLE_BYTES_MAXIMUM (UINT16_MAX - 4u)
+
+void session_hold_locked(tide_session_t *session, tide_node_t *node) {
+  node->next_in_stream = NULL;
+  if (session->held_last == NULL) {
+    session->held_first = node;
+  } else {
+    session->held_last->next_in_stream = node;
+  }
+  session->held_last = node;
+  ++session->held_count;
+  if (session->held_count > session->counters.held_maximum) {
+    session->counters.held_maximum = session->held_count;
+  }
+}
+
+static void unlink_held_locked(tide_session_t *session, tide_node_t *previous, tide_node_t *node) {
+  if (previous == NULL) {
+    session->held_first = node->next_in_stream;
+  } else {
+    previous->next_in_stream = node->next_in_stream;
+  }
+  if (session->held_last == node) {
+    session->held_last = previous;
+  }
+  node->next_in_stream = NULL;
+  --session->held_count;
+}
+
+static uint16_t object_of(const tide_node_t *node) {
+  return (uint16_t)((node->bytes[WRITE_OBJECT_OFFSET] << 8) | node->bytes[WRITE_OBJECT_OFFSET + 1u]);
+}
+
+static bool is_answered_locked(const tide_session_t *session, uint16_t id) {
+  if (session->objects_unanswered == 0u) {
+    return true;
+  }
+  const tide_object_t *object = session_find_object_locked(session, id);
+  return object == NULL || (object->state != TIDE_OBJECT_WAITING && object->state != TIDE_OBJECT_ASKED);
+}
+
+/* The first held node whose object is there; those of one object stay in order. */
+static tide_node_t *next_free_of_hold_locked(tide_session_t *session) {
+  tide_node_t *previous = NULL;
+  for (tide_node_t *node = session->held_first; node != NULL; node = node->next_in_stream) {
+    if (is_answered_locked(session, object_of(node))) {
+      unlink_held_locked(session, previous, node);
+      return node;
+    }
+    previous = node;
+  }
+  return NULL;
+}
+
+bool session_release_held(tide_session_t *session) {
+  if (!TIDE_RELIABLE_STREAMS) return true;
+  for (;;) {
+    const uintptr_t critical = session_enter(session);
+    tide_node_t *node = session_is_up(session) ? next_free_of_hold_locked(session) : NULL;
+    const bool empty = session->held_first == NULL;
+    session_exit(session, critical);
+    if (node == NULL) {
+      return empty;
+    }
+    (void)tide_daemon_submit(&session->daemon, node, TIDE_STREAM_RELIABLE(TIDE_PRIORITY_LEVEL(node->priority)));
+  }
+}
+
+void session_discard_held(tide_session_t *session) {
+  if (!TIDE_RELIABLE_STREAMS) return;
+  for (;;) {
+    const uintptr_t critical = session_enter(session);
+    tide_node_t *node = session->held_first;
+    if (node != NULL) {
+      unlink_held_locked(session, NULL, node);
+    }
+    session_exit(session, critical);
+    if (node == NULL) {
+      return;
+    }
+    tide_daemon_abandon(&session->daemon, node);
+  }
+}
+
+/* Creations and READ_DATA are made anew in the next session, so only samples and DELETEs are worth keeping. */
+static bool is_kept(const tide_node_t *node) {
+  return node->bytes[0] == TIDE_XRCE_WRITE_DATA || node->bytes[0] == TIDE_XRCE_DELETE;
+}
+
+void session_take_back(tide_session_t *session) {
+  if (!TIDE_RELIABLE_STREAMS) return;
+  const uintptr_t critical = session_enter(session);
+  tide_node_t *later = session->held_first;
+  tide_node_t *node = tide_transmitter_take_back(&session->daemon.transmitter);
+  session->held_first = session->held_last = NULL;
+  session->held_count = 0;
+  while (node != NULL) {
+    tide_node_t *next = node->next_in_stream;
+    if (is_kept(node)) {
+      session_hold_locked(session, node);
+    } else {
+      tide_daemon_abandon(&session->daemon, node);
+    }
+    node = next;
+  }
+  while (later != NULL) {
+    tide_node_t *next = later->next_in_stream;
+    session_hold_locked(session, later);
+    later = next;
+  }
+  session_exit(session, critical);
+}
+
+static int may_write(tide_session_t *session, uint16_t object, bool reliable, tide_xrce_request_t *request) {
+  int status = TIDE_OK;
+  const uintptr_t critical = session_enter(session);
+  if (session->state == TIDE_SESSION_CLOSING || (!reliable && session->state != TIDE_SESSION_READY)) {
+    status = TIDE_ERROR_DISCONNECTED;
+  } else if (session->objects_refused > 0u) {
+    const tide_object_t *writer = session_find_object_locked(session, object);
+    status = writer != NULL && writer->state == TIDE_OBJECT_REFUSED ? TIDE_ERROR_REFUSED : TIDE_OK;
+  }
+  session->reserve_needed = session->reserve_needed || reliable;
+  *request = (tide_xrce_request_t){session_next_request_locked(session), object};
+  session_exit(session, critical);
+  return status;
+}
+
+int tide_session_write_begin(tide_session_t *session, tide_write_t *write, uint16_t object, bool reliable,
+                             tide_priority_t priority, uint32_t bytes) {
+  if (session == NULL || write == NULL || TIDE_PRIORITY_LEVEL(priority) > TIDE_LEVEL_MAXIMUM) {
+    return TIDE_ERROR_ARGUMENT;
+  }
+  write->node = NULL;
+  if (!TIDE_RELIABLE_STREAMS && reliable) return TIDE_ERROR_UNSUPPORTED;
+  if (bytes > SAMPLE_BYTES_MAXIMUM) {
+    return TIDE_ERROR_TOO_LARGE;
+  }
+  tide_xrce_request_t request;
+  int status = may_write(session, object, reliable, &request);
+  if (TIDE_RELIABLE_STREAMS && status == TIDE_OK && reliable && !session_keep_reserve(session)) {
+    status = TIDE_ERROR_FULL;
+  }
+  if (status == TIDE_OK) {
+    status = tide_daemon_acquire(&session->daemon, WRITE_HEADER_BYTES + bytes, priority, &write->node);
+  }
+  if (status != TIDE_OK) {
+    return status;
+  }
+  const uint8_t level = TIDE_PRIORITY_LEVEL(priority);
+  write->session = session;
+  write->stream = reliable ? TIDE_STREAM_RELIABLE(level) : TIDE_STREAM_BEST_EFFORT(level);
+  tide_cdr_writer(&write->cdr, write->node->bytes, WRITE_HEADER_BYTES + bytes);
+  write->cdr.position = TIDE_XRCE_SUBMESSAGE_HEADER_BYTES;
+  tide_xrce_put_request(&write->cdr, request);
+  tide_cdr_set_origin(&write->cdr);
+  return TIDE_OK;
+}
+
+/* Decides and, when it is to be submitted, announces that: session_lose waits for announced submissions, so that
+ * none comes between the old session and the new one. */
+static bool hold_or_announce(tide_session_t *session, tide_node_t *node, bool reliable) {
+  if (!TIDE_RELIABLE_STREAMS) reliable = false; /* as write_begin has seen to */
+  const uintptr_t critical = session_enter(session);
+  const bool hold = reliable && (session->state != TIDE_SESSION_READY || !is_answered_locked(session, object_of(node)));
+  if (hold) {
+    session_hold_locked(session, node);
+  } else {
+    ++session->submitting;
+  }
+  session_exit(session, critical);
+  return hold;
+}
+
+static void submission_ended(tide_session_t *session) {
+  const uintptr_t critical = session_enter(session);
+  --session->submitting;
+  const bool awaited = session->reset_due && session->submitting == 0u;
+  session_exit(session, critical);
+  if (awaited) {
+    session_kick(session);
+  }
+}
+
+int tide_session_write_end(tide_write_t *write) {
+  if (write == NULL || write->node == NULL) {
+    return TIDE_ERROR_ARGUMENT;
+  }
+  tide_session_t *session = write->session;
+  tide_node_t *node = write->node;
+  const bool reliable = TIDE_STREAM_IS_RELIABLE(write->stream);
+  if (write->cdr.status != TIDE_OK) {
+    const int status = write->cdr.status;
+    tide_session_write_abandon(write);
+    return status;
+  }
+  write->node = NULL;
+  node->length = (uint32_t)write->cdr.position;
+  tide_xrce_put_submessage_header(node->bytes, TIDE_XRCE_WRITE_DATA, TIDE_XRCE_FLAG_LITTLE_ENDIAN,
+                                  (uint16_t)(node->length - TIDE_XRCE_SUBMESSAGE_HEADER_BYTES));
+  if (hold_or_announce(session, node, reliable)) {
+    return TIDE_OK;
+  }
+  const int status = tide_daemon_submit(&session->daemon, node, write->stream);
+  submission_ended(session);
+  return status;
+}
+
+void tide_session_write_abandon(tide_write_t *write) {
+  if (write != NULL && write->node != NULL) {
+    tide_daemon_abandon(&write->session->daemon, write->node);
+    write->node = NULL;
+  }
+}
+
+bool tide_session_is_idle(tide_session_t *session, uint8_t stream) {
+  const uintptr_t critical = session_enter(session);
+  bool held = stream == 0u && session->held_first != NULL;
+  for (const tide_node_t *node = session->held_first; node != NULL && !held; node = node->next_in_stream) {
+    held = TIDE_STREAM_RELIABLE(TIDE_PRIORITY_LEVEL(node->priority)) == stream;
+  }
+  session_exit(session, critical);
+  return !held && tide_daemon_is_idle(&session->daemon, stream);
+}

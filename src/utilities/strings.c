@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdint.h>
+#include <string.h>
+
+#include "micro_ros_utilities/string_utilities.h"
+#include "rcutils/allocator.h"
+
+static const rosidl_runtime_c__String nothing = {NULL, 0, 0};
+
+static rosidl_runtime_c__String allocate(size_t characters) {
+  rcutils_allocator_t allocator = rcutils_get_default_allocator();
+  if (characters == SIZE_MAX || allocator.allocate == NULL) return nothing;
+  char *data = allocator.allocate(characters + 1u, allocator.state);
+  if (data == NULL) return nothing;
+  data[0] = '\0';
+  return (rosidl_runtime_c__String){data, 0, characters + 1u};
+}
+
+/* The string with room for this many characters and its text kept; without that room when there is no memory. */
+static rosidl_runtime_c__String grown(rosidl_runtime_c__String string, size_t characters) {
+  if (characters < string.capacity) return string;
+  rosidl_runtime_c__String larger = allocate(characters);
+  if (larger.data == NULL) return string;
+  if (string.size > 0) memcpy(larger.data, string.data, string.size);
+  larger.data[string.size] = '\0';
+  larger.size = string.size;
+  if (string.capacity > 0) micro_ros_string_utilities_destroy(&string);
+  return larger;
+}
+
+rosidl_runtime_c__String micro_ros_string_utilities_init(const char *data) {
+  return micro_ros_string_utilities_set(nothing, data);
+}
+
+rosidl_runtime_c__String micro_ros_string_utilities_init_with_size(size_t size) { return allocate(size); }
+
+rosidl_runtime_c__String micro_ros_string_utilities_set(rosidl_runtime_c__String str, const char *data) {
+  if (data == NULL) return str;
+  size_t length = strlen(data);
+  str = grown(str, length);
+  if (length >= str.capacity) return str;
+  memmove(str.data, data, length + 1u);
+  str.size = length;
+  return str;
+}
+
+const char *micro_ros_string_utilities_get_c_str(rosidl_runtime_c__String str) { return str.data; }
+
+rosidl_runtime_c__String micro_ros_string_utilities_append(rosidl_runtime_c__String str, const char *data) {
+  if (data == NULL) return str;
+  size_t length = strlen(data);
+  str = grown(str, str.size + length);
+  if (str.size + length >= str.capacity) return str;
+  memmove(str.data + str.size, data, length + 1u);
+  str.size += length;
+  return str;
+}
+
+rosidl_runtime_c__String micro_ros_string_utilities_remove_tail_chars(rosidl_runtime_c__String str, size_t n) {
+  if (n > str.size || str.capacity == 0) return str;
+  str.size -= n;
+  str.data[str.size] = '\0';
+  return str;
+}
+
+void micro_ros_string_utilities_destroy(rosidl_runtime_c__String *str) {
+  if (str == NULL) return;
+  rcutils_allocator_t allocator = rcutils_get_default_allocator();
+  if (str->data != NULL && allocator.deallocate != NULL) allocator.deallocate(str->data, allocator.state);
+  *str = nothing;
+}
