@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Strings whose memory comes from the default allocator (rcutils_set_default_allocator). A string of the caller's own
+ * memory works too as long as the text fits its capacity; one that would have to grow is then returned unchanged.
+ * Failure of the allocator gives an empty string {NULL, 0, 0}. Not from a callback with a deadline: the cost is the
+ * allocator's. */
+#ifndef MICRO_ROS_UTILITIES__STRING_UTILITIES_H_
+#define MICRO_ROS_UTILITIES__STRING_UTILITIES_H_
+
+#include <stddef.h>
+
+#include "rosidl_runtime_c/string.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A copy of data. */
+rosidl_runtime_c__String micro_ros_string_utilities_init(const char *data);
+/* An empty string with room for size characters. */
+rosidl_runtime_c__String micro_ros_string_utilities_init_with_size(size_t size);
+/* The string with new text, in its own memory when that suffices, else in new memory (the old one is released). */
+rosidl_runtime_c__String micro_ros_string_utilities_set(rosidl_runtime_c__String str, const char *data);
+const char *micro_ros_string_utilities_get_c_str(rosidl_runtime_c__String str);
+/* The string with data added at its end, growing as above. */
+rosidl_runtime_c__String micro_ros_string_utilities_append(rosidl_runtime_c__String str, const char *data);
+/* The string without its last n characters; unchanged when it has fewer. */
+rosidl_runtime_c__String micro_ros_string_utilities_remove_tail_chars(rosidl_runtime_c__String str, size_t n);
+/* Releases the memory of a string made here. */
+void micro_ros_string_utilities_destroy(rosidl_runtime_c__String *str);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

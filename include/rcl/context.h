@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RCL__CONTEXT_H_
+#define RCL__CONTEXT_H_
+
+#include "rcl/init_options.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tide_support;
+
+typedef struct rcl_context_s {
+  struct tide_support *impl;
+  rmw_context_t rmw;
+} rcl_context_t;
+
+rcl_context_t rcl_get_zero_initialized_context(void);
+rmw_context_t *rcl_context_get_rmw_context(rcl_context_t *context);
+bool rcl_context_is_valid(const rcl_context_t *context);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

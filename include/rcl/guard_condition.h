@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RCL__GUARD_CONDITION_H_
+#define RCL__GUARD_CONDITION_H_
+
+#include "rcl/context.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tide_guard_handle;
+
+typedef struct rcl_guard_condition_s {
+  struct tide_guard_handle *impl;
+} rcl_guard_condition_t;
+
+typedef struct rcl_guard_condition_options_s {
+  rcl_allocator_t allocator;
+} rcl_guard_condition_options_t;
+
+rcl_guard_condition_t rcl_get_zero_initialized_guard_condition(void);
+rcl_guard_condition_options_t rcl_guard_condition_get_default_options(void);
+rcl_ret_t rcl_guard_condition_init(rcl_guard_condition_t *guard_condition, rcl_context_t *context,
+                                   const rcl_guard_condition_options_t options);
+rcl_ret_t rcl_guard_condition_fini(rcl_guard_condition_t *guard_condition);
+/* From any thread or interrupt; wakes the executor that holds the guard condition, and is never lost. */
+rcl_ret_t rcl_trigger_guard_condition(rcl_guard_condition_t *guard_condition);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RCL__INIT_OPTIONS_H_
+#define RCL__INIT_OPTIONS_H_
+
+#include "rcl/allocator.h"
+#include "rcl/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct rcl_init_options_s {
+  bool initialized;
+  rmw_init_options_t rmw;
+} rcl_init_options_t;
+
+rcl_init_options_t rcl_get_zero_initialized_init_options(void);
+rcl_ret_t rcl_init_options_init(rcl_init_options_t *init_options, rcl_allocator_t allocator);
+rcl_ret_t rcl_init_options_fini(rcl_init_options_t *init_options);
+rcl_ret_t rcl_init_options_set_domain_id(rcl_init_options_t *init_options, size_t domain_id);
+rmw_init_options_t *rcl_init_options_get_rmw_init_options(rcl_init_options_t *init_options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RCL__NODE_H_
+#define RCL__NODE_H_
+
+#include "rcl/context.h"
+#include "rcl/node_options.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tide_node_handle;
+
+typedef struct rcl_node_s {
+  struct tide_node_handle *impl;
+} rcl_node_t;
+
+rcl_node_t rcl_get_zero_initialized_node(void);
+rcl_ret_t rcl_node_init(rcl_node_t *node, const char *name, const char *namespace_, rcl_context_t *context,
+                        const rcl_node_options_t *options);
+rcl_ret_t rcl_node_fini(rcl_node_t *node);
+const char *rcl_node_get_name(const rcl_node_t *node);
+const char *rcl_node_get_namespace(const rcl_node_t *node);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RCL__NODE_OPTIONS_H_
+#define RCL__NODE_OPTIONS_H_
+
+#include "rcl/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct rcl_node_options_s {
+  size_t domain_id;
+} rcl_node_options_t;
+
+rcl_node_options_t rcl_node_get_default_options(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RCL__PUBLISHER_H_
+#define RCL__PUBLISHER_H_
+
+#include "rcl/node.h"
+#include "rosidl_runtime_c/message_type_support_struct.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tide_publisher_handle;
+
+typedef struct rcl_publisher_s {
+  struct tide_publisher_handle *impl;
+} rcl_publisher_t;
+
+typedef struct rcl_publisher_options_s {
+  rmw_qos_profile_t qos;
+  rcl_allocator_t allocator;
+} rcl_publisher_options_t;
+
+rcl_publisher_t rcl_get_zero_initialized_publisher(void);
+rcl_publisher_options_t rcl_publisher_get_default_options(void);
+rcl_ret_t rcl_publisher_init(rcl_publisher_t *publisher, const rcl_node_t *node,
+                             const rosidl_message_type_support_t *type_support, const char *topic_name,
+                             const rcl_publisher_options_t *options);
+/* RCL_RET_ERROR with TIDE_ERROR_FULL: there was no free node to tell the agent; it is still valid, to be tried again.
+ */
+rcl_ret_t rcl_publisher_fini(rcl_publisher_t *publisher, rcl_node_t *node);
+/* Serialises into the daemon's pool and returns; the wire is never waited for (see tide_rclc_support_set_send for the
+ * other ways). When the pool is full a reliable publisher waits for a place as long as tide_rclc_publisher_set_wait_ms
+ * says, a best-effort one does not.
+ * From any thread. RCL_RET_ERROR with tide_rclc_last_status: TIDE_ERROR_FULL, _TOO_LARGE, _DISCONNECTED. */
+rcl_ret_t rcl_publish(const rcl_publisher_t *publisher, const void *ros_message,
+                      rmw_publisher_allocation_t *allocation);
+bool rcl_publisher_is_valid(const rcl_publisher_t *publisher);
+const char *rcl_publisher_get_topic_name(const rcl_publisher_t *publisher);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

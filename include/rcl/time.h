@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RCL__TIME_H_
+#define RCL__TIME_H_
+
+#include "rcl/allocator.h"
+#include "rcl/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef int64_t rcutils_duration_value_t;
+typedef int64_t rcutils_time_point_value_t;
+typedef rcutils_time_point_value_t rcl_time_point_value_t;
+
+typedef enum rcl_clock_type_e {
+  RCL_CLOCK_UNINITIALIZED = 0,
+  RCL_ROS_TIME,
+  RCL_SYSTEM_TIME,
+  RCL_STEADY_TIME
+} rcl_clock_type_t;
+
+typedef struct rcl_clock_s {
+  rcl_clock_type_t type;
+} rcl_clock_t;
+
+#define RCL_S_TO_NS(seconds) ((int64_t)(seconds) * (1000LL * 1000LL * 1000LL))
+#define RCL_MS_TO_NS(milliseconds) ((int64_t)(milliseconds) * (1000LL * 1000LL))
+#define RCL_US_TO_NS(microseconds) ((int64_t)(microseconds)*1000LL)
+#define RCL_NS_TO_S(nanoseconds) ((int64_t)(nanoseconds) / (1000LL * 1000LL * 1000LL))
+#define RCL_NS_TO_MS(nanoseconds) ((int64_t)(nanoseconds) / (1000LL * 1000LL))
+#define RCL_NS_TO_US(nanoseconds) ((int64_t)(nanoseconds) / 1000LL)
+
+/* Every clock of tide is monotonic; wall time comes from time synchronisation (rmw_uros_epoch_nanos). */
+rcl_ret_t rcl_clock_init(rcl_clock_type_t clock_type, rcl_clock_t *clock, rcl_allocator_t *allocator);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RCLC__EXECUTOR_H_
+#define RCLC__EXECUTOR_H_
+
+#include "rclc/executor_handle.h"
+#include "rclc/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef bool (*rclc_executor_trigger_t)(rclc_executor_handle_t *handles, unsigned int size, void *object);
+
+struct tide_executor_handle;
+
+typedef struct rclc_executor_t_s {
+  rcl_context_t *context;
+  rclc_executor_handle_t *handles; /* max_handles places, in order of registration */
+  size_t max_handles;
+  size_t index; /* handles added so far */
+  uint64_t timeout_ns;
+  struct tide_executor_handle *impl;
+} rclc_executor_t;
+
+rclc_executor_t rclc_executor_get_zero_initialized_executor(void);
+/* Takes number_of_handles places of the application's pool: one for each timer, subscription and guard condition. */
+rcl_ret_t rclc_executor_init(rclc_executor_t *executor, rcl_context_t *context, const size_t number_of_handles,
+                             const rcl_allocator_t *allocator);
+rcl_ret_t rclc_executor_fini(rclc_executor_t *executor);
+/* How long one round of rclc_executor_spin waits at most. Default 1 s, of no consequence: a wake-up is never lost. */
+rcl_ret_t rclc_executor_set_timeout(rclc_executor_t *executor, const uint64_t timeout_ns);
+rcl_ret_t rclc_executor_prepare(rclc_executor_t *executor);
+
+rcl_ret_t rclc_executor_add_subscription(rclc_executor_t *executor, rcl_subscription_t *subscription, void *msg,
+                                         rclc_subscription_callback_t callback,
+                                         rclc_executor_handle_invocation_t invocation);
+rcl_ret_t rclc_executor_add_subscription_with_context(rclc_executor_t *executor, rcl_subscription_t *subscription,
+                                                      void *msg, rclc_subscription_callback_with_context_t callback,
+                                                      void *context, rclc_executor_handle_invocation_t invocation);
+rcl_ret_t rclc_executor_add_timer(rclc_executor_t *executor, rcl_timer_t *timer);
+rcl_ret_t rclc_executor_add_guard_condition(rclc_executor_t *executor, rcl_guard_condition_t *gc,
+                                            rclc_gc_callback_t callback);
+rcl_ret_t rclc_executor_remove_subscription(rclc_executor_t *executor, const rcl_subscription_t *subscription);
+rcl_ret_t rclc_executor_remove_timer(rclc_executor_t *executor, const rcl_timer_t *timer);
+rcl_ret_t rclc_executor_remove_guard_condition(rclc_executor_t *executor, const rcl_guard_condition_t *gc);
+
+/* Waits at most timeout_ns for something to do, then runs what is ready, at most as many callbacks as there are
+ * handles, and returns RCL_RET_OK (on a time-out too, as programs expect of the stock library). */
+rcl_ret_t rclc_executor_spin_some(rclc_executor_t *executor, const uint64_t timeout_ns);
+/* Returns when tide_executor_stop(tide_rclc_executor_core(executor)) was called. */
+rcl_ret_t rclc_executor_spin(rclc_executor_t *executor);
+/* One spin_some a period, on the monotonic clock; periods missed are skipped. */
+rcl_ret_t rclc_executor_spin_period(rclc_executor_t *executor, const uint64_t period);
+rcl_ret_t rclc_executor_spin_one_period(rclc_executor_t *executor, const uint64_t period);
+
+rcl_ret_t rclc_executor_set_trigger(rclc_executor_t *executor, rclc_executor_trigger_t trigger_function,
+                                    void *trigger_object);
+bool rclc_executor_trigger_any(rclc_executor_handle_t *handles, unsigned int size, void *obj);
+bool rclc_executor_trigger_all(rclc_executor_handle_t *handles, unsigned int size, void *obj);
+bool rclc_executor_trigger_one(rclc_executor_handle_t *handles, unsigned int size, void *obj);
+bool rclc_executor_trigger_always(rclc_executor_handle_t *handles, unsigned int size, void *obj);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RCLC__EXECUTOR_HANDLE_H_
+#define RCLC__EXECUTOR_HANDLE_H_
+
+#include "rclc/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum {
+  RCLC_UNKNOWN_TYPE = 0,
+  RCLC_SUBSCRIPTION,
+  RCLC_SUBSCRIPTION_WITH_CONTEXT,
+  RCLC_TIMER,
+  RCLC_GUARD_CONDITION
+} rclc_executor_handle_type_t;
+
+typedef enum { ON_NEW_DATA, ALWAYS } rclc_executor_handle_invocation_t;
+
+typedef void (*rclc_subscription_callback_t)(const void *msg);
+typedef void (*rclc_subscription_callback_with_context_t)(const void *msg, void *context);
+typedef rclc_subscription_callback_t rclc_callback_t;
+typedef void (*rclc_gc_callback_t)(void);
+
+/* One callback of an executor. Trigger functions of the program read initialized and data_available, and tell handles
+ * apart by rclc_executor_handle_get_ptr. */
+typedef struct {
+  rclc_executor_handle_type_t type;
+  rclc_executor_handle_invocation_t invocation;
+  union {
+    rcl_timer_t *timer;
+    rcl_subscription_t *subscription;
+    rcl_guard_condition_t *gc;
+  };
+  void *data; /* the message that a subscription's callback gets */
+  void *callback_context;
+  union {
+    rclc_subscription_callback_t subscription_callback;
+    rclc_subscription_callback_with_context_t subscription_callback_with_context;
+    rclc_gc_callback_t gc_callback;
+  };
+  void *impl; /* the runtime's, which outlives the program's structure */
+  size_t index;
+  bool initialized;
+  bool data_available;
+} rclc_executor_handle_t;
+
+/* The program's timer, subscription or guard condition of a handle. */
+void *rclc_executor_handle_get_ptr(rclc_executor_handle_t *handle);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The names of the published prototype of the budget-based executor (Staschulat, Lange, Dasari 2021), as thin calls of
+ * tide_rclc_executor_set_lanes: a lane for each subscription, with a fixed priority or with a budget. Its structures
+ * had the sched_param of NuttX; here they have members of the same names, as most systems lack them.
+ *
+ *   rclc_executor_sched_parameter_t sp = {.policy = SCHED_SPORADIC};
+ *   sp.param.sched_priority = 60;
+ *   sp.param.sched_ss_low_priority = 6;
+ *   sp.param.sched_ss_repl_period.tv_nsec = 100000000;
+ *   sp.param.sched_ss_init_budget.tv_nsec = 30000000;
+ *   sp.param.sched_ss_max_repl = 100;
+ *   rclc_executor_add_subscription_sched(&executor, &subscription, &message, callback, ON_NEW_DATA, &sp);
+ *   rclc_executor_start_multi_threading_for_nuttx(&executor);
+ *
+ * For programs that exist; new ones give lanes themselves (tide/rclc.h), and then timers have lanes, too. Memory: a
+ * fixed table for RCLC_SCHED_SUBSCRIPTIONS subscriptions of all executors, linked only when these calls are used. */
+#ifndef RCLC__EXECUTOR_SCHED_H_
+#define RCLC__EXECUTOR_SCHED_H_
+
+#include <stdint.h>
+
+#include "rclc/executor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RCLC_SCHED_SUBSCRIPTIONS 16
+
+/* As NuttX and Linux number them; SCHED_SPORADIC as NuttX does. */
+#ifndef SCHED_FIFO
+#define SCHED_FIFO 1
+#endif
+#ifndef SCHED_SPORADIC
+#define SCHED_SPORADIC 3
+#endif
+
+typedef struct {
+  int64_t tv_sec;
+  int64_t tv_nsec; /* 0..999,999,999 */
+} rclc_sched_time_t;
+
+typedef struct {
+  int sched_priority; /* as the system counts */
+  /* SCHED_SPORADIC only: */
+  int sched_ss_low_priority;
+  rclc_sched_time_t sched_ss_repl_period, sched_ss_init_budget;
+  int sched_ss_max_repl; /* 1 or more */
+} rclc_sched_param_t;
+
+typedef struct {
+  int policy; /* SCHED_FIFO or SCHED_SPORADIC */
+  rclc_sched_param_t param;
+} rclc_executor_sched_parameter_t;
+
+/* Forgets what was added to the executor and not started: before the first add, and before an executor that was never
+ * started is finished. */
+void rclc_executor_real_time_scheduling_init(rclc_executor_t *executor);
+
+/* Before the start, with nothing else added to the executor. Everything is copied but the message, which belongs to the
+ * callback. A larger sched_priority also means a larger level, that is a stream of its own on the wire. Causes
+ * (tide_rclc_last_status): TIDE_ERROR_ARGUMENT, TIDE_ERROR_EXISTS, TIDE_ERROR_UNSUPPORTED (another policy or ALWAYS),
+ * TIDE_ERROR_CAPACITY_HANDLES (RCLC_SCHED_SUBSCRIPTIONS). */
+rcl_ret_t rclc_executor_add_subscription_sched(rclc_executor_t *executor, rcl_subscription_t *subscription, void *msg,
+                                               rclc_subscription_callback_t callback,
+                                               rclc_executor_handle_invocation_t invocation,
+                                               const rclc_executor_sched_parameter_t *sparam);
+
+/* Starts the lanes and returns when tide_executor_stop of the executor's core has ended them, or with the reason why
+ * none ran: as tide_rclc_executor_set_lanes and rclc_executor_spin, which needs TIDE_EXECUTOR_LANES >= the
+ * subscriptions. */
+rcl_ret_t rclc_executor_start_multi_threading_for_nuttx(rclc_executor_t *executor);
+
+/* rcl_publish, which any lane may call. */
+rcl_ret_t rclc_executor_publish(const rcl_publisher_t *publisher, const void *ros_message,
+                                rmw_publisher_allocation_t *allocation);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RCUTILS__ALLOCATOR_H_
+#define RCUTILS__ALLOCATOR_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* tide itself never calls an allocator: the structure exists because programs pass one, and
+ * micro_ros_utilities use it for the program's own messages. */
+typedef struct rcutils_allocator_s {
+  void *(*allocate)(size_t size, void *state);
+  void (*deallocate)(void *pointer, void *state);
+  void *(*reallocate)(void *pointer, size_t size, void *state);
+  void *(*zero_allocate)(size_t number_of_elements, size_t size_of_element, void *state);
+  void *state;
+} rcutils_allocator_t;
+
+rcutils_allocator_t rcutils_get_zero_initialized_allocator(void);
+/* The one set last by rcutils_set_default_allocator; before that functions that return null. */
+rcutils_allocator_t rcutils_get_default_allocator(void);
+/* False when a function is missing. */
+bool rcutils_set_default_allocator(rcutils_allocator_t *allocator);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

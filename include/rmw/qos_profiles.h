@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RMW__QOS_PROFILES_H_
+#define RMW__QOS_PROFILES_H_
+
+#include "rmw/types.h"
+
+#endif

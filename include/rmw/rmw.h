@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RMW__RMW_H_
+#define RMW__RMW_H_
+
+#include "rmw/types.h"
+
+#endif

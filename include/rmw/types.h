@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RMW__TYPES_H_
+#define RMW__TYPES_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rmw/ret_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum rmw_qos_reliability_policy_e {
+  RMW_QOS_POLICY_RELIABILITY_SYSTEM_DEFAULT,
+  RMW_QOS_POLICY_RELIABILITY_RELIABLE,
+  RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT,
+  RMW_QOS_POLICY_RELIABILITY_UNKNOWN
+} rmw_qos_reliability_policy_t;
+
+typedef enum rmw_qos_history_policy_e {
+  RMW_QOS_POLICY_HISTORY_SYSTEM_DEFAULT,
+  RMW_QOS_POLICY_HISTORY_KEEP_LAST,
+  RMW_QOS_POLICY_HISTORY_KEEP_ALL,
+  RMW_QOS_POLICY_HISTORY_UNKNOWN
+} rmw_qos_history_policy_t;
+
+typedef enum rmw_qos_durability_policy_e {
+  RMW_QOS_POLICY_DURABILITY_SYSTEM_DEFAULT,
+  RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL,
+  RMW_QOS_POLICY_DURABILITY_VOLATILE,
+  RMW_QOS_POLICY_DURABILITY_UNKNOWN
+} rmw_qos_durability_policy_t;
+
+typedef enum rmw_qos_liveliness_policy_e {
+  RMW_QOS_POLICY_LIVELINESS_SYSTEM_DEFAULT = 0,
+  RMW_QOS_POLICY_LIVELINESS_AUTOMATIC = 1,
+  RMW_QOS_POLICY_LIVELINESS_MANUAL_BY_TOPIC = 3,
+  RMW_QOS_POLICY_LIVELINESS_UNKNOWN = 4
+} rmw_qos_liveliness_policy_t;
+
+typedef struct rmw_time_s {
+  uint64_t sec;
+  uint64_t nsec;
+} rmw_time_t;
+
+/* Reliability, durability, history, depth, deadline and lifespan reach the agent; liveliness does not. */
+typedef struct rmw_qos_profile_s {
+  rmw_qos_history_policy_t history;
+  size_t depth;
+  rmw_qos_reliability_policy_t reliability;
+  rmw_qos_durability_policy_t durability;
+  rmw_time_t deadline;
+  rmw_time_t lifespan;
+  rmw_qos_liveliness_policy_t liveliness;
+  rmw_time_t liveliness_lease_duration;
+  bool avoid_ros_namespace_conventions;
+} rmw_qos_profile_t;
+
+extern const rmw_qos_profile_t rmw_qos_profile_default;
+extern const rmw_qos_profile_t rmw_qos_profile_sensor_data;
+extern const rmw_qos_profile_t rmw_qos_profile_services_default;
+
+typedef struct rmw_publisher_allocation_s {
+  void *data;
+} rmw_publisher_allocation_t;
+
+typedef struct rmw_subscription_allocation_s {
+  void *data;
+} rmw_subscription_allocation_t;
+
+typedef struct rmw_request_id_s {
+  int8_t writer_guid[16];
+  int64_t sequence_number;
+} rmw_request_id_t;
+
+typedef struct rmw_message_info_s {
+  int64_t source_timestamp;
+  int64_t received_timestamp;
+  bool from_intra_process;
+} rmw_message_info_t;
+
+/* How the agent is reached; filled in by the rmw_uros_options_* and tide_rclc_options_* calls. Texts are kept by
+ * pointer, except UDP host and port, which are copied. */
+typedef struct rmw_init_options_s {
+  uint8_t link; /* tide_link_kind_t */
+  const char *device;
+  uint32_t baud;
+  char host[40];
+  uint16_t port;
+  int thread_priority;
+  uint32_t client_key; /* 0: derived from the platform */
+  size_t domain_id;
+} rmw_init_options_t;
+
+typedef struct rmw_context_s {
+  void *impl;
+} rmw_context_t;
+
+typedef struct rmw_publisher_s {
+  void *impl;
+} rmw_publisher_t;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RMW_MICROROS__CUSTOM_TRANSPORT_H_
+#define RMW_MICROROS__CUSTOM_TRANSPORT_H_
+
+#include "rmw/types.h"
+#include "uxr/client/transport.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* From now on supports reach the agent through these functions. framing: serial stream framing around each message,
+ * for byte streams; without it each write and read moves one whole message. */
+rmw_ret_t rmw_uros_set_custom_transport(bool framing, void *args, open_custom_func open_cb, close_custom_func close_cb,
+                                        write_custom_func write_cb, read_custom_func read_cb);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

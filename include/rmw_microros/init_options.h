@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RMW_MICROROS__INIT_OPTIONS_H_
+#define RMW_MICROROS__INIT_OPTIONS_H_
+
+#include "rmw/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+rmw_ret_t rmw_uros_options_set_udp_address(const char *ip, const char *port, rmw_init_options_t *rmw_options);
+rmw_ret_t rmw_uros_options_set_serial_device(const char *dev, rmw_init_options_t *rmw_options);
+rmw_ret_t rmw_uros_options_set_client_key(uint32_t client_key, rmw_init_options_t *rmw_options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For each basic type NAME:
+ *   bool rosidl_runtime_c__NAME__Sequence__init(sequence, size)   empties the sequence; true only when size is 0,
+ * because nothing is allocated: give data and capacity yourself void rosidl_runtime_c__NAME__Sequence__fini(sequence)
+ * forgets the memory, which stays yours bool rosidl_runtime_c__NAME__Sequence__are_equal(a, b) bool
+ * rosidl_runtime_c__NAME__Sequence__copy(input, output)    false when the output's capacity is too small A null pointer
+ * gives false. Re-entrant. */
+#ifndef ROSIDL_RUNTIME_C__PRIMITIVES_SEQUENCE_FUNCTIONS_H_
+#define ROSIDL_RUNTIME_C__PRIMITIVES_SEQUENCE_FUNCTIONS_H_
+
+#include "rosidl_runtime_c/primitives_sequence.h"
+#include "rosidl_runtime_c/visibility_control.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ROSIDL_RUNTIME_C__PRIMITIVE_SEQUENCE_FUNCTIONS(NAME)                                                    \
+  bool rosidl_runtime_c__##NAME##__Sequence__init(rosidl_runtime_c__##NAME##__Sequence *sequence, size_t size); \
+  void rosidl_runtime_c__##NAME##__Sequence__fini(rosidl_runtime_c__##NAME##__Sequence *sequence);              \
+  bool rosidl_runtime_c__##NAME##__Sequence__are_equal(const rosidl_runtime_c__##NAME##__Sequence *a,           \
+                                                       const rosidl_runtime_c__##NAME##__Sequence *b);          \
+  bool rosidl_runtime_c__##NAME##__Sequence__copy(const rosidl_runtime_c__##NAME##__Sequence *input,            \
+                                                  rosidl_runtime_c__##NAME##__Sequence *output);
+
+ROSIDL_RUNTIME_C__PRIMITIVE_SEQUENCE_FUNCTIONS(float)
+ROSIDL_RUNTIME_C__PRIMITIVE_SEQUENCE_FUNCTIONS(double)
+ROSIDL_RUNTIME_C__PRIMITIVE_SEQUENCE_FUNCTIONS(long_double)
+ROSIDL_RUNTIME_C__PRIMITIVE_SEQUENCE_FUNCTIONS(char)
+ROSIDL_RUNTIME_C__PRIMITIVE_SEQUENCE_FUNCTIONS(wchar)
+ROSIDL_RUNTIME_C__PRIMITIVE_SEQUENCE_FUNCTIONS(boolean)
+ROSIDL_RUNTIME_C__PRIMITIVE_SEQUENCE_FUNCTIONS(octet)
+ROSIDL_RUNTIME_C__PRIMITIVE_SEQUENCE_FUNCTIONS(uint8)
+ROSIDL_RUNTIME_C__PRIMITIVE_SEQUENCE_FUNCTIONS(int8)
+ROSIDL_RUNTIME_C__PRIMITIVE_SEQUENCE_FUNCTIONS(uint16)
+ROSIDL_RUNTIME_C__PRIMITIVE_SEQUENCE_FUNCTIONS(int16)
+ROSIDL_RUNTIME_C__PRIMITIVE_SEQUENCE_FUNCTIONS(uint32)
+ROSIDL_RUNTIME_C__PRIMITIVE_SEQUENCE_FUNCTIONS(int32)
+ROSIDL_RUNTIME_C__PRIMITIVE_SEQUENCE_FUNCTIONS(uint64)
+ROSIDL_RUNTIME_C__PRIMITIVE_SEQUENCE_FUNCTIONS(int64)
+
+#ifdef __cplusplus
+}
+#endif
+#endif
