@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cortex-M without an operating system: a 64-bit clock from a free-running 32-bit timer, critical sections by BASEPRI,
+ * exact one-shot wake-ups from a second timer (no tick), sleep by WFI. */
+#include "platform.h"
+
+#include <stddef.h>
+
+#include "mps2.h"
+#include "tide/port.h"
+
+/* A longer sleep wakes up in between: its ticks would not fit 32 bits, of which 64-bit division is the price. */
+#define SLEEP_MAXIMUM_NS (INT64_C(4) << 30)
+
+static volatile uint32_t clock_high; /* wraps of the timer: 171 s each */
+
+void tide_cortex_m_clock_interrupt(void) {
+  MPS2_TIMER0->interrupts = 1;
+  clock_high++;
+}
+
+/* Any interrupt ends the sleep; nothing else is to be done. */
+void tide_cortex_m_wakeup_interrupt(void) {
+  MPS2_TIMER1->control = 0;
+  MPS2_TIMER1->interrupts = 1;
+}
+
+/* For measurements only: the longest critical section, from the timer's values at its outermost enter and exit. */
+#ifndef TIDE_MEASURE_MASKED
+#define TIDE_MEASURE_MASKED 0
+#endif
+static uint32_t masked_since, masked_maximum;
+
+uint32_t tide_cortex_m_masked_maximum(void) {
+  const uint32_t maximum = masked_maximum;
+  masked_maximum = 0;
+  return maximum;
+}
+
+static void section_begins(void) { masked_since = MPS2_TIMER0->value; }
+static void section_ends(void) {
+  const uint32_t ticks = masked_since - MPS2_TIMER0->value; /* counts down */
+  if (ticks > masked_maximum) masked_maximum = ticks;
+}
+
+static uint32_t mask_interrupts(void) {
+  uint32_t before;
+  __asm volatile("mrs %0, basepri\n msr basepri_max, %1\n isb"
+                 : "=&r"(before)
+                 : "r"(TIDE_INTERRUPT_PRIORITY)
+                 : "memory");
+  return before;
+}
+
+static void restore_interrupts(uint32_t before) { __asm volatile("msr basepri, %0\n isb" ::"r"(before) : "memory"); }
+
+uint64_t tide_cortex_m_clock(void) {
+  uint32_t before = mask_interrupts();
+  uint32_t high = clock_high;
+  uint32_t low = ~MPS2_TIMER0->value; /* counts down */
+  if (MPS2_TIMER0->interrupts != 0) { /* wrapped, not yet counted */
+    low = ~MPS2_TIMER0->value;
+    high++;
+  }
+  restore_interrupts(before);
+  return ((uint64_t)high << 32) | low;
+}
+
+static int64_t now_ns(void *context) {
+  (void)context;
+  return (int64_t)(tide_cortex_m_clock() * MPS2_TICK_NS);
+}
+
+static uintptr_t critical_enter(void *context) {
+  (void)context;
+  const uint32_t before = mask_interrupts();
+  if (TIDE_MEASURE_MASKED && before == 0u) section_begins();
+  return before;
+}
+
+static void critical_exit(void *context, uintptr_t state) {
+  (void)context;
+  if (TIDE_MEASURE_MASKED && state == 0u) section_ends();
+  restore_interrupts((uint32_t)state);
+}
+
+static void event_init(void *context, tide_event_t *event) {
+  (void)context;
+  event->state = 0;
+  event->port = NULL;
+}
+
+static void event_set(void *context, tide_event_t *event) {
+  (void)context;
+  event->state = 1;
+}
+
+/* One shot: nothing to reload. The first tick after the time counts, so never early. */
+static void arm_wakeup(int64_t left_ns) {
+  MPS2_TIMER1->control = 0;
+  MPS2_TIMER1->reload = 0;
+  MPS2_TIMER1->value = (uint32_t)left_ns / MPS2_TICK_NS + 1u;
+  MPS2_TIMER1->control = MPS2_TIMER_RUN;
+}
+
+/* Looking at event and clock and going to sleep must be one step, or an interrupt between them is slept through: with
+ * PRIMASK set an interrupt is not taken but still ends WFI. These few instructions, and nothing else in the port, delay
+ * the application's urgent interrupts too. */
+static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
+  for (;;) {
+    __asm volatile("cpsid i" ::: "memory");
+    const bool set = *(volatile uint32_t *)&event->state != 0;
+    const int64_t left_ns = set ? 0 : deadline_ns - now_ns(context);
+    event->state = 0;
+    if (left_ns > 0) {
+      if (deadline_ns != TIDE_FOREVER) arm_wakeup(left_ns < SLEEP_MAXIMUM_NS ? left_ns : SLEEP_MAXIMUM_NS - 1);
+      __asm volatile("dsb\n wfi" ::: "memory");
+    }
+    __asm volatile("cpsie i\n isb" ::: "memory");
+    if (left_ns <= 0) return set ? 1 : 0;
+  }
+}
+
+#if TIDE_STATIC_PLATFORM
+int64_t tide_static_now_ns(void) { return now_ns(NULL); }
+uintptr_t tide_static_enter(void) { return mask_interrupts(); }
+void tide_static_exit(uintptr_t state) { restore_interrupts((uint32_t)state); }
+#endif
+
+const tide_platform_t tide_cortex_m_platform = {
+    .context = NULL,
+    .now_ns = now_ns,
+    .wall_ns = NULL,
+    .critical_enter = critical_enter,
+    .critical_exit = critical_exit,
+    .event_init = event_init,
+    .event_set = event_set,
+    .event_wait = event_wait,
+};
+
+const tide_platform_t *tide_port_platform(void) { return &tide_cortex_m_platform; }
+
+void tide_cortex_m_enable_interrupt(uint32_t number) {
+  NVIC_PRIORITY[number] = TIDE_INTERRUPT_PRIORITY;
+  NVIC_ENABLE[number / 32u] = 1u << (number % 32u);
+}
+
+void tide_cortex_m_platform_init(void) {
+  MPS2_TIMER0->value = UINT32_MAX;
+  MPS2_TIMER0->reload = UINT32_MAX;
+  MPS2_TIMER0->control = MPS2_TIMER_RUN;
+  tide_cortex_m_enable_interrupt(MPS2_IRQ_TIMER0);
+  tide_cortex_m_enable_interrupt(MPS2_IRQ_TIMER1);
+}

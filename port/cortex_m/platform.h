@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the port, its link and the start-up code of the board. */
+#ifndef TIDE_CORTEX_M_PLATFORM_H
+#define TIDE_CORTEX_M_PLATFORM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tide/platform.h"
+
+/* What tide_port_platform returns, for constant configurations. */
+extern const tide_platform_t tide_cortex_m_platform;
+
+/* Before anything of the runtime; called by the start-up code. */
+void tide_cortex_m_platform_init(void);
+/* With the runtime's priority. */
+void tide_cortex_m_enable_interrupt(uint32_t number);
+
+/* The clock in ticks of the timer, from any context; its low half is enough for differences below 171 s. */
+uint64_t tide_cortex_m_clock(void);
+static inline uint32_t tide_cortex_m_ticks(void) { return (uint32_t)tide_cortex_m_clock(); }
+
+/* Built with TIDE_MEASURE_MASKED=1: the longest critical section since the last call, in ticks of the timer. */
+uint32_t tide_cortex_m_masked_maximum(void);
+
+/* Interrupt handlers, to be placed in the vector table. */
+void tide_cortex_m_clock_interrupt(void);
+void tide_cortex_m_wakeup_interrupt(void);
+void tide_mps2_uart_receive_interrupt(void);
+void tide_mps2_dual_timer_interrupt(void);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The link between the daemon and a UART's driver: a frame that is made piece by piece while it leaves, so that
+ * starting one is short, and a ring of bytes that came in. */
+#include "uart.h"
+
+#include "tide/link_serial.h"
+#include "tide/port.h"
+#include "tide/status.h"
+
+static struct {
+  tide_session_t *session;      /* null: closed */
+  tide_framing_writer_t writer; /* of the frame on its way out */
+  size_t taken;                 /* of the ring: next byte to hand to the daemon */
+  tide_event_t activity;        /* bytes came, or a frame has left */
+  volatile bool sent, came;
+} uart;
+
+static void note_activity(void) {
+  const tide_platform_t *platform = tide_port_platform();
+  platform->event_set(platform->context, &uart.activity);
+}
+
+static bool send_piece(void) {
+  const size_t count = tide_framing_writer_output(&uart.writer, tide_uart_board.piece, tide_uart_board.piece_bytes);
+  if (count > 0u) tide_uart_board.driver->start_transmit(tide_uart_board.piece, count);
+  return count > 0u;
+}
+
+/* In the critical section of the daemon, so no more than one piece is made here. */
+static int start(void *context, const tide_frame_parts_t *parts) {
+  (void)context;
+  const int status =
+      tide_framing_writer_init(&uart.writer, TIDE_SERIAL_ADDRESS_CLIENT, TIDE_SERIAL_ADDRESS_AGENT, parts->head,
+                               parts->head_bytes, parts->body, parts->body_bytes, parts->tail, parts->tail_bytes);
+  if (status == TIDE_OK) (void)send_piece();
+  return status;
+}
+
+static void hand_on(void) {
+  const size_t position = tide_uart_board.driver->receive_position();
+  while (uart.taken != position) {
+    const size_t end = uart.taken < position ? position : tide_uart_board.ring_bytes;
+    tide_daemon_on_bytes(&uart.session->daemon, tide_uart_board.ring + uart.taken, end - uart.taken);
+    uart.taken = end == tide_uart_board.ring_bytes ? 0u : end;
+  }
+}
+
+void tide_uart_transmit_complete(void) {
+  if (uart.session == NULL || send_piece()) return;
+  if (TIDE_SINGLE_CONTEXT)
+    uart.sent = true;
+  else
+    tide_daemon_on_transmit_complete(&uart.session->daemon);
+  note_activity();
+}
+
+void tide_uart_received(void) {
+  if (uart.session == NULL) return;
+  if (TIDE_SINGLE_CONTEXT)
+    uart.came = true;
+  else
+    hand_on();
+  note_activity();
+}
+
+void tide_port_serve_link(tide_session_t *session) {
+  if (!TIDE_SINGLE_CONTEXT || uart.session != session) return;
+  if (uart.came) {
+    uart.came = false; /* first: what comes meanwhile is seen next time */
+    hand_on();
+  }
+  if (uart.sent) {
+    uart.sent = false;
+    tide_daemon_on_transmit_complete(&session->daemon);
+  }
+}
+
+int tide_port_open_link(tide_session_t *session, const tide_link_address_t *address) {
+  static const tide_link_t link = {NULL, start};
+  if (address->kind == TIDE_LINK_CUSTOM) return TIDE_ERROR_UNSUPPORTED; /* anything else means the one line there is */
+  if (uart.session != NULL) return TIDE_ERROR_EXISTS;
+  const uint32_t baud = address->baud != 0u ? address->baud : 115200u;
+  uart.taken = 0u;
+  uart.sent = uart.came = false;
+  tide_uart_board.driver->open(baud, tide_uart_board.ring, tide_uart_board.ring_bytes);
+  uart.session = session;
+  return tide_daemon_attach_link(&session->daemon, &link, TIDE_SERIAL_ADDRESS_CLIENT);
+}
+
+void tide_port_close_link(tide_session_t *session) {
+  if (uart.session != session) return;
+  tide_uart_board.driver->close();
+  uart.session = NULL;
+  tide_daemon_detach_link(&session->daemon);
+}
+
+void tide_port_wake_link(tide_session_t *session) {
+  if (uart.session == session) note_activity();
+}
+
+/* Nobody but the caller lets the session's time pass here: one step of it, then sleep until something arrives. */
+static void run(void *context, int64_t deadline_ns) {
+  const tide_platform_t *platform = tide_port_platform();
+  tide_port_serve_link(context);
+  const int64_t next_ns = tide_session_poll(context);
+  if (next_ns < deadline_ns) deadline_ns = next_ns;
+  platform->event_wait(platform->context, &uart.activity, deadline_ns);
+}
+
+const tide_pump_t *tide_port_pump(tide_session_t *session) {
+  static tide_pump_t pump = {run, NULL};
+  pump.context = session;
+  return &pump;
+}

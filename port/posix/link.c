@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The thread of a link, and the port's functions on top of it. */
+#define _GNU_SOURCE
+#include "link.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tide/posix.h"
+#include "tide/status.h"
+
+#define SECOND_NS INT64_C(1000000000)
+#define REOPEN_NS INT64_C(200000000)
+/* The session is polled at least so often, because a program may ask for something that submits nothing. */
+#define POLL_LIMIT_NS INT64_C(20000000)
+/* Messages sent in a row before the thread looks at what arrived. */
+#define MESSAGES_A_TURN 32
+
+static pthread_mutex_t links_mutex = PTHREAD_MUTEX_INITIALIZER;
+static tide_posix_link_t *links;
+static _Thread_local const tide_posix_link_t *link_of_this_thread;
+
+int64_t tide_posix_link_now_ns(void) {
+  struct timespec now;
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
+}
+
+void tide_posix_link_become_interrupt(int priority) {
+  (void)prctl(PR_SET_NAME, "tide link", 0UL, 0UL, 0UL);
+  (void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+  if (priority > 0) (void)tide_posix_set_scheduling(SCHED_FIFO, priority, TIDE_POSIX_ANY_CPU);
+}
+
+/* ---- sending ---- */
+
+int tide_posix_link_gather(tide_posix_link_t *link, const tide_frame_parts_t *frame, size_t offset) {
+  const size_t length = frame->head_bytes + frame->body_bytes + frame->tail_bytes;
+  if (offset + length > link->output.capacity) return TIDE_ERROR_TOO_LARGE;
+  uint8_t *place = link->output.frame + offset;
+  if (frame->head_bytes > 0u) memcpy(place, frame->head, frame->head_bytes);
+  if (frame->body_bytes > 0u) memcpy(place + frame->head_bytes, frame->body, frame->body_bytes);
+  if (frame->tail_bytes > 0u) memcpy(place + frame->head_bytes + frame->body_bytes, frame->tail, frame->tail_bytes);
+  link->output.length = offset + length;
+  link->output.written = 0u;
+  return TIDE_OK;
+}
+
+int tide_posix_link_push_stream(tide_posix_link_t *link) {
+  const uint8_t *bytes;
+  size_t rest = tide_serial_output_rest(&link->output, &bytes);
+  while (rest > 0u) {
+    const ssize_t count = write(link->descriptor, bytes, rest);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      link->counters.writes_partial++;
+      return TIDE_OK;
+    }
+    if (count < 0) return TIDE_ERROR_LINK;
+    tide_serial_output_wrote(&link->output, (size_t)count, tide_posix_link_now_ns());
+    link->counters.bytes_sent += (uint64_t)count;
+    rest = tide_serial_output_rest(&link->output, &bytes);
+  }
+  return TIDE_OK;
+}
+
+/* Later wake-ups are not needed before the thread has taken this one. */
+static void wake(tide_posix_link_t *link) {
+  const uint64_t one = 1u;
+  if (atomic_exchange(&link->woken, true)) return;
+  while (write(link->wake_descriptor, &one, sizeof one) < 0 && errno == EINTR) {
+  }
+}
+
+static void flush_batch_locked(tide_posix_link_t *link) {
+  if (link->batch.count == 0u) return;
+  const uint64_t lost = link->batch.lost, bytes_sent = link->batch.bytes_sent;
+  if (!tide_datagram_output_flush(&link->batch)) link->counters.writes_partial++;
+  link->counters.messages_lost += (uint32_t)(link->batch.lost - lost); /* no route, too long: as if lost on the way */
+  link->counters.bytes_sent += link->batch.bytes_sent - bytes_sent;
+}
+
+/* A submitter's message leaves at once, unless the thread is about to send a batch that was chosen before it: then it
+ * is the next in it, because numbers in a stream have to rise. */
+static int append_locked(tide_posix_link_t *link, const tide_frame_parts_t *frame) {
+  const int status = link->kind->append(link, frame);
+  if (status != TIDE_OK) return status;
+  tide_serial_output_wrote(&link->output, 0u, tide_posix_link_now_ns());
+  const bool direct = link_of_this_thread != link && link->batch.count == 1u;
+  if (direct || tide_datagram_output_is_full(&link->batch)) flush_batch_locked(link);
+  return TIDE_OK;
+}
+
+static int load_and_push_locked(tide_posix_link_t *link, const tide_frame_parts_t *frame) {
+  const int status = link->kind->load(link, frame);
+  return status == TIDE_OK ? link->kind->push(link) : status;
+}
+
+static int start_locked(tide_posix_link_t *link, const tide_frame_parts_t *frame) {
+  if (link->descriptor < 0) return TIDE_ERROR_LINK;
+  if (link->busy) return TIDE_ERROR_STATE;
+  const int status = link->kind->append != NULL ? append_locked(link, frame) : load_and_push_locked(link, frame);
+  link->busy = status == TIDE_OK;
+  if (!link->busy) {
+    link->counters.messages_lost++;
+    tide_serial_output_reset(&link->output);
+  }
+  return status;
+}
+
+static int start(void *context, const tide_frame_parts_t *frame) {
+  tide_posix_link_t *link = context;
+  (void)pthread_mutex_lock(&link->mutex);
+  const int status = start_locked(link, frame);
+  (void)pthread_mutex_unlock(&link->mutex);
+  if (status == TIDE_OK && link_of_this_thread != link) wake(link);
+  return status;
+}
+
+/* When the message that is under way will have left; TIDE_FOREVER: nothing is, or the system has not taken it all. */
+static int64_t complete_ns_locked(const tide_posix_link_t *link) {
+  if (!link->busy || link->batch.blocked) return TIDE_FOREVER;
+  const int64_t complete_ns = tide_serial_output_complete_ns(&link->output);
+  return complete_ns < link->drained_check_ns ? link->drained_check_ns : complete_ns;
+}
+
+/* True when the message has left: then it is no longer under way. */
+static bool take_complete(tide_posix_link_t *link, int64_t now_ns) {
+  (void)pthread_mutex_lock(&link->mutex);
+  bool complete = complete_ns_locked(link) <= now_ns;
+  if (complete && link->kind->is_drained != NULL && !link->kind->is_drained(link)) {
+    link->drained_check_ns = now_ns + tide_serial_duration_ns(1u, link->output.baud);
+    complete = false;
+  }
+  if (complete) {
+    const int64_t late_ns = now_ns - tide_serial_output_complete_ns(&link->output);
+    if (late_ns > link->counters.complete_late_maximum_ns) link->counters.complete_late_maximum_ns = late_ns;
+    link->counters.messages_sent++;
+    link->busy = false;
+    link->drained_check_ns = 0;
+  }
+  (void)pthread_mutex_unlock(&link->mutex);
+  return complete;
+}
+
+/* The end of one message lets the daemon start the next. True when there may be more to do at once. */
+static bool report_complete(tide_posix_link_t *link) {
+  for (int count = 0; count < MESSAGES_A_TURN; count++) {
+    if (!take_complete(link, tide_posix_link_now_ns())) return false;
+    tide_daemon_on_transmit_complete(&link->session->daemon);
+  }
+  return true;
+}
+
+static void flush_batch(tide_posix_link_t *link) {
+  (void)pthread_mutex_lock(&link->mutex);
+  flush_batch_locked(link);
+  (void)pthread_mutex_unlock(&link->mutex);
+}
+
+static void push_rest(tide_posix_link_t *link) {
+  (void)pthread_mutex_lock(&link->mutex);
+  if (link->busy && link->output.written < link->output.length && link->kind->push(link) != TIDE_OK) {
+    tide_serial_output_reset(&link->output); /* its end is reported next; the descriptor tells what is wrong with it */
+    link->counters.messages_lost++;
+  }
+  (void)pthread_mutex_unlock(&link->mutex);
+}
+
+/* ---- receiving ---- */
+
+void tide_posix_link_count_received(tide_posix_link_t *link, size_t bytes, bool oversize) {
+  (void)pthread_mutex_lock(&link->mutex);
+  link->counters.bytes_received += bytes;
+  if (oversize) link->counters.messages_oversize++;
+  (void)pthread_mutex_unlock(&link->mutex);
+}
+
+int tide_posix_link_read(tide_posix_link_t *link) {
+  ssize_t count;
+  do {
+    count = read(link->descriptor, link->input + link->input_bytes, sizeof link->input - link->input_bytes);
+  } while (count < 0 && errno == EINTR);
+  if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
+  if (count <= 0) return TIDE_ERROR_LINK;
+  link->input_bytes += (size_t)count;
+  return (int)count;
+}
+
+/* ---- going down and coming up ---- */
+
+static int attach(tide_posix_link_t *link, int descriptor) {
+  (void)pthread_mutex_lock(&link->mutex);
+  link->descriptor = descriptor;
+  link->counters.opens++;
+  (void)pthread_mutex_unlock(&link->mutex);
+  link->input_bytes = 0u;
+  const tide_link_t functions = {.context = link, .start = start};
+  return tide_daemon_attach_link(&link->session->daemon, &functions, link->output.source);
+}
+
+static void detach(tide_posix_link_t *link, bool cut) {
+  (void)pthread_mutex_lock(&link->mutex);
+  const int descriptor = link->descriptor;
+  link->descriptor = -1;
+  if (link->busy) link->counters.messages_lost++;
+  if (cut) link->counters.cuts++;
+  link->busy = false;
+  link->drained_check_ns = 0;
+  tide_serial_output_reset(&link->output);
+  link->counters.messages_lost += (uint32_t)tide_datagram_output_clear(&link->batch);
+  (void)pthread_mutex_unlock(&link->mutex);
+  if (descriptor < 0) return;
+  tide_daemon_detach_link(&link->session->daemon);
+  if (link->address.kind == TIDE_LINK_SERIAL) (void)tcflush(descriptor, TCOFLUSH); /* else close may wait for it */
+  (void)close(descriptor);
+}
+
+static void go_down(tide_posix_link_t *link) {
+  detach(link, true);
+  link->reopen_ns = tide_posix_link_now_ns() + REOPEN_NS;
+}
+
+static void try_to_reopen(tide_posix_link_t *link) {
+  if (link->descriptor >= 0 || tide_posix_link_now_ns() < link->reopen_ns) return;
+  const int descriptor = link->kind->open(link);
+  if (descriptor >= 0) {
+    (void)attach(link, descriptor);
+  } else {
+    link->reopen_ns = tide_posix_link_now_ns() + REOPEN_NS;
+  }
+}
+
+/* ---- the thread ---- */
+
+static int64_t deadline_of(tide_posix_link_t *link, bool *wants_to_write) {
+  (void)pthread_mutex_lock(&link->mutex);
+  int64_t deadline_ns = complete_ns_locked(link);
+  *wants_to_write = link->batch.blocked || (link->busy && link->output.written < link->output.length);
+  (void)pthread_mutex_unlock(&link->mutex);
+  if (link->poll_ns < deadline_ns) deadline_ns = link->poll_ns;
+  if (link->descriptor < 0 && link->reopen_ns < deadline_ns) deadline_ns = link->reopen_ns;
+  return deadline_ns;
+}
+
+/* Returns the events of the link's descriptor. */
+static short sleep_until(tide_posix_link_t *link, int64_t deadline_ns, bool wants_to_write) {
+  struct pollfd wait[2] = {{.fd = link->descriptor, .events = (short)(wants_to_write ? POLLIN | POLLOUT : POLLIN)},
+                           {.fd = link->wake_descriptor, .events = POLLIN}};
+  int64_t pause_ns = deadline_ns - tide_posix_link_now_ns();
+  if (pause_ns < 0) pause_ns = 0;
+  const struct timespec timeout = {.tv_sec = (time_t)(pause_ns / SECOND_NS), .tv_nsec = (long)(pause_ns % SECOND_NS)};
+  if (ppoll(wait, 2, &timeout, NULL) <= 0) return 0;
+  if (wait[1].revents != 0) {
+    uint64_t count;
+    (void)!read(link->wake_descriptor, &count, sizeof count);
+    atomic_store(&link->woken, false); /* after the reading: a wake-up between the two is seen by what follows */
+  }
+  return wait[0].revents;
+}
+
+static void handle_events(tide_posix_link_t *link, short events) {
+  if ((events & POLLOUT) != 0) push_rest(link);
+  if ((events & (POLLIN | POLLHUP | POLLERR | POLLNVAL)) == 0) return;
+  const int status = link->kind->receive(link);
+  const bool hung_up = (events & (POLLHUP | POLLNVAL)) != 0 && (events & POLLIN) == 0;
+  if (!link->kind->survives_errors && (status < 0 || hung_up)) go_down(link);
+}
+
+static void poll_session(tide_posix_link_t *link) {
+  const int64_t now_ns = tide_posix_link_now_ns();
+  const int64_t next_ns = tide_session_poll(link->session);
+  link->poll_ns = next_ns < now_ns + POLL_LIMIT_NS ? next_ns : now_ns + POLL_LIMIT_NS;
+}
+
+static void *run(void *argument) {
+  tide_posix_link_t *link = argument;
+  link_of_this_thread = link;
+  tide_posix_link_become_interrupt(link->address.thread_priority);
+  bool more = false;
+  while (!atomic_load(&link->stop)) {
+    bool wants_to_write;
+    const int64_t deadline_ns = deadline_of(link, &wants_to_write);
+    handle_events(link, sleep_until(link, more ? 0 : deadline_ns, wants_to_write));
+    more = report_complete(link);
+    poll_session(link);
+    flush_batch(link);
+    try_to_reopen(link);
+  }
+  return NULL;
+}
+
+/* ---- the port's functions ---- */
+
+static const tide_posix_link_kind_t *kind_of(const tide_link_address_t *address) {
+  if (address->kind == TIDE_LINK_SERIAL && address->device != NULL && address->baud > 0u) {
+    return &tide_posix_link_serial;
+  }
+  if (address->host == NULL || address->port == 0u) return NULL;
+  if (address->kind == TIDE_LINK_UDP) return &tide_posix_link_udp;
+  return address->kind == TIDE_LINK_TCP ? &tide_posix_link_tcp : NULL;
+}
+
+static tide_posix_link_t *find(tide_session_t *session, bool take) {
+  (void)pthread_mutex_lock(&links_mutex);
+  tide_posix_link_t **place = &links;
+  while (*place != NULL && (*place)->session != session) place = &(*place)->next;
+  tide_posix_link_t *link = *place;
+  if (take && link != NULL) *place = link->next;
+  (void)pthread_mutex_unlock(&links_mutex);
+  return link;
+}
+
+static void destroy(tide_posix_link_t *link) {
+  if (link->wake_descriptor >= 0) (void)close(link->wake_descriptor);
+  (void)pthread_mutex_destroy(&link->mutex);
+  free(link->datagram_storage);
+  free(link->output.frame);
+  free(link);
+}
+
+/* A line's frame, or a batch of datagrams. */
+static size_t output_bytes_of(const tide_session_t *session) {
+  const size_t frame_bytes = TIDE_FRAMING_WORST_BYTES((size_t)session->config.mtu);
+  const size_t batch_bytes = (size_t)session->config.mtu + TIDE_DATAGRAM_BATCH_BYTES;
+  return frame_bytes > batch_bytes ? frame_bytes : batch_bytes;
+}
+
+static tide_posix_link_t *create(tide_session_t *session, const tide_link_address_t *address,
+                                 const tide_posix_link_kind_t *kind) {
+  tide_posix_link_t *link = calloc(1u, sizeof *link);
+  const size_t output_bytes = output_bytes_of(session);
+  uint8_t *storage = malloc(output_bytes);
+  uint8_t *datagrams = address->kind == TIDE_LINK_UDP ? malloc(TIDE_POSIX_LINK_DATAGRAM_BYTES) : NULL;
+  if (link == NULL || storage == NULL || (address->kind == TIDE_LINK_UDP && datagrams == NULL)) {
+    free(datagrams);
+    free(storage);
+    free(link);
+    return NULL;
+  }
+  pthread_mutexattr_t attributes;
+  (void)pthread_mutexattr_init(&attributes);
+  (void)pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
+  (void)pthread_mutex_init(&link->mutex, &attributes);
+  (void)pthread_mutexattr_destroy(&attributes);
+  const bool serial = address->kind == TIDE_LINK_SERIAL;
+  const uint8_t ours = (uint8_t)(address->agent_side ? TIDE_SERIAL_ADDRESS_AGENT : TIDE_SERIAL_ADDRESS_CLIENT);
+  const uint8_t theirs = (uint8_t)(address->agent_side ? TIDE_SERIAL_ADDRESS_CLIENT : TIDE_SERIAL_ADDRESS_AGENT);
+  tide_serial_output_init(&link->output, storage, output_bytes, serial ? address->baud : 0u, ours, theirs);
+  link->datagram_storage = datagrams;
+  link->kind = kind;
+  link->session = session;
+  link->address = *address;
+  link->descriptor = -1;
+  link->wake_descriptor = eventfd(0u, EFD_NONBLOCK | EFD_CLOEXEC);
+  return link;
+}
+
+/* Signals are the program's: none is taken by the link's thread. */
+static int start_thread(tide_posix_link_t *link) {
+  sigset_t all, before;
+  (void)sigfillset(&all);
+  (void)pthread_sigmask(SIG_BLOCK, &all, &before);
+  const int error = pthread_create(&link->thread, NULL, run, link);
+  (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return error == 0 ? TIDE_OK : TIDE_ERROR_LINK;
+}
+
+/* The first opening, on the caller's thread, which therefore learns of a wrong address. */
+static int bring_up(tide_posix_link_t *link) {
+  const int descriptor = link->wake_descriptor < 0 ? TIDE_ERROR_LINK : link->kind->open(link);
+  if (descriptor < 0) return descriptor;
+  int status = attach(link, descriptor);
+  if (status == TIDE_OK) status = start_thread(link);
+  if (status != TIDE_OK) detach(link, false);
+  return status;
+}
+
+int tide_port_open_link(tide_session_t *session, const tide_link_address_t *address) {
+  if (session == NULL || address == NULL) return TIDE_ERROR_ARGUMENT;
+  tide_link_counters_t counters;
+  if (tide_port_link_counters(session, &counters) == TIDE_OK) return TIDE_ERROR_EXISTS;
+  if (address->kind == TIDE_LINK_CUSTOM) return tide_posix_custom_open(session, address);
+  const tide_posix_link_kind_t *kind = kind_of(address);
+  if (kind == NULL) return TIDE_ERROR_ARGUMENT;
+  tide_posix_link_t *link = create(session, address, kind);
+  if (link == NULL) return TIDE_ERROR_LINK;
+  const int status = bring_up(link);
+  if (status != TIDE_OK) {
+    destroy(link);
+    return status;
+  }
+  (void)pthread_mutex_lock(&links_mutex);
+  link->next = links;
+  links = link;
+  (void)pthread_mutex_unlock(&links_mutex);
+  return TIDE_OK;
+}
+
+void tide_port_close_link(tide_session_t *session) {
+  if (tide_posix_custom_close(session)) return;
+  tide_posix_link_t *link = find(session, true);
+  if (link == NULL) return;
+  atomic_store(&link->stop, true);
+  wake(link);
+  (void)pthread_join(link->thread, NULL);
+  detach(link, false);
+  destroy(link);
+}
+
+void tide_port_wake_link(tide_session_t *session) {
+  (void)pthread_mutex_lock(&links_mutex);
+  tide_posix_link_t *link = links;
+  while (link != NULL && link->session != session) link = link->next;
+  if (link != NULL && link_of_this_thread != link) wake(link);
+  (void)pthread_mutex_unlock(&links_mutex);
+}
+
+const tide_pump_t *tide_port_pump(tide_session_t *session) {
+  (void)session;
+  return NULL;
+}
+
+int tide_port_link_counters(tide_session_t *session, tide_link_counters_t *counters) {
+  if (tide_posix_custom_counters(session, counters)) return TIDE_OK;
+  tide_posix_link_t *link = find(session, false);
+  if (link == NULL) return TIDE_ERROR_NOT_FOUND;
+  (void)pthread_mutex_lock(&link->mutex);
+  *counters = link->counters;
+  (void)pthread_mutex_unlock(&link->mutex);
+  return TIDE_OK;
+}

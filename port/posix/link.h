@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the kinds of link of this port share: a descriptor, a thread that plays the interrupt side, and one frame on its
+ * way out. A kind fills in how its descriptor is opened, and how messages become bytes and back.
+ *
+ * Two contexts meet here. Submitters call the daemon's start, which writes to the descriptor at once, so that a frame
+ * does not wait for a thread to wake. The link's thread does everything else. `mutex` guards the descriptor and the
+ * outgoing frame; it is taken after the daemon's critical section and never held while the daemon is called. */
+#ifndef TIDE_PORT_POSIX_LINK_H
+#define TIDE_PORT_POSIX_LINK_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "link_datagrams.h"
+#include "tide/link_serial.h"
+#include "tide/port.h"
+
+#define TIDE_POSIX_LINK_INPUT_BYTES 65540u /* the longest message and its length */
+#define TIDE_POSIX_LINK_DATAGRAM_BYTES ((size_t)4u * TIDE_DATAGRAM_BYTES_MAXIMUM)
+
+typedef struct tide_posix_link tide_posix_link_t;
+
+typedef struct tide_posix_link_kind {
+  /* Open the address; a non-blocking descriptor, or a negative status. */
+  int (*open)(tide_posix_link_t *link);
+  /* Fill link->output with the message. */
+  int (*load)(tide_posix_link_t *link, const tide_frame_parts_t *frame);
+  /* Hand the rest of the output to the system, as far as it takes it now. Negative: the message is lost. */
+  int (*push)(tide_posix_link_t *link);
+  /* Datagrams, instead of load and push: the message joins the link's batch, which leaves when it is full, when a
+   * submitter put the first message into it, and when the link's thread has nothing to add. */
+  int (*append)(tide_posix_link_t *link, const tide_frame_parts_t *frame);
+  /* Has what the system took left the machine? Null: yes. */
+  bool (*is_drained)(tide_posix_link_t *link);
+  /* Something can be read. Negative: the link is down. */
+  int (*receive)(tide_posix_link_t *link);
+  bool survives_errors; /* an error of the descriptor does not mean that the link is down (datagrams) */
+} tide_posix_link_kind_t;
+
+struct tide_posix_link {
+  const tide_posix_link_kind_t *kind;
+  tide_session_t *session;
+  tide_link_address_t address;
+  tide_posix_link_t *next; /* of all links */
+  pthread_t thread;
+  pthread_mutex_t mutex;
+  int wake_descriptor; /* eventfd */
+  atomic_bool stop, woken;
+
+  /* Under the mutex. */
+  int descriptor; /* negative: down */
+  bool busy;      /* a message was started and its end is not reported */
+  tide_serial_output_t output;
+  tide_datagram_output_t batch; /* in the storage of output */
+  tide_link_counters_t counters;
+
+  /* The thread's own. */
+  bool is_pseudo_terminal, tells_when_empty;
+  int64_t drained_check_ns; /* 0, or when to ask the driver again */
+  int64_t reopen_ns, poll_ns;
+  tide_datagram_input_t datagrams;
+  uint8_t *datagram_storage; /* null where datagrams do not arrive */
+  size_t input_bytes;
+  uint8_t input[TIDE_POSIX_LINK_INPUT_BYTES];
+};
+
+extern const tide_posix_link_kind_t tide_posix_link_serial, tide_posix_link_udp, tide_posix_link_tcp;
+
+/* A link of functions: its thread runs it. */
+int tide_posix_custom_open(tide_session_t *session, const tide_link_address_t *address);
+bool tide_posix_custom_close(tide_session_t *session);
+bool tide_posix_custom_counters(tide_session_t *session, tide_link_counters_t *counters);
+
+/* Parts side by side behind `offset` bytes of the output. */
+int tide_posix_link_gather(tide_posix_link_t *link, const tide_frame_parts_t *frame, size_t offset);
+/* push for streams of bytes. */
+int tide_posix_link_push_stream(tide_posix_link_t *link);
+/* One read into input, behind what is there. 0: nothing to read now; negative: the link is down. */
+int tide_posix_link_read(tide_posix_link_t *link);
+/* A socket of this type that is connected to the address, non-blocking; waits at most timeout_ms. */
+int tide_posix_link_connect(const tide_link_address_t *address, int type, int timeout_ms);
+void tide_posix_link_count_received(tide_posix_link_t *link, size_t bytes, bool oversize);
+int64_t tide_posix_link_now_ns(void);
+/* Names the calling thread and gives it its priority; timers are exact from then on. */
+void tide_posix_link_become_interrupt(int priority);
+
+#endif

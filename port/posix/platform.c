@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The POSIX platform: CLOCK_MONOTONIC, a recursive lock with priority inheritance as critical section, and events:
+ * one futex each on Linux, one condition variable for all of them elsewhere (or with TIDE_POSIX_PORTABLE). */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+
+#include "tide/port.h"
+#include "tide/posix.h"
+#include "tide/status.h"
+
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
+#if defined(__linux__) && !defined(TIDE_POSIX_PORTABLE)
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#define USE_FUTEX 1
+#else
+#define USE_FUTEX 0
+#endif
+
+#define NANOSECONDS INT64_C(1000000000)
+
+enum { EVENT_CLEAR, EVENT_SET, EVENT_AWAITED };
+
+static int64_t read_clock(clockid_t clock) {
+  struct timespec time;
+  (void)clock_gettime(clock, &time);
+  return (int64_t)time.tv_sec * NANOSECONDS + time.tv_nsec;
+}
+
+static struct timespec to_timespec(int64_t time_ns) {
+  struct timespec time;
+  time.tv_sec = (time_t)(time_ns / NANOSECONDS);
+  time.tv_nsec = (long)(time_ns % NANOSECONDS);
+  return time;
+}
+
+static int64_t now_ns(void *context) {
+  (void)context;
+  return read_clock(CLOCK_MONOTONIC);
+}
+
+static int64_t wall_ns(void *context) {
+  (void)context;
+  return read_clock(CLOCK_REALTIME);
+}
+
+static pthread_once_t critical_once = PTHREAD_ONCE_INIT;
+
+#if USE_FUTEX && !defined(__SANITIZE_THREAD__)
+
+/* A recursive lock with priority inheritance, by the kernel's protocol for it: the word holds the number of the owner's
+ * thread, and the kernel is asked only when somebody has to wait. pthread's does the same in four times the
+ * instructions, and enters the kernel at once where sections as short as ours are worth a moment of trying. */
+#define TRIES_BEFORE_WAITING 60
+
+static uint32_t critical_word;
+static unsigned critical_depth; /* the owner's: sections that it is in beside the first */
+static _Thread_local uint32_t thread_number;
+
+static void forget_thread_number(void) { thread_number = 0u; }
+static void critical_prepare(void) { (void)pthread_atfork(NULL, NULL, forget_thread_number); }
+
+static uint32_t own_number(void) {
+  if (thread_number == 0u) thread_number = (uint32_t)syscall(SYS_gettid);
+  return thread_number;
+}
+
+static bool try_to_own(uint32_t self) {
+  uint32_t expected = 0u;
+  return __atomic_compare_exchange_n(&critical_word, &expected, self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+__attribute__((noinline)) static void own_slowly(uint32_t self) {
+  for (int count = 0; count < TRIES_BEFORE_WAITING; count++) {
+    if (__atomic_load_n(&critical_word, __ATOMIC_RELAXED) == 0u && try_to_own(self)) return;
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+  }
+  while (syscall(SYS_futex, &critical_word, FUTEX_LOCK_PI_PRIVATE, 0, NULL, NULL, 0) != 0) {
+    if (try_to_own(self)) return;
+    if (errno == ENOSYS) (void)sched_yield();
+  }
+  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+}
+
+static uintptr_t critical_enter(void *context) {
+  (void)context;
+  const uint32_t self = own_number();
+  if (try_to_own(self)) return 0u;
+  if ((__atomic_load_n(&critical_word, __ATOMIC_RELAXED) & FUTEX_TID_MASK) == self) {
+    critical_depth++;
+  } else {
+    own_slowly(self);
+  }
+  return 0u;
+}
+
+static void critical_exit(void *context, uintptr_t state) {
+  (void)context;
+  (void)state;
+  if (critical_depth > 0u) {
+    critical_depth--;
+    return;
+  }
+  uint32_t expected = thread_number;
+  if (__atomic_compare_exchange_n(&critical_word, &expected, 0u, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) return;
+  (void)syscall(SYS_futex, &critical_word, FUTEX_UNLOCK_PI_PRIVATE, 0, NULL, NULL, 0);
+}
+
+#else
+
+static pthread_mutex_t critical_mutex;
+
+static void critical_prepare(void) {
+  pthread_mutexattr_t attributes;
+  (void)pthread_mutexattr_init(&attributes);
+  (void)pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+  (void)pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
+  (void)pthread_mutex_init(&critical_mutex, &attributes);
+  (void)pthread_mutexattr_destroy(&attributes);
+}
+
+static uintptr_t critical_enter(void *context) {
+  (void)context;
+  (void)pthread_mutex_lock(&critical_mutex);
+  return 0u;
+}
+
+static void critical_exit(void *context, uintptr_t state) {
+  (void)context;
+  (void)state;
+  (void)pthread_mutex_unlock(&critical_mutex);
+}
+
+#endif
+
+/* A thread without real-time scheduling gets its wake-ups late by up to 50 us, unless it says that it minds. */
+static void sleep_precisely(void) {
+#if defined(__linux__)
+  static _Thread_local bool said;
+  if (!said) {
+    said = true;
+    (void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+  }
+#endif
+}
+
+#if USE_FUTEX
+
+static void event_init(void *context, tide_event_t *event) {
+  (void)context;
+  __atomic_store_n(&event->state, EVENT_CLEAR, __ATOMIC_RELEASE);
+}
+
+static void event_set(void *context, tide_event_t *event) {
+  (void)context;
+  if (__atomic_exchange_n(&event->state, EVENT_SET, __ATOMIC_ACQ_REL) == EVENT_AWAITED) {
+    (void)syscall(SYS_futex, &event->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+  }
+}
+
+/* True when the event was set; it is clear afterwards. */
+static bool event_take(tide_event_t *event) {
+  return __atomic_exchange_n(&event->state, EVENT_CLEAR, __ATOMIC_ACQ_REL) == EVENT_SET;
+}
+
+static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
+  if (event_take(event)) {
+    return 1;
+  }
+  sleep_precisely();
+  const struct timespec deadline = to_timespec(deadline_ns);
+  while (now_ns(context) < deadline_ns) {
+    uint32_t expected = EVENT_CLEAR;
+    if (__atomic_compare_exchange_n(&event->state, &expected, EVENT_AWAITED, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE)) {
+      (void)syscall(SYS_futex, &event->state, FUTEX_WAIT_BITSET_PRIVATE, EVENT_AWAITED,
+                    deadline_ns == TIDE_FOREVER ? NULL : &deadline, NULL, FUTEX_BITSET_MATCH_ANY);
+    }
+    if (event_take(event)) {
+      return 1;
+    }
+  }
+  return 0; /* an event set since then ends the next wait */
+}
+
+#else
+
+static pthread_mutex_t event_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t event_changed;
+static pthread_once_t event_once = PTHREAD_ONCE_INIT;
+
+static void event_prepare(void) {
+  pthread_condattr_t attributes;
+  (void)pthread_condattr_init(&attributes);
+  (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  (void)pthread_cond_init(&event_changed, &attributes);
+  (void)pthread_condattr_destroy(&attributes);
+}
+
+static void event_init(void *context, tide_event_t *event) {
+  (void)context;
+  (void)pthread_once(&event_once, event_prepare);
+  event->state = EVENT_CLEAR;
+}
+
+static void event_set(void *context, tide_event_t *event) {
+  (void)context;
+  (void)pthread_mutex_lock(&event_mutex);
+  if (event->state == EVENT_AWAITED) {
+    (void)pthread_cond_broadcast(&event_changed);
+  }
+  event->state = EVENT_SET;
+  (void)pthread_mutex_unlock(&event_mutex);
+}
+
+static void event_sleep(tide_event_t *event, int64_t deadline_ns) {
+  event->state = EVENT_AWAITED;
+  if (deadline_ns == TIDE_FOREVER) {
+    (void)pthread_cond_wait(&event_changed, &event_mutex);
+  } else {
+    const struct timespec deadline = to_timespec(deadline_ns);
+    (void)pthread_cond_timedwait(&event_changed, &event_mutex, &deadline);
+  }
+}
+
+static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
+  sleep_precisely();
+  (void)pthread_mutex_lock(&event_mutex);
+  while (event->state != EVENT_SET && now_ns(context) < deadline_ns) {
+    event_sleep(event, deadline_ns);
+  }
+  const int result = event->state == EVENT_SET ? 1 : 0;
+  event->state = EVENT_CLEAR;
+  (void)pthread_mutex_unlock(&event_mutex);
+  return result;
+}
+
+#endif
+
+const tide_platform_t *tide_port_platform(void) {
+  static const tide_platform_t platform = {
+      .context = NULL,
+      .now_ns = now_ns,
+      .wall_ns = wall_ns,
+      .critical_enter = critical_enter,
+      .critical_exit = critical_exit,
+      .event_init = event_init,
+      .event_set = event_set,
+      .event_wait = event_wait,
+  };
+  (void)pthread_once(&critical_once, critical_prepare);
+  return &platform;
+}
+
+static int status_of_errno(int error) { return error == EPERM ? TIDE_ERROR_NOT_PERMITTED : TIDE_ERROR_ARGUMENT; }
+
+static int set_affinity(int cpu) {
+#if defined(__linux__)
+  if (cpu < 0 || cpu >= CPU_SETSIZE) {
+    return TIDE_ERROR_ARGUMENT;
+  }
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET((unsigned)cpu, &set);
+  const int error = pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+  return error == 0 ? TIDE_OK : status_of_errno(error);
+#else
+  (void)cpu;
+  return TIDE_ERROR_UNSUPPORTED;
+#endif
+}
+
+int tide_posix_set_scheduling(int policy, int priority, int cpu) {
+  int old_policy = SCHED_OTHER;
+  struct sched_param old_parameter = {0};
+  (void)pthread_getschedparam(pthread_self(), &old_policy, &old_parameter);
+  const struct sched_param parameter = {.sched_priority = priority};
+  const int error = pthread_setschedparam(pthread_self(), policy, &parameter);
+  if (error != 0) {
+    return status_of_errno(error);
+  }
+  const int status = cpu == TIDE_POSIX_ANY_CPU ? TIDE_OK : set_affinity(cpu);
+  if (status != TIDE_OK) {
+    (void)pthread_setschedparam(pthread_self(), old_policy, &old_parameter);
+  }
+  return status;
+}
+
+void tide_posix_spin_cpu(int64_t duration_ns) {
+  const int64_t end_ns = read_clock(CLOCK_THREAD_CPUTIME_ID) + duration_ns;
+  while (read_clock(CLOCK_THREAD_CPUTIME_ID) < end_ns) {
+  }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "port/sim/platform.h"
+
+namespace tide::sim {
+namespace {
+
+Machine &machine_of(void *context) { return *static_cast<Machine *>(context); }
+
+}  // namespace
+
+Machine::Machine(Engine &engine)
+    : engine_(engine),
+      core_(engine.add_core()),
+      platform_{.context = this,
+                .now_ns = now_ns,
+                .wall_ns = now_ns,
+                .critical_enter = critical_enter,
+                .critical_exit = critical_exit,
+                .event_init = event_init,
+                .event_set = event_set,
+                .event_wait = event_wait} {}
+
+int64_t Machine::now_ns(void *context) { return machine_of(context).engine_.now(); }
+
+uintptr_t Machine::critical_enter(void *context) { return machine_of(context).sections_++; }
+
+void Machine::critical_exit(void *context, uintptr_t state) {
+  Machine &machine = machine_of(context);
+  machine.sections_ = static_cast<unsigned>(state);
+  Task *task = Task::current();
+  if (machine.sections_ == 0 && task != nullptr && &task->core() == &machine.core_) task->give_way();
+}
+
+void Machine::event_init(void *, tide_event_t *event) { *event = {}; }
+
+void Machine::event_set(void *context, tide_event_t *event) {
+  Machine &machine = machine_of(context);
+  event->state = 1;
+  if (event->port == nullptr) return;
+  static_cast<Task *>(event->port)->wake();
+  Task *task = Task::current();
+  if (machine.sections_ == 0 && task != nullptr && &task->core() == &machine.core_) task->give_way();
+}
+
+int Machine::event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
+  const Machine &machine = machine_of(context);
+  while (event->state == 0) {
+    if (machine.engine_.now() >= deadline_ns) return 0;
+    event->port = Task::current();
+    Task::current()->block(deadline_ns);
+    event->port = nullptr;
+  }
+  event->state = 0;
+  return 1;
+}
+
+}  // namespace tide::sim
