@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/agent.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include "tide/platform.h"
+#include "tide/status.h"
+
+namespace tide::agent {
+namespace {
+
+constexpr uint32_t kMessageBytesMinimum = 64;
+constexpr std::string_view kLivelinessProperty = "uxr_hl";
+// A CREATE_CLIENT for the session that began so recently is a copy or a repetition; later, the device was restarted.
+constexpr Time kRepetition = 300'000'000;
+// Longer than any network keeps a message of a session that is over.
+constexpr Time kLateCopy = 3'000'000'000;
+
+int64_t system_wall_clock_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+bool is_no_session(uint8_t session) {
+  return session == TIDE_XRCE_SESSION_NONE_WITHOUT_KEY || session == TIDE_XRCE_SESSION_NONE_WITH_KEY;
+}
+
+// How often the client wants to be asked for a sign of life; 0: not at all.
+Time liveliness_of(const tide_xrce_create_client_t &body) {
+  tide_cdr_t cdr;
+  tide_cdr_reader(&cdr, body.properties, body.properties_bytes, false);
+  for (uint32_t property = 0; property < body.property_count && cdr.status == TIDE_OK; property++) {
+    size_t name_length = 0, value_length = 0;
+    const char *name = tide_cdr_get_string(&cdr, &name_length);
+    const char *value = tide_cdr_get_string(&cdr, &value_length);
+    if (cdr.status != TIDE_OK || std::string_view(name, name_length) != kLivelinessProperty) continue;
+    uint32_t milliseconds = 0;
+    std::from_chars(value, value + value_length, milliseconds);
+    return static_cast<Time>(milliseconds) * 1'000'000;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Agent::Agent(Middleware &middleware, Options options)
+    : options_(std::move(options)),
+      signals_(std::make_shared<SignalQueue>(options_.wake)),
+      context_{middleware,      options_.limits,         options_.profiles, counters_, signals_, options_.wall_clock_ns,
+               options_.domain, options_.default_domain, options_.log} {
+  if (!context_.wall_clock_ns) context_.wall_clock_ns = system_wall_clock_ns;
+}
+
+size_t Agent::entity_count() const {
+  size_t count = 0;
+  for (const auto &[key, slot] : clients_) count += slot.client->entity_count();
+  return count;
+}
+
+// ---- in ----
+
+void Agent::input(Endpoint endpoint, Bytes message, Time now) {
+  counters_.messages_in++;
+  counters_.bytes_in += message.size();
+  tide_xrce_header_t header;
+  const int header_bytes = tide_xrce_get_header(message.data(), message.size(), &header);
+  if (header_bytes < 0) {
+    counters_.malformed++;
+    return;
+  }
+  if (is_no_session(header.session)) {
+    size_t position = static_cast<size_t>(header_bytes);
+    tide_xrce_submessage_t first;
+    if (tide_xrce_next_submessage(message.data(), message.size(), &position, &first) == 1 &&
+        first.id == TIDE_XRCE_CREATE_CLIENT) {
+      create_client(endpoint, first, now);
+      return;
+    }
+  }
+  Client *client = find(endpoint, header);
+  if (client == nullptr) {
+    answer_stranger(endpoint, header, message);
+    return;
+  }
+  client->message(header, message, now);
+  if (!client->is_closing()) {
+    mark(client->key());
+    return;
+  }
+  reply_status(endpoint, header.session, header.key, client->closing_request());
+  counters_.clients_deleted++;
+  erase(client->key());
+}
+
+Client *Agent::find(Endpoint endpoint, const tide_xrce_header_t &header) {
+  const auto place = places_.find(endpoint);
+  if (place == places_.end()) return nullptr;
+  for (const uint32_t key : place->second.keys) {
+    Client *client = clients_.at(key).client.get();
+    if (client->session() == header.session && (header.session >= 0x80u || key == header.key)) return client;
+  }
+  return nullptr;
+}
+
+void Agent::answer_stranger(Endpoint endpoint, const tide_xrce_header_t &header, Bytes message) {
+  size_t position = tide_xrce_header_bytes(header.session);
+  tide_xrce_submessage_t submessage;
+  while (header.stream == TIDE_XRCE_STREAM_NONE &&
+         tide_xrce_next_submessage(message.data(), message.size(), &position, &submessage) == 1) {
+    if (submessage.id == TIDE_XRCE_GET_INFO) {
+      std::array<uint8_t, 36> storage;
+      const size_t length = answer_get_info(submessage, false, storage);
+      if (length != 0) reply(endpoint, header.session, header.key, TIDE_XRCE_INFO, {storage.data(), length});
+      return;
+    }
+    if (submessage.id == TIDE_XRCE_DELETE) {
+      tide_cdr_t cdr;
+      tide_cdr_reader(&cdr, submessage.body, submessage.body_bytes, false);
+      const tide_xrce_request_t related = tide_xrce_get_request(&cdr);
+      if (cdr.status == TIDE_OK) reply_status(endpoint, header.session, header.key, related);
+      return;
+    }
+  }
+  counters_.unknown_session++;
+}
+
+void Agent::create_client(Endpoint endpoint, const tide_xrce_submessage_t &submessage, Time now) {
+  tide_cdr_t cdr;
+  tide_cdr_reader(&cdr, submessage.body, submessage.body_bytes, (submessage.flags & TIDE_XRCE_FLAG_LITTLE_ENDIAN) == 0);
+  tide_xrce_create_client_t body{};
+  tide_xrce_get_create_client(&cdr, &body);
+  if (cdr.status != TIDE_OK) {
+    counters_.malformed++;
+    return;
+  }
+  if (is_of_former_session(body, now)) {
+    counters_.duplicates++;
+    return;
+  }
+  const uint8_t status = admit(endpoint, body, now);
+  if (status != TIDE_XRCE_STATUS_OK) counters_.clients_refused++;
+  const tide_xrce_status_agent_t answer = {.status = status,
+                                           .implementation_status = 0,
+                                           .version_major = kVersionMajor,
+                                           .version_minor = kVersionMinor,
+                                           .vendor = kVendor,
+                                           .cookie_valid = true};
+  std::array<uint8_t, 16> storage;
+  tide_cdr_t writer;
+  tide_cdr_writer(&writer, storage.data(), storage.size());
+  tide_xrce_put_status_agent(&writer, &answer);
+  reply(endpoint, body.session, body.key, TIDE_XRCE_STATUS_AGENT, {storage.data(), writer.position});
+}
+
+// Clients of tide number their sessions, so what a network brings late is told from what a client asks for now. Stock
+// clients always ask for the same id, and mean it.
+bool Agent::is_of_former_session(const tide_xrce_create_client_t &body, Time now) const {
+  const auto existing = clients_.find(body.key);
+  if (body.vendor != TIDE_XRCE_VENDOR || existing == clients_.end()) return false;
+  const Client &client = *existing->second.client;
+  return client.former_session() == body.session && now - client.began() < kLateCopy;
+}
+
+uint8_t Agent::admit(Endpoint endpoint, const tide_xrce_create_client_t &body, Time now) {
+  if (!body.cookie_valid || body.key == 0 || is_no_session(body.session)) return TIDE_XRCE_STATUS_ERR_INVALID_DATA;
+  if (body.version_major != kVersionMajor) return TIDE_XRCE_STATUS_ERR_INCOMPATIBLE;
+  if (body.mtu < kMessageBytesMinimum) return TIDE_XRCE_STATUS_ERR_INVALID_DATA;
+  const Client::Announcement announcement = {body.key, body.session, body.mtu, liveliness_of(body)};
+  const auto existing = clients_.find(body.key);
+  const bool known = existing != clients_.end();
+  const bool same = known && existing->second.client->session() == body.session;
+  const bool numbered = body.vendor == TIDE_XRCE_VENDOR;
+  if (same && numbered && existing->second.client->endpoint() == endpoint &&
+      now - existing->second.client->began() < kRepetition) {
+    counters_.duplicates++;  // or a repetition of one that was answered: nothing is new
+    return TIDE_XRCE_STATUS_OK;
+  }
+  if (same || (known && numbered)) {
+    detach(existing->second.client->endpoint(), body.key);
+    displace(endpoint, body);
+    existing->second.client->resume(endpoint, announcement, now);
+    counters_.clients_resumed++;
+    log(body.key, "session resumed");
+  } else {
+    if (known) erase(body.key);
+    displace(endpoint, body);
+    if (clients_.size() >= options_.limits.clients && !make_room()) return TIDE_XRCE_STATUS_ERR_RESOURCES;
+    clients_[body.key].client = std::make_unique<Client>(context_, endpoint, announcement, now);
+    counters_.clients_created++;
+    log(body.key, "session created");
+  }
+  attach(endpoint, body.key);
+  mark(body.key);
+  return TIDE_XRCE_STATUS_OK;
+}
+
+// A device that starts again with another key can never use its old session: two sessions with one id at one endpoint
+// cannot be told apart unless their headers carry the key.
+void Agent::displace(Endpoint endpoint, const tide_xrce_create_client_t &body) {
+  if (body.session < 0x80u) return;
+  tide_xrce_header_t header{};
+  header.session = body.session;
+  const Client *former = find(endpoint, header);
+  if (former == nullptr || former->key() == body.key) return;
+  counters_.clients_displaced++;
+  erase(former->key());
+}
+
+// A client that has been silent, and never showed that it could answer, gives way to a new one.
+bool Agent::make_room() {
+  const Client *oldest = nullptr;
+  for (const auto &[key, slot] : clients_) {
+    if (slot.client->liveliness() != Client::Liveliness::kSilent) continue;
+    if (oldest == nullptr || slot.client->last_heard() < oldest->last_heard()) oldest = slot.client.get();
+  }
+  if (oldest == nullptr) return false;
+  counters_.clients_lost++;
+  erase(oldest->key());
+  return true;
+}
+
+// ---- bookkeeping ----
+
+void Agent::attach(Endpoint endpoint, uint32_t key) { places_[endpoint].keys.push_back(key); }
+
+void Agent::detach(Endpoint endpoint, uint32_t key) {
+  const auto place = places_.find(endpoint);
+  if (place == places_.end()) return;
+  std::erase(place->second.keys, key);
+  forget_if_empty(endpoint);
+}
+
+void Agent::forget_if_empty(Endpoint endpoint) {
+  const auto place = places_.find(endpoint);
+  if (place->second.keys.empty() && place->second.replies.empty()) places_.erase(place);
+}
+
+void Agent::log(uint32_t key, const char *what) {
+  if (!options_.log) return;
+  std::array<char, 64> line;
+  std::snprintf(line.data(), line.size(), "client %08X: %s", key, what);
+  options_.log(line.data());
+}
+
+void Agent::erase(uint32_t key) {
+  log(key, "gone");
+  const auto slot = clients_.find(key);
+  detach(slot->second.client->endpoint(), key);
+  clients_.erase(slot);
+}
+
+void Agent::mark(uint32_t key) {
+  Slot &slot = clients_.at(key);
+  slot.dirty = true;
+  mark_ready(slot.client->endpoint());
+}
+
+void Agent::mark_ready(Endpoint endpoint) {
+  Place &place = places_[endpoint];
+  if (place.ready) return;
+  place.ready = true;
+  ready_.push_back(endpoint);
+}
+
+void Agent::take_ready(std::vector<Endpoint> &endpoints) {
+  endpoints.clear();
+  endpoints.swap(ready_);
+  for (const Endpoint endpoint : endpoints) {
+    const auto place = places_.find(endpoint);
+    if (place != places_.end()) place->second.ready = false;
+  }
+}
+
+void Agent::reply(Endpoint endpoint, uint8_t session, uint32_t key, uint8_t id, Bytes body) {
+  const auto place = places_.find(endpoint);
+  const size_t waiting = place == places_.end() ? 0 : place->second.replies.size();
+  if (reply_count_ >= options_.limits.replies || waiting >= options_.limits.replies_per_endpoint) {
+    counters_.replies_dropped++;
+    return;
+  }
+  Reply answer;
+  const tide_xrce_header_t header = {session, TIDE_XRCE_STREAM_NONE, 0, key};
+  answer.length = tide_xrce_put_header(answer.bytes.data(), &header);
+  tide_xrce_put_submessage_header(answer.bytes.data() + answer.length, id, TIDE_XRCE_FLAG_LITTLE_ENDIAN,
+                                  static_cast<uint16_t>(body.size()));
+  answer.length += TIDE_XRCE_SUBMESSAGE_HEADER_BYTES;
+  std::memcpy(answer.bytes.data() + answer.length, body.data(), body.size());
+  answer.length += body.size();
+  places_[endpoint].replies.push_back(answer);
+  reply_count_++;
+  mark_ready(endpoint);
+}
+
+void Agent::reply_status(Endpoint endpoint, uint8_t session, uint32_t key, tide_xrce_request_t related) {
+  std::array<uint8_t, 8> storage;
+  tide_cdr_t writer;
+  tide_cdr_writer(&writer, storage.data(), storage.size());
+  const tide_xrce_status_body_t status = {related, TIDE_XRCE_STATUS_OK, 0};
+  tide_xrce_put_status(&writer, &status);
+  reply(endpoint, session, key, TIDE_XRCE_STATUS, {storage.data(), writer.position});
+}
+
+void Agent::forget(Endpoint endpoint) {
+  const auto place = places_.find(endpoint);
+  if (place == places_.end()) return;
+  counters_.replies_dropped += place->second.replies.size();
+  reply_count_ -= place->second.replies.size();
+  place->second.replies.clear();
+  place->second.sending_reply = false;
+  place->second.sending_epoch = 0;
+  forget_if_empty(endpoint);
+}
+
+// ---- out ----
+
+Time Agent::poll(Time now) {
+  woken_.clear();
+  signals_->take(woken_);
+  for (const auto &signal : woken_) {
+    if (signal->client == nullptr) continue;
+    signal->client->wake(signal->object, now);
+    mark(signal->client->key());
+  }
+  Time deadline = TIDE_FOREVER;
+  std::vector<uint32_t> gone;
+  for (auto &[key, slot] : clients_) {
+    if (slot.dirty || now >= slot.deadline) {
+      slot.dirty = false;
+      slot.deadline = slot.client->poll(now);
+      mark_ready(slot.client->endpoint());
+      if (slot.client->liveliness() == Client::Liveliness::kGone) gone.push_back(key);
+    }
+    deadline = std::min(deadline, slot.deadline);
+  }
+  for (const uint32_t key : gone) {
+    counters_.clients_lost++;
+    erase(key);
+  }
+  return deadline;
+}
+
+bool Agent::next(Endpoint endpoint, Time now, tide_frame_parts_t &frame) {
+  const auto found = places_.find(endpoint);
+  if (found == places_.end()) return false;
+  Place &place = found->second;
+  place.sending_reply = !place.replies.empty();
+  if (place.sending_reply) {
+    frame = {};
+    frame.head = place.replies.front().bytes.data();
+    frame.head_bytes = place.replies.front().length;
+    return true;
+  }
+  for (size_t tries = place.keys.size(); tries != 0; tries--) {
+    place.turn = (place.turn + 1) % place.keys.size();
+    if (next_of_client(place, place.keys[place.turn], now, frame)) return true;
+  }
+  return false;
+}
+
+bool Agent::next_of_client(Place &place, uint32_t key, Time now, tide_frame_parts_t &frame) {
+  Client &client = *clients_.at(key).client;
+  client.serve(now);
+  if (tide_transmitter_next(&client.output().transmitter(), now, &frame) != 1) return false;
+  place.sending_key = key;
+  place.sending_epoch = client.epoch();
+  counters_.messages_out++;
+  counters_.bytes_out += frame.head_bytes + frame.body_bytes + frame.tail_bytes;
+  return true;
+}
+
+void Agent::sent(Endpoint endpoint, Time now) {
+  const auto found = places_.find(endpoint);
+  if (found == places_.end()) return;
+  Place &place = found->second;
+  if (place.sending_reply) {
+    place.sending_reply = false;
+    place.replies.pop_front();
+    reply_count_--;
+    counters_.messages_out++;
+    forget_if_empty(endpoint);
+    return;
+  }
+  const auto slot = clients_.find(place.sending_key);
+  if (slot == clients_.end() || slot->second.client->epoch() != place.sending_epoch) return;
+  place.sending_epoch = 0;
+  tide_transmitter_sent(&slot->second.client->output().transmitter(), now);
+  slot->second.dirty = true;
+}
+
+}  // namespace tide::agent

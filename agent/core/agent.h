@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The agent without I/O and without DDS: messages and time in, frames and deadlines out. One thread calls it; data
+// of DDS is announced through the middleware's Wake from any thread and fetched in poll.
+//
+//   input(endpoint, message, now)      a message came
+//   poll(now) -> deadline              timers and data that waits; call it after input, after wake and at the deadline
+//   take_ready(endpoints)              endpoints that may have frames since the last call
+//   next(endpoint, now, frame)         the most urgent frame; copy it before the next call of anything
+//   sent(endpoint, now)                its last byte has left: only now the next one is chosen
+//
+// Any bytes may be fed in: what is not understood is counted and dropped.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "core/client.h"
+#include "core/definition.h"
+#include "core/limits.h"
+#include "core/middleware.h"
+
+namespace tide::agent {
+
+struct Options {
+  Limits limits;
+  Profiles profiles;
+  std::optional<int> domain;                     // overrides what clients ask for
+  int default_domain = 0;                        // for clients that ask for 0
+  std::function<int64_t()> wall_clock_ns;        // for time synchronisation; unset: the system's
+  Wake wake;                                     // poll is needed; from any thread
+  std::function<void(const std::string &)> log;  // what clients do, a line each; unset: silence
+};
+
+class Agent {
+ public:
+  Agent(Middleware &middleware, Options options);
+
+  void input(Endpoint endpoint, Bytes message, Time now);
+  Time poll(Time now);
+  void take_ready(std::vector<Endpoint> &endpoints);
+  bool next(Endpoint endpoint, Time now, tide_frame_parts_t &frame);
+  void sent(Endpoint endpoint, Time now);
+  // The endpoint is no more: answers that wait for it are dropped. Its clients may come back from another one.
+  void forget(Endpoint endpoint);
+
+  const Counters &counters() const { return counters_; }
+  size_t client_count() const { return clients_.size(); }
+  size_t entity_count() const;
+
+ private:
+  struct Reply {
+    std::array<uint8_t, 48> bytes;
+    size_t length;
+  };
+  struct Slot {
+    std::unique_ptr<Client> client;
+    bool dirty = true;
+    Time deadline = 0;
+  };
+  struct Place {  // of an endpoint
+    std::deque<Reply> replies;
+    std::vector<uint32_t> keys;  // of its clients
+    size_t turn = 0;
+    bool sending_reply = false;
+    uint32_t sending_key = 0, sending_epoch = 0;  // epoch 0: nothing is on the wire
+    bool ready = false;
+  };
+
+  void create_client(Endpoint endpoint, const tide_xrce_submessage_t &submessage, Time now);
+  bool is_of_former_session(const tide_xrce_create_client_t &body, Time now) const;
+  uint8_t admit(Endpoint endpoint, const tide_xrce_create_client_t &body, Time now);
+  bool make_room();
+  void displace(Endpoint endpoint, const tide_xrce_create_client_t &body);
+  void answer_stranger(Endpoint endpoint, const tide_xrce_header_t &header, Bytes message);
+  void reply(Endpoint endpoint, uint8_t session, uint32_t key, uint8_t id, Bytes body);
+  void reply_status(Endpoint endpoint, uint8_t session, uint32_t key, tide_xrce_request_t related);
+  Client *find(Endpoint endpoint, const tide_xrce_header_t &header);
+  void attach(Endpoint endpoint, uint32_t key);
+  void detach(Endpoint endpoint, uint32_t key);
+  void erase(uint32_t key);
+  void log(uint32_t key, const char *what);
+  void mark(uint32_t key);
+  void mark_ready(Endpoint endpoint);
+  void forget_if_empty(Endpoint endpoint);
+  bool next_of_client(Place &place, uint32_t key, Time now, tide_frame_parts_t &frame);
+
+  Options options_;
+  Counters counters_;
+  std::shared_ptr<SignalQueue> signals_;
+  Context context_;
+  std::map<uint32_t, Slot> clients_;  // in order: a run is repeatable
+  std::unordered_map<Endpoint, Place> places_;
+  std::vector<Endpoint> ready_;
+  std::vector<std::shared_ptr<Signal>> woken_;
+  size_t reply_count_ = 0;
+};
+
+}  // namespace tide::agent

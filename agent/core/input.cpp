@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/input.h"
+
+#include <algorithm>
+
+#include "tide/priority.h"
+
+namespace tide::agent {
+namespace {
+
+size_t aligned(size_t position) { return (position + 3u) & ~size_t{3}; }
+
+}  // namespace
+
+Input::Input(const Limits &limits, Counters &counters, OnSubmessage on_submessage)
+    : limits_(limits), counters_(counters), on_submessage_(std::move(on_submessage)) {}
+
+Input::Stream *Input::find(uint8_t id) {
+  for (const auto &stream : streams_) {
+    if (stream->state.id == id) return stream.get();
+  }
+  if (streams_.size() >= limits_.input_streams) {
+    counters_.streams_refused++;
+    return nullptr;
+  }
+  streams_.push_back(std::make_unique<Stream>());
+  tide_input_stream_init(&streams_.back()->state, id, TIDE_STREAM_WINDOW_MAXIMUM);
+  return streams_.back().get();
+}
+
+const tide_input_stream_t *Input::message(const tide_xrce_header_t &header, Bytes message) {
+  Stream *stream = find(header.stream);
+  if (stream == nullptr) return nullptr;
+  switch (tide_input_stream_arrive(&stream->state, header.sequence)) {
+    case TIDE_STREAM_DELIVER:
+      deliver_in_order(*stream, message);
+      deliver_held(*stream);
+      break;
+    case TIDE_STREAM_HOLD:
+      hold(*stream, header.sequence, message);
+      break;
+    case TIDE_STREAM_DUPLICATE:
+      counters_.duplicates++;
+      break;
+    case TIDE_STREAM_OUTSIDE:
+      counters_.outside_window++;
+      break;
+  }
+  return TIDE_STREAM_IS_RELIABLE(header.stream) ? &stream->state : nullptr;
+}
+
+const tide_input_stream_t *Input::heartbeat(const tide_xrce_heartbeat_t &heartbeat) {
+  if (!TIDE_STREAM_IS_RELIABLE(heartbeat.stream)) return nullptr;
+  Stream *stream = find(heartbeat.stream);
+  if (stream == nullptr) return nullptr;
+  const uint16_t before = stream->state.next;
+  const uint16_t given_up = tide_input_stream_heartbeat(&stream->state, heartbeat.first_unacknowledged, heartbeat.last);
+  if (given_up == 0) return &stream->state;
+  counters_.given_up += given_up;
+  drop_fragments(*stream);
+  stream->skip_fragments = true;
+  for (uint16_t skipped = 0; skipped < given_up && skipped < TIDE_STREAM_WINDOW_MAXIMUM; skipped++) {
+    std::vector<uint8_t> &place = stream->held[(before + skipped) % TIDE_STREAM_WINDOW_MAXIMUM];
+    held_bytes_ -= place.size();
+    place.clear();
+  }
+  deliver_held(*stream);
+  return &stream->state;
+}
+
+// A message of which something waits counts as held, so that it is neither acknowledged nor asked for.
+void Input::deliver_in_order(Stream &stream, Bytes message) {
+  deliver(stream, message);
+  if (stream.waiting.empty()) {
+    tide_input_stream_advance(&stream.state);
+  } else {
+    stream.state.held |= 1u;
+  }
+}
+
+void Input::deliver_held(Stream &stream) {
+  while (stream.waiting.empty() && (stream.state.held & 1u) != 0u) {
+    std::vector<uint8_t> message;
+    message.swap(stream.held[stream.state.next % TIDE_STREAM_WINDOW_MAXIMUM]);
+    held_bytes_ -= message.size();
+    deliver_in_order(stream, message);
+  }
+}
+
+void Input::resume(const OnProgress &on_progress) {
+  for (const auto &stream : streams_) {
+    if (stream->waiting.empty()) continue;
+    std::vector<std::vector<uint8_t>> parts;
+    parts.swap(stream->waiting);
+    stalled_streams_--;
+    for (std::vector<uint8_t> &part : parts) {
+      held_bytes_ -= part.size();
+      if (stream->waiting.empty()) {
+        process(*stream, part);
+      } else {
+        wait(*stream, part);
+      }
+    }
+    if (!stream->waiting.empty()) continue;
+    tide_input_stream_advance(&stream->state);
+    deliver_held(*stream);
+    on_progress(stream->state);
+  }
+}
+
+void Input::hold(Stream &stream, uint16_t sequence, Bytes message) {
+  if (held_bytes_ + message.size() > limits_.held_bytes) {
+    counters_.held_dropped++;
+    tide_input_stream_forget(&stream.state, sequence);
+    return;
+  }
+  stream.held[sequence % TIDE_STREAM_WINDOW_MAXIMUM].assign(message.begin(), message.end());
+  held_bytes_ += message.size();
+}
+
+void Input::deliver(Stream &stream, Bytes message) {
+  tide_xrce_header_t header;
+  const int header_bytes = tide_xrce_get_header(message.data(), message.size(), &header);
+  if (header_bytes >= 0) process(stream, message.subspan(static_cast<size_t>(header_bytes)));
+}
+
+// Ends early when something has to wait, with everything behind it.
+void Input::process(Stream &stream, Bytes submessages) {
+  size_t position = 0;
+  tide_xrce_submessage_t submessage;
+  int more = 1;
+  while (stream.waiting.empty()) {
+    const Bytes rest = submessages.subspan(std::min(aligned(position), submessages.size()));
+    more = tide_xrce_next_submessage(submessages.data(), submessages.size(), &position, &submessage);
+    if (more != 1) break;
+    if (submessage.id == TIDE_XRCE_FRAGMENT) {
+      fragment(stream, submessage);
+    } else {
+      stream.skip_fragments = false;
+      offer(stream, submessage, rest);
+      if (!stream.waiting.empty()) return;
+    }
+  }
+  if (more < 0) counters_.malformed++;
+  const Bytes behind = submessages.subspan(std::min(aligned(position), submessages.size()));
+  if (!stream.waiting.empty() && !behind.empty()) wait(stream, behind);
+}
+
+// rest: from this submessage on.
+void Input::offer(Stream &stream, const tide_xrce_submessage_t &submessage, Bytes rest) {
+  if (on_submessage_(stream.state.id, submessage)) return;
+  if (TIDE_STREAM_IS_RELIABLE(stream.state.id) && held_bytes_ + rest.size() <= limits_.held_bytes) {
+    wait(stream, rest);
+  } else {
+    counters_.held_dropped++;
+  }
+}
+
+void Input::wait(Stream &stream, Bytes rest) {
+  if (stream.waiting.empty()) stalled_streams_++;
+  stream.waiting.emplace_back(rest.begin(), rest.end());
+  held_bytes_ += rest.size();
+}
+
+void Input::fragment(Stream &stream, const tide_xrce_submessage_t &submessage) {
+  const bool last = (submessage.flags & TIDE_XRCE_FLAG_LAST_FRAGMENT) != 0;
+  if (!TIDE_STREAM_IS_RELIABLE(stream.state.id)) {
+    counters_.fragments_dropped++;
+    return;
+  }
+  if (!stream.skip_fragments && fragment_bytes_ + submessage.body_bytes > limits_.reassembly_bytes) {
+    drop_fragments(stream);
+    stream.skip_fragments = true;
+  }
+  if (stream.skip_fragments) {
+    counters_.fragments_dropped++;
+    stream.skip_fragments = !last;
+    return;
+  }
+  stream.fragments.insert(stream.fragments.end(), submessage.body, submessage.body + submessage.body_bytes);
+  fragment_bytes_ += submessage.body_bytes;
+  if (last) finish_fragments(stream);
+}
+
+void Input::finish_fragments(Stream &stream) {
+  std::vector<uint8_t> whole;
+  whole.swap(stream.fragments);
+  fragment_bytes_ -= whole.size();
+  size_t position = 0;
+  tide_xrce_submessage_t submessage;
+  if (tide_xrce_next_submessage(whole.data(), whole.size(), &position, &submessage) == 1 &&
+      submessage.id != TIDE_XRCE_FRAGMENT) {
+    offer(stream, submessage, whole);
+  } else {
+    counters_.malformed++;
+  }
+}
+
+void Input::drop_fragments(Stream &stream) {
+  fragment_bytes_ -= stream.fragments.size();
+  stream.fragments.clear();
+}
+
+}  // namespace tide::agent

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bounds of what clients may take, and the counters that tell what was refused or lost.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace tide::agent {
+
+using Time = int64_t;  // nanoseconds, monotonic
+
+struct NodeClass {
+  uint32_t node_bytes;  // largest submessage, a multiple of 4
+  uint16_t count;
+};
+
+// Memory of one client: nodes (276 KiB and 128 bytes each), held_bytes, reassembly_bytes, output_streams * 112 and, as
+// they come into use, input_streams * 0.5 KiB; at most 0.8 MiB with these defaults, and 50 MiB for all clients; its
+// entities come on top. Each reader has at least one node as long as nodes less reserved_nodes are as many as readers.
+struct Limits {
+  size_t clients = 64;
+  size_t entities_per_client = 256;
+  size_t pending_requests = 256;  // of one requester; the oldest is forgotten
+  std::array<NodeClass, 4> nodes = {{{128, 160}, {1024, 64}, {8192, 8}, {65540, 2}}};
+  size_t reserved_nodes = 8;                    // kept from DATA, so that a STATUS always finds room
+  size_t output_streams = 128;                  // of one client: 63 levels, each reliable and best effort, and level 0
+  size_t input_streams = 128;                   // of one client
+  size_t held_bytes = size_t{256} * 1024;       // early messages of reliable streams
+  size_t reassembly_bytes = size_t{2} * 65540;  // fragments of unfinished messages, all streams
+  uint32_t message_bytes = 65500;               // largest message sent, whatever the client announces
+  size_t replies = 256;                         // answers outside sessions that wait for their link
+  size_t replies_per_endpoint = 16;
+  Time write_wait_ns = 5'000'000'000;  // as long DDS may refuse a reliable sample; its stream waits
+  Time write_retry_ns = 1'000'000;
+  uint32_t in_flight_reliable = 16;         // DATA of one reader between DDS and the client
+  uint32_t in_flight_best_effort = 4;       // the rest waits in DDS, where the oldest gives way
+  Time client_timeout_ns = 30'000'000'000;  // silence after which a client is asked for a sign of life; 0: never
+  Time probe_period_ns = 1'000'000'000;     // between such questions
+  uint32_t probes = 3;                      // unanswered ones after which a client is gone
+};
+
+// clang-format off
+#define TIDE_AGENT_COUNTERS(X) \
+  X(messages_in) X(bytes_in) X(messages_out) X(bytes_out) X(malformed) X(unknown_session) X(clients_created) \
+  X(clients_resumed) X(clients_refused) X(clients_deleted) X(clients_lost) X(clients_displaced) \
+  X(entities_created) X(entities_refused) X(samples_to_dds) X(samples_to_client) X(samples_skipped) \
+  X(samples_too_large) X(write_unknown) X(write_waited) X(write_failed) X(format_unsupported) X(replies_unmatched) \
+  X(statuses_lost) X(replies_dropped) X(streams_refused) X(duplicates) X(outside_window) X(held_dropped) \
+  X(given_up) X(fragments_dropped) X(nodes_evicted) X(probes_sent)
+// clang-format on
+
+struct Counters {
+#define TIDE_AGENT_COUNTER(name) uint64_t name = 0;
+  TIDE_AGENT_COUNTERS(TIDE_AGENT_COUNTER)
+#undef TIDE_AGENT_COUNTER
+};
+
+}  // namespace tide::agent

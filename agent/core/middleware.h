@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the core of the agent needs of DDS, in plain types: payloads are opaque CDR without encapsulation header.
+// Objects are owned by whoever asked for them; destroying one removes it from DDS. Only Wake may be called from other
+// threads, and it may still be called while its object is being destroyed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tide::agent {
+
+using Bytes = std::span<const uint8_t>;
+using Wake = std::function<void()>;
+
+struct Qos {
+  bool reliable = true;
+  bool transient_local = false;
+  bool keep_all = false;
+  uint32_t depth = 1;
+  uint32_t deadline_ms = 0;  // 0: none
+  uint32_t lifespan_ms = 0;  // 0: none
+  bool operator==(const Qos &) const = default;
+};
+
+struct Topic {
+  std::string name;  // as DDS has it: rt/chatter
+  std::string type;  // std_msgs::msg::dds_::String_
+  bool operator==(const Topic &) const = default;
+};
+
+struct Service {
+  Topic request, reply;
+  bool operator==(const Service &) const = default;
+};
+
+// GUID of the asking side (16 octets), sequence number (high i32, low u32, little-endian): as it travels in XRCE.
+using SampleIdentity = std::array<uint8_t, 24>;
+
+struct Sample {
+  std::vector<uint8_t> payload;
+  bool big_endian = false;
+  SampleIdentity identity{};  // of a replier: who asks
+  uint64_t request = 0;       // of a requester: what Requester::send returned for the request that this answers
+  uint32_t skipped = 0;       // samples that DDS dropped before this one
+};
+
+class Source {
+ public:
+  virtual ~Source() = default;
+  // The oldest sample that waits in DDS; false when there is none.
+  virtual bool take(Sample &sample) = 0;
+};
+
+class Writer {
+ public:
+  virtual ~Writer() = default;
+  virtual bool write(Bytes payload, bool big_endian) = 0;
+};
+
+class Requester : public Source {
+ public:
+  virtual std::optional<uint64_t> send(Bytes payload, bool big_endian) = 0;
+};
+
+class Replier : public Source {
+ public:
+  virtual bool send(const SampleIdentity &request, Bytes payload, bool big_endian) = 0;
+};
+
+// Creation returns null when DDS refuses. wake: data has come; from any thread.
+class Participant {
+ public:
+  virtual ~Participant() = default;
+  // False when the topic exists with another type.
+  virtual bool check_topic(const Topic &topic) = 0;
+  virtual std::unique_ptr<Writer> create_writer(const Topic &topic, const Qos &qos) = 0;
+  virtual std::unique_ptr<Source> create_reader(const Topic &topic, const Qos &qos, Wake wake) = 0;
+  virtual std::unique_ptr<Requester> create_requester(const Service &service, const Qos &qos, Wake wake) = 0;
+  virtual std::unique_ptr<Replier> create_replier(const Service &service, const Qos &qos, Wake wake) = 0;
+};
+
+class Middleware {
+ public:
+  virtual ~Middleware() = default;
+  virtual std::unique_ptr<Participant> create_participant(int domain, const std::string &name) = 0;
+};
+
+}  // namespace tide::agent

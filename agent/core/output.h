@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sending half of one client: a transmitter and the memory it works in.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "core/limits.h"
+#include "core/middleware.h"
+#include "tide/transmitter.h"
+
+namespace tide::agent {
+
+class Output {
+ public:
+  using OnDone = std::function<void(void *owner, tide_node_outcome_t outcome)>;
+
+  // message_bytes: 64 or more; what the client announced.
+  Output(const Limits &limits, uint8_t session, uint32_t key, uint32_t message_bytes, OnDone on_done);
+  Output(const Output &) = delete;
+  Output &operator=(const Output &) = delete;
+
+  tide_transmitter_t &transmitter() { return transmitter_; }
+  size_t node_count() const { return nodes_.size(); }
+
+  // A submessage of two parts on a stream. owner comes back in on_done. A tide_status_t.
+  int submit(uint8_t stream, uint8_t id, uint8_t flags, Bytes head, Bytes body, void *owner, Time now);
+  // A short submessage on stream 0.
+  int submit_control(uint8_t id, Bytes body);
+
+ private:
+  static void done(void *context, tide_node_t *node, tide_node_outcome_t outcome);
+
+  OnDone on_done_;
+  std::vector<tide_node_t> nodes_;
+  std::vector<tide_queue_entry_t *> execution_, pending_;
+  std::vector<tide_size_class_t> classes_;
+  std::vector<uint8_t> storage_;
+  std::vector<tide_output_stream_t> streams_;
+  tide_transmitter_t transmitter_{};
+};
+
+}  // namespace tide::agent

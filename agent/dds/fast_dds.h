@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The middleware by Fast DDS. Payloads pass through untouched, so any type works without generated code; only the
+// four octets of the encapsulation are added and taken away. Participants use UDPv4 only.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "core/middleware.h"
+
+namespace tide::agent {
+
+// How many octets rmw_dds_common/msg/Gid has: since Iron, and in Humble.
+constexpr size_t kGidBytes = 16, kGidBytesOfHumble = 24;
+
+struct DdsOptions {
+  bool loopback_only = true;     // false: all interfaces of this machine
+  bool verbose = false;          // let the library report more than errors
+  size_t gid_bytes = kGidBytes;  // of the ROS 2 that clients are shown to as nodes; 0: they are not shown
+};
+
+std::unique_ptr<Middleware> make_fast_dds(const DdsOptions &options);
+
+}  // namespace tide::agent

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/serial.h"
+
+#include <fcntl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <stdexcept>
+
+namespace tide::agent {
+namespace {
+
+constexpr Time kSecond = 1'000'000'000;
+constexpr Time kRetry = 100'000'000;
+constexpr Time kBitsOfOctet = 10;  // 8N1
+constexpr size_t kMessageBytesMaximum = 65535;
+constexpr uint8_t kAgentAddress = 0;
+
+constexpr std::array<std::pair<uint32_t, speed_t>, 17> kSpeeds = {{{9600, B9600},
+                                                                   {19200, B19200},
+                                                                   {38400, B38400},
+                                                                   {57600, B57600},
+                                                                   {115200, B115200},
+                                                                   {230400, B230400},
+                                                                   {460800, B460800},
+                                                                   {500000, B500000},
+                                                                   {576000, B576000},
+                                                                   {921600, B921600},
+                                                                   {1000000, B1000000},
+                                                                   {1152000, B1152000},
+                                                                   {1500000, B1500000},
+                                                                   {2000000, B2000000},
+                                                                   {2500000, B2500000},
+                                                                   {3000000, B3000000},
+                                                                   {4000000, B4000000}}};
+
+bool make_raw(int descriptor, uint32_t baud) {
+  termios settings{};
+  if (tcgetattr(descriptor, &settings) != 0) return false;
+  cfmakeraw(&settings);
+  settings.c_cflag |= CLOCAL | CREAD;
+  settings.c_cflag &= ~static_cast<tcflag_t>(CRTSCTS | CSTOPB);
+  settings.c_cc[VMIN] = 1;
+  settings.c_cc[VTIME] = 0;
+  for (const auto &[rate, speed] : kSpeeds) {
+    if (rate == baud) cfsetspeed(&settings, speed);
+  }
+  return tcsetattr(descriptor, TCSANOW, &settings) == 0;
+}
+
+}  // namespace
+
+SerialLink::SerialLink(uint8_t number, Agent &agent, Poller &poller, const std::string &device, uint32_t baud)
+    : Link(number, agent, poller),
+      device_(device),
+      baud_(baud),
+      message_(kMessageBytesMaximum),
+      frame_(TIDE_FRAMING_WORST_BYTES(kMessageBytesMaximum)) {
+  const auto known = [baud](const auto &speed) { return speed.first == baud; };
+  if (std::none_of(kSpeeds.begin(), kSpeeds.end(), known))
+    throw std::runtime_error("no such baud rate: " + std::to_string(baud));
+  tide_framing_reader_init(&reader_, kAgentAddress);
+  open_device(monotonic_ns());
+}
+
+SerialLink::~SerialLink() {
+  if (is_open()) close(descriptor_);
+}
+
+std::string SerialLink::describe() const { return "serial " + device_ + " " + std::to_string(baud_); }
+
+void SerialLink::open_device(Time now) {
+  retry_at_ns_ = now + kRetry;
+  const int descriptor = open(device_.c_str(), O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0) return;
+  if (!make_raw(descriptor, baud_)) {
+    close(descriptor);
+    return;
+  }
+  descriptor_ = descriptor;
+  poller_.watch(descriptor_, base_);
+  tide_framing_reader_reset(&reader_);
+  tide_framing_reader_set_buffer(&reader_, message_.data(), message_.size());
+}
+
+// What was on the wire is lost; reliable streams repair that once the device is back.
+void SerialLink::close_device(Time now) {
+  poller_.forget(descriptor_);
+  close(descriptor_);
+  descriptor_ = -1;
+  retry_at_ns_ = now + kRetry;
+  watches_writable_ = false;
+  counters_.reopened++;
+  if (!on_the_wire_) return;
+  on_the_wire_ = false;
+  agent_.sent(sending_, now);
+}
+
+void SerialLink::event(const Poller::Event &event, Time now) {
+  if (!is_open()) return;
+  if (event.readable) receive(now);
+  if (is_open() && event.writable) put_bytes(now);
+}
+
+void SerialLink::receive(Time now) {
+  std::array<uint8_t, 4096> chunk;
+  const ssize_t count = read(descriptor_, chunk.data(), chunk.size());
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (count <= 0) {
+    close_device(now);
+    return;
+  }
+  for (size_t used = 0; used < static_cast<size_t>(count);) {
+    int complete = 0;
+    used += tide_framing_reader_input(&reader_, chunk.data() + used, static_cast<size_t>(count) - used, &complete);
+    if (complete != 0) message_complete(now);
+  }
+}
+
+void SerialLink::message_complete(Time now) {
+  counters_.frames_in++;
+  const Bytes message(reader_.buffer, reader_.length);
+  if (tide_crc16(0, message.data(), message.size()) == reader_.crc) {
+    agent_.input(base_ | reader_.source, message, now);
+  } else {
+    counters_.checksum_errors++;
+  }
+  tide_framing_reader_set_buffer(&reader_, message_.data(), message_.size());
+}
+
+void SerialLink::write(Endpoint endpoint, Time) {
+  if (std::find(ready_.begin(), ready_.end(), endpoint) == ready_.end()) ready_.push_back(endpoint);
+}
+
+// The next frame is handed over one octet early, as a driver with a holding register does: the line never pauses.
+bool SerialLink::is_idle(Time now) {
+  if (!on_the_wire_) return true;
+  const Time octet_ns = kBitsOfOctet * kSecond / static_cast<Time>(baud_);
+  if (frame_written_ < frame_bytes_ || now < line_free_at_ns_ - octet_ns) return false;
+  on_the_wire_ = false;
+  agent_.sent(sending_, now);
+  return true;
+}
+
+bool SerialLink::flush(Time now) {
+  if (!is_open()) {
+    if (now >= retry_at_ns_) open_device(now);
+    return false;
+  }
+  const bool was_busy = on_the_wire_;
+  if (!is_idle(now)) return false;
+  return start_frame(now) || was_busy;  // the end of a frame starts the time limit of its acknowledgment: poll again
+}
+
+bool SerialLink::start_frame(Time now) {
+  tide_frame_parts_t frame;
+  while (!ready_.empty()) {
+    sending_ = ready_.front();
+    std::rotate(ready_.begin(), ready_.begin() + 1, ready_.end());  // clients of one line take turns
+    if (!agent_.next(sending_, now, frame)) {
+      ready_.pop_back();
+      continue;
+    }
+    std::array<uint8_t, 65536> message;
+    const size_t length = copy_frame(frame, message.data());
+    const int framed = tide_framing_encode(frame_.data(), frame_.size(), kAgentAddress,
+                                           static_cast<uint8_t>(sending_ & 0xFF), message.data(), length, nullptr, 0);
+    if (framed <= 0) {
+      agent_.sent(sending_, now);
+      counters_.send_dropped++;
+      continue;
+    }
+    frame_bytes_ = static_cast<size_t>(framed);
+    frame_written_ = 0;
+    on_the_wire_ = true;
+    counters_.frames_out++;
+    line_free_at_ns_ = std::max(now, line_free_at_ns_) +
+                       static_cast<Time>(frame_bytes_) * kBitsOfOctet * kSecond / static_cast<Time>(baud_);
+    put_bytes(now);
+    return true;
+  }
+  return false;
+}
+
+void SerialLink::put_bytes(Time now) {
+  if (frame_written_ < frame_bytes_) {
+    const ssize_t count = ::write(descriptor_, frame_.data() + frame_written_, frame_bytes_ - frame_written_);
+    if (count < 0 && errno != EAGAIN && errno != EINTR) {
+      close_device(now);
+      return;
+    }
+    if (count > 0) frame_written_ += static_cast<size_t>(count);
+  }
+  const bool wants = frame_written_ < frame_bytes_;
+  if (wants != watches_writable_) poller_.rewatch(descriptor_, base_, wants);
+  watches_writable_ = wants;
+}
+
+Time SerialLink::deadline() const {
+  if (!is_open()) return retry_at_ns_;
+  if (!on_the_wire_ || frame_written_ < frame_bytes_) return TIDE_FOREVER;
+  return line_free_at_ns_ - kBitsOfOctet * kSecond / static_cast<Time>(baud_);
+}
+
+}  // namespace tide::agent

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A serial line (tty or pty) with the stream framing of XRCE. The next frame is chosen when the previous one has left
+// the line, which is computed from the baud rate (8N1), so that an urgent frame waits for one frame at most.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "io/link.h"
+#include "tide/framing.h"
+
+namespace tide::agent {
+
+class SerialLink : public Link {
+ public:
+  // A device that is missing or vanishes is opened again as soon as it is there.
+  SerialLink(uint8_t number, Agent &agent, Poller &poller, const std::string &device, uint32_t baud);
+  ~SerialLink() override;
+
+  bool is_open() const { return descriptor_ >= 0; }
+  std::string describe() const override;
+  void event(const Poller::Event &event, Time now) override;
+  void write(Endpoint endpoint, Time now) override;
+  bool flush(Time now) override;
+  Time deadline() const override;
+
+ private:
+  void open_device(Time now);
+  void close_device(Time now);
+  void receive(Time now);
+  void message_complete(Time now);
+  bool start_frame(Time now);
+  void put_bytes(Time now);
+  bool is_idle(Time now);
+
+  std::string device_;
+  uint32_t baud_;
+  int descriptor_ = -1;
+  Time retry_at_ns_ = 0;
+  tide_framing_reader_t reader_{};
+  std::vector<uint8_t> message_;
+  std::vector<uint8_t> frame_;  // on its way
+  size_t frame_bytes_ = 0, frame_written_ = 0;
+  bool on_the_wire_ = false;
+  bool watches_writable_ = false;
+  Endpoint sending_ = 0;
+  Time line_free_at_ns_ = 0;
+  std::vector<Endpoint> ready_;  // addresses with something to send
+};
+
+}  // namespace tide::agent

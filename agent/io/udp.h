@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// UDP over IPv4: one socket, one endpoint for each source address. Frames leave in batches (see link_datagrams.h): one
+// that becomes the most urgent waits for the batch under way, at most kFramesPerTurn frames for each endpoint. While
+// the kernel takes no more, nothing is chosen.
+#pragma once
+
+#include <netinet/in.h>
+
+#include <string>
+#include <vector>
+
+#include "io/link.h"
+#include "link_datagrams.h"
+
+namespace tide::agent {
+
+class UdpLink : public Link {
+ public:
+  UdpLink(uint8_t number, Agent &agent, Poller &poller, const std::string &address, uint16_t port);
+  ~UdpLink() override;
+
+  uint16_t port() const { return port_; }
+  std::string describe() const override;
+  void event(const Poller::Event &event, Time now) override;
+  void write(Endpoint endpoint, Time now) override;
+  bool flush(Time now) override;
+
+ private:
+  static void received(void *link, const uint8_t *bytes, size_t length, const sockaddr_in *from);
+  void send();
+  void go_on(Time now);
+
+  int socket_;
+  std::string address_;
+  uint16_t port_;
+  std::vector<uint8_t> in_storage_, out_storage_;
+  tide_datagram_input_t in_{};
+  tide_datagram_output_t out_{};
+  std::vector<Endpoint> waiting_;  // have frames, and the kernel takes none
+  Time now_ = 0;                   // of the call in progress
+  bool sent_ = false;
+};
+
+}  // namespace tide::agent

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// tide-agent: joins DDS-XRCE clients (tide, micro-ROS) to ROS 2.
+#include <sched.h>
+#include <sys/prctl.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+#include "core/agent.h"
+#include "dds/fast_dds.h"
+#include "io/loop.h"
+#include "io/serial.h"
+#include "io/tcp.h"
+#include "io/udp.h"
+
+namespace {
+
+using namespace tide::agent;
+
+struct Arguments {
+  std::vector<uint16_t> udp, tcp;
+  std::vector<std::string> serial;
+  uint32_t baud = 115200;
+  std::string bind = "127.0.0.1";
+  std::string references;
+  size_t gid_bytes = kGidBytes;
+  int domain = -1;
+  double client_timeout_s = 30.0;
+  int priority = 0;
+  bool ros_network = false, verbose = false, json_stats = false;
+  Limits limits;
+};
+
+void describe(CLI::App &app, Arguments &arguments) {
+  app.add_option("--udp", arguments.udp, "Serve UDP on this port (0: any); may be repeated");
+  app.add_option("--tcp", arguments.tcp, "Serve TCP on this port (0: any); may be repeated");
+  app.add_option("--serial", arguments.serial, "Serve this tty or pty; may be repeated");
+  app.add_option("--baud", arguments.baud, "Of all serial lines")->capture_default_str();
+  app.add_option("--bind", arguments.bind, "Address for UDP and TCP; 0.0.0.0 for all")->capture_default_str();
+  app.add_option("--domain", arguments.domain,
+                 "DDS domain for all clients; without it each client's own, and "
+                 "ROS_DOMAIN_ID where that is 0")
+      ->check(CLI::Range(0, 232));
+  app.add_option("--references", arguments.references, "XML file of profiles that clients may create entities from")
+      ->check(CLI::ExistingFile);
+  app.add_flag("--ros-network", arguments.ros_network, "Let DDS use all interfaces, not only loopback");
+  app.add_option("--graph", arguments.gid_bytes, "Show clients as nodes to ROS 2 of this generation, or not at all")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, size_t>{{"jazzy", kGidBytes}, {"humble", kGidBytesOfHumble}, {"off", 0}}))
+      ->default_str("jazzy");
+  app.add_option("--client-timeout", arguments.client_timeout_s,
+                 "Seconds of silence after which a client is asked for a sign of life; 0: never")
+      ->capture_default_str();
+  app.add_option("--max-clients", arguments.limits.clients, "Further clients are refused")->capture_default_str();
+  app.add_option("--max-entities", arguments.limits.entities_per_client, "Of one client")->capture_default_str();
+  app.add_option("--max-message", arguments.limits.message_bytes, "Largest message sent")
+      ->check(CLI::Range(64, 65500))
+      ->capture_default_str();
+  app.add_option("--priority", arguments.priority, "SCHED_FIFO priority; 0: ordinary")->check(CLI::Range(0, 99));
+  app.add_flag("--verbose", arguments.verbose, "Tell what clients do");
+  app.add_flag("--json-stats", arguments.json_stats, "Print counters as one line of JSON at the end and on SIGUSR1");
+}
+
+Profiles read_profiles(const std::string &path) {
+  Profiles profiles;
+  if (path.empty()) return profiles;
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!profiles.add(text.str())) throw std::runtime_error(path + ": not well-formed XML");
+  return profiles;
+}
+
+void raise_priority(int priority) {
+  prctl(PR_SET_TIMERSLACK, 1UL);
+  if (priority == 0) return;
+  const sched_param parameters = {priority};
+  if (sched_setscheduler(0, SCHED_FIFO, &parameters) != 0) {
+    std::cerr << "tide-agent: no permission for real-time priority " << priority << ", going on without\n";
+  }
+}
+
+int domain_of(const std::string &text) {
+  int domain = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), domain);
+  if (error != std::errc{} || end != text.data() + text.size() || domain < 0 || domain > 232) {
+    throw std::runtime_error("ROS_DOMAIN_ID is '" + text + "'; it has to be a number from 0 to 232");
+  }
+  return domain;
+}
+
+Options options_of(const Arguments &arguments, const Waker &waker) {
+  Options options;
+  options.limits = arguments.limits;
+  options.limits.client_timeout_ns = static_cast<Time>(arguments.client_timeout_s * 1e9);
+  options.profiles = read_profiles(arguments.references);
+  if (arguments.domain >= 0) options.domain = arguments.domain;
+  if (const char *domain = std::getenv("ROS_DOMAIN_ID"); domain != nullptr) options.default_domain = domain_of(domain);
+  options.wake = [&waker] { waker.wake(); };
+  if (arguments.verbose) options.log = [](const std::string &line) { std::cerr << line << '\n'; };
+  return options;
+}
+
+void print_statistics(const Agent &agent, const Loop &loop) {
+  const Counters &counters = agent.counters();
+  LinkCounters links;
+  for (const auto &link : loop.links()) {
+    links.checksum_errors += link->counters().checksum_errors;
+    links.send_dropped += link->counters().send_dropped;
+    links.reopened += link->counters().reopened;
+  }
+  std::cout << "{\"clients\": " << agent.client_count() << ", \"entities\": " << agent.entity_count();
+#define TIDE_AGENT_COUNTER(name) std::cout << ", \"" #name "\": " << counters.name;
+  TIDE_AGENT_COUNTERS(TIDE_AGENT_COUNTER)
+#undef TIDE_AGENT_COUNTER
+  std::cout << ", \"checksum_errors\": " << links.checksum_errors << ", \"send_dropped\": " << links.send_dropped
+            << ", \"reopened\": " << links.reopened << "}" << std::endl;
+}
+
+void open_links(const Arguments &arguments, Agent &agent, Poller &poller, Loop &loop) {
+  const auto number = [&loop] { return static_cast<uint8_t>(loop.links().size()); };
+  for (const uint16_t port : arguments.udp) {
+    loop.add(std::make_unique<UdpLink>(number(), agent, poller, arguments.bind, port));
+  }
+  for (const uint16_t port : arguments.tcp) {
+    loop.add(std::make_unique<TcpLink>(number(), agent, poller, arguments.bind, port, arguments.limits.clients));
+  }
+  for (const std::string &device : arguments.serial) {
+    loop.add(std::make_unique<SerialLink>(number(), agent, poller, device, arguments.baud));
+  }
+}
+
+void run(const Arguments &arguments) {
+  const int signals = open_signals();
+  raise_priority(arguments.priority);
+  const Waker waker;
+  Poller poller;
+  const auto middleware = make_fast_dds(
+      {.loopback_only = !arguments.ros_network, .verbose = arguments.verbose, .gid_bytes = arguments.gid_bytes});
+  Agent agent(*middleware, options_of(arguments, waker));
+  Loop *running = nullptr;
+  Loop loop(agent, poller, waker, signals, [&] { print_statistics(agent, *running); });
+  running = &loop;
+  open_links(arguments, agent, poller, loop);
+  std::cout << "ready";
+  for (const auto &link : loop.links()) std::cout << ' ' << link->describe();
+  std::cout << std::endl;
+  loop.run();
+  if (arguments.json_stats) print_statistics(agent, loop);
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  CLI::App app{
+      "Joins DDS-XRCE clients (tide, micro-ROS) to ROS 2.\n\n"
+      "  tide-agent --udp 8888\n  tide-agent --serial /dev/ttyUSB0 --baud 115200\n",
+      "tide-agent"};
+  Arguments arguments;
+  describe(app, arguments);
+  CLI11_PARSE(app, argc, argv);
+  if (arguments.udp.empty() && arguments.tcp.empty() && arguments.serial.empty()) {
+    std::cerr << "tide-agent: nothing to serve; give --udp, --tcp or --serial\n";
+    return 2;
+  }
+  try {
+    run(arguments);
+  } catch (const std::exception &error) {
+    std::cerr << "tide-agent: " << error.what() << '\n';
+    return 1;
+  }
+  return 0;
+}
