@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The experiment of examples/budgets/plan.h in virtual time, on one core.
+#pragma once
+
+#include <vector>
+
+#include "examples/budgets/plan.h"
+
+namespace tide::sim {
+
+// One result a lane. Nothing but the lanes takes time.
+std::vector<lane_result_t> play_pong(const plan_t &plan);
+
+}  // namespace tide::sim
