@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/generate.h"
+
+#include <cmath>
+#include <numeric>
+
+namespace tide::analysis {
+namespace {
+
+time_ns period_of(const Recipe &recipe, Random &random) {
+  const auto low = static_cast<double>(recipe.shortest_period_ns);
+  const auto high = static_cast<double>(recipe.longest_period_ns);
+  const double place = random.unit();
+  const double period =
+      recipe.periods == PeriodLaw::uniform ? low + place * (high - low) : low * std::pow(high / low, place);
+  return std::llround(period);
+}
+
+std::vector<time_ns> executions_of(const Recipe &recipe, Random &random, double total_ns) {
+  std::vector<time_ns> executions_ns;
+  for (const double part_ns : uunifast(random, recipe.callbacks, total_ns)) {
+    executions_ns.push_back(std::max<time_ns>(1, std::llround(part_ns)));
+  }
+  return executions_ns;
+}
+
+// The order in which chains are important, the most important first.
+std::vector<std::size_t> importance(const Recipe &recipe, Random &random, const std::vector<time_ns> &periods_ns) {
+  std::vector<std::size_t> order(periods_ns.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (recipe.priorities == PriorityLaw::rate_monotonic) {
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t left, std::size_t right) { return periods_ns[left] < periods_ns[right]; });
+    return order;
+  }
+  for (std::size_t left = order.size(); left > 1; --left) std::swap(order[left - 1], order[random.bits() % left]);
+  return order;
+}
+
+}  // namespace
+
+std::uint64_t Random::bits() {
+  state_ += 0x9E3779B97F4A7C15ULL;
+  std::uint64_t mixed = state_;
+  mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBULL;
+  return mixed ^ (mixed >> 31);
+}
+
+double Random::unit() { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }
+
+std::vector<double> uunifast(Random &random, std::size_t parts, double sum) {
+  std::vector<double> shares;
+  shares.reserve(parts);
+  for (std::size_t left = parts; left > 1; --left) {
+    const double rest = sum * std::pow(random.unit(), 1.0 / static_cast<double>(left - 1));
+    shares.push_back(sum - rest);
+    sum = rest;
+  }
+  shares.push_back(sum);
+  return shares;
+}
+
+Executor generate(const Recipe &recipe, std::uint64_t seed) {
+  Random random(seed);
+  const std::vector<double> utilisations = uunifast(random, recipe.chains, recipe.utilisation);
+  std::vector<Chain> chains;
+  std::vector<time_ns> periods_ns;
+  for (const double utilisation : utilisations) {
+    const time_ns period_ns = period_of(recipe, random);
+    const auto executions_ns = executions_of(recipe, random, utilisation * static_cast<double>(period_ns));
+    chains.push_back(make_chain(executions_ns, period_ns, recipe.deadline_periods * period_ns, 0));
+    periods_ns.push_back(period_ns);
+  }
+  auto priority = static_cast<std::int64_t>(chains.size());
+  for (const std::size_t index : importance(recipe, random, periods_ns)) chains[index].priority = priority--;
+  return {"", Policy::priority, std::vector<Lane>(recipe.lanes), std::move(chains)};
+}
+
+}  // namespace tide::analysis

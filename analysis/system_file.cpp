@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/system_file.h"
+
+#include "analysis/json_fields.h"
+
+namespace tide::analysis {
+namespace {
+
+class Reader {
+ public:
+  explicit Reader(SystemFile &file) : file_(file) {}
+
+  void run(const Json &json) {
+    Fields fields(json, "system", file_.errors);
+    each(fields.list("executors"), "executor", [this](Fields &one) { executor(one); });
+    each(fields.list("groups"), "group", [this](Fields &one) {
+      GroupEntry &group = file_.description.groups.emplace_back();
+      one.text("name", group.name);
+      one.text("executor", group.executor);
+    });
+    each(fields.list("chains"), "chain", [this](Fields &one) { chain(one); });
+    each(fields.list("paths"), "path", [this](Fields &one) { path(one); });
+  }
+
+ private:
+  template <class Handle>
+  void each(const JsonArray &list, const std::string &kind, Handle handle) {
+    for (std::size_t index = 0; index < list.size(); ++index) {
+      Fields fields(list[index], kind + " number " + std::to_string(index + 1), file_.errors);
+      handle(fields);
+    }
+  }
+
+  void executor(Fields &fields) {
+    ExecutorEntry &executor = file_.description.executors.emplace_back();
+    fields.text("name", executor.name);
+    std::string policy;
+    fields.text("policy", policy);
+    if (policy == "default") {
+      executor.policy = Policy::ready_set;
+    } else if (policy != "priority") {
+      fields.error("'policy' must be \"priority\" or \"default\"");
+    }
+    if (fields.has("threads") && fields.has("lanes")) fields.error("has both 'threads' and 'lanes'");
+    time_ns threads = 0;
+    fields.time("threads", threads);
+    if (threads < 0 || threads > static_cast<time_ns>(most_lanes)) {
+      fields.error("'threads' must be from 1 to " + std::to_string(most_lanes));
+    } else {
+      executor.lanes.resize(static_cast<std::size_t>(threads));
+    }
+    each(fields.list("lanes"), fields.where() + ", lane", [&executor](Fields &one) {
+      Lane lane{0, 0};
+      one.time("budget_ns", lane.budget_ns);
+      one.time("period_ns", lane.period_ns);
+      executor.lanes.push_back(lane);
+    });
+  }
+
+  void chain(Fields &fields) {
+    ChainEntry &chain = file_.description.chains.emplace_back();
+    fields.text("name", chain.name);
+    fields.text("executor", chain.executor);
+    if (!fields.has("priority")) fields.error("'priority' is missing");
+    fields.time("priority", chain.priority);
+    fields.time("period_ns", chain.period_ns);
+    fields.time("deadline_ns", chain.deadline_ns);
+    fields.time("jitter_ns", chain.jitter_ns);
+    fields.flag("timer", chain.timer);
+    each(fields.list("callbacks"), fields.where() + ", callback", [&chain](Fields &one) {
+      CallbackEntry &callback = chain.callbacks.emplace_back();
+      one.text("name", callback.name);
+      one.time("execution_ns", callback.execution_ns);
+      one.text("group", callback.group);
+    });
+  }
+
+  void path(Fields &fields) {
+    PathEntry &path = file_.description.paths.emplace_back();
+    fields.text("name", path.name);
+    fields.time("deadline_ns", path.deadline_ns);
+    for (const Json &segment : fields.list("segments")) {
+      const auto *name = std::get_if<std::string>(&segment.value);
+      if (name == nullptr) {
+        fields.error("'segments' must be names of chains");
+      } else {
+        path.segments.push_back(*name);
+      }
+    }
+    for (const Json &delay : fields.list("delays_ns")) {
+      const auto *delay_ns = std::get_if<std::int64_t>(&delay.value);
+      if (delay_ns == nullptr) {
+        fields.error("'delays_ns' must be integers");
+      } else {
+        path.delays_ns.push_back(*delay_ns);
+      }
+    }
+  }
+
+  SystemFile &file_;
+};
+
+std::string breakdown(const Executor &executor, const Breakdown &breakdown) {
+  std::vector<std::string> shares;
+  for (std::size_t other = 0; other < breakdown.interference_ns.size(); ++other) {
+    if (breakdown.interference_ns[other] == 0) continue;
+    shares.push_back(field(executor.chains()[other].name, std::to_string(breakdown.interference_ns[other])));
+  }
+  return join(
+      {field("precedence_ns", std::to_string(breakdown.precedence_ns)),
+       field("interference_ns", join(shares, "{", "}")), field("own_ns", std::to_string(breakdown.own_ns)),
+       field("blocking_ns", std::to_string(breakdown.blocking_ns)),
+       field("groups_ns", std::to_string(breakdown.groups_ns)), field("demand_ns", std::to_string(breakdown.demand_ns)),
+       field("window_ns", std::to_string(breakdown.window_ns)),
+       field("finish_ns", std::to_string(breakdown.finish_ns))},
+      "{", "}");
+}
+
+std::string chain_result(const Executor &executor, const Result &result, std::size_t index) {
+  const Chain &chain = executor.chains()[index];
+  const ChainResult &answer = result.chains[index];
+  std::optional<time_ns> slack_ns;
+  if (answer.response_ns) slack_ns = chain.deadline_ns - *answer.response_ns;
+  std::vector<std::string> depends;
+  for (const Dependence &one : answer.depends_on) {
+    const char *reason = one.reason == Reason::interference ? "\"interference\"" : "\"blocking\"";
+    depends.push_back(
+        join({field("chain", json_string(executor.chains()[one.chain].name)), field("because", reason)}, "{", "}"));
+  }
+  return join({field("chain", json_string(chain.name)), field("executor", json_string(executor.name())),
+               field("analysis", json_string(result.analysis->name)), field("response_ns", number(answer.response_ns)),
+               field("deadline_ns", std::to_string(chain.deadline_ns)), field("slack_ns", number(slack_ns)),
+               field("met", flag(answer.met)), field("guaranteed", flag(answer.guaranteed)),
+               field("execution_ns", std::to_string(chain.execution_ns)),
+               field("breakdown", answer.response_ns ? breakdown(executor, answer.breakdown) : "null"),
+               field("depends_on", join(depends, "[", "]"))},
+              "{", "}");
+}
+
+}  // namespace
+
+SystemFile read_system(std::string_view text) {
+  SystemFile file;
+  std::string error;
+  const auto json = parse_json(text, error);
+  if (json) {
+    Reader(file).run(*json);
+  } else {
+    file.errors.push_back(error);
+  }
+  return file;
+}
+
+std::string write_results(const System &system, const SystemResult &result) {
+  std::vector<std::string> chains;
+  for (std::size_t executor = 0; executor < system.executors().size(); ++executor) {
+    const Executor &one = system.executors()[executor];
+    for (std::size_t chain = 0; chain < one.chains().size(); ++chain) {
+      chains.push_back(chain_result(one, result.executors[executor], chain));
+    }
+  }
+  std::vector<std::string> paths;
+  for (std::size_t index = 0; index < system.paths().size(); ++index) {
+    const Path &path = system.paths()[index];
+    const PathResult &answer = result.paths[index];
+    std::vector<std::string> segments;
+    for (std::size_t segment = 0; segment < path.segments.size(); ++segment) {
+      const Place &place = path.segments[segment];
+      segments.push_back(
+          join({field("chain", json_string(system.executors()[place.executor].chains()[place.chain].name)),
+                field("response_ns", number(answer.segments_ns[segment])),
+                field("jitter_ns", std::to_string(answer.jitter_ns[segment]))},
+               "{", "}"));
+    }
+    paths.push_back(join({field("path", json_string(path.name)), field("response_ns", number(answer.response_ns)),
+                          field("deadline_ns", std::to_string(path.deadline_ns)), field("met", flag(answer.met)),
+                          field("guaranteed", flag(answer.guaranteed)), field("segments", join(segments, "[", "]"))},
+                         "{", "}"));
+  }
+  return "{\n  " + field("guaranteed", flag(result.guaranteed)) + ",\n  " + field("settled", flag(result.settled)) +
+         ",\n  " + field("chains", lines(chains)) + ",\n  " + field("paths", lines(paths)) + "\n}\n";
+}
+
+std::string write_comparison(const System &system, const Options &options) {
+  std::vector<std::string> rows;
+  for (const Executor &executor : system.executors()) {
+    for (const Analysis &analysis : analyses()) {
+      const Result result = analyse(analysis, executor, options);
+      if (!result.error.empty()) continue;
+      for (std::size_t chain = 0; chain < executor.chains().size(); ++chain) {
+        rows.push_back(chain_result(executor, result, chain));
+      }
+    }
+  }
+  return "{\n  " + field("chains", lines(rows)) + "\n}\n";
+}
+
+}  // namespace tide::analysis

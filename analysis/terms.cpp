@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/terms.h"
+
+namespace tide::analysis {
+namespace {
+
+void note_share(const Situation &situation, std::size_t chain, time_ns share_ns) {
+  if (situation.shares_ns != nullptr) (*situation.shares_ns)[chain] = share_ns;
+}
+
+// What the executor can supply without use for the chain while a callback of this length holds a group.
+time_ns holding_ns(const Situation &situation, time_ns execution_ns) {
+  return situation.supply.passing_ns(execution_ns);
+}
+
+// The sum of the `size` longest callbacks that can block at the same time, each less the unit it must have begun with.
+template <class Copies>
+Linear pool(const Situation &situation, time_ns size, Copies copies) {
+  Linear sum;
+  time_ns left = size;
+  for (const std::size_t blocker : situation.blockers) {
+    if (left == 0) break;
+    const Linear count = copies(blocker);
+    const time_ns taken = std::min(count.value, left);
+    if (taken == count.value) sum.until_ns = std::min(sum.until_ns, count.until_ns);
+    sum.value = add(sum.value, multiply(taken, situation.executor.chains()[blocker].longest_ns - 1));
+    left -= taken;
+  }
+  return sum;
+}
+
+Linear safe_pool(const Situation &situation, Deadlines deadlines, time_ns size, time_ns window_ns) {
+  return pool(situation, size, [&](std::size_t blocker) {
+    const Chain &chain = situation.executor.chains()[blocker];
+    // A chain that may be late can have any number of instances under way.
+    if (situation.trusted[blocker] == 0) return constant(size);
+    if (deadlines == Deadlines::constrained) return constant(1);
+    return stair(window_ns, situation.slack_ns[blocker] + chain.execution_ns, chain.period_ns);
+  });
+}
+
+bool first_and_timer(const Chain &chain, std::size_t callback) { return callback == 0 && chain.timer; }
+
+}  // namespace
+
+Linear constrained_workload(const Chain &chain, time_ns slack_ns, time_ns window_ns) {
+  const time_ns length_ns = window_ns + slack_ns;
+  const time_ns count = length_ns / chain.period_ns;
+  const time_ns rest_ns = length_ns % chain.period_ns;
+  const time_ns whole_ns = multiply(count, chain.execution_ns);
+  if (rest_ns >= chain.execution_ns) {
+    return {add(whole_ns, chain.execution_ns), 0, window_ns + chain.period_ns - rest_ns};
+  }
+  const time_ns corner_ns =
+      chain.execution_ns <= chain.period_ns ? chain.execution_ns - rest_ns : chain.period_ns - 1 - rest_ns;
+  return {add(whole_ns, rest_ns), 1, window_ns + corner_ns};
+}
+
+Linear whole_workload(const Chain &chain, time_ns slack_ns, time_ns window_ns) {
+  return scale(stair(window_ns, slack_ns, chain.period_ns), chain.execution_ns);
+}
+
+Linear sharp_workload(const Chain &chain, time_ns slack_ns, time_ns window_ns) {
+  const time_ns length_ns = window_ns + slack_ns;
+  const time_ns count = length_ns / chain.period_ns;
+  const time_ns rest_ns = length_ns % chain.period_ns;
+  const time_ns always = chain.execution_ns / chain.period_ns;  // instances that overlap at any time
+  const time_ns part_ns = chain.execution_ns % chain.period_ns;
+  const time_ns value_ns = add(multiply(count, chain.execution_ns), multiply(always, rest_ns));
+  if (part_ns == 0) return {value_ns, always, never_ns};
+  if (rest_ns < part_ns) return {add(value_ns, rest_ns), always + 1, window_ns + part_ns - rest_ns};
+  return {add(value_ns, part_ns), always, window_ns + chain.period_ns - rest_ns};
+}
+
+Workload safe_workload(const Options &options) { return options.whole_instances ? whole_workload : sharp_workload; }
+
+Linear precedence(const Situation &situation) { return constant(situation.precedence_ns); }
+
+Linear interference_of_all(const Situation &situation, Workload workload, time_ns window_ns) {
+  Linear sum;
+  for (std::size_t other = 0; other < situation.executor.chains().size(); ++other) {
+    if (other == situation.chain) continue;
+    const Linear share = workload(situation.executor.chains()[other], situation.slack_ns[other], window_ns);
+    note_share(situation, other, share.value);
+    sum = sum + share;
+  }
+  return sum;
+}
+
+Linear interference_of_more_important(const Situation &situation, Workload workload, time_ns window_ns) {
+  Linear sum;
+  for (std::size_t place = 0; place < situation.executor.rank(situation.chain); ++place) {
+    const std::size_t other = situation.executor.order()[place];
+    const Linear share = workload(situation.executor.chains()[other], situation.slack_ns[other], window_ns);
+    note_share(situation, other, share.value);
+    sum = sum + share;
+  }
+  return sum;
+}
+
+Linear own_published(const Situation &situation, time_ns window_ns) {
+  return whole_workload(situation.self(), situation.slack_ns[situation.chain], window_ns) -
+         constant(situation.self().execution_ns);
+}
+
+Linear own_safe(const Situation &situation, time_ns window_ns) {
+  const time_ns execution_ns = situation.self().execution_ns;
+  const Linear analysed = window_ns < execution_ns ? Linear{window_ns, 1, execution_ns} : constant(execution_ns);
+  const Workload workload = safe_workload(situation.options);
+  return workload(situation.self(), situation.slack_ns[situation.chain], window_ns) - analysed;
+}
+
+GroupTerms groups_published(const Situation &situation, Policy policy, Deadlines deadlines, time_ns window_ns) {
+  GroupTerms terms;
+  const Executor &executor = situation.executor;
+  for (std::size_t number = 0; number < situation.self().callbacks.size(); ++number) {
+    const int group = situation.self().callbacks[number].group;
+    if (group == reentrant) continue;
+    for (const Member &member : executor.members()[static_cast<std::size_t>(group)]) {
+      const bool own = member.chain == situation.chain;
+      if (own && (deadlines == Deadlines::constrained || member.callback == number)) continue;
+      const bool above = own ? member.callback > number : executor.above(member.chain, situation.chain);
+      if (policy == Policy::priority && !above) continue;
+      const Chain &chain = executor.chains()[member.chain];
+      const Linear count = stair(window_ns, situation.slack_ns[member.chain], chain.period_ns);
+      const time_ns execution_ns = chain.callbacks[member.callback].execution_ns;
+      terms.demand = terms.demand + scale(count, multiply(situation.supply.lanes(), execution_ns));
+    }
+  }
+  return terms;
+}
+
+GroupTerms groups_safe(const Situation &situation, Policy policy, Deadlines deadlines, time_ns window_ns) {
+  GroupTerms terms;
+  const Executor &executor = situation.executor;
+  const auto charge = [&](const Member &member, bool itself) {
+    const Chain &chain = executor.chains()[member.chain];
+    const time_ns execution_ns = chain.callbacks[member.callback].execution_ns;
+    // The other callbacks of an instance may take next to no time, so it may reach this one that much earlier.
+    const time_ns offset_ns = situation.slack_ns[member.chain] + chain.execution_ns - execution_ns;
+    const Linear count = stair(window_ns, offset_ns, chain.period_ns) - constant(itself ? 1 : 0);
+    terms.demand = terms.demand + scale(count, holding_ns(situation, execution_ns));
+    terms.stages = terms.stages + count;
+  };
+  for (std::size_t number = 0; number < situation.self().callbacks.size(); ++number) {
+    const int group = situation.self().callbacks[number].group;
+    if (group == reentrant) {
+      if (deadlines == Deadlines::arbitrary && first_and_timer(situation.self(), number)) {
+        charge({situation.chain, number}, true);
+      }
+      continue;
+    }
+    time_ns less_important_ns = 0;
+    for (const Member &member : executor.members()[static_cast<std::size_t>(group)]) {
+      const bool own = member.chain == situation.chain;
+      if (own && deadlines == Deadlines::constrained) continue;
+      if (!own && policy == Policy::priority && !executor.above(member.chain, situation.chain)) {
+        const time_ns execution_ns = executor.chains()[member.chain].callbacks[member.callback].execution_ns;
+        less_important_ns = std::max(less_important_ns, execution_ns);
+        continue;
+      }
+      charge(member, own && member.callback == number);
+    }
+    if (less_important_ns == 0) continue;
+    // One of them may hold the group already, even while other lanes are idle.
+    const time_ns held_ns = situation.supply.dedicated() ? multiply(situation.supply.lanes(), less_important_ns - 1)
+                                                         : holding_ns(situation, less_important_ns);
+    terms.demand = terms.demand + constant(held_ns);
+    terms.stages = terms.stages + constant(1);
+  }
+  return terms;
+}
+
+Linear blocking_published(const Situation &situation, Deadlines deadlines, time_ns window_ns) {
+  return pool(situation, situation.supply.lanes(), [&](std::size_t blocker) {
+    if (deadlines == Deadlines::constrained) return constant(1);
+    return stair(window_ns, situation.slack_ns[blocker], situation.executor.chains()[blocker].period_ns);
+  });
+}
+
+Linear blocking_safe(const Situation &situation, Deadlines deadlines, const Linear &more_important,
+                     const Linear &group_stages, time_ns window_ns) {
+  const time_ns lanes = situation.supply.lanes();
+  const Linear first = safe_pool(situation, deadlines, lanes, window_ns);
+  const Linear each = safe_pool(situation, deadlines, lanes - 1, window_ns);
+  const time_ns more_stages = static_cast<time_ns>(situation.self().callbacks.size()) - 1 + group_stages.value;
+  Linear again = scale(each, more_stages);  // both are stairs
+  again.until_ns = std::min(again.until_ns, group_stages.until_ns);
+  if (situation.supply.dedicated()) again = lesser(again, scale(more_important, lanes - 1), window_ns);
+  Linear blocking = first + again;
+  if (!situation.options.joint) return blocking;
+  Linear everything;
+  for (const std::size_t blocker : situation.blockers) {
+    if (situation.trusted[blocker] == 0) return blocking;
+    const Chain &chain = situation.executor.chains()[blocker];
+    everything = everything + sharp_workload(chain, situation.slack_ns[blocker], window_ns);
+  }
+  return lesser(blocking, everything, window_ns);
+}
+
+}  // namespace tide::analysis
