@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages a second and round trips over UDP on loopback: a client and the agent, in processes of their own.
+
+.venv/bin/python bench/throughput.py                       print
+.venv/bin/python bench/throughput.py --out bench/results/throughput.json    and keep
+
+Beside each figure stands what plain sockets do here in the same seconds: two processes, one system call a datagram
+(bench/udp_baseline.c). The ratio to it is meaningful on any machine, busy or not; the stock figures (wire.md of the
+design: micro-XRCE-DDS client and agent) are of a machine like the one this was written on.
+
+best effort, accepted    messages that came through the agent's socket, by the time in which they were sent
+best effort, delivered   samples that DDS took, by the time until the agent had dealt with the last one
+reliable                 acknowledged samples that DDS took, by the time until the last acknowledgment
+ping, echo               round trip of a sign of life; of a sample that the client subscribes to itself, through DDS
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import statistics
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from tide.run.binaries import MissingBinaryError, build_folder, find_binary
+from tide.run.child import may_use_fifo
+from tide.run.machine import describe
+
+SIZES = (16, 100, 1000)
+ROUND_TRIP_BYTES = 100
+STOCK = {
+    ("best effort, accepted", 16): 60_000,
+    ("best effort, accepted", 100): 60_000,
+    ("best effort, accepted", 1000): 32_000,
+    ("reliable", 16): 50_000,
+    ("reliable", 100): 48_000,
+    ("reliable", 1000): 15_000,
+    ("ping", ROUND_TRIP_BYTES): 43,
+    ("echo", ROUND_TRIP_BYTES): 410,
+}
+
+
+@dataclass
+class Figure:
+    """One quantity, a value and its baseline for each repetition."""
+
+    what: str
+    payload_bytes: int
+    unit: str
+    values: list[float] = field(default_factory=list)
+    baselines: list[float] = field(default_factory=list)
+
+    def add(self, value: float, baseline: float) -> None:
+        self.values.append(value)
+        self.baselines.append(baseline)
+
+    @property
+    def stock(self) -> int | None:
+        return STOCK.get((self.what, self.payload_bytes))
+
+    @property
+    def ratio(self) -> float:
+        """To the baseline, pair by pair; for times as for rates more is better."""
+        pairs = zip(self.values, self.baselines, strict=True)
+        return statistics.median(base / value if self.unit == "us" else value / base for value, base in pairs)
+
+    @property
+    def times_stock(self) -> float | None:
+        if self.stock is None:
+            return None
+        middle = statistics.median(self.values)
+        return self.stock / middle if self.unit == "us" else middle / self.stock
+
+    def row(self) -> dict[str, Any]:
+        return {
+            "what": self.what,
+            "payload_bytes": self.payload_bytes,
+            "unit": self.unit,
+            "median": round(statistics.median(self.values), 1),
+            "min": round(min(self.values), 1),
+            "max": round(max(self.values), 1),
+            "repetitions": len(self.values),
+            "baseline_median": round(statistics.median(self.baselines), 1),
+            "ratio_to_baseline": round(self.ratio, 2),
+            "stock": self.stock,
+            "times_stock": None if self.times_stock is None else round(self.times_stock, 2),
+        }
+
+
+def program(name: str) -> str:
+    path = build_folder() / "bench" / name
+    if not path.is_file():
+        raise MissingBinaryError(f"{name} is not in {path.parent}; run `make build`, or set TIDE_BUILD_DIR to a build")
+    return str(path)
+
+
+def output_of(*command: object) -> dict[str, Any]:
+    words = [str(word) for word in command]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    if done.returncode != 0:
+        raise typer.BadParameter(f"{Path(words[0]).name} failed: {done.stderr.strip()}")
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+class Agent:
+    """A running agent, and what it counts."""
+
+    def __init__(self) -> None:
+        environment = {**os.environ, "ROS_DOMAIN_ID": str(10 + os.getpid() % 90)}
+        command = [str(find_binary("tide-agent")), "--udp", "0"]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        self.port = int(self._line().rsplit(":", 1)[1])
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline()
+
+    def counters(self) -> dict[str, int]:
+        self.process.send_signal(signal.SIGUSR1)
+        result: dict[str, int] = json.loads(self._line())
+        return result
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(timeout=20)
+
+
+@contextmanager
+def running_agent() -> Iterator[Agent]:
+    agent = Agent()
+    try:
+        yield agent
+    finally:
+        agent.stop()
+
+
+def measure_rates(agent: Agent, size: int, seconds: float, figures: dict[tuple[str, int], Figure]) -> None:
+    for mode in ("best_effort", "reliable"):
+        plain = output_of(program("udp_baseline"), "rate", size, seconds)
+        client = program("throughput_client_512" if mode == "reliable" else "throughput_client_1472")
+        before = agent.counters()
+        seen = output_of(client, agent.port, mode, size, seconds)
+        after = agent.counters()
+        samples = after["samples_to_dds"] - before["samples_to_dds"]
+        delivered = samples / seen["total_ns"] * 1e9
+        if mode == "reliable":
+            if samples != seen["published"]:
+                raise typer.BadParameter(f"{seen['published']} reliable messages, {samples} samples for DDS")
+            figures["reliable", size].add(delivered, plain["received_per_s"])
+        else:
+            accepted = min(after["messages_in"] - before["messages_in"], seen["published"]) / seen["sending_ns"] * 1e9
+            figures["best effort, accepted", size].add(accepted, plain["received_per_s"])
+            figures["best effort, delivered", size].add(delivered, plain["received_per_s"])
+
+
+def measure_round_trips(agent: Agent, count: int, figures: dict[tuple[str, int], Figure]) -> None:
+    for mode in ("ping", "echo"):
+        plain = output_of(program("udp_baseline"), "round_trip", ROUND_TRIP_BYTES, count)
+        seen = output_of(program("throughput_client_1472"), agent.port, mode, ROUND_TRIP_BYTES, count)
+        figures[mode, ROUND_TRIP_BYTES].add(seen["p50_ns"] / 1e3, plain["p50_ns"] / 1e3)
+
+
+def empty_figures() -> dict[tuple[str, int], Figure]:
+    names = [
+        (what, size, "1/s")
+        for what in ("best effort, accepted", "best effort, delivered", "reliable")
+        for size in SIZES
+    ]
+    names += [(what, ROUND_TRIP_BYTES, "us") for what in ("ping", "echo")]
+    return {(what, size): Figure(what, size, unit) for what, size, unit in names}
+
+
+def short(value: float) -> str:
+    return f"{value / 1000:.0f}k" if value >= 10_000 else f"{value:.0f}"
+
+
+def print_table(console: Console, figures: list[Figure]) -> None:
+    table = Table(
+        title="client and agent over UDP on loopback, messages a second and microseconds",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    for column in ("", "bytes", "median", "spread", "sockets", "ratio", "stock", "times"):
+        table.add_column(column, justify="right" if column else "left", no_wrap=True)
+    for figure in figures:
+        row = figure.row()
+        table.add_row(
+            figure.what,
+            f"{figure.payload_bytes}",
+            short(row["median"]),
+            f"{short(row['min'])}-{short(row['max'])}",
+            short(row["baseline_median"]),
+            f"{row['ratio_to_baseline']:.2f}",
+            "-" if row["stock"] is None else short(row["stock"]),
+            "-" if row["times_stock"] is None else f"{row['times_stock']:.2f}",
+        )
+    console.print(table)
+
+
+def main(
+    seconds: Annotated[float, typer.Option(min=0.01, help="Of each rate.")] = 1.0,
+    round_trips: Annotated[int, typer.Option(min=10, max=100_000, help="Of each kind.")] = 2000,
+    repetitions: Annotated[int, typer.Option(min=1, help="Of everything.")] = 5,
+    out: Annotated[Path | None, typer.Option(help="Keep the figures here.")] = None,
+) -> None:
+    console = Console()
+    figures = empty_figures()
+    with running_agent() as agent:
+        for _ in range(repetitions):
+            for size in SIZES:
+                measure_rates(agent, size, seconds, figures)
+            measure_round_trips(agent, round_trips, figures)
+    print_table(console, list(figures.values()))
+    if out is not None:
+        machine = describe(may_use_fifo()).model_dump()
+        command = f"bench/throughput.py --seconds {seconds:g} --round-trips {round_trips} --repetitions {repetitions}"
+        rows = [figure.row() for figure in figures.values()]
+        data = {"schema": 1, "bench": "throughput", "command": command, "machine": machine, "rows": rows}
+        data["date"] = time.strftime("%Y-%m-%d")
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    try:
+        typer.run(main)
+    except MissingBinaryError as error:
+        raise SystemExit(str(error)) from None

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TIDE_FIRMWARE_BOARD_H
+#define TIDE_FIRMWARE_BOARD_H
+
+/* The program. Its result is the exit code of the emulator. */
+int main(void);
+/* End the emulation with an exit code. */
+void board_exit(int code) __attribute__((noreturn));
+/* Interrupt of the dual timer: a program that does not use the UART may define its own. */
+void board_dual_timer_interrupt(void);
+/* A line on the emulator's standard error. */
+void board_print(const char *line);
+
+#endif

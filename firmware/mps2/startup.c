@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Start-up code of the MPS2 boards: vector table, memory, floating point, and a way to end QEMU with an exit code. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "board.h"
+#include "platform.h"
+
+extern uint32_t __stack_top, __data_load, __data_start, __data_end, __bss_start, __bss_end;
+
+void reset_handler(void);
+void fault_handler(void);
+
+static void semihosting(uint32_t operation, const void *argument) {
+  register uint32_t r0 __asm("r0") = operation;
+  register const void *r1 __asm("r1") = argument;
+  __asm volatile("bkpt 0xAB" : "+r"(r0) : "r"(r1) : "memory");
+}
+
+void board_exit(int code) {
+  const uint32_t arguments[2] = {0x20026u, (uint32_t)code}; /* ADP_Stopped_ApplicationExit */
+  semihosting(0x20u, arguments);
+  for (;;) {
+  }
+}
+
+void board_print(const char *line) { semihosting(0x04u, line); }
+
+void fault_handler(void) {
+  board_print("fault\n");
+  board_exit(70);
+}
+
+/* The modelled DMA's; a program without it has the timer for itself. */
+__attribute__((weak)) void board_dual_timer_interrupt(void) { tide_mps2_dual_timer_interrupt(); }
+
+void reset_handler(void) {
+  *(volatile uint32_t *)0xE000ED88u |= 0xFu << 20; /* floating point unit */
+  __asm volatile("dsb\n isb");
+  uint32_t *from = &__data_load;
+  for (uint32_t *to = &__data_start; to < &__data_end;) *to++ = *from++;
+  for (uint32_t *to = &__bss_start; to < &__bss_end;) *to++ = 0;
+  tide_cortex_m_platform_init();
+  board_exit(main());
+}
+
+__attribute__((section(".vectors"), used)) static void (*const vectors[16 + 11])(void) = {
+    (void (*)(void))(uintptr_t)&__stack_top,
+    reset_handler,
+    fault_handler,
+    fault_handler,
+    fault_handler,
+    fault_handler,
+    fault_handler,
+    [11] = fault_handler,
+    [14] = fault_handler,
+    [15] = fault_handler,
+    [16 + 0] = tide_mps2_uart_receive_interrupt,
+    [16 + 8] = tide_cortex_m_clock_interrupt,
+    [16 + 9] = tide_cortex_m_wakeup_interrupt,
+    [16 + 10] = board_dual_timer_interrupt,
+};

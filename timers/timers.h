@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of tide-timers. Each prints one JSON object a line on standard output, says what is wrong on standard
+ * error, and returns the exit code. */
+#ifndef TIDE_TIMERS_H
+#define TIDE_TIMERS_H
+
+#include <stdint.h>
+
+#include "tide/posix_thread.h"
+
+#define TIMERS_CPUS_MAXIMUM 256
+
+enum { TIMERS_DONE = 0, TIMERS_FAILED = 1, TIMERS_USAGE = 2, TIMERS_NOT_PERMITTED = 3 };
+
+typedef struct timers_options {
+  tide_posix_scheduling_t scheduling;
+  const char *policy_name;
+  int64_t period_ns;
+  int64_t start_ns; /* measure: the first expiry is a period after this time on CLOCK_MONOTONIC, or after now */
+  uint32_t repetitions;
+  const char *out;
+  int percent; /* load */
+  int cpus[TIMERS_CPUS_MAXIMUM];
+  int cpu_count;
+  int thread; /* schedule: the thread's id */
+} timers_options_t;
+
+/* One periodic timer in one executor with one lane. Writes two int64 for each expiry to the file, in order: measured
+ * latency (clock read as the first thing in the callback, minus the expiry on a grid that is computed here) and the
+ * latency that the callback is told (tide_callback_t: start_ns - ready_ns). SIGINT and SIGTERM end it early; the file
+ * then has what was measured. Lines: started, done. */
+int timers_measure(const timers_options_t *options);
+
+/* percent of each of the processors, by one normal thread on each, until SIGINT or SIGTERM. Lines: started, load (twice
+ * a second: processor time consumed by each thread since the start). */
+int timers_load(const timers_options_t *options);
+
+/* May a thread have this scheduling? Starts one that does nothing. */
+int timers_check(const timers_options_t *options);
+
+/* Give a thread of another process SCHED_DEADLINE: what cyclictest cannot do itself. */
+int timers_schedule(const timers_options_t *options);
+
+#endif
