@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A system description as tide-analysis reads it. What it has no bound for is refused with the entry it belongs to."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from tide.system.check import Finding
+from tide.system.locate import Path
+from tide.system.model import Chain, SerialLink, System
+
+ClientExecutor = Literal["tide", "lanes", "batch", "batch_stock", "batch_blocking"]
+HostPolicy = Literal["default", "priority"]
+Document = dict[str, Any]
+
+
+class NoBoundError(Exception):
+    """The analysis does not apply; `findings` name the entries."""
+
+    def __init__(self, findings: list[Finding]) -> None:
+        super().__init__("; ".join(finding.what for finding in findings))
+        self.findings = findings
+
+
+def is_on_host(system: System) -> bool:
+    """No chain touches the microcontroller."""
+    return all(system.where(callback) == "host" for chain in system.chains for callback in chain.callbacks)
+
+
+def link_document(
+    system: System, executor: ClientExecutor = "tide", losses: int = 0, every_heartbeat: bool = False
+) -> Document:
+    """The form of analysis/link_file.h."""
+    findings = _link_findings(system)
+    if findings:
+        raise NoBoundError(findings)
+    policy, _, send = executor.partition("_")
+    client = next((one for one in system.executors if one.where == "mcu"), None)
+    line = next((link for link in system.links if isinstance(link, SerialLink)), None)
+    lanes = client is not None and client.lanes > 1 and policy == "tide"
+    document: Document = {
+        "client": {"policy": "lanes" if lanes else policy, "send": send or "asynchronous"},
+        "line": {},
+        "protocol": {"losses": losses, "heartbeats_for_losses": not every_heartbeat},
+        "hosts": [{"name": one.name, "lanes": one.lanes} for one in system.executors if one.where == "host"],
+        "chains": [_link_chain(system, chain) for chain in system.chains],
+    }
+    if client is not None:
+        for name in ("submit", "process", "dispatch"):
+            document["client"][f"{name}_ns"] = int(getattr(client, f"{name}_ms") * 1_000_000)
+        interrupt_ns = int(client.interrupt_ms * 1_000_000)
+        document["client"] |= {"interrupt_receive_ns": interrupt_ns, "interrupt_complete_ns": interrupt_ns}
+    if line is not None:
+        document["line"] = {
+            "baud": line.baud,
+            "mtu_bytes": line.mtu_bytes,
+            "quantum_bytes": line.quantum_bytes,
+            "escapes": -1 if line.escaped_bytes is None else line.escaped_bytes,
+            "agent_most_ns": int(line.agent_ms * 1_000_000),
+            "return_most_ns": int(line.return_ms * 1_000_000),
+        }
+    return document
+
+
+def host_document(system: System, policy: HostPolicy = "default") -> Document:
+    """The form of analysis/system_file.h: every stretch of a chain on one executor is a chain of its own there."""
+    chains: list[Document] = []
+    paths: list[Document] = []
+    for chain in system.chains:
+        segments = _segments(chain)
+        names = [chain.name if len(segments) == 1 else f"{chain.name}_{number + 1}" for number in range(len(segments))]
+        for number, (executor, callbacks) in enumerate(segments):
+            chains.append(
+                {
+                    "name": names[number],
+                    "executor": executor,
+                    "priority": chain.priority,
+                    "period_ns": chain.period_ns,
+                    "deadline_ns": chain.deadline_ns,
+                    "timer": number == 0,
+                    "callbacks": [
+                        {"name": callback.name, "execution_ns": max(callback.execution_ns, 1)} for callback in callbacks
+                    ],
+                }
+            )
+        if len(segments) > 1:
+            delays = [0] * (len(segments) - 1)
+            paths.append({"name": chain.name, "segments": names, "delays_ns": delays, "deadline_ns": chain.deadline_ns})
+    used = {chain["executor"] for chain in chains}
+    executors = [
+        {"name": one.name, "policy": policy, "threads": one.lanes} for one in system.executors if one.name in used
+    ]
+    return {"executors": executors, "chains": chains, "paths": paths}
+
+
+def _segments(chain: Chain) -> list[tuple[str, list[Any]]]:
+    segments: list[tuple[str, list[Any]]] = []
+    for callback in chain.callbacks:
+        if not segments or segments[-1][0] != callback.executor:
+            segments.append((callback.executor, []))
+        segments[-1][1].append(callback)
+    return segments
+
+
+def _link_chain(system: System, chain: Chain) -> Document:
+    reliable = chain.reliability == "reliable"
+    return {
+        "name": chain.name,
+        "level": chain.priority,
+        "period_ns": chain.period_ns,
+        "deadline_ns": chain.deadline_ns,
+        "uplink_reliable": reliable,
+        "downlink_reliable": reliable,
+        "callbacks": [
+            {
+                "name": callback.name,
+                "on": "client" if system.where(callback) == "mcu" else callback.executor,
+                "execution_ns": callback.execution_ns,
+                "least_ns": callback.least_ns,
+                "payload_bytes": callback.publishes.payload_bytes if callback.publishes else 0,
+            }
+            for callback in chain.callbacks
+        ],
+    }
+
+
+def _link_findings(system: System) -> list[Finding]:
+    findings = [*_executor_findings(system), *_line_findings(system)]
+    for index, chain in enumerate(system.chains):
+        for position, callback in enumerate(chain.callbacks):
+            here: Path = ("chains", index, "callbacks", position)
+            if callback.least_ns > callback.execution_ns:
+                findings.append(
+                    Finding(
+                        (*here, "least_ms"),
+                        f"the shortest run of '{callback.name}' is longer than its execution_ms",
+                        "make least_ms smaller",
+                    )
+                )
+            if system.where(callback) == "mcu" and callback.publishes and not system.links:
+                findings.append(
+                    Finding(here, f"'{callback.name}' publishes and there is no line", "add a [[links]] entry")
+                )
+    return findings
+
+
+def _executor_findings(system: System) -> list[Finding]:
+    on_mcu = [index for index, one in enumerate(system.executors) if one.where == "mcu"]
+    return [
+        Finding(
+            ("executors", index),
+            f"executor '{system.executors[index].name}' is a second one on the microcontroller; there is no bound",
+            "put its callbacks on the first, or give that lanes",
+        )
+        for index in on_mcu[1:]
+    ]
+
+
+def _line_findings(system: System) -> list[Finding]:
+    findings = []
+    lines = 0
+    for index, link in enumerate(system.links):
+        path: Path = ("links", index)
+        if not isinstance(link, SerialLink):
+            findings.append(
+                Finding((*path, "kind"), f"link '{link.name}' is UDP, whose delay has no bound", "use a serial link")
+            )
+            continue
+        lines += 1
+        if lines > 1:
+            findings.append(
+                Finding(
+                    path, f"link '{link.name}' is the second line, for which there is no bound", "check one at a time"
+                )
+            )
+    return findings

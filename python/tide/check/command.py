@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from tide.analysis.bounds import AnalysisError, Bounds, bounds_of, executors_for
+from tide.analysis.lower import NoBoundError
+from tide.check.table import comparison_table, print_bounds, print_explanation
+from tide.run.binaries import MissingBinaryError
+from tide.system.load import SystemFileError, load, problem_lines
+
+if TYPE_CHECKING:
+    from tide.system.model import System
+
+app = typer.Typer()
+MET, NOT_MET, BAD_INPUT = 0, 1, 2
+_LOOK_AGAIN_S = 0.2
+
+
+class ExecutorChoice(str, Enum):
+    tide = "tide"
+    lanes = "lanes"
+    batch = "batch"
+    batch_stock = "batch_stock"
+    batch_blocking = "batch_blocking"
+    default = "default"
+    priority = "priority"
+
+
+class _BadInputError(Exception):
+    def __init__(self, lines: list[str]) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = lines
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    executor: str | None
+    losses: int
+    every_heartbeat: bool
+    explain: str | None
+    plot: Path | None
+    compare: bool
+    as_json: bool
+
+
+@app.command()
+def check(
+    file: Annotated[Path, typer.Argument(help="The system to check, a system.toml.")],
+    executor: Annotated[
+        ExecutorChoice | None,
+        typer.Option(
+            help="Of the client: tide, lanes (preemptive), batch (as rclc: publishing never waits), batch_stock (a "
+            "reliable publish waits), batch_blocking (each publish waits). Without a microcontroller: default "
+            "(rclcpp), priority."
+        ),
+    ] = None,
+    losses: Annotated[int, typer.Option(min=0, max=16, help="Frames of one instance that are lost at most.")] = 0,
+    every_heartbeat: Annotated[
+        bool,
+        typer.Option(
+            "--every-heartbeat",
+            help="Count the HEARTBEATs that the adaptive delay may send too early, although nothing is lost.",
+        ),
+    ] = False,
+    explain: Annotated[str | None, typer.Option(metavar="CHAIN", help="What the bound of a chain is made of.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Write what all bounds are made of as a picture (PNG, SVG).")
+    ] = None,
+    compare: Annotated[bool, typer.Option("--compare", help="The bounds of every executor side by side.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Check again whenever the file changes.")] = False,
+) -> None:
+    """Bound every chain of a system before it runs.
+
+    Ends with 0 if every deadline is guaranteed, 1 if not, 2 if the system cannot be checked.
+
+    Examples:
+
+      tide check examples/three_chains/system.toml
+
+      tide check examples/three_chains/system.toml --explain brake --plot parts.png
+
+      tide check examples/three_chains/system.toml --compare --json
+    """
+    console = Console()
+
+    def once() -> int:
+        try:
+            wanted = _Wanted(
+                executor.value if executor else None, losses, every_heartbeat, explain, plot, compare, as_json
+            )
+            return _check(file, wanted, console)
+        except _BadInputError as error:
+            for line in error.lines:
+                typer.echo(line, err=True)
+            return BAD_INPUT
+
+    seen = _stamp(file)  # before the first look, so that no change falls between the two
+    status = once()
+    if watch:
+        try:
+            _watch(file, seen, once)
+        except KeyboardInterrupt:
+            raise typer.Exit(130) from None
+    raise typer.Exit(status)
+
+
+def _watch(file: Path, seen: tuple[int, int], once: Callable[[], int]) -> None:
+    """Until Ctrl-C."""
+    while True:
+        time.sleep(_LOOK_AGAIN_S)
+        stamp = _stamp(file)
+        if stamp != seen:
+            seen = stamp
+            once()
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    try:
+        status = file.stat()
+    except OSError:
+        return (0, 0)
+    return (status.st_mtime_ns, status.st_size)
+
+
+def _check(file: Path, wanted: _Wanted, console: Console) -> int:
+    system = _load(file)
+    names = [chain.name for chain in system.chains]
+    fitting = executors_for(system)
+    if wanted.explain is not None and wanted.explain not in names:
+        raise _BadInputError(
+            [f"{file}: there is no chain '{wanted.explain}' to explain; use one of: {', '.join(names)}"]
+        )
+    if wanted.executor is not None and wanted.executor not in fitting:
+        raise _BadInputError(
+            [f"{file}: executor '{wanted.executor}' does not fit this system; use one of: {', '.join(fitting)}"]
+        )
+    bounds = _bounds(file, system, wanted.executor, wanted)
+    every = [_bounds(file, system, each, wanted) for each in fitting] if wanted.compare else []
+    if wanted.plot is not None:
+        _plot(bounds, wanted.plot)
+    if wanted.as_json:
+        data = bounds.to_json()
+        if wanted.explain is not None:
+            data["chains"] = [chain for chain in data["chains"] if chain["name"] == wanted.explain]
+        if wanted.compare:
+            data["compared"] = [one.to_json() for one in every]
+        typer.echo(json.dumps(data, indent=2))
+    else:
+        _print(bounds, every, wanted.explain, console)
+    return MET if bounds.met else NOT_MET
+
+
+def _print(bounds: Bounds, every: list[Bounds], explain: str | None, console: Console) -> None:
+    if every:
+        console.print(comparison_table(bounds.system, every))
+    else:
+        print_bounds(bounds, console)
+    chain = bounds.chain(explain) if explain else None
+    if chain is not None:
+        console.print()
+        print_explanation(chain, console)
+
+
+def _plot(bounds: Bounds, path: Path) -> None:
+    from tide.check.plot import parts_plot
+
+    try:
+        parts_plot(bounds, path)
+    except (OSError, ValueError) as error:
+        raise _BadInputError([f"{path}: cannot be written: {error}; use a name that ends in .png or .svg"]) from None
+
+
+def _load(file: Path) -> System:
+    try:
+        return load(file)
+    except SystemFileError as error:
+        raise _BadInputError(error.lines) from None
+
+
+def _bounds(file: Path, system: System, executor: str | None, wanted: _Wanted) -> Bounds:
+    try:
+        return bounds_of(system, executor, wanted.losses, wanted.every_heartbeat)
+    except NoBoundError as error:
+        problems = [(finding.path, finding.what, finding.remedy) for finding in error.findings]
+        raise _BadInputError(problem_lines(file, problems)) from None
+    except AnalysisError as error:
+        raise _BadInputError([f"{file}: {line}" for line in str(error).splitlines()]) from None
+    except MissingBinaryError as error:
+        raise _BadInputError([str(error)]) from None

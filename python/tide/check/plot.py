@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the bounds are made of, as stacked bars; deadlines as lines. Colours are those of Okabe and Ito."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+from matplotlib import pyplot as plt
+
+from tide.analysis.bounds import Bounds
+from tide.check.table import LABELS
+
+_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999", "#1a1a1a")
+
+
+def parts_plot(bounds: Bounds, path: Path) -> None:
+    """One bar a chain that has a bound, most urgent on top; interference of all chains in one colour."""
+    kinds = list(dict.fromkeys(part.kind for chain in bounds.chains for part in chain.parts))
+    figure, axes = plt.subplots(figsize=(9, 1.6 + 0.55 * len(bounds.chains)), layout="constrained")
+    for place, chain in enumerate(bounds.chains):
+        left = 0.0
+        for number, kind in enumerate(kinds):
+            width = sum(part.value_ns for part in chain.parts if part.kind == kind) / 1e6
+            axes.barh(place, width, left=left, height=0.6, color=_COLOURS[number % len(_COLOURS)])
+            left += width
+        note = "no bound" if chain.bound_ns is None else f"{chain.bound_ns / 1e6:.1f} ms"
+        axes.annotate(note, (left, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=9)
+    longest = max((chain.bound_ns or 0 for chain in bounds.chains), default=0) / 1e6 or 1.0
+    _deadlines(axes, bounds, longest)
+    axes.set_yticks(range(len(bounds.chains)), [chain.name for chain in bounds.chains])
+    axes.set_ylim(len(bounds.chains) - 0.4, -0.6)
+    axes.set_xlim(0, 1.2 * longest)
+    axes.set_xlabel("ms from the release to the end of the last callback; red: deadline")
+    axes.set_title(f"{bounds.system}, executor {bounds.executor}: what the bounds are made of", loc="left", fontsize=11)
+    handles = [plt.Rectangle((0, 0), 1, 1, color=_COLOURS[number % len(_COLOURS)]) for number in range(len(kinds))]
+    names = [LABELS.get(kind, kind) + (" others" if LABELS.get(kind, kind).endswith(" of") else "") for kind in kinds]
+    if kinds:
+        figure.legend(handles, names, loc="outside lower center", ncols=3, fontsize=8, frameon=False)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def _deadlines(axes: Any, bounds: Bounds, longest: float) -> None:
+    for place, chain in enumerate(bounds.chains):
+        deadline = chain.deadline_ns / 1e6
+        if deadline <= 1.2 * longest:
+            axes.plot([deadline, deadline], [place - 0.4, place + 0.4], color="#B00020", linewidth=1.6)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interfaces as the generator sees them: names and types in C terms, independent of the parser."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias, Union
+
+from rosidl_pycommon import convert_camel_case_to_lower_case_underscore
+
+Value: TypeAlias = Union[bool, int, float, str, list["Value"]]  # noqa: UP007
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """A basic type: how C, rosidl's sequences, tide's field table and CDR call it."""
+
+    c_type: str
+    sequence: str
+    kind: str
+    bytes: int
+    put: str
+    cast: str = ""
+
+
+PRIMITIVES = {
+    "bool": Primitive("bool", "boolean", "BOOL", 1, "bool"),
+    "byte": Primitive("uint8_t", "octet", "OCTET", 1, "u8"),
+    "char": Primitive("uint8_t", "uint8", "U8", 1, "u8"),
+    "int8": Primitive("int8_t", "int8", "I8", 1, "u8", "uint8_t"),
+    "uint8": Primitive("uint8_t", "uint8", "U8", 1, "u8"),
+    "int16": Primitive("int16_t", "int16", "I16", 2, "u16", "uint16_t"),
+    "uint16": Primitive("uint16_t", "uint16", "U16", 2, "u16"),
+    "int32": Primitive("int32_t", "int32", "I32", 4, "u32", "uint32_t"),
+    "uint32": Primitive("uint32_t", "uint32", "U32", 4, "u32"),
+    "int64": Primitive("int64_t", "int64", "I64", 8, "u64", "uint64_t"),
+    "uint64": Primitive("uint64_t", "uint64", "U64", 8, "u64"),
+    "float32": Primitive("float", "float", "F32", 4, "f32"),
+    "float64": Primitive("double", "double", "F64", 8, "f64"),
+}
+
+
+class Shape(enum.Enum):
+    ONE = "ONE"
+    ARRAY = "ARRAY"
+    SEQUENCE = "SEQUENCE"
+
+
+@dataclass(frozen=True, order=True)
+class TypeId:
+    """Full name of a message: std_msgs/msg/String."""
+
+    package: str
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.package}/{self.kind}/{self.name}"
+
+    @property
+    def c_name(self) -> str:
+        return f"{self.package}__{self.kind}__{self.name}"
+
+
+@dataclass(frozen=True)
+class Field:
+    """A member. Exactly one of primitive, text (`string` or `wstring`) and message is set. Bounds of 0: none."""
+
+    name: str
+    shape: Shape
+    bound: int
+    primitive: Primitive | None = None
+    text: str = ""
+    string_bound: int = 0
+    message: TypeId | None = None
+    default: Value | None = None
+
+
+@dataclass(frozen=True)
+class Constant:
+    name: str
+    type: str
+    value: Value
+
+
+@dataclass(frozen=True)
+class Message:
+    id: TypeId
+    fields: tuple[Field, ...]
+    constants: tuple[Constant, ...]
+
+
+@dataclass(frozen=True)
+class Interface:
+    """What one file defines: a message, or the request and response of a service."""
+
+    id: TypeId
+    file: Path
+    messages: tuple[Message, ...]
+    text: str = field(repr=False, default="")
+
+    @property
+    def is_service(self) -> bool:
+        return self.id.kind == "srv"
+
+    @property
+    def stem(self) -> str:
+        """Path of the generated files without their suffix: std_msgs/msg/color_rgba."""
+        snake = convert_camel_case_to_lower_case_underscore(self.id.name)
+        return f"{self.id.package}/{self.id.kind}/{snake}"
+
+    @property
+    def dependencies(self) -> list[TypeId]:
+        return sorted({f.message for m in self.messages for f in m.fields if f.message is not None})

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a message takes on the wire: least and most bytes, and whether it is one run of equal elements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tide.generate.capacity import Capacities
+from tide.generate.model import Field, Message, Shape, TypeId
+
+
+@dataclass
+class Wire:
+    """Sizes of all messages in the table, without storage (unbounded members have no largest size) and with it."""
+
+    messages: dict[TypeId, Message]
+    capacities: Capacities
+    _least: dict[TypeId, int] = field(default_factory=dict)
+    _most: dict[tuple[TypeId, bool, int], int | None] = field(default_factory=dict)
+
+    def uniform(self, message: TypeId) -> tuple[int, int] | None:
+        """(element bytes, count) when memory and wire are both one array of equal elements, so one copy moves it."""
+        total, size = 0, 0
+        for member in self.messages[message].fields:
+            unit = self.uniform_field(member)
+            if unit is None or (size and unit[0] != size):
+                return None
+            size, total = unit[0], total + unit[1]
+        return size, total
+
+    def uniform_field(self, member: Field) -> tuple[int, int] | None:
+        if member.shape == Shape.SEQUENCE:
+            return None
+        unit = self.uniform_element(member)
+        return None if unit is None else (unit[0], unit[1] * (member.bound if member.shape == Shape.ARRAY else 1))
+
+    def uniform_element(self, member: Field) -> tuple[int, int] | None:
+        if member.message is not None:
+            return self.uniform(member.message)
+        if member.primitive is None or member.primitive.kind == "BOOL":
+            return None
+        return member.primitive.bytes, 1
+
+    def least(self, message: TypeId) -> int:
+        """Bytes of the shortest message, padding not counted: at least one."""
+        if message not in self._least:
+            self._least[message] = sum(self._least_field(f) for f in self.messages[message].fields)
+        return self._least[message]
+
+    def _least_field(self, member: Field) -> int:
+        if member.shape == Shape.SEQUENCE:
+            return 4
+        if member.primitive is not None:
+            one = member.primitive.bytes
+        else:
+            one = 4 if member.message is None else self.least(member.message)
+        return one * (member.bound if member.shape == Shape.ARRAY else 1)
+
+    def most(self, message: TypeId, stored: bool) -> int | None:
+        """Bytes of the longest message from alignment 0; stored: of those that fit the message's storage. Padding never
+        turns an earlier position into a later one, so the longest message is that with the longest members."""
+        return self._message(message, stored, 0)
+
+    def _message(self, message: TypeId, stored: bool, start: int) -> int | None:
+        key = (message, stored, start % 8)
+        if key not in self._most:
+            end: int | None = start % 8
+            for member in self.messages[message].fields:
+                end = None if end is None else self._field(message, member, stored, end)
+            self._most[key] = end
+        end = self._most[key]
+        return None if end is None else start - start % 8 + end
+
+    def _field(self, owner: TypeId, member: Field, stored: bool, start: int) -> int | None:
+        if member.shape == Shape.ONE:
+            return self._elements(owner, member, stored, start, 1)
+        if member.shape == Shape.ARRAY:
+            return self._elements(owner, member, stored, start, member.bound)
+        capacity = self.capacities.of_sequence(owner, member) if stored else member.bound
+        return self._elements(owner, member, stored, _align(start, 4) + 4, capacity) if capacity else None
+
+    def _elements(self, owner: TypeId, member: Field, stored: bool, start: int, count: int) -> int | None:
+        if member.primitive is not None:
+            return _align(start, member.primitive.bytes) + count * member.primitive.bytes
+        position: int | None = start
+        text_bytes = 0 if member.message is not None else self._text_bytes(owner, member, stored)
+        for _ in range(count):
+            if position is None or text_bytes is None:
+                return None
+            if member.message is not None:
+                position = self._message(member.message, stored, position)
+            else:
+                position = _align(position, 4) + 4 + text_bytes
+        return position
+
+    def _text_bytes(self, owner: TypeId, member: Field, stored: bool) -> int | None:
+        if not stored and not member.string_bound:
+            return None
+        longest = self.capacities.of_string(owner, member) - 1 if stored else member.string_bound
+        if member.string_bound:
+            longest = min(longest, member.string_bound)
+        return longest + 1 if member.text == "string" else longest * 4
+
+
+def _align(position: int, size: int) -> int:
+    return -(-position // size) * size

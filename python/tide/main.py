@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The `tide` command. Every folder beside this file that has a `command.py` is a sub-command: the folder's name is the
+command's name, the first line of the folder's docstring its help, and `command.app` the Typer application. A command
+is imported only when it is invoked, so `tide --help` stays quick."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+import tide
+
+_HERE = Path(__file__).parent
+
+
+def _folder(name: str) -> Path:
+    return _HERE / name.replace("-", "_")
+
+
+def command_names() -> list[str]:
+    """Names of all sub-commands, sorted."""
+    return sorted(file.parent.name.replace("_", "-") for file in _HERE.glob("*/command.py"))
+
+
+def _summary(name: str) -> str:
+    source = (_folder(name) / "__init__.py").read_text(encoding="utf-8")
+    return (ast.get_docstring(ast.parse(source)) or "").split("\n\n")[0]
+
+
+def _load(name: str) -> Any:
+    module = importlib.import_module(f"tide.{_folder(name).name}.command")
+    command = typer.main.get_command(module.app)
+    command.name = name
+    return command
+
+
+class _LazyGroup(TyperGroup):
+    def list_commands(self, ctx: Any) -> list[str]:
+        return command_names()
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in command_names():
+            return None
+        if getattr(ctx, "resilient_parsing", False):  # shell completion needs the options
+            return _load(cmd_name)
+        return TyperCommand(name=cmd_name, help=_summary(cmd_name))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command if command is None or name is None else _load(name), rest
+
+
+app = typer.Typer(cls=_LazyGroup, no_args_is_help=True, pretty_exceptions_enable=False)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tide {tide.__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Priority-driven, chain-aware micro-ROS: generate, check, simulate and run systems."""
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures that a run can be held against: the real stock micro-ROS stack, measured with the same paced line, echo and
+callbacks (115,200 baud, 10 ms, 100 B, 500 ms), and the PoDS paper's Table 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tide.report.results import Results
+from tide.system.model import SerialLink, System
+
+
+@dataclass(frozen=True)
+class Reference:
+    label: str
+    latency_ms: float
+    source: str
+
+
+_STOCK = {("reliable", 3): 82.2, ("best_effort", 3): 40.5, ("reliable", 1): 35.7, ("best_effort", 1): 34.7}
+
+
+def is_paper_setup(system: System) -> bool:
+    """Whether every chain has the parameters of the paper's main experiment."""
+    links = [link for link in system.links if isinstance(link, SerialLink)]
+    return (
+        len(links) == 1
+        and links[0].baud == 115_200
+        and all(
+            chain.period_ns == 500_000_000
+            and [callback.execution_ns for callback in chain.callbacks] == [10_000_000, 0, 10_000_000]
+            and [callback.publishes.payload_bytes for callback in chain.callbacks if callback.publishes] == [100, 10]
+            for chain in system.chains
+        )
+    )
+
+
+def references(system: System, results: Results) -> list[Reference]:
+    """For the most urgent chain; none when the set-up is another."""
+    if not is_paper_setup(system) or results.line_loss > 0:
+        return []
+    reliability = {chain.reliability for chain in system.chains}
+    if len(reliability) != 1:
+        return []
+    found = []
+    stock = _STOCK.get((next(iter(reliability)), len(system.chains)))
+    if stock is not None:
+        found.append(Reference("real stock stack, median", stock, "measured: stock client, executor and agent"))
+    if reliability == {"reliable"} and len(system.chains) == 3:
+        found.append(Reference("paper, micro-ROS, average", 85.03, "published: PoDS, Table 1, 100 %"))
+        found.append(Reference("paper, PoDS, average", 41.07, "published: PoDS, Table 1, 100 %"))
+    return found

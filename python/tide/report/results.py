@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""results.json: what a run or a simulation measured. A field may be added; a field keeps its meaning."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Machine(_Entry):
+    processor: str
+    cores: int
+    memory_mib: int
+    kernel: str
+    python: str
+    real_time_priorities: bool
+    load_average: float
+    date: str
+
+
+class ChainResult(_Entry):
+    """One chain under one executor. Latency: start of the first callback to completion of the last."""
+
+    name: str
+    priority: int
+    reliability: str
+    samples: int
+    min_ns: int | None
+    p50_ns: int | None
+    p99_ns: int | None
+    max_ns: int | None
+    mean_ns: int | None
+    std_ns: int | None
+    deadline_ns: int
+    deadline_misses: int
+    bound_ns: int | None = None
+    lost: int  # started, and the answer never came
+    skipped: int = 0  # the timer had no chance to run in its period
+    latencies_ns: list[int]
+
+
+class Run(_Entry):
+    executor: str
+    send: str
+    periods: int
+    chains: list[ChainResult]
+    counters: dict[str, Any] = {}
+
+    @property
+    def label(self) -> str:
+        return f"{self.executor}, {self.send}" if self.executor == "batch" else self.executor
+
+
+class Results(_Entry):
+    schema_: Literal[1] = 1
+    system: str
+    on: Literal["native", "sim", "qemu"]
+    seed: int
+    command: str
+    line_loss: float = 0.0
+    link: str = ""
+    machine: Machine
+    runs: list[Run]
+
+    def to_json(self) -> str:
+        data = self.model_dump()
+        return json.dumps({"schema": data.pop("schema_"), **data}, indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Results:
+        data = json.loads(text)
+        data["schema_"] = data.pop("schema", None)
+        return cls.model_validate(data)
+
+
+class Row(_Entry):
+    """One point of an experiment over a varied quantity; `published` is null where the paper printed none."""
+
+    system: str
+    x: dict[str, float]
+    metric: str
+    published: float | None
+    measured: float | None
+    samples: int
+
+
+class Sweep(_Entry):
+    schema_: Literal[1] = 1
+    case: str
+    on: Literal["native", "sim", "qemu"]
+    seed: int
+    command: str
+    machine: Machine
+    rows: list[Row]
+
+    def to_json(self) -> str:
+        data = self.model_dump()
+        return json.dumps({"schema": data.pop("schema_"), **data}, indent=1)
+
+
+def nearest_rank(ordered: Sequence[int], percent: int) -> int:
+    """The smallest sample that at least `percent` of all samples do not exceed."""
+    return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
+
+
+def summarise(
+    name: str,
+    priority: int,
+    reliability: str,
+    deadline_ns: int,
+    latencies_ns: Sequence[int],
+    lost: int,
+    skipped: int = 0,
+) -> ChainResult:
+    ordered = sorted(latencies_ns)
+    count = len(ordered)
+    mean = sum(ordered) / count if count else 0.0
+    variance = sum((latency - mean) ** 2 for latency in ordered) / count if count else 0.0
+    return ChainResult(
+        name=name,
+        priority=priority,
+        reliability=reliability,
+        samples=count,
+        min_ns=ordered[0] if count else None,
+        p50_ns=nearest_rank(ordered, 50) if count else None,
+        p99_ns=nearest_rank(ordered, 99) if count else None,
+        max_ns=ordered[-1] if count else None,
+        mean_ns=round(mean) if count else None,
+        std_ns=round(math.sqrt(variance)) if count else None,
+        deadline_ns=deadline_ns,
+        deadline_misses=sum(latency > deadline_ns for latency in ordered),
+        lost=lost,
+        skipped=skipped,
+        latencies_ns=list(latencies_ns),
+    )
+
+
+def write(results: Results | Sweep, path: Path) -> None:
+    path.write_text(results.to_json() + "\n", encoding="utf-8")

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from tide.reproduce.budget_cases import BUDGET_CASES
+from tide.reproduce.cases import CASES, SYSTEMS, Case, Reproduction, order, run_point, stated
+from tide.run.binaries import MissingBinaryError
+from tide.run.child import RunError
+from tide.simulate.simulator import SimulationError, Simulator, terminable
+from tide.sweep.study import STUDIES, changed
+
+app = typer.Typer()
+
+SAMPLES = {"sim": 500, "native": 60}
+QUICK_SAMPLES = 5
+LOSSES_NATIVELY = (
+    "A loss costs more here than in the paper: its sender asks for the acknowledgment at once, the product's client "
+    "after a round trip that it has measured (20 ms before the first), which keeps the line free when nothing is lost."
+)
+
+
+@app.command()
+def reproduce(
+    case: Annotated[str, typer.Argument(help=f"One of {', '.join([*CASES, *BUDGET_CASES, *STUDIES])}, timers.")],
+    samples: Annotated[
+        int | None,
+        typer.Option(min=1, max=2_000_000, help="Periods at each point, for each system. Default: 500; native 60."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="Of all that is drawn at random.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="Folder of the results. Default: results/<case>.")] = None,
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="sim|native",
+            help="Where it runs: sim, the runtime in virtual time; native, real threads, agent and ROS 2 nodes over a "
+            "paced line, half a second for each sample.",
+        ),
+    ] = "sim",
+    quick: Annotated[
+        bool, typer.Option("--quick", help=f"Only the ends of the varied range, {QUICK_SAMPLES} samples each.")
+    ] = False,
+) -> None:
+    """Repeat a published experiment on the shipped code and print its figures beside ours.
+
+    Runs the baseline (batch), tide, tide with preemptive lanes (sim), and the most urgent chain alone (the physical
+    limit). Writes results.json and latency.png.
+
+    Examples:
+
+      tide reproduce pods-reliable
+
+      tide reproduce pods-chains --samples 2000 --seed 7 --out results/chains
+
+      tide reproduce pods-reliable --on native --quick
+
+      tide reproduce timers --samples 2000 (native; as published: 2000000)
+    """
+    if case == "timers":
+        from tide.timers.reproduce import reproduce_timers
+
+        return reproduce_timers(samples or SAMPLES["sim"], out or Path("results/timers-table"))
+    if case in BUDGET_CASES:
+        from tide.reproduce.budget import reproduce_budget
+
+        return reproduce_budget(case, samples or 1000, out, on)
+    if case in STUDIES:
+        from tide.sweep.command import run_study
+
+        study = changed(STUDIES[case], seed=seed, sets=samples)
+        if quick:
+            study = replace(study, values=(study.values[0], study.values[-1]), sets=samples or 50)
+        return run_study(study, out or Path("results") / case)
+    if case not in CASES:
+        _refuse(f"there is no case '{case}'; there are {', '.join([*CASES, *BUDGET_CASES, *STUDIES])}, timers")
+    if on not in SAMPLES:
+        _refuse(f"--on does not take '{on}'; it takes sim or native")
+    chosen = CASES[case]
+    if quick:
+        chosen = replace(chosen, values=(chosen.values[0], chosen.values[-1]))
+    count = samples or (QUICK_SAMPLES if quick else SAMPLES[on])
+    folder = out or Path("results") / (case if on == "sim" else f"{case}-native")
+    try:
+        with terminable():
+            result = _run(chosen, count, seed) if on == "sim" else _run_native(chosen, count, seed, folder)
+        _report(result, folder)
+    except SimulationError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(error.status) from None
+    except (MissingBinaryError, RunError, OSError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+        raise typer.Exit(130) from None
+
+
+def _refuse(text: str) -> None:
+    typer.echo(text, err=True)
+    raise typer.Exit(2)
+
+
+def _progress(console: Console, name: str) -> Progress:
+    columns = (
+        TextColumn(name),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
+    return Progress(*columns, console=console, disable=not console.is_terminal)
+
+
+def _run(case: Case, samples: int, seed: int) -> Reproduction:
+    result = Reproduction(case, seed, samples)
+    points = [(system, x) for x in case.values for system in SYSTEMS]
+    with Simulator() as simulator, _progress(Console(), case.name) as progress:
+        task = progress.add_task("", total=len(points))
+        work = simulator.each(lambda point: run_point(simulator, case, *point, samples, seed), points)
+        for (system, x), rows in work:
+            result.rows += rows
+            progress.update(task, advance=1, description=f"{case.quantity} {x}, {system}")
+    result.rows = order(case, result.rows)
+    return result
+
+
+def _run_native(case: Case, samples: int, seed: int, folder: Path) -> Reproduction:
+    from tide.reproduce.native import SYSTEMS as NATIVE_SYSTEMS
+    from tide.reproduce.native import run_native_point
+    from tide.run.child import may_use_fifo
+    from tide.run.machine import describe
+
+    machine = describe(may_use_fifo()).model_dump()
+    result = Reproduction(case, seed, samples, "native", machine)
+    points = [(system, x) for x in case.values for system in NATIVE_SYSTEMS]
+    with _progress(Console(), case.name) as progress:
+        task = progress.add_task("", total=len(points))
+        for number, (system, x) in enumerate(points):
+
+            def report(step: str, _: int, at: int = number, where: str = f"{case.quantity} {x}, {system}") -> None:
+                progress.update(task, completed=at, description=f"{where}: {step}")
+
+            result.rows += run_native_point(case, system, x, samples, seed, folder, report)
+    result.rows = order(case, result.rows)
+    return result
+
+
+def _report(result: Reproduction, folder: Path) -> None:
+    from tide.reproduce.plot import latency_plot
+    from tide.reproduce.tables import conclusion, statements_table, tables
+
+    console = Console()
+    console.print(f"[bold]{result.case.name}[/bold], {result.on}: {result.case.title}", highlight=False, soft_wrap=True)
+    for table in tables(result):
+        console.print(table)
+    result.statements = stated(result)
+    if result.statements:
+        console.print(statements_table(result.statements))
+    sentence = conclusion(result)
+    if sentence:
+        console.print(f"[bold]{sentence}[/bold]", highlight=False, soft_wrap=True)
+    if result.on == "native" and result.case.quantity == "success_percent":
+        console.print(LOSSES_NATIVELY, highlight=False, soft_wrap=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "results.json").write_text(result.to_json(), encoding="utf-8")
+    latency_plot(result, folder / "latency.png")
+    console.print(f"{folder}/: results.json, latency.png", highlight=False, markup=False, soft_wrap=True)

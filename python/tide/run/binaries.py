@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the built programs are: under TIDE_BUILD_DIR, or build/release of the source tree."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+_FOLDERS = {
+    "tide-line": ("line", "bin"),
+    "tide-agent": ("agent", "bin"),
+    "tide-sim": ("sim", "bin"),
+    "tide-analysis": ("analysis", "bin"),
+    "tide-timers": ("timers", "bin"),
+    "tide-budget-sim": ("sim", "bin"),
+    "budget_pong": ("examples", "bin"),
+    "chain_client": ("examples", "bin"),
+}
+
+
+class MissingBinaryError(Exception):
+    """A program that has not been built; the text is one line that says what to do."""
+
+
+def build_folder() -> Path:
+    named = os.environ.get("TIDE_BUILD_DIR")
+    if named:
+        return Path(named)
+    inside = Path.cwd() / "build/release"
+    return ROOT / "build/release" if (ROOT / "CMakeLists.txt").exists() or not inside.exists() else inside
+
+
+def find_binary(name: str) -> Path:
+    build = build_folder()
+    for folder in ("", *_FOLDERS[name]):
+        candidate = build / folder / name
+        if candidate.is_file() and os.access(candidate, os.X_OK):
+            return candidate
+    raise MissingBinaryError(f"{name} is not in {build}; run `make build`, or set TIDE_BUILD_DIR to a build")

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Child processes of a run: each with a log file, its standard output read as it comes, and an end that is certain."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+class RunError(Exception):
+    """A step of the run that failed, with what is known about it."""
+
+
+@dataclass(frozen=True)
+class Scheduling:
+    """How a child is scheduled; priority 0 is normal, anything else SCHED_FIFO."""
+
+    priority: int = 0
+    cpus: frozenset[int] = frozenset()
+
+
+@contextlib.contextmanager
+def _scheduled(scheduling: Scheduling) -> Iterator[None]:
+    """The calling thread for a moment as the child shall be: a child inherits it, before its first instruction."""
+    policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
+    cpus = os.sched_getaffinity(0)
+    try:
+        if scheduling.cpus and scheduling.cpus <= cpus:
+            os.sched_setaffinity(0, scheduling.cpus)
+        if scheduling.priority:
+            with contextlib.suppress(PermissionError):
+                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(scheduling.priority))
+        yield
+    finally:
+        os.sched_setscheduler(0, policy, parameter)
+        os.sched_setaffinity(0, cpus)
+
+
+def may_use_fifo() -> bool:
+    """Whether this process may give real-time priorities."""
+    policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    except PermissionError:
+        return False
+    os.sched_setscheduler(0, policy, parameter)
+    return True
+
+
+@dataclass
+class Child:
+    """A running program. Lines of its standard output go to `lines` and, like its standard error, to the log."""
+
+    name: str
+    log: Path
+    process: subprocess.Popen[str]
+    lines: queue.Queue[str | None] = field(default_factory=queue.Queue)
+
+    @classmethod
+    def start(
+        cls,
+        name: str,
+        command: Sequence[str],
+        log: Path,
+        scheduling: Scheduling | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> Child:
+        # If this process is killed, its children get SIGTERM too. They have a session of their own, so that Ctrl-C
+        # reaches only this process, which then ends them in order.
+        setpriv = shutil.which("setpriv")
+        prefix = [setpriv, "--pdeathsig", "TERM"] if setpriv else []
+        log.write_text(f"# {' '.join(command)}\n", encoding="utf-8")
+        with log.open("a", encoding="utf-8") as stream, _scheduled(scheduling or Scheduling()):
+            try:
+                process = subprocess.Popen(
+                    [*prefix, *command],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=stream,
+                    text=True,
+                    errors="replace",
+                    start_new_session=True,
+                    env={**os.environ, **(environment or {})},
+                )
+            except OSError as error:
+                raise RunError(f"{name} could not be started: {error.strerror}") from None
+        child = cls(name, log, process)
+        threading.Thread(target=child._read, name=f"{name} output", daemon=True).start()
+        return child
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        with self.log.open("a", encoding="utf-8") as log:
+            for line in self.process.stdout:
+                log.write(line)
+                log.flush()
+                self.lines.put(line.rstrip("\n"))
+        self.lines.put(None)
+
+    def next_line(self, deadline: float) -> str | None:
+        """The next line, or null when the child has closed its output. RunError at the deadline (monotonic)."""
+        try:
+            return self.lines.get(timeout=max(0.0, deadline - time.monotonic()))
+        except queue.Empty:
+            raise RunError(f"{self.name} said nothing in time\n{self.tail()}") from None
+
+    def wait_line(self, accept: Callable[[str], bool], limit_s: float, what: str) -> str:
+        """The first line that is accepted; those before it are passed over."""
+        deadline = time.monotonic() + limit_s
+        while True:
+            try:
+                line = self.next_line(deadline)
+            except RunError:
+                raise RunError(f"{self.name} was not {what} within {limit_s:g} s\n{self.tail()}") from None
+            if line is None:
+                raise RunError(f"{self.name} ended before it was {what} ({self.ending()})\n{self.tail()}")
+            if accept(line):
+                return line
+
+    def wait_json(self, key: str, limit_s: float, what: str) -> dict[str, Any]:
+        """The first object with the key among the lines."""
+        return json_line(self.wait_line(lambda line: key in json_line(line), limit_s, what))
+
+    def wait_event(self, event: str, limit_s: float) -> dict[str, Any]:
+        return json_line(self.wait_line(lambda line: json_line(line).get("event") == event, limit_s, event))
+
+    def say(self, line: str) -> None:
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+
+    def require_alive(self) -> None:
+        if self.process.poll() is not None:
+            raise self.ended_early()
+
+    def ended_early(self) -> RunError:
+        return RunError(f"{self.name} ended in the middle of the run ({self.ending()})\n{self.tail()}")
+
+    def ending(self) -> str:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=1)
+        code = self.process.poll()
+        if code is None:
+            return "still running"
+        return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+    def tail(self, count: int = 12) -> str:
+        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-count:]
+        return "\n".join([f"--- end of {self.log} ---", *lines])
+
+    def stop(self, limit_s: float = 3.0) -> None:
+        """SIGTERM, and SIGKILL when that is not enough."""
+        if self.process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                self.process.terminate()
+            try:
+                self.process.wait(timeout=limit_s)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self.process.wait(timeout=limit_s)
+        if self.process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self.process.stdin.close()
+
+
+def json_line(line: str) -> dict[str, Any]:
+    """The object on the line; an empty one when the line is something else."""
+    try:
+        message = json.loads(line)
+    except ValueError:
+        return {}
+    return message if isinstance(message, dict) else {}
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """A second Ctrl-C while children are being ended must not leave the rest of them running."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, signal.SIG_IGN) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+class Children:
+    """The children of one run; all of them end with it, the last started first."""
+
+    def __init__(self) -> None:
+        self._children: list[Child] = []
+
+    def __enter__(self) -> Children:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with _undisturbed():
+            for child in reversed(self._children):
+                child.stop()
+
+    def start(self, *arguments: Any, **keywords: Any) -> Child:
+        child = Child.start(*arguments, **keywords)
+        self._children.append(child)
+        return child
+
+    def require_alive(self, but: Child) -> None:
+        """All but one, which may have ended while its last lines are still being read."""
+        for child in self._children:
+            if child is not but:
+                child.require_alive()

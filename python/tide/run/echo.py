@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The host side of every chain: one real rclpy node for each, which answers what it receives.
+
+Run as `python -m tide.run.echo` with a JSON list of chains on standard input. Prints {"event": "created"} when all
+endpoints exist, {"event": "matched"} when each has a partner, and at the end one line for each answer with its times.
+Ends at SIGTERM or when standard input is closed."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+import rclpy
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from std_msgs.msg import String
+
+_INDEX_DIGITS = 5
+_STRING_OVERHEAD_BYTES = 5  # length and NUL
+_MATCH_CHECK_S = 0.05
+
+
+def _quality(reliable: bool) -> QoSProfile:
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=10,
+        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.VOLATILE,
+    )
+
+
+def _burn(duration_ns: int) -> None:
+    end_ns = time.thread_time_ns() + duration_ns
+    while time.thread_time_ns() < end_ns:
+        pass
+
+
+class Echo:
+    """One chain's node."""
+
+    def __init__(self, chain: dict[str, Any]) -> None:
+        self.name = str(chain["name"])
+        self.node = Node(f"{self.name}_echo", start_parameter_services=False, enable_rosout=False)
+        quality = _quality(bool(chain["reliable"]))
+        self.publisher = self.node.create_publisher(String, chain["reply_topic"], quality)
+        self.subscription = self.node.create_subscription(String, chain["topic"], self._answer, quality)
+        self.execution_ns = int(chain["execution_ns"])
+        self.padding = "." * (int(chain["reply_bytes"]) - _STRING_OVERHEAD_BYTES - _INDEX_DIGITS)
+        self.times: list[tuple[str, int, int]] = []
+
+    def _answer(self, request: String) -> None:
+        start_ns = time.monotonic_ns()
+        if self.execution_ns:
+            _burn(self.execution_ns)
+        index = request.data[:_INDEX_DIGITS]
+        self.publisher.publish(String(data=index + self.padding))
+        self.times.append((index, start_ns, time.monotonic_ns()))
+
+    def is_matched(self) -> bool:
+        counts = (self.publisher.get_subscription_count(), self.subscription.get_publisher_count())
+        return all(count > 0 for count in counts)
+
+
+def _say(message: dict[str, Any]) -> None:
+    print(json.dumps(message), flush=True)
+
+
+def _end_with_parent() -> None:
+    while sys.stdin.buffer.read(1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main() -> None:
+    chains = json.loads(sys.stdin.readline())
+    rclpy.init()  # its SIGTERM handler ends the spin below
+    executor = SingleThreadedExecutor()
+    echoes = [Echo(chain) for chain in chains]
+    for echo in echoes:
+        executor.add_node(echo.node)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _say({"event": "created", "nodes": len(echoes)})
+    gc.collect()
+    gc.freeze()
+    gc.disable()  # a run is short, and a collection in the middle of an answer would be measured
+    try:
+        while not all(echo.is_matched() for echo in echoes):
+            executor.spin_once(timeout_sec=_MATCH_CHECK_S)
+        _say({"event": "matched"})
+        executor.spin()
+    except ExternalShutdownException:
+        pass
+    for echo in echoes:
+        for index, start_ns, end_ns in echo.times:
+            _say({"chain": echo.name, "answer": index, "start_ns": start_ns, "end_ns": end_ns})
+
+
+if __name__ == "__main__":
+    main()

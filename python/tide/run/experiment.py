@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One executor, one system, real parts: start everything, measure every chain instance, end everything."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tide.report.results import Run, summarise
+from tide.report.timeline import Period, Span
+from tide.run.binaries import find_binary
+from tide.run.child import Child, Children, RunError, Scheduling, json_line, may_use_fifo
+from tide.run.frames import frame_spans, read_frames
+from tide.run.kernel_work import kept_off
+from tide.run.plan import RunChain, run_chains, serial_link, write_plan
+from tide.system.model import System
+
+WARM_UP_PERIODS = 3
+_LINE_PRIORITY, _LINK_PRIORITY, _AGENT_PRIORITY, _EXECUTOR_PRIORITY = 80, 75, 70, 50
+_START_LIMIT_S = 30.0
+_SETTLE_S = 0.3  # both sides of a DDS match learn of it on their own
+
+
+@dataclass(frozen=True)
+class Variant:
+    """An executor's policy and its way of sending."""
+
+    executor: str  # tide | tide-preemptive | batch
+    send: str  # asynchronous | stock | blocking
+
+    @property
+    def folder(self) -> str:
+        return f"{self.executor}_{self.send}" if self.executor == "batch" else self.executor
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is the same for all runs of one command."""
+
+    periods: int
+    seed: int
+    line_loss: float
+    domain: int
+    first_loss: float = 0.0  # of a reliable message's first transmission, towards the agent
+
+
+@dataclass
+class Outcome:
+    """What one run gave."""
+
+    run: Run
+    instances: list[dict[str, Any]] = field(default_factory=list)
+    period: Period | None = None
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Who runs where: the client's executor alone on one processor, everything else on the others. The link's thread is
+    there, too, because what it writes is passed on by a thread of the kernel near it (see kernel_work)."""
+
+    client_cpu: int | None
+    others: frozenset[int]
+    fifo: bool
+
+
+Report = Callable[[str, int], None]  # what is being done, finished instances so far
+
+
+def _layout() -> _Layout:
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        return _Layout(None, frozenset(), may_use_fifo())
+    return _Layout(cpus[1], frozenset(cpus) - {cpus[1]}, may_use_fifo())
+
+
+def run_once(system: System, variant: Variant, settings: Settings, out: Path, report: Report) -> Outcome:
+    """RunError, or MissingBinaryError before anything has been started."""
+    chains = run_chains(system)
+    baud = serial_link(system).baud
+    binaries = {name: str(find_binary(name)) for name in ("tide-line", "tide-agent", "chain_client")}
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "frames.jsonl").unlink(missing_ok=True)
+    write_plan(chains, out / "plan.txt")
+    layout = _layout()
+    with kept_off(layout.client_cpu if layout.fifo else None), Children() as children:
+        report("starting the line", 0)
+        line, ends = _start_line(children, binaries["tide-line"], baud, settings, out, layout)
+        report("starting the ROS 2 nodes", 0)
+        echo = _start_echo(children, chains, settings, out, layout)
+        report("starting the agent", 0)
+        agent = _start_agent(children, binaries["tide-agent"], ends["b"], baud, settings, out, layout)
+        report("starting the client", 0)
+        client = _start_client(children, binaries["chain_client"], ends["a"], baud, variant, settings, out, layout)
+        report("waiting for all endpoints to find each other", 0)
+        echo.wait_event("matched", _START_LIMIT_S)
+        time.sleep(_SETTLE_S)
+        client.say("start")
+        instances, summary = _measure(client, children, chains, settings, report)
+        report("ending", len(instances))
+        answers = _stop_echo(echo)
+    counters = {key: value for key, value in summary.items() if key != "event"}
+    counters["agent"], counters["line"] = _last_json(agent), _last_json(line)
+    run = _summary(chains, variant, settings, instances, counters)
+    spans = frame_spans(read_frames(out / "frames.jsonl"), [chain.chain.name for chain in chains])
+    period = _median_period(chains, run, instances, answers, spans)
+    return Outcome(run, instances, period)
+
+
+def _start_line(
+    children: Children, binary: str, baud: int, settings: Settings, out: Path, layout: _Layout
+) -> tuple[Child, dict[str, str]]:
+    command = [binary, "--baud", str(baud), "--seed", str(settings.seed), "--priority", str(_LINE_PRIORITY)]
+    command += ["--exit-on-eof", "--log", str(out / "frames.jsonl")]
+    if settings.line_loss > 0:
+        command += ["--frame-loss", f"{settings.line_loss:g}"]
+    if settings.first_loss > 0:
+        command += ["--first-loss-a-to-b", f"{settings.first_loss:g}"]
+    line = children.start("tide-line", command, out / "line.log", Scheduling(0, layout.others))
+    ends = line.wait_json("a", 5.0, "ready")
+    return line, {"a": str(ends["a"]), "b": str(ends["b"])}
+
+
+def _start_agent(
+    children: Children, binary: str, device: str, baud: int, settings: Settings, out: Path, layout: _Layout
+) -> Child:
+    command = [binary, "--serial", device, "--baud", str(baud), "--json-stats"]
+    if layout.fifo:
+        command += ["--priority", str(_AGENT_PRIORITY)]
+    scheduling = Scheduling(0, layout.others)
+    agent: Child = children.start("tide-agent", command, out / "agent.log", scheduling, _ros_environment(settings))
+    agent.wait_line(lambda line: line.startswith("ready"), _START_LIMIT_S, "ready")
+    return agent
+
+
+def _ros_environment(settings: Settings) -> dict[str, str]:
+    return {"ROS_DOMAIN_ID": str(settings.domain), "ROS_LOCALHOST_ONLY": "1"}
+
+
+def _start_echo(
+    children: Children, chains: tuple[RunChain, ...], settings: Settings, out: Path, layout: _Layout
+) -> Child:
+    command = [sys.executable, "-m", "tide.run.echo"]
+    echo: Child = children.start(
+        "ROS 2 nodes", command, out / "echo.log", Scheduling(0, layout.others), _ros_environment(settings)
+    )
+    described = [
+        {
+            "name": chain.chain.name,
+            "topic": chain.request.topic,
+            "reply_topic": chain.reply.topic,
+            "reply_bytes": chain.reply.payload_bytes,
+            "execution_ns": chain.decide.execution_ns,
+            "reliable": chain.reliable,
+        }
+        for chain in chains
+    ]
+    echo.say(json.dumps(described))
+    echo.wait_event("created", _START_LIMIT_S)
+    return echo
+
+
+def _start_client(
+    children: Children,
+    binary: str,
+    device: str,
+    baud: int,
+    variant: Variant,
+    settings: Settings,
+    out: Path,
+    layout: _Layout,
+) -> Child:
+    command = [binary, "--plan", str(out / "plan.txt"), "--device", device, "--baud", str(baud)]
+    command += ["--executor", variant.executor, "--send", variant.send, "--domain", str(settings.domain)]
+    command += ["--periods", str(settings.periods + WARM_UP_PERIODS), "--wait-for-start"]
+    if layout.client_cpu is not None:
+        command += ["--cpu", str(layout.client_cpu), "--link-cpu", str(min(layout.others))]
+    if layout.fifo:
+        command += ["--priority", str(_EXECUTOR_PRIORITY), "--link-priority", str(_LINK_PRIORITY)]
+    client: Child = children.start("chain_client", command, out / "client.log")
+    client.wait_event("ready", _START_LIMIT_S)
+    return client
+
+
+def _measure(
+    client: Child, children: Children, chains: tuple[RunChain, ...], settings: Settings, report: Report
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Instances after the warm-up, and the client's summary."""
+    longest_s = max(chain.chain.period_ns for chain in chains) / 1e9
+    end = time.monotonic() + longest_s * (settings.periods + WARM_UP_PERIODS) + 15
+    instances: list[dict[str, Any]] = []
+    finished = 0
+    report("warming up", 0)
+    while True:
+        limit = min(end, time.monotonic() + longest_s + 5)
+        try:
+            line = client.next_line(limit)
+        except RunError:
+            raise RunError(f"no chain came to its end for a while: is the line dead?\n{client.tail()}") from None
+        if line is None:
+            raise client.ended_early()
+        message = json_line(line)
+        if message.get("event") == "summary":
+            return instances, message
+        if "chain" not in message or message["index"] < WARM_UP_PERIODS:
+            continue
+        instances.append(message)
+        finished += 1
+        report("measuring", finished)
+        children.require_alive(client)
+
+
+def _stop_echo(echo: Child) -> list[dict[str, Any]]:
+    echo.process.send_signal(signal.SIGTERM)
+    deadline = time.monotonic() + 5
+    answers = []
+    while (line := echo.next_line(deadline)) is not None:
+        message = json_line(line)
+        if "answer" in message:
+            answers.append(message)
+    return answers
+
+
+def _last_json(child: Child) -> dict[str, Any]:
+    last: dict[str, Any] = {}
+    for line in child.log.read_text(encoding="utf-8", errors="replace").splitlines():
+        last = json_line(line) or last
+    return last
+
+
+def _summary(
+    chains: tuple[RunChain, ...],
+    variant: Variant,
+    settings: Settings,
+    instances: list[dict[str, Any]],
+    counters: dict[str, Any],
+) -> Run:
+    results = []
+    for chain in chains:
+        own = [instance for instance in instances if instance["chain"] == chain.chain.name]
+        own.sort(key=lambda instance: int(instance["index"]))
+        results.append(
+            summarise(
+                chain.chain.name,
+                chain.chain.priority,
+                chain.chain.reliability,
+                chain.chain.deadline_ns,
+                [int(instance["latency_ns"]) for instance in own if "latency_ns" in instance],
+                sum("lost" in instance for instance in own),
+                sum("skipped" in instance for instance in own),
+            )
+        )
+    return Run(
+        executor=variant.executor, send=variant.send, periods=settings.periods, chains=results, counters=counters
+    )
+
+
+def _median_period(
+    chains: tuple[RunChain, ...],
+    run: Run,
+    instances: list[dict[str, Any]],
+    answers: list[dict[str, Any]],
+    frames: list[Span],
+) -> Period | None:
+    """What happened around the instance of the most urgent chain whose latency is the median."""
+    urgent = run.chains[0]
+    chosen = [i for i in instances if i["chain"] == urgent.name and i.get("latency_ns") == urgent.p50_ns]
+    if not chosen:
+        return None
+    release_ns, index = int(chosen[0]["release_ns"]), int(chosen[0]["index"])
+    end_ns = release_ns + chains[0].chain.period_ns
+    names = {chain.chain.name: (chain.sample.name, chain.act.name, chain.decide.name) for chain in chains}
+    spans = list(frames)
+    for instance in instances:
+        for event, label in zip(instance.get("events", []), names[instance["chain"]], strict=False):
+            spans.append(Span("mcu", instance["chain"], label, int(event["start_ns"]), int(event["end_ns"])))
+    for answer in answers:
+        spans.append(Span("host", answer["chain"], "", int(answer["start_ns"]), int(answer["end_ns"])))
+    inside = [
+        Span(span.track, span.chain, span.label, span.start_ns - release_ns, span.end_ns - release_ns)
+        for span in spans
+        if release_ns <= span.start_ns < end_ns
+    ]
+    return Period(run.label, index - WARM_UP_PERIODS, int(chosen[0]["end_ns"]) - release_ns, inside)

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a sweep consists of: points (values of the varied quantity), cut into blocks of chain sets, each block one call
+of tide-analysis. A block is a pure function of its words, so it may run anywhere, twice, or again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from math import sqrt
+from typing import Any
+
+SOURCE = (
+    "Sobhani, Choi, Kim: Timing Analysis and Priority-driven Enhancements of ROS 2 Multi-threaded Executors (RTAS 2023)"
+)
+BLOCK_SETS = 250
+_Z = 1.959964  # of a 95 % interval
+_SEED_STRIDE = 1_000_000
+
+# Analysis -> its name in the paper, whether it is the repaired form.
+ANALYSES = {
+    f"theorem{number}-{variant}": (name, variant)
+    for variant in ("safe", "published")
+    for number, name in enumerate(("PWA_CD", "PPWA_CD", "PWA_AD", "PPWA_AD"), start=1)
+}
+
+
+class BlockError(Exception):
+    """tide-analysis failed; the text is what it said."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A figure of the paper. How its sets were drawn is not known in detail; this is ours, and in every result."""
+
+    case: str
+    title: str
+    vary: str
+    axis: str
+    values: tuple[float, ...]
+    utilisation: float = 1.0
+    threads: int = 4
+    chains: int = 5
+    callbacks: int = 10
+    shortest_ms: int = 50
+    longest_ms: int = 1000
+    periods: str = "uniform"
+    priorities: str = "rate_monotonic"
+    sets: int = 1000
+    seed: int = 1
+
+    def recipe(self, value: float) -> dict[str, Any]:
+        names = ("utilisation", "threads", "chains", "callbacks", "shortest_ms", "longest_ms", "periods", "priorities")
+        recipe = {name: getattr(self, name) for name in names}
+        recipe[self.vary] = value if self.vary == "utilisation" else int(value)
+        return recipe
+
+    def key(self) -> dict[str, Any]:
+        """What two sweeps must share for the blocks of one to serve the other."""
+        return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]
+
+    def conditions(self) -> str:
+        fixed = [
+            f"{name} {getattr(self, name):g}"
+            for name in ("utilisation", "threads", "chains", "callbacks")
+            if name != self.vary
+        ]
+        law = self.periods.replace("_", "-")
+        order = self.priorities.replace("_", " ")
+        return f"{', '.join(fixed)}; periods {law} {self.shortest_ms}-{self.longest_ms} ms; {order}; {self.sets} sets"
+
+
+STUDIES = {
+    study.case: study
+    for study in (
+        Study(
+            "mt-schedulability-utilisation",
+            "Fig. 9: total utilisation",
+            "utilisation",
+            "total utilisation of the chain set",
+            tuple(round(0.8 + 0.4 * step, 1) for step in range(9)),
+        ),
+        Study(
+            "mt-schedulability-threads",
+            "Fig. 10: number of threads",
+            "threads",
+            "threads of the executor",
+            tuple(range(1, 17)),
+        ),
+        Study(
+            "mt-schedulability-chains",
+            "Fig. 11: number of chains",
+            "chains",
+            "number of chains",
+            tuple(range(1, 16)),
+        ),
+    )
+}
+
+
+def changed(study: Study, **fields: Any) -> Study:
+    """The study with those fields that are not None."""
+    return replace(study, **{name: value for name, value in fields.items() if value is not None})
+
+
+@dataclass(frozen=True)
+class Block:
+    """Chain sets `first` to `first + count - 1` of a point."""
+
+    point: int
+    first: int
+    count: int
+
+
+def blocks(study: Study) -> Iterator[Block]:
+    for first in range(0, study.sets, BLOCK_SETS):
+        for point in range(len(study.values)):
+            yield Block(point, first, min(BLOCK_SETS, study.sets - first))
+
+
+def words(study: Study, block: Block) -> list[str]:
+    recipe = study.recipe(study.values[block.point])
+    start = study.seed * _SEED_STRIDE + block.first
+    return [f"first={start}", f"count={block.count}", *(f"{name}={value}" for name, value in recipe.items())]
+
+
+def run_block(binary: str, arguments: list[str]) -> dict[str, int]:
+    """How many sets each analysis finds schedulable. Runs in a worker, of this machine or another."""
+    done = subprocess.run([binary, "--study", *arguments], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise BlockError(done.stderr.strip() or f"tide-analysis ended with status {done.returncode}")
+    counts: dict[str, int] = json.loads(done.stdout)
+    return counts
+
+
+@dataclass
+class Tally:
+    """The counts of a point so far."""
+
+    sets: int = 0
+    met: dict[str, int] | None = None
+
+    def add(self, counts: dict[str, int]) -> None:
+        self.met = self.met or dict.fromkeys(ANALYSES, 0)
+        self.sets += counts["sets"]
+        for name in ANALYSES:
+            self.met[name] += counts[name]
+
+
+def interval(met: int, sets: int) -> tuple[float, float]:
+    """Of the share, with 95 % confidence (Wilson 1927): never outside 0..1, and not empty at its ends."""
+    share = met / sets
+    centre = (share + _Z**2 / (2 * sets)) / (1 + _Z**2 / sets)
+    half = _Z / (1 + _Z**2 / sets) * sqrt(share * (1 - share) / sets + _Z**2 / (4 * sets**2))
+    return max(0.0, min(centre - half, share)), min(1.0, max(centre + half, share))
+
+
+def rows(study: Study, tallies: dict[int, Tally]) -> list[dict[str, Any]]:
+    """One for each point and analysis, in order."""
+    result: list[dict[str, Any]] = []
+    for point, value in enumerate(study.values):
+        tally = tallies.get(point, Tally())
+        for analysis, (name, variant) in ANALYSES.items():
+            if not tally.sets or tally.met is None:
+                continue
+            met = tally.met[analysis]
+            low, high = interval(met, tally.sets)
+            result.append(
+                {
+                    "case": study.case,
+                    "vary": study.vary,
+                    "value": float(value),
+                    "analysis": analysis,
+                    "curve": name,
+                    "variant": variant,
+                    "sets": tally.sets,
+                    "met": met,
+                    "share": met / tally.sets,
+                    "low": low,
+                    "high": high,
+                    "seed": study.seed,
+                    **{key: value for key, value in study.recipe(value).items() if key != study.vary},
+                }
+            )
+    return result

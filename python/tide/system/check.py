@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a description must fulfil beyond the shape of its entries: names that resolve, chains that hang together, and
+processors and wires that are not asked for more than they have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tide.system.locate import Path
+from tide.system.model import Chain, SerialLink, System
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong: where, what, and what to do about it."""
+
+    path: Path
+    what: str
+    remedy: str
+
+
+def check(system: System) -> list[Finding]:
+    findings = [*_duplicates(system), *_unknown_names(system)]
+    if findings:  # the rest looks names up
+        return findings
+    return [*_chains(system), *_executor_load(system), *_link_load(system)]
+
+
+def _duplicates(system: System) -> Iterator[Finding]:
+    yield from _repeated("executor", "executors", (executor.name for executor in system.executors))
+    yield from _repeated("link", "links", (link.name for link in system.links))
+    yield from _repeated("chain", "chains", (chain.name for chain in system.chains))
+    yield from _repeated_priorities(system)
+    topics: dict[str, str] = {}
+    for index, chain in enumerate(system.chains):
+        path: Path = ("chains", index, "callbacks")
+        names: set[str] = set()
+        for position, callback in enumerate(chain.callbacks):
+            if callback.name in names:
+                yield Finding(
+                    (*path, position, "name"),
+                    f"chain '{chain.name}' has two callbacks named '{callback.name}'",
+                    "rename one of them",
+                )
+            names.add(callback.name)
+            if callback.publishes is None:
+                continue
+            topic = callback.publishes.topic.lstrip("/")
+            if topic in topics:
+                yield Finding(
+                    (*path, position, "publishes", "topic"),
+                    f"topic '{topic}' is already published by {topics[topic]}",
+                    "use one topic for each step of each chain",
+                )
+            topics.setdefault(topic, f"'{callback.name}' of chain '{chain.name}'")
+
+
+def _repeated_priorities(system: System) -> Iterator[Finding]:
+    owners: dict[int, str] = {}
+    for index, chain in enumerate(system.chains):
+        if chain.priority in owners:
+            yield Finding(
+                ("chains", index, "priority"),
+                f"chains '{owners[chain.priority]}' and '{chain.name}' both have priority {chain.priority}",
+                "give every chain its own, larger for the more urgent",
+            )
+        owners.setdefault(chain.priority, chain.name)
+
+
+def _repeated(kind: str, key: str, names: Iterable[str]) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for index, name in enumerate(names):
+        if name in seen:
+            yield Finding((key, index, "name"), f"there are two {kind}s named '{name}'", "rename one of them")
+        seen.add(name)
+
+
+def _unknown_names(system: System) -> Iterator[Finding]:
+    executors = [executor.name for executor in system.executors]
+    links = [link.name for link in system.links]
+    for index, chain in enumerate(system.chains):
+        if chain.link is not None and chain.link not in links:
+            known = f"use one of: {', '.join(links)}" if links else "add a [[links]] entry"
+            yield Finding(("chains", index, "link"), f"there is no link '{chain.link}'", known)
+        for position, callback in enumerate(chain.callbacks):
+            if callback.executor not in executors:
+                yield Finding(
+                    ("chains", index, "callbacks", position, "executor"),
+                    f"there is no executor '{callback.executor}'",
+                    f"use one of: {', '.join(executors)}",
+                )
+
+
+def _chains(system: System) -> Iterator[Finding]:
+    for index, chain in enumerate(system.chains):
+        path: Path = ("chains", index)
+        yield from _chain_order(chain, path)
+        sides = {system.where(callback) for callback in chain.callbacks}
+        if len(sides) > 1 and chain.link is None and len(system.links) != 1:
+            yield Finding(
+                path,
+                f"chain '{chain.name}' runs on the microcontroller and on the host, and there are "
+                f"{len(system.links)} links to choose from",
+                'add link = "NAME" to the chain' if system.links else "add a [[links]] entry",
+            )
+        if sum(callback.execution_ns for callback in chain.callbacks) > chain.deadline_ns:
+            yield Finding(
+                (*path, "deadline_ms"),
+                f"chain '{chain.name}' executes for longer than its deadline of {chain.deadline_ms} ms",
+                "lengthen deadline_ms or shorten execution_ms",
+            )
+
+
+def _chain_order(chain: Chain, path: Path) -> Iterator[Finding]:
+    for position, callback in enumerate(chain.callbacks):
+        here = (*path, "callbacks", position)
+        if position == 0 and callback.kind != "timer":
+            yield Finding(
+                (*here, "kind"),
+                f"chain '{chain.name}' begins with the subscription '{callback.name}', so nothing starts it",
+                "put a timer first",
+            )
+        if position > 0 and callback.kind == "timer":
+            yield Finding(
+                (*here, "kind"),
+                f"callback '{callback.name}' of chain '{chain.name}' is a timer in the middle of the chain",
+                "make it a subscription, or start a chain of its own with it",
+            )
+        if position < len(chain.callbacks) - 1 and callback.publishes is None:
+            following = chain.callbacks[position + 1].name
+            yield Finding(
+                here,
+                f"chain '{chain.name}' breaks after '{callback.name}': it publishes nothing that '{following}' could "
+                "receive",
+                'add publishes = { topic = "...", payload_bytes = ... }',
+            )
+
+
+def _load(system: System, executors: set[str]) -> Fraction:
+    return sum(
+        (
+            Fraction(callback.execution_ns, chain.period_ns)
+            for chain in system.chains
+            for callback in chain.callbacks
+            if callback.executor in executors
+        ),
+        Fraction(0),
+    )
+
+
+def _executor_load(system: System) -> Iterator[Finding]:
+    """A microcontroller has one core for all its executors; on the host a lane is a core."""
+    on_mcu = [index for index, executor in enumerate(system.executors) if executor.where == "mcu"]
+    load = _load(system, {system.executors[index].name for index in on_mcu})
+    if load > 1:
+        yield Finding(
+            ("executors", on_mcu[0]),
+            f"the callbacks on the microcontroller ask for {_percent(load)} of its one core",
+            "lengthen period_ms or shorten execution_ms",
+        )
+    for index, executor in enumerate(system.executors):
+        load = _load(system, {executor.name})
+        if executor.where == "host" and load > executor.lanes:
+            yield Finding(
+                ("executors", index),
+                f"executor '{executor.name}' is asked for {_percent(load)} of a core and has lanes = {executor.lanes}",
+                "add lanes, lengthen period_ms or shorten execution_ms",
+            )
+
+
+def _link_load(system: System) -> Iterator[Finding]:
+    for index, link in enumerate(system.links):
+        if not isinstance(link, SerialLink):
+            continue
+        for source, direction in (("mcu", "to the host"), ("host", "to the microcontroller")):
+            load = Fraction(0)
+            for chain in system.chains:
+                if system.link_of(chain) is link:
+                    load += Fraction(_crossing_bytes(system, chain, source) * link.byte_ns, chain.period_ns)
+            if load > 1:
+                yield Finding(
+                    ("links", index),
+                    f"link '{link.name}' is asked for {_percent(load)} of its {link.baud} baud {direction}, payload "
+                    "alone",
+                    "raise baud, shorten payload_bytes or lengthen periods",
+                )
+
+
+def _crossing_bytes(system: System, chain: Chain, source: str) -> int:
+    total = 0
+    for before, after in zip(chain.callbacks, chain.callbacks[1:], strict=False):
+        if before.publishes and system.where(before) == source and system.where(after) != source:
+            total += before.publishes.payload_bytes
+    return total
+
+
+def _percent(load: Fraction) -> str:
+    return f"{float(load) * 100:.0f} %"

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read a system.toml. Everything that is wrong is reported at once, one line each: `file:line: what; what to do`."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import re
+import sys
+from decimal import Decimal
+from pathlib import Path as FilePath
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from tide.system.check import check
+from tide.system.locate import Path, locate
+from tide.system.model import System
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+class SystemFileError(Exception):
+    """A description that cannot be used; `lines` says why, one line a problem, in the order of the file."""
+
+    def __init__(self, lines: list[str]) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = lines
+
+
+def load(file: str | FilePath) -> System:
+    """The system that the file describes, or SystemFileError."""
+    file = FilePath(file)
+    try:
+        text = file.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise SystemFileError([f"{file}: cannot be read: {error.strerror}; check the path"]) from None
+    except UnicodeDecodeError as error:
+        line = file.read_bytes()[: error.start].count(b"\n") + 1
+        raise SystemFileError([f"{file}:{line}: is not UTF-8 text; save the file as UTF-8"]) from None
+    return parse(text, str(file))
+
+
+def parse(text: str, name: str = "system.toml") -> System:
+    """As load, from a text; `name` stands for the file in messages."""
+    try:
+        data = tomllib.loads(text, parse_float=Decimal)
+    except tomllib.TOMLDecodeError as error:
+        raise SystemFileError([_syntax_line(str(error), text, name)]) from None
+    lines = locate(text)
+    try:
+        system = System.model_validate(data)
+    except ValidationError as error:
+        problems = [_shape_problem(details, data) for details in error.errors() if not _is_echo(details)]
+        raise _report(name, lines, problems) from None
+    findings = check(system)
+    if findings:
+        raise _report(name, lines, [(finding.path, finding.what, finding.remedy) for finding in findings])
+    return system
+
+
+def problem_lines(file: str | FilePath, problems: list[tuple[Path, str, str]]) -> list[str]:
+    """Problems that a command found later, in the form of those that load finds."""
+    lines = locate(FilePath(file).read_text(encoding="utf-8"))
+    return _report(str(file), lines, problems).lines
+
+
+def _report(name: str, lines: dict[Path, int], problems: list[tuple[Path, str, str]]) -> SystemFileError:
+    placed = sorted({(_line_of(path, lines), what, remedy) for path, what, remedy in problems})
+    return SystemFileError([f"{name}:{line}: {what}; {remedy}" for line, what, remedy in placed])
+
+
+def _line_of(path: Path, lines: dict[Path, int]) -> int:
+    """The line of the path, or of the nearest thing around it."""
+    while path not in lines:
+        path = path[:-1]
+    return lines[path]
+
+
+def _syntax_line(message: str, text: str, name: str) -> str:
+    match = re.search(r"\(at line (\d+), column \d+\)", message)
+    line = int(match.group(1)) if match else text.count("\n") + 1
+    what = re.sub(r"\s*\(at (line \d+, column \d+|end of document)\)", "", message)
+    what = what[:1].lower() + what[1:]
+    remedy = "remove one of the two" if "overwrite" in what or "twice" in what else "correct the TOML syntax"
+    return f"{name}:{line}: {what}; {remedy}"
+
+
+def _real_path(location: tuple[str | int, ...], data: Any) -> Path:
+    """Pydantic puts the tag of a union into the location; only steps that exist in the data are kept."""
+    path: list[str | int] = []
+    for number, step in enumerate(location):
+        inside_list = isinstance(data, list) and isinstance(step, int)
+        inside_table = isinstance(data, dict) and (step in data or number == len(location) - 1)
+        if inside_list or inside_table:
+            path.append(step)
+            data = data[step] if inside_list or step in data else None
+    return tuple(path)
+
+
+def _is_echo(details: ErrorDetails) -> bool:
+    """A list counts as too short when its entries are wrong; those have been reported themselves."""
+    return details["type"] == "too_short" and bool(details["input"])
+
+
+def _shape_problem(details: ErrorDetails, data: dict[str, Any]) -> tuple[Path, str, str]:
+    path = _real_path(details["loc"], data)
+    key = path[-1] if path else "the file"
+    kind = details["type"]
+    context = details.get("ctx", {})
+    if kind == "extra_forbidden":
+        return path, f"unknown key '{key}'{_place(path)}", _nearest_key(path, str(key))
+    if kind == "missing":
+        return path, f"{_place(path).removeprefix(' in ') or 'the file'} lacks '{key}'", f"add {key} = ..."
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        return path, "a link's kind must be 'serial' or 'udp'", 'write kind = "serial" or kind = "udp"'
+    if kind == "literal_error":
+        return path, f"'{key}' is {_shown(details['input'])}", f"write {context['expected']}"
+    if kind in ("greater_than", "greater_than_equal", "less_than", "less_than_equal"):
+        limit = next(context[name] for name in ("gt", "ge", "lt", "le") if name in context)
+        words = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
+        word = next(words[name] for name in words if name in context)
+        return path, f"'{key}' is {_shown(details['input'])}", f"it must be {word} {limit}"
+    if kind == "value_error":
+        return path, f"'{key}' is {_shown(details['input'])}", f"it {context['error']!s}"
+    if kind == "too_short":
+        return path, f"'{key}' is empty", "add at least one entry"
+    if kind == "string_pattern_mismatch":
+        return path, f"'{key}' is {_shown(details['input'])}", _pattern_advice(str(key))
+    if kind in ("int_type", "int_from_float"):
+        return path, f"'{key}' is {_shown(details['input'])}", "write a whole number"
+    if kind in ("model_type", "model_attributes_type", "tuple_type"):
+        wanted = "a list of tables" if kind == "tuple_type" else "a table"
+        return path, f"{_place((*path, ''))[4:] or repr(key)} is {_shown(details['input'])}", f"write {wanted}"
+    expected = details["msg"].removeprefix("Input should be ").lower()
+    return path, f"'{key}' is {_shown(details['input'])}", f"write {expected}"
+
+
+def _pattern_advice(key: str) -> str:
+    if key == "type":
+        return "write it as package/msg/Name, for example std_msgs/msg/String"
+    return "write letters, digits and _ in parts joined by /, for example brake/request"
+
+
+def _place(path: Path) -> str:
+    words = {"executors": "executor", "links": "link", "chains": "chain", "callbacks": "callback"}
+    parts = [
+        f"{words[str(step)]} {index + 1}"
+        for step, index in itertools.pairwise(path)
+        if step in words and isinstance(index, int)
+    ]
+    if path[:-1] and path[-2] in ("publishes", "system"):
+        parts.append(f"'{path[-2]}'")
+    return " in " + " of ".join(reversed(parts)) if parts else ""
+
+
+def _nearest_key(path: Path, key: str) -> str:
+    known = sorted(_known_keys(path[:-1]))
+    near = difflib.get_close_matches(key, known, n=1)
+    return f"did you mean '{near[0]}'?" if near else f"remove it, or use one of: {', '.join(known)}"
+
+
+def _known_keys(path: Path) -> set[str]:
+    models: list[type[BaseModel]] = [System]
+    for step in path:
+        if isinstance(step, str):
+            models = [inner for model in models for inner in _models_in(model, step)]
+    return {key for model in models for key in model.model_fields}
+
+
+def _models_in(model: type[BaseModel], key: str) -> list[type[BaseModel]]:
+    field = model.model_fields.get(key)
+    found: list[type[BaseModel]] = []
+    waiting: list[Any] = [field.annotation] if field else []
+    while waiting:
+        annotation = waiting.pop()
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            found.append(annotation)
+        waiting.extend(get_args(annotation))
+    return found
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, (dict, list)):
+        return "a table" if isinstance(value, dict) else "a list"
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."

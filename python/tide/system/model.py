@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The system description: what a system.toml says, as immutable objects.
+
+Written times are in milliseconds, because people write them; every object gives them in integer nanoseconds too,
+because everything computes with those. Larger priorities are more urgent."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+)
+
+LEVEL_MAXIMUM = 126  # TIDE_LEVEL_MAXIMUM of include/tide/priority.h
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+def _milliseconds(value: Any) -> Decimal:
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
+        raise ValueError("must be a number of milliseconds")
+    number = Decimal(str(value)) if isinstance(value, float) else Decimal(value)
+    if not number.is_finite():
+        raise ValueError("must be a finite number of milliseconds")
+    if number * 1_000_000 != (number * 1_000_000).to_integral_value():
+        raise ValueError("must be a whole number of nanoseconds")
+    return number
+
+
+def _name(value: Any) -> Any:
+    if isinstance(value, str) and not _NAME.fullmatch(value):
+        raise ValueError("must be a lower-case name: letters, digits and _, with a letter first")
+    return value
+
+
+def nanoseconds(milliseconds: Decimal) -> int:
+    return int(milliseconds * 1_000_000)
+
+
+def _number(value: Decimal) -> int | float:
+    return int(value) if value == value.to_integral_value() else float(value)
+
+
+Milliseconds = Annotated[
+    Decimal,
+    BeforeValidator(_milliseconds),
+    PlainSerializer(_number, return_type=float),
+    WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),
+    Field(gt=0),
+]
+MillisecondsOrZero = Annotated[
+    Decimal,
+    BeforeValidator(_milliseconds),
+    PlainSerializer(_number, return_type=float),
+    WithJsonSchema({"type": "number", "minimum": 0}),
+    Field(ge=0),
+]
+Name = Annotated[str, BeforeValidator(_name), Field(max_length=64, json_schema_extra={"pattern": "^[a-z][a-z0-9_]*$"})]
+MessageType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*/(msg|srv|action)/[A-Z][A-Za-z0-9]*$")]
+Topic = Annotated[str, Field(pattern=r"^/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*$", max_length=200)]
+Where = Literal["mcu", "host"]
+Reliability = Literal["reliable", "best_effort"]
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Executor(_Entry):
+    """Who runs callbacks. The policy and the way of sending are chosen at the run, so that one description serves the
+    comparison."""
+
+    name: Name
+    where: Where
+    lanes: Annotated[int, Field(ge=1, le=64, description="Threads that run callbacks.")] = 1
+    submit_ms: Annotated[MillisecondsOrZero, Field(description="CPU time to make one message.")] = Decimal(0)
+    process_ms: Annotated[MillisecondsOrZero, Field(description="CPU time to take over one received frame.")] = Decimal(
+        0
+    )
+    dispatch_ms: Annotated[MillisecondsOrZero, Field(description="CPU time to choose a callback.")] = Decimal(0)
+    interrupt_ms: Annotated[MillisecondsOrZero, Field(description="CPU time of the interrupt of one frame.")] = Decimal(
+        0
+    )
+
+
+class SerialLink(_Entry):
+    """A serial line with 8N1 framing, ten bit times a byte, full duplex, between the microcontroller and the agent."""
+
+    name: Name
+    kind: Literal["serial"]
+    baud: Annotated[int, Field(ge=1200, le=20_000_000)]
+    mtu_bytes: Annotated[int, Field(ge=64, le=65535, description="Largest message; longer ones go in fragments.")] = 512
+    quantum_bytes: Annotated[
+        int, Field(ge=0, le=65535, description="Largest piece before an urgent frame may pass. 0: the MTU.")
+    ] = 0
+    agent_ms: Annotated[
+        MillisecondsOrZero,
+        Field(
+            description="Serial adapter, agent and DDS, from the last byte to the ROS 2 node, the worst that occurs."
+        ),
+    ] = Decimal(0)
+    return_ms: Annotated[
+        MillisecondsOrZero, Field(description="The same from a node's publish until the frame can go.")
+    ] = Decimal(0)
+    escaped_bytes: Annotated[
+        int | None,
+        Field(ge=0, le=65535, description="Bytes 0x7D and 0x7E in a frame at most. Absent: any byte may be one."),
+    ] = None
+
+    @property
+    def byte_ns(self) -> int:
+        """Wire time of one byte, rounded up."""
+        return -(-10 * 1_000_000_000 // self.baud)
+
+
+class UdpLink(_Entry):
+    """UDP on IPv4 between the microcontroller and the agent."""
+
+    name: Name
+    kind: Literal["udp"]
+    port: Annotated[int, Field(ge=1, le=65535)] = 8888
+    mtu_bytes: Annotated[int, Field(ge=64, le=65535)] = 512
+    quantum_bytes: Annotated[int, Field(ge=0, le=65535)] = 0
+
+
+Link = Annotated[SerialLink | UdpLink, Field(discriminator="kind")]
+
+
+class Publication(_Entry):
+    """What a callback publishes at its end."""
+
+    topic: Topic
+    type: MessageType = "std_msgs/msg/String"
+    payload_bytes: Annotated[int, Field(ge=1, le=16_000_000, description="Serialised size without encapsulation.")]
+
+
+class Callback(_Entry):
+    """The smallest schedulable unit."""
+
+    name: Name
+    kind: Literal["timer", "subscription"]
+    executor: Name
+    execution_ms: Annotated[MillisecondsOrZero, Field(description="CPU time of one run, the worst that occurs.")]
+    least_ms: Annotated[MillisecondsOrZero, Field(description="CPU time of the shortest run.")] = Decimal(0)
+    publishes: Publication | None = None
+
+    @property
+    def execution_ns(self) -> int:
+        return nanoseconds(self.execution_ms)
+
+    @property
+    def least_ns(self) -> int:
+        return nanoseconds(self.least_ms)
+
+
+class Chain(_Entry):
+    """Callbacks in data-dependency order: a timer, then subscriptions, each to what the one before it publishes."""
+
+    name: Name
+    priority: Annotated[int, Field(ge=1, le=LEVEL_MAXIMUM, description="Larger is more urgent.")]
+    period_ms: Milliseconds
+    deadline_ms: Milliseconds
+    reliability: Reliability
+    link: Name | None = None
+    callbacks: Annotated[tuple[Callback, ...], Field(min_length=1, strict=False)]
+
+    @property
+    def period_ns(self) -> int:
+        return nanoseconds(self.period_ms)
+
+    @property
+    def deadline_ns(self) -> int:
+        return nanoseconds(self.deadline_ms)
+
+
+class Header(_Entry):
+    """The system's name and what it is for."""
+
+    name: Name
+    description: str = ""
+
+
+class System(_Entry):
+    """One system: executors, the links between them, and the chains that run on both."""
+
+    system: Header
+    executors: Annotated[tuple[Executor, ...], Field(min_length=1, strict=False)]
+    links: Annotated[tuple[Link, ...], Field(strict=False)] = ()
+    chains: Annotated[tuple[Chain, ...], Field(min_length=1, strict=False)]
+
+    @property
+    def name(self) -> str:
+        return self.system.name
+
+    def executor(self, name: str) -> Executor:
+        return next(executor for executor in self.executors if executor.name == name)
+
+    def link(self, name: str) -> SerialLink | UdpLink:
+        return next(link for link in self.links if link.name == name)
+
+    def where(self, callback: Callback) -> Where:
+        return self.executor(callback.executor).where
+
+    def link_of(self, chain: Chain) -> SerialLink | UdpLink | None:
+        """The link that the chain crosses; null for a chain that stays on one side."""
+        if len({self.where(callback) for callback in chain.callbacks}) == 1:
+            return None
+        return self.link(chain.link) if chain.link else self.links[0]
+
+    def by_urgency(self) -> tuple[Chain, ...]:
+        return tuple(sorted(self.chains, key=lambda chain: -chain.priority))
+
+
+def json_schema() -> dict[str, Any]:
+    schema = System.model_json_schema()
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "title": "tide system description",
+    }

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run measures: repetitions in blocks, which program is where in each of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import os
+import shutil
+from dataclasses import dataclass
+
+TIMEOUT_LEAST_US = 50
+TIMEOUT_MOST_US = 10_000_000
+LOAD_MOST_PERCENT = 95
+PRIORITY = 80
+BLOCK_S = 20.0
+BLOCKS_WANTED = 8  # of short runs too, but not shorter than a second
+_DEADLINE_PERIOD_LEAST_NS = 100_000  # of Linux: sched_deadline_period_min_us
+_DEADLINE_SHARE = 2
+
+
+class PlanError(Exception):
+    """What was asked for cannot be measured; the text is one line that says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    repetitions: int
+    timeout_us: int
+    policy: str
+    priority: int
+    load_percent: int
+    cpus: tuple[int, ...]
+    cyclictest: bool
+    rclpy_repetitions: int  # 0: without
+
+    @property
+    def timeout_ns(self) -> int:
+        return self.timeout_us * 1000
+
+    @property
+    def is_pinned(self) -> bool:
+        """Linux pins no thread that has SCHED_DEADLINE."""
+        return self.policy != "deadline"
+
+    @property
+    def scheduling_words(self) -> list[str]:
+        """As tide-timers takes it, without the processor."""
+        if self.policy == "deadline":
+            period_ns = max(self.timeout_ns, _DEADLINE_PERIOD_LEAST_NS)
+            runtime_ns = period_ns // _DEADLINE_SHARE
+            return ["--policy", "deadline", "--runtime-ns", f"{runtime_ns}", "--period-ns", f"{period_ns}"]
+        return ["--policy", self.policy, "--priority", f"{self.priority}"]
+
+    @property
+    def scheduling_text(self) -> str:
+        if self.policy in ("fifo", "rr"):
+            return f"{self.policy}, priority {self.priority}"
+        return self.policy
+
+
+@dataclass(frozen=True)
+class Block:
+    """Where each program runs, and for how many repetitions; programs of one block run at the same time."""
+
+    repetitions: int
+    places: dict[str, int]  # program: processor
+
+
+def blocks(settings: Settings) -> list[Block]:
+    """tide and cyclictest run at the same time on two processors and change places after each block, so that both meet
+    the same processors and the same other work. On one processor they take turns. rclpy has blocks of its own."""
+    duration_s = settings.repetitions * settings.timeout_us / 1e6
+    count = max(2, math.ceil(duration_s / BLOCK_S), min(BLOCKS_WANTED, int(duration_s)))
+    count += count % 2  # as often here as there
+    shares = [share for share in _shares(settings.repetitions, count) if share]
+    rclpy_count = min(len(shares), math.ceil(settings.rclpy_repetitions / shares[0]))
+    rclpy_shares = iter(_shares(settings.rclpy_repetitions, rclpy_count))
+    found: list[Block] = []
+    for number, share in enumerate(shares):
+        found += _pair(settings, share, number)
+        if (number + 1) * rclpy_count // len(shares) > number * rclpy_count // len(shares):
+            found.append(Block(next(rclpy_shares), {"rclpy": settings.cpus[0]}))
+    return found
+
+
+def _shares(total: int, count: int) -> list[int]:
+    return [total * (number + 1) // count - total * number // count for number in range(count)]
+
+
+def _pair(settings: Settings, repetitions: int, number: int) -> list[Block]:
+    first, second = settings.cpus[0], settings.cpus[-1]
+    if number % 2:
+        first, second = second, first
+    if not settings.cyclictest:
+        return [Block(repetitions, {"tide": first})]
+    if first == second:
+        turns = ["tide", "cyclictest"] if number % 2 == 0 else ["cyclictest", "tide"]
+        return [Block(repetitions, {name: first}) for name in turns]
+    return [Block(repetitions, {"tide": first, "cyclictest": second})]
+
+
+def processors(text: str | None) -> tuple[int, ...]:
+    """Of `--cpus`: one, or two that are exchanged; by default the first two that this process may use."""
+    usable = sorted(os.sched_getaffinity(0))
+    if text is None:
+        return tuple(usable[:2])
+    try:
+        numbers = tuple(int(word) for word in text.split(","))
+    except ValueError:
+        raise PlanError(f"--cpus does not take '{text}'; write one processor, or two as 0,1") from None
+    if not 1 <= len(numbers) <= 2 or len(set(numbers)) < len(numbers):
+        raise PlanError(f"--cpus does not take '{text}'; write one processor, or two as 0,1")
+    missing = [number for number in numbers if number not in usable]
+    if missing:
+        raise PlanError(f"processor {missing[0]} is not one this process may use: {', '.join(map(str, usable))}")
+    return numbers
+
+
+def has_cyclictest() -> bool:
+    return shutil.which("cyclictest") is not None
+
+
+def has_rclpy() -> bool:
+    return importlib.util.find_spec("rclpy") is not None
+
+
+NOT_PERMITTED = """\
+real-time scheduling is not permitted here: {what} was refused.
+Any one of these helps:
+  run the command as root
+  give the user the right: in /etc/security/limits.d/99-realtime.conf the lines '{user} - rtprio 95' and
+  '{user} - memlock unlimited', then log in again (SCHED_DEADLINE needs root or CAP_SYS_NICE instead)
+  in a container: --cap-add SYS_NICE --cap-add IPC_LOCK --ulimit rtprio=95
+Or measure without it: --policy normal"""

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the timer tests of ROS published (timer_tests, PandaBoard ES, two million repetitions a cell): minimum, average
+and maximum latency in us."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+SOURCE = "timer_tests suite of ROS 1, PandaBoard ES (OMAP4460), Linux 3.4.0 and 3.4.0-rt17"
+METRICS = ("min_us", "mean_us", "max_us")
+KERNELS = ("3.4.0", "3.4.0-rt17")
+
+Figures = tuple[int, int, int]
+# kernel, load in percent, policy: figures at 1 ms and at 10 ms
+PUBLISHED: Mapping[tuple[str, int, str], tuple[Figures, Figures]] = {
+    ("3.4.0", 0, "normal"): ((-145, 65, 11817), (-112, 97, 10233)),
+    ("3.4.0", 0, "rr"): ((7, 67, 159), (9, 94, 498)),
+    ("3.4.0", 0, "fifo"): ((7, 67, 434), (9, 94, 223)),
+    ("3.4.0", 80, "normal"): ((-1000, 56, 1258), (-875, 107, 1901)),
+    ("3.4.0", 80, "rr"): ((7, 56, 8765), (9, 89, 223)),
+    ("3.4.0", 80, "fifo"): ((7, 55, 464), (9, 89, 1840)),
+    ("3.4.0-rt17", 0, "normal"): ((-139, 84, 12017), (-209, 137, 9976)),
+    ("3.4.0-rt17", 0, "rr"): ((35, 81, 192), (60, 134, 225)),
+    ("3.4.0-rt17", 0, "fifo"): ((35, 81, 313), (64, 134, 230)),
+    ("3.4.0-rt17", 80, "normal"): ((-992, 251, 2455), (-1732, 266, 3927)),
+    ("3.4.0-rt17", 80, "rr"): ((34, 77, 157), (60, 116, 225)),
+    ("3.4.0-rt17", 80, "fifo"): ((33, 77, 205), (58, 115, 223)),
+}
+TIMEOUTS_US = (1000, 10_000)
+LOADS = (0, 80)
+POLICIES = ("normal", "rr", "fifo", "deadline")  # the last one is ours
+
+
+def figures(kernel: str, load_percent: int, policy: str, timeout_us: int) -> Figures | None:
+    row = PUBLISHED.get((kernel, load_percent, policy))
+    return None if row is None or timeout_us not in TIMEOUTS_US else row[TIMEOUTS_US.index(timeout_us)]

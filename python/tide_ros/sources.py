@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can become ready: one record per rclpy entity, which knows how to wait for it and how to take from it.
+
+A source is armed while it is to be waited for, and not armed while it is known to be ready. All of it is used under the
+executor's lock, except ``Call``, which a lane runs without.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.event_handler import EventHandler
+from rclpy.exceptions import InvalidHandle
+from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
+from rclpy.subscription import Subscription
+
+if TYPE_CHECKING:
+    from tide_ros.executor import PriorityExecutor
+
+
+class Call(NamedTuple):
+    """A function and what to call it with; it gives a coroutine when ``asynchronous``."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    asynchronous: bool
+
+
+class Work:
+    """What a lane can be given: a source that is ready, a task, or a coroutine that goes on."""
+
+    __slots__ = ("__weakref__", "entity", "group", "node", "priority")
+
+    def __init__(self, priority: int, node: Any = None, group: Any = None, entity: Any = None) -> None:
+        self.priority = priority
+        self.node = node
+        self.group = group  # None: reentrant, nothing to ask
+        self.entity = entity
+
+    def begin(self) -> bool:
+        """Ask the callback group; True when the callback may run now."""
+        return True
+
+
+class Source(Work, ABC):
+    """An rclpy entity of a node of this executor."""
+
+    __slots__ = ("add", "armed", "current", "handle", "lazy", "remembered", "remembered_asynchronous")
+
+    kind = ""  # as rclpy's wait sets name it
+    asked = False  # True: taking from it tells by itself whether there is something, at little cost
+
+    def __init__(self, entity: Any, node: Any, priority: int) -> None:
+        group = entity.callback_group
+        super().__init__(priority, node, None if type(group) is ReentrantCallbackGroup else group, entity)
+        self.handle: Any = getattr(entity, "handle", None)
+        self.add: Callable[[Any], Any] | None = None  # of the wait set; None: the entity adds itself
+        self.armed = True
+        self.current = True  # False once the entity or its node is gone
+        self.lazy = False
+        self.remembered: Any = None
+        self.remembered_asynchronous = False
+
+    def begin(self) -> bool:
+        return self.group is None or bool(self.group.beginning_execution(self.entity))
+
+    @abstractmethod
+    def take(self, executor: PriorityExecutor) -> Call | None:
+        """Take what there is from the middleware; None when there is nothing (any more). May raise InvalidHandle."""
+
+    def asynchronous(self, callback: Callable[..., Any]) -> bool:
+        """Whether the callback is an ``async def``; remembered until somebody exchanges the callback."""
+        if callback is not self.remembered:
+            self.remembered = callback
+            self.remembered_asynchronous = inspect.iscoroutinefunction(callback)
+        return self.remembered_asynchronous
+
+
+class TimerSource(Source):
+    __slots__ = ("clock", "due_ns")
+
+    kind = "timer"
+
+    def __init__(self, entity: Any, node: Any, priority: int) -> None:
+        super().__init__(entity, node, priority)
+        self.due_ns = -1  # on the monotonic clock; -1: not in the queue
+        self.clock = entity.clock
+
+    def take(self, executor: PriorityExecutor) -> Call | None:
+        with self.handle:
+            if not self.handle.is_timer_ready():  # cancelled or reset since it was seen
+                return None
+            try:
+                self.handle.call_timer()
+            except _rclpy.RCLError:
+                if self.handle.is_timer_canceled():  # just now, by another thread
+                    return None
+                raise
+        callback = self.entity.callback
+        return Call(callback, (), self.asynchronous(callback))
+
+
+class SubscriptionSource(Source):
+    __slots__ = ()
+
+    kind = "subscription"
+    asked = True
+
+    def take(self, executor: PriorityExecutor) -> Call | None:
+        entity = self.entity
+        with self.handle:
+            taken = self.handle.take_message(entity.msg_type, entity.raw)
+        if taken is None:
+            return None
+        callback = entity.callback
+        if entity._callback_type is Subscription.CallbackType.MessageOnly:
+            return Call(callback, (taken[0],), self.asynchronous(callback))
+        return Call(callback, tuple(taken), self.asynchronous(callback))
+
+
+class ServiceSource(Source):
+    __slots__ = ()
+
+    kind = "service"
+    asked = True
+
+    def take(self, executor: PriorityExecutor) -> Call | None:
+        with self.handle:
+            request, header = self.handle.service_take_request(self.entity.srv_type.Request)
+        if header is None:
+            return None
+        if self.asynchronous(self.entity.callback):
+            return Call(self._answer_later, (request, header), True)
+        return Call(self._answer, (request, header), False)
+
+    def _answer(self, request: Any, header: Any) -> None:
+        entity = self.entity
+        entity.send_response(entity.callback(request, entity.srv_type.Response()), header)
+
+    async def _answer_later(self, request: Any, header: Any) -> None:
+        entity = self.entity
+        entity.send_response(await entity.callback(request, entity.srv_type.Response()), header)
+
+
+class ClientSource(Source):
+    __slots__ = ()
+
+    kind = "client"
+    asked = True
+
+    def take(self, executor: PriorityExecutor) -> Call | None:
+        with self.handle:
+            header, response = self.handle.take_response(self.entity.srv_type.Response)
+        if header is None:
+            return None
+        return Call(self._finish, (executor, header.request_id.sequence_number, response), False)
+
+    def _finish(self, executor: PriorityExecutor, sequence_number: int, response: Any) -> None:
+        try:
+            future = self.entity.get_pending_request(sequence_number)
+        except KeyError:  # nobody waits for it any more
+            return
+        future._set_executor(executor)
+        future.set_result(response)
+
+
+class GuardSource(Source):
+    __slots__ = ()
+
+    kind = "guard_condition"
+
+    def take(self, executor: PriorityExecutor) -> Call | None:
+        self.entity._executor_triggered = False
+        callback = self.entity.callback
+        if callback is None:
+            return None
+        return Call(callback, (), self.asynchronous(callback))
+
+
+class WaitableSource(Source):
+    """Action clients and servers, events of the middleware, and the waitables of users."""
+
+    __slots__ = ()
+
+    kind = "waitable"
+
+    def __init__(self, entity: Any, node: Any, priority: int) -> None:
+        super().__init__(entity, node, priority)
+        self.handle = entity
+        self.lazy = type(entity) is EventHandler and priority == 0
+
+    def take(self, executor: PriorityExecutor) -> Call | None:
+        return Call(self._execute, (executor, self.entity.take_data()), True)
+
+    async def _execute(self, executor: PriorityExecutor, data: Any) -> None:
+        for future in self.entity._futures:
+            future._set_executor(executor)
+        await self.entity.execute(data)
+
+
+KINDS: tuple[tuple[str, type[Source]], ...] = (
+    ("timers", TimerSource),
+    ("subscriptions", SubscriptionSource),
+    ("guards", GuardSource),
+    ("clients", ClientSource),
+    ("services", ServiceSource),
+    ("waitables", WaitableSource),
+)
+"""The entities of a node, by the name of the property, in the order rclpy looks at them."""
+
+__all__ = ["KINDS", "Call", "InvalidHandle", "Source", "TimerSource", "WaitableSource", "Work"]
