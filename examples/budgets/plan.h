@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The experiment of the budget-based executor (Staschulat, Lange, Dasari 2021, section IV) in words that the program on
+ * this machine and the simulator both take: pings come on each lane's topic, the executor hands a ping to a lane that
+ * is free, the lane works and answers. */
+#ifndef BUDGETS_PLAN_H
+#define BUDGETS_PLAN_H
+
+#include <stdint.h>
+
+#include "tide/budget.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LANES_MAXIMUM 16
+#define REPLENISHMENTS_MAXIMUM 1000
+#define EXECUTOR_PRIORITY 90 /* 110 in the paper; Linux ends at 99 */
+
+typedef struct lane_plan {
+  char name[16];
+  int32_t priority, low_priority;
+  int64_t budget_ns, period_ns; /* budget 0: FIFO, without a budget */
+  int32_t sleep_percent;        /* of the work that is slept instead of computed */
+} lane_plan_t;
+
+typedef struct plan {
+  lane_plan_t lanes[LANES_MAXIMUM];
+  int32_t lane_count;
+  int64_t duration_ns, ping_ns, work_ns;
+  uint16_t replenishments;
+  tide_budget_rule_t rule;
+  int32_t cpu; /* where all of it runs; native only */
+} plan_t;
+
+typedef struct lane_result {
+  uint64_t pings, replies, overwritten; /* overwritten: a ping that a newer one replaced before the lane was free */
+  int64_t cpu_ns;
+  tide_budget_counters_t budget;
+} lane_result_t;
+
+/* Words: seconds=10 ping_ms=10 work_ms=10 replenishments=100 rule=corrected|posix cpu=0, and for each lane
+ * lane=NAME,PRIORITY[,BUDGET_MS/PERIOD_MS,LOW_PRIORITY][,sleep=PERCENT]. Numbers may have decimals. Null, or one line
+ * that says what is wrong (static until the next call). */
+const char *plan_read(plan_t *plan, int count, char **words);
+void plan_help(const char *program);
+void plan_print(const plan_t *plan, const char *on, const lane_result_t *results);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbered messages of three types both ways, reliably, as fast as they go or at a pace: small ones on their own
+ * streams pass between the fragments of images. Every message is checked: content, order, none twice, none missing.
+ *
+ *   exchange --udp 8888 --string 1000 --imu 1000 --image 100
+ *   exchange --serial /dev/ttyUSB0 --baud 921600 --string 1000 --period-ms 20
+ *
+ * Publishes on exchange/NAME/up, subscribes to exchange/NAME/down. Prints a line of JSON when it is ready, then waits
+ * for a line on standard input; one for each received message; and one at the end, when all are sent, acknowledged and
+ * received; then waits for a line again, because what a writer sent may be on its way from the agent to ROS 2, where it
+ * ends with the writer. A count of 0: without end. */
+#define _POSIX_C_SOURCE 200809L
+#include <getopt.h>
+#include <inttypes.h>
+#include <rcl/rcl.h>
+#include <rclc/executor.h>
+#include <rclc/rclc.h>
+#include <rmw_microros/rmw_microros.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tide/rclc.h>
+#include <tide/status.h>
+
+#include "sample.h"
+
+#define TIDE_NODES 1
+#define TIDE_PUBLISHERS SAMPLE_KINDS
+#define TIDE_SUBSCRIPTIONS SAMPLE_KINDS
+#define TIDE_TIMERS 1
+#define TIDE_SMALL_NODES 16
+#define TIDE_SMALL_NODE_BYTES 512
+#define TIDE_LARGE_NODES 3
+#define TIDE_LARGE_NODE_BYTES 40200
+#define TIDE_REASSEMBLIES 2
+#define TIDE_REASSEMBLY_BYTES 40200
+#define TIDE_MTU_BYTES 1024
+#define TIDE_SLOTS 64
+#define TIDE_DEFINE_POOLS
+#include <tide/pools.h>
+
+#define NOT_ASKED (-1)
+#define TOPIC_BYTES 40
+#define PUBLISH_WAIT_MS 5
+#define IDLE_WAIT_MS 5
+
+typedef struct flow {
+  const sample_kind_t *kind;
+  int64_t count; /* NOT_ASKED; 0: without end */
+  uint32_t sent, received, wrong, skipped, repeated;
+  int64_t last;
+  rcl_publisher_t publisher;
+  rcl_subscription_t subscription;
+} flow_t;
+
+static flow_t flows[SAMPLE_KINDS];
+static volatile sig_atomic_t interrupted;
+static rclc_support_t support;
+
+static void on_signal(int number) {
+  (void)number;
+  interrupted = 1;
+}
+
+static void require(rcl_ret_t result, const char *step) {
+  if (result == RCL_RET_OK) return;
+  fprintf(stderr, "exchange: %s failed: %s\n", step, tide_status_text(tide_rclc_last_status()));
+  exit(1);
+}
+
+static void on_message(const void *message, void *context) {
+  (void)message;
+  flow_t *flow = context;
+  const int64_t index = flow->kind->check();
+  flow->received++;
+  if (index < 0) {
+    flow->wrong++;
+  } else if (index <= flow->last) {
+    flow->repeated++;
+  } else {
+    flow->skipped += (uint32_t)(index - flow->last - 1);
+    flow->last = index;
+  }
+  printf("{\"%s\": %" PRId64 "}\n", flow->kind->name, index);
+  fflush(stdout);
+}
+
+static bool may_send(const flow_t *flow) {
+  return flow->count == 0 || (flow->count > 0 && flow->sent < (uint32_t)flow->count);
+}
+
+/* What finds no place in the pool is tried again later. */
+static void send_next(flow_t *flow) {
+  if (!may_send(flow)) return;
+  flow->kind->fill(flow->sent);
+  if (rcl_publish(&flow->publisher, flow->kind->outgoing, NULL) == RCL_RET_OK) flow->sent++;
+}
+
+static void on_period(rcl_timer_t *timer, int64_t last_call_time) {
+  RCLC_UNUSED(timer);
+  RCLC_UNUSED(last_call_time);
+  for (size_t i = 0; i < SAMPLE_KINDS; i++) send_next(&flows[i]);
+}
+
+static bool is_finished(void) {
+  for (size_t i = 0; i < SAMPLE_KINDS; i++) {
+    const flow_t *flow = &flows[i];
+    if (flow->count == 0 || may_send(flow) || (flow->count > 0 && flow->received < flow->count)) return false;
+  }
+  return tide_session_is_idle(tide_rclc_support_session(&support), 0);
+}
+
+static void print_end(void) {
+  const tide_session_t *session = tide_rclc_support_session(&support);
+  printf("{\"event\": \"end\", \"reconnects\": %" PRIu32 ", \"retransmissions\": %" PRIu32,
+         session->counters.reconnects, session->daemon.transmitter.counters.retransmissions);
+  for (size_t i = 0; i < SAMPLE_KINDS; i++) {
+    const flow_t *flow = &flows[i];
+    if (flow->count == NOT_ASKED) continue;
+    printf(", \"%s\": {\"sent\": %" PRIu32 ", \"received\": %" PRIu32 ", \"wrong\": %" PRIu32 ", \"skipped\": %" PRIu32
+           ", \"repeated\": %" PRIu32 "}",
+           flow->kind->name, flow->sent, flow->received, flow->wrong, flow->skipped, flow->repeated);
+  }
+  puts("}");
+  fflush(stdout);
+}
+
+static void usage(void) {
+  fputs(
+      "usage: exchange (--udp PORT | --serial DEVICE [--baud N]) [--string N] [--imu N] [--image N]\n"
+      "                [--period-ms N] [--key N]\n",
+      stderr);
+  exit(2);
+}
+
+static unsigned parse_options(int argc, char **argv, rmw_init_options_t *link) {
+  static const struct option names[] = {{"string", required_argument, NULL, 0},
+                                        {"imu", required_argument, NULL, 1},
+                                        {"image", required_argument, NULL, 2},
+                                        {"udp", required_argument, NULL, 'u'},
+                                        {"serial", required_argument, NULL, 's'},
+                                        {"baud", required_argument, NULL, 'b'},
+                                        {"period-ms", required_argument, NULL, 'p'},
+                                        {"key", required_argument, NULL, 'k'},
+                                        {NULL, 0, NULL, 0}};
+  const char *device = NULL;
+  uint32_t baud = 115200;
+  unsigned period_ms = 0;
+  int option;
+  while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
+    if (option >= 0 && option < SAMPLE_KINDS) {
+      flows[option].count = strtol(optarg, NULL, 10);
+    } else if (option == 'u') {
+      require(rmw_uros_options_set_udp_address("127.0.0.1", optarg, link), "setting the address");
+    } else if (option == 's') {
+      device = optarg;
+    } else if (option == 'b') {
+      baud = (uint32_t)strtoul(optarg, NULL, 10);
+    } else if (option == 'p') {
+      period_ms = (unsigned)strtoul(optarg, NULL, 10);
+    } else if (option == 'k') {
+      require(rmw_uros_options_set_client_key((uint32_t)strtoul(optarg, NULL, 0), link), "setting the key");
+    } else {
+      usage();
+    }
+  }
+  if (device != NULL) require(tide_rclc_options_set_serial(link, device, baud), "setting the device");
+  return period_ms;
+}
+
+static void create_flow(flow_t *flow, rcl_node_t *node, rclc_executor_t *executor) {
+  rmw_qos_profile_t quality = rmw_qos_profile_default;
+  quality.history = RMW_QOS_POLICY_HISTORY_KEEP_ALL;
+  char topic[TOPIC_BYTES];
+  snprintf(topic, sizeof topic, "exchange/%s/up", flow->kind->name);
+  require(rclc_publisher_init(&flow->publisher, node, flow->kind->type(), topic, &quality), "creating a publisher");
+  snprintf(topic, sizeof topic, "exchange/%s/down", flow->kind->name);
+  require(rclc_subscription_init(&flow->subscription, node, flow->kind->type(), topic, &quality),
+          "creating a subscription");
+  const tide_priority_t priority = TIDE_PRIORITY(flow->kind->level, 0);
+  require(tide_rclc_publisher_set_priority(&flow->publisher, priority), "setting a priority");
+  require(tide_rclc_publisher_set_wait_ms(&flow->publisher, PUBLISH_WAIT_MS), "setting a limit");
+  require(tide_rclc_subscription_set_priority(&flow->subscription, priority), "setting a priority");
+  require(rclc_executor_add_subscription_with_context(executor, &flow->subscription, flow->kind->incoming, on_message,
+                                                      flow, ON_NEW_DATA),
+          "adding a subscription");
+}
+
+static void await_line(void) {
+  while (getchar() != '\n' && !feof(stdin)) {
+  }
+}
+
+int main(int argc, char **argv) {
+  for (size_t i = 0; i < SAMPLE_KINDS; i++) {
+    flows[i].kind = &sample_kinds[i];
+    flows[i].count = NOT_ASKED;
+    flows[i].last = -1;
+    sample_kinds[i].bind();
+  }
+  rcl_allocator_t allocator = rcl_get_default_allocator();
+  rcl_init_options_t options = rcl_get_zero_initialized_init_options();
+  require(rcl_init_options_init(&options, allocator), "preparing options");
+  const unsigned period_ms = parse_options(argc, argv, rcl_init_options_get_rmw_init_options(&options));
+  struct sigaction action = {.sa_handler = on_signal};
+  sigaction(SIGTERM, &action, NULL);
+  sigaction(SIGINT, &action, NULL);
+
+  rcl_node_t node = rcl_get_zero_initialized_node();
+  rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();
+  rcl_timer_t timer = rcl_get_zero_initialized_timer();
+  require(rclc_support_init_with_options(&support, 0, NULL, &options, &allocator), "connecting to the agent");
+  require(rclc_node_init_default(&node, "exchange", "", &support), "creating the node");
+  require(rclc_executor_init(&executor, &support.context, SAMPLE_KINDS + 1, &allocator), "creating the executor");
+  for (size_t i = 0; i < SAMPLE_KINDS; i++) {
+    if (flows[i].count != NOT_ASKED) create_flow(&flows[i], &node, &executor);
+  }
+  puts("{\"event\": \"ready\"}");
+  fflush(stdout);
+  await_line();
+  if (period_ms > 0) {
+    require(rclc_timer_init_default(&timer, &support, RCL_MS_TO_NS(period_ms), on_period), "creating the timer");
+    require(rclc_executor_add_timer(&executor, &timer), "adding the timer");
+  }
+  while (!interrupted && !is_finished()) {
+    if (period_ms == 0) on_period(NULL, 0);
+    bool busy = false;
+    for (size_t i = 0; i < SAMPLE_KINDS && period_ms == 0; i++) busy = busy || may_send(&flows[i]);
+    require(rclc_executor_spin_some(&executor, busy ? 0 : RCL_MS_TO_NS(IDLE_WAIT_MS)), "spinning");
+  }
+  print_end();
+  await_line();
+  require(rclc_executor_fini(&executor), "finishing the executor");
+  require(rclc_support_fini(&support), "finishing");
+  return 0;
+}
