@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// DDS that takes no sample for a while: the client's stream waits, in order and without loss, but not for ever.
+#include <gtest/gtest.h>
+
+#include "client_messages.h"
+
+namespace tide::agent::test {
+namespace {
+
+constexpr Time kMillisecond = 1'000'000;
+
+class Backpressure : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(client.connect(), 0);
+    client.create_all();
+    driver.sent.clear();
+  }
+  // First octets of what reached DDS.
+  Octets written() const {
+    Octets firsts;
+    for (const Written &sample : driver.middleware.written) firsts.push_back(sample.payload[0]);
+    return firsts;
+  }
+  void pass(Time duration) { driver.run_until(driver.now() + duration); }
+  // What the last ACKNACK says: the first message that is not acknowledged.
+  int acknowledged() {
+    const Octets body = client.last(TIDE_XRCE_ACKNACK);
+    return body.empty() ? -1 : body[0] | body[1] << 8;
+  }
+
+  Driver driver{{}, 1'000'000'000};
+  TestClient client{driver, 1, 0x11};
+};
+
+TEST_F(Backpressure, TheStreamWaitsAndGoesOn) {
+  client.write(0x0015, {1});
+  const int before = acknowledged();
+  driver.middleware.full = true;
+  driver.sent.clear();
+  for (uint8_t number = 2; number <= 6; number++) client.write(0x0015, {number});
+  pass(50 * kMillisecond);
+  EXPECT_EQ(written(), (Octets{1}));
+  EXPECT_LE(acknowledged(), before);  // nothing of what waits
+  driver.middleware.full = false;
+  pass(5 * kMillisecond);
+  EXPECT_EQ(written(), (Octets{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(acknowledged(), before + 5);
+  EXPECT_EQ(driver.agent.counters().write_failed, 0u);
+  EXPECT_EQ(driver.agent.counters().write_waited, 1u);
+  EXPECT_EQ(driver.agent.counters().samples_to_dds, 6u);
+}
+
+TEST_F(Backpressure, OtherStreamsGoOn) {
+  driver.middleware.full = true;
+  client.write(0x0015, {1}, 0x81);
+  EXPECT_EQ(client.create_xml(0x0021, 0, "<dds><participant><rtps><name>q</name></rtps></participant></dds>"), 0);
+  driver.middleware.full = false;
+  client.write(0x0015, {2});
+  pass(5 * kMillisecond);
+  EXPECT_EQ(written(), (Octets{2, 1}));  // streams are independent
+}
+
+TEST_F(Backpressure, WhatComesBehindInTheStreamWaitsToo) {
+  driver.middleware.full = true;
+  client.write(0x0015, {1});
+  EXPECT_EQ(client.remove(0x0015), -1);
+  pass(20 * kMillisecond);
+  EXPECT_EQ(driver.middleware.writers, 1);
+  driver.middleware.full = false;
+  pass(5 * kMillisecond);
+  EXPECT_EQ(written(), (Octets{1}));
+  EXPECT_EQ(driver.middleware.writers, 0);
+}
+
+TEST_F(Backpressure, FragmentsOfOneSampleWaitAsOne) {
+  driver.middleware.full = true;
+  Octets whole = {0x07, 1, 0, 0, 0, 0x99, 0x00, 0x15};  // WRITE_DATA of 0x0015
+  for (uint8_t octet = 0; octet < 100; octet++) whole.push_back(octet);
+  whole[2] = static_cast<uint8_t>(whole.size() - 4);
+  const auto piece = [&](size_t from, size_t to) {
+    return Octets(whole.begin() + static_cast<std::ptrdiff_t>(from), whole.begin() + static_cast<std::ptrdiff_t>(to));
+  };
+  client.submit(0x80, TIDE_XRCE_FRAGMENT, 1, piece(0, 50));
+  client.submit(0x80, TIDE_XRCE_FRAGMENT, 1 | TIDE_XRCE_FLAG_LAST_FRAGMENT, piece(50, whole.size()));
+  client.write(0x0015, {200});
+  pass(20 * kMillisecond);
+  EXPECT_TRUE(written().empty());
+  driver.middleware.full = false;
+  pass(5 * kMillisecond);
+  ASSERT_EQ(written(), (Octets{0, 200}));
+  EXPECT_EQ(driver.middleware.written[0].payload.size(), 100u);
+}
+
+TEST_F(Backpressure, MessagesBeyondTheWindowAreNotKept) {
+  driver.middleware.full = true;
+  for (uint8_t number = 0; number < 40; number++) client.write(0x0015, {number});
+  driver.middleware.full = false;
+  pass(5 * kMillisecond);
+  EXPECT_EQ(written().size(), size_t{TIDE_STREAM_WINDOW_MAXIMUM});
+  EXPECT_EQ(driver.agent.counters().outside_window, 40u - TIDE_STREAM_WINDOW_MAXIMUM);
+}
+
+TEST_F(Backpressure, ItDoesNotWaitForEver) {
+  const Limits limits;
+  driver.middleware.full = true;
+  for (uint8_t number = 1; number <= 3; number++) client.write(0x0015, {number});
+  pass(limits.write_wait_ns - kMillisecond);
+  EXPECT_EQ(driver.agent.counters().write_failed, 0u);
+  pass(5 * kMillisecond);
+  EXPECT_EQ(driver.agent.counters().write_failed, 3u);  // once is enough: the others do not wait so long again
+  driver.middleware.full = false;
+  client.write(0x0015, {4});
+  driver.middleware.full = true;
+  client.write(0x0015, {5});
+  EXPECT_EQ(driver.agent.counters().write_failed, 3u);  // it waits anew
+  driver.middleware.full = false;
+  pass(5 * kMillisecond);
+  EXPECT_EQ(written(), (Octets{4, 5}));
+}
+
+TEST_F(Backpressure, BestEffortDoesNotWait) {
+  driver.middleware.full = true;
+  client.write(0x0015, {1}, 0x01);
+  EXPECT_EQ(driver.agent.counters().write_failed, 1u);
+  driver.middleware.full = false;
+  client.write(0x0015, {2}, 0x01);
+  pass(5 * kMillisecond);
+  EXPECT_EQ(written(), (Octets{2}));
+}
+
+TEST_F(Backpressure, ANewSessionForgetsWhatWaits) {
+  driver.middleware.full = true;
+  client.write(0x0015, {1});
+  ASSERT_EQ(client.connect(), 0);
+  driver.middleware.full = false;
+  pass(20 * kMillisecond);
+  EXPECT_TRUE(written().empty());  // the client sends it again
+  client.write(0x0015, {1});
+  EXPECT_EQ(written(), (Octets{1}));
+}
+
+}  // namespace
+}  // namespace tide::agent::test

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data in both directions: formats, delivery control, priorities, services, fragments, loss and overload.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "client_messages.h"
+
+namespace tide::agent::test {
+namespace {
+
+constexpr Time kSecond = 1'000'000'000;
+constexpr Time kMillisecond = 1'000'000;
+
+Sample sample_of(Octets payload) {
+  Sample sample;
+  sample.payload = std::move(payload);
+  return sample;
+}
+
+class Data : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(client.connect(), 0);
+    client.create_all();
+    driver.sent.clear();
+    ASSERT_EQ(driver.middleware.sources.size(), 1u);
+  }
+  FakeSource &source() { return *driver.middleware.sources[0]; }
+  void offer(size_t count, size_t bytes = 4) {
+    for (size_t number = 0; number < count; number++) source().offer(sample_of(Octets(bytes, next_++)));
+  }
+  size_t delivered() { return client.all(TIDE_XRCE_DATA).size(); }
+
+  Driver driver;
+  TestClient client{driver, 1, 0x11};
+  uint8_t next_ = 0;
+};
+
+TEST_F(Data, WritesReachDdsWithTheirByteOrder) {
+  client.write(0x0015, {1, 2, 3, 4});
+  client.write(0x0015, {5}, 0x01);
+  client.write(0x0015, {6, 7}, 0x80, 0);
+  ASSERT_EQ(driver.middleware.written.size(), 3u);
+  EXPECT_EQ(driver.middleware.written[0].payload, (Octets{1, 2, 3, 4}));
+  EXPECT_EQ(driver.middleware.written[1].payload, (Octets{5}));
+  EXPECT_EQ(driver.middleware.written[2].payload, (Octets{6, 7}));
+  EXPECT_FALSE(driver.middleware.written[0].big_endian);
+  EXPECT_TRUE(driver.middleware.written[2].big_endian);
+}
+
+TEST_F(Data, ASequenceOfSamplesIsWrittenOneByOne) {
+  client.write(0x0015, {2, 0, 0, 0, 3, 0, 0, 0, 1, 2, 3, 0, 1, 0, 0, 0, 9}, 0x80, 1 | TIDE_XRCE_FORMAT_DATA_SEQUENCE);
+  ASSERT_EQ(driver.middleware.written.size(), 2u);
+  EXPECT_EQ(driver.middleware.written[0].payload, (Octets{1, 2, 3}));
+  EXPECT_EQ(driver.middleware.written[1].payload, (Octets{9}));
+  client.write(0x0015, {255, 255, 255, 255}, 0x80, 1 | TIDE_XRCE_FORMAT_DATA_SEQUENCE);
+  client.write(0x0015, {1}, 0x80, 1 | TIDE_XRCE_FORMAT_PACKED_SAMPLES);
+  EXPECT_EQ(driver.middleware.written.size(), 2u);
+  EXPECT_EQ(driver.agent.counters().malformed, 1u);
+  EXPECT_EQ(driver.agent.counters().format_unsupported, 1u);
+}
+
+TEST_F(Data, AWriteToNobodyIsCounted) {
+  client.write(0x0095, {1});
+  client.write(0x0016, {1});
+  EXPECT_EQ(driver.agent.counters().write_unknown, 2u);
+  EXPECT_TRUE(driver.middleware.written.empty());
+}
+
+TEST_F(Data, NothingIsDeliveredUntilItIsAskedFor) {
+  offer(2);
+  driver.pump();
+  EXPECT_EQ(delivered(), 0u);
+  client.read(0x0016, 0x80);
+  EXPECT_EQ(delivered(), 2u);
+}
+
+TEST_F(Data, WithoutDeliveryControlOneSampleIsMeant) {
+  client.submit(0x80, TIDE_XRCE_READ_DATA, 1, from_hex("000e001680000000"));
+  offer(3);
+  driver.pump();
+  EXPECT_EQ(delivered(), 1u);
+}
+
+TEST_F(Data, MaxSamplesCountsAndZeroCancels) {
+  client.read(0x0016, 0x80, 3);
+  offer(5);
+  driver.pump();
+  EXPECT_EQ(delivered(), 3u);
+  client.read(0x0016, 0x80);
+  EXPECT_EQ(delivered(), 5u);
+  client.read(0x0016, 0x00, 0);
+  offer(1);
+  driver.pump();
+  EXPECT_EQ(delivered(), 5u);
+  EXPECT_TRUE(client.all(TIDE_XRCE_STATUS).empty());
+}
+
+TEST_F(Data, MaxElapsedTimeEnds) {
+  client.read(0x0016, 0x80, 0xFFFF, 2);
+  const Time start = driver.now();
+  driver.run_until(start + 2 * kSecond - kMillisecond);
+  offer(1);
+  driver.pump();
+  EXPECT_EQ(delivered(), 1u);
+  driver.run_until(start + 2 * kSecond);
+  offer(1);
+  driver.run_until(start + 3 * kSecond);
+  EXPECT_EQ(delivered(), 1u);
+}
+
+TEST_F(Data, MinPacePeriodKeepsSamplesApart) {
+  client.read(0x0016, 0x01, 0xFFFF, 0, 0, 10);
+  offer(5);
+  const Time start = driver.now();
+  driver.pump();
+  for (size_t number = 1; number <= 5; number++) {
+    EXPECT_EQ(delivered(), number);
+    driver.run_until(start + static_cast<Time>(number) * 10 * kMillisecond - 1);
+    EXPECT_EQ(delivered(), number);
+    driver.run_until(start + static_cast<Time>(number) * 10 * kMillisecond);
+  }
+}
+
+TEST_F(Data, MaxBytesPerSecondIsKept) {
+  client.read(0x0016, 0x01, 0xFFFF, 0, 1000);
+  offer(100, 100);
+  const Time start = driver.now();
+  driver.run_until(start + 5 * kSecond);
+  EXPECT_EQ(delivered(), 51u);  // one at once, then ten a second
+}
+
+TEST_F(Data, ANewRequestReplacesAndMovesTheStream) {
+  client.read(0x0016, 0x80);
+  offer(1);
+  driver.pump();
+  client.read(0x0016, 0x05);
+  offer(1);
+  driver.pump();
+  ASSERT_EQ(delivered(), 2u);
+  std::vector<uint8_t> streams;
+  for (const Sent &message : driver.sent) {
+    if (message.bytes[4] == TIDE_XRCE_DATA) streams.push_back(message.bytes[1]);
+  }
+  EXPECT_EQ(streams, (std::vector<uint8_t>{0x80, 0x05}));
+}
+
+TEST_F(Data, DataCarryTheIdsOfTheirRequestAndTheByteOrder) {
+  client.read(0x0016, 0x01);
+  Sample sample = sample_of({1, 2});
+  sample.big_endian = true;
+  source().offer(std::move(sample));
+  driver.pump();
+  const Octets body = client.last(TIDE_XRCE_DATA);
+  ASSERT_EQ(body.size(), 6u);
+  EXPECT_EQ(body[3], 0x16);
+  EXPECT_EQ(driver.sent.back().bytes[5] & TIDE_XRCE_FLAG_LITTLE_ENDIAN, 0);
+}
+
+TEST_F(Data, ABestEffortSampleTooLargeForAMessageIsCounted) {
+  client.read(0x0016, 0x01);
+  offer(1, 600);
+  offer(1, 100);
+  driver.pump();
+  EXPECT_EQ(delivered(), 1u);
+  EXPECT_EQ(driver.agent.counters().samples_too_large, 1u);
+}
+
+TEST_F(Data, AReliableSampleLeavesInFragments) {
+  client.read(0x0016, 0x80);
+  offer(1, 3000);
+  driver.pump();
+  Octets whole;
+  const auto fragments = client.all(TIDE_XRCE_FRAGMENT);
+  for (const Octets &fragment : fragments) whole.insert(whole.end(), fragment.begin(), fragment.end());
+  EXPECT_EQ(fragments.size(), 7u);
+  EXPECT_EQ(whole.size(), 4u + 4u + 3000u);
+}
+
+// Nothing is acknowledged: what DDS holds stays there, what was taken is bounded, and statuses still find room.
+TEST_F(Data, AReliableReaderWaitsInDds) {
+  client.read(0x0016, 0x80);
+  for (int burst = 0; burst < 50; burst++) offer(10, 300);
+  driver.pump();
+  const Limits limits;
+  EXPECT_LE(source().taken, limits.in_flight_reliable + 1);
+  EXPECT_GE(source().waiting.size(), 480u);
+  EXPECT_EQ(driver.agent.counters().samples_too_large, 0u);
+  size_t received = 0;
+  for (int round = 0; round < 200 && received < 500; round++) {
+    client.acknowledge(0x80);
+    received = static_cast<size_t>(driver.agent.counters().samples_to_client);
+  }
+  EXPECT_EQ(received, 500u);
+  EXPECT_TRUE(source().waiting.empty());
+}
+
+// A line that takes nothing for a while: urgent data pass what waits.
+TEST(Priority, TheMoreUrgentStreamLeavesFirst) {
+  Driver driver;
+  TestClient client(driver, 1, 0x11);
+  ASSERT_EQ(client.connect(), 0);
+  client.create_all();
+  EXPECT_EQ(client.create_xml(0x0026, 0x0014, TestClient::kReader), 0);
+  client.read(0x0016, TIDE_STREAM_BEST_EFFORT(1));
+  client.read(0x0026, TIDE_STREAM_BEST_EFFORT(9));
+  ASSERT_EQ(driver.middleware.sources.size(), 2u);
+  for (uint8_t number = 0; number < 3; number++) driver.middleware.sources[0]->offer(sample_of({number}));
+  driver.agent.poll(driver.now());
+  driver.middleware.sources[1]->offer(sample_of({99}));
+  driver.sent.clear();
+  driver.pump();
+  ASSERT_GE(client.all(TIDE_XRCE_DATA).size(), 4u);
+  EXPECT_EQ(client.all(TIDE_XRCE_DATA)[0][4], 99);
+}
+
+TEST(Services, IdentitiesTravelBothWays) {
+  Driver driver;
+  TestClient client(driver, 1, 0x11);
+  ASSERT_EQ(client.connect(), 0);
+  ASSERT_EQ(client.create_xml(0x0011, 0, ""), 0);
+  const std::string_view requester = "<dds><requester service_name='s' request_type='Q' reply_type='R'/></dds>";
+  const std::string_view replier = "<dds><replier service_name='s' request_type='Q' reply_type='R'/></dds>";
+  ASSERT_EQ(client.create_xml(0x0017, 0x0011, requester), 0);
+  ASSERT_EQ(client.create_xml(0x0018, 0x0011, replier), 0);
+  FakeSource &replies = *driver.middleware.sources[0], &requests = *driver.middleware.sources[1];
+  client.read(0x0017, 0x80);
+  client.read(0x0018, 0x80);
+  driver.sent.clear();
+
+  Sample request = sample_of({7});
+  for (size_t octet = 0; octet < request.identity.size(); octet++)
+    request.identity[octet] = static_cast<uint8_t>(octet);
+  const SampleIdentity identity = request.identity;
+  requests.offer(std::move(request));
+  driver.pump();
+  Octets body = client.last(TIDE_XRCE_DATA);
+  ASSERT_EQ(body.size(), 4u + 24u + 1u);
+  EXPECT_TRUE(std::equal(identity.begin(), identity.end(), body.begin() + 4));
+  Octets reply(identity.begin(), identity.end());
+  reply.push_back(8);
+  client.write(0x0018, reply);
+  ASSERT_EQ(driver.middleware.written.size(), 1u);
+  EXPECT_EQ(driver.middleware.written[0].topic, "s_Reply");
+  EXPECT_EQ(driver.middleware.written[0].identity, identity);
+  EXPECT_EQ(driver.middleware.written[0].payload, (Octets{8}));
+  client.write(0x0018, Octets(23));
+  EXPECT_EQ(driver.agent.counters().write_failed, 1u);
+
+  client.write(0x0017, {1});
+  client.write(0x0017, {2});
+  EXPECT_EQ(driver.middleware.written.back().topic, "s_Request");
+  const uint16_t second = static_cast<uint16_t>(client.next_request() - 1);
+  Sample answer = sample_of({5});
+  answer.request = 2;
+  replies.offer(answer);
+  answer.request = 77;  // of nobody here
+  replies.offer(answer);
+  driver.sent.clear();
+  driver.pump();
+  body = client.last(TIDE_XRCE_DATA);
+  EXPECT_EQ(Octets(body.begin() + 4, body.end()),
+            (Octets{static_cast<uint8_t>(second >> 8), static_cast<uint8_t>(second), 0x00, 0x17, 5}));
+  EXPECT_EQ(driver.agent.counters().replies_unmatched, 1u);
+}
+
+TEST(Services, UnansweredRequestsAreBounded) {
+  Options options;
+  options.limits.pending_requests = 4;
+  Driver driver(options);
+  TestClient client(driver, 1, 0x11);
+  ASSERT_EQ(client.connect(), 0);
+  ASSERT_EQ(client.create_xml(0x0011, 0, ""), 0);
+  ASSERT_EQ(
+      client.create_xml(0x0017, 0x0011, "<dds><requester service_name='s' request_type='Q' reply_type='R'/></dds>"), 0);
+  client.read(0x0017, 0x80);
+  for (int number = 0; number < 10; number++) client.write(0x0017, {1});
+  driver.sent.clear();
+  for (uint64_t number = 1; number <= 10; number++) {
+    Sample answer = sample_of({5});
+    answer.request = number;
+    driver.middleware.sources[0]->offer(answer);
+  }
+  driver.pump();
+  EXPECT_EQ(client.all(TIDE_XRCE_DATA).size(), 4u);
+}
+
+// ---- the way in under loss, repetition and reordering ----
+
+struct Piece {
+  uint16_t sequence;
+  Octets bytes;
+};
+
+TEST(Streams, AnyOrderWithRepetitionAndResendingGivesTheSameSamples) {
+  for (unsigned seed = 1; seed <= 300; seed++) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    Driver driver;
+    TestClient client(driver, 1, 0x11);
+    ASSERT_EQ(client.connect(), 0);
+    client.create_all();
+    uint16_t sequence = 6;
+    std::vector<Octets> expected;
+    std::vector<Piece> pieces;
+    for (int number = 0; number < 20; number++) {
+      Octets body = TestClient::ids(0x100, 0x0015);
+      expected.emplace_back(random() % 700, static_cast<uint8_t>(number));
+      body.insert(body.end(), expected.back().begin(), expected.back().end());
+      Octets whole(4);
+      tide_xrce_put_submessage_header(whole.data(), TIDE_XRCE_WRITE_DATA, 1, static_cast<uint16_t>(body.size()));
+      whole.insert(whole.end(), body.begin(), body.end());
+      const size_t slice = 200;
+      if (whole.size() <= slice) {
+        pieces.push_back({sequence++, whole});
+        continue;
+      }
+      for (size_t at = 0; at < whole.size(); at += slice) {
+        const size_t end = std::min(at + slice, whole.size());
+        Octets fragment(4);
+        tide_xrce_put_submessage_header(fragment.data(), TIDE_XRCE_FRAGMENT, end == whole.size() ? 3 : 1,
+                                        static_cast<uint16_t>(end - at));
+        fragment.insert(fragment.end(), whole.begin() + static_cast<std::ptrdiff_t>(at),
+                        whole.begin() + static_cast<std::ptrdiff_t>(end));
+        pieces.push_back({sequence++, fragment});
+      }
+    }
+    size_t first = 0;  // not yet acknowledged
+    for (int round = 0; round < 2000 && first < pieces.size(); round++) {
+      const Piece &piece = pieces[std::min(first + random() % 16, pieces.size() - 1)];
+      if (random() % 4 == 0) continue;
+      driver.sent.clear();
+      client.send(0x81, 0x80, piece.sequence, piece.bytes[0], piece.bytes[1],
+                  {piece.bytes.begin() + 4, piece.bytes.end()});
+      const Octets acknack = client.last(TIDE_XRCE_ACKNACK);
+      ASSERT_EQ(acknack.size(), 5u);
+      first = static_cast<size_t>((acknack[0] | acknack[1] << 8) - 6);
+    }
+    ASSERT_EQ(first, pieces.size());
+    ASSERT_EQ(driver.middleware.written.size(), expected.size());
+    for (size_t number = 0; number < expected.size(); number++)
+      EXPECT_EQ(driver.middleware.written[number].payload, expected[number]);
+  }
+}
+
+TEST(Streams, ReassemblyIsBounded) {
+  Options options;
+  options.limits.reassembly_bytes = 1000;
+  Driver driver(options);
+  TestClient client(driver, 1, 0x11);
+  ASSERT_EQ(client.connect(), 0);
+  client.create_all();
+  for (int number = 0; number < 5; number++) client.submit(0x80, TIDE_XRCE_FRAGMENT, number == 4 ? 3 : 1, Octets(300));
+  client.write(0x0015, {1});
+  EXPECT_EQ(driver.middleware.written.size(), 1u);
+  EXPECT_EQ(driver.agent.counters().fragments_dropped, 2u);
+  client.submit(0x80, TIDE_XRCE_FRAGMENT, 1, from_hex("07010a000100001500"));  // what came before is forgotten
+  client.submit(0x80, TIDE_XRCE_FRAGMENT, 3, from_hex("0102030405"));
+  ASSERT_EQ(driver.middleware.written.size(), 2u);
+  EXPECT_EQ(driver.middleware.written[1].payload, from_hex("000102030405"));
+}
+
+TEST(Streams, AGapThatIsGivenUpEndsTheMessageItTore) {
+  Driver driver;
+  TestClient client(driver, 1, 0x11);
+  ASSERT_EQ(client.connect(), 0);
+  client.create_all();
+  client.submit(0x80, TIDE_XRCE_FRAGMENT, 1, from_hex("07010a000100001500"));
+  client.send(0x81, 0x80, 8, TIDE_XRCE_FRAGMENT, 3, from_hex("0102030405"));
+  client.send(0x81, 0x80, 9, TIDE_XRCE_WRITE_DATA, 1, from_hex("0001001509"));
+  EXPECT_TRUE(driver.middleware.written.empty());
+  client.submit(0, TIDE_XRCE_HEARTBEAT, 1, from_hex("0800090080"));
+  ASSERT_EQ(driver.middleware.written.size(), 1u);
+  EXPECT_EQ(driver.middleware.written[0].payload, from_hex("09"));
+  EXPECT_EQ(driver.agent.counters().given_up, 1u);
+  EXPECT_EQ(to_hex(client.last(TIDE_XRCE_ACKNACK)), "0a00000080");
+  client.send(0x81, 0x80, 10, TIDE_XRCE_FRAGMENT, 1, from_hex("07010a000100001500"));
+  client.send(0x81, 0x80, 11, TIDE_XRCE_FRAGMENT, 3, from_hex("0102030405"));
+  ASSERT_EQ(driver.middleware.written.size(), 2u);
+  EXPECT_EQ(driver.middleware.written[1].payload, from_hex("000102030405"));
+}
+
+TEST(Streams, EarlyMessagesAreBounded) {
+  Options options;
+  options.limits.held_bytes = 1000;
+  Driver driver(options);
+  TestClient client(driver, 1, 0x11);
+  ASSERT_EQ(client.connect(), 0);
+  client.create_all();
+  Octets body = TestClient::ids(1, 0x0015);
+  body.resize(400);
+  for (uint16_t sequence = 7; sequence < 12; sequence++)
+    client.send(0x81, 0x80, sequence, TIDE_XRCE_WRITE_DATA, 1, body);
+  EXPECT_EQ(driver.agent.counters().held_dropped, 3u);
+  EXPECT_TRUE(driver.middleware.written.empty());
+  client.send(0x81, 0x80, 6, TIDE_XRCE_WRITE_DATA, 1, body);
+  EXPECT_EQ(driver.middleware.written.size(), 3u);
+  const Octets acknack = client.last(TIDE_XRCE_ACKNACK);
+  EXPECT_EQ(acknack[0] | acknack[1] << 8, 9);  // the others are asked for again
+  EXPECT_EQ(acknack[3], 0x07);
+  for (uint16_t sequence = 8; sequence < 40; sequence++) {  // their memory is free again, every time
+    client.send(0x81, 0x80, sequence ^ 1u, TIDE_XRCE_WRITE_DATA, 1, body);
+  }
+  EXPECT_EQ(driver.agent.counters().held_dropped, 3u);
+}
+
+TEST(Streams, TheNumberOfInputStreamsIsBounded) {
+  Driver driver;
+  TestClient client(driver, 1, 0x11);
+  ASSERT_EQ(client.connect(), 0);
+  client.create_all();
+  for (int stream = 1; stream < 256; stream++) client.write(0x0015, {1}, static_cast<uint8_t>(stream));
+  const Limits limits;
+  EXPECT_EQ(driver.agent.counters().streams_refused, 255u - limits.input_streams);
+}
+
+}  // namespace
+}  // namespace tide::agent::test

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random and damaged messages from many endpoints, while one well-behaved client works: nothing breaks, nothing grows
+// without bound, and that client gets every answer and every sample at once.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "client_messages.h"
+
+namespace tide::agent::test {
+namespace {
+
+constexpr int kMessages = 100'000;
+constexpr Endpoint kHostile = 1000;
+constexpr size_t kHostileEndpoints = 24;
+
+class Mutator {
+ public:
+  explicit Mutator(unsigned seed) : random_(seed), walks_(kHostileEndpoints) {
+    for (const auto &path : recorded_files()) {
+      std::vector<Octets> script;
+      for (const Message &message : Recording(path).messages) {
+        all_.push_back(message.bytes);
+        if (message.from_client) script.push_back(message.bytes);
+      }
+      scripts_.push_back(std::move(script));
+    }
+  }
+
+  // Each endpoint plays a recorded client, so that sessions and entities come about, and errs now and then.
+  Octets next(size_t endpoint) {
+    const unsigned kind = number() % 8;
+    if (kind == 0) return noise();
+    Octets bytes = kind < 3 ? all_[number() % all_.size()] : own_key(step(walks_[endpoint]), endpoint);
+    if (kind < 5) {
+      for (unsigned change = 1 + number() % 4; change != 0; change--) damage(bytes);
+    }
+    return bytes;
+  }
+  unsigned number() { return static_cast<unsigned>(random_()); }
+
+ private:
+  // All recordings use one key; here most endpoints are clients of their own.
+  static Octets own_key(Octets bytes, size_t endpoint) {
+    static constexpr uint8_t kRecorded[] = {0xAA, 0xAA, 0xBB, 0xBB};
+    const auto place = std::search(bytes.begin(), bytes.end(), std::begin(kRecorded), std::end(kRecorded));
+    if (place != bytes.end()) place[3] = static_cast<uint8_t>(place[3] - endpoint);
+    return bytes;
+  }
+
+  Octets noise() {
+    Octets bytes(random_() % 80);
+    for (uint8_t &octet : bytes) octet = static_cast<uint8_t>(random_());
+    return bytes;
+  }
+
+  void damage(Octets &bytes) {
+    static constexpr uint8_t kTelling[] = {0x00, 0x01, 0x02, 0x7F, 0x80, 0xFF, 0xFE, 0x0D, 0x08, 0x04};
+    if (bytes.empty()) return;
+    const size_t place = random_() % bytes.size();
+    switch (random_() % 6) {
+      case 0:
+        bytes[place] ^= static_cast<uint8_t>(1u << (random_() % 8));
+        break;
+      case 1:
+        bytes[place] = kTelling[random_() % std::size(kTelling)];
+        break;
+      case 2:
+        bytes.resize(place);
+        break;
+      case 3:
+        bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(place), static_cast<uint8_t>(random_()));
+        break;
+      case 4:
+        bytes.erase(bytes.begin() + static_cast<std::ptrdiff_t>(place));
+        break;
+      default: {
+        const Octets &other = all_[random_() % all_.size()];
+        bytes.insert(bytes.end(), other.begin() + static_cast<std::ptrdiff_t>(std::min<size_t>(4, other.size())),
+                     other.end());
+      }
+    }
+  }
+
+  struct Walk {
+    size_t script = 0, place = 0;
+  };
+
+  const Octets &step(Walk &walk) {
+    if (walk.place >= scripts_[walk.script].size() || number() % 64 == 0) walk = {number() % scripts_.size(), 0};
+    return scripts_[walk.script][walk.place++];
+  }
+
+  std::mt19937 random_;
+  std::vector<Walk> walks_;
+  std::vector<Octets> all_;
+  std::vector<std::vector<Octets>> scripts_;
+};
+
+class Hostile : public testing::TestWithParam<unsigned> {};
+
+TEST_P(Hostile, BytesDisturbNobody) {
+  SCOPED_TRACE("seed " + std::to_string(GetParam()));
+  Mutator mutator(GetParam());
+  Options options;
+  options.limits.clients = 16;
+  Driver driver(std::move(options));
+  TestClient good(driver, 1, 0x600DC0DE, 0x95);
+  ASSERT_EQ(good.connect(), 0);
+  good.create_all();
+  ASSERT_EQ(driver.middleware.sources.size(), 1u);
+  FakeSource *source = driver.middleware.sources[0];
+  good.read(0x0016, 0x01);
+  uint64_t writes = 0;
+  for (int round = 0; round < kMessages; round++) {
+    driver.keep = false;
+    const size_t endpoint = mutator.number() % kHostileEndpoints;
+    driver.input(kHostile + endpoint, mutator.next(endpoint));
+    if (round % 16 != 0) continue;
+    driver.run_until(driver.now() + 1'000'000);
+    driver.keep = true;
+    driver.sent.clear();
+    for (FakeSource *other : driver.middleware.sources) {
+      if (other != source && mutator.number() % 4 == 0) other->offer({Octets(mutator.number() % 600), false, {}, 0, 0});
+    }
+    const size_t before = driver.middleware.written.size();
+    good.write(0x0015, {static_cast<uint8_t>(round)});
+    writes++;
+    ASSERT_EQ(driver.middleware.written.size(), before + 1) << "message " << round;
+    driver.middleware.written.clear();
+    ASSERT_EQ(good.all(TIDE_XRCE_ACKNACK).size(), 1u) << "message " << round;
+    source->offer({{static_cast<uint8_t>(round)}, false, {}, 0, 0});
+    driver.pump();
+    const Octets data = good.last(TIDE_XRCE_DATA);
+    ASSERT_EQ(data.size(), 5u) << "message " << round;
+    ASSERT_EQ(data[4], static_cast<uint8_t>(round));
+    good.submit(0, TIDE_XRCE_GET_INFO, 1, from_hex("000afffd02000000"));
+    ASSERT_EQ(good.last(TIDE_XRCE_INFO).at(5), 1) << "message " << round;
+    ASSERT_LE(driver.agent.client_count(), 16u);
+    driver.sent.clear();
+  }
+  EXPECT_GE(driver.agent.counters().messages_in, static_cast<uint64_t>(kMessages) + writes);
+  EXPECT_GT(driver.agent.counters().clients_created, 1u);  // some got in, and did their worst there
+  EXPECT_GT(driver.agent.counters().entities_created, 1000u);
+  EXPECT_GT(driver.agent.counters().samples_to_client, writes + 100);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, Hostile, testing::Values(1u, 20240611u), testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace tide::agent::test

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+// The agent's links over real sockets and terminals: what the core chooses leaves in that order, and what a link may
+// hold back of it has a bound. One thread plays the agent and its clients; on the serial line time is virtual.
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <random>
+
+#include "client_messages.h"
+#include "io/serial.h"
+#include "io/tcp.h"
+#include "io/udp.h"
+
+namespace tide::agent::test {
+namespace {
+
+constexpr Time kSecond = 1'000'000'000;
+
+Sample sample_of(Octets payload) {
+  Sample sample;
+  sample.payload = std::move(payload);
+  return sample;
+}
+
+// An agent with one link, run by hand.
+struct Served {
+  void pump(Time now) {
+    for (bool more = true; more;) {
+      deadline = agent.poll(now);
+      agent.take_ready(ready);
+      for (const Endpoint endpoint : ready) link->write(endpoint, now);
+      more = link->flush(now);
+    }
+  }
+  // Until nothing happens for a while of wall time.
+  void run(Time now, Time while_ns = 0) {
+    for (bool more = true; more;) {
+      pump(now);
+      poller.wait(monotonic_ns() + while_ns, events);
+      for (const Poller::Event &event : events) link->event(event, now);
+      more = !events.empty();
+    }
+    pump(now);
+  }
+  FakeSource &source(const std::string &topic) {
+    for (FakeSource *source : middleware.sources) {
+      if (source->topic.name == topic) return *source;
+    }
+    throw std::runtime_error("nobody reads " + topic);
+  }
+
+  FakeMiddleware middleware;
+  Agent agent{middleware, {}};
+  Poller poller;
+  std::unique_ptr<Link> link;
+  Time deadline = 0;
+  std::vector<Endpoint> ready;
+  std::vector<Poller::Event> events;
+};
+
+// Participant, subscriber, and a reader for each topic.
+void create_readers(TestClient &client, const std::vector<std::pair<uint16_t, std::string>> &readers) {
+  ASSERT_EQ(client.create_xml(0x0011, 0, "<dds><participant><rtps><name>p</name></rtps></participant></dds>"), 0);
+  ASSERT_EQ(client.create_xml(0x0014, 0x0011, ""), 0);
+  for (const auto &[object, name] : readers) {
+    ASSERT_EQ(client.create_xml(object, 0x0014,
+                                "<dds><data_reader><topic><name>" + name +
+                                    "</name><dataType>T</dataType><historyQos><kind>KEEP_ALL</kind></historyQos>"
+                                    "</topic></data_reader></dds>"),
+              0);
+  }
+}
+
+sockaddr_in loopback(uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  return address;
+}
+
+class Socket {
+ public:
+  Socket(int type, uint16_t port, int receive_bytes = 0) : number(::socket(AF_INET, type | SOCK_CLOEXEC, 0)) {
+    if (receive_bytes != 0) setsockopt(number, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof receive_bytes);
+    const sockaddr_in to = loopback(port);
+    EXPECT_EQ(connect(number, reinterpret_cast<const sockaddr *>(&to), sizeof to), 0);
+  }
+  ~Socket() { close(number); }
+  Socket(const Socket &) = delete;
+  Socket &operator=(const Socket &) = delete;
+  const int number;
+};
+
+// ---- UDP ----
+
+struct UdpClient {
+  UdpClient(Served &agent, uint32_t key)
+      : served(agent), socket(SOCK_DGRAM, static_cast<UdpLink &>(*agent.link).port()), client(driver, 1, key) {
+    driver.forward = [this](Endpoint, const Octets &bytes) {
+      ASSERT_EQ(send(socket.number, bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+      served.run(0);
+      receive();
+    };
+  }
+  void receive() {
+    Octets bytes(65536);
+    for (ssize_t count = 0; (count = recv(socket.number, bytes.data(), bytes.size(), MSG_DONTWAIT)) > 0;) {
+      driver.sent.push_back({0, 1, Octets(bytes.begin(), bytes.begin() + count)});
+    }
+  }
+  Served &served;
+  Socket socket;
+  Driver driver;
+  TestClient client;
+};
+
+TEST(UdpLink, ServesManyClientsWithManyFramesEach) {
+  Served served;
+  served.link = std::make_unique<UdpLink>(0, served.agent, served.poller, "127.0.0.1", 0);
+  std::vector<std::unique_ptr<UdpClient>> clients;
+  for (uint32_t number = 0; number < 5; number++) {
+    clients.push_back(std::make_unique<UdpClient>(served, 0x100 + number));
+    ASSERT_EQ(clients.back()->client.connect(), 0);
+    create_readers(clients.back()->client, {{0x0016, "t" + std::to_string(number)}});
+    clients.back()->client.read(0x0016, 0x01);
+  }
+  for (uint8_t number = 0; number < 200; number++) {
+    for (size_t client = 0; client < clients.size(); client++) {
+      served.source("t" + std::to_string(client)).offer(sample_of({number, 0, 0, 0}));
+    }
+  }
+  served.run(0);
+  for (const auto &client : clients) {
+    client->receive();
+    const std::vector<Octets> got = client->client.all(TIDE_XRCE_DATA);
+    ASSERT_EQ(got.size(), 200u);
+    for (size_t number = 0; number < got.size(); number++) EXPECT_EQ(got[number][4], number);
+  }
+  EXPECT_EQ(served.link->counters().send_dropped, 0u);
+  EXPECT_EQ(served.agent.counters().samples_to_client, 1000u);
+}
+
+TEST(UdpLink, TakesBurstsApart) {
+  Served served;
+  served.link = std::make_unique<UdpLink>(0, served.agent, served.poller, "127.0.0.1", 0);
+  UdpClient robot(served, 0x77);
+  ASSERT_EQ(robot.client.connect(), 0);
+  robot.client.create_all();
+  std::vector<uint8_t> storage(TIDE_DATAGRAM_BYTES_MAXIMUM + TIDE_DATAGRAM_BATCH_BYTES);
+  tide_datagram_output_t output;
+  tide_datagram_output_init(&output, robot.socket.number, storage.data(), storage.size());
+  robot.driver.forward = [&](Endpoint, const Octets &bytes) {
+    std::copy(bytes.begin(), bytes.end(), tide_datagram_output_place(&output, bytes.size()));
+    tide_datagram_output_add(&output, bytes.size(), nullptr);
+    if (tide_datagram_output_is_full(&output)) tide_datagram_output_flush(&output);
+  };
+  for (uint8_t number = 0; number < 100; number++) robot.client.write(0x0015, {number, 1, 2, 3}, 0x01);
+  ASSERT_TRUE(tide_datagram_output_flush(&output));
+  served.run(0);
+  ASSERT_EQ(served.middleware.written.size(), 100u);
+  for (uint8_t number = 0; number < 100; number++) EXPECT_EQ(served.middleware.written[number].payload[0], number);
+}
+
+// ---- TCP ----
+
+struct TcpClient {
+  explicit TcpClient(Served &agent)
+      : served(agent), socket(SOCK_STREAM, static_cast<TcpLink &>(*agent.link).port(), 65536), client(driver, 1, 0x42) {
+    driver.forward = [this](Endpoint, const Octets &bytes) {
+      Octets framed = {static_cast<uint8_t>(bytes.size()), static_cast<uint8_t>(bytes.size() >> 8)};
+      framed.insert(framed.end(), bytes.begin(), bytes.end());
+      ASSERT_EQ(send(socket.number, framed.data(), framed.size(), 0), static_cast<ssize_t>(framed.size()));
+      served.run(0, kSecond / 100);
+      receive();
+    };
+  }
+  bool receive() {
+    std::array<uint8_t, 4096> bytes;
+    bool any = false;
+    for (ssize_t count = 0; (count = recv(socket.number, bytes.data(), bytes.size(), MSG_DONTWAIT)) > 0;) {
+      in.insert(in.end(), bytes.begin(), bytes.begin() + count);
+      any = true;
+    }
+    while (in.size() >= 2 && in.size() >= 2u + (in[0] | in[1] << 8)) {
+      const auto length = static_cast<std::ptrdiff_t>(in[0] | in[1] << 8);
+      driver.sent.push_back({0, 1, Octets(in.begin() + 2, in.begin() + 2 + length)});
+      in.erase(in.begin(), in.begin() + 2 + length);
+    }
+    return any;
+  }
+  Served &served;
+  Socket socket;
+  Driver driver;
+  TestClient client;
+  Octets in;
+};
+
+TEST(TcpLink, APeerThatReadsLateGetsEverythingAndTheUrgentEarly) {
+  constexpr size_t kBacklog = 2000, kBytes = 400;
+  Served served;
+  served.link = std::make_unique<TcpLink>(0, served.agent, served.poller, "127.0.0.1", 0, 4);
+  TcpClient robot(served);
+  ASSERT_EQ(robot.client.connect(), 0);
+  create_readers(robot.client, {{0x0016, "slow"}, {0x0026, "urgent"}});
+  robot.client.read(0x0016, TIDE_STREAM_BEST_EFFORT(1));
+  robot.client.read(0x0026, TIDE_STREAM_BEST_EFFORT(5));
+  for (size_t number = 0; number < kBacklog; number++) served.source("slow").offer(sample_of(Octets(kBytes, 1)));
+  served.run(0, kSecond / 100);  // until the kernel takes no more
+  served.source("urgent").offer(sample_of({9}));
+  for (int idle = 0; idle < 2000 && robot.client.all(TIDE_XRCE_DATA).size() < kBacklog + 1; idle++) {
+    if (robot.receive()) idle = 0;
+    served.run(0, kSecond / 1000);
+  }
+  const std::vector<Octets> got = robot.client.all(TIDE_XRCE_DATA);
+  ASSERT_EQ(got.size(), kBacklog + 1);
+  const auto place = std::find_if(got.begin(), got.end(), [](const Octets &body) { return body.size() == 5; });
+  EXPECT_LT(place - got.begin(), 800) << "of " << kBacklog;  // what the kernel holds of both sides, and ours
+  EXPECT_EQ(served.link->counters().frames_out, served.agent.counters().messages_out);
+}
+
+// ---- serial ----
+
+struct Terminal {
+  Terminal() : master(posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)) {
+    EXPECT_EQ(grantpt(master), 0);
+    EXPECT_EQ(unlockpt(master), 0);
+    path = ptsname(master);
+  }
+  ~Terminal() { close(master); }
+  Terminal(const Terminal &) = delete;
+  Terminal &operator=(const Terminal &) = delete;
+  const int master;
+  std::string path;
+};
+
+// A client on the other end of the line; what comes there gets the time at which the agent handed it over.
+class SerialClient {
+ public:
+  SerialClient() : client(driver, 1, 0x5E) {
+    served.link = std::make_unique<SerialLink>(0, served.agent, served.poller, terminal_.path, 115200);
+    now = monotonic_ns();
+    tide_framing_reader_init(&reader_, 1);
+    tide_framing_reader_set_buffer(&reader_, message_.data(), message_.size());
+    driver.forward = [this](Endpoint, const Octets &bytes) {
+      Octets frame(TIDE_FRAMING_WORST_BYTES(bytes.size()));
+      const int length = tide_framing_encode(frame.data(), frame.size(), 1, 0, bytes.data(), bytes.size(), nullptr, 0);
+      ASSERT_EQ(write(terminal_.master, frame.data(), static_cast<size_t>(length)), length);
+      const Time limit = monotonic_ns() + 10 * kSecond;
+      const size_t before = driver.sent.size();
+      while (waits_for_answers && driver.sent.size() == before && monotonic_ns() < limit) {
+        served.run(now, kSecond / 1000);
+        run_until(now + kSecond / 10);
+      }
+    };
+  }
+  void run_until(Time end) {
+    for (;;) {
+      served.run(now);
+      receive();
+      const Time next = std::min(served.deadline, served.link->deadline());
+      if (next > end) break;
+      now = std::max(now, next);
+    }
+    now = end;
+    served.run(now);
+    receive();
+  }
+  // A terminal passes bytes on a moment later.
+  void receive() {
+    std::array<uint8_t, 4096> bytes;
+    pollfd wait = {terminal_.master, POLLIN, 0};
+    while (frames_ < served.link->counters().frames_out && poll(&wait, 1, 10'000) == 1) {
+      const ssize_t count = read(terminal_.master, bytes.data(), bytes.size());
+      if (count <= 0) return;
+      for (size_t used = 0; used < static_cast<size_t>(count);) {
+        int complete = 0;
+        used += tide_framing_reader_input(&reader_, bytes.data() + used, static_cast<size_t>(count) - used, &complete);
+        if (complete == 0) continue;
+        frames_++;
+        driver.sent.push_back({now, 1, Octets(reader_.buffer, reader_.buffer + reader_.length)});
+        tide_framing_reader_set_buffer(&reader_, message_.data(), message_.size());
+      }
+    }
+  }
+
+ private:
+  Terminal terminal_;
+  tide_framing_reader_t reader_{};
+  std::array<uint8_t, 2048> message_{};
+  uint64_t frames_ = 0;
+
+ public:
+  bool waits_for_answers = true;
+  Served served;
+  Driver driver;
+  TestClient client;
+  Time now = 0;
+};
+
+class Saturated : public testing::TestWithParam<unsigned> {};
+
+// The line is never idle: samples of two less urgent readers wait, those of one in fragments. A sample of the urgent
+// reader comes at a random time; nothing less urgent starts after it, so it waits for the frame on the wire at most.
+TEST_P(Saturated, LineLetsTheUrgentReaderPassAfterOneQuantum) {
+  SCOPED_TRACE("seed " + std::to_string(GetParam()));
+  constexpr uint8_t kBestEffort = TIDE_STREAM_BEST_EFFORT(1), kReliable = TIDE_STREAM_RELIABLE(2);
+  constexpr uint8_t kUrgent = TIDE_STREAM_RELIABLE(7);
+  constexpr Time kOctet = 10 * kSecond / 115200 + 1;
+  SerialClient robot;
+  ASSERT_EQ(robot.client.connect(252), 0);
+  create_readers(robot.client, {{0x0016, "low"}, {0x0026, "long"}, {0x0036, "urgent"}});
+  robot.client.read(0x0016, kBestEffort);
+  robot.client.read(0x0026, kReliable);
+  robot.client.read(0x0036, kUrgent);
+  robot.waits_for_answers = false;
+  std::mt19937 random(GetParam());
+  Served &served = robot.served;
+  const auto fill = [&](const char *topic, size_t bytes) {
+    while (served.source(topic).waiting.size() < 20) served.source(topic).offer(sample_of(Octets(bytes, 1)));
+  };
+  for (int round = 0; round < 60; round++) {
+    fill("low", 100);
+    fill("long", 1500);
+    robot.run_until(robot.now + static_cast<Time>(random() % 60'000'000));
+    if (random() % 2 == 0) robot.client.acknowledge(kReliable);
+    robot.client.acknowledge(kUrgent);
+    robot.run_until(robot.now + static_cast<Time>(random() % 30'000'000));
+    robot.driver.sent.clear();
+    ASSERT_NE(served.link->deadline(), TIDE_FOREVER) << "the line is idle in round " << round;
+    served.source("urgent").offer(sample_of(Octets(20, 3)));
+    const Time offered = robot.now;
+    robot.run_until(offered + 40'000'000);
+    ASSERT_FALSE(robot.driver.sent.empty());
+    const Sent &first = robot.driver.sent.front();
+    ASSERT_EQ(first.bytes[1], kUrgent) << "round " << round;
+    ASSERT_LE(first.t_ns - offered, 270 * kOctet) << "round " << round;  // 252 octets, and some are escaped
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, Saturated, testing::Values(1u, 2u, 3u), testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace tide::agent::test

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions, entities, limits and signs of life.
+#include <gtest/gtest.h>
+
+#include "client_messages.h"
+
+namespace tide::agent::test {
+namespace {
+
+constexpr Time kSecond = 1'000'000'000;
+
+TEST(Session, RefusesByCause) {
+  Driver driver;
+  EXPECT_EQ(TestClient(driver, 1, 0).connect(), TIDE_XRCE_STATUS_ERR_INVALID_DATA);
+  EXPECT_EQ(TestClient(driver, 1, 7, 0x80).connect(), TIDE_XRCE_STATUS_ERR_INVALID_DATA);
+  EXPECT_EQ(TestClient(driver, 1, 7).connect(60), TIDE_XRCE_STATUS_ERR_INVALID_DATA);
+  driver.input(1, from_hex("8000000000011000585243450200010faaaabbbb8100fc01"));
+  EXPECT_EQ(to_hex(driver.sent.back().bytes), "8100000004010b008600585243450100010f00");
+  driver.input(1, from_hex("8000000000011000595243450100010faaaabbbb8100fc01"));
+  EXPECT_EQ(to_hex(driver.sent.back().bytes), "8100000004010b008500585243450100010f00");
+  EXPECT_EQ(driver.agent.client_count(), 0u);
+  EXPECT_EQ(driver.agent.counters().clients_refused, 5u);
+}
+
+TEST(Session, ABooleanOfTwoIsDropped) {
+  Driver driver;
+  driver.input(1, from_hex("8000000000011000585243450100010faaaabbbb8102fc01"));
+  EXPECT_EQ(driver.agent.counters().malformed, 1u);
+  EXPECT_TRUE(driver.sent.empty());
+}
+
+TEST(Session, LimitsClients) {
+  Options options;
+  options.limits.clients = 3;
+  Driver driver(options);
+  for (uint32_t key = 1; key <= 3; key++) EXPECT_EQ(TestClient(driver, key, key).connect(), 0);
+  TestClient late(driver, 4, 4);
+  EXPECT_EQ(late.connect(), TIDE_XRCE_STATUS_ERR_RESOURCES);
+  EXPECT_EQ(TestClient(driver, 1, 1).connect(), 0);  // known ones come back
+  EXPECT_EQ(TestClient(driver, 2, 2).remove(TIDE_XRCE_OBJECT_CLIENT), 0);
+  EXPECT_EQ(late.connect(), 0);
+}
+
+TEST(Session, KeysTravelBelow0x80AndShareAnEndpoint) {
+  Driver driver;
+  TestClient first(driver, 1, 0x11, 0x01), second(driver, 1, 0x22, 0x01);
+  EXPECT_EQ(first.connect(), 0);
+  EXPECT_EQ(second.connect(), 0);
+  EXPECT_EQ(driver.agent.client_count(), 2u);
+  first.create_all();
+  second.create_all();
+  EXPECT_EQ(driver.middleware.participants, 2);
+  EXPECT_EQ(first.remove(TIDE_XRCE_OBJECT_CLIENT), 0);
+  EXPECT_EQ(second.remove(0x0015), 0);
+  EXPECT_EQ(driver.middleware.participants, 1);
+}
+
+TEST(Session, ADeviceThatRestartsWithAnotherKeyTakesItsOldPlace) {
+  Driver driver;
+  TestClient first(driver, 1, 0x11), second(driver, 1, 0x22);
+  EXPECT_EQ(first.connect(), 0);
+  first.create_all();
+  EXPECT_EQ(second.connect(), 0);
+  EXPECT_EQ(driver.agent.client_count(), 1u);
+  EXPECT_EQ(driver.middleware.participants, 0);
+  EXPECT_EQ(driver.agent.counters().clients_displaced, 1u);
+}
+
+TEST(Session, TheSameKeyFromElsewhereMovesTheClient) {
+  Driver driver;
+  TestClient before(driver, 1, 0x11), after(driver, 2, 0x11);
+  EXPECT_EQ(before.connect(), 0);
+  before.create_all();
+  EXPECT_EQ(after.connect(), 0);
+  EXPECT_EQ(driver.agent.client_count(), 1u);
+  EXPECT_EQ(after.create_xml(0x0013, 0x0011, ""), TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS);
+  driver.sent.clear();
+  EXPECT_EQ(before.create_xml(0x0023, 0x0011, ""), -1);
+}
+
+TEST(Session, AnotherSessionOfTheSameKeyStartsAnew) {
+  Driver driver;
+  TestClient before(driver, 1, 0x11, 0x81), after(driver, 1, 0x11, 0x82);
+  EXPECT_EQ(before.connect(), 0);
+  before.create_all();
+  EXPECT_EQ(after.connect(), 0);
+  EXPECT_EQ(driver.agent.client_count(), 1u);
+  EXPECT_EQ(driver.middleware.participants, 0);
+}
+
+// A client of ours counts its sessions, so that nothing late is taken for the present one.
+TEST(Session, TheNextSessionOfATideClientKeepsItsEntities) {
+  Driver driver;
+  TestClient before(driver, 1, 0x11, 0x81), after(driver, 1, 0x11, 0x82);
+  before.vendor = after.vendor = TIDE_XRCE_VENDOR;
+  EXPECT_EQ(before.connect(), 0);
+  before.create_all();
+  before.read(0x0016, 0x80);
+  EXPECT_EQ(after.connect(), 0);
+  EXPECT_EQ(driver.agent.client_count(), 1u);
+  EXPECT_EQ(driver.middleware.participants, 1);
+  EXPECT_EQ(driver.agent.counters().clients_resumed, 1u);
+  driver.sent.clear();
+  before.write(0x0015, {1, 2, 3, 4});
+  EXPECT_EQ(driver.agent.counters().unknown_session, 1u);
+  EXPECT_EQ(driver.agent.counters().samples_to_dds, 0u);
+  driver.middleware.sources.at(0)->offer({});
+  driver.pump();
+  EXPECT_TRUE(after.all(TIDE_XRCE_DATA).empty());  // it has not asked in this session
+  EXPECT_EQ(after.create_xml(0x0013, 0x0011, ""), TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS);
+  EXPECT_EQ(driver.sent.front().bytes[0], 0x82);
+  EXPECT_EQ(driver.sent.front().bytes[2], 0);
+}
+
+TEST(Session, LateCopiesOfACreateClientDoNotTouchTheSession) {
+  Driver driver;
+  TestClient client(driver, 1, 0x11, 0x81), next(driver, 1, 0x11, 0x82), copy(driver, 1, 0x11, 0x81);
+  client.vendor = next.vendor = copy.vendor = TIDE_XRCE_VENDOR;
+  EXPECT_EQ(client.connect(), 0);
+  client.create_all();
+  driver.run_until(driver.now() + 200'000'000);
+  EXPECT_EQ(copy.connect(), 0);
+  client.write(0x0015, {1, 2, 3, 4});  // goes on with its numbers
+  EXPECT_EQ(driver.agent.counters().samples_to_dds, 1u);
+  EXPECT_EQ(next.connect(), 0);
+  driver.sent.clear();
+  EXPECT_EQ(copy.connect(), -1);
+  EXPECT_EQ(next.create_xml(0x0013, 0x0011, ""), TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS);
+  // A device that restarts counts from the beginning, and is let in when copies have died out.
+  driver.run_until(driver.now() + 4'000'000'000);
+  EXPECT_EQ(copy.connect(), 0);
+  EXPECT_EQ(copy.create_xml(0x0013, 0x0011, ""), TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS);
+  driver.run_until(driver.now() + 400'000'000);
+  TestClient restarted(driver, 1, 0x11, 0x81);
+  restarted.vendor = TIDE_XRCE_VENDOR;
+  EXPECT_EQ(restarted.connect(), 0);
+  EXPECT_EQ(restarted.create_xml(0x0013, 0x0011, ""), TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS);
+}
+
+TEST(Session, ResetStartsStreamsAnewAndKeepsEntities) {
+  Driver driver;
+  TestClient client(driver, 1, 0x11);
+  EXPECT_EQ(client.connect(), 0);
+  client.create_all();
+  client.submit(0, TIDE_XRCE_RESET, 1, {});
+  TestClient again(driver, 1, 0x11);
+  EXPECT_EQ(again.create_xml(0x0013, 0x0011, ""), TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS);
+  EXPECT_EQ(driver.sent.front().bytes[2], 0);  // its streams start at 0, as ours do
+}
+
+TEST(Session, NewsOfAReaderThatIsGoneAreIgnored) {
+  Driver driver;
+  TestClient client(driver, 1, 0x11);
+  EXPECT_EQ(client.connect(), 0);
+  client.create_all();
+  client.read(0x0016, 0x80);
+  const Wake wake = driver.middleware.sources.at(0)->wake;
+  wake();
+  EXPECT_EQ(client.remove(0x0016), 0);
+  EXPECT_EQ(client.create_xml(0x0016, 0x0014, TestClient::kReader), 0);
+  client.read(0x0016, 0x80);
+  const Wake later = driver.middleware.sources.at(0)->wake;
+  later();
+  EXPECT_EQ(client.remove(TIDE_XRCE_OBJECT_CLIENT), 0);
+  wake();
+  later();
+  driver.pump();
+  EXPECT_EQ(driver.agent.client_count(), 0u);
+}
+
+TEST(Entities, StatusesByRule) {
+  Driver driver;
+  TestClient client(driver, 1, 0x11);
+  EXPECT_EQ(client.connect(), 0);
+  const std::string_view topic = "<dds><topic><name>t</name><dataType>T</dataType></topic></dds>";
+  const std::string_view other = "<dds><topic><name>u</name><dataType>T</dataType></topic></dds>";
+  EXPECT_EQ(client.create_xml(0x0012, 0x0011, topic), TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE);
+  EXPECT_EQ(client.create_xml(0x0011, 0, "<dds><participant><rtps><name>p</name></rtps></participant></dds>"), 0);
+  EXPECT_EQ(client.create_xml(0x0012, 0x0011, topic), 0);
+  EXPECT_EQ(client.create_xml(0x0012, 0x0011, topic), TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS);
+  EXPECT_EQ(client.create_xml(0x0012, 0x0011, topic, TIDE_XRCE_FLAG_REUSE), TIDE_XRCE_STATUS_OK_MATCHED);
+  EXPECT_EQ(client.create_xml(0x0012, 0x0011, other, TIDE_XRCE_FLAG_REUSE), TIDE_XRCE_STATUS_ERR_MISMATCH);
+  EXPECT_EQ(client.create_xml(0x0012, 0x0011, other, TIDE_XRCE_FLAG_REUSE | TIDE_XRCE_FLAG_REPLACE), 0);
+  EXPECT_EQ(client.create_xml(0x0012, 0x0011, topic, TIDE_XRCE_FLAG_REPLACE), 0);
+  EXPECT_EQ(client.create_xml(0x0022, 0x0011, "<dds><topic><name>t</name><dataType>X</dataType></topic></dds>"),
+            TIDE_XRCE_STATUS_ERR_DDS);
+  EXPECT_EQ(client.create_xml(0x0013, 0x0012, ""), TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE);  // a topic is no parent
+  EXPECT_EQ(client.remove(0x0092), TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE);
+  driver.middleware.refuse = true;
+  EXPECT_EQ(client.create_xml(0x0021, 0, "<dds><participant><rtps><name>p</name></rtps></participant></dds>"),
+            TIDE_XRCE_STATUS_ERR_DDS);
+}
+
+TEST(Entities, AWriterInBinaryFormFindsItsTopic) {
+  Driver driver;
+  TestClient client(driver, 1, 0x11);
+  EXPECT_EQ(client.connect(), 0);
+  client.create_all();
+  tide_xrce_object_t writer{};
+  writer.representation = TIDE_XRCE_BY_BINARY;
+  writer.parent = 0x0013;
+  writer.topic = 0x0092;
+  EXPECT_EQ(client.create(0x0025, writer), TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE);
+  writer.topic = 0x0012;
+  EXPECT_EQ(client.create(0x0025, writer), 0);
+  client.write(0x0025, {1, 2, 3});
+  ASSERT_EQ(driver.middleware.written.size(), 1u);
+  EXPECT_EQ(driver.middleware.written[0].topic, "t");
+  EXPECT_EQ(driver.middleware.written[0].payload, (Octets{1, 2, 3}));
+}
+
+TEST(Entities, DeletingAParentDeletesWhatItContains) {
+  Driver driver;
+  TestClient client(driver, 1, 0x11);
+  EXPECT_EQ(client.connect(), 0);
+  client.create_all();
+  EXPECT_EQ(driver.agent.entity_count(), 6u);
+  EXPECT_EQ(client.remove(0x0013), 0);
+  EXPECT_EQ(driver.middleware.writers, 0);
+  EXPECT_EQ(driver.agent.entity_count(), 4u);
+  EXPECT_EQ(client.remove(0x0011), 0);
+  EXPECT_EQ(driver.agent.entity_count(), 0u);
+  EXPECT_TRUE(driver.middleware.sources.empty());
+}
+
+TEST(Entities, AreLimited) {
+  Options options;
+  options.limits.entities_per_client = 4;
+  Driver driver(options);
+  TestClient client(driver, 1, 0x11);
+  EXPECT_EQ(client.connect(), 0);
+  EXPECT_EQ(client.create_xml(0x0011, 0, ""), 0);
+  for (uint16_t number = 1; number <= 3; number++) {
+    EXPECT_EQ(client.create_xml(TIDE_XRCE_OBJECT(number, TIDE_XRCE_KIND_PUBLISHER), 0x0011, ""), 0);
+  }
+  EXPECT_EQ(client.create_xml(0x0014, 0x0011, ""), TIDE_XRCE_STATUS_ERR_RESOURCES);
+  EXPECT_EQ(client.create_xml(0x0013, 0x0011, "", TIDE_XRCE_FLAG_REUSE), TIDE_XRCE_STATUS_OK_MATCHED);
+}
+
+TEST(Entities, DomainsAreOverridden) {
+  for (const auto &[override, fallback, expected] :
+       {std::tuple{std::optional<int>{}, 0, 3}, std::tuple{std::optional<int>{5}, 0, 5},
+        std::tuple{std::optional<int>{}, 9, 3}}) {
+    Options options;
+    options.domain = override;
+    options.default_domain = fallback;
+    Driver driver(options);
+    TestClient client(driver, 1, 0x11);
+    EXPECT_EQ(client.connect(), 0);
+    tide_xrce_object_t participant{};
+    participant.representation = TIDE_XRCE_BY_BINARY;
+    participant.domain = 3;
+    EXPECT_EQ(client.create(0x0011, participant), 0);
+    participant.domain = 0;
+    EXPECT_EQ(client.create(0x0021, participant), 0);
+    EXPECT_EQ(driver.middleware.domains, (std::vector<int>{expected, override ? *override : fallback}));
+  }
+}
+
+TEST(Liveliness, ASilentClientIsAskedAndThenGone) {
+  Driver driver;
+  TestClient client(driver, 1, 0x11);
+  EXPECT_EQ(client.connect(), 0);
+  client.create_all();
+  client.acknowledge(0x80);  // has shown that it answers
+  driver.sent.clear();
+  driver.run_until(29 * kSecond);
+  EXPECT_TRUE(client.all(TIDE_XRCE_GET_INFO).empty());
+  driver.run_until(32 * kSecond + kSecond / 2);
+  EXPECT_EQ(client.all(TIDE_XRCE_GET_INFO).size(), 3u);
+  EXPECT_GE(client.all(TIDE_XRCE_HEARTBEAT).size(), 3u);
+  EXPECT_EQ(driver.agent.client_count(), 1u);
+  driver.run_until(34 * kSecond);
+  EXPECT_EQ(driver.agent.client_count(), 0u);
+  EXPECT_EQ(driver.middleware.participants, 0);
+  EXPECT_EQ(driver.middleware.writers, 0);
+  EXPECT_TRUE(driver.middleware.sources.empty());
+  EXPECT_EQ(driver.agent.counters().clients_lost, 1u);
+}
+
+TEST(Liveliness, AnAnswerKeepsAClient) {
+  Driver driver;
+  TestClient client(driver, 1, 0x11);
+  EXPECT_EQ(client.connect(), 0);
+  client.create_all();
+  for (Time t_ns = 0; t_ns < 200 * kSecond; t_ns += kSecond) {
+    driver.run_until(t_ns);
+    if (client.all(TIDE_XRCE_HEARTBEAT).empty() && t_ns != 0) continue;
+    client.acknowledge(0x80);
+    driver.sent.clear();
+  }
+  EXPECT_EQ(driver.agent.client_count(), 1u);
+}
+
+TEST(Liveliness, AClientThatNeverCouldAnswerStaysUntilItsPlaceIsNeeded) {
+  Options options;
+  options.limits.clients = 1;
+  Driver driver(options);
+  TestClient silent(driver, 1, 0x11);
+  EXPECT_EQ(silent.connect(), 0);
+  TestClient next(driver, 2, 0x22);
+  EXPECT_EQ(next.connect(), TIDE_XRCE_STATUS_ERR_RESOURCES);
+  driver.run_until(1000 * kSecond);
+  EXPECT_EQ(driver.agent.client_count(), 1u);
+  EXPECT_EQ(next.connect(), 0);
+  EXPECT_EQ(driver.agent.client_count(), 1u);
+  EXPECT_EQ(driver.agent.counters().clients_lost, 1u);
+}
+
+TEST(Liveliness, TheClientChoosesItsPeriod) {
+  Driver driver;
+  TestClient client(driver, 1, 0x11);
+  EXPECT_EQ(client.connect(508, "00500"), 0);
+  driver.run_until(kSecond / 4);
+  EXPECT_TRUE(client.all(TIDE_XRCE_GET_INFO).empty());
+  driver.run_until(kSecond * 6 / 10);
+  EXPECT_EQ(client.all(TIDE_XRCE_GET_INFO).size(), 1u);
+  driver.run_until(4 * kSecond);
+  EXPECT_EQ(driver.agent.client_count(), 0u);
+}
+
+}  // namespace
+}  // namespace tide::agent::test

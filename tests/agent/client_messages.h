@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a client sends, by the project's own codec.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "driver.h"
+#include "tide/xrce.h"
+
+namespace tide::agent::test {
+
+inline tide_text_t text(std::string_view characters) { return {characters.data(), characters.size()}; }
+
+// A client of one endpoint that keeps its sequence numbers and reads its answers.
+class TestClient {
+ public:
+  TestClient(Driver &driver, Endpoint endpoint, uint32_t key, uint8_t session = 0x81)
+      : driver_(driver), endpoint_(endpoint), key_(key), session_(session) {}
+
+  uint16_t vendor = 0x010F;
+
+  // The status of STATUS_AGENT, or -1: no answer.
+  int connect(uint16_t mtu = 508, std::string_view liveliness_ms = {}) {
+    sequences_.clear();
+    tide_xrce_create_client_t body{};
+    body.version_major = 1;
+    body.vendor = vendor;
+    body.key = key_;
+    body.session = session_;
+    body.mtu = mtu;
+    Octets properties(64), storage(256);
+    tide_cdr_t cdr;
+    tide_cdr_writer(&cdr, properties.data(), properties.size());
+    tide_cdr_put_string(&cdr, "uxr_hl", 6);
+    tide_cdr_put_string(&cdr, liveliness_ms.data(), liveliness_ms.size());
+    body.property_count = liveliness_ms.empty() ? 0 : 1;
+    body.properties = properties.data();
+    body.properties_bytes = cdr.position;
+    tide_cdr_writer(&cdr, storage.data(), storage.size());
+    tide_xrce_put_create_client(&cdr, &body);
+    storage.resize(cdr.position);
+    const uint8_t none = session_ < 0x80 ? TIDE_XRCE_SESSION_NONE_WITH_KEY : TIDE_XRCE_SESSION_NONE_WITHOUT_KEY;
+    send(none, 0, 0, TIDE_XRCE_CREATE_CLIENT, 1, storage);
+    const Octets answer = last(TIDE_XRCE_STATUS_AGENT);
+    return answer.empty() ? -1 : answer[0];
+  }
+
+  // A submessage on a stream; returns the request id in it, when it starts with one.
+  void submit(uint8_t stream, uint8_t id, uint8_t flags, const Octets &body) {
+    const uint16_t sequence = stream == 0 ? uint16_t{0} : sequences_[stream]++;
+    send(session_, stream, sequence, id, flags, body);
+  }
+
+  int create(uint16_t object, tide_xrce_object_t description, uint8_t flags = 0, uint8_t stream = 0x80) {
+    tide_xrce_create_t body{};
+    body.request = {next_request(), object};
+    body.object = description;
+    body.object.kind = TIDE_XRCE_OBJECT_KIND(object);
+    Octets storage(4096);
+    tide_cdr_t cdr;
+    tide_cdr_writer(&cdr, storage.data(), storage.size());
+    tide_xrce_put_create(&cdr, &body);
+    storage.resize(cdr.position);
+    driver_.sent.clear();
+    submit(stream, TIDE_XRCE_CREATE, static_cast<uint8_t>(flags | TIDE_XRCE_FLAG_LITTLE_ENDIAN), storage);
+    return status(body.request.request);
+  }
+  int create_xml(uint16_t object, uint16_t parent, std::string_view xml, uint8_t flags = 0) {
+    tide_xrce_object_t description{};
+    description.representation = TIDE_XRCE_BY_XML;
+    description.parent = parent;
+    description.text = text(xml);
+    return create(object, description, flags);
+  }
+  int remove(uint16_t object) {
+    const uint16_t request = next_request();
+    driver_.sent.clear();
+    submit(object == TIDE_XRCE_OBJECT_CLIENT ? 0 : 0x80, TIDE_XRCE_DELETE, 1, ids(request, object));
+    return status(request);
+  }
+
+  // Participant, topic, publisher, writer 0x0015, subscriber, reader 0x0016.
+  void create_all() {
+    EXPECT_EQ(create_xml(0x0011, 0, "<dds><participant><rtps><name>p</name></rtps></participant></dds>"), 0);
+    EXPECT_EQ(create_xml(0x0012, 0x0011, "<dds><topic><name>t</name><dataType>T</dataType></topic></dds>"), 0);
+    EXPECT_EQ(create_xml(0x0013, 0x0011, ""), 0);
+    EXPECT_EQ(create_xml(0x0015, 0x0013, "<dds><data_writer><topic><name>t</name></topic></data_writer></dds>"), 0);
+    EXPECT_EQ(create_xml(0x0014, 0x0011, ""), 0);
+    EXPECT_EQ(create_xml(0x0016, 0x0014, kReader), 0);
+  }
+  static constexpr const char *kReader =
+      "<dds><data_reader><topic><name>t</name><historyQos><kind>KEEP_ALL</kind></historyQos></topic></data_reader></"
+      "dds>";
+
+  void read(uint16_t object, uint8_t stream, uint16_t samples = 0xFFFF, uint16_t seconds = 0,
+            uint16_t bytes_a_second = 0, uint16_t pace_ms = 0) {
+    tide_xrce_read_data_t body{};
+    body.request = {next_request(), object};
+    body.stream = stream;
+    body.has_delivery_control = true;
+    body.max_samples = samples;
+    body.max_elapsed_time_s = seconds;
+    body.max_bytes_per_second = bytes_a_second;
+    body.min_pace_period_ms = pace_ms;
+    Octets storage(64);
+    tide_cdr_t cdr;
+    tide_cdr_writer(&cdr, storage.data(), storage.size());
+    tide_xrce_put_read_data(&cdr, &body);
+    storage.resize(cdr.position);
+    submit(0x80, TIDE_XRCE_READ_DATA, 1, storage);
+  }
+
+  void write(uint16_t object, const Octets &payload, uint8_t stream = 0x80, uint8_t flags = 1) {
+    Octets body = ids(next_request(), object);
+    body.insert(body.end(), payload.begin(), payload.end());
+    submit(stream, TIDE_XRCE_WRITE_DATA, flags, body);
+  }
+
+  // Acknowledge what has come on this stream.
+  void acknowledge(uint8_t stream) {
+    uint16_t next = 0;
+    for (const Sent &message : driver_.sent) {
+      if (message.endpoint == endpoint_ && message.bytes[1] == stream) {
+        next = static_cast<uint16_t>((message.bytes[2] | message.bytes[3] << 8) + 1);
+      }
+    }
+    Octets body(5);
+    body[0] = static_cast<uint8_t>(next);
+    body[1] = static_cast<uint8_t>(next >> 8);
+    body[4] = stream;
+    submit(0, TIDE_XRCE_ACKNACK, 1, body);
+  }
+
+  // Body of the last submessage of this kind that came to this endpoint; empty: none.
+  Octets last(uint8_t id) const {
+    Octets body;
+    for (const Octets &candidate : all(id)) body = candidate;
+    return body;
+  }
+  // Bodies of all of them.
+  std::vector<Octets> all(uint8_t id) const {
+    std::vector<Octets> bodies;
+    const std::ptrdiff_t header = session_ < 0x80 ? 8 : 4;
+    for (const Sent &message : driver_.sent) {
+      if (message.endpoint != endpoint_ || message.bytes.size() < static_cast<size_t>(header) + 4) continue;
+      if (message.bytes[static_cast<size_t>(header)] != id) continue;
+      bodies.emplace_back(message.bytes.begin() + header + 4, message.bytes.end());
+    }
+    return bodies;
+  }
+  // Of the STATUS that answers the request, or -1.
+  int status(uint16_t request) const {
+    int result = -1;
+    for (const Octets &body : all(TIDE_XRCE_STATUS)) {
+      if ((body[0] << 8 | body[1]) == request) result = body[4];
+    }
+    return result;
+  }
+
+  static Octets ids(uint16_t request, uint16_t object) {
+    return {static_cast<uint8_t>(request >> 8), static_cast<uint8_t>(request), static_cast<uint8_t>(object >> 8),
+            static_cast<uint8_t>(object)};
+  }
+  uint16_t next_request() { return request_++; }
+
+  void send(uint8_t session, uint8_t stream, uint16_t sequence, uint8_t id, uint8_t flags, const Octets &body) {
+    Octets message(TIDE_XRCE_HEADER_MAXIMUM_BYTES);
+    const tide_xrce_header_t header = {session, stream, sequence, key_};
+    message.resize(tide_xrce_put_header(message.data(), &header));
+    uint8_t submessage[4];
+    tide_xrce_put_submessage_header(submessage, id, flags, static_cast<uint16_t>(body.size()));
+    message.insert(message.end(), submessage, submessage + sizeof submessage);
+    message.insert(message.end(), body.begin(), body.end());
+    driver_.input(endpoint_, message);
+  }
+
+ private:
+  Driver &driver_;
+  Endpoint endpoint_;
+  uint32_t key_;
+  uint8_t session_;
+  uint16_t request_ = 10;
+  std::map<uint8_t, uint16_t> sequences_;
+};
+
+}  // namespace tide::agent::test

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// A middleware whose samples come from the test and whose writes the test can look at.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/middleware.h"
+
+namespace tide::agent::test {
+
+struct Written {
+  std::string topic;
+  std::vector<uint8_t> payload;
+  bool big_endian = false;
+  SampleIdentity identity{};
+};
+
+class FakeMiddleware;
+
+// A reader, the reply side of a requester or the request side of a replier.
+struct FakeSource {
+  Topic topic;
+  Qos qos;
+  Wake wake;
+  std::deque<Sample> waiting;
+  uint64_t taken = 0;
+  void offer(Sample sample) {
+    waiting.push_back(std::move(sample));
+    if (!qos.keep_all && waiting.size() > qos.depth) waiting.pop_front();
+    wake();
+  }
+  bool take(Sample &sample) {
+    if (waiting.empty()) return false;
+    sample = std::move(waiting.front());
+    waiting.pop_front();
+    taken++;
+    return true;
+  }
+};
+
+class FakeMiddleware : public Middleware {
+ public:
+  std::unique_ptr<Participant> create_participant(int domain, const std::string &name) override;
+
+  // The most recently created source that still exists, or null.
+  FakeSource *newest_source() { return sources.empty() ? nullptr : sources.back(); }
+  void remove(FakeSource *source) { std::erase(sources, source); }
+
+  std::vector<FakeSource *> sources;
+  std::vector<Written> written;
+  std::map<std::string, std::string> topics;  // that exist with a type
+  std::vector<int> domains;
+  int participants = 0, writers = 0;
+  uint64_t requests = 0;
+  bool refuse = false;  // to create anything
+  bool full = false;    // writers take nothing
+};
+
+template <typename Base>
+class FakeReading : public Base {
+ public:
+  FakeReading(FakeMiddleware &middleware, Topic topic, const Qos &qos, Wake wake)
+      : middleware_(middleware), source_{std::move(topic), qos, std::move(wake), {}, 0} {
+    middleware_.sources.push_back(&source_);
+  }
+  ~FakeReading() override { middleware_.remove(&source_); }
+  bool take(Sample &sample) override { return source_.take(sample); }
+
+ protected:
+  FakeMiddleware &middleware_;
+  FakeSource source_;
+};
+
+class FakeWriter : public Writer {
+ public:
+  FakeWriter(FakeMiddleware &middleware, Topic topic) : middleware_(middleware), topic_(std::move(topic)) {
+    middleware_.writers++;
+  }
+  ~FakeWriter() override { middleware_.writers--; }
+  bool write(Bytes payload, bool big_endian) override {
+    if (middleware_.full) return false;
+    middleware_.written.push_back({topic_.name, {payload.begin(), payload.end()}, big_endian, {}});
+    return true;
+  }
+
+ private:
+  FakeMiddleware &middleware_;
+  Topic topic_;
+};
+
+class FakeRequester : public FakeReading<Requester> {
+ public:
+  FakeRequester(FakeMiddleware &middleware, const Service &service, const Qos &qos, Wake wake)
+      : FakeReading(middleware, service.reply, qos, std::move(wake)), topic_(service.request) {}
+  std::optional<uint64_t> send(Bytes payload, bool big_endian) override {
+    middleware_.written.push_back({topic_.name, {payload.begin(), payload.end()}, big_endian, {}});
+    return ++middleware_.requests;
+  }
+
+ private:
+  Topic topic_;
+};
+
+class FakeReplier : public FakeReading<Replier> {
+ public:
+  FakeReplier(FakeMiddleware &middleware, const Service &service, const Qos &qos, Wake wake)
+      : FakeReading(middleware, service.request, qos, std::move(wake)), topic_(service.reply) {}
+  bool send(const SampleIdentity &request, Bytes payload, bool big_endian) override {
+    middleware_.written.push_back({topic_.name, {payload.begin(), payload.end()}, big_endian, request});
+    return true;
+  }
+
+ private:
+  Topic topic_;
+};
+
+class FakeParticipant : public Participant {
+ public:
+  explicit FakeParticipant(FakeMiddleware &middleware) : middleware_(middleware) { middleware_.participants++; }
+  ~FakeParticipant() override { middleware_.participants--; }
+  bool check_topic(const Topic &topic) override {
+    return middleware_.topics.try_emplace(topic.name, topic.type).first->second == topic.type;
+  }
+  std::unique_ptr<Writer> create_writer(const Topic &topic, const Qos &) override {
+    if (middleware_.refuse) return nullptr;
+    return std::make_unique<FakeWriter>(middleware_, topic);
+  }
+  std::unique_ptr<Source> create_reader(const Topic &topic, const Qos &qos, Wake wake) override {
+    if (middleware_.refuse) return nullptr;
+    return std::make_unique<FakeReading<Source>>(middleware_, topic, qos, std::move(wake));
+  }
+  std::unique_ptr<Requester> create_requester(const Service &service, const Qos &qos, Wake wake) override {
+    if (middleware_.refuse) return nullptr;
+    return std::make_unique<FakeRequester>(middleware_, service, qos, std::move(wake));
+  }
+  std::unique_ptr<Replier> create_replier(const Service &service, const Qos &qos, Wake wake) override {
+    if (middleware_.refuse) return nullptr;
+    return std::make_unique<FakeReplier>(middleware_, service, qos, std::move(wake));
+  }
+
+ private:
+  FakeMiddleware &middleware_;
+};
+
+inline std::unique_ptr<Participant> FakeMiddleware::create_participant(int domain, const std::string &) {
+  if (refuse) return nullptr;
+  domains.push_back(domain);
+  return std::make_unique<FakeParticipant>(*this);
+}
+
+}  // namespace tide::agent::test

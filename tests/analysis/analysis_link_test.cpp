@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frames to the nanosecond, small systems by hand, errors that name the entry, and the file.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <random>
+
+#include "analysis/frames.h"
+#include "analysis/link_file.h"
+
+namespace tide::analysis {
+namespace {
+
+constexpr time_ns ms = 1'000'000;
+
+LinkChain round_trip(const std::string &name, std::int64_t level, time_ns sample_ns, time_ns act_ns,
+                     std::int64_t payload_bytes = 96) {
+  return {name,
+          level,
+          500 * ms,
+          100 * ms,
+          false,
+          false,
+          {{"sample", on_client, sample_ns, sample_ns, payload_bytes},
+           {"decide", 0, 0, 0, 6},
+           {"act", on_client, act_ns, act_ns, 0}}};
+}
+
+LinkSystem alone() {
+  LinkSystem system;
+  system.line.escapes = 0;
+  system.line.fixed_sizes = true;
+  system.hosts.push_back({"node", 1, true});
+  system.chains.push_back(round_trip("brake", 3, 10 * ms, 10 * ms));
+  return system;
+}
+
+time_ns bound_of(const LinkSystem &system, std::size_t chain = 0) {
+  EXPECT_TRUE(check(system).empty());
+  const LinkResults results = bound_link(system);
+  EXPECT_TRUE(results.chains[chain].response_ns);
+  const time_ns response_ns = results.chains[chain].response_ns.value_or(-1);
+  EXPECT_EQ(results.chains[chain].parts.total_ns(), response_ns);
+  return response_ns;
+}
+
+TEST(LinkFrames, OfThePublishedEvaluation) {
+  Line line;
+  line.escapes = 0;
+  EXPECT_EQ(message(line, Direction::up, 96).total_ns, 9'982'639);   // 115 bytes
+  EXPECT_EQ(message(line, Direction::down, 6).total_ns, 2'170'139);  // 25 bytes
+  EXPECT_EQ(answer_frame_ns(line), 1'736'112);                       // 20 bytes
+  line.escapes = escapes_worst;
+  EXPECT_EQ(message(line, Direction::up, 96).total_ns, 19'878'473);  // 1 + 2 * 114 bytes
+}
+
+TEST(LinkFrames, Fragments) {
+  Line line;
+  line.escapes = 0;
+  line.mtu_bytes = 128;
+  line.quantum_bytes = 64;
+  const Message sent = message(line, Direction::up, 150);  // 158 bytes of submessage in pieces of 56
+  EXPECT_EQ(sent.frames, 3);
+  EXPECT_EQ(sent.unit_ns, frame_ns(line, 64));
+  EXPECT_EQ(sent.total_ns, 2 * frame_ns(line, 64) + frame_ns(line, 8 + 48));
+}
+
+TEST(LinkBound, AloneIsWhatItDoesItself) {
+  LinkSystem system = alone();
+  EXPECT_EQ(bound_of(system), 20 * ms + 9'982'639 + 2'170'139);
+  system.client.submit_ns = 268'000;
+  system.client.process_ns = 268'000;
+  system.line.agent_most_ns = 1'480'000;
+  EXPECT_EQ(bound_of(system), 20 * ms + 9'982'639 + 2'170'139 + 2 * 268'000 + 1'480'000);
+}
+
+TEST(LinkBound, ALessUrgentChainBlocksOnceAVisit) {
+  LinkSystem system = alone();
+  system.chains.push_back(round_trip("battery", 1, 10 * ms, 10 * ms, 90));
+  // The line keeps up, so that only callbacks block.
+  EXPECT_EQ(bound_of(system), bound_of(alone()) + 20 * ms);
+  system.client.policy = ClientPolicy::lanes;
+  EXPECT_EQ(bound_of(system), bound_of(alone()) + message(system.line, Direction::up, 90).unit_ns);
+}
+
+TEST(LinkBound, NoBoundBeyondThePeriod) {
+  LinkSystem system = alone();
+  system.chains.push_back(round_trip("late", 2, 300 * ms, 300 * ms));
+  system.chains.push_back(round_trip("below", 1, 1 * ms, 1 * ms));
+  const LinkResults results = bound_link(system);
+  EXPECT_FALSE(results.chains[0].response_ns);  // blocked for 600 ms, above its period
+  EXPECT_FALSE(results.chains[1].response_ns);
+  EXPECT_FALSE(results.chains[2].response_ns);
+  EXPECT_EQ(results.chains[2].depends_on, (std::vector<std::size_t>{0, 1}));
+  EXPECT_FALSE(results.met);
+}
+
+TEST(LinkBound, MoreOfAnythingIsNeverFaster) {
+  LinkSystem system = alone();
+  system.chains.push_back(round_trip("steer", 2, 7 * ms, 5 * ms, 80));
+  system.chains.push_back(round_trip("battery", 1, 12 * ms, 3 * ms, 120));
+  const auto sum = [](const LinkSystem &of) {
+    time_ns total_ns = 0;
+    for (const LinkResult &each : bound_link(of).chains) total_ns += each.response_ns.value_or(500 * ms);
+    return total_ns;
+  };
+  const time_ns before_ns = sum(system);
+  LinkSystem more = system;
+  more.chains[1].callbacks[0].execution_ns += 2 * ms;
+  EXPECT_GT(sum(more), before_ns);
+  more = system;
+  more.client.interrupt_receive_ns = 50'000;
+  EXPECT_GT(sum(more), before_ns);
+  more = system;
+  more.line.escapes = escapes_worst;
+  EXPECT_GT(sum(more), before_ns);
+  more = system;
+  for (LinkChain &chain : more.chains) chain.uplink_reliable = true;
+  const time_ns reliable_ns = sum(more);
+  EXPECT_GT(reliable_ns, before_ns);
+  more.protocol.hold = true;
+  EXPECT_GT(sum(more), reliable_ns);
+  more.protocol.hold = false;
+  more.protocol.losses = 1;
+  more.protocol.heartbeat_delay_ns = 5 * ms;
+  EXPECT_GT(sum(more), reliable_ns);
+}
+
+TEST(LinkBound, AHostExecutorIsShared) {
+  LinkSystem system = alone();
+  system.chains.push_back(round_trip("steer", 2, 1 * ms, 1 * ms));
+  for (LinkChain &chain : system.chains) chain.callbacks[1].execution_ns = 8 * ms;
+  const time_ns apart_ns = bound_of(system);
+  system.hosts[0].own_cores = false;
+  EXPECT_GE(bound_of(system), apart_ns + 8 * ms);
+}
+
+// Times from nothing to the longest that are allowed; the sanitizers see what overflows.
+TEST(LinkBound, ExtremeSystemsGetABoundOrNone) {
+  std::mt19937_64 random(7);
+  const auto below = [&random](std::uint64_t count) { return static_cast<std::int64_t>(random() % count); };
+  const auto any_time = [&] {
+    return std::array<time_ns, 5>{0, 1, 1'000, 1'000'000'000, 1'000'000'000'000}[random() % 5];
+  };
+  int bounded = 0;
+  for (int round = 0; round < 2000; round++) {
+    LinkSystem system;
+    system.client.policy = static_cast<ClientPolicy>(below(3));
+    system.client.send = static_cast<Send>(below(3));
+    system.client.submit_ns = any_time();
+    system.client.interrupt_receive_ns = any_time();
+    system.line.agent_most_ns = any_time();
+    system.line.baud = std::array<std::int64_t, 3>{1200, 115200, 1'000'000'000}[random() % 3];
+    system.protocol.losses = below(2) * 16;
+    system.protocol.hold = below(2) == 1;
+    system.protocol.heartbeat_delay_ns = any_time() - 1;
+    system.hosts = {{"own", 1, true}, {"shared", 2, false}};
+    const std::int64_t count = 1 + below(6);
+    for (std::int64_t index = 0; index < count; index++) {
+      LinkChain chain{
+          "chain" + std::to_string(index), index, any_time() + 1, any_time() + 1, below(2) == 1, below(2) == 1, {}};
+      const std::int64_t last = below(5);
+      for (std::int64_t step = 0; step <= last; step++)
+        chain.callbacks.push_back({"step", static_cast<int>(below(3)) - 1,
+                                   below(3) == 0 ? any_time() : below(1'000'000), 0, step < last ? 1 + below(200) : 0});
+      chain.period_ns = std::min<time_ns>(chain.period_ns, 1'000'000'000'000);
+      chain.deadline_ns = std::min<time_ns>(chain.deadline_ns, 1'000'000'000'000);
+      system.chains.push_back(chain);
+    }
+    if (!check(system).empty()) continue;
+    for (const LinkResult &result : bound_link(system).chains) {
+      if (!result.response_ns) continue;
+      bounded++;
+      EXPECT_EQ(std::max<time_ns>(result.parts.total_ns(), 1), *result.response_ns) << round;
+    }
+  }
+  EXPECT_GT(bounded, 40);
+}
+
+TEST(LinkCheck, ErrorsNameTheEntry) {
+  LinkSystem system = alone();
+  system.chains.push_back(system.chains[0]);
+  system.chains[1].name = "steer";
+  EXPECT_EQ(check(system),
+            std::vector<std::string>{"chain 'steer': has the level of chain 'brake'; give each its own"});
+  system.chains[1].level = 1;
+  system.chains[1].callbacks[0].payload_bytes = 0;
+  EXPECT_EQ(check(system),
+            std::vector<std::string>{
+                "chain 'steer', callback 'sample': publishes nothing that the next callback could receive"});
+  system.chains[1].callbacks[0].payload_bytes = 600;
+  ASSERT_EQ(check(system).size(), 1u);
+  EXPECT_NE(check(system)[0].find("best effort knows no fragments"), std::string::npos);
+  system.line.baud = 0;
+  EXPECT_EQ(check(system)[0], "line: 'baud' must be from 1200 to 1000000000");
+}
+
+TEST(LinkFile, ReadsAndAnswers) {
+  const LinkFile file = read_link_system(R"({"client": {"policy": "tide", "submit_ns": 5}, "line": {"escapes": 0},
+    "hosts": [{"name": "node", "own_cores": true}],
+    "chains": [{"name": "brake", "level": 3, "period_ns": 500000000, "deadline_ns": 60000000,
+      "callbacks": [{"name": "sample", "on": "client", "execution_ns": 10000000, "payload_bytes": 96},
+                    {"name": "decide", "on": "node", "payload_bytes": 6},
+                    {"name": "act", "execution_ns": 10000000}]}]})");
+  ASSERT_TRUE(file.errors.empty()) << file.errors[0];
+  const LinkResults results = bound_link(file.system);
+  EXPECT_TRUE(results.met);
+  const std::string text = write_link_results(file.system, results);
+  EXPECT_NE(text.find("\"response_ns\": 32152783"), std::string::npos) << text;
+  const std::string comparison = write_link_comparison(file.system);
+  for (const char *name : {"\"tide\"", "\"lanes\"", "\"batch_stock\""})
+    EXPECT_NE(comparison.find(name), std::string::npos) << name;
+}
+
+TEST(LinkFile, ErrorsNameTheEntry) {
+  const LinkFile file = read_link_system(
+      R"({"client": {"policy": "fast"}, "chains": [{"name": "brake", "colour": 1, "callbacks": [{"on": "moon"}]}]})");
+  const std::vector<std::string> expected = {
+      "client: 'policy' must be one of \"tide\", \"lanes\", \"batch\"",
+      "chain 'brake', callback number 1: there is no host 'moon'",
+      "chain 'brake': 'colour' is unknown",
+  };
+  EXPECT_EQ(file.errors, expected);
+  EXPECT_EQ(read_link_system("{").errors.size(), 1u);
+  EXPECT_EQ(read_link_system("{}").errors, std::vector<std::string>{"system: has no chains"});
+}
+
+}  // namespace
+}  // namespace tide::analysis

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "analysis/end_to_end.h"
+#include "tests/analysis/random_system.h"
+
+namespace tide::analysis {
+namespace {
+
+// Two executors of one core each; the path crosses from the first to the second, where it meets a local chain.
+Description two_executors(time_ns upstream_ns, time_ns delay_ns) {
+  Description description;
+  description.executors = {{"first", Policy::priority, {{1, 1}}}, {"second", Policy::priority, {{1, 1}}}};
+  description.chains = {{"sense", "first", {{"a", 5, ""}, {"b", 3, ""}}, 100, 60, 0, 2, false},
+                        {"noise", "first", {{"n", upstream_ns, ""}}, 100, 90, 0, 1, false},
+                        {"act", "second", {{"c", 5, ""}}, 100, 20, 0, 2, false},
+                        {"local", "second", {{"d", 3, ""}, {"e", 3, ""}}, 100, 100, 0, 1, false}};
+  description.paths = {{"all", {"sense", "act"}, {delay_ns}, 90}};
+  return description;
+}
+
+SystemResult analysed(const Description &description, bool refine = true) {
+  const Built built = System::build(description);
+  EXPECT_TRUE(built.system.has_value()) << (built.errors.empty() ? "" : built.errors.front());
+  Options options;
+  options.refine = refine;
+  return analyse_system(*built.system, options);
+}
+
+TEST(Path, AddsBoundsAndDelays) {
+  const SystemResult result = analysed(two_executors(10, 4));
+  ASSERT_TRUE(result.settled);
+  const PathResult &path = result.paths[0];
+  // sense: 9 of blocking before its own 8; act: blocked by 2 of a local callback before its own 5.
+  EXPECT_EQ(path.segments_ns[0], 17);
+  EXPECT_EQ(path.segments_ns[1], 7);
+  EXPECT_EQ(path.response_ns, 17 + 4 + 7);
+  EXPECT_EQ(path.jitter_ns, (std::vector<time_ns>{0, 21}));
+  EXPECT_TRUE(path.guaranteed);
+  EXPECT_TRUE(result.guaranteed);
+}
+
+TEST(Path, JitterReachesTheChainsBelow) {
+  // Twice the chain above within the window of the local chain, once its jitter exceeds what its period leaves.
+  const time_ns calm = *analysed(two_executors(10, 4)).executors[1].chains[1].response_ns;
+  const time_ns late = *analysed(two_executors(10, 70)).executors[1].chains[1].response_ns;
+  EXPECT_EQ(calm, 11);
+  const SystemResult result = analysed(two_executors(10, 80));
+  EXPECT_EQ(result.paths[0].jitter_ns[1], 97);
+  EXPECT_EQ(result.executors[1].analysis->name, "theorem4-safe");  // late by more than the deadline leaves
+  EXPECT_GT(*result.executors[1].chains[1].response_ns, calm);
+  EXPECT_LE(calm, late);
+}
+
+TEST(Path, NoBoundUpstreamTakesTheGuaranteeDownstream) {
+  Description description = two_executors(10, 4);
+  description.chains[1].priority = 3;
+  description.chains[1].callbacks[0].execution_ns = 100;  // the core is full
+  const SystemResult result = analysed(description);
+  EXPECT_FALSE(result.settled);
+  EXPECT_FALSE(result.paths[0].response_ns.has_value());
+  EXPECT_FALSE(result.guaranteed);
+  EXPECT_TRUE(result.executors[1].chains[1].met);
+  EXPECT_FALSE(result.executors[1].chains[1].guaranteed);
+}
+
+TEST(Path, ALateUpstreamChainTakesIt) {
+  Description description = two_executors(10, 4);
+  description.chains[0].deadline_ns = 10;  // bounded, but not in time
+  const SystemResult result = analysed(description);
+  EXPECT_TRUE(result.settled);
+  EXPECT_FALSE(result.executors[1].chains[0].guaranteed);
+  EXPECT_FALSE(result.executors[1].chains[1].guaranteed);
+  EXPECT_FALSE(result.paths[0].guaranteed);
+}
+
+TEST(Path, ARingOfExecutorsEndsOneWayOrTheOther) {
+  // Each path makes the other one late: the jitters grow until nothing can be said.
+  Description description;
+  description.executors = {{"x", Policy::ready_set, {{1, 1}}}, {"y", Policy::ready_set, {{1, 1}}}};
+  description.chains = {{"p1", "x", {{"a", 45, ""}}, 100, 100, 0, 1, false},
+                        {"p2", "y", {{"b", 45, ""}}, 100, 100, 0, 1, false},
+                        {"q1", "y", {{"c", 45, ""}}, 100, 100, 0, 2, false},
+                        {"q2", "x", {{"d", 45, ""}}, 100, 100, 0, 2, false}};
+  description.paths = {{"p", {"p1", "p2"}, {0}, 400}, {"q", {"q1", "q2"}, {0}, 400}};
+  const SystemResult heavy = analysed(description);
+  EXPECT_FALSE(heavy.guaranteed);
+  for (ChainEntry &chain : description.chains) chain.callbacks[0].execution_ns = 5;
+  const SystemResult light = analysed(description);
+  EXPECT_TRUE(light.settled);
+  EXPECT_TRUE(light.guaranteed);
+  EXPECT_EQ(light.paths[0].response_ns, 20);
+}
+
+// Both executors are run one after the other: what ends in the first is released in the second.
+TEST(Path, NoScheduleExceedsItsBound) {
+  int checked = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    RandomSystem random(seed);
+    const time_ns period = random.within(30, 60);
+    const time_ns delay = random.within(0, 30);
+    Description description;
+    description.executors = {{"first", Policy::priority, std::vector<Lane>(random.chance(50) ? 1U : 2U)},
+                             {"second", Policy::priority, std::vector<Lane>(random.chance(50) ? 1U : 2U)}};
+    for (const char *executor : {"first", "second"}) {
+      for (int index = 0; index < 3; ++index) {
+        const time_ns own = index == 1 ? period : random.within(30, 60);
+        ChainEntry chain{executor + std::to_string(index), executor, {}, own, own, 0, index, false};
+        for (time_ns callback = random.within(1, 3); callback > 0; --callback) {
+          chain.callbacks.push_back({"c", random.within(1, 6), ""});
+        }
+        description.chains.push_back(chain);
+      }
+    }
+    description.paths = {{"path", {"first1", "second1"}, {delay}, 500}};
+    const System system = *System::build(description).system;
+    Options options;
+    options.refine = true;
+    const SystemResult result = analyse_system(system, options);
+    if (!result.guaranteed) continue;
+    Scenario first = random.scenario(system.executors()[0], 600);
+    const Schedule upstream = run_schedule(system.executors()[0], first);
+    Scenario second = random.scenario(system.executors()[1], 600);
+    second.releases[1].clear();
+    for (std::size_t instance = 0; instance < first.releases[1].size(); ++instance) {
+      const time_ns end = first.releases[1][instance].at_ns + upstream.response_ns[1][instance];
+      second.releases[1].push_back({end + random.within(0, delay), {}});
+    }
+    std::sort(second.releases[1].begin(), second.releases[1].end(),
+              [](const Release &left, const Release &right) { return left.at_ns < right.at_ns; });
+    const Schedule downstream = run_schedule(system.executors()[1], second);
+    for (std::size_t chain = 0; chain < 3; ++chain) {
+      ++checked;
+      ASSERT_LE(downstream.worst_ns(chain), *result.executors[1].chains[chain].response_ns) << "seed " << seed;
+    }
+  }
+  EXPECT_GT(checked, 100);
+}
+
+}  // namespace
+}  // namespace tide::analysis

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// One end of a line: a transmitter and a receiver with memory of their own, for the tests of the daemon's room.
+#ifndef TIDE_TESTS_DAEMON_PEER_HPP
+#define TIDE_TESTS_DAEMON_PEER_HPP
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "tide/framing.h"
+#include "tide/platform.h"
+#include "tide/receiver.h"
+#include "tide/status.h"
+#include "tide/transmitter.h"
+
+namespace peer {
+
+using Bytes = std::vector<uint8_t>;
+
+inline Bytes flatten(const tide_frame_parts_t &frame) {
+  Bytes bytes(frame.head, frame.head + frame.head_bytes);
+  bytes.insert(bytes.end(), frame.body, frame.body + frame.body_bytes);
+  bytes.insert(bytes.end(), frame.tail, frame.tail + frame.tail_bytes);
+  return bytes;
+}
+
+// A submessage: header, then the body.
+inline Bytes submessage(uint8_t id, const Bytes &body, uint8_t flags = TIDE_XRCE_FLAG_LITTLE_ENDIAN) {
+  Bytes bytes(4);
+  tide_xrce_put_submessage_header(bytes.data(), id, flags, static_cast<uint16_t>(body.size()));
+  bytes.insert(bytes.end(), body.begin(), body.end());
+  return bytes;
+}
+
+inline Bytes message(uint8_t stream, uint16_t sequence, const std::vector<Bytes> &submessages, uint8_t session = 0x81) {
+  Bytes bytes(8);
+  const tide_xrce_header_t header{session, stream, sequence, 0};
+  bytes.resize(tide_xrce_put_header(bytes.data(), &header));
+  for (const Bytes &each : submessages) {
+    bytes.resize((bytes.size() + 3) / 4 * 4);
+    bytes.insert(bytes.end(), each.begin(), each.end());
+  }
+  return bytes;
+}
+
+inline Bytes heartbeat(uint8_t stream, uint16_t first, uint16_t last) {
+  Bytes body(5);
+  tide_cdr_t cdr;
+  tide_cdr_writer(&cdr, body.data(), body.size());
+  const tide_xrce_heartbeat_t fields{first, last, stream};
+  tide_xrce_put_heartbeat(&cdr, &fields);
+  return message(0, 0, {submessage(TIDE_XRCE_HEARTBEAT, body)});
+}
+
+struct Class {
+  uint32_t bytes;
+  uint16_t count;
+};
+
+class Transmitter {
+ public:
+  explicit Transmitter(const std::vector<Class> &sizes,
+                       const std::function<void(tide_transmitter_config_t &)> &adjust = {}, size_t stream_count = 8)
+      : streams(stream_count) {
+    size_t count = 0;
+    for (const Class &size : sizes) {
+      storage.push_back(std::make_unique<uint8_t[]>(size_t{size.bytes} * size.count));
+      classes.push_back({storage.back().get(), size.bytes, size.count});
+      count += size.count;
+    }
+    nodes.resize(count);
+    execution.resize(count);
+    pending.resize(count);
+    tide_transmitter_config_t config{};
+    config.nodes = nodes.data();
+    config.execution_storage = execution.data();
+    config.pending_storage = pending.data();
+    config.node_count = count;
+    config.classes = classes.data();
+    config.class_count = classes.size();
+    config.streams = streams.data();
+    config.stream_count = streams.size();
+    config.message_bytes = 512;
+    config.window = 16;
+    config.heartbeat_delay_ns = -1;
+    config.on_done = [](void *context, tide_node_t *node, tide_node_outcome_t outcome) {
+      auto *self = static_cast<Transmitter *>(context);
+      if (self->on_done) self->on_done(*node, outcome);
+    };
+    config.context = this;
+    if (adjust) adjust(config);
+    status = tide_transmitter_init(&core, &config);
+  }
+  Transmitter(const Transmitter &) = delete;
+
+  int submit(uint8_t stream, const Bytes &bytes, tide_priority_t priority, int64_t now_ns = 0,
+             int64_t expires_ns = TIDE_FOREVER, void *owner = nullptr) {
+    tide_node_t *node = nullptr;
+    const int result = tide_transmitter_acquire(&core, static_cast<uint32_t>(bytes.size()), priority, &node);
+    if (result != TIDE_OK) return result;
+    std::memcpy(node->bytes, bytes.data(), bytes.size());
+    node->length = static_cast<uint32_t>(bytes.size());
+    node->expires_ns = expires_ns;
+    node->owner = owner;
+    return tide_transmitter_submit(&core, node, stream, now_ns);
+  }
+
+  // Empty: nothing may go. The frame has left when this returns.
+  Bytes send(int64_t now_ns = 0) {
+    tide_frame_parts_t frame;
+    if (tide_transmitter_next(&core, now_ns, &frame) != 1) return {};
+    Bytes bytes = flatten(frame);
+    tide_transmitter_sent(&core, now_ns);
+    return bytes;
+  }
+
+  void acknack(uint8_t stream, uint16_t first, uint16_t missing, int64_t now_ns = 0) {
+    const tide_xrce_acknack_t body{first, missing, stream};
+    tide_transmitter_on_acknack(&core, &body, now_ns);
+  }
+
+  tide_transmitter_t core{};
+  int status = TIDE_ERROR_STATE;
+  std::function<void(const tide_node_t &, tide_node_outcome_t)> on_done;
+  std::vector<tide_node_t> nodes;
+  std::vector<tide_output_stream_t> streams;
+
+ private:
+  std::vector<std::unique_ptr<uint8_t[]>> storage;
+  std::vector<tide_size_class_t> classes;
+  std::vector<tide_queue_entry_t *> execution, pending;
+};
+
+struct Acknack {
+  uint8_t stream;
+  uint16_t first, missing;
+  bool operator==(const Acknack &) const = default;
+};
+
+class Receiver {
+ public:
+  struct Options {
+    size_t slots = 8;
+    uint32_t slot_bytes = 512;
+    size_t streams = 8;
+    uint8_t window = 16;
+    std::vector<uint32_t> reassemblies = {};
+  };
+
+  explicit Receiver(const Options &options)
+      : slots(options.slots),
+        reassemblies(options.reassemblies.size()),
+        storage(options.slots * options.slot_bytes),
+        noted(options.slots),
+        streams(options.streams) {
+    for (size_t i = 0; i < reassemblies.size(); ++i) {
+      reassembly_bytes.emplace_back(options.reassemblies[i]);
+      reassemblies[i].bytes = reassembly_bytes.back().data();
+      reassemblies[i].capacity = options.reassemblies[i];
+    }
+    tide_receiver_config_t config{};
+    config.slots = slots.data();
+    config.slot_count = slots.size();
+    config.storage = storage.data();
+    config.slot_bytes = options.slot_bytes;
+    config.noted_storage = noted.data();
+    config.streams = streams.data();
+    config.stream_count = streams.size();
+    config.window = options.window;
+    config.reassemblies = reassemblies.data();
+    config.reassembly_count = reassemblies.size();
+    config.context = this;
+    config.priority_of = [](void *context, uint8_t stream, tide_xrce_request_t request) -> int32_t {
+      auto *self = static_cast<Receiver *>(context);
+      return self->priority_of ? self->priority_of(stream, request) : TIDE_STREAM_LEVEL(stream) << 8;
+    };
+    config.on_submessage = [](void *context, const tide_delivery_t *delivery) {
+      auto *self = static_cast<Receiver *>(context);
+      if (self->on_submessage) self->on_submessage(*delivery);
+    };
+    config.on_control = [](void *context, const tide_delivery_t *delivery) {
+      auto *self = static_cast<Receiver *>(context);
+      if (self->on_control) self->on_control(*delivery);
+    };
+    config.on_acknowledge = [](void *context, uint8_t stream, uint16_t first, uint16_t missing) {
+      auto *self = static_cast<Receiver *>(context);
+      self->acknacks.push_back({stream, first, missing});
+      if (self->on_acknowledge) self->on_acknowledge(stream, first, missing);
+    };
+    status = tide_receiver_init(&core, &config);
+  }
+  Receiver(const Receiver &) = delete;
+
+  int arrive(const Bytes &bytes, int64_t now_ns = 0) { return commit(bytes, false, 0, now_ns); }
+  int arrive_checked(const Bytes &bytes, uint16_t crc, int64_t now_ns = 0) { return commit(bytes, true, crc, now_ns); }
+  int process() { return tide_receiver_process_most_urgent(&core); }
+  // Until nothing can be processed any more.
+  int process_all() {
+    int count = 0;
+    while (tide_receiver_most_urgent(&core) != TIDE_PRIORITY_NONE) count += process();
+    return count;
+  }
+  size_t slots_in_use() const {
+    size_t count = 0;
+    for (const tide_slot_t &slot : slots)
+      if (slot.state != 0) ++count;
+    return count - 1;  // one is being filled, always
+  }
+  size_t reassemblies_in_use() const {
+    size_t count = 0;
+    for (const tide_reassembly_t &each : reassemblies)
+      if (each.stream != 0) ++count;
+    return count;
+  }
+
+  tide_receiver_t core{};
+  int status = TIDE_ERROR_STATE;
+  std::function<int32_t(uint8_t, tide_xrce_request_t)> priority_of;
+  std::function<void(const tide_delivery_t &)> on_submessage, on_control;
+  std::function<void(uint8_t, uint16_t, uint16_t)> on_acknowledge;
+  std::vector<Acknack> acknacks;
+  std::vector<tide_slot_t> slots;
+  std::vector<tide_reassembly_t> reassemblies;
+
+ private:
+  int commit(const Bytes &bytes, bool verify, uint16_t crc, int64_t now_ns) {
+    std::copy(bytes.begin(), bytes.end(), tide_receiver_claim(&core));
+    return tide_receiver_commit(&core, static_cast<uint16_t>(bytes.size()), verify, crc, now_ns);
+  }
+
+  std::vector<uint8_t> storage;
+  std::vector<tide_queue_entry_t *> noted;
+  std::vector<tide_input_stream_t> streams;
+  std::vector<Bytes> reassembly_bytes;
+};
+
+}  // namespace peer
+
+#endif

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+
+#include "tide/stream.h"
+
+namespace {
+
+// The rules of a reliable input stream with sequence numbers that never wrap around.
+struct Model {
+  int64_t next = 0, announced = -1, oldest = 0;
+  int64_t window = 16;
+  std::set<int64_t> held;
+  uint32_t duplicates = 0, given_up = 0;
+
+  uint16_t skip() {
+    uint16_t count = 0;
+    for (; next < oldest && held.count(next) == 0; ++next) ++count;
+    given_up += count;
+    return count;
+  }
+  tide_stream_verdict_t arrive(int64_t sequence) {
+    if (sequence < next || held.count(sequence) != 0) {
+      duplicates++;
+      return TIDE_STREAM_DUPLICATE;
+    }
+    announced = std::max(announced, sequence);
+    if (sequence >= next + window) return TIDE_STREAM_OUTSIDE;
+    if (sequence == next) return TIDE_STREAM_DELIVER;
+    held.insert(sequence);
+    return TIDE_STREAM_HOLD;
+  }
+  bool advance() {
+    held.erase(next++);
+    skip();
+    return held.count(next) != 0;
+  }
+  uint16_t heartbeat(int64_t first, int64_t last) {
+    announced = std::max(announced, last);
+    oldest = std::max(oldest, first);
+    return skip();
+  }
+  uint16_t missing() const {
+    uint16_t bits = 0;
+    for (int n = 0; n < window; ++n)
+      if (next + n <= announced && held.count(next + n) == 0) bits = static_cast<uint16_t>(bits | 1u << n);
+    return bits;
+  }
+};
+
+struct Pair {
+  Model model;
+  tide_input_stream_t stream{};
+
+  Pair(int64_t start, uint8_t window) {
+    tide_input_stream_init(&stream, 0x80, window);
+    model.next = model.oldest = start;
+    model.announced = start - 1;
+    model.window = window;
+    stream.next = stream.oldest = static_cast<uint16_t>(start);
+    stream.last_announced = static_cast<uint16_t>(start - 1);
+  }
+  void deliver_all() {
+    for (bool more = true; more;) {
+      more = model.advance();
+      ASSERT_EQ(tide_input_stream_advance(&stream), more);
+    }
+  }
+  void expect_same() const {
+    ASSERT_EQ(stream.next, static_cast<uint16_t>(model.next));
+    ASSERT_EQ(tide_input_stream_missing(&stream), model.missing());
+    ASSERT_EQ(stream.given_up, model.given_up);
+    ASSERT_EQ(stream.duplicates, model.duplicates);
+    for (int n = 0; n < 16; ++n) ASSERT_EQ(stream.held >> n & 1, static_cast<int>(model.held.count(model.next + n)));
+  }
+};
+
+void random_event(Pair *pair, std::mt19937_64 &random) {
+  Model &model = pair->model;
+  tide_input_stream_t *stream = &pair->stream;
+  const int64_t near = model.next - 4 + static_cast<int64_t>(random() % 24);
+  const int64_t far = model.next - 20000 + static_cast<int64_t>(random() % 40000);
+  const int64_t sequence = random() % 50 == 0 ? far : near;
+  switch (random() % 8) {
+    case 0: {
+      const int64_t last = sequence + static_cast<int64_t>(random() % 4);
+      const int64_t first = random() % 8 == 0 ? sequence : model.next - static_cast<int64_t>(random() % 4);
+      stream->acknowledge = false;
+      ASSERT_EQ(tide_input_stream_heartbeat(stream, static_cast<uint16_t>(first), static_cast<uint16_t>(last)),
+                model.heartbeat(first, last));
+      ASSERT_TRUE(stream->acknowledge);
+      if (model.held.count(model.next) != 0) pair->deliver_all();
+      return;
+    }
+    case 1:
+      if (sequence > model.next) {
+        model.held.erase(sequence);
+        tide_input_stream_forget(stream, static_cast<uint16_t>(sequence));
+      }
+      return;
+    default: {
+      stream->acknowledge = false;
+      const tide_stream_verdict_t verdict = model.arrive(sequence);
+      ASSERT_EQ(tide_input_stream_arrive(stream, static_cast<uint16_t>(sequence)), verdict);
+      ASSERT_TRUE(stream->acknowledge);
+      if (verdict == TIDE_STREAM_DELIVER) pair->deliver_all();
+    }
+  }
+}
+
+TEST(InputStreamProperty, BehavesAsTheModel) {
+  for (uint64_t seed = 1; seed <= 400; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    Pair pair(65536 * 3 - static_cast<int64_t>(random() % 400), static_cast<uint8_t>(1 + random() % 16));
+    for (int i = 0; i < 600; ++i) {
+      random_event(&pair, random);
+      pair.expect_same();
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// A sender with a window of 16 that resends only what is flagged, over a line that loses, repeats and reorders both
+// ways: 70,000 messages (so the numbers wrap around) are delivered once each and in order.
+TEST(InputStreamProperty, DeliversOnceAndInOrderOverABadLine) {
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    tide_input_stream_t stream;
+    tide_input_stream_init(&stream, 0x80, 16);
+    const uint32_t total = 70000;
+    uint32_t acknowledged = 0, sent = 0, delivered = 0;
+    std::map<uint16_t, uint32_t> kept;  // by sequence number: which message
+    std::deque<uint32_t> line;
+    auto lose = [&] { return random() % 100 < 15; };
+    auto transmit = [&](uint32_t message) {
+      for (uint64_t copies = lose() ? 0 : 1 + random() % 8 / 7; copies > 0; --copies)
+        line.insert(line.begin() + static_cast<ptrdiff_t>(random() % (line.size() + 1)), message);
+    };
+    auto deliver = [&](uint32_t message) { ASSERT_EQ(message, delivered++); };
+    uint64_t rounds = 0;
+    while (acknowledged < total) {
+      ASSERT_LT(++rounds, 10u * total) << "no progress";
+      while (sent < total && sent < acknowledged + 16) transmit(sent++);
+      while (!line.empty()) {
+        const uint32_t message = line.front();
+        line.pop_front();
+        const uint16_t sequence = static_cast<uint16_t>(message);
+        switch (tide_input_stream_arrive(&stream, sequence)) {
+          case TIDE_STREAM_HOLD:
+            kept[sequence] = message;
+            break;
+          case TIDE_STREAM_DELIVER:
+            deliver(message);
+            while (tide_input_stream_advance(&stream)) {
+              deliver(kept.at(stream.next));
+              kept.erase(stream.next);
+            }
+            break;
+          case TIDE_STREAM_DUPLICATE:
+            break;
+          case TIDE_STREAM_OUTSIDE:
+            FAIL() << "the sender keeps to the window";
+        }
+        if (HasFatalFailure()) return;
+      }
+      if (!lose()) {
+        const uint16_t last = static_cast<uint16_t>(sent - 1);
+        ASSERT_EQ(tide_input_stream_heartbeat(&stream, static_cast<uint16_t>(acknowledged), last), 0);
+      }
+      if (!stream.acknowledge || lose()) continue;
+      acknowledged += static_cast<uint16_t>(stream.next - static_cast<uint16_t>(acknowledged));
+      const uint16_t missing = tide_input_stream_missing(&stream);
+      for (uint32_t n = 0; n < 16; ++n)
+        if ((missing >> n & 1) != 0) transmit(acknowledged + n);
+    }
+    EXPECT_EQ(delivered, total);
+    EXPECT_EQ(stream.given_up, 0u);
+    EXPECT_GT(stream.duplicates, 1000u);
+    EXPECT_GT(stream.gaps, 1000u);
+  }
+}
+
+TEST(InputStream, BestEffortTakesOnlyNewerMessages) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    tide_input_stream_t stream;
+    tide_input_stream_init(&stream, 0x01, 16);
+    int64_t last = -1;
+    uint32_t lost = 0;
+    for (int i = 0; i < 2000; ++i) {
+      const int64_t sequence = std::max<int64_t>(0, last - 3 + static_cast<int64_t>(random() % 80));
+      const bool newer = sequence > last;
+      ASSERT_EQ(tide_input_stream_arrive(&stream, static_cast<uint16_t>(sequence)),
+                newer ? TIDE_STREAM_DELIVER : TIDE_STREAM_DUPLICATE);
+      if (!newer) continue;
+      lost += static_cast<uint32_t>(sequence - last - 1);
+      last = sequence;
+      ASSERT_FALSE(tide_input_stream_advance(&stream));
+    }
+    EXPECT_GT(last, 65536);
+    EXPECT_EQ(stream.gaps, lost);
+    EXPECT_FALSE(stream.acknowledge);
+    EXPECT_EQ(tide_input_stream_missing(&stream), 0);
+    EXPECT_EQ(tide_input_stream_heartbeat(&stream, static_cast<uint16_t>(last + 9), static_cast<uint16_t>(last + 9)),
+              0);
+    EXPECT_EQ(stream.next, static_cast<uint16_t>(last + 1));
+  }
+}
+
+// ACKNACKs of the stock agent in the recordings: next in order answers bitmap 0; a heartbeat for 1..2 answers 0x0003.
+TEST(InputStream, AnswersAsTheStockAgent) {
+  tide_input_stream_t stream;
+  tide_input_stream_init(&stream, 0x80, 16);
+  EXPECT_EQ(tide_input_stream_arrive(&stream, 0), TIDE_STREAM_DELIVER);
+  EXPECT_FALSE(tide_input_stream_advance(&stream));
+  EXPECT_EQ(stream.next, 1);
+  EXPECT_EQ(tide_input_stream_missing(&stream), 0);
+  tide_input_stream_heartbeat(&stream, 1, 2);
+  EXPECT_EQ(stream.next, 1);
+  EXPECT_EQ(tide_input_stream_missing(&stream), 0x0003);
+}
+
+TEST(InputStream, MovesOnWhenTheSenderGivesUp) {
+  tide_input_stream_t stream;
+  tide_input_stream_init(&stream, 0x80, 16);
+  EXPECT_EQ(tide_input_stream_heartbeat(&stream, 5, 2), 5);
+  EXPECT_EQ(stream.next, 5);
+  const uint32_t gaps = stream.gaps;
+  EXPECT_EQ(tide_input_stream_arrive(&stream, 5), TIDE_STREAM_DELIVER);
+  EXPECT_FALSE(tide_input_stream_advance(&stream));
+  EXPECT_EQ(stream.gaps, gaps) << "nothing more was lost";
+  for (int i = 0; i < 1000; ++i) {  // well around the circle, and nothing was ever announced
+    const uint16_t first = static_cast<uint16_t>(stream.next + 100);
+    const uint16_t last = static_cast<uint16_t>(stream.next - 1);
+    ASSERT_EQ(tide_input_stream_heartbeat(&stream, first, last), 100);
+    ASSERT_EQ(tide_input_stream_missing(&stream), 0);
+  }
+  EXPECT_EQ(stream.given_up, 100005u);
+}
+
+TEST(InputStream, WindowIsKeptWithinItsLimits) {
+  tide_input_stream_t stream;
+  tide_input_stream_init(&stream, 0x80, 0);
+  EXPECT_EQ(stream.window, 1);
+  EXPECT_EQ(tide_input_stream_arrive(&stream, 1), TIDE_STREAM_OUTSIDE);
+  tide_input_stream_init(&stream, 0x80, 200);
+  EXPECT_EQ(stream.window, 16);
+  EXPECT_EQ(tide_input_stream_arrive(&stream, 15), TIDE_STREAM_HOLD);
+  EXPECT_EQ(tide_input_stream_missing(&stream), 0x7FFF);
+}
+
+}  // namespace

@@ -1,0 +1,549 @@
+// SPDX-License-Identifier: Apache-2.0
+// rclc's executor over tide's: rounds, triggers, timers, guard conditions, handles that come and go.
+#include <atomic>
+#include <thread>
+
+#include "connected.hpp"
+#include "tide/pools.h"
+
+namespace tide::compat::test {
+namespace {
+
+constexpr uint64_t kMillisecond = 1'000'000;
+
+class Executing : public Connected {
+ protected:
+  struct Subscribed {
+    rcl_subscription_t subscription{};
+    std_msgs__msg__Int32 message{};
+    std::vector<int32_t> numbers; /* -1: called without a message */
+    std::string topic;
+  };
+
+  void SetUp() override {
+    Connected::SetUp();
+    ASSERT_OK(rclc_executor_init(&executor, &support.context, 6, &allocator));
+    for (size_t i = 0; i < subscribed.size(); i++) {
+      subscribed[i].topic = "topic" + std::to_string(i);
+      ASSERT_OK(rclc_subscription_init_default(&subscribed[i].subscription, &node, int32_type(),
+                                               subscribed[i].topic.c_str()));
+    }
+  }
+  void TearDown() override {
+    EXPECT_OK(rclc_executor_fini(&executor));
+    Connected::TearDown();
+  }
+
+  static void on_number(const void *message, void *context) {
+    auto *one = static_cast<Subscribed *>(context);
+    one->numbers.push_back(message == nullptr ? -1 : static_cast<const std_msgs__msg__Int32 *>(message)->data);
+  }
+  void add(size_t place, rclc_executor_handle_invocation_t invocation = ON_NEW_DATA) {
+    Subscribed &one = subscribed[place];
+    ASSERT_OK(rclc_executor_add_subscription_with_context(&executor, &one.subscription, &one.message, on_number, &one,
+                                                          invocation));
+  }
+  size_t noted() {
+    const tide_platform_t *platform = tide_port_platform();
+    const uintptr_t critical = platform->critical_enter(platform->context);
+    const size_t frames = session()->daemon.receiver.counters.noted;
+    platform->critical_exit(platform->context, critical);
+    return frames;
+  }
+  // The sample has come as far as the client's slots.
+  void deliver(size_t place, int32_t number) {
+    const size_t before = noted();
+    ASSERT_TRUE(eventually([&] { return server.offer("rt/" + subscribed[place].topic, int32_bytes(number)); }));
+    ASSERT_TRUE(eventually([&] { return noted() > before; }));
+  }
+  std::vector<int32_t> &numbers(size_t place) { return subscribed[place].numbers; }
+  size_t count() const {
+    size_t all = 0;
+    for (const Subscribed &one : subscribed) all += one.numbers.size();
+    return all;
+  }
+
+  rclc_executor_t executor{};
+  std::array<Subscribed, 3> subscribed;
+};
+
+using Numbers = std::vector<int32_t>;
+
+// ---- rounds ----
+
+TEST_F(Executing, SpinSomeReturnsOkAfterItsTimeout) {
+  add(0);
+  for (const uint64_t timeout_ms : {0u, 5u, 30u}) {
+    const Time begin_ns = now_ns();
+    EXPECT_OK(rclc_executor_spin_some(&executor, timeout_ms * kMillisecond));
+    const auto taken_ns = static_cast<uint64_t>(now_ns() - begin_ns);
+    EXPECT_GE(taken_ns, timeout_ms * kMillisecond);
+    EXPECT_LT(taken_ns, (timeout_ms + 500) * kMillisecond);
+  }
+}
+
+TEST_F(Executing, SpinSomeReturnsWhenSomethingHasRun) {
+  add(0);
+  std::thread later([&] {
+    std::this_thread::sleep_for(30ms);
+    EXPECT_TRUE(eventually([&] { return server.offer("rt/topic0", int32_bytes(7)); }));
+  });
+  const Time begin_ns = now_ns();
+  EXPECT_OK(rclc_executor_spin_some(&executor, 20'000 * kMillisecond));
+  EXPECT_LT(now_ns() - begin_ns, 10'000'000'000);
+  EXPECT_EQ(numbers(0), Numbers{7});
+  later.join();
+}
+
+TEST_F(Executing, SpinSomeRunsAtMostAsManyCallbacksAsHandles) {
+  ASSERT_OK(rclc_executor_fini(&executor));
+  ASSERT_OK(rclc_executor_init(&executor, &support.context, 2, &allocator));
+  add(0);
+  for (int32_t number = 0; number < 5; number++) deliver(0, number);
+  for (const size_t expected : {2u, 4u, 5u, 5u}) {
+    EXPECT_OK(rclc_executor_spin_some(&executor, 0));
+    EXPECT_EQ(numbers(0).size(), expected);
+  }
+  EXPECT_EQ(numbers(0), (Numbers{0, 1, 2, 3, 4}));
+}
+
+TEST_F(Executing, SpinSomeRunsAllThatIsReadyWithoutWaiting) {
+  for (size_t place = 0; place < 3; place++) add(place);
+  for (size_t place = 0; place < 3; place++) deliver(place, static_cast<int32_t>(place));
+  const Time begin_ns = now_ns();
+  EXPECT_OK(rclc_executor_spin_some(&executor, 20'000 * kMillisecond));
+  EXPECT_LT(now_ns() - begin_ns, 10'000'000'000);
+  EXPECT_EQ(count(), 3u);
+}
+
+TEST_F(Executing, SpinningWithinACallbackIsRefused) {
+  static rclc_executor_t *self;
+  static int status;
+  self = &executor;
+  rcl_timer_t timer{};
+  ASSERT_OK(rclc_timer_init_default(&timer, &support, kMillisecond, [](rcl_timer_t *, int64_t) {
+    EXPECT_EQ(rclc_executor_spin_some(self, 0), RCL_RET_ERROR);
+    status = tide_rclc_last_status();
+  }));
+  ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
+  EXPECT_OK(rclc_executor_spin_some(&executor, 1000 * kMillisecond));
+  EXPECT_EQ(status, TIDE_ERROR_STATE);
+}
+
+TEST_F(Executing, StopEndsSpinAndSpinPeriod) {
+  add(0);
+  for (const bool periodic : {false, true}) {
+    std::thread stopper([&] {
+      std::this_thread::sleep_for(30ms);
+      tide_executor_stop(tide_rclc_executor_core(&executor));
+    });
+    if (periodic) {
+      EXPECT_OK(rclc_executor_set_timeout(&executor, 0));
+      EXPECT_OK(rclc_executor_spin_period(&executor, kMillisecond));
+    } else {
+      EXPECT_OK(rclc_executor_spin(&executor));
+    }
+    stopper.join();
+  }
+  deliver(0, 4);
+  EXPECT_OK(rclc_executor_spin_some(&executor, 1000 * kMillisecond));
+  EXPECT_EQ(numbers(0), Numbers{4});
+}
+
+TEST_F(Executing, SpinPeriodKeepsItsPeriod) {
+  EXPECT_OK(rclc_executor_set_timeout(&executor, 0));
+  const Time begin_ns = now_ns();
+  for (int round = 1; round <= 10; round++) {
+    EXPECT_OK(rclc_executor_spin_one_period(&executor, 5 * kMillisecond));
+    EXPECT_GE(now_ns() - begin_ns, round * 5'000'000);
+  }
+  std::this_thread::sleep_for(100ms); /* twenty periods are missed: they are not made up for */
+  EXPECT_OK(rclc_executor_spin_one_period(&executor, 5 * kMillisecond));
+  const Time after_ns = now_ns();
+  for (int round = 0; round < 4; round++) EXPECT_OK(rclc_executor_spin_one_period(&executor, 5 * kMillisecond));
+  EXPECT_GE(now_ns() - after_ns, 15'000'000);
+}
+
+TEST_F(Executing, SleepIsNeverShort) {
+  const Time begin_ns = now_ns();
+  rclc_sleep_ms(15);
+  EXPECT_GE(now_ns() - begin_ns, 15'000'000);
+}
+
+TEST_F(Executing, AnIdleExecutorSleeps) {
+  rcl_timer_t timer{};
+  ASSERT_OK(rclc_timer_init_default(&timer, &support, 50 * kMillisecond, [](rcl_timer_t *, int64_t) {}));
+  ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
+  timespec before{}, after{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+  for (int round = 0; round < 4; round++) EXPECT_OK(rclc_executor_spin_some(&executor, 1000 * kMillisecond));
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+  const int64_t used_ns = (after.tv_sec - before.tv_sec) * 1'000'000'000 + after.tv_nsec - before.tv_nsec;
+  EXPECT_LT(used_ns, 50'000'000) << "of 200 ms";
+}
+
+TEST_F(Executing, AMessageThatDoesNotFitIsPassedOver) {
+  ASSERT_OK(rcl_subscription_fini(&subscribed[0].subscription, &node));
+  ASSERT_OK(rclc_subscription_init_default(&subscribed[0].subscription, &node, string_type(), "text"));
+  static std::vector<std::string> texts;
+  texts.clear();
+  char memory[8];
+  std_msgs__msg__String text = {{memory, 0, sizeof memory}};
+  ASSERT_OK(rclc_executor_add_subscription(
+      &executor, &subscribed[0].subscription, &text,
+      [](const void *message) { texts.emplace_back(static_cast<const std_msgs__msg__String *>(message)->data.data); },
+      ON_NEW_DATA));
+  for (const char *one : {"first", "much too long", "last"}) {
+    ASSERT_TRUE(eventually([&] { return server.offer("rt/text", string_bytes(one)); }));
+  }
+  server.offer("rt/text", {9, 0, 0}); /* nonsense */
+  server.offer("rt/text", string_bytes("end"));
+  EXPECT_TRUE(eventually([&] {
+    return rclc_executor_spin_some(&executor, kMillisecond) == RCL_RET_OK && !texts.empty() && texts.back() == "end";
+  }));
+  EXPECT_EQ(texts, (std::vector<std::string>{"first", "last", "end"}));
+  EXPECT_EQ(subscribed[0].subscription.impl->decode_errors, 2u);
+}
+
+// ---- triggers ----
+
+TEST_F(Executing, TriggerAllWaitsForAllAndLosesNothing) {
+  add(0);
+  add(1);
+  ASSERT_OK(rclc_executor_set_trigger(&executor, rclc_executor_trigger_all, nullptr));
+  deliver(0, 1);
+  deliver(0, 2);
+  for (int round = 0; round < 3; round++) EXPECT_OK(rclc_executor_spin_some(&executor, kMillisecond));
+  EXPECT_EQ(count(), 0u);
+  deliver(1, 10);
+  EXPECT_OK(rclc_executor_spin_some(&executor, kMillisecond));
+  EXPECT_EQ(numbers(0), Numbers{1});
+  EXPECT_EQ(numbers(1), Numbers{10});
+  deliver(1, 11);
+  EXPECT_OK(rclc_executor_spin_some(&executor, kMillisecond));
+  EXPECT_EQ(numbers(0), (Numbers{1, 2}));
+  EXPECT_EQ(numbers(1), (Numbers{10, 11}));
+}
+
+TEST_F(Executing, TriggerOneLooksAtOneHandle) {
+  add(0);
+  add(1);
+  ASSERT_OK(rclc_executor_set_trigger(&executor, rclc_executor_trigger_one, &subscribed[1].subscription));
+  deliver(0, 1);
+  EXPECT_OK(rclc_executor_spin_some(&executor, kMillisecond));
+  EXPECT_EQ(count(), 0u);
+  deliver(1, 10);
+  EXPECT_OK(rclc_executor_spin_some(&executor, kMillisecond));
+  EXPECT_EQ(count(), 2u);
+}
+
+TEST_F(Executing, TriggerAlwaysCallsAlwaysHandlesWithoutMessage) {
+  add(0, ALWAYS);
+  add(1, ON_NEW_DATA);
+  ASSERT_OK(rclc_executor_set_trigger(&executor, rclc_executor_trigger_always, nullptr));
+  EXPECT_OK(rclc_executor_spin_some(&executor, kMillisecond));
+  EXPECT_EQ(numbers(0), Numbers{-1});
+  deliver(0, 5);
+  EXPECT_OK(rclc_executor_spin_some(&executor, kMillisecond));
+  EXPECT_EQ(numbers(0), (Numbers{-1, 5}));
+  EXPECT_EQ(numbers(1), Numbers{});
+}
+
+TEST_F(Executing, AlwaysRunsWheneverAnythingDoes) {
+  add(0, ALWAYS);
+  add(1, ON_NEW_DATA);
+  deliver(1, 10);
+  EXPECT_OK(rclc_executor_spin_some(&executor, kMillisecond));
+  EXPECT_EQ(numbers(0), Numbers{-1});
+  EXPECT_EQ(numbers(1), Numbers{10});
+}
+
+struct Seen {
+  std::vector<void *> pointers;
+  std::vector<bool> available;
+  void *object = nullptr;
+  unsigned int size = 0;
+  bool answer = false;
+} seen;
+
+bool look(rclc_executor_handle_t *handles, unsigned int size, void *object) {
+  seen.object = object;
+  seen.size = size;
+  seen.pointers.clear();
+  seen.available.clear();
+  for (unsigned int i = 0; i < size && handles[i].initialized; i++) {
+    seen.pointers.push_back(rclc_executor_handle_get_ptr(&handles[i]));
+    seen.available.push_back(handles[i].data_available);
+  }
+  return seen.answer;
+}
+
+TEST_F(Executing, ACustomTriggerSeesTheProgramsHandles) {
+  seen = {};
+  rcl_timer_t timer{};
+  rcl_guard_condition_t guard{};
+  ASSERT_OK(rclc_timer_init_default(&timer, &support, 3'600'000 * kMillisecond, [](rcl_timer_t *, int64_t) {}));
+  ASSERT_OK(rcl_guard_condition_init(&guard, &support.context, rcl_guard_condition_get_default_options()));
+  add(0);
+  ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
+  add(1);
+  ASSERT_OK(rclc_executor_add_guard_condition(&executor, &guard, [] {}));
+  ASSERT_OK(rclc_executor_set_trigger(&executor, look, &seen));
+  deliver(1, 10);
+  EXPECT_OK(rcl_trigger_guard_condition(&guard));
+  EXPECT_OK(rclc_executor_spin_some(&executor, kMillisecond));
+  EXPECT_EQ(seen.object, &seen);
+  EXPECT_EQ(seen.size, executor.max_handles);
+  EXPECT_EQ(seen.pointers,
+            (std::vector<void *>{&subscribed[0].subscription, &timer, &subscribed[1].subscription, &guard}));
+  EXPECT_EQ(seen.available, (std::vector<bool>{false, false, true, true}));
+  EXPECT_EQ(count(), 0u);
+  seen.answer = true;
+  EXPECT_OK(rclc_executor_spin_some(&executor, kMillisecond));
+  EXPECT_EQ(count(), 1u);
+}
+
+// ---- timers ----
+
+struct Fired {
+  std::vector<Time> at_ns;
+  std::vector<int64_t> since_ns;
+  rcl_timer_t *timer = nullptr;
+} fired;
+
+void on_timer(rcl_timer_t *timer, int64_t since_ns) {
+  fired.at_ns.push_back(now_ns());
+  fired.since_ns.push_back(since_ns);
+  fired.timer = timer;
+}
+
+class Timing : public Executing {
+ protected:
+  void SetUp() override {
+    Executing::SetUp();
+    fired = {};
+  }
+  void spin_for(uint64_t duration_ms) {
+    const Time end_ns = now_ns() + static_cast<Time>(duration_ms * kMillisecond);
+    while (now_ns() < end_ns) {
+      EXPECT_OK(rclc_executor_spin_some(&executor, static_cast<uint64_t>(std::max<Time>(end_ns - now_ns(), 0))));
+    }
+  }
+  rcl_timer_t timer{};
+};
+
+TEST_F(Timing, FiresOnItsGridAndNeverEarly) {
+  const Time begin_ns = now_ns();
+  ASSERT_OK(rclc_timer_init_default(&timer, &support, 10 * kMillisecond, on_timer));
+  const Time grid_ns = timer.impl->timer.next_ns;
+  EXPECT_GE(grid_ns, begin_ns + 10'000'000);
+  std::this_thread::sleep_for(4ms); /* it runs since its init, not since it was added */
+  ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
+  EXPECT_EQ(timer.impl->timer.next_ns, grid_ns);
+  spin_for(105);
+  ASSERT_GE(fired.at_ns.size(), 3u);
+  Time previous_cell = -1;
+  for (const Time at_ns : fired.at_ns) {
+    const Time cell = (at_ns - grid_ns) / 10'000'000;
+    EXPECT_GE(at_ns, grid_ns);
+    EXPECT_GT(cell, previous_cell); /* at most once a period */
+    previous_cell = cell;
+  }
+  EXPECT_EQ(fired.timer, &timer);
+  EXPECT_GT(fired.since_ns.back(), 0);
+}
+
+TEST_F(Timing, CancelResetAndAutostart) {
+  ASSERT_OK(rclc_timer_init_default2(&timer, &support, 5 * kMillisecond, on_timer, false));
+  bool canceled = false;
+  EXPECT_OK(rcl_timer_is_canceled(&timer, &canceled));
+  EXPECT_TRUE(canceled);
+  ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
+  spin_for(20);
+  EXPECT_TRUE(fired.at_ns.empty());
+  int64_t until_ns = 0;
+  EXPECT_EQ(rcl_timer_get_time_until_next_call(&timer, &until_ns), RCL_RET_TIMER_CANCELED);
+  const Time reset_ns = now_ns();
+  EXPECT_OK(rcl_timer_reset(&timer));
+  EXPECT_OK(rcl_timer_get_time_until_next_call(&timer, &until_ns));
+  EXPECT_GT(until_ns, -1'000'000'000);
+  EXPECT_LE(until_ns, 5'000'000);
+  spin_for(30);
+  ASSERT_FALSE(fired.at_ns.empty());
+  EXPECT_GE(fired.at_ns[0], reset_ns + 5'000'000);
+  EXPECT_OK(rcl_timer_cancel(&timer));
+  EXPECT_OK(rcl_timer_is_canceled(&timer, &canceled));
+  EXPECT_TRUE(canceled);
+  const size_t before = fired.at_ns.size();
+  spin_for(20);
+  EXPECT_EQ(fired.at_ns.size(), before);
+}
+
+TEST_F(Timing, ThePeriodIsExchanged) {
+  ASSERT_OK(rclc_timer_init_default(&timer, &support, 3'600'000 * kMillisecond, on_timer));
+  int64_t period_ns = 0;
+  EXPECT_OK(rcl_timer_exchange_period(&timer, 7'000'000, &period_ns));
+  EXPECT_EQ(period_ns, 3'600'000'000'000);
+  ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
+  EXPECT_OK(rcl_timer_exchange_period(&timer, 4'000'000, &period_ns));
+  EXPECT_EQ(period_ns, 7'000'000);
+  EXPECT_OK(rcl_timer_get_period(&timer, &period_ns));
+  EXPECT_EQ(period_ns, 4'000'000);
+  EXPECT_EQ(rcl_timer_exchange_period(&timer, 0, &period_ns), RCL_RET_INVALID_ARGUMENT);
+  EXPECT_EQ(rcl_timer_exchange_period(&timer, 1, nullptr), RCL_RET_INVALID_ARGUMENT);
+  EXPECT_OK(rcl_timer_reset(&timer));
+  spin_for(30);
+  EXPECT_GE(fired.at_ns.size(), 2u);
+}
+
+TEST_F(Timing, ACallbackCancelsItself) {
+  ASSERT_OK(rclc_timer_init_default(&timer, &support, 2 * kMillisecond, [](rcl_timer_t *self, int64_t since_ns) {
+    on_timer(self, since_ns);
+    EXPECT_OK(rcl_timer_cancel(self));
+  }));
+  ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
+  spin_for(20);
+  EXPECT_EQ(fired.at_ns.size(), 1u);
+}
+
+TEST_F(Timing, AFinishedTimerIsForgotten) {
+  ASSERT_OK(rclc_timer_init_default(&timer, &support, 2 * kMillisecond, on_timer));
+  ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
+  EXPECT_OK(rcl_timer_fini(&timer));
+  EXPECT_EQ(rcl_timer_cancel(&timer), RCL_RET_TIMER_INVALID);
+  spin_for(10);
+  EXPECT_TRUE(fired.at_ns.empty());
+  /* Its place in the executor is free. */
+  for (size_t place = 0; place < 3; place++) add(place);
+  EXPECT_FALSE(executor.handles[3].initialized);
+}
+
+// ---- guard conditions ----
+
+TEST_F(Executing, AGuardConditionWakesTheExecutor) {
+  static std::atomic<int> calls;
+  calls = 0;
+  rcl_guard_condition_t guard{};
+  ASSERT_OK(rcl_guard_condition_init(&guard, &support.context, rcl_guard_condition_get_default_options()));
+  EXPECT_OK(rcl_trigger_guard_condition(&guard)); /* before anyone listens: not lost */
+  ASSERT_OK(rclc_executor_add_guard_condition(&executor, &guard, [] { calls++; }));
+  EXPECT_OK(rclc_executor_spin_some(&executor, 20'000 * kMillisecond));
+  EXPECT_EQ(calls, 1);
+  for (int again = 0; again < 5; again++) EXPECT_OK(rcl_trigger_guard_condition(&guard));
+  for (int round = 0; round < 5; round++) EXPECT_OK(rclc_executor_spin_some(&executor, 0));
+  EXPECT_EQ(calls, 2) << "five triggers before the callback are one";
+  std::thread other([&] {
+    for (int again = 3; again <= 200; again++) {
+      EXPECT_OK(rcl_trigger_guard_condition(&guard));
+      EXPECT_TRUE(eventually([&] { return calls == again; })) << again;
+    }
+    tide_executor_stop(tide_rclc_executor_core(&executor));
+  });
+  const Time begin_ns = now_ns();
+  EXPECT_OK(rclc_executor_spin(&executor));
+  other.join();
+  EXPECT_LT(now_ns() - begin_ns, 20'000'000'000);
+  EXPECT_EQ(calls, 200);
+  EXPECT_OK(rcl_guard_condition_fini(&guard));
+  EXPECT_FALSE(executor.handles[0].initialized);
+  EXPECT_EQ(rcl_trigger_guard_condition(&guard), RCL_RET_INVALID_ARGUMENT);
+}
+
+// ---- several executors ----
+
+TEST_F(Executing, TwoExecutorsShareTheSession) {
+  ASSERT_OK(rclc_executor_fini(&executor));
+  ASSERT_OK(rclc_executor_init(&executor, &support.context, 3, &allocator));
+  rclc_executor_t other{};
+  ASSERT_OK(rclc_executor_init(&other, &support.context, 3, &allocator));
+  static std::array<std::atomic<int>, 2> heard;
+  for (auto &count : heard) count = 0;
+  ASSERT_OK(rclc_executor_add_subscription(
+      &executor, &subscribed[0].subscription, &subscribed[0].message, [](const void *) { heard[0]++; }, ON_NEW_DATA));
+  ASSERT_OK(rclc_executor_add_subscription(
+      &other, &subscribed[1].subscription, &subscribed[1].message, [](const void *) { heard[1]++; }, ON_NEW_DATA));
+  std::thread first([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
+  std::thread second([&] { EXPECT_OK(rclc_executor_spin(&other)); });
+  for (int number = 1; number <= 200; number++) {
+    for (const size_t place : {0u, 1u}) {
+      ASSERT_TRUE(eventually([&] { return server.offer("rt/" + subscribed[place].topic, int32_bytes(number)); }));
+    }
+    ASSERT_TRUE(eventually([&] { return heard[0] == number && heard[1] == number; })) << number;
+  }
+  tide_executor_stop(tide_rclc_executor_core(&executor));
+  tide_executor_stop(tide_rclc_executor_core(&other));
+  first.join();
+  second.join();
+  EXPECT_OK(rclc_executor_fini(&other));
+}
+
+// ---- handles that go ----
+
+TEST_F(Executing, ARemovedSubscriptionKeepsItsSamplesForLater) {
+  add(0);
+  add(1);
+  EXPECT_OK(rclc_executor_remove_subscription(&executor, &subscribed[0].subscription));
+  EXPECT_REFUSED(rclc_executor_remove_subscription(&executor, &subscribed[0].subscription), RCL_RET_ERROR,
+                 TIDE_ERROR_NOT_FOUND);
+  deliver(0, 1);
+  deliver(1, 10);
+  for (int round = 0; round < 3; round++) EXPECT_OK(rclc_executor_spin_some(&executor, kMillisecond));
+  EXPECT_EQ(numbers(0), Numbers{});
+  EXPECT_EQ(numbers(1), Numbers{10});
+  add(0);
+  EXPECT_OK(rclc_executor_spin_some(&executor, 1000 * kMillisecond));
+  EXPECT_EQ(numbers(0), Numbers{1});
+}
+
+TEST_F(Executing, AFinishedSubscriptionIsForgotten) {
+  add(0);
+  add(1);
+  deliver(0, 1);
+  EXPECT_OK(rcl_subscription_fini(&subscribed[0].subscription, &node));
+  std::memset(&subscribed[0].subscription, 0x5A, sizeof subscribed[0].subscription); /* its memory is the program's */
+  EXPECT_FALSE(executor.handles[0].initialized);
+  deliver(1, 10);
+  EXPECT_OK(rclc_executor_spin_some(&executor, 1000 * kMillisecond));
+  EXPECT_EQ(numbers(1), Numbers{10});
+  EXPECT_EQ(numbers(0), Numbers{});
+}
+
+TEST_F(Executing, ObjectsMayGoOutOfScopeBeforeTheirExecutor) {
+  {
+    std::array<rcl_timer_t, 2> timers{};
+    for (rcl_timer_t &timer : timers) {
+      ASSERT_OK(rclc_timer_init_default(&timer, &support, 3'600'000 * kMillisecond, [](rcl_timer_t *, int64_t) {}));
+      ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
+    }
+    std::memset(timers.data(), 0x5A, sizeof timers);
+  }
+  EXPECT_OK(rclc_executor_spin_some(&executor, 0));
+  EXPECT_OK(rclc_executor_fini(&executor));
+}
+
+TEST_F(Executing, ASubscriptionWithoutAnExecutorIsTakenByHand) {
+  std_msgs__msg__Int32 message{};
+  rmw_message_info_t info{};
+  EXPECT_EQ(rcl_take(&subscribed[0].subscription, &message, nullptr, nullptr), RCL_RET_SUBSCRIPTION_TAKE_FAILED);
+  deliver(0, 8);
+  EXPECT_OK(rclc_executor_spin_some(&executor, 0)); /* digests what has come */
+  EXPECT_OK(rcl_take(&subscribed[0].subscription, &message, &info, nullptr));
+  EXPECT_EQ(message.data, 8);
+  EXPECT_GT(info.received_timestamp, 0);
+  EXPECT_EQ(rcl_take(&subscribed[0].subscription, &message, nullptr, nullptr), RCL_RET_SUBSCRIPTION_TAKE_FAILED);
+}
+
+// ---- policies ----
+
+TEST_F(Executing, ThePolicyIsChosenBeforeHandlesAreAdded) {
+  ASSERT_OK(tide_rclc_executor_set_policy(&executor, TIDE_POLICY_BATCH));
+  for (size_t place = 0; place < 2; place++) add(place);
+  EXPECT_REFUSED(tide_rclc_executor_set_policy(&executor, TIDE_POLICY_TIDE), RCL_RET_ERROR, TIDE_ERROR_STATE);
+  deliver(1, 10);
+  deliver(0, 1);
+  EXPECT_TRUE(
+      eventually([&] { return rclc_executor_spin_some(&executor, kMillisecond) == RCL_RET_OK && count() == 2; }));
+}
+
+}  // namespace
+}  // namespace tide::compat::test

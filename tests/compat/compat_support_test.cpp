@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+// Supports, options, nodes; ping and time; refusals; starting again.
+#include <fcntl.h>
+
+#include <thread>
+
+#include "connected.hpp"
+#include "tide/pools.h"
+
+namespace tide::compat::test {
+namespace {
+
+// ---- options ----
+
+TEST(Options, AddressesThatCannotBeAreRefused) {
+  rcl_init_options_t options = rcl_get_zero_initialized_init_options();
+  EXPECT_OK(rcl_init_options_init(&options, rcl_get_default_allocator()));
+  EXPECT_REFUSED(rcl_init_options_init(&options, rcl_get_default_allocator()), RCL_RET_ALREADY_INIT, TIDE_ERROR_EXISTS);
+  rmw_init_options_t *link = rcl_init_options_get_rmw_init_options(&options);
+  for (const char *port : {"", "0", "65536", "99999999999", "12a", "-1", " 1"}) {
+    EXPECT_REFUSED(rmw_uros_options_set_udp_address("127.0.0.1", port, link), RMW_RET_INVALID_ARGUMENT,
+                   TIDE_ERROR_ARGUMENT)
+        << port;
+  }
+  EXPECT_EQ(rmw_uros_options_set_udp_address("127.0.0.1", "65535", link), RMW_RET_OK);
+  EXPECT_EQ(link->port, 65535);
+  EXPECT_REFUSED(rmw_uros_options_set_udp_address(std::string(40, 'h').c_str(), "1", link), RCL_RET_TOPIC_NAME_INVALID,
+                 TIDE_ERROR_CAPACITY_NAMES);
+  EXPECT_REFUSED(rmw_uros_options_set_udp_address(nullptr, "1", link), RMW_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
+  EXPECT_REFUSED(rmw_uros_options_set_client_key(0, link), RMW_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
+  EXPECT_REFUSED(tide_rclc_options_set_serial(link, "/dev/null", 0), RMW_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
+  EXPECT_REFUSED(rcl_init_options_set_domain_id(&options, 233), RCL_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
+  EXPECT_OK(rcl_init_options_set_domain_id(&options, 232));
+  EXPECT_OK(rcl_init_options_fini(&options));
+  EXPECT_FALSE(options.initialized);
+}
+
+TEST(Options, WithoutAnAgentInitGivesUpAfterItsTime) {
+  AgentServer silent;
+  silent.mute(true);
+  rcl_allocator_t allocator = rcl_get_default_allocator();
+  rcl_init_options_t options = rcl_get_zero_initialized_init_options();
+  EXPECT_OK(rcl_init_options_init(&options, allocator));
+  rmw_init_options_t *link = rcl_init_options_get_rmw_init_options(&options);
+  EXPECT_EQ(rmw_uros_options_set_udp_address("127.0.0.1", silent.port().c_str(), link), RMW_RET_OK);
+  rclc_support_t support;
+  const Time begin_ns = now_ns();
+  EXPECT_REFUSED(rclc_support_init_with_options(&support, 0, nullptr, &options, &allocator), RCL_RET_ERROR,
+                 TIDE_ERROR_DISCONNECTED);
+  const Time taken_ms = (now_ns() - begin_ns) / 1'000'000;
+  EXPECT_GE(taken_ms, tide_pools.connect_timeout_ms);
+  EXPECT_LT(taken_ms, tide_pools.connect_timeout_ms + 1000);
+  EXPECT_FALSE(rcl_context_is_valid(&support.context));
+  // Nothing is left behind: the same with an agent.
+  silent.mute(false);
+  EXPECT_OK(rclc_support_init_with_options(&support, 0, nullptr, &options, &allocator));
+  EXPECT_OK(rclc_support_fini(&support));
+  EXPECT_EQ(rclc_support_fini(&support), RCL_RET_ALREADY_INIT);
+}
+
+TEST(Options, ADeviceThatIsNoneIsALinkError) {
+  rcl_allocator_t allocator = rcl_get_default_allocator();
+  rcl_init_options_t options = rcl_get_zero_initialized_init_options();
+  EXPECT_OK(rcl_init_options_init(&options, allocator));
+  rmw_init_options_t *link = rcl_init_options_get_rmw_init_options(&options);
+  EXPECT_EQ(tide_rclc_options_set_serial(link, "/dev/does-not-exist", 115200), RMW_RET_OK);
+  rclc_support_t support;
+  EXPECT_REFUSED(rclc_support_init_with_options(&support, 0, nullptr, &options, &allocator), RCL_RET_ERROR,
+                 TIDE_ERROR_LINK);
+  EXPECT_REFUSED(rmw_uros_ping_agent_options(10, 1, link), RMW_RET_ERROR, TIDE_ERROR_LINK);
+}
+
+// ---- pools and names ----
+
+TEST_F(Connected, OneSupportAtATime) {
+  rclc_support_t second;
+  EXPECT_REFUSED(rclc_support_init_with_options(&second, 0, nullptr, &options, &allocator), RCL_RET_ALREADY_INIT,
+                 TIDE_ERROR_EXISTS);
+  EXPECT_TRUE(rcl_context_is_valid(&support.context));
+}
+
+TEST_F(Connected, NodesRunOut) {
+  rcl_node_t second = rcl_get_zero_initialized_node(), third = rcl_get_zero_initialized_node();
+  EXPECT_OK(rclc_node_init_default(&second, "second", "/robot/arm", &support));
+  EXPECT_STREQ(rcl_node_get_namespace(&second), "/robot/arm");
+  EXPECT_STREQ(rcl_node_get_name(&second), "second");
+  EXPECT_REFUSED(rclc_node_init_default(&third, "third", "", &support), RCL_RET_BAD_ALLOC, TIDE_ERROR_CAPACITY_NODES);
+  EXPECT_OK(rcl_node_fini(&second));
+  EXPECT_OK(rcl_node_fini(&second));
+  EXPECT_OK(rclc_node_init_default(&third, "third", "", &support));
+}
+
+TEST_F(Connected, NamesThatBreakTheRulesAreRefused) {
+  rcl_node_t other = rcl_get_zero_initialized_node();
+  for (const char *name : {"", "a/b", "1st", "a b", "a-b", "ä"}) {
+    EXPECT_REFUSED(rclc_node_init_default(&other, name, "", &support), RCL_RET_NODE_INVALID_NAME, TIDE_ERROR_NAME)
+        << name;
+  }
+  for (const char *name : {"//", "/a//b", "a/", "/1a"}) {
+    EXPECT_REFUSED(rclc_node_init_default(&other, "node", name, &support), RCL_RET_NODE_INVALID_NAME, TIDE_ERROR_NAME)
+        << name;
+  }
+  rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();
+  for (const char *name : {"", "/", "~x", "~/", "a//b", "a/", "2nd", "a b", "a/~"}) {
+    EXPECT_REFUSED(rclc_publisher_init_default(&publisher, &node, int32_type(), name), RCL_RET_TOPIC_NAME_INVALID,
+                   TIDE_ERROR_NAME)
+        << name;
+  }
+  const std::string long_name(tide_pools.name_bytes, 'n');
+  EXPECT_REFUSED(rclc_node_init_default(&other, long_name.c_str(), "", &support), RCL_RET_TOPIC_NAME_INVALID,
+                 TIDE_ERROR_CAPACITY_NAMES);
+  EXPECT_REFUSED(rclc_publisher_init_default(&publisher, &node, int32_type(), long_name.c_str()),
+                 RCL_RET_TOPIC_NAME_INVALID, TIDE_ERROR_CAPACITY_NAMES);
+  const std::string longest(tide_pools.name_bytes - sizeof "rt/", 'n');
+  EXPECT_OK(rclc_publisher_init_default(&publisher, &node, int32_type(), longest.c_str()));
+  EXPECT_OK(rcl_publisher_fini(&publisher, &node));
+  EXPECT_REFUSED(rclc_publisher_init_default(&publisher, &node, int32_type(), (longest + "n").c_str()),
+                 RCL_RET_TOPIC_NAME_INVALID, TIDE_ERROR_CAPACITY_NAMES);
+}
+
+TEST_F(Connected, NamesAreRelativeToNodeAndNamespace) {
+  rcl_node_t inner = rcl_get_zero_initialized_node();
+  ASSERT_OK(rclc_node_init_default(&inner, "inner", "robot", &support));
+  const struct {
+    rcl_node_t *node;
+    const char *given, *full;
+  } cases[] = {{&node, "topic", "/topic"},        {&node, "/a/topic", "/a/topic"},
+               {&node, "~/topic", "/node/topic"}, {&inner, "topic", "/robot/topic"},
+               {&inner, "/topic", "/topic"},      {&inner, "~/topic", "/robot/inner/topic"},
+               {&inner, "~", "/robot/inner"}};
+  for (const auto &one : cases) {
+    rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();
+    ASSERT_OK(rclc_publisher_init_default(&publisher, one.node, int32_type(), one.given)) << one.given;
+    EXPECT_STREQ(rcl_publisher_get_topic_name(&publisher), one.full);
+    std_msgs__msg__Int32 message = {7};
+    EXPECT_OK(rcl_publish(&publisher, &message, nullptr));
+    EXPECT_TRUE(eventually([&] { return !server.written(std::string("rt") + one.full).empty(); })) << one.full;
+    EXPECT_OK(rcl_publisher_fini(&publisher, one.node));
+  }
+}
+
+TEST_F(Connected, PublishersAndSubscriptionsRunOut) {
+  std::array<rcl_publisher_t, 4> publishers{};
+  std::array<rcl_subscription_t, 4> subscriptions{};
+  for (size_t i = 0; i < 3; i++) {
+    const std::string name = "topic" + std::to_string(i);
+    ASSERT_OK(rclc_publisher_init_default(&publishers[i], &node, int32_type(), name.c_str()));
+    ASSERT_OK(rclc_subscription_init_best_effort(&subscriptions[i], &node, int32_type(), name.c_str()));
+  }
+  EXPECT_REFUSED(rclc_publisher_init_default(&publishers[3], &node, int32_type(), "more"), RCL_RET_BAD_ALLOC,
+                 TIDE_ERROR_CAPACITY_PUBLISHERS);
+  EXPECT_REFUSED(rclc_subscription_init_default(&subscriptions[3], &node, int32_type(), "more"), RCL_RET_BAD_ALLOC,
+                 TIDE_ERROR_CAPACITY_SUBSCRIPTIONS);
+  EXPECT_OK(rcl_publisher_fini(&publishers[1], &node));
+  EXPECT_OK(rcl_subscription_fini(&subscriptions[1], &node));
+  EXPECT_OK(rclc_publisher_init_default(&publishers[3], &node, int32_type(), "more"));
+  EXPECT_OK(rclc_subscription_init_default(&subscriptions[3], &node, int32_type(), "more"));
+  EXPECT_FALSE(rcl_publisher_is_valid(&publishers[1]));
+  std_msgs__msg__Int32 message = {1};
+  EXPECT_REFUSED(rcl_publish(&publishers[1], &message, nullptr), RCL_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
+}
+
+TEST_F(Connected, TimersGuardsExecutorsAndHandlesRunOut) {
+  std::array<rcl_timer_t, 4> timers{};
+  const auto ignore = [](rcl_timer_t *, int64_t) {};
+  for (size_t i = 0; i < 3; i++) ASSERT_OK(rclc_timer_init_default(&timers[i], &support, RCL_MS_TO_NS(10), ignore));
+  EXPECT_REFUSED(rclc_timer_init_default(&timers[3], &support, RCL_MS_TO_NS(10), ignore), RCL_RET_BAD_ALLOC,
+                 TIDE_ERROR_CAPACITY_TIMERS);
+  std::array<rcl_guard_condition_t, 3> guards{};
+  const rcl_guard_condition_options_t guard_options = rcl_guard_condition_get_default_options();
+  for (size_t i = 0; i < 2; i++) ASSERT_OK(rcl_guard_condition_init(&guards[i], &support.context, guard_options));
+  EXPECT_REFUSED(rcl_guard_condition_init(&guards[2], &support.context, guard_options), RCL_RET_BAD_ALLOC,
+                 TIDE_ERROR_CAPACITY_GUARD_CONDITIONS);
+
+  std::array<rclc_executor_t, 3> executors{};
+  EXPECT_REFUSED(rclc_executor_init(&executors[0], &support.context, 7, &allocator), RCL_RET_BAD_ALLOC,
+                 TIDE_ERROR_CAPACITY_HANDLES);
+  EXPECT_REFUSED(rclc_executor_init(&executors[0], &support.context, 0, &allocator), RCL_RET_INVALID_ARGUMENT,
+                 TIDE_ERROR_ARGUMENT);
+  ASSERT_OK(rclc_executor_init(&executors[0], &support.context, 2, &allocator));
+  ASSERT_OK(rclc_executor_init(&executors[1], &support.context, 3, &allocator));
+  EXPECT_REFUSED(rclc_executor_init(&executors[2], &support.context, 1, &allocator), RCL_RET_BAD_ALLOC,
+                 TIDE_ERROR_CAPACITY_EXECUTORS);
+  ASSERT_OK(rclc_executor_add_timer(&executors[0], &timers[0]));
+  EXPECT_REFUSED(rclc_executor_add_timer(&executors[1], &timers[0]), RCL_RET_ALREADY_INIT, TIDE_ERROR_EXISTS);
+  ASSERT_OK(rclc_executor_add_guard_condition(&executors[0], &guards[0], [] {}));
+  EXPECT_REFUSED(rclc_executor_add_timer(&executors[0], &timers[1]), RCL_RET_BAD_ALLOC, TIDE_ERROR_CAPACITY_HANDLES);
+  EXPECT_REFUSED(rclc_executor_remove_timer(&executors[0], &timers[1]), RCL_RET_ERROR, TIDE_ERROR_NOT_FOUND);
+  EXPECT_OK(rclc_executor_remove_timer(&executors[0], &timers[0]));
+  EXPECT_OK(rclc_executor_add_timer(&executors[0], &timers[1]));
+  EXPECT_OK(rclc_executor_fini(&executors[1]));
+  EXPECT_OK(rclc_executor_init(&executors[2], &support.context, 4, &allocator));
+}
+
+TEST_F(Connected, NothingIsMadeWithoutASupport) {
+  ASSERT_OK(rclc_support_fini(&support));
+  rcl_node_t other = rcl_get_zero_initialized_node();
+  EXPECT_REFUSED(rclc_node_init_default(&other, "other", "", &support), RCL_RET_ERROR, TIDE_ERROR_STATE);
+  rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();
+  EXPECT_REFUSED(rclc_publisher_init_default(&publisher, &node, int32_type(), "topic"), RCL_RET_INVALID_ARGUMENT,
+                 TIDE_ERROR_ARGUMENT);
+  rcl_timer_t timer = rcl_get_zero_initialized_timer();
+  EXPECT_REFUSED(rclc_timer_init_default(&timer, &support, 1000, nullptr), RCL_RET_ERROR, TIDE_ERROR_STATE);
+  rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();
+  EXPECT_REFUSED(rclc_executor_init(&executor, &support.context, 1, &allocator), RCL_RET_ERROR, TIDE_ERROR_STATE);
+  EXPECT_REFUSED(rclc_executor_spin_some(&executor, 0), RCL_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
+  EXPECT_REFUSED(rclc_executor_spin_period(&executor, 1000), RCL_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
+  EXPECT_REFUSED(rmw_uros_sync_session(10), RCL_RET_ERROR, TIDE_ERROR_STATE);
+  EXPECT_EQ(rmw_uros_epoch_nanos(), 0);
+}
+
+TEST_F(Connected, NullIsRefusedEverywhere) {
+  rcl_publisher_t publisher{};
+  rcl_subscription_t subscription{};
+  rclc_executor_t executor{};
+  EXPECT_EQ(rclc_support_init(nullptr, 0, nullptr, &allocator), RCL_RET_INVALID_ARGUMENT);
+  EXPECT_EQ(rclc_support_fini(nullptr), RCL_RET_INVALID_ARGUMENT);
+  EXPECT_EQ(rclc_node_init_default(nullptr, "a", "", &support), RCL_RET_INVALID_ARGUMENT);
+  EXPECT_EQ(rclc_publisher_init_default(&publisher, &node, nullptr, "a"), RCL_RET_INVALID_ARGUMENT);
+  EXPECT_EQ(rclc_subscription_init_default(&subscription, nullptr, int32_type(), "a"), RCL_RET_INVALID_ARGUMENT);
+  EXPECT_EQ(rcl_publish(&publisher, nullptr, nullptr), RCL_RET_INVALID_ARGUMENT);
+  EXPECT_EQ(rcl_take(&subscription, nullptr, nullptr, nullptr), RCL_RET_INVALID_ARGUMENT);
+  EXPECT_EQ(rclc_executor_spin_some(nullptr, 0), RCL_RET_INVALID_ARGUMENT);
+  EXPECT_EQ(rclc_executor_spin(nullptr), RCL_RET_INVALID_ARGUMENT);
+  EXPECT_EQ(rclc_executor_spin_period(nullptr, 1), RCL_RET_INVALID_ARGUMENT);
+  EXPECT_EQ(rclc_executor_set_trigger(&executor, rclc_executor_trigger_any, nullptr), RCL_RET_INVALID_ARGUMENT);
+  EXPECT_EQ(rcl_timer_cancel(nullptr), RCL_RET_TIMER_INVALID);
+  EXPECT_EQ(rcl_trigger_guard_condition(nullptr), RCL_RET_INVALID_ARGUMENT);
+  EXPECT_EQ(rclc_executor_handle_get_ptr(nullptr), nullptr);
+  EXPECT_EQ(rmw_uros_ping_agent_options(1, 1, nullptr), RMW_RET_INVALID_ARGUMENT);
+}
+
+TEST_F(Connected, WhatTheAgentRefusesIsToldAndLeavesNoTrace) {
+  rcl_publisher_t publisher{};
+  for (int again = 0; again < 10; again++) {
+    server.refuse(true);
+    EXPECT_REFUSED(rclc_publisher_init_default(&publisher, &node, int32_type(), "topic"), RCL_RET_ERROR,
+                   TIDE_ERROR_REFUSED);
+    server.refuse(false);
+    ASSERT_OK(rclc_publisher_init_default(&publisher, &node, int32_type(), "topic"));
+    ASSERT_OK(rcl_publisher_fini(&publisher, &node));
+  }
+  EXPECT_TRUE(eventually([&] { return server.entities() == 1; })) << server.entities();
+}
+
+TEST_F(Connected, CreationGivesUpAfterItsTime) {
+  ASSERT_EQ(rmw_uros_set_context_entity_creation_session_timeout(rcl_context_get_rmw_context(&support.context), 100),
+            RMW_RET_OK);
+  server.mute(true);
+  rcl_publisher_t publisher{};
+  const Time begin_ns = now_ns();
+  EXPECT_REFUSED(rclc_publisher_init_default(&publisher, &node, int32_type(), "topic"), RCL_RET_TIMEOUT,
+                 TIDE_ERROR_TIMEOUT);
+  EXPECT_LT(now_ns() - begin_ns, 1'000'000'000);
+  server.mute(false);
+  ASSERT_TRUE(eventually([&] { return rmw_uros_ping_agent(100, 1) == RMW_RET_OK; }));
+  ASSERT_EQ(rmw_uros_set_context_entity_creation_session_timeout(rcl_context_get_rmw_context(&support.context), 5000),
+            RMW_RET_OK);
+  EXPECT_OK(rclc_publisher_init_default(&publisher, &node, int32_type(), "topic"));
+  EXPECT_TRUE(eventually([&] { return server.entities() == 4; })) << server.entities();
+}
+
+TEST_F(Connected, TheParticipantHasTheNodesFullNameAndDomain) {
+  ASSERT_OK(rclc_support_fini(&support));
+  ASSERT_OK(rcl_init_options_set_domain_id(&options, 7));
+  connect();
+  EXPECT_FALSE(server.heard("/node"));
+  rcl_node_t inner = rcl_get_zero_initialized_node();
+  ASSERT_OK(rclc_node_init_default(&inner, "inner", "robot", &support));
+  EXPECT_TRUE(server.heard("/robot/inner"));
+  EXPECT_EQ(server.domains(), (std::vector<int>{0, 7, 7}));
+}
+
+// ---- starting again ----
+
+// Descriptors would run out, and the leak sanitizer sees memory.
+TEST_F(Connected, ManyLivesLeaveNothingBehind) {
+  const int lives = 1000;
+  for (int life = 0; life < lives; life++) {
+    rcl_publisher_t publisher{};
+    rcl_subscription_t subscription{};
+    rcl_timer_t timer{};
+    rclc_executor_t executor{};
+    std_msgs__msg__Int32 message = {life}, received = {};
+    ASSERT_OK(rclc_publisher_init_default(&publisher, &node, int32_type(), "topic")) << life;
+    ASSERT_OK(rclc_subscription_init_default(&subscription, &node, int32_type(), "topic"));
+    ASSERT_OK(rclc_timer_init_default(&timer, &support, RCL_MS_TO_NS(1), [](rcl_timer_t *, int64_t) {}));
+    ASSERT_OK(rclc_executor_init(&executor, &support.context, 6, &allocator)) << life;
+    ASSERT_OK(rclc_executor_add_subscription(
+        &executor, &subscription, &received, [](const void *) {}, ON_NEW_DATA));
+    ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
+    ASSERT_OK(rcl_publish(&publisher, &message, nullptr));
+    ASSERT_OK(rclc_executor_spin_some(&executor, 0));
+    if (life % 2 == 0) { /* in order; else the end of the support ends all */
+      ASSERT_OK(rclc_executor_fini(&executor));
+      ASSERT_OK(rcl_subscription_fini(&subscription, &node));
+      ASSERT_OK(rcl_timer_fini(&timer));
+      ASSERT_OK(rcl_publisher_fini(&publisher, &node));
+      ASSERT_OK(rcl_node_fini(&node));
+    }
+    ASSERT_OK(rclc_support_fini(&support));
+    ASSERT_OK(rcl_publisher_fini(&publisher, &node)); /* too late, and harmless */
+    connect();
+  }
+  EXPECT_EQ(server.written("rt/topic").size(), static_cast<size_t>(lives)); /* the last message of a life, too */
+  EXPECT_EQ(server.clients(), 1u);
+  EXPECT_EQ(server.entities(), 1u);
+}
+
+// ---- the agent ----
+
+TEST_F(Connected, PingWithinASession) {
+  EXPECT_EQ(rmw_uros_ping_agent(1000, 1), RMW_RET_OK);
+  EXPECT_EQ(state(), TIDE_SESSION_READY);
+  server.mute(true);
+  const Time begin_ns = now_ns();
+  EXPECT_REFUSED(rmw_uros_ping_agent(50, 2), RMW_RET_ERROR, TIDE_ERROR_TIMEOUT);
+  const Time taken_ms = (now_ns() - begin_ns) / 1'000'000;
+  EXPECT_GE(taken_ms, 100);
+  EXPECT_LT(taken_ms, 600);
+}
+
+TEST_F(Connected, PingTakesNothingFromTheExecutor) {
+  rcl_subscription_t subscription{};
+  ASSERT_OK(rclc_subscription_init_default(&subscription, &node, int32_type(), "topic"));
+  ASSERT_TRUE(eventually([&] { return server.offer("rt/topic", int32_bytes(1)); }));
+  for (int32_t i = 2; i <= 8; i++) server.offer("rt/topic", int32_bytes(i)); /* more than the queue holds */
+  std::this_thread::sleep_for(20ms);
+  EXPECT_EQ(rmw_uros_ping_agent(1000, 1), RMW_RET_OK);
+  std_msgs__msg__Int32 received = {};
+  EXPECT_EQ(rcl_take(&subscription, &received, nullptr, nullptr), RCL_RET_SUBSCRIPTION_TAKE_FAILED);
+  static std::vector<int32_t> numbers;
+  numbers.clear();
+  rclc_executor_t executor{};
+  ASSERT_OK(rclc_executor_init(&executor, &support.context, 1, &allocator));
+  ASSERT_OK(rclc_executor_add_subscription(
+      &executor, &subscription, &received,
+      [](const void *message) { numbers.push_back(static_cast<const std_msgs__msg__Int32 *>(message)->data); },
+      ON_NEW_DATA));
+  EXPECT_TRUE(eventually([&] { return rclc_executor_spin_some(&executor, 0) == RCL_RET_OK && numbers.size() == 8; }));
+  EXPECT_EQ(numbers, (std::vector<int32_t>{1, 2, 3, 4, 5, 6, 7, 8}));
+}
+
+TEST_F(Connected, PingWithoutASession) {
+  ASSERT_OK(rclc_support_fini(&support));
+  EXPECT_EQ(rmw_uros_ping_agent_options(1000, 1, rmw_options), RMW_RET_OK);
+  server.mute(true);
+  EXPECT_REFUSED(rmw_uros_ping_agent_options(20, 3, rmw_options), RMW_RET_ERROR, TIDE_ERROR_TIMEOUT);
+  server.mute(false);
+  EXPECT_EQ(rmw_uros_ping_agent_options(1000, 1, rmw_options), RMW_RET_OK);
+  EXPECT_EQ(server.clients(), 0u);
+  connect();
+}
+
+TEST_F(Connected, TimeIsSynchronised) {
+  EXPECT_FALSE(rmw_uros_epoch_synchronized());
+  EXPECT_EQ(rmw_uros_epoch_millis(), 0);
+  server.mute(true);
+  EXPECT_REFUSED(rmw_uros_sync_session(30), RCL_RET_TIMEOUT, TIDE_ERROR_TIMEOUT);
+  std::thread later([&] {
+    std::this_thread::sleep_for(100ms);
+    server.mute(false);
+  });
+  EXPECT_OK(rmw_uros_sync_session(2000)); /* the first question is lost, another is not */
+  later.join();
+  EXPECT_TRUE(rmw_uros_epoch_synchronized());
+  const int64_t now = std::chrono::system_clock::now().time_since_epoch() / 1ns;
+  EXPECT_LT(std::abs(rmw_uros_epoch_nanos() - now), 100'000'000);
+  EXPECT_LT(std::abs(rmw_uros_epoch_millis() - now / 1'000'000), 100);
+}
+
+TEST_F(Connected, CreationWaitsForNoDeadlineOfTheLink) {
+  const Time begin_ns = now_ns();
+  for (int again = 0; again < 50; again++) {
+    rcl_publisher_t publisher{};
+    ASSERT_OK(rclc_publisher_init_default(&publisher, &node, int32_type(), "topic"));
+    ASSERT_OK(rcl_publisher_fini(&publisher, &node));
+    ASSERT_EQ(rmw_uros_ping_agent(1000, 1), RMW_RET_OK);
+  }
+  EXPECT_LT((now_ns() - begin_ns) / 50, 20'000'000) << "each; the link's thread wakes every 20 ms by itself";
+}
+
+// ---- custom transports ----
+
+class CustomTransport : public ::testing::TestWithParam<bool> {};
+
+bool open_transport(uxrCustomTransport *transport) { return transport->args != nullptr; }
+bool close_transport(uxrCustomTransport *) { return true; }
+size_t write_transport(uxrCustomTransport *transport, const uint8_t *bytes, size_t count, uint8_t *error) {
+  const ssize_t written = send(*static_cast<int *>(transport->args), bytes, count, 0);
+  *error = written < 0;
+  return written < 0 ? 0 : static_cast<size_t>(written);
+}
+size_t read_transport(uxrCustomTransport *transport, uint8_t *bytes, size_t count, int timeout_ms, uint8_t *error) {
+  pollfd wait = {*static_cast<int *>(transport->args), POLLIN, 0};
+  if (poll(&wait, 1, timeout_ms) <= 0) return 0;
+  const ssize_t taken = recv(wait.fd, bytes, count, MSG_DONTWAIT);
+  *error = taken < 0;
+  return taken < 0 ? 0 : static_cast<size_t>(taken);
+}
+
+TEST_P(CustomTransport, CarriesASession) {
+  const bool framed = GetParam();
+  AgentServer server(framed ? AgentServer::Kind::kStream : AgentServer::Kind::kDatagrams);
+  EXPECT_REFUSED(rmw_uros_set_custom_transport(framed, &server.client_end, open_transport, close_transport,
+                                               write_transport, nullptr),
+                 RMW_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
+  ASSERT_EQ(rmw_uros_set_custom_transport(framed, &server.client_end, open_transport, close_transport, write_transport,
+                                          read_transport),
+            RMW_RET_OK);
+  rcl_allocator_t allocator = rcl_get_default_allocator();
+  EXPECT_EQ(rmw_uros_ping_agent(1000, 1), RMW_RET_OK);
+  rclc_support_t support;
+  ASSERT_OK(rclc_support_init(&support, 0, nullptr, &allocator));
+  rcl_node_t node{};
+  rcl_publisher_t publisher{};
+  rcl_subscription_t subscription{};
+  ASSERT_OK(rclc_node_init_default(&node, "node", "", &support));
+  ASSERT_OK(rclc_publisher_init_default(&publisher, &node, string_type(), "up"));
+  ASSERT_OK(rclc_subscription_init_default(&subscription, &node, int32_type(), "down"));
+  std::string text(800, '~'); /* escaped octets, in fragments */
+  std_msgs__msg__String message = {{text.data(), text.size(), text.size() + 1}};
+  for (int i = 0; i < 20; i++) ASSERT_OK(rcl_publish(&publisher, &message, nullptr));
+  EXPECT_TRUE(eventually([&] { return server.written("rt/up").size() == 20; }));
+  EXPECT_EQ(server.written("rt/up").back(), string_bytes(text));
+  static std::vector<int32_t> numbers;
+  numbers.clear();
+  std_msgs__msg__Int32 received = {};
+  rclc_executor_t executor{};
+  ASSERT_OK(rclc_executor_init(&executor, &support.context, 1, &allocator));
+  ASSERT_OK(rclc_executor_add_subscription(
+      &executor, &subscription, &received,
+      [](const void *number) { numbers.push_back(static_cast<const std_msgs__msg__Int32 *>(number)->data); },
+      ON_NEW_DATA));
+  for (int32_t i = 0; i < 20; i++) {
+    ASSERT_TRUE(eventually([&] { return server.offer("rt/down", int32_bytes(i)); }));
+    EXPECT_TRUE(eventually([&] {
+      return rclc_executor_spin_some(&executor, RCL_MS_TO_NS(10)) == RCL_RET_OK &&
+             numbers.size() == static_cast<size_t>(i) + 1;
+    }));
+  }
+  EXPECT_OK(rclc_support_fini(&support));
+  EXPECT_EQ(server.clients(), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Framing, CustomTransport, ::testing::Bool(),
+                         [](const auto &instance) { return instance.param ? "Framed" : "Unframed"; });
+
+}  // namespace
+}  // namespace tide::compat::test

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every tier-1 name of micro-ROS for supports, options, nodes, publishers, subscriptions, timers, executors, ping and
+ * time, from the header that programs include for it and with the signature that they compile against. That this file
+ * compiles and links is the test. */
+#include <micro_ros_utilities/string_utilities.h>
+#include <micro_ros_utilities/type_utilities.h>
+#include <rcl/error_handling.h>
+#include <rcl/rcl.h>
+#include <rclc/executor.h>
+#include <rclc/rclc.h>
+#include <rclc/sleep.h>
+#include <rcutils/allocator.h>
+#include <rmw_microros/rmw_microros.h>
+#include <uxr/client/transport.h>
+
+/* ---- functions ---- */
+
+/* A pointer of exactly this type; another signature does not compile. */
+#define NAME(result, name, ...)              \
+  result (*check_##name(void))(__VA_ARGS__); \
+  result (*check_##name(void))(__VA_ARGS__) { return name; }
+
+/* supports */
+NAME(rcl_ret_t, rclc_support_init, rclc_support_t *, int, char const *const *, rcl_allocator_t *)
+NAME(rcl_ret_t, rclc_support_init_with_options, rclc_support_t *, int, char const *const *, rcl_init_options_t *,
+     rcl_allocator_t *)
+NAME(rcl_ret_t, rclc_support_fini, rclc_support_t *)
+NAME(rmw_context_t *, rcl_context_get_rmw_context, rcl_context_t *)
+
+/* options */
+NAME(rcl_init_options_t, rcl_get_zero_initialized_init_options, void)
+NAME(rcl_ret_t, rcl_init_options_init, rcl_init_options_t *, rcl_allocator_t)
+NAME(rcl_ret_t, rcl_init_options_fini, rcl_init_options_t *)
+NAME(rcl_ret_t, rcl_init_options_set_domain_id, rcl_init_options_t *, size_t)
+NAME(rmw_init_options_t *, rcl_init_options_get_rmw_init_options, rcl_init_options_t *)
+NAME(rmw_ret_t, rmw_uros_options_set_udp_address, const char *, const char *, rmw_init_options_t *)
+NAME(rmw_ret_t, rmw_uros_options_set_client_key, uint32_t, rmw_init_options_t *)
+NAME(rmw_ret_t, rmw_uros_set_custom_transport, bool, void *, open_custom_func, close_custom_func, write_custom_func,
+     read_custom_func)
+NAME(rmw_ret_t, rmw_uros_set_context_entity_destroy_session_timeout, rmw_context_t *, int)
+NAME(rcl_allocator_t, rcl_get_default_allocator, void)
+NAME(rcutils_allocator_t, rcutils_get_zero_initialized_allocator, void)
+NAME(bool, rcutils_set_default_allocator, rcutils_allocator_t *)
+
+/* nodes */
+NAME(rcl_node_t, rcl_get_zero_initialized_node, void)
+NAME(rcl_ret_t, rclc_node_init_default, rcl_node_t *, const char *, const char *, rclc_support_t *)
+NAME(rcl_ret_t, rcl_node_fini, rcl_node_t *)
+
+/* publishers */
+NAME(rcl_ret_t, rclc_publisher_init_default, rcl_publisher_t *, const rcl_node_t *,
+     const rosidl_message_type_support_t *, const char *)
+NAME(rcl_ret_t, rclc_publisher_init_best_effort, rcl_publisher_t *, const rcl_node_t *,
+     const rosidl_message_type_support_t *, const char *)
+NAME(rcl_ret_t, rcl_publisher_fini, rcl_publisher_t *, rcl_node_t *)
+NAME(rcl_ret_t, rcl_publish, const rcl_publisher_t *, const void *, rmw_publisher_allocation_t *)
+
+/* subscriptions */
+NAME(rcl_subscription_t, rcl_get_zero_initialized_subscription, void)
+NAME(rcl_ret_t, rclc_subscription_init_default, rcl_subscription_t *, rcl_node_t *,
+     const rosidl_message_type_support_t *, const char *)
+NAME(rcl_ret_t, rclc_subscription_init_best_effort, rcl_subscription_t *, rcl_node_t *,
+     const rosidl_message_type_support_t *, const char *)
+NAME(rcl_ret_t, rcl_subscription_fini, rcl_subscription_t *, rcl_node_t *)
+
+/* timers */
+NAME(rcl_timer_t, rcl_get_zero_initialized_timer, void)
+NAME(rcl_ret_t, rclc_timer_init_default, rcl_timer_t *, rclc_support_t *, const uint64_t, const rcl_timer_callback_t)
+NAME(rcl_ret_t, rclc_timer_init_default2, rcl_timer_t *, rclc_support_t *, const uint64_t, const rcl_timer_callback_t,
+     bool)
+NAME(rcl_ret_t, rcl_timer_fini, rcl_timer_t *)
+NAME(void, rclc_sleep_ms, unsigned int)
+
+/* executors */
+NAME(rclc_executor_t, rclc_executor_get_zero_initialized_executor, void)
+NAME(rcl_ret_t, rclc_executor_init, rclc_executor_t *, rcl_context_t *, const size_t, const rcl_allocator_t *)
+NAME(rcl_ret_t, rclc_executor_set_timeout, rclc_executor_t *, const uint64_t)
+NAME(rcl_ret_t, rclc_executor_prepare, rclc_executor_t *)
+NAME(rcl_ret_t, rclc_executor_add_subscription, rclc_executor_t *, rcl_subscription_t *, void *,
+     rclc_subscription_callback_t, rclc_executor_handle_invocation_t)
+NAME(rcl_ret_t, rclc_executor_add_subscription_with_context, rclc_executor_t *, rcl_subscription_t *, void *,
+     rclc_subscription_callback_with_context_t, void *, rclc_executor_handle_invocation_t)
+NAME(rcl_ret_t, rclc_executor_add_timer, rclc_executor_t *, rcl_timer_t *)
+NAME(rcl_ret_t, rclc_executor_spin, rclc_executor_t *)
+NAME(rcl_ret_t, rclc_executor_spin_some, rclc_executor_t *, const uint64_t)
+NAME(rcl_ret_t, rclc_executor_fini, rclc_executor_t *)
+/* tier 2 */
+NAME(rcl_ret_t, rclc_executor_set_trigger, rclc_executor_t *, rclc_executor_trigger_t, void *)
+NAME(bool, rclc_executor_trigger_any, rclc_executor_handle_t *, unsigned int, void *)
+NAME(bool, rclc_executor_trigger_all, rclc_executor_handle_t *, unsigned int, void *)
+NAME(void *, rclc_executor_handle_get_ptr, rclc_executor_handle_t *)
+NAME(rcl_ret_t, rcl_timer_exchange_period, const rcl_timer_t *, int64_t, int64_t *)
+
+/* agent */
+NAME(rmw_ret_t, rmw_uros_ping_agent, const int, const uint8_t)
+NAME(rmw_ret_t, rmw_uros_sync_session, const int)
+NAME(int64_t, rmw_uros_epoch_millis, void)
+NAME(int64_t, rmw_uros_epoch_nanos, void)
+
+/* ---- what programs write besides ---- */
+
+static void timer_callback(rcl_timer_t *timer, int64_t last_call_time) {
+  RCLC_UNUSED(last_call_time);
+  RCLC_UNUSED(timer);
+}
+
+static void subscription_callback(const void *message) { RCLC_UNUSED(message); }
+
+static bool open_transport(struct uxrCustomTransport *transport) { return transport->args != NULL; }
+
+/* Never run: it shows that the usual lines compile. */
+rcl_ret_t usual_program(const rosidl_message_type_support_t *type);
+rcl_ret_t usual_program(const rosidl_message_type_support_t *type) {
+  rcl_allocator_t allocator = rcl_get_default_allocator();
+  allocator.allocate = NULL;
+  rclc_support_t support;
+  rcl_node_t node;
+  rcl_publisher_t publisher;
+  rcl_timer_t timer;
+  rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();
+  rclc_callback_t callback = subscription_callback;
+  open_custom_func open = open_transport;
+  rcl_ret_t rc = rclc_support_init(&support, 0, NULL, &allocator);
+  if (rc == RCL_RET_OK) rc = rclc_node_init_default(&node, "node", "", &support);
+  if (rc == RCL_RET_OK) rc = rclc_publisher_init_default(&publisher, &node, type, "topic");
+  if (rc == RCL_RET_OK) rc = rclc_timer_init_default(&timer, &support, RCL_MS_TO_NS(1000), timer_callback);
+  if (rc == RCL_RET_OK) rc = rclc_executor_init(&executor, &support.context, 1, &allocator);
+  if (rc == RCL_RET_OK) rc = rclc_executor_add_timer(&executor, &timer);
+  (void)rcl_publish(&publisher, type, NULL);
+  rmw_context_t *context = rcl_context_get_rmw_context(&support.context);
+  (void)rmw_uros_set_context_entity_destroy_session_timeout(context, 0);
+  return callback != NULL && open != NULL ? rc : RMW_RET_ERROR;
+}

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The images from which parts of the runtime were left out (tide/options.h) still hold a conversation with ROS 2: each
+publishes what it has heard last plus one, and ends after 20. Their sizes stay below what was promised."""
+
+from __future__ import annotations
+
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from board import ROOT, image, ros_node, run_with_agent
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from std_msgs.msg import Int32
+
+sys.path.insert(0, str(ROOT / "bench"))
+import sizes
+
+TALKS = [
+    ("cortex-m7", "native_best_effort_leanest"),
+    ("cortex-m7", "rclc_best_effort_lean"),
+    ("cortex-m7", "native_reliable_lean"),
+    ("cortex-m4f", "rclc_reliable_lean"),
+]
+
+
+@pytest.mark.parametrize(("core", "name"), TALKS)
+def test_lean_image_talks_to_ros(core: str, name: str, tmp_path: Path) -> None:
+    best_effort = "best_effort" in name
+    qos = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT if best_effort else ReliabilityPolicy.RELIABLE)
+    said: list[int] = []
+    with ros_node("echo") as (node, spin):
+        answers = node.create_publisher(Int32, "heard", qos)
+
+        def echo(message: Int32) -> None:
+            said.append(message.data)
+            answers.publish(message)
+
+        node.create_subscription(Int32, "said", echo, qos)
+        code, output = run_with_agent(core, name, tmp_path, spin)
+    assert code == 0, f"the image ended with {code} (see firmware/footprint)\n{output}"
+    assert said[-1] == 20
+    assert all(later in (earlier, earlier + 1) for earlier, later in pairwise(said)), said
+
+
+@pytest.mark.parametrize(
+    ("name", "flash", "ram"),
+    [
+        ("native_best_effort_leanest", 20_000, 4_096),
+        ("native_reliable_lean", 27_500, 6_144),
+        ("rclc_best_effort_leanest", 24_500, 5_000),
+        ("rclc_reliable_lean", 31_500, 6_144),
+    ],
+)
+def test_lean_image_stays_small(name: str, flash: int, ram: int) -> None:
+    measured = sizes.measure_image(image("cortex-m7", name))
+    assert measured["flash"] <= flash, measured
+    assert measured["ram"] <= ram, measured

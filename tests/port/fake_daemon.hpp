@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// A daemon for the tests of links: the functions that a link calls, over plain queues that a test can look into. It
+// takes the place of the real one when the program is linked, because it defines the same names.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "tide/port.h"
+#include "tide/status.h"
+
+using Bytes = std::vector<uint8_t>;
+
+class FakeDaemon {
+ public:
+  struct Sent {
+    int64_t started_ns, submitted_ns, completed_ns;
+    size_t bytes;
+  };
+
+  explicit FakeDaemon(uint16_t mtu = 512) {
+    session.daemon.platform = tide_port_platform();
+    session.config.mtu = mtu;
+    session.config.context = this;
+  }
+  ~FakeDaemon() { close(); }
+  FakeDaemon(const FakeDaemon &) = delete;
+  FakeDaemon &operator=(const FakeDaemon &) = delete;
+
+  int open(const tide_link_address_t &where) {
+    const int status = tide_port_open_link(&session, &where);
+    opened_ = status == TIDE_OK;
+    return status;
+  }
+  void close() {
+    if (opened_) tide_port_close_link(&session);
+    opened_ = false;
+  }
+  tide_link_counters_t counters() {
+    tide_link_counters_t counters{};
+    EXPECT_EQ(tide_port_link_counters(&session, &counters), TIDE_OK);
+    return counters;
+  }
+
+  static int64_t now_ns() { return tide_port_platform()->now_ns(tide_port_platform()->context); }
+
+  // From any thread; the message waits when the link is busy or down, as in the real daemon.
+  void submit(Bytes message) {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back({std::move(message), now_ns()});
+    start_next();
+  }
+
+  // Wait for what another thread does; false: it did not happen in ten seconds.
+  bool eventually(const std::function<bool(const FakeDaemon &)> &condition) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(10), [&] { return condition(*this); });
+  }
+  template <typename Result>
+  Result look(const std::function<Result(const FakeDaemon &)> &at) {
+    const std::lock_guard lock(mutex_);
+    return at(*this);
+  }
+
+  // What the link calls.
+  int attach(const tide_link_t *link, uint8_t new_address) {
+    const std::lock_guard lock(mutex_);
+    link_ = *link;
+    attached = true;
+    attaches++;
+    address = new_address;
+    start_next();
+    changed_.notify_all();
+    return TIDE_OK;
+  }
+  void detach() {
+    const std::lock_guard lock(mutex_);
+    attached = false;
+    if (busy_) waiting_.push_front({current_, current_submitted_ns_});
+    busy_ = false;
+    changed_.notify_all();
+  }
+  void complete() {
+    const std::lock_guard lock(mutex_);
+    if (starting_ || !busy_) wrong_completions++;
+    busy_ = false;
+    sent.push_back({started_ns_, current_submitted_ns_, now_ns(), current_.size()});
+    start_next();
+    changed_.notify_all();
+  }
+  void take_bytes(const uint8_t *bytes, size_t count) {
+    const std::lock_guard lock(mutex_);
+    received.insert(received.end(), bytes, bytes + count);
+    changed_.notify_all();
+  }
+  void take_message(const uint8_t *message, size_t length) {
+    const std::lock_guard lock(mutex_);
+    messages.emplace_back(message, message + length);
+    changed_.notify_all();
+  }
+  int64_t poll() {
+    const std::lock_guard lock(mutex_);
+    polls++;
+    return now_ns() + 1'000'000'000;
+  }
+
+  tide_session_t session{};
+
+  // To be looked at within eventually and look.
+  std::vector<Sent> sent;
+  Bytes received;
+  std::vector<Bytes> messages;
+  bool attached = false;
+  int attaches = 0, polls = 0, refused = 0, wrong_completions = 0;
+  uint8_t address = 0xFF;
+  size_t waiting() const { return waiting_.size() + (busy_ ? 1u : 0u); }
+
+ private:
+  struct Message {
+    Bytes bytes;
+    int64_t submitted_ns;
+  };
+
+  void start_next() {
+    while (attached && !busy_ && !waiting_.empty()) {
+      current_ = waiting_.front().bytes;
+      current_submitted_ns_ = waiting_.front().submitted_ns;
+      waiting_.pop_front();
+      // As the transmitter does: a header, the body, and up to three octets of padding.
+      const size_t head = std::min<size_t>(8, current_.size()), tail = std::min<size_t>(3, current_.size() - head);
+      parts_ = {};
+      parts_.head = current_.data();
+      parts_.head_bytes = head;
+      parts_.body = current_.data() + head;
+      parts_.body_bytes = current_.size() - head - tail;
+      parts_.tail = current_.data() + current_.size() - tail;
+      parts_.tail_bytes = tail;
+      busy_ = true;
+      starting_ = true;
+      started_ns_ = now_ns();
+      if (link_.start(link_.context, &parts_) != TIDE_OK) {
+        busy_ = false;
+        refused++;
+      }
+      starting_ = false;
+    }
+  }
+
+  std::recursive_mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<Message> waiting_;
+  tide_link_t link_{};
+  tide_frame_parts_t parts_{};
+  Bytes current_;
+  int64_t current_submitted_ns_ = 0, started_ns_ = 0;
+  bool busy_ = false, starting_ = false, opened_ = false;
+};
+
+// The daemon is the first member of its session, whose context is the fake.
+inline FakeDaemon &fake_of(tide_daemon_t *daemon) {
+  static_assert(offsetof(tide_session_t, daemon) == 0);
+  return *static_cast<FakeDaemon *>(reinterpret_cast<tide_session_t *>(daemon)->config.context);
+}
+
+extern "C" {
+int tide_daemon_attach_link(tide_daemon_t *daemon, const tide_link_t *link, uint8_t address) {
+  return fake_of(daemon).attach(link, address);
+}
+void tide_daemon_detach_link(tide_daemon_t *daemon) { fake_of(daemon).detach(); }
+void tide_daemon_on_transmit_complete(tide_daemon_t *daemon) { fake_of(daemon).complete(); }
+void tide_daemon_on_bytes(tide_daemon_t *daemon, const uint8_t *bytes, size_t count) {
+  fake_of(daemon).take_bytes(bytes, count);
+}
+void tide_daemon_on_message(tide_daemon_t *daemon, const uint8_t *message, size_t length) {
+  fake_of(daemon).take_message(message, length);
+}
+int64_t tide_session_poll(tide_session_t *session) { return fake_of(&session->daemon).poll(); }
+}

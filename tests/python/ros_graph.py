@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes on a domain of this process, for the tests of executors: topics of their own, messages known to be there."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+os.environ["ROS_LOCALHOST_ONLY"] = "1"
+
+import rclpy
+from rclpy.context import Context
+from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
+from rclpy.qos import QoSProfile
+
+LIMIT_S = 30.0  # of every wait in these tests; none takes longer than some milliseconds on an idle machine
+_numbers = itertools.count()
+
+
+class Graph:
+    """A context with nodes; ``name`` makes names that no other graph has."""
+
+    def __init__(self) -> None:
+        self.prefix = f"g{os.getpid()}_{next(_numbers)}"
+        self.context = Context()
+        rclpy.init(context=self.context, domain_id=1 + os.getpid() % 90)
+        self.nodes: list[Any] = []
+
+    def name(self, what: str) -> str:
+        return f"{self.prefix}_{what}"
+
+    def node(self, name: str = "node", **options: Any) -> Any:
+        options = {"start_parameter_services": False, "enable_rosout": False, **options}
+        node = rclpy.create_node(self.name(name), context=self.context, **options)
+        self.nodes.append(node)
+        return node
+
+    def link(self, kind: Any, topic: str, publisher_node: Any, depth: int = 1000) -> Any:
+        """A publisher for subscriptions that exist; every one of this graph is matched when this returns."""
+        name = self.name(topic)
+        publisher = publisher_node.create_publisher(kind, name, QoSProfile(depth=depth))
+        expected = sum(
+            subscription.topic_name == f"/{name}" for node in self.nodes for subscription in node.subscriptions
+        )
+        eventually(lambda: publisher.get_subscription_count() >= expected, f"{expected} subscriptions of {name}")
+        return publisher
+
+    def close(self) -> None:
+        for node in self.nodes:
+            node.destroy_node()
+        rclpy.try_shutdown(context=self.context)
+
+
+@contextlib.contextmanager
+def graph() -> Iterator[Graph]:
+    made = Graph()
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def eventually(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {LIMIT_S:g} s: {what}"
+        time.sleep(0.001)
+
+
+def await_messages(context: Context, subscriptions: Sequence[Any]) -> None:
+    """Until each of these has a message that nobody has taken. Nobody else may be waiting for them."""
+    for subscription in subscriptions:
+        deadline = time.monotonic() + LIMIT_S
+        while True:
+            with subscription.handle, context.handle:
+                wait_set = _rclpy.WaitSet(1, 0, 0, 0, 0, 0, context.handle)
+                wait_set.clear_entities()
+                wait_set.add_subscription(subscription.handle)
+                wait_set.wait(100_000_000)
+                if wait_set.get_ready_entities("subscription"):
+                    break
+            assert time.monotonic() < deadline, f"no message on {subscription.topic_name}"
+
+
+class Spinning:
+    """An executor that a thread spins; leaving shuts it down. ``error`` is what came out of spin."""
+
+    def __init__(self, executor: Any) -> None:
+        self.executor = executor
+        self.error: BaseException | None = None
+        self.thread = threading.Thread(target=self._spin, daemon=True)
+
+    def _spin(self) -> None:
+        try:
+            self.executor.spin()
+        except BaseException as error:
+            self.error = error
+
+    def join(self) -> None:
+        self.thread.join(LIMIT_S)
+        assert not self.thread.is_alive(), "spin did not return"
+
+    def __enter__(self) -> Spinning:
+        self.thread.start()
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        finished = self.executor.shutdown(LIMIT_S)
+        self.join()
+        if error is None:
+            assert finished is not False, "callbacks did not end"
+            if self.error is not None:
+                raise self.error

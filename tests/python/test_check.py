@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tide check: verdicts, explanations, comparisons, and what is said about systems that cannot be checked."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from tide.main import app
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples/three_chains/system.toml"
+
+HOST = """
+[system]
+name = "host_only"
+[[executors]]
+name = "first"
+where = "host"
+lanes = 2
+[[executors]]
+name = "second"
+where = "host"
+[[chains]]
+name = "plan"
+priority = 2
+period_ms = 100
+deadline_ms = 90
+reliability = "reliable"
+callbacks = [
+  { name = "see", kind = "timer", executor = "first", execution_ms = 5, publishes = { topic = "a", payload_bytes = 9 }},
+  { name = "decide", kind = "subscription", executor = "second", execution_ms = 7 },
+]
+[[chains]]
+name = "show"
+priority = 1
+period_ms = 50
+deadline_ms = 50
+reliability = "reliable"
+callbacks = [{ name = "draw", kind = "timer", executor = "first", execution_ms = 4 }]
+"""
+
+
+def run(*words: str | Path) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["check", *map(str, words)])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.output
+
+
+def checked(*words: str | Path) -> dict[str, Any]:
+    status, output = run(*words, "--json")
+    assert status in (0, 1), output
+    data: dict[str, Any] = json.loads(output)
+    assert data["met"] == (status == 0)
+    return data
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Path:
+    """The example with fixed executions, text without escaped bytes and best effort: its bounds are near."""
+    text = EXAMPLE.read_text(encoding="utf-8")
+    text = text.replace("execution_ms = 10\n", "execution_ms = 10.5\nleast_ms = 10.5\n").replace(
+        '"reliable"', '"best_effort"'
+    )
+    text = text.replace("baud = 115_200", "baud = 115_200\nescaped_bytes = 0\nagent_ms = 1")
+    file = tmp_path / "system.toml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def edited(file: Path, old: str, new: str) -> Path:
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new, 1), encoding="utf-8")
+    return file
+
+
+def test_every_deadline_is_met(example: Path) -> None:
+    data = checked(example)
+    assert data["met"]
+    assert [chain["name"] for chain in data["chains"]] == ["brake", "steer", "battery"]
+    brake = data["chains"][0]
+    # Its own callbacks and frames, the agent; a less urgent callback before each of the two, a less urgent answer.
+    own_ns = 2 * 10_500_000 + 10_329_862 + 2_517_362 + 1_000_000
+    assert brake["bound_ns"] == own_ns + 2 * 10_500_000 + 2_517_362
+    assert brake["slack_ns"] == brake["deadline_ns"] - brake["bound_ns"]
+    status, output = run(example)
+    assert status == 0
+    assert "every deadline is guaranteed" in output
+    assert "no frame is lost" in output
+
+
+def test_a_missed_deadline_is_status_1(example: Path) -> None:
+    status, output = run(edited(example, "deadline_ms = 60", "deadline_ms = 55"))
+    assert status == 1
+    assert "no guarantee for: brake" in output
+
+
+def test_parts_add_up(example: Path) -> None:
+    for word in ("tide", "lanes", "batch", "batch_blocking"):
+        for chain in checked(example, "--executor", word)["chains"]:
+            if chain["bound_ns"] is not None:
+                assert sum(part["value_ns"] for part in chain["parts"]) == chain["bound_ns"], (word, chain["name"])
+
+
+def test_explain_names_what_the_time_is_made_of(example: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "parts.png"
+    status, output = run(example, "--explain", "steer", "--plot", picture)
+    assert status == 0
+    for words in (
+        "its own callbacks",
+        "callbacks of brake",
+        "a less urgent callback that has begun",
+        "Holds as long as",
+    ):
+        assert words in output
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    only = checked(example, "--explain", "steer")
+    assert [chain["name"] for chain in only["chains"]] == ["steer"]
+    assert only["chains"][0]["depends_on"] == ["brake"]
+
+
+def test_compare_shows_what_is_gained(example: Path) -> None:
+    data = checked(example, "--compare")
+    bounds = {one["executor"]: one["chains"][0]["bound_ns"] for one in data["compared"]}
+    assert list(bounds) == ["tide", "lanes", "batch", "batch_stock", "batch_blocking"]
+    assert bounds["tide"] < bounds["batch"] < bounds["batch_blocking"]
+    status, output = run(example, "--compare")
+    assert status == 0
+    assert "bounds in ms by executor" in output
+
+
+def test_losses_and_heartbeats_cost(example: Path) -> None:
+    text = example.read_text(encoding="utf-8").replace('"best_effort"', '"reliable"')
+    text = text.replace("period_ms = 500", "period_ms = 20_000")
+    example.write_text(text, encoding="utf-8")
+
+    def brake(*words: str) -> int:
+        value = checked(example, *words)["chains"][0]["bound_ns"]
+        assert isinstance(value, int)
+        return value
+
+    assert brake() < brake("--every-heartbeat") < brake("--losses", "1") < brake("--losses", "2")
+
+
+def test_host_systems_use_the_published_shape_in_its_safe_form(tmp_path: Path) -> None:
+    file = tmp_path / "host.toml"
+    file.write_text(HOST, encoding="utf-8")
+    data = checked(file)
+    assert data["executor"] == "default"
+    assert data["met"]
+    assert {part["kind"] for part in data["chains"][0]["parts"]} == {"stretch"}
+    compared = checked(file, "--compare")["compared"]
+    assert [one["executor"] for one in compared] == ["default", "priority"]
+    assert run(file, "--executor", "tide")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ('kind = "serial"\nbaud = 115_200\nescaped_bytes = 0\nagent_ms = 1', 'kind = "udp"', "is UDP"),
+        ("[[links]]", '[[executors]]\nname = "more"\nwhere = "mcu"\n\n[[links]]', "second one on the microcontroller"),
+        ("least_ms = 10.5", "least_ms = 11", "shortest run of 'sample' is longer"),
+        ("period_ms = 500", "period_ms = 0", "'period_ms' is 0"),
+        ("payload_bytes = 100", "payload_bytes = 600", "best effort knows no fragments"),
+    ],
+)
+def test_what_cannot_be_checked_is_one_line_with_its_place(example: Path, old: str, new: str, what: str) -> None:
+    status, output = run(edited(example, old, new))
+    assert status == 2
+    lines = output.strip().splitlines()
+    assert len(lines) == 1, output
+    assert lines[0].startswith(str(example))
+    assert what in lines[0]
+    if "fragments" not in what:
+        assert re.match(rf"{re.escape(str(example))}:\d+: ", lines[0])
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("--explain", "brakes"), "there is no chain 'brakes'"),
+        (("--executor", "priority"), "does not fit this system"),
+        (("--plot", "parts.nonsense"), "cannot be written"),
+    ],
+)
+def test_wrong_options_are_status_2(example: Path, words: tuple[str, str], what: str) -> None:
+    status, output = run(example, *words)
+    assert status == 2
+    assert what in output
+    assert len(output.strip().splitlines()) == 1
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    status, output = run(tmp_path / "absent.toml")
+    assert status == 2
+    assert "cannot be read" in output
+
+
+def test_watch_checks_again_when_the_file_changes(example: Path) -> None:
+    command = [sys.executable, "-m", "tide.main", "check", str(example), "--watch"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "PYTHONUNBUFFERED": "1"}
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+    assert child.stdout is not None
+    limit = threading.Timer(120, child.kill)
+    limit.start()
+    try:
+        for line in child.stdout:
+            if line.startswith("every deadline is guaranteed"):
+                edited(example, "deadline_ms = 60", "deadline_ms = 55")
+            if line.startswith("no guarantee for: brake"):
+                edited(example, "period_ms = 500", "period_ms = nothing")
+            if "system.toml:" in line:  # a file that is being edited is no reason to end
+                break
+        child.send_signal(signal.SIGINT)
+        assert child.wait(60) == 130
+    finally:
+        limit.cancel()
+        child.kill()
+        child.wait()

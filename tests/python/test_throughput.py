@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bench/throughput.py works, and what it counts is there: figures themselves are not tested, machines differ."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_figures_are_counted_and_kept(tmp_path: Path) -> None:
+    out = tmp_path / "throughput.json"
+    words = [sys.executable, str(ROOT / "bench/throughput.py"), "--seconds", "0.02", "--round-trips", "20"]
+    words += ["--repetitions", "1", "--out", str(out)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "…" not in done.stdout, "a cell was cut off"
+    data = json.loads(out.read_text(encoding="utf-8"))
+    assert (data["schema"], data["bench"]) == (1, "throughput")
+    rows = {(row["what"], row["payload_bytes"]): row for row in data["rows"]}
+    sizes = (16, 100, 1000)
+    kinds = ("best effort, accepted", "best effort, delivered", "reliable")
+    assert set(rows) == {(kind, size) for kind in kinds for size in sizes} | {("ping", 100), ("echo", 100)}
+    for row in rows.values():
+        assert row["min"] <= row["median"] <= row["max"] and row["median"] > 0 and row["baseline_median"] > 0
+    for size in sizes:  # counted by the agent while it dealt with them, so never more than were sent in that time
+        assert rows["best effort, delivered", size]["median"] <= rows["best effort, accepted", size]["median"]

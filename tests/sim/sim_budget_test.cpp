@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Budgets in virtual time are exact: shares of many lanes, the orderings that the paper published, and whatever a lane
+// does, no more than its budget at its priority.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "sim/budget.h"
+#include "sim/budget_pong.h"
+
+namespace {
+
+using namespace tide::sim;
+
+tide_budget_config_t budget_of(Time budget, Time period, int32_t priority, tide_budget_rule_t rule) {
+  tide_budget_config_t config{};
+  config.priority = priority;
+  config.low_priority = 1;
+  config.budget_ns = budget;
+  config.period_ns = period;
+  config.maximum_replenishments = 10;
+  config.rule = rule;
+  return config;
+}
+
+struct Burner {
+  std::unique_ptr<Task> task;
+  std::unique_ptr<Budget> budget;
+  Time used = 0;
+};
+
+// Executes slices of its own for ever.
+void burn_forever(Burner &burner, Core &core, int priority, Time slice) {
+  burner.task = std::make_unique<Task>(core, "burner", priority, [&burner, slice] {
+    for (;;) {
+      burner.task->execute(slice);
+      burner.used += slice;
+    }
+  });
+}
+
+// Eight lanes and somebody between their two priorities who takes all that is left. Each gets its budget, within 1 %.
+class SimBudgetShares : public testing::TestWithParam<tide_budget_rule_t> {};
+INSTANTIATE_TEST_SUITE_P(Both, SimBudgetShares, testing::Values(TIDE_BUDGET_CORRECTED, TIDE_BUDGET_POSIX));
+
+TEST_P(SimBudgetShares, EightLanesUnderFullLoad) {
+  const Time budgets[8] = {2, 4, 6, 8, 10, 12, 14, 30};
+  const Time periods[8] = {100, 90, 80, 70, 100, 110, 120, 130};
+  Engine engine;
+  Core &core = engine.add_core();
+  Burner rest;
+  burn_forever(rest, core, 5, kMillisecond);
+  std::vector<std::unique_ptr<Burner>> lanes;
+  for (int index = 0; index < 8; index++) {
+    lanes.push_back(std::make_unique<Burner>());
+    Burner &lane = *lanes.back();
+    burn_forever(lane, core, 10 + index, 77'000);
+    lane.budget = std::make_unique<Budget>(
+        *lane.task, budget_of(budgets[index] * kMillisecond, periods[index] * kMillisecond, 10 + index, GetParam()));
+  }
+  engine.run_until(40 * kSecond);
+  for (size_t index = 0; index < 8; index++) {
+    const double wanted = static_cast<double>(budgets[index]) / static_cast<double>(periods[index]);
+    EXPECT_NEAR(static_cast<double>(lanes[index]->used) / (40.0 * kSecond) / wanted, 1.0, 0.01) << "lane " << index;
+    EXPECT_EQ(lanes[index]->budget->state().counters.low_ns, 0u) << "lane " << index;
+    EXPECT_EQ(lanes[index]->budget->state().counters.overrun_ns, 0u) << "lane " << index;
+  }
+  EXPECT_GT(rest.used, 0);
+}
+
+// Lanes that sleep and wake as a seed says, above each other: within the bound of the header, and no time is lost.
+TEST(SimBudget, RandomLanesStayWithinTheirBudgets) {
+  for (uint64_t seed = 1; seed <= 200; seed++) {
+    std::mt19937_64 random(seed);
+    Engine engine;
+    Core &core = engine.add_core();
+    const Time end = 2000;
+    std::vector<std::unique_ptr<Burner>> lanes;
+    Burner rest;
+    burn_forever(rest, core, 5, 1);
+    for (int index = 0; index < 4; index++) {
+      lanes.push_back(std::make_unique<Burner>());
+      Burner &lane = *lanes.back();
+      lane.task = std::make_unique<Task>(core, "lane", 10 + index, [&lane, &engine, &random] {
+        for (;;) {
+          const Time slice = 1 + static_cast<Time>(random() % 20);
+          lane.task->execute(slice);
+          lane.used += slice;
+          if (random() % 3 == 0) lane.task->block(engine.now() + 1 + static_cast<Time>(random() % 60));
+        }
+      });
+      const Time period = 20 + static_cast<Time>(random() % 80);
+      tide_budget_config_t config = budget_of(1, period, 10 + index, TIDE_BUDGET_CORRECTED);
+      config.budget_ns = 1 + static_cast<Time>(random() % static_cast<uint64_t>(period / 4));
+      config.maximum_replenishments = 1 + static_cast<uint16_t>(random() % 4);
+      lane.budget = std::make_unique<Budget>(*lane.task, config);
+    }
+    engine.run_until(end);
+    for (const auto &lane : lanes) {
+      const tide_budget_t &state = lane->budget->state();
+      const Time periods = (end + state.config.period_ns - 1) / state.config.period_ns;
+      ASSERT_LE(state.counters.used_ns, static_cast<uint64_t>(periods * state.config.budget_ns)) << "seed " << seed;
+      ASSERT_EQ(state.counters.low_ns, 0u) << "seed " << seed;  // `rest` takes all of it
+      ASSERT_EQ(state.counters.overrun_ns, 0u) << "seed " << seed;
+      ASSERT_LE(lane->used, static_cast<Time>(state.counters.used_ns)) << "seed " << seed;
+    }
+  }
+}
+
+TEST(SimBudget, EndsBeforeItsEvents) {
+  Engine engine;
+  Core &core = engine.add_core();
+  Burner lane;
+  burn_forever(lane, core, 10, kMillisecond);
+  lane.budget = std::make_unique<Budget>(*lane.task, budget_of(3, 10, 10, TIDE_BUDGET_CORRECTED));
+  engine.run_until(5);
+  lane.budget.reset();
+  engine.run_until(kSecond);
+  EXPECT_EQ(lane.task->priority(), 1);
+  EXPECT_THROW(Budget(*lane.task, budget_of(0, 10, 10, TIDE_BUDGET_CORRECTED)), std::invalid_argument);
+}
+
+// ---- the published orderings ----
+
+std::vector<lane_result_t> play(std::vector<std::string> words) {
+  std::vector<char *> pointers;
+  for (std::string &word : words) pointers.push_back(word.data());
+  plan_t plan;
+  const char *const wrong = plan_read(&plan, static_cast<int>(pointers.size()), pointers.data());
+  EXPECT_EQ(wrong, nullptr) << wrong;
+  return play_pong(plan);
+}
+
+std::string sporadic(const std::string &name, int priority, int budget_ms) {
+  return "lane=" + name + "," + std::to_string(priority) + "," + std::to_string(budget_ms) + "/100,6";
+}
+
+// Fig. 4: replies grow with the budget, the rest is the other's; with FIFO the other starves.
+TEST(SimBudgetPong, FifoAgainstSporadic) {
+  for (int budget = 10; budget <= 90; budget += 10) {
+    const auto lanes = play({sporadic("hprt", 60, budget), "lane=lpbe,50"});
+    EXPECT_NEAR(static_cast<double>(lanes[0].replies), 10.0 * budget, 2) << budget;
+    EXPECT_NEAR(static_cast<double>(lanes[1].replies), 1000 - 10.0 * budget, 12) << budget;
+  }
+  const auto lanes = play({"lane=hprt,60", "lane=lpbe,50"});
+  EXPECT_GE(lanes[0].replies, 999u);
+  EXPECT_EQ(lanes[1].replies, 0u);
+}
+
+// The published prototype stopped here: a second lane with a budget.
+TEST(SimBudgetPong, TwoBudgetsAtOnce) {
+  for (int budget = 10; budget <= 60; budget += 10) {
+    const auto lanes = play({sporadic("hprt", 60, budget), sporadic("lpbe", 50, 30), "lane=bulk,40"});
+    EXPECT_NEAR(static_cast<double>(lanes[0].replies), 10.0 * budget, 2) << budget;
+    EXPECT_NEAR(static_cast<double>(lanes[1].replies), 300, 4) << budget;
+    EXPECT_NEAR(static_cast<double>(lanes[2].replies), 700 - 10.0 * budget, 12) << budget;
+  }
+}
+
+// Fig. 5: what the other sleeps, the lane uses at its low priority.
+TEST(SimBudgetPong, WorkConserving) {
+  uint64_t before = 0;
+  for (int sleep = 0; sleep <= 100; sleep += 10) {
+    const auto lanes = play({"lane=hprt,60,30/100,10", "lane=lpbe,50,sleep=" + std::to_string(sleep)});
+    EXPECT_GT(lanes[0].replies, before) << sleep;
+    before = lanes[0].replies;
+    EXPECT_LE(lanes[0].budget.used_ns, 30u * static_cast<uint64_t>(kSecond) / 10) << sleep;
+  }
+  EXPECT_GE(before, 999u);
+}
+
+TEST(SimBudgetPong, RefusesWhatIsNoPlan) {
+  const auto wrong = [](std::vector<std::string> words) {
+    std::vector<char *> pointers;
+    for (std::string &word : words) pointers.push_back(word.data());
+    plan_t plan;
+    const char *const text = plan_read(&plan, static_cast<int>(pointers.size()), pointers.data());
+    return std::string(text == nullptr ? "" : text);
+  };
+  EXPECT_EQ(wrong({"lane=a,1"}), "");
+  for (const char *word :
+       {"", "=", "lane=", "lane=a", "lane=a,0", "lane=a,90", "lane=a,50,", "lane=a,50,10", "lane=a,50,10/5,1",
+        "lane=a,50,10/100,50", "lane=a,50,10/100,6,", "lane=a,50,sleep=101", "lane=\",3", "seconds=0", "seconds=nan",
+        "cpu=-1", "rule=best", "replenishments=0", "nonsense"}) {
+    EXPECT_NE(wrong({word}), "") << word;
+  }
+  EXPECT_NE(wrong({}), "");
+  EXPECT_NE(wrong(std::vector<std::string>(17, "lane=a,5")), "");
+}
+
+}  // namespace

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole systems in virtual time: repeatable, safe under faults, fast, and plans that say what they mean.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <set>
+#include <stdexcept>
+
+#include "sim/campaign.h"
+#include "sim/plan.h"
+#include "sim/system.h"
+
+namespace tide::sim {
+namespace {
+
+Plan three_chains() {
+  Plan plan;
+  plan.agent_least = kMillisecond;
+  plan.agent_most = 2 * kMillisecond;
+  for (unsigned level = 3; level > 0; level--) {
+    ChainPlan chain;
+    chain.name = "level" + std::to_string(level);
+    chain.level = level;
+    chain.sample = chain.act = 10 * kMillisecond;
+    plan.chains.push_back(chain);
+  }
+  return plan;
+}
+
+TEST(SimSystem, EveryInstanceEnds) {
+  const Plan plan = three_chains();
+  const Result result = simulate(plan);
+  EXPECT_TRUE(result.violations.empty()) << result.violations.front();
+  ASSERT_EQ(result.chains.size(), 3u);
+  for (const ChainResult &chain : result.chains) {
+    EXPECT_EQ(chain.latencies.size(), plan.periods);
+    EXPECT_EQ(chain.lost, 0u);
+  }
+  EXPECT_EQ(result.publish_failures, 0u);
+}
+
+TEST(SimSystem, SameSeedSameTrace) {
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    Plan plan = draw_plan(seed);
+    plan.trace = true;
+    const Result first = simulate(plan), second = simulate(plan);
+    ASSERT_FALSE(first.trace.empty());
+    EXPECT_EQ(first.trace, second.trace) << "seed " << seed;
+    plan.trace = false;
+    EXPECT_EQ(simulate(plan).trace_hash, first.trace_hash) << "seed " << seed;
+  }
+}
+
+TEST(SimSystem, OtherSeedOtherTrace) {
+  Plan plan = three_chains();
+  plan.up.loss = 0.2;
+  std::set<uint64_t> hashes;
+  for (plan.seed = 1; plan.seed <= 20; plan.seed++) hashes.insert(simulate(plan).trace_hash);
+  EXPECT_EQ(hashes.size(), 20u);
+}
+
+TEST(SimSystem, ASecondOfThreeChainsTakesLessThanFiveMilliseconds) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr int64_t kLimitNs = 100 * kMillisecond;
+#else
+  constexpr int64_t kLimitNs = 5 * kMillisecond;
+#endif
+  Plan plan = three_chains();
+  plan.periods = 400;
+  const auto begin = std::chrono::steady_clock::now();
+  const Result result = simulate(plan);
+  const std::chrono::nanoseconds wall = std::chrono::steady_clock::now() - begin;
+  EXPECT_LT(wall.count(), result.simulated / kSecond * kLimitNs);
+  RecordProperty("ns_a_second", std::to_string(wall.count() / (result.simulated / kSecond)));
+}
+
+TEST(SimSystem, LossesAreRepaired) {
+  Plan plan = three_chains();
+  plan.up.loss = plan.down.loss = 0.2;
+  const Result result = simulate(plan);
+  EXPECT_TRUE(result.violations.empty()) << result.violations.front();
+  EXPECT_GT(result.transmitter.retransmissions, 10u);
+  for (const ChainResult &chain : result.chains) EXPECT_EQ(chain.latencies.size(), plan.periods);
+}
+
+TEST(SimSystem, ARestartedAgentIsFoundAgain) {
+  Plan plan = three_chains();
+  plan.restarts = 1;
+  plan.outage_maximum = 300 * kMillisecond;
+  plan.settle = 20 * kSecond;
+  const Result result = simulate(plan);
+  EXPECT_TRUE(result.violations.empty()) << result.violations.front();
+  EXPECT_EQ(result.agent_restarts, 1u);
+  EXPECT_GE(result.session.reconnects, 1u);
+}
+
+TEST(SimSystem, CutsHealWithAndWithoutNotice) {
+  for (const bool unplugs : {false, true}) {
+    Plan plan = three_chains();
+    plan.cuts = 3;
+    plan.cut_maximum = 400 * kMillisecond;
+    plan.cut_unplugs = unplugs;
+    plan.settle = 20 * kSecond;
+    const Result result = simulate(plan);
+    EXPECT_TRUE(result.violations.empty()) << result.violations.front();
+    EXPECT_GT(result.up.cut + result.down.cut, 0u);
+  }
+}
+
+/* Two levels want the one reassembly, and there are hardly more slots than messages in flight. */
+TEST(SimSystem, AStreamThatWaitsForMemoryLeavesRoomForTheOneThatHasIt) {
+  Plan plan;
+  read_plan(plan, R"(
+mtu = 128
+slots = 3
+reassemblies = 1
+window = 4
+periods = 4
+settle_us = 20000000
+baud = 921600
+chain = name=a level=3 period_us=26000 payload_bytes=69 reply_bytes=793 sample_us=1000 act_us=1500
+chain = name=b level=5 phase_us=5000 period_us=26000 payload_bytes=69 reply_bytes=231 sample_us=1000 act_us=1500
+)");
+  const Result result = simulate(plan);
+  EXPECT_TRUE(result.violations.empty()) << result.violations.front();
+  for (const ChainResult &chain : result.chains) EXPECT_EQ(chain.latencies.size(), plan.periods) << chain.name;
+}
+
+/* Seeds that once found something. */
+TEST(SimSystem, SeedsOfThePastHold) {
+  for (const uint64_t seed : {9195u, 17824u, 18114u, 26924u, 26928u, 38491u, 60022u, 61054u, 68343u, 69935u, 72827u}) {
+    const Result result = simulate(draw_plan(seed));
+    ASSERT_TRUE(result.violations.empty()) << result.violations.front() << "; replay: tide-sim --seed " << seed;
+  }
+}
+
+TEST(SimSystem, CampaignHolds) {
+  for (uint64_t seed = 1; seed <= 400; seed++) {
+    const Result result = simulate(draw_plan(seed));
+    ASSERT_TRUE(result.violations.empty()) << result.violations.front() << "; replay: tide-sim --seed " << seed;
+  }
+}
+
+TEST(SimPlan, WhatIsWrittenIsRead) {
+  for (uint64_t seed = 1; seed <= 50; seed++) {
+    Plan again;
+    const std::string text = write_plan(draw_plan(seed));
+    read_plan(again, text);
+    EXPECT_EQ(write_plan(again), text);
+  }
+}
+
+TEST(SimPlan, MistakesAreNamed) {
+  for (const char *line :
+       {"bauds = 1", "baud = fast", "baud = -1", "policy = best", "chain = level", "chain = level=300", "up_loss = 1.5",
+        "up_loss = nan", "seed", "chains = 2", "periods = 0"}) {
+    Plan plan;
+    EXPECT_THROW(read_plan(plan, line), std::invalid_argument) << line;
+  }
+  EXPECT_THROW(simulate(Plan{}), std::invalid_argument);
+}
+
+TEST(SimPlan, SettingsOfAllChains) {
+  Plan plan = three_chains();
+  set(plan, "chains.sample_us", "5000");
+  set(plan, "chains", "2");
+  ASSERT_EQ(plan.chains.size(), 2u);
+  for (const ChainPlan &chain : plan.chains) EXPECT_EQ(chain.sample, 5 * kMillisecond);
+}
+
+}  // namespace
+}  // namespace tide::sim
