@@ -42,11 +42,11 @@ test-asan test-tsan: test-%: build-%
 
 test-python: build-release
 	$(call say,the command and the real parts: line and agent and ROS 2)
-	@.venv/bin/python -m pytest -q tests/python
+	@scripts/pytest.sh tests/python
 
 test-firmware: firmware
 	$(call say,Cortex-M images in QEMU against the agent and ROS 2)
-	@.venv/bin/python -m pytest -q tests/firmware
+	@scripts/pytest.sh tests/firmware
 
 firmware: ## Cortex-M7 and M4F libraries and images
 	@scripts/setup.sh firmware
