@@ -64,6 +64,7 @@ typedef struct tide_callback {
   tide_priority_t priority;
   bool always;      /* runs in every triggered round, with or without data (rclc ALWAYS) */
   bool in_round;    /* has a place in the round that is running */
+  bool local;       /* subscribed to a local topic (tide/local.h) */
   uint32_t pending; /* times it became ready and has not run; read it with tide_callback_is_ready */
   void (*execute)(struct tide_callback *callback, void *context); /* takes one message (if any) and runs the program's
                                                                      function */

@@ -55,12 +55,14 @@ static inline tide_executor_t *exec_owner(const tide_callback_t *callback) {
 }
 
 /* ready.c */
-void exec_make_ready(tide_callback_t *callback, int64_t ready_ns); /* locked */
-void exec_take_pending(tide_callback_t *callback);                 /* locked */
-void exec_clear_ready(tide_callback_t *callback);                  /* locked */
-void exec_enqueue(tide_callback_t *callback);                      /* locked; where the policy keeps a ready_list */
-void exec_round_add(tide_lane_t *lane, tide_callback_t *callback); /* locked */
-void exec_round_forget(tide_callback_t *callback);                 /* locked */
+void exec_make_ready(tide_callback_t *callback, int64_t ready_ns);     /* locked */
+tide_lane_t *exec_notify(tide_callback_t *callback, int64_t ready_ns); /* locked; the lane to wake, or null */
+void exec_mark_local(tide_callback_t *callback);                       /* locked */
+void exec_take_pending(tide_callback_t *callback);                     /* locked */
+void exec_clear_ready(tide_callback_t *callback);                      /* locked */
+void exec_enqueue(tide_callback_t *callback);                          /* locked; where the policy keeps a ready_list */
+void exec_round_add(tide_lane_t *lane, tide_callback_t *callback);     /* locked */
+void exec_round_forget(tide_callback_t *callback);                     /* locked */
 
 /* band.c; locked: the lane to wake for something of the band, or null. */
 tide_lane_t *exec_pick(tide_band_t *band);

@@ -132,6 +132,7 @@ static void insert(tide_executor_t *executor, tide_callback_t *callback) {
   *callback = (tide_callback_t){.kind = callback->kind,
                                 .priority = callback->priority,
                                 .always = callback->always,
+                                .local = callback->local,
                                 .execute = callback->execute,
                                 .context = callback->context,
                                 .handle = callback->handle,

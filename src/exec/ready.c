@@ -9,7 +9,7 @@
 #define STAMP_BITS 47 /* of the order of arrival: 4 years at a million callbacks a second */
 
 static bool needs_no_frame(const tide_callback_t *callback) {
-  return callback->kind == TIDE_CALLBACK_TIMER || callback->kind == TIDE_CALLBACK_GUARD;
+  return callback->kind == TIDE_CALLBACK_TIMER || callback->kind == TIDE_CALLBACK_GUARD || callback->local;
 }
 
 /* Triggers read pending without a lock. */
@@ -43,6 +43,19 @@ void exec_make_ready(tide_callback_t *callback, int64_t ready_ns) {
   }
   if (callback->pending != UINT32_MAX) {
     set_pending(callback, callback->pending + 1u);
+  }
+}
+
+tide_lane_t *exec_notify(tide_callback_t *callback, int64_t ready_ns) {
+  exec_make_ready(callback, ready_ns);
+  return exec_pick(callback->band);
+}
+
+void exec_mark_local(tide_callback_t *callback) {
+  const bool prompt_before = needs_no_frame(callback);
+  callback->local = true;
+  if (!prompt_before && callback->executor != NULL && callback->pending > 0u) {
+    callback->executor->prompt_count++;
   }
 }
 
@@ -121,8 +134,7 @@ void tide_executor_notify(tide_callback_t *callback) {
   tide_lane_t *lane = NULL;
   const uintptr_t lock = exec_lock(executor);
   if (callback->executor == executor) {
-    exec_make_ready(callback, now_ns);
-    lane = exec_pick(callback->band);
+    lane = exec_notify(callback, now_ns);
   }
   exec_unlock(executor, lock);
   exec_wake_lane(executor, lane);

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Local delivery: messages between callbacks of one process, without an agent and without a copy. The publisher borrows
+ * a message, fills it in place and publishes it; each subscription queues a reference; each callback reads the very
+ * same memory and lets go of it; after the last one it is free again. Publishing makes the callbacks ready as a
+ * received frame does, so that policy, priorities, groups and lanes apply.
+ *
+ *   int32_t *message;                                             in a callback, a thread or an interrupt
+ *   if (tide_local_borrow(&topic, (void **)&message) == TIDE_OK) {
+ *     *message = 42;
+ *     tide_local_publish(&topic, message, sizeof *message);
+ *   }
+ *   static void execute(tide_callback_t *callback, void *context) {        of the subscription
+ *     tide_local_subscription_t *subscription = context;
+ *     const int32_t *message = tide_local_take(subscription, NULL);
+ *     if (message == NULL) return;
+ *     use(*message);
+ *     tide_local_release(message);
+ *   }
+ *
+ * Queue rules, as for received samples (tide_reader_t): a subscription keeps the last `depth` messages, a full queue
+ * lets the oldest go and counts it, and then its callback does not run once more than there are messages.
+ *
+ * Memory: all messages live in a pool that the caller gives, blocks of one size. A topic sets aside what it can need at
+ * most: its loans, and for each subscription its depth and one that is being read; whatever it is flooded with, no
+ * other topic runs short, and a publisher that holds no more than its loans is never refused (a callback of a reentrant
+ * group that overlaps itself reads more than one: give its subscription that many places more in depth). Nothing is
+ * allocated.
+ *
+ * Re-entrancy: borrow, publish, give_back, take and release from any lane, thread or interrupt; subscribe and
+ * unsubscribe from threads, also while others publish. Cost: O(1), publish O(log n) for each subscription, in a
+ * critical section each; the messages are not touched. */
+#ifndef TIDE_LOCAL_H
+#define TIDE_LOCAL_H
+
+#include "tide/executor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tide_local_topic;
+
+/* In front of each message. */
+typedef struct tide_local_message {
+  struct tide_local_message *next; /* of the free ones */
+  struct tide_local_topic *topic;  /* that it is taken by */
+  int64_t published_ns;            /* time of publication */
+  uint32_t references;             /* borrowed: 1 */
+  uint32_t bytes;                  /* as published */
+} tide_local_message_t;
+
+typedef struct tide_local_pool {
+  const tide_platform_t *platform;
+  tide_local_message_t *free;
+  uint32_t message_bytes;
+  uint32_t count, reserved;
+} tide_local_pool_t;
+
+/* Size of the pool's storage, which must be aligned to 8. */
+#define TIDE_LOCAL_BLOCK_BYTES(message_bytes) \
+  (((sizeof(tide_local_message_t) + 7u) & ~(size_t)7u) + (((size_t)(message_bytes) + 7u) & ~(size_t)7u))
+#define TIDE_LOCAL_STORAGE_BYTES(count, message_bytes) ((size_t)(count)*TIDE_LOCAL_BLOCK_BYTES(message_bytes))
+
+typedef struct tide_local_counters {
+  uint64_t published; /* messages */
+  uint64_t delivered; /* references queued: one for each subscription */
+  uint64_t dropped;   /* of these, that gave way to newer ones in a full queue */
+  uint32_t refused;   /* borrows without a free message */
+  uint32_t used_maximum;
+} tide_local_counters_t;
+
+typedef struct tide_local_subscription {
+  tide_callback_t *callback;    /* made ready once for each message; set by the program */
+  tide_local_message_t **queue; /* depth places; set by the program */
+  uint16_t depth;               /* 1 or more; set by the program; the rest is the runtime's */
+  uint16_t first, count;        /* messages queued */
+  uint32_t received, dropped;   /* dropped: the queue was full and the oldest gave way */
+  uint32_t number;              /* rising in the order of subscription */
+  struct tide_local_topic *topic;
+  struct tide_local_subscription *next;
+} tide_local_subscription_t;
+
+typedef struct tide_local_topic {
+  tide_local_pool_t *pool;
+  tide_local_subscription_t *subscriptions; /* in order of subscription */
+  uint32_t limit, used;                     /* messages set aside for it, taken by it */
+  uint32_t changes;                         /* of the list */
+  tide_local_counters_t counters;
+} tide_local_topic_t;
+
+/* platform: that of the executors. storage: TIDE_LOCAL_STORAGE_BYTES(count, message_bytes) bytes. */
+int tide_local_pool_init(tide_local_pool_t *pool, const tide_platform_t *platform, void *storage, uint32_t count,
+                         uint32_t message_bytes);
+/* loans: messages that are borrowed and not yet published at the same time, 1 or more: one for each publisher that may
+ * be interrupted by another. TIDE_ERROR_FULL: the pool has too few messages that are not set aside. */
+int tide_local_topic_init(tide_local_topic_t *topic, tide_local_pool_t *pool, uint32_t loans);
+/* callback, queue and depth are set; add the callback to an executor first, or notify it once for each message that
+ * came before. TIDE_ERROR_FULL: the pool has fewer than depth + 1 messages left. TIDE_ERROR_EXISTS. */
+int tide_local_subscribe(tide_local_topic_t *topic, tide_local_subscription_t *subscription);
+/* What is queued is let go of; what is being read stays valid until it is released. TIDE_ERROR_NOT_FOUND. */
+int tide_local_unsubscribe(tide_local_subscription_t *subscription);
+/* The topic gives back what it has set aside. TIDE_ERROR_STATE: it has subscriptions, or a message is still in use. */
+int tide_local_topic_fini(tide_local_topic_t *topic);
+
+/* A message to fill in, aligned to 8, contents undefined. TIDE_ERROR_FULL: all of the topic are in use; counted. */
+int tide_local_borrow(tide_local_topic_t *topic, void **message);
+/* The loan ends; returns the number of subscriptions that it reached, 0 or more. From now on nobody writes to the
+ * message. TIDE_ERROR_TOO_LARGE: bytes is more than a message has room for; then the loan goes on. */
+int tide_local_publish(tide_local_topic_t *topic, void *message, uint32_t bytes);
+/* The loan ends without a publication. */
+void tide_local_give_back(void *message);
+
+typedef struct tide_local_information {
+  uint32_t bytes;
+  int64_t published_ns;
+} tide_local_information_t;
+
+/* The oldest queued message, or null; information may be null. Each message is taken once; it stays valid and unchanged
+ * until it is released. */
+const void *tide_local_take(tide_local_subscription_t *subscription, tide_local_information_t *information);
+void tide_local_release(const void *message);
+/* When the oldest queued message was published; TIDE_FOREVER: none is queued. */
+int64_t tide_local_oldest_ns(tide_local_subscription_t *subscription);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
