@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from tide.main import app
+from tide.reproduce.host_words import host_words
 from tide.system.load import SystemFileError, load, parse
 from tide.system.locate import locate
 from tide.system.model import json_schema
@@ -26,6 +27,8 @@ else:
 
 ROOT = Path(__file__).parents[2]
 THREE_CHAINS = ROOT / "examples/three_chains/system.toml"
+PICAS = ROOT / "examples/picas_mt/system.toml"
+FOUR_CHAINS = ROOT / "examples/four_chains/system.toml"
 TEXT = THREE_CHAINS.read_text(encoding="utf-8")
 
 
@@ -231,6 +234,7 @@ def test_schema_accepts_the_example_and_refuses_mistakes() -> None:
     validator.check_schema(schema)
     data = tomllib.loads(TEXT)
     assert validator.is_valid(data)
+    assert validator.is_valid(tomllib.loads(PICAS.read_text(encoding="utf-8")))
     for change in ({"period_ms": 0}, {"colour": 1}, {"reliability": "sure"}, {"priority": 127}, {"name": "Brake"}):
         data["chains"][0] = {**tomllib.loads(TEXT)["chains"][0], **change}
         assert not validator.is_valid(data), change
@@ -247,3 +251,91 @@ def test_commands_print_table_schema_and_problems(tmp_path: Path) -> None:
     refused = runner.invoke(app, ["system", "show", str(bad)])
     assert refused.exit_code == 2
     assert f"{bad}:{line_of(TEXT, 'period_ms')}: " in refused.output
+
+
+def host_problems(old: str, new: str) -> tuple[str, list[str]]:
+    text = PICAS.read_text(encoding="utf-8")
+    assert text.count(old) >= 1, old
+    text = text.replace(old, new, 1)
+    return text, problems(text)
+
+
+def test_a_chain_that_branches_begins_with_the_callbacks_of_another() -> None:
+    system = load(PICAS)
+    c2 = system.chain("c2")
+    assert [callback.name for callback in system.path(c2)] == ["sense", "filter", "track", "steer"]
+    assert system.path(c2)[0] is system.chain("c1").callbacks[0]
+    assert [one.priority for one in system.path(c2)] == [8, 9, 10, 11]
+    more = """
+[[chains]]
+name = "c5"
+priority = 5
+period_ms = 50
+deadline_ms = 50
+reliability = "reliable"
+branches_from = "c2.track"
+
+[[chains.callbacks]]
+name = "record"
+kind = "subscription"
+executor = "main"
+execution_ms = 1
+priority = 13
+"""
+    longer = parse(PICAS.read_text(encoding="utf-8") + more)
+    assert [callback.name for callback in longer.path(longer.chain("c5"))] == ["sense", "filter", "track", "record"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what", "remedy", "place"),
+    [
+        ('"c1.sense"', '"c9.sense"', "no chain 'c9'", "c1, c2, c3, c4", "branches_from"),
+        ('"c1.sense"', '"c1.sence"', "no callback 'sence' of its own", "sense, control", "branches_from"),
+        ('"c1.sense"', '"c2.filter"', "branches from itself", "begin with a timer", "branches_from"),
+        ('"c1.sense"', '"c1.control"', "publishes nothing", "add publishes", "branches_from"),
+        ('"c1.sense"', '"sense"', "'branches_from' is 'sense'", "chain.callback", "branches_from"),
+        ('"c1.sense"', '"c3.sense"', "another period", "period_ms = 100", "period_ms = 50"),
+        ('group = "all"', 'group = "al"', "no group 'al'", "all", 'group = "al"'),
+        ('kind = "reentrant"', 'kind = "free"', "'kind' is 'free'", "'exclusive' or 'reentrant'", 'kind = "free"'),
+        ("priority = 8\n", "", "'sense' has no priority of its own", "add priority", "[[chains.callbacks]]"),
+        ("priority = 8\n", "priority = 0\n", "'priority' is 0", "at least 1", "priority = 0"),
+        (
+            "[[groups]]",
+            '[[groups]]\nname = "all"\nkind = "exclusive"\n\n[[groups]]',
+            "two groups",
+            "rename",
+            'name = "all"',
+        ),
+    ],
+)
+def test_mistakes_of_the_host_name_line_and_remedy(old: str, new: str, what: str, remedy: str, place: str) -> None:
+    text, lines = host_problems(old, new)
+    matching = [line for line in lines if what in line and remedy in line]
+    assert matching, lines
+    occurrence = 2 if what in ("another period", "two groups") else 1
+    assert matching[0].startswith(f"system.toml:{line_of(text, place, occurrence)}: ")
+
+
+def test_groups_stay_on_one_executor_and_on_the_host() -> None:
+    two = 'where = "host"\nlanes = 2\n\n[[executors]]\nname = "other"\nwhere = "{}"\n'
+    text = PICAS.read_text(encoding="utf-8").replace('where = "host"\nlanes = 2\n', two.format("host"))
+    text = text.replace('executor = "main"', 'executor = "other"', 1)
+    assert any("on the executors 'other' and 'main'" in line for line in problems(text))
+    lines = problems(text.replace(two.format("host"), two.format("mcu")))
+    assert any("where groups are not described" in line for line in lines)
+    assert any("where chains give the priorities" in line for line in lines)
+
+
+def test_a_callback_of_two_chains_loads_its_executor_once() -> None:
+    text = PICAS.read_text(encoding="utf-8").replace("lanes = 2", "lanes = 1")
+    (line,) = problems(text)
+    assert "132 % of a core" in line
+
+
+def test_words_of_the_host_program() -> None:
+    words = host_words(load(PICAS), "readyset", 1.5, 7)
+    assert words[:6] == ["policy=readyset", "seconds=1.5", "seed=7", "executor=main,2", "group=all,reentrant", words[5]]
+    assert words[5] == "callback=c1.sense,main,50000,8,3000,3000,all"
+    assert words[-3] == "chain=c2,c1.sense,c2.filter,c2.track,c2.steer"
+    chain_aware = host_words(load(FOUR_CHAINS), "tide", 1)
+    assert "callback=c1.plan,main,0,1025,8000,8000,all" in chain_aware

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from tide.system.check import Finding
+from tide.system.finding import Finding
 from tide.system.locate import Path
-from tide.system.model import Chain, SerialLink, System
+from tide.system.model import Callback, Chain, SerialLink, System
 
 ClientExecutor = Literal["tide", "lanes", "batch", "batch_stock", "batch_blocking"]
 HostPolicy = Literal["default", "priority"]
@@ -62,25 +62,53 @@ def link_document(
     return document
 
 
-def host_document(system: System, policy: HostPolicy = "default") -> Document:
-    """The form of analysis/system_file.h: every stretch of a chain on one executor is a chain of its own there."""
+def own_priorities(system: System) -> bool:
+    """Callbacks have priorities that do not come from their chains."""
+    return any(callback.priority is not None for chain in system.chains for callback in chain.callbacks)
+
+
+def _ranks(system: System, subject: Chain | None) -> dict[str, int]:
+    """Priorities of the chains as the analysis orders them. Where callbacks have priorities of their own the order is
+    the subject's: whatever has a callback that is not below all of the subject's is above it."""
+    if subject is None or not own_priorities(system):
+        return {chain.name: chain.priority for chain in system.chains}
+    ranges = {chain.name: [one.priority or 0 for one in system.path(chain)] for chain in system.chains}
+    lowest = min(ranges[subject.name])
+
+    def urgency(chain: Chain) -> tuple[bool, bool, int]:
+        above = chain is not subject and max(ranges[chain.name]) >= lowest
+        return above, chain is subject, max(ranges[chain.name])
+
+    return {chain.name: rank for rank, chain in enumerate(sorted(system.chains, key=urgency), 1)}
+
+
+def host_document(system: System, policy: HostPolicy = "default", subject: Chain | None = None) -> Document:
+    """The form of analysis/system_file.h: every stretch of a chain on one executor is a chain of its own there, and a
+    chain that branches has callbacks of its own in place of those it shares, which only adds work. subject: the chain
+    whose bound is asked for, where callbacks have priorities of their own."""
+    ranks = _ranks(system, subject)
+    exclusive = {group.name for group in system.groups if group.kind == "exclusive"}
+    groups = {
+        callback.group: callback.executor
+        for chain in system.chains
+        for callback in chain.callbacks
+        if callback.group in exclusive
+    }
     chains: list[Document] = []
     paths: list[Document] = []
     for chain in system.chains:
-        segments = _segments(chain)
+        segments = _segments(system.path(chain))
         names = [chain.name if len(segments) == 1 else f"{chain.name}_{number + 1}" for number in range(len(segments))]
         for number, (executor, callbacks) in enumerate(segments):
             chains.append(
                 {
                     "name": names[number],
                     "executor": executor,
-                    "priority": chain.priority,
+                    "priority": ranks[chain.name],
                     "period_ns": chain.period_ns,
                     "deadline_ns": chain.deadline_ns,
                     "timer": number == 0,
-                    "callbacks": [
-                        {"name": callback.name, "execution_ns": max(callback.execution_ns, 1)} for callback in callbacks
-                    ],
+                    "callbacks": [_host_callback(callback, exclusive) for callback in callbacks],
                 }
             )
         if len(segments) > 1:
@@ -90,12 +118,22 @@ def host_document(system: System, policy: HostPolicy = "default") -> Document:
     executors = [
         {"name": one.name, "policy": policy, "threads": one.lanes} for one in system.executors if one.name in used
     ]
-    return {"executors": executors, "chains": chains, "paths": paths}
+    return {
+        "executors": executors,
+        "groups": [{"name": name, "executor": executor} for name, executor in groups.items()],
+        "chains": chains,
+        "paths": paths,
+    }
 
 
-def _segments(chain: Chain) -> list[tuple[str, list[Any]]]:
+def _host_callback(callback: Callback, exclusive: set[str]) -> Document:
+    entry: Document = {"name": callback.name, "execution_ns": max(callback.execution_ns, 1)}
+    return entry | {"group": callback.group} if callback.group in exclusive else entry
+
+
+def _segments(callbacks: tuple[Callback, ...]) -> list[tuple[str, list[Any]]]:
     segments: list[tuple[str, list[Any]]] = []
-    for callback in chain.callbacks:
+    for callback in callbacks:
         if not segments or segments[-1][0] != callback.executor:
             segments.append((callback.executor, []))
         segments[-1][1].append(callback)
@@ -127,6 +165,14 @@ def _link_chain(system: System, chain: Chain) -> Document:
 def _link_findings(system: System) -> list[Finding]:
     findings = [*_executor_findings(system), *_line_findings(system)]
     for index, chain in enumerate(system.chains):
+        if chain.branches_from is not None:
+            findings.append(
+                Finding(
+                    ("chains", index, "branches_from"),
+                    f"chain '{chain.name}' branches, for which there is no bound with a microcontroller",
+                    "give it a timer of its own, or check the host alone",
+                )
+            )
         for position, callback in enumerate(chain.callbacks):
             here: Path = ("chains", index, "callbacks", position)
             if callback.least_ns > callback.execution_ns:

@@ -4,33 +4,34 @@ processors and wires that are not asked for more than they have."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 
+from tide.system.check_host import check_branches, check_groups, check_priorities
+from tide.system.finding import Finding
 from tide.system.locate import Path
 from tide.system.model import Chain, SerialLink, System
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing that is wrong: where, what, and what to do about it."""
-
-    path: Path
-    what: str
-    remedy: str
-
-
 def check(system: System) -> list[Finding]:
     findings = [*_duplicates(system), *_unknown_names(system)]
+    findings = findings or [*check_branches(system)]
     if findings:  # the rest looks names up
         return findings
-    return [*_chains(system), *_executor_load(system), *_link_load(system)]
+    return [
+        *_chains(system),
+        *check_groups(system),
+        *check_priorities(system),
+        *_executor_load(system),
+        *_link_load(system),
+    ]
 
 
 def _duplicates(system: System) -> Iterator[Finding]:
     yield from _repeated("executor", "executors", (executor.name for executor in system.executors))
     yield from _repeated("link", "links", (link.name for link in system.links))
+    yield from _repeated("group", "groups", (group.name for group in system.groups))
     yield from _repeated("chain", "chains", (chain.name for chain in system.chains))
     yield from _repeated_priorities(system)
     topics: dict[str, str] = {}
@@ -97,7 +98,7 @@ def _chains(system: System) -> Iterator[Finding]:
     for index, chain in enumerate(system.chains):
         path: Path = ("chains", index)
         yield from _chain_order(chain, path)
-        sides = {system.where(callback) for callback in chain.callbacks}
+        sides = {system.where(callback) for callback in system.path(chain)}
         if len(sides) > 1 and chain.link is None and len(system.links) != 1:
             yield Finding(
                 path,
@@ -105,7 +106,7 @@ def _chains(system: System) -> Iterator[Finding]:
                 f"{len(system.links)} links to choose from",
                 'add link = "NAME" to the chain' if system.links else "add a [[links]] entry",
             )
-        if sum(callback.execution_ns for callback in chain.callbacks) > chain.deadline_ns:
+        if sum(callback.execution_ns for callback in system.path(chain)) > chain.deadline_ns:
             yield Finding(
                 (*path, "deadline_ms"),
                 f"chain '{chain.name}' executes for longer than its deadline of {chain.deadline_ms} ms",
@@ -116,13 +117,14 @@ def _chains(system: System) -> Iterator[Finding]:
 def _chain_order(chain: Chain, path: Path) -> Iterator[Finding]:
     for position, callback in enumerate(chain.callbacks):
         here = (*path, "callbacks", position)
-        if position == 0 and callback.kind != "timer":
+        first = position == 0 and chain.branches_from is None
+        if first and callback.kind != "timer":
             yield Finding(
                 (*here, "kind"),
                 f"chain '{chain.name}' begins with the subscription '{callback.name}', so nothing starts it",
                 "put a timer first",
             )
-        if position > 0 and callback.kind == "timer":
+        if not first and callback.kind == "timer":
             yield Finding(
                 (*here, "kind"),
                 f"callback '{callback.name}' of chain '{chain.name}' is a timer in the middle of the chain",
@@ -190,7 +192,8 @@ def _link_load(system: System) -> Iterator[Finding]:
 
 def _crossing_bytes(system: System, chain: Chain, source: str) -> int:
     total = 0
-    for before, after in zip(chain.callbacks, chain.callbacks[1:], strict=False):
+    path = system.path(chain)[-len(chain.callbacks) - 1 :]  # with the callback that it branches from
+    for before, after in itertools.pairwise(path):
         if before.publishes and system.where(before) == source and system.where(after) != source:
             total += before.publishes.payload_bytes
     return total

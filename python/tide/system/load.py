@@ -147,7 +147,7 @@ def _pattern_advice(key: str) -> str:
 
 
 def _place(path: Path) -> str:
-    words = {"executors": "executor", "links": "link", "chains": "chain", "callbacks": "callback"}
+    words = {"executors": "executor", "links": "link", "groups": "group", "chains": "chain", "callbacks": "callback"}
     parts = [
         f"{words[str(step)]} {index + 1}"
         for step, index in itertools.pairwise(path)

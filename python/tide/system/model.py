@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 LEVEL_MAXIMUM = 126  # TIDE_LEVEL_MAXIMUM of include/tide/priority.h
+PRIORITY_MAXIMUM = 32_511  # of a callback: the last position of the highest level
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -38,6 +39,15 @@ def _name(value: Any) -> Any:
     if isinstance(value, str) and not _NAME.fullmatch(value):
         raise ValueError("must be a lower-case name: letters, digits and _, with a letter first")
     return value
+
+
+def _branch(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    parts = tuple(value.split("."))
+    if len(parts) != 2 or not all(_NAME.fullmatch(part) for part in parts):
+        raise ValueError("must be written as chain.callback")
+    return parts
 
 
 def nanoseconds(milliseconds: Decimal) -> int:
@@ -141,6 +151,14 @@ class Publication(_Entry):
     payload_bytes: Annotated[int, Field(ge=1, le=16_000_000, description="Serialised size without encapsulation.")]
 
 
+class Group(_Entry):
+    """Callbacks of one executor that never overlap (exclusive), or that overlap even themselves (reentrant). A callback
+    of no group overlaps all but itself."""
+
+    name: Name
+    kind: Literal["exclusive", "reentrant"]
+
+
 class Callback(_Entry):
     """The smallest schedulable unit."""
 
@@ -150,6 +168,15 @@ class Callback(_Entry):
     execution_ms: Annotated[MillisecondsOrZero, Field(description="CPU time of one run, the worst that occurs.")]
     least_ms: Annotated[MillisecondsOrZero, Field(description="CPU time of the shortest run.")] = Decimal(0)
     publishes: Publication | None = None
+    group: Name | None = None
+    priority: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=PRIORITY_MAXIMUM,
+            description="In place of what its chain gives it; on the host, all or none have one.",
+        ),
+    ] = None
 
     @property
     def execution_ns(self) -> int:
@@ -161,7 +188,8 @@ class Callback(_Entry):
 
 
 class Chain(_Entry):
-    """Callbacks in data-dependency order: a timer, then subscriptions, each to what the one before it publishes."""
+    """Callbacks in data-dependency order: a timer, then subscriptions, each to what the one before it publishes. One
+    that branches begins with the callbacks of another chain, up to the one it names; its own are what follows."""
 
     name: Name
     priority: Annotated[int, Field(ge=1, le=LEVEL_MAXIMUM, description="Larger is more urgent.")]
@@ -169,6 +197,13 @@ class Chain(_Entry):
     deadline_ms: Milliseconds
     reliability: Reliability
     link: Name | None = None
+    branches_from: Annotated[
+        tuple[Name, Name] | None,
+        BeforeValidator(_branch),
+        PlainSerializer(lambda value: ".".join(value) if value else None),
+        WithJsonSchema({"type": "string", "pattern": r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$"}),
+        Field(description="chain.callback: what it publishes starts this chain, too."),
+    ] = None
     callbacks: Annotated[tuple[Callback, ...], Field(min_length=1, strict=False)]
 
     @property
@@ -193,6 +228,7 @@ class System(_Entry):
     system: Header
     executors: Annotated[tuple[Executor, ...], Field(min_length=1, strict=False)]
     links: Annotated[tuple[Link, ...], Field(strict=False)] = ()
+    groups: Annotated[tuple[Group, ...], Field(strict=False)] = ()
     chains: Annotated[tuple[Chain, ...], Field(min_length=1, strict=False)]
 
     @property
@@ -213,6 +249,18 @@ class System(_Entry):
         if len({self.where(callback) for callback in chain.callbacks}) == 1:
             return None
         return self.link(chain.link) if chain.link else self.links[0]
+
+    def chain(self, name: str) -> Chain:
+        return next(chain for chain in self.chains if chain.name == name)
+
+    def path(self, chain: Chain) -> tuple[Callback, ...]:
+        """All callbacks from the timer to the end of the chain, those of the chains it branches from among them."""
+        if chain.branches_from is None:
+            return chain.callbacks
+        other = self.chain(chain.branches_from[0])
+        before = self.path(other)
+        behind = next(n for n, one in enumerate(reversed(other.callbacks)) if one.name == chain.branches_from[1])
+        return (*before[: len(before) - behind], *chain.callbacks)
 
     def by_urgency(self) -> tuple[Chain, ...]:
         return tuple(sorted(self.chains, key=lambda chain: -chain.priority))

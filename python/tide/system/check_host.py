@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of what only executors of the host have: chains that branch, groups, priorities of single callbacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tide.system.finding import Finding
+from tide.system.locate import Path
+from tide.system.model import Callback, Chain, System
+
+
+def check_branches(system: System) -> Iterator[Finding]:
+    chains = {chain.name: chain for chain in system.chains}
+    for index, chain in enumerate(system.chains):
+        if chain.branches_from is None:
+            continue
+        path: Path = ("chains", index, "branches_from")
+        name, callback = chain.branches_from
+        other = chains.get(name)
+        if other is None:
+            yield Finding(path, f"there is no chain '{name}'", f"use one of: {', '.join(chains)}")
+        elif not any(one.name == callback for one in other.callbacks):
+            own = ", ".join(one.name for one in other.callbacks)
+            yield Finding(path, f"chain '{name}' has no callback '{callback}' of its own", f"use one of: {own}")
+        elif _returns(chain, chains):
+            yield Finding(
+                path, f"chain '{chain.name}' branches from itself", "let one of the chains begin with a timer"
+            )
+        else:
+            yield from _branch(chain, other, path)
+
+
+def _returns(chain: Chain, chains: dict[str, Chain]) -> bool:
+    seen: set[str] = set()
+    at: Chain | None = chain
+    while at is not None and at.branches_from is not None:
+        if at.name in seen:
+            return True
+        seen.add(at.name)
+        at = chains.get(at.branches_from[0])
+    return False
+
+
+def _branch(chain: Chain, other: Chain, path: Path) -> Iterator[Finding]:
+    shared = next(one for one in other.callbacks if one.name == (chain.branches_from or ("", ""))[1])
+    if shared.publishes is None:
+        yield Finding(
+            path,
+            f"'{shared.name}' of chain '{other.name}' publishes nothing that chain '{chain.name}' could begin with",
+            'add publishes = { topic = "...", payload_bytes = ... } to it',
+        )
+    if chain.period_ns != other.period_ns:
+        yield Finding(
+            (*path[:-1], "period_ms"),
+            f"chain '{chain.name}' branches from '{other.name}' and has another period",
+            f"write period_ms = {other.period_ms}",
+        )
+
+
+def _callbacks(system: System) -> Iterator[tuple[Path, Callback]]:
+    for index, chain in enumerate(system.chains):
+        for position, callback in enumerate(chain.callbacks):
+            yield ("chains", index, "callbacks", position), callback
+
+
+def check_groups(system: System) -> Iterator[Finding]:
+    names = [group.name for group in system.groups]
+    executors: dict[str, str] = {}
+    for path, callback in _callbacks(system):
+        here = (*path, "group")
+        if callback.group is None:
+            continue
+        if callback.group not in names:
+            known = f"use one of: {', '.join(names)}" if names else "add a [[groups]] entry"
+            yield Finding(here, f"there is no group '{callback.group}'", known)
+        elif system.where(callback) != "host":
+            yield Finding(
+                here, f"'{callback.name}' runs on the microcontroller, where groups are not described", "remove it"
+            )
+        elif executors.setdefault(callback.group, callback.executor) != callback.executor:
+            other = executors[callback.group]
+            yield Finding(
+                here,
+                f"group '{callback.group}' has callbacks on the executors '{other}' and '{callback.executor}'",
+                "make a group for each executor",
+            )
+
+
+def check_priorities(system: System) -> Iterator[Finding]:
+    """Priorities of single callbacks and those that chains give cannot be compared: all of the host, or none."""
+    own = [(path, one) for path, one in _callbacks(system) if one.priority is not None]
+    for path, callback in own:
+        if system.where(callback) != "host":
+            yield Finding(
+                (*path, "priority"),
+                f"'{callback.name}' runs on the microcontroller, where chains give the priorities",
+                "remove it and set the chain's priority",
+            )
+    if not own:
+        return
+    for path, callback in _callbacks(system):
+        if callback.priority is None and system.where(callback) == "host":
+            yield Finding(
+                path,
+                f"'{callback.name}' has no priority of its own, and other callbacks have",
+                "add priority = ..., or remove those of the others",
+            )
