@@ -1,20 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/schedule.h"
 
-#include <deque>
+#include <algorithm>
+#include <limits>
 
 namespace tide::analysis {
 namespace {
 
-struct Job {
+constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+
+// A callback of a chain with the instances that wait at it, first in first out. An instance waits at one callback at a
+// time, so the queues are lists through the instances.
+struct Station {
   std::size_t chain = 0;
   std::size_t callback = 0;
-  std::size_t instance = 0;
+  time_ns execution_ns = 0;
+  int group = reentrant;
+  bool timer = false;  // never runs twice at the same time
+  bool last = false;   // of its chain
+  int running = 0;
+  std::size_t head = none;
+  std::size_t tail = none;
+};
+
+struct Instance {
+  std::size_t number = 0;  // in its chain
+  std::size_t next = none;
 };
 
 struct Running {
-  bool busy = false;
-  Job job;
+  std::size_t station = none;
+  std::size_t instance = 0;
   time_ns left_ns = 0;
 };
 
@@ -24,16 +40,26 @@ class Machine {
       : executor_(executor),
         scenario_(scenario),
         lanes_(executor.lanes().size()),
+        slots_(executor.lanes().size(), 0),
         held_(executor.groups().size(), 0),
         released_(executor.chains().size(), 0) {
-    for (const Chain &chain : executor.chains()) {
-      waiting_.emplace_back(chain.callbacks.size());
-      running_.emplace_back(chain.callbacks.size(), 0);
+    for (std::size_t chain = 0; chain < executor.chains().size(); ++chain) {
+      const Chain &entry = executor.chains()[chain];
+      first_station_.push_back(stations_.size());
+      first_instance_.push_back(instances_.size());
+      for (std::size_t callback = 0; callback < entry.callbacks.size(); ++callback) {
+        const Callback &one = entry.callbacks[callback];
+        stations_.push_back({chain, callback, one.execution_ns, one.group, entry.timer && callback == 0,
+                             callback + 1 == entry.callbacks.size()});
+      }
+      for (std::size_t number = 0; number < scenario.releases[chain].size(); ++number) instances_.push_back({number});
+      schedule_.response_ns.emplace_back(scenario.releases[chain].size(), never_ns);
     }
-    for (const auto &releases : scenario.releases) {
-      schedule_.response_ns.emplace_back(releases.size(), never_ns);
+    if (executor.policy() == Policy::priority) {
+      arrange_by_priority();
+    } else {
+      arrange_by_registration();
     }
-    arrange();
   }
 
   Schedule run() {
@@ -48,112 +74,122 @@ class Machine {
   }
 
  private:
+  // Callbacks of a more important chain first, within a chain the later ones.
+  void arrange_by_priority() {
+    for (const std::size_t chain : executor_.order()) {
+      const std::size_t count = executor_.chains()[chain].callbacks.size();
+      for (std::size_t callback = count; callback-- > 0;) order_.push_back(first_station_[chain] + callback);
+    }
+  }
+
   // Timers first, then in order of registration.
-  void arrange() {
+  void arrange_by_registration() {
     std::vector<std::size_t> chains = scenario_.registration;
     for (std::size_t chain = chains.size(); chain < executor_.chains().size(); ++chain) chains.push_back(chain);
     for (const bool timers : {true, false}) {
       for (const std::size_t chain : chains) {
-        const Chain &entry = executor_.chains()[chain];
-        for (std::size_t callback = 0; callback < entry.callbacks.size(); ++callback) {
-          if ((entry.timer && callback == 0) == timers) registered_.push_back({chain, callback, 0});
+        for (std::size_t callback = 0; callback < executor_.chains()[chain].callbacks.size(); ++callback) {
+          const std::size_t station = first_station_[chain] + callback;
+          if (stations_[station].timer == timers) order_.push_back(station);
         }
       }
     }
+  }
+
+  void wait_at(std::size_t station, std::size_t instance) {
+    Station &at = stations_[station];
+    instances_[instance].next = none;
+    (at.head == none ? at.head : instances_[at.tail].next) = instance;
+    at.tail = instance;
+    ++waiting_;
   }
 
   void release(time_ns now_ns) {
     for (std::size_t chain = 0; chain < scenario_.releases.size(); ++chain) {
       const auto &releases = scenario_.releases[chain];
       while (released_[chain] < releases.size() && releases[released_[chain]].at_ns <= now_ns) {
-        waiting_[chain][0].push_back(released_[chain]++);
+        wait_at(first_station_[chain], first_instance_[chain] + released_[chain]++);
       }
     }
   }
 
-  bool supplied(std::size_t lane, time_ns now_ns) const { return edge(lane, now_ns).first; }
-
   // Whether the lane is supplied now, and until when that stays so.
-  std::pair<bool, time_ns> edge(std::size_t lane, time_ns now_ns) const {
+  std::pair<bool, time_ns> edge(std::size_t lane, time_ns now_ns) {
     if (lane >= scenario_.lanes.size() || scenario_.lanes[lane].empty()) return {true, never_ns};
-    for (const auto &[from_ns, to_ns] : scenario_.lanes[lane]) {
-      if (now_ns < from_ns) return {false, from_ns};
-      if (now_ns < to_ns) return {true, to_ns};
-    }
-    return {false, never_ns};
+    const Slots &slots = scenario_.lanes[lane];
+    std::size_t &slot = slots_[lane];  // time only goes forward
+    while (slot < slots.size() && slots[slot].second <= now_ns) ++slot;
+    if (slot == slots.size()) return {false, never_ns};
+    if (now_ns < slots[slot].first) return {false, slots[slot].first};
+    return {true, slots[slot].second};
   }
 
-  bool eligible(const Job &job) const {
-    if (waiting_[job.chain][job.callback].empty()) return false;
-    const Chain &chain = executor_.chains()[job.chain];
-    if (chain.timer && job.callback == 0 && running_[job.chain][0] != 0) return false;
-    const int group = chain.callbacks[job.callback].group;
-    return group == reentrant || held_[static_cast<std::size_t>(group)] == 0;
+  bool eligible(std::size_t station) const {
+    const Station &at = stations_[station];
+    if (at.head == none || (at.timer && at.running != 0)) return false;
+    return at.group == reentrant || held_[static_cast<std::size_t>(at.group)] == 0;
   }
 
   // The first eligible callback of the cached set; if there is none, the set is collected anew, once.
-  bool take_of_ready_set(Job &taken) {
+  std::size_t take_of_ready_set() {
     for (const bool fresh : {false, true}) {
       if (fresh) {
         ready_.clear();
-        for (const Job &job : registered_) {
-          if (!waiting_[job.chain][job.callback].empty()) ready_.push_back(job);
+        for (const std::size_t station : order_) {
+          if (stations_[station].head != none) ready_.push_back(station);
         }
       }
-      for (auto job = ready_.begin(); job != ready_.end(); ++job) {
-        if (!eligible(*job)) continue;
-        taken = *job;
-        ready_.erase(job);
-        return true;
+      for (auto station = ready_.begin(); station != ready_.end(); ++station) {
+        if (!eligible(*station)) continue;
+        const std::size_t taken = *station;
+        ready_.erase(station);
+        return taken;
       }
     }
-    return false;
+    return none;
   }
 
-  // Later callbacks of a chain beat earlier ones, and more important chains beat the others.
-  bool take_most_important(Job &taken) const {
-    for (const std::size_t chain : executor_.order()) {
-      for (std::size_t callback = executor_.chains()[chain].callbacks.size(); callback-- > 0;) {
-        taken = {chain, callback, 0};
-        if (eligible(taken)) return true;
-      }
+  std::size_t take_most_important() const {
+    for (const std::size_t station : order_) {
+      if (eligible(station)) return station;
     }
-    return false;
+    return none;
   }
 
   void dispatch(time_ns now_ns) {
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
-      if (lanes_[lane].busy || !supplied(lane, now_ns)) continue;
-      Job job;
-      const bool found = executor_.policy() == Policy::priority ? take_most_important(job) : take_of_ready_set(job);
-      if (!found) return;
-      auto &waiting = waiting_[job.chain][job.callback];
-      job.instance = waiting.front();
-      waiting.pop_front();
-      const Callback &callback = executor_.chains()[job.chain].callbacks[job.callback];
-      const Release &release = scenario_.releases[job.chain][job.instance];
+      if (waiting_ == 0) return;
+      if (lanes_[lane].station != none || !edge(lane, now_ns).first) continue;
+      const std::size_t station = executor_.policy() == Policy::priority ? take_most_important() : take_of_ready_set();
+      if (station == none) return;
+      Station &at = stations_[station];
+      const std::size_t instance = at.head;
+      at.head = instances_[instance].next;
+      --waiting_;
+      const Release &release = scenario_.releases[at.chain][instances_[instance].number];
       const bool worst = release.execution_ns.empty();
-      lanes_[lane] = {true, job, worst ? callback.execution_ns : release.execution_ns[job.callback]};
-      hold(job, 1);
+      lanes_[lane] = {station, instance, worst ? at.execution_ns : release.execution_ns[at.callback]};
+      hold(at, 1);
     }
   }
 
-  void hold(const Job &job, int change) {
-    running_[job.chain][job.callback] += change;
-    const int group = executor_.chains()[job.chain].callbacks[job.callback].group;
-    if (group != reentrant) held_[static_cast<std::size_t>(group)] += change;
+  void hold(Station &station, int change) {
+    station.running += change;
+    if (station.group != reentrant) held_[static_cast<std::size_t>(station.group)] += change;
   }
 
-  time_ns next_event(time_ns now_ns) const {
+  time_ns next_event(time_ns now_ns) {
     time_ns next_ns = never_ns;
     for (std::size_t chain = 0; chain < scenario_.releases.size(); ++chain) {
       const auto &releases = scenario_.releases[chain];
       if (released_[chain] < releases.size()) next_ns = std::min(next_ns, releases[released_[chain]].at_ns);
     }
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+      const bool busy = lanes_[lane].station != none;
+      if (!busy && waiting_ == 0) continue;
       const auto [on, until_ns] = edge(lane, now_ns);
       next_ns = std::min(next_ns, until_ns);
-      if (on && lanes_[lane].busy) next_ns = std::min(next_ns, now_ns + lanes_[lane].left_ns);
+      if (on && busy) next_ns = std::min(next_ns, now_ns + lanes_[lane].left_ns);
     }
     return next_ns;
   }
@@ -161,32 +197,36 @@ class Machine {
   void advance(time_ns now_ns, time_ns next_ns) {
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
       Running &running = lanes_[lane];
-      if (!running.busy || !supplied(lane, now_ns)) continue;
+      if (running.station == none || !edge(lane, now_ns).first) continue;
       running.left_ns -= next_ns - now_ns;
       if (running.left_ns <= 0) complete(running, next_ns);
     }
   }
 
   void complete(Running &running, time_ns now_ns) {
-    running.busy = false;
-    const Job &job = running.job;
-    hold(job, -1);
-    if (job.callback + 1 < waiting_[job.chain].size()) {
-      waiting_[job.chain][job.callback + 1].push_back(job.instance);
+    Station &at = stations_[running.station];
+    hold(at, -1);
+    if (at.last) {
+      const std::size_t number = instances_[running.instance].number;
+      schedule_.response_ns[at.chain][number] = now_ns - scenario_.releases[at.chain][number].at_ns;
     } else {
-      schedule_.response_ns[job.chain][job.instance] = now_ns - scenario_.releases[job.chain][job.instance].at_ns;
+      wait_at(running.station + 1, running.instance);
     }
+    running.station = none;
   }
 
   const Executor &executor_;
   const Scenario &scenario_;
+  std::vector<Station> stations_;  // chain by chain, in order
+  std::vector<std::size_t> first_station_, first_instance_;
+  std::vector<Instance> instances_;
+  std::vector<std::size_t> order_;  // of stations, as the executor looks at them
+  std::vector<std::size_t> ready_;  // the cached set of the default executor
+  std::size_t waiting_ = 0;
   std::vector<Running> lanes_;
-  std::vector<int> held_;                                      // running members of each group
-  std::vector<std::size_t> released_;                          // instances of each chain
-  std::vector<std::vector<std::deque<std::size_t>>> waiting_;  // instances that wait at each callback
-  std::vector<std::vector<int>> running_;
-  std::vector<Job> registered_;
-  std::vector<Job> ready_;
+  std::vector<std::size_t> slots_;     // of each lane, the one that is going on or next
+  std::vector<int> held_;              // running members of each group
+  std::vector<std::size_t> released_;  // instances of each chain
   Schedule schedule_;
 };
 

@@ -39,6 +39,17 @@ Linear safe_pool(const Situation &situation, Deadlines deadlines, time_ns size, 
   });
 }
 
+// Of the callback under analysis only those instances go first that were released before and are still under way at the
+// release of this one: as many however short the window. (The window's count less one misses them where the window is
+// shorter than the callback; where it is longer it counts more, and worked examples count whole instances so.)
+Linear itself_before(const Situation &situation, const Linear &in_window) {
+  const Chain &self = situation.self();
+  const time_ns before = divide_up(situation.slack_ns[situation.chain] + self.execution_ns, self.period_ns) - 1;
+  if (!situation.options.whole_instances) return constant(before);
+  if (in_window.value - 1 >= before) return in_window - constant(1);
+  return {before, 0, in_window.until_ns};
+}
+
 bool first_and_timer(const Chain &chain, std::size_t callback) { return callback == 0 && chain.timer; }
 
 }  // namespace
@@ -138,7 +149,8 @@ GroupTerms groups_safe(const Situation &situation, Policy policy, Deadlines dead
     const time_ns execution_ns = chain.callbacks[member.callback].execution_ns;
     // The other callbacks of an instance may take next to no time, so it may reach this one that much earlier.
     const time_ns offset_ns = situation.slack_ns[member.chain] + chain.execution_ns - execution_ns;
-    const Linear count = stair(window_ns, offset_ns, chain.period_ns) - constant(itself ? 1 : 0);
+    Linear count = stair(window_ns, offset_ns, chain.period_ns);
+    if (itself) count = itself_before(situation, count);
     terms.demand = terms.demand + scale(count, holding_ns(situation, execution_ns));
     terms.stages = terms.stages + count;
   };

@@ -160,5 +160,24 @@ TEST(Counterexample, X5JitterIsNotInTheSlack) {
   EXPECT_EQ(bounds("theorem2-safe", system(14, 5))[1], 16);
 }
 
+// The design's own repair counted the instances of a callback in the window, less the one under analysis: in a window
+// shorter than the callback that misses the earlier one which holds it. Found by the hunt, seed 5529.
+TEST(Counterexample, X6EarlierInstancesOfOneTimer) {
+  std::vector<Chain> chains{make_chain({4}, 3, 5, 1)};  // more than a timer can do, as it never runs twice at a time
+  chains[0].timer = true;
+  Scenario scenario;
+  scenario.releases = {{{0, {}}, {3, {}}, {6, {}}, {9, {}}}};
+  for (const char *name : {"theorem3-safe", "theorem4-safe"}) {
+    const Policy policy = find_analysis(name)->policy;
+    const Executor executor("X6", policy, cores(3), chains);
+    EXPECT_EQ(observed(executor, scenario)[0], 7);
+    for (const bool whole : {false, true}) {
+      Options options;
+      options.whole_instances = whole;
+      EXPECT_FALSE(analyse(*find_analysis(name), executor, options).met) << name;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tide::analysis

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "analysis/analysis.h"
-#include "tests/analysis/random_system.h"
+#include "hunt/random_system.h"
 
 namespace tide::analysis {
 namespace {
@@ -150,7 +150,8 @@ class Reference {
             below = std::max(below, c);
             continue;
           }
-          const time_ns count = up(t + slack(j) + chains_[j].execution_ns - c, chains_[j].period_ns) - (self ? 1 : 0);
+          const time_ns earlier = up(slack(j) + chains_[j].execution_ns, chains_[j].period_ns) - 1;
+          const time_ns count = self ? earlier : up(t + slack(j) + chains_[j].execution_ns - c, chains_[j].period_ns);
           sum += count * hold(c);
           stages += count;
         }

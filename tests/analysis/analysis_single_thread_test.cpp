@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-#include "tests/analysis/random_system.h"
+#include "hunt/random_system.h"
 
 namespace tide::analysis {
 namespace {

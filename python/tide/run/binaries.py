@@ -12,6 +12,7 @@ _FOLDERS = {
     "tide-agent": ("agent", "bin"),
     "tide-sim": ("sim", "bin"),
     "tide-analysis": ("analysis", "bin"),
+    "tide-hunt": ("hunt", "bin"),
     "tide-timers": ("timers", "bin"),
     "tide-budget-sim": ("sim", "bin"),
     "budget_pong": ("examples", "bin"),

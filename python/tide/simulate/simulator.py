@@ -33,10 +33,11 @@ def workers() -> int:
 
 
 class Simulator:
-    """Starts tide-sim; `stop`, and the end of a `with`, ends all that run and lets no more start."""
+    """Starts a program of the build, tide-sim if no other is named; `stop`, and the end of a `with`, ends all that run
+    and lets no more start."""
 
-    def __init__(self) -> None:
-        self._binary = find_binary("tide-sim")
+    def __init__(self, program: str = "tide-sim") -> None:
+        self._binary = find_binary(program)
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[str]] = set()
         self._stopped = False

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small random executors and schedules for property tests: small, so that coincidences are frequent.
+// Small random executors and schedules: small, so that coincidences are frequent.
 #pragma once
 
+#include <algorithm>
 #include <random>
 
 #include "analysis/analysis.h"
@@ -42,6 +43,28 @@ class RandomSystem {
     return {"random", policy, std::move(lanes), std::move(chains), {"one", "two"}};
   }
 
+  // Few chains that execute for about as long as their periods: instances of one chain compete with each other.
+  Executor crowded(Policy policy, bool groups) {
+    std::vector<Lane> lanes(static_cast<std::size_t>(within(1, 3)));
+    std::vector<Chain> chains;
+    const time_ns count = within(1, 2);
+    for (time_ns index = 0; index < count; ++index) {
+      std::vector<time_ns> executions(static_cast<std::size_t>(within(1, 4)));
+      time_ns sum = 0;
+      for (time_ns &one : executions) sum += one = within(1, 9);
+      const time_ns share = std::max<time_ns>(1, static_cast<time_ns>(lanes.size()) * 10 / count);  // tenths of a lane
+      const time_ns period = std::max<time_ns>(2, sum * 10 / share + within(0, sum));
+      chains.push_back(make_chain(executions, period, within(period, 5 * period), index));
+      Chain &chain = chains.back();
+      if (chance(20)) chain.jitter_ns = within(0, period);
+      chain.timer = chance(30);
+      for (Callback &callback : chain.callbacks) {
+        if (groups && chance(40)) callback.group = static_cast<int>(within(0, 1));
+      }
+    }
+    return {"crowded", policy, std::move(lanes), std::move(chains), {"one", "two"}};
+  }
+
   // Two frequent chains, a long one of short callbacks and a less important one of long callbacks: what blocks again
   // and again.
   Executor blocking_family() {
@@ -76,13 +99,43 @@ class RandomSystem {
         scenario.releases.back().push_back(std::move(release));
       }
     }
-    for (const Lane &lane : executor.lanes()) scenario.lanes.push_back(slots(lane, 3 * end));
+    for (const Lane &lane : executor.lanes()) scenario.lanes.push_back(slots(lane, 4 * end));
     for (std::size_t chain = 0; chain < executor.chains().size(); ++chain) scenario.registration.push_back(chain);
     std::shuffle(scenario.registration.begin(), scenario.registration.end(), random_);
     return scenario;
   }
 
+  // One change that keeps to what the executor's chains may do.
+  void change(Scenario &scenario, const Executor &executor) {
+    const auto chain = static_cast<std::size_t>(within(0, static_cast<time_ns>(scenario.releases.size()) - 1));
+    std::vector<Release> &releases = scenario.releases[chain];
+    if (releases.empty()) return;
+    const auto index = static_cast<std::size_t>(within(0, static_cast<time_ns>(releases.size()) - 1));
+    if (chance(40)) {
+      delay(releases, 0, chance(50) ? within(1, 3) : within(1, 30));
+    } else if (chance(30)) {  // all of them earlier, as far as there is room
+      delay(releases, 0, -within(0, std::min<time_ns>(releases[0].at_ns, 12)));
+    } else if (chance(40)) {
+      delay(releases, index, within(1, 6));
+    } else if (chance(50)) {
+      releases[index].execution_ns.clear();
+    } else {
+      releases[index].execution_ns.clear();
+      for (const Callback &callback : executor.chains()[chain].callbacks)
+        releases[index].execution_ns.push_back(chance(60) ? callback.execution_ns : within(1, callback.execution_ns));
+    }
+    if (chance(20)) {
+      std::swap(scenario.registration[chain], scenario.registration[static_cast<std::size_t>(
+                                                  within(0, static_cast<time_ns>(scenario.registration.size()) - 1))]);
+    }
+  }
+
  private:
+  // Later by as much, the first of these and all behind it; no nearer to each other than before.
+  static void delay(std::vector<Release> &releases, std::size_t first, time_ns by) {
+    for (std::size_t index = first; index < releases.size(); ++index) releases[index].at_ns += by;
+  }
+
   Slots slots(const Lane &lane, time_ns end) {
     Slots slots;
     if (lane.dedicated()) return slots;

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// tide-hunt: a part of a campaign, as JSON.
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "hunt/hunt.h"
+#include "hunt/shipped.h"
+#include "hunt/twins.h"
+
+namespace {
+
+using namespace tide::analysis;
+
+constexpr const char *usage =
+    "tide-hunt --list                 what can be hunted\n"
+    "tide-hunt QUARRY [NAME=VALUE...] random systems against a bound; names: first, count (seeds), schedules (of each\n"
+    "    system), climbs (changes after them), observer (exact, shipped)\n"
+    "tide-hunt --twins [NAME=VALUE...] the same with broken bounds: each must be caught\n"
+    "\n"
+    "Ends with 0 if nothing exceeded its bound (--twins: if every one was caught), 1 if not, 2 if it was asked "
+    "wrongly.\n";
+
+bool set(Campaign &campaign, Observer &observer, const std::string &word) {
+  const std::size_t equals = word.find('=');
+  if (equals == std::string::npos) return false;
+  const std::string name = word.substr(0, equals), value = word.substr(equals + 1);
+  if (name == "observer") {
+    if (value == "exact") observer = exact_observer();
+    if (value == "shipped") observer = shipped_observer();
+    return value == observer.name;
+  }
+  char *end = nullptr;
+  const unsigned long long number = std::strtoull(value.c_str(), &end, 10);
+  if (value.empty() || *end != '\0' || number > 1'000'000'000'000ULL) return false;
+  if (name == "first") campaign.first = number;
+  if (name == "count") campaign.count = number;
+  if (name == "schedules" && number <= 1000) campaign.schedules = static_cast<int>(number);
+  if (name == "climbs" && number <= 100) campaign.climbs = static_cast<int>(number);
+  return name == "first" || name == "count" || (name == "schedules" && number <= 1000) ||
+         (name == "climbs" && number <= 100);
+}
+
+std::string quoted(const std::string &text) {
+  std::string result = "\"";
+  for (const char one : text) {
+    if (one == '\n') {
+      result += "\\n";
+      continue;
+    }
+    if (one == '"' || one == '\\') result += '\\';
+    result += one;
+  }
+  return result + '"';
+}
+
+void print(const Quarry &quarry, const Observer &observer, const Tally &tally) {
+  std::cout << "{\"quarry\": " << quoted(quarry.name) << ", \"observer\": " << quoted(observer.name)
+            << ", \"systems\": " << tally.systems << ", \"accepted\": " << tally.accepted
+            << ", \"observations\": " << tally.observations << ", \"exceeded\": " << tally.exceeded
+            << ", \"ratios\": {\"count\": " << tally.ratios.count() << ", \"least\": " << tally.ratios.least();
+  std::cout << ", \"sum\": " << tally.ratios.sum() << ", \"histogram\": [";
+  const char *separator = "";
+  for (std::size_t place = 0; place < Ratios::steps; ++place) {
+    if (tally.ratios.histogram()[place] == 0) continue;
+    std::cout << separator << "[" << Ratios::step * static_cast<double>(place + 1) << ", "
+              << tally.ratios.histogram()[place] << "]";
+    separator = ", ";
+  }
+  std::cout << "]}";
+  if (tally.first) {
+    const Failure &failure = *tally.first;
+    std::cout << ", \"failure\": {\"seed\": " << failure.seed << ", \"schedule\": " << failure.schedule
+              << ", \"chain\": " << failure.chain << ", \"form\": " << quoted(failure.form)
+              << ", \"bound\": " << failure.bound_ns << ", \"observed\": " << failure.observed_ns
+              << ", \"system\": " << quoted(failure.system) << "}";
+  }
+  std::cout << "}\n";
+}
+
+int hunt_twins(Campaign campaign, const Observer &observer) {
+  campaign.stop_at_first = true;
+  bool all = true;
+  for (const Twin &twin : twins()) {
+    const Tally tally = hunt(twin.quarry, observer, campaign);
+    all = all && tally.exceeded > 0;
+    std::cout << twin.name << ": " << (tally.exceeded > 0 ? "caught" : "NOT caught") << " after " << tally.systems
+              << " systems\n";
+  }
+  return all ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  const std::string what = argc > 1 ? argv[1] : "--help";
+  Campaign campaign;
+  Observer observer = exact_observer();
+  for (int index = 2; index < argc; ++index) {
+    if (set(campaign, observer, argv[index])) continue;
+    std::cerr << "tide-hunt does not take '" << argv[index] << "'\n";
+    return 2;
+  }
+  if (what == "--help") {
+    std::cout << usage;
+    return 0;
+  }
+  if (what == "--twins") return hunt_twins(campaign, observer);
+  for (const Quarry &quarry : quarries()) {
+    if (what == "--list") std::cout << quarry.name << '\n';
+    if (what != quarry.name) continue;
+    const Tally tally = hunt(quarry, observer, campaign);
+    print(quarry, observer, tally);
+    return tally.exceeded == 0 ? 0 : 1;
+  }
+  if (what == "--list") return 0;
+  std::cerr << "there is no quarry '" << what << "'; tide-hunt --list names them\n";
+  return 2;
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/single_thread.h"
+#include "hunt/hunt.h"
+
+namespace tide::analysis {
+namespace {
+
+Bounds guaranteed(const Analysis &analysis, const Executor &executor, const Options &options) {
+  const Result result = analyse(analysis, executor, options);
+  if (!result.met) return {};
+  Bounds bounds;
+  for (const ChainResult &chain : result.chains) bounds.push_back(chain.response_ns);
+  return bounds;
+}
+
+std::vector<Form> forms_of(const Analysis &analysis) {
+  return {{"plain", [&analysis](const Executor &executor) { return guaranteed(analysis, executor, {}); }},
+          {"tight", [&analysis](const Executor &executor) { return guaranteed(analysis, executor, tight_options()); }}};
+}
+
+Quarry quarry_of(const Analysis &analysis) {
+  const auto draw = [&analysis](RandomSystem &random, std::uint64_t seed, bool budgets) {
+    if (analysis.deadlines == Deadlines::arbitrary && seed % 4 == 1)
+      return random.crowded(analysis.policy, analysis.groups);
+    return random.executor(analysis.policy, analysis.deadlines, analysis.groups, budgets && seed % 3 == 0);
+  };
+  return {std::string(analysis.name), draw, forms_of(analysis)};
+}
+
+Quarry family_of(const Analysis &analysis) {
+  const auto draw = [](RandomSystem &random, std::uint64_t, bool) { return random.blocking_family(); };
+  return {std::string(analysis.name) + "-blocking", draw, forms_of(analysis)};
+}
+
+// These bounds need no deadline to be met.
+Quarry quarry_of(const SingleThreadAnalysis &analysis) {
+  const auto draw = [&analysis](RandomSystem &random, std::uint64_t seed, bool budgets) {
+    const Deadlines deadlines = seed % 2 == 0 ? Deadlines::constrained : Deadlines::arbitrary;
+    const Executor drawn = random.executor(analysis.policy, deadlines, false, budgets && seed % 3 == 0, 2);
+    return Executor(drawn.name(), analysis.policy, {drawn.lanes()[0]}, drawn.chains());
+  };
+  const auto bounds = [&analysis](const Executor &executor) {
+    Bounds each;
+    for (std::size_t chain = 0; chain < executor.chains().size(); ++chain)
+      each.push_back(analysis.bound(executor, chain));
+    return each;
+  };
+  return {std::string(analysis.name), draw, {{"plain", bounds}}};
+}
+
+}  // namespace
+
+Options tight_options() {
+  Options options;
+  options.refine = options.joint = options.cap_running = true;
+  return options;
+}
+
+std::vector<Quarry> quarries() {
+  std::vector<Quarry> all;
+  for (const Analysis &analysis : analyses()) {
+    if (analysis.variant != Variant::safe) continue;
+    all.push_back(quarry_of(analysis));
+    if (analysis.policy == Policy::priority && !analysis.groups) all.push_back(family_of(analysis));
+  }
+  for (const SingleThreadAnalysis &analysis : single_thread_analyses()) all.push_back(quarry_of(analysis));
+  return all;
+}
+
+}  // namespace tide::analysis

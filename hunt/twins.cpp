@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hunt/twins.h"
+
+#include <array>
+#include <utility>
+
+#include "analysis/single_thread.h"
+
+namespace tide::analysis {
+namespace {
+
+struct Term {
+  const char *name;
+  Linear Terms::*place;
+};
+constexpr Term terms[] = {{"precedence", &Terms::precedence},
+                          {"interference", &Terms::interference},
+                          {"own", &Terms::own},
+                          {"blocking", &Terms::blocking},
+                          {"groups", &Terms::groups}};
+
+// The demand functions of all analyses without one term; a plain function each, as an analysis holds one.
+template <std::size_t number, std::size_t dropped>
+Terms without(const Situation &situation, time_ns window_ns) {
+  Terms whole = analyses()[number].demand(situation, window_ns);
+  whole.*terms[dropped].place = Linear{};
+  return whole;
+}
+
+constexpr std::size_t most_analyses = 16;
+constexpr std::size_t term_count = std::size(terms);
+
+template <std::size_t... index>
+constexpr std::array<Demand, sizeof...(index)> all_without(std::index_sequence<index...>) {
+  return {without<index / term_count, index % term_count>...};
+}
+constexpr auto demands = all_without(std::make_index_sequence<most_analyses * term_count>{});
+
+bool needs(const Analysis &analysis, const std::string &term) {
+  if (term == "own") return analysis.deadlines == Deadlines::arbitrary;
+  if (term == "blocking") return analysis.policy == Policy::priority;
+  if (term == "groups") return analysis.groups;
+  return true;
+}
+
+Twin twin_of(std::size_t number, std::size_t dropped, const Quarry &whole) {
+  Analysis broken = analyses()[number];
+  broken.demand = demands[number * term_count + dropped];
+  const auto bounds = [broken](const Executor &executor) {
+    Options options;
+    options.refine = true;
+    const Result result = analyse(broken, executor, options);
+    Bounds each;
+    if (!result.met) return each;
+    for (const ChainResult &chain : result.chains) each.push_back(chain.response_ns);
+    return each;
+  };
+  const std::string name = whole.name + " without " + terms[dropped].name;
+  return {name, {name, whole.draw, {{"refined", bounds}}}};
+}
+
+// What the bounds of one thread must not forget.
+time_ns shortest_other(const Executor &executor, std::size_t chain) {
+  time_ns shortest_ns = never_ns;
+  for (std::size_t other = 0; other < executor.chains().size(); ++other) {
+    if (other != chain) shortest_ns = std::min(shortest_ns, executor.chains()[other].execution_ns);
+  }
+  return shortest_ns;
+}
+
+time_ns blocking(const Executor &executor, std::size_t chain) {
+  time_ns longest_ns = 0;
+  for (std::size_t other = 0; other < executor.chains().size(); ++other) {
+    if (other != chain && !executor.above(other, chain))
+      longest_ns = std::max(longest_ns, executor.chains()[other].longest_ns - 1);
+  }
+  return longest_ns;
+}
+
+time_ns one_ready_set(const Executor &executor, std::size_t chain) {
+  time_ns sum_ns = 0;
+  for (std::size_t other = 0; other < executor.chains().size(); ++other) {
+    if (other != chain) sum_ns += executor.chains()[other].execution_ns;
+  }
+  return sum_ns;
+}
+
+Twin twin_of(const Quarry &whole, const char *what, time_ns (*forgotten)(const Executor &, std::size_t)) {
+  const auto bounds = [form = whole.forms[0], forgotten](const Executor &executor) {
+    Bounds each = form.bounds(executor);
+    for (std::size_t chain = 0; chain < each.size(); ++chain) {
+      if (each[chain]) *each[chain] = std::max<time_ns>(1, *each[chain] - forgotten(executor, chain));
+    }
+    return each;
+  };
+  const std::string name = whole.name + " without " + what;
+  return {name, {name, whole.draw, {{"plain", bounds}}}};
+}
+
+}  // namespace
+
+std::vector<Twin> twins() {
+  std::vector<Twin> all;
+  for (const Quarry &quarry : quarries()) {
+    for (std::size_t number = 0; number < std::min(most_analyses, analyses().size()); ++number) {
+      if (quarry.name != analyses()[number].name) continue;
+      for (std::size_t dropped = 0; dropped < term_count; ++dropped) {
+        if (needs(analyses()[number], terms[dropped].name)) all.push_back(twin_of(number, dropped, quarry));
+      }
+    }
+    if (quarry.name == "single-any-order") all.push_back(twin_of(quarry, "the shortest other chain", shortest_other));
+    if (quarry.name == "single-priority") all.push_back(twin_of(quarry, "blocking", blocking));
+    if (quarry.name == "single-ready-sets") all.push_back(twin_of(quarry, "one ready set", one_ready_set));
+  }
+  return all;
+}
+
+}  // namespace tide::analysis
