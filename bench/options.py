@@ -23,7 +23,7 @@ from rich.table import Table
 ROOT = Path(__file__).resolve().parents[1]
 OFF = (
     *("TIDE_FRAGMENTS", "TIDE_MESSAGE_EXPIRY", "TIDE_SAMPLE_SEQUENCES", "TIDE_REMOVAL", "TIDE_TIME_SYNC", "TIDE_LANES"),
-    *("TIDE_BATCH", "TIDE_TRIGGERS", "TIDE_CUSTOM_LINK", "TIDE_CONFIG_CHECKS"),
+    *("TIDE_BATCH", "TIDE_READYSET", "TIDE_TRIGGERS", "TIDE_CUSTOM_LINK", "TIDE_CONFIG_CHECKS"),
 )
 SINGLES = [(f"{name}=0",) for name in OFF]
 COMBINATIONS: list[tuple[str, ...]] = [

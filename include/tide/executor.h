@@ -9,6 +9,14 @@
  * TIDE_POLICY_BATCH (rclc's default executor): a round waits for one received packet or a timer, marks every ready
  * handle, and runs all of them in order of registration; packets first come, first served, one a round.
  *
+ * TIDE_POLICY_READYSET (rclcpp's default executors, as modelled by Sobhani, Choi and Kim, RTAS 2023, section III-A; the
+ * baseline that the tide policy is compared with): callbacks are taken from a cached set, in the order timers,
+ * subscriptions, services, clients, guards, and within a kind in order of registration; priorities do nothing. The set
+ * is refreshed at polling points only: when a lane finds nothing in it that may run. Then all frames are digested, and
+ * every callback that is ready gets a place, one, however often it is ready. What becomes ready afterwards waits for
+ * the next polling point, but for timers, which are added as they expire. A polling point looks at all callbacks within
+ * one critical section, as a wait set does: O(n).
+ *
  * A lane runs one callback after the other: a thread, a task, or the only loop of a bare-metal program. Callbacks of
  * one lane never overlap. The lanes of an executor are grouped into bands by the levels that they serve
  * (tide_lane_settings_t.least_level); each band has a ready_list and a timer_list of its own, and a callback belongs to
@@ -44,7 +52,7 @@
 extern "C" {
 #endif
 
-typedef enum tide_policy { TIDE_POLICY_TIDE, TIDE_POLICY_BATCH } tide_policy_t;
+typedef enum tide_policy { TIDE_POLICY_TIDE, TIDE_POLICY_BATCH, TIDE_POLICY_READYSET } tide_policy_t;
 
 typedef enum tide_callback_kind {
   TIDE_CALLBACK_TIMER,
@@ -64,6 +72,7 @@ typedef struct tide_callback {
   tide_priority_t priority;
   bool always;      /* runs in every triggered round, with or without data (rclc ALWAYS) */
   bool in_round;    /* has a place in the round that is running */
+  bool in_set;      /* readyset: has a place in the set */
   bool local;       /* subscribed to a local topic (tide/local.h) */
   uint32_t pending; /* times it became ready and has not run; read it with tide_callback_is_ready */
   void (*execute)(struct tide_callback *callback, void *context); /* takes one message (if any) and runs the program's
@@ -185,7 +194,8 @@ typedef struct tide_executor_config {
   tide_queue_entry_t **timer_storage; /* as many */
   size_t callback_count;
   tide_lane_t *lanes; /* with their settings */
-  size_t lane_count;  /* 1 or more; with more than one the policy is tide, the trigger any, and no callback is always */
+  size_t lane_count;  /* 1 or more. More than one: not with batch, the trigger is any, no callback is always. Readyset:
+                         all of one least_level, trigger any, no always */
   tide_source_t source;
   /* batch only. False: samples that are already stored are dispatched at once. True: as the stock rmw_wait does, a
    * round first waits for a new frame, a timer or guard, its deadline or spin_timeout_ns, whichever is first, even
@@ -202,6 +212,10 @@ typedef struct tide_executor_config {
 
 typedef struct tide_executor_counters {
   uint64_t rounds, callbacks_run, frames_digested, timers_expired, sleeps, trigger_false;
+  /* Times that the set of ready callbacks was brought up to date and something was found: with tide whenever a lane
+   * chooses, with readyset at polling points, with batch once a round (the ReadySet updates of the paper's figure 8).
+   */
+  uint64_t set_updates;
 } tide_executor_counters_t;
 
 typedef struct tide_executor {
@@ -225,12 +239,16 @@ int tide_executor_init(tide_executor_t *executor, const tide_executor_config_t *
  * what becomes ready meanwhile is for the next round. */
 int tide_executor_set_trigger(tide_executor_t *executor, tide_trigger_t trigger, void *object);
 
-/* Change the policy; what is ready stays ready. TIDE_ERROR_STATE within a round, TIDE_ERROR_UNSUPPORTED: not with
- * several lanes. */
+/* Change the policy; what is ready stays ready. TIDE_ERROR_STATE within a round, TIDE_ERROR_UNSUPPORTED: see
+ * tide_executor_config_t.lane_count. */
 int tide_executor_set_policy(tide_executor_t *executor, tide_policy_t policy);
 
+/* A snapshot, from any thread. */
+void tide_executor_get_counters(tide_executor_t *executor, tide_executor_counters_t *counters);
+
 /* kind, priority, always, execute, context, handle and group are set by the caller; the rest is zeroed here.
- * TIDE_ERROR_FULL (the executor or the group), TIDE_ERROR_EXISTS, TIDE_ERROR_UNSUPPORTED (always, with several lanes).
+ * TIDE_ERROR_FULL (the executor or the group), TIDE_ERROR_EXISTS, TIDE_ERROR_UNSUPPORTED (always, with several lanes or
+ * readyset).
  * A group belongs to the executor of its first callback. O(n). With always callbacks and trigger any, a round of the
  * tide policy runs the most urgent ready callback and all always callbacks, most urgent first. */
 int tide_executor_add(tide_executor_t *executor, tide_callback_t *callback);

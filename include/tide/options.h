@@ -52,6 +52,11 @@
 #define TIDE_BATCH 1
 #endif
 
+/* The readyset policy (rclcpp's way of executing), for comparisons. */
+#ifndef TIDE_READYSET
+#define TIDE_READYSET 1
+#endif
+
 /* Trigger conditions, and callbacks that run in each round (ALWAYS). */
 #ifndef TIDE_TRIGGERS
 #define TIDE_TRIGGERS 1

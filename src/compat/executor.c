@@ -183,7 +183,7 @@ rcl_ret_t rclc_executor_fini(rclc_executor_t *executor) {
 
 rcl_ret_t tide_rclc_executor_set_policy(rclc_executor_t *executor, tide_policy_t policy) {
   tide_executor_handle_t *handle = impl_of(executor);
-  if (handle == NULL || policy > TIDE_POLICY_BATCH) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  if (handle == NULL || policy > TIDE_POLICY_READYSET) return tide_compat_result(TIDE_ERROR_ARGUMENT);
   if (executor->index != 0) return tide_compat_result(TIDE_ERROR_STATE);
   return tide_compat_result(tide_executor_set_policy(&handle->core, policy));
 }
@@ -203,7 +203,7 @@ rcl_ret_t tide_rclc_executor_set_lanes(rclc_executor_t *executor, const tide_lan
   if (executor->index != 0) return tide_compat_result(TIDE_ERROR_STATE);
   if (count > tide_pools.lane_count) return tide_compat_result(TIDE_ERROR_CAPACITY_LANES);
   const tide_policy_t policy = handle->core.config.policy;
-  if (count > 1 && (policy != TIDE_POLICY_TIDE || handle->trigger != rclc_executor_trigger_any)) {
+  if (count > 1 && (policy == TIDE_POLICY_BATCH || handle->trigger != rclc_executor_trigger_any)) {
     return tide_compat_result(TIDE_ERROR_UNSUPPORTED);
   }
   for (size_t i = 0; i < count; i++) handle->lanes[i].settings = lanes[i];

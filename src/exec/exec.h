@@ -45,6 +45,14 @@ static inline bool exec_is_stopped(const tide_executor_t *executor) {
   return __atomic_load_n(&executor->stopped, __ATOMIC_ACQUIRE);
 }
 
+static inline bool exec_is_tide(const tide_executor_t *executor) {
+  return TIDE_BATCH + TIDE_READYSET == 0 || executor->config.policy == TIDE_POLICY_TIDE;
+}
+
+static inline bool exec_is_readyset(const tide_executor_t *executor) {
+  return TIDE_READYSET && executor->config.policy == TIDE_POLICY_READYSET;
+}
+
 static inline bool exec_has_lanes(const tide_executor_t *executor) {
   return TIDE_LANES && executor->config.lane_count > 1u;
 }
@@ -133,8 +141,9 @@ static inline void exec_vacate(tide_lane_t *lane, tide_callback_t *callback) {
     return;
   }
   callback->running--;
-  const bool waited = callback->pending > 0u && !callback->in_round && exec_group_of(callback) == NULL;
-  if (waited && callback->executor->config.policy == TIDE_POLICY_TIDE && !tide_queue_contains(&callback->ready_entry)) {
+  const tide_executor_t *executor = callback->executor;
+  const bool keeps_place = exec_is_tide(executor) ? callback->pending > 0u && !callback->in_round : callback->in_set;
+  if (keeps_place && exec_group_of(callback) == NULL && !tide_queue_contains(&callback->ready_entry)) {
     exec_show(callback);
   }
 }
@@ -176,9 +185,16 @@ static inline int exec_idle_result(const tide_executor_t *executor) {
   return exec_is_stopped(executor) ? 0 : TIDE_ERROR_TIMEOUT;
 }
 
-/* policy_tide.c, policy_batch.c */
+/* policy_readyset.c; locked */
+void exec_set_admit(tide_callback_t *callback);
+void exec_set_leave(tide_callback_t *callback);
+void exec_set_refresh(tide_executor_t *executor);
+void exec_set_reorder(tide_executor_t *executor); /* after a change of the order of registration */
+
+/* policy_tide.c, policy_batch.c, policy_readyset.c */
 int exec_round_tide(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns);
 int exec_round_batch(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns);
+int exec_round_readyset(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns);
 
 /* A flood of frames that make nothing ready holds a round beyond its deadline for no longer than this. */
 #define EXEC_DIGESTS_WHEN_LATE 64u

@@ -14,7 +14,21 @@ static bool is_consistent(const tide_source_t *source) {
   return source->most_urgent == NULL || (source->process_most_urgent != NULL && source->process_oldest != NULL);
 }
 
-static bool is_known(tide_policy_t policy) { return policy == TIDE_POLICY_TIDE || policy == TIDE_POLICY_BATCH; }
+static bool is_known(tide_policy_t policy) { return (unsigned)policy <= (unsigned)TIDE_POLICY_READYSET; }
+
+/* Whether the policy and what else there is go together. */
+static bool is_possible(const tide_executor_t *executor, tide_policy_t policy) {
+  switch (policy) {
+    case TIDE_POLICY_TIDE:
+      return true;
+    case TIDE_POLICY_BATCH:
+      return TIDE_BATCH && executor->config.lane_count == 1u;
+    case TIDE_POLICY_READYSET:
+      return TIDE_READYSET && executor->band_count == 1u && executor->trigger == tide_trigger_any &&
+             executor->always_list == NULL;
+  }
+  return false;
+}
 
 static bool has_storage(const tide_executor_config_t *config) {
   return config->callbacks != NULL && config->ready_storage != NULL && config->timer_storage != NULL &&
@@ -28,22 +42,25 @@ int tide_executor_init(tide_executor_t *executor, const tide_executor_config_t *
        !has_storage(config) || config->spin_timeout_ns < 0 || !is_known(config->policy))) {
     return TIDE_ERROR_ARGUMENT;
   }
-  if ((config->lane_count > 1u && (!TIDE_LANES || config->policy != TIDE_POLICY_TIDE)) ||
-      (!TIDE_BATCH && config->policy == TIDE_POLICY_BATCH)) {
+  if (config->lane_count > 1u && !TIDE_LANES) {
     return TIDE_ERROR_UNSUPPORTED;
   }
   *executor = (tide_executor_t){.config = *config, .trigger = tide_trigger_any};
   if (config->spin_timeout_ns == 0) {
     executor->config.spin_timeout_ns = DEFAULT_SPIN_TIMEOUT_NS;
   }
-  return exec_set_up_lanes(executor) ? TIDE_OK : TIDE_ERROR_ARGUMENT;
+  if (!exec_set_up_lanes(executor)) {
+    return TIDE_ERROR_ARGUMENT;
+  }
+  return is_possible(executor, config->policy) ? TIDE_OK : TIDE_ERROR_UNSUPPORTED;
 }
 
 int tide_executor_set_trigger(tide_executor_t *executor, tide_trigger_t trigger, void *object) {
   if (executor == NULL) {
     return TIDE_ERROR_ARGUMENT;
   }
-  if ((!TIDE_TRIGGERS || exec_has_lanes(executor)) && trigger != NULL && trigger != tide_trigger_any) {
+  const bool any_only = !TIDE_TRIGGERS || exec_has_lanes(executor) || exec_is_readyset(executor);
+  if (any_only && trigger != NULL && trigger != tide_trigger_any) {
     return TIDE_ERROR_UNSUPPORTED;
   }
   executor->trigger = trigger == NULL ? tide_trigger_any : trigger;
@@ -68,20 +85,27 @@ int tide_executor_set_policy(tide_executor_t *executor, tide_policy_t policy) {
   if (is_in_round(executor)) {
     return TIDE_ERROR_STATE;
   }
-  if (!TIDE_BATCH || exec_has_lanes(executor)) {
-    return policy == executor->config.policy ? TIDE_OK : TIDE_ERROR_UNSUPPORTED;
+  if (!is_possible(executor, policy)) {
+    return TIDE_ERROR_UNSUPPORTED;
   }
   const uintptr_t lock = exec_lock(executor);
+  for (size_t index = 0; index < executor->count; index++) {
+    exec_set_leave(executor->config.callbacks[index]);
+  }
   executor->config.policy = policy;
   for (size_t index = 0; index < executor->count; index++) {
-    tide_callback_t *callback = executor->config.callbacks[index];
-    exec_withdraw(callback);
-    if (callback->pending > 0u) {
-      exec_enqueue(callback);
+    if (executor->config.callbacks[index]->pending > 0u) {
+      exec_enqueue(executor->config.callbacks[index]);
     }
   }
   exec_unlock(executor, lock);
   return TIDE_OK;
+}
+
+void tide_executor_get_counters(tide_executor_t *executor, tide_executor_counters_t *counters) {
+  const uintptr_t lock = exec_lock(executor);
+  *counters = executor->counters;
+  exec_unlock(executor, lock);
 }
 
 static bool is_registered(const tide_executor_t *executor, const tide_callback_t *callback) {
@@ -120,7 +144,7 @@ static int check_addition(const tide_executor_t *executor, const tide_callback_t
   if (is_registered(executor, callback)) {
     return TIDE_ERROR_EXISTS;
   }
-  if (callback->always && (!TIDE_TRIGGERS || exec_has_lanes(executor))) {
+  if (callback->always && (!TIDE_TRIGGERS || exec_has_lanes(executor) || exec_is_readyset(executor))) {
     return TIDE_ERROR_UNSUPPORTED;
   }
   const bool group_full =
@@ -194,6 +218,9 @@ static void take_out(tide_executor_t *executor, tide_callback_t *callback) {
     executor->config.callbacks[later] = executor->config.callbacks[later + 1u];
     executor->config.callbacks[later]->index = (uint16_t)later;
   }
+  if (exec_is_readyset(executor)) {
+    exec_set_reorder(executor);
+  }
 }
 
 static int remove_callback(tide_executor_t *executor, tide_callback_t *callback, bool idle_only) {
@@ -243,6 +270,11 @@ exec_view_t exec_collect(tide_executor_t *executor, tide_lane_t *lane, int64_t n
   }
   const int64_t next_expiry_ns = exec_move_due_timers(executor, band, now_ns, &lock);
   tide_queue_entry_t *head = tide_queue_head(&band->ready_list);
+  if (exec_is_readyset(executor) && head == NULL) {
+    exec_set_refresh(executor);
+    head = tide_queue_head(&band->ready_list);
+    executor->counters.set_updates += head != NULL ? 1u : 0u;
+  }
   const exec_view_t view = {.head = head == NULL ? TIDE_PRIORITY_NONE : exec_callback_of(head)->priority,
                             .ready_count = executor->ready_count,
                             .prompt_count = executor->prompt_count,
@@ -291,6 +323,7 @@ void exec_sleep(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_n
 /* Locked. Takes one pending start; false when there is nothing to run any more: the timer was canceled meanwhile. */
 static bool begin(tide_lane_t *lane, tide_callback_t *callback, int64_t now_ns) {
   callback->in_round = false;
+  callback->in_set = false;
   if (callback->pending == 0u && !callback->always) {
     return false;
   }
@@ -384,6 +417,7 @@ int exec_run_head(tide_executor_t *executor, tide_lane_t *lane) {
   tide_queue_entry_t *head = tide_queue_pop(&lane->band->ready_list);
   const bool runs = head != NULL && begin(lane, exec_callback_of(head), now_ns);
   executor->counters.rounds += runs ? 1u : 0u;
+  executor->counters.set_updates += runs && exec_is_tide(executor) ? 1u : 0u;
   tide_lane_t *help = exec_pick_for_rest(lane->band);
   exec_unlock(executor, lock);
   if (!runs) {
@@ -449,9 +483,9 @@ int tide_executor_lane_round(tide_executor_t *executor, size_t index, int64_t de
   if (__atomic_exchange_n(&lane->busy, true, __ATOMIC_ACQUIRE)) {
     return TIDE_ERROR_STATE;
   }
-  const int result = !TIDE_BATCH || executor->config.policy == TIDE_POLICY_TIDE
-                         ? exec_round_tide(executor, lane, deadline_ns)
-                         : exec_round_batch(executor, lane, deadline_ns);
+  const int result = exec_is_tide(executor)       ? exec_round_tide(executor, lane, deadline_ns)
+                     : exec_is_readyset(executor) ? exec_round_readyset(executor, lane, deadline_ns)
+                                                  : exec_round_batch(executor, lane, deadline_ns);
   if (result <= 0) {
     stop_waiting(executor, lane);
   }

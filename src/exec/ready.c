@@ -3,7 +3,7 @@
  *
  * Invariants, outside the critical section: ready_count is the number of callbacks with pending > 0. With the tide
  * policy a callback with pending > 0 is offered or waits to be (group.c) exactly when it has no place in the running
- * round; with batch nothing is. */
+ * round; with readyset one with in_set is; with batch nothing is. */
 #include "exec.h"
 
 #define STAMP_BITS 47 /* of the order of arrival: 4 years at a million callbacks a second */
@@ -24,7 +24,11 @@ static int64_t next_key(tide_executor_t *executor, tide_priority_t priority) {
 
 void exec_enqueue(tide_callback_t *callback) {
   tide_executor_t *executor = callback->executor;
-  if ((!TIDE_BATCH || executor->config.policy == TIDE_POLICY_TIDE) && !tide_queue_contains(&callback->ready_entry)) {
+  if (exec_is_readyset(executor)) {
+    if (callback->kind == TIDE_CALLBACK_TIMER) {
+      exec_set_admit(callback);
+    }
+  } else if (exec_is_tide(executor) && !tide_queue_contains(&callback->ready_entry)) {
     callback->ready_entry.key = next_key(executor, callback->priority);
     exec_offer(callback);
   }
@@ -77,13 +81,12 @@ void exec_clear_ready(tide_callback_t *callback) {
     set_pending(callback, 0u);
     not_ready_any_more(callback);
   }
-  exec_withdraw(callback);
+  exec_set_leave(callback);
 }
 
 /* Later in the round than `other`: less urgent (tide), registered later (batch). */
 static bool runs_after(const tide_callback_t *callback, const tide_callback_t *other) {
-  return callback->executor->config.policy == TIDE_POLICY_TIDE ? callback->priority <= other->priority
-                                                               : callback->index > other->index;
+  return exec_is_tide(callback->executor) ? callback->priority <= other->priority : callback->index > other->index;
 }
 
 void exec_round_add(tide_lane_t *lane, tide_callback_t *callback) {
@@ -142,6 +145,10 @@ void tide_executor_notify(tide_callback_t *callback) {
 
 /* Locked. */
 static void change_priority(tide_callback_t *callback, tide_priority_t priority) {
+  if (exec_is_readyset(callback->executor)) {
+    callback->priority = priority; /* of no consequence, and there is one band */
+    return;
+  }
   const bool waits = callback->pending > 0u && !callback->in_round;
   tide_band_t *band = exec_band_of(callback->executor, priority);
   exec_withdraw(callback);

@@ -22,7 +22,7 @@ struct Bands : testing::Test {
     lanes.resize(levels.size());
     for (size_t lane = 0; lane < levels.size(); lane++) lanes[lane].settings.least_level = levels[lane];
     config.platform = &machine.platform;
-    config.policy = TIDE_POLICY_TIDE;
+    config.policy = policy;
     config.callbacks = callbacks.data();
     config.ready_storage = ready.data();
     config.timer_storage = timers.data();
@@ -36,18 +36,19 @@ struct Bands : testing::Test {
                      [](void *context, tide_priority_t least, tide_priority_t most) {
                        return static_cast<Bands *>(context)->digest(least, most);
                      },
-                     [](void *) { return 0; }, nullptr};
+                     [](void *context) { return static_cast<Bands *>(context)->digest_oldest(); }, nullptr};
     ASSERT_EQ(tide_executor_init(&executor, &config), TIDE_OK);
     for (tide_lane_t &lane : lanes) lane.event.state = 0;
   }
 
-  Probe &add(char name, tide_priority_t priority, tide_group_t *group = nullptr) {
+  Probe &add(char name, tide_priority_t priority, tide_group_t *group = nullptr,
+             tide_callback_kind_t kind = TIDE_CALLBACK_SUBSCRIPTION) {
     probes.push_back(std::make_unique<Probe>());
     Probe &probe = *probes.back();
     probe.log = &log;
     probe.name = name;
     tide_callback_t &callback = probe.timer.callback;
-    callback.kind = TIDE_CALLBACK_SUBSCRIPTION;
+    callback.kind = kind;
     callback.priority = priority;
     callback.group = group;
     callback.context = &probe;
@@ -103,7 +104,14 @@ struct Bands : testing::Test {
     notify(*probe);
     return 1;
   }
+  int digest_oldest() {
+    Probe *probe = frames.front();
+    frames.erase(frames.begin());
+    notify(*probe);
+    return 1;
+  }
 
+  tide_policy_t policy = TIDE_POLICY_TIDE;
   Machine machine;
   std::array<tide_callback_t *, 16> callbacks{};
   std::array<tide_queue_entry_t *, 64> ready{}, timers{};

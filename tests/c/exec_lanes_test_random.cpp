@@ -23,9 +23,10 @@ class RandomProgram {
   static constexpr size_t kCallbacks = 10, kGroups = 3, kNotifiers = 2;
 
   explicit RandomProgram(uint64_t the_seed) : seed(the_seed), dice(seed) {
-    const int band_count = dice.between(1, 3);
+    const bool readyset = dice.chance(40);
+    const int band_count = readyset ? 1 : dice.between(1, 3);
     for (int band = 0; band < band_count; band++) {
-      for (int count = dice.between(1, 2); count > 0; count--) {
+      for (int count = dice.between(1, readyset ? 3 : 2); count > 0; count--) {
         lanes.emplace_back();
         lanes.back().settings.least_level = static_cast<uint8_t>(2 * band);
       }
@@ -35,6 +36,7 @@ class RandomProgram {
     timers.resize(kCallbacks * lanes.size());
     tide_executor_config_t config{};
     config.platform = &host.platform;
+    config.policy = readyset ? TIDE_POLICY_READYSET : TIDE_POLICY_TIDE;
     config.callbacks = callbacks.data();
     config.ready_storage = ready.data();
     config.timer_storage = timers.data();

@@ -286,7 +286,7 @@ TEST_P(BothPolicies, NothingRemembersARemovedCallback) {
   first.notify();
   last->notify();
   EXPECT_EQ(tide_executor_round(&bench.executor, 0), 1);
-  EXPECT_EQ(bench.lane.band->timer_list.count, 0u);
+  EXPECT_EQ(bench.lanes[0].band->timer_list.count, 0u);
   last.reset();
   clock.reset();
   Probe other(bench, log, 'c', 7);

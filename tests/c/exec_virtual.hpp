@@ -97,15 +97,16 @@ class Machine {
 // An executor with storage.
 class Bench {
  public:
-  explicit Bench(tide_policy_t policy, size_t places = 32) : callbacks(places), ready(places), timers(places) {
+  explicit Bench(tide_policy_t policy, size_t places = 32, size_t lane_count = 1)
+      : callbacks(places), ready(places), timers(places), lanes(lane_count) {
     config.platform = &machine.platform;
     config.policy = policy;
     config.callbacks = callbacks.data();
     config.ready_storage = ready.data();
     config.timer_storage = timers.data();
     config.callback_count = places;
-    config.lanes = &lane;
-    config.lane_count = 1;
+    config.lanes = lanes.data();
+    config.lane_count = lanes.size();
   }
 
   void init() { ASSERT_EQ(tide_executor_init(&executor, &config), TIDE_OK); }
@@ -113,7 +114,7 @@ class Bench {
   Machine machine;
   std::vector<tide_callback_t *> callbacks;
   std::vector<tide_queue_entry_t *> ready, timers;
-  tide_lane_t lane{};
+  std::vector<tide_lane_t> lanes;
   tide_executor_config_t config{};
   tide_executor_t executor{};
 };
