@@ -77,8 +77,12 @@ TEST(LinkBound, AloneIsWhatItDoesItself) {
 TEST(LinkBound, ALessUrgentChainBlocksOnceAVisit) {
   LinkSystem system = alone();
   system.chains.push_back(round_trip("battery", 1, 10 * ms, 10 * ms, 90));
-  // The line keeps up, so that only callbacks block.
-  EXPECT_EQ(bound_of(system), bound_of(alone()) + 20 * ms);
+  // The line keeps up, so that only callbacks block; of one instance of the only less urgent chain only one does, as
+  // the other follows at once.
+  EXPECT_EQ(bound_of(system), bound_of(alone()) + 10 * ms);
+  LinkSystem crowded = system;
+  crowded.chains.push_back(round_trip("lamp", 0, 10 * ms, 10 * ms, 90));
+  EXPECT_EQ(bound_of(crowded), bound_of(alone()) + 20 * ms);
   system.client.policy = ClientPolicy::lanes;
   EXPECT_EQ(bound_of(system), bound_of(alone()) + message(system.line, Direction::up, 90).unit_ns);
 }
