@@ -127,7 +127,7 @@ def test_explain_names_what_the_time_is_made_of(example: Path, tmp_path: Path) -
     assert picture.read_bytes().startswith(b"\x89PNG")
     only = checked(example, "--explain", "steer")
     assert [chain["name"] for chain in only["chains"]] == ["steer"]
-    assert only["chains"][0]["depends_on"] == ["brake"]
+    assert only["chains"][0]["depends_on"] == ["brake", "battery"]
 
 
 def test_compare_shows_what_is_gained(example: Path) -> None:
