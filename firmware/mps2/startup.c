@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "board.h"
+#include "mps2.h"
 #include "platform.h"
 
 extern uint32_t __stack_top, __data_load, __data_start, __data_end, __bss_start, __bss_end;
@@ -34,6 +35,9 @@ void fault_handler(void) {
 /* The modelled DMA's; a program without it has the timer for itself. */
 __attribute__((weak)) void board_dual_timer_interrupt(void) { tide_mps2_dual_timer_interrupt(); }
 
+/* Of lanes; null in a program that has none. */
+#pragma weak tide_cortex_m_software_interrupt
+
 void reset_handler(void) {
   *(volatile uint32_t *)0xE000ED88u |= 0xFu << 20; /* floating point unit */
   __asm volatile("dsb\n isb");
@@ -44,7 +48,7 @@ void reset_handler(void) {
   board_exit(main());
 }
 
-__attribute__((section(".vectors"), used)) static void (*const vectors[16 + 11])(void) = {
+__attribute__((section(".vectors"), used)) static void (*const vectors[16 + 32])(void) = {
     (void (*)(void))(uintptr_t)&__stack_top,
     reset_handler,
     fault_handler,
@@ -59,4 +63,12 @@ __attribute__((section(".vectors"), used)) static void (*const vectors[16 + 11])
     [16 + 8] = tide_cortex_m_clock_interrupt,
     [16 + 9] = tide_cortex_m_wakeup_interrupt,
     [16 + 10] = board_dual_timer_interrupt,
+    [16 + TIDE_SOFTWARE_INTERRUPT_FIRST] = tide_cortex_m_software_interrupt,
+    tide_cortex_m_software_interrupt,
+    tide_cortex_m_software_interrupt,
+    tide_cortex_m_software_interrupt,
+    tide_cortex_m_software_interrupt,
+    tide_cortex_m_software_interrupt,
+    tide_cortex_m_software_interrupt,
+    tide_cortex_m_software_interrupt,
 };

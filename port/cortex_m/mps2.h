@@ -41,12 +41,24 @@ typedef struct mps2_dual_timer {
 #define MPS2_IRQ_TIMER1 9u
 #define MPS2_IRQ_DUAL_TIMER 10u
 
+/* Numbers that no device of the board uses: pended by software. */
+#define TIDE_SOFTWARE_INTERRUPT_FIRST 24u
+#define TIDE_SOFTWARE_INTERRUPTS 8u
+
 #define NVIC_ENABLE ((volatile uint32_t *)0xE000E100u)
+#define NVIC_DISABLE ((volatile uint32_t *)0xE000E180u)
 #define NVIC_PENDING ((volatile uint32_t *)0xE000E200u)
+#define NVIC_ACTIVE ((volatile uint32_t *)0xE000E300u)
 #define NVIC_PRIORITY ((volatile uint8_t *)0xE000E400u)
 
 /* Interrupts of the runtime have this priority; critical sections mask it and what is less urgent, so interrupts of
  * the application with a smaller number are never delayed by the runtime (and must not call it). */
 #define TIDE_INTERRUPT_PRIORITY 0x40u
+/* Below them the link (it lets the session's time pass), below that the lanes, in steps that four bits of priority can
+ * tell apart; the main program is below all. */
+#define TIDE_LINK_PRIORITY 0x50u
+#define TIDE_LANE_PRIORITY_MOST 0x60u
+#define TIDE_LANE_PRIORITY_LEAST 0xF0u
+#define TIDE_LANE_PRIORITY_STEP 0x10u
 
 #endif

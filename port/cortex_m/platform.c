@@ -18,10 +18,15 @@ void tide_cortex_m_clock_interrupt(void) {
   clock_high++;
 }
 
-/* Any interrupt ends the sleep; nothing else is to be done. */
+/* Of the lanes (lanes.c), which share the wake-up timer with whoever sleeps. */
+static int64_t alarm_ns = TIDE_FOREVER;
+static void (*alarm_handler)(void);
+
+/* Any interrupt ends the sleep, and who sleeps arms the timer anew. */
 void tide_cortex_m_wakeup_interrupt(void) {
   MPS2_TIMER1->control = 0;
   MPS2_TIMER1->interrupts = 1;
+  if (TIDE_LANES && alarm_handler != NULL) alarm_handler();
 }
 
 /* For measurements only: the longest critical section, from the timer's values at its outermost enter and exit. */
@@ -89,18 +94,32 @@ static void event_init(void *context, tide_event_t *event) {
   event->port = NULL;
 }
 
+/* An event whose port is set belongs to a lane: the number of its interrupt. */
 static void event_set(void *context, tide_event_t *event) {
   (void)context;
   event->state = 1;
+  if (TIDE_LANES && event->port != NULL) tide_cortex_m_pend((uint32_t)(uintptr_t)event->port);
 }
 
 /* One shot: nothing to reload. The first tick after the time counts, so never early. */
 static void arm_wakeup(int64_t left_ns) {
+  if (left_ns >= SLEEP_MAXIMUM_NS) left_ns = SLEEP_MAXIMUM_NS - 1;
+  if (left_ns < 0) left_ns = 0;
   MPS2_TIMER1->control = 0;
   MPS2_TIMER1->reload = 0;
   MPS2_TIMER1->value = (uint32_t)left_ns / MPS2_TICK_NS + 1u;
   MPS2_TIMER1->control = MPS2_TIMER_RUN;
 }
+
+void tide_cortex_m_set_alarm(int64_t time_ns, void (*handler)(void)) {
+  const uint32_t before = mask_interrupts();
+  alarm_ns = time_ns;
+  alarm_handler = handler;
+  if (time_ns != TIDE_FOREVER) arm_wakeup(time_ns - now_ns(NULL));
+  restore_interrupts(before);
+}
+
+static int64_t earlier(int64_t left_ns, int64_t right_ns) { return left_ns < right_ns ? left_ns : right_ns; }
 
 /* Looking at event and clock and going to sleep must be one step, or an interrupt between them is slept through: with
  * PRIMASK set an interrupt is not taken but still ends WFI. These few instructions, and nothing else in the port, delay
@@ -109,10 +128,11 @@ static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
   for (;;) {
     __asm volatile("cpsid i" ::: "memory");
     const bool set = *(volatile uint32_t *)&event->state != 0;
-    const int64_t left_ns = set ? 0 : deadline_ns - now_ns(context);
+    const int64_t time_ns = now_ns(context), left_ns = set ? 0 : deadline_ns - time_ns;
     event->state = 0;
     if (left_ns > 0) {
-      if (deadline_ns != TIDE_FOREVER) arm_wakeup(left_ns < SLEEP_MAXIMUM_NS ? left_ns : SLEEP_MAXIMUM_NS - 1);
+      const int64_t wakeup_ns = TIDE_LANES ? earlier(deadline_ns, alarm_ns) : deadline_ns;
+      if (wakeup_ns != TIDE_FOREVER) arm_wakeup(wakeup_ns - time_ns);
       __asm volatile("dsb\n wfi" ::: "memory");
     }
     __asm volatile("cpsie i\n isb" ::: "memory");
@@ -142,6 +162,11 @@ const tide_platform_t *tide_port_platform(void) { return &tide_cortex_m_platform
 void tide_cortex_m_enable_interrupt(uint32_t number) {
   NVIC_PRIORITY[number] = TIDE_INTERRUPT_PRIORITY;
   NVIC_ENABLE[number / 32u] = 1u << (number % 32u);
+}
+
+void tide_cortex_m_pend(uint32_t number) {
+  NVIC_PENDING[number / 32u] = 1u << (number % 32u);
+  __asm volatile("dsb\n isb" ::: "memory"); /* taken here, if it is more urgent */
 }
 
 void tide_cortex_m_platform_init(void) {

@@ -16,6 +16,12 @@ void tide_cortex_m_platform_init(void);
 /* With the runtime's priority. */
 void tide_cortex_m_enable_interrupt(uint32_t number);
 
+/* Have its handler run as soon as its priority allows. From any context. */
+void tide_cortex_m_pend(uint32_t number);
+/* The wake-up interrupt calls the handler at that time or earlier, and at other times, too. TIDE_FOREVER: no time;
+ * null: no more. From any context. */
+void tide_cortex_m_set_alarm(int64_t time_ns, void (*handler)(void));
+
 /* The clock in ticks of the timer, from any context; its low half is enough for differences below 171 s. */
 uint64_t tide_cortex_m_clock(void);
 static inline uint32_t tide_cortex_m_ticks(void) { return (uint32_t)tide_cortex_m_clock(); }
@@ -26,6 +32,9 @@ uint32_t tide_cortex_m_masked_maximum(void);
 /* Interrupt handlers, to be placed in the vector table. */
 void tide_cortex_m_clock_interrupt(void);
 void tide_cortex_m_wakeup_interrupt(void);
+/* Of the lanes and the link (lanes.h): for each of TIDE_SOFTWARE_INTERRUPTS numbers from the first. Linked only when
+ * the program calls tide_port_run_lanes, so a weak reference is enough. */
+void tide_cortex_m_software_interrupt(void);
 void tide_mps2_uart_receive_interrupt(void);
 void tide_mps2_dual_timer_interrupt(void);
 

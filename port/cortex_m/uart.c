@@ -3,9 +3,14 @@
  * starting one is short, and a ring of bytes that came in. */
 #include "uart.h"
 
+#include "software.h"
 #include "tide/link_serial.h"
 #include "tide/port.h"
 #include "tide/status.h"
+
+/* A runtime that leaves out lanes does without the interrupt of the link, too: then whoever executes or waits lets the
+ * session's time pass (tide_port_pump). */
+#define LINK_INTERRUPT (TIDE_LANES && !TIDE_SINGLE_CONTEXT)
 
 static struct {
   tide_session_t *session;      /* null: closed */
@@ -75,6 +80,18 @@ void tide_port_serve_link(tide_session_t *session) {
   }
 }
 
+/* The link's own context: an interrupt above the lanes, below those of the hardware. */
+static void poll_session(size_t index) {
+  tide_session_t *session = uart.session;
+  if (session != NULL) tide_software_wake_at(index, tide_session_poll(session));
+}
+
+static void start_context(void) {
+  tide_software_start(TIDE_SOFTWARE_LINK, TIDE_LINK_PRIORITY, poll_session);
+  uart.activity.port = (void *)(uintptr_t)tide_software_number(TIDE_SOFTWARE_LINK);
+  note_activity();
+}
+
 int tide_port_open_link(tide_session_t *session, const tide_link_address_t *address) {
   static const tide_link_t link = {NULL, start};
   if (address->kind == TIDE_LINK_CUSTOM) return TIDE_ERROR_UNSUPPORTED; /* anything else means the one line there is */
@@ -84,11 +101,14 @@ int tide_port_open_link(tide_session_t *session, const tide_link_address_t *addr
   uart.sent = uart.came = false;
   tide_uart_board.driver->open(baud, tide_uart_board.ring, tide_uart_board.ring_bytes);
   uart.session = session;
-  return tide_daemon_attach_link(&session->daemon, &link, TIDE_SERIAL_ADDRESS_CLIENT);
+  const int status = tide_daemon_attach_link(&session->daemon, &link, TIDE_SERIAL_ADDRESS_CLIENT);
+  if (LINK_INTERRUPT) start_context();
+  return status;
 }
 
 void tide_port_close_link(tide_session_t *session) {
   if (uart.session != session) return;
+  if (LINK_INTERRUPT) tide_software_stop(TIDE_SOFTWARE_LINK);
   tide_uart_board.driver->close();
   uart.session = NULL;
   tide_daemon_detach_link(&session->daemon);
@@ -97,6 +117,15 @@ void tide_port_close_link(tide_session_t *session) {
 void tide_port_wake_link(tide_session_t *session) {
   if (uart.session == session) note_activity();
 }
+
+#if LINK_INTERRUPT
+
+const tide_pump_t *tide_port_pump(tide_session_t *session) {
+  (void)session;
+  return NULL;
+}
+
+#else
 
 /* Nobody but the caller lets the session's time pass here: one step of it, then sleep until something arrives. */
 static void run(void *context, int64_t deadline_ns) {
@@ -112,3 +141,5 @@ const tide_pump_t *tide_port_pump(tide_session_t *session) {
   pump.context = session;
   return &pump;
 }
+
+#endif

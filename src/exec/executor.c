@@ -528,6 +528,32 @@ static bool leaves(tide_executor_t *executor, tide_lane_t *lane) {
   return true;
 }
 
+/* When a lane that never waits has something to do again; locked only while it looks. */
+static int64_t next_round_ns(tide_executor_t *executor, const tide_lane_t *lane) {
+  if (exec_most_urgent(executor, lane->band) != TIDE_PRIORITY_NONE) {
+    return 0;
+  }
+  const int64_t source_ns = exec_poll_source(executor);
+  const uintptr_t lock = exec_lock(executor);
+  const tide_queue_entry_t *expiry = tide_queue_head(&lane->band->timer_list);
+  const int64_t next_ns = tide_queue_head(&lane->band->ready_list) != NULL ? 0
+                          : expiry == NULL                                 ? TIDE_FOREVER
+                                                                           : expiry->key;
+  exec_unlock(executor, lock);
+  return exec_minimum(next_ns, source_ns);
+}
+
+/* A stack that all lanes share cannot keep a lane that waits. */
+static int spin_without_waiting(tide_executor_t *executor, tide_lane_t *lane, size_t index) {
+  lane->over = leaves(executor, lane);
+  if (lane->over) {
+    return TIDE_OK;
+  }
+  const int result = tide_executor_lane_round(executor, index, 0);
+  lane->next_round_ns = result > 0 ? 0 : next_round_ns(executor, lane);
+  return result >= 0 || result == TIDE_ERROR_TIMEOUT ? TIDE_OK : result;
+}
+
 int tide_executor_spin_lane(tide_executor_t *executor, size_t index) {
   if (executor == NULL || executor->config.lanes == NULL || index >= executor->config.lane_count) {
     return TIDE_ERROR_ARGUMENT;
@@ -535,6 +561,9 @@ int tide_executor_spin_lane(tide_executor_t *executor, size_t index) {
   tide_lane_t *lane = &executor->config.lanes[index];
   if (__atomic_load_n(&lane->busy, __ATOMIC_ACQUIRE)) {
     return TIDE_ERROR_STATE; /* before it could take the stop that is meant for the outer spin */
+  }
+  if (TIDE_LANES && lane->returns) {
+    return spin_without_waiting(executor, lane, index);
   }
   while (!leaves(executor, lane)) {
     const int result = tide_executor_lane_round(executor, index, deadline_of_spin(executor));

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/losses.h"
+
+#include <algorithm>
+
+#include "sim/client.h"
+
+namespace tide::sim {
+namespace {
+
+constexpr size_t kWriteHeaderBytes = 8;  // of a WRITE_DATA, before the sample
+
+std::vector<bool> draw_successes(const Plan &plan, uint64_t deck) {
+  std::vector<bool> successes(plan.periods);
+  const auto count = static_cast<size_t>(plan.success_percent / 100 * plan.periods + 0.5);
+  std::fill_n(successes.begin(), count, true);
+  Random random(seed_of(plan, Chance::kDraw) + 16 * deck);
+  for (size_t index = successes.size(); index > 1; index--) {
+    const size_t other = random.below(index);
+    const bool swapped = successes[index - 1];
+    successes[index - 1] = successes[other];
+    successes[other] = swapped;
+  }
+  return successes;
+}
+
+}  // namespace
+
+Glance glance(agent::Bytes message) {
+  Glance result;
+  const int header_bytes = tide_xrce_get_header(message.data(), message.size(), &result.header);
+  size_t position = static_cast<size_t>(std::max(header_bytes, 0));
+  tide_xrce_submessage_t submessage;
+  const bool read =
+      header_bytes > 0 && tide_xrce_next_submessage(message.data(), message.size(), &position, &submessage) == 1;
+  if (read) result.submessage = submessage.id;
+  return result;
+}
+
+FirstLosses::FirstLosses(const Plan &plan) : plan_(plan), sent_(256, -1) {
+  for (size_t deck = 0; deck < plan.chains.size(); deck++) {
+    successes_.push_back(draw_successes(plan, plan.draw == Draw::kTogether ? 0 : deck));
+  }
+}
+
+Glance FirstLosses::begin(agent::Bytes message) {
+  const Glance seen = glance(message);
+  first_leaving_ = false;
+  if (!TIDE_STREAM_IS_RELIABLE(seen.header.stream) || plan_.success_percent >= 100) return seen;
+  int64_t &highest = sent_[seen.header.stream];
+  const bool first = highest < 0 || tide_sequence_distance(seen.header.sequence, static_cast<uint16_t>(highest)) > 0;
+  if (first) highest = seen.header.sequence;
+  chain_ = 0;
+  for (size_t chain = 0; chain < plan_.chains.size(); chain++) {
+    if (plan_.chains[chain].level == TIDE_STREAM_LEVEL(seen.header.stream)) chain_ = chain;
+  }
+  if (seen.submessage == TIDE_XRCE_WRITE_DATA) {
+    const size_t mark = tide_xrce_header_bytes(seen.header.session) + kWriteHeaderBytes;
+    if (message.size() >= mark + kMarkBytes) {
+      const size_t chain = get_mark(message.data() + mark).chain;
+      if (chain < plan_.chains.size()) chain_ = chain;
+    }
+  }
+  first_leaving_ = first && (seen.submessage == TIDE_XRCE_WRITE_DATA || seen.submessage == TIDE_XRCE_FRAGMENT);
+  return seen;
+}
+
+bool FirstLosses::lost(Time since_release) const {
+  if (!first_leaving_ || since_release < 0) return false;
+  const auto period = static_cast<size_t>(since_release / plan_.chains[chain_].period);
+  const auto &successes = successes_[chain_];
+  return period < successes.size() && !successes[period];
+}
+
+}  // namespace tide::sim
