@@ -31,7 +31,7 @@
 /* Beyond executions: entering lanes, the executor, the interrupts of the timer and of the brake. */
 #define BRAKE_LATE_MAXIMUM_NS 60000
 #define CONTROL_LATE_MAXIMUM_NS (2 * BRAKE_TIME + 250000) /* brakes come at least 1 ms after each other */
-#define LOGGER_MINIMUM_PERMILLE 450 /* 1000 less planner, control, brakes and what lanes cost */
+#define LOGGER_MINIMUM_PERMILLE 450                       /* 1000 less planner, control, brakes and what lanes cost */
 
 enum { LOGGER, PLANNER, CONTROL, BRAKE, LANES };
 enum { CALLBACKS = 4 };

@@ -171,9 +171,9 @@ typedef struct tide_lane {
   tide_lane_settings_t settings; /* set by the program before tide_executor_init; the rest is the executor's */
   /* Called around its waits; set by the port, in the lane's thread, before it runs. Null functions: no budget. */
   tide_budget_hooks_t budget;
-  /* Set by a port without threads before it runs the lane: a spin of it never waits, it takes one round of what is there
-   * and returns. Then `over` tells whether the stop has come, and otherwise next_round_ns when the lane wants the next
-   * round: 0: at once; a time: then, or at its event; TIDE_FOREVER: at its event. */
+  /* Set by a port without threads before it runs the lane: a spin of it never waits, it takes one round of what is
+   * there and returns. Then `over` tells whether the stop has come, and otherwise next_round_ns when the lane wants the
+   * next round: 0: at once; a time: then, or at its event; TIDE_FOREVER: at its event. */
   bool returns;
   bool over;
   int64_t next_round_ns;
@@ -298,8 +298,8 @@ int tide_executor_round(tide_executor_t *executor, int64_t deadline_ns);
 int tide_executor_lane_round(tide_executor_t *executor, size_t lane, int64_t deadline_ns);
 /* Rounds until tide_executor_stop. TIDE_OK, or an error as above. */
 int tide_executor_spin(tide_executor_t *executor);
-/* The same of one lane; or one round of it (tide_lane_t.returns). Every lane has to be spun, each by a thread of its own:
- * what belongs to the band of a lane that is not spun waits. A port starts all of them: tide_port_run_lanes. */
+/* The same of one lane; or one round of it (tide_lane_t.returns). Every lane has to be spun, each by a thread of its
+ * own: what belongs to the band of a lane that is not spun waits. A port starts all of them: tide_port_run_lanes. */
 int tide_executor_spin_lane(tide_executor_t *executor, size_t lane);
 /* From any thread or interrupt. Ends spin after the callback (the batch) that is running, on every lane; one that comes
  * before spin ends the next spin at once. The end of a spin of several lanes is when all have left. */
