@@ -30,7 +30,7 @@ build-release:
 
 build-asan build-tsan: build-%:
 	$(call say,$* build in build/$*)
-	@scripts/build.sh $*
+	@scripts/build.sh $* tests
 
 test-release: build-release
 	$(call say,unit and property tests)
