@@ -3,6 +3,8 @@
  * Publishes what it has heard last, plus one; ends with exit code 0 after so many messages were heard.
  * FOOTPRINT_RELIABLE: 0 or 1.
  */
+#include <string.h>
+
 #include "board.h"
 #include "platform.h"
 #include "tide/executor.h"
@@ -12,15 +14,6 @@
 
 #define RELIABLE FOOTPRINT_RELIABLE
 #define ID(number, kind) TIDE_XRCE_OBJECT(number, TIDE_XRCE_KIND_##kind)
-#define TEXT(characters) \
-  { characters, sizeof characters - 1u }
-#define TYPE TEXT("std_msgs::msg::dds_::Int32_")
-#define ENTITY(kind_, ...)                                                                               \
-  {                                                                                                      \
-    .description = {.kind = TIDE_XRCE_KIND_##kind_, .representation = TIDE_XRCE_BY_BINARY, __VA_ARGS__ } \
-  }
-#define ENDPOINT .has_qos = true, .qos_flags = TIDE_XRCE_QOS_KEEP_LAST | (RELIABLE ? TIDE_XRCE_QOS_RELIABLE : 0u)
-
 enum { MTU_BYTES = 128, NODES = 4, SLOTS = 4, STREAMS = 1 + RELIABLE, CALLBACKS = 2, HEARD_ENOUGH = 20 };
 
 /* Messages: the program's choice. */
@@ -39,16 +32,22 @@ static tide_sample_t sample;
 static uint8_t piece[32], ring[64];
 const tide_uart_board_t tide_uart_board = {&tide_mps2_uart, piece, sizeof piece, ring, sizeof ring};
 
-static tide_object_t objects[] = {
-    ENTITY(PARTICIPANT, .has_name = true, .name = TEXT("footprint")),
-    ENTITY(TOPIC, .parent = ID(1, PARTICIPANT), .name = TEXT("rt/said"), .type = TYPE),
-    ENTITY(PUBLISHER, .parent = ID(1, PARTICIPANT)),
-    ENTITY(DATAWRITER, .parent = ID(1, PUBLISHER), .topic = ID(1, TOPIC), ENDPOINT),
-    ENTITY(TOPIC, .parent = ID(1, PARTICIPANT), .name = TEXT("rt/heard"), .type = TYPE),
-    ENTITY(SUBSCRIBER, .parent = ID(1, PARTICIPANT)),
-    ENTITY(DATAREADER, .parent = ID(1, SUBSCRIBER), .topic = ID(2, TOPIC), ENDPOINT),
+/* What the program is on the agent, parents first. */
+static const struct entity {
+  uint8_t kind;
+  uint16_t parent, topic;
+  const char *name;
+} entities[] = {
+    {TIDE_XRCE_KIND_PARTICIPANT, 0, 0, "footprint"},
+    {TIDE_XRCE_KIND_TOPIC, ID(1, PARTICIPANT), 0, "rt/said"},
+    {TIDE_XRCE_KIND_PUBLISHER, ID(1, PARTICIPANT), 0, NULL},
+    {TIDE_XRCE_KIND_DATAWRITER, ID(1, PUBLISHER), ID(1, TOPIC), NULL},
+    {TIDE_XRCE_KIND_TOPIC, ID(1, PARTICIPANT), 0, "rt/heard"},
+    {TIDE_XRCE_KIND_SUBSCRIBER, ID(1, PARTICIPANT), 0, NULL},
+    {TIDE_XRCE_KIND_DATAREADER, ID(1, SUBSCRIBER), ID(2, TOPIC), NULL},
 };
-enum { OBJECTS = sizeof objects / sizeof objects[0] };
+enum { OBJECTS = sizeof entities / sizeof entities[0] };
+static tide_object_t objects[OBJECTS];
 static tide_object_t *table[OBJECTS];
 
 static tide_session_t session;
@@ -58,8 +57,7 @@ static tide_callback_t *callbacks[CALLBACKS];
 static tide_queue_entry_t *ready[CALLBACKS], *timers[CALLBACKS];
 static uint32_t heard;
 static tide_reader_t reader;
-static void hear(tide_callback_t *callback, void *context);
-static tide_callback_t subscription = {.kind = TIDE_CALLBACK_SUBSCRIPTION, .execute = hear};
+static tide_callback_t subscription;
 
 static void publish(tide_timer_t *expired, int64_t since_last_call_ns) {
   (void)expired;
@@ -89,9 +87,7 @@ static void on_sample(void *context, tide_reader_t *reader_) {
   tide_executor_notify(&subscription);
 }
 
-static tide_timer_t timer = {.period_ns = 50000000, .on_expiry = publish};
-static tide_reader_t reader = {
-    .object = ID(1, DATAREADER), .reliable = RELIABLE, .samples = &sample, .depth = 1u, .on_sample = on_sample};
+static tide_timer_t timer;
 
 static int32_t most_urgent(void *context, tide_priority_t least, tide_priority_t most) {
   (void)least; /* one lane takes all */
@@ -152,14 +148,43 @@ static const tide_executor_config_t executor_config = {
     .source = {&session.daemon, most_urgent, process, process_oldest, poll}};
 
 static int open_executor(void) {
+  timer.period_ns = 50000000;
+  timer.on_expiry = publish;
+  subscription.kind = TIDE_CALLBACK_SUBSCRIPTION;
+  subscription.execute = hear;
   int status = tide_executor_init(&executor, &executor_config);
   if (status == TIDE_OK) status = tide_executor_add_timer(&executor, &timer);
   return status == TIDE_OK ? tide_executor_add(&executor, &subscription) : status;
 }
 
+static tide_text_t text(const char *characters) { return (tide_text_t){characters, strlen(characters)}; }
+
+static int add(tide_object_t *object, const struct entity *entity) {
+  tide_xrce_object_t *description = &object->description;
+  description->kind = entity->kind;
+  description->representation = TIDE_XRCE_BY_BINARY;
+  description->parent = entity->parent;
+  description->topic = entity->topic;
+  if (entity->name != NULL) {
+    description->has_name = true;
+    description->name = text(entity->name);
+    description->type = text("std_msgs::msg::dds_::Int32_"); /* of topics */
+  }
+  if (entity->topic != 0u) {
+    description->has_qos = true;
+    description->qos_flags = TIDE_XRCE_QOS_KEEP_LAST | (RELIABLE ? TIDE_XRCE_QOS_RELIABLE : 0u);
+  }
+  return tide_session_add_object(&session, object);
+}
+
 static int open_session(void) {
+  reader.object = ID(1, DATAREADER);
+  reader.reliable = RELIABLE;
+  reader.samples = &sample;
+  reader.depth = 1u;
+  reader.on_sample = on_sample;
   int status = tide_session_init(&session, &session_config);
-  for (size_t i = 0; i < OBJECTS && status == TIDE_OK; i++) status = tide_session_add_object(&session, &objects[i]);
+  for (size_t i = 0; i < OBJECTS && status == TIDE_OK; i++) status = add(&objects[i], &entities[i]);
   return status == TIDE_OK ? tide_session_add_reader(&session, &reader) : status;
 }
 

@@ -70,8 +70,6 @@ typedef struct tide_daemon_waiter {
 
 typedef struct tide_daemon {
   const tide_platform_t *platform;
-  tide_transmitter_t transmitter;
-  tide_receiver_t receiver;
   tide_link_t link;
   bool link_open;
   bool starting, completed, cancelled; /* link.start is being called; what it reported about that frame itself */
@@ -92,6 +90,8 @@ typedef struct tide_daemon {
     void (*on_control)(void *context, const tide_delivery_t *delivery);
   } owner; /* of the configuration: whom to tell */
   int64_t last_received_ns;
+  tide_receiver_t receiver;
+  tide_transmitter_t transmitter;
 } tide_daemon_t;
 
 int tide_daemon_init(tide_daemon_t *daemon, const tide_daemon_config_t *config);

@@ -225,7 +225,6 @@ typedef struct tide_executor_counters {
 } tide_executor_counters_t;
 
 typedef struct tide_executor {
-  tide_executor_config_t config;
   size_t band_count;
   int64_t next_stamp;  /* order among callbacks of the same priority */
   size_t count;        /* callbacks registered */
@@ -235,8 +234,9 @@ typedef struct tide_executor {
   tide_callback_t *always_list;
   tide_trigger_t trigger;
   void *trigger_object;
-  tide_executor_counters_t counters;
   bool stopped;
+  tide_executor_config_t config;
+  tide_executor_counters_t counters;
 } tide_executor_t;
 
 int tide_executor_init(tide_executor_t *executor, const tide_executor_config_t *config);

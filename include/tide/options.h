@@ -42,6 +42,22 @@
 #define TIDE_TIME_SYNC 1
 #endif
 
+/* Answering an agent that asks what this client is (GET_INFO): none of the known ones does. */
+#ifndef TIDE_AGENT_QUESTIONS
+#define TIDE_AGENT_QUESTIONS 1
+#endif
+
+/* Requesters and repliers: services. Without: TIDE_ERROR_UNSUPPORTED from tide_session_add_object. */
+#ifndef TIDE_SERVICE_OBJECTS
+#define TIDE_SERVICE_OBJECTS 1
+#endif
+
+/* Objects that are described by XML or by a reference to the agent's own descriptions. Without: TIDE_ERROR_UNSUPPORTED
+ * from tide_session_add_object; the rclc interface describes its objects in binary. */
+#ifndef TIDE_TEXT_OBJECTS
+#define TIDE_TEXT_OBJECTS 1
+#endif
+
 /* Executors with more than one lane, groups of callbacks, budgets. */
 #ifndef TIDE_LANES
 #define TIDE_LANES 1
@@ -66,6 +82,12 @@
 #ifndef TIDE_CUSTOM_LINK
 #define TIDE_CUSTOM_LINK 1
 #endif
+
+/* The structures named *_counters_t. Without they stay zero, and a program that loses something cannot tell what. */
+#ifndef TIDE_COUNTERS
+#define TIDE_COUNTERS 1
+#endif
+#define TIDE_COUNT(counter, by) ((void)(TIDE_COUNTERS ? ((counter) += (by)) : 0u))
 
 /* Looking at configurations when they are handed over. A program whose configuration is constant and was accepted once
  * can do without. */

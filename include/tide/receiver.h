@@ -139,7 +139,6 @@ typedef struct tide_receiver_config {
 
 typedef struct tide_receiver {
   tide_receiver_config_t config;
-  tide_receiver_counters_t counters;
   tide_queue_t noted;
   tide_slot_t *filling;
   uint8_t session; /* messages of other sessions are dropped; 0xFF: any */
@@ -147,6 +146,7 @@ typedef struct tide_receiver {
   uint64_t next_arrival;
   uint32_t skipping[TIDE_FRAGMENTS ? 8 : 1];   /* by stream id: the rest of a message that is too large goes by */
   uint32_t abandoning[TIDE_FRAGMENTS ? 8 : 1]; /* by stream id: a part of a message was given up */
+  tide_receiver_counters_t counters;
 } tide_receiver_t;
 
 int tide_receiver_init(tide_receiver_t *receiver, const tide_receiver_config_t *config);

@@ -132,56 +132,52 @@ typedef struct tide_time_sync {
 #define TIDE_SESSION_TIME_SAMPLES (TIDE_TIME_SYNC ? 8u : 1u)
 
 typedef struct tide_session {
-  tide_daemon_t daemon;
-  tide_session_config_t config;
+  /* What is looked at most stands first, where the shortest instructions reach it. */
   tide_session_state_t state;
-  tide_session_counters_t counters;
-  tide_time_sync_t time_sync;
-  tide_reader_t *readers[TIDE_SESSION_READER_BUCKETS]; /* by object number */
-  uint16_t next_request;                               /* starts at 10, as ids below are reserved */
-  uint16_t object_numbers[9];                          /* last number given, by kind */
-  uint8_t id;                                          /* of the session, or of the one that is asked for */
-  bool id_used;                                        /* the agent has accepted it */
-  size_t objects_used;
-  uint16_t objects_unanswered, objects_refused, deletes_unanswered;
+  uint8_t id;   /* of the session, or of the one that is asked for */
+  bool id_used; /* the agent has accepted it */
   bool readers_waiting;
-
+  bool wanted; /* opened, and not closed since */
+  uint8_t attempts, unanswered_pings;
+  bool ping_under_way;
+  bool ping_asked; /* by the program, and not answered yet */
+  bool polling, poll_again;
+  bool waiting;
+  /* Noted by the reception handler, done by poll. */
+  bool agent_answered, agent_lost, info_due, close_answered, reset_due, work_noted;
+  bool reserve_needed;
+  bool info_knows_us; /* as the last answer said */
+  bool time_sync_under_way;
+  uint8_t refusal;       /* status of the agent; 0x86 when its version does not fit */
+  uint16_t next_request; /* starts at 10, as ids below are reserved */
+  uint16_t objects_unanswered, objects_refused, deletes_unanswered;
+  uint16_t ping_request, info_request;
+  uint16_t agent_vendor; /* of the agent that accepted us */
+  uint16_t submitting;   /* writers between their decision to submit and the end of it */
+  uint16_t held_count;
+  size_t objects_used;
+  tide_node_t *held_first, *held_last; /* reliable samples kept until their objects exist, oldest first */
+  tide_node_t *reserve; /* one node that samples cannot take, so that objects can be created whatever is kept */
+  uint32_t request_bytes_maximum;
   int64_t deadline_ns; /* what poll last returned */
   int64_t state_since_ns;
   int64_t progress_ns;   /* last answer to a creation */
   int64_t request_at_ns; /* the next CREATE_CLIENT or DELETE of the client */
-  uint8_t attempts, unanswered_pings;
-  uint8_t refusal;       /* status of the agent; 0x86 when its version does not fit */
-  uint16_t agent_vendor; /* of the agent that accepted us */
-  uint16_t ping_request;
   int64_t ping_sent_ns;
   int64_t ping_round_trip_ns; /* of the last one answered; -1 before */
-  bool ping_under_way;
-  bool ping_asked;    /* by the program, and not answered yet */
-  bool info_knows_us; /* as the last answer said */
-  bool wanted;        /* opened, and not closed since */
-
-  /* Noted by the reception handler, done by poll. */
-  bool agent_answered, agent_lost, info_due, close_answered, reset_due, work_noted;
-  uint16_t info_request;
   tide_xrce_status_agent_t agent_answer;
-
-  bool polling, poll_again;
-  bool waiting;
-  uint16_t submitting;                 /* writers between their decision to submit and the end of it */
-  tide_node_t *held_first, *held_last; /* reliable samples kept until their objects exist, oldest first */
-  uint16_t held_count;
-  tide_node_t *reserve; /* one node that samples cannot take, so that objects can be created whatever is kept */
-  bool reserve_needed;
-  uint32_t request_bytes_maximum;
-
+  tide_reader_t *readers[TIDE_SESSION_READER_BUCKETS]; /* by object number */
+  uint16_t object_numbers[9];                          /* last number given, by kind */
+  tide_event_t changed;                                /* set at every change of state, status, ping or time sync */
+  tide_session_counters_t counters;
+  tide_time_sync_t time_sync;
   int64_t time_sync_sent_ns;
-  bool time_sync_under_way;
   struct {
     int64_t offset_ns, round_trip_ns;
   } time_samples[TIDE_SESSION_TIME_SAMPLES];
   uint8_t time_sample_count, time_sample_next;
-  tide_event_t changed; /* set at every change of state, status, ping or time sync */
+  tide_daemon_t daemon;
+  tide_session_config_t config;
 } tide_session_t;
 
 int tide_session_init(tide_session_t *session, const tide_session_config_t *config);

@@ -218,15 +218,9 @@ bool tide_transmitter_is_idle(const tide_transmitter_t *transmitter, uint8_t str
 #define TIDE_TRANSMITTER_WINDOW_DEFAULT 16
 struct tide_transmitter {
   tide_transmitter_config_t config;
-  tide_transmitter_counters_t counters;
   tide_queue_t execution_buffer, pending_buffer;
   tide_node_t *current_node;
   tide_node_t *free_nodes[4];
-  struct {
-    uint8_t bytes[40];
-    uint8_t length, session;
-    tide_priority_t priority;
-  } control[TIDE_CONTROL_PLACES];
   uint8_t control_count;
   uint8_t session;
   uint32_t key;
@@ -242,6 +236,12 @@ struct tide_transmitter {
   uint32_t fragment_bytes; /* payload of a full fragment */
   uint64_t submissions;
   int64_t round_trip_ns, round_trip_deviation_ns; /* smoothed, 0 before the first sample */
+  struct {
+    uint8_t bytes[40];
+    uint8_t length, session;
+    tide_priority_t priority;
+  } control[TIDE_CONTROL_PLACES];
+  tide_transmitter_counters_t counters;
 };
 
 #ifdef __cplusplus

@@ -15,6 +15,7 @@ static int64_t now_ns(const tide_daemon_t *d) { return tide_platform_now_ns(d->p
 
 /* A node of so many bytes is free, or will be when the critical section is left. */
 static void wake_waiters(tide_daemon_t *d, uint32_t bytes) {
+  if (TIDE_SINGLE_CONTEXT) return;
   for (tide_daemon_waiter_t *waiter = d->waiters; waiter; waiter = waiter->next)
     if (waiter->bytes <= bytes) d->platform->event_set(d->platform->context, &waiter->event);
   d->platform->event_set(d->platform->context, &d->done_event);
@@ -69,8 +70,9 @@ static void submessage_delivered(void *context, const tide_delivery_t *delivery)
 
 /* What to do about the frame after start has returned. True: the wire is free again already. */
 static bool settle(tide_daemon_t *d, int status) {
-  if (!d->completed && !d->cancelled && status >= 0) return false;
-  if (d->cancelled && !d->completed)
+  const bool cancelled = !TIDE_SINGLE_CONTEXT && d->cancelled;
+  if (!d->completed && !cancelled && status >= 0) return false;
+  if (cancelled && !d->completed)
     tide_transmitter_cancel(&d->transmitter);
   else
     tide_transmitter_sent(&d->transmitter, now_ns(d));
@@ -158,7 +160,7 @@ void tide_daemon_detach_link(tide_daemon_t *d) {
   const uintptr_t state = enter(d);
   if (d->link_open) {
     d->link_open = false;
-    if (d->starting)
+    if (!TIDE_SINGLE_CONTEXT && d->starting)
       d->cancelled = true;
     else
       tide_transmitter_cancel(&d->transmitter);
@@ -181,7 +183,7 @@ static bool is_spoken_for(const tide_daemon_t *d, const tide_daemon_waiter_t *ca
 
 static int try_to_acquire(tide_daemon_t *d, const tide_daemon_waiter_t *caller, tide_node_t **node) {
   *node = NULL;
-  if (d->waiters && is_spoken_for(d, caller)) return TIDE_ERROR_FULL;
+  if (!TIDE_SINGLE_CONTEXT && d->waiters && is_spoken_for(d, caller)) return TIDE_ERROR_FULL;
   return tide_transmitter_acquire(&d->transmitter, caller->bytes, caller->priority, node);
 }
 

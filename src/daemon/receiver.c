@@ -46,7 +46,7 @@ static tide_input_stream_t *take_stream(tide_receiver_t *r, uint8_t id) {
   if (stream)
     tide_input_stream_init(stream, id, r->config.window);
   else
-    r->counters.streams_full++;
+    TIDE_COUNT(r->counters.streams_full, 1u);
   return stream;
 }
 
@@ -263,11 +263,11 @@ static bool prepare_fragment(tide_receiver_t *r, tide_slot_t *slot, size_t posit
   bool waiting;
   tide_reassembly_t *reassembly = choose_reassembly(r, announced_bytes(&fragment), &waiting);
   if (!reassembly && waiting) {
-    r->counters.reassembly_busy++;
+    TIDE_COUNT(r->counters.reassembly_busy, 1u);
     return false;
   }
   if (!reassembly) {
-    r->counters.reassembly_too_large++;
+    TIDE_COUNT(r->counters.reassembly_too_large, 1u);
     set_bit(r->skipping, slot->stream, true);
     slot->skips = true;
     return true;
@@ -310,7 +310,7 @@ static void hand_on_answers(tide_receiver_t *r, const tide_slot_t *slot, const t
   tide_delivery_t delivery = {.header = *header, .arrived_ns = slot->arrived_ns, .memory = r->filling};
   while (tide_xrce_next_submessage(slot->bytes, slot->length, &position, &delivery.submessage) == 1)
     r->config.on_control(r->config.context, &delivery);
-  r->counters.answers++;
+  TIDE_COUNT(r->counters.answers, 1u);
 }
 
 static void advance_once(tide_receiver_t *r, tide_input_stream_t *stream) {
@@ -320,7 +320,7 @@ static void advance_once(tide_receiver_t *r, tide_input_stream_t *stream) {
   }
   const uint32_t given_up = stream->given_up;
   (void)tide_input_stream_advance(stream);
-  r->counters.given_up += stream->given_up - given_up;
+  TIDE_COUNT(r->counters.given_up, stream->given_up - given_up);
   if (TIDE_FRAGMENTS && stream->given_up != given_up) set_bit(r->abandoning, stream->id, true);
   if (TIDE_STREAM_IS_RELIABLE(stream->id)) acknowledge(r, stream, -1);
 }
@@ -328,7 +328,7 @@ static void advance_once(tide_receiver_t *r, tide_input_stream_t *stream) {
 /* Its header may be damaged, too, but most likely it is the message that it says: ask for that one. */
 static void ask_again(tide_receiver_t *r, uint8_t id, uint16_t sequence) {
   tide_input_stream_t *stream = find_stream(r, id);
-  r->counters.checksum_errors++;
+  TIDE_COUNT(r->counters.checksum_errors, 1u);
   if (!stream || !TIDE_STREAM_IS_RELIABLE(id)) return;
   const int16_t ahead = distance_from(stream->next, sequence);
   if (ahead >= 0 && ahead < (int16_t)stream->window) acknowledge(r, stream, ahead);
@@ -365,16 +365,16 @@ static void apply_heartbeat(tide_receiver_t *r, const tide_xrce_submessage_t *su
   tide_cdr_reader(&cdr, submessage->body, submessage->body_bytes, !(submessage->flags & TIDE_XRCE_FLAG_LITTLE_ENDIAN));
   tide_xrce_get_heartbeat(&cdr, &body);
   if (cdr.status != TIDE_OK || !TIDE_STREAM_IS_RELIABLE(body.stream)) {
-    r->counters.malformed++;
+    TIDE_COUNT(r->counters.malformed, 1u);
     return;
   }
   tide_input_stream_t *stream = take_stream(r, body.stream);
   if (!stream) return;
   const uint32_t gaps = stream->gaps;
   const uint16_t given_up = tide_input_stream_heartbeat(stream, body.first_unacknowledged, body.last);
-  r->counters.gaps += stream->gaps - gaps;
+  TIDE_COUNT(r->counters.gaps, stream->gaps - gaps);
   if (given_up > 0u) {
-    r->counters.given_up += given_up;
+    TIDE_COUNT(r->counters.given_up, given_up);
     if (TIDE_FRAGMENTS) set_bit(r->abandoning, stream->id, true);
   }
   handle_waiting_answers(r, stream);
@@ -385,10 +385,10 @@ static void apply_heartbeat(tide_receiver_t *r, const tide_xrce_submessage_t *su
 static int handle_control(tide_receiver_t *r, const tide_slot_t *slot, const tide_xrce_header_t *header,
                           size_t position) {
   if (!tide_receiver_verify(slot)) {
-    r->counters.checksum_errors++;
+    TIDE_COUNT(r->counters.checksum_errors, 1u);
     return 0;
   }
-  r->counters.control++;
+  TIDE_COUNT(r->counters.control, 1u);
   tide_delivery_t delivery = {.header = *header, .arrived_ns = slot->arrived_ns, .memory = r->filling};
   const bool in_session = r->session == ANY_SESSION || header->session == r->session;
   int more;
@@ -398,7 +398,7 @@ static int handle_control(tide_receiver_t *r, const tide_slot_t *slot, const tid
     if (in_session && delivery.submessage.id == TIDE_XRCE_RESET) tide_receiver_reset(r);
     if (r->config.on_control) r->config.on_control(r->config.context, &delivery);
   }
-  if (more < 0) r->counters.malformed++;
+  if (more < 0) TIDE_COUNT(r->counters.malformed, 1u);
   return 0;
 }
 
@@ -511,7 +511,7 @@ static void replace_filling(tide_receiver_t *r) {
     tide_input_stream_t *stream = find_stream(r, chosen->stream);
     if (chosen->state == SLOT_HELD && stream) tide_input_stream_forget(stream, chosen->sequence);
     leave_heap(r, chosen);
-    r->counters.overflow_dropped++;
+    TIDE_COUNT(r->counters.overflow_dropped, 1u);
   }
   chosen->state = SLOT_FILLING;
   chosen->blocked = false;
@@ -523,12 +523,12 @@ static bool is_useless(tide_receiver_t *r, const tide_slot_t *slot, tide_input_s
   if (!TIDE_STREAM_IS_RELIABLE(slot->stream)) return false;
   const int16_t ahead = distance_from(stream ? stream->next : 0u, slot->sequence);
   if (ahead < 0 || find_slot(r, slot->stream, slot->sequence)) {
-    r->counters.duplicates++;
+    TIDE_COUNT(r->counters.duplicates, 1u);
     if (stream) acknowledge(r, stream, -1);
     return true;
   }
   if (ahead < (int16_t)r->config.window) return false;
-  r->counters.outside_window++;
+  TIDE_COUNT(r->counters.outside_window, 1u);
   return true;
 }
 
@@ -562,7 +562,7 @@ static int note(tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_header_t 
   tide_xrce_submessage_t first;
   const size_t start = position;
   if (tide_xrce_next_submessage(slot->bytes, slot->length, &position, &first) != 1) {
-    r->counters.malformed++;
+    TIDE_COUNT(r->counters.malformed, 1u);
     return 0;
   }
   if (is_useless(r, slot, stream)) return 0;
@@ -570,7 +570,7 @@ static int note(tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_header_t 
   if (slot->answers && handle_answers(r, slot, header, start)) return 0;
   const int32_t priority = preprocess(r, slot, &first, position);
   slot->unwanted = priority < 0;
-  if (slot->unwanted) r->counters.unwanted++;
+  if (slot->unwanted) TIDE_COUNT(r->counters.unwanted, 1u);
   if (slot->unwanted && !TIDE_STREAM_IS_RELIABLE(slot->stream)) return 0;
   slot->priority =
       (tide_priority_t)(slot->unwanted ? (int32_t)TIDE_STREAM_LEVEL(slot->stream) << 8 : priority & 0xFFFF);
@@ -581,7 +581,7 @@ static int note(tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_header_t 
   slot->position = 0u;
   slot->references = 0u;
   slot->released = 0u;
-  r->counters.noted++;
+  TIDE_COUNT(r->counters.noted, 1u);
   pass_on_priority(r, slot);
   refresh_stream(r, slot->stream);
   const bool reliable = TIDE_STREAM_IS_RELIABLE(slot->stream);
@@ -605,15 +605,15 @@ uint8_t *tide_receiver_claim(tide_receiver_t *r) { return r->filling->bytes; }
 int tide_receiver_commit(tide_receiver_t *r, uint16_t length, bool verify, uint16_t crc, int64_t now_ns) {
   tide_slot_t *slot = r->filling;
   tide_xrce_header_t header;
-  r->counters.frames++;
+  TIDE_COUNT(r->counters.frames, 1u);
   const int position =
       length > r->config.slot_bytes ? TIDE_ERROR_MALFORMED : tide_xrce_get_header(slot->bytes, length, &header);
   if (position < 0) {
-    r->counters.malformed++;
+    TIDE_COUNT(r->counters.malformed, 1u);
     return 0;
   }
   if (is_foreign(r, &header)) {
-    r->counters.foreign_session++;
+    TIDE_COUNT(r->counters.foreign_session, 1u);
     return 0;
   }
   slot->length = length;
@@ -723,11 +723,11 @@ static bool reject(tide_receiver_t *r, tide_slot_t *slot) {
 static bool arrive(tide_receiver_t *r, tide_slot_t *slot, tide_input_stream_t *stream) {
   const uint32_t gaps = stream->gaps;
   const tide_stream_verdict_t verdict = tide_input_stream_arrive(stream, slot->sequence);
-  r->counters.gaps += stream->gaps - gaps;
+  TIDE_COUNT(r->counters.gaps, stream->gaps - gaps);
   if (verdict == TIDE_STREAM_DELIVER) return true;
-  if (verdict == TIDE_STREAM_DUPLICATE) r->counters.duplicates++;
+  if (verdict == TIDE_STREAM_DUPLICATE) TIDE_COUNT(r->counters.duplicates, 1u);
   if (!TIDE_RELIABLE_STREAMS) return drop(r, slot);
-  if (verdict == TIDE_STREAM_OUTSIDE) r->counters.outside_window++;
+  if (verdict == TIDE_STREAM_OUTSIDE) TIDE_COUNT(r->counters.outside_window, 1u);
   slot->arrived = verdict == TIDE_STREAM_HOLD;
   if (verdict == TIDE_STREAM_HOLD)
     (void)put_back(r, slot, SLOT_HELD, false);
@@ -842,8 +842,8 @@ static void finish_reassembly(tide_receiver_t *r, tide_slot_t *slot) {
 }
 
 void tide_receiver_finish(tide_receiver_t *r, tide_slot_t *slot) {
-  if (slot->malformed) r->counters.malformed++;
-  if (slot->too_large) r->counters.reassembly_too_large++;
+  if (slot->malformed) TIDE_COUNT(r->counters.malformed, 1u);
+  if (slot->too_large) TIDE_COUNT(r->counters.reassembly_too_large, 1u);
   if (TIDE_FRAGMENTS) finish_reassembly(r, slot);
   if (TIDE_FRAGMENTS && slot->state == SLOT_TAKEN && slot->position > 0u) {
     slot->state = SLOT_PARTIAL;

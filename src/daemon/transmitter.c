@@ -144,9 +144,9 @@ static void free_node(tide_transmitter_t *t, tide_node_t *node) {
 }
 
 static void finish_node(tide_transmitter_t *t, tide_node_t *node, tide_node_outcome_t outcome) {
-  if (outcome == TIDE_NODE_ACKNOWLEDGED) t->counters.acknowledged++;
-  if (outcome == TIDE_NODE_EXPIRED) t->counters.expired++;
-  if (outcome == TIDE_NODE_EVICTED) t->counters.evicted++;
+  if (outcome == TIDE_NODE_ACKNOWLEDGED) TIDE_COUNT(t->counters.acknowledged, 1u);
+  if (outcome == TIDE_NODE_EXPIRED) TIDE_COUNT(t->counters.expired, 1u);
+  if (outcome == TIDE_NODE_EVICTED) TIDE_COUNT(t->counters.evicted, 1u);
   if (t->config.on_done) t->config.on_done(t->config.context, node, outcome);
   free_node(t, node);
 }
@@ -201,14 +201,14 @@ uint32_t tide_transmitter_free_bytes(const tide_transmitter_t *t, uint32_t bytes
 int tide_transmitter_acquire(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, tide_node_t **result) {
   *result = NULL;
   if (bytes > t->config.classes[t->config.class_count - 1u].node_bytes) {
-    t->counters.refused_large++;
+    TIDE_COUNT(t->counters.refused_large, 1u);
     return TIDE_ERROR_TOO_LARGE;
   }
   tide_node_t *node = free_node_of(t, bytes);
   if (!node) {
     node = least_urgent_waiting(t, bytes, priority);
     if (!node) {
-      t->counters.refused_full++;
+      TIDE_COUNT(t->counters.refused_full, 1u);
       return TIDE_ERROR_FULL;
     }
     release_node(t, find_stream(t, node->stream), node, TIDE_NODE_EVICTED);
@@ -219,7 +219,9 @@ int tide_transmitter_acquire(tide_transmitter_t *t, uint32_t bytes, tide_priorit
   node->length = 0u;
   node->expires_ns = TIDE_FOREVER;
   node->owner = NULL;
-  if (++t->nodes_in_use > t->counters.nodes_in_use_maximum) t->counters.nodes_in_use_maximum = t->nodes_in_use;
+  ++t->nodes_in_use;
+  if (TIDE_COUNTERS && t->nodes_in_use > t->counters.nodes_in_use_maximum)
+    t->counters.nodes_in_use_maximum = t->nodes_in_use;
   *result = node;
   return TIDE_OK;
 }
@@ -332,7 +334,7 @@ int tide_transmitter_submit(tide_transmitter_t *t, tide_node_t *node, uint8_t id
   tide_output_stream_t *stream = status == TIDE_OK ? take_stream(t, id) : NULL;
   if (status == TIDE_OK && !stream) status = TIDE_ERROR_CAPACITY_STREAMS;
   if (status != TIDE_OK) {
-    if (status == TIDE_ERROR_TOO_LARGE) t->counters.refused_large++;
+    if (status == TIDE_ERROR_TOO_LARGE) TIDE_COUNT(t->counters.refused_large, 1u);
     tide_transmitter_abandon(t, node);
     return status;
   }
@@ -343,7 +345,7 @@ int tide_transmitter_submit(tide_transmitter_t *t, tide_node_t *node, uint8_t id
   node->submitted_ns = now_ns;
   start_over(t, node);
   stream->nodes++;
-  t->counters.submitted++;
+  TIDE_COUNT(t->counters.submitted, 1u);
   if (TIDE_MESSAGE_EXPIRY && node->expires_ns != TIDE_FOREVER)
     (void)tide_queue_push(&t->pending_buffer, &node->pending, node->expires_ns);
   if (is_reliable(node)) {
@@ -467,7 +469,7 @@ static void build_answer(tide_transmitter_t *t, tide_output_stream_t *stream, ui
     tide_xrce_put_submessage_header(bytes, TIDE_XRCE_ACKNACK, TIDE_XRCE_FLAG_LITTLE_ENDIAN, ACKNACK_BYTES);
     tide_xrce_put_acknack(&cdr, &body);
     stream->acknack_due = false;
-    t->counters.acknacks++;
+    TIDE_COUNT(t->counters.acknacks, 1u);
   } else {
     const tide_xrce_heartbeat_t body = {stream->first_unacknowledged, (uint16_t)(stream->next_to_send - 1u),
                                         stream->id};
@@ -475,7 +477,7 @@ static void build_answer(tide_transmitter_t *t, tide_output_stream_t *stream, ui
     tide_xrce_put_heartbeat(&cdr, &body);
     stream->heartbeat_due = false;
     if (stream->heartbeats_unanswered < UINT8_MAX) stream->heartbeats_unanswered++;
-    t->counters.heartbeats++;
+    TIDE_COUNT(t->counters.heartbeats, 1u);
   }
   frame->head_bytes += TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + cdr.position;
   t->current_stream = stream;
@@ -491,7 +493,7 @@ static void take_fragment(tide_transmitter_t *t, tide_output_stream_t *stream, t
     t->current_fragment = (uint16_t)(node->window_base + offset);
     t->current_sequence = (uint16_t)(node->first_sequence + t->current_fragment);
     stream->resent |= (uint16_t)(1u << (uint16_t)(t->current_sequence - stream->first_unacknowledged));
-    t->counters.retransmissions++;
+    TIDE_COUNT(t->counters.retransmissions, 1u);
   } else {
     if (node->next_fragment == 0u) node->first_sequence = stream->next_to_send;
     t->current_fragment = node->next_fragment++;
@@ -527,7 +529,7 @@ static void build_node(tide_transmitter_t *t, tide_node_t *node, int64_t now_ns,
     tide_xrce_put_submessage_header(frame->head_storage + frame->head_bytes, TIDE_XRCE_FRAGMENT, flags,
                                     (uint16_t)bytes);
     frame->head_bytes += TIDE_XRCE_SUBMESSAGE_HEADER_BYTES;
-    t->counters.fragments++;
+    TIDE_COUNT(t->counters.fragments, 1u);
   }
   if (t->config.pad_last) {
     frame->tail = padding;
@@ -566,7 +568,7 @@ int tide_transmitter_next(tide_transmitter_t *t, int64_t now_ns, tide_frame_part
     build_node(t, choice.node, now_ns, frame);
   else if (TIDE_RELIABLE_STREAMS)
     build_answer(t, choice.stream, choice.kind, frame);
-  t->counters.frames++;
+  TIDE_COUNT(t->counters.frames, 1u);
   return 1;
 }
 
@@ -728,7 +730,7 @@ static uint16_t resend_flagged(tide_transmitter_t *t, tide_output_stream_t *stre
     while ((uint16_t)(sequence - node->first_sequence) >= node->next_fragment) node = node->next_in_stream;
     if (!has_bit(missing, n)) continue;
     if (is_under_way(t, stream, node, sequence, now_ns)) {
-      t->counters.nack_ignored++;
+      TIDE_COUNT(t->counters.nack_ignored, 1u);
       continue;
     }
     node->resend |= (uint16_t)(1u << (uint16_t)(sequence - node->first_sequence - node->window_base));
@@ -743,7 +745,7 @@ int tide_transmitter_on_acknack(tide_transmitter_t *t, const tide_xrce_acknack_t
   const uint16_t count = stream ? (uint16_t)(acknack->first_unacknowledged - stream->first_unacknowledged) : 0u;
   if (stream && count >= 0x8000u) return TIDE_OK; /* overtaken by a later one, or the peer misses what has expired */
   if (!stream || count > in_flight(stream)) {
-    t->counters.nack_ignored++;
+    TIDE_COUNT(t->counters.nack_ignored, 1u);
     return stream ? TIDE_ERROR_STATE : TIDE_OK;
   }
   if (count > 0u) {

@@ -171,6 +171,9 @@ int64_t exec_poll_source(const tide_executor_t *executor);
 int32_t exec_most_urgent(const tide_executor_t *executor, const tide_band_t *band);
 bool exec_triggers(tide_executor_t *executor, const exec_view_t *view);
 static inline void exec_count(const tide_executor_t *executor, uint64_t *counter) {
+  if (!TIDE_COUNTERS) {
+    return;
+  }
   const bool shared = exec_has_lanes(executor);
   const uintptr_t lock = shared ? exec_lock(executor) : 0u;
   ++*counter;

@@ -273,7 +273,7 @@ exec_view_t exec_collect(tide_executor_t *executor, tide_lane_t *lane, int64_t n
   if (exec_is_readyset(executor) && head == NULL) {
     exec_set_refresh(executor);
     head = tide_queue_head(&band->ready_list);
-    executor->counters.set_updates += head != NULL ? 1u : 0u;
+    TIDE_COUNT(executor->counters.set_updates, head != NULL ? 1u : 0u);
   }
   const exec_view_t view = {.head = head == NULL ? TIDE_PRIORITY_NONE : exec_callback_of(head)->priority,
                             .ready_count = executor->ready_count,
@@ -304,7 +304,7 @@ bool exec_triggers(tide_executor_t *executor, const exec_view_t *view) {
     return view->ready_count > 0u;
   }
   const bool triggers = executor->trigger(executor->config.callbacks, executor->count, executor->trigger_object);
-  executor->counters.trigger_false += triggers ? 0u : 1u;
+  TIDE_COUNT(executor->counters.trigger_false, triggers ? 0u : 1u);
   return triggers;
 }
 
@@ -366,7 +366,7 @@ static tide_lane_t *lane_of_next(const tide_group_t *group, const tide_callback_
 static void end(tide_executor_t *executor, tide_lane_t *lane, int64_t start_ns, int64_t end_ns) {
   const tide_executor_config_t *config = &executor->config;
   uintptr_t lock = exec_lock(executor);
-  executor->counters.callbacks_run++;
+  TIDE_COUNT(executor->counters.callbacks_run, 1u);
   if (!lane->forgotten) {
     note_run(lane->running, start_ns, end_ns);
   }
@@ -416,8 +416,8 @@ int exec_run_head(tide_executor_t *executor, tide_lane_t *lane) {
   const uintptr_t lock = exec_lock(executor);
   tide_queue_entry_t *head = tide_queue_pop(&lane->band->ready_list);
   const bool runs = head != NULL && begin(lane, exec_callback_of(head), now_ns);
-  executor->counters.rounds += runs ? 1u : 0u;
-  executor->counters.set_updates += runs && exec_is_tide(executor) ? 1u : 0u;
+  TIDE_COUNT(executor->counters.rounds, runs ? 1u : 0u);
+  TIDE_COUNT(executor->counters.set_updates, runs && exec_is_tide(executor) ? 1u : 0u);
   tide_lane_t *help = exec_pick_for_rest(lane->band);
   exec_unlock(executor, lock);
   if (!runs) {
@@ -457,7 +457,7 @@ int exec_run_round(tide_executor_t *executor, tide_lane_t *lane) {
     }
   }
   if (ran > 0) {
-    executor->counters.rounds++;
+    TIDE_COUNT(executor->counters.rounds, 1u);
     lane->rounds++;
   }
   return ran;

@@ -7,7 +7,7 @@
 #define SWEEP 16u
 
 static bool digest_oldest(tide_executor_t *executor) {
-  executor->counters.frames_digested++;
+  TIDE_COUNT(executor->counters.frames_digested, 1u);
   return executor->config.source.process_oldest(executor->config.source.context) >= 0;
 }
 
@@ -27,7 +27,7 @@ static int run_batch(tide_executor_t *executor, tide_lane_t *lane) {
     sweep_some(executor, lane, first, executor->count - first < SWEEP ? executor->count : first + SWEEP);
   }
   const int ran = exec_run_round(executor, lane);
-  executor->counters.set_updates += ran > 0 ? 1u : 0u;
+  TIDE_COUNT(executor->counters.set_updates, ran > 0 ? 1u : 0u);
   return ran;
 }
 

@@ -25,6 +25,7 @@ static void on_status_agent(tide_session_t *session, const tide_xrce_header_t *h
 }
 
 static void on_get_info(tide_session_t *session, tide_cdr_t *cdr) {
+  if (!TIDE_AGENT_QUESTIONS) return;
   tide_xrce_get_info_body_t body;
   tide_xrce_get_get_info(cdr, &body);
   if (cdr->status == TIDE_OK && body.request.object == TIDE_XRCE_OBJECT_CLIENT) {
@@ -58,7 +59,6 @@ static void note_work(tide_session_t *session) {
 
 static void on_answer(tide_session_t *session, const tide_delivery_t *delivery, tide_cdr_t *cdr) {
   tide_xrce_status_body_t status;
-  tide_xrce_info_t info;
   tide_xrce_timestamp_reply_t reply;
   switch (delivery->submessage.id) {
     case TIDE_XRCE_STATUS:
@@ -69,9 +69,9 @@ static void on_answer(tide_session_t *session, const tide_delivery_t *delivery, 
       }
       break;
     case TIDE_XRCE_INFO:
-      tide_xrce_get_info(cdr, &info);
+      tide_xrce_get_status(cdr, &status); /* an INFO begins like a STATUS, and the rest says nothing about us */
       if (cdr->status == TIDE_OK) {
-        session_on_info(session, &info, delivery->arrived_ns);
+        session_on_info(session, &status, delivery->arrived_ns);
       }
       break;
     case TIDE_XRCE_TIMESTAMP_REPLY:

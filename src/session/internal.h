@@ -95,7 +95,7 @@ void session_on_submessage(void *context, const tide_delivery_t *delivery);
 
 /* ping.c */
 int64_t session_check_liveness(tide_session_t *session, int64_t now_ns);
-void session_on_info(tide_session_t *session, const tide_xrce_info_t *info, int64_t arrived_ns);
+void session_on_info(tide_session_t *session, const tide_xrce_status_body_t *info, int64_t arrived_ns);
 
 /* time_sync.c */
 void session_on_timestamp_reply(tide_session_t *session, const tide_xrce_timestamp_reply_t *reply, int64_t arrived_ns);

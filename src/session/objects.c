@@ -73,10 +73,18 @@ static int register_locked(tide_session_t *session, tide_object_t *object) {
   return status;
 }
 
+static bool is_left_out(const tide_xrce_object_t *description) {
+  return (!TIDE_SERVICE_OBJECTS && description->kind > TIDE_XRCE_KIND_DATAREADER) ||
+         (!TIDE_TEXT_OBJECTS && description->representation != TIDE_XRCE_BY_BINARY);
+}
+
 int tide_session_add_object(tide_session_t *session, tide_object_t *object) {
   if (session == NULL || object == NULL || object->description.kind < TIDE_XRCE_KIND_PARTICIPANT ||
       object->description.kind > TIDE_XRCE_KIND_REPLIER) {
     return TIDE_ERROR_ARGUMENT;
+  }
+  if (is_left_out(&object->description)) {
+    return TIDE_ERROR_UNSUPPORTED;
   }
   const tide_xrce_create_t create = {{0, object->id}, object->description};
   int status = session_plan_request(session, session_measure(put_create, &create));
@@ -202,7 +210,7 @@ static int encode_create_locked(tide_session_t *session, tide_object_t *object, 
   if (first) {
     object->request = session_next_request_locked(session);
   } else {
-    ++session->counters.requests_repeated;
+    TIDE_COUNT(session->counters.requests_repeated, 1u);
   }
   object->state = TIDE_OBJECT_ASKED;
   object->retry_at_ns = now_ns + session->config.request_period_ns;
@@ -246,7 +254,9 @@ static int create_next(tide_session_t *session, int64_t now_ns, bool idle, int64
     return status;
   }
   critical = session_enter(session);
-  turn = whose_turn_locked(session, now_ns, idle); /* the table may have changed meanwhile */
+  if (!TIDE_SINGLE_CONTEXT) {
+    turn = whose_turn_locked(session, now_ns, idle); /* the table may have changed meanwhile */
+  }
   const uint16_t id = turn.object != NULL ? turn.object->id : 0u;
   status = turn.object != NULL ? encode_create_locked(session, turn.object, node, now_ns) : TIDE_ERROR_NOT_FOUND;
   session_exit(session, critical);
@@ -287,7 +297,7 @@ static bool status_of_object_locked(tide_session_t *session, const tide_xrce_sta
     }
     if (status->status < 0x80u) {
       --session->objects_unanswered;
-      ++session->counters.objects_created;
+      TIDE_COUNT(session->counters.objects_created, 1u);
       object->state = TIDE_OBJECT_CREATED;
       object->status = status->status;
       session->readers_waiting = true;
@@ -309,7 +319,7 @@ void session_on_status(tide_session_t *session, const tide_xrce_status_body_t *s
   } else if (session->deletes_unanswered > 0u && session_find_object_locked(session, status->related.object) == NULL) {
     --session->deletes_unanswered;
   } else {
-    ++session->counters.statuses_unexpected;
+    TIDE_COUNT(session->counters.statuses_unexpected, 1u);
   }
   session_exit(session, critical);
   session_changed(session);

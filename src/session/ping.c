@@ -21,7 +21,7 @@ static int send_ping(tide_session_t *session, int64_t now_ns) {
   }
   session->ping_under_way = true;
   session->ping_sent_ns = now_ns;
-  ++session->counters.pings;
+  TIDE_COUNT(session->counters.pings, 1u);
   const tide_xrce_get_info_body_t body = {{session->ping_request, TIDE_XRCE_OBJECT_AGENT}, INFO_ACTIVITY};
   const uint8_t header = header_session(session);
   session_exit(session, critical);
@@ -41,7 +41,7 @@ int tide_session_ping(tide_session_t *session) {
   return status;
 }
 
-void session_on_info(tide_session_t *session, const tide_xrce_info_t *info, int64_t arrived_ns) {
+void session_on_info(tide_session_t *session, const tide_xrce_status_body_t *info, int64_t arrived_ns) {
   const uintptr_t critical = session_enter(session);
   if (session->ping_under_way && info->related.object == TIDE_XRCE_OBJECT_AGENT &&
       info->related.request == session->ping_request) {

@@ -28,7 +28,7 @@ int32_t session_priority_of(void *context, uint8_t stream, tide_xrce_request_t r
   const int32_t priority =
       reader != NULL ? (int32_t)reader->priority | TIDE_FRAME_OWNER(reader->owner) : TIDE_PRIORITY_NONE;
   if (reader == NULL) {
-    ++session->counters.samples_unwanted;
+    TIDE_COUNT(session->counters.samples_unwanted, 1u);
   }
   session_exit(session, critical);
   return priority;
@@ -241,7 +241,9 @@ static bool ask_next(tide_session_t *session, int64_t now_ns, int64_t *next_ns) 
     return false;
   }
   critical = session_enter(session);
-  reader = whose_turn_locked(session, now_ns, next_ns, &waiting);
+  if (!TIDE_SINGLE_CONTEXT) {
+    reader = whose_turn_locked(session, now_ns, next_ns, &waiting);
+  }
   if (reader != NULL) {
     mark_asked_locked(session, reader, now_ns);
     read = read_of(reader);

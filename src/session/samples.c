@@ -33,7 +33,7 @@ static void deliver(tide_session_t *session, const tide_delivery_t *delivery, ti
     retain(session, delivery);
     oldest = queue_locked(reader, &sample);
   } else {
-    ++session->counters.samples_unwanted;
+    TIDE_COUNT(session->counters.samples_unwanted, 1u);
   }
   session_exit(session, critical);
   if (oldest.memory != NULL) {
@@ -113,7 +113,7 @@ void session_on_data(tide_session_t *session, const tide_delivery_t *delivery) {
   }
   if (!known || cdr.status != TIDE_OK) {
     const uintptr_t critical = session_enter(session);
-    ++session->counters.samples_malformed;
+    TIDE_COUNT(session->counters.samples_malformed, 1u);
     session_exit(session, critical);
   }
 }

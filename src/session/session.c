@@ -163,14 +163,14 @@ static void start_connecting(tide_session_t *session, int64_t now_ns) {
 }
 
 static void lose(tide_session_t *session, int64_t now_ns) {
-  ++session->counters.reconnects;
+  TIDE_COUNT(session->counters.reconnects, 1u);
   start_connecting(session, now_ns);
 }
 
 /* The old session ends here, once no writer is between its decision to submit and the submission. */
 static bool leave_old_session(tide_session_t *session) {
   uintptr_t critical = session_enter(session);
-  const bool ready = session->submitting == 0u;
+  const bool ready = TIDE_SINGLE_CONTEXT || session->submitting == 0u;
   session_exit(session, critical);
   if (!ready) {
     return false;
@@ -223,7 +223,7 @@ static void accept(tide_session_t *session, int64_t now_ns) {
   session->agent_lost = false;
   session->progress_ns = now_ns;
   session_exit(session, critical);
-  ++session->counters.connects;
+  TIDE_COUNT(session->counters.connects, 1u);
   set_state(session, TIDE_SESSION_CREATING, now_ns);
 }
 
@@ -363,6 +363,7 @@ static int64_t say_goodbye(tide_session_t *session, int64_t now_ns) {
 }
 
 static void answer_agent(tide_session_t *session) {
+  if (!TIDE_AGENT_QUESTIONS) return;
   const uintptr_t critical = session_enter(session);
   const bool due = session->info_due;
   const uint16_t request = session->info_request;

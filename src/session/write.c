@@ -19,7 +19,7 @@ void session_hold_locked(tide_session_t *session, tide_node_t *node) {
   }
   session->held_last = node;
   ++session->held_count;
-  if (session->held_count > session->counters.held_maximum) {
+  if (TIDE_COUNTERS && session->held_count > session->counters.held_maximum) {
     session->counters.held_maximum = session->held_count;
   }
 }
@@ -175,7 +175,7 @@ static bool hold_or_announce(tide_session_t *session, tide_node_t *node, bool re
   const bool hold = reliable && (session->state != TIDE_SESSION_READY || !is_answered_locked(session, object_of(node)));
   if (hold) {
     session_hold_locked(session, node);
-  } else {
+  } else if (!TIDE_SINGLE_CONTEXT) {
     ++session->submitting;
   }
   session_exit(session, critical);
@@ -183,6 +183,7 @@ static bool hold_or_announce(tide_session_t *session, tide_node_t *node, bool re
 }
 
 static void submission_ended(tide_session_t *session) {
+  if (TIDE_SINGLE_CONTEXT) return;
   const uintptr_t critical = session_enter(session);
   --session->submitting;
   const bool awaited = session->reset_due && session->submitting == 0u;

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 
+#include "tide/options.h"
 #include "tide/status.h"
 
 enum {
@@ -131,7 +132,7 @@ static bool is_inside(const tide_framing_reader_t *reader) { return reader->stat
 
 void tide_framing_reader_set_buffer(tide_framing_reader_t *reader, uint8_t *buffer, size_t capacity) {
   if (reader->state >= TAKE && (buffer != reader->buffer || capacity < reader->length)) {
-    reader->counters.truncated++; /* what was taken so far lies elsewhere */
+    TIDE_COUNT(reader->counters.truncated, 1u); /* what was taken so far lies elsewhere */
     reader->state = SKIP;
   }
   reader->buffer = buffer;
@@ -144,13 +145,13 @@ void tide_framing_reader_reset(tide_framing_reader_t *reader) {
 }
 
 static void begin(tide_framing_reader_t *reader) {
-  if (is_inside(reader)) reader->counters.truncated++;
+  if (is_inside(reader)) TIDE_COUNT(reader->counters.truncated, 1u);
   reader->state = WAIT_SOURCE;
   reader->escaped = 0;
 }
 
 static void refuse(tide_framing_reader_t *reader, uint32_t *counter) {
-  (*counter)++;
+  TIDE_COUNT(*counter, 1u);
   reader->state = SKIP;
 }
 
@@ -190,10 +191,10 @@ static int take_outside(tide_framing_reader_t *reader, uint8_t octet) {
     case WAIT_CRC_HIGH:
       reader->crc |= (uint16_t)(octet << 8);
       reader->state = WAIT_FLAG;
-      reader->counters.frames++;
+      TIDE_COUNT(reader->counters.frames, 1u);
       return 1;
     case WAIT_FLAG:
-      reader->counters.noise_bytes++;
+      TIDE_COUNT(reader->counters.noise_bytes, 1u);
       return 0;
     default:
       return 0;

@@ -2,6 +2,7 @@
 /* The body of CREATE. A binary representation is a block of octets inside the body: aligned from its own first octet,
  * with its size in front. */
 #include "octets.h"
+#include "tide/options.h"
 #include "tide/status.h"
 #include "tide/xrce.h"
 
@@ -62,6 +63,7 @@ static void get_endpoint(tide_cdr_t *cdr, tide_xrce_object_t *object) {
 }
 
 static void put_service(tide_cdr_t *cdr, const tide_xrce_object_t *object) {
+  if (!TIDE_SERVICE_OBJECTS) return; /* refused by the session */
   put_text(cdr, object->name);
   put_text(cdr, object->request_type);
   put_text(cdr, object->reply_type);
@@ -164,7 +166,7 @@ void tide_xrce_put_create(tide_cdr_t *cdr, const tide_xrce_create_t *body) {
   tide_cdr_put_u8(cdr, object->representation);
   if (object->representation == TIDE_XRCE_BY_BINARY) {
     put_binary(cdr, object);
-  } else {
+  } else if (TIDE_TEXT_OBJECTS) { /* else refused by the session */
     put_text(cdr, object->text);
   }
   if (object->kind == TIDE_XRCE_KIND_PARTICIPANT) {
