@@ -38,63 +38,62 @@ std::vector<std::int64_t> LinkModel::busy_instances(Direction direction) const {
   return {};
 }
 
-// One processor makes all messages, one callback after the other, and the shortest such callback takes at least as long
-// as the longest message on the line. Nobody keeps the line to himself.
-bool LinkModel::messages_are_spaced() const {
+// One processor makes all messages, one callback after the other, and nobody keeps the line to himself: how far apart
+// they come at least, and how long they are at most. Apart by 0: as near as they like.
+LinkModel::Spacing LinkModel::message_spacing() const {
   const Client &client = system_.client;
-  if (client.policy == ClientPolicy::lanes || !alive_) return false;
+  if (client.policy == ClientPolicy::lanes || !alive_) return {};
   const time_ns costs_ns = client.fixed_costs ? client.dispatch_ns + client.submit_ns : 0;
-  time_ns shortest_ns = never_ns, longest_ns = 0;
+  Spacing spacing{never_ns, 0};
   for (std::size_t chain = 0; chain < size(); chain++) {
     const LinkChain &self = system_.chains[chain];
-    if (self.uplink_reliable && (system_.protocol.hold || system_.protocol.losses > 0)) return false;
-    if (is_batch() && loads_[chain].up.control > 0) return false;
+    if (self.uplink_reliable && (system_.protocol.hold || system_.protocol.losses > 0)) return {};
+    if (is_batch() && loads_[chain].up.control > 0) return {};
     for (const LinkCallback &callback : self.callbacks) {
       if (callback.place != on_client || callback.payload_bytes == 0) continue;
       const Message sent = message(system_.line, Direction::up, callback.payload_bytes);
-      shortest_ns = std::min(shortest_ns, callback.least_ns + costs_ns);
-      longest_ns = std::max(longest_ns, sent.total_ns + sent.frames * gap_ns_);
+      spacing.apart_ns = std::min(spacing.apart_ns, callback.least_ns + costs_ns);
+      spacing.longest_ns = std::max(spacing.longest_ns, sent.total_ns + sent.frames * gap_ns_);
     }
   }
-  return longest_ns <= shortest_ns;
+  return spacing;
 }
 
 // What a message finds waiting is never more than the ACKNACKs and HEARTBEATs of the stretch in which the line has been
-// busy; of these the receipt for the answer to the message that was made last is still to come.
-time_ns LinkModel::uplink_wait(std::size_t chain, const std::vector<std::int64_t> &instances) const {
+// busy, and what each message before was longer than their distance; of the ACKNACKs the one for the answer to the
+// message that was made last is still to come.
+time_ns LinkModel::uplink_wait(std::size_t chain, const Spacing &spacing,
+                               const std::vector<std::int64_t> &instances) const {
   const time_ns control_ns = answer_ns_ + gap_ns_;
   const Load &self = loads_[chain];
   time_ns all_ns = 0, spared_ns = never_ns;
+  std::int64_t before = -1;
   for (std::size_t other = 0; other < size(); other++) {
     const Load &load = loads_[other];
     // Its own are sent after its message; those of its instances before are not.
     const bool own = other == chain && self.up.messages == 1;
     const std::int64_t count = instances[other] - (own ? 1 : 0);
     all_ns = add(all_ns, multiply(multiply(count, load.up.control), control_ns));
+    before = add(before, multiply(instances[other], load.up.messages));
     if (load.up.messages > 0 && count > 0)
       spared_ns = std::min(spared_ns, load.pair ? load.up.receipts * control_ns : 0);
   }
+  const time_ns excess_ns = std::max<time_ns>(spacing.longest_ns - spacing.apart_ns, 0);
+  all_ns = add(all_ns, multiply(before, excess_ns));
+  if (self.pair && all_ns <= spacing.apart_ns) all_ns -= std::min(all_ns, spared_ns);
   if (all_ns == 0) return 0;
-  const LinkCallback &maker = system_.chains[chain].callbacks.front();
-  if (self.pair && all_ns <= maker.least_ns) all_ns -= std::min(all_ns, spared_ns);
-  // The next message is made before this one has left: too long for the argument.
-  time_ns shortest_ns = never_ns;
-  for (const LinkChain &each : system_.chains) {
-    for (const LinkCallback &callback : each.callbacks) {
-      if (callback.place == on_client && callback.payload_bytes > 0)
-        shortest_ns = std::min(shortest_ns, callback.least_ns);
-    }
-  }
+  // Were the next message made before this one has left, the argument would not hold.
   const time_ns until_last_ns = add(all_ns, self.up.frames > self.up.messages ? self.up.total_ns : 0);
-  return until_last_ns < shortest_ns ? multiply(self.up.messages, all_ns) : never_ns;
+  return until_last_ns < spacing.apart_ns ? multiply(self.up.messages, all_ns) : never_ns;
 }
 
 void LinkModel::find_uplink_waits() {
   up_waits_.assign(size(), never_ns);
-  if (!messages_are_spaced()) return;
+  const Spacing spacing = message_spacing();
+  if (spacing.apart_ns == 0) return;
   const std::vector<std::int64_t> instances = busy_instances(Direction::up);
   for (std::size_t chain = 0; chain < size(); chain++) {
-    if (!instances.empty()) up_waits_[chain] = uplink_wait(chain, instances);
+    if (!instances.empty()) up_waits_[chain] = uplink_wait(chain, spacing, instances);
   }
 }
 

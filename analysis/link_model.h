@@ -73,6 +73,9 @@ class LinkModel {
     Linear up, down, host, remote;
     LinkParts parts;
   };
+  struct Spacing {
+    time_ns apart_ns = 0, longest_ns = 0;
+  };
   struct Once {
     Linear sum;
     time_ns again_ns = 0;   // what one instance more would add, were it there with both visits
@@ -98,8 +101,8 @@ class LinkModel {
   void count_control();
   void derive(std::size_t chain);
   std::vector<std::int64_t> busy_instances(Direction direction) const;
-  bool messages_are_spaced() const;
-  time_ns uplink_wait(std::size_t chain, const std::vector<std::int64_t> &instances) const;
+  Spacing message_spacing() const;
+  time_ns uplink_wait(std::size_t chain, const Spacing &spacing, const std::vector<std::int64_t> &instances) const;
   void find_uplink_waits();
   time_ns answers_apart_ns() const;
   void find_downlink_waits();

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/bounds.h"
 #include "sim/campaign.h"
 #include "sim/report.h"
 #include "sim/system.h"
@@ -121,6 +122,13 @@ std::string name_of(const Plan &plan) {
   return plan.only_first ? "limit" : plan.lanes > 1 ? "tide-preemptive" : "tide";
 }
 
+std::string replay_of(const Arguments &arguments, const std::string &system) {
+  std::string words = arguments.seeded ? "--seed " + std::to_string(arguments.seed) + " " : "";
+  if (!arguments.plan.empty()) words += arguments.plan + " ";
+  for (const std::string &setting : arguments.settings) words += setting + " ";
+  return words + "--systems " + system;
+}
+
 int run_plan(const Arguments &arguments) {
   const Plan plan = plan_of(arguments);
   if (arguments.show) {
@@ -132,7 +140,9 @@ int run_plan(const Arguments &arguments) {
   for (std::string name; std::getline(names, name, ',');) {
     Plan variant = arguments.systems.empty() ? plan : as_system(plan, name);
     variant.trace = variant.trace || !arguments.trace.empty();
-    runs.push_back({name, variant, simulate(variant)});
+    Run &run = runs.emplace_back(Run{name, variant, simulate(variant), bounds_of(variant)});
+    for (const std::string &line : above_bounds(run.bounds, run.result))
+      run.result.violations.push_back(line + "; replay: tide-sim " + replay_of(arguments, name));
   }
   if (!arguments.trace.empty()) {
     std::ofstream file(arguments.trace);

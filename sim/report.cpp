@@ -77,7 +77,7 @@ Time percentile(const std::vector<Time> &sorted, double share) {
   return sorted[std::max<size_t>(rank, 1) - 1];
 }
 
-void write_chain(Json &json, const ChainResult &chain) {
+void write_chain(Json &json, const ChainResult &chain, std::optional<Time> bound) {
   const Summary summary = summarise(chain);
   json.open('{').key("name").string(chain.name).pair("priority", chain.level).pair("samples", summary.samples);
   if (summary.samples > 0) {
@@ -85,7 +85,13 @@ void write_chain(Json &json, const ChainResult &chain) {
     json.pair("max_ns", summary.maximum).pair("mean_ns", summary.mean).pair("std_ns", summary.deviation);
   }
   json.pair("deadline_ns", chain.deadline).pair("deadline_misses", summary.deadline_misses);
-  json.key("bound_ns").word("null").pair("lost", chain.lost).close('}');
+  json.key("bound_ns");
+  if (bound) {
+    json.number(*bound);
+  } else {
+    json.word("null");
+  }
+  json.pair("lost", chain.lost).close('}');
 }
 
 void write_line(Json &json, const char *name, const LineCounters &line) {
@@ -114,7 +120,8 @@ void write_run(Json &json, const Run &run) {
   json.open('{').key("executor").string(run.executor).key("send").string(text_of(run.plan.send));
   json.pair("periods", run.plan.periods).key("trace_hash").string(hash);
   json.key("chains").open('[');
-  for (const ChainResult &chain : run.result.chains) write_chain(json, chain);
+  for (size_t chain = 0; chain < run.result.chains.size(); chain++)
+    write_chain(json, run.result.chains[chain], chain < run.bounds.size() ? run.bounds[chain] : std::nullopt);
   json.close(']');
   write_counters(json, run.result);
   json.key("violations").open('[');

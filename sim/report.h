@@ -2,6 +2,7 @@
 // Results as text: results.json of the project, and lines for a campaign.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct Run {
   std::string executor;  // tide, batch, tide-preemptive, limit
   Plan plan;
   Result result;
+  std::vector<std::optional<Time>> bounds;  // by chain, or empty
 };
 std::string results_json(const Plan &plan, const std::vector<Run> &runs);
 

@@ -99,5 +99,21 @@ TEST(LinkTight, ThreeChains) { expect_tight(false, false, 1.1); }
 TEST(LinkTight, ThreeReliableChains) { expect_tight(false, true, 1.1); }
 TEST(LinkTight, ThreeChainsWithLanes) { expect_tight(true, false, 1.4); }
 
+// What tide-sim says of a run beside its bounds.
+TEST(LinkObserved, ARunAboveItsBoundNamesTheChain) {
+  sim::Plan plan = three_chains(false, false);
+  const sim::Result result = sim::simulate(plan);
+  std::vector<std::optional<sim::Time>> bounds = sim::bounds_of(plan);
+  ASSERT_TRUE(bounds[1]);
+  EXPECT_TRUE(sim::above_bounds(bounds, result).empty());
+  bounds[1] = 30 * sim::kMillisecond;
+  const std::vector<std::string> lines = sim::above_bounds(bounds, result);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_TRUE(lines[0].starts_with("chain chain1: ")) << lines[0];
+  EXPECT_TRUE(lines[0].ends_with(" is above its bound of 30.000000 ms")) << lines[0];
+  plan.up.loss = 0.1;
+  EXPECT_EQ(sim::bounds_of(plan), std::vector<std::optional<sim::Time>>(chains));
+}
+
 }  // namespace
 }  // namespace tide::analysis

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/link_bound.h"
+#include "sim/bounds.h"
 #include "sim/plan.h"
 #include "sim/random.h"
 #include "sim/system.h"
@@ -15,45 +16,7 @@
 
 namespace tide::analysis {
 
-inline LinkSystem system_of(const sim::Plan &plan) {
-  LinkSystem system;
-  system.client.policy = plan.policy == sim::Policy::kBatch ? ClientPolicy::batch
-                         : plan.lanes > 1                   ? ClientPolicy::lanes
-                                                            : ClientPolicy::tide;
-  system.client.send = plan.send == sim::Send::kStock      ? Send::stock
-                       : plan.send == sim::Send::kBlocking ? Send::blocking
-                                                           : Send::asynchronous;
-  system.client.waits_for_new_data = plan.batch_waits_for_new_data;
-  system.client.submit_ns = plan.submit;
-  system.client.process_ns = plan.process;
-  system.client.dispatch_ns = plan.dispatch;
-  system.client.fixed_costs = true;
-  system.client.interrupt_receive_ns = plan.interrupt_receive;
-  system.client.interrupt_complete_ns = plan.interrupt_complete;
-  system.line.baud = static_cast<std::int64_t>(plan.baud);
-  system.line.mtu_bytes = plan.mtu;
-  system.line.agent_least_ns = plan.agent_least;
-  system.line.agent_most_ns = plan.agent_most;
-  system.protocol.acknowledges =
-      plan.agent_acknowledges == sim::Acknowledges::kAsked ? Acknowledges::asked : Acknowledges::always;
-  system.protocol.hold = plan.hold_until_acknowledged;
-  system.protocol.heartbeat_delay_ns = plan.heartbeat_delay;
-  system.protocol.losses = plan.success_percent < 100 ? 1 : 0;
-  for (const sim::ChainPlan &chain : plan.chains) {
-    const int place = static_cast<int>(system.hosts.size());
-    system.hosts.push_back({chain.name, 1, true});
-    system.chains.push_back({chain.name,
-                             chain.level,
-                             chain.period,
-                             chain.period,
-                             chain.reliable,
-                             chain.is_reply_reliable(),
-                             {{"sample", on_client, chain.sample, 0, chain.payload_bytes},
-                              {"decide", place, chain.host, 0, chain.reply_bytes},
-                              {"act", on_client, chain.act, 0, 0}}});
-  }
-  return system;
-}
+using sim::system_of;
 
 // Executions take their worst case in every instance.
 inline void fix_executions(LinkSystem &system) {

@@ -69,10 +69,10 @@ def checked(*words: str | Path) -> dict[str, Any]:
 def example(tmp_path: Path) -> Path:
     """The example with fixed executions, text without escaped bytes and best effort: its bounds are near."""
     text = EXAMPLE.read_text(encoding="utf-8")
-    text = text.replace("execution_ms = 10\n", "execution_ms = 10.5\nleast_ms = 10.5\n").replace(
-        '"reliable"', '"best_effort"'
+    text = text.replace("ms = 10\n", "ms = 10.5\n").replace('"reliable"', '"best_effort"')
+    text = text.replace(
+        "agent_ms = 2\nreturn_ms = 1\nescaped_bytes = 4\nexact_sizes = true", "escaped_bytes = 0\nagent_ms = 1"
     )
-    text = text.replace("baud = 115_200", "baud = 115_200\nescaped_bytes = 0\nagent_ms = 1")
     file = tmp_path / "system.toml"
     file.write_text(text, encoding="utf-8")
     return file
@@ -168,7 +168,7 @@ def test_host_systems_use_the_published_shape_in_its_safe_form(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("old", "new", "what"),
     [
-        ('kind = "serial"\nbaud = 115_200\nescaped_bytes = 0\nagent_ms = 1', 'kind = "udp"', "is UDP"),
+        ('kind = "serial"\nbaud = 115_200\nmtu_bytes = 512\nescaped_bytes = 0\nagent_ms = 1', 'kind = "udp"', "is UDP"),
         ("[[links]]", '[[executors]]\nname = "more"\nwhere = "mcu"\n\n[[links]]', "second one on the microcontroller"),
         ("least_ms = 10.5", "least_ms = 11", "shortest run of 'sample' is longer"),
         ("period_ms = 500", "period_ms = 0", "'period_ms' is 0"),
@@ -201,6 +201,69 @@ def test_wrong_options_are_status_2(example: Path, words: tuple[str, str], what:
     assert len(output.strip().splitlines()) == 1
 
 
+def results_of(folder: Path, worst_ms: float, reliability: str = "best_effort", **more: Any) -> Path:
+    """As tide run writes them, with what is looked at."""
+    names = ("brake", "steer", "battery")
+    chains = [
+        {"name": name, "samples": 60, "max_ns": int(worst_ms * 1e6), "reliability": reliability, "lost": 0}
+        for name in names
+    ]
+    runs = [
+        {"executor": "tide", "send": "asynchronous", "chains": chains},
+        {"executor": "limit", "send": "asynchronous", "chains": chains},
+    ]
+    data = {"schema": 1, "system": "three_chains", "command": "tide run somewhere --seed 7", "runs": runs, **more}
+    (folder / "results.json").write_text(json.dumps(data), encoding="utf-8")
+    return folder
+
+
+def test_observations_stand_beside_their_bounds(example: Path, tmp_path: Path) -> None:
+    bound_ns = checked(example)["chains"][0]["bound_ns"]
+    picture = tmp_path / "observed.png"
+    seen = results_of(tmp_path, bound_ns / 1e6)
+    status, output = run(example, "--observed", seen, "--plot", picture)
+    assert status == 0, output
+    assert "1.000" in output and output.count("brake") == 1  # nothing bounds the limit
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    status, output = run(example, "--observed", seen, "--json")
+    (brake, *_) = json.loads(output)["observed"]
+    assert (brake["bound_ns"], brake["ratio"], brake["above"]) == (bound_ns, 1.0, False)
+
+
+def test_an_observation_above_its_bound_is_status_3(example: Path, tmp_path: Path) -> None:
+    bound_ns = checked(example)["chains"][0]["bound_ns"]
+    status, output = run(example, "--observed", results_of(tmp_path, (bound_ns + 1000) / 1e6))
+    assert status == 3
+    (said,) = [line for line in output.splitlines() if "above the bound" in line]
+    assert "chain 'brake', tide" in said and said.endswith("replay: tide run somewhere --seed 7")
+
+
+def test_observations_are_bounded_as_they_were_run(example: Path, tmp_path: Path) -> None:
+    def bound(folder: Path) -> int:
+        status, output = run(example, "--observed", folder, "--json")
+        assert status == 0, output
+        value = json.loads(output)["observed"][0]["bound_ns"]
+        assert isinstance(value, int)
+        return value
+
+    assert bound(results_of(tmp_path, 30, "reliable")) > bound(results_of(tmp_path, 30))
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"line_loss": 0.1}, "say how many of one instance with --losses"),
+        ({"schema": 2}, "no results.json of this version"),
+        ({"runs": [{"executor": "limit", "chains": []}]}, "no run of these results"),
+        ({"runs": [{"executor": "tide", "chains": [{"name": "other"}]}]}, "the results are of another system"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(example: Path, tmp_path: Path, change: dict[str, Any], what: str) -> None:
+    status, output = run(example, "--observed", results_of(tmp_path, 30, **change))
+    assert status == 2
+    assert what in output and len(output.strip().splitlines()) == 1
+
+
 def test_missing_file(tmp_path: Path) -> None:
     status, output = run(tmp_path / "absent.toml")
     assert status == 2
@@ -228,3 +291,16 @@ def test_watch_checks_again_when_the_file_changes(example: Path) -> None:
         limit.cancel()
         child.kill()
         child.wait()
+
+
+def test_a_simulation_is_held_against_its_bounds(tmp_path: Path) -> None:
+    plan = ROOT / "examples/pods/pods-chains.plan"
+    words = ["simulate", str(plan), "periods=3", "--systems", "tide,limit", "--out", str(tmp_path)]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    assert "worst observation and bound in ms" in result.output
+    data = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    for run_of in data["runs"]:
+        first = run_of["chains"][0]
+        assert first["max_ns"] <= first["bound_ns"] < 2 * first["max_ns"], run_of["executor"]
+    assert (tmp_path / "observed.png").read_bytes().startswith(b"\x89PNG")

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 from typer.testing import CliRunner
 
+from tide.analysis.observed import Observation
 from tide.main import app
+from tide.report.observed import observed_plot
 from tide.report.page import write_page
 from tide.report.plots import latency_plot, sweep_plot, timeline_plot
 from tide.report.references import references
@@ -136,9 +138,12 @@ def test_plots_and_page_are_complete_and_self_contained(tmp_path: Path) -> None:
     timeline_plot([Period("batch", 1, 30_000_000, spans), Period("tide", 2, 20_000_000, spans)], timeline)
     assert min(*png_size(latency), *png_size(timeline)) > 400
     page = tmp_path / "report.html"
-    write_page(results(), known, latency, timeline, page)
+    observed = tmp_path / "observed.png"
+    above = Observation("tide", "brake", 20_000_000, 20_500_000, 60, "tide run x")
+    observed_plot([above, Observation("tide", "steer", None, None, 0)], "three_chains", observed)
+    write_page(results(), known, (latency, timeline, observed), page)
     text = page.read_text(encoding="utf-8")
-    assert text.count("data:image/png;base64,") == 2
+    assert text.count("data:image/png;base64,") == 3
     assert not re.search(r'(src|href)="(?!data:)', text)
     for expected in ("82.5", "41.2", "2.00 times", "82.2 ms", "&lt;test&gt; &amp; co", "tide run &#39;a b.toml&#39;"):
         assert expected in text
@@ -150,7 +155,7 @@ def test_plots_of_nothing_do_not_fail(tmp_path: Path) -> None:
     )
     latency_plot(empty, [], tmp_path / "latency.png")
     timeline_plot([], tmp_path / "timeline.png")
-    write_page(empty, [], tmp_path / "latency.png", None, tmp_path / "report.html")
+    write_page(empty, [], (tmp_path / "latency.png", None, None), tmp_path / "report.html")
 
 
 def test_sweep_table_and_plot(tmp_path: Path) -> None:

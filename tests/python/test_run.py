@@ -57,6 +57,9 @@ def test_reliability_is_replaced_everywhere() -> None:
     assert {chain.reliability for chain in with_reliability(SYSTEM, "best_effort").chains} == {"best_effort"}
 
 
+MORE = "agent_ms = 2\nreturn_ms = 1\nescaped_bytes = 4\nexact_sizes = true\n"  # only of a serial line
+
+
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
@@ -64,7 +67,11 @@ def test_reliability_is_replaced_everywhere() -> None:
         ("payload_bytes = 10 }", "payload_bytes = 5 }", "10 to 4096 B"),
         ('"brake/request"', '"brake/request", type = "std_msgs/msg/Header"', "speaks std_msgs/msg/String"),
         ('"brake/request"', '"' + "b" * 60 + '"', "at most 50 characters"),
-        ('kind = "serial"\nbaud = 115_200', 'kind = "udp"\nport = 8888', "needs a serial one"),
+        (
+            'kind = "serial"\nbaud = 115_200\nmtu_bytes = 512\n' + MORE,
+            'kind = "udp"\nport = 8888\n',
+            "needs a serial one",
+        ),
     ],
 )
 def test_what_the_client_cannot_run_is_refused(old: str, new: str, problem: str) -> None:

@@ -55,6 +55,7 @@ def link_document(
             "baud": line.baud,
             "mtu_bytes": line.mtu_bytes,
             "quantum_bytes": line.quantum_bytes,
+            "fixed_sizes": line.exact_sizes,
             "escapes": -1 if line.escaped_bytes is None else line.escaped_bytes,
             "agent_most_ns": int(line.agent_ms * 1_000_000),
             "return_most_ns": int(line.return_ms * 1_000_000),

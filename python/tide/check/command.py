@@ -14,6 +14,7 @@ from rich.console import Console
 
 from tide.analysis.bounds import AnalysisError, Bounds, bounds_of, executors_for
 from tide.analysis.lower import NoBoundError
+from tide.analysis.observed import ObservationError, above, observations, read_results
 from tide.check.table import comparison_table, print_bounds, print_explanation
 from tide.run.binaries import MissingBinaryError
 from tide.system.load import SystemFileError, load, problem_lines
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from tide.system.model import System
 
 app = typer.Typer()
-MET, NOT_MET, BAD_INPUT = 0, 1, 2
+MET, NOT_MET, BAD_INPUT, ABOVE = 0, 1, 2, 3
 _LOOK_AGAIN_S = 0.2
 
 
@@ -51,6 +52,7 @@ class _Wanted:
     plot: Path | None
     compare: bool
     as_json: bool
+    observed: Path | None
 
 
 @app.command()
@@ -77,12 +79,21 @@ def check(
         Path | None, typer.Option(help="Write what all bounds are made of as a picture (PNG, SVG).")
     ] = None,
     compare: Annotated[bool, typer.Option("--compare", help="The bounds of every executor side by side.")] = False,
+    observed: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RESULTS",
+            help="A results.json of tide run (or its folder): every observation beside its bound. With --plot as a "
+            "picture. Ends with 3 if one is above its bound.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Check again whenever the file changes.")] = False,
 ) -> None:
     """Bound every chain of a system before it runs.
 
-    Ends with 0 if every deadline is guaranteed, 1 if not, 2 if the system cannot be checked.
+    Ends with 0 if every deadline is guaranteed, 1 if not, 2 if the system cannot be checked; with --observed 0 if every
+    observation keeps to its bound, 3 if not.
 
     Examples:
 
@@ -91,13 +102,22 @@ def check(
       tide check examples/three_chains/system.toml --explain brake --plot parts.png
 
       tide check examples/three_chains/system.toml --compare --json
+
+      tide check examples/three_chains/system.toml --observed results/three_chains --plot observed.png
     """
     console = Console()
 
     def once() -> int:
         try:
             wanted = _Wanted(
-                executor.value if executor else None, losses, every_heartbeat, explain, plot, compare, as_json
+                executor.value if executor else None,
+                losses,
+                every_heartbeat,
+                explain,
+                plot,
+                compare,
+                as_json,
+                observed,
             )
             return _check(file, wanted, console)
         except _BadInputError as error:
@@ -145,6 +165,8 @@ def _check(file: Path, wanted: _Wanted, console: Console) -> int:
         raise _BadInputError(
             [f"{file}: executor '{wanted.executor}' does not fit this system; use one of: {', '.join(fitting)}"]
         )
+    if wanted.observed is not None:
+        return _held_against(file, system, wanted.observed, wanted, console)
     bounds = _bounds(file, system, wanted.executor, wanted)
     every = [_bounds(file, system, each, wanted) for each in fitting] if wanted.compare else []
     if wanted.plot is not None:
@@ -161,6 +183,27 @@ def _check(file: Path, wanted: _Wanted, console: Console) -> int:
     return MET if bounds.met else NOT_MET
 
 
+def _held_against(file: Path, system: System, results: Path, wanted: _Wanted, console: Console) -> int:
+    from tide.report.observed import observed_plot, observed_table
+
+    try:
+        data = read_results(results)
+        every = observations(system, data, wanted.losses)
+    except ObservationError as error:
+        raise _BadInputError([str(error)]) from None
+    except (NoBoundError, AnalysisError, MissingBinaryError) as error:
+        raise _refusal(file, error) from None
+    if wanted.plot is not None:
+        _write_plot(wanted.plot, lambda path: observed_plot(every, f"{system.name}: observation and bound", path))
+    if wanted.as_json:
+        typer.echo(json.dumps({"schema": 1, "observed": [one.to_json() for one in every]}, indent=2))
+    else:
+        console.print(observed_table(every))
+    for one in above(every):
+        typer.echo(one.verdict(), err=True)
+    return ABOVE if above(every) else MET
+
+
 def _print(bounds: Bounds, every: list[Bounds], explain: str | None, console: Console) -> None:
     if every:
         console.print(comparison_table(bounds.system, every))
@@ -175,8 +218,12 @@ def _print(bounds: Bounds, every: list[Bounds], explain: str | None, console: Co
 def _plot(bounds: Bounds, path: Path) -> None:
     from tide.check.plot import parts_plot
 
+    _write_plot(path, lambda target: parts_plot(bounds, target))
+
+
+def _write_plot(path: Path, write: Callable[[Path], None]) -> None:
     try:
-        parts_plot(bounds, path)
+        write(path)
     except (OSError, ValueError) as error:
         raise _BadInputError([f"{path}: cannot be written: {error}; use a name that ends in .png or .svg"]) from None
 
@@ -191,10 +238,14 @@ def _load(file: Path) -> System:
 def _bounds(file: Path, system: System, executor: str | None, wanted: _Wanted) -> Bounds:
     try:
         return bounds_of(system, executor, wanted.losses, wanted.every_heartbeat)
-    except NoBoundError as error:
+    except (NoBoundError, AnalysisError, MissingBinaryError) as error:
+        raise _refusal(file, error) from None
+
+
+def _refusal(file: Path, error: NoBoundError | AnalysisError | MissingBinaryError) -> _BadInputError:
+    if isinstance(error, NoBoundError):
         problems = [(finding.path, finding.what, finding.remedy) for finding in error.findings]
-        raise _BadInputError(problem_lines(file, problems)) from None
-    except AnalysisError as error:
-        raise _BadInputError([f"{file}: {line}" for line in str(error).splitlines()]) from None
-    except MissingBinaryError as error:
-        raise _BadInputError([str(error)]) from None
+        return _BadInputError(problem_lines(file, problems))
+    if isinstance(error, AnalysisError):
+        return _BadInputError([f"{file}: {line}" for line in str(error).splitlines()])
+    return _BadInputError([str(error)])

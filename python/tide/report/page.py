@@ -18,9 +18,11 @@ def _embedded(path: Path) -> str:
     return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode("ascii")
 
 
-def write_page(
-    results: Results, references: Sequence[Reference], latency: Path, timeline: Path | None, path: Path
-) -> None:
+Pictures = tuple[Path, Path | None, Path | None]  # latency, one period, observation and bound
+
+
+def write_page(results: Results, references: Sequence[Reference], pictures: Pictures, path: Path) -> None:
+    latency, timeline, observed = pictures
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("tide.report", "."),
         autoescape=True,
@@ -37,5 +39,6 @@ def write_page(
         references=references,
         latency=_embedded(latency),
         timeline=_embedded(timeline) if timeline else None,
+        observed=_embedded(observed) if observed else None,
     )
     path.write_text(text, encoding="utf-8")

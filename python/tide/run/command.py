@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import signal
@@ -14,6 +15,9 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from tide.analysis.bounds import AnalysisError
+from tide.analysis.lower import NoBoundError
+from tide.analysis.observed import Observation, ObservationError, above, observations
 from tide.run.binaries import MissingBinaryError
 from tide.run.child import RunError, may_use_fifo
 from tide.run.experiment import Outcome, Settings, Variant, run_once
@@ -23,6 +27,7 @@ from tide.system.command import load_or_exit
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tide.report.results import Results
     from tide.system.model import System
 
 app = typer.Typer()
@@ -74,6 +79,9 @@ def run(
     sweep_chains: Annotated[
         str | None, typer.Option(metavar="FIRST-LAST", help="Repeat for each number of chains; print the medians.")
     ] = None,
+    hold_to_bounds: Annotated[
+        bool, typer.Option("--hold-to-bounds", help="End with 3 if an observation is above its bound.")
+    ] = False,
     domain: Annotated[
         int | None, typer.Option(min=0, max=232, help="ROS domain. Default: ROS_DOMAIN_ID, or one of its own.")
     ] = None,
@@ -81,7 +89,8 @@ def run(
     """Run a system on real parts and measure every chain.
 
     Starts the serial line, the agent, real ROS 2 nodes and the client program, once for each executor. Writes
-    results.json, latency.png, timeline.png and report.html, and the log of every part.
+    results.json, latency.png, timeline.png, observed.png (beside the bounds of tide check) and report.html, and the log
+    of every part.
 
     Examples:
 
@@ -104,7 +113,9 @@ def run(
             if sweep_chains is not None:
                 _sweep(system, variants, settings, folder, _range(sweep_chains))
             else:
-                _compare(system, variants, settings, folder)
+                every = _compare(system, variants, settings, folder)
+                if hold_to_bounds and above(every):
+                    raise typer.Exit(3)
     except PlanError as error:
         typer.echo(f"{file}: {error}", err=True)
         raise typer.Exit(2) from None
@@ -189,7 +200,29 @@ def _title(variant: Variant) -> str:
     return f"batch, {variant.send}" if variant.executor == "batch" else variant.executor
 
 
-def _compare(system: System, variants: list[Variant], settings: Settings, folder: Path) -> None:
+def _with_bounds(system: System, results: Results) -> tuple[Results, list[Observation]]:
+    """The results with the bound of every chain that has one, and both side by side."""
+    try:
+        every = observations(system, json.loads(results.to_json()))
+    except (ObservationError, NoBoundError, AnalysisError, MissingBinaryError) as error:
+        console.print(f"no bounds to compare with: {error}", highlight=False, soft_wrap=True)
+        return results, []
+    bounds = {(one.run, one.chain): one.bound_ns for one in every}
+    runs = [
+        run.model_copy(
+            update={
+                "chains": [
+                    chain.model_copy(update={"bound_ns": bounds.get((run.label, chain.name))}) for chain in run.chains
+                ]
+            }
+        )
+        for run in results.runs
+    ]
+    return results.model_copy(update={"runs": runs}), every
+
+
+def _compare(system: System, variants: list[Variant], settings: Settings, folder: Path) -> list[Observation]:
+    from tide.report.observed import observed_plot, observed_table
     from tide.report.page import write_page
     from tide.report.plots import latency_plot, timeline_plot
     from tide.report.references import references
@@ -225,9 +258,14 @@ def _compare(system: System, variants: list[Variant], settings: Settings, folder
         machine=machine,
         runs=[outcome.run for outcome in outcomes],
     )
+    results, every = _with_bounds(system, results)
     write(results, folder / "results.json")
     console.print()
     console.print(results_table(results))
+    if every:
+        console.print(observed_table(every))
+    for one in above(every):
+        console.print(f"[bold]{one.verdict()}[/bold]", highlight=False, soft_wrap=True)
     sentence = conclusion(results)
     if sentence:
         console.print(f"[bold]{sentence}[/bold]", highlight=False, soft_wrap=True)
@@ -241,10 +279,15 @@ def _compare(system: System, variants: list[Variant], settings: Settings, folder
     timeline = folder / "timeline.png" if periods else None
     if timeline:
         timeline_plot(periods, timeline)
-    write_page(results, known, folder / "latency.png", timeline, folder / "report.html")
+    observed = folder / "observed.png" if every else None
+    if observed:
+        observed_plot(every, f"{system.name}: observation and bound", observed)
+    write_page(results, known, (folder / "latency.png", timeline, observed), folder / "report.html")
     console.print(
-        f"\n{folder}/: report.html, results.json, latency.png, timeline.png, and a folder of logs for each run"
+        f"\n{folder}/: report.html, results.json, latency.png, timeline.png, observed.png, and logs of each run",
+        soft_wrap=True,
     )
+    return every
 
 
 def _sweep(system: System, variants: list[Variant], settings: Settings, folder: Path, counts: range) -> None:

@@ -123,6 +123,9 @@ class SerialLink(_Entry):
         int | None,
         Field(ge=0, le=65535, description="Bytes 0x7D and 0x7E in a frame at most. Absent: any byte may be one."),
     ] = None
+    exact_sizes: Annotated[
+        bool, Field(description="Every message is as long as its payload_bytes says. Else that is the most.")
+    ] = False
 
     @property
     def byte_ns(self) -> int:

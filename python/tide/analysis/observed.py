@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs and simulations measured beside the bounds: one line for each chain of each run.
+
+Results count from the start of the first callback, bounds from its release, so that an observation is never above what
+the bound speaks of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tide.analysis.bounds import Bounds, bounds_of, executors_for
+from tide.system.model import System
+
+_EXECUTORS = {
+    ("tide", "asynchronous"): "tide",
+    ("tide-preemptive", "asynchronous"): "lanes",
+    ("batch", "asynchronous"): "batch",
+    ("batch", "stock"): "batch_stock",
+    ("batch", "blocking"): "batch_blocking",
+    ("readyset", "asynchronous"): "default",
+}
+
+
+class ObservationError(Exception):
+    """Results that cannot be held against this system; one line that says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One chain of one run. bound_ns None: there is none; worst_ns None: nothing was completed."""
+
+    run: str
+    chain: str
+    bound_ns: int | None
+    worst_ns: int | None
+    samples: int
+    replay: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        return self.worst_ns / self.bound_ns if self.worst_ns is not None and self.bound_ns else None
+
+    @property
+    def is_above(self) -> bool:
+        return self.worst_ns is not None and self.bound_ns is not None and self.worst_ns > self.bound_ns
+
+    def verdict(self) -> str:
+        """What to say when it is above."""
+        worst_ns, bound_ns = self.worst_ns or 0, self.bound_ns or 0
+        how = f"; replay: {self.replay}" if self.replay else ""
+        return (
+            f"chain '{self.chain}', {self.run}: {worst_ns / 1e6:.3f} ms was seen, "
+            f"above the bound of {bound_ns / 1e6:.3f} ms{how}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "ratio": self.ratio, "above": self.is_above}
+
+
+def read_results(path: Path) -> dict[str, Any]:
+    """A results.json of `tide run` or `tide simulate`, or the folder that holds one."""
+    file = path / "results.json" if path.is_dir() else path
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ObservationError(f"{file}: cannot be read: {error.strerror}; give what tide run wrote") from None
+    except ValueError:
+        raise ObservationError(f"{file}: is no JSON; give the results.json that tide run wrote") from None
+    if not isinstance(data, dict) or data.get("schema") != 1 or not isinstance(data.get("runs"), list):
+        raise ObservationError(f"{file}: is no results.json of this version; run tide run again")
+    return data
+
+
+def executor_of(run: dict[str, Any]) -> str | None:
+    """The executor whose bounds are meant; none where there is no analysis."""
+    name, send = str(run.get("executor")), str(run.get("send", "asynchronous"))
+    return _EXECUTORS.get((name, send), name if name in ("default", "priority") else None)
+
+
+def observations(system: System, results: dict[str, Any], losses: int = 0) -> list[Observation]:
+    """All chains of all runs that have an analysis. Bounds are those of the reliability that the run had."""
+    if results.get("line_loss") and losses == 0:
+        raise ObservationError(
+            f"{results['line_loss'] * 100:g} % of the frames of this run were lost and the bounds assume none; "
+            "say how many of one instance with --losses"
+        )
+    found: list[Observation] = []
+    for run in results["runs"]:
+        executor = executor_of(run)
+        if executor is None or executor not in executors_for(system):
+            continue
+        bounds = bounds_of(_as_run(system, run), executor, losses)
+        found += joined(bounds, run, str(results.get("command", "")))
+    if not found:
+        raise ObservationError("no run of these results has an executor that is analysed")
+    return found
+
+
+def joined(bounds: Bounds, run: dict[str, Any], replay: str = "") -> list[Observation]:
+    send = run.get("send")
+    label = f"{run['executor']}, {send}" if run["executor"] == "batch" and send else str(run["executor"])
+    return [
+        Observation(label, one["name"], _bound(bounds, one), one.get("max_ns"), int(one.get("samples", 0)), replay)
+        for one in run["chains"]
+    ]
+
+
+def _bound(bounds: Bounds, chain: dict[str, Any]) -> int | None:
+    bound = bounds.chain(chain["name"])
+    return bound.bound_ns if bound else None
+
+
+def above(every: Sequence[Observation]) -> list[Observation]:
+    return [one for one in every if one.is_above]
+
+
+def _as_run(system: System, run: dict[str, Any]) -> System:
+    """With as many chains, and as reliable, as the run had them."""
+    from tide.run.plan import PlanError, with_chain_count
+
+    names = [one["name"] for one in run["chains"]]
+    known = {chain.name for chain in system.chains}
+    if set(names) != known:
+        try:
+            system = with_chain_count(system, len(names))
+        except PlanError as error:
+            raise ObservationError(str(error)) from None
+        missing = sorted(set(names) - {chain.name for chain in system.chains})
+        if missing:
+            raise ObservationError(f"the results are of another system: '{system.name}' has no chain '{missing[0]}'")
+    kinds = {one["name"]: one.get("reliability") for one in run["chains"]}
+    chains = tuple(
+        chain.model_copy(update={"reliability": kinds[chain.name] or chain.reliability}) for chain in system.chains
+    )
+    return system.model_copy(update={"chains": chains})
