@@ -91,9 +91,11 @@ typedef struct tide_local_topic {
 /* platform: that of the executors. storage: TIDE_LOCAL_STORAGE_BYTES(count, message_bytes) bytes. */
 int tide_local_pool_init(tide_local_pool_t *pool, const tide_platform_t *platform, void *storage, uint32_t count,
                          uint32_t message_bytes);
-/* loans: messages that are borrowed and not yet published at the same time, 1 or more: one for each publisher that may
- * be interrupted by another. TIDE_ERROR_FULL: the pool has too few messages that are not set aside. */
+/* loans: messages that are borrowed and not yet published at the same time: one for each publisher that may be
+ * interrupted by another. TIDE_ERROR_FULL: the pool has too few messages that are not set aside. */
 int tide_local_topic_init(tide_local_topic_t *topic, tide_local_pool_t *pool, uint32_t loans);
+/* So many loans more, or fewer (of those that were added). TIDE_ERROR_FULL as above. */
+int tide_local_change_loans(tide_local_topic_t *topic, int32_t change);
 /* callback, queue and depth are set; add the callback to an executor first, or notify it once for each message that
  * came before. TIDE_ERROR_FULL: the pool has fewer than depth + 1 messages left. TIDE_ERROR_EXISTS. */
 int tide_local_subscribe(tide_local_topic_t *topic, tide_local_subscription_t *subscription);

@@ -19,6 +19,7 @@
 #include "tide/message.h"
 #include "tide/port.h"
 #include "tide/rclc.h"
+#include "tide/rclc_local.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -52,6 +53,10 @@ extern "C" {
 #ifndef TIDE_HANDLES
 #define TIDE_HANDLES (TIDE_SUBSCRIPTIONS + TIDE_TIMERS + TIDE_GUARD_CONDITIONS)
 #endif
+/* Callback groups: tide_rclc_callback_group_init. Each takes a pointer for every handle. */
+#ifndef TIDE_GROUPS
+#define TIDE_GROUPS (TIDE_EXECUTOR_LANES > 1 ? 4 : 0)
+#endif
 /* Longest topic name with namespace, the prefix "rt" and NUL, in bytes; also node names with their namespace. */
 #ifndef TIDE_NAME_BYTES
 #define TIDE_NAME_BYTES 64
@@ -59,6 +64,21 @@ extern "C" {
 /* Samples a subscription keeps at most; a QoS depth above it is cut to it. */
 #ifndef TIDE_SUBSCRIPTION_DEPTH
 #define TIDE_SUBSCRIPTION_DEPTH 4
+#endif
+/* Local delivery (tide/rclc_local.h): topics, subscriptions to them, the largest message, and how many there are: for
+ * each publisher as many as there are lanes, for each subscription its depth and one. */
+#ifndef TIDE_LOCAL_TOPICS
+#define TIDE_LOCAL_TOPICS 0
+#endif
+#ifndef TIDE_LOCAL_SUBSCRIPTIONS
+#define TIDE_LOCAL_SUBSCRIPTIONS TIDE_LOCAL_TOPICS
+#endif
+#ifndef TIDE_LOCAL_MESSAGE_BYTES
+#define TIDE_LOCAL_MESSAGE_BYTES 256
+#endif
+#ifndef TIDE_LOCAL_MESSAGES
+#define TIDE_LOCAL_MESSAGES \
+  (TIDE_LOCAL_TOPICS * TIDE_EXECUTOR_LANES + TIDE_LOCAL_SUBSCRIPTIONS * (TIDE_SUBSCRIPTION_DEPTH + 1))
 #endif
 /* Messages on their way out: small ones and large ones. A node holds one serialised message and 8 bytes more; the
  * largest message that can be published is the larger of the two sizes less 8. */
@@ -125,6 +145,28 @@ typedef struct tide_topic {
   tide_object_t topic, group, endpoint;
 } tide_topic_t;
 
+typedef struct tide_group_handle {
+  bool in_use;
+  tide_group_t group;
+} tide_group_handle_t;
+
+typedef struct tide_local_topic_handle {
+  bool open;                                        /* has ends, or messages that are still read */
+  bool plain;                                       /* messages of fixed size, delivered in place */
+  uint16_t users;                                   /* its ends */
+  uint16_t shared_publishers, shared_subscriptions; /* of reach BOTH */
+  char *name;                                       /* tide_pools.name_bytes */
+  const tide_message_type_t *type;
+  tide_local_topic_t topic;
+} tide_local_topic_handle_t;
+
+typedef struct tide_local_end {
+  tide_local_topic_handle_t *topic; /* null: free */
+  tide_local_subscription_t subscription;
+} tide_local_end_t;
+
+struct tide_local_functions; /* null where there is no local delivery, so that it is not linked */
+
 typedef struct tide_publisher_handle {
   struct tide_support *support; /* null: free */
   const tide_message_type_t *type;
@@ -132,6 +174,9 @@ typedef struct tide_publisher_handle {
   tide_priority_t priority;
   bool reliable;
   int32_t wait_ms; /* for a free node */
+  const struct tide_local_functions *local;
+  tide_local_topic_handle_t *local_topic;
+  tide_reach_t reach;
 } tide_publisher_handle_t;
 
 typedef struct tide_subscription_handle {
@@ -142,6 +187,9 @@ typedef struct tide_subscription_handle {
   tide_callback_t callback;
   rclc_executor_handle_t *handle; /* null: in no executor */
   uint32_t decode_errors;
+  const struct tide_local_functions *local;
+  tide_local_end_t *local_end;
+  tide_reach_t reach;
 } tide_subscription_handle_t;
 
 typedef struct tide_timer_handle {
@@ -217,11 +265,20 @@ typedef struct tide_pools {
   uint32_t reassembly_bytes;
   char *node_names, *publisher_names, *subscription_names;
   tide_sample_t *samples;
+  tide_group_handle_t *groups;
+  tide_queue_entry_t **group_storage; /* handle_count for each group */
+  tide_local_topic_handle_t *local_topics;
+  tide_local_end_t *local_ends;
+  tide_local_message_t **local_queues; /* subscription_depth for each end */
+  char *local_names;
+  tide_local_pool_t *local_pool; /* set up when it is first needed */
+  void *local_storage;
+  uint32_t local_message_count, local_message_bytes;
   uint8_t *custom_storage; /* null: no custom transport */
   uint32_t custom_bytes;
   uint32_t connect_timeout_ms;
   uint16_t node_count, publisher_count, subscription_count, timer_count, guard_count, executor_count, lane_count,
-      handle_count;
+      handle_count, group_count, local_topic_count, local_end_count;
   uint16_t object_count, data_node_count, class_count, stream_count, slot_count, reassembly_count, mtu_bytes;
   uint16_t name_bytes;
   uint8_t subscription_depth;
@@ -268,6 +325,24 @@ static struct {
   uint64_t reassembly_bytes[TIDE_PLACES((TIDE_REASSEMBLIES * TIDE_REASSEMBLY_BYTES + 7) / 8)];
 } tide_message_memory;
 
+/* Nothing where there is none of it. */
+#if TIDE_GROUPS > 0
+static struct {
+  tide_group_handle_t groups[TIDE_GROUPS];
+  tide_queue_entry_t *waiting[TIDE_GROUPS * TIDE_HANDLES];
+} tide_group_memory;
+#endif
+#if TIDE_LOCAL_TOPICS > 0
+static struct {
+  tide_local_topic_handle_t topics[TIDE_LOCAL_TOPICS];
+  tide_local_end_t ends[TIDE_PLACES(TIDE_LOCAL_SUBSCRIPTIONS)];
+  tide_local_message_t *queues[TIDE_PLACES(TIDE_LOCAL_SUBSCRIPTIONS * TIDE_SUBSCRIPTION_DEPTH)];
+  char names[TIDE_LOCAL_TOPICS][TIDE_NAME_BYTES];
+  tide_local_pool_t pool;
+  uint64_t messages[TIDE_PLACES(TIDE_LOCAL_STORAGE_BYTES(TIDE_LOCAL_MESSAGES, TIDE_LOCAL_MESSAGE_BYTES) / 8)];
+} tide_local_memory;
+#endif
+
 static const tide_size_class_t tide_pool_classes[2] = {
     {(uint8_t *)tide_message_memory.small_nodes, TIDE_SMALL_NODE_BYTES, TIDE_SMALL_NODES},
     {(uint8_t *)tide_message_memory.large_nodes, TIDE_LARGE_NODE_BYTES, TIDE_LARGE_NODES}};
@@ -302,6 +377,23 @@ const tide_pools_t tide_pools = {
     .publisher_names = &tide_pool_memory.publisher_names[0][0],
     .subscription_names = &tide_pool_memory.subscription_names[0][0],
     .samples = tide_pool_memory.samples,
+#if TIDE_GROUPS > 0
+    .groups = tide_group_memory.groups,
+    .group_storage = tide_group_memory.waiting,
+    .group_count = TIDE_GROUPS,
+#endif
+#if TIDE_LOCAL_TOPICS > 0
+    .local_topics = tide_local_memory.topics,
+    .local_ends = tide_local_memory.ends,
+    .local_queues = tide_local_memory.queues,
+    .local_names = &tide_local_memory.names[0][0],
+    .local_pool = &tide_local_memory.pool,
+    .local_storage = tide_local_memory.messages,
+    .local_message_count = TIDE_LOCAL_MESSAGES,
+    .local_message_bytes = TIDE_LOCAL_MESSAGE_BYTES,
+    .local_topic_count = TIDE_LOCAL_TOPICS,
+    .local_end_count = TIDE_LOCAL_SUBSCRIPTIONS,
+#endif
     .custom_storage = TIDE_CUSTOM_TRANSPORT ? tide_pool_memory.custom : NULL,
     .custom_bytes = sizeof tide_pool_memory.custom,
     .connect_timeout_ms = TIDE_CONNECT_TIMEOUT_MS,

@@ -65,6 +65,28 @@ rcl_ret_t tide_rclc_executor_set_policy(rclc_executor_t *executor, tide_policy_t
 rcl_ret_t tide_rclc_executor_set_lanes(rclc_executor_t *executor, const tide_lane_settings_t *lanes, size_t count);
 /* The lane whose scheduling the system refused in the last rclc_executor_spin; -1: no lanes were set. */
 int tide_rclc_executor_refused_lane(const rclc_executor_t *executor);
+/* Callback groups, as rclcpp's: with several lanes at most one callback of an exclusive group runs at a time, the
+ * others wait in the order of urgency and keep no lane from what is eligible; callbacks of a reentrant group overlap
+ * themselves, too (a message that a subscription was added with is then shared by its runs: use local delivery, or one
+ * lane). What is in no group overlaps all but itself. Groups change nothing with one lane. See tide_group_t for cost.
+ *
+ *   tide_callback_group_t sensors = {NULL};
+ *   tide_rclc_callback_group_init(&sensors, TIDE_GROUP_EXCLUSIVE);
+ *   tide_rclc_timer_set_group(&timer, &sensors);              before rclc_executor_add_timer
+ *
+ * Memory: TIDE_GROUPS of <tide/pools.h>. Causes: TIDE_ERROR_CAPACITY_GROUPS; TIDE_ERROR_STATE from set_group when the
+ * handle is in an executor already, from fini while callbacks of the group are; TIDE_ERROR_EXISTS from add when the
+ * group has callbacks in another executor; TIDE_ERROR_UNSUPPORTED: a runtime without lanes. A null group: none. */
+struct tide_group_handle;
+typedef struct tide_callback_group {
+  struct tide_group_handle *impl;
+} tide_callback_group_t;
+rcl_ret_t tide_rclc_callback_group_init(tide_callback_group_t *group, tide_group_kind_t kind);
+rcl_ret_t tide_rclc_callback_group_fini(tide_callback_group_t *group);
+rcl_ret_t tide_rclc_timer_set_group(rcl_timer_t *timer, const tide_callback_group_t *group);
+rcl_ret_t tide_rclc_subscription_set_group(rcl_subscription_t *subscription, const tide_callback_group_t *group);
+rcl_ret_t tide_rclc_guard_condition_set_group(rcl_guard_condition_t *guard, const tide_callback_group_t *group);
+
 /* How every publisher of this support sends. */
 rcl_ret_t tide_rclc_support_set_send(rclc_support_t *support, tide_send_t send);
 

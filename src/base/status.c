@@ -60,6 +60,12 @@ const char *tide_status_text(int status) {
       return "the pool of executors is used up";
     case TIDE_ERROR_CAPACITY_LANES:
       return "more lanes than TIDE_EXECUTOR_LANES of <tide/pools.h>";
+    case TIDE_ERROR_CAPACITY_GROUPS:
+      return "the pool of callback groups is used up (TIDE_GROUPS of <tide/pools.h>)";
+    case TIDE_ERROR_CAPACITY_LOCAL_TOPICS:
+      return "more ends of local topics than TIDE_LOCAL_TOPICS and TIDE_LOCAL_SUBSCRIPTIONS of <tide/pools.h>";
+    case TIDE_ERROR_CAPACITY_LOCAL_MESSAGES:
+      return "TIDE_LOCAL_MESSAGES of <tide/pools.h> does not cover one more publisher or subscription";
     case TIDE_ERROR_NAME:
       return "a name breaks the rules of ROS 2: letters, digits and _, no digit first, / between the parts";
     case TIDE_OK:

@@ -309,6 +309,10 @@ static void release_places(void) {
   for (size_t i = 0; i < tide_pools.subscription_count; i++) tide_pools.subscriptions[i].support = NULL;
   for (size_t i = 0; i < tide_pools.timer_count; i++) tide_pools.timers[i].support = NULL;
   for (size_t i = 0; i < tide_pools.guard_count; i++) tide_pools.guards[i].support = NULL;
+  for (size_t i = 0; i < tide_pools.group_count; i++) tide_pools.groups[i].in_use = false;
+  for (size_t i = 0; i < tide_pools.local_topic_count; i++) tide_pools.local_topics[i].open = false;
+  for (size_t i = 0; i < tide_pools.local_end_count; i++) tide_pools.local_ends[i].topic = NULL;
+  if (tide_pools.local_pool != NULL) tide_pools.local_pool->platform = NULL;
 }
 
 static bool is_idle(tide_support_t *support, void *context) {

@@ -255,35 +255,46 @@ static void commit_handle(rclc_executor_t *executor, rclc_executor_handle_t *han
   if (handle->index >= executor->index) executor->index = handle->index + 1;
 }
 
+/* What the core's causes mean here: a group is the only other thing that a callback can be refused for. */
+static rcl_ret_t refusal_of_add(int status) {
+  const int cause = status == TIDE_ERROR_FULL       ? TIDE_ERROR_CAPACITY_HANDLES
+                    : status == TIDE_ERROR_ARGUMENT ? TIDE_ERROR_EXISTS
+                                                    : status;
+  return tide_compat_result(cause);
+}
+
 static void execute_subscription(tide_callback_t *callback, void *context) {
   (void)callback;
   rclc_executor_handle_t *handle = context;
-  rcl_ret_t result = tide_compat_take(handle->impl, handle->data, NULL);
+  const tide_local_functions_t *local = ((tide_subscription_handle_t *)handle->impl)->local;
+  const void *memory = handle->data; /* the callback may take the handle out of the executor */
+  const void *taken = NULL;
+  const rcl_ret_t result = tide_compat_take_next(handle->impl, handle->data, &taken);
   if (result != RCL_RET_OK && handle->invocation != ALWAYS) return;
-  const void *message = result == RCL_RET_OK ? handle->data : NULL;
+  const void *message = result == RCL_RET_OK ? taken : NULL;
   if (handle->type == RCLC_SUBSCRIPTION_WITH_CONTEXT) {
     handle->subscription_callback_with_context(message, handle->callback_context);
   } else {
     handle->subscription_callback(message);
   }
+  if (message != NULL && message != memory) local->release(message);
 }
 
 static rcl_ret_t add_subscription(rclc_executor_t *executor, rclc_executor_handle_t *handle) {
   tide_subscription_handle_t *subscription = handle->subscription->impl;
-  tide_priority_t priority = subscription->callback.priority;
-  memset(&subscription->callback, 0, sizeof subscription->callback);
   subscription->callback.kind = TIDE_CALLBACK_SUBSCRIPTION;
-  subscription->callback.priority = priority;
   subscription->callback.always = handle->invocation == ALWAYS;
   subscription->callback.execute = execute_subscription;
   subscription->callback.context = handle;
   subscription->callback.handle = handle->subscription;
   int status = tide_executor_add(&executor->impl->core, &subscription->callback);
-  if (status != TIDE_OK) return tide_compat_result(status == TIDE_ERROR_FULL ? TIDE_ERROR_CAPACITY_HANDLES : status);
+  if (status != TIDE_OK) return refusal_of_add(status);
   commit_handle(executor, handle);
   subscription->handle = handle;
   tide_session_set_reader_owner(&subscription->support->session, &subscription->reader, executor->impl->number);
   for (uint8_t i = 0; i < subscription->reader.count; i++) tide_executor_notify(&subscription->callback);
+  const uint16_t local = subscription->local == NULL ? 0 : subscription->local->waiting(subscription);
+  for (uint16_t i = 0; i < local; i++) tide_executor_notify(&subscription->callback);
   return RCL_RET_OK;
 }
 
@@ -350,7 +361,7 @@ rcl_ret_t rclc_executor_add_timer(rclc_executor_t *executor, rcl_timer_t *timer)
   int64_t first_ns = core->next_ns; /* the timer runs since rcl_timer_init */
   bool canceled = core->canceled;
   int status = tide_executor_add_timer(&executor->impl->core, core);
-  if (status != TIDE_OK) return tide_compat_result(status == TIDE_ERROR_FULL ? TIDE_ERROR_CAPACITY_HANDLES : status);
+  if (status != TIDE_OK) return refusal_of_add(status);
   tide_timer_set_phase(core, first_ns);
   if (canceled) tide_timer_cancel(core);
   commit_handle(executor, handle);
@@ -376,13 +387,12 @@ rcl_ret_t rclc_executor_add_guard_condition(rclc_executor_t *executor, rcl_guard
   handle->impl = gc->impl;
   handle->gc_callback = callback;
   tide_callback_t *core = &gc->impl->callback;
-  memset(core, 0, sizeof *core);
   core->kind = TIDE_CALLBACK_GUARD;
   core->execute = execute_guard;
   core->context = handle;
   core->handle = gc;
   int status = tide_executor_add(&executor->impl->core, core);
-  if (status != TIDE_OK) return tide_compat_result(status == TIDE_ERROR_FULL ? TIDE_ERROR_CAPACITY_HANDLES : status);
+  if (status != TIDE_OK) return refusal_of_add(status);
   commit_handle(executor, handle);
   gc->impl->handle = handle;
   if (gc->impl->triggered_early) tide_executor_notify(core);

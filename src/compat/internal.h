@@ -49,10 +49,34 @@ int tide_compat_create_object(tide_support_t *support, tide_object_t *object, bo
  */
 int tide_compat_delete_object(tide_support_t *support, tide_object_t *object);
 
+/* Local delivery, called through the handles that have it. */
+typedef struct tide_local_functions {
+  int (*publish)(const tide_publisher_handle_t *publisher, const void *message);
+  void (*close_publisher)(tide_publisher_handle_t *publisher);
+  void (*close_subscription)(tide_subscription_handle_t *subscription);
+  uint16_t (*waiting)(const tide_subscription_handle_t *subscription);
+  /* Whether the next message is a local one. */
+  bool (*is_next)(tide_subscription_handle_t *subscription);
+  /* In place, then it is to be released; or decoded into memory. Null: there is none, or it does not fit. */
+  const void *(*take)(tide_subscription_handle_t *subscription, void *memory, rmw_message_info_t *info);
+  void (*release)(const void *message);
+} tide_local_functions_t;
+/* As rclc's, without or with objects on the agent. */
+int tide_compat_publisher_init(rcl_publisher_t *publisher, const rcl_node_t *node,
+                               const rosidl_message_type_support_t *type_support, const char *topic_name,
+                               const rmw_qos_profile_t *qos, bool on_agent);
+int tide_compat_subscription_init(rcl_subscription_t *subscription, const rcl_node_t *node,
+                                  const rosidl_message_type_support_t *type_support, const char *topic_name,
+                                  const rmw_qos_profile_t *qos, bool on_agent);
+/* To the agent. */
+int tide_compat_send(tide_publisher_handle_t *publisher, const void *message);
+
 /* A node that was initialised, of a support that lives. */
 bool tide_compat_is_node(const rcl_node_t *node);
 /* The oldest message that waits; RCL_RET_SUBSCRIPTION_TAKE_FAILED: none does. */
 rcl_ret_t tide_compat_take(tide_subscription_handle_t *handle, void *message, rmw_message_info_t *info);
+/* The same for the callback: *message is `memory`, or a local message that lies elsewhere and is to be released. */
+rcl_ret_t tide_compat_take_next(tide_subscription_handle_t *handle, void *memory, const void **message);
 bool tide_compat_is_reliable(const rmw_qos_profile_t *qos);
 
 /* Opens the link of the options for the session, starts connecting. */

@@ -29,28 +29,35 @@ static tide_publisher_handle_t *free_place(void) {
   return NULL;
 }
 
-rcl_ret_t rclc_publisher_init(rcl_publisher_t *publisher, const rcl_node_t *node,
-                              const rosidl_message_type_support_t *type_support, const char *topic_name,
-                              const rmw_qos_profile_t *qos_profile) {
+int tide_compat_publisher_init(rcl_publisher_t *publisher, const rcl_node_t *node,
+                               const rosidl_message_type_support_t *type_support, const char *topic_name,
+                               const rmw_qos_profile_t *qos_profile, bool on_agent) {
   if (publisher == NULL || !tide_compat_is_node(node) || type_support == NULL || topic_name == NULL ||
       qos_profile == NULL) {
-    return tide_compat_result(TIDE_ERROR_ARGUMENT);
+    return TIDE_ERROR_ARGUMENT;
   }
   tide_publisher_handle_t *handle = free_place();
-  if (handle == NULL) return tide_compat_result(TIDE_ERROR_CAPACITY_PUBLISHERS);
+  if (handle == NULL) return TIDE_ERROR_CAPACITY_PUBLISHERS;
   handle->type = (const tide_message_type_t *)type_support->data;
   handle->reliable = tide_compat_is_reliable(qos_profile);
   handle->wait_ms = handle->reliable ? STOCK_CONFIRM_MS : 0;
   tide_support_t *support = node->impl->support;
   handle->support = support;
-  int status =
-      tide_compat_create_topic(support, &handle->topic, node->impl, handle->type, topic_name, qos_profile, true);
+  const int status = on_agent ? tide_compat_create_topic(support, &handle->topic, node->impl, handle->type, topic_name,
+                                                         qos_profile, true)
+                              : tide_compat_topic_name(handle->topic.name, topic_name, node->impl);
   if (status != TIDE_OK) {
     if (tide_compat_delete_topic(support, &handle->topic) == TIDE_OK) handle->support = NULL;
-    return tide_compat_result(status);
+    return status;
   }
   publisher->impl = handle;
-  return RCL_RET_OK;
+  return TIDE_OK;
+}
+
+rcl_ret_t rclc_publisher_init(rcl_publisher_t *publisher, const rcl_node_t *node,
+                              const rosidl_message_type_support_t *type_support, const char *topic_name,
+                              const rmw_qos_profile_t *qos_profile) {
+  return tide_compat_result(tide_compat_publisher_init(publisher, node, type_support, topic_name, qos_profile, true));
 }
 
 rcl_ret_t rclc_publisher_init_default(rcl_publisher_t *publisher, const rcl_node_t *node,
@@ -124,6 +131,7 @@ rcl_ret_t rcl_publisher_fini(rcl_publisher_t *publisher, rcl_node_t *node) {
     }
     int status = tide_compat_delete_topic(support, &handle->topic);
     if (status != TIDE_OK) return tide_compat_result(status);
+    if (handle->local != NULL) handle->local->close_publisher(handle);
     handle->support = NULL;
   }
   publisher->impl = NULL;
@@ -139,18 +147,23 @@ static int wait_as_stock(tide_publisher_handle_t *publisher) {
   return tide_compat_wait(support, confirmed, publisher, tide_compat_deadline(STOCK_CONFIRM_MS), publisher->reliable);
 }
 
+int tide_compat_send(tide_publisher_handle_t *publisher, const void *message) {
+  tide_write_t write;
+  int status = begin(publisher, &write, (uint32_t)tide_message_size(publisher->type, message));
+  if (status != TIDE_OK) return status;
+  publisher->type->encode(&write.cdr, message);
+  status = tide_session_write_end(&write);
+  return status == TIDE_OK ? wait_as_stock(publisher) : status;
+}
+
 rcl_ret_t rcl_publish(const rcl_publisher_t *publisher, const void *ros_message,
                       rmw_publisher_allocation_t *allocation) {
   (void)allocation;
   if (!rcl_publisher_is_valid(publisher) || ros_message == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
   tide_publisher_handle_t *handle = publisher->impl;
-  tide_write_t write;
-  int status = begin(handle, &write, (uint32_t)tide_message_size(handle->type, ros_message));
-  if (status != TIDE_OK) return tide_compat_result(status);
-  handle->type->encode(&write.cdr, ros_message);
-  status = tide_session_write_end(&write);
-  if (status == TIDE_OK) status = wait_as_stock(handle);
-  return tide_compat_result(status);
+  const int local = handle->local == NULL ? TIDE_OK : handle->local->publish(handle, ros_message);
+  const int sent = handle->reach == TIDE_REACH_LOCAL ? TIDE_OK : tide_compat_send(handle, ros_message);
+  return tide_compat_result(local < 0 ? local : sent);
 }
 
 rcl_ret_t tide_rclc_publisher_set_priority(rcl_publisher_t *publisher, tide_priority_t priority) {

@@ -34,7 +34,7 @@ static void on_sample(void *context, tide_reader_t *reader) {
   if (handle->handle != NULL) tide_executor_notify(&handle->callback);
 }
 
-static int ask_for_samples(tide_subscription_handle_t *handle, const rmw_qos_profile_t *qos) {
+static void describe_reader(tide_subscription_handle_t *handle, const rmw_qos_profile_t *qos) {
   handle->reader.object = handle->topic.endpoint.id;
   handle->reader.reliable = tide_compat_is_reliable(qos);
   handle->reader.depth = tide_pools.subscription_depth;
@@ -43,30 +43,49 @@ static int ask_for_samples(tide_subscription_handle_t *handle, const rmw_qos_pro
   }
   handle->reader.on_sample = on_sample;
   handle->reader.context = handle;
-  return tide_session_add_reader(&handle->support->session, &handle->reader);
+}
+
+static int open_on_agent(tide_subscription_handle_t *handle, const tide_node_handle_t *node, const char *topic_name,
+                         const rmw_qos_profile_t *qos) {
+  tide_support_t *support = handle->support;
+  const int status = tide_compat_create_topic(support, &handle->topic, node, handle->type, topic_name, qos, false);
+  if (status != TIDE_OK) return status;
+  describe_reader(handle, qos);
+  return tide_session_add_reader(&support->session, &handle->reader);
+}
+
+static int open_locally(tide_subscription_handle_t *handle, const tide_node_handle_t *node, const char *topic_name,
+                        const rmw_qos_profile_t *qos) {
+  describe_reader(handle, qos);
+  return tide_compat_topic_name(handle->topic.name, topic_name, node);
+}
+
+int tide_compat_subscription_init(rcl_subscription_t *subscription, const rcl_node_t *node,
+                                  const rosidl_message_type_support_t *type_support, const char *topic_name,
+                                  const rmw_qos_profile_t *qos_profile, bool on_agent) {
+  if (subscription == NULL || !tide_compat_is_node(node) || type_support == NULL || topic_name == NULL ||
+      qos_profile == NULL) {
+    return TIDE_ERROR_ARGUMENT;
+  }
+  tide_subscription_handle_t *handle = free_place();
+  if (handle == NULL) return TIDE_ERROR_CAPACITY_SUBSCRIPTIONS;
+  handle->support = node->impl->support;
+  handle->type = (const tide_message_type_t *)type_support->data;
+  const int status = on_agent ? open_on_agent(handle, node->impl, topic_name, qos_profile)
+                              : open_locally(handle, node->impl, topic_name, qos_profile);
+  if (status != TIDE_OK) {
+    if (tide_compat_delete_topic(handle->support, &handle->topic) == TIDE_OK) handle->support = NULL;
+    return status;
+  }
+  subscription->impl = handle;
+  return TIDE_OK;
 }
 
 rcl_ret_t rclc_subscription_init(rcl_subscription_t *subscription, rcl_node_t *node,
                                  const rosidl_message_type_support_t *type_support, const char *topic_name,
                                  const rmw_qos_profile_t *qos_profile) {
-  if (subscription == NULL || !tide_compat_is_node(node) || type_support == NULL || topic_name == NULL ||
-      qos_profile == NULL) {
-    return tide_compat_result(TIDE_ERROR_ARGUMENT);
-  }
-  tide_subscription_handle_t *handle = free_place();
-  if (handle == NULL) return tide_compat_result(TIDE_ERROR_CAPACITY_SUBSCRIPTIONS);
-  tide_support_t *support = node->impl->support;
-  handle->support = support;
-  handle->type = (const tide_message_type_t *)type_support->data;
-  int status =
-      tide_compat_create_topic(support, &handle->topic, node->impl, handle->type, topic_name, qos_profile, false);
-  if (status == TIDE_OK) status = ask_for_samples(handle, qos_profile);
-  if (status != TIDE_OK) {
-    if (tide_compat_delete_topic(support, &handle->topic) == TIDE_OK) handle->support = NULL;
-    return tide_compat_result(status);
-  }
-  subscription->impl = handle;
-  return RCL_RET_OK;
+  return tide_compat_result(
+      tide_compat_subscription_init(subscription, node, type_support, topic_name, qos_profile, true));
 }
 
 rcl_ret_t rclc_subscription_init_default(rcl_subscription_t *subscription, rcl_node_t *node,
@@ -84,9 +103,7 @@ rcl_ret_t rcl_subscription_init(rcl_subscription_t *subscription, const rcl_node
                                 const rosidl_message_type_support_t *type_support, const char *topic_name,
                                 const rcl_subscription_options_t *options) {
   const rmw_qos_profile_t *qos = options == NULL ? &rmw_qos_profile_default : &options->qos;
-  rcl_node_t copy = rcl_get_zero_initialized_node();
-  if (node != NULL) copy = *node;
-  return rclc_subscription_init(subscription, &copy, type_support, topic_name, qos);
+  return tide_compat_result(tide_compat_subscription_init(subscription, node, type_support, topic_name, qos, true));
 }
 
 rcl_ret_t rcl_subscription_fini(rcl_subscription_t *subscription, rcl_node_t *node) {
@@ -98,6 +115,7 @@ rcl_ret_t rcl_subscription_fini(rcl_subscription_t *subscription, rcl_node_t *no
     if (status != TIDE_OK) return tide_compat_result(status);
     if (handle->handle != NULL) memset(handle->handle, 0, sizeof *handle->handle);
     handle->handle = NULL;
+    if (handle->local != NULL) handle->local->close_subscription(handle);
     /* That the agent stops sending follows from the deletion, too. */
     tide_session_remove_reader(&handle->support->session, &handle->reader);
     status = tide_compat_delete_topic(handle->support, &handle->topic);
@@ -116,7 +134,7 @@ const char *rcl_subscription_get_topic_name(const rcl_subscription_t *subscripti
   return rcl_subscription_is_valid(subscription) ? subscription->impl->topic.name + 2 : NULL; /* behind "rt" */
 }
 
-rcl_ret_t tide_compat_take(tide_subscription_handle_t *handle, void *message, rmw_message_info_t *info) {
+static rcl_ret_t take_received(tide_subscription_handle_t *handle, void *message, rmw_message_info_t *info) {
   tide_session_t *session = &handle->support->session;
   const tide_sample_t *sample = tide_session_peek(session, &handle->reader);
   if (sample == NULL) return RCL_RET_SUBSCRIPTION_TAKE_FAILED;
@@ -132,6 +150,31 @@ rcl_ret_t tide_compat_take(tide_subscription_handle_t *handle, void *message, rm
   if (cdr.status == TIDE_OK) return RCL_RET_OK;
   handle->decode_errors++;
   return tide_compat_result(cdr.status);
+}
+
+static rcl_ret_t result_of_local(tide_subscription_handle_t *handle, const void *message) {
+  if (message != NULL) return RCL_RET_OK;
+  handle->decode_errors++;
+  return tide_compat_result(TIDE_ERROR_CAPACITY_MESSAGE);
+}
+
+rcl_ret_t tide_compat_take(tide_subscription_handle_t *handle, void *message, rmw_message_info_t *info) {
+  const tide_local_functions_t *local = handle->local;
+  if (local == NULL || !local->is_next(handle)) return take_received(handle, message, info);
+  const void *taken = local->take(handle, message, info);
+  if (taken != NULL && taken != message) {
+    memcpy(message, taken, handle->type->structure_bytes);
+    local->release(taken);
+  }
+  return result_of_local(handle, taken);
+}
+
+rcl_ret_t tide_compat_take_next(tide_subscription_handle_t *handle, void *memory, const void **message) {
+  const tide_local_functions_t *local = handle->local;
+  *message = memory;
+  if (local == NULL || !local->is_next(handle)) return take_received(handle, memory, NULL);
+  *message = local->take(handle, memory, NULL);
+  return result_of_local(handle, *message);
 }
 
 rcl_ret_t rcl_take(const rcl_subscription_t *subscription, void *ros_message, rmw_message_info_t *message_info,

@@ -53,13 +53,28 @@ static void unreserve(tide_local_topic_t *topic, uint32_t count) {
 }
 
 int tide_local_topic_init(tide_local_topic_t *topic, tide_local_pool_t *pool, uint32_t loans) {
-  if (topic == NULL || pool == NULL || loans == 0u) {
+  if (topic == NULL || pool == NULL) {
     return TIDE_ERROR_ARGUMENT;
   }
   *topic = (tide_local_topic_t){.pool = pool};
   const uintptr_t lock = enter(pool);
   const int status = reserve(topic, loans);
   leave(pool, lock);
+  return status;
+}
+
+int tide_local_change_loans(tide_local_topic_t *topic, int32_t change) {
+  if (topic == NULL || topic->pool == NULL) {
+    return TIDE_ERROR_ARGUMENT;
+  }
+  int status = TIDE_OK;
+  const uintptr_t lock = enter(topic->pool);
+  if (change > 0) {
+    status = reserve(topic, (uint32_t)change);
+  } else {
+    unreserve(topic, (uint32_t)-change);
+  }
+  leave(topic->pool, lock);
   return status;
 }
 

@@ -219,7 +219,8 @@ TEST_F(Local, WrongArgumentsAreRefused) {
   Subscription subscription(1);
   EXPECT_EQ(tide_local_pool_init(&pool, &machine.platform, reinterpret_cast<uint8_t *>(storage.data()) + 1, 1, 8),
             TIDE_ERROR_ARGUMENT);
-  EXPECT_EQ(tide_local_topic_init(&unused, &pool, 0), TIDE_ERROR_ARGUMENT);
+  EXPECT_EQ(tide_local_topic_init(&unused, nullptr, 1), TIDE_ERROR_ARGUMENT);
+  EXPECT_EQ(tide_local_change_loans(&unused, 1), TIDE_ERROR_ARGUMENT);
   EXPECT_EQ(tide_local_borrow(&unused, &message), TIDE_ERROR_ARGUMENT);
   EXPECT_EQ(tide_local_subscribe(&topic, &subscription.local), TIDE_ERROR_ARGUMENT) << "no callback";
   ASSERT_EQ(tide_local_borrow(&topic, &message), TIDE_OK);

@@ -175,14 +175,17 @@ TEST_F(ReadySet, WhoTakesTheFirstOfAWindowWakesAnotherForTheRest) {
 
 TEST_F(ReadySet, ARemovalKeepsTheOrderOfRegistration) {
   start({0});
-  Probe &a = add('a', 1), &b = add('b', 1), &c = add('c', 1), &d = add('d', 1);
-  for (Probe *probe : {&a, &b, &c, &d}) notify(*probe);
+  Probe &a = add_timer('a', 0, 10), &b = add_timer('b', 0, 10);
+  add_timer('c', 0, 10);
+  add_timer('d', 0, 10);
+  machine.now = 10;
   EXPECT_EQ(round(0), 1);
   EXPECT_EQ(tide_executor_remove(&executor, &b.timer.callback), TIDE_OK);
   EXPECT_EQ(tide_executor_remove(&executor, &a.timer.callback), TIDE_OK);
-  add('e', 1);
+  Probe &e = add_timer('e', 0, 10);
+  notify(e);
   run_all();
-  EXPECT_EQ(log, "acd");
+  EXPECT_EQ(log, "acde") << "c and d moved up, and are still before e";
 }
 
 TEST_F(ReadySet, ChangingThePolicyKeepsWhatIsReady) {
