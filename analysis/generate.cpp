@@ -16,6 +16,13 @@ time_ns period_of(const Recipe &recipe, Random &random) {
   return std::llround(period);
 }
 
+std::vector<double> utilisations_of(const Recipe &recipe, Random &random) {
+  if (recipe.shares == ShareLaw::uunifast) return uunifast(random, recipe.chains, recipe.utilisation);
+  const double least = recipe.utilisation / static_cast<double>(recipe.chains);
+  const std::vector<double> most(recipe.chains, std::max(recipe.most_utilisation, least));
+  return dirichlet_rescale(random, recipe.utilisation, most);
+}
+
 std::vector<time_ns> executions_of(const Recipe &recipe, Random &random, double total_ns) {
   std::vector<time_ns> executions_ns;
   for (const double part_ns : uunifast(random, recipe.callbacks, total_ns)) {
@@ -39,31 +46,9 @@ std::vector<std::size_t> importance(const Recipe &recipe, Random &random, const 
 
 }  // namespace
 
-std::uint64_t Random::bits() {
-  state_ += 0x9E3779B97F4A7C15ULL;
-  std::uint64_t mixed = state_;
-  mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBULL;
-  return mixed ^ (mixed >> 31);
-}
-
-double Random::unit() { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }
-
-std::vector<double> uunifast(Random &random, std::size_t parts, double sum) {
-  std::vector<double> shares;
-  shares.reserve(parts);
-  for (std::size_t left = parts; left > 1; --left) {
-    const double rest = sum * std::pow(random.unit(), 1.0 / static_cast<double>(left - 1));
-    shares.push_back(sum - rest);
-    sum = rest;
-  }
-  shares.push_back(sum);
-  return shares;
-}
-
 Executor generate(const Recipe &recipe, std::uint64_t seed) {
   Random random(seed);
-  const std::vector<double> utilisations = uunifast(random, recipe.chains, recipe.utilisation);
+  const std::vector<double> utilisations = utilisations_of(recipe, random);
   std::vector<Chain> chains;
   std::vector<time_ns> periods_ns;
   for (const double utilisation : utilisations) {

@@ -6,37 +6,28 @@
 #include <vector>
 
 #include "analysis/model.h"
+#include "analysis/shares.h"
 
 namespace tide::analysis {
 
 enum class PeriodLaw { uniform, log_uniform };
 enum class PriorityLaw { rate_monotonic, random };
+// How the utilisation of a set is divided among its chains; that of a chain among its callbacks is by UUniFast.
+enum class ShareLaw { uunifast, dirichlet_rescale };
 
 struct Recipe {
   std::size_t chains = 5;
   std::size_t callbacks = 10;  // of each chain
   std::size_t lanes = 4;
   double utilisation = 1.0;  // of the whole set; one core is 1
+  ShareLaw shares = ShareLaw::uunifast;
+  double most_utilisation = 1.0;  // of one chain, with dirichlet_rescale; raised where the set needs more
   time_ns shortest_period_ns = 50'000'000;
   time_ns longest_period_ns = 1'000'000'000;
   PeriodLaw periods = PeriodLaw::uniform;
   PriorityLaw priorities = PriorityLaw::rate_monotonic;
   time_ns deadline_periods = 1;  // a deadline in periods
 };
-
-// The numbers of the generator: 64 random bits from a counter (splitmix64).
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t bits();
-  double unit();  // at least 0, below 1
-
- private:
-  std::uint64_t state_;
-};
-
-// Splits a sum into parts, uniformly among all ways to do so (Bini and Buttazzo's UUniFast).
-std::vector<double> uunifast(Random &random, std::size_t parts, double sum);
 
 Executor generate(const Recipe &recipe, std::uint64_t seed);
 

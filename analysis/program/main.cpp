@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // tide-analysis: bounds of a system, as JSON.
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -9,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/generate.h"
 #include "analysis/link_file.h"
+#include "analysis/program/study.h"
 #include "analysis/single_thread.h"
 #include "analysis/system_file.h"
 
@@ -25,8 +24,9 @@ constexpr const char *usage =
     "tide-analysis --study NAME=VALUE...     how many random chain sets each analysis finds schedulable; names: "
     "first,\n"
     "    count (seeds), utilisation, threads, chains, callbacks, shortest_ms, longest_ms,\n"
-    "    periods (uniform, log_uniform), priorities (rate_monotonic, random)\n"
-    "tide-analysis --throughput SETS    how many chain sets a second can be judged\n"
+    "    periods (uniform, log_uniform), priorities (rate_monotonic, random), shares (uunifast, dirichlet_rescale),\n"
+    "    most_utilisation (of a chain, with dirichlet_rescale)\n"
+    "tide-analysis --cost [NAME=VALUE...]    CPU time of judging such sets by the four safe analyses\n"
     "\n"
     "  --refine    take bounds in place of deadlines, once all are met\n"
     "  --sharpen   look at busy windows where an executor has one thread\n"
@@ -83,106 +83,6 @@ int check(const char *name, const Options &options, bool compare) {
   return result.guaranteed ? 0 : 1;
 }
 
-// Five chains of ten callbacks on four threads, utilisation from 0.8 to 4.0 as in the published sweep, judged by the
-// four analyses for reentrant callbacks; those for arbitrary deadlines get doubled deadlines.
-int throughput(long sets) {
-  constexpr int steps = 9;
-  const char *names[] = {"theorem1-safe", "theorem2-safe", "theorem3-safe", "theorem4-safe"};
-  long met[4] = {};
-  Options options;
-  options.only_verdict = true;
-  const auto begin = std::chrono::steady_clock::now();
-  for (long set = 0; set < sets; ++set) {
-    Recipe recipe;
-    recipe.utilisation = 0.8 + 0.4 * static_cast<double>(set % steps);
-    const Executor constrained = generate(recipe, static_cast<std::uint64_t>(set));
-    recipe.deadline_periods = 2;
-    const Executor arbitrary = generate(recipe, static_cast<std::uint64_t>(set));
-    for (int index = 0; index < 4; ++index) {
-      const Analysis *analysis = find_analysis(names[index]);
-      const Executor &executor = analysis->deadlines == Deadlines::constrained ? constrained : arbitrary;
-      met[index] += analyse(*analysis, executor, options).met ? 1 : 0;
-    }
-  }
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  std::cout << "{\"sets\": " << sets << ", \"seconds\": " << took.count()
-            << ", \"sets_per_second\": " << static_cast<double>(sets) / took.count();
-  for (int index = 0; index < 4; ++index) std::cout << ", \"" << names[index] << "\": " << met[index];
-  std::cout << "}\n";
-  return 0;
-}
-
-bool set(Recipe &recipe, long &first, long &count, const std::string &name, const std::string &value) {
-  char *end = nullptr;
-  const double number = std::strtod(value.c_str(), &end);
-  const bool is_number = !value.empty() && *end == '\0' && number >= 0 && number <= 1e12;
-  if (name == "periods" || name == "priorities") {
-    const bool first_word = value == (name == "periods" ? "uniform" : "rate_monotonic");
-    if (!first_word && value != (name == "periods" ? "log_uniform" : "random")) return false;
-    if (name == "periods") recipe.periods = first_word ? PeriodLaw::uniform : PeriodLaw::log_uniform;
-    if (name == "priorities") recipe.priorities = first_word ? PriorityLaw::rate_monotonic : PriorityLaw::random;
-    return true;
-  }
-  if (!is_number) return false;
-  const auto whole = static_cast<long>(number);
-  const auto within = [whole](long least, long most) { return whole >= least && whole <= most; };
-  if (name == "first") first = whole;
-  if (name == "count") count = whole;
-  if (name == "utilisation") recipe.utilisation = number;
-  if (name == "threads") recipe.lanes = static_cast<std::size_t>(whole);
-  if (name == "chains") recipe.chains = static_cast<std::size_t>(whole);
-  if (name == "callbacks") recipe.callbacks = static_cast<std::size_t>(whole);
-  if (name == "shortest_ms") recipe.shortest_period_ns = whole * 1'000'000;
-  if (name == "longest_ms") recipe.longest_period_ns = whole * 1'000'000;
-  if (name == "utilisation") return number > 0 && number <= 1000;
-  if (name == "threads") return within(1, static_cast<long>(most_lanes));
-  if (name == "count" || name == "shortest_ms" || name == "longest_ms") return within(1, 1'000'000);
-  return name == "first" || ((name == "chains" || name == "callbacks") && within(1, 1000));
-}
-
-// How many of the random chain sets with the seeds from `first` on each analysis finds schedulable. Those for arbitrary
-// deadlines get the same sets with doubled deadlines.
-int study(const std::vector<std::string> &words) {
-  Recipe recipe;
-  long first = 1, count = 1;
-  for (const std::string &word : words) {
-    const std::size_t equals = word.find('=');
-    const bool known =
-        equals != std::string::npos && set(recipe, first, count, word.substr(0, equals), word.substr(equals + 1));
-    if (known) continue;
-    std::cerr << "--study does not take '" << word << "'\n";
-    return 2;
-  }
-  if (recipe.shortest_period_ns > recipe.longest_period_ns) {
-    std::cerr << "--study: shortest_ms is more than longest_ms\n";
-    return 2;
-  }
-  constexpr const char *names[] = {"theorem1-safe",      "theorem2-safe",      "theorem3-safe",
-                                   "theorem4-safe",      "theorem1-published", "theorem2-published",
-                                   "theorem3-published", "theorem4-published"};
-  long met[std::size(names)] = {};
-  Options published, safe;
-  published.only_verdict = true;
-  safe.refine = safe.joint = true;
-  for (long seed = first; seed < first + count; ++seed) {
-    recipe.deadline_periods = 1;
-    const Executor constrained = generate(recipe, static_cast<std::uint64_t>(seed));
-    recipe.deadline_periods = 2;
-    const Executor arbitrary = generate(recipe, static_cast<std::uint64_t>(seed));
-    for (std::size_t index = 0; index < std::size(names); ++index) {
-      const Analysis *analysis = find_analysis(names[index]);
-      const Executor &executor = analysis->deadlines == Deadlines::constrained ? constrained : arbitrary;
-      const Options &options = analysis->variant == Variant::safe ? safe : published;
-      met[index] += analyse(*analysis, executor, options).met ? 1 : 0;
-    }
-  }
-  std::cout << "{\"sets\": " << count;
-  for (std::size_t index = 0; index < std::size(names); ++index)
-    std::cout << ", \"" << names[index] << "\": " << met[index];
-  std::cout << "}\n";
-  return 0;
-}
-
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -193,14 +93,12 @@ int main(int argc, char **argv) {
     const std::string_view argument = argv[index];
     if (argument == "--list") return list();
     if (argument == "--study") return study({argv + index + 1, argv + argc});
+    if (argument == "--cost") return cost({argv + index + 1, argv + argc});
     if (argument == "--help") {
       std::cout << usage;
       return 0;
     }
-    if (argument == "--throughput" && index + 1 < argc) {
-      const long sets = std::strtol(argv[index + 1], nullptr, 10);
-      if (sets > 0) return throughput(sets);
-    } else if (argument == "--refine") {
+    if (argument == "--refine") {
       options.refine = true;
       continue;
     } else if (argument == "--sharpen") {

@@ -171,7 +171,7 @@ TEST(Program, ComparesAndLists) {
   // All sixteen for two chains, and the eight for default executors for one.
   EXPECT_EQ(std::get<JsonArray>(member(*json, "chains").value).size(), 40U);
   EXPECT_NE(run("--list", "").first.find("theorem6-arbitrary-safe"), std::string::npos);
-  EXPECT_NE(run("--throughput 50", "").first.find("\"sets\": 50"), std::string::npos);
+  EXPECT_NE(run("--cost count=50", "").first.find("\"sets\": 50"), std::string::npos);
 }
 
 }  // namespace

@@ -24,6 +24,91 @@ TEST(Generate, UUniFastSplitsEvenly) {
   for (const double mean : means) EXPECT_NEAR(mean, 0.5, 0.02);  // no place is favoured
 }
 
+double sum_of(const std::vector<double> &shares) { return std::accumulate(shares.begin(), shares.end(), 0.0); }
+
+// Sums and limits hold whatever the limits are, also where there is next to no room.
+TEST(Generate, DirichletRescaleKeepsSumsAndLimits) {
+  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+    Random random(seed);
+    const std::size_t parts = 1 + random.bits() % 12;
+    std::vector<double> limits;
+    for (std::size_t part = 0; part < parts; ++part) limits.push_back(random.unit() < 0.1 ? 0 : random.unit());
+    const double room = sum_of(limits);
+    const double place = random.unit();
+    const double sum = room * (seed % 3 == 0 ? 1 - 1e-6 * place : place);
+    const std::vector<double> shares = dirichlet_rescale(random, sum, limits);
+    ASSERT_EQ(shares.size(), parts);
+    EXPECT_NEAR(sum_of(shares), sum, 1e-9) << "seed " << seed;
+    for (std::size_t part = 0; part < parts; ++part) {
+      EXPECT_GE(shares[part], 0.0) << "seed " << seed;
+      EXPECT_LE(shares[part], limits[part]) << "seed " << seed;
+    }
+  }
+}
+
+// Against points of the whole simplex of which those within the limits are kept: the same share of points in each cell
+// of a grid, by Pearson's chi squared.
+TEST(Generate, DirichletRescaleIsUniform) {
+  struct Case {
+    double sum;
+    std::vector<double> limits;
+  };
+  const std::vector<Case> cases{{1.0, {0.7, 0.4, 0.5}},
+                                {1.0, {0.9, 0.2, 0.3}},
+                                {2.4, {1, 1, 1}},
+                                {1.5, {0.5, 1.2, 0.9, 0.3}},
+                                {1.0, {0.35, 0.4, 0.45}}};
+  constexpr int wanted = 20'000;
+  constexpr std::size_t cells = 6;
+  for (const Case &one : cases) {
+    const auto cell = [&](const std::vector<double> &shares) {
+      std::size_t place = 0;
+      for (std::size_t part = 0; part < 2; ++part) {
+        const auto step = static_cast<std::size_t>(shares[part] / one.limits[part] * cells);
+        place = place * cells + std::min(step, cells - 1);
+      }
+      return place;
+    };
+    std::vector<double> kept(cells * cells), drawn(cells * cells);
+    Random random(11);
+    for (int count = 0; count < wanted;) {
+      const auto shares = uunifast(random, one.limits.size(), one.sum);
+      bool within = true;
+      for (std::size_t part = 0; part < shares.size(); ++part) within = within && shares[part] <= one.limits[part];
+      if (!within) continue;
+      kept[cell(shares)] += 1;
+      ++count;
+    }
+    for (int count = 0; count < wanted; ++count) drawn[cell(dirichlet_rescale(random, one.sum, one.limits))] += 1;
+    double squared = 0;
+    int freedom = -1;
+    for (std::size_t place = 0; place < kept.size(); ++place) {
+      const double both = kept[place] + drawn[place];
+      if (both < 20) continue;
+      squared += (kept[place] - drawn[place]) * (kept[place] - drawn[place]) / both;
+      ++freedom;
+    }
+    ASSERT_GT(freedom, 3);
+    EXPECT_LT(squared, freedom + 4.0 * std::sqrt(2.0 * freedom)) << "sum " << one.sum << ", freedom " << freedom;
+  }
+}
+
+TEST(Generate, ChainsOfASetKeepToOneCoreByDirichletRescale) {
+  Recipe recipe;
+  recipe.utilisation = 4.0;
+  recipe.shares = ShareLaw::dirichlet_rescale;
+  int above = 0;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const Executor kept = generate(recipe, seed);
+    for (const Chain &chain : kept.chains()) EXPECT_LE(chain.execution_ns, chain.period_ns + 10);
+    Recipe other = recipe;
+    other.shares = ShareLaw::uunifast;
+    const Executor free = generate(other, seed);
+    for (const Chain &chain : free.chains()) above += chain.execution_ns > chain.period_ns ? 1 : 0;
+  }
+  EXPECT_GT(above, 20);  // which UUniFast does not
+}
+
 TEST(Generate, ASetIsWhatTheRecipeSays) {
   Recipe recipe;
   recipe.utilisation = 2.4;

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow.parquet as parquet
@@ -14,6 +15,8 @@ from typer.testing import CliRunner
 
 from tide.main import app
 from tide.sweep import engine as engines
+from tide.sweep.claims import CURVES, Shares, fall, first_near_the_end, largest_lead, points_behind, steepest_part
+from tide.sweep.figures import VARIANTS
 from tide.sweep.study import STUDIES, Block, blocks, changed, interval, words
 
 CASE = "mt-schedulability-utilisation"
@@ -72,6 +75,63 @@ def test_reproduce_runs_the_same(tmp_path: Path) -> None:
     table = parquet.read_table(tmp_path / "sweep.parquet").to_pylist()
     assert {row["value"] for row in table} == {0.8, 4.0}
     assert {row["sets"] for row in table} == {50}
+
+
+def shares_of(case: str, values: str, tmp_path: Path, *more: str) -> dict[str, Shares]:
+    status, output = run(case, "--values", values, "--sets", "150", "--out", tmp_path, *more)
+    assert status == 0, output
+    rows = parquet.read_table(tmp_path / "sweep.parquet").to_pylist()
+    return {variant: Shares(rows, variant) for variant in ("safe", "published")}
+
+
+def test_figure_9_the_priority_driven_executor_leads(tmp_path: Path) -> None:
+    shares = shares_of("mt-schedulability-utilisation", "0.8,1.2,1.6,2.4", tmp_path)
+    for variant in ("safe", "published"):
+        assert largest_lead(shares[variant]) >= 55, variant
+        assert points_behind(shares[variant]) <= 0, variant
+        for curve in CURVES:
+            falling = shares[variant].curve(curve)
+            assert falling == sorted(falling, reverse=True), (variant, curve)
+    # PPWA_AD, PPWA_CD, PWA_AD, PWA_CD from the top, as published; 5 points for the noise of 150 sets.
+    for above, below in pairwise(CURVES):
+        pairs = zip(shares["published"].curve(above), shares["published"].curve(below), strict=True)
+        assert all(high >= low - 5 for high, low in pairs), (above, below)
+
+
+def test_figure_10_priorities_need_few_threads(tmp_path: Path) -> None:
+    shares = shares_of("mt-schedulability-threads", "1,2,3,4,6,8,10,12,16", tmp_path)["safe"]
+    assert first_near_the_end(shares, "PPWA_CD") <= 4
+    assert first_near_the_end(shares, "PWA_CD") >= 8
+    assert steepest_part(shares, "PPWA_CD") > 60
+    assert steepest_part(shares, "PWA_CD") < 40
+    assert shares.curve("PPWA_CD")[0] < 30  # one thread is almost infeasible
+
+
+def test_figure_11_more_chains_hurt_the_default_executor(tmp_path: Path) -> None:
+    shares = shares_of("mt-schedulability-chains", "2,5,10,15", tmp_path)["safe"]
+    for kind in ("CD", "AD"):
+        assert fall(shares, f"PWA_{kind}") > 50
+        assert fall(shares, f"PPWA_{kind}") < fall(shares, f"PWA_{kind}") / 2
+
+
+def test_dirichlet_rescale_keeps_each_chain_on_a_core(tmp_path: Path) -> None:
+    free = shares_of("mt-schedulability-utilisation", "1.6", tmp_path / "free")
+    kept = shares_of("mt-schedulability-utilisation", "1.6", tmp_path / "kept", "--shares", "dirichlet_rescale",
+                     "--most-utilisation", "0.5")  # fmt: skip
+    assert kept["safe"].curve("PPWA_CD")[0] > free["safe"].curve("PPWA_CD")[0]
+
+
+def test_reproduce_shows_other_recipes_beside_the_stated_one(tmp_path: Path) -> None:
+    words = ["reproduce", "mt-schedulability-utilisation", "--samples", "4", "--out", str(tmp_path)]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    claims = json.loads((tmp_path / "claims.json").read_text())
+    assert set(claims["conditions"]) == {"stated", *VARIANTS}
+    assert "log-uniform 10-1000 ms" in claims["conditions"]["log-uniform"]
+    assert "random" in claims["conditions"]["random-priorities"]
+    assert "Dirichlet-rescale" in claims["conditions"]["dirichlet-rescale"]
+    assert (tmp_path / "variants.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "random-priorities/results.json").exists()
 
 
 def test_a_folder_of_another_sweep_is_not_mixed(tmp_path: Path) -> None:

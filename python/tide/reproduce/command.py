@@ -14,7 +14,7 @@ from tide.reproduce.cases import CASES, SYSTEMS, Case, Reproduction, order, run_
 from tide.run.binaries import MissingBinaryError
 from tide.run.child import RunError
 from tide.simulate.simulator import SimulationError, Simulator, terminable
-from tide.sweep.study import STUDIES, changed
+from tide.sweep.study import STUDIES
 
 app = typer.Typer()
 
@@ -71,12 +71,9 @@ def reproduce(
 
         return reproduce_budget(case, samples or 1000, out, on)
     if case in STUDIES:
-        from tide.sweep.command import run_study
+        from tide.sweep.figures import reproduce_figure
 
-        study = changed(STUDIES[case], seed=seed, sets=samples)
-        if quick:
-            study = replace(study, values=(study.values[0], study.values[-1]), sets=samples or 50)
-        return run_study(study, out or Path("results") / case)
+        return reproduce_figure(case, samples, seed, out or Path("results") / case, quick)
     if case not in CASES:
         _refuse(f"there is no case '{case}'; there are {', '.join([*CASES, *BUDGET_CASES, *STUDIES])}, timers")
     if on not in SAMPLES:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -30,6 +30,11 @@ class PriorityLaw(str, Enum):
     random = "random"
 
 
+class ShareLaw(str, Enum):
+    uunifast = "uunifast"
+    dirichlet_rescale = "dirichlet_rescale"
+
+
 @app.command()
 def sweep(
     case: Annotated[str, typer.Argument(help=f"One of {', '.join(STUDIES)}.")],
@@ -44,21 +49,27 @@ def sweep(
     longest_ms: Annotated[int | None, typer.Option(min=1, max=1_000_000, help="Longest period.")] = None,
     periods: Annotated[PeriodLaw | None, typer.Option(help="How periods are drawn.")] = None,
     priorities: Annotated[PriorityLaw | None, typer.Option(help="How chains get priorities.")] = None,
+    shares: Annotated[ShareLaw | None, typer.Option(help="How chains share the total.")] = None,
+    most_utilisation: Annotated[
+        float | None, typer.Option(min=0.001, max=100, help="Of a chain, with dirichlet_rescale. Default: 1, a core.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the results. Default: results/<case>.")] = None,
     engine: Annotated[str, typer.Option(metavar="local|dask://HOST:PORT", help="Where blocks run.")] = "local",
     restart: Annotated[bool, typer.Option("--restart", help="Drop what the folder holds already.")] = False,
 ) -> None:
     """Judge random chain sets of multi-threaded executors by all four analyses, safe and as published.
 
-    Chains by UUniFast, callbacks of a chain by UUniFast, deadlines equal to periods (doubled for the analyses of
-    arbitrary deadlines). Writes sweep.parquet, results.json and sweep.png. An interrupted sweep goes on where it was
-    when the same command is given again.
+    Chains by UUniFast or Dirichlet-rescale, callbacks of a chain by UUniFast, deadlines equal to periods (doubled for
+    the analyses of arbitrary deadlines). Writes sweep.parquet, results.json and sweep.png. An interrupted sweep goes on
+    where it was when the same command is given again.
 
     Examples:
 
       tide sweep mt-schedulability-utilisation
 
       tide sweep mt-schedulability-threads --sets 5000 --periods log_uniform --shortest-ms 10
+
+      tide sweep mt-schedulability-utilisation --shares dirichlet_rescale
 
       tide sweep mt-schedulability-chains --engine dask://10.0.0.5:8786
     """
@@ -77,14 +88,18 @@ def sweep(
         longest_ms=longest_ms,
         periods=periods.value if periods else None,
         priorities=priorities.value if priorities else None,
+        shares=shares.value if shares else None,
+        most_utilisation=most_utilisation,
     )
     if study.shortest_ms > study.longest_ms:
         _refuse(f"--shortest-ms {study.shortest_ms} is more than --longest-ms {study.longest_ms}")
     run_study(study, out or Path("results") / case, engine, restart)
 
 
-def run_study(study: Study, folder: Path, engine: str = "local", restart: bool = False) -> None:
-    """Runs what is missing, then writes and prints the result. Exits with 1 or 130 when it cannot."""
+def run_study(
+    study: Study, folder: Path, engine: str = "local", restart: bool = False, brief: bool = False
+) -> list[dict[str, Any]]:
+    """Runs what is missing, then writes and, if not brief, shows the result. Exits with 1 or 130 when it cannot."""
     path = folder / "checkpoint.jsonl"
     if restart:
         path.unlink(missing_ok=True)
@@ -95,7 +110,7 @@ def run_study(study: Study, folder: Path, engine: str = "local", restart: bool =
                 _run(study, checkpoint, engine)
         finally:
             checkpoint.close()
-        _report(study, checkpoint, folder)
+        return _report(study, checkpoint, folder, brief)
     except (OtherSweepError, EngineError) as error:
         _refuse(str(error))
     except (MissingBinaryError, BlockError, OSError) as error:
@@ -106,7 +121,7 @@ def run_study(study: Study, folder: Path, engine: str = "local", restart: bool =
         raise typer.Exit(130) from None
 
 
-def _refuse(text: str) -> None:
+def _refuse(text: str) -> NoReturn:
     typer.echo(text, err=True)
     raise typer.Exit(2)
 
@@ -136,7 +151,7 @@ def _run(study: Study, checkpoint: Checkpoint, engine: str) -> None:
             progress.update(task, advance=1)
 
 
-def _report(study: Study, checkpoint: Checkpoint, folder: Path) -> None:
+def _report(study: Study, checkpoint: Checkpoint, folder: Path, brief: bool) -> list[dict[str, Any]]:
     from tide.sweep.plot import schedulability_plot
     from tide.sweep.store import write_json, write_parquet
 
@@ -146,12 +161,15 @@ def _report(study: Study, checkpoint: Checkpoint, folder: Path) -> None:
     table = rows(study, tallies)
     write_parquet(table, folder / "sweep.parquet")
     write_json(study, table, folder / "results.json")
+    if brief:
+        return table
     schedulability_plot(study, table, folder / "sweep.png")
     console = Console()
     console.print(f"[bold]{study.title}[/bold]: {study.conditions()}", highlight=False, soft_wrap=True)
     for variant in ("safe", "published"):
         console.print(_table(study, tallies, variant))
     console.print(f"{folder}/: sweep.parquet, results.json, sweep.png", highlight=False, markup=False, soft_wrap=True)
+    return table
 
 
 def _table(study: Study, tallies: dict[int, Tally], variant: str) -> Table:

@@ -42,6 +42,30 @@ def schedulability_plot(study: Study, rows: list[dict[str, Any]], path: Path) ->
     plt.close(figure)
 
 
+def variants_plot(studies: dict[str, Study], rows: dict[str, list[dict[str, Any]]], path: Path) -> None:
+    """A row of panels for each kind of bounds, a column for each recipe."""
+    size = (3.4 * len(studies), 6.4)
+    figure, panels = plt.subplots(2, len(studies), figsize=size, sharex=True, sharey=True, layout="constrained")
+    for column, (name, study) in enumerate(studies.items()):
+        for line, variant in enumerate(("safe", "published")):
+            panel = panels[line][column]
+            for curve, (colour, marker) in _STYLES.items():
+                points = [row for row in rows[name] if row["curve"] == curve and row["variant"] == variant]
+                _curve(panel, points, curve, colour, marker)
+            panel.grid(color="#d9d9d9", linewidth=0.6)
+            panel.spines[["top", "right"]].set_visible(False)
+            if column == 0:
+                panel.set_ylabel(f"{variant} bounds:\nschedulable chain sets, %")
+        panels[0][column].set_title(name, loc="left", fontsize=10)
+        panels[1][column].set_xlabel(study.axis)
+    panels[0][0].set_ylim(-3, 103)
+    panels[0][-1].legend(frameon=False, fontsize=8)
+    stated = next(iter(studies.values()))
+    figure.suptitle(f"{stated.title}: {stated.conditions()}; other recipes beside it", fontsize=9.5, x=0.01, ha="left")
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
 def _curve(panel: Any, points: list[dict[str, Any]], curve: str, colour: str, marker: str) -> None:
     values = [row["value"] for row in points]
     panel.plot(values, [100 * row["share"] for row in points], color=colour, marker=marker, markersize=5, label=curve)

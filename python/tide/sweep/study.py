@@ -47,12 +47,15 @@ class Study:
     longest_ms: int = 1000
     periods: str = "uniform"
     priorities: str = "rate_monotonic"
+    shares: str = "uunifast"
+    most_utilisation: float = 1.0
     sets: int = 1000
     seed: int = 1
 
     def recipe(self, value: float) -> dict[str, Any]:
-        names = ("utilisation", "threads", "chains", "callbacks", "shortest_ms", "longest_ms", "periods", "priorities")
-        recipe = {name: getattr(self, name) for name in names}
+        names = ("utilisation", "threads", "chains", "callbacks", "shortest_ms", "longest_ms")
+        laws = ("periods", "priorities", "shares", "most_utilisation")
+        recipe = {name: getattr(self, name) for name in (*names, *laws)}
         recipe[self.vary] = value if self.vary == "utilisation" else int(value)
         return recipe
 
@@ -68,7 +71,13 @@ class Study:
         ]
         law = self.periods.replace("_", "-")
         order = self.priorities.replace("_", " ")
-        return f"{', '.join(fixed)}; periods {law} {self.shortest_ms}-{self.longest_ms} ms; {order}; {self.sets} sets"
+        shares = "UUniFast"
+        if self.shares != "uunifast":
+            shares = f"Dirichlet-rescale, a chain at most {self.most_utilisation:g}"
+        return (
+            f"{', '.join(fixed)}; {shares}; periods {law} {self.shortest_ms}-{self.longest_ms} ms; {order}; "
+            f"{self.sets} sets"
+        )
 
 
 STUDIES = {

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the paper says of its figures 9 to 11, as numbers that a sweep can be asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+CURVES = ("PPWA_AD", "PPWA_CD", "PWA_AD", "PWA_CD")
+
+
+class Shares:
+    """The curves of one kind of bounds, in percent over the varied quantity."""
+
+    def __init__(self, rows: list[dict[str, Any]], variant: str) -> None:
+        chosen = [row for row in rows if row["variant"] == variant]
+        self.values: list[float] = sorted({row["value"] for row in chosen})
+        self._shares: dict[tuple[str, float], float] = {
+            (row["curve"], row["value"]): 100 * row["share"] for row in chosen
+        }
+
+    def curve(self, name: str) -> list[float]:
+        return [self._shares[name, value] for value in self.values]
+
+
+def largest_lead(shares: Shares) -> float:
+    """Of the priority-driven executor over the default one, constrained or arbitrary, in points."""
+    leads = [
+        high - low
+        for kind in ("CD", "AD")
+        for high, low in zip(shares.curve(f"PPWA_{kind}"), shares.curve(f"PWA_{kind}"), strict=True)
+    ]
+    return max(leads)
+
+
+def points_behind(shares: Shares) -> float:
+    """How far a priority-driven curve is below its default one, at worst."""
+    return max(
+        low - high
+        for kind in ("CD", "AD")
+        for high, low in zip(shares.curve(f"PPWA_{kind}"), shares.curve(f"PWA_{kind}"), strict=True)
+    )
+
+
+def first_near_the_end(shares: Shares, curve: str, within: float = 5.0) -> float:
+    """The least value from which the curve stays within so many points of its last one."""
+    shares_now = shares.curve(curve)
+    for value, rest in zip(shares.values, (shares_now[index:] for index in range(len(shares_now))), strict=True):
+        if max(abs(share - shares_now[-1]) for share in rest) <= within:
+            return value
+    return shares.values[-1]
+
+
+def steepest_part(shares: Shares, curve: str) -> float:
+    """The largest step between two neighbouring values, as a share of the whole rise, in percent."""
+    shares_now = shares.curve(curve)
+    rise = shares_now[-1] - shares_now[0]
+    steps = [after - before for before, after in pairwise(shares_now)]
+    return 100 * max(steps) / rise if rise > 0 else 0.0
+
+
+def fall(shares: Shares, curve: str) -> float:
+    """From its highest point to the last, in points."""
+    shares_now = shares.curve(curve)
+    return max(shares_now) - shares_now[-1]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper; `paper` is the figure where it prints one."""
+
+    text: str
+    paper: str
+    measure: Callable[[Shares], float]
+
+
+def _curve_claims(text: str, measure: Callable[[Shares, str], float], papers: dict[str, str]) -> list[Claim]:
+    return [
+        Claim(f"{text}, {curve}", paper, lambda shares, curve=curve: measure(shares, curve))  # type: ignore[misc]
+        for curve, paper in papers.items()
+    ]
+
+
+CLAIMS: dict[str, list[Claim]] = {
+    "mt-schedulability-utilisation": [
+        Claim("lead of PPWA, points, largest", "55", largest_lead),
+        Claim("lag of PPWA, points, largest", "0", points_behind),
+    ],
+    "mt-schedulability-threads": [
+        *_curve_claims(
+            "flat from threads",
+            first_near_the_end,
+            {"PPWA_CD": "few", "PPWA_AD": "few", "PWA_CD": "many", "PWA_AD": "many"},
+        ),
+        *_curve_claims(
+            "largest step, % of the rise",
+            steepest_part,
+            {"PPWA_CD": "sharp", "PPWA_AD": "sharp", "PWA_CD": "linear", "PWA_AD": "linear"},
+        ),
+    ],
+    "mt-schedulability-chains": _curve_claims(
+        "fall from the top, points",
+        fall,
+        {"PPWA_CD": "less", "PPWA_AD": "less", "PWA_CD": "more", "PWA_AD": "more"},
+    ),
+}
