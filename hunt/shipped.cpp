@@ -39,7 +39,9 @@ class Shipped {
     }
     start_executor();
     add_groups();
-    for (std::size_t chain = 0; chain < stations_.size(); ++chain) add(chain);
+    std::vector<std::size_t> chains = scenario.registration;
+    for (std::size_t chain = chains.size(); chain < stations_.size(); ++chain) chains.push_back(chain);
+    for (const std::size_t chain : chains) add(chain);
   }
 
   ~Shipped() {
@@ -73,7 +75,7 @@ class Shipped {
     lanes_.resize(model_.lanes().size());
     tide_executor_config_t config{};
     config.platform = &platform_;
-    config.policy = TIDE_POLICY_TIDE;
+    config.policy = model_.policy() == Policy::priority ? TIDE_POLICY_TIDE : TIDE_POLICY_READYSET;
     config.callbacks = callbacks_.data();
     config.ready_storage = ready_.data();
     config.timer_storage = timers_.data();
@@ -100,11 +102,12 @@ class Shipped {
       station.machine = this;
       station.chain = chain;
       station.number = number;
-      station.callback.kind = TIDE_CALLBACK_GUARD;
+      // Before all others in a cached set, as timers are; a release is a notification, so it is not one.
+      const bool alone = model_.chains()[chain].timer && number == 0;  // overlaps all but itself
+      station.callback.kind = alone ? TIDE_CALLBACK_SUBSCRIPTION : TIDE_CALLBACK_GUARD;
       station.callback.execute = execute;
       station.callback.context = &station;
       const int group = model_.chains()[chain].callbacks[number].group;
-      const bool alone = model_.chains()[chain].timer && number == 0;  // overlaps all but itself
       if (group != reentrant) {
         station.callback.group = &groups_[static_cast<std::size_t>(group)];
       } else if (!alone) {

@@ -7,8 +7,7 @@
 
 namespace tide::analysis {
 
-// Most important callback first on every lane: what the priority-driven analyses are about, and one of the orders that
-// those for any order must allow.
+// By the policy of the executor: tide (most important callback first on every lane), or readyset (the default one).
 Observer shipped_observer();
 
 }  // namespace tide::analysis
