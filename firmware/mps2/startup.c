@@ -48,7 +48,7 @@ void reset_handler(void) {
   board_exit(main());
 }
 
-__attribute__((section(".vectors"), used)) static void (*const vectors[16 + 32])(void) = {
+__attribute__((section(".vectors"), used)) static void (*const vectors[16 + (TIDE_LANES ? 32 : 11)])(void) = {
     (void (*)(void))(uintptr_t)&__stack_top,
     reset_handler,
     fault_handler,
@@ -63,6 +63,7 @@ __attribute__((section(".vectors"), used)) static void (*const vectors[16 + 32])
     [16 + 8] = tide_cortex_m_clock_interrupt,
     [16 + 9] = tide_cortex_m_wakeup_interrupt,
     [16 + 10] = board_dual_timer_interrupt,
+#if TIDE_LANES
     [16 + TIDE_SOFTWARE_INTERRUPT_FIRST] = tide_cortex_m_software_interrupt,
     tide_cortex_m_software_interrupt,
     tide_cortex_m_software_interrupt,
@@ -71,4 +72,5 @@ __attribute__((section(".vectors"), used)) static void (*const vectors[16 + 32])
     tide_cortex_m_software_interrupt,
     tide_cortex_m_software_interrupt,
     tide_cortex_m_software_interrupt,
+#endif
 };

@@ -44,6 +44,7 @@
 
 #include "tide/budget.h"
 #include "tide/lane.h"
+#include "tide/measure.h"
 #include "tide/platform.h"
 #include "tide/priority.h"
 #include "tide/queue.h"
@@ -88,7 +89,9 @@ typedef struct tide_callback {
   uint64_t runs;
   int64_t ready_since_ns;             /* of the run to come: time of the latest notify; of a timer, its expiry */
   int64_t ready_ns, start_ns, end_ns; /* of its latest run */
-  int64_t execution_maximum_ns;
+  int64_t execution_maximum_ns;       /* from start to end, whoever ran in between */
+  tide_measurement_t *measurement; /* null, or where its execution times go (tide/measure.h); set by the program, while
+                                      it does not run */
 } tide_callback_t;
 
 /* For triggers: lock-free, from any context. */
@@ -214,6 +217,7 @@ typedef struct tide_executor_config {
   void (*on_start)(void *context, tide_callback_t *callback, int64_t now_ns);
   void (*on_end)(void *context, tide_callback_t *callback, int64_t now_ns);
   void *context;
+  tide_measure_t *measure; /* of its callbacks' execution times (tide/measure.h); may be null */
 } tide_executor_config_t;
 
 typedef struct tide_executor_counters {
@@ -252,11 +256,10 @@ int tide_executor_set_policy(tide_executor_t *executor, tide_policy_t policy);
 /* A snapshot, from any thread. */
 void tide_executor_get_counters(tide_executor_t *executor, tide_executor_counters_t *counters);
 
-/* kind, priority, always, execute, context, handle and group are set by the caller; the rest is zeroed here.
- * TIDE_ERROR_FULL (the executor or the group), TIDE_ERROR_EXISTS, TIDE_ERROR_UNSUPPORTED (always, with several lanes or
- * readyset).
- * A group belongs to the executor of its first callback. O(n). With always callbacks and trigger any, a round of the
- * tide policy runs the most urgent ready callback and all always callbacks, most urgent first. */
+/* kind, priority, always, execute, context, handle, group and measurement are set by the caller; the rest is zeroed
+ * here. TIDE_ERROR_FULL (the executor or the group), TIDE_ERROR_EXISTS, TIDE_ERROR_UNSUPPORTED (always, with several
+ * lanes or readyset). A group belongs to the executor of its first callback. O(n). With always callbacks and trigger
+ * any, a round of the tide policy runs the most urgent ready callback and all always callbacks, most urgent first. */
 int tide_executor_add(tide_executor_t *executor, tide_callback_t *callback);
 /* The timer's first expiry is one period from now. period_ns (1 or more), overrun, on_expiry and callback.priority
  * are set, callback.context and callback.handle as wanted; the rest is set here. */

@@ -58,6 +58,11 @@
 #define TIDE_TEXT_OBJECTS 1
 #endif
 
+/* What callbacks take: hooks around them, times and number of their runs, and tide/measure.h. */
+#ifndef TIDE_MEASUREMENT
+#define TIDE_MEASUREMENT 1
+#endif
+
 /* Executors with more than one lane, groups of callbacks, budgets. */
 #ifndef TIDE_LANES
 #define TIDE_LANES 1

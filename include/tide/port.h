@@ -35,6 +35,10 @@ typedef struct tide_link_address {
 /* The platform of this port; the same pointer always. */
 const tide_platform_t *tide_port_platform(void);
 
+/* The clock for execution times (tide/measure.h): cycles where the core counts them, the thread's time where there are
+ * threads that have one, else the port's clock. The same pointer always. */
+const tide_measure_clock_t *tide_port_measure_clock(void);
+
 /* Open a link for the session and attach it to its daemon; from now on the link's context (a thread on POSIX,
  * interrupts on a microcontroller) drives tide_session_poll and the reception. A link that is cut (unplugged cable,
  * closed tty) is reopened by itself. One link a session. TIDE_ERROR_LINK when it cannot be opened the first time. */

@@ -194,6 +194,14 @@ void exec_set_leave(tide_callback_t *callback);
 void exec_set_refresh(tide_executor_t *executor);
 void exec_set_reorder(tide_executor_t *executor); /* after a change of the order of registration */
 
+/* measure.c: around a callback that has a measurement. */
+typedef struct exec_measured {
+  uint64_t begin, around;
+} exec_measured_t;
+exec_measured_t exec_measure_begin(const tide_executor_t *executor);
+void exec_measure_end(const tide_executor_t *executor, tide_measurement_t *measurement,
+                      const exec_measured_t *measured);
+
 /* policy_tide.c, policy_batch.c, policy_readyset.c */
 int exec_round_tide(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns);
 int exec_round_batch(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns);

@@ -161,6 +161,7 @@ static void insert(tide_executor_t *executor, tide_callback_t *callback) {
                                 .context = callback->context,
                                 .handle = callback->handle,
                                 .group = callback->group,
+                                .measurement = callback->measurement,
                                 .band = exec_band_of(executor, callback->priority),
                                 .index = (uint16_t)executor->count};
   exec_timer_set_up(callback, exec_now(executor));
@@ -328,12 +329,16 @@ static bool begin(tide_lane_t *lane, tide_callback_t *callback, int64_t now_ns) 
     return false;
   }
   exec_occupy(lane, callback);
-  callback->start_ns = now_ns;
+  if (TIDE_MEASUREMENT) {
+    callback->start_ns = now_ns;
+  }
   if (callback->pending == 0u) {
     return true;
   }
   exec_take_pending(callback);
-  callback->ready_ns = callback->ready_since_ns;
+  if (TIDE_MEASUREMENT) {
+    callback->ready_ns = callback->ready_since_ns;
+  }
   if (callback->kind == TIDE_CALLBACK_TIMER) {
     lane->since_last_run_ns = exec_timer_started(callback, now_ns);
   }
@@ -367,10 +372,10 @@ static void end(tide_executor_t *executor, tide_lane_t *lane, int64_t start_ns, 
   const tide_executor_config_t *config = &executor->config;
   uintptr_t lock = exec_lock(executor);
   TIDE_COUNT(executor->counters.callbacks_run, 1u);
-  if (!lane->forgotten) {
+  if (TIDE_MEASUREMENT && !lane->forgotten) {
     note_run(lane->running, start_ns, end_ns);
   }
-  if (config->on_end != NULL) {
+  if (TIDE_MEASUREMENT && config->on_end != NULL) {
     exec_unlock(executor, lock);
     config->on_end(config->context, lane->running, end_ns);
     lock = exec_lock(executor);
@@ -385,17 +390,28 @@ static void end(tide_executor_t *executor, tide_lane_t *lane, int64_t start_ns, 
   }
 }
 
-static void run(tide_executor_t *executor, tide_lane_t *lane, tide_callback_t *callback, int64_t start_ns) {
-  const tide_executor_config_t *config = &executor->config;
-  if (config->on_start != NULL) {
-    config->on_start(config->context, callback, start_ns);
-  }
+static void execute(const tide_lane_t *lane, tide_callback_t *callback) {
   if (callback->kind == TIDE_CALLBACK_TIMER) {
     exec_timer_of(callback)->on_expiry(exec_timer_of(callback), lane->since_last_run_ns);
   } else {
     callback->execute(callback, callback->context);
   }
-  end(executor, lane, start_ns, exec_now(executor));
+}
+
+static void run(tide_executor_t *executor, tide_lane_t *lane, tide_callback_t *callback, int64_t start_ns) {
+  const tide_executor_config_t *config = &executor->config;
+  tide_measurement_t *measurement = TIDE_MEASUREMENT && config->measure != NULL ? callback->measurement : NULL;
+  if (TIDE_MEASUREMENT && config->on_start != NULL) {
+    config->on_start(config->context, callback, start_ns);
+  }
+  if (measurement != NULL) {
+    const exec_measured_t measured = exec_measure_begin(executor);
+    execute(lane, callback);
+    exec_measure_end(executor, measurement, &measured);
+  } else {
+    execute(lane, callback);
+  }
+  end(executor, lane, start_ns, TIDE_MEASUREMENT ? exec_now(executor) : 0);
 }
 
 /* A lane that takes a callback leaves the rest, and frames, to one that is idle. */

@@ -37,7 +37,9 @@ void exec_enqueue(tide_callback_t *callback) {
 void exec_make_ready(tide_callback_t *callback, int64_t ready_ns) {
   tide_executor_t *executor = callback->executor;
   executor->notifications++;
-  callback->ready_since_ns = ready_ns;
+  if (TIDE_MEASUREMENT) {
+    callback->ready_since_ns = ready_ns;
+  }
   if (callback->pending == 0u) {
     executor->ready_count++;
     executor->prompt_count += needs_no_frame(callback) ? 1u : 0u;

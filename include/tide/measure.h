@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Execution times of callbacks, measured while the program does its work: how often each ran, its shortest, its longest
+ * and all its runs together. What `tide check` needs to know, from the machine that has to know.
+ *
+ *   static tide_measure_t measure;
+ *   static tide_measurement_t of_sample = {.name = "brake/sample"};        chain and callback, as in system.toml
+ *   tide_measure_init(&measure, tide_port_measure_clock());
+ *   executor_config.measure = &measure;                     rclc: tide_rclc_executor_core(&executor)->config.measure
+ *   sample_timer.callback.measurement = &of_sample;         rclc: tide_rclc_timer_callback(&timer)->measurement
+ *   ...
+ *   tide_measurement_line(&of_sample, &measure, line, sizeof line);        and print it
+ *
+ * `tide measured system.toml lines.txt` puts the longest times into the description.
+ *
+ * What is counted is the time of the callback itself, with the decoding of its message. A clock that runs for one
+ * thread (POSIX) leaves out everybody who preempts it. A clock of the machine (a cycle counter) cannot, so what
+ * measured callbacks of this measure spend within a run is taken off it: exact when they preempt each other like nested
+ * calls, as lanes with different priorities on one processor do; interrupts of others are counted. Several processors,
+ * or lanes that take turns, want a clock of the thread.
+ *
+ * Cost: two looks at the clock and two critical sections of a dozen instructions a run; for callbacks without a
+ * measurement a comparison; with TIDE_MEASUREMENT=0 (tide/options.h) nothing. Memory: 40 bytes a callback, the
+ * program's. No function here allocates or fails. */
+#ifndef TIDE_MEASURE_H
+#define TIDE_MEASURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tide_measure_clock {
+  uint64_t (*now)(void *context); /* ticks; counts up and wraps at mask. From every context that runs callbacks */
+  void *context;
+  uint64_t mask;  /* UINT32_MAX for a counter of 32 bits; no run may last longer than one round of it */
+  uint32_t hertz; /* ticks a second */
+  bool of_thread; /* it stands still while its thread does not run */
+} tide_measure_clock_t;
+
+typedef struct tide_measure {
+  tide_measure_clock_t clock;
+  uint64_t inner; /* ticks of measured runs within the one that is under way */
+} tide_measure_t;
+
+/* In ticks of the clock. Zeroed, but for the name, at the beginning and whenever the program wants to begin anew. */
+typedef struct tide_measurement {
+  const char *name; /* "chain/callback", for the line; must outlive it */
+  uint32_t count;
+  uint64_t minimum, maximum, sum;
+} tide_measurement_t;
+
+void tide_measure_init(tide_measure_t *measure, const tide_measure_clock_t *clock);
+/* Ticks as nanoseconds, rounded up. */
+uint64_t tide_measure_ns(const tide_measure_t *measure, uint64_t ticks);
+
+#define TIDE_MEASUREMENT_LINE_BYTES 128u
+/* "tide-execution NAME COUNT MINIMUM MAXIMUM SUM\n" in nanoseconds, and a NUL. Cuts what does not fit into `bytes`.
+ * Returns the characters written. Call it while the callback does not run, or with a copy. */
+size_t tide_measurement_line(const tide_measurement_t *measurement, const tide_measure_t *measure, char *text,
+                             size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

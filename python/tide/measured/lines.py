@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lines of tide_measurement_line in a log, and what they change in a description. The description stays text, so
+that its comments survive."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tide.system.locate import locate
+from tide.system.model import System
+
+_LINE = re.compile(r"tide-execution ([a-z][a-z0-9_]*)/([a-z][a-z0-9_]*) (\d+) (\d+) (\d+) (\d+)\s*$")
+_NUMBER = re.compile(r"(\b(?:execution|least)_ms\s*=\s*)([0-9_.eE+-]+)")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Of one callback, over all lines about it."""
+
+    count: int
+    minimum_ns: int
+    maximum_ns: int
+
+    def joined(self, other: Measured) -> Measured:
+        return Measured(
+            self.count + other.count,
+            min(self.minimum_ns, other.minimum_ns),
+            max(self.maximum_ns, other.maximum_ns),
+        )
+
+
+Times = dict[tuple[str, str], Measured]  # by chain and callback
+
+
+def read(lines: Iterable[str]) -> Times:
+    """Callbacks that never ran are left out: they measured nothing."""
+    found: Times = {}
+    for line in lines:
+        match = _LINE.search(line)
+        if match is None or int(match[3]) == 0:
+            continue
+        key = (match[1], match[2])
+        one = Measured(int(match[3]), int(match[4]), int(match[5]))
+        found[key] = found[key].joined(one) if key in found else one
+    return found
+
+
+def unknown(times: Times, system: System) -> list[str]:
+    known = {(chain.name, callback.name) for chain in system.chains for callback in chain.callbacks}
+    return [f"{chain}/{callback}" for chain, callback in times if (chain, callback) not in known]
+
+
+def milliseconds(time_ns: int, percent_more: float = 0.0) -> str:
+    """As a number of TOML; what is added is rounded up to a nanosecond."""
+    whole = math.ceil(time_ns * (100.0 + percent_more) / 100.0) if percent_more else time_ns
+    text = f"{whole // 1_000_000}.{whole % 1_000_000:06d}".rstrip("0")
+    return text.rstrip(".")
+
+
+def rewrite(text: str, system: System, times: Times, percent_more: float) -> str:
+    """The description with execution_ms (longest, and some more) and least_ms (shortest) of the measured callbacks."""
+    lines = text.splitlines()
+    places = locate(text)
+    behind: dict[int, str] = {}  # line, and what comes after it
+    for index, chain in enumerate(system.chains):
+        for position, callback in enumerate(chain.callbacks):
+            one = times.get((chain.name, callback.name))
+            if one is None:
+                continue
+            new = {"execution_ms": milliseconds(one.maximum_ns, percent_more), "least_ms": milliseconds(one.minimum_ns)}
+            for key, value in new.items():
+                place = places.get(("chains", index, "callbacks", position, key))
+                if place is None:
+                    place = places[("chains", index, "callbacks", position, "execution_ms")]
+                    behind[place] = f"{key} = {value}"
+                else:
+                    lines[place - 1] = _NUMBER.sub(rf"\g<1>{value}", lines[place - 1], count=1)
+    return "".join(f"{line}\n" + (f"{behind[n]}\n" if n in behind else "") for n, line in enumerate(lines, 1))

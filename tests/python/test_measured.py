@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measured execution times: from the lines of a program to a description that `tide check` takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tide.main import app
+from tide.measured.lines import Measured, milliseconds, read, rewrite, unknown
+from tide.system.load import load, parse
+
+SYSTEM = Path(__file__).parents[2] / "examples" / "three_chains" / "system.toml"
+LOG = """boot
+[  0.5] tide-execution brake/sample 3 9000000 9800001 28000000
+tide-execution brake/act 2 100 2000000 2000100
+tide-execution brake/sample 1 8000000 8000000 8000000
+tide-execution steer/sample 0 0 0 0
+tide-execution brake/sample cut
+"""
+
+
+def test_lines_of_one_callback_are_joined_and_others_ignored() -> None:
+    times = read(LOG.splitlines())
+    assert times == {
+        ("brake", "sample"): Measured(4, 8_000_000, 9_800_001),
+        ("brake", "act"): Measured(2, 100, 2_000_000),
+    }
+
+
+def test_description_keeps_its_text_and_gets_the_times() -> None:
+    text = SYSTEM.read_text(encoding="utf-8")
+    changed = rewrite(text, load(SYSTEM), read(LOG.splitlines()), 10.0)
+    brake, steer = parse(changed).chains[:2]
+    assert [callback.execution_ns for callback in brake.callbacks] == [10_780_002, 0, 2_200_000]
+    assert [callback.least_ns for callback in brake.callbacks] == [8_000_000, 0, 100]
+    assert [callback.execution_ns for callback in steer.callbacks] == [10_000_000, 0, 10_000_000]
+    kept = [line for line in text.splitlines() if line in changed.splitlines()]
+    assert len(text.splitlines()) - len(kept) <= 2
+
+
+def test_a_second_rewriting_replaces_the_first() -> None:
+    text = SYSTEM.read_text(encoding="utf-8")
+    times = read(LOG.splitlines())
+    once = rewrite(text, load(SYSTEM), times, 0.0)
+    assert rewrite(once, parse(once), times, 0.0) == once
+
+
+@pytest.mark.parametrize(("time_ns", "text"), [(0, "0"), (1, "0.000001"), (10_000_000, "10"), (2_500_000, "2.5")])
+def test_milliseconds_are_exact(time_ns: int, text: str) -> None:
+    assert milliseconds(time_ns) == text
+
+
+def test_command_writes_what_check_reads(tmp_path: Path) -> None:
+    log, out = tmp_path / "log", tmp_path / "measured.toml"
+    log.write_text(LOG, encoding="utf-8")
+    done = CliRunner().invoke(app, ["measured", str(SYSTEM), str(log), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert "9.800001" in done.output
+    assert load(out).chains[0].callbacks[0].execution_ns == 9_800_001
+
+
+def test_a_callback_that_the_description_lacks_is_named(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("tide-execution brake/other 1 1 1 1\n", encoding="utf-8")
+    assert unknown(read(log.read_text().splitlines()), load(SYSTEM)) == ["brake/other"]
+    done = CliRunner().invoke(app, ["measured", str(SYSTEM), str(log)])
+    assert done.exit_code == 2
