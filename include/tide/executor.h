@@ -222,9 +222,9 @@ typedef struct tide_executor_config {
 
 typedef struct tide_executor_counters {
   uint64_t rounds, callbacks_run, frames_digested, timers_expired, sleeps, trigger_false;
-  /* Times that the set of ready callbacks was brought up to date and something was found: with tide whenever a lane
-   * chooses, with readyset at polling points, with batch once a round (the ReadySet updates of the paper's figure 8).
-   */
+  /* Times that a lane looked for what had become ready, and something had since the last time (the ReadySet updates of
+   * the paper's figure 8): with tide when a lane chooses, with readyset at polling points, a wait that an expiry ends
+   * among them, with batch once a round. */
   uint64_t set_updates;
 } tide_executor_counters_t;
 
@@ -235,6 +235,7 @@ typedef struct tide_executor {
   size_t ready_count;  /* callbacks with pending > 0 */
   size_t prompt_count; /* those of them that need no frame: timers and guards */
   uint32_t notifications;
+  uint32_t notifications_counted; /* in set_updates */
   tide_callback_t *always_list;
   tide_trigger_t trigger;
   void *trigger_object;

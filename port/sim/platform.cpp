@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "port/sim/platform.h"
 
+#include <algorithm>
+
 namespace tide::sim {
 namespace {
 
@@ -8,9 +10,8 @@ Machine &machine_of(void *context) { return *static_cast<Machine *>(context); }
 
 }  // namespace
 
-Machine::Machine(Engine &engine)
+Machine::Machine(Engine &engine, size_t cores)
     : engine_(engine),
-      core_(engine.add_core()),
       platform_{.context = this,
                 .now_ns = now_ns,
                 .wall_ns = now_ns,
@@ -18,7 +19,16 @@ Machine::Machine(Engine &engine)
                 .critical_exit = critical_exit,
                 .event_init = event_init,
                 .event_set = event_set,
-                .event_wait = event_wait} {}
+                .event_wait = event_wait} {
+  for (size_t index = 0; index < cores; index++) cores_.push_back(&engine.add_core());
+}
+
+void Machine::let_others_go() {
+  Task *task = Task::current();
+  if (task == nullptr || std::find(cores_.begin(), cores_.end(), &task->core()) == cores_.end()) return;
+  if (on_section_end) on_section_end();
+  task->give_way();
+}
 
 int64_t Machine::now_ns(void *context) { return machine_of(context).engine_.now(); }
 
@@ -27,8 +37,7 @@ uintptr_t Machine::critical_enter(void *context) { return machine_of(context).se
 void Machine::critical_exit(void *context, uintptr_t state) {
   Machine &machine = machine_of(context);
   machine.sections_ = static_cast<unsigned>(state);
-  Task *task = Task::current();
-  if (machine.sections_ == 0 && task != nullptr && &task->core() == &machine.core_) task->give_way();
+  if (machine.sections_ == 0) machine.let_others_go();
 }
 
 void Machine::event_init(void *, tide_event_t *event) { *event = {}; }
@@ -38,8 +47,7 @@ void Machine::event_set(void *context, tide_event_t *event) {
   event->state = 1;
   if (event->port == nullptr) return;
   static_cast<Task *>(event->port)->wake();
-  Task *task = Task::current();
-  if (machine.sections_ == 0 && task != nullptr && &task->core() == &machine.core_) task->give_way();
+  if (machine.sections_ == 0) machine.let_others_go();
 }
 
 int Machine::event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {

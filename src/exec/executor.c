@@ -433,7 +433,10 @@ int exec_run_head(tide_executor_t *executor, tide_lane_t *lane) {
   tide_queue_entry_t *head = tide_queue_pop(&lane->band->ready_list);
   const bool runs = head != NULL && begin(lane, exec_callback_of(head), now_ns);
   TIDE_COUNT(executor->counters.rounds, runs ? 1u : 0u);
-  TIDE_COUNT(executor->counters.set_updates, runs && exec_is_tide(executor) ? 1u : 0u);
+  if (TIDE_COUNTERS && runs && exec_is_tide(executor)) {
+    executor->counters.set_updates += executor->notifications_counted != executor->notifications ? 1u : 0u;
+    executor->notifications_counted = executor->notifications;
+  }
   tide_lane_t *help = exec_pick_for_rest(lane->band);
   exec_unlock(executor, lock);
   if (!runs) {

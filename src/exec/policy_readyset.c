@@ -48,9 +48,12 @@ void exec_set_refresh(tide_executor_t *executor) {
 }
 
 /* What is in the set when the lane comes to choose, timers included. */
-static bool has_eligible(tide_executor_t *executor, const tide_lane_t *lane) {
+static bool has_eligible(tide_executor_t *executor, const tide_lane_t *lane, bool waited) {
   uintptr_t lock = exec_lock(executor);
-  (void)exec_move_due_timers(executor, lane->band, exec_now(executor), &lock);
+  const int64_t now_ns = exec_now(executor);
+  const tide_queue_entry_t *expiry = tide_queue_head(&lane->band->timer_list);
+  TIDE_COUNT(executor->counters.set_updates, waited && expiry != NULL && expiry->key <= now_ns ? 1u : 0u);
+  (void)exec_move_due_timers(executor, lane->band, now_ns, &lock);
   const bool any = tide_queue_head(&lane->band->ready_list) != NULL;
   exec_unlock(executor, lock);
   return any;
@@ -68,9 +71,9 @@ static void digest_all(tide_executor_t *executor, const tide_lane_t *lane) {
 }
 
 int exec_round_readyset(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns) {
-  for (;;) {
+  for (bool waited = false;; waited = true) {
     const int64_t source_ns = exec_poll_source(executor);
-    if (!has_eligible(executor, lane)) {
+    if (!has_eligible(executor, lane, waited)) {
       digest_all(executor, lane);
     }
     const int64_t now_ns = exec_now(executor);

@@ -236,17 +236,27 @@ TEST_F(ReadySet, WhatRclcppDoesNotHaveIsRefused) {
 }
 
 // The paper counts how often each of them brings its set up to date.
-TEST_F(ReadySet, TheTidePolicyLooksAgainWheneverALaneChooses) {
+TEST_F(ReadySet, TheTidePolicyLooksAgainWhenSomethingIsNew) {
   start({0});
-  Probe &a = add('a', 1), &b = add('b', 1);
+  Probe &a = add('a', 9), &b = add('b', 9), &c = add('c', 1), &d = add('d', 1);
+  a.action = [&] { notify(c); };
+  b.action = [&] { notify(d); };
   for (const tide_policy_t way : {TIDE_POLICY_READYSET, TIDE_POLICY_TIDE}) {
     ASSERT_EQ(tide_executor_set_policy(&executor, way), TIDE_OK);
     const uint64_t before = updates();
     notify(a);
     notify(b);
     run_all();
-    EXPECT_EQ(updates() - before, way == TIDE_POLICY_TIDE ? 2u : 1u);
+    EXPECT_EQ(updates() - before, way == TIDE_POLICY_TIDE ? 3u : 2u) << "before d there is nothing new";
   }
+  EXPECT_EQ(log, "abcdabcd");
+}
+
+TEST_F(ReadySet, AWaitThatAnExpiryEndsIsAPollingPoint) {
+  start({0});
+  add_timer('t', 0, 10);
+  EXPECT_EQ(round(0, 30), 1);
+  EXPECT_EQ(updates(), 1u);
 }
 
 }  // namespace

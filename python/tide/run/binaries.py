@@ -15,7 +15,9 @@ _FOLDERS = {
     "tide-hunt": ("hunt", "bin"),
     "tide-timers": ("timers", "bin"),
     "tide-budget-sim": ("sim", "bin"),
+    "tide-host-sim": ("sim", "bin"),
     "budget_pong": ("examples", "bin"),
+    "host_chains": ("examples", "bin"),
     "chain_client": ("examples", "bin"),
 }
 

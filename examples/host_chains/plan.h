@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chains of callbacks on executors of one process, in words that the program on this machine and the simulator both
+ * take. `tide reproduce mt-case-study` makes the words from a system.toml. */
+#ifndef HOST_CHAINS_PLAN_H
+#define HOST_CHAINS_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tide/executor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+  PLAN_EXECUTORS = 4,
+  PLAN_LANES = 16, /* of an executor */
+  PLAN_GROUPS = 16,
+  PLAN_CALLBACKS = 128,
+  PLAN_CHAINS = 16,
+  PLAN_LENGTH = 16, /* of a chain */
+  PLAN_NAME_BYTES = 48,
+  PLAN_DEPTH = 64
+};
+
+typedef struct executor_plan {
+  char name[PLAN_NAME_BYTES];
+  size_t lanes;
+} executor_plan_t;
+
+typedef struct group_plan {
+  char name[PLAN_NAME_BYTES];
+  tide_group_kind_t kind;
+} group_plan_t;
+
+typedef struct callback_plan {
+  char name[PLAN_NAME_BYTES];
+  size_t executor;
+  int64_t period_ns; /* 0: a subscription */
+  tide_priority_t priority;
+  int64_t least_ns, most_ns; /* execution time, drawn uniformly for each run */
+  bool grouped;
+  size_t group;
+} callback_plan_t;
+
+typedef struct chain_plan {
+  char name[PLAN_NAME_BYTES];
+  size_t callbacks[PLAN_LENGTH]; /* the first is a timer, all others are subscriptions with this one predecessor */
+  size_t length;
+} chain_plan_t;
+
+typedef struct plan {
+  tide_policy_t policy;
+  int64_t duration_ns; /* releases come in this time */
+  uint64_t seed;
+  int64_t dispatch_ns; /* what starting a callback costs beside what the runtime itself takes: another one's */
+  int64_t spread_ns;   /* timers begin so much after each other at most, drawn by the seed; 0: all at once */
+  size_t depth;        /* messages that wait for a subscription; a newer one replaces the oldest */
+  executor_plan_t executors[PLAN_EXECUTORS];
+  size_t executor_count;
+  group_plan_t groups[PLAN_GROUPS];
+  size_t group_count;
+  callback_plan_t callbacks[PLAN_CALLBACKS]; /* in order of registration */
+  size_t callback_count;
+  chain_plan_t chains[PLAN_CHAINS];
+  size_t chain_count;
+} plan_t;
+
+/* Words, each in the order in which others name it:
+ *   policy=tide|readyset seconds=60 seed=1 spread_us=0 dispatch_us=0 depth=10
+ *   executor=NAME,LANES
+ *   group=NAME,exclusive|reentrant
+ *   callback=NAME,EXECUTOR,PERIOD_US,PRIORITY,LEAST_US,MOST_US[,GROUP]     period 0: a subscription
+ *   chain=NAME,CALLBACK,CALLBACK...                                       chains may begin with the same callbacks
+ * Times may have decimals. Null, or one line that says what is wrong (static until the next call). */
+const char *plan_read(plan_t *plan, int count, char **words);
+void plan_help(const char *program);
+/* The callback before it in its chains, or itself: a timer. */
+size_t plan_predecessor(const plan_t *plan, size_t callback);
+const char *plan_policy(tide_policy_t policy);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

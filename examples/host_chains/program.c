@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "program.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tide/status.h"
+
+static uintptr_t lock(const program_t *program) { return tide_platform_enter(program->world.platform); }
+static void unlock(const program_t *program, uintptr_t state) { tide_platform_exit(program->world.platform, state); }
+
+/* splitmix64 */
+static uint64_t draw(uint64_t *state) {
+  uint64_t mixed = *state += UINT64_C(0x9E3779B97F4A7C15);
+  mixed = (mixed ^ mixed >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+  mixed = (mixed ^ mixed >> 27) * UINT64_C(0x94D049BB133111EB);
+  return mixed ^ mixed >> 31;
+}
+
+/* ---- callbacks ---- */
+
+static int64_t execution(program_callback_t *callback) {
+  const callback_plan_t *const plan = &callback->program->plan->callbacks[callback->index];
+  const uintptr_t state = lock(callback->program); /* a reentrant callback runs on several lanes at once */
+  const uint64_t drawn = draw(&callback->random);
+  unlock(callback->program, state);
+  return plan->least_ns + (int64_t)(drawn % ((uint64_t)(plan->most_ns - plan->least_ns) + 1u));
+}
+
+static void complete(program_t *program, size_t callback, int64_t release_ns) {
+  const int64_t now_ns = tide_platform_now_ns(program->world.platform);
+  for (size_t index = 0; index < program->plan->chain_count; index++) {
+    const chain_plan_t *const plan = &program->plan->chains[index];
+    if (plan->callbacks[plan->length - 1u] != callback) continue;
+    program_chain_t *const chain = &program->chains[index];
+    const uintptr_t state = lock(program);
+    if (chain->completed < chain->capacity) chain->responses_ns[chain->completed++] = now_ns - release_ns;
+    unlock(program, state);
+  }
+}
+
+static void publish(program_callback_t *callback, int64_t release_ns) {
+  void *message;
+  if (callback->topic.subscriptions == NULL || tide_local_borrow(&callback->topic, &message) != TIDE_OK) return;
+  *(int64_t *)message = release_ns;
+  (void)tide_local_publish(&callback->topic, message, sizeof release_ns);
+}
+
+static void run(program_callback_t *callback, int64_t release_ns) {
+  program_t *const program = callback->program;
+  const program_world_t *const world = &program->world;
+  if (world->on_begin != NULL) world->on_begin(world->context, callback->index, release_ns);
+  world->work(world->context, program->plan->dispatch_ns + execution(callback));
+  if (world->on_end != NULL) world->on_end(world->context, callback->index, release_ns);
+  complete(program, callback->index, release_ns);
+  publish(callback, release_ns);
+}
+
+static void on_expiry(tide_timer_t *timer, int64_t since_last_call_ns) {
+  program_callback_t *const callback = timer->callback.context;
+  program_t *const program = callback->program;
+  const int64_t release_ns = timer->callback.ready_ns;
+  (void)since_last_call_ns;
+  if (release_ns - program->start_ns >= program->plan->duration_ns) {
+    (void)tide_timer_cancel(timer);
+    return;
+  }
+  program->released[callback->index]++;
+  run(callback, release_ns);
+}
+
+static void on_message(tide_callback_t *base, void *context) {
+  program_callback_t *const callback = context;
+  const int64_t *const message = tide_local_take(&callback->subscription, NULL);
+  (void)base;
+  if (message == NULL) return;
+  run(callback, *message);
+  tide_local_release(message);
+}
+
+/* ---- set-up ---- */
+
+static int add_executors(program_t *program) {
+  for (size_t index = 0; index < program->plan->executor_count; index++) {
+    const tide_executor_config_t config = {.platform = program->world.platform,
+                                           .policy = program->plan->policy,
+                                           .callbacks = program->registered[index],
+                                           .ready_storage = program->ready[index],
+                                           .timer_storage = program->timers[index],
+                                           .callback_count = PLAN_CALLBACKS,
+                                           .lanes = program->lanes[index],
+                                           .lane_count = program->plan->executors[index].lanes};
+    const int status = tide_executor_init(&program->executors[index], &config);
+    if (status != TIDE_OK) return status;
+  }
+  for (size_t index = 0; index < program->plan->group_count; index++) {
+    const int status = tide_group_init(&program->groups[index], program->plan->groups[index].kind,
+                                       program->waiting[index], PLAN_CALLBACKS);
+    if (status != TIDE_OK) return status;
+  }
+  return TIDE_OK;
+}
+
+static int add_callback(program_t *program, size_t index) {
+  const callback_plan_t *const plan = &program->plan->callbacks[index];
+  program_callback_t *const callback = &program->callbacks[index];
+  tide_executor_t *const executor = &program->executors[plan->executor];
+  callback->program = program;
+  callback->index = index;
+  callback->random = program->plan->seed * UINT64_C(0xD1342543DE82EF95) + index;
+  callback->timer.callback.priority = plan->priority;
+  callback->timer.callback.group = plan->grouped ? &program->groups[plan->group] : NULL;
+  callback->timer.callback.context = callback;
+  if (plan->period_ns > 0) {
+    callback->timer.period_ns = plan->period_ns;
+    callback->timer.overrun = TIDE_OVERRUN_SKIP;
+    callback->timer.on_expiry = on_expiry;
+    return tide_executor_add_timer(executor, &callback->timer);
+  }
+  callback->timer.callback.kind = TIDE_CALLBACK_SUBSCRIPTION;
+  callback->timer.callback.execute = on_message;
+  return tide_executor_add(executor, &callback->timer.callback);
+}
+
+/* One of its lanes may run the callback once, and publish, each; of a reentrant group all of them may. */
+static uint32_t overlaps(const plan_t *plan, size_t callback) {
+  return (uint32_t)plan->executors[plan->callbacks[callback].executor].lanes;
+}
+
+/* Messages that a topic may need: those that are filled in, that wait, and that are read. */
+static uint32_t loans(const plan_t *plan, size_t publisher) {
+  uint32_t count = overlaps(plan, publisher);
+  for (size_t index = 0; index < plan->callback_count; index++) {
+    if (index != publisher && plan_predecessor(plan, index) == publisher) count += overlaps(plan, index);
+  }
+  return count;
+}
+
+static int add_topics(program_t *program) {
+  const plan_t *const plan = program->plan;
+  uint32_t count = 0;
+  for (size_t index = 0; index < plan->callback_count; index++) {
+    count += loans(plan, index) + (uint32_t)plan->depth + 1u;
+  }
+  program->messages = calloc(1, TIDE_LOCAL_STORAGE_BYTES(count, sizeof(int64_t)));
+  if (program->messages == NULL) return TIDE_ERROR_FULL;
+  int status = tide_local_pool_init(&program->pool, program->world.platform, program->messages, count, sizeof(int64_t));
+  for (size_t index = 0; status == TIDE_OK && index < plan->callback_count; index++) {
+    status = tide_local_topic_init(&program->callbacks[index].topic, &program->pool, loans(plan, index));
+  }
+  return status;
+}
+
+static int subscribe(program_t *program, size_t index) {
+  const size_t before = plan_predecessor(program->plan, index);
+  program_callback_t *const callback = &program->callbacks[index];
+  if (before == index) return TIDE_OK;
+  callback->subscription = (tide_local_subscription_t){
+      .callback = &callback->timer.callback, .queue = callback->queue, .depth = (uint16_t)program->plan->depth};
+  return tide_local_subscribe(&program->callbacks[before].topic, &callback->subscription);
+}
+
+static int add_chain(program_t *program, size_t index) {
+  const chain_plan_t *const plan = &program->plan->chains[index];
+  program_chain_t *const chain = &program->chains[index];
+  const int64_t period_ns = program->plan->callbacks[plan->callbacks[0]].period_ns;
+  chain->capacity = (size_t)(program->plan->duration_ns / period_ns) + 1u;
+  chain->responses_ns = calloc(chain->capacity, sizeof *chain->responses_ns);
+  return chain->responses_ns == NULL ? TIDE_ERROR_FULL : TIDE_OK;
+}
+
+int program_init(program_t *program, const plan_t *plan, const program_world_t *world) {
+  program->plan = plan;
+  program->world = *world;
+  int status = add_executors(program);
+  for (size_t index = 0; status == TIDE_OK && index < plan->callback_count; index++) {
+    status = add_callback(program, index);
+  }
+  if (status == TIDE_OK) status = add_topics(program);
+  for (size_t index = 0; status == TIDE_OK && index < plan->callback_count; index++) status = subscribe(program, index);
+  for (size_t index = 0; status == TIDE_OK && index < plan->chain_count; index++) status = add_chain(program, index);
+  return status;
+}
+
+void program_start(program_t *program, int64_t start_ns) {
+  program->start_ns = start_ns;
+  for (size_t index = 0; index < program->plan->callback_count; index++) {
+    program_callback_t *const callback = &program->callbacks[index];
+    const int64_t period_ns = program->plan->callbacks[index].period_ns;
+    if (period_ns == 0) continue;
+    callback->grid_ns = start_ns + (int64_t)(draw(&callback->random) % ((uint64_t)program->plan->spread_ns + 1u));
+    (void)tide_timer_set_phase(&callback->timer, callback->grid_ns + period_ns);
+  }
+}
+
+void program_stop(program_t *program) {
+  for (size_t index = 0; index < program->plan->executor_count; index++) {
+    tide_executor_stop(&program->executors[index]);
+  }
+}
+
+void program_free(program_t *program) {
+  free(program->messages);
+  for (size_t index = 0; index < PLAN_CHAINS; index++) free(program->chains[index].responses_ns);
+}
+
+/* ---- results ---- */
+
+static void print_chain(const program_t *program, size_t index) {
+  const chain_plan_t *const plan = &program->plan->chains[index];
+  const program_chain_t *const chain = &program->chains[index];
+  const size_t timer = plan->callbacks[0];
+  printf("%s\n  {\"name\": \"%s\", \"period_ns\": %" PRId64 ", \"released\": %" PRIu64 ", \"skipped\": %" PRIu32
+         ", \"lost\": %" PRIu64 ", \"responses_ns\": [",
+         index == 0u ? "" : ",", plan->name, program->plan->callbacks[timer].period_ns, program->released[timer],
+         program->callbacks[timer].timer.skipped, program->released[timer] - chain->completed);
+  for (size_t sample = 0; sample < chain->completed; sample++) {
+    printf("%s%" PRId64, sample == 0u ? "" : ", ", chain->responses_ns[sample]);
+  }
+  printf("]}");
+}
+
+void program_print(const program_t *program, const char *on, const char *const *violations, size_t violation_count) {
+  const plan_t *const plan = program->plan;
+  printf("{\"on\": \"%s\", \"policy\": \"%s\", \"duration_ns\": %" PRId64 ", \"seed\": %" PRIu64 ", \"executors\": [",
+         on, plan_policy(plan->policy), plan->duration_ns, plan->seed);
+  for (size_t index = 0; index < plan->executor_count; index++) {
+    const tide_executor_counters_t *const counters = &program->executors[index].counters;
+    printf("%s\n  {\"name\": \"%s\", \"lanes\": %zu, \"updates\": %" PRIu64 ", \"callbacks_run\": %" PRIu64 "}",
+           index == 0u ? "" : ",", plan->executors[index].name, plan->executors[index].lanes, counters->set_updates,
+           counters->callbacks_run);
+  }
+  printf("],\n \"chains\": [");
+  for (size_t index = 0; index < plan->chain_count; index++) print_chain(program, index);
+  printf("],\n \"violations\": [");
+  for (size_t index = 0; index < violation_count; index++)
+    printf("%s\"%s\"", index == 0u ? "" : ", ", violations[index]);
+  printf("]}\n");
+}
