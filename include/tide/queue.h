@@ -34,7 +34,9 @@ void tide_queue_init(tide_queue_t *queue, tide_queue_entry_t **storage, size_t c
  * TIDE_ERROR_STATE when the entry is queued already. */
 int tide_queue_push(tide_queue_t *queue, tide_queue_entry_t *entry, int64_t key);
 /* Null when empty. */
-tide_queue_entry_t *tide_queue_head(const tide_queue_t *queue);
+static inline tide_queue_entry_t *tide_queue_head(const tide_queue_t *queue) {
+  return queue->count == 0u ? (tide_queue_entry_t *)0 : queue->entries[0];
+}
 tide_queue_entry_t *tide_queue_pop(tide_queue_t *queue);
 /* Does nothing when the entry is not queued; a queued entry must be in this very queue. */
 void tide_queue_remove(tide_queue_t *queue, tide_queue_entry_t *entry);

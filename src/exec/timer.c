@@ -15,9 +15,12 @@ int64_t exec_move_due_timers(tide_executor_t *executor, tide_band_t *band, int64
     tide_timer_t *timer = timer_of_expiry(tide_queue_pop(&band->timer_list));
     exec_make_ready(&timer->callback, timer->next_ns);
     TIDE_COUNT(executor->counters.timers_expired, 1u);
-    exec_unlock(executor, *lock);
-    *lock = exec_lock(executor);
     head = tide_queue_head(&band->timer_list);
+    if (head != NULL && head->key <= now_ns) {
+      exec_unlock(executor, *lock);
+      *lock = exec_lock(executor);
+      head = tide_queue_head(&band->timer_list);
+    }
   }
   return head == NULL ? TIDE_FOREVER : head->key;
 }

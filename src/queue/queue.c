@@ -53,10 +53,6 @@ int tide_queue_push(tide_queue_t *queue, tide_queue_entry_t *entry, int64_t key)
   return TIDE_OK;
 }
 
-tide_queue_entry_t *tide_queue_head(const tide_queue_t *queue) {
-  return queue->count == 0u ? (tide_queue_entry_t *)0 : queue->entries[0];
-}
-
 tide_queue_entry_t *tide_queue_pop(tide_queue_t *queue) {
   tide_queue_entry_t *head = tide_queue_head(queue);
   if (head) tide_queue_remove(queue, head);
