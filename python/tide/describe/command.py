@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tide.describe.draft import Draft, write_draft
+from tide.describe.recording import from_recording, is_recording
+from tide.describe.ros2 import from_ros2
+from tide.describe.trace import TraceError, read_trace
+
+app = typer.Typer()
+
+
+@app.command()
+def describe(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="A trace of ros2_tracing (its folder, read by babeltrace2, or the text that babeltrace2 prints), or a "
+            "folder that tide run wrote."
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="The description, a system.toml. Default: to standard output.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Of the system. Default: that of the source.")] = None,
+    margin: Annotated[int, typer.Option(min=0, max=1000, help="Percent added to the longest execution seen.")] = 20,
+    executor: Annotated[str, typer.Option(help="Of a recorded run: tide, batch_stock, ...")] = "tide",
+) -> None:
+    """Build a system description from what was seen: periods, execution times, chains.
+
+    Deadlines of a trace are taken to be the periods, priorities go by them. Exit status: 0, or 2 if the source says
+    nothing.
+
+    Examples:
+
+      tide describe ~/.ros/tracing/session-1 --out system.toml
+
+      babeltrace2 --clock-seconds TRACE > trace.txt; tide describe trace.txt | tee system.toml
+
+      tide describe results/three_chains --out seen.toml; tide check seen.toml
+    """
+    try:
+        draft = _draft(source, name, executor)
+        text = write_draft(draft, margin)
+        if out is None:
+            typer.echo(text, nl=False)
+        else:
+            out.write_text(text, encoding="utf-8")
+    except TraceError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None
+    except OSError as error:
+        typer.echo(f"{out}: cannot be written: {error.strerror}", err=True)
+        raise typer.Exit(2) from None
+
+
+def _draft(source: Path, name: str | None, executor: str) -> Draft:
+    if is_recording(source):
+        draft = from_recording(source, executor)
+        draft.name = name or draft.name
+        return draft
+    stem = re.sub(r"[^a-z0-9]+", "_", source.resolve().stem.lower()).strip("_")
+    return from_ros2(read_trace(source), name or (stem if stem[:1].isalpha() else "traced"))

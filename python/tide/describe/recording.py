@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A folder that `tide run` wrote, as a description: what callbacks took, and how long agent and ROS 2 needed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tide.analysis.observed import ObservationError, read_results
+from tide.describe.draft import Draft, DraftCallback, DraftChain, DraftExecutor, DraftLink
+from tide.describe.trace import TraceError
+from tide.report.timeline import Span
+from tide.run.frames import frame_spans, read_frames
+
+_FIELDS = "name level period_ns sample_ns act_ns payload_bytes reply_bytes topic reply_topic reliability".split()
+
+
+def is_recording(path: Path) -> bool:
+    return (path / "results.json").is_file()
+
+
+def from_recording(folder: Path, executor: str) -> Draft:
+    """TraceError when the folder is not what `tide run` leaves."""
+    try:
+        results = read_results(folder)
+        run_folder = folder / executor
+        plan = [line.split() for line in _lines(run_folder / "plan.txt") if not line.startswith("#")]
+        instances = list(_entries(run_folder / "client.log", "events"))
+        answers = list(_entries(run_folder / "echo.log", "answer"))
+    except ObservationError as error:
+        raise TraceError(str(error)) from None
+    except OSError as error:
+        raise TraceError(f"{error.filename}: cannot be read: {error.strerror}; give a folder of tide run") from None
+    link = re.match(r"(\d+) baud", str(results.get("link", "")))
+    if link is None or not plan or not instances:
+        raise TraceError(f"{folder}: says nothing of a line or of what ran on it; give a folder of tide run")
+    chains = [dict(zip(_FIELDS, words, strict=True)) for words in plan]
+    names = [chain["name"] for chain in chains]
+    frames = frame_spans(read_frames(run_folder / "frames.jsonl"), names)
+    agent_ns, return_ns = _ways(frames, answers)
+    draft = Draft(str(results["system"]), f"from a run of {executor}")
+    draft.executors = [DraftExecutor("client", "mcu"), DraftExecutor("ros2", "host")]
+    draft.links = [DraftLink("line", int(link[1]), agent_ns, return_ns)]
+    deadlines = {one["name"]: one["deadline_ns"] for run in results["runs"] for one in run["chains"]}
+    for chain in chains:
+        draft.chains.append(_chain(chain, deadlines.get(chain["name"]), instances, answers))
+    return draft
+
+
+def _chain(
+    chain: dict[str, str], deadline_ns: int | None, instances: list[dict[str, Any]], answers: list[dict[str, Any]]
+) -> DraftChain:
+    name, period_ns = chain["name"], int(chain["period_ns"])
+    made = DraftChain(name, period_ns, deadline_ns or period_ns, None, chain["reliability"], int(chain["level"]))
+    spans: dict[str, list[int]] = {"sample": [], "act": [], "decide": []}
+    for instance in instances:
+        for event in instance["events"] if instance["chain"] == name else ():
+            spans.setdefault(event["callback"], []).append(event["end_ns"] - event["start_ns"])
+    spans["decide"] = [one["end_ns"] - one["start_ns"] for one in answers if one["chain"] == name]
+    for callback, kind, executor, topic, size in (
+        ("sample", "timer", "client", chain["topic"], chain["payload_bytes"]),
+        ("decide", "subscription", "ros2", chain["reply_topic"], chain["reply_bytes"]),
+        ("act", "subscription", "client", "", "0"),
+    ):
+        seen = spans[callback] or [0]
+        made.callbacks.append(DraftCallback(callback, kind, executor, max(seen), min(seen), topic, int(size)))
+    return made
+
+
+def _ways(frames: list[Span], answers: list[dict[str, Any]]) -> tuple[int, int]:
+    """The longest from the end of a message on the line to the node, and from the node to the start of the answer."""
+    agent_ns = return_ns = 0
+    for answer in answers:
+        of = [span for span in frames if span.chain == answer["chain"]]
+        before = [span.end_ns for span in of if span.track == "up" and span.end_ns <= answer["start_ns"]]
+        behind = [span.start_ns for span in of if span.track == "down" and span.start_ns >= answer["start_ns"]]
+        if before and behind:  # the answer may be on the line before its callback has ended
+            agent_ns = max(agent_ns, answer["start_ns"] - max(before))
+            return_ns = max(return_ns, min(behind) - answer["end_ns"])
+    return agent_ns, return_ns
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8", errors="replace").splitlines()
+
+
+def _entries(path: Path, key: str) -> Iterator[dict[str, Any]]:
+    for line in _lines(path):
+        if not line.startswith("{"):
+            continue
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        if key in entry and "chain" in entry:
+            yield entry

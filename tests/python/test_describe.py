@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tide describe: systems from traces of ROS 2 and from recorded runs. The trace is text of babeltrace2 2.0.4 of a CTF
+trace that its own writer made; the recording is one of tide run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from tide.analysis.bounds import bounds_of
+from tide.describe.ros2 import from_ros2
+from tide.describe.trace import TraceError, parse
+from tide.main import app
+from tide.system.load import load
+from tide.system.model import System
+
+DATA = Path(__file__).parents[1] / "data/describe"
+TRACE = DATA / "ros2_trace.txt"
+
+
+def run(*words: str | Path) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["describe", *map(str, words)])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.output
+
+
+def described(folder: Path, *words: str | Path) -> System:
+    file = folder / "seen.toml"
+    status, output = run(*words, "--out", file)
+    assert status == 0, output
+    return load(file)
+
+
+def test_a_trace_becomes_chains(tmp_path: Path) -> None:
+    system = described(tmp_path, TRACE, "--margin", "0")
+    assert [(one.name, one.lanes) for one in system.executors] == [("sensors", 1), ("drive", 2)]
+    names = {chain.name: [one.name for one in chain.callbacks] for chain in system.chains}
+    assert names == {
+        "camera_timer": ["camera_timer", "planner_image", "motor_cmd_vel"],  # the same pointers in two processes
+        "logger_image": ["logger_image"],
+        "logger_timer": ["logger_timer"],
+    }
+    camera, logger, own = (system.chain(name) for name in names)
+    assert [one.name for one in system.path(logger)] == ["camera_timer", "logger_image"]
+    assert (camera.period_ns, own.period_ns) == (50_000_000, 200_000_000)
+    assert camera.priority > logger.priority > own.priority
+    timer, planner, motor = camera.callbacks
+    assert (timer.least_ns, timer.execution_ns) == (4_000_000, 4_500_000)
+    assert (planner.least_ns, planner.execution_ns) == (6_000_000, 6_500_000)
+    assert timer.publishes is not None and timer.publishes.topic == "image"
+    assert motor.publishes is None
+    assert bounds_of(system).met
+
+
+def test_the_margin_is_added_to_what_was_seen(tmp_path: Path) -> None:
+    system = described(tmp_path, TRACE, "--margin", "50", "--name", "robot")
+    assert system.name == "robot"
+    timer = system.chain("camera_timer").callbacks[0]
+    assert (timer.least_ns, timer.execution_ns) == (4_000_000, 6_750_000)
+
+
+def test_times_of_day_pass_midnight() -> None:
+    lines = [
+        "[23:59:59.999999000] (+?.?????????) robot ros2:callback_start: { vpid = 1, vtid = 2 }, { callback = 0x1F }",
+        "[00:00:00.000001000] (+0.000002000) robot ros2:callback_end: { vpid = 1, vtid = 2 }, { callback = 0x1F }",
+        "something else",
+    ]
+    start, end = parse(lines)
+    assert end.time_ns - start.time_ns == 2000
+    assert start.fields == {"vpid": 1, "vtid": 2, "callback": 31}
+
+
+def event(time_us: int, name: str, fields: str) -> str:
+    return f'[{time_us / 1e6:.6f}] (+0.0) host ros2:{name}: {{ vpid = 7, vtid = 7, procname = "a b" }}, {{ {fields} }}'
+
+
+LOOP = [
+    event(1, "rcl_node_init", 'node_handle = 1, node_name = "n", namespace = "/left/arm"'),
+    event(2, "rcl_publisher_init", 'publisher_handle = 2, node_handle = 1, topic_name = "/t"'),
+    event(3, "rcl_timer_init", "timer_handle = 3, period = 1000000"),
+    event(4, "rclcpp_timer_callback_added", "timer_handle = 3, callback = 4"),
+    event(5, "rclcpp_timer_link_node", "timer_handle = 3, node_handle = 1"),
+    event(6, "rcl_subscription_init", 'subscription_handle = 5, node_handle = 1, topic_name = "/t"'),
+    event(7, "rclcpp_subscription_init", "subscription_handle = 5, subscription = 6"),
+    event(8, "rclcpp_subscription_callback_added", "subscription = 6, callback = 7"),
+    event(10, "callback_start", "callback = 4"),
+    event(11, "rcl_publish", "publisher_handle = 2"),
+    event(12, "callback_end", "callback = 4"),
+    event(13, "callback_end", "callback = 4"),  # its start is not in the trace
+    event(20, "callback_start", "callback = 7"),
+    event(21, "rcl_publish", "publisher_handle = 2"),
+    event(22, "callback_end", "callback = 7"),
+    event(30, "callback_start", "callback = 99"),  # created before the trace began
+    event(31, "callback_end", "callback = 99"),
+]
+
+
+def test_a_loop_is_cut_and_said_so() -> None:
+    draft = from_ros2(parse(LOOP), "loop")
+    (chain,) = draft.chains
+    assert [(one.name, one.most_ns) for one in chain.callbacks] == [
+        ("left_arm_n_timer", 2000),
+        ("left_arm_n_t", 2000),
+    ]
+    assert draft.notes == ["left/arm/n_t starts again what it began: the chain is cut there"]
+    assert draft.executors[0].name == "a_b"
+
+
+def test_a_trace_without_timers_says_what_to_record() -> None:
+    with pytest.raises(TraceError, match="no timer's callback ran"):
+        from_ros2(parse(LOOP[:9]), "empty")
+    with pytest.raises(TraceError, match="record the context vpid and vtid"):
+        from_ros2(parse([LOOP[0].replace("vpid", "pid")]), "empty")
+
+
+@given(st.lists(st.sampled_from(LOOP), max_size=40), st.integers(0, 60))
+def test_any_part_of_a_trace_is_read_or_refused(lines: list[str], cut: int) -> None:
+    try:
+        draft = from_ros2(parse([line[: len(line) - cut] for line in lines]), "part")
+    except TraceError:
+        return
+    assert draft.chains
+
+
+def test_a_folder_is_read_by_babeltrace2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "ctf"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    status, output = run(folder)
+    assert (status, "babeltrace2 is not installed" in output) == (2, True)
+    program = tmp_path / "babeltrace2"
+    program.write_text(f'#!/bin/sh\n[ "$1" = --clock-seconds ] && {shutil.which("cat", path=os.defpath)} {TRACE}\n')
+    program.chmod(0o755)
+    status, output = run(folder)
+    assert status == 0 and 'name = "planner_image"' in output
+    program.write_text("#!/bin/sh\necho 'no such trace' >&2; exit 1\n")
+    status, output = run(folder)
+    assert (status, output.strip()) == (2, f"{folder}: babeltrace2 cannot read it: no such trace")
+
+
+def test_a_recorded_run_becomes_its_system(tmp_path: Path) -> None:
+    system = described(tmp_path, DATA / "recording", "--margin", "0")
+    assert [(chain.name, chain.priority) for chain in system.chains] == [("brake", 3), ("steer", 2), ("battery", 1)]
+    brake = system.chain("brake")
+    assert (brake.period_ns, brake.deadline_ns, brake.reliability) == (500_000_000, 60_000_000, "reliable")
+    for callback in (brake.callbacks[0], brake.callbacks[2]):
+        assert 10_000_000 <= callback.least_ns <= callback.execution_ns < 11_000_000
+    (line,) = system.links
+    assert line.kind == "serial" and line.baud == 115_200
+    assert 0 < line.agent_ms < 5 and 0 <= line.return_ms < 5
+    assert all(chain.bound_ns for chain in bounds_of(system).chains)
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("absent.txt",), "cannot be read"),
+        ((str(DATA / "recording"), "--executor", "batch_stock"), "give a folder of tide run"),
+        ((str(DATA / "recording/results.json"),), "no timer's callback ran"),
+        ((str(TRACE), "--out", "/absent/out.toml"), "cannot be written"),
+    ],
+)
+def test_what_cannot_be_described_is_one_line(words: tuple[str, ...], what: str) -> None:
+    status, output = run(*words)
+    assert status == 2
+    assert what in output and len(output.strip().splitlines()) == 1
