@@ -3,14 +3,18 @@
  * starting one is short, and a ring of bytes that came in. */
 #include "uart.h"
 
-#include "software.h"
 #include "tide/link_serial.h"
 #include "tide/port.h"
 #include "tide/status.h"
 
 /* A runtime that leaves out lanes does without the interrupt of the link, too: then whoever executes or waits lets the
  * session's time pass (tide_port_pump). */
+#ifndef LINK_INTERRUPT /* 0 on an operating system, whose tasks do it */
 #define LINK_INTERRUPT (TIDE_LANES && !TIDE_SINGLE_CONTEXT)
+#endif
+#if LINK_INTERRUPT
+#include "software.h"
+#endif
 
 static struct {
   tide_session_t *session;      /* null: closed */
@@ -80,6 +84,7 @@ void tide_port_serve_link(tide_session_t *session) {
   }
 }
 
+#if LINK_INTERRUPT
 /* The link's own context: an interrupt above the lanes, below those of the hardware. */
 static void poll_session(size_t index) {
   tide_session_t *session = uart.session;
@@ -92,6 +97,12 @@ static void start_context(void) {
   note_activity();
 }
 
+static void stop_context(void) { tide_software_stop(TIDE_SOFTWARE_LINK); }
+#else
+static void start_context(void) {}
+static void stop_context(void) {}
+#endif
+
 int tide_port_open_link(tide_session_t *session, const tide_link_address_t *address) {
   static const tide_link_t link = {NULL, start};
   if (address->kind == TIDE_LINK_CUSTOM) return TIDE_ERROR_UNSUPPORTED; /* anything else means the one line there is */
@@ -102,13 +113,13 @@ int tide_port_open_link(tide_session_t *session, const tide_link_address_t *addr
   tide_uart_board.driver->open(baud, tide_uart_board.ring, tide_uart_board.ring_bytes);
   uart.session = session;
   const int status = tide_daemon_attach_link(&session->daemon, &link, TIDE_SERIAL_ADDRESS_CLIENT);
-  if (LINK_INTERRUPT) start_context();
+  start_context();
   return status;
 }
 
 void tide_port_close_link(tide_session_t *session) {
   if (uart.session != session) return;
-  if (LINK_INTERRUPT) tide_software_stop(TIDE_SOFTWARE_LINK);
+  stop_context();
   tide_uart_board.driver->close();
   uart.session = NULL;
   tide_daemon_detach_link(&session->daemon);
