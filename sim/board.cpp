@@ -30,6 +30,9 @@ extern char **environ;
 namespace tide::sim {
 namespace {
 
+// 16 ns an instruction, 62.5 MIPS: then a message costs the binary about what it costs the paper's board.
+constexpr int kInstructionShift = 4;
+
 enum Kind : uint32_t { kTransmit = 1, kEvent, kReady, kBegin, kSampled, kActed, kEnd };
 
 struct Header {
@@ -108,12 +111,13 @@ class Emulator {
                                    "-serial",
                                    "none",
                                    "-icount",
-                                   "shift=5,sleep=off",
+                                   "shift=" + std::to_string(kInstructionShift) + ",sleep=off",
                                    "-semihosting-config",
                                    semihosting,
                                    "-kernel",
                                    board.image};
     std::vector<char *> arguments;
+    arguments.reserve(words.size() + 1);
     for (std::string &word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     posix_spawn_file_actions_t actions;
@@ -212,10 +216,10 @@ World::World(const Plan &plan, const Board &board)
 std::string World::board_plan() const {
   std::ostringstream out;
   const bool lanes = plan_.lanes > 1 && plan_.policy == Policy::kTide;
-  out << "lockstep 1 marks 1 baud " << plan_.baud << " periods " << plan_.periods << " lanes " << lanes << " executor "
-      << text_of(plan_.policy) << " send " << text_of(plan_.send) << " hold " << plan_.hold_until_acknowledged
-      << " heartbeat_delay_ns " << plan_.heartbeat_delay << " batch_waits " << plan_.batch_waits_for_new_data
-      << " chains " << chain_count() << '\n';
+  out << "lockstep 1 marks 1 instruction_ns " << (1 << kInstructionShift) << " baud " << plan_.baud << " periods "
+      << plan_.periods << " lanes " << lanes << " executor " << text_of(plan_.policy) << " send " << text_of(plan_.send)
+      << " hold " << plan_.hold_until_acknowledged << " heartbeat_delay_ns " << plan_.heartbeat_delay << " batch_waits "
+      << plan_.batch_waits_for_new_data << " chains " << chain_count() << '\n';
   for (size_t chain = 0; chain < chain_count(); chain++) {
     const ChainPlan &each = plan_.chains[chain];
     out << each.name << ' ' << each.level << ' ' << each.period << ' ' << each.sample << ' ' << each.act << ' '

@@ -47,6 +47,8 @@ class Engine {
     }
   }
   uint64_t event_count() const { return events_; }
+  // Of the next event; kForever: there is none.
+  Time next_time() const { return queue_.empty() ? kForever : queue_.front().time; }
 
   // Runs after each event, when every core has settled. May be empty.
   Action on_step;

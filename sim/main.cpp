@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/board.h"
 #include "sim/bounds.h"
 #include "sim/campaign.h"
 #include "sim/report.h"
@@ -26,6 +27,8 @@ constexpr const char *kUsage =
     "\n"
     "  PLAN              lines of name = value; NAME=VALUE overrides them; see sim/README.md\n"
     "  --systems LIST    tide,batch,tide-preemptive,limit: runs of the same plan; default: what the plan says\n"
+    "  --board IMAGE     the client is this image of firmware/three_chains in QEMU; see board.h\n"
+    "  --machine NAME    QEMU's board for it (mps2-an500)\n"
     "  --trace FILE      what happened when, a line each\n"
     "  --seed N          the system and the faults of this seed, as in a campaign\n"
     "  --show            print its plan instead\n"
@@ -35,6 +38,7 @@ constexpr const char *kUsage =
 
 struct Arguments {
   std::string plan, systems, trace, seeds;
+  Board board{"", "mps2-an500"};
   std::vector<std::string> settings;
   bool seeded = false, show = false;
   uint64_t seed = 0;
@@ -59,6 +63,10 @@ Arguments parse(const std::vector<std::string> &words) {
     };
     if (word == "--systems") {
       arguments.systems = next();
+    } else if (word == "--board") {
+      arguments.board.image = next();
+    } else if (word == "--machine") {
+      arguments.board.machine = next();
     } else if (word == "--trace") {
       arguments.trace = next();
     } else if (word == "--seeds") {
@@ -140,6 +148,10 @@ int run_plan(const Arguments &arguments) {
   for (std::string name; std::getline(names, name, ',');) {
     Plan variant = arguments.systems.empty() ? plan : as_system(plan, name);
     variant.trace = variant.trace || !arguments.trace.empty();
+    if (!arguments.board.image.empty()) {  // its executions have costs that the plan does not know: no bounds
+      runs.push_back({name, variant, run_board(variant, arguments.board), {}});
+      continue;
+    }
     Run &run = runs.emplace_back(Run{name, variant, simulate(variant), bounds_of(variant)});
     for (const std::string &line : above_bounds(run.bounds, run.result))
       run.result.violations.push_back(line + "; replay: tide-sim " + replay_of(arguments, name));

@@ -124,6 +124,9 @@ void write_run(Json &json, const Run &run) {
     write_chain(json, run.result.chains[chain], chain < run.bounds.size() ? run.bounds[chain] : std::nullopt);
   json.close(']');
   write_counters(json, run.result);
+  if (run.result.stack_bytes > 0) {
+    json.pair("masked_instructions", run.result.masked_maximum).pair("stack_bytes", run.result.stack_bytes);
+  }
   json.key("violations").open('[');
   for (const std::string &violation : run.result.violations) json.string(violation);
   json.close(']').close('}');

@@ -10,52 +10,15 @@
 #include "sim/bus.h"
 #include "sim/checks.h"
 #include "sim/client.h"
+#include "sim/losses.h"
 #include "tide/xrce.h"
 
 namespace tide::sim {
 namespace {
 
 constexpr Time kSetUpLimit = 150 * kSecond;
-constexpr size_t kWriteHeaderBytes = 8;  // of a WRITE_DATA, before the sample
 constexpr Time kNotice = 6 * kSecond;
 constexpr Time kCheckPeriod = 10 * kMillisecond;
-// A run without loss by plan draws nothing; these keep the sources of chance apart.
-enum Source : uint64_t { kUp = 1, kDown, kLatency, kDraw, kIncidents };
-
-uint64_t seed_of(const Plan &plan, uint64_t source) { return plan.seed * 0x9E3779B97F4A7C15u + source; }
-
-// Which first transmissions get through: exactly the planned share of all periods, in random order.
-std::vector<bool> draw_successes(const Plan &plan, uint64_t deck) {
-  std::vector<bool> successes(plan.periods);
-  const auto count = static_cast<size_t>(plan.success_percent / 100 * plan.periods + 0.5);
-  std::fill_n(successes.begin(), count, true);
-  Random random(seed_of(plan, kDraw + 16 * deck));
-  for (size_t index = successes.size(); index > 1; index--) {
-    const size_t other = random.below(index);
-    const bool swapped = successes[index - 1];
-    successes[index - 1] = successes[other];
-    successes[other] = swapped;
-  }
-  return successes;
-}
-
-// What the simulator looks at in a message that passes.
-struct Glance {
-  tide_xrce_header_t header{};
-  uint8_t submessage = 0xFF;
-};
-
-Glance glance(agent::Bytes message) {
-  Glance result;
-  const int header_bytes = tide_xrce_get_header(message.data(), message.size(), &result.header);
-  size_t position = static_cast<size_t>(std::max(header_bytes, 0));
-  tide_xrce_submessage_t submessage;
-  const bool read =
-      header_bytes > 0 && tide_xrce_next_submessage(message.data(), message.size(), &position, &submessage) == 1;
-  if (read) result.submessage = submessage.id;
-  return result;
-}
-
 class Trace {
  public:
   explicit Trace(bool kept) : kept_(kept) {}
@@ -94,7 +57,6 @@ class System {
   void connect();
   void add_node(size_t chain);
   void answer(size_t chain, const Bus::Payload &payload);
-  bool is_refused(agent::Bytes message);
   bool is_renewed() { return client_.session().counters.reconnects > 0 || host_.restarts() > 0; }
   void set_up();
   void schedule_incidents();
@@ -115,10 +77,7 @@ class System {
   Client client_;
   Random incidents_;
   std::vector<std::unique_ptr<HostCallback>> nodes_;
-  std::vector<std::vector<bool>> successes_;
-  std::vector<int64_t> sent_;   // highest sequence number that left, by stream
-  bool first_leaving_ = false;  // the frame on the line goes for the first time
-  size_t leaving_chain_ = 0;
+  FirstLosses losses_;
   uint64_t heartbeats_seen_ = 0, heartbeats_answered_ = 0;
   bool acknowledging_ = false;
   unsigned cuts_now_ = 0;
@@ -128,17 +87,14 @@ System::System(const Plan &plan)
     : plan_(plan),
       trace_(plan.trace),
       checks_(plan, chain_count()),
-      up_(engine_, plan.baud, seed_of(plan, kUp)),
-      down_(engine_, plan.baud, seed_of(plan, kDown)),
+      up_(engine_, plan.baud, seed_of(plan, Chance::kUp)),
+      down_(engine_, plan.baud, seed_of(plan, Chance::kDown)),
       host_(engine_, bus_, down_, {plan.agent_least, plan.agent_most, plan.agent_acknowledges},
-            seed_of(plan, kLatency)),
+            seed_of(plan, Chance::kLatency)),
       machine_(engine_),
       client_(machine_, up_, plan, observer()),
-      incidents_(seed_of(plan, kIncidents)),
-      sent_(256, -1) {
-  for (size_t deck = 0; deck < chain_count(); deck++) {
-    successes_.push_back(draw_successes(plan, plan.draw == Draw::kTogether ? 0 : deck));
-  }
+      incidents_(seed_of(plan, Chance::kIncidents)),
+      losses_(plan) {
   connect();
   engine_.on_step = [this] { checks_.step_end(client_, engine_.now()); };
   for (size_t chain = 0; chain < chain_count(); chain++) add_node(chain);
@@ -167,11 +123,7 @@ Client::Observer System::observer() {
 void System::connect() {
   up_.deliver = [this](const Line::Bytes &frame) { host_.receive(frame); };
   up_.refuse = [this](const Line::Bytes &) {
-    if (!first_leaving_ || !client_.is_set_up()) return false;
-    const Time since = engine_.now() - client_.first_release();
-    const auto period = static_cast<size_t>(since / client_.chain_plan(leaving_chain_).period);
-    const auto &successes = successes_[leaving_chain_];
-    return period < successes.size() && !successes[period];
+    return client_.is_set_up() && losses_.lost(engine_.now() - client_.first_release());
   };
   down_.deliver = [this](const Line::Bytes &frame) {
     trace_.add(engine_.now(), "line_down", static_cast<int64_t>(frame.size()));
@@ -195,28 +147,9 @@ void System::connect() {
     std::vector<uint8_t> message(parts.head, parts.head + parts.head_bytes);
     message.insert(message.end(), parts.body, parts.body + parts.body_bytes);
     trace_.add(engine_.now(), "line_up", parts.priority, static_cast<int64_t>(message.size() + parts.tail_bytes));
-    first_leaving_ = is_refused(message);
+    if (losses_.begin(message).submessage == TIDE_XRCE_HEARTBEAT) client_.note_heartbeat();
     checks_.frame_start(client_, parts, engine_.now());
   };
-}
-
-// A reliable sample that leaves for the first time may be lost, by the plan.
-bool System::is_refused(agent::Bytes message) {
-  const Glance seen = glance(message);
-  if (seen.submessage == TIDE_XRCE_HEARTBEAT) client_.note_heartbeat();
-  if (!TIDE_STREAM_IS_RELIABLE(seen.header.stream) || plan_.success_percent >= 100) return false;
-  int64_t &highest = sent_[seen.header.stream];
-  const bool first = highest < 0 || tide_sequence_distance(seen.header.sequence, static_cast<uint16_t>(highest)) > 0;
-  if (first) highest = seen.header.sequence;
-  leaving_chain_ = 0;
-  for (size_t chain = 0; chain < chain_count(); chain++) {
-    if (plan_.chains[chain].level == TIDE_STREAM_LEVEL(seen.header.stream)) leaving_chain_ = chain;
-  }
-  if (seen.submessage == TIDE_XRCE_WRITE_DATA) {
-    const size_t mark = tide_xrce_header_bytes(seen.header.session) + kWriteHeaderBytes;
-    if (message.size() >= mark + kMarkBytes) leaving_chain_ = get_mark(message.data() + mark).chain;
-  }
-  return first && (seen.submessage == TIDE_XRCE_WRITE_DATA || seen.submessage == TIDE_XRCE_FRAGMENT);
 }
 
 void System::add_node(size_t chain) {

@@ -30,6 +30,7 @@ struct Result {
   uint64_t events = 0;
   uint32_t publish_failures = 0;
   unsigned agent_restarts = 0;
+  uint32_t masked_maximum = 0, stack_bytes = 0;  // of a board: instructions, bytes; 0: not measured
   LineCounters up, down;
   tide_transmitter_counters_t transmitter{};
   tide_receiver_counters_t receiver{};

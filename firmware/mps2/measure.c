@@ -7,9 +7,17 @@
 
 extern uint32_t __stack_top, __stack_bottom;
 
+static uint32_t instruction_ns = 32;
+
+void measure_set_instruction_ns(uint32_t time_ns) { instruction_ns = time_ns; }
+/* A division of 64 bits would be a part of what is measured. */
+uint32_t measure_instructions(int64_t time_ns) {
+  return time_ns <= UINT32_MAX ? (uint32_t)time_ns / instruction_ns : (uint32_t)(time_ns / instruction_ns);
+}
+
 /* Two instructions a turn, and eight bytes aligned, so that a turn costs the same on any core. */
 __attribute__((noinline)) void measure_burn(int64_t time_ns) {
-  uint32_t turns = (uint32_t)(time_ns / (2 * MEASURE_INSTRUCTION_NS));
+  uint32_t turns = measure_instructions(time_ns) / 2u;
   if (turns == 0u) return;
   __asm volatile(
       ".align 3\n"

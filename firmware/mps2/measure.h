@@ -5,10 +5,11 @@
 
 #include <stdint.h>
 
-/* With -icount shift=5. */
-#define MEASURE_INSTRUCTION_NS 32
+/* Of -icount shift=N: two to the power of N. 32 when it is not told. */
+void measure_set_instruction_ns(uint32_t time_ns);
+uint32_t measure_instructions(int64_t time_ns);
 
-/* Spend so much of the processor's time, whatever preempts it meanwhile. */
+/* Spend so much of the processor's time, whatever preempts it meanwhile: counted instructions. */
 void measure_burn(int64_t time_ns);
 
 /* Mark the main stack below the caller; then the deepest use of it since, in bytes from its top. */

@@ -173,7 +173,7 @@ def test_kept_results_are_those_of_the_command(tmp_path: Path) -> None:
     ("words", "status", "text"),
     [
         (["reproduce", "pods-speed"], 2, "there is no case 'pods-speed'; there are pods-chains"),
-        (["reproduce", "pods-size", "--on", "moon"], 2, "--on does not take 'moon'; it takes sim or native"),
+        (["reproduce", "pods-size", "--on", "moon"], 2, "--on does not take 'moon'; it takes sim, native or qemu"),
         (["simulate"], 2, "give a PLAN, --seeds COUNT or --seed NUMBER"),
         (["simulate", RELIABLE, "--seeds", 5], 2, "not both"),
         (["simulate", "nowhere.plan"], 2, "cannot read nowhere.plan"),

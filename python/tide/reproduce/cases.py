@@ -100,6 +100,7 @@ class Reproduction:
     on: str = "sim"
     machine: dict[str, Any] | None = None  # of measurements on real parts
     rows: list[Row] = field(default_factory=list)
+    simulated: list[Row] = field(default_factory=list)  # the same on the simulator, where the real binary ran
     statements: list[Stated] = field(default_factory=list)
 
     @property
@@ -110,6 +111,15 @@ class Reproduction:
     def value(self, system: str, x: int, metric: str) -> Row | None:
         wanted = {self.case.quantity: float(x)}
         return next((row for row in self.rows if (row.system, row.x, row.metric) == (system, wanted, metric)), None)
+
+    def simulator_value(self, row: Row) -> float | None:
+        """What the simulator measured at the same point."""
+        key = (row.system, row.x, row.metric)
+        return next((one.measured for one in self.simulated if (one.system, one.x, one.metric) == key), None)
+
+    def _entry(self, row: Row) -> dict[str, Any]:
+        entry = row.model_dump()
+        return entry | {"simulated": self.simulator_value(row)} if self.simulated else entry
 
     def to_json(self) -> str:
         data: dict[str, Any] = {
@@ -122,8 +132,9 @@ class Reproduction:
         }
         if self.on != "sim":
             data["command"] += f" --on {self.on}"
+        if self.machine is not None:
             data["machine"] = self.machine
-        entries = [row.model_dump() for row in self.rows] + [one.entry(self.samples) for one in self.statements]
+        entries = [self._entry(row) for row in self.rows] + [one.entry(self.samples) for one in self.statements]
         rows = ",\n  ".join(map(json.dumps, entries))
         return json.dumps(data)[:-1] + f',\n "rows": [\n  {rows}\n ]}}\n'
 
@@ -135,8 +146,10 @@ def plan_file(case: Case) -> Path:
     return path
 
 
-def run_point(simulator: Simulator, case: Case, system: str, x: int, samples: int, seed: int) -> list[Row]:
-    words = [str(plan_file(case)), *case.settings(x), f"periods={samples}", f"seed={seed}", "--systems", system]
+def run_point(
+    simulator: Simulator, case: Case, system: str, x: int, samples: int, seed: int, more: Sequence[str] = ()
+) -> list[Row]:
+    words = [str(plan_file(case)), *case.settings(x), f"periods={samples}", f"seed={seed}", "--systems", system, *more]
     data = simulator.results(words)
     where = f"{case.quantity}={x}"
     broken = violations(data)

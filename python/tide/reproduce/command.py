@@ -18,7 +18,7 @@ from tide.sweep.study import STUDIES
 
 app = typer.Typer()
 
-SAMPLES = {"sim": 500, "native": 60}
+SAMPLES = {"sim": 500, "native": 60, "qemu": 100}
 QUICK_SAMPLES = 5
 LOSSES_NATIVELY = (
     "A loss costs more here than in the paper: its sender asks for the acknowledgment at once, the product's client "
@@ -31,16 +31,18 @@ def reproduce(
     case: Annotated[str, typer.Argument(help=f"One of {', '.join([*CASES, *BUDGET_CASES, *STUDIES])}, timers.")],
     samples: Annotated[
         int | None,
-        typer.Option(min=1, max=2_000_000, help="Periods at each point, for each system. Default: 500; native 60."),
+        typer.Option(
+            min=1, max=2_000_000, help="Periods at each point, for each system. Default: 500; native 60; qemu 100."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="Of all that is drawn at random.")] = 1,
     out: Annotated[Path | None, typer.Option(help="Folder of the results. Default: results/<case>.")] = None,
     on: Annotated[
         str,
         typer.Option(
-            metavar="sim|native",
+            metavar="sim|native|qemu",
             help="Where it runs: sim, the runtime in virtual time; native, real threads, agent and ROS 2 nodes over a "
-            "paced line, half a second for each sample.",
+            "paced line, half a second for each sample; qemu, the Cortex-M7 binary in the simulated world.",
         ),
     ] = "sim",
     quick: Annotated[
@@ -60,6 +62,8 @@ def reproduce(
 
       tide reproduce pods-reliable --on native --quick
 
+      tide reproduce pods-chains --on qemu
+
       tide reproduce timers --samples 2000 (native; as published: 2000000)
     """
     if case == "timers":
@@ -77,15 +81,16 @@ def reproduce(
     if case not in CASES:
         _refuse(f"there is no case '{case}'; there are {', '.join([*CASES, *BUDGET_CASES, *STUDIES])}, timers")
     if on not in SAMPLES:
-        _refuse(f"--on does not take '{on}'; it takes sim or native")
+        _refuse(f"--on does not take '{on}'; it takes sim, native or qemu")
     chosen = CASES[case]
     if quick:
         chosen = replace(chosen, values=(chosen.values[0], chosen.values[-1]))
     count = samples or (QUICK_SAMPLES if quick else SAMPLES[on])
-    folder = out or Path("results") / (case if on == "sim" else f"{case}-native")
+    folder = out or Path("results") / (case if on == "sim" else f"{case}-{on}")
     try:
         with terminable():
-            result = _run(chosen, count, seed) if on == "sim" else _run_native(chosen, count, seed, folder)
+            native = on == "native"
+            result = _run_native(chosen, count, seed, folder) if native else _run(chosen, count, seed, on)
         _report(result, folder)
     except SimulationError as error:
         typer.echo(str(error), err=True)
@@ -114,14 +119,24 @@ def _progress(console: Console, name: str) -> Progress:
     return Progress(*columns, console=console, disable=not console.is_terminal)
 
 
-def _run(case: Case, samples: int, seed: int) -> Reproduction:
-    result = Reproduction(case, seed, samples)
+def _run(case: Case, samples: int, seed: int, on: str) -> Reproduction:
+    from tide.run.board_image import in_lockstep
+
+    result = Reproduction(case, seed, samples, on)
+    board = in_lockstep() if on == "qemu" else []
     points = [(system, x) for x in case.values for system in SYSTEMS]
     with Simulator() as simulator, _progress(Console(), case.name) as progress:
         task = progress.add_task("", total=len(points))
-        work = simulator.each(lambda point: run_point(simulator, case, *point, samples, seed), points)
-        for (system, x), rows in work:
+        work = simulator.each(
+            lambda point: (
+                run_point(simulator, case, *point, samples, seed, board),
+                run_point(simulator, case, *point, samples, seed) if board else [],
+            ),
+            points,
+        )
+        for (system, x), (rows, simulated) in work:
             result.rows += rows
+            result.simulated += simulated
             progress.update(task, advance=1, description=f"{case.quantity} {x}, {system}")
     result.rows = order(case, result.rows)
     return result
@@ -149,6 +164,7 @@ def _run_native(case: Case, samples: int, seed: int, folder: Path) -> Reproducti
 
 
 def _report(result: Reproduction, folder: Path) -> None:
+    from tide.reproduce.board import beside_simulator, simulator_table
     from tide.reproduce.plot import latency_plot
     from tide.reproduce.tables import conclusion, statements_table, tables
 
@@ -162,6 +178,9 @@ def _report(result: Reproduction, folder: Path) -> None:
     sentence = conclusion(result)
     if sentence:
         console.print(f"[bold]{sentence}[/bold]", highlight=False, soft_wrap=True)
+    if result.simulated:
+        console.print(simulator_table(result))
+        console.print(f"[bold]{beside_simulator(result)}[/bold]", highlight=False, soft_wrap=True)
     if result.on == "native" and result.case.quantity == "success_percent":
         console.print(LOSSES_NATIVELY, highlight=False, soft_wrap=True)
     folder.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from tide.reproduce.published import NAMES
 
 _WORDS = {"min_ms": "minimum", "mean_ms": "average", "max_ms": "maximum", "std_ms": "standard deviation"}
 
-_HEADINGS = {
+HEADINGS = {
     "chains": "chains",
     "size_bytes": "size\nB",
     "execution_ms": "execution\nms",
@@ -27,12 +27,12 @@ def deviation_percent(published: float | None, measured: float | None) -> float 
     return (measured / published - 1) * 100
 
 
-def _percent(published: float | None, measured: float | None) -> str:
+def percent(published: float | None, measured: float | None) -> str:
     value = deviation_percent(published, measured)
     return "-" if value is None else f"{value:+.1f} %"
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
 
@@ -49,7 +49,7 @@ def _has_published(result: Reproduction) -> bool:
 def _metric_table(result: Reproduction, metric: str) -> Table:
     table = empty_table(f"most urgent chain, {_WORDS[metric]} of the latency in ms")
     with_published = _has_published(result)
-    table.add_column(_HEADINGS[result.case.quantity], justify="right")
+    table.add_column(HEADINGS[result.case.quantity], justify="right")
     for system in result.systems:
         if system in NAMES and with_published:
             table.add_column(f"{NAMES[system]}\npublished", justify="right", no_wrap=True)
@@ -63,9 +63,9 @@ def _metric_table(result: Reproduction, metric: str) -> Table:
             row = result.value(system, x, metric)
             published, measured = (row.published, row.measured) if row else (None, None)
             if system in NAMES and with_published:
-                cells += [_number(published), _number(measured), _percent(published, measured)]
+                cells += [number(published), number(measured), percent(published, measured)]
             else:
-                cells.append(_number(measured))
+                cells.append(number(measured))
         table.add_row(*cells)
     return table
 
@@ -77,7 +77,7 @@ def statements_table(statements: Sequence[Stated]) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     for one in statements:
         figures = (one.statement.stated, one.measured)
-        table.add_row(one.statement.text, *map(_number, figures), _percent(*figures))
+        table.add_row(one.statement.text, *map(number, figures), percent(*figures))
     return table
 
 

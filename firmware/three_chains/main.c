@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* examples/three_chains on a Cortex-M: for each chain a timer samples and publishes, a ROS 2 node answers, and a
+ * subscription acts on the answer; with the tide executor, the batch executor, or a preemptive lane for each level, as
+ * the plan says. `tide run --on qemu` and `tide reproduce pods-... --on qemu` start it.
+ *
+ * Executions are counted instructions, so they take the same time of the processor whatever preempts them. */
+#include <rcl/rcl.h>
+#include <rclc/executor.h>
+#include <rclc/rclc.h>
+#include <string.h>
+
+#include "board.h"
+#include "line.h"
+#include "measure.h"
+#include "mps2.h"
+#include "plan.h"
+#include "platform.h"
+#include "tide/rclc.h"
+#include "tide/status.h"
+#include "world.h"
+
+#define TIDE_PUBLISHERS PLAN_CHAINS
+#define TIDE_SUBSCRIPTIONS PLAN_CHAINS
+#define TIDE_TIMERS PLAN_CHAINS
+#define TIDE_NODES 1
+#define TIDE_GUARD_CONDITIONS 0
+#define TIDE_EXECUTOR_LANES 7
+#define TIDE_STREAMS (PLAN_CHAINS + 1)
+#define TIDE_SLOTS (2 * PLAN_CHAINS)
+#define TIDE_SMALL_NODES (3 * PLAN_CHAINS)
+#define TIDE_LARGE_NODES PLAN_CHAINS
+#define TIDE_LARGE_NODE_BYTES (PLAN_PAYLOAD_BYTES + 16)
+#define TIDE_REASSEMBLY_BYTES (PLAN_PAYLOAD_BYTES + 16)
+#define TIDE_DEFINE_POOLS
+#include "tide/pools.h"
+
+#define INDEX_DIGITS 5u
+#define GRACE_PERIODS 4u /* for the last instances */
+#define SETTLE_NS INT64_C(200000000)
+
+/* A sample whose bytes the program makes itself: the frame has exactly the size that the plan says. */
+typedef struct payload {
+  uint8_t bytes[PLAN_PAYLOAD_BYTES];
+  uint32_t count;
+} payload_t;
+
+typedef struct chain {
+  const plan_chain_t *plan;
+  tide_chain_t priorities;
+  rcl_publisher_t publisher;
+  rcl_subscription_t subscription;
+  rcl_timer_t timer;
+  payload_t request, reply;
+} chain_t;
+
+static plan_t plan;
+static chain_t chains[PLAN_CHAINS];
+static rclc_support_t support;
+static rcl_node_t node;
+static rclc_executor_t executor;
+static int64_t first_release_ns;
+static uint32_t finished;
+static world_ending_t ending;
+static volatile bool over;
+
+static int64_t now_ns(void) { return tide_cortex_m_platform.now_ns(NULL); }
+
+static void count(uint32_t *counter) {
+  const uintptr_t state = tide_cortex_m_platform.critical_enter(NULL);
+  ++*counter;
+  tide_cortex_m_platform.critical_exit(NULL, state);
+}
+
+static void require(rcl_ret_t result, int code) {
+  if (result == RCL_RET_OK) return;
+  board_print(tide_status_text(tide_rclc_last_status()));
+  board_print("\n");
+  board_exit(code);
+}
+
+/* ---- samples ---- */
+
+static void encode(tide_cdr_t *cdr, const void *message) {
+  const payload_t *payload = message;
+  tide_cdr_put_bytes(cdr, payload->bytes, payload->count);
+}
+
+static void decode(tide_cdr_t *cdr, void *message) {
+  payload_t *payload = message;
+  const size_t rest = tide_cdr_remaining(cdr);
+  payload->count = (uint32_t)(rest < sizeof payload->bytes ? rest : sizeof payload->bytes);
+  tide_cdr_get_bytes(cdr, payload->bytes, payload->count);
+}
+
+static const tide_message_type_t payload_type = {.package = "std_msgs",
+                                                 .kind = "msg",
+                                                 .name = "String",
+                                                 .dds_name = "std_msgs::msg::dds_::String_",
+                                                 .structure_bytes = sizeof(payload_t),
+                                                 .encode = encode,
+                                                 .decode = decode};
+
+static void put(uint8_t *place, uint32_t value, unsigned octets) {
+  for (unsigned octet = 0; octet < octets; octet++) place[octet] = (uint8_t)(value >> 8 * octet);
+}
+
+static uint32_t get(const uint8_t *place, unsigned octets) {
+  uint32_t value = 0;
+  for (unsigned octet = 0; octet < octets; octet++) value |= (uint32_t)place[octet] << 8 * octet;
+  return value;
+}
+
+/* All that does not change from sample to sample. */
+static void prepare(payload_t *payload, uint32_t bytes) {
+  memset(payload->bytes, '.', bytes);
+  payload->count = bytes;
+  if (plan.marks) return;
+  put(payload->bytes, bytes - 4u, 4);
+  payload->bytes[bytes - 1u] = '\0';
+}
+
+static void mark(payload_t *payload, uint32_t chain, uint32_t index) {
+  if (plan.marks) {
+    put(payload->bytes, chain, 2);
+    put(payload->bytes + 2, index, 4);
+    return;
+  }
+  for (uint32_t digit = INDEX_DIGITS; digit-- > 0u; index /= 10u)
+    payload->bytes[4u + digit] = (uint8_t)('0' + index % 10u);
+}
+
+static bool find_mark(const payload_t *payload, uint32_t chain, uint32_t *index) {
+  *index = 0;
+  if (plan.marks) {
+    if (payload->count < 6u || get(payload->bytes, 2) != chain) return false;
+    *index = get(payload->bytes + 2, 4);
+    return *index < plan.periods;
+  }
+  if (payload->count < 4u + INDEX_DIGITS) return false;
+  for (uint32_t digit = 0; digit < INDEX_DIGITS; digit++) {
+    const uint8_t character = payload->bytes[4u + digit];
+    if (character < '0' || character > '9') return false;
+    *index = *index * 10u + (character - (uint32_t)'0');
+  }
+  return *index < plan.periods;
+}
+
+/* ---- the callbacks ---- */
+
+static tide_session_t *session(void) { return tide_rclc_support_session(&support); }
+
+static void stop(void) {
+  over = true;
+  tide_executor_stop(tide_rclc_executor_core(&executor));
+}
+
+/* The paper's baseline: until the HEARTBEAT is answered, and when that asks for the sample again, until it has left
+ * again. Meanwhile what arrives is handled, first come, first served. */
+static void wait_for_answer(uint32_t retransmissions_before) {
+  tide_transmitter_t *transmitter = &session()->daemon.transmitter;
+  const int64_t deadline_ns = now_ns() + 1000000000;
+  tide_event_t nothing = {0};
+  for (bool answered = false; !answered && now_ns() < deadline_ns;) {
+    while (tide_daemon_most_urgent(&session()->daemon) != TIDE_PRIORITY_NONE)
+      (void)tide_daemon_process_oldest(&session()->daemon);
+    const uintptr_t state = tide_cortex_m_platform.critical_enter(NULL);
+    const tide_output_stream_t *stream = &transmitter->config.streams[0];
+    while (stream->id != TIDE_STREAM_RELIABLE(0)) stream++;
+    const bool leaves = stream->queued > 0u || (transmitter->busy && transmitter->current_stream == stream &&
+                                                transmitter->current_node != NULL);
+    const bool asked_again = transmitter->counters.retransmissions != retransmissions_before;
+    answered = stream->nodes == 0u || (asked_again && !leaves);
+    tide_cortex_m_platform.critical_exit(NULL, state);
+    if (!answered) (void)tide_cortex_m_platform.event_wait(NULL, &nothing, now_ns() + 20000);
+  }
+}
+
+static void publish(chain_t *chain, uint32_t index) {
+  const uint32_t retransmissions = session()->daemon.transmitter.counters.retransmissions;
+  mark(&chain->request, (uint32_t)(chain - chains), index);
+  if (rcl_publish(&chain->publisher, &chain->request, NULL) != RCL_RET_OK) {
+    count(&ending.publish_failures);
+  } else if (plan.send == PLAN_SEND_ANSWERED && chain->plan->reliable) {
+    wait_for_answer(retransmissions);
+  }
+}
+
+/* By its expiry: late in its period a timer may start in the next one. */
+static void on_sample(rcl_timer_t *timer, int64_t since_last_call_ns) {
+  (void)since_last_call_ns;
+  const int64_t start_ns = now_ns();
+  const uint32_t number = (uint32_t)((const char *)timer - (const char *)&chains[0].timer) / sizeof chains[0];
+  chain_t *chain = &chains[number];
+  const int64_t since_ns = tide_rclc_timer_callback(timer)->ready_ns - first_release_ns;
+  if (since_ns < 0) return;
+  const uint32_t index = (uint32_t)(since_ns / chain->plan->period_ns);
+  if (index >= plan.periods + GRACE_PERIODS) stop();
+  if (index >= plan.periods) return;
+  measure_burn(chain->plan->sample_ns);
+  publish(chain, index);
+  const world_execution_t execution = {number, index, start_ns, now_ns()};
+  world_tell(WORLD_SAMPLED, execution.end_ns, &execution, sizeof execution);
+}
+
+static void on_act(const void *message, void *context) {
+  const int64_t start_ns = now_ns();
+  const chain_t *chain = context;
+  const uint32_t number = (uint32_t)(chain - chains);
+  uint32_t index;
+  if (!find_mark(message, number, &index)) {
+    count(&ending.strangers);
+    return;
+  }
+  measure_burn(chain->plan->act_ns);
+  const world_execution_t execution = {number, index, start_ns, now_ns()};
+  world_tell(WORLD_ACTED, execution.end_ns, &execution, sizeof execution);
+  count(&finished);
+  if (finished == plan.count * plan.periods) stop();
+}
+
+/* ---- set-up ---- */
+
+static void create_chain(chain_t *chain, const plan_chain_t *description) {
+  static const rosidl_message_type_support_t type = {TIDE_TYPESUPPORT_IDENTIFIER, &payload_type, NULL};
+  chain->plan = description;
+  prepare(&chain->request, description->payload_bytes);
+  const rmw_qos_profile_t *reliable = &rmw_qos_profile_default, *best_effort = &rmw_qos_profile_sensor_data;
+  require(rclc_publisher_init(&chain->publisher, &node, &type, description->topic,
+                              description->reliable ? reliable : best_effort),
+          10);
+  require(rclc_subscription_init(&chain->subscription, &node, &type, description->reply_topic,
+                                 description->reply_reliable ? reliable : best_effort),
+          11);
+  require(rclc_timer_init_default(&chain->timer, &support, (uint64_t)description->period_ns, on_sample), 12);
+}
+
+/* A lane for each level; their order is that of the levels. */
+static void choose_lanes(void) {
+  tide_lane_settings_t lanes[TIDE_EXECUTOR_LANES];
+  size_t lane_count = 0;
+  for (unsigned level = 1; level <= TIDE_LEVEL_MAXIMUM; level++) {
+    bool used = false;
+    for (uint32_t index = 0; index < plan.count; index++) used = used || plan.chains[index].level == level;
+    if (!used) continue;
+    if (lane_count == TIDE_EXECUTOR_LANES) board_exit(13);
+    lanes[lane_count++] = (tide_lane_settings_t){.least_level = (uint8_t)level};
+  }
+  require(tide_rclc_executor_set_lanes(&executor, lanes, lane_count), 14);
+}
+
+static void register_handles(void) {
+  for (uint32_t index = 0; index < plan.count; index++)
+    require(rclc_executor_add_timer(&executor, &chains[index].timer), 15);
+  for (uint32_t index = 0; index < plan.count; index++) {
+    chain_t *chain = &chains[index];
+    require(rclc_executor_add_subscription_with_context(&executor, &chain->subscription, &chain->reply, on_act, chain,
+                                                        ON_NEW_DATA),
+            16);
+  }
+}
+
+static void name_chains(void) {
+  for (uint32_t index = 0; index < plan.count; index++) {
+    chain_t *chain = &chains[index];
+    const plan_chain_t *description = chain->plan;
+    tide_chain_init(&chain->priorities, description->name, description->level, description->period_ns,
+                    description->period_ns);
+    require(tide_rclc_chain_add_timer(&chain->priorities, &chain->timer), 17);
+    require(tide_rclc_chain_add_publisher(&chain->priorities, &chain->publisher), 18);
+    tide_chain_add_remote(&chain->priorities);
+    require(tide_rclc_chain_add_subscription(&chain->priorities, &chain->subscription), 19);
+  }
+}
+
+/* As the paper has it: before the chains begin, nothing is under way that these could change. */
+static void choose_manners(void) {
+  static const tide_send_t sends[] = {[PLAN_SEND_ASYNCHRONOUS] = TIDE_SEND_ASYNCHRONOUS,
+                                      [PLAN_SEND_STOCK] = TIDE_SEND_STOCK,
+                                      [PLAN_SEND_BLOCKING] = TIDE_SEND_STOCK_BLOCKING,
+                                      [PLAN_SEND_ANSWERED] = TIDE_SEND_ASYNCHRONOUS};
+  tide_transmitter_config_t *transmitter = &session()->daemon.transmitter.config;
+  transmitter->hold_until_acknowledged = plan.hold;
+  transmitter->heartbeat_delay_ns = plan.heartbeat_delay_ns;
+  tide_rclc_executor_core(&executor)->config.batch_waits_for_new_data = plan.batch_waits;
+  require(tide_rclc_support_set_send(&support, sends[plan.send]), 20);
+}
+
+static void set_up(void) {
+  rcl_allocator_t allocator = rcl_get_default_allocator();
+  rcl_init_options_t options = rcl_get_zero_initialized_init_options();
+  require(rcl_init_options_init(&options, allocator), 3);
+  require(tide_rclc_options_set_serial(rcl_init_options_get_rmw_init_options(&options), "", plan.baud), 4);
+  require(rclc_support_init_with_options(&support, 0, NULL, &options, &allocator), 5);
+  require(rclc_node_init_default(&node, "three_chains", "", &support), 6);
+  for (uint32_t index = 0; index < plan.count; index++) create_chain(&chains[index], &plan.chains[index]);
+  require(rclc_executor_init(&executor, &support.context, 2u * plan.count, &allocator), 7);
+  require(tide_rclc_executor_set_policy(&executor, plan.batch ? TIDE_POLICY_BATCH : TIDE_POLICY_TIDE), 8);
+  if (plan.lanes) choose_lanes();
+  register_handles();
+  if (!plan.batch) name_chains(); /* the baseline knows nothing of priorities */
+  choose_manners();
+}
+
+static void release_timers(void) {
+  first_release_ns = now_ns() + SETTLE_NS;
+  world_tell(WORLD_BEGIN, first_release_ns, NULL, 0);
+  for (uint32_t index = 0; index < plan.count; index++)
+    require(tide_rclc_timer_set_phase(&chains[index].timer, first_release_ns), 21);
+}
+
+int main(void) {
+  measure_mark_stack();
+  const char *text = world_open();
+  if (text == NULL || !plan_read(text, &plan)) return 2;
+  if (plan.instruction_ns > 0u) measure_set_instruction_ns(plan.instruction_ns);
+  line_choose(plan.lockstep);
+  set_up();
+  (void)world_ask(WORLD_READY, now_ns(), NULL, 0);
+  (void)tide_cortex_m_masked_maximum();
+  release_timers();
+  if (plan.lanes) {
+    require(rclc_executor_spin(&executor), 22);
+  } else {
+    while (!over) require(rclc_executor_spin_some(&executor, RCL_MS_TO_NS(100)), 23);
+  }
+  ending.masked_maximum = measure_instructions((int64_t)tide_cortex_m_masked_maximum() * MPS2_TICK_NS);
+  ending.stack_bytes = measure_stack_used();
+  world_tell(WORLD_END, now_ns(), &ending, sizeof ending);
+  return 0;
+}

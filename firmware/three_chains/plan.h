@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What to run: a program on a real board would have these numbers compiled in (`tide generate`). Here they are read by
+ * semihosting, from the file "plan" of the folder that the emulator names: words and values, then a line for each
+ * chain. */
+#ifndef TIDE_FIRMWARE_PLAN_H
+#define TIDE_FIRMWARE_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PLAN_CHAINS 16
+#define PLAN_NAME_BYTES 64
+#define PLAN_PAYLOAD_BYTES 4096
+
+typedef struct plan_chain {
+  char name[PLAN_NAME_BYTES], topic[PLAN_NAME_BYTES], reply_topic[PLAN_NAME_BYTES];
+  uint8_t level;
+  int64_t period_ns, sample_ns, act_ns; /* execution times of its two callbacks here */
+  uint32_t payload_bytes, reply_bytes;  /* as serialised */
+  bool reliable, reply_reliable;
+} plan_chain_t;
+
+typedef enum plan_send {
+  PLAN_SEND_ASYNCHRONOUS,
+  PLAN_SEND_STOCK,
+  PLAN_SEND_BLOCKING,
+  PLAN_SEND_ANSWERED /* reliable: until the HEARTBEAT is answered, as the paper's baseline (sim/README.md) */
+} plan_send_t;
+
+typedef struct plan {
+  bool lockstep; /* the simulated world at the other end of the line, instead of an agent */
+  bool marks;    /* payloads begin with chain and index in binary; else they are a std_msgs/String that begins with five
+                    digits of the index */
+  bool batch, lanes, hold, batch_waits;
+  plan_send_t send;
+  uint32_t baud, periods, instruction_ns;
+  int64_t heartbeat_delay_ns;
+  uint32_t count;
+  plan_chain_t chains[PLAN_CHAINS];
+} plan_t;
+
+/* False: there is no plan, or it says what this program does not know. */
+bool plan_read(const char *text, plan_t *plan);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "world.h"
+
+#include <string.h>
+
+#include "board.h"
+#include "platform.h"
+
+#define SYS_OPEN 0x01u
+#define SYS_WRITE 0x05u
+#define SYS_READ 0x06u
+#define SYS_GET_CMDLINE 0x15u
+#define OPEN_READ 1u /* binary */
+#define OPEN_WRITE 5u
+#define MESSAGE_BYTES 1536u
+
+static char folder[96], text[4096];
+static int up, down;
+
+static int open_file(const char *name, unsigned mode) {
+  char path[sizeof folder + 8u];
+  const size_t length = strlen(folder);
+  memcpy(path, folder, length);
+  path[length] = '/';
+  strcpy(path + length + 1u, name);
+  const uint32_t arguments[3] = {(uint32_t)path, mode, (uint32_t)strlen(path)};
+  return board_semihosting(SYS_OPEN, arguments);
+}
+
+/* Bytes that were read. */
+static size_t read_file(int file, void *place, size_t count) {
+  const uint32_t arguments[3] = {(uint32_t)file, (uint32_t)place, count};
+  return count - (size_t)board_semihosting(SYS_READ, arguments);
+}
+
+static void write_file(int file, const void *bytes, size_t count) {
+  const uint32_t arguments[3] = {(uint32_t)file, (uint32_t)bytes, count};
+  if (board_semihosting(SYS_WRITE, arguments) != 0) board_exit(71);
+}
+
+/* The folder is the last word of the command line. */
+static void find_folder(void) {
+  static char line[128];
+  const uint32_t arguments[2] = {(uint32_t)line, sizeof line};
+  if (board_semihosting(SYS_GET_CMDLINE, arguments) != 0) return;
+  const char *last = strrchr(line, ' ');
+  last = last == NULL ? line : last + 1;
+  if (strlen(last) < sizeof folder) strcpy(folder, last);
+}
+
+const char *world_open(void) {
+  find_folder();
+  const int plan = open_file("plan", OPEN_READ);
+  if (plan < 0) return NULL;
+  text[read_file(plan, text, sizeof text - 1u)] = '\0';
+  up = open_file("up", OPEN_WRITE);
+  down = open_file("down", OPEN_READ);
+  return up < 0 || down < 0 ? NULL : text;
+}
+
+/* In one piece: lanes preempt each other. */
+void world_tell(world_kind_t kind, int64_t time_ns, const void *bytes, size_t count) {
+  static struct {
+    uint32_t kind, bytes;
+    int64_t time_ns;
+    uint8_t body[MESSAGE_BYTES];
+  } message;
+  if (count > sizeof message.body) board_exit(72);
+  const uintptr_t state = tide_cortex_m_platform.critical_enter(NULL);
+  message.kind = kind;
+  message.bytes = count;
+  message.time_ns = time_ns;
+  if (count > 0u) memcpy(message.body, bytes, count);
+  write_file(up, &message, sizeof message - sizeof message.body + count);
+  tide_cortex_m_platform.critical_exit(NULL, state);
+}
+
+void world_read(uint8_t *place, size_t count) {
+  while (count > 0u) {
+    const size_t got = read_file(down, place, count);
+    if (got == 0u) board_exit(73); /* nobody is there any more */
+    place += got;
+    count -= got;
+  }
+}
+
+world_answer_t world_ask(world_kind_t kind, int64_t time_ns, const void *bytes, size_t count) {
+  world_answer_t answer;
+  const uintptr_t state = tide_cortex_m_platform.critical_enter(NULL);
+  world_tell(kind, time_ns, bytes, count);
+  world_read((uint8_t *)&answer, sizeof answer);
+  tide_cortex_m_platform.critical_exit(NULL, state);
+  return answer;
+}

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The three-chain system on the real binary (firmware/three_chains) in QEMU, in the simulated world: exact virtual time
+and the figures of the simulator. TIDE_LONG=1: all points, 100 samples each."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from board import ROOT
+
+LONG = os.environ.get("TIDE_LONG") == "1"
+LIMIT_PERCENT = 2.0
+BUILD = ROOT / "build" / "release"
+IMAGE = ROOT / "build" / "cortex-m7" / "firmware" / "three_chains.elf"
+
+
+def reproduce(case: str, folder: Path) -> list[dict[str, Any]]:
+    command = [sys.executable, "-m", "tide.main", "reproduce", case, "--on", "qemu", "--out", str(folder)]
+    command += [] if LONG else ["--quick", "--samples", "3"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800 if LONG else 120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows: list[dict[str, Any]] = json.loads((folder / "results.json").read_text())["rows"]
+    return [row for row in rows if row["metric"] == "mean_ms" and "simulated" in row]
+
+
+def deviation_percent(measured: float, of: float) -> float:
+    return (measured / of - 1) * 100
+
+
+@pytest.mark.parametrize("case", ["pods-chains", "pods-reliable"])
+def test_binary_has_the_figures_of_the_simulator(case: str, tmp_path: Path) -> None:
+    rows = reproduce(case, tmp_path)
+    limits = {str(row["x"]): row["measured"] for row in rows if row["system"] == "limit"}
+    assert limits
+    for row in rows:
+        if row["system"] in ("batch", "tide"):
+            assert abs(deviation_percent(row["measured"], row["simulated"])) <= LIMIT_PERCENT, row
+        elif row["system"] == "tide-preemptive":
+            assert deviation_percent(row["measured"], limits[str(row["x"])]) <= LIMIT_PERCENT, row
+
+
+def board(*words: str) -> dict[str, Any]:
+    command = [str(BUILD / "sim" / "tide-sim"), str(ROOT / "examples/pods/pods-reliable.plan"), "--board", str(IMAGE)]
+    done = subprocess.run([*command, *words], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    run: dict[str, Any] = json.loads(done.stdout)["runs"][0]
+    return run
+
+
+def test_runs_are_equal() -> None:
+    """Losses, preemption and all: the same seed, the same run."""
+    words = ("--systems", "tide-preemptive", "success_percent=40", "periods=6", "seed=3")
+    first = board(*words)
+    assert first["chains"][0]["samples"] == 6
+    assert first == board(*words)
+    assert first["chains"] != board(*words, "seed=4")["chains"]
