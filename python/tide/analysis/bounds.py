@@ -86,9 +86,9 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0, ever
         policy: HostPolicy = "priority" if executor == "priority" else "default"
         if policy == "priority" and own_priorities(system):
             return _bounds_one_by_one(system, policy)
-        return _host_bounds(system, policy, _ask(host_document(system, policy), ["--refine", "--joint", "--sharpen"]))
+        return _host_bounds(system, policy, ask(host_document(system, policy), ["--refine", "--joint", "--sharpen"]))
     client = next((name for name in CLIENT_EXECUTORS if name == executor), CLIENT_EXECUTORS[0])
-    return _link_bounds(system, client, _ask(link_document(system, client, losses, every_heartbeat), ["--link"]))
+    return _link_bounds(system, client, ask(link_document(system, client, losses, every_heartbeat), ["--link"]))
 
 
 def executors_for(system: System) -> tuple[str, ...]:
@@ -96,7 +96,8 @@ def executors_for(system: System) -> tuple[str, ...]:
     return HOST_POLICIES if is_on_host(system) else CLIENT_EXECUTORS
 
 
-def _ask(document: Document, options: list[str]) -> Document:
+def ask(document: Document, options: list[str]) -> Document:
+    """What tide-analysis answers."""
     done = subprocess.run(
         [str(find_binary("tide-analysis")), *options, "-"],
         input=json.dumps(document),
@@ -160,7 +161,7 @@ def _bounds_one_by_one(system: System, policy: HostPolicy) -> Bounds:
     their deadlines."""
     found = []
     for chain in system.chains:
-        bounds = _host_bounds(system, policy, _ask(host_document(system, policy, chain), []))
+        bounds = _host_bounds(system, policy, ask(host_document(system, policy, chain), []))
         bound = bounds.chain(chain.name)
         assert bound is not None  # every chain is answered
         found.append(bound)
