@@ -44,7 +44,7 @@ class HostSystem {
   HostResult run() {
     engine_.run_until(plan_.duration_ns);
     const Time limit = plan_.duration_ns + kSettleLimit;
-    while (!is_quiet() && engine_.now() < limit) engine_.run_until(engine_.now() + kSettleStep);
+    while (!program_is_quiet(program_.get()) && engine_.now() < limit) engine_.run_until(engine_.now() + kSettleStep);
     checks_.at_end(engine_.now());
     engine_.on_step = nullptr;
     program_stop(program_.get());
@@ -95,16 +95,6 @@ class HostSystem {
     hesitating_++;
     Task::current()->execute(random_.between(1, 5));
     hesitating_--;
-  }
-
-  // Nothing runs, nothing waits, and no timer will start an instance any more.
-  bool is_quiet() const {
-    for (size_t index = 0; index < plan_.callback_count; index++) {
-      const program_callback_t &callback = program_->callbacks[index];
-      const bool releases = plan_.callbacks[index].period_ns > 0 && !callback.timer.canceled;
-      if (releases || callback.timer.callback.pending > 0 || callback.timer.callback.running > 0) return false;
-    }
-    return true;
   }
 
   const plan_t &plan_;

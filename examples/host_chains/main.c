@@ -17,7 +17,8 @@
 
 #define NANOSECONDS INT64_C(1000000000)
 #define BEFORE_START_NS INT64_C(100000000)
-#define SETTLE_NS INT64_C(2000000000) /* what was released may come to its end */
+#define SETTLE_NS INT64_C(2000000000) /* at most, for what was released to come to its end */
+#define STEP_NS INT64_C(20000000)
 enum { LANE_PRIORITY = 60 };
 
 typedef struct run {
@@ -89,7 +90,11 @@ static int run(void) {
   if (status != TIDE_OK) return status; /* main ends the process */
   const int64_t start_ns = world.platform->now_ns(world.platform->context) + BEFORE_START_NS;
   program_start(&program, start_ns);
-  sleep_until(start_ns + plan.duration_ns + SETTLE_NS);
+  const int64_t end_ns = start_ns + plan.duration_ns;
+  sleep_until(end_ns);
+  for (int64_t time_ns = end_ns; time_ns < end_ns + SETTLE_NS && !program_is_quiet(&program);) {
+    sleep_until(time_ns += STEP_NS);
+  }
   program_stop(&program);
   for (size_t executor = 0; executor < started; executor++) {
     tide_posix_thread_join(&threads[executor]);

@@ -194,6 +194,18 @@ void program_start(program_t *program, int64_t start_ns) {
   }
 }
 
+bool program_is_quiet(const program_t *program) {
+  bool quiet = true;
+  const uintptr_t state = lock(program);
+  for (size_t index = 0; index < program->plan->callback_count; index++) {
+    const tide_timer_t *const timer = &program->callbacks[index].timer;
+    const bool releases = program->plan->callbacks[index].period_ns > 0 && !timer->canceled;
+    quiet = quiet && !releases && timer->callback.pending == 0u && timer->callback.running == 0u;
+  }
+  unlock(program, state);
+  return quiet;
+}
+
 void program_stop(program_t *program) {
   for (size_t index = 0; index < program->plan->executor_count; index++) {
     tide_executor_stop(&program->executors[index]);

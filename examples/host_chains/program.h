@@ -64,6 +64,8 @@ int program_init(program_t *program, const plan_t *plan, const program_world_t *
 /* The first expiry of each timer is one period after start_ns and its share of the spread, the last before start_ns and
  * the plan's duration. */
 void program_start(program_t *program, int64_t start_ns);
+/* No timer starts an instance any more, and nothing waits or runs. From any thread. */
+bool program_is_quiet(const program_t *program);
 void program_stop(program_t *program);
 /* JSON on standard output. violations: broken rules, a line each, or null. */
 void program_print(const program_t *program, const char *on, const char *const *violations, size_t violation_count);

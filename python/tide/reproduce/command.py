@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from tide.reproduce.budget_cases import BUDGET_CASES
 from tide.reproduce.cases import CASES, SYSTEMS, Case, Reproduction, order, run_point, stated
+from tide.reproduce.mt_cases import MT_CASES
 from tide.run.binaries import MissingBinaryError
 from tide.run.child import RunError
 from tide.simulate.simulator import SimulationError, Simulator, terminable
@@ -20,6 +21,7 @@ app = typer.Typer()
 
 SAMPLES = {"sim": 500, "native": 60, "qemu": 100}
 QUICK_SAMPLES = 5
+NAMES = (*CASES, *BUDGET_CASES, *MT_CASES, *STUDIES, "timers")
 LOSSES_NATIVELY = (
     "A loss costs more here than in the paper: its sender asks for the acknowledgment at once, the product's client "
     "after a round trip that it has measured (20 ms before the first), which keeps the line free when nothing is lost."
@@ -28,11 +30,14 @@ LOSSES_NATIVELY = (
 
 @app.command()
 def reproduce(
-    case: Annotated[str, typer.Argument(help=f"One of {', '.join([*CASES, *BUDGET_CASES, *STUDIES])}, timers.")],
+    case: Annotated[str, typer.Argument(help=f"One of {', '.join(NAMES)}.")],
     samples: Annotated[
         int | None,
         typer.Option(
-            min=1, max=2_000_000, help="Periods at each point, for each system. Default: 500; native 60; qemu 100."
+            min=1,
+            max=2_000_000,
+            help="Periods at each point, for each system; default: 500, native 60, qemu 100. Of threads: "
+            "seconds of a run.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="Of all that is drawn at random.")] = 1,
@@ -45,6 +50,9 @@ def reproduce(
             "paced line, half a second for each sample; qemu, the Cortex-M7 binary in the simulated world.",
         ),
     ] = "sim",
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=16, help="Of mt-case-study: executors of so many threads alone.")
+    ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help=f"Only the ends of the varied range, {QUICK_SAMPLES} samples each.")
     ] = False,
@@ -64,6 +72,10 @@ def reproduce(
 
       tide reproduce pods-chains --on qemu
 
+      tide reproduce mt-case-study
+
+      tide reproduce four-chains --on native
+
       tide reproduce timers --samples 2000 (native; as published: 2000000)
     """
     if case == "timers":
@@ -74,12 +86,16 @@ def reproduce(
         from tide.reproduce.budget import reproduce_budget
 
         return reproduce_budget(case, samples or 1000, out, on)
+    if case in MT_CASES:
+        from tide.reproduce.mt import reproduce_mt
+
+        return reproduce_mt(case, samples, seed, out, on, threads, quick)
     if case in STUDIES:
         from tide.sweep.figures import reproduce_figure
 
         return reproduce_figure(case, samples, seed, out or Path("results") / case, quick)
     if case not in CASES:
-        _refuse(f"there is no case '{case}'; there are {', '.join([*CASES, *BUDGET_CASES, *STUDIES])}, timers")
+        _refuse(f"there is no case '{case}'; there are {', '.join(NAMES)}")
     if on not in SAMPLES:
         _refuse(f"--on does not take '{on}'; it takes sim, native or qemu")
     chosen = CASES[case]

@@ -27,7 +27,7 @@ POLICY_LETTERS: dict[Policy, str] = {"readyset": "D", "tide": "P"}
 # What rclcpp spends on a callback, DDS included, where the figures below were measured: with it the simulator agrees
 # with all of them within 10 %.
 RCLCPP_CALLBACK_US = 600.0
-PHASINGS = 20  # of the simulated case study: its timers begin at times drawn anew
+PHASINGS = 100  # of the simulated case study: its timers begin at times drawn anew
 HYPERPERIOD_MS = 200
 EXCLUSIVE = ("c1", "c2")  # the text lost which chains share a group; these two are those it calls unbounded
 
@@ -52,8 +52,8 @@ class Configuration:
         """As the paper's captions and legends: R or ME, D or P, MT with the threads."""
         prefix = "2*" if self.executors == 2 else ""
         groups = "ME" if self.exclusive else "R"
-        cost = " + cost of rclcpp" if self.cost_us else ""
-        halved = ", halved" if self.halved else ""
+        cost = f" +{self.cost_us / 1000:g} ms" if self.cost_us else ""
+        halved = " half" if self.halved else ""
         return f"{groups}-{POLICY_LETTERS[self.policy]} {prefix}MT{self.threads}{cost}{halved}"
 
     @property
@@ -145,21 +145,21 @@ def configurations(case: MtCase, on: str, threads: int | None) -> list[Configura
         ]
         found += [Configuration("readyset", lanes, cost_us=RCLCPP_CALLBACK_US, halved=True) for lanes in (2, 1)]
         found.append(Configuration("tide", 2, halved=True))
-    else:
-        found = [
-            Configuration(policy, lanes, exclusive=exclusive)
-            for exclusive in (False, True)
-            for policy in POLICY_LETTERS
-            for lanes in (1, 2, 4)
-        ]
+        return [one for one in found if threads in (None, one.threads) and _fits(one, on)]
+    found = [
+        Configuration(policy, lanes, exclusive=exclusive)
+        for exclusive in (False, True)
+        for policy in POLICY_LETTERS
+        for lanes in ((1, 2, 4) if threads is None else (threads,))
+    ]
+    if threads in (None, 2):
         found += [Configuration(policy, 2, executors=2) for policy in POLICY_LETTERS]
-        if threads == 3:
-            found = [Configuration(policy, 3, exclusive=one) for one in (False, True) for policy in POLICY_LETTERS]
-    if threads is not None:
-        found = [one for one in found if one.threads == threads]
-    if on == "native":
-        found = [one for one in found if one.threads * one.executors <= len(os.sched_getaffinity(0))]
-    return found
+    return [one for one in found if _fits(one, on)]
+
+
+def _fits(configuration: Configuration, on: str) -> bool:
+    lanes = configuration.threads * configuration.executors
+    return on == "sim" or lanes <= len(os.sched_getaffinity(0))
 
 
 def system_of(case: MtCase, configuration: Configuration) -> System:

@@ -17,6 +17,7 @@ from tide.report.style import empty_table
 from tide.report.table import milliseconds
 from tide.run.binaries import MissingBinaryError
 from tide.simulate.campaign import LARGEST_SEED, Slice, SliceResult, run_slice, slices
+from tide.simulate.host import replay_host
 from tide.simulate.simulator import SimulationError, Simulator, terminable, violations
 
 app = typer.Typer()
@@ -31,6 +32,13 @@ def simulate(
     seeds: Annotated[int | None, typer.Option(min=1, help="A campaign of so many seeds.")] = None,
     first: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The first seed of the campaign.")] = 1,
     seed: Annotated[int | None, typer.Option(min=0, max=LARGEST_SEED, help="Replay one seed of a campaign.")] = None,
+    host: Annotated[
+        bool,
+        typer.Option(
+            "--host",
+            help="Of seeds: chains on executors of several lanes, in place of microcontroller, line and agent.",
+        ),
+    ] = False,
     systems: Annotated[
         str | None, typer.Option(metavar="LIST", help="Of tide,batch,tide-preemptive,limit. Default: the plan's own.")
     ] = None,
@@ -49,6 +57,8 @@ def simulate(
 
       tide simulate --seed 4711 --trace trace.txt
 
+      tide simulate --seeds 20000 --host
+
       tide simulate examples/pods/pods-reliable.plan success_percent=40 --systems tide,batch
     """
     chosen = [name for name, value in (("PLAN", plan), ("--seeds", seeds), ("--seed", seed)) if value is not None]
@@ -58,11 +68,16 @@ def simulate(
         _refuse(f"the last seed would be above {LARGEST_SEED}")
     if seeds is not None and (systems or trace or out):
         _refuse("--systems, --trace and --out belong to a single run, not to a campaign")
+    if host and (plan is not None or systems or out):
+        _refuse("--host belongs to --seeds and --seed; a PLAN, --systems and --out do not go with it")
     console = Console()
     try:
-        with terminable(), Simulator() as simulator:
+        with terminable(), Simulator("tide-host-sim" if host else "tide-sim") as simulator:
             if seeds is not None:
-                broken = _campaign(console, simulator, first, seeds)
+                broken = _campaign(console, simulator, first, seeds, " --host" if host else "")
+            elif host:
+                words = ["--seed", str(seed), *(["--trace", str(trace)] if trace else [])]
+                broken = replay_host(console, simulator, words)
             else:
                 words = [str(plan), *(settings or [])] if seed is None else ["--seed", str(seed)]
                 words += ["--systems", systems] if systems else []
@@ -86,7 +101,7 @@ def _refuse(text: str) -> None:
     raise typer.Exit(2)
 
 
-def _campaign(console: Console, simulator: Simulator, first: int, count: int) -> bool:
+def _campaign(console: Console, simulator: Simulator, first: int, count: int, option: str) -> bool:
     columns = (
         TextColumn("seeds"),
         BarColumn(bar_width=30),
@@ -106,7 +121,7 @@ def _campaign(console: Console, simulator: Simulator, first: int, count: int) ->
         for piece, result in simulator.each(work, slices(first, count)):
             for number, reason in sorted(result.failures.items()):
                 console.print(
-                    f"seed {number}: {reason}\n  replay: tide simulate --seed {number}",
+                    f"seed {number}: {reason}\n  replay: tide simulate --seed {number}{option}",
                     highlight=False,
                     markup=False,
                     soft_wrap=True,
