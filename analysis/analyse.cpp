@@ -48,7 +48,7 @@ class Run {
         executor_(executor),
         options_(options),
         supply_(executor.lanes()),
-        situation_{executor, supply_, options, {}, {}, 0, 0, {}, nullptr} {}
+        situation_{executor, supply_, options, {}, {}, 0, 0, {}, false, nullptr} {}
 
   Result run() {
     Result result;
@@ -56,8 +56,15 @@ class Run {
     result.error = objection();
     if (!result.error.empty()) return result;
     const std::size_t count = executor_.chains().size();
+    assume(options_.refine && safe() && analysis_.deadlines == Deadlines::arbitrary);
     prepare(count);
     settle_trust();
+    if (assumes_periods_ && !all_met_) {
+      assume(false);
+      stopped_ = false;
+      prepare(count);
+      settle_trust();
+    }
     if (options_.refine && !stopped_) refine();
     if (!options_.only_verdict) explain();
     result.met = !stopped_;
@@ -92,15 +99,26 @@ class Run {
     return std::max<time_ns>(0, (safe() ? chain.jitter_ns : 0) + response_ns - chain.execution_ns);
   }
 
+  // What the bounds take for granted of the chains until it is confirmed: that they meet their deadlines; or more, that
+  // they are over before the next release, which is worth a try, as bounds are far lower where it comes true.
+  void assume(bool within_periods) {
+    assumes_periods_ = within_periods;
+    assumed_ns_.clear();
+    for (const Chain &chain : executor_.chains()) {
+      const time_ns period_ns = std::max<time_ns>(chain.period_ns - chain.jitter_ns, 1);
+      assumed_ns_.push_back(within_periods ? std::min(chain.deadline_ns, period_ns) : chain.deadline_ns);
+    }
+  }
+
   void prepare(std::size_t count) {
-    chains_.resize(count);
+    chains_.assign(count, {});
     situation_.trusted.assign(count, 1);
     deadline_slack_ns_.resize(count);
     time_ns longest_ns = 0;
     limit_ns_ = 0;
     for (std::size_t index = 0; index < count; ++index) {
       const Chain &chain = executor_.chains()[index];
-      deadline_slack_ns_[index] = slack_ns(index, chain.deadline_ns);
+      deadline_slack_ns_[index] = slack_ns(index, assumed_ns_[index]);
       longest_ns = std::max(longest_ns, add(chain.deadline_ns, chain.jitter_ns));
       limit_ns_ = add(limit_ns_, chain.execution_ns);
     }
@@ -120,6 +138,8 @@ class Run {
   void look_at(std::size_t index) {
     situation_.chain = index;
     situation_.precedence_ns = precedence_ns(executor_.chains()[index]);
+    situation_.caps =
+        options_.cap_running && safe() && supply_.dedicated() && !analysis_.groups && !waits_for_itself(index);
     situation_.blockers.clear();
     if (!by_priority()) return;
     const auto &order = executor_.order();
@@ -130,11 +150,17 @@ class Run {
                      });
   }
 
+  // An earlier instance of its timer can keep the chain waiting while lanes are idle.
+  bool waits_for_itself(std::size_t index) const {
+    const Chain &chain = executor_.chains()[index];
+    return chain.timer && situation_.slack_ns[index] + chain.execution_ns > chain.period_ns;
+  }
+
   void bound(std::size_t index) {
     look_at(index);
     const Chain &chain = executor_.chains()[index];
     const time_ns finish_ns = supply_.worst_window_for_ns(chain.last_ns - 1);
-    const time_ns limit_ns = options_.only_verdict ? chain.deadline_ns - finish_ns : limit_ns_;
+    const time_ns limit_ns = options_.only_verdict ? assumed_ns_[index] - finish_ns : limit_ns_;
     const auto window_ns = least_window(supply_, situation_, analysis_, limit_ns);
     ChainResult &result = chains_[index];
     result.response_ns.reset();
@@ -144,7 +170,7 @@ class Run {
       result.response_ns = add(*window_ns, finish_ns);
       if (!options_.only_verdict) break_down(result.breakdown);
     }
-    result.met = window_ns && *result.response_ns <= chain.deadline_ns;
+    result.met = window_ns && *result.response_ns <= assumed_ns_[index];
     // The constrained theorems need each instance to be over before the next one can be released.
     if (safe() && analysis_.deadlines == Deadlines::constrained && result.met) {
       result.met = add(*result.response_ns, chain.jitter_ns) <= chain.period_ns;
@@ -189,7 +215,7 @@ class Run {
     for (std::size_t round = 0; round <= chains_.size(); ++round) {
       situation_.slack_ns = deadline_slack_ns_;
       all_met_ = pass();
-      if (all_met_ || stopped_ || !safe() || !by_priority()) break;
+      if (all_met_ || assumes_periods_ || stopped_ || !safe() || !by_priority()) break;
       bool changed = false;
       bool more_important = true;
       for (const std::size_t index : executor_.order()) {
@@ -244,6 +270,8 @@ class Run {
   Supply supply_;
   Situation situation_;
   std::vector<ChainResult> chains_;
+  std::vector<time_ns> assumed_ns_;
+  bool assumes_periods_ = false;
   std::vector<time_ns> deadline_slack_ns_;
   std::vector<time_ns> refined_slack_ns_;
   time_ns limit_ns_ = 0;

@@ -29,8 +29,8 @@ struct Options {
   int refine_passes = 16;
   // Lets less important chains block at most as long as they execute at all. Needs them to meet their deadlines.
   bool joint = false;
-  // Default executor on cores of its own, constrained deadlines, safe: a chain interferes only while the chain under
-  // analysis does not run.
+  // Lanes on cores of their own, no groups, safe: others keep the chain waiting only while all lanes are busy with them
+  // at the same time, and none of them can be busy for longer than that.
   bool cap_running = false;
   // On executors with one thread and no groups, lowers bounds by looking at busy windows (single_thread.h).
   bool sharpen = false;
@@ -50,6 +50,7 @@ struct Situation {
   std::size_t chain = 0;                      // the one under analysis
   time_ns precedence_ns = 0;                  // what its variant charges for preceding callbacks
   std::vector<std::size_t> blockers;          // less important chains, those with the longest callback first
+  bool caps = false;                          // options.cap_running applies to the chain under analysis
   std::vector<time_ns> *shares_ns = nullptr;  // if asked for: the interference by chain
 
   const Chain &self() const { return executor.chains()[chain]; }

@@ -8,6 +8,24 @@ void note_share(const Situation &situation, std::size_t chain, time_ns share_ns)
   if (situation.shares_ns != nullptr) (*situation.shares_ns)[chain] = share_ns;
 }
 
+// As long as the window leaves for waiting, once for each instance that can be under way.
+Linear room(const Situation &situation, time_ns copies, time_ns window_ns) {
+  const Chain &self = situation.self();
+  return scale({window_ns - (self.execution_ns - self.last_ns), 1, never_ns}, copies);
+}
+
+// Instances of a chain that can be under way at a time.
+time_ns under_way(const Situation &situation, std::size_t chain) {
+  const Chain &entry = situation.executor.chains()[chain];
+  return std::max<time_ns>(1, divide_up(situation.slack_ns[chain] + entry.execution_ns, entry.period_ns));
+}
+
+Linear share_of(const Situation &situation, std::size_t chain, Workload workload, time_ns window_ns) {
+  const Linear whole = workload(situation.executor.chains()[chain], situation.slack_ns[chain], window_ns);
+  if (!situation.caps) return whole;
+  return lesser(whole, room(situation, under_way(situation, chain), window_ns), window_ns);
+}
+
 // What the executor can supply without use for the chain while a callback of this length holds a group.
 time_ns holding_ns(const Situation &situation, time_ns execution_ns) {
   return situation.supply.passing_ns(execution_ns);
@@ -15,7 +33,7 @@ time_ns holding_ns(const Situation &situation, time_ns execution_ns) {
 
 // The sum of the `size` longest callbacks that can block at the same time, each less the unit it must have begun with.
 template <class Copies>
-Linear pool(const Situation &situation, time_ns size, Copies copies) {
+Linear pool(const Situation &situation, time_ns size, time_ns window_ns, Copies copies) {
   Linear sum;
   time_ns left = size;
   for (const std::size_t blocker : situation.blockers) {
@@ -23,14 +41,16 @@ Linear pool(const Situation &situation, time_ns size, Copies copies) {
     const Linear count = copies(blocker);
     const time_ns taken = std::min(count.value, left);
     if (taken == count.value) sum.until_ns = std::min(sum.until_ns, count.until_ns);
-    sum.value = add(sum.value, multiply(taken, situation.executor.chains()[blocker].longest_ns - 1));
+    Linear each = constant(situation.executor.chains()[blocker].longest_ns - 1);
+    if (situation.caps) each = lesser(each, room(situation, 1, window_ns), window_ns);
+    sum = sum + scale(each, taken);
     left -= taken;
   }
   return sum;
 }
 
 Linear safe_pool(const Situation &situation, Deadlines deadlines, time_ns size, time_ns window_ns) {
-  return pool(situation, size, [&](std::size_t blocker) {
+  return pool(situation, size, window_ns, [&](std::size_t blocker) {
     const Chain &chain = situation.executor.chains()[blocker];
     // A chain that may be late can have any number of instances under way.
     if (situation.trusted[blocker] == 0) return constant(size);
@@ -91,7 +111,7 @@ Linear interference_of_all(const Situation &situation, Workload workload, time_n
   Linear sum;
   for (std::size_t other = 0; other < situation.executor.chains().size(); ++other) {
     if (other == situation.chain) continue;
-    const Linear share = workload(situation.executor.chains()[other], situation.slack_ns[other], window_ns);
+    const Linear share = share_of(situation, other, workload, window_ns);
     note_share(situation, other, share.value);
     sum = sum + share;
   }
@@ -102,7 +122,7 @@ Linear interference_of_more_important(const Situation &situation, Workload workl
   Linear sum;
   for (std::size_t place = 0; place < situation.executor.rank(situation.chain); ++place) {
     const std::size_t other = situation.executor.order()[place];
-    const Linear share = workload(situation.executor.chains()[other], situation.slack_ns[other], window_ns);
+    const Linear share = share_of(situation, other, workload, window_ns);
     note_share(situation, other, share.value);
     sum = sum + share;
   }
@@ -118,7 +138,9 @@ Linear own_safe(const Situation &situation, time_ns window_ns) {
   const time_ns execution_ns = situation.self().execution_ns;
   const Linear analysed = window_ns < execution_ns ? Linear{window_ns, 1, execution_ns} : constant(execution_ns);
   const Workload workload = safe_workload(situation.options);
-  return workload(situation.self(), situation.slack_ns[situation.chain], window_ns) - analysed;
+  const Linear others = workload(situation.self(), situation.slack_ns[situation.chain], window_ns) - analysed;
+  if (!situation.caps) return others;
+  return lesser(others, room(situation, under_way(situation, situation.chain) - 1, window_ns), window_ns);
 }
 
 GroupTerms groups_published(const Situation &situation, Policy policy, Deadlines deadlines, time_ns window_ns) {
@@ -184,7 +206,7 @@ GroupTerms groups_safe(const Situation &situation, Policy policy, Deadlines dead
 }
 
 Linear blocking_published(const Situation &situation, Deadlines deadlines, time_ns window_ns) {
-  return pool(situation, situation.supply.lanes(), [&](std::size_t blocker) {
+  return pool(situation, situation.supply.lanes(), window_ns, [&](std::size_t blocker) {
     if (deadlines == Deadlines::constrained) return constant(1);
     return stair(window_ns, situation.slack_ns[blocker], situation.executor.chains()[blocker].period_ns);
   });
@@ -196,7 +218,7 @@ Linear blocking_safe(const Situation &situation, Deadlines deadlines, const Line
   const Linear first = safe_pool(situation, deadlines, lanes, window_ns);
   const Linear each = safe_pool(situation, deadlines, lanes - 1, window_ns);
   const time_ns more_stages = static_cast<time_ns>(situation.self().callbacks.size()) - 1 + group_stages.value;
-  Linear again = scale(each, more_stages);  // both are stairs
+  Linear again = scale(each, more_stages);  // a stair
   again.until_ns = std::min(again.until_ns, group_stages.until_ns);
   if (situation.supply.dedicated()) again = lesser(again, scale(more_important, lanes - 1), window_ns);
   Linear blocking = first + again;
@@ -204,8 +226,7 @@ Linear blocking_safe(const Situation &situation, Deadlines deadlines, const Line
   Linear everything;
   for (const std::size_t blocker : situation.blockers) {
     if (situation.trusted[blocker] == 0) return blocking;
-    const Chain &chain = situation.executor.chains()[blocker];
-    everything = everything + sharp_workload(chain, situation.slack_ns[blocker], window_ns);
+    everything = everything + share_of(situation, blocker, sharp_workload, window_ns);
   }
   return lesser(blocking, everything, window_ns);
 }

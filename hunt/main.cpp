@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "hunt/directed.h"
 #include "hunt/hunt.h"
 #include "hunt/shipped.h"
 #include "hunt/twins.h"
@@ -18,6 +19,10 @@ constexpr const char *usage =
     "tide-hunt QUARRY [NAME=VALUE...] random systems against a bound; names: first, count (seeds), schedules (of each\n"
     "    system), climbs (changes after them), observer (exact, shipped)\n"
     "tide-hunt --twins [NAME=VALUE...] the same with broken bounds: each must be caught\n"
+    "tide-hunt --tightness ANALYSIS UTILISATION FIRST COUNT TRIES\n"
+    "    chain sets of the published size (4 threads, 5 chains of 10 callbacks), directed search of TRIES schedules "
+    "for\n"
+    "    each chain\n"
     "\n"
     "Ends with 0 if nothing exceeded its bound (--twins: if every one was caught), 1 if not, 2 if it was asked "
     "wrongly.\n";
@@ -55,20 +60,24 @@ std::string quoted(const std::string &text) {
   return result + '"';
 }
 
-void print(const Quarry &quarry, const Observer &observer, const Tally &tally) {
-  std::cout << "{\"quarry\": " << quoted(quarry.name) << ", \"observer\": " << quoted(observer.name)
-            << ", \"systems\": " << tally.systems << ", \"accepted\": " << tally.accepted
-            << ", \"observations\": " << tally.observations << ", \"exceeded\": " << tally.exceeded
-            << ", \"ratios\": {\"count\": " << tally.ratios.count() << ", \"least\": " << tally.ratios.least();
-  std::cout << ", \"sum\": " << tally.ratios.sum() << ", \"histogram\": [";
+void print(const Ratios &ratios) {
+  std::cout << "\"ratios\": {\"count\": " << ratios.count() << ", \"least\": " << ratios.least()
+            << ", \"sum\": " << ratios.sum() << ", \"histogram\": [";
   const char *separator = "";
   for (std::size_t place = 0; place < Ratios::steps; ++place) {
-    if (tally.ratios.histogram()[place] == 0) continue;
-    std::cout << separator << "[" << Ratios::step * static_cast<double>(place + 1) << ", "
-              << tally.ratios.histogram()[place] << "]";
+    if (ratios.histogram()[place] == 0) continue;
+    std::cout << separator << "[" << Ratios::step * static_cast<double>(place + 1) << ", " << ratios.histogram()[place]
+              << "]";
     separator = ", ";
   }
   std::cout << "]}";
+}
+
+void print(const Quarry &quarry, const Observer &observer, const Tally &tally) {
+  std::cout << "{\"quarry\": " << quoted(quarry.name) << ", \"observer\": " << quoted(observer.name)
+            << ", \"systems\": " << tally.systems << ", \"accepted\": " << tally.accepted
+            << ", \"observations\": " << tally.observations << ", \"exceeded\": " << tally.exceeded << ", ";
+  print(tally.ratios);
   if (tally.first) {
     const Failure &failure = *tally.first;
     std::cout << ", \"failure\": {\"seed\": " << failure.seed << ", \"schedule\": " << failure.schedule
@@ -77,6 +86,24 @@ void print(const Quarry &quarry, const Observer &observer, const Tally &tally) {
               << ", \"system\": " << quoted(failure.system) << "}";
   }
   std::cout << "}\n";
+}
+
+int measure_tightness(const std::vector<std::string> &words) {
+  const Analysis *analysis = words.size() == 5 ? find_analysis(words[0]) : nullptr;
+  if (analysis == nullptr || analysis->variant != Variant::safe || analysis->groups) {
+    std::cerr << usage;
+    return 2;
+  }
+  Recipe recipe;
+  recipe.utilisation = std::strtod(words[1].c_str(), nullptr);
+  const auto number = [&](std::size_t place) { return std::strtoull(words[place].c_str(), nullptr, 10); };
+  const Tightness found = tightness(*analysis, recipe, number(2), number(3), static_cast<int>(number(4)));
+  std::cout << "{\"analysis\": " << quoted(words[0]) << ", \"utilisation\": " << recipe.utilisation
+            << ", \"sets\": " << found.sets << ", \"met\": " << found.met << ", \"exceeded\": " << found.exceeded
+            << ", ";
+  print(found.ratios);
+  std::cout << "}\n";
+  return found.exceeded == 0 ? 0 : 1;
 }
 
 int hunt_twins(Campaign campaign, const Observer &observer) {
@@ -95,6 +122,7 @@ int hunt_twins(Campaign campaign, const Observer &observer) {
 
 int main(int argc, char **argv) {
   const std::string what = argc > 1 ? argv[1] : "--help";
+  if (what == "--tightness") return measure_tightness({argv + 2, argv + argc});
   Campaign campaign;
   Observer observer = exact_observer();
   for (int index = 2; index < argc; ++index) {

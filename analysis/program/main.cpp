@@ -31,6 +31,7 @@ constexpr const char *usage =
     "  --refine    take bounds in place of deadlines, once all are met\n"
     "  --sharpen   look at busy windows where an executor has one thread\n"
     "  --joint     less important chains block at most as long as they execute\n"
+    "  --cap       others keep a chain waiting only while all lanes are busy with them at the same time\n"
     "  --compare   every analysis that applies, published ones included; each executor for itself, without paths\n"
     "\n"
     "Ends with 0 if every deadline is guaranteed, 1 if not, 2 if the system cannot be read.\n";
@@ -103,6 +104,9 @@ int main(int argc, char **argv) {
       continue;
     } else if (argument == "--sharpen") {
       options.sharpen = true;
+      continue;
+    } else if (argument == "--cap") {
+      options.cap_running = true;
       continue;
     } else if (argument == "--joint") {
       options.joint = true;

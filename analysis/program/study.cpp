@@ -137,7 +137,7 @@ int study(const std::vector<std::string> &words) {
   const auto job = job_of(words);
   if (!job) return 2;
   Options safe, published;
-  safe.refine = safe.joint = true;
+  safe.refine = safe.joint = safe.cap_running = true;
   published.only_verdict = true;
   std::vector<Column> columns;
   for (const char *name : safe_names) columns.push_back({find_analysis(name), safe});

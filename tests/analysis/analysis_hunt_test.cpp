@@ -3,6 +3,7 @@
 // bound, on exact schedules and on the shipped executor in virtual time, and every broken bound must be caught.
 #include <gtest/gtest.h>
 
+#include "hunt/directed.h"
 #include "hunt/hunt.h"
 #include "hunt/shipped.h"
 #include "hunt/twins.h"
@@ -70,6 +71,26 @@ TEST(Hunt, ThePublishedBoundIsCaught) {
   const Campaign campaign{.first = 1, .count = 1000, .schedules = 8, .stop_at_first = true};
   EXPECT_GT(hunt(quarry, exact_observer(), campaign).exceeded, 0U);
   EXPECT_GT(hunt(quarry, shipped_observer(), campaign).exceeded, 0U);
+}
+
+// Chain sets of the published size, worst releases searched for: bounds are near what can happen.
+TEST(Hunt, BoundsAreTightOnPublishedChainSets) {
+  struct Case {
+    const char *analysis;
+    double utilisation, mean;
+  };
+  for (const Case &one : {Case{"theorem2-safe", 0.8, 1.3},
+                          {"theorem2-safe", 1.6, 1.3},
+                          {"theorem1-safe", 0.8, 1.3},
+                          {"theorem4-safe", 1.6, 1.3}}) {
+    Recipe recipe;
+    recipe.utilisation = one.utilisation;
+    const Tightness found = tightness(*find_analysis(one.analysis), recipe, 1, 10, 100);
+    EXPECT_EQ(found.exceeded, 0U) << one.analysis << ", " << one.utilisation;
+    ASSERT_GT(found.ratios.count(), 20U);
+    EXPECT_LE(found.ratios.sum() / static_cast<double>(found.ratios.count()), one.mean)
+        << one.analysis << ", " << one.utilisation;
+  }
 }
 
 TEST(Hunt, ASeedIsTheSameHuntAgain) {

@@ -24,6 +24,7 @@ from tide.run.binaries import find_binary
 from tide.system.model import System
 
 CLIENT_EXECUTORS: tuple[ClientExecutor, ...] = ("tide", "lanes", "batch", "batch_stock", "batch_blocking")
+HOST_OPTIONS = ["--refine", "--joint", "--cap", "--sharpen"]
 HOST_POLICIES: tuple[HostPolicy, ...] = ("default", "priority")
 
 
@@ -86,7 +87,7 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0, ever
         policy: HostPolicy = "priority" if executor == "priority" else "default"
         if policy == "priority" and own_priorities(system):
             return _bounds_one_by_one(system, policy)
-        return _host_bounds(system, policy, ask(host_document(system, policy), ["--refine", "--joint", "--sharpen"]))
+        return _host_bounds(system, policy, ask(host_document(system, policy), HOST_OPTIONS))
     client = next((name for name in CLIENT_EXECUTORS if name == executor), CLIENT_EXECUTORS[0])
     return _link_bounds(system, client, ask(link_document(system, client, losses, every_heartbeat), ["--link"]))
 

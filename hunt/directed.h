@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// A search for releases that hurt one chain, on sets of the size that studies use, where random releases find nothing:
+// it starts from releases that the analysis fears and changes one thing at a time.
+#pragma once
+
+#include <cstdint>
+
+#include "analysis/generate.h"
+#include "hunt/hunt.h"
+
+namespace tide::analysis {
+
+// The longest response of the chain that was found; the same seed finds the same. tries: schedules played.
+time_ns worst_found_ns(const Executor &executor, std::size_t chain, int tries, std::uint64_t seed);
+
+struct Tightness {
+  std::uint64_t sets = 0;
+  std::uint64_t met = 0;       // sets that the analysis guarantees
+  std::uint64_t exceeded = 0;  // chains that were later than their bound
+  Ratios ratios;               // of the chains of those sets
+};
+
+// Random chain sets of the recipe, seeds from `first`.
+Tightness tightness(const Analysis &analysis, const Recipe &recipe, std::uint64_t first, std::uint64_t count,
+                    int tries);
+
+}  // namespace tide::analysis
