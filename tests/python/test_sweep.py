@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 from tide.main import app
 from tide.sweep import engine as engines
 from tide.sweep.claims import CURVES, Shares, fall, first_near_the_end, largest_lead, points_behind, steepest_part
-from tide.sweep.figures import VARIANTS
-from tide.sweep.study import STUDIES, Block, blocks, changed, interval, words
+from tide.sweep.figures import RECIPES
+from tide.sweep.study import STUDIES, VARIANTS, Block, blocks, changed, interval, words
 
 CASE = "mt-schedulability-utilisation"
 SMALL = ("--values", "0.4,0.8", "--sets", "300")
@@ -35,7 +35,7 @@ def test_results_are_the_same_again_and_in_three_forms(tmp_path: Path) -> None:
         assert status == 0, output
     table = parquet.read_table(tmp_path / "first/sweep.parquet").to_pylist()
     assert table == parquet.read_table(tmp_path / "second/sweep.parquet").to_pylist()
-    assert len(table) == 2 * 8
+    assert len(table) == 2 * 12
     assert all(row["sets"] == 300 and row["low"] <= row["share"] <= row["high"] for row in table)
     share = {(row["value"], row["analysis"]): row["share"] for row in table}
     # Less load, priorities and what was published are all more optimistic.
@@ -81,7 +81,7 @@ def shares_of(case: str, values: str, tmp_path: Path, *more: str) -> dict[str, S
     status, output = run(case, "--values", values, "--sets", "150", "--out", tmp_path, *more)
     assert status == 0, output
     rows = parquet.read_table(tmp_path / "sweep.parquet").to_pylist()
-    return {variant: Shares(rows, variant) for variant in ("safe", "published")}
+    return {variant: Shares(rows, variant) for variant in VARIANTS}
 
 
 def test_figure_9_the_priority_driven_executor_leads(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_reproduce_shows_other_recipes_beside_the_stated_one(tmp_path: Path) -> 
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
     claims = json.loads((tmp_path / "claims.json").read_text())
-    assert set(claims["conditions"]) == {"stated", *VARIANTS}
+    assert set(claims["conditions"]) == {"stated", *RECIPES}
     assert "log-uniform 10-1000 ms" in claims["conditions"]["log-uniform"]
     assert "random" in claims["conditions"]["random-priorities"]
     assert "Dirichlet-rescale" in claims["conditions"]["dirichlet-rescale"]

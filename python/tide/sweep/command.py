@@ -15,7 +15,7 @@ from tide.run.binaries import MissingBinaryError
 from tide.simulate.simulator import terminable
 from tide.sweep.checkpoint import Checkpoint, OtherSweepError
 from tide.sweep.engine import EngineError, each
-from tide.sweep.study import ANALYSES, STUDIES, BlockError, Study, Tally, blocks, changed, rows
+from tide.sweep.study import ANALYSES, STUDIES, VARIANTS, BlockError, Study, Tally, blocks, changed, rows
 
 app = typer.Typer()
 
@@ -166,7 +166,7 @@ def _report(study: Study, checkpoint: Checkpoint, folder: Path, brief: bool) -> 
     schedulability_plot(study, table, folder / "sweep.png")
     console = Console()
     console.print(f"[bold]{study.title}[/bold]: {study.conditions()}", highlight=False, soft_wrap=True)
-    for variant in ("safe", "published"):
+    for variant in VARIANTS:
         console.print(_table(study, tallies, variant))
     console.print(f"{folder}/: sweep.parquet, results.json, sweep.png", highlight=False, markup=False, soft_wrap=True)
     return table

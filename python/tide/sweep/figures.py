@@ -14,9 +14,9 @@ from rich.console import Console
 from tide.report.style import empty_table
 from tide.sweep.claims import CLAIMS, Shares
 from tide.sweep.command import run_study
-from tide.sweep.study import STUDIES, Study
+from tide.sweep.study import STUDIES, VARIANTS, Study
 
-VARIANTS: dict[str, dict[str, Any]] = {
+RECIPES: dict[str, dict[str, Any]] = {
     "short-periods": {"shortest_ms": 10, "longest_ms": 100},
     "log-uniform": {"shortest_ms": 10, "longest_ms": 1000, "periods": "log_uniform"},
     "random-priorities": {"priorities": "random"},
@@ -33,7 +33,7 @@ def reproduce_figure(case: str, sets: int | None, seed: int, folder: Path, quick
         ends = (study.values[0], study.values[-1])
         study = replace(study, values=ends, sets=sets or QUICK_SETS)
     rows = {"stated": run_study(study, folder)}
-    others = {} if quick else {name: replace(study, **fields) for name, fields in VARIANTS.items()}
+    others = {} if quick else {name: replace(study, **fields) for name, fields in RECIPES.items()}
     for name, other in others.items():
         rows[name] = run_study(other, folder / name, brief=True)
     _print_claims(study, rows)
@@ -51,7 +51,7 @@ def reproduce_figure(case: str, sets: int | None, seed: int, folder: Path, quick
             "measured": claim.measure(shares),
         }
         for name, table in rows.items()
-        for variant, shares in ((variant, Shares(table, variant)) for variant in ("safe", "published"))
+        for variant, shares in ((variant, Shares(table, variant)) for variant in VARIANTS)
         for claim in CLAIMS[case]
     ]
     conditions = {name: one.conditions() for name, one in {"stated": study, **others}.items()}
@@ -61,7 +61,7 @@ def reproduce_figure(case: str, sets: int | None, seed: int, folder: Path, quick
 
 
 def _print_claims(study: Study, rows: dict[str, list[dict[str, Any]]]) -> None:
-    for variant in ("safe", "published"):
+    for variant in VARIANTS:
         table = empty_table(f"what the paper states, by {variant} bounds")
         table.add_column("statement", no_wrap=True)
         table.add_column("paper", justify="right")

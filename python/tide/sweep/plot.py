@@ -13,7 +13,7 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot as plt
 
-from tide.sweep.study import Study
+from tide.sweep.study import VARIANTS, Study
 
 _STYLES = {
     "PWA_CD": ("#D55E00", "s"),
@@ -24,8 +24,8 @@ _STYLES = {
 
 
 def schedulability_plot(study: Study, rows: list[dict[str, Any]], path: Path) -> None:
-    figure, panels = plt.subplots(1, 2, figsize=(11, 4.6), sharey=True, layout="constrained")
-    for panel, variant in zip(panels, ("safe", "published"), strict=True):
+    figure, panels = plt.subplots(1, len(VARIANTS), figsize=(15, 4.6), sharey=True, layout="constrained")
+    for panel, variant in zip(panels, VARIANTS, strict=True):
         for curve, (colour, marker) in _STYLES.items():
             points = [row for row in rows if row["curve"] == curve and row["variant"] == variant]
             if points:
@@ -36,7 +36,7 @@ def schedulability_plot(study: Study, rows: list[dict[str, Any]], path: Path) ->
         panel.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylim(-3, 103)
     panels[0].set_ylabel("schedulable chain sets, %")
-    panels[1].legend(frameon=False, fontsize=9)
+    panels[-1].legend(frameon=False, fontsize=9)
     figure.suptitle(f"{study.title}: {study.conditions()}", fontsize=9.5, x=0.01, ha="left")
     figure.savefig(path, dpi=150)
     plt.close(figure)
@@ -44,10 +44,12 @@ def schedulability_plot(study: Study, rows: list[dict[str, Any]], path: Path) ->
 
 def variants_plot(studies: dict[str, Study], rows: dict[str, list[dict[str, Any]]], path: Path) -> None:
     """A row of panels for each kind of bounds, a column for each recipe."""
-    size = (3.4 * len(studies), 6.4)
-    figure, panels = plt.subplots(2, len(studies), figsize=size, sharex=True, sharey=True, layout="constrained")
+    size = (3.4 * len(studies), 3.2 * len(VARIANTS))
+    figure, panels = plt.subplots(
+        len(VARIANTS), len(studies), figsize=size, sharex=True, sharey=True, layout="constrained"
+    )
     for column, (name, study) in enumerate(studies.items()):
-        for line, variant in enumerate(("safe", "published")):
+        for line, variant in enumerate(VARIANTS):
             panel = panels[line][column]
             for curve, (colour, marker) in _STYLES.items():
                 points = [row for row in rows[name] if row["curve"] == curve and row["variant"] == variant]
@@ -57,7 +59,7 @@ def variants_plot(studies: dict[str, Study], rows: dict[str, list[dict[str, Any]
             if column == 0:
                 panel.set_ylabel(f"{variant} bounds:\nschedulable chain sets, %")
         panels[0][column].set_title(name, loc="left", fontsize=10)
-        panels[1][column].set_xlabel(study.axis)
+        panels[-1][column].set_xlabel(study.axis)
     panels[0][0].set_ylim(-3, 103)
     panels[0][-1].legend(frameon=False, fontsize=8)
     stated = next(iter(studies.values()))
