@@ -77,7 +77,7 @@ Time percentile(const std::vector<Time> &sorted, double share) {
   return sorted[std::max<size_t>(rank, 1) - 1];
 }
 
-void write_chain(Json &json, const ChainResult &chain, std::optional<Time> bound) {
+void write_chain(Json &json, const ChainResult &chain, std::optional<Time> bound, bool each) {
   const Summary summary = summarise(chain);
   json.open('{').key("name").string(chain.name).pair("priority", chain.level).pair("samples", summary.samples);
   if (summary.samples > 0) {
@@ -91,7 +91,13 @@ void write_chain(Json &json, const ChainResult &chain, std::optional<Time> bound
   } else {
     json.word("null");
   }
-  json.pair("lost", chain.lost).close('}');
+  json.pair("lost", chain.lost);
+  if (each) {
+    json.key("latencies_ns").open('[');
+    for (const Time latency : chain.latencies) json.number(latency);
+    json.close(']');
+  }
+  json.close('}');
 }
 
 void write_line(Json &json, const char *name, const LineCounters &line) {
@@ -121,7 +127,8 @@ void write_run(Json &json, const Run &run) {
   json.pair("periods", run.plan.periods).key("trace_hash").string(hash);
   json.key("chains").open('[');
   for (size_t chain = 0; chain < run.result.chains.size(); chain++)
-    write_chain(json, run.result.chains[chain], chain < run.bounds.size() ? run.bounds[chain] : std::nullopt);
+    write_chain(json, run.result.chains[chain], chain < run.bounds.size() ? run.bounds[chain] : std::nullopt,
+                run.result.stack_bytes > 0);
   json.close(']');
   write_counters(json, run.result);
   if (run.result.stack_bytes > 0) {

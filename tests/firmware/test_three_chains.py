@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from board import ROOT
+from board import DOMAIN, ROOT
 
 LONG = os.environ.get("TIDE_LONG") == "1"
 LIMIT_PERCENT = 2.0
@@ -60,3 +60,16 @@ def test_runs_are_equal() -> None:
     assert first["chains"][0]["samples"] == 6
     assert first == board(*words)
     assert first["chains"] != board(*words, "seed=4")["chains"]
+
+
+def test_run_of_the_example(tmp_path: Path) -> None:
+    """The figures; and every instance of the live run comes to its end: preemptive lanes, the real agent, rclpy."""
+    command = [sys.executable, "-m", "tide.main", "run", str(ROOT / "examples/three_chains/system.toml")]
+    command += ["--on", "qemu", "--periods", "3", "--domain", str(DOMAIN), "--out", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "30 of 30 chain instances came to their end, 0 unexpected answers, 0 refused" in done.stdout, done.stdout
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert results["on"] == "qemu"
+    median = {run["executor"]: run["chains"][0]["p50_ns"] for run in results["runs"]}
+    assert median["tide-preemptive"] < median["tide"] < median["batch"] / 1.9, median

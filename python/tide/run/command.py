@@ -22,6 +22,7 @@ from tide.run.binaries import MissingBinaryError
 from tide.run.child import RunError, may_use_fifo
 from tide.run.experiment import Outcome, Settings, Variant, run_once
 from tide.run.plan import PlanError, run_chains, serial_link, with_chain_count, with_reliability
+from tide.simulate.simulator import SimulationError
 from tide.system.command import load_or_exit
 
 if TYPE_CHECKING:
@@ -39,6 +40,11 @@ class ExecutorChoice(str, Enum):
     preemptive = "tide-preemptive"
     batch = "batch"
     both = "both"
+
+
+class PlaceChoice(str, Enum):
+    native = "native"
+    qemu = "qemu"
 
 
 class SendChoice(str, Enum):
@@ -85,6 +91,13 @@ def run(
     domain: Annotated[
         int | None, typer.Option(min=0, max=232, help="ROS domain. Default: ROS_DOMAIN_ID, or one of its own.")
     ] = None,
+    on: Annotated[
+        PlaceChoice,
+        typer.Option(
+            help="Where the client runs: native, on this machine; qemu, the Cortex-M7 binary: figures in exact virtual "
+            "time beside a simulated host, then a run with the agent and real ROS 2 nodes."
+        ),
+    ] = PlaceChoice.native,
 ) -> None:
     """Run a system on real parts and measure every chain.
 
@@ -99,6 +112,8 @@ def run(
       tide run examples/three_chains/system.toml --executor batch --send both --reliability best_effort
 
       tide run examples/three_chains/system.toml --sweep-chains 1-5 --periods 20
+
+      tide run examples/three_chains/system.toml --on qemu
     """
     system = load_or_exit(file)
     settings = Settings(periods, seed, line_loss, _domain(domain))
@@ -110,6 +125,11 @@ def run(
             system = with_chain_count(system, chains)
         variants = _variants(executor, send)
         with _terminable():
+            if on is PlaceChoice.qemu:
+                from tide.run.qemu import run_on_qemu
+
+                every_form = variants + (_variants(ExecutorChoice.preemptive, send) if executor == "both" else [])
+                return run_on_qemu(system, every_form, settings, folder, _command_line())
             if sweep_chains is not None:
                 _sweep(system, variants, settings, folder, _range(sweep_chains))
             else:
@@ -119,7 +139,7 @@ def run(
     except PlanError as error:
         typer.echo(f"{file}: {error}", err=True)
         raise typer.Exit(2) from None
-    except (RunError, MissingBinaryError) as error:
+    except (RunError, MissingBinaryError, SimulationError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:

@@ -24,8 +24,8 @@ from tide.system.model import System
 
 WARM_UP_PERIODS = 3
 _LINE_PRIORITY, _LINK_PRIORITY, _AGENT_PRIORITY, _EXECUTOR_PRIORITY = 80, 75, 70, 50
-_START_LIMIT_S = 30.0
-_SETTLE_S = 0.3  # both sides of a DDS match learn of it on their own
+START_LIMIT_S = 30.0
+SETTLE_S = 0.3  # both sides of a DDS match learn of it on their own
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class _Layout:
+class Layout:
     """Who runs where: the client's executor alone on one processor, everything else on the others. The link's thread is
     there, too, because what it writes is passed on by a thread of the kernel near it (see kernel_work)."""
 
@@ -73,11 +73,11 @@ class _Layout:
 Report = Callable[[str, int], None]  # what is being done, finished instances so far
 
 
-def _layout() -> _Layout:
+def _layout() -> Layout:
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
-        return _Layout(None, frozenset(), may_use_fifo())
-    return _Layout(cpus[1], frozenset(cpus) - {cpus[1]}, may_use_fifo())
+        return Layout(None, frozenset(), may_use_fifo())
+    return Layout(cpus[1], frozenset(cpus) - {cpus[1]}, may_use_fifo())
 
 
 def run_once(system: System, variant: Variant, settings: Settings, out: Path, report: Report) -> Outcome:
@@ -93,20 +93,20 @@ def run_once(system: System, variant: Variant, settings: Settings, out: Path, re
         report("starting the line", 0)
         line, ends = _start_line(children, binaries["tide-line"], baud, settings, out, layout)
         report("starting the ROS 2 nodes", 0)
-        echo = _start_echo(children, chains, settings, out, layout)
+        echo = start_echo(children, chains, settings, out, layout)
         report("starting the agent", 0)
         agent = _start_agent(children, binaries["tide-agent"], ends["b"], baud, settings, out, layout)
         report("starting the client", 0)
         client = _start_client(children, binaries["chain_client"], ends["a"], baud, variant, settings, out, layout)
         report("waiting for all endpoints to find each other", 0)
-        echo.wait_event("matched", _START_LIMIT_S)
-        time.sleep(_SETTLE_S)
+        echo.wait_event("matched", START_LIMIT_S)
+        time.sleep(SETTLE_S)
         client.say("start")
         instances, summary = _measure(client, children, chains, settings, report)
         report("ending", len(instances))
         answers = _stop_echo(echo)
     counters = {key: value for key, value in summary.items() if key != "event"}
-    counters["agent"], counters["line"] = _last_json(agent), _last_json(line)
+    counters["agent"], counters["line"] = last_json(agent), last_json(line)
     run = _summary(chains, variant, settings, instances, counters)
     spans = frame_spans(read_frames(out / "frames.jsonl"), [chain.chain.name for chain in chains])
     period = _median_period(chains, run, instances, answers, spans)
@@ -114,7 +114,7 @@ def run_once(system: System, variant: Variant, settings: Settings, out: Path, re
 
 
 def _start_line(
-    children: Children, binary: str, baud: int, settings: Settings, out: Path, layout: _Layout
+    children: Children, binary: str, baud: int, settings: Settings, out: Path, layout: Layout
 ) -> tuple[Child, dict[str, str]]:
     command = [binary, "--baud", str(baud), "--seed", str(settings.seed), "--priority", str(_LINE_PRIORITY)]
     command += ["--exit-on-eof", "--log", str(out / "frames.jsonl")]
@@ -128,27 +128,27 @@ def _start_line(
 
 
 def _start_agent(
-    children: Children, binary: str, device: str, baud: int, settings: Settings, out: Path, layout: _Layout
+    children: Children, binary: str, device: str, baud: int, settings: Settings, out: Path, layout: Layout
 ) -> Child:
     command = [binary, "--serial", device, "--baud", str(baud), "--json-stats"]
     if layout.fifo:
         command += ["--priority", str(_AGENT_PRIORITY)]
     scheduling = Scheduling(0, layout.others)
-    agent: Child = children.start("tide-agent", command, out / "agent.log", scheduling, _ros_environment(settings))
-    agent.wait_line(lambda line: line.startswith("ready"), _START_LIMIT_S, "ready")
+    agent: Child = children.start("tide-agent", command, out / "agent.log", scheduling, ros_environment(settings))
+    agent.wait_line(lambda line: line.startswith("ready"), START_LIMIT_S, "ready")
     return agent
 
 
-def _ros_environment(settings: Settings) -> dict[str, str]:
+def ros_environment(settings: Settings) -> dict[str, str]:
     return {"ROS_DOMAIN_ID": str(settings.domain), "ROS_LOCALHOST_ONLY": "1"}
 
 
-def _start_echo(
-    children: Children, chains: tuple[RunChain, ...], settings: Settings, out: Path, layout: _Layout
+def start_echo(
+    children: Children, chains: tuple[RunChain, ...], settings: Settings, out: Path, layout: Layout
 ) -> Child:
     command = [sys.executable, "-m", "tide.run.echo"]
     echo: Child = children.start(
-        "ROS 2 nodes", command, out / "echo.log", Scheduling(0, layout.others), _ros_environment(settings)
+        "ROS 2 nodes", command, out / "echo.log", Scheduling(0, layout.others), ros_environment(settings)
     )
     described = [
         {
@@ -162,7 +162,7 @@ def _start_echo(
         for chain in chains
     ]
     echo.say(json.dumps(described))
-    echo.wait_event("created", _START_LIMIT_S)
+    echo.wait_event("created", START_LIMIT_S)
     return echo
 
 
@@ -174,7 +174,7 @@ def _start_client(
     variant: Variant,
     settings: Settings,
     out: Path,
-    layout: _Layout,
+    layout: Layout,
 ) -> Child:
     command = [binary, "--plan", str(out / "plan.txt"), "--device", device, "--baud", str(baud)]
     command += ["--executor", variant.executor, "--send", variant.send, "--domain", str(settings.domain)]
@@ -184,7 +184,7 @@ def _start_client(
     if layout.fifo:
         command += ["--priority", str(_EXECUTOR_PRIORITY), "--link-priority", str(_LINK_PRIORITY)]
     client: Child = children.start("chain_client", command, out / "client.log")
-    client.wait_event("ready", _START_LIMIT_S)
+    client.wait_event("ready", START_LIMIT_S)
     return client
 
 
@@ -227,7 +227,7 @@ def _stop_echo(echo: Child) -> list[dict[str, Any]]:
     return answers
 
 
-def _last_json(child: Child) -> dict[str, Any]:
+def last_json(child: Child) -> dict[str, Any]:
     last: dict[str, Any] = {}
     for line in child.log.read_text(encoding="utf-8", errors="replace").splitlines():
         last = json_line(line) or last
