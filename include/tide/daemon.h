@@ -33,8 +33,9 @@ struct tide_daemon;
 
 /* What a link offers. start puts one message on the wire and returns at once; the parts stay valid until the link
  * calls tide_daemon_on_transmit_complete, which it does when the last byte has left, exactly once for each start that
- * returned TIDE_OK: later from any context, or from within start when the message is gone by then. A negative return:
- * the message is counted as sent and lost (the streams repair it).
+ * returned TIDE_OK: later from any context, or from within start when the message is gone by then (where the message is
+ * awaited, tide_daemon_poll is due all the same). A negative return: the message is counted as sent and lost (the
+ * streams repair it).
  * start is called with the critical section held, by whoever made a frame ready or the wire free (a submitter, the
  * executor, the link's context), so it must be short, bounded and fit for an interrupt: it never waits. Best it only
  * takes note of the parts and sets the hardware going; what is linear in the message (framing, checksum) is done as the
@@ -44,6 +45,10 @@ struct tide_daemon;
 typedef struct tide_link {
   void *context;
   int (*start)(void *context, const tide_frame_parts_t *frame);
+  /* Optional. For a caller that waits for something that comes by this link: as event_wait of the platform, but the
+   * link may have the caller receive meanwhile, so that an answer wakes one thread and not two in turn. From any
+   * thread, never with the critical section held; bounded by deadline_ns even when the link is closed meanwhile. */
+  int (*wait)(void *context, tide_event_t *event, int64_t deadline_ns);
 } tide_link_t;
 
 typedef struct tide_daemon_config {
@@ -122,6 +127,9 @@ int tide_daemon_submit_control(tide_daemon_t *daemon, const uint8_t *submessage,
 void tide_daemon_on_transmit_complete(tide_daemon_t *daemon);
 void tide_daemon_on_bytes(tide_daemon_t *daemon, const uint8_t *bytes, size_t count);      /* serial */
 void tide_daemon_on_message(tide_daemon_t *daemon, const uint8_t *message, size_t length); /* datagram, one message */
+/* For a thread that waits for something from this peer: event_wait of the platform, by way of the link if it has one of
+ * its own (tide_link_t.wait). */
+int tide_daemon_wait(tide_daemon_t *daemon, tide_event_t *event, int64_t deadline_ns);
 /* Heartbeats, expiries; starts the wire if it is idle. Returns when to be called again; the link's context calls it
  * after everything above, too, because sending and hearing move that time. */
 int64_t tide_daemon_poll(tide_daemon_t *daemon);
@@ -140,6 +148,8 @@ void tide_daemon_release(tide_daemon_t *daemon, void *memory, bool reassembled);
 /* A new session: see tide_transmitter_reset and tide_receiver_reset. */
 void tide_daemon_set_session(tide_daemon_t *daemon, uint8_t session, uint32_t key);
 void tide_daemon_reset(tide_daemon_t *daemon, bool keep);
+int tide_daemon_set_heartbeat_delay(tide_daemon_t *daemon, int64_t delay_ns);
+int tide_daemon_hold_level(tide_daemon_t *daemon, uint8_t level, bool hold);
 void tide_daemon_pause_streams(tide_daemon_t *daemon, bool paused);
 bool tide_daemon_is_idle(tide_daemon_t *daemon, uint8_t stream);
 

@@ -29,8 +29,15 @@ typedef struct tide_link_address {
   const char *host;   /* UDP, TCP: IPv4 address or name */
   uint16_t port;
   const tide_custom_transport_t *custom; /* custom: copied */
-  int thread_priority;                   /* POSIX: SCHED_FIFO priority of the link's thread; 0: leave as it is */
+  /* POSIX: SCHED_FIFO priority of the link's thread, which is the interrupt side of the daemon; 0: the highest there
+   * is, so that no lane delays an acknowledgment or the start of a frame; TIDE_LINK_PRIORITY_INHERIT: the scheduling of
+   * the thread that opens the link. Where the system does not permit it, the thread inherits, too, and the link's
+   * counters say so. It needs CAP_SYS_NICE or an rtprio limit (ulimit -r). Memory is touched and work done only when
+   * something arrives or leaves. */
+  int thread_priority;
 } tide_link_address_t;
+
+#define TIDE_LINK_PRIORITY_INHERIT (-1)
 
 /* The platform of this port; the same pointer always. */
 const tide_platform_t *tide_port_platform(void);
@@ -41,7 +48,8 @@ const tide_measure_clock_t *tide_port_measure_clock(void);
 
 /* Open a link for the session and attach it to its daemon; from now on the link's context (a thread on POSIX,
  * interrupts on a microcontroller) drives tide_session_poll and the reception. A link that is cut (unplugged cable,
- * closed tty) is reopened by itself. One link a session. TIDE_ERROR_LINK when it cannot be opened the first time. */
+ * closed tty) is reopened by itself. One link a session. TIDE_ERROR_LINK when it cannot be opened the first time;
+ * TIDE_ERROR_ARGUMENT also for a priority that the system does not have; TIDE_ERROR_FULL: no room for a thread. */
 int tide_port_open_link(tide_session_t *session, const tide_link_address_t *address);
 /* Not from the link's context. What is still on its way out is given up. */
 void tide_port_close_link(tide_session_t *session);
@@ -75,6 +83,9 @@ typedef struct tide_link_counters {
   uint32_t messages_oversize; /* received, longer than the mtu: dropped */
   uint64_t bytes_sent, bytes_received;
   int64_t complete_late_maximum_ns; /* from the end of a transmission to its report */
+  /* POSIX: the real-time priority that the link's thread has; 0: none, it shares the processor with everything else. */
+  int thread_priority;
+  int thread_status; /* TIDE_ERROR_NOT_PERMITTED: the system refused what was asked for; else TIDE_OK */
 } tide_link_counters_t;
 
 /* A snapshot. TIDE_ERROR_NOT_FOUND: the session has no link. */

@@ -31,8 +31,10 @@ typedef struct tide_posix_scheduling {
  * threads of the machine have no processor time left); nothing was changed then. TIDE_ERROR_UNSUPPORTED: the system
  * has no such policy. */
 int tide_posix_schedule(const tide_posix_scheduling_t *scheduling);
-/* Linux: the same for another thread by its kernel id (of /proc, of gettid), of another process too; for tools. cpu is
- * TIDE_POSIX_ANY_CPU here: affinity stays as it is. TIDE_ERROR_NOT_FOUND: there is no such thread. */
+/* That of the calling thread, to be given to another: policy and priority, any processor. */
+tide_posix_scheduling_t tide_posix_own_scheduling(void);
+/* Linux: tide_posix_schedule for another thread by its kernel id (of /proc, of gettid), of another process too; for
+ * tools. cpu is TIDE_POSIX_ANY_CPU here: affinity stays as it is. TIDE_ERROR_NOT_FOUND: there is no such thread. */
 int tide_posix_schedule_thread(int thread, const tide_posix_scheduling_t *scheduling);
 
 typedef struct tide_posix_thread_config {

@@ -19,9 +19,9 @@
  * except that a reliable stream is first come, first served. A stream whose window is full
  * takes its nodes out of execution_buffer until an acknowledgment opens it, so it keeps nobody else waiting.
  *
- * Cost: submit, next, sent and each acknowledged message O(log nodes + streams); acquire O(1), except when it has to
- * evict (O(nodes)); expiry of a message in mid-stream O(nodes of the stream).
- * Memory (Cortex-M7): tide_transmitter_t 488 bytes, a node 112 bytes, its payload and two pointers, a stream 112.
+ * Cost: submit, next, sent and each acknowledged message O(log nodes + streams in use); acquire O(1), except when it
+ * has to evict (O(nodes)); expiry of a message in mid-stream O(nodes of the stream). Memory (Cortex-M7):
+ * tide_transmitter_t 488 bytes, a node 112 bytes, its payload and two pointers, a stream 112.
  *
  * Not thread-safe: tide_daemon wraps every call in the critical section of the platform. Nothing allocates. */
 #ifndef TIDE_TRANSMITTER_H
@@ -115,7 +115,7 @@ typedef struct tide_transmitter_config {
   size_t class_count;               /* at most 4 */
   tide_output_stream_t *streams;    /* places for reliable and best-effort streams, taken at first use (also by the
                                        ACKNACKs for an input stream); given back by reset */
-  size_t stream_count;
+  size_t stream_count;              /* 65,535 at most. Those in use cost time, the others only memory. */
   uint32_t message_bytes;       /* the link quantum: largest XRCE message with its header; 64 or more, multiple of 4 */
   uint8_t window;               /* reliable messages in flight a stream, 1..16, 0: 16, as many as stock agents hold */
   bool pad_last;                /* clients pad every submessage of a stream with zeros to a multiple of 4, agents do not
@@ -147,6 +147,8 @@ typedef struct tide_frame_parts {
   const uint8_t *tail;
   size_t tail_bytes; /* padding */
   tide_priority_t priority;
+  bool awaited; /* the peer answers it (a reliable message, a HEARTBEAT): tide_transmitter_poll gives a new time when it
+                   has left */
 } tide_frame_parts_t;
 
 typedef struct tide_transmitter tide_transmitter_t; /* defined below: storage is the owner's */
@@ -205,6 +207,10 @@ void tide_transmitter_reset(tide_transmitter_t *transmitter, bool keep);
  * next_in_stream in the order of their submission, each with its bytes, length, priority and expires_ns, to be
  * submitted again or abandoned. O(nodes^2) at worst. */
 tide_node_t *tide_transmitter_take_back(tide_transmitter_t *transmitter);
+/* heartbeat_delay_ns and a bit of hold_levels of the configuration, at any time; in force from the next frame on.
+ * TIDE_ERROR_ARGUMENT: a delay below -1, a level above TIDE_LEVEL_MAXIMUM. */
+int tide_transmitter_set_heartbeat_delay(tide_transmitter_t *transmitter, int64_t delay_ns);
+int tide_transmitter_hold_level(tide_transmitter_t *transmitter, uint8_t level, bool hold);
 /* Hold back (or let go) everything that belongs to a stream; control submessages still go. */
 void tide_transmitter_pause_streams(tide_transmitter_t *transmitter, bool paused);
 
@@ -233,6 +239,8 @@ struct tide_transmitter {
   uint16_t current_fragment;
   tide_output_stream_t *current_stream;
   uint16_t nodes_in_use;
+  uint16_t stream_places;  /* the first of config.streams, as many as were in use at once since the last reset: nobody
+                              looks at the others */
   uint32_t fragment_bytes; /* payload of a full fragment */
   uint64_t submissions;
   int64_t round_trip_ns, round_trip_deviation_ns; /* smoothed, 0 before the first sample */

@@ -60,17 +60,9 @@ static void run_lane(void *context) {
   (void)tide_posix_budget_detach(&lane->budget); /* before the thread ends; nothing without a budget */
 }
 
-static tide_posix_scheduling_t own_scheduling(void) {
-  tide_posix_scheduling_t scheduling = {.policy = SCHED_OTHER, .cpu = TIDE_POSIX_ANY_CPU};
-  struct sched_param parameter = {0};
-  if (pthread_getschedparam(pthread_self(), &scheduling.policy, &parameter) == 0)
-    scheduling.priority = parameter.sched_priority;
-  return scheduling;
-}
-
 static int scheduling_of(const lane_t *lane, tide_posix_scheduling_t *scheduling) {
   const tide_lane_settings_t *settings = &lane->lane->settings;
-  *scheduling = own_scheduling();
+  *scheduling = tide_posix_own_scheduling();
   switch (settings->scheduling) {
     case TIDE_SCHEDULING_INHERIT:
       break;

@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread of a link, and the port's functions on top of it. */
+/* The thread of a link, and what submitters do of it. */
 #define _GNU_SOURCE
 #include "link.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/prctl.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "tide/posix.h"
 #include "tide/status.h"
 
 #define SECOND_NS INT64_C(1000000000)
@@ -24,21 +18,15 @@
 #define POLL_LIMIT_NS INT64_C(20000000)
 /* Messages sent in a row before the thread looks at what arrived. */
 #define MESSAGES_A_TURN 32
+/* A datagram is on its own when the last one was started so long before it. */
+#define LONE_AFTER_NS INT64_C(50000)
 
-static pthread_mutex_t links_mutex = PTHREAD_MUTEX_INITIALIZER;
-static tide_posix_link_t *links;
 static _Thread_local const tide_posix_link_t *link_of_this_thread;
 
 int64_t tide_posix_link_now_ns(void) {
   struct timespec now;
   (void)clock_gettime(CLOCK_MONOTONIC, &now);
   return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
-}
-
-void tide_posix_link_become_interrupt(int priority) {
-  (void)prctl(PR_SET_NAME, "tide link", 0UL, 0UL, 0UL);
-  (void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-  if (priority > 0) (void)tide_posix_set_scheduling(SCHED_FIFO, priority, TIDE_POSIX_ANY_CPU);
 }
 
 /* ---- sending ---- */
@@ -73,12 +61,18 @@ int tide_posix_link_push_stream(tide_posix_link_t *link) {
   return TIDE_OK;
 }
 
+static bool is_own_thread(const tide_posix_link_t *link) { return link_of_this_thread == link; }
+
 /* Later wake-ups are not needed before the thread has taken this one. */
 static void wake(tide_posix_link_t *link) {
   const uint64_t one = 1u;
   if (atomic_exchange(&link->woken, true)) return;
   while (write(link->wake_descriptor, &one, sizeof one) < 0 && errno == EINTR) {
   }
+}
+
+void tide_posix_link_ask(tide_posix_link_t *link, int64_t time_ns) {
+  if (!is_own_thread(link) && time_ns < atomic_load(&link->asleep_until_ns)) wake(link);
 }
 
 static void flush_batch_locked(tide_posix_link_t *link) {
@@ -90,13 +84,13 @@ static void flush_batch_locked(tide_posix_link_t *link) {
 }
 
 /* A submitter's message leaves at once, unless the thread is about to send a batch that was chosen before it: then it
- * is the next in it, because numbers in a stream have to rise. */
+ * is the next in it, because numbers in a stream have to rise. A batch that is full is sent by the thread: here the
+ * critical section is held. */
 static int append_locked(tide_posix_link_t *link, const tide_frame_parts_t *frame) {
   const int status = link->kind->append(link, frame);
   if (status != TIDE_OK) return status;
   tide_serial_output_wrote(&link->output, 0u, tide_posix_link_now_ns());
-  const bool direct = link_of_this_thread != link && link->batch.count == 1u;
-  if (direct || tide_datagram_output_is_full(&link->batch)) flush_batch_locked(link);
+  if (!is_own_thread(link) && link->batch.count == 1u) flush_batch_locked(link);
   return TIDE_OK;
 }
 
@@ -117,18 +111,38 @@ static int start_locked(tide_posix_link_t *link, const tide_frame_parts_t *frame
   return status;
 }
 
+/* A submitter's datagram that the system has taken, and after which the thread has nothing to do: it is on its own, or
+ * short and outside of the streams. What comes in quick succession is left to the thread, which sends it in batches. */
+static bool is_gone_locked(tide_posix_link_t *link, const tide_frame_parts_t *frame) {
+  if (link->kind->append == NULL || is_own_thread(link) || link->batch.count > 0u || frame->awaited) return false;
+  const int64_t now_ns = tide_posix_link_now_ns();
+  const bool lone = now_ns - link->started_ns >= LONE_AFTER_NS;
+  link->started_ns = now_ns;
+  return lone || frame->body_bytes == 0u;
+}
+
 static int start(void *context, const tide_frame_parts_t *frame) {
   tide_posix_link_t *link = context;
   (void)pthread_mutex_lock(&link->mutex);
   const int status = start_locked(link, frame);
+  const bool gone = status == TIDE_OK && is_gone_locked(link, frame);
+  if (gone) {
+    link->busy = false;
+    link->counters.messages_sent++;
+  }
   (void)pthread_mutex_unlock(&link->mutex);
-  if (status == TIDE_OK && link_of_this_thread != link) wake(link);
+  if (gone) {
+    tide_daemon_on_transmit_complete(&link->session->daemon);
+  } else if (status == TIDE_OK && !is_own_thread(link)) {
+    wake(link);
+  }
   return status;
 }
 
-/* When the message that is under way will have left; TIDE_FOREVER: nothing is, or the system has not taken it all. */
+/* When the message that is under way will have left; TIDE_FOREVER: nothing is, or the system has not taken it all, or
+ * it filled a batch that has to leave first. */
 static int64_t complete_ns_locked(const tide_posix_link_t *link) {
-  if (!link->busy || link->batch.blocked) return TIDE_FOREVER;
+  if (!link->busy || link->batch.blocked || tide_datagram_output_is_full(&link->batch)) return TIDE_FOREVER;
   const int64_t complete_ns = tide_serial_output_complete_ns(&link->output);
   return complete_ns < link->drained_check_ns ? link->drained_check_ns : complete_ns;
 }
@@ -204,7 +218,8 @@ static int attach(tide_posix_link_t *link, int descriptor) {
   link->counters.opens++;
   (void)pthread_mutex_unlock(&link->mutex);
   link->input_bytes = 0u;
-  const tide_link_t functions = {.context = link, .start = start};
+  const bool lends = link->kind->append != NULL; /* what it receives, to callers that wait */
+  const tide_link_t functions = {.context = link, .start = start, .wait = lends ? tide_posix_link_wait : NULL};
   return tide_daemon_attach_link(&link->session->daemon, &functions, link->output.source);
 }
 
@@ -252,15 +267,17 @@ static int64_t deadline_of(tide_posix_link_t *link, bool *wants_to_write) {
   return deadline_ns;
 }
 
-/* Returns the events of the link's descriptor. */
-static short sleep_until(tide_posix_link_t *link, int64_t deadline_ns, bool wants_to_write) {
+/* Returns the events of the link's descriptor. asked: somebody woke the thread. */
+static short sleep_until(tide_posix_link_t *link, int64_t deadline_ns, bool wants_to_write, bool *asked) {
   struct pollfd wait[2] = {{.fd = link->descriptor, .events = (short)(wants_to_write ? POLLIN | POLLOUT : POLLIN)},
                            {.fd = link->wake_descriptor, .events = POLLIN}};
   int64_t pause_ns = deadline_ns - tide_posix_link_now_ns();
   if (pause_ns < 0) pause_ns = 0;
   const struct timespec timeout = {.tv_sec = (time_t)(pause_ns / SECOND_NS), .tv_nsec = (long)(pause_ns % SECOND_NS)};
+  *asked = false;
   if (ppoll(wait, 2, &timeout, NULL) <= 0) return 0;
-  if (wait[1].revents != 0) {
+  *asked = wait[1].revents != 0;
+  if (*asked) {
     uint64_t count;
     (void)!read(link->wake_descriptor, &count, sizeof count);
     atomic_store(&link->woken, false); /* after the reading: a wake-up between the two is seen by what follows */
@@ -268,10 +285,21 @@ static short sleep_until(tide_posix_link_t *link, int64_t deadline_ns, bool want
   return wait[0].revents;
 }
 
+/* Whoever waits may have it in hand already, on another processor. Not twice in a row: he may be less urgent, and be
+ * preempted. */
+static bool gives_way(tide_posix_link_t *link) {
+  const bool received = pthread_mutex_trylock(&link->receiving) != 0;
+  if (!received) (void)pthread_mutex_unlock(&link->receiving);
+  link->gave_way = received && !link->gave_way;
+  return link->gave_way;
+}
+
 static void handle_events(tide_posix_link_t *link, short events) {
   if ((events & POLLOUT) != 0) push_rest(link);
   if ((events & (POLLIN | POLLHUP | POLLERR | POLLNVAL)) == 0) return;
+  (void)pthread_mutex_lock(&link->receiving);
   const int status = link->kind->receive(link);
+  (void)pthread_mutex_unlock(&link->receiving);
   const bool hung_up = (events & (POLLHUP | POLLNVAL)) != 0 && (events & POLLIN) == 0;
   if (!link->kind->survives_errors && (status < 0 || hung_up)) go_down(link);
 }
@@ -282,160 +310,53 @@ static void poll_session(tide_posix_link_t *link) {
   link->poll_ns = next_ns < now_ns + POLL_LIMIT_NS ? next_ns : now_ns + POLL_LIMIT_NS;
 }
 
-static void *run(void *argument) {
+/* True: the deadline holds. Whoever asks for something earlier either sees until when the thread will sleep, or is seen
+ * here. */
+static bool may_sleep(tide_posix_link_t *link, int64_t deadline_ns) {
+  const tide_platform_t *platform = link->session->daemon.platform;
+  atomic_store(&link->asleep_until_ns, deadline_ns);
+  const uintptr_t critical = tide_platform_enter(platform);
+  const int64_t session_ns = link->session->deadline_ns;
+  tide_platform_exit(platform, critical);
+  return session_ns >= link->poll_ns;
+}
+
+static void run(void *argument) {
   tide_posix_link_t *link = argument;
   link_of_this_thread = link;
-  tide_posix_link_become_interrupt(link->address.thread_priority);
+  tide_posix_link_be_exact();
   bool more = false;
   while (!atomic_load(&link->stop)) {
-    bool wants_to_write;
+    bool wants_to_write, asked;
     const int64_t deadline_ns = deadline_of(link, &wants_to_write);
-    handle_events(link, sleep_until(link, more ? 0 : deadline_ns, wants_to_write));
+    const bool may = !more && may_sleep(link, deadline_ns);
+    const short events = sleep_until(link, may ? deadline_ns : 0, wants_to_write, &asked);
+    if (events == POLLIN && may && !asked && gives_way(link)) continue;
+    atomic_store(&link->asleep_until_ns, TIDE_FOREVER);
+    handle_events(link, events);
     more = report_complete(link);
     poll_session(link);
     flush_batch(link);
     try_to_reopen(link);
   }
-  return NULL;
 }
 
-/* ---- the port's functions ---- */
+/* ---- from outside ---- */
 
-static const tide_posix_link_kind_t *kind_of(const tide_link_address_t *address) {
-  if (address->kind == TIDE_LINK_SERIAL && address->device != NULL && address->baud > 0u) {
-    return &tide_posix_link_serial;
-  }
-  if (address->host == NULL || address->port == 0u) return NULL;
-  if (address->kind == TIDE_LINK_UDP) return &tide_posix_link_udp;
-  return address->kind == TIDE_LINK_TCP ? &tide_posix_link_tcp : NULL;
-}
-
-static tide_posix_link_t *find(tide_session_t *session, bool take) {
-  (void)pthread_mutex_lock(&links_mutex);
-  tide_posix_link_t **place = &links;
-  while (*place != NULL && (*place)->session != session) place = &(*place)->next;
-  tide_posix_link_t *link = *place;
-  if (take && link != NULL) *place = link->next;
-  (void)pthread_mutex_unlock(&links_mutex);
-  return link;
-}
-
-static void destroy(tide_posix_link_t *link) {
-  if (link->wake_descriptor >= 0) (void)close(link->wake_descriptor);
-  (void)pthread_mutex_destroy(&link->mutex);
-  free(link->datagram_storage);
-  free(link->output.frame);
-  free(link);
-}
-
-/* A line's frame, or a batch of datagrams. */
-static size_t output_bytes_of(const tide_session_t *session) {
-  const size_t frame_bytes = TIDE_FRAMING_WORST_BYTES((size_t)session->config.mtu);
-  const size_t batch_bytes = (size_t)session->config.mtu + TIDE_DATAGRAM_BATCH_BYTES;
-  return frame_bytes > batch_bytes ? frame_bytes : batch_bytes;
-}
-
-static tide_posix_link_t *create(tide_session_t *session, const tide_link_address_t *address,
-                                 const tide_posix_link_kind_t *kind) {
-  tide_posix_link_t *link = calloc(1u, sizeof *link);
-  const size_t output_bytes = output_bytes_of(session);
-  uint8_t *storage = malloc(output_bytes);
-  uint8_t *datagrams = address->kind == TIDE_LINK_UDP ? malloc(TIDE_POSIX_LINK_DATAGRAM_BYTES) : NULL;
-  if (link == NULL || storage == NULL || (address->kind == TIDE_LINK_UDP && datagrams == NULL)) {
-    free(datagrams);
-    free(storage);
-    free(link);
-    return NULL;
-  }
-  pthread_mutexattr_t attributes;
-  (void)pthread_mutexattr_init(&attributes);
-  (void)pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
-  (void)pthread_mutex_init(&link->mutex, &attributes);
-  (void)pthread_mutexattr_destroy(&attributes);
-  const bool serial = address->kind == TIDE_LINK_SERIAL;
-  const uint8_t ours = (uint8_t)(address->agent_side ? TIDE_SERIAL_ADDRESS_AGENT : TIDE_SERIAL_ADDRESS_CLIENT);
-  const uint8_t theirs = (uint8_t)(address->agent_side ? TIDE_SERIAL_ADDRESS_CLIENT : TIDE_SERIAL_ADDRESS_AGENT);
-  tide_serial_output_init(&link->output, storage, output_bytes, serial ? address->baud : 0u, ours, theirs);
-  link->datagram_storage = datagrams;
-  link->kind = kind;
-  link->session = session;
-  link->address = *address;
-  link->descriptor = -1;
-  link->wake_descriptor = eventfd(0u, EFD_NONBLOCK | EFD_CLOEXEC);
-  return link;
-}
-
-/* Signals are the program's: none is taken by the link's thread. */
-static int start_thread(tide_posix_link_t *link) {
-  sigset_t all, before;
-  (void)sigfillset(&all);
-  (void)pthread_sigmask(SIG_BLOCK, &all, &before);
-  const int error = pthread_create(&link->thread, NULL, run, link);
-  (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-  return error == 0 ? TIDE_OK : TIDE_ERROR_LINK;
-}
-
-/* The first opening, on the caller's thread, which therefore learns of a wrong address. */
-static int bring_up(tide_posix_link_t *link) {
+int tide_posix_link_bring_up(tide_posix_link_t *link) {
   const int descriptor = link->wake_descriptor < 0 ? TIDE_ERROR_LINK : link->kind->open(link);
   if (descriptor < 0) return descriptor;
   int status = attach(link, descriptor);
-  if (status == TIDE_OK) status = start_thread(link);
+  if (status == TIDE_OK) {
+    status = tide_posix_link_start_thread(&link->thread, link->address.thread_priority, run, link, &link->counters);
+  }
   if (status != TIDE_OK) detach(link, false);
   return status;
 }
 
-int tide_port_open_link(tide_session_t *session, const tide_link_address_t *address) {
-  if (session == NULL || address == NULL) return TIDE_ERROR_ARGUMENT;
-  tide_link_counters_t counters;
-  if (tide_port_link_counters(session, &counters) == TIDE_OK) return TIDE_ERROR_EXISTS;
-  if (address->kind == TIDE_LINK_CUSTOM) return tide_posix_custom_open(session, address);
-  const tide_posix_link_kind_t *kind = kind_of(address);
-  if (kind == NULL) return TIDE_ERROR_ARGUMENT;
-  tide_posix_link_t *link = create(session, address, kind);
-  if (link == NULL) return TIDE_ERROR_LINK;
-  const int status = bring_up(link);
-  if (status != TIDE_OK) {
-    destroy(link);
-    return status;
-  }
-  (void)pthread_mutex_lock(&links_mutex);
-  link->next = links;
-  links = link;
-  (void)pthread_mutex_unlock(&links_mutex);
-  return TIDE_OK;
-}
-
-void tide_port_close_link(tide_session_t *session) {
-  if (tide_posix_custom_close(session)) return;
-  tide_posix_link_t *link = find(session, true);
-  if (link == NULL) return;
+void tide_posix_link_take_down(tide_posix_link_t *link) {
   atomic_store(&link->stop, true);
   wake(link);
-  (void)pthread_join(link->thread, NULL);
+  tide_posix_thread_join(&link->thread);
   detach(link, false);
-  destroy(link);
-}
-
-void tide_port_wake_link(tide_session_t *session) {
-  (void)pthread_mutex_lock(&links_mutex);
-  tide_posix_link_t *link = links;
-  while (link != NULL && link->session != session) link = link->next;
-  if (link != NULL && link_of_this_thread != link) wake(link);
-  (void)pthread_mutex_unlock(&links_mutex);
-}
-
-const tide_pump_t *tide_port_pump(tide_session_t *session) {
-  (void)session;
-  return NULL;
-}
-
-int tide_port_link_counters(tide_session_t *session, tide_link_counters_t *counters) {
-  if (tide_posix_custom_counters(session, counters)) return TIDE_OK;
-  tide_posix_link_t *link = find(session, false);
-  if (link == NULL) return TIDE_ERROR_NOT_FOUND;
-  (void)pthread_mutex_lock(&link->mutex);
-  *counters = link->counters;
-  (void)pthread_mutex_unlock(&link->mutex);
-  return TIDE_OK;
 }

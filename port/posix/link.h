@@ -4,7 +4,9 @@
  *
  * Two contexts meet here. Submitters call the daemon's start, which writes to the descriptor at once, so that a frame
  * does not wait for a thread to wake. The link's thread does everything else. `mutex` guards the descriptor and the
- * outgoing frame; it is taken after the daemon's critical section and never held while the daemon is called. */
+ * outgoing frame; it is taken after the daemon's critical section and never held while the daemon is called.
+ * Datagrams are also received by callers that wait for something (link_wait.c), so that an answer need not wake two
+ * threads in turn; `receiving` keeps them apart. The thread wakes all the same, because it may be more urgent. */
 #ifndef TIDE_PORT_POSIX_LINK_H
 #define TIDE_PORT_POSIX_LINK_H
 
@@ -14,6 +16,7 @@
 #include "link_datagrams.h"
 #include "tide/link_serial.h"
 #include "tide/port.h"
+#include "tide/posix_thread.h"
 
 #define TIDE_POSIX_LINK_INPUT_BYTES 65540u /* the longest message and its length */
 #define TIDE_POSIX_LINK_DATAGRAM_BYTES ((size_t)4u * TIDE_DATAGRAM_BYTES_MAXIMUM)
@@ -27,8 +30,8 @@ typedef struct tide_posix_link_kind {
   int (*load)(tide_posix_link_t *link, const tide_frame_parts_t *frame);
   /* Hand the rest of the output to the system, as far as it takes it now. Negative: the message is lost. */
   int (*push)(tide_posix_link_t *link);
-  /* Datagrams, instead of load and push: the message joins the link's batch, which leaves when it is full, when a
-   * submitter put the first message into it, and when the link's thread has nothing to add. */
+  /* Datagrams, instead of load and push: the message joins the link's batch, which leaves when a submitter put the
+   * first message into it, and when it is full or the link's thread has nothing to add. */
   int (*append)(tide_posix_link_t *link, const tide_frame_parts_t *frame);
   /* Has what the system took left the machine? Null: yes. */
   bool (*is_drained)(tide_posix_link_t *link);
@@ -41,23 +44,28 @@ struct tide_posix_link {
   const tide_posix_link_kind_t *kind;
   tide_session_t *session;
   tide_link_address_t address;
-  tide_posix_link_t *next; /* of all links */
-  pthread_t thread;
-  pthread_mutex_t mutex;
+  tide_posix_link_t *next; /* of all links; with the next one, under their mutex */
+  unsigned holders;        /* callers that wait by way of this link */
+  tide_posix_thread_t thread;
+  pthread_mutex_t mutex, receiving;
   int wake_descriptor; /* eventfd */
   atomic_bool stop, woken;
+  _Atomic int64_t
+      asleep_until_ns; /* of the thread; TIDE_FOREVER while it is awake, as far as it has to be woken then */
 
   /* Under the mutex. */
   int descriptor; /* negative: down */
   bool busy;      /* a message was started and its end is not reported */
   tide_serial_output_t output;
   tide_datagram_output_t batch; /* in the storage of output */
+  int64_t started_ns;           /* the last datagram that a submitter sent */
   tide_link_counters_t counters;
 
   /* The thread's own. */
   bool is_pseudo_terminal, tells_when_empty;
   int64_t drained_check_ns; /* 0, or when to ask the driver again */
   int64_t reopen_ns, poll_ns;
+  bool gave_way; /* somebody else was receiving */
   tide_datagram_input_t datagrams;
   uint8_t *datagram_storage; /* null where datagrams do not arrive */
   size_t input_bytes;
@@ -81,7 +89,25 @@ int tide_posix_link_read(tide_posix_link_t *link);
 int tide_posix_link_connect(const tide_link_address_t *address, int type, int timeout_ms);
 void tide_posix_link_count_received(tide_posix_link_t *link, size_t bytes, bool oversize);
 int64_t tide_posix_link_now_ns(void);
-/* Names the calling thread and gives it its priority; timers are exact from then on. */
-void tide_posix_link_become_interrupt(int priority);
+
+/* link.c: the thread, the daemon's side. Open for the first time, on the caller's thread; and the opposite. */
+int tide_posix_link_bring_up(tide_posix_link_t *link);
+void tide_posix_link_take_down(tide_posix_link_t *link);
+/* For the thread: there is something to do at this time. It is not woken for what it wakes for anyhow. */
+void tide_posix_link_ask(tide_posix_link_t *link, int64_t time_ns);
+
+/* link_port.c: a link that is not freed before it is let go; null: there is none like this (any more). */
+tide_posix_link_t *tide_posix_link_hold(const void *link);
+void tide_posix_link_let_go(tide_posix_link_t *link);
+
+/* link_wait.c: wait of a tide_link_t. */
+int tide_posix_link_wait(void *link, tide_event_t *event, int64_t deadline_ns);
+
+/* link_thread.c: a thread for the interrupt side of a link, of the priority that its address asks for or, where that is
+ * not permitted, of the caller's scheduling. `function` starts with tide_posix_link_be_exact. */
+int tide_posix_link_start_thread(tide_posix_thread_t *thread, int priority, void (*function)(void *context),
+                                 void *context, tide_link_counters_t *counters);
+/* Timers of the calling thread are exact from now on. */
+void tide_posix_link_be_exact(void);
 
 #endif

@@ -11,31 +11,31 @@
 typedef struct custom {
   struct custom *next;
   tide_custom_link_t link;
-  pthread_t thread;
+  tide_posix_thread_t thread;
   atomic_bool stop;
-  int thread_priority;
+  tide_link_counters_t scheduling; /* only what is said of the thread */
   uint8_t storage[];
 } custom_t;
 
 static pthread_mutex_t customs_mutex = PTHREAD_MUTEX_INITIALIZER;
 static custom_t *customs;
 
-static void *run(void *argument) {
+static void run(void *argument) {
   custom_t *custom = argument;
-  tide_posix_link_become_interrupt(custom->thread_priority);
+  tide_posix_link_be_exact();
   while (!atomic_load(&custom->stop)) {
     tide_custom_link_run(&custom->link, tide_posix_link_now_ns() + TURN_NS);
   }
-  return NULL;
 }
 
 int tide_posix_custom_open(tide_session_t *session, const tide_link_address_t *address) {
   const size_t storage_bytes = TIDE_CUSTOM_LINK_STORAGE_BYTES((size_t)session->config.mtu);
   custom_t *custom = calloc(1u, sizeof *custom + storage_bytes);
   if (custom == NULL) return TIDE_ERROR_LINK;
-  custom->thread_priority = address->thread_priority;
   int status = tide_custom_link_open(&custom->link, session, address->custom, custom->storage, storage_bytes);
-  if (status == TIDE_OK && pthread_create(&custom->thread, NULL, run, custom) != 0) status = TIDE_ERROR_LINK;
+  if (status == TIDE_OK) {
+    status = tide_posix_link_start_thread(&custom->thread, address->thread_priority, run, custom, &custom->scheduling);
+  }
   if (status != TIDE_OK) {
     tide_custom_link_close(&custom->link);
     free(custom);
@@ -62,7 +62,7 @@ bool tide_posix_custom_close(tide_session_t *session) {
   (void)pthread_mutex_unlock(&customs_mutex);
   if (custom == NULL) return false;
   atomic_store(&custom->stop, true);
-  (void)pthread_join(custom->thread, NULL);
+  tide_posix_thread_join(&custom->thread);
   tide_custom_link_close(&custom->link);
   free(custom);
   return true;
@@ -78,7 +78,9 @@ bool tide_posix_custom_counters(tide_session_t *session, tide_link_counters_t *c
     *counters = (tide_link_counters_t){.opens = 1u,
                                        .messages_sent = known->messages_sent,
                                        .messages_lost = known->messages_lost,
-                                       .bytes_received = known->bytes_received};
+                                       .bytes_received = known->bytes_received,
+                                       .thread_priority = custom->scheduling.thread_priority,
+                                       .thread_status = custom->scheduling.thread_status};
     platform->critical_exit(platform->context, state);
   }
   (void)pthread_mutex_unlock(&customs_mutex);

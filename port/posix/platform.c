@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <time.h>
 
+#include "event.h"
 #include "tide/port.h"
 #include "tide/posix.h"
 #include "tide/status.h"
@@ -18,6 +19,8 @@
 #endif
 #if defined(__linux__) && !defined(TIDE_POSIX_PORTABLE)
 #include <linux/futex.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #define USE_FUTEX 1
@@ -27,7 +30,7 @@
 
 #define NANOSECONDS INT64_C(1000000000)
 
-enum { EVENT_CLEAR, EVENT_SET, EVENT_AWAITED };
+enum { EVENT_CLEAR, EVENT_SET, EVENT_AWAITED, EVENT_POLLED /* and the number of the waker */ };
 
 static int64_t read_clock(clockid_t clock) {
   struct timespec time;
@@ -161,10 +164,22 @@ static void event_init(void *context, tide_event_t *event) {
   __atomic_store_n(&event->state, EVENT_CLEAR, __ATOMIC_RELEASE);
 }
 
+/* Descriptors that end a poll. They are never closed, so that whoever sets an event and is preempted just then writes
+ * to no stranger's file; the next who waits with that waker then wakes for nothing. */
+#define WAKERS 8u
+static struct {
+  bool taken;
+  int descriptor; /* 0: none yet */
+} wakers[WAKERS];
+
 static void event_set(void *context, tide_event_t *event) {
   (void)context;
-  if (__atomic_exchange_n(&event->state, EVENT_SET, __ATOMIC_ACQ_REL) == EVENT_AWAITED) {
+  const uint32_t before = __atomic_exchange_n(&event->state, EVENT_SET, __ATOMIC_ACQ_REL);
+  if (before == EVENT_AWAITED) {
     (void)syscall(SYS_futex, &event->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+  } else if (before >= EVENT_POLLED) {
+    const uint64_t one = 1u;
+    (void)!write(wakers[before - EVENT_POLLED].descriptor, &one, sizeof one);
   }
 }
 
@@ -191,6 +206,46 @@ static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
     }
   }
   return 0; /* an event set since then ends the next wait */
+}
+
+/* WAKERS: none is left, or the system has none. */
+static uint32_t take_waker(void) {
+  uint32_t number = 0u;
+  while (number < WAKERS && __atomic_exchange_n(&wakers[number].taken, true, __ATOMIC_ACQUIRE)) number++;
+  if (number == WAKERS || wakers[number].descriptor > 0) return number;
+  wakers[number].descriptor = eventfd(0u, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (wakers[number].descriptor > 0) return number;
+  __atomic_store_n(&wakers[number].taken, false, __ATOMIC_RELEASE);
+  return WAKERS;
+}
+
+static bool poll_until(int descriptor, int waker, int64_t deadline_ns) {
+  struct pollfd wait[2] = {{.fd = descriptor, .events = POLLIN}, {.fd = waker, .events = POLLIN}};
+  int64_t pause_ns = deadline_ns - now_ns(NULL);
+  if (pause_ns < 0) pause_ns = 0;
+  const struct timespec timeout = to_timespec(pause_ns);
+  if (ppoll(wait, 2, &timeout, NULL) <= 0) return false;
+  uint64_t count;
+  if (wait[1].revents != 0) (void)!read(waker, &count, sizeof count);
+  return wait[0].revents != 0;
+}
+
+int tide_posix_event_wait_or_readable(tide_event_t *event, int descriptor, int64_t deadline_ns) {
+  if (event_take(event)) return 1;
+  sleep_precisely();
+  const uint32_t number = take_waker();
+  if (number == WAKERS) return event_wait(NULL, event, deadline_ns);
+  bool readable = false, set = false;
+  do {
+    uint32_t expected = EVENT_CLEAR;
+    if (__atomic_compare_exchange_n(&event->state, &expected, EVENT_POLLED + number, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE)) {
+      readable = poll_until(descriptor, wakers[number].descriptor, deadline_ns);
+    }
+    set = event_take(event);
+  } while (!set && !readable && now_ns(NULL) < deadline_ns);
+  __atomic_store_n(&wakers[number].taken, false, __ATOMIC_RELEASE);
+  return set ? 1 : readable ? TIDE_POSIX_READABLE : 0;
 }
 
 #else
@@ -243,6 +298,11 @@ static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
   event->state = EVENT_CLEAR;
   (void)pthread_mutex_unlock(&event_mutex);
   return result;
+}
+
+int tide_posix_event_wait_or_readable(tide_event_t *event, int descriptor, int64_t deadline_ns) {
+  (void)descriptor;
+  return event_wait(NULL, event, deadline_ns);
 }
 
 #endif

@@ -100,6 +100,14 @@ int tide_posix_schedule(const tide_posix_scheduling_t *scheduling) {
   return tide_posix_set_scheduling(scheduling->policy, scheduling->priority, scheduling->cpu);
 }
 
+tide_posix_scheduling_t tide_posix_own_scheduling(void) {
+  tide_posix_scheduling_t scheduling = {.policy = SCHED_OTHER, .cpu = TIDE_POSIX_ANY_CPU};
+  struct sched_param parameter = {0};
+  if (pthread_getschedparam(pthread_self(), &scheduling.policy, &parameter) == 0)
+    scheduling.priority = parameter.sched_priority;
+  return scheduling;
+}
+
 /* A frame of its own, which is gone when function runs: what it touched is the memory that function will use. */
 __attribute__((noinline)) static void touch_stack(size_t bytes) {
   volatile uint8_t page[PAGE_BYTES];

@@ -92,24 +92,26 @@ static bool start_next(tide_daemon_t *d) {
   return settle(d, status);
 }
 
-/* Where the frame has gone already, the section is left before the next one, so that it stays short. Whoever comes in
- * between finds the wire free and starts what is most urgent. */
-static void leave_busy(tide_daemon_t *d, uintptr_t state) {
-  bool again = start_next(d);
-  leave(d, state);
-  while (again) {
-    state = enter(d);
-    again = start_next(d);
-    leave(d, state);
-  }
-}
-
 static void report_activity(tide_daemon_t *d) {
   const uintptr_t state = enter(d);
   const bool changed = d->changed && !d->deferring;
   if (changed) d->changed = false;
   leave(d, state);
   if (changed && d->owner.on_activity) d->owner.on_activity(d->owner.context);
+}
+
+/* Where the frame has gone already, the section is left before the next one, so that it stays short. Whoever comes in
+ * between finds the wire free and starts what is most urgent. Nobody else would tell of its end. */
+static void leave_busy(tide_daemon_t *d, uintptr_t state) {
+  bool again = start_next(d);
+  leave(d, state);
+  if (!again) return;
+  while (again) {
+    state = enter(d);
+    again = start_next(d);
+    leave(d, state);
+  }
+  report_activity(d);
 }
 
 /* ---- set-up ---- */
@@ -268,12 +270,13 @@ int tide_daemon_submit_control(tide_daemon_t *d, const uint8_t *submessage, size
 
 void tide_daemon_on_transmit_complete(tide_daemon_t *d) {
   const uintptr_t state = enter(d);
-  if (d->starting)
+  const bool starting = d->starting; /* then whoever starts it goes on and tells */
+  if (starting)
     d->completed = true;
   else
     tide_transmitter_sent(&d->transmitter, now_ns(d));
   leave_busy(d, state);
-  report_activity(d);
+  if (!starting) report_activity(d);
 }
 
 static void commit(tide_daemon_t *d, uint16_t length, bool verify, uint16_t crc) {
@@ -306,6 +309,14 @@ void tide_daemon_on_message(tide_daemon_t *d, const uint8_t *message, size_t len
   /* one that is too long is committed as such, and counted as malformed */
   commit(d, (uint16_t)(length <= d->receiver.config.slot_bytes ? length : 0u), false, 0u);
   report_activity(d);
+}
+
+int tide_daemon_wait(tide_daemon_t *d, tide_event_t *event, int64_t deadline_ns) {
+  const uintptr_t state = enter(d);
+  const tide_link_t link = d->link_open ? d->link : (tide_link_t){0};
+  leave(d, state);
+  return link.wait ? link.wait(link.context, event, deadline_ns)
+                   : d->platform->event_wait(d->platform->context, event, deadline_ns);
 }
 
 int64_t tide_daemon_poll(tide_daemon_t *d) {
@@ -398,6 +409,20 @@ void tide_daemon_reset(tide_daemon_t *d, bool keep) {
   tide_transmitter_reset(&d->transmitter, keep);
   tide_receiver_reset(&d->receiver);
   leave_busy(d, state);
+}
+
+int tide_daemon_set_heartbeat_delay(tide_daemon_t *d, int64_t delay_ns) {
+  const uintptr_t state = enter(d);
+  const int status = tide_transmitter_set_heartbeat_delay(&d->transmitter, delay_ns);
+  leave(d, state);
+  return status;
+}
+
+int tide_daemon_hold_level(tide_daemon_t *d, uint8_t level, bool hold) {
+  const uintptr_t state = enter(d);
+  const int status = tide_transmitter_hold_level(&d->transmitter, level, hold);
+  leave_busy(d, state);
+  return status;
 }
 
 void tide_daemon_pause_streams(tide_daemon_t *d, bool paused) {

@@ -51,7 +51,7 @@ static uint16_t shifted(uint32_t bits, uint32_t count) { return (uint16_t)(count
 static bool has_bit(uint32_t bits, uint32_t number) { return (bits >> number & 1u) != 0u; }
 
 static tide_output_stream_t *find_stream(const tide_transmitter_t *t, uint8_t id) {
-  for (size_t i = 0; i < t->config.stream_count; ++i)
+  for (size_t i = 0; i < t->stream_places; ++i)
     if (t->config.streams[i].id == id) return &t->config.streams[i];
   return NULL;
 }
@@ -64,6 +64,7 @@ static tide_output_stream_t *take_stream(tide_transmitter_t *t, uint8_t id) {
   tide_output_stream_t *stream = find_stream(t, id);
   if (stream || id == 0u) return stream;
   stream = find_stream(t, 0u);
+  if (!stream && t->stream_places < t->config.stream_count) stream = &t->config.streams[t->stream_places++];
   if (stream) clear_stream(stream, id);
   return stream;
 }
@@ -74,6 +75,7 @@ static int check_config(const tide_transmitter_config_t *config) {
   if (!config->nodes || !config->execution_storage || !config->pending_storage || !config->classes || !config->streams)
     return TIDE_ERROR_ARGUMENT;
   if (config->class_count == 0u || config->class_count > 4u || config->stream_count == 0u) return TIDE_ERROR_ARGUMENT;
+  if (config->stream_count > UINT16_MAX) return TIDE_ERROR_ARGUMENT;
   if (config->message_bytes < 64u || config->message_bytes % 4u != 0u) return TIDE_ERROR_ARGUMENT;
   if (config->window > 16u || config->heartbeat_delay_ns < -1) return TIDE_ERROR_ARGUMENT;
   if (config->heartbeat_period_ns < 0) return TIDE_ERROR_ARGUMENT;
@@ -399,7 +401,7 @@ static void choose_control(const tide_transmitter_t *t, choice_t *best) {
 /* ACKNACKs are seen before HEARTBEATs, so that at the same level they go first. */
 static void choose_answer(const tide_transmitter_t *t, choice_t *best, uint8_t kind) {
   if (!TIDE_RELIABLE_STREAMS) return;
-  for (size_t i = 0; i < t->config.stream_count; ++i) {
+  for (size_t i = 0; i < t->stream_places; ++i) {
     tide_output_stream_t *stream = &t->config.streams[i];
     if (!(kind == FRAME_ACKNACK ? stream->acknack_due : stream->heartbeat_due)) continue;
     const int32_t priority = priority_at(stream->id, 0xFF);
@@ -414,7 +416,7 @@ static bool holds(const tide_transmitter_t *t, uint8_t level) {
 /* The most urgent level that keeps less urgent ones off the wire; none: TIDE_PRIORITY_NONE. */
 static int32_t held_level(const tide_transmitter_t *t) {
   int32_t level = TIDE_PRIORITY_NONE;
-  for (size_t i = 0; i < t->config.stream_count; ++i) {
+  for (size_t i = 0; i < t->stream_places; ++i) {
     const tide_output_stream_t *stream = &t->config.streams[i];
     const uint8_t own = TIDE_STREAM_LEVEL(stream->id);
     if (stream->id != 0u && in_flight(stream) > 0u && own > level && holds(t, own)) level = own;
@@ -449,6 +451,7 @@ static void start_frame(const tide_transmitter_t *t, tide_frame_parts_t *frame, 
   frame->body_bytes = 0u;
   frame->tail = NULL;
   frame->tail_bytes = 0u;
+  frame->awaited = false;
 }
 
 static void build_control(tide_transmitter_t *t, size_t index, tide_frame_parts_t *frame) {
@@ -476,6 +479,7 @@ static void build_answer(tide_transmitter_t *t, tide_output_stream_t *stream, ui
     tide_xrce_put_submessage_header(bytes, TIDE_XRCE_HEARTBEAT, TIDE_XRCE_FLAG_LITTLE_ENDIAN, HEARTBEAT_BYTES);
     tide_xrce_put_heartbeat(&cdr, &body);
     stream->heartbeat_due = false;
+    frame->awaited = true;
     if (stream->heartbeats_unanswered < UINT8_MAX) stream->heartbeats_unanswered++;
     TIDE_COUNT(t->counters.heartbeats, 1u);
   }
@@ -517,6 +521,7 @@ static void build_node(tide_transmitter_t *t, tide_node_t *node, int64_t now_ns,
     t->current_sequence = stream->next_sequence;
   }
   start_frame(t, frame, t->session, node->stream, t->current_sequence);
+  frame->awaited = is_reliable(node);
   frame->body = node->bytes;
   frame->body_bytes = node->length;
   if (node->fragment_count > 1u) {
@@ -541,7 +546,7 @@ static void build_node(tide_transmitter_t *t, tide_node_t *node, int64_t now_ns,
 static int64_t mark_due_heartbeats(tide_transmitter_t *t, int64_t now_ns) {
   int64_t next_ns = TIDE_FOREVER;
   if (!TIDE_RELIABLE_STREAMS) return next_ns;
-  for (size_t i = 0; i < t->config.stream_count; ++i) {
+  for (size_t i = 0; i < t->stream_places; ++i) {
     tide_output_stream_t *stream = &t->config.streams[i];
     if (stream->id == 0u) continue;
     if (stream->heartbeat_at_ns <= now_ns) {
@@ -818,8 +823,10 @@ static void discard_stream(tide_transmitter_t *t, tide_output_stream_t *stream) 
 }
 
 static void restart_stream(tide_transmitter_t *t, tide_output_stream_t *stream) {
-  if (!TIDE_RELIABLE_STREAMS) {
-    clear_stream(stream, 0u);
+  if (!TIDE_STREAM_IS_RELIABLE(stream->id)) { /* what on_done has submitted meanwhile belongs to the new session */
+    const uint16_t nodes = stream->nodes;
+    clear_stream(stream, nodes > 0u ? stream->id : 0u);
+    stream->nodes = stream->queued = nodes;
     return;
   }
   for (tide_node_t *node = stream->first; node; node = node->next_in_stream) {
@@ -845,11 +852,12 @@ void tide_transmitter_reset(tide_transmitter_t *t, bool keep) {
     if (node->state == NODE_SUBMITTED && !is_reliable(node))
       release_node(t, find_stream(t, node->stream), node, TIDE_NODE_DISCARDED);
   }
-  for (size_t i = 0; i < t->config.stream_count; ++i) {
+  for (size_t i = 0; i < t->stream_places; ++i) {
     if (t->config.streams[i].id == 0u) continue;
     if (!keep) discard_stream(t, &t->config.streams[i]);
     restart_stream(t, &t->config.streams[i]);
   }
+  while (t->stream_places > 0u && t->config.streams[t->stream_places - 1u].id == 0u) t->stream_places--;
   if (t->busy && t->current_kind != FRAME_CONTROL) t->current_kind = FRAME_OF_OLD_SESSION;
 }
 
@@ -873,12 +881,26 @@ static tide_node_t *take_back_stream(tide_transmitter_t *t, tide_output_stream_t
 
 tide_node_t *tide_transmitter_take_back(tide_transmitter_t *t) {
   tide_node_t *taken = NULL;
-  for (size_t i = 0; TIDE_RELIABLE_STREAMS && i < t->config.stream_count; ++i) {
+  for (size_t i = 0; TIDE_RELIABLE_STREAMS && i < t->stream_places; ++i) {
     tide_output_stream_t *stream = &t->config.streams[i];
     if (TIDE_STREAM_IS_RELIABLE(stream->id)) taken = take_back_stream(t, stream, taken);
   }
   tide_transmitter_reset(t, false);
   return taken;
+}
+
+int tide_transmitter_set_heartbeat_delay(tide_transmitter_t *t, int64_t delay_ns) {
+  if (delay_ns < -1) return TIDE_ERROR_ARGUMENT;
+  t->config.heartbeat_delay_ns = delay_ns;
+  return TIDE_OK;
+}
+
+int tide_transmitter_hold_level(tide_transmitter_t *t, uint8_t level, bool hold) {
+  if (level > TIDE_LEVEL_MAXIMUM) return TIDE_ERROR_ARGUMENT;
+  const uint32_t bit = UINT32_C(1) << level % 32u;
+  uint32_t *const levels = &t->config.hold_levels[level / 32u];
+  *levels = hold ? *levels | bit : *levels & ~bit;
+  return TIDE_OK;
 }
 
 void tide_transmitter_pause_streams(tide_transmitter_t *t, bool paused) { t->paused = paused; }
@@ -888,7 +910,7 @@ bool tide_transmitter_is_idle(const tide_transmitter_t *t, uint8_t id) {
     const tide_output_stream_t *stream = find_stream(t, id);
     return !stream || stream->nodes == 0u;
   }
-  for (size_t i = 0; i < t->config.stream_count; ++i)
+  for (size_t i = 0; i < t->stream_places; ++i)
     if (t->config.streams[i].nodes > 0u) return false;
   return true;
 }

@@ -50,10 +50,12 @@ static void on_acknack(tide_session_t *session) {
   session_exit(session, critical);
 }
 
-/* From wherever the reception handler runs: poll goes on with it. */
+/* From wherever the reception handler runs: poll goes on with it, or whoever is in it now looks again. */
 static void note_work(tide_session_t *session) {
   const uintptr_t critical = session_enter(session);
   session->work_noted = true;
+  session->poll_again = session->poll_again || session->polling;
+  session->deadline_ns = session_now(session);
   session_exit(session, critical);
 }
 

@@ -64,7 +64,6 @@ static void set_waiting(tide_session_t *session, bool waiting) {
 static int wait_until(const wait_for_t *wait, int (*check)(const wait_for_t *wait), int64_t deadline_ns,
                       const tide_pump_t *pump) {
   tide_session_t *session = wait->session;
-  const tide_platform_t *platform = session->config.daemon.platform;
   int status = WAIT_GOES_ON;
   set_waiting(session, true);
   while (status == WAIT_GOES_ON) {
@@ -76,7 +75,7 @@ static int wait_until(const wait_for_t *wait, int (*check)(const wait_for_t *wai
     } else if (status == WAIT_GOES_ON && pump != NULL) {
       pump->run(pump->context, next_ns);
     } else if (status == WAIT_GOES_ON) {
-      (void)platform->event_wait(platform->context, &session->changed, next_ns);
+      (void)tide_daemon_wait(&session->daemon, &session->changed, next_ns);
     }
   }
   set_waiting(session, false);

@@ -141,7 +141,7 @@ struct Side {
       open = true;
       busy = false;
     }
-    const tide_link_t link{this, start};
+    const tide_link_t link{this, start, nullptr};
     ASSERT_EQ(tide_daemon_attach_link(&daemon, &link, 1), TIDE_OK);
   }
 
@@ -334,7 +334,8 @@ TEST(daemon_wire, completion_and_detachment_within_start) {
   Side side(false, 1);
   Eager eager;
   eager.daemon = &side.daemon;
-  const tide_link_t link{&eager, [](void *context, const tide_frame_parts_t *frame) -> int {
+  const tide_link_t link{&eager,
+                         [](void *context, const tide_frame_parts_t *frame) -> int {
                            auto &self = *static_cast<Eager *>(context);
                            const Bytes before = peer::flatten(*frame);
                            if (++self.starts > 20) return TIDE_ERROR_LINK;
@@ -345,7 +346,8 @@ TEST(daemon_wire, completion_and_detachment_within_start) {
                            EXPECT_EQ(peer::flatten(*frame), before);
                            self.sent.push_back(before.at(8));
                            return TIDE_OK;
-                         }};
+                         },
+                         nullptr};
   auto submit = [&](uint8_t mark) {
     tide_node_t *node;
     ASSERT_EQ(tide_daemon_acquire(&side.daemon, 8, 0, &node), TIDE_OK);

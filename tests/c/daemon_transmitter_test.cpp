@@ -335,6 +335,70 @@ TEST(daemon_transmitter, each_level_chooses_whether_it_holds) {
   }
 }
 
+TEST(daemon_transmitter, a_level_begins_and_ceases_to_hold_at_any_time) {
+  Transmitter t({{64, 8}});
+  for (const bool hold : {true, false}) {
+    EXPECT_EQ(tide_transmitter_hold_level(&t.core, 1, hold), TIDE_OK);
+    t.submit(reliable1, sample(1), TIDE_PRIORITY(1, 0));
+    t.submit(effort0, sample(2), 0);
+    EXPECT_EQ(look(t.send()).mark, 1);
+    EXPECT_EQ(t.send().empty(), hold);
+    if (hold) {
+      EXPECT_EQ(tide_transmitter_hold_level(&t.core, 1, false), TIDE_OK);
+      EXPECT_EQ(look(t.send()).mark, 2);
+    }
+    t.acknack(reliable1, hold ? 1 : 2, 0);
+  }
+  EXPECT_EQ(tide_transmitter_hold_level(&t.core, TIDE_LEVEL_MAXIMUM, true), TIDE_OK);
+  EXPECT_EQ(tide_transmitter_hold_level(&t.core, TIDE_LEVEL_MAXIMUM + 1, true), TIDE_ERROR_ARGUMENT);
+}
+
+TEST(daemon_transmitter, asks_as_soon_as_it_is_told_to) {
+  Transmitter t({{64, 8}}, [](auto &config) { config.heartbeat_delay_ns = -1; });
+  EXPECT_EQ(tide_transmitter_set_heartbeat_delay(&t.core, -2), TIDE_ERROR_ARGUMENT);
+  t.submit(reliable1, sample(1), TIDE_PRIORITY(1, 0));
+  EXPECT_EQ(look(t.send()).mark, 1);
+  EXPECT_TRUE(t.send().empty());
+  EXPECT_EQ(tide_transmitter_set_heartbeat_delay(&t.core, 0), TIDE_OK);
+  t.submit(TIDE_STREAM_RELIABLE(2), sample(2), TIDE_PRIORITY(2, 0));
+  EXPECT_EQ(look(t.send()).mark, 2);
+  EXPECT_EQ(look(t.send()).kind, TIDE_XRCE_HEARTBEAT);
+}
+
+// Streams in use cost time; places that are not do not, and all of them can be taken, again after each reset.
+TEST(daemon_transmitter, gives_places_of_streams_back_at_a_reset) {
+  constexpr size_t places = 100;
+  Transmitter t({{64, places}}, {}, places);
+  for (int round = 0; round < 2; round++) {
+    EXPECT_EQ(t.core.stream_places, 0u);
+    for (size_t level = 0; level < places; level++) {
+      const auto stream = TIDE_STREAM_RELIABLE(level);
+      ASSERT_EQ(t.submit(stream, sample(static_cast<uint8_t>(level)), TIDE_PRIORITY(level, 0)), TIDE_OK);
+      EXPECT_EQ(t.core.stream_places, level + 1);
+    }
+    EXPECT_EQ(tide_transmitter_request_acknack(&t.core, TIDE_STREAM_RELIABLE(places), 0, 0),
+              TIDE_ERROR_CAPACITY_STREAMS);
+    for (size_t level = places; level-- > 0;) EXPECT_EQ(look(t.send()).mark, static_cast<uint8_t>(level));
+    tide_transmitter_reset(&t.core, true);
+    EXPECT_EQ(t.core.stream_places, places);  // what is kept keeps its stream
+    tide_transmitter_reset(&t.core, false);
+  }
+}
+
+TEST(daemon_transmitter, keeps_what_is_submitted_while_it_is_reset) {
+  Transmitter t({{64, 4}});
+  int discarded = 0;
+  t.on_done = [&](const tide_node_t &, tide_node_outcome_t outcome) {
+    if (outcome == TIDE_NODE_DISCARDED && ++discarded == 3) t.submit(effort1, sample(9), TIDE_PRIORITY(1, 0));
+  };
+  for (uint8_t mark = 1; mark <= 3; mark++) t.submit(effort1, sample(mark), TIDE_PRIORITY(1, 0));
+  tide_transmitter_reset(&t.core, false);
+  EXPECT_EQ(discarded, 3);
+  EXPECT_EQ(look(t.send()).mark, 9);
+  EXPECT_TRUE(t.send().empty());
+  EXPECT_TRUE(tide_transmitter_is_idle(&t.core, 0));
+}
+
 TEST(daemon_transmitter, pool_refuses_by_priority) {
   Transmitter t({{16, 2}, {64, 2}});
   std::vector<int> evicted;

@@ -28,6 +28,7 @@ class FakeDaemon {
     session.daemon.platform = tide_port_platform();
     session.config.mtu = mtu;
     session.config.context = this;
+    session.deadline_ns = TIDE_FOREVER;
   }
   ~FakeDaemon() { close(); }
   FakeDaemon(const FakeDaemon &) = delete;
@@ -88,10 +89,11 @@ class FakeDaemon {
   }
   void complete() {
     const std::lock_guard lock(mutex_);
-    if (starting_ || !busy_) wrong_completions++;
+    if (!busy_) wrong_completions++;
+    if (starting_) completed_in_start++;
     busy_ = false;
     sent.push_back({started_ns_, current_submitted_ns_, now_ns(), current_.size()});
-    start_next();
+    if (!starting_) start_next();
     changed_.notify_all();
   }
   void take_bytes(const uint8_t *bytes, size_t count) {
@@ -103,6 +105,12 @@ class FakeDaemon {
     const std::lock_guard lock(mutex_);
     messages.emplace_back(message, message + length);
     changed_.notify_all();
+    if (on_message) on_message();
+  }
+  // As tide_daemon_wait.
+  int wait(tide_event_t *event, int64_t deadline_ns) {
+    const tide_link_t link = look<tide_link_t>([](const FakeDaemon &fake) { return fake.link_; });
+    return link.wait(link.context, event, deadline_ns);
   }
   int64_t poll() {
     const std::lock_guard lock(mutex_);
@@ -117,7 +125,9 @@ class FakeDaemon {
   Bytes received;
   std::vector<Bytes> messages;
   bool attached = false;
-  int attaches = 0, polls = 0, refused = 0, wrong_completions = 0;
+  int attaches = 0, polls = 0, refused = 0, wrong_completions = 0, completed_in_start = 0;
+  bool awaited = false;  // what is submitted is
+  std::function<void()> on_message;
   uint8_t address = 0xFF;
   size_t waiting() const { return waiting_.size() + (busy_ ? 1u : 0u); }
 
@@ -141,6 +151,7 @@ class FakeDaemon {
       parts_.body_bytes = current_.size() - head - tail;
       parts_.tail = current_.data() + current_.size() - tail;
       parts_.tail_bytes = tail;
+      parts_.awaited = awaited;
       busy_ = true;
       starting_ = true;
       started_ns_ = now_ns();
@@ -162,10 +173,10 @@ class FakeDaemon {
   bool busy_ = false, starting_ = false, opened_ = false;
 };
 
-// The daemon is the first member of its session, whose context is the fake.
+// The daemon is a member of its session, whose context is the fake.
 inline FakeDaemon &fake_of(tide_daemon_t *daemon) {
-  static_assert(offsetof(tide_session_t, daemon) == 0);
-  return *static_cast<FakeDaemon *>(reinterpret_cast<tide_session_t *>(daemon)->config.context);
+  void *session = reinterpret_cast<uint8_t *>(daemon) - offsetof(tide_session_t, daemon);
+  return *static_cast<FakeDaemon *>(static_cast<tide_session_t *>(session)->config.context);
 }
 
 extern "C" {

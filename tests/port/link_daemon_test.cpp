@@ -65,6 +65,7 @@ class End {
     };
     config.context = this;
     session.config.mtu = kMtu;
+    session.deadline_ns = TIDE_FOREVER;
     EXPECT_EQ(tide_daemon_init(&session.daemon, &config), TIDE_OK);
     config.platform->event_init(config.platform->context, &activity_);
     tide_daemon_set_session(&session.daemon, kSession, 0);

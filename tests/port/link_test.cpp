@@ -7,7 +7,9 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -355,6 +357,72 @@ TEST(UdpLink, SendsABurstWithoutAWakeUpForEach) {
   EXPECT_LT(polls() - before, 2001);
 }
 
+// A lone datagram needs nobody else: the link's thread sleeps on, unless an answer may have to be asked for.
+TEST(UdpLink, CompletesALoneDatagramWhileItIsStarted) {
+  Server server(SOCK_DGRAM);
+  FakeDaemon client;
+  ASSERT_EQ(client.open(internet(TIDE_LINK_UDP, server.port)), TIDE_OK);
+  for (int index = 0; index < 20; index++) {
+    std::this_thread::sleep_for(1ms);
+    client.submit(Bytes(30, 1));
+    EXPECT_EQ(client.look<int>([](const FakeDaemon &fake) { return fake.completed_in_start; }), index + 1);
+    EXPECT_EQ(server.take(), Bytes(30, 1));
+  }
+  client.awaited = true;
+  std::this_thread::sleep_for(1ms);
+  client.submit(Bytes(30, 2));
+  EXPECT_EQ(client.look<int>([](const FakeDaemon &fake) { return fake.completed_in_start; }), 20);
+  EXPECT_TRUE(client.eventually([](const FakeDaemon &fake) { return fake.sent.size() == 21; }));
+  EXPECT_EQ(client.wrong_completions, 0);
+  EXPECT_EQ(client.counters().messages_sent, 21u);
+}
+
+// Callers that wait receive by themselves or are told by the link's thread: nothing is lost, doubled or out of order.
+TEST(UdpLink, LendsWhatItReceivesToCallersThatWait) {
+  Server server(SOCK_DGRAM);
+  FakeDaemon client;
+  ASSERT_EQ(client.open(internet(TIDE_LINK_UDP, server.port)), TIDE_OK);
+  client.submit(Bytes(10, 1));
+  sockaddr_in from{};
+  ASSERT_EQ(server.take(&from), Bytes(10, 1));
+  const tide_platform_t *platform = tide_port_platform();
+  tide_event_t event{};
+  platform->event_init(platform->context, &event);
+  client.on_message = [&] { platform->event_set(platform->context, &event); };
+  const auto wait = [&](int64_t limit_ns) { return client.wait(&event, FakeDaemon::now_ns() + limit_ns); };
+  const auto messages = random_messages(2, 2000, 512);
+  for (const auto &message : messages) {
+    server.give(message, from);
+    ASSERT_EQ(wait(10'000'000'000), 1);
+  }
+  EXPECT_EQ(client.messages, messages);
+  std::thread other([&] {  // neither the thread nor the caller: whatever happens in the program
+    std::this_thread::sleep_for(5ms);
+    platform->event_set(platform->context, &event);
+  });
+  EXPECT_EQ(wait(10'000'000'000), 1);
+  other.join();
+  EXPECT_EQ(wait(3'000'000), 0);
+  EXPECT_EQ(wait(-1), 0);
+}
+
+TEST(UdpLink, MayBeClosedWhileACallerWaits) {
+  const Server server(SOCK_DGRAM);
+  FakeDaemon client;
+  ASSERT_EQ(client.open(internet(TIDE_LINK_UDP, server.port)), TIDE_OK);
+  const tide_platform_t *platform = tide_port_platform();
+  tide_event_t event{};
+  platform->event_init(platform->context, &event);
+  std::atomic<int> result = -1;
+  std::thread waiting([&] { result = client.wait(&event, FakeDaemon::now_ns() + 10'000'000'000); });
+  std::this_thread::sleep_for(5ms);
+  client.close();
+  EXPECT_EQ(result, -1);  // it waits for its event, with or without the link
+  platform->event_set(platform->context, &event);
+  waiting.join();
+  EXPECT_EQ(result, 1);
+}
+
 TEST(UdpLink, DoesNotMindThatNobodyListensYet) {
   uint16_t port;
   {
@@ -632,6 +700,62 @@ bool may_be_real_time() {
     may = pthread_setschedparam(pthread_self(), SCHED_FIFO, &parameter) == 0;
   }).join();
   return may;
+}
+
+// Without the right to real-time priorities, which root has: every thread has rights of its own on Linux.
+void without_rights(const std::function<void()> &action) {
+  std::thread([&action] {
+    rlimit before{};
+    getrlimit(RLIMIT_RTPRIO, &before);
+    const rlimit none{0, before.rlim_max};
+    setrlimit(RLIMIT_RTPRIO, &none);
+    const bool root = geteuid() == 0;
+    if (root) {
+      EXPECT_EQ(syscall(SYS_setresuid, -1, 65534, -1), 0);
+    }
+    action();
+    if (root) {
+      EXPECT_EQ(syscall(SYS_setresuid, -1, 0, -1), 0);
+    }
+    setrlimit(RLIMIT_RTPRIO, &before);
+  }).join();
+}
+
+TEST(Links, RunTheirInterruptSideAtTheTopPriorityUnlessToldOtherwise) {
+  const Server datagrams(SOCK_DGRAM);
+  Transport transport;
+  const tide_custom_transport_t functions = transport.functions(false);
+  tide_link_address_t custom{};
+  custom.kind = TIDE_LINK_CUSTOM;
+  custom.custom = &functions;
+  const bool may = may_be_real_time();
+  const int top = sched_get_priority_max(SCHED_FIFO);
+  for (tide_link_address_t address : {internet(TIDE_LINK_UDP, datagrams.port), custom}) {
+    SCOPED_TRACE(static_cast<int>(address.kind));
+    {
+      FakeDaemon client;
+      ASSERT_EQ(client.open(address), TIDE_OK);
+      const LinkThread expected = may ? LinkThread{SCHED_FIFO, top} : LinkThread{SCHED_OTHER, 0};
+      EXPECT_EQ(link_threads(), std::vector{expected});
+      EXPECT_EQ(client.counters().thread_priority, may ? top : 0);
+      EXPECT_EQ(client.counters().thread_status, may ? TIDE_OK : TIDE_ERROR_NOT_PERMITTED);
+    }
+    without_rights([&] {  // quietly, but one can see it
+      FakeDaemon client;
+      ASSERT_EQ(client.open(address), TIDE_OK);
+      EXPECT_EQ(link_threads(), (std::vector{LinkThread{SCHED_OTHER, 0}}));
+      EXPECT_EQ(client.counters().thread_priority, 0);
+      EXPECT_EQ(client.counters().thread_status, TIDE_ERROR_NOT_PERMITTED);
+      client.close();
+      address.thread_priority = TIDE_LINK_PRIORITY_INHERIT;
+      ASSERT_EQ(client.open(address), TIDE_OK);
+      EXPECT_EQ(client.counters().thread_status, TIDE_OK);
+    });
+    FakeDaemon client;
+    address.thread_priority = top + 1;
+    EXPECT_EQ(client.open(address), TIDE_ERROR_ARGUMENT);
+    EXPECT_TRUE(link_threads().empty());
+  }
 }
 
 TEST(Links, RunTheirInterruptSideOnAThreadOfThePriorityAskedFor) {
