@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flash, RAM and stack of a description's microcontroller, and what each option costs.
+
+Every pool is sized from the description (one header, `--header`), so RAM is known when the image is linked."""

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a description asks of the client's pools (tide/pools.h) and of the runtime (tide/options.h)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tide.system.model import Callback, Chain, System
+
+_WRITE_HEADER_BYTES = 8  # of the submessage, and the two ids
+_FRAME_OVERHEAD_BYTES = 12  # headers of message, fragment and submessage
+_CREATE_OVERHEAD_BYTES = 48  # of a CREATE, beside its texts
+_ENCAPSULATION_BYTES = 4
+_SMALL_BYTES = 128
+_LEFT_OUT_ALWAYS = (  # by a program that only has what a description can say
+    *("TIDE_MESSAGE_EXPIRY", "TIDE_SAMPLE_SEQUENCES", "TIDE_REMOVAL", "TIDE_TIME_SYNC", "TIDE_BATCH", "TIDE_READYSET"),
+    *("TIDE_TRIGGERS", "TIDE_CUSTOM_LINK", "TIDE_CONFIG_CHECKS", "TIDE_COUNTERS", "TIDE_MEASUREMENT"),
+    *("TIDE_AGENT_QUESTIONS", "TIDE_SERVICE_OBJECTS", "TIDE_TEXT_OBJECTS"),
+)
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A topic that the microcontroller writes or reads."""
+
+    chain: Chain
+    callback: Callback
+    topic: str
+    dds_type: str
+    payload_bytes: int
+
+    @property
+    def level(self) -> int:
+        return self.chain.priority
+
+    @property
+    def reliable(self) -> bool:
+        return self.chain.reliability == "reliable"
+
+
+@dataclass(frozen=True)
+class Client:
+    """The part of a description that the microcontroller runs."""
+
+    executors: tuple[str, ...]
+    lanes: int
+    mtu_bytes: int
+    timers: tuple[tuple[Chain, Callback], ...]
+    publications: tuple[Endpoint, ...]
+    subscriptions: tuple[Endpoint, ...]
+    chains: tuple[Chain, ...]
+
+
+def _dds_type(message: str) -> str:
+    package, kind, name = message.split("/")
+    return f"{package}::{kind}::dds_::{name}_"
+
+
+def _steps(chain: Chain) -> Iterator[tuple[Callback | None, Callback]]:
+    before: Callback | None = None
+    for callback in chain.callbacks:
+        yield before, callback
+        before = callback
+
+
+def client_of(system: System) -> Client:
+    executors = tuple(executor for executor in system.executors if executor.where == "mcu")
+    names = {executor.name for executor in executors}
+    timers, publications, subscriptions, chains = [], [], [], []
+    for chain in system.chains:
+        if any(callback.executor in names for callback in chain.callbacks):
+            chains.append(chain)
+        for before, callback in _steps(chain):
+            if callback.executor not in names:
+                continue
+            if callback.kind == "timer":
+                timers.append((chain, callback))
+            elif before is not None and before.publishes is not None:
+                said = before.publishes
+                subscriptions.append(Endpoint(chain, callback, said.topic, _dds_type(said.type), said.payload_bytes))
+            if callback.publishes is not None:
+                said = callback.publishes
+                publications.append(Endpoint(chain, callback, said.topic, _dds_type(said.type), said.payload_bytes))
+    return Client(
+        executors=tuple(executor.name for executor in executors),
+        lanes=max((executor.lanes for executor in executors), default=1),
+        mtu_bytes=max((link.mtu_bytes for link in system.links), default=512),
+        timers=tuple(timers),
+        publications=tuple(publications),
+        subscriptions=tuple(subscriptions),
+        chains=tuple(chains),
+    )
+
+
+def _whole_words(count: int) -> int:
+    return (count + 3) // 4 * 4
+
+
+def _streams(endpoints: tuple[Endpoint, ...]) -> int:
+    return len({(endpoint.level, endpoint.reliable) for endpoint in endpoints})
+
+
+def _is_fragmented(endpoint: Endpoint, mtu_bytes: int) -> bool:
+    return endpoint.payload_bytes + _ENCAPSULATION_BYTES + _FRAME_OVERHEAD_BYTES + _WRITE_HEADER_BYTES > mtu_bytes
+
+
+def pools(client: Client) -> dict[str, int]:
+    """The macros of tide/pools.h. Two messages of each publisher wait, and two frames of each subscription."""
+    ends = (*client.publications, *client.subscriptions)
+    creations = [len(end.topic) + len(end.dds_type) + _CREATE_OVERHEAD_BYTES for end in ends]
+    small = _whole_words(max([_SMALL_BYTES, *creations]))
+    payloads = [end.payload_bytes + _ENCAPSULATION_BYTES + _WRITE_HEADER_BYTES for end in client.publications]
+    large = [size for size in payloads if size > small]
+    reassembled = [end for end in client.subscriptions if _is_fragmented(end, client.mtu_bytes)]
+    return {
+        "TIDE_NODES": 1,
+        "TIDE_PUBLISHERS": len(client.publications),
+        "TIDE_SUBSCRIPTIONS": len(client.subscriptions),
+        "TIDE_TIMERS": len(client.timers),
+        "TIDE_GUARD_CONDITIONS": 0,
+        "TIDE_EXECUTORS": max(1, len(client.executors)),
+        "TIDE_EXECUTOR_LANES": client.lanes,
+        "TIDE_NAME_BYTES": _whole_words(max([len(end.topic) for end in ends] + [12]) + len("rt/") + 1),
+        "TIDE_SUBSCRIPTION_DEPTH": 1,
+        "TIDE_SMALL_NODES": 2 * (len(payloads) - len(large)) + 2,
+        "TIDE_SMALL_NODE_BYTES": small,
+        "TIDE_LARGE_NODES": 2 * len(large),
+        "TIDE_LARGE_NODE_BYTES": _whole_words(max([small + 4, *payloads])),
+        "TIDE_MTU_BYTES": client.mtu_bytes,
+        "TIDE_SLOTS": 2 * len(client.subscriptions) + 2,
+        "TIDE_REASSEMBLIES": len(reassembled),
+        "TIDE_REASSEMBLY_BYTES": _whole_words(max([end.payload_bytes for end in reassembled] + [48]) + 16),
+        "TIDE_STREAMS": max(_streams(client.publications), _streams(client.subscriptions)) + 1,
+        "TIDE_CUSTOM_TRANSPORT": 0,
+    }
+
+
+def options(client: Client) -> list[str]:
+    """Definitions of tide/options.h that leave out what the description does not need."""
+    ends = (*client.publications, *client.subscriptions)
+    left_out = list(_LEFT_OUT_ALWAYS)
+    if not any(end.reliable for end in ends):
+        left_out += ["TIDE_RELIABLE_STREAMS", "TIDE_FRAGMENTS"]
+    elif not any(_is_fragmented(end, client.mtu_bytes) for end in ends):
+        left_out.append("TIDE_FRAGMENTS")
+    if client.lanes == 1:
+        left_out.append("TIDE_LANES")
+    return [*(f"{name}=0" for name in left_out), "TIDE_STATIC_PLATFORM=1", "TIDE_CONTROL_PLACES=3"]

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bound on the stack below a function, from the compiler's own call graph (-fcallgraph-info=su).
+
+A call through a pointer goes to every function that some source assigns to a member of that name. Functions that may
+call each other in a circle are counted once each: the runtime hands work to itself through such pointers (a session
+that is kicked while it runs returns at once), but never enters a function twice in one circle."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+EXCEPTION_FRAME_BYTES = 108  # eight words, eighteen of the floating-point unit, and alignment
+_NODE = re.compile(r'node: \{ title: "([^"]+)" label: "[^"]*?(\d+) bytes \(\w+\)')
+_EDGE = re.compile(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"(?: label: "([^"]*):(\d+):(\d+)")?')
+_INDIRECT = "__indirect_call"
+_CALLEE = re.compile(r"(\w+)(?:\[\w+\])?\(")
+_ASSIGNMENT = re.compile(r"[.>](\w+)(?:\[\w+\])? = &?(\w+)\b")
+# What reaches its member as an argument.
+_HANDED_OVER = {
+    "callback": {"on_timer"},
+    "subscription_callback": {"on_message"},
+    "subscription_callback_with_context": {"on_message"},
+    "handlers": {"run_lane", "poll_session"},
+    "alarm_handler": {"look_at_time"},
+    "look": {"look_at_budgets"},
+    "on_acknowledge": {"acknowledge"},
+    "func": {"get_message_typesupport_handle_function"},
+}
+
+
+@dataclass
+class Graph:
+    frames: dict[str, int] = field(default_factory=dict)
+    calls: dict[str, set[str]] = field(default_factory=dict)
+    unresolved: set[str] = field(default_factory=set)  # names called through pointers that nothing is assigned to
+
+
+def _plain(title: str) -> str:
+    """The function's name: without the file, and without what the compiler adds to copies of it."""
+    return title.rsplit(":", 1)[-1].split(".")[0]
+
+
+@cache
+def _lines(file: str) -> tuple[str, ...]:
+    return tuple(Path(file).read_text(encoding="utf-8").splitlines())
+
+
+def _closing(text: str, opening: int) -> int:
+    depth = 0
+    for at in range(opening, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        if depth == 0:
+            return at
+    return len(text)
+
+
+def _called(file: str, line: int, column: int) -> str:
+    """The last name of the expression that is called: on_expiry of timer_of(callback)->on_expiry(...)."""
+    text = _lines(file)[line - 1][column - 1 :]
+    match = _CALLEE.search(text)
+    while match is not None:
+        rest = text[_closing(text, match.end() - 1) + 1 :]
+        if not rest.startswith(("->", ".")):
+            return match[1]
+        match = _CALLEE.search(text, len(text) - len(rest))
+    return ""
+
+
+def _targets(sources: Iterable[Path], functions: set[str]) -> dict[str, set[str]]:
+    """Functions by the member that they are assigned to."""
+    found: dict[str, set[str]] = {}
+    for source in sources:
+        for member, function in _ASSIGNMENT.findall(source.read_text(encoding="utf-8")):
+            if function in functions:
+                found.setdefault(member, set()).add(function)
+    return found
+
+
+def _candidates(name: str, targets: dict[str, set[str]], functions: set[str]) -> set[str]:
+    """Members first; then what has the pointer's name (initialisers without one), then parameters (put: put_create)."""
+    assigned = targets.get(name, set()) | (_HANDED_OVER.get(name, {name}) & functions)
+    return assigned or {f for f in functions if f.startswith(f"{name}_") or f"_{name}_" in f}
+
+
+def read(graphs: Iterable[Path], sources: Iterable[Path]) -> Graph:
+    graph = Graph()
+    edges: list[tuple[str, str, str]] = []
+    for file in graphs:
+        text = file.read_text(encoding="utf-8")
+        for title, size in _NODE.findall(text):
+            # of functions of the same name in several files the largest: a bound
+            graph.frames[_plain(title)] = max(int(size), graph.frames.get(_plain(title), 0))
+        for source, target, place, line, column in _EDGE.findall(text):
+            indirect = target == _INDIRECT
+            called = _called(place, int(line), int(column)) if indirect and place else _plain(target)
+            edges.append((_plain(source), "pointer" if indirect else "call", called))
+    functions = set(graph.frames)
+    targets = _targets(sources, functions)
+    for caller, kind, called in edges:
+        to = {called} & functions if kind == "call" else _candidates(called, targets, functions)
+        if kind == "pointer" and not to:
+            graph.unresolved.add(called)
+        graph.calls.setdefault(caller, set()).update(to)
+    return graph
+
+
+def _components(graph: Graph, roots: Iterable[str]) -> list[list[str]]:
+    """Strongly connected components reachable from the roots, callees before callers (Tarjan, without recursion)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    waiting: list[str] = []
+    on_stack: set[str] = set()
+    result: list[list[str]] = []
+    for root in roots:
+        if root in index or root not in graph.frames:
+            continue
+        index[root] = low[root] = len(index)
+        waiting.append(root)
+        on_stack.add(root)
+        work = [(root, iter(sorted(graph.calls.get(root, ()))))]
+        while work:
+            node, callees = work[-1]
+            callee = next(callees, None)
+            if callee is not None and callee not in index:
+                index[callee] = low[callee] = len(index)
+                waiting.append(callee)
+                on_stack.add(callee)
+                work.append((callee, iter(sorted(graph.calls.get(callee, ())))))
+            elif callee is not None:
+                low[node] = min(low[node], index[callee]) if callee in on_stack else low[node]
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    at = waiting.index(node)
+                    result.append(waiting[at:])
+                    on_stack.difference_update(waiting[at:])
+                    del waiting[at:]
+    return result
+
+
+@dataclass(frozen=True)
+class Bound:
+    bytes: int
+    deepest: tuple[str, ...]  # the path that needs so much; functions of a circle stand together
+
+
+def bound(graph: Graph, root: str) -> Bound:
+    best: dict[str, tuple[int, tuple[str, ...]]] = {}
+    for component in _components(graph, [root]):
+        inside = set(component)
+        below: tuple[int, tuple[str, ...]] = (0, ())
+        for function in component:
+            for callee in graph.calls.get(function, ()):
+                if callee not in inside and best[callee][0] > below[0]:
+                    below = best[callee]
+        own = sum(graph.frames[function] for function in component)
+        for function in component:
+            best[function] = (own + below[0], (" ".join(component), *below[1]))
+    total, path = best.get(root, (0, ()))
+    return Bound(total, path)

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tide footprint` builds the client of a description; what it builds starts and asks for an agent."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from board import ROOT
+
+from tide.footprint.build import build, runtime_sources
+from tide.footprint.sizing import client_of, options
+from tide.footprint.stack import read
+from tide.system.load import load
+
+sys.path.insert(0, str(ROOT / "bench"))
+import options as bench_options
+
+SYSTEM = ROOT / "examples" / "three_chains" / "system.toml"
+# What a program may set, and this one does not; and what nobody is known to be called through.
+OF_THE_PROGRAM = {"on_start", "on_end", "on_state", "wall_ns", "gc_callback", "done", "block", "handlers"}
+
+
+def test_command_prints_sizes() -> None:
+    command = [sys.executable, "-m", "tide.main", "footprint", str(SYSTEM), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    lean, whole = result["what the description needs"], result["everything"]
+    assert 16_000 < lean["flash"] < whole["flash"] < 100_000
+    assert 2_000 < lean["ram"] < whole["ram"]
+    assert lean["message_memory"] == whole["message_memory"] > 8 * 128
+    assert 500 < result["stack"]["the program, or its only lane"] < result["stack"]["all on one stack"] < 8_192
+    assert result["one more"]["timer"] > 100
+
+
+def test_image_starts_and_every_pointer_of_the_graph_is_known(tmp_path: Path) -> None:
+    client = client_of(load(SYSTEM))
+    image = build(client, "cortex-m7", options(client), tmp_path, graph=True)
+    assert bench_options.asks_for_an_agent(image, tmp_path)
+    graph = read(tmp_path.glob("*.ci"), [*runtime_sources(), tmp_path / "program.c"])
+    assert graph.unresolved <= OF_THE_PROGRAM, "a call that the bound on the stack does not see"

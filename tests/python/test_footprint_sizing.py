@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `tide footprint` derives from a description, and its bound on the stack, without a compiler. The command itself:
+tests/firmware/test_footprint_command.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tide.footprint.program import header, program
+from tide.footprint.sizing import client_of, options, pools
+from tide.footprint.stack import bound, read
+from tide.system.load import load, parse
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SYSTEM = EXAMPLES / "three_chains" / "system.toml"
+
+
+def test_pools_hold_what_the_description_names() -> None:
+    sizes = pools(client_of(load(SYSTEM)))
+    assert sizes["TIDE_TIMERS"] == sizes["TIDE_PUBLISHERS"] == sizes["TIDE_SUBSCRIPTIONS"] == 3
+    assert sizes["TIDE_STREAMS"] == 4  # a reliable one for each level, and that of the requests
+    assert sizes["TIDE_NAME_BYTES"] >= len("rt/battery/request") + 1
+    assert sizes["TIDE_REASSEMBLIES"] == 0
+    assert all(sizes[name] % 4 == 0 for name in sizes if name.endswith("_NODE_BYTES"))
+    assert sizes["TIDE_SMALL_NODE_BYTES"] < sizes["TIDE_LARGE_NODE_BYTES"]
+
+
+def test_long_messages_need_fragments_and_places_for_them() -> None:
+    text = SYSTEM.read_text(encoding="utf-8")
+    answers_long = parse(text.replace("payload_bytes = 10 ", "payload_bytes = 3000 ").replace("500", "5000"))
+    client = client_of(answers_long)
+    assert pools(client)["TIDE_REASSEMBLIES"] == 3
+    assert pools(client)["TIDE_REASSEMBLY_BYTES"] >= 3004
+    assert "TIDE_FRAGMENTS=0" not in options(client)
+    assert "TIDE_FRAGMENTS=0" in options(client_of(parse(text)))
+
+
+def test_options_leave_reliable_streams_out_only_where_nothing_is_reliable() -> None:
+    text = SYSTEM.read_text(encoding="utf-8")
+    assert "TIDE_RELIABLE_STREAMS=0" not in options(client_of(parse(text)))
+    one_left = text.replace('"reliable"', '"best_effort"', 2)
+    assert "TIDE_RELIABLE_STREAMS=0" not in options(client_of(parse(one_left)))
+    assert "TIDE_RELIABLE_STREAMS=0" in options(client_of(parse(text.replace('"reliable"', '"best_effort"'))))
+
+
+def test_lanes_stay_where_an_executor_has_several() -> None:
+    text = SYSTEM.read_text(encoding="utf-8").replace('where = "mcu"', 'where = "mcu"\nlanes = 3')
+    client = client_of(parse(text))
+    assert pools(client)["TIDE_EXECUTOR_LANES"] == 3
+    assert "TIDE_LANES=0" not in options(client)
+
+
+def test_program_uses_every_handle_and_header_every_pool() -> None:
+    client = client_of(load(SYSTEM))
+    text = program(client)
+    for topic in ("brake/request", "steer/answer", "battery/answer"):
+        assert f'"{topic}"' in text
+    assert text.count("tide_rclc_chain_add_") == 9
+    assert all(f"#define {name} {value}\n" in header(client, "x") for name, value in pools(client).items())
+
+
+SOURCE = """struct link { int (*start)(int); };
+static int start_now(int x) { return x; }
+static struct link line = {.start = start_now};
+void deep(struct timer *timer) { timer_of(timer)->start(timer_of(timer)->x); }
+"""
+
+
+def graph_of(folder: Path, *lines: str) -> Path:
+    source = folder / "unit.c"
+    source.write_text(SOURCE, encoding="utf-8")
+    file = folder / "unit.ci"
+    file.write_text("\n".join(lines).replace("UNIT", str(source)), encoding="utf-8")
+    return file
+
+
+def node(name: str, size: int) -> str:
+    return f'node: {{ title: "UNIT:{name}" label: "{name}\\nUNIT:1:1\\n{size} bytes (static)" }}'
+
+
+def edge(caller: str, callee: str, place: str = "UNIT:1:1") -> str:
+    title = callee if callee == "__indirect_call" else f"UNIT:{callee}"
+    return f'edge: {{ sourcename: "UNIT:{caller}" targetname: "{title}" label: "{place}" }}'
+
+
+def test_bound_is_the_deepest_path(tmp_path: Path) -> None:
+    nodes = [node(name, size) for name, size in (("main", 8), ("flat", 100), ("deep", 40), ("leaf.isra.0", 70))]
+    edges = [edge("main", "flat"), edge("main", "deep"), edge("deep", "leaf")]
+    found = bound(read([graph_of(tmp_path, *nodes, *edges)], []), "main")
+    assert (found.bytes, found.deepest) == (118, ("main", "deep", "leaf"))
+
+
+def test_a_circle_counts_each_function_once(tmp_path: Path) -> None:
+    nodes = [node(name, size) for name, size in (("main", 8), ("a", 10), ("b", 20), ("leaf", 5))]
+    edges = [edge("main", "a"), edge("a", "b"), edge("b", "a"), edge("b", "leaf")]
+    assert bound(read([graph_of(tmp_path, *nodes, *edges)], []), "main").bytes == 43
+
+
+def test_a_pointer_goes_where_its_member_was_set(tmp_path: Path) -> None:
+    nodes = [node("deep", 8), node("start_now", 32), node("timer_of", 500)]
+    file = graph_of(tmp_path, *nodes, edge("deep", "__indirect_call", "UNIT:4:34"))
+    graph = read([file], [tmp_path / "unit.c"])
+    assert bound(graph, "deep").bytes == 40, "the last name of the expression is called, not the first"
+    assert not graph.unresolved
+
+
+def test_a_pointer_that_nothing_is_known_about_is_told(tmp_path: Path) -> None:
+    file = graph_of(tmp_path, node("deep", 8), edge("deep", "__indirect_call", "UNIT:4:34"))
+    graph = read([file], [])
+    assert graph.unresolved == {"start"}
+
+
+@pytest.mark.parametrize("name", ["three_chains"])
+def test_examples_can_be_sized(name: str) -> None:
+    assert client_of(load(EXAMPLES / name / "system.toml")).executors
