@@ -35,6 +35,8 @@ ChainPlan draw_chain(Random &random, const Plan &plan, unsigned number) {
   chain.sample = random.between(0, chain.period / 8);
   chain.act = random.between(0, chain.period / 8);
   chain.host = random.between(0, 3 * kMillisecond);
+  if (plan.policy != Policy::kBatch && random.chance(0.3)) chain.group = 1 + static_cast<unsigned>(random.below(2));
+  if (random.chance(0.3)) chain.local_depth = static_cast<uint32_t>(random.between(1, 4));
   return chain;
 }
 
@@ -57,7 +59,9 @@ Plan draw_plan(uint64_t seed) {
   plan.seed = seed;
   plan.policy = random.chance(0.85) ? Policy::kTide : Policy::kBatch;
   if (plan.policy == Policy::kBatch) plan.send = random.chance(0.5) ? Send::kStock : Send::kAsynchronous;
-  if (plan.policy == Policy::kTide && random.chance(0.3)) plan.lanes = 2;
+  if (plan.policy == Policy::kTide && random.chance(0.15)) plan.policy = Policy::kReadyset;
+  if (plan.policy != Policy::kBatch && random.chance(0.4)) plan.lanes = static_cast<unsigned>(random.between(2, 3));
+  if (plan.lanes > 1 && random.chance(0.5)) plan.lanes_a_band = static_cast<unsigned>(random.between(2, 3));
   plan.batch_waits_for_new_data = random.chance(0.5);
   plan.baud = pick(random, kBauds);
   plan.mtu = pick(random, kMtus);

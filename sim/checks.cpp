@@ -33,16 +33,36 @@ void Checks::violate(Time now, const std::string &what) {
 
 void Checks::stranger(const char *where, Time now) { violate(now, std::string(where) + ": nobody sent that"); }
 
+void Checks::broken(size_t chain, const char *what, Time now) {
+  violate(now, "chain " + std::to_string(chain) + ": " + what);
+}
+
 // ---- in each step ----
+
+namespace {
+
+bool has_free_lane(const tide_executor_t &executor, const tide_band_t *band) {
+  for (size_t index = 0; index < executor.config.lane_count; index++) {
+    const tide_lane_t &lane = executor.config.lanes[index];
+    if (lane.band == band && lane.running == nullptr) return true;
+  }
+  return false;
+}
+
+// With several lanes in a band another one may have taken its turn since this one chose, and what is in a group may be
+// kept by it: tide-host-sim looks at those choices where they are made.
+bool is_settled(const tide_callback_t &callback) { return callback.group == nullptr && callback.band->only != nullptr; }
+
+}  // namespace
 
 void Checks::callback_start(const Client &client, const tide_executor_t &executor, const tide_callback_t &callback,
                             Time now) {
-  if (!tide_) return;
+  if (!tide_ || !is_settled(callback)) return;
   for (size_t index = 0; index < executor.count; index++) {
     const tide_callback_t *other = executor.config.callbacks[index];
     const bool elsewhere = other->band != callback.band;
-    // The lane of a more urgent band would have gone first, unless it waits within a callback or has ended.
-    if (elsewhere && (executor.stopped || other->band->only->running != nullptr)) continue;
+    // A lane of a more urgent band would have gone first, unless all wait within a callback or have ended.
+    if (other->group != nullptr || (elsewhere && (executor.stopped || !has_free_lane(executor, other->band)))) continue;
     if (other->pending > 0 && other->priority > callback.priority) {
       violate(now, "a callback starts while a more urgent one is ready");
     }
@@ -128,6 +148,7 @@ void Checks::acted(size_t chain, uint32_t index, bool session_renewed, Time now)
 bool Checks::is_complete(Client &client, bool session_renewed) const {
   for (size_t chain = 0; chain < ways_.size(); chain++) {
     const Way &way = ways_[chain];
+    if (client.unheard(chain) != 0) return false;
     if (!way.reliable) continue;
     for (const uint32_t index : way.published) {
       if (!contains(way.seen_by_host, index)) return false;
@@ -171,6 +192,7 @@ std::string Checks::missing_in_pools(Client &client) {
 void Checks::at_end(Client &client, bool session_renewed, Time now) {
   for (size_t chain = 0; chain < ways_.size(); chain++) {
     const Way &way = ways_[chain];
+    if (client.unheard(chain) != 0) broken(chain, "a local message is lost", now);
     if (!way.reliable) continue;
     for (const uint32_t index : way.published) {
       if (!contains(way.seen_by_host, index)) violate(now, text("host", chain, index) + " is lost");

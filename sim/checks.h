@@ -3,8 +3,9 @@
 //
 // In each step: no callback starts while a more urgent one is ready or a more urgent frame waits to be digested; no
 // frame of a message starts while one of a more urgent level could go; the wire is never idle while one could go. For
-// each chain, in both directions: nothing arrives that was not sent, nothing reliable is lost or doubled, and nothing
-// overtakes. At the end: every message is delivered, and all nodes, slots and reassemblies are free again.
+// each chain, in both directions (and from its timer to a callback of the same process): nothing arrives that was not
+// sent, nothing reliable is lost or doubled, and nothing overtakes. At the end: every message is delivered, and all
+// nodes, slots and reassemblies are free again.
 //
 // Where the session began anew (the agent was restarted, or a long cut made the client connect again), reliable
 // messages arrive at least once: first arrivals are in order, and answers that were under way may be lost.
@@ -30,6 +31,7 @@ class Checks {
   void host_answered(size_t chain, uint32_t index) { ways_[chain].answered.push_back(index); }
   void acted(size_t chain, uint32_t index, bool session_renewed, Time now);
   void stranger(const char *where, Time now);
+  void broken(size_t chain, const char *what, Time now);
   // Everything that is promised has come; false while something is under way.
   bool is_complete(Client &client, bool session_renewed) const;
   void at_end(Client &client, bool session_renewed, Time now);

@@ -35,6 +35,22 @@ Mark get_mark(const uint8_t *bytes) {
   return mark;
 }
 
+// Counts who is inside of the exclusive group of a chain.
+class Client::Inside {
+ public:
+  Inside(Client &client, const Chain &chain) : group_(chain.plan.group == 0 ? nullptr : client.group_of(chain)) {
+    if (group_ != nullptr && group_->inside++ > 0) client.observer_.broken(chain.index, "two of a group overlap");
+  }
+  ~Inside() {
+    if (group_ != nullptr) group_->inside--;
+  }
+  Inside(const Inside &) = delete;
+  Inside &operator=(const Inside &) = delete;
+
+ private:
+  Group *group_;
+};
+
 // ---- set-up ----
 
 Client::Client(Machine &machine, Line &up, const Plan &plan, Observer observer)
@@ -197,13 +213,18 @@ void Client::name_chain(Chain &chain) {
   tide_chain_add(&priorities, &chain.subscription);
 }
 
-// One lane: the cooperative form. More: preemptive, a lane for each level.
+// One lane: the cooperative form. More: preemptive, lanes for each level; or lanes that share the set.
 void Client::choose_lanes() {
   std::vector<unsigned> levels;
   if (plan_.lanes > 1 && plan_.policy == Policy::kTide) {
     for (const auto &chain : chains_) levels.push_back(chain->plan.level);
     std::sort(levels.begin(), levels.end());
     levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
+    const std::vector<unsigned> bands = levels;
+    for (unsigned more = 1; more < plan_.lanes_a_band; more++) levels.insert(levels.end(), bands.begin(), bands.end());
+    std::sort(levels.begin(), levels.end());
+  } else if (plan_.policy == Policy::kReadyset) {
+    levels.assign(plan_.lanes, 0);
   }
   lanes_.resize(std::max<size_t>(levels.size(), 1));
   for (size_t index = 0; index < levels.size(); index++) {
@@ -211,14 +232,58 @@ void Client::choose_lanes() {
   }
 }
 
+Client::Group *Client::group_of(const Chain &chain) { return groups_[chain.plan.group - 1].get(); }
+
+void Client::set_up_groups() {
+  for (const auto &chain : chains_) {
+    if (chain->plan.group == 0) continue;
+    while (groups_.size() < chain->plan.group) {
+      groups_.push_back(std::make_unique<Group>());
+      groups_.back()->waiting.resize(3 * chains_.size());
+      tide_group_init(&groups_.back()->group, TIDE_GROUP_EXCLUSIVE, groups_.back()->waiting.data(), 3 * chains_.size());
+    }
+    chain->timer.callback.group = &group_of(*chain)->group;
+    chain->subscription.group = &group_of(*chain)->group;
+    chain->listener.group = &group_of(*chain)->group;
+  }
+}
+
+// A callback of this process for what a chain samples, as urgent as the timer.
+void Client::set_up_local() {
+  uint32_t messages = 1;
+  for (const auto &chain : chains_) messages += chain->plan.local_depth == 0 ? 0 : chain->plan.local_depth + 2;
+  local_storage_.resize(TIDE_LOCAL_STORAGE_BYTES(messages, sizeof(uint32_t)) / sizeof(uint64_t));
+  tide_local_pool_init(&pool_, machine_.platform(), local_storage_.data(), messages, sizeof(uint32_t));
+  for (const auto &chain : chains_) {
+    if (chain->plan.local_depth == 0) continue;
+    chain->listener.kind = TIDE_CALLBACK_SUBSCRIPTION;
+    chain->listener.priority = chain->timer.callback.priority;
+    chain->listener.context = chain.get();
+    chain->listener.execute = [](tide_callback_t *, void *context) {
+      auto *self = static_cast<Chain *>(context);
+      self->client->hear(*self);
+    };
+    chain->queue.resize(chain->plan.local_depth);
+    chain->heard.callback = &chain->listener;
+    chain->heard.queue = chain->queue.data();
+    chain->heard.depth = static_cast<uint16_t>(chain->plan.local_depth);
+    tide_executor_add(&executor_, &chain->listener);
+    const bool fits = tide_local_topic_init(&chain->topic, &pool_, 1) == TIDE_OK &&
+                      tide_local_subscribe(&chain->topic, &chain->heard) == TIDE_OK;
+    if (!fits) throw std::invalid_argument("the pool of local messages is too small");
+  }
+}
+
 void Client::add_executor() {
-  const size_t places = 2 * chains_.size();
+  const size_t places = 3 * chains_.size();
   callbacks_.resize(places);
   ready_.resize(places * lanes_.size());
   timers_.resize(places * lanes_.size());
   tide_executor_config_t config{};
   config.platform = machine_.platform();
-  config.policy = plan_.policy == Policy::kTide ? TIDE_POLICY_TIDE : TIDE_POLICY_BATCH;
+  config.policy = plan_.policy == Policy::kTide    ? TIDE_POLICY_TIDE
+                  : plan_.policy == Policy::kBatch ? TIDE_POLICY_BATCH
+                                                   : TIDE_POLICY_READYSET;
   config.callbacks = callbacks_.data();
   config.ready_storage = ready_.data();
   config.timer_storage = timers_.data();
@@ -230,8 +295,10 @@ void Client::add_executor() {
   config.on_start = on_start;
   config.context = this;
   if (tide_executor_init(&executor_, &config) != TIDE_OK) throw std::invalid_argument("the executor refuses the plan");
+  set_up_groups();
   for (const auto &chain : chains_) tide_executor_add_timer(&executor_, &chain->timer);
   for (const auto &chain : chains_) tide_executor_add(&executor_, &chain->subscription);
+  set_up_local();
 }
 
 void Client::start_lanes() {
@@ -277,6 +344,7 @@ bool Client::is_stopped() const {
 // ---- the program ----
 
 void Client::sample(Chain &chain) {
+  const Inside inside(*this, chain);
   Engine &engine = machine_.engine();
   Task::current()->execute(plan_.dispatch);
   const Time start = engine.now();
@@ -289,13 +357,45 @@ void Client::sample(Chain &chain) {
   instance.release = first_release_ + chain.plan.phase + index * chain.plan.period;
   instance.sample_start = start;
   Task::current()->execute(chain.plan.sample);
+  tell(chain, index);
   instance.published = publish(chain, index);
   if (!instance.published) publish_failures_++;
   instance.sample_end = engine.now();
   observer_.sample_end(chain.index, index);
 }
 
+void Client::tell(Chain &chain, uint32_t index) {
+  void *message = nullptr;
+  if (chain.plan.local_depth == 0) return;
+  if (tide_local_borrow(&chain.topic, &message) != TIDE_OK) {
+    observer_.broken(chain.index, "a loan that was set aside is refused");
+    return;
+  }
+  std::memcpy(message, &index, sizeof index);
+  tide_local_publish(&chain.topic, message, sizeof index);
+  chain.told++;
+}
+
+// In order, each once.
+void Client::hear(Chain &chain) {
+  const Inside inside(*this, chain);
+  Task::current()->execute(plan_.dispatch);
+  const void *message = tide_local_take(&chain.heard, nullptr);
+  if (message == nullptr) {
+    observer_.broken(chain.index, "a callback runs for no message");
+    return;
+  }
+  Task::current()->execute(chain.plan.act / 4);
+  uint32_t index = 0;
+  std::memcpy(&index, message, sizeof index);
+  tide_local_release(message);
+  if (int64_t{index} <= chain.last_heard) observer_.broken(chain.index, "a local message comes late or twice");
+  chain.last_heard = index;
+  chain.runs_of_listener++;
+}
+
 void Client::act(Chain &chain) {
+  const Inside inside(*this, chain);
   Engine &engine = machine_.engine();
   Task::current()->execute(plan_.dispatch);
   const Time start = engine.now();

@@ -14,6 +14,7 @@
 #include "port/sim/platform.h"
 #include "sim/plan.h"
 #include "tide/executor.h"
+#include "tide/local.h"
 #include "tide/session.h"
 
 namespace tide::sim {
@@ -39,6 +40,7 @@ class Client {
     std::function<void(const tide_executor_t &executor, const tide_callback_t &callback)> callback_start;
     std::function<void(size_t chain, uint32_t index)> sample_end, act;
     std::function<void(size_t chain, uint32_t bytes)> strange_sample;
+    std::function<void(size_t chain, const char *what)> broken;  // a rule, seen from within
     std::function<void(const char *what)> event;
   };
 
@@ -61,6 +63,11 @@ class Client {
   const tide_executor_t &executor() const { return executor_; }
   std::string topic(size_t chain) const { return "rt/" + chains_[chain]->plan.name; }
   std::string reply_topic(size_t chain) const { return topic(chain) + "_reply"; }
+  // Messages to a callback of this process that did not arrive and were not let go by its queue.
+  int64_t unheard(size_t chain) const {
+    const Chain &each = *chains_[chain];
+    return int64_t{each.told} - each.runs_of_listener - each.heard.dropped;
+  }
   uint32_t publish_failures() const { return publish_failures_; }
   const tide_slot_t *slots() const { return slots_.data(); }
   const tide_reassembly_t *reassemblies() const { return reassemblies_.data(); }
@@ -85,7 +92,19 @@ class Client {
     std::vector<tide_sample_t> samples;
     std::vector<Instance> instances;
     std::vector<uint8_t> payload;
+    tide_callback_t listener{};
+    tide_local_topic_t topic{};
+    tide_local_subscription_t heard{};
+    std::vector<tide_local_message_t *> queue;
+    int64_t last_heard = -1;
+    uint32_t told = 0, runs_of_listener = 0;
   };
+  struct Group {
+    tide_group_t group{};
+    std::vector<tide_queue_entry_t *> waiting;
+    unsigned inside = 0;
+  };
+  class Inside;
   void configure_session();
   void describe_topic(Topic &topic, bool writer, bool reliable);
   void create_objects();
@@ -94,6 +113,11 @@ class Client {
   void add_executor();
   void start_lanes();
   void release_timers();
+  Group *group_of(const Chain &chain);
+  void set_up_groups();
+  void set_up_local();
+  void tell(Chain &chain, uint32_t index);
+  void hear(Chain &chain);
   void run();
 
   void sample(Chain &chain);
@@ -134,6 +158,9 @@ class Client {
   std::vector<tide_lane_t> lanes_;
   std::vector<tide_callback_t *> callbacks_;
   std::vector<tide_queue_entry_t *> ready_, timers_;
+  std::vector<std::unique_ptr<Group>> groups_;
+  tide_local_pool_t pool_{};
+  std::vector<uint64_t> local_storage_;
   std::vector<std::unique_ptr<Task>> tasks_;
   std::vector<tide_event_t *> waiters_;
   bool stopping_ = false;

@@ -26,7 +26,8 @@ constexpr const char *kUsage =
     "  tide-sim --seeds FIRST..LAST\n"
     "\n"
     "  PLAN              lines of name = value; NAME=VALUE overrides them; see sim/README.md\n"
-    "  --systems LIST    tide,batch,tide-preemptive,limit: runs of the same plan; default: what the plan says\n"
+    "  --systems LIST    tide,batch,readyset,tide-preemptive,limit: runs of the same plan; default: what the plan "
+    "says\n"
     "  --board IMAGE     the client is this image of firmware/three_chains in QEMU; see board.h\n"
     "  --machine NAME    QEMU's board for it (mps2-an500)\n"
     "  --trace FILE      what happened when, a line each\n"
@@ -113,20 +114,20 @@ Plan as_system(Plan plan, const std::string &name) {
     if (plan.send == Send::kAsynchronous) plan.send = Send::kBlocking;
     return plan;
   }
-  plan.policy = Policy::kTide;
+  plan.policy = name == "readyset" ? Policy::kReadyset : Policy::kTide;
   plan.send = Send::kAsynchronous;
   if (name == "limit") {
     plan.only_first = true;
   } else if (name == "tide-preemptive") {
     plan.lanes = 2;
-  } else if (name != "tide") {
+  } else if (name != "tide" && name != "readyset") {
     throw std::invalid_argument("there is no system '" + name + "'");
   }
   return plan;
 }
 
 std::string name_of(const Plan &plan) {
-  if (plan.policy == Policy::kBatch) return "batch";
+  if (plan.policy != Policy::kTide) return text_of(plan.policy);
   return plan.only_first ? "limit" : plan.lanes > 1 ? "tide-preemptive" : "tide";
 }
 

@@ -87,7 +87,7 @@ Field choice_field(Choice &place, const std::array<const char *, kCount> &texts)
           [&place, texts] { return std::string(texts[static_cast<size_t>(place)]); }};
 }
 
-constexpr std::array<const char *, 2> kPolicies = {"tide", "batch"};
+constexpr std::array<const char *, 3> kPolicies = {"tide", "batch", "readyset"};
 constexpr std::array<const char *, 4> kSends = {"asynchronous", "stock", "blocking", "answered"};
 constexpr std::array<const char *, 2> kDraws = {"together", "independent"};
 constexpr std::array<const char *, 2> kAcknowledges = {"always", "asked"};
@@ -105,7 +105,9 @@ Fields fields_of(ChainPlan &chain) {
           {"host_us", time_field(chain.host, kMicrosecond)},
           {"act_us", time_field(chain.act, kMicrosecond)},
           {"reliable", bool_field(chain.reliable)},
-          {"reply_reliable", bool_field(chain.reply_reliable)}};
+          {"reply_reliable", bool_field(chain.reply_reliable)},
+          {"group", number_field(chain.group, 0u, 8u)},
+          {"local_depth", number_field<uint32_t>(chain.local_depth, 0, 16)}};
 }
 
 void add_faults(Fields &fields, const std::string &way, Faults &faults) {
@@ -122,6 +124,7 @@ Fields fields_of(Plan &plan) {
                    {"policy", choice_field(plan.policy, kPolicies)},
                    {"send", choice_field(plan.send, kSends)},
                    {"lanes", number_field(plan.lanes, 1u, 64u)},
+                   {"lanes_a_band", number_field(plan.lanes_a_band, 1u, 4u)},
                    {"only_first", bool_field(plan.only_first)},
                    {"periods", number_field<uint32_t>(plan.periods, 1, 1000000)},
                    {"baud", number_field<uint64_t>(plan.baud, 0, 1000000000)},

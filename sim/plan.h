@@ -23,10 +23,12 @@ struct ChainPlan {
   Time sample = 0, host = 0, act = 0;                         // execution times
   bool reliable = true;
   bool reply_reliable = true;  // only when reliable
+  unsigned group = 0;          // 0: none; callbacks of chains of the same number are one exclusive group
+  uint32_t local_depth = 0;  // more than 0: what is sampled is also delivered to a callback of this process, this deep
   bool is_reply_reliable() const { return reliable && reply_reliable; }
 };
 
-enum class Policy { kTide, kBatch };
+enum class Policy { kTide, kBatch, kReadyset };
 // asynchronous: the daemon sends. stock: reliable publishes wait until all is acknowledged. blocking: those of best
 // effort, too, until the last byte has left. answered: blocking, and a reliable publish waits for the answer to its
 // HEARTBEAT; when that asks for the message again, until it has left again (see README.md).
@@ -41,9 +43,10 @@ struct Plan {
   uint64_t seed = 1;
   Policy policy = Policy::kTide;
   Send send = Send::kAsynchronous;
-  unsigned lanes = 1;       // 1: cooperative; more: one lane for each chain, preemptive
-  bool only_first = false;  // the physical limit: no other chain exists
-  uint32_t periods = 60;    // of the chain with the longest period
+  unsigned lanes = 1;  // 1: cooperative; more: one lane for each chain, preemptive; readyset: lanes over its one set
+  unsigned lanes_a_band = 1;  // of each chain level, when there are lanes for each (tide)
+  bool only_first = false;    // the physical limit: no other chain exists
+  uint32_t periods = 60;      // of the chain with the longest period
   std::vector<ChainPlan> chains;
 
   // The line and the host.

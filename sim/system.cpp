@@ -116,6 +116,7 @@ Client::Observer System::observer() {
     checks_.acted(chain, index, is_renewed(), engine_.now());
   };
   observer.strange_sample = [this](size_t, uint32_t) { checks_.stranger("client", engine_.now()); };
+  observer.broken = [this](size_t chain, const char *what) { checks_.broken(chain, what, engine_.now()); };
   observer.event = [this](const char *what) { trace_.add(engine_.now(), what); };
   return observer;
 }
