@@ -27,7 +27,7 @@ POLICY_LETTERS: dict[Policy, str] = {"readyset": "D", "tide": "P"}
 # What rclcpp spends on a callback, DDS included, where the figures below were measured: with it the simulator agrees
 # with all of them within 10 %.
 RCLCPP_CALLBACK_US = 600.0
-PHASINGS = 100  # of the simulated case study: its timers begin at times drawn anew
+PHASINGS = 100  # of the case study: its timers begin at times drawn anew
 HYPERPERIOD_MS = 200
 EXCLUSIVE = ("c1", "c2")  # the text lost which chains share a group; these two are those it calls unbounded
 
@@ -226,7 +226,7 @@ class Outcome:
 
 def run_configuration(case: MtCase, configuration: Configuration, on: str, seconds: float, seed: int) -> Outcome:
     system = system_of(case, configuration)
-    several = on == "sim" and case.name == "mt-case-study"
+    several = case.name == "mt-case-study"
     runs = PHASINGS if several else 1
     spread = [f"spread_us={HYPERPERIOD_MS * 1000}"] if several else []
     told = [
