@@ -52,6 +52,8 @@ typedef struct options {
   int64_t offset_ns;
   size_t domain;
   int cpu, link_cpu, priority, link_priority;
+  int64_t heartbeat_delay_ns;
+  bool hold[TIDE_LEVEL_MAXIMUM + 1];
   bool wait_for_start;
 } options_t;
 
@@ -72,7 +74,8 @@ static options_t options = {.baud = 115200,
                             .periods = 60,
                             .offset_ns = 500000000,
                             .cpu = TIDE_POSIX_ANY_CPU,
-                            .link_cpu = TIDE_POSIX_ANY_CPU};
+                            .link_cpu = TIDE_POSIX_ANY_CPU,
+                            .heartbeat_delay_ns = -1};
 static chain_t chains[PLAN_CHAINS];
 static int64_t first_release_ns;
 static atomic_uint publish_failures, replies_unexpected; /* of all lanes */
@@ -301,6 +304,11 @@ static void print_summary(rclc_support_t *support, rclc_executor_t *executor) {
   printf(", \"executor\": {\"rounds\": %" PRIu64 ", \"callbacks_run\": %" PRIu64 ", \"frames_digested\": %" PRIu64
          ", \"timers_expired\": %" PRIu64 ", \"sleeps\": %" PRIu64 "}",
          rounds->rounds, rounds->callbacks_run, rounds->frames_digested, rounds->timers_expired, rounds->sleeps);
+  tide_link_counters_t link = {0};
+  (void)tide_port_link_counters(tide_rclc_support_session(support), &link);
+  printf(", \"link\": {\"thread_priority\": %d, \"messages_lost\": %" PRIu32 ", \"complete_late_maximum_ns\": %" PRId64
+         "}",
+         link.thread_priority, link.messages_lost, link.complete_late_maximum_ns);
   printf(", \"session\": {\"connects\": %" PRIu32 ", \"reconnects\": %" PRIu32 ", \"requests_repeated\": %" PRIu32 "}",
          session->counters.connects, session->counters.reconnects, session->counters.requests_repeated);
   printf(", \"transmitter\": {\"submitted\": %" PRIu32 ", \"refused_full\": %" PRIu32 ", \"expired\": %" PRIu32
@@ -333,7 +341,10 @@ static const char usage[] =
     "  --link-cpu N         processor of the link's thread; default: any\n"
     "  --priority N         SCHED_FIFO priority of the executor; 0: normal scheduling. tide-preemptive: of its least\n"
     "                       urgent lane; the others are above it\n"
-    "  --link-priority N    SCHED_FIFO priority of the link's thread\n"
+    "  --link-priority N    SCHED_FIFO priority of the link's thread; default: the highest\n"
+    "  --heartbeat-delay-us N  from a reliable message to the question after it; default: a round trip, measured\n"
+    "  --hold-level N       nothing less urgent leaves while a reliable message of this level waits for its\n"
+    "                       acknowledgment; for each such level\n"
     "  --wait-for-start     do not release before a line comes on standard input\n"
     "\n"
     "Prints a line of JSON for each event and each finished chain instance.\n";
@@ -399,6 +410,12 @@ static void take_option(int letter, const char *value) {
     case 'l':
       options.link_priority = (int)number("link-priority", value, 0, 99);
       break;
+    case 't':
+      options.heartbeat_delay_ns = number("heartbeat-delay-us", value, 0, 1000000) * 1000L;
+      break;
+    case 'H':
+      options.hold[number("hold-level", value, 0, TIDE_LEVEL_MAXIMUM)] = true;
+      break;
     case 'w':
       options.wait_for_start = true;
       break;
@@ -423,6 +440,8 @@ static void parse(int count, char **words) {
                                         {"link-cpu", required_argument, NULL, 'k'},
                                         {"priority", required_argument, NULL, 'r'},
                                         {"link-priority", required_argument, NULL, 'l'},
+                                        {"heartbeat-delay-us", required_argument, NULL, 't'},
+                                        {"hold-level", required_argument, NULL, 'H'},
                                         {"wait-for-start", no_argument, NULL, 'w'},
                                         {"help", no_argument, NULL, 'h'},
                                         {NULL, 0, NULL, 0}};
@@ -455,10 +474,15 @@ int main(int count, char **words) {
   require(tide_rclc_options_set_serial(rmw_options, options.device, options.baud), "choosing the serial device");
 
   rclc_support_t support;
-  schedule(options.link_priority, options.link_cpu, "link"); /* its thread inherits this */
+  require(tide_rclc_options_set_link_priority(rmw_options, options.link_priority), "choosing the link's priority");
+  schedule(0, options.link_cpu, "link"); /* its thread inherits the processor */
   require(rclc_support_init_with_options(&support, 0, NULL, &init_options, &allocator), "connecting to the agent");
   if (!options.preemptive) schedule(options.priority, options.cpu, "executor");
   require(tide_rclc_support_set_send(&support, options.send), "choosing the way of sending");
+  require(tide_rclc_support_set_heartbeat_delay(&support, options.heartbeat_delay_ns), "choosing the heartbeat");
+  for (unsigned level = 0; level <= TIDE_LEVEL_MAXIMUM; level++) {
+    require(tide_rclc_support_hold_level(&support, (uint8_t)level, options.hold[level]), "choosing who holds the line");
+  }
 
   rcl_node_t node;
   require(rclc_node_init_default(&node, "chain_client", "", &support), "creating the node");

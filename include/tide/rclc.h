@@ -90,6 +90,16 @@ rcl_ret_t tide_rclc_guard_condition_set_group(rcl_guard_condition_t *guard, cons
 /* How every publisher of this support sends. */
 rcl_ret_t tide_rclc_support_set_send(rclc_support_t *support, tide_send_t send);
 
+/* When a reliable message is asked about: so long after the end of the last frame of its level that can leave (at most
+ * 1,000 ms). Peers acknowledge unasked, so what is measured by default (-1, or 20 ms before the first measurement)
+ * costs nothing while nothing is lost; 0, at once, as PoDS, finds a loss soonest and costs every message a HEARTBEAT
+ * and its answer on the wire. At any time, from any thread. */
+rcl_ret_t tide_rclc_support_set_heartbeat_delay(rclc_support_t *support, int64_t delay_ns);
+/* Whether nothing of a less urgent level leaves while a reliable message of this level waits for its acknowledgment, as
+ * PoDS does for all: its repair then never waits for a frame of theirs, and they wait a round trip for every message.
+ * Default: no level does, the wire is never idle while something could leave. At any time, from any thread. */
+rcl_ret_t tide_rclc_support_hold_level(rclc_support_t *support, uint8_t level, bool hold);
+
 /* The session below, for its state, counters and time. Valid until rclc_support_fini. */
 tide_session_t *tide_rclc_support_session(rclc_support_t *support);
 /* The executor below, for its counters and hooks. */
@@ -123,6 +133,9 @@ int tide_rclc_last_status(void);
 /* The agent is reached by a serial device: device path (text must outlive the support) and baud rate. The UDP form is
  * the stock rmw_uros_options_set_udp_address. */
 rmw_ret_t tide_rclc_options_set_serial(rmw_init_options_t *options, const char *device, uint32_t baud);
+/* POSIX: the priority of the link's thread, as tide_link_address_t.thread_priority says; default 0, the highest. Which
+ * it got: tide_port_link_counters of the support's session. */
+rmw_ret_t tide_rclc_options_set_link_priority(rmw_init_options_t *options, int priority);
 
 #ifdef __cplusplus
 }

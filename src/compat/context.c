@@ -8,6 +8,7 @@
 
 #define ENTITY_TIMEOUT_MS 1000
 #define GOODBYE_MS 300
+#define HEARTBEAT_DELAY_MAXIMUM_NS INT64_C(1000000000)
 
 static uintptr_t enter(void) {
   const tide_platform_t *platform = tide_port_platform();
@@ -257,7 +258,7 @@ int tide_compat_wait(tide_support_t *support, bool (*done)(tide_support_t *suppo
     if (pump != NULL) {
       pump->run(pump->context, deadline_ns);
     } else {
-      platform->event_wait(platform->context, &waiter.event, deadline_ns);
+      tide_daemon_wait(&support->session.daemon, &waiter.event, deadline_ns);
     }
   }
   remove_waiter(support, &waiter);
@@ -356,6 +357,19 @@ rcl_ret_t tide_rclc_support_set_send(rclc_support_t *support, tide_send_t send) 
   if (!rcl_context_is_valid(&support->context)) return tide_compat_result(TIDE_ERROR_STATE);
   support->context.impl->send = send;
   return RCL_RET_OK;
+}
+
+rcl_ret_t tide_rclc_support_set_heartbeat_delay(rclc_support_t *support, int64_t delay_ns) {
+  if (delay_ns > HEARTBEAT_DELAY_MAXIMUM_NS) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  tide_session_t *session = tide_rclc_support_session(support);
+  if (session == NULL) return tide_compat_result(TIDE_ERROR_STATE);
+  return tide_compat_result(tide_daemon_set_heartbeat_delay(&session->daemon, delay_ns));
+}
+
+rcl_ret_t tide_rclc_support_hold_level(rclc_support_t *support, uint8_t level, bool hold) {
+  tide_session_t *session = tide_rclc_support_session(support);
+  if (session == NULL) return tide_compat_result(TIDE_ERROR_STATE);
+  return tide_compat_result(tide_daemon_hold_level(&session->daemon, level, hold));
 }
 
 tide_session_t *tide_rclc_support_session(rclc_support_t *support) {

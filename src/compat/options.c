@@ -79,6 +79,12 @@ rmw_ret_t tide_rclc_options_set_serial(rmw_init_options_t *options, const char *
   return RMW_RET_OK;
 }
 
+rmw_ret_t tide_rclc_options_set_link_priority(rmw_init_options_t *options, int priority) {
+  if (options == NULL || priority < TIDE_LINK_PRIORITY_INHERIT) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  options->thread_priority = priority;
+  return RMW_RET_OK;
+}
+
 rmw_ret_t rmw_uros_options_set_serial_device(const char *dev, rmw_init_options_t *rmw_options) {
   return tide_rclc_options_set_serial(rmw_options, dev, DEFAULT_BAUD);
 }

@@ -41,7 +41,11 @@ def link_document(
     document: Document = {
         "client": {"policy": "lanes" if lanes else policy, "send": send or "asynchronous"},
         "line": {},
-        "protocol": {"losses": losses, "heartbeats_for_losses": not every_heartbeat},
+        "protocol": {
+            "losses": losses,
+            "heartbeats_for_losses": not every_heartbeat,
+            "hold": any(chain.hold for chain in system.chains),
+        },
         "hosts": [{"name": one.name, "lanes": one.lanes} for one in system.executors if one.where == "host"],
         "chains": [_link_chain(system, chain) for chain in system.chains],
     }
@@ -51,6 +55,7 @@ def link_document(
         interrupt_ns = int(client.interrupt_ms * 1_000_000)
         document["client"] |= {"interrupt_receive_ns": interrupt_ns, "interrupt_complete_ns": interrupt_ns}
     if line is not None:
+        document["protocol"]["heartbeat_delay_ns"] = line.heartbeat_delay_ns
         document["line"] = {
             "baud": line.baud,
             "mtu_bytes": line.mtu_bytes,

@@ -23,8 +23,8 @@ SAMPLES = {"sim": 500, "native": 60, "qemu": 100}
 QUICK_SAMPLES = 5
 NAMES = (*CASES, *BUDGET_CASES, *MT_CASES, *STUDIES, "timers")
 LOSSES_NATIVELY = (
-    "A loss costs more here than in the paper: its sender asks for the acknowledgment at once, the product's client "
-    "after a round trip that it has measured (20 ms before the first), which keeps the line free when nothing is lost."
+    "As in the paper a sender asks for the acknowledgment at once, and PoDS keeps the line for the answer. Unlike "
+    "there each message is lost on its own, not all of a period together, and the agent acknowledges unasked, too."
 )
 
 

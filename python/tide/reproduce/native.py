@@ -14,7 +14,7 @@ from tide.reproduce.published import published
 from tide.run.binaries import ROOT
 from tide.run.child import RunError
 from tide.run.experiment import Settings, Variant, run_once
-from tide.run.plan import with_chain_count, with_reliability
+from tide.run.plan import with_chain_count, with_heartbeat_delay, with_hold, with_reliability
 from tide.system.load import load
 from tide.system.model import Callback, Publication, System
 
@@ -36,6 +36,8 @@ def system_of(case: Case, system: str, x: int) -> System:
     execution_ms = EXECUTION_MS.get(case.name, execution_ms)
     base = load(SYSTEM)
     base = with_reliability(base, "reliable" if case.name == "pods-reliable" else "best_effort")
+    if case.name == "pods-reliable":  # as published: a sender asks at once, and PoDS keeps the line for its answer
+        base = with_hold(with_heartbeat_delay(base, Decimal(0)), system != "batch")
     base = with_chain_count(base, 1 if system == "limit" else chains)
 
     def adapted(callback: Callback) -> Callback:

@@ -7,6 +7,7 @@ import shlex
 import signal
 import sys
 from contextlib import contextmanager
+from decimal import Decimal
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,7 +22,15 @@ from tide.analysis.observed import Observation, ObservationError, above, observa
 from tide.run.binaries import MissingBinaryError
 from tide.run.child import RunError, may_use_fifo
 from tide.run.experiment import Outcome, Settings, Variant, run_once
-from tide.run.plan import PlanError, run_chains, serial_link, with_chain_count, with_reliability
+from tide.run.plan import (
+    PlanError,
+    run_chains,
+    serial_link,
+    with_chain_count,
+    with_heartbeat_delay,
+    with_hold,
+    with_reliability,
+)
 from tide.simulate.simulator import SimulationError
 from tide.system.command import load_or_exit
 
@@ -81,6 +90,23 @@ def run(
     reliability: Annotated[
         ReliabilityChoice | None, typer.Option(help="For all chains, in place of the file's.")
     ] = None,
+    hold: Annotated[
+        bool | None,
+        typer.Option(
+            "--hold/--no-hold",
+            help="Whether nothing less urgent leaves the client while a reliable message waits for its acknowledgment, "
+            "for all chains, in place of the file's.",
+        ),
+    ] = None,
+    heartbeat_delay_ms: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1000,
+            help="From a reliable message to the HEARTBEAT that asks for its acknowledgment, in place of the file's. "
+            "0: at once, as in the PoDS paper.",
+        ),
+    ] = None,
     line_loss: Annotated[float, typer.Option(min=0, max=0.9, help="Probability that a frame is lost.")] = 0.0,
     sweep_chains: Annotated[
         str | None, typer.Option(metavar="FIRST-LAST", help="Repeat for each number of chains; print the medians.")
@@ -121,6 +147,10 @@ def run(
     try:
         if reliability is not None:
             system = with_reliability(system, reliability.value)
+        if hold is not None:
+            system = with_hold(system, hold)
+        if heartbeat_delay_ms is not None:
+            system = with_heartbeat_delay(system, Decimal(str(heartbeat_delay_ms)))
         if chains is not None:
             system = with_chain_count(system, chains)
         variants = _variants(executor, send)

@@ -20,7 +20,7 @@ from tide.run.child import Child, Children, RunError, Scheduling, json_line, may
 from tide.run.frames import frame_spans, read_frames
 from tide.run.kernel_work import kept_off
 from tide.run.plan import RunChain, run_chains, serial_link, write_plan
-from tide.system.model import System
+from tide.system.model import SerialLink, System
 
 WARM_UP_PERIODS = 3
 _LINE_PRIORITY, _LINK_PRIORITY, _AGENT_PRIORITY, _EXECUTOR_PRIORITY = 80, 75, 70, 50
@@ -83,7 +83,8 @@ def _layout() -> Layout:
 def run_once(system: System, variant: Variant, settings: Settings, out: Path, report: Report) -> Outcome:
     """RunError, or MissingBinaryError before anything has been started."""
     chains = run_chains(system)
-    baud = serial_link(system).baud
+    link = serial_link(system)
+    baud = link.baud
     binaries = {name: str(find_binary(name)) for name in ("tide-line", "tide-agent", "chain_client")}
     out.mkdir(parents=True, exist_ok=True)
     (out / "frames.jsonl").unlink(missing_ok=True)
@@ -97,7 +98,8 @@ def run_once(system: System, variant: Variant, settings: Settings, out: Path, re
         report("starting the agent", 0)
         agent = _start_agent(children, binaries["tide-agent"], ends["b"], baud, settings, out, layout)
         report("starting the client", 0)
-        client = _start_client(children, binaries["chain_client"], ends["a"], baud, variant, settings, out, layout)
+        command = [binaries["chain_client"], "--device", ends["a"], *_link_options(chains, link)]
+        client = _start_client(children, command, variant, settings, out, layout)
         report("waiting for all endpoints to find each other", 0)
         echo.wait_event("matched", START_LIMIT_S)
         time.sleep(SETTLE_S)
@@ -166,18 +168,26 @@ def start_echo(
     return echo
 
 
+def _link_options(chains: tuple[RunChain, ...], link: SerialLink) -> list[str]:
+    words = ["--baud", str(link.baud)]
+    if link.heartbeat_delay_ns >= 0:
+        words += ["--heartbeat-delay-us", str(link.heartbeat_delay_ns // 1000)]
+    for chain in chains:
+        if chain.chain.hold:
+            words += ["--hold-level", str(chain.chain.priority)]
+    return words
+
+
 def _start_client(
     children: Children,
-    binary: str,
-    device: str,
-    baud: int,
+    command: list[str],
     variant: Variant,
     settings: Settings,
     out: Path,
     layout: Layout,
 ) -> Child:
-    command = [binary, "--plan", str(out / "plan.txt"), "--device", device, "--baud", str(baud)]
-    command += ["--executor", variant.executor, "--send", variant.send, "--domain", str(settings.domain)]
+    command += ["--plan", str(out / "plan.txt"), "--domain", str(settings.domain)]
+    command += ["--executor", variant.executor, "--send", variant.send]
     command += ["--periods", str(settings.periods + WARM_UP_PERIODS), "--wait-for-start"]
     if layout.client_cpu is not None:
         command += ["--cpu", str(layout.client_cpu), "--link-cpu", str(min(layout.others))]

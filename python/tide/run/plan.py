@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 from tide.system.model import LEVEL_MAXIMUM, Callback, Chain, Publication, Reliability, SerialLink, System
@@ -35,6 +36,21 @@ class RunChain:
 def with_reliability(system: System, reliability: Reliability) -> System:
     chains = tuple(chain.model_copy(update={"reliability": reliability}) for chain in system.chains)
     return system.model_copy(update={"chains": chains})
+
+
+def with_hold(system: System, hold: bool) -> System:
+    """For every chain."""
+    chains = tuple(chain.model_copy(update={"hold": hold}) for chain in system.chains)
+    return system.model_copy(update={"chains": chains})
+
+
+def with_heartbeat_delay(system: System, delay_ms: Decimal | None) -> System:
+    """For every serial link; null: measured."""
+    links = tuple(
+        link.model_copy(update={"heartbeat_delay_ms": delay_ms}) if isinstance(link, SerialLink) else link
+        for link in system.links
+    )
+    return system.model_copy(update={"links": links})
 
 
 def with_chain_count(system: System, count: int) -> System:

@@ -126,6 +126,19 @@ class SerialLink(_Entry):
     exact_sizes: Annotated[
         bool, Field(description="Every message is as long as its payload_bytes says. Else that is the most.")
     ] = False
+    heartbeat_delay_ms: Annotated[
+        MillisecondsOrZero | None,
+        Field(
+            le=1000,
+            description="From the end of a reliable message to the HEARTBEAT that asks for its acknowledgment. 0: at "
+            "once, as in the PoDS paper. Absent: a round trip, measured.",
+        ),
+    ] = None
+
+    @property
+    def heartbeat_delay_ns(self) -> int:
+        """-1: measured."""
+        return -1 if self.heartbeat_delay_ms is None else nanoseconds(self.heartbeat_delay_ms)
 
     @property
     def byte_ns(self) -> int:
@@ -199,6 +212,13 @@ class Chain(_Entry):
     period_ms: Milliseconds
     deadline_ms: Milliseconds
     reliability: Reliability
+    hold: Annotated[
+        bool,
+        Field(
+            description="Nothing less urgent leaves the microcontroller while a reliable message of this chain waits "
+            "for its acknowledgment, as in the PoDS paper."
+        ),
+    ] = False
     link: Name | None = None
     branches_from: Annotated[
         tuple[Name, Name] | None,
