@@ -16,9 +16,15 @@
 namespace {
 
 struct Seen {
-  std::array<std::atomic<int>, 3> runs{}, policy{}, priority{};
+  std::array<std::atomic<int>, 3> runs{}, policy{}, priority{}, processors{}, first_processor{};
   std::atomic<int> present = 0;
 };
+
+int first_of(const cpu_set_t &processors) {
+  int first = 0;
+  while (first < CPU_SETSIZE && !CPU_ISSET(first, &processors)) first++;
+  return first;
+}
 
 void run(void *context, size_t index) {
   auto *seen = static_cast<Seen *>(context);
@@ -27,6 +33,11 @@ void run(void *context, size_t index) {
   seen->policy[index] = sched_getscheduler(0);
   sched_getparam(0, &parameter);
   seen->priority[index] = parameter.sched_priority;
+  cpu_set_t processors;
+  CPU_ZERO(&processors);
+  sched_getaffinity(0, sizeof processors, &processors);
+  seen->processors[index] = CPU_COUNT(&processors);
+  seen->first_processor[index] = first_of(processors);
   seen->present++;
   while (seen->present < 3) std::this_thread::yield();  // they run at the same time
 }
@@ -93,6 +104,55 @@ TEST(PortLanes, RealTimeSchedulingIsInForceOrRefused) {
     EXPECT_EQ(status, TIDE_ERROR_NOT_PERMITTED);
     EXPECT_EQ(seen.present, 0);
   }
+}
+
+TEST(PortLanes, NormalIsInForceWhateverTheCallerHas) {
+  std::thread([] {
+    const sched_param urgent{.sched_priority = 4};
+    const bool permitted = sched_setscheduler(0, SCHED_FIFO, &urgent) == 0;
+    std::array<tide_lane_t, 3> lanes{};
+    lanes[1].settings.scheduling = TIDE_SCHEDULING_NORMAL;
+    Seen seen;
+    EXPECT_EQ(tide_port_run_lanes(lanes.data(), lanes.size(), run, &seen, nullptr), TIDE_OK);
+    EXPECT_EQ(seen.policy[1], SCHED_OTHER);
+    EXPECT_EQ(seen.policy[2], permitted ? SCHED_FIFO : SCHED_OTHER) << "inherited";
+  }).join();
+}
+
+TEST(PortLanes, ALaneStaysOnItsProcessor) {
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  ASSERT_EQ(sched_getaffinity(0, sizeof mine, &mine), 0);
+  std::array<tide_lane_t, 3> lanes{};
+  lanes[1].settings.processor = TIDE_ON_PROCESSOR(first_of(mine));
+  Seen seen;
+  EXPECT_EQ(tide_port_run_lanes(lanes.data(), lanes.size(), run, &seen, nullptr), TIDE_OK);
+  EXPECT_EQ(seen.processors[1], 1);
+  EXPECT_EQ(seen.first_processor[1], first_of(mine));
+  EXPECT_EQ(seen.processors[2], CPU_COUNT(&mine)) << "any";
+}
+
+TEST(PortLanes, DeadlineSchedulingIsInForceOrRefused) {
+  std::array<tide_lane_t, 3> lanes{};
+  lanes[2].settings.scheduling = TIDE_SCHEDULING_DEADLINE;
+  lanes[2].settings.runtime_ns = 1'000'000;
+  lanes[2].settings.period_ns = 100'000'000;
+  Seen seen;
+  size_t refused = 99;
+  const int status = tide_port_run_lanes(lanes.data(), lanes.size(), run, &seen, &refused);
+  if (status == TIDE_OK) {
+    EXPECT_EQ(seen.policy[2], SCHED_DEADLINE) << "with the period as its deadline";
+  } else {
+    EXPECT_EQ(status, TIDE_ERROR_NOT_PERMITTED);
+    EXPECT_EQ(refused, 2u);
+    EXPECT_EQ(seen.present, 0);
+  }
+  lanes[2].settings.may_run_normally = true;
+  EXPECT_EQ(tide_port_run_lanes(lanes.data(), lanes.size(), run, &seen, nullptr), TIDE_OK);
+  EXPECT_EQ(seen.policy[2], status == TIDE_OK ? SCHED_DEADLINE : SCHED_OTHER);
+  lanes[2].settings.runtime_ns = 200'000'000;  // more than its period
+  EXPECT_EQ(tide_port_run_lanes(lanes.data(), lanes.size(), run, &seen, &refused), TIDE_ERROR_ARGUMENT);
+  EXPECT_EQ(refused, 2u);
 }
 
 TEST(PortLanes, BadSettingsAreRefused) {
