@@ -107,6 +107,11 @@ inline sim::Plan draw(std::uint64_t seed, const Recipe &recipe) {
   if (recipe.alike || recipe.spaced) plan.baud = 115200;
   std::vector<unsigned> levels;
   for (unsigned level = 1; level <= count; level++) levels.push_back(level);
+  const bool unasked = recipe.spaced && random.chance(0.5);  // nobody sends a HEARTBEAT
+  if (unasked) {
+    plan.heartbeat_delay = 400 * sim::kMillisecond;
+    plan.agent_acknowledges = sim::Acknowledges::kAlways;
+  }
   const bool large = recipe.reliable && !recipe.losses && random.chance(0.3);
   for (unsigned index = 0; index < count; index++) {
     sim::ChainPlan chain;
@@ -116,7 +121,7 @@ inline sim::Plan draw(std::uint64_t seed, const Recipe &recipe) {
     levels.erase(levels.begin() + static_cast<std::ptrdiff_t>(place));
     chain.period = random.between(recipe.losses ? 70 : 20, 120) * 10 * sim::kMillisecond;
     chain.reliable = recipe.reliable && random.chance(0.8);
-    chain.reply_reliable = random.chance(0.6);
+    chain.reply_reliable = random.chance(0.6) && !unasked;
     const bool long_reply = large && chain.is_reply_reliable();
     chain.payload_bytes = static_cast<uint32_t>(random.between(8, large && chain.reliable ? 1500 : 250));
     chain.reply_bytes = static_cast<uint32_t>(random.between(8, long_reply ? 700 : 120));

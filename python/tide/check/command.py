@@ -76,7 +76,8 @@ def check(
     ] = False,
     explain: Annotated[str | None, typer.Option(metavar="CHAIN", help="What the bound of a chain is made of.")] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Write what all bounds are made of as a picture (PNG, SVG).")
+        Path | None,
+        typer.Option(help="Write what all bounds, or that of --explain, are made of as a picture (PNG, SVG)."),
     ] = None,
     compare: Annotated[bool, typer.Option("--compare", help="The bounds of every executor side by side.")] = False,
     observed: Annotated[
@@ -170,7 +171,7 @@ def _check(file: Path, wanted: _Wanted, console: Console) -> int:
     bounds = _bounds(file, system, wanted.executor, wanted)
     every = [_bounds(file, system, each, wanted) for each in fitting] if wanted.compare else []
     if wanted.plot is not None:
-        _plot(bounds, wanted.plot)
+        _plot(bounds, wanted.plot, wanted.explain)
     if wanted.as_json:
         data = bounds.to_json()
         if wanted.explain is not None:
@@ -215,10 +216,10 @@ def _print(bounds: Bounds, every: list[Bounds], explain: str | None, console: Co
         print_explanation(chain, console)
 
 
-def _plot(bounds: Bounds, path: Path) -> None:
+def _plot(bounds: Bounds, path: Path, explain: str | None) -> None:
     from tide.check.plot import parts_plot
 
-    _write_plot(path, lambda target: parts_plot(bounds, target))
+    _write_plot(path, lambda target: parts_plot(bounds, target, bounds.chain(explain) if explain else None))
 
 
 def _write_plot(path: Path, write: Callable[[Path], None]) -> None:
