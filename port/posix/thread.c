@@ -100,11 +100,18 @@ int tide_posix_schedule(const tide_posix_scheduling_t *scheduling) {
   return tide_posix_set_scheduling(scheduling->policy, scheduling->priority, scheduling->cpu);
 }
 
+/* Linux is asked itself: what pthread knows of a thread may be what its starter had, not what chrt or
+ * sched_setscheduler have made of it since. */
 tide_posix_scheduling_t tide_posix_own_scheduling(void) {
   tide_posix_scheduling_t scheduling = {.policy = SCHED_OTHER, .cpu = TIDE_POSIX_ANY_CPU};
   struct sched_param parameter = {0};
-  if (pthread_getschedparam(pthread_self(), &scheduling.policy, &parameter) == 0)
-    scheduling.priority = parameter.sched_priority;
+#if defined(__linux__)
+  const int policy = sched_getscheduler(0);
+  if (policy >= 0 && sched_getparam(0, &parameter) == 0) scheduling.policy = policy & ~SCHED_RESET_ON_FORK;
+#else
+  (void)pthread_getschedparam(pthread_self(), &scheduling.policy, &parameter);
+#endif
+  scheduling.priority = parameter.sched_priority;
   return scheduling;
 }
 
