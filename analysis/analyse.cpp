@@ -138,8 +138,7 @@ class Run {
   void look_at(std::size_t index) {
     situation_.chain = index;
     situation_.precedence_ns = precedence_ns(executor_.chains()[index]);
-    situation_.caps =
-        options_.cap_running && safe() && supply_.dedicated() && !analysis_.groups && !waits_for_itself(index);
+    situation_.caps = options_.cap_running && safe() && supply_.dedicated() && waits_for_lanes_only(index);
     situation_.blockers.clear();
     if (!by_priority()) return;
     const auto &order = executor_.order();
@@ -150,10 +149,17 @@ class Run {
                      });
   }
 
-  // An earlier instance of its timer can keep the chain waiting while lanes are idle.
-  bool waits_for_itself(std::size_t index) const {
+  // Whenever it waits all lanes are busy: no group, and no earlier instance of its own that excludes it, keeps it from
+  // a lane that is free.
+  bool waits_for_lanes_only(std::size_t index) const {
     const Chain &chain = executor_.chains()[index];
-    return chain.timer && situation_.slack_ns[index] + chain.execution_ns > chain.period_ns;
+    bool excludes_itself = chain.timer;
+    for (const Callback &callback : chain.callbacks) {
+      if (callback.group == reentrant) continue;
+      if (executor_.members()[static_cast<std::size_t>(callback.group)].size() > 1) return false;
+      excludes_itself = true;
+    }
+    return !excludes_itself || situation_.slack_ns[index] + chain.execution_ns <= chain.period_ns;
   }
 
   void bound(std::size_t index) {

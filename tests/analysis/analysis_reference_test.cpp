@@ -24,7 +24,7 @@ class Reference {
         ranked_(analysis.policy == Policy::priority),
         groups_(analysis.groups),
         joint_(options.joint),
-        cap_(options.cap_running && safe_ && executor.dedicated() && !groups_),
+        cap_(options.cap_running && safe_ && executor.dedicated()),
         trusted_(chains_.size(), true) {}
 
   std::vector<time_ns> run() {
@@ -116,8 +116,19 @@ class Reference {
 
   // How long the chain can have waited, if it waits only while all lanes are busy with others.
   time_ns room(std::size_t i, time_ns t) const {
-    const bool itself = chains_[i].timer && under_way(i) > 1;
-    return cap_ && !itself ? t - (chains_[i].execution_ns - chains_[i].last_ns) : never_ns / 1000;
+    bool itself = chains_[i].timer;
+    bool shares = false;
+    for (const Callback &callback : chains_[i].callbacks) {
+      if (callback.group == reentrant) continue;
+      itself = true;
+      int members = 0;
+      for (const Chain &chain : chains_) {
+        for (const Callback &other : chain.callbacks) members += other.group == callback.group ? 1 : 0;
+      }
+      shares = shares || members > 1;
+    }
+    const bool waits_otherwise = shares || (itself && slack(i) + chains_[i].execution_ns > chains_[i].period_ns);
+    return cap_ && !waits_otherwise ? t - (chains_[i].execution_ns - chains_[i].last_ns) : never_ns / 1000;
   }
 
   time_ns under_way(std::size_t j) const { return up(slack(j) + chains_[j].execution_ns, chains_[j].period_ns); }
@@ -186,7 +197,7 @@ class Reference {
     }
     if (arbitrary_) {
       const time_ns own = workload(i, t) - (safe_ ? std::min(self.execution_ns, t) : self.execution_ns);
-      others += std::min(own, (under_way(i) - 1) * room(i, t) + (cap_ ? 0 : own));
+      others += room(i, t) <= t ? std::min(own, (under_way(i) - 1) * room(i, t)) : own;
     }
     sum += others;
     auto stages = static_cast<time_ns>(self.callbacks.size());

@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import permutations, product
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from tide.main import app
+from tide.optimise.choice import Choice, applied, cores_of, present
+from tide.optimise.moves import Moves
 from tide.optimise.rewrite import rewritten
-from tide.optimise.search import Choice, Search, applied, core, present
+from tide.optimise.search import Search, core
 from tide.system.load import load, parse
+from tide.system.model import System
 
 ROOT = Path(__file__).parents[2]
 
@@ -81,7 +86,7 @@ def test_rewriting_adds_what_is_missing(inverted: Path) -> None:
     text = inverted.read_text(encoding="utf-8")
     system = load(inverted)
     now = present(system)
-    choice = Choice(tuple(reversed(now.priorities)), (2, *now.lanes[1:]), (128,))
+    choice = replace(now, priorities=tuple(reversed(now.priorities)), lanes=(2, *now.lanes[1:]), quanta=(128,))
     again = parse(rewritten(text, system, choice))
     assert present(again) == choice
     assert again == applied(system, choice)
@@ -95,3 +100,120 @@ def test_what_cannot_be_checked_is_refused(inverted: Path) -> None:
     status, output = run(inverted)
     assert status == 2
     assert "is UDP" in output
+
+
+HOST = """
+[system]
+name = "robot"
+
+[[executors]]
+name = "left" # the first
+where = "host"
+
+[[executors]]
+name = "right"
+where = "host"
+"""
+
+
+def host_system(deadlines: tuple[int, int, int], budgets: str = "") -> str:
+    """Three chains that all begin on one of two executors."""
+    text = HOST.replace('where = "host"\n', f'where = "host"\n{budgets}')
+    for number, (period, first, second) in enumerate(((30, 6, 5), (40, 8, 4), (60, 9, 0))):
+        text += f"""
+[[chains]]
+name = "chain{number}"
+priority = {number + 1}
+period_ms = {period}
+deadline_ms = {deadlines[number]}
+reliability = "reliable"
+
+[[chains.callbacks]]
+name = "read"
+kind = "timer"
+executor = "left"
+execution_ms = {first}
+"""
+        if second:
+            text += f"""publishes = {{ topic = "t{number}", payload_bytes = 8 }}
+
+[[chains.callbacks]]
+name = "act"
+kind = "subscription"
+executor = "left"
+execution_ms = {second}
+"""
+    return text
+
+
+def every_choice(system: System) -> list[Choice]:
+    """Of priorities and places, of all there are."""
+    now = present(system)
+    places = [product(("left", "right"), repeat=len(chain.callbacks)) for chain in system.chains]
+    return [
+        replace(now, priorities=priorities, places=where)
+        for where in product(*places)
+        for priorities in permutations(now.priorities)
+    ]
+
+
+@pytest.mark.parametrize("deadlines", [(30, 40, 60), (17, 26, 34)])
+def test_a_small_system_is_solved_as_by_trying_everything(deadlines: tuple[int, int, int]) -> None:
+    system = parse(host_system(deadlines))
+    moves = Moves(system, keep_lanes=True)
+    everything = Search(system, 1, 10_000, 0, moves)
+    best = max((everything.evaluate(choice) for choice in every_choice(system)), key=lambda found: found.score.key())
+    for seed in (1, 2):
+        found = Search(system, seed, 150, 0, moves).run()
+        assert found.score.key() == best.score.key(), seed
+    assert best.score.key() > everything.evaluate(present(system)).score.key()
+
+
+def test_budgets_move_to_where_they_are_needed(tmp_path: Path) -> None:
+    file, better = tmp_path / "system.toml", tmp_path / "better.toml"
+    text = host_system((30, 40, 60), "budget_ms = 5\nbudget_period_ms = 10\n")
+    file.write_text(text, encoding="utf-8")
+    system = load(file)
+    now = present(system)
+    moves = Moves(system, keep_lanes=True, keep_places=True, cores=1.0)
+    assert cores_of(system, now) == 1.0
+    assert not Search(system, 1, 1, 0, moves).evaluate(now).score.feasible
+    status, output = run(file, "--cores", "1", "--keep-lanes", "--keep-places", "--tries", "120", "--write", better)
+    assert status == 0, output
+    assert "budget of executor left: 5.000 -> " in output
+    written = load(better)
+    assert cores_of(written, present(written)) <= 1.0
+    assert written.executors[0].budget_ms > 5 > written.executors[1].budget_ms
+    assert "# the first" in better.read_text(encoding="utf-8")
+    # The same with every pair of budgets on the search's grid: none is better.
+    best = max(
+        Search(system, 1, 1, 0, moves).evaluate(replace(now, budgets_ns=(left, 10_000_000 - left))).score.margin
+        for left in range(5_000_000, 10_000_000, 312_500)
+    )
+    found = Search(system, 1, 200, 0, moves).run()
+    assert found.score.margin >= best
+
+
+def test_callbacks_move_and_are_written(tmp_path: Path) -> None:
+    file, better = tmp_path / "system.toml", tmp_path / "better.toml"
+    file.write_text(host_system((17, 26, 34)), encoding="utf-8")
+    status, output = run(file, "--keep-lanes", "--tries", "150", "--write", better)
+    assert status == 0, output
+    assert "left -> right" in output
+    assert CliRunner().invoke(app, ["check", str(better), "--executor", "priority"]).exit_code == 0
+    assert CliRunner().invoke(app, ["check", str(file), "--executor", "priority"]).exit_code == 1
+
+
+def test_more_processors_than_there_are_do_not_count() -> None:
+    system = parse(host_system((30, 40, 60)))
+    found = Search(system, 1, 30, 0, Moves(system, cores=1.0)).run()
+    assert not found.score.feasible
+    assert not found.score.fits
+
+
+def test_lone_halves_of_budgets_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "system.toml"
+    file.write_text(host_system((30, 40, 60), "budget_ms = 5\n"), encoding="utf-8")
+    status, output = run(file)
+    assert status == 2
+    assert "half of a budget" in output

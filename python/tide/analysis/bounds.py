@@ -151,7 +151,7 @@ def _by_urgency(chains: list[ChainBound]) -> tuple[ChainBound, ...]:
 
 _HOST_ASSUMPTIONS = (
     "execution times are worst cases and contain what the executor itself spends",
-    "every thread has a core of its own",
+    "every thread without a budget has a core of its own",
     "a free thread takes a ready callback at once",
     "DDS takes no time between two executors",
 )

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from tide.system.finding import Finding
 from tide.system.locate import Path
-from tide.system.model import Callback, Chain, SerialLink, System
+from tide.system.model import Callback, Chain, Executor, SerialLink, System, nanoseconds
 
 ClientExecutor = Literal["tide", "lanes", "batch", "batch_stock", "batch_blocking"]
 HostPolicy = Literal["default", "priority"]
@@ -93,12 +93,19 @@ def host_document(system: System, policy: HostPolicy = "default", subject: Chain
     chain that branches has callbacks of its own in place of those it shares, which only adds work. subject: the chain
     whose bound is asked for, where callbacks have priorities of their own."""
     ranks = _ranks(system, subject)
-    exclusive = {group.name for group in system.groups if group.kind == "exclusive"}
+    kinds = {group.name: group.kind for group in system.groups}
+
+    def group_of(chain: Chain, callback: Callback) -> str | None:
+        """One of no group overlaps all but itself, which matters where an instance may meet the one before it."""
+        if callback.group is None:
+            return f"{chain.name}_{callback.name}_itself" if chain.deadline_ns > chain.period_ns else None
+        return callback.group if kinds[callback.group] == "exclusive" else None
+
     groups = {
-        callback.group: callback.executor
+        group: callback.executor
         for chain in system.chains
-        for callback in chain.callbacks
-        if callback.group in exclusive
+        for callback in system.path(chain)
+        if (group := group_of(chain, callback)) is not None
     }
     chains: list[Document] = []
     paths: list[Document] = []
@@ -114,7 +121,7 @@ def host_document(system: System, policy: HostPolicy = "default", subject: Chain
                     "period_ns": chain.period_ns,
                     "deadline_ns": chain.deadline_ns,
                     "timer": number == 0,
-                    "callbacks": [_host_callback(callback, exclusive) for callback in callbacks],
+                    "callbacks": [_host_callback(callback, group_of(chain, callback)) for callback in callbacks],
                 }
             )
         if len(segments) > 1:
@@ -122,7 +129,7 @@ def host_document(system: System, policy: HostPolicy = "default", subject: Chain
             paths.append({"name": chain.name, "segments": names, "delays_ns": delays, "deadline_ns": chain.deadline_ns})
     used = {chain["executor"] for chain in chains}
     executors = [
-        {"name": one.name, "policy": policy, "threads": one.lanes} for one in system.executors if one.name in used
+        {"name": one.name, "policy": policy, **_host_lanes(one)} for one in system.executors if one.name in used
     ]
     return {
         "executors": executors,
@@ -132,9 +139,16 @@ def host_document(system: System, policy: HostPolicy = "default", subject: Chain
     }
 
 
-def _host_callback(callback: Callback, exclusive: set[str]) -> Document:
+def _host_lanes(executor: Executor) -> Document:
+    if not executor.budget_ms:
+        return {"threads": executor.lanes}
+    lane = {"budget_ns": nanoseconds(executor.budget_ms), "period_ns": nanoseconds(executor.budget_period_ms)}
+    return {"lanes": [lane] * executor.lanes}
+
+
+def _host_callback(callback: Callback, group: str | None) -> Document:
     entry: Document = {"name": callback.name, "execution_ns": max(callback.execution_ns, 1)}
-    return entry | {"group": callback.group} if callback.group in exclusive else entry
+    return entry if group is None else entry | {"group": group}
 
 
 def _segments(callbacks: tuple[Callback, ...]) -> list[tuple[str, list[Any]]]:

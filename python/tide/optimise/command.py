@@ -12,8 +12,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from tide.analysis.bounds import AnalysisError, bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.check.table import label, milliseconds
+from tide.optimise.choice import Choice, present
+from tide.optimise.moves import Moves
 from tide.optimise.rewrite import rewritten
-from tide.optimise.search import Found, Search, core, present
+from tide.optimise.search import Found, Search, core
 from tide.report.style import empty_table
 from tide.run.binaries import MissingBinaryError
 from tide.simulate.simulator import terminable
@@ -34,9 +36,16 @@ def optimise(
     tries: Annotated[int, typer.Option(min=1, max=1_000_000, help="Choices that are tried at most.")] = 300,
     losses: Annotated[int, typer.Option(min=0, max=16, help="Frames of one instance that are lost at most.")] = 0,
     keep_lanes: Annotated[bool, typer.Option("--keep-lanes", help="Do not change the number of lanes.")] = False,
+    keep_places: Annotated[bool, typer.Option("--keep-places", help="Move no callback to another executor.")] = False,
+    cores: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01, help="Processors of the host; a lane is one, or its budget's share. Default: any number."
+        ),
+    ] = None,
     write: Annotated[Path | None, typer.Option(help="Write the description with what was chosen.")] = None,
 ) -> None:
-    """Choose priorities, lanes and link quantum with the largest margin.
+    """Choose priorities, lanes, who runs which callback, budgets and link quantum with the largest margin.
 
     Ends with 0 if every deadline is guaranteed with what was found, 1 if not (then the chains that cannot be met
     together are named), 2 if the system cannot be checked. The same seed finds the same.
@@ -46,19 +55,25 @@ def optimise(
       tide optimise examples/three_chains/system.toml
 
       tide optimise system.toml --seed 7 --tries 2000 --write better.toml
+
+      tide optimise system.toml --cores 2
     """
     system = load_or_exit(file)
     console = Console()
+
+    def moves(one: System) -> Moves:
+        return Moves(one, keep_lanes, keep_places, cores)
+
     try:
         with terminable():
             before = _present(system, losses)
-            found = _search(Search(system, seed, tries, losses, keep_lanes), tries, console)
+            found = _search(Search(system, seed, tries, losses, moves(system)), tries, console)
             _report(system, before, found, console)
             if write is not None:
                 write.write_text(rewritten(file.read_text(encoding="utf-8"), system, found.choice), encoding="utf-8")
                 console.print(f"written: {write}", highlight=False, markup=False, soft_wrap=True)
             if not found.score.feasible:
-                _explain(system, found, core(system, seed, max(20, tries // 4), losses, keep_lanes), console)
+                _explain(system, found, core(system, seed, max(20, tries // 4), losses, moves), console)
     except NoBoundError as error:
         problems = [(finding.path, finding.what, finding.remedy) for finding in error.findings]
         _refuse(problem_lines(file, problems))
@@ -117,9 +132,23 @@ def _report(system: System, before: Found, found: Found, console: Console) -> No
         for entry, old_value, new_value in zip(entries, old_values, new_values, strict=True):
             if old_value != new_value:
                 console.print(f"{kind} {entry.name}: {old_value} -> {new_value}", highlight=False)
+    _report_places(system, before.choice, found.choice, console)
+    if not found.score.fits:
+        console.print("[bold]it needs more processors than there are[/bold]", highlight=False)
     if found.score.feasible:
         text = f"every deadline is guaranteed; the smallest slack is {100 * found.score.margin:.1f} % of its deadline"
         console.print(f"[bold]{text}[/bold]", highlight=False, soft_wrap=True)
+
+
+def _report_places(system: System, before: Choice, now: Choice, console: Console) -> None:
+    for index, chain in enumerate(system.chains):
+        for callback, old, new in zip(chain.callbacks, before.places[index], now.places[index], strict=True):
+            if old != new:
+                console.print(f"callback {chain.name}.{callback.name}: {old} -> {new}", highlight=False)
+    for executor, old_ns, new_ns in zip(system.executors, before.budgets_ns, now.budgets_ns, strict=True):
+        if old_ns != new_ns:
+            text = f"{milliseconds(old_ns)} -> {milliseconds(new_ns)} ms of {executor.budget_period_ms} ms"
+            console.print(f"budget of executor {executor.name}: {text}", highlight=False)
 
 
 def _explain(system: System, found: Found, names: list[str], console: Console) -> None:

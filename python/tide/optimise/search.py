@@ -1,30 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A search over what a system may change without changing what it does: the order of its chains, the number of lanes of
-its executors, the quantum of its line. Bounds depend on each other's lateness, so no order is known to be the best one
-without trying; the search starts at deadline-monotonic and the present order and climbs by exchanges, from the seed."""
+"""A search over what a system may change without changing what it does: the order of its chains, the lanes and budgets
+of its executors, who runs which callback, the quantum of its line. Bounds depend on each other's lateness, so no order is
+known to be the best one without trying; the search starts at deadline-monotonic and the present order and climbs by
+single changes, then from shaken choices, by the seed."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from tide.analysis.bounds import Bounds, bounds_of
 from tide.analysis.lower import is_on_host
-from tide.system.model import SerialLink, System
-
-QUANTA = (0, 64, 128, 256)
-MOST_LANES = 8
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Priorities by chain, lanes by executor, quantum by link, in the order of the description."""
-
-    priorities: tuple[int, ...]
-    lanes: tuple[int, ...]
-    quanta: tuple[int, ...]
+from tide.optimise.choice import Choice, applied, present
+from tide.optimise.moves import Moves
+from tide.system.model import System
 
 
 @dataclass(frozen=True)
@@ -36,13 +27,14 @@ class Score:
     late: int
     margin: float
     lanes: int
+    fits: bool = True  # it asks for no more processors than there are
 
     def key(self) -> tuple[float, ...]:
-        return (-self.unbounded, -self.late, self.margin, -self.lanes)
+        return (self.fits, -self.unbounded, -self.late, self.margin, -self.lanes)
 
     @property
     def feasible(self) -> bool:
-        return self.unbounded == 0 and self.late == 0
+        return self.fits and self.unbounded == 0 and self.late == 0
 
 
 @dataclass(frozen=True)
@@ -55,46 +47,22 @@ class Found:
 Report = Callable[[int, Found], None]
 
 
-def present(system: System) -> Choice:
-    return Choice(
-        tuple(chain.priority for chain in system.chains),
-        tuple(executor.lanes for executor in system.executors),
-        tuple(link.quantum_bytes for link in system.links),
-    )
-
-
-def applied(system: System, choice: Choice) -> System:
-    chains = tuple(
-        chain.model_copy(update={"priority": priority})
-        for chain, priority in zip(system.chains, choice.priorities, strict=True)
-    )
-    executors = tuple(
-        executor.model_copy(update={"lanes": lanes})
-        for executor, lanes in zip(system.executors, choice.lanes, strict=True)
-    )
-    links = tuple(
-        link.model_copy(update={"quantum_bytes": quantum})
-        for link, quantum in zip(system.links, choice.quanta, strict=True)
-    )
-    return system.model_copy(update={"chains": chains, "executors": executors, "links": links})
-
-
-def score_of(bounds: Bounds, choice: Choice) -> Score:
+def score_of(bounds: Bounds, choice: Choice, fits: bool = True) -> Score:
     slacks = [-inf if chain.slack_ns is None else chain.slack_ns / chain.deadline_ns for chain in bounds.chains]
     unbounded = sum(chain.bound_ns is None for chain in bounds.chains)
     late = sum(not chain.met for chain in bounds.chains)
-    return Score(unbounded, late, min(slacks), sum(choice.lanes))
+    return Score(unbounded, late, min(slacks), sum(choice.lanes), fits)
 
 
 class Search:
     """Tries at most `tries` choices; the same seed tries the same ones."""
 
-    def __init__(self, system: System, seed: int, tries: int, losses: int = 0, keep_lanes: bool = False) -> None:
+    def __init__(self, system: System, seed: int, tries: int, losses: int = 0, moves: Moves | None = None) -> None:
+        self._moves = moves or Moves(system)
         self._system = system
         self._random = random.Random(seed)
         self._left = tries
         self._losses = losses
-        self._keep_lanes = keep_lanes
         self._known: dict[Choice, Found] = {}
         self._executor = "priority" if is_on_host(system) else None
 
@@ -120,7 +88,7 @@ class Search:
         if choice not in self._known:
             self._left -= 1
             bounds = bounds_of(applied(self._system, choice), self._executor, self._losses)
-            self._known[choice] = Found(choice, score_of(bounds, choice), bounds)
+            self._known[choice] = Found(choice, score_of(bounds, choice, self._moves.fits(choice)), bounds)
         return self._known[choice]
 
     def _starts(self) -> list[Choice]:
@@ -136,7 +104,7 @@ class Search:
             priorities = [0] * len(values)
             for value, index in zip(values, order, strict=True):
                 priorities[index] = value
-            starts.append(Choice(tuple(priorities), now.lanes, now.quanta))
+            starts.append(replace(now, priorities=tuple(priorities)))
         return list(dict.fromkeys(starts))
 
     def _climb(self, start: Choice, best: Found | None, report: Report | None, until_feasible: bool) -> Found:
@@ -163,59 +131,20 @@ class Search:
         return found
 
     def _neighbours(self, choice: Choice) -> list[Choice]:
-        around = [*self._exchanges(choice), *self._other_lanes(choice), *self._other_quanta(choice)]
+        around = self._moves.around(choice)
         self._random.shuffle(around)
         return around
-
-    def _exchanges(self, choice: Choice) -> list[Choice]:
-        result = []
-        for left in range(len(choice.priorities)):
-            for right in range(left):
-                priorities = list(choice.priorities)
-                priorities[left], priorities[right] = priorities[right], priorities[left]
-                result.append(Choice(tuple(priorities), choice.lanes, choice.quanta))
-        return result
-
-    def _other_lanes(self, choice: Choice) -> list[Choice]:
-        """On the microcontroller one lane is cooperative and two stand for a preemptive one for each level."""
-        result = []
-        for index, lanes in enumerate([] if self._keep_lanes else choice.lanes):
-            on_mcu = self._system.executors[index].where == "mcu"
-            options = (3 - min(lanes, 2),) if on_mcu else (lanes - 1, lanes + 1)
-            for option in options:
-                if 1 <= option <= MOST_LANES:
-                    other = (*choice.lanes[:index], option, *choice.lanes[index + 1 :])
-                    result.append(Choice(choice.priorities, other, choice.quanta))
-        return result
-
-    def _other_quanta(self, choice: Choice) -> list[Choice]:
-        """Fragments need reliable chains; best effort must fit into one frame."""
-        if any(chain.reliability != "reliable" for chain in self._system.chains):
-            return []
-        result = []
-        for index, quantum in enumerate(choice.quanta):
-            link = self._system.links[index]
-            for option in QUANTA:
-                if isinstance(link, SerialLink) and option != quantum and self._fits(link, option):
-                    other = (*choice.quanta[:index], option, *choice.quanta[index + 1 :])
-                    result.append(Choice(choice.priorities, choice.lanes, other))
-        return result
-
-    def _fits(self, link: SerialLink, quantum: int) -> bool:
-        """A message may not need more frames than a window holds."""
-        largest = max(
-            (callback.publishes.payload_bytes for chain in self._system.chains for callback in chain.callbacks
-             if callback.publishes), default=0
-        )  # fmt: skip
-        return quantum == 0 or (quantum <= link.mtu_bytes and largest + 8 <= 15 * (quantum - 8))
 
     def _shaken(self, choice: Choice) -> Choice:
         priorities = list(choice.priorities)
         self._random.shuffle(priorities)
-        return Choice(tuple(priorities), choice.lanes, choice.quanta)
+        shaken = replace(choice, priorities=tuple(priorities))
+        for _ in range(3):
+            shaken = self._random.choice(self._moves.around(shaken) or [shaken])
+        return shaken
 
 
-def core(system: System, seed: int, tries: int, losses: int = 0, keep_lanes: bool = False) -> list[str]:
+def core(system: System, seed: int, tries: int, losses: int = 0, moves: Callable[[System], Moves] = Moves) -> list[str]:
     """Chains that cannot be met together although any of them could be left out: each is taken away in turn, and stays
     away if the rest still cannot be met. By the same search, so a core is what the search found, not a proof, except
     where it is a single chain."""
@@ -225,6 +154,6 @@ def core(system: System, seed: int, tries: int, losses: int = 0, keep_lanes: boo
         if not rest:
             break
         smaller = system.model_copy(update={"chains": tuple(rest)})
-        if not Search(smaller, seed, tries, losses, keep_lanes).run(until_feasible=True).score.feasible:
+        if not Search(smaller, seed, tries, losses, moves(smaller)).run(until_feasible=True).score.feasible:
             kept = rest
     return [chain.name for chain in kept]

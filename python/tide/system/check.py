@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
-from tide.system.check_host import check_branches, check_groups, check_priorities
+from tide.system.check_host import check_branches, check_budgets, check_groups, check_priorities
 from tide.system.finding import Finding
 from tide.system.locate import Path
 from tide.system.model import Chain, SerialLink, System
@@ -23,6 +23,7 @@ def check(system: System) -> list[Finding]:
         *_chains(system),
         *check_groups(system),
         *check_priorities(system),
+        *check_budgets(system),
         *_executor_load(system),
         *_link_load(system),
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of what only executors of the host have: chains that branch, groups, priorities of single callbacks."""
+"""Rules of what only executors of the host have: chains that branch, groups, callbacks with priorities, budgets."""
 
 from __future__ import annotations
 
@@ -105,4 +105,21 @@ def check_priorities(system: System) -> Iterator[Finding]:
                 path,
                 f"'{callback.name}' has no priority of its own, and other callbacks have",
                 "add priority = ..., or remove those of the others",
+            )
+
+
+def check_budgets(system: System) -> Iterator[Finding]:
+    for index, executor in enumerate(system.executors):
+        path: Path = ("executors", index, "budget_ms")
+        if bool(executor.budget_ms) != bool(executor.budget_period_ms):
+            yield Finding(
+                path, f"executor '{executor.name}' has half of a budget", "give budget_ms and budget_period_ms"
+            )
+        elif executor.budget_ms > executor.budget_period_ms:
+            yield Finding(
+                path, f"the budget of executor '{executor.name}' is longer than its period", "make it shorter"
+            )
+        elif executor.budget_ms and executor.where == "mcu":
+            yield Finding(
+                path, f"executor '{executor.name}' is on the microcontroller, where budgets have no bound", "remove it"
             )

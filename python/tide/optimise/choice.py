@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a system may change without changing what it does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from tide.system.model import Executor, System, nanoseconds
+
+
+@dataclass(frozen=True)
+class Choice:
+    """In the order of the description: priorities by chain, lanes by executor, quantum by link, executors by chain and
+    callback, budget of a lane by executor (0: it has none)."""
+
+    priorities: tuple[int, ...]
+    lanes: tuple[int, ...]
+    quanta: tuple[int, ...]
+    places: tuple[tuple[str, ...], ...]
+    budgets_ns: tuple[int, ...]
+
+
+def present(system: System) -> Choice:
+    return Choice(
+        tuple(chain.priority for chain in system.chains),
+        tuple(executor.lanes for executor in system.executors),
+        tuple(link.quantum_bytes for link in system.links),
+        tuple(tuple(callback.executor for callback in chain.callbacks) for chain in system.chains),
+        tuple(nanoseconds(executor.budget_ms) for executor in system.executors),
+    )
+
+
+def applied(system: System, choice: Choice) -> System:
+    chains = tuple(
+        chain.model_copy(
+            update={
+                "priority": priority,
+                "callbacks": tuple(
+                    callback.model_copy(update={"executor": place})
+                    for callback, place in zip(chain.callbacks, places, strict=True)
+                ),
+            }
+        )
+        for chain, priority, places in zip(system.chains, choice.priorities, choice.places, strict=True)
+    )
+    executors = tuple(
+        executor.model_copy(update={"lanes": lanes, "budget_ms": Decimal(budget_ns) / 1_000_000})
+        for executor, lanes, budget_ns in zip(system.executors, choice.lanes, choice.budgets_ns, strict=True)
+    )
+    links = tuple(
+        link.model_copy(update={"quantum_bytes": quantum})
+        for link, quantum in zip(system.links, choice.quanta, strict=True)
+    )
+    return system.model_copy(update={"chains": chains, "executors": executors, "links": links})
+
+
+def cores_of(system: System, choice: Choice) -> float:
+    """Processors that the host's executors may use up: a lane counts as one, or as the share that its budget is."""
+    return sum(
+        lanes * _share(executor, budget_ns)
+        for executor, lanes, budget_ns in zip(system.executors, choice.lanes, choice.budgets_ns, strict=True)
+        if executor.where == "host"
+    )
+
+
+def _share(executor: Executor, budget_ns: int) -> float:
+    return budget_ns / nanoseconds(executor.budget_period_ms) if budget_ns else 1.0

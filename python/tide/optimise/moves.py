@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Choices that differ from one in one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TypeVar
+
+from tide.optimise.choice import Choice, cores_of
+from tide.system.model import Callback, Chain, SerialLink, System, nanoseconds
+
+Value = TypeVar("Value")
+QUANTA = (0, 64, 128, 256)
+MOST_LANES = 8
+BUDGET_STEPS = (8, 32)  # of a lane's period
+
+
+class Moves:
+    """cores: what the host's executors may use up, lanes and budgets together; None: lanes as wanted, budgets no more
+    than now."""
+
+    def __init__(self, system: System, keep_lanes: bool = False, keep_places: bool = False, cores: float | None = None):
+        self._system = system
+        self._keep_lanes = keep_lanes
+        self._keep_places = keep_places
+        self._cores = cores
+
+    def around(self, choice: Choice) -> list[Choice]:
+        kinds = [self._exchanges(choice), self._lanes(choice), self._quanta(choice)]
+        kinds += [self._places(choice), self._budgets(choice)]
+        return [other for kind in kinds for other in kind if self.fits(other) or self._less(choice, other)]
+
+    def fits(self, choice: Choice) -> bool:
+        return self._cores is None or cores_of(self._system, choice) <= self._cores + 1e-9
+
+    def _less(self, choice: Choice, other: Choice) -> bool:
+        """From a description that asks for too much there is a way down."""
+        return cores_of(self._system, other) < cores_of(self._system, choice)
+
+    def _exchanges(self, choice: Choice) -> Iterator[Choice]:
+        for left in range(len(choice.priorities)):
+            for right in range(left):
+                priorities = list(choice.priorities)
+                priorities[left], priorities[right] = priorities[right], priorities[left]
+                yield replace(choice, priorities=tuple(priorities))
+
+    def _lanes(self, choice: Choice) -> Iterator[Choice]:
+        """On the microcontroller one lane is cooperative and two stand for a preemptive one for each level."""
+        for index, lanes in enumerate([] if self._keep_lanes else choice.lanes):
+            on_mcu = self._system.executors[index].where == "mcu"
+            for option in (3 - min(lanes, 2),) if on_mcu else (lanes - 1, lanes + 1):
+                if 1 <= option <= MOST_LANES:
+                    yield replace(choice, lanes=_with(choice.lanes, index, option))
+
+    def _quanta(self, choice: Choice) -> Iterator[Choice]:
+        """Fragments need reliable chains; best effort must fit into one frame."""
+        if any(chain.reliability != "reliable" for chain in self._system.chains):
+            return
+        for index, quantum in enumerate(choice.quanta):
+            link = self._system.links[index]
+            for option in QUANTA:
+                if isinstance(link, SerialLink) and option != quantum and self._fragments(link, option):
+                    yield replace(choice, quanta=_with(choice.quanta, index, option))
+
+    def _fragments(self, link: SerialLink, quantum: int) -> bool:
+        """A message may not need more frames than a window holds."""
+        largest = max(
+            (callback.publishes.payload_bytes for chain in self._system.chains for callback in chain.callbacks
+             if callback.publishes), default=0
+        )  # fmt: skip
+        return quantum == 0 or (quantum <= link.mtu_bytes and largest + 8 <= 15 * (quantum - 8))
+
+    def _places(self, choice: Choice) -> Iterator[Choice]:
+        """A callback, or a chain from one callback on, to another executor of the host."""
+        if self._keep_places:
+            return
+        hosts = [executor.name for executor in self._system.executors if executor.where == "host"]
+        for index, chain in enumerate(self._system.chains):
+            places = choice.places[index]
+            for position, callback in enumerate(chain.callbacks):
+                for host in hosts if self._movable(chain, callback) else []:
+                    if host == places[position]:
+                        continue
+                    yield replace(choice, places=_with(choice.places, index, _with(places, position, host)))
+                    rest = chain.callbacks[position:]
+                    if len(rest) > 1 and all(self._movable(chain, one) for one in rest):
+                        moved = (*places[:position], *(host for _ in rest))
+                        yield replace(choice, places=_with(choice.places, index, moved))
+
+    def _movable(self, chain: Chain, callback: Callback) -> bool:
+        """What shares a group stays with it, and so does what another chain branches from."""
+        branched = any(other.branches_from == (chain.name, callback.name) for other in self._system.chains)
+        exclusive = any(group.name == callback.group and group.kind == "exclusive" for group in self._system.groups)
+        return self._system.where(callback) == "host" and not exclusive and not branched
+
+    def _budgets(self, choice: Choice) -> Iterator[Choice]:
+        """One budget more or less, or a step from one executor to another."""
+        with_budget = [index for index, budget_ns in enumerate(choice.budgets_ns) if budget_ns]
+        for part in BUDGET_STEPS:
+            for index in with_budget:
+                for sign in (1, -1):
+                    changed = self._changed(choice, index, sign, part)
+                    if changed is None:
+                        continue
+                    if self._cores is not None or sign < 0:
+                        yield changed
+                    for other in with_budget:
+                        both = self._changed(changed, other, -sign, part) if other != index else None
+                        if both is not None and (self._cores is not None or not self._more(both, choice)):
+                            yield both
+
+    def _more(self, choice: Choice, before: Choice) -> bool:
+        return cores_of(self._system, choice) > cores_of(self._system, before) + 1e-9
+
+    def _changed(self, choice: Choice, index: int, sign: int, part: int) -> Choice | None:
+        period_ns = nanoseconds(self._system.executors[index].budget_period_ms)
+        budget_ns = choice.budgets_ns[index] + sign * (period_ns // part)
+        if not 0 < budget_ns <= period_ns:
+            return None
+        return replace(choice, budgets_ns=_with(choice.budgets_ns, index, budget_ns))
+
+
+def _with(values: tuple[Value, ...], index: int, value: Value) -> tuple[Value, ...]:
+    return (*values[:index], value, *values[index + 1 :])
