@@ -29,8 +29,8 @@ struct Options {
   int refine_passes = 16;
   // Lets less important chains block at most as long as they execute at all. Needs them to meet their deadlines.
   bool joint = false;
-  // Lanes on cores of their own, a chain that shares no group, safe: others keep the chain waiting only while all lanes are busy with them
-  // at the same time, and none of them can be busy for longer than that.
+  // Lanes on cores of their own, a chain that shares no group, safe: others keep the chain waiting only while all lanes
+  // are busy with them at the same time, and none of them can be busy for longer than that.
   bool cap_running = false;
   // On executors with one thread and no groups, lowers bounds by looking at busy windows (single_thread.h).
   bool sharpen = false;

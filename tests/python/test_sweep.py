@@ -114,6 +114,13 @@ def test_figure_11_more_chains_hurt_the_default_executor(tmp_path: Path) -> None
         assert fall(shares, f"PPWA_{kind}") < fall(shares, f"PWA_{kind}") / 2
 
 
+def test_figure_11_all_fall_and_priorities_less_where_periods_spread(tmp_path: Path) -> None:
+    spread = ("--periods", "log_uniform", "--shortest-ms", "10")
+    shares = shares_of("mt-schedulability-chains", "2,5,10,15", tmp_path, *spread)["safe"]
+    for kind in ("CD", "AD"):
+        assert 10 < fall(shares, f"PPWA_{kind}") < fall(shares, f"PWA_{kind}")
+
+
 def test_dirichlet_rescale_keeps_each_chain_on_a_core(tmp_path: Path) -> None:
     free = shares_of("mt-schedulability-utilisation", "1.6", tmp_path / "free")
     kept = shares_of("mt-schedulability-utilisation", "1.6", tmp_path / "kept", "--shares", "dirichlet_rescale",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A search over what a system may change without changing what it does: the order of its chains, the lanes and budgets
-of its executors, who runs which callback, the quantum of its line. Bounds depend on each other's lateness, so no order is
-known to be the best one without trying; the search starts at deadline-monotonic and the present order and climbs by
+of its executors, who runs which callback, the quantum of its line. Bounds depend on each other's lateness, so no order
+is known to be the best one without trying; the search starts at deadline-monotonic and the present order and climbs by
 single changes, then from shaken choices, by the seed."""
 
 from __future__ import annotations
