@@ -66,7 +66,7 @@ time_ns LinkModel::uplink_wait(std::size_t chain, const Spacing &spacing,
                                const std::vector<std::int64_t> &instances) const {
   const time_ns control_ns = answer_ns_ + gap_ns_;
   const Load &self = loads_[chain];
-  time_ns all_ns = 0, spared_ns = never_ns;
+  time_ns all_ns = 0, spared_ns = never_ns, soonest_ns = never_ns;
   std::int64_t before = -1;
   for (std::size_t other = 0; other < size(); other++) {
     const Load &load = loads_[other];
@@ -75,12 +75,15 @@ time_ns LinkModel::uplink_wait(std::size_t chain, const Spacing &spacing,
     const std::int64_t count = instances[other] - (own ? 1 : 0);
     all_ns = add(all_ns, multiply(multiply(count, load.up.control), control_ns));
     before = add(before, multiply(instances[other], load.up.messages));
-    if (load.up.messages > 0 && count > 0)
+    if (load.up.messages > 0 && count > 0) {
       spared_ns = std::min(spared_ns, load.pair ? load.up.receipts * control_ns : 0);
+      soonest_ns = std::min(soonest_ns, load.host_least_ns + load.down.least_ns);
+    }
   }
   const time_ns excess_ns = std::max<time_ns>(spacing.longest_ns - spacing.apart_ns, 0);
   all_ns = add(all_ns, multiply(before, excess_ns));
-  if (self.pair && all_ns <= spacing.apart_ns) all_ns -= std::min(all_ns, spared_ns);
+  const time_ns rest_ns = all_ns - std::min(all_ns, spared_ns);
+  if (self.pair && all_ns <= spacing.apart_ns && rest_ns <= soonest_ns) all_ns = rest_ns;
   if (all_ns == 0) return 0;
   // Were the next message made before this one has left, the argument would not hold.
   const time_ns until_last_ns = add(all_ns, self.up.frames > self.up.messages ? self.up.total_ns : 0);
