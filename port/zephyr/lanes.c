@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread for each lane, on static stacks. Zephyr counts priorities downwards; a lane's priority is written as on
+ * other systems, larger for the more urgent: 1 is the least urgent preemptible one. */
+#include <zephyr/kernel.h>
+
+#include "tide/port.h"
+#include "tide/status.h"
+
+K_THREAD_STACK_ARRAY_DEFINE(stacks, CONFIG_TIDE_LANES_MAXIMUM, CONFIG_TIDE_LANE_STACK_BYTES);
+static struct k_thread threads[CONFIG_TIDE_LANES_MAXIMUM];
+
+static struct {
+  void (*run)(void *context, size_t index);
+  void *context;
+} lanes_run;
+
+static void lane_thread(void *index, void *unused, void *also_unused) {
+  ARG_UNUSED(unused);
+  ARG_UNUSED(also_unused);
+  lanes_run.run(lanes_run.context, (size_t)(uintptr_t)index);
+}
+
+static int priority_of(const tide_lane_settings_t *settings, int *priority) {
+  *priority = k_thread_priority_get(k_current_get());
+  if (settings->processor != 0u || settings->stack_bytes > CONFIG_TIDE_LANE_STACK_BYTES) return TIDE_ERROR_UNSUPPORTED;
+  switch (settings->scheduling) {
+    case TIDE_SCHEDULING_INHERIT:
+      return TIDE_OK;
+    case TIDE_SCHEDULING_NORMAL:
+      *priority = K_LOWEST_APPLICATION_THREAD_PRIO;
+      return TIDE_OK;
+    case TIDE_SCHEDULING_FIFO:
+    case TIDE_SCHEDULING_ROUND_ROBIN: /* in turns where CONFIG_TIMESLICING says so */
+      if (settings->priority < 1 || settings->priority > CONFIG_NUM_PREEMPT_PRIORITIES) return TIDE_ERROR_ARGUMENT;
+      *priority = CONFIG_NUM_PREEMPT_PRIORITIES - settings->priority;
+      return TIDE_OK;
+    default:
+      return settings->may_run_normally ? TIDE_OK : TIDE_ERROR_UNSUPPORTED;
+  }
+}
+
+int tide_port_run_lanes(tide_lane_t *lanes, size_t count, void (*run)(void *context, size_t index), void *context,
+                        size_t *refused) {
+  if (lanes == NULL || count == 0u || run == NULL) return TIDE_ERROR_ARGUMENT;
+  if (count > CONFIG_TIDE_LANES_MAXIMUM) return TIDE_ERROR_FULL;
+  int priorities[CONFIG_TIDE_LANES_MAXIMUM];
+  for (size_t index = 0; index < count; index++) {
+    const int status = priority_of(&lanes[index].settings, &priorities[index]);
+    if (status == TIDE_OK) continue;
+    if (refused != NULL) *refused = index;
+    return status;
+  }
+  lanes_run.run = run;
+  lanes_run.context = context;
+  for (size_t index = 0; index < count; index++) { /* none starts before all are there */
+    k_tid_t thread = k_thread_create(&threads[index], stacks[index], K_THREAD_STACK_SIZEOF(stacks[index]), lane_thread,
+                                     (void *)(uintptr_t)index, NULL, NULL, priorities[index], 0, K_FOREVER);
+    (void)k_thread_name_set(thread, lanes[index].settings.name != NULL ? lanes[index].settings.name : "tide lane");
+  }
+  k_sched_lock();
+  for (size_t index = 0; index < count; index++) k_thread_start(&threads[index]);
+  k_sched_unlock();
+  for (size_t index = 0; index < count; index++) (void)k_thread_join(&threads[index], K_FOREVER);
+  return TIDE_OK;
+}

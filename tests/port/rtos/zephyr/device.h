@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TIDE_TEST_ZEPHYR_DEVICE_H
+#define TIDE_TEST_ZEPHYR_DEVICE_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct device {
+  int unused;
+};
+extern const struct device fake_device;
+
+#ifdef __cplusplus
+}
+#endif
+
+#define DT_CHOSEN(name) name
+#define DEVICE_DT_GET(node) (&fake_device)
+
+#endif
