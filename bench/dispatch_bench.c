@@ -127,10 +127,15 @@ static double measure(tide_policy_t policy, size_t handles) {
   return (double)best_ns / ROUNDS;
 }
 
+static tide_policy_t policy_of(const char *name) {
+  return strcmp(name, "batch") == 0      ? TIDE_POLICY_BATCH
+         : strcmp(name, "readyset") == 0 ? TIDE_POLICY_READYSET
+                                         : TIDE_POLICY_TIDE;
+}
+
 static int count_one(const char *policy, const char *handles_text) {
   const size_t handles = (size_t)strtoul(handles_text, NULL, 10);
-  if (handles < 1u || handles > HANDLES_MAXIMUM ||
-      !prepare(strcmp(policy, "batch") == 0 ? TIDE_POLICY_BATCH : TIDE_POLICY_TIDE, handles)) {
+  if (handles < 1u || handles > HANDLES_MAXIMUM || !prepare(policy_of(policy), handles)) {
     return EXIT_FAILURE;
   }
   const uint64_t ran = measured_rounds(ROUNDS);
@@ -141,12 +146,13 @@ static int count_one(const char *policy, const char *handles_text) {
 static int print_table(void) {
   static const size_t sizes[] = {1, 10, 100, 1000};
   bool good = true;
-  printf("%8s %12s %12s\n", "timers", "tide ns", "batch ns");
+  printf("%8s %12s %12s %12s\n", "timers", "tide ns", "batch ns", "readyset ns");
   for (size_t index = 0; index < sizeof sizes / sizeof sizes[0]; index++) {
     const double tide = measure(TIDE_POLICY_TIDE, sizes[index]);
     const double batch = measure(TIDE_POLICY_BATCH, sizes[index]);
-    printf("%8zu %12.1f %12.1f\n", sizes[index], tide, batch);
-    good = good && tide > 0.0 && batch > 0.0;
+    const double readyset = measure(TIDE_POLICY_READYSET, sizes[index]);
+    printf("%8zu %12.1f %12.1f %12.1f\n", sizes[index], tide, batch, readyset);
+    good = good && tide > 0.0 && batch > 0.0 && readyset > 0.0;
   }
   return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
@@ -156,7 +162,7 @@ int main(int count, char **arguments) {
     return count_one(arguments[2], arguments[3]);
   }
   if (count != 1) {
-    fprintf(stderr, "usage: dispatch_bench [--count tide|batch HANDLES]\n");
+    fprintf(stderr, "usage: dispatch_bench [--count tide|batch|readyset HANDLES]\n");
     return 2;
   }
   return print_table();

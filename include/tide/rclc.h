@@ -43,7 +43,9 @@ typedef enum tide_send {
                               frame has left the wire, too */
 } tide_send_t;
 
-/* Before handles are added. Default TIDE_POLICY_TIDE. */
+/* Before handles are added; default TIDE_POLICY_TIDE. The others are baselines: TIDE_POLICY_BATCH runs as rclc does,
+ * one lane; TIDE_POLICY_READYSET as rclcpp's executors do, any number of lanes of one level, default trigger, handles
+ * ON_NEW_DATA (TIDE_ERROR_UNSUPPORTED otherwise). */
 rcl_ret_t tide_rclc_executor_set_policy(rclc_executor_t *executor, tide_policy_t policy);
 /* The lanes of an executor: before handles are added; needs TIDE_EXECUTOR_LANES of <tide/pools.h>. Lanes are given with
  * rising least_level; settings are copied. rclc_executor_spin then starts a thread for each lane, of which every one
@@ -59,9 +61,9 @@ rcl_ret_t tide_rclc_executor_set_policy(rclc_executor_t *executor, tide_policy_t
  * before any callback has run: run as root or with CAP_SYS_NICE, or raise the limit (ulimit -r, or rtprio in
  * /etc/security/limits.conf); or set may_run_normally and accept what its comment says.
  *
- * Only with policy tide and the default trigger, handles ON_NEW_DATA (TIDE_ERROR_UNSUPPORTED otherwise). With several
- * lanes rclc_executor_spin_some and spin_period answer with TIDE_ERROR_UNSUPPORTED: one caller cannot run them all;
- * with one lane they run it in the calling thread. TIDE_ERROR_CAPACITY_LANES: more than TIDE_EXECUTOR_LANES. */
+ * Not with policy batch; only with the default trigger, handles ON_NEW_DATA (TIDE_ERROR_UNSUPPORTED otherwise). With
+ * several lanes rclc_executor_spin_some and spin_period answer with TIDE_ERROR_UNSUPPORTED: one caller cannot run them
+ * all; with one lane they run it in the calling thread. TIDE_ERROR_CAPACITY_LANES: more than TIDE_EXECUTOR_LANES. */
 rcl_ret_t tide_rclc_executor_set_lanes(rclc_executor_t *executor, const tide_lane_settings_t *lanes, size_t count);
 /* The lane whose scheduling the system refused in the last rclc_executor_spin; -1: no lanes were set. */
 int tide_rclc_executor_refused_lane(const rclc_executor_t *executor);
