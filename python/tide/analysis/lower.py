@@ -47,7 +47,9 @@ def link_document(
             "hold": any(chain.hold for chain in system.chains),
         },
         "hosts": [{"name": one.name, "lanes": one.lanes} for one in system.executors if one.where == "host"],
-        "chains": [_link_chain(system, chain) for chain in system.chains],
+        "chains": [
+            _link_chain(chain, {one.name for one in system.executors if one.where == "mcu"}) for chain in system.chains
+        ],
     }
     if client is not None:
         for name in ("submit", "process", "dispatch"):
@@ -160,7 +162,7 @@ def _segments(callbacks: tuple[Callback, ...]) -> list[tuple[str, list[Any]]]:
     return segments
 
 
-def _link_chain(system: System, chain: Chain) -> Document:
+def _link_chain(chain: Chain, on_client: set[str]) -> Document:
     reliable = chain.reliability == "reliable"
     return {
         "name": chain.name,
@@ -172,7 +174,7 @@ def _link_chain(system: System, chain: Chain) -> Document:
         "callbacks": [
             {
                 "name": callback.name,
-                "on": "client" if system.where(callback) == "mcu" else callback.executor,
+                "on": "client" if callback.executor in on_client else callback.executor,
                 "execution_ns": callback.execution_ns,
                 "least_ns": callback.least_ns,
                 "payload_bytes": callback.publishes.payload_bytes if callback.publishes else 0,
@@ -203,7 +205,7 @@ def _link_findings(system: System) -> list[Finding]:
                         "make least_ms smaller",
                     )
                 )
-            if system.where(callback) == "mcu" and callback.publishes and not system.links:
+            if not system.links and callback.publishes and system.where(callback) == "mcu":
                 findings.append(
                     Finding(here, f"'{callback.name}' publishes and there is no line", "add a [[links]] entry")
                 )
