@@ -38,6 +38,7 @@ def link_document(
     client = next((one for one in system.executors if one.where == "mcu"), None)
     line = next((link for link in system.links if isinstance(link, SerialLink)), None)
     lanes = client is not None and client.lanes > 1 and policy == "tide"
+    on_client = {one.name for one in system.executors if one.where == "mcu"}
     document: Document = {
         "client": {"policy": "lanes" if lanes else policy, "send": send or "asynchronous"},
         "line": {},
@@ -47,9 +48,7 @@ def link_document(
             "hold": any(chain.hold for chain in system.chains),
         },
         "hosts": [{"name": one.name, "lanes": one.lanes} for one in system.executors if one.where == "host"],
-        "chains": [
-            _link_chain(chain, {one.name for one in system.executors if one.where == "mcu"}) for chain in system.chains
-        ],
+        "chains": [_link_chain(chain, on_client) for chain in system.chains],
     }
     if client is not None:
         for name in ("submit", "process", "dispatch"):
