@@ -66,7 +66,9 @@ static void on_expiry(tide_timer_t *timer, int64_t since_last_call_ns) {
     (void)tide_timer_cancel(timer);
     return;
   }
+  const uintptr_t state = lock(program);
   program->released[callback->index]++;
+  unlock(program, state);
   run(callback, release_ns);
 }
 
@@ -116,7 +118,8 @@ static int add_callback(program_t *program, size_t index) {
     callback->timer.period_ns = plan->period_ns;
     callback->timer.overrun = TIDE_OVERRUN_SKIP;
     callback->timer.on_expiry = on_expiry;
-    return tide_executor_add_timer(executor, &callback->timer);
+    const int status = tide_executor_add_timer(executor, &callback->timer);
+    return status == TIDE_OK ? tide_timer_cancel(&callback->timer) : status; /* until program_start */
   }
   callback->timer.callback.kind = TIDE_CALLBACK_SUBSCRIPTION;
   callback->timer.callback.execute = on_message;

@@ -21,7 +21,7 @@ uint64_t environment(const char *name, uint64_t otherwise) {
 
 TEST(SimHost, RandomSystemsKeepTheRules) {
   const uint64_t first = environment("TIDE_SEED", 1);
-  const uint64_t last = first + environment("TIDE_SEEDS", std::getenv("TIDE_SEED") == nullptr ? 1500 : 1);
+  const uint64_t last = first + environment("TIDE_SEEDS", std::getenv("TIDE_SEED") == nullptr ? 800 : 1);
   uint64_t ran = 0, exclusive = 0, dropped = 0, readyset = 0;
   for (uint64_t seed = first; seed < last; seed++) {
     const plan_t plan = draw_host_plan(seed);
@@ -37,10 +37,10 @@ TEST(SimHost, RandomSystemsKeepTheRules) {
     }
   }
   if (std::getenv("TIDE_SEED") != nullptr) return;
-  EXPECT_GT(ran, 100'000u) << "the systems do not do enough to prove anything";
-  EXPECT_GT(exclusive, 20'000u);
-  EXPECT_GT(dropped, 1'000u);
-  EXPECT_GT(readyset, 500u);
+  EXPECT_GT(ran, 60'000u) << "the systems do not do enough to prove anything";
+  EXPECT_GT(exclusive, 12'000u);
+  EXPECT_GT(dropped, 500u);
+  EXPECT_GT(readyset, 300u);
 }
 
 TEST(SimHost, SameSeedSameTrace) {
