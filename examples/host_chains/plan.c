@@ -55,6 +55,12 @@ static bool time_of(const char *text, double unit_ns, double least, int64_t *tim
   return true;
 }
 
+static bool seed_of(const char *text, uint64_t *seed) {
+  char *end;
+  *seed = strtoull(text, &end, 10);
+  return end != text && *end == '\0' && *text != '-';
+}
+
 static bool copy_name(char *place, const char *name) {
   const size_t length = strlen(name);
   if (length == 0u || length >= PLAN_NAME_BYTES || strcspn(name, "\"\\") < length) return false;
@@ -185,7 +191,6 @@ static const char *read_word(plan_t *plan, const char *word) {
   const char *const text = equals == NULL ? word : equals + 1;
   const size_t length = (size_t)(text - word);
   fields_t fields;
-  double value;
 #define IS(name) (length == sizeof(name) - 1u && memcmp(word, name, length) == 0)
   for (size_t entry = 0; entry < sizeof entries / sizeof *entries; entry++) {
     if (length != strlen(entries[entry].name) || memcmp(word, entries[entry].name, length) != 0) continue;
@@ -200,11 +205,7 @@ static const char *read_word(plan_t *plan, const char *word) {
   if (IS("dispatch_us=")) return time_of(text, 1e3, 0, &plan->dispatch_ns) ? NULL : complain(word, "wants a time");
   if (IS("spread_us=")) return time_of(text, 1e3, 0, &plan->spread_ns) ? NULL : complain(word, "wants a time");
   if (IS("depth=")) return whole(text, 1, PLAN_DEPTH, &plan->depth) ? NULL : complain(word, "wants 1 to 64");
-  if (IS("seed=")) {
-    if (!number(text, 0, 9e15, &value) || value != floor(value)) return complain(word, "wants a whole number");
-    plan->seed = (uint64_t)value;
-    return NULL;
-  }
+  if (IS("seed=")) return seed_of(text, &plan->seed) ? NULL : complain(word, "wants a whole number");
 #undef IS
   return complain(word, "is not a word of a plan; --help lists them");
 }
