@@ -18,6 +18,10 @@ constexpr uint32_t kMostPeriods = 10'000;  // the high bytes of numbers stay bel
 bool is_covered(const Plan &plan, const analysis::LinkSystem &system) {
   if (plan.up.any() || plan.down.any() || plan.cuts > 0 || plan.restarts > 0) return false;
   if (plan.send == Send::kAnswered && plan.policy == Policy::kBatch) return false;
+  if (plan.policy == Policy::kReadyset || plan.lanes_a_band > 1) return false;
+  for (const ChainPlan &chain : plan.chains) {
+    if (chain.group != 0 || chain.local_depth > 0) return false;
+  }
   if (plan.success_percent >= 100) return true;
   return std::all_of(system.chains.begin(), system.chains.end(), [&system](const analysis::LinkChain &chain) {
     const std::int64_t bytes = chain.callbacks.front().payload_bytes;

@@ -113,7 +113,7 @@ TEST(LinkTight, ThreeChainsWithLanes) { expect_tight(true, Kind::best_effort, {1
 
 // What tide-sim says of a run beside its bounds.
 TEST(LinkObserved, ARunAboveItsBoundNamesTheChain) {
-  sim::Plan plan = three_chains(false, Kind::best_effort);
+  const sim::Plan plan = three_chains(false, Kind::best_effort);
   const sim::Result result = sim::simulate(plan);
   std::vector<std::optional<sim::Time>> bounds = sim::bounds_of(plan);
   ASSERT_TRUE(bounds[1]);
@@ -123,8 +123,17 @@ TEST(LinkObserved, ARunAboveItsBoundNamesTheChain) {
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_TRUE(lines[0].starts_with("chain chain1: ")) << lines[0];
   EXPECT_TRUE(lines[0].ends_with(" is above its bound of 30.000000 ms")) << lines[0];
-  plan.up.loss = 0.1;
-  EXPECT_EQ(sim::bounds_of(plan), std::vector<std::optional<sim::Time>>(chains));
+  // What the analysis does not know has no bound.
+  const std::vector<std::optional<sim::Time>> none(chains);
+  sim::Plan other = plan;
+  other.up.loss = 0.1;
+  EXPECT_EQ(sim::bounds_of(other), none);
+  other = plan;
+  other.policy = sim::Policy::kReadyset;
+  EXPECT_EQ(sim::bounds_of(other), none);
+  other = plan;
+  other.chains[1].group = 1;
+  EXPECT_EQ(sim::bounds_of(other), none);
 }
 
 }  // namespace
