@@ -183,6 +183,22 @@ TEST_F(Local, ThePublisherInterruptsALessUrgentLane) {
   EXPECT_EQ(log, "lh5");
 }
 
+TEST_F(Local, AnInterruptPublishesIntoACallbackAndIntoAWait) {
+  open({0}, 2);
+  subscribe('a', 3, 2);
+  Probe &low = add('l', 1);
+  low.action = [&] { machine.execute(10); };
+  machine.at(5, [&] { EXPECT_EQ(publish(1), 1); });
+  machine.at(50, [&] { EXPECT_EQ(publish(2), 1); });
+  notify(low);
+  EXPECT_EQ(round(0, 100), 1);
+  EXPECT_EQ(round(0, 100), 1);
+  EXPECT_EQ(machine.now, 10);
+  EXPECT_EQ(round(0, 100), 1);
+  EXPECT_EQ(machine.now, 50);
+  EXPECT_EQ(log, "la1a2");
+}
+
 TEST_F(Local, WhatIsSubscribedWhileAPublicationGoesOnWaitsForTheNext) {
   open({0, 3}, 2);
   tide_local_subscription_t &a = subscribe('a', TIDE_PRIORITY(3, 0), 2);
