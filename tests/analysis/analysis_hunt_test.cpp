@@ -27,11 +27,11 @@ void expect_safe(const Observer &observer, const Campaign &campaign, std::uint64
 }
 
 TEST(Hunt, NothingExceedsASafeBound) {
-  expect_safe(exact_observer(), {.first = 1, .count = 800, .schedules = 6, .climbs = 10}, 2000);
+  expect_safe(exact_observer(), {.first = 1, .count = 300, .schedules = 6, .climbs = 8}, 1000);
 }
 
 TEST(Hunt, NothingOnTheShippedExecutorExceedsASafeBound) {
-  expect_safe(shipped_observer(), {.first = 5001, .count = 150, .schedules = 3, .climbs = 4}, 100);
+  expect_safe(shipped_observer(), {.first = 5001, .count = 80, .schedules = 3, .climbs = 4}, 50);
 }
 
 TEST(Hunt, CatchesABoundThatLacksATerm) {
@@ -85,9 +85,9 @@ TEST(Hunt, BoundsAreTightOnPublishedChainSets) {
                           {"theorem4-safe", 1.6, 1.3}}) {
     Recipe recipe;
     recipe.utilisation = one.utilisation;
-    const Tightness found = tightness(*find_analysis(one.analysis), recipe, 1, 10, 100);
+    const Tightness found = tightness(*find_analysis(one.analysis), recipe, 1, 6, 80);
     EXPECT_EQ(found.exceeded, 0U) << one.analysis << ", " << one.utilisation;
-    ASSERT_GT(found.ratios.count(), 20U);
+    ASSERT_GT(found.ratios.count(), 10U);
     EXPECT_LE(found.ratios.sum() / static_cast<double>(found.ratios.count()), one.mean)
         << one.analysis << ", " << one.utilisation;
   }
