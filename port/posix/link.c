@@ -18,8 +18,6 @@
 #define POLL_LIMIT_NS INT64_C(20000000)
 /* Messages sent in a row before the thread looks at what arrived. */
 #define MESSAGES_A_TURN 32
-/* A datagram is on its own when the last one was started so long before it. */
-#define LONE_AFTER_NS INT64_C(50000)
 
 static _Thread_local const tide_posix_link_t *link_of_this_thread;
 
@@ -111,14 +109,12 @@ static int start_locked(tide_posix_link_t *link, const tide_frame_parts_t *frame
   return status;
 }
 
-/* A submitter's datagram that the system has taken, and after which the thread has nothing to do: it is on its own, or
- * short and outside of the streams. What comes in quick succession is left to the thread, which sends it in batches. */
-static bool is_gone_locked(tide_posix_link_t *link, const tide_frame_parts_t *frame) {
-  if (link->kind->append == NULL || is_own_thread(link) || link->batch.count > 0u || frame->awaited) return false;
-  const int64_t now_ns = tide_posix_link_now_ns();
-  const bool lone = now_ns - link->started_ns >= LONE_AFTER_NS;
-  link->started_ns = now_ns;
-  return lone || frame->body_bytes == 0u;
+/* A submitter's datagram that the system has taken, and after which the thread has nothing to do: a control message,
+ * such as a question that its sender waits for. Data is left to the thread, which sends it in batches when it comes in
+ * quick succession, and does the work of its end. */
+static bool is_gone_locked(const tide_posix_link_t *link, const tide_frame_parts_t *frame) {
+  return link->kind->append != NULL && !is_own_thread(link) && link->batch.count == 0u && frame->body_bytes == 0u &&
+         !frame->awaited;
 }
 
 static int start(void *context, const tide_frame_parts_t *frame) {

@@ -58,7 +58,6 @@ struct tide_posix_link {
   bool busy;      /* a message was started and its end is not reported */
   tide_serial_output_t output;
   tide_datagram_output_t batch; /* in the storage of output */
-  int64_t started_ns;           /* the last datagram that a submitter sent */
   tide_link_counters_t counters;
 
   /* The thread's own. */

@@ -357,24 +357,28 @@ TEST(UdpLink, SendsABurstWithoutAWakeUpForEach) {
   EXPECT_LT(polls() - before, 2001);
 }
 
-// A lone datagram needs nobody else: the link's thread sleeps on, unless an answer may have to be asked for.
-TEST(UdpLink, CompletesALoneDatagramWhileItIsStarted) {
+// A control message needs nobody else: the link's thread sleeps on, unless an answer may have to be asked for.
+TEST(UdpLink, CompletesAControlMessageWhileItIsStarted) {
   Server server(SOCK_DGRAM);
   FakeDaemon client;
   ASSERT_EQ(client.open(internet(TIDE_LINK_UDP, server.port)), TIDE_OK);
+  const Bytes control(8, 1), data(30, 2);  // the fake puts eight octets into the head
+  const auto completed_in_start = [&] {
+    return client.look<int>([](const FakeDaemon &fake) { return fake.completed_in_start; });
+  };
   for (int index = 0; index < 20; index++) {
-    std::this_thread::sleep_for(1ms);
-    client.submit(Bytes(30, 1));
-    EXPECT_EQ(client.look<int>([](const FakeDaemon &fake) { return fake.completed_in_start; }), index + 1);
-    EXPECT_EQ(server.take(), Bytes(30, 1));
+    client.submit(control);
+    EXPECT_EQ(completed_in_start(), index + 1);
+    EXPECT_EQ(server.take(), control);
   }
-  client.awaited = true;
-  std::this_thread::sleep_for(1ms);
-  client.submit(Bytes(30, 2));
-  EXPECT_EQ(client.look<int>([](const FakeDaemon &fake) { return fake.completed_in_start; }), 20);
+  client.submit(data);
   EXPECT_TRUE(client.eventually([](const FakeDaemon &fake) { return fake.sent.size() == 21; }));
+  client.awaited = true;
+  client.submit(control);
+  EXPECT_TRUE(client.eventually([](const FakeDaemon &fake) { return fake.sent.size() == 22; }));
+  EXPECT_EQ(completed_in_start(), 20);
   EXPECT_EQ(client.wrong_completions, 0);
-  EXPECT_EQ(client.counters().messages_sent, 21u);
+  EXPECT_EQ(client.counters().messages_sent, 22u);
 }
 
 // Callers that wait receive by themselves or are told by the link's thread: nothing is lost, doubled or out of order.

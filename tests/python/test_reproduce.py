@@ -19,8 +19,10 @@ from typer.testing import CliRunner
 from tide.main import app
 from tide.report.results import Row
 from tide.reproduce.cases import CASES, METRICS, SYSTEMS
+from tide.reproduce.native import system_of
 from tide.reproduce.published import TABLE_1, TABLE_1_COLUMNS
 from tide.run.binaries import MissingBinaryError, find_binary
+from tide.run.plan import serial_link
 from tide.simulate.campaign import Slice, slices
 
 ROOT = Path(__file__).parents[2]
@@ -349,6 +351,24 @@ def test_native_reliable_point_on_real_parts(tmp_path: Path) -> None:
     assert 2 * 10 + 2 * 9.5 + 2 < rows["min_ms"]["measured"] <= rows["max_ms"]["measured"]
     line = json.loads((tmp_path / "tide_0/line.log").read_text(encoding="utf-8").splitlines()[-1])
     assert line["a_to_b"]["frames_dropped"] >= 3 * 4
+
+
+def test_native_systems_are_those_of_the_paper() -> None:
+    """What each case fixes and varies, and how a reliable sender asks and holds."""
+    for name, x in (("pods-chains", 5), ("pods-size", 300), ("pods-execution", 40), ("pods-reliable", 20)):
+        for system in ("batch", "tide", "limit"):
+            found = system_of(CASES[name], system, x)
+            count = 5 if name == "pods-chains" else 3
+            assert len(found.chains) == (1 if system == "limit" else count)
+            reliable = name == "pods-reliable"
+            for chain in found.chains:
+                assert (chain.reliability == "reliable", chain.hold) == (reliable, reliable and system != "batch")
+                sample, _, act = chain.callbacks
+                assert sample.publishes is not None
+                assert sample.publishes.payload_bytes == (296 if name == "pods-size" else 96)
+                expected_ms = {"pods-size": 5, "pods-execution": 40}.get(name, 10)
+                assert (sample.execution_ms, act.execution_ms) == (expected_ms, expected_ms)
+            assert serial_link(found).heartbeat_delay_ns == (0 if reliable else -1)
 
 
 def test_native_report_has_the_documented_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

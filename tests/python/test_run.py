@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from tide.analysis.lower import link_document
 from tide.main import app
 from tide.run.binaries import MissingBinaryError, find_binary
 from tide.run.child import Child, Children, RunError, Scheduling
+from tide.run.experiment import _link_options
 from tide.run.frames import Frame, data_object, frame_spans
 from tide.run.kernel_work import kept_off
-from tide.run.plan import PlanError, run_chains, serial_link, with_chain_count, with_reliability, write_plan
+from tide.run.plan import (
+    PlanError,
+    run_chains,
+    serial_link,
+    with_chain_count,
+    with_heartbeat_delay,
+    with_hold,
+    with_reliability,
+    write_plan,
+)
 from tide.system.check import check
 from tide.system.load import load, parse
 
@@ -39,6 +51,20 @@ def test_plan_file_has_a_line_for_each_chain(tmp_path: Path) -> None:
     lines = (tmp_path / "plan.txt").read_text(encoding="utf-8").splitlines()
     assert lines[1] == "brake 3 500000000 10000000 10000000 100 10 brake/request brake/answer reliable"
     assert [line.split()[0] for line in lines[1:]] == ["brake", "steer", "battery"]
+
+
+def test_the_client_is_told_who_holds_the_line_and_when_to_ask() -> None:
+    assert _link_options(run_chains(SYSTEM), serial_link(SYSTEM)) == ["--baud", "115200"]
+    text = TEXT.replace('name = "steer"', 'name = "steer"\nhold = true')
+    text = text.replace("baud = 115_200", "baud = 115_200\nheartbeat_delay_ms = 1.5")
+    described = parse(text)
+    held = ["--baud", "115200", "--heartbeat-delay-us", "1500", "--hold-level", "2"]
+    assert _link_options(run_chains(described), serial_link(described)) == held
+    document = link_document(described)
+    assert (document["protocol"]["hold"], document["protocol"]["heartbeat_delay_ns"]) == (True, 1_500_000)
+    every = with_heartbeat_delay(with_hold(SYSTEM, True), Decimal(0))
+    assert [chain.hold for chain in every.chains] == [True] * 3
+    assert serial_link(every).heartbeat_delay_ns == 0
 
 
 @given(st.integers(1, 16))
