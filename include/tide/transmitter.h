@@ -19,6 +19,11 @@
  * except that a reliable stream is first come, first served. A stream whose window is full
  * takes its nodes out of execution_buffer until an acknowledgment opens it, so it keeps nobody else waiting.
  *
+ * ACKNACKs travel alone, never as a further submessage of a data frame. Within a stream an acknowledgment would share
+ * the order and the losses of that stream, and would be worth nothing before the last byte of the data has come (10 ms
+ * for 100 B at 115,200 baud in place of 1.7). It would save 8 bytes of 20: in the three-chain system with both ways
+ * reliable 4 % of them leave directly before data (14 of 333 in 100 periods), so 0.1 % of the line.
+ *
  * Cost: submit, next, sent and each acknowledged message O(log nodes + streams in use); acquire O(1), except when it
  * has to evict (O(nodes)); expiry of a message in mid-stream O(nodes of the stream). Memory (Cortex-M7):
  * tide_transmitter_t 488 bytes, a node 112 bytes, its payload and two pointers, a stream 112.
