@@ -148,7 +148,8 @@ TEST_F(Groups, TheReadysetPolicyTakesLanesAndGroups) {
   EXPECT_EQ(overlaps, 0);
   tide_executor_counters_t counters{};
   tide_executor_get_counters(tide_rclc_executor_core(&executor), &counters);
-  EXPECT_EQ(counters.set_updates, 0u) << "timers are added as they expire, which is no polling point";
+  EXPECT_GT(counters.set_updates, 0u) << "waits that an expiry ended";
+  EXPECT_LE(counters.set_updates, counters.callbacks_run);
 }
 
 }  // namespace
