@@ -96,6 +96,6 @@ static size_t receive_position(void) { return line.lockstep ? line.position : ti
 void line_choose(bool lockstep) { line.lockstep = lockstep; }
 
 static const tide_uart_driver_t driver = {open, close, start_transmit, receive_position};
-/* A frame of a sample in one piece: no gap in it, for the price of a longer critical section. */
-static uint8_t piece[160], ring[2048];
+/* Small pieces: making one is the longest critical section there is. */
+static uint8_t piece[32], ring[2048];
 const tide_uart_board_t tide_uart_board = {&driver, piece, sizeof piece, ring, sizeof ring};

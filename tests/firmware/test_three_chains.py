@@ -16,6 +16,7 @@ from board import DOMAIN, ROOT
 
 LONG = os.environ.get("TIDE_LONG") == "1"
 LIMIT_PERCENT = 2.0
+MASKED_LIMIT_INSTRUCTIONS = 6000
 BUILD = ROOT / "build" / "release"
 IMAGE = ROOT / "build" / "cortex-m7" / "firmware" / "three_chains.elf"
 
@@ -73,3 +74,12 @@ def test_run_of_the_example(tmp_path: Path) -> None:
     assert results["on"] == "qemu"
     median = {run["executor"]: run["chains"][0]["p50_ns"] for run in results["runs"]}
     assert median["tide-preemptive"] < median["tide"] < median["batch"] / 1.9, median
+
+
+@pytest.mark.parametrize("chains", [1, 3])
+def test_critical_sections_of_the_example_are_bounded(chains: int) -> None:
+    """Over the whole run, the line's driver and losses included, and whatever the number of handles."""
+    plan = ("--systems", "tide", f"chains={chains}", "periods=4", "success_percent=50", "seed=2")
+    masked = board(*plan)["masked_instructions"]
+    print(f"{masked} instructions masked at most, {chains} chains")
+    assert 0 < masked <= MASKED_LIMIT_INSTRUCTIONS
