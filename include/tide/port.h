@@ -30,10 +30,11 @@ typedef struct tide_link_address {
   uint16_t port;
   const tide_custom_transport_t *custom; /* custom: copied */
   /* POSIX: SCHED_FIFO priority of the link's thread, which is the interrupt side of the daemon; 0: the highest there
-   * is, so that no lane delays an acknowledgment or the start of a frame; TIDE_LINK_PRIORITY_INHERIT: the scheduling of
-   * the thread that opens the link. Where the system does not permit it, the thread inherits, too, and the link's
-   * counters say so. It needs CAP_SYS_NICE or an rtprio limit (ulimit -r). Memory is touched and work done only when
-   * something arrives or leaves. */
+   * is, so that no lane delays an acknowledgment or the start of a frame, except on UDP, where a thread above the
+   * submitters would undo the batches (an eighth of the messages a second): there it inherits unless a priority is
+   * asked for; TIDE_LINK_PRIORITY_INHERIT: the scheduling of the thread that opens the link. Where the system does not
+   * permit it, the thread inherits, too, and the link's counters say so. It needs CAP_SYS_NICE or an rtprio limit
+   * (ulimit -r). Memory is touched and work done only when something arrives or leaves. */
   int thread_priority;
 } tide_link_address_t;
 

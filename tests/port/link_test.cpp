@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -726,7 +727,8 @@ void without_rights(const std::function<void()> &action) {
 }
 
 TEST(Links, RunTheirInterruptSideAtTheTopPriorityUnlessToldOtherwise) {
-  const Server datagrams(SOCK_DGRAM);
+  const PseudoTerminal terminal;
+  ASSERT_EQ(chmod(terminal.path.c_str(), 0666), 0);  // for the one without rights
   Transport transport;
   const tide_custom_transport_t functions = transport.functions(false);
   tide_link_address_t custom{};
@@ -734,7 +736,7 @@ TEST(Links, RunTheirInterruptSideAtTheTopPriorityUnlessToldOtherwise) {
   custom.custom = &functions;
   const bool may = may_be_real_time();
   const int top = sched_get_priority_max(SCHED_FIFO);
-  for (tide_link_address_t address : {internet(TIDE_LINK_UDP, datagrams.port), custom}) {
+  for (tide_link_address_t address : {serial(terminal.path), custom}) {
     SCOPED_TRACE(static_cast<int>(address.kind));
     {
       FakeDaemon client;
@@ -760,6 +762,16 @@ TEST(Links, RunTheirInterruptSideAtTheTopPriorityUnlessToldOtherwise) {
     EXPECT_EQ(client.open(address), TIDE_ERROR_ARGUMENT);
     EXPECT_TRUE(link_threads().empty());
   }
+}
+
+// Above those who submit it would be there after each datagram, and there would be no batches.
+TEST(UdpLink, HasAThreadOfTheOpenersSchedulingUnlessToldOtherwise) {
+  const Server datagrams(SOCK_DGRAM);
+  FakeDaemon client;
+  ASSERT_EQ(client.open(internet(TIDE_LINK_UDP, datagrams.port)), TIDE_OK);
+  EXPECT_EQ(link_threads(), (std::vector{LinkThread{SCHED_OTHER, 0}}));
+  EXPECT_EQ(client.counters().thread_priority, 0);
+  EXPECT_EQ(client.counters().thread_status, TIDE_OK);
 }
 
 TEST(Links, RunTheirInterruptSideOnAThreadOfThePriorityAskedFor) {
