@@ -45,7 +45,10 @@ QEMU = ("qemu-system-arm", "-M", "mps2-an500", "-display", "none", "-monitor", "
 
 def sources() -> list[Path]:
     runtime = [file for room in ROOMS for file in sorted((ROOT / "src" / room).glob("*.c"))]
-    port = [ROOT / "port" / "cortex_m" / f"{name}.c" for name in ("platform", "lanes", "uart", "mps2_uart", "small")]
+    port = [
+        ROOT / "port" / "cortex_m" / f"{name}.c"
+        for name in ("platform", "software", "lanes", "uart", "mps2_uart", "small")
+    ]
     firmware = [ROOT / "firmware" / "mps2" / "startup.c", ROOT / "firmware" / "footprint" / "native.c"]
     return [*runtime, *port, *firmware]
 

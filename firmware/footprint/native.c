@@ -145,7 +145,7 @@ static const tide_executor_config_t executor_config = {
     .callback_count = CALLBACKS,
     .lanes = &lane,
     .lane_count = 1u,
-    .source = {&session.daemon, most_urgent, process, process_oldest, poll}};
+    .source = {&session.daemon, most_urgent, process, TIDE_BATCH || TIDE_READYSET ? process_oldest : NULL, poll}};
 
 static int open_executor(void) {
   timer.period_ns = 50000000;

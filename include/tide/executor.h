@@ -149,7 +149,7 @@ typedef struct tide_source {
   int32_t (*most_urgent)(void *context, tide_priority_t least, tide_priority_t most);
   /* Digest it; notifies callbacks. From several lanes at the same time, if there are several. */
   int (*process_most_urgent)(void *context, tide_priority_t least, tide_priority_t most);
-  int (*process_oldest)(void *context); /* of all */
+  int (*process_oldest)(void *context); /* of all; for the policies batch and readyset */
   int64_t (*poll)(void *context);       /* housekeeping; returns its next deadline. Null when a thread does it. */
 } tide_source_t;
 

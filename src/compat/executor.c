@@ -75,7 +75,7 @@ static int init_core(tide_executor_handle_t *handle, size_t lane_count, tide_pol
   config.source.context = handle;
   config.source.most_urgent = source_most_urgent;
   config.source.process_most_urgent = source_process_most_urgent;
-  config.source.process_oldest = source_process_oldest;
+  config.source.process_oldest = TIDE_BATCH || TIDE_READYSET ? source_process_oldest : NULL;
   config.source.poll = source_poll;
   return tide_executor_init(&handle->core, &config);
 }

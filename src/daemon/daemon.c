@@ -375,9 +375,16 @@ int tide_daemon_process_oldest_of(tide_daemon_t *d, const tide_frame_share_t *sh
   return process(d, tide_receiver_take_oldest_of, share);
 }
 
-static const tide_frame_share_t all_frames = {.most = UINT16_MAX};
-int tide_daemon_process_most_urgent(tide_daemon_t *d) { return tide_daemon_process_most_urgent_of(d, &all_frames); }
-int tide_daemon_process_oldest(tide_daemon_t *d) { return tide_daemon_process_oldest_of(d, &all_frames); }
+static tide_slot_t *take_most_urgent(tide_receiver_t *r, const tide_frame_share_t *share) {
+  (void)share;
+  return tide_receiver_take_most_urgent(r);
+}
+static tide_slot_t *take_oldest(tide_receiver_t *r, const tide_frame_share_t *share) {
+  (void)share;
+  return tide_receiver_take_oldest(r);
+}
+int tide_daemon_process_most_urgent(tide_daemon_t *d) { return process(d, take_most_urgent, NULL); }
+int tide_daemon_process_oldest(tide_daemon_t *d) { return process(d, take_oldest, NULL); }
 
 void tide_daemon_disown(tide_daemon_t *d, uint8_t owner) {
   const uintptr_t state = enter(d);

@@ -6,6 +6,10 @@
 #include "tide/executor.h"
 #include "tide/status.h"
 
+/* With a single context nobody else is to see stores in their order. */
+#define EXEC_ACQUIRE (TIDE_SINGLE_CONTEXT ? __ATOMIC_RELAXED : __ATOMIC_ACQUIRE)
+#define EXEC_RELEASE (TIDE_SINGLE_CONTEXT ? __ATOMIC_RELAXED : __ATOMIC_RELEASE)
+
 /* What one collection found, read in one critical section. */
 typedef struct exec_view {
   int32_t head; /* priority of the head of the band's ready_list, or TIDE_PRIORITY_NONE */
@@ -42,7 +46,7 @@ static inline tide_timer_t *exec_timer_of(tide_callback_t *callback) {
 }
 
 static inline bool exec_is_stopped(const tide_executor_t *executor) {
-  return __atomic_load_n(&executor->stopped, __ATOMIC_ACQUIRE);
+  return __atomic_load_n(&executor->stopped, EXEC_ACQUIRE);
 }
 
 static inline bool exec_is_tide(const tide_executor_t *executor) {
@@ -59,7 +63,7 @@ static inline bool exec_has_lanes(const tide_executor_t *executor) {
 
 /* Add and remove may come from other threads. */
 static inline tide_executor_t *exec_owner(const tide_callback_t *callback) {
-  return __atomic_load_n(&callback->executor, __ATOMIC_ACQUIRE);
+  return __atomic_load_n(&callback->executor, EXEC_ACQUIRE);
 }
 
 /* ready.c */

@@ -2,6 +2,7 @@
 /* The engine that the policies share: collection, running, sleeping. */
 #include "exec.h"
 
+#define NEEDS_OLDEST (TIDE_BATCH || TIDE_READYSET)
 #define DEFAULT_SPIN_TIMEOUT_NS INT64_C(1000000000)
 
 static bool is_complete(const tide_platform_t *platform) {
@@ -11,7 +12,8 @@ static bool is_complete(const tide_platform_t *platform) {
 }
 
 static bool is_consistent(const tide_source_t *source) {
-  return source->most_urgent == NULL || (source->process_most_urgent != NULL && source->process_oldest != NULL);
+  return source->most_urgent == NULL ||
+         (source->process_most_urgent != NULL && (!NEEDS_OLDEST || source->process_oldest != NULL));
 }
 
 static bool is_known(tide_policy_t policy) { return (unsigned)policy <= (unsigned)TIDE_POLICY_READYSET; }
@@ -45,7 +47,7 @@ int tide_executor_init(tide_executor_t *executor, const tide_executor_config_t *
   if (config->lane_count > 1u && !TIDE_LANES) {
     return TIDE_ERROR_UNSUPPORTED;
   }
-  *executor = (tide_executor_t){.config = *config, .trigger = tide_trigger_any};
+  *executor = (tide_executor_t){.config = *config, .trigger = TIDE_TRIGGERS ? tide_trigger_any : NULL};
   if (config->spin_timeout_ns == 0) {
     executor->config.spin_timeout_ns = DEFAULT_SPIN_TIMEOUT_NS;
   }
@@ -63,7 +65,7 @@ int tide_executor_set_trigger(tide_executor_t *executor, tide_trigger_t trigger,
   if (any_only && trigger != NULL && trigger != tide_trigger_any) {
     return TIDE_ERROR_UNSUPPORTED;
   }
-  executor->trigger = trigger == NULL ? tide_trigger_any : trigger;
+  executor->trigger = TIDE_TRIGGERS && trigger == NULL ? tide_trigger_any : trigger;
   executor->trigger_object = object;
   tide_executor_wake(executor);
   return TIDE_OK;
@@ -71,7 +73,7 @@ int tide_executor_set_trigger(tide_executor_t *executor, tide_trigger_t trigger,
 
 static bool is_in_round(const tide_executor_t *executor) {
   for (size_t index = 0; index < executor->config.lane_count; index++) {
-    if (__atomic_load_n(&executor->config.lanes[index].busy, __ATOMIC_ACQUIRE)) {
+    if (__atomic_load_n(&executor->config.lanes[index].busy, EXEC_ACQUIRE)) {
       return true;
     }
   }
@@ -344,7 +346,7 @@ int tide_executor_lane_round(tide_executor_t *executor, size_t index, int64_t de
     return TIDE_ERROR_ARGUMENT;
   }
   tide_lane_t *lane = &executor->config.lanes[index];
-  if (__atomic_exchange_n(&lane->busy, true, __ATOMIC_ACQUIRE)) {
+  if (__atomic_exchange_n(&lane->busy, true, EXEC_ACQUIRE)) {
     return TIDE_ERROR_STATE;
   }
   const int result = exec_is_tide(executor)       ? exec_round_tide(executor, lane, deadline_ns)
@@ -353,7 +355,7 @@ int tide_executor_lane_round(tide_executor_t *executor, size_t index, int64_t de
   if (result <= 0) {
     stop_waiting(executor, lane);
   }
-  __atomic_store_n(&lane->busy, false, __ATOMIC_RELEASE);
+  __atomic_store_n(&lane->busy, false, EXEC_RELEASE);
   return result;
 }
 
@@ -386,7 +388,7 @@ static bool leaves(tide_executor_t *executor, tide_lane_t *lane) {
     executor->config.lanes[index].left = false;
   }
   if (all) {
-    __atomic_store_n(&executor->stopped, false, __ATOMIC_RELEASE);
+    __atomic_store_n(&executor->stopped, false, EXEC_RELEASE);
   }
   exec_unlock(executor, lock);
   return true;
@@ -423,7 +425,7 @@ int tide_executor_spin_lane(tide_executor_t *executor, size_t index) {
     return TIDE_ERROR_ARGUMENT;
   }
   tide_lane_t *lane = &executor->config.lanes[index];
-  if (__atomic_load_n(&lane->busy, __ATOMIC_ACQUIRE)) {
+  if (__atomic_load_n(&lane->busy, EXEC_ACQUIRE)) {
     return TIDE_ERROR_STATE; /* before it could take the stop that is meant for the outer spin */
   }
   if (TIDE_LANES && lane->returns) {
@@ -443,6 +445,6 @@ int tide_executor_spin(tide_executor_t *executor) {
 }
 
 void tide_executor_stop(tide_executor_t *executor) {
-  __atomic_store_n(&executor->stopped, true, __ATOMIC_RELEASE);
+  __atomic_store_n(&executor->stopped, true, EXEC_RELEASE);
   tide_executor_wake(executor);
 }

@@ -69,7 +69,7 @@ static void insert(tide_executor_t *executor, tide_callback_t *callback) {
     callback->always_next = executor->always_list;
     __atomic_store_n(&executor->always_list, callback, __ATOMIC_RELAXED);
   }
-  __atomic_store_n(&callback->executor, executor, __ATOMIC_RELEASE);
+  __atomic_store_n(&callback->executor, executor, EXEC_RELEASE);
 }
 
 int tide_executor_add(tide_executor_t *executor, tide_callback_t *callback) {
@@ -107,7 +107,7 @@ static void take_out(tide_executor_t *executor, tide_callback_t *callback) {
   if (TIDE_LANES && callback->group != NULL) {
     callback->group->members--;
   }
-  __atomic_store_n(&callback->executor, NULL, __ATOMIC_RELEASE);
+  __atomic_store_n(&callback->executor, NULL, EXEC_RELEASE);
   executor->count--;
   for (size_t later = callback->index; later < executor->count; later++) {
     executor->config.callbacks[later] = executor->config.callbacks[later + 1u];

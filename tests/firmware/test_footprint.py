@@ -46,9 +46,9 @@ def test_lean_image_talks_to_ros(core: str, name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "flash", "ram"),
     [
-        ("native_best_effort_leanest", 20_000, 4_096),
-        ("native_reliable_lean", 27_500, 6_144),
-        ("rclc_best_effort_leanest", 24_500, 5_000),
+        ("native_best_effort_leanest", 16_384, 4_096),
+        ("native_reliable_lean", 24_500, 6_144),
+        ("rclc_best_effort_leanest", 22_500, 5_120),
         ("rclc_reliable_lean", 31_500, 6_144),
     ],
 )
