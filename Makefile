@@ -47,6 +47,7 @@ test-python: build-release
 test-firmware: firmware
 	$(call say,Cortex-M images in QEMU against the agent and ROS 2)
 	@scripts/pytest.sh tests/firmware
+	@.venv/bin/python bench/sizes.py --check 2
 
 firmware: ## Cortex-M7 and M4F libraries and images
 	@scripts/setup.sh firmware
@@ -56,6 +57,8 @@ firmware: ## Cortex-M7 and M4F libraries and images
 
 sizes: firmware ## flash, RAM and stack of the Cortex-M builds, against the last recorded ones
 	@.venv/bin/python bench/sizes.py
+	@.venv/bin/python bench/stack.py multi_lane
+	@.venv/bin/python bench/stack.py three_chains
 
 check: build-release ## formatting, static analysis, types: everything
 	@scripts/check.sh all

@@ -151,6 +151,10 @@ def main(
             print_table(console, core, kind, parts, kept.get(core, {}).get(kind, {}))
     for name, (flash, ram) in STOCK.items():
         console.print(f"stock {name}: {flash:,} bytes of flash, {ram:,} of RAM")
+    compiler = run("arm-none-eabi-gcc", "--version")[0]
+    if check is not None and compiler != kept.get("compiler"):
+        typer.echo(f"sizes: nothing to compare: recorded with {kept.get('compiler')}, built with {compiler}")
+        return
     limit = GROWTH_LIMIT_PERCENT if check is None else check
     found = [line for core in CORES for line in grown(core, measured[core], kept.get(core, {}), limit)]
     if record:
@@ -158,7 +162,6 @@ def main(
             typer.echo("\n".join(found) + "\nsizes: say why with --because", err=True)
             raise typer.Exit(1)
         reasons = kept.get("reasons", []) + ([f"{line}: {because}" for line in found] if because else [])
-        compiler = run("arm-none-eabi-gcc", "--version")[0]
         RECORD.parent.mkdir(parents=True, exist_ok=True)
         RECORD.write_text(json.dumps({"compiler": compiler, **measured, "reasons": reasons}, indent=1) + "\n")
     elif check is not None and found:

@@ -19,7 +19,7 @@ instructions() { # LABEL HANDLES FUNCTION COUNT PROGRAM...: instructions of each
 run build/release/bench/dispatch_bench
 printf '\n\033[1m$ valgrind --tool=callgrind --toggle-collect=measured_rounds build/release/bench/dispatch_bench --count POLICY HANDLES\033[0m\n'
 for handles in 10 100 1000; do
-  for policy in tide batch; do
+  for policy in tide batch readyset; do
     instructions "$policy" "$handles" measured_rounds 10000 build/release/bench/dispatch_bench --count "$policy"
   done
 done
@@ -32,4 +32,7 @@ for what in publish_best_effort publish_reliable submit_best_effort submit_relia
   done
 done
 
+run build/release/bench/lanes_bench
+run .venv/bin/python bench/analysis_cost.py
+run .venv/bin/python bench/analysis_tightness.py
 run .venv/bin/python bench/throughput.py
