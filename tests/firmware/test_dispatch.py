@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a dispatch costs on the microcontroller, in instructions: at 100 timers at most a tenth of the stock executor's
+55,603, and growing with the logarithm of their number."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from board import qemu, running
+
+STOCK_AT_100_TIMERS = 55_603
+
+
+def test_a_dispatch_is_cheap_and_logarithmic(tmp_path: Path) -> None:
+    log = tmp_path / "board.txt"
+    with running(qemu("cortex-m7", "dispatch", "-icount", "shift=5"), log) as board:
+        code = board.wait(timeout=60)
+    output = log.read_text()
+    found = {
+        (policy, int(timers)): int(count)
+        for policy, timers, count in re.findall(r"(\w+) (\d+) timers: (\d+) instructions", output)
+    }
+    assert code == 0, output
+    assert len(found) == 6, output
+    assert found["tide", 100] <= STOCK_AT_100_TIMERS / 10, output
+    steps = found["tide", 100] - found["tide", 10], found["tide", 1000] - found["tide", 100]
+    assert max(steps) <= 400, output
