@@ -40,7 +40,7 @@ def test_three_chains_under_both_executors(tmp_path: Path) -> None:
     frames = [json.loads(line) for line in (tmp_path / "tide/frames.jsonl").read_text(encoding="utf-8").splitlines()]
     data_frames = [frame for frame in frames if frame["direction"] == "a-to-b" and frame["bytes"] >= 119]
     assert len(data_frames) >= 9 * 3
-    assert (tmp_path / "report.html").read_text(encoding="utf-8").count("data:image/png") == 2
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").count("data:image/png") == 3
 
 
 @pytest.mark.parametrize("executor", ["tide", "tide-preemptive"])
