@@ -2,7 +2,8 @@
 #include "sim/system.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <charconv>
+#include <cstring>
 #include <memory>
 #include <stdexcept>
 
@@ -19,28 +20,33 @@ namespace {
 constexpr Time kSetUpLimit = 150 * kSecond;
 constexpr Time kNotice = 6 * kSecond;
 constexpr Time kCheckPeriod = 10 * kMillisecond;
+
 class Trace {
  public:
   explicit Trace(bool kept) : kept_(kept) {}
   void add(Time now, const char *what, int64_t first = -1, int64_t second = -1) {
-    char line[96];
-    int length = std::snprintf(line, sizeof line, "%lld %s", static_cast<long long>(now), what);
-    if (first >= 0)
-      length += std::snprintf(line + length, sizeof line - static_cast<size_t>(length), " %lld",
-                              static_cast<long long>(first));
-    if (second >= 0)
-      length += std::snprintf(line + length, sizeof line - static_cast<size_t>(length), " %lld",
-                              static_cast<long long>(second));
-    line[length++] = '\n';
-    for (int index = 0; index < length; index++) {
-      hash_ = (hash_ ^ static_cast<uint8_t>(line[index])) * 0x100000001B3u;
+    char line[128];
+    char *end = put(line, line + sizeof line, now);
+    *end++ = ' ';
+    end = std::copy_n(what, std::strlen(what), end);
+    for (const int64_t number : {first, second}) {
+      if (number < 0) continue;
+      *end++ = ' ';
+      end = put(end, line + sizeof line, number);
     }
-    if (kept_) text_.append(line, static_cast<size_t>(length));
+    *end++ = '\n';
+    for (const char *byte = line; byte < end; byte++) {
+      hash_ = (hash_ ^ static_cast<uint8_t>(*byte)) * 0x100000001B3u;
+    }
+    if (kept_) text_.append(line, end);
   }
   std::string text() const { return text_; }
   uint64_t hash() const { return hash_; }
 
  private:
+  // A line is made for each of some thousand events of a seed: printf took a quarter of a campaign.
+  static char *put(char *begin, char *end, int64_t number) { return std::to_chars(begin, end, number).ptr; }
+
   bool kept_;
   std::string text_;
   uint64_t hash_ = 0xCBF29CE484222325u;
