@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What arrives: looked at once, then handled at once, noted, or dropped. */
+#include "receiver_internal.h"
+
+static uint16_t request_part(const uint8_t *bytes) { return (uint16_t)(bytes[0] << 8 | bytes[1]); }
+
+/* ---- what has no stream ---- */
+
+static int handle_control(tide_receiver_t *r, const tide_slot_t *slot, const tide_xrce_header_t *header,
+                          size_t position) {
+  if (!tide_receiver_verify(slot)) {
+    TIDE_COUNT(r->counters.checksum_errors, 1u);
+    return 0;
+  }
+  TIDE_COUNT(r->counters.control, 1u);
+  tide_delivery_t delivery = {.header = *header, .arrived_ns = slot->arrived_ns, .memory = r->filling};
+  const bool in_session = r->session == RECEIVER_ANY_SESSION || header->session == r->session;
+  int more;
+  while ((more = tide_xrce_next_submessage(slot->bytes, slot->length, &position, &delivery.submessage)) == 1) {
+    if (TIDE_RELIABLE_STREAMS && in_session && delivery.submessage.id == TIDE_XRCE_HEARTBEAT)
+      receiver_apply_heartbeat(r, &delivery.submessage);
+    if (in_session && delivery.submessage.id == TIDE_XRCE_RESET) tide_receiver_reset(r);
+    if (r->config.on_control) r->config.on_control(r->config.context, &delivery);
+  }
+  if (more < 0) TIDE_COUNT(r->counters.malformed, 1u);
+  return 0;
+}
+
+/* ---- what has a stream ---- */
+
+static int32_t priority_of_data(const tide_receiver_t *r, const tide_slot_t *slot, uint8_t id, const uint8_t *body,
+                                size_t bytes) {
+  const int32_t of_stream = (int32_t)TIDE_STREAM_LEVEL(slot->stream) << 8;
+  if (id != TIDE_XRCE_DATA || bytes < 4u || !r->config.priority_of) return of_stream;
+  const tide_xrce_request_t request = {request_part(body), request_part(body + 2)};
+  return r->config.priority_of(r->config.context, slot->stream, request);
+}
+
+/* A later fragment says nothing about its message: it is as urgent as the one before it. */
+static int32_t priority_of_fragment(const tide_receiver_t *r, const tide_slot_t *slot,
+                                    const tide_xrce_submessage_t *fragment) {
+  if (!TIDE_FRAGMENTS) return priority_of_data(r, slot, TIDE_XRCE_FRAGMENT, NULL, 0u);
+  const tide_slot_t *before = receiver_find_slot(r, slot->stream, (uint16_t)(slot->sequence - 1u));
+  if (before && before->continues) return before->priority | TIDE_FRAME_OWNER(before->owner);
+  const tide_reassembly_t *reassembly = receiver_growing(r, slot->stream);
+  if (reassembly) return reassembly->priority | TIDE_FRAME_OWNER(reassembly->owner);
+  const tide_input_stream_t *stream = receiver_find_stream(r, slot->stream);
+  const bool is_first = before || slot->sequence == (stream ? stream->next : 0u);
+  if (!is_first || fragment->body_bytes < 8u) return priority_of_data(r, slot, TIDE_XRCE_FRAGMENT, NULL, 0u);
+  return priority_of_data(r, slot, fragment->body[0], fragment->body + 4, fragment->body_bytes - 4u);
+}
+
+/* Nothing in it waits for a callback, so it need not wait for the executor. */
+static bool has_answers_only(const tide_slot_t *slot, size_t position) {
+  tide_xrce_submessage_t submessage;
+  int more;
+  while ((more = tide_xrce_next_submessage(slot->bytes, slot->length, &position, &submessage)) == 1)
+    if (submessage.id != TIDE_XRCE_STATUS && submessage.id != TIDE_XRCE_INFO) return false;
+  return more == 0;
+}
+
+/* The only full look at the header. Returns the frame's own priority or, negative, that nobody wants it. */
+static int32_t preprocess(const tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_submessage_t *first,
+                          size_t position) {
+  slot->continues = false;
+  if (first->id == TIDE_XRCE_FRAGMENT) {
+    slot->continues = (first->flags & TIDE_XRCE_FLAG_LAST_FRAGMENT) == 0u;
+    const int32_t priority = priority_of_fragment(r, slot, first);
+    return priority < 0 ? (int32_t)TIDE_STREAM_LEVEL(slot->stream) << 8 : priority;
+  }
+  const int32_t priority = priority_of_data(r, slot, first->id, first->body, first->body_bytes);
+  const bool alone = ((position + 3u) & ~(size_t)3u) >= slot->length;
+  return priority >= 0 || alone ? priority : (int32_t)TIDE_STREAM_LEVEL(slot->stream) << 8;
+}
+
+/* A stream keeps its order, so what is before an urgent frame is as urgent as that frame. */
+static void pass_on_priority(tide_receiver_t *r, tide_slot_t *slot) {
+  for (size_t i = 0; i < r->config.slot_count; ++i) {
+    tide_slot_t *other = &r->config.slots[i];
+    if (other == slot || other->stream != slot->stream || !receiver_waits(other)) continue;
+    const bool is_before = tide_sequence_distance(other->sequence, slot->sequence) < 0;
+    if (!is_before && other->priority > slot->priority) slot->priority = other->priority;
+  }
+  for (size_t i = 0; i < r->config.slot_count; ++i) {
+    tide_slot_t *other = &r->config.slots[i];
+    if (other == slot || other->stream != slot->stream || !receiver_waits(other)) continue;
+    if (tide_sequence_distance(other->sequence, slot->sequence) > 0 || other->priority >= slot->priority) continue;
+    other->priority = slot->priority;
+    if (!tide_queue_contains(&other->entry)) continue;
+    receiver_leave_heap(r, other);
+    receiver_enter_heap(r, other);
+  }
+}
+
+/* Its stream waits for a tide_reassembly: until whoever has it goes on, more frames of this one are of no use. */
+static bool is_stuck(const tide_receiver_t *r, const tide_slot_t *slot) {
+  for (size_t i = 0; TIDE_FRAGMENTS && i < r->config.slot_count; ++i) {
+    const tide_slot_t *other = &r->config.slots[i];
+    if (other->blocked && other->stream == slot->stream && receiver_waits(other)) return true;
+  }
+  return false;
+}
+
+/* By level first, as senders choose: one that sends nothing less urgent until a level is acknowledged could wait
+ * forever for a place that something less urgent keeps. */
+static bool gives_way_before(const tide_receiver_t *r, const tide_slot_t *a, const tide_slot_t *b) {
+  const uint8_t level_a = TIDE_STREAM_LEVEL(a->stream), level_b = TIDE_STREAM_LEVEL(b->stream);
+  const bool stuck_a = is_stuck(r, a), stuck_b = is_stuck(r, b);
+  if (stuck_a != stuck_b) return stuck_a;
+  if (level_a != level_b) return level_a < level_b;
+  if (a->priority != b->priority) return a->priority < b->priority;
+  int32_t ahead[2] = {0, 0};
+  const tide_slot_t *both[2] = {a, b};
+  for (int i = 0; i < 2; ++i) {
+    const tide_input_stream_t *stream = receiver_find_stream(r, both[i]->stream);
+    if (TIDE_STREAM_IS_RELIABLE(both[i]->stream))
+      ahead[i] = receiver_distance_from(stream ? stream->next : 0u, both[i]->sequence);
+  }
+  if (ahead[0] != ahead[1]) return ahead[0] > ahead[1];
+  return a->arrival > b->arrival;
+}
+
+/* The frame that arrived is noted: the next one needs a slot. */
+static void replace_filling(tide_receiver_t *r) {
+  tide_slot_t *chosen = r->filling; /* the frame itself waits: when all others are in use it gives way */
+  for (size_t i = 0; i < r->config.slot_count; ++i) {
+    tide_slot_t *slot = &r->config.slots[i];
+    if (slot->state == SLOT_FREE) {
+      chosen = slot;
+      break;
+    }
+    if (receiver_waits(slot) && gives_way_before(r, slot, chosen)) chosen = slot;
+  }
+  if (chosen->state != SLOT_FREE) {
+    tide_input_stream_t *stream = receiver_find_stream(r, chosen->stream);
+    if (chosen->state == SLOT_HELD && stream) tide_input_stream_forget(stream, chosen->sequence);
+    receiver_leave_heap(r, chosen);
+    TIDE_COUNT(r->counters.overflow_dropped, 1u);
+  }
+  chosen->state = SLOT_FILLING;
+  chosen->blocked = false;
+  r->filling = chosen;
+}
+
+/* Reliable frames that cannot be of use are dropped at once. */
+static bool is_useless(tide_receiver_t *r, const tide_slot_t *slot, tide_input_stream_t *stream) {
+  if (!TIDE_STREAM_IS_RELIABLE(slot->stream)) return false;
+  const int16_t ahead = receiver_distance_from(stream ? stream->next : 0u, slot->sequence);
+  if (ahead < 0 || receiver_find_slot(r, slot->stream, slot->sequence)) {
+    TIDE_COUNT(r->counters.duplicates, 1u);
+    if (stream) receiver_acknowledge(r, stream, -1);
+    return true;
+  }
+  if (ahead < (int16_t)r->config.window) return false;
+  TIDE_COUNT(r->counters.outside_window, 1u);
+  return true;
+}
+
+/* Answers in their stream's order are handled where they came in, whatever has taken the slots: without them a client
+ * that connects again while data floods in could not go on. Best-effort ones have no place in their stream to keep.
+ * False: it has to wait like any other frame. */
+static bool handle_answers(tide_receiver_t *r, const tide_slot_t *slot, const tide_xrce_header_t *header,
+                           size_t position) {
+  tide_input_stream_t *stream = receiver_find_stream(r, slot->stream);
+  const bool reliable = TIDE_STREAM_IS_RELIABLE(slot->stream);
+  if (reliable && slot->sequence != (stream ? stream->next : 0u)) return false;
+  if (!tide_receiver_verify(slot)) {
+    receiver_ask_again(r, slot->stream, slot->sequence);
+    return true;
+  }
+  if (reliable) {
+    stream = receiver_take_stream(r, slot->stream);
+    if (!stream) return true;
+    (void)tide_input_stream_arrive(stream, slot->sequence);
+  }
+  receiver_hand_on_answers(r, slot, header, position);
+  if (reliable) {
+    receiver_advance(r, stream);
+    receiver_refresh_stream(r, stream->id);
+  }
+  return true;
+}
+
+static int note(tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_header_t *header, size_t position) {
+  tide_input_stream_t *stream = receiver_find_stream(r, slot->stream);
+  tide_xrce_submessage_t first;
+  const size_t start = position;
+  if (tide_xrce_next_submessage(slot->bytes, slot->length, &position, &first) != 1) {
+    TIDE_COUNT(r->counters.malformed, 1u);
+    return 0;
+  }
+  if (is_useless(r, slot, stream)) return 0;
+  slot->answers = r->config.on_control && has_answers_only(slot, start);
+  if (slot->answers && handle_answers(r, slot, header, start)) return 0;
+  const int32_t priority = preprocess(r, slot, &first, position);
+  slot->unwanted = priority < 0;
+  if (slot->unwanted) TIDE_COUNT(r->counters.unwanted, 1u);
+  if (slot->unwanted && !TIDE_STREAM_IS_RELIABLE(slot->stream)) return 0;
+  slot->priority =
+      (tide_priority_t)(slot->unwanted ? (int32_t)TIDE_STREAM_LEVEL(slot->stream) << 8 : priority & 0xFFFF);
+  slot->owner = (uint8_t)(slot->unwanted ? 0 : priority >> 16);
+  slot->state = SLOT_NOTED;
+  slot->arrival = r->next_arrival++;
+  slot->arrived = false;
+  slot->position = 0u;
+  slot->references = 0u;
+  slot->released = 0u;
+  TIDE_COUNT(r->counters.noted, 1u);
+  pass_on_priority(r, slot);
+  receiver_refresh_stream(r, slot->stream);
+  const bool reliable = TIDE_STREAM_IS_RELIABLE(slot->stream);
+  const bool reveals_gap = reliable && stream && slot->sequence != stream->next &&
+                           !receiver_find_slot(r, slot->stream, (uint16_t)(slot->sequence - 1u));
+  if (reveals_gap) receiver_acknowledge(r, stream, -1);
+  replace_filling(r);
+  return r->filling == slot ? 0 : 1;
+}
+
+static bool is_foreign(const tide_receiver_t *r, const tide_xrce_header_t *header) {
+  const bool without_session =
+      header->session == TIDE_XRCE_SESSION_NONE_WITHOUT_KEY || header->session == TIDE_XRCE_SESSION_NONE_WITH_KEY;
+  if (r->session == RECEIVER_ANY_SESSION) return false;
+  if (header->session == r->session) return header->session < 0x80u && header->key != r->key;
+  return !without_session || header->stream != TIDE_XRCE_STREAM_NONE;
+}
+
+uint8_t *tide_receiver_claim(tide_receiver_t *r) { return r->filling->bytes; }
+
+int tide_receiver_commit(tide_receiver_t *r, uint16_t length, bool verify, uint16_t crc, int64_t now_ns) {
+  tide_slot_t *slot = r->filling;
+  tide_xrce_header_t header;
+  TIDE_COUNT(r->counters.frames, 1u);
+  const int position =
+      length > r->config.slot_bytes ? TIDE_ERROR_MALFORMED : tide_xrce_get_header(slot->bytes, length, &header);
+  if (position < 0) {
+    TIDE_COUNT(r->counters.malformed, 1u);
+    return 0;
+  }
+  if (is_foreign(r, &header)) {
+    TIDE_COUNT(r->counters.foreign_session, 1u);
+    return 0;
+  }
+  slot->length = length;
+  slot->verify = verify;
+  slot->crc = crc;
+  slot->arrived_ns = now_ns;
+  slot->stream = header.stream;
+  slot->sequence = header.sequence;
+  if (header.stream == TIDE_XRCE_STREAM_NONE) return handle_control(r, slot, &header, (size_t)position);
+  return note(r, slot, &header, (size_t)position);
+}

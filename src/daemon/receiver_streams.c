@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the peer is told about a stream, and what goes on when it moves. */
+#include "receiver_internal.h"
+
+static uint32_t free_slots(const tide_receiver_t *r) {
+  uint32_t count = 0;
+  for (size_t i = 0; i < r->config.slot_count; ++i) count += r->config.slots[i].state == SLOT_FREE ? 1u : 0u;
+  return count;
+}
+
+static uint32_t lowest_bits(uint32_t bits, uint32_t count) {
+  uint32_t chosen = bits & (~bits + 1u); /* the first one always */
+  for (; count > 1u && chosen != bits; --count) chosen |= (bits & ~chosen) & (~(bits & ~chosen) + 1u);
+  return chosen;
+}
+
+void receiver_acknowledge(tide_receiver_t *r, tide_input_stream_t *stream, int16_t suspect) {
+  if (!TIDE_RELIABLE_STREAMS) return;
+  uint32_t here = stream->held;
+  int16_t highest = suspect;
+  for (size_t i = 0; i < r->config.slot_count; ++i) {
+    const tide_slot_t *slot = &r->config.slots[i];
+    if (slot->stream != stream->id || !(receiver_waits(slot) || receiver_is_being_delivered(slot))) continue;
+    const int16_t ahead = receiver_distance_from(stream->next, slot->sequence);
+    if (ahead < 0 || ahead >= (int16_t)stream->window) continue;
+    here |= UINT32_C(1) << ahead;
+    if (ahead > highest) highest = ahead;
+  }
+  const uint32_t below = highest < 0 ? 0u : (UINT32_C(2) << highest) - 1u;
+  const uint32_t missing = lowest_bits((tide_input_stream_missing(stream) | below) & ~here, free_slots(r));
+  stream->acknowledge = false;
+  if (r->config.on_acknowledge)
+    r->config.on_acknowledge(r->config.context, stream->id, stream->next, (uint16_t)missing);
+}
+
+/* ---- answers ---- */
+
+void receiver_hand_on_answers(tide_receiver_t *r, const tide_slot_t *slot, const tide_xrce_header_t *header,
+                              size_t position) {
+  tide_delivery_t delivery = {.header = *header, .arrived_ns = slot->arrived_ns, .memory = r->filling};
+  while (tide_xrce_next_submessage(slot->bytes, slot->length, &position, &delivery.submessage) == 1)
+    r->config.on_control(r->config.context, &delivery);
+  TIDE_COUNT(r->counters.answers, 1u);
+}
+
+static void advance_once(tide_receiver_t *r, tide_input_stream_t *stream) {
+  if (!TIDE_RELIABLE_STREAMS) {
+    stream->next++;
+    return;
+  }
+  const uint32_t given_up = stream->given_up;
+  (void)tide_input_stream_advance(stream);
+  TIDE_COUNT(r->counters.given_up, stream->given_up - given_up);
+  if (TIDE_FRAGMENTS && stream->given_up != given_up) receiver_set_bit(r->abandoning, stream->id, true);
+  if (TIDE_STREAM_IS_RELIABLE(stream->id)) receiver_acknowledge(r, stream, -1);
+}
+
+void receiver_ask_again(tide_receiver_t *r, uint8_t id, uint16_t sequence) {
+  tide_input_stream_t *stream = receiver_find_stream(r, id);
+  TIDE_COUNT(r->counters.checksum_errors, 1u);
+  if (!stream || !TIDE_STREAM_IS_RELIABLE(id)) return;
+  const int16_t ahead = receiver_distance_from(stream->next, sequence);
+  if (ahead >= 0 && ahead < (int16_t)stream->window) receiver_acknowledge(r, stream, ahead);
+}
+
+/* Those that waited for this turn of their stream. */
+static void handle_waiting_answers(tide_receiver_t *r, tide_input_stream_t *stream) {
+  for (tide_slot_t *slot;
+       (slot = receiver_find_slot(r, stream->id, stream->next)) != NULL && receiver_waits(slot) && slot->answers;) {
+    tide_xrce_header_t header;
+    const int position = tide_xrce_get_header(slot->bytes, slot->length, &header);
+    if (!tide_receiver_verify(slot)) {
+      slot->state = SLOT_FREE;
+      receiver_leave_heap(r, slot);
+      receiver_ask_again(r, slot->stream, slot->sequence);
+      return;
+    }
+    if (!slot->arrived) (void)tide_input_stream_arrive(stream, slot->sequence);
+    receiver_hand_on_answers(r, slot, &header, (size_t)position);
+    receiver_let_go(r, slot);
+    advance_once(r, stream);
+  }
+}
+
+void receiver_advance(tide_receiver_t *r, tide_input_stream_t *stream) {
+  advance_once(r, stream);
+  if (TIDE_STREAM_IS_RELIABLE(stream->id)) handle_waiting_answers(r, stream);
+}
+
+/* ---- HEARTBEATs ---- */
+
+void receiver_apply_heartbeat(tide_receiver_t *r, const tide_xrce_submessage_t *submessage) {
+  tide_cdr_t cdr;
+  tide_xrce_heartbeat_t body;
+  tide_cdr_reader(&cdr, submessage->body, submessage->body_bytes, !(submessage->flags & TIDE_XRCE_FLAG_LITTLE_ENDIAN));
+  tide_xrce_get_heartbeat(&cdr, &body);
+  if (cdr.status != TIDE_OK || !TIDE_STREAM_IS_RELIABLE(body.stream)) {
+    TIDE_COUNT(r->counters.malformed, 1u);
+    return;
+  }
+  tide_input_stream_t *stream = receiver_take_stream(r, body.stream);
+  if (!stream) return;
+  const uint32_t gaps = stream->gaps;
+  const uint16_t given_up = tide_input_stream_heartbeat(stream, body.first_unacknowledged, body.last);
+  TIDE_COUNT(r->counters.gaps, stream->gaps - gaps);
+  if (given_up > 0u) {
+    TIDE_COUNT(r->counters.given_up, given_up);
+    if (TIDE_FRAGMENTS) receiver_set_bit(r->abandoning, stream->id, true);
+  }
+  handle_waiting_answers(r, stream);
+  receiver_settle_stream(r, stream->id);
+  receiver_acknowledge(r, stream, -1);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pool of nodes, what is submitted, and whose turn it is in a stream. */
+#include <string.h>
+
+#include "transmitter_internal.h"
+
+extern inline tide_output_stream_t *transmitter_find_stream(const tide_transmitter_t *t, uint8_t id);
+
+void transmitter_clear_stream(tide_output_stream_t *stream, uint8_t id) {
+  *stream = (tide_output_stream_t){.id = id, .heartbeat_at_ns = TIDE_FOREVER};
+}
+
+static tide_output_stream_t *take_stream(tide_transmitter_t *t, uint8_t id) {
+  tide_output_stream_t *stream = transmitter_find_stream(t, id);
+  if (stream || id == 0u) return stream;
+  stream = transmitter_find_stream(t, 0u);
+  if (!stream && t->stream_places < t->config.stream_count) stream = &t->config.streams[t->stream_places++];
+  if (stream) transmitter_clear_stream(stream, id);
+  return stream;
+}
+/* ---- nodes ---- */
+
+static void free_node(tide_transmitter_t *t, tide_node_t *node) {
+  node->state = NODE_FREE;
+  node->stream = 0u;
+  node->next_free = t->free_nodes[node->size_class];
+  t->free_nodes[node->size_class] = node;
+  t->nodes_in_use--;
+}
+
+void transmitter_finish_node(tide_transmitter_t *t, tide_node_t *node, tide_node_outcome_t outcome) {
+  if (outcome == TIDE_NODE_ACKNOWLEDGED) TIDE_COUNT(t->counters.acknowledged, 1u);
+  if (outcome == TIDE_NODE_EXPIRED) TIDE_COUNT(t->counters.expired, 1u);
+  if (outcome == TIDE_NODE_EVICTED) TIDE_COUNT(t->counters.evicted, 1u);
+  if (t->config.on_done) t->config.on_done(t->config.context, node, outcome);
+  free_node(t, node);
+}
+
+void transmitter_enqueue(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node) {
+  if (tide_queue_push(&t->execution_buffer, &node->entry, node->rank) == TIDE_OK) stream->queued++;
+}
+
+void transmitter_dequeue(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node) {
+  if (!tide_queue_contains(&node->entry)) return;
+  tide_queue_remove(&t->execution_buffer, &node->entry);
+  stream->queued--;
+}
+
+void transmitter_release_node(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node,
+                              tide_node_outcome_t outcome) {
+  transmitter_dequeue(t, stream, node);
+  if (TIDE_MESSAGE_EXPIRY) tide_queue_remove(&t->pending_buffer, &node->pending);
+  stream->nodes--;
+  if (t->busy && t->current_node == node) {
+    node->state = NODE_RETURNING;
+    t->current_outcome = (uint8_t)outcome;
+  } else {
+    transmitter_finish_node(t, node, outcome);
+  }
+}
+
+static tide_node_t *least_urgent_waiting(const tide_transmitter_t *t, uint32_t bytes, tide_priority_t below) {
+  tide_node_t *found = NULL;
+  for (size_t i = 0; i < t->config.node_count; ++i) {
+    tide_node_t *node = &t->config.nodes[i];
+    if (node->state != NODE_SUBMITTED || transmitter_is_reliable(node) || !tide_queue_contains(&node->entry)) continue;
+    if (node->capacity < bytes || node->priority >= below) continue;
+    if (!found || node->priority < found->priority || (node->priority == found->priority && node->rank < found->rank))
+      found = node;
+  }
+  return found;
+}
+
+static tide_node_t *free_node_of(const tide_transmitter_t *t, uint32_t bytes) {
+  for (size_t i = 0; i < t->config.class_count; ++i)
+    if (t->config.classes[i].node_bytes >= bytes && t->free_nodes[i]) return t->free_nodes[i];
+  return NULL;
+}
+
+uint32_t tide_transmitter_free_bytes(const tide_transmitter_t *t, uint32_t bytes) {
+  const tide_node_t *node = free_node_of(t, bytes);
+  return node ? node->capacity : 0u;
+}
+
+int tide_transmitter_acquire(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, tide_node_t **result) {
+  *result = NULL;
+  if (bytes > t->config.classes[t->config.class_count - 1u].node_bytes) {
+    TIDE_COUNT(t->counters.refused_large, 1u);
+    return TIDE_ERROR_TOO_LARGE;
+  }
+  tide_node_t *node = free_node_of(t, bytes);
+  if (!node) {
+    node = least_urgent_waiting(t, bytes, priority);
+    if (!node) {
+      TIDE_COUNT(t->counters.refused_full, 1u);
+      return TIDE_ERROR_FULL;
+    }
+    transmitter_release_node(t, transmitter_find_stream(t, node->stream), node, TIDE_NODE_EVICTED);
+  }
+  t->free_nodes[node->size_class] = node->next_free;
+  node->state = NODE_OWNED;
+  node->priority = priority;
+  node->length = 0u;
+  node->expires_ns = TIDE_FOREVER;
+  node->owner = NULL;
+  ++t->nodes_in_use;
+  if (TIDE_COUNTERS && t->nodes_in_use > t->counters.nodes_in_use_maximum)
+    t->counters.nodes_in_use_maximum = t->nodes_in_use;
+  *result = node;
+  return TIDE_OK;
+}
+
+void tide_transmitter_abandon(tide_transmitter_t *t, tide_node_t *node) {
+  if (!node || node->state != NODE_OWNED) return;
+  if (t->busy && t->current_node == node) { /* taken back while on the wire */
+    node->state = NODE_RETURNING;
+    t->current_outcome = TIDE_NODE_DISCARDED;
+  } else {
+    free_node(t, node);
+  }
+}
+/* ---- streams ---- */
+
+static void append_node(tide_output_stream_t *stream, tide_node_t *node) {
+  node->next_in_stream = NULL;
+  if (stream->last)
+    stream->last->next_in_stream = node;
+  else
+    stream->first = node;
+  stream->last = node;
+  if (!stream->sending) stream->sending = node;
+}
+
+void transmitter_unlink_node(tide_output_stream_t *stream, tide_node_t *node) {
+  tide_node_t *before = NULL;
+  if (stream->first == node) {
+    stream->first = node->next_in_stream;
+  } else {
+    for (before = stream->first; before->next_in_stream != node; before = before->next_in_stream) continue;
+    before->next_in_stream = node->next_in_stream;
+  }
+  if (stream->last == node) stream->last = before;
+  if (stream->sending == node) stream->sending = node->next_in_stream;
+}
+
+void transmitter_start_over(const tide_transmitter_t *t, tide_node_t *node) {
+  node->next_fragment = 0u;
+  node->window_base = 0u;
+  node->resend = 0u;
+  node->fragment_count = 1u;
+  if (TIDE_FRAGMENTS && node->length + tide_xrce_header_bytes(t->session) > t->config.message_bytes)
+    node->fragment_count = (uint16_t)((node->length + t->fragment_bytes - 1u) / t->fragment_bytes);
+}
+/* ---- submit ---- */
+
+static int check_submission(const tide_transmitter_t *t, const tide_node_t *node, uint8_t stream) {
+  if (node->state != NODE_OWNED || stream == TIDE_XRCE_STREAM_NONE) return TIDE_ERROR_ARGUMENT;
+  if (node->length < TIDE_XRCE_SUBMESSAGE_HEADER_BYTES || node->length > node->capacity) return TIDE_ERROR_ARGUMENT;
+  const bool fits = node->length + tide_xrce_header_bytes(t->session) <= t->config.message_bytes;
+  if ((!TIDE_FRAGMENTS || !TIDE_STREAM_IS_RELIABLE(stream)) && !fits) return TIDE_ERROR_TOO_LARGE;
+  if (!TIDE_FRAGMENTS) return TIDE_OK;
+  return node->length / t->fragment_bytes < 0x7FFFu ? TIDE_OK : TIDE_ERROR_TOO_LARGE;
+}
+
+/* A reliable node is never ahead of those before it in its stream: sending later ones again could keep the one that
+ * everybody waits for off the wire. */
+static int64_t rank_of(const tide_transmitter_t *t, const tide_output_stream_t *stream, const tide_node_t *node) {
+  int32_t priority = transmitter_priority_at(stream->id, node->priority & 0xFF);
+  if (TIDE_RELIABLE_STREAMS && stream->last && transmitter_priority_of_rank(stream->last->rank) < priority)
+    priority = transmitter_priority_of_rank(stream->last->rank);
+  return (int64_t)((uint64_t)(uint32_t)(0xFFFF - priority) << TRANSMITTER_RANK_BITS | t->submissions);
+}
+
+int tide_transmitter_submit(tide_transmitter_t *t, tide_node_t *node, uint8_t id, int64_t now_ns) {
+  int status = check_submission(t, node, id);
+  tide_output_stream_t *stream = status == TIDE_OK ? take_stream(t, id) : NULL;
+  if (status == TIDE_OK && !stream) status = TIDE_ERROR_CAPACITY_STREAMS;
+  if (status != TIDE_OK) {
+    if (status == TIDE_ERROR_TOO_LARGE) TIDE_COUNT(t->counters.refused_large, 1u);
+    tide_transmitter_abandon(t, node);
+    return status;
+  }
+  node->rank = rank_of(t, stream, node);
+  t->submissions++;
+  node->stream = id;
+  node->state = NODE_SUBMITTED;
+  node->submitted_ns = now_ns;
+  transmitter_start_over(t, node);
+  stream->nodes++;
+  TIDE_COUNT(t->counters.submitted, 1u);
+  if (TIDE_MESSAGE_EXPIRY && node->expires_ns != TIDE_FOREVER)
+    (void)tide_queue_push(&t->pending_buffer, &node->pending, node->expires_ns);
+  if (transmitter_is_reliable(node)) {
+    append_node(stream, node);
+    transmitter_refresh_stream(t, stream, now_ns);
+  } else {
+    transmitter_enqueue(t, stream, node);
+  }
+  return TIDE_OK;
+}
+
+int tide_transmitter_submit_control(tide_transmitter_t *t, const uint8_t *submessage, size_t length, uint8_t session,
+                                    tide_priority_t priority) {
+  if (!submessage || length < TIDE_XRCE_SUBMESSAGE_HEADER_BYTES) return TIDE_ERROR_ARGUMENT;
+  if (length > sizeof t->control[0].bytes) return TIDE_ERROR_TOO_LARGE;
+  if (t->control_count == TIDE_CONTROL_PLACES) return TIDE_ERROR_FULL;
+  memcpy(t->control[t->control_count].bytes, submessage, length);
+  t->control[t->control_count].length = (uint8_t)length;
+  t->control[t->control_count].session = session;
+  t->control[t->control_count].priority = priority;
+  t->control_count++;
+  return TIDE_OK;
+}
+
+int tide_transmitter_request_acknack(tide_transmitter_t *t, uint8_t id, uint16_t first, uint16_t missing) {
+  if (!TIDE_STREAM_IS_RELIABLE(id)) return TIDE_ERROR_ARGUMENT;
+  tide_output_stream_t *stream = take_stream(t, id);
+  if (!stream) return TIDE_ERROR_CAPACITY_STREAMS;
+  stream->acknack_first = first;
+  stream->acknack_missing = missing;
+  stream->acknack_due = true;
+  return TIDE_OK;
+}
