@@ -4,38 +4,17 @@
 #include <algorithm>
 #include <array>
 
-#include "analysis/supply.h"
+#include "analysis/busy_window.h"
+#include "analysis/single_thread_published.h"
 
 namespace tide::analysis {
 namespace {
 
-constexpr int most_steps = 100'000;
-
-time_ns limit_ns(const Executor &executor) {
-  time_ns longest_ns = 0, sum_ns = 0;
-  for (const Chain &chain : executor.chains()) {
-    longest_ns = std::max(longest_ns, add(chain.deadline_ns, chain.jitter_ns));
-    sum_ns = add(sum_ns, chain.execution_ns);
-  }
-  return add(sum_ns, 4 * longest_ns);
-}
-
-// Instances of a chain that are released in a window which begins when none of them is pending.
-time_ns arrivals(const Chain &chain, time_ns window_ns) {
-  return divide_up(window_ns + chain.jitter_ns, chain.period_ns);
-}
-
-// The least window whose supply exceeds the demand; the demand never falls.
+// The least window whose supply exceeds the demand.
 template <class Demand>
 std::optional<time_ns> least_window(const Executor &executor, time_ns most_ns, Demand demand) {
-  const Supply supply(executor.lanes());
-  time_ns window_ns = 1;
-  for (int step = 0; step < most_steps && window_ns <= most_ns; ++step) {
-    const time_ns next_ns = supply.window_for_ns(add(demand(window_ns), 1));
-    if (next_ns <= window_ns) return window_ns;
-    window_ns = next_ns;
-  }
-  return std::nullopt;
+  return supplied_window(Supply(executor.lanes()), most_ns,
+                         [&](time_ns window_ns) { return add(demand(window_ns), 1); });
 }
 
 // Once the last callback has started nothing else runs, so the lane needs to give what went before and the callback.
@@ -48,7 +27,7 @@ time_ns end_ns(const Executor &executor, const Chain &chain, time_ns before_ns) 
 template <class GoesFirst, class Own>
 std::optional<time_ns> worst_instance(const Executor &executor, std::size_t index, GoesFirst goes_first, Own own) {
   const Chain &chain = executor.chains()[index];
-  const time_ns most_ns = limit_ns(executor);
+  const time_ns most_ns = longest_window_ns(executor);
   const auto busy = [&](time_ns window_ns) {
     // Less one unit, as the window ends when the supply reaches the demand.
     return add(goes_first(window_ns), multiply(arrivals(chain, window_ns), chain.execution_ns)) - 1;
@@ -57,7 +36,7 @@ std::optional<time_ns> worst_instance(const Executor &executor, std::size_t inde
   if (!length_ns) return std::nullopt;
   time_ns worst_ns = 0;
   for (time_ns number = 0; number < arrivals(chain, *length_ns); ++number) {
-    if (number > most_steps) return std::nullopt;
+    if (number > most_window_steps) return std::nullopt;
     const auto before = [&](time_ns window_ns) {
       return add(goes_first(window_ns), own(number, window_ns) - chain.last_ns);
     };
@@ -78,13 +57,15 @@ time_ns all_others(const Executor &executor, std::size_t index, time_ns window_n
   return sum_ns;
 }
 
-// Whatever the order: everything that is released in the busy window may go first, later own instances too.
+// Whatever the order: everything that is released in the busy window may go first, of later own instances all but the
+// last callback, which takes the instances in order.
 std::optional<time_ns> any_order(const Executor &executor, std::size_t index) {
   const Chain &chain = executor.chains()[index];
   return worst_instance(
       executor, index, [&](time_ns window_ns) { return all_others(executor, index, window_ns); },
       [&](time_ns number, time_ns window_ns) {
-        return multiply(std::max(number + 1, arrivals(chain, window_ns)), chain.execution_ns);
+        return add(multiply(number + 1, chain.last_ns),
+                   multiply(std::max(number + 1, arrivals(chain, window_ns)), chain.execution_ns - chain.last_ns));
       });
 }
 
@@ -113,7 +94,7 @@ std::optional<time_ns> by_priority(const Executor &executor, std::size_t index) 
 // after the rest of one set and n more.
 std::optional<time_ns> ready_sets(const Executor &executor, std::size_t index) {
   const Chain &chain = executor.chains()[index];
-  const time_ns most_ns = limit_ns(executor);
+  const time_ns most_ns = longest_window_ns(executor);
   const auto length_ns = least_window(executor, most_ns, [&](time_ns window_ns) {
     return add(all_others(executor, index, window_ns), multiply(arrivals(chain, window_ns), chain.execution_ns)) - 1;
   });
@@ -131,12 +112,32 @@ std::optional<time_ns> ready_sets(const Executor &executor, std::size_t index) {
   return response_ns;
 }
 
+// No bound of one thread depends on another chain being in time.
+ChainResult chain_result(const Executor &executor, std::size_t index, std::optional<time_ns> bound_ns,
+                         Variant variant) {
+  ChainResult chain;
+  chain.response_ns = bound_ns;
+  chain.met = bound_ns && *bound_ns <= executor.chains()[index].deadline_ns;
+  chain.guaranteed = chain.met && variant == Variant::safe;
+  chain.breakdown.interference_ns.assign(executor.chains().size(), 0);
+  chain.breakdown.finish_ns = bound_ns.value_or(0);
+  return chain;
+}
+
+using enum Policy;
+using enum Variant;
 constexpr std::array entries{
-    SingleThreadAnalysis{"single-any-order", "one thread, any order: busy window", Policy::ready_set, any_order},
-    SingleThreadAnalysis{"single-ready-sets", "one thread, default executor: each callback once a ready set",
-                         Policy::ready_set, ready_sets},
-    SingleThreadAnalysis{"single-priority", "one thread, most important first: busy window", Policy::priority,
+    SingleThreadAnalysis{"single-any-order", "one thread, any order: busy window", ready_set, safe, any_order},
+    SingleThreadAnalysis{"single-ready-sets", "one thread, default executor: each callback once a ready set", ready_set,
+                         safe, ready_sets},
+    SingleThreadAnalysis{"single-priority", "one thread, most important first: busy window", priority, safe,
                          by_priority},
+    SingleThreadAnalysis{"casini2019-published", "one thread, any order: Casini et al. 2019, Lemma 8", ready_set,
+                         published, casini_lemma8},
+    SingleThreadAnalysis{"blass2021-published", "one thread, default executor: Blass et al. 2021, Theorem 2", ready_set,
+                         published, blass_theorem2},
+    SingleThreadAnalysis{"picas2021-published", "one thread, most important first: Choi et al. 2021, Theorem 1",
+                         priority, published, picas_theorem1, true},
 };
 
 }  // namespace
@@ -155,11 +156,21 @@ bool is_single_thread(const Executor &executor) { return executor.lanes().size()
 std::optional<time_ns> single_thread_bound(const Executor &executor, std::size_t chain) {
   std::optional<time_ns> least_ns;
   for (const SingleThreadAnalysis &one : entries) {
-    if (one.policy != executor.policy()) continue;
+    if (one.policy != executor.policy() || one.variant != Variant::safe) continue;
     const auto bound_ns = one.bound(executor, chain);
     if (bound_ns && (!least_ns || *bound_ns < *least_ns)) least_ns = bound_ns;
   }
   return least_ns;
+}
+
+Result single_thread_result(const SingleThreadAnalysis &analysis, const Executor &executor) {
+  Result result;
+  result.met = true;
+  for (std::size_t index = 0; index < executor.chains().size(); ++index) {
+    result.chains.push_back(chain_result(executor, index, analysis.bound(executor, index), analysis.variant));
+    result.met = result.met && result.chains.back().met;
+  }
+  return result;
 }
 
 Result sharpened(const Executor &executor, Result result) {
@@ -169,13 +180,7 @@ Result sharpened(const Executor &executor, Result result) {
     ChainResult &chain = result.chains[index];
     const auto bound_ns = single_thread_bound(executor, index);
     const bool lower = bound_ns && (!chain.response_ns || *bound_ns < *chain.response_ns || !chain.guaranteed);
-    if (lower) {
-      chain = ChainResult{};
-      chain.response_ns = bound_ns;
-      chain.met = chain.guaranteed = *bound_ns <= executor.chains()[index].deadline_ns;
-      chain.breakdown.interference_ns.assign(result.chains.size(), 0);
-      chain.breakdown.finish_ns = *bound_ns;
-    }
+    if (lower) chain = chain_result(executor, index, bound_ns, safe);
     result.met = result.met && chain.met;
   }
   return result;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/system_file.h"
 
+#include "analysis/compare.h"
 #include "analysis/json_fields.h"
 
 namespace tide::analysis {
@@ -116,7 +117,7 @@ std::string breakdown(const Executor &executor, const Breakdown &breakdown) {
       "{", "}");
 }
 
-std::string chain_result(const Executor &executor, const Result &result, std::size_t index) {
+std::string chain_result(const Executor &executor, std::string_view analysis, const Result &result, std::size_t index) {
   const Chain &chain = executor.chains()[index];
   const ChainResult &answer = result.chains[index];
   std::optional<time_ns> slack_ns;
@@ -128,7 +129,7 @@ std::string chain_result(const Executor &executor, const Result &result, std::si
         join({field("chain", json_string(executor.chains()[one.chain].name)), field("because", reason)}, "{", "}"));
   }
   return join({field("chain", json_string(chain.name)), field("executor", json_string(executor.name())),
-               field("analysis", json_string(result.analysis->name)), field("response_ns", number(answer.response_ns)),
+               field("analysis", json_string(analysis)), field("response_ns", number(answer.response_ns)),
                field("deadline_ns", std::to_string(chain.deadline_ns)), field("slack_ns", number(slack_ns)),
                field("met", flag(answer.met)), field("guaranteed", flag(answer.guaranteed)),
                field("execution_ns", std::to_string(chain.execution_ns)),
@@ -139,16 +140,16 @@ std::string chain_result(const Executor &executor, const Result &result, std::si
 
 }  // namespace
 
-SystemFile read_system(std::string_view text) {
+SystemFile read_system(const Json &json) {
   SystemFile file;
+  Reader(file).run(json);
+  return file;
+}
+
+SystemFile read_system(std::string_view text) {
   std::string error;
   const auto json = parse_json(text, error);
-  if (json) {
-    Reader(file).run(*json);
-  } else {
-    file.errors.push_back(error);
-  }
-  return file;
+  return json ? read_system(*json) : SystemFile{{}, {error}};
 }
 
 std::string write_results(const System &system, const SystemResult &result) {
@@ -156,7 +157,8 @@ std::string write_results(const System &system, const SystemResult &result) {
   for (std::size_t executor = 0; executor < system.executors().size(); ++executor) {
     const Executor &one = system.executors()[executor];
     for (std::size_t chain = 0; chain < one.chains().size(); ++chain) {
-      chains.push_back(chain_result(one, result.executors[executor], chain));
+      const Result &answer = result.executors[executor];
+      chains.push_back(chain_result(one, answer.analysis->name, answer, chain));
     }
   }
   std::vector<std::string> paths;
@@ -184,11 +186,9 @@ std::string write_results(const System &system, const SystemResult &result) {
 std::string write_comparison(const System &system, const Options &options) {
   std::vector<std::string> rows;
   for (const Executor &executor : system.executors()) {
-    for (const Analysis &analysis : analyses()) {
-      const Result result = analyse(analysis, executor, options);
-      if (!result.error.empty()) continue;
+    for (const auto &[analysis, result] : compare(executor, options)) {
       for (std::size_t chain = 0; chain < executor.chains().size(); ++chain) {
-        rows.push_back(chain_result(executor, result, chain));
+        rows.push_back(chain_result(executor, analysis, result, chain));
       }
     }
   }

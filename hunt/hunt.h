@@ -34,7 +34,8 @@ struct Quarry {
   std::vector<Form> forms;
 };
 
-// Every safe analysis of the registry, those for one thread, and the family of repeated blocking.
+// Every safe analysis of the registry, those for one thread, published ones among them unless they are known to be
+// exceeded, and the family of repeated blocking.
 std::vector<Quarry> quarries();
 // The bound of a safe analysis as the tool reports it.
 Options tight_options();

@@ -63,7 +63,9 @@ std::vector<Quarry> quarries() {
     all.push_back(quarry_of(analysis));
     if (analysis.policy == Policy::priority && !analysis.groups) all.push_back(family_of(analysis));
   }
-  for (const SingleThreadAnalysis &analysis : single_thread_analyses()) all.push_back(quarry_of(analysis));
+  for (const SingleThreadAnalysis &analysis : single_thread_analyses()) {
+    if (!analysis.exceeded) all.push_back(quarry_of(analysis));
+  }
   return all;
 }
 

@@ -108,9 +108,11 @@ std::vector<Twin> twins() {
         if (needs(analyses()[number], terms[dropped].name)) all.push_back(twin_of(number, dropped, quarry));
       }
     }
-    if (quarry.name == "single-any-order") all.push_back(twin_of(quarry, "the shortest other chain", shortest_other));
+    if (quarry.name == "single-any-order" || quarry.name == "casini2019-published")
+      all.push_back(twin_of(quarry, "the shortest other chain", shortest_other));
     if (quarry.name == "single-priority") all.push_back(twin_of(quarry, "blocking", blocking));
-    if (quarry.name == "single-ready-sets") all.push_back(twin_of(quarry, "one ready set", one_ready_set));
+    if (quarry.name == "single-ready-sets" || quarry.name == "blass2021-published")
+      all.push_back(twin_of(quarry, "one ready set", one_ready_set));
   }
   return all;
 }
