@@ -16,11 +16,6 @@ constexpr int most_steps = 2'000'000;
 std::optional<time_ns> least_window(const Supply &supply, const Situation &situation, const Analysis &analysis,
                                     time_ns limit_ns) {
   const Chain &self = situation.self();
-  // Here alone may the demand fall: the subtracted part of the instance under analysis grows up to its execution time.
-  // With whole instances the plain iteration is kept, as the published figures come from it; it may pass over windows
-  // that would do.
-  const bool may_fall = analysis.variant == Variant::safe && analysis.deadlines == Deadlines::arbitrary;
-  const time_ns rising_from_ns = may_fall ? self.execution_ns : 0;
   time_ns window_ns = self.execution_ns - self.last_ns + 1;
   for (int step = 0; step < most_steps && window_ns <= limit_ns; ++step) {
     const Linear demand = analysis.demand(situation, window_ns).total();
@@ -32,10 +27,13 @@ std::optional<time_ns> least_window(const Supply &supply, const Situation &situa
     if (given.slope > demand.slope) {
       next_ns = std::min(next_ns, window_ns + gap_ns / (given.slope - demand.slope) + 1);
     }
-    if (window_ns < rising_from_ns && situation.options.whole_instances) next_ns = 0;
-    if (window_ns >= rising_from_ns || situation.options.whole_instances) {
-      next_ns = std::max(next_ns, supply.window_for_ns(demand.value + 1));
-    }
+    // Here alone may the demand fall: of whole instances the part of the one under analysis is subtracted, which grows
+    // up to its execution time. The plain iteration is kept there, as published figures come from it; it may pass over
+    // windows that would do.
+    const bool may_fall = situation.options.whole_instances && analysis.variant == Variant::safe &&
+                          analysis.deadlines == Deadlines::arbitrary && window_ns < self.execution_ns;
+    if (may_fall) next_ns = 0;
+    next_ns = std::max(next_ns, supply.window_for_ns(demand.value + 1));
     window_ns = next_ns;
   }
   return std::nullopt;

@@ -55,6 +55,9 @@ Linear safe_pool(const Situation &situation, Deadlines deadlines, time_ns size, 
     // A chain that may be late can have any number of instances under way.
     if (situation.trusted[blocker] == 0) return constant(size);
     if (deadlines == Deadlines::constrained) return constant(1);
+    // What blocks at one stage runs at one moment, each copy in an instance of its own. (Worked examples count all that
+    // touch the window.)
+    if (!situation.options.whole_instances) return constant(under_way(situation, blocker));
     return stair(window_ns, situation.slack_ns[blocker] + chain.execution_ns, chain.period_ns);
   });
 }
@@ -68,6 +71,44 @@ Linear itself_before(const Situation &situation, const Linear &in_window) {
   if (!situation.options.whole_instances) return constant(before);
   if (in_window.value - 1 >= before) return in_window - constant(1);
   return {before, 0, in_window.until_ns};
+}
+
+// The sum of `count` numbers, the first one and each less than the one before it by `step_ns`.
+time_ns series_ns(time_ns first_ns, time_ns step_ns, time_ns count) {
+  __extension__ using wide = __int128;
+  const wide sum_ns =
+      static_cast<wide>(count) * (2 * static_cast<wide>(first_ns) - (count - 1) * static_cast<wide>(step_ns)) / 2;
+  return sum_ns > never_ns ? never_ns : static_cast<time_ns>(sum_ns);
+}
+
+// What the instances before the one under analysis may still have to execute at its release: each is over within its
+// allowed response, so that the one k periods earlier has that much time less k periods.
+time_ns left_of_earlier_ns(const Chain &chain, time_ns slack_ns) {
+  const time_ns allowed_ns = slack_ns + chain.execution_ns;
+  const time_ns earlier = divide_up(allowed_ns, chain.period_ns) - 1;
+  const time_ns whole = std::min(slack_ns / chain.period_ns, earlier);
+  return add(multiply(whole, chain.execution_ns),
+             series_ns(allowed_ns - (whole + 1) * chain.period_ns, chain.period_ns, earlier - whole));
+}
+
+// What the instances after it execute: the first can be released a period later, or as much sooner as it was late.
+Linear later_workload(const Chain &chain, time_ns window_ns) {
+  const time_ns from_ns = chain.period_ns - chain.jitter_ns;
+  if (window_ns < from_ns) return {0, 0, from_ns};
+  const time_ns length_ns = window_ns - from_ns;
+  const time_ns begun = length_ns / chain.period_ns + 1;
+  const time_ns over = length_ns < chain.execution_ns ? 0 : (length_ns - chain.execution_ns) / chain.period_ns + 1;
+  const time_ns next_ns = std::min(over * chain.period_ns + chain.execution_ns, begun * chain.period_ns);
+  return {add(multiply(over, chain.execution_ns),
+              series_ns(length_ns - over * chain.period_ns, chain.period_ns, begun - over)),
+          begun - over, window_ns + next_ns - length_ns};
+}
+
+// Instances of the chain under analysis before and after the one under analysis that may use its groups in a window.
+Linear other_instances(const Situation &situation, time_ns window_ns) {
+  const Chain &self = situation.self();
+  const time_ns before = divide_up(situation.slack_ns[situation.chain] + self.execution_ns, self.period_ns) - 1;
+  return stair(window_ns, self.jitter_ns, self.period_ns) + constant(before - 1);
 }
 
 bool first_and_timer(const Chain &chain, std::size_t callback) { return callback == 0 && chain.timer; }
@@ -135,10 +176,14 @@ Linear own_published(const Situation &situation, time_ns window_ns) {
 }
 
 Linear own_safe(const Situation &situation, time_ns window_ns) {
-  const time_ns execution_ns = situation.self().execution_ns;
-  const Linear analysed = window_ns < execution_ns ? Linear{window_ns, 1, execution_ns} : constant(execution_ns);
-  const Workload workload = safe_workload(situation.options);
-  const Linear others = workload(situation.self(), situation.slack_ns[situation.chain], window_ns) - analysed;
+  const Chain &self = situation.self();
+  const time_ns slack_ns = situation.slack_ns[situation.chain];
+  if (situation.options.whole_instances) {
+    const Linear analysed =
+        window_ns < self.execution_ns ? Linear{window_ns, 1, self.execution_ns} : constant(self.execution_ns);
+    return whole_workload(self, slack_ns, window_ns) - analysed;
+  }
+  const Linear others = constant(left_of_earlier_ns(self, slack_ns)) + later_workload(self, window_ns);
   if (!situation.caps) return others;
   return lesser(others, room(situation, under_way(situation, situation.chain) - 1, window_ns), window_ns);
 }
@@ -172,7 +217,11 @@ GroupTerms groups_safe(const Situation &situation, Policy policy, Deadlines dead
     // The other callbacks of an instance may take next to no time, so it may reach this one that much earlier.
     const time_ns offset_ns = situation.slack_ns[member.chain] + chain.execution_ns - execution_ns;
     Linear count = stair(window_ns, offset_ns, chain.period_ns);
-    if (itself) count = itself_before(situation, count);
+    if (itself) {
+      count = itself_before(situation, count);
+    } else if (member.chain == situation.chain && !situation.options.whole_instances) {
+      count = lesser(count, other_instances(situation, window_ns), window_ns);
+    }
     terms.demand = terms.demand + scale(count, holding_ns(situation, execution_ns));
     terms.stages = terms.stages + count;
   };

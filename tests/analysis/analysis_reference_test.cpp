@@ -114,6 +114,18 @@ class Reference {
     return most;
   }
 
+  // What instances before and after the one under analysis execute while it is under way.
+  time_ns other_instances(std::size_t i, time_ns t) const {
+    const Chain &chain = chains_[i];
+    time_ns sum = 0;
+    for (time_ns apart = chain.period_ns;; apart += chain.period_ns) {
+      const time_ns before = std::max<time_ns>(0, slack(i) + chain.execution_ns - apart);
+      const time_ns after = std::max<time_ns>(0, t + chain.jitter_ns - apart);
+      if (before + after == 0) return sum;
+      sum += std::min(before, chain.execution_ns) + std::min(after, chain.execution_ns);
+    }
+  }
+
   // How long the chain can have waited, if it waits only while all lanes are busy with others.
   time_ns room(std::size_t i, time_ns t) const {
     bool itself = chains_[i].timer;
@@ -142,7 +154,7 @@ class Reference {
     for (std::size_t l = 0; l < chains_.size(); ++l) {
       if (chains_[l].priority >= chains_[i].priority) continue;
       time_ns copies = 1;
-      if (arbitrary_) copies = up(t + slack(l) + (safe_ ? chains_[l].execution_ns : 0), chains_[l].period_ns);
+      if (arbitrary_) copies = safe_ ? under_way(l) : up(t + slack(l), chains_[l].period_ns);
       if (!trusted_[l]) copies = size;
       for (time_ns copy = 0; copy < std::min(copies, size); ++copy)
         terms.push_back(std::min(chains_[l].longest_ns - 1, room(i, t)));
@@ -176,7 +188,9 @@ class Reference {
             continue;
           }
           const time_ns earlier = up(slack(j) + chains_[j].execution_ns, chains_[j].period_ns) - 1;
-          const time_ns count = self ? earlier : up(t + slack(j) + chains_[j].execution_ns - c, chains_[j].period_ns);
+          time_ns count = self ? earlier : up(t + slack(j) + chains_[j].execution_ns - c, chains_[j].period_ns);
+          if (i == j && !self)
+            count = std::min(count, earlier + up(t + chains_[j].jitter_ns, chains_[j].period_ns) - 1);
           sum += count * hold(c);
           stages += count;
         }
@@ -196,7 +210,7 @@ class Reference {
       if (j != i && (!ranked_ || chains_[j].priority > self.priority)) others += share(i, j, t);
     }
     if (arbitrary_) {
-      const time_ns own = workload(i, t) - (safe_ ? std::min(self.execution_ns, t) : self.execution_ns);
+      const time_ns own = safe_ ? other_instances(i, t) : workload(i, t) - self.execution_ns;
       others += room(i, t) <= t ? std::min(own, (under_way(i) - 1) * room(i, t)) : own;
     }
     sum += others;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/analysis.h"
+#include "analysis/generate.h"
 
 namespace tide::analysis {
 namespace {
@@ -52,8 +53,8 @@ TEST(Theorems, ReentrantExample) {
   const std::vector<Row> rows{
       {"theorem1", 1, {17, 13}, {17, 13}, {17, 13}}, {"theorem1", 2, {6, 10}, {6, 10}, {6, 10}},
       {"theorem2", 1, {6, 13}, {6, 13}, {6, 13}},    {"theorem2", 2, {4, 10}, {4, 10}, {4, 10}},
-      {"theorem3", 1, {20, 20}, {20, 20}, {}},       {"theorem3", 2, {8, 10}, {8, 13}, {8, 10}},
-      {"theorem4", 1, {9, 20}, {9, 20}, {}},         {"theorem4", 2, {4, 10}, {9, 13}, {9, 10}},
+      {"theorem3", 1, {20, 20}, {20, 20}, {}},       {"theorem3", 2, {8, 10}, {8, 13}, {6, 10}},
+      {"theorem4", 1, {9, 20}, {9, 20}, {}},         {"theorem4", 2, {4, 10}, {9, 13}, {4, 10}},
   };
   Options whole;
   whole.whole_instances = true;
@@ -173,6 +174,31 @@ TEST(Theorems, OverloadHasNoBound) {
   const Executor executor("e", Policy::priority, cores(1), chains);
   EXPECT_EQ(bounds("theorem2-safe", executor)[1], none);
   EXPECT_EQ(bounds("theorem1-safe", executor)[1], none);
+}
+
+// A deadline that is twice as long does not make a chain set lose its guarantee, in whatever form bounds are used.
+TEST(Theorems, LongerDeadlinesRefuseNothing) {
+  Options tight;
+  tight.refine = tight.joint = tight.cap_running = true;
+  Options refined;
+  refined.refine = true;
+  int met = 0;
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    Recipe recipe;
+    recipe.utilisation = seed % 2 == 0 ? 1.2 : 1.8;
+    const Executor constrained = generate(recipe, seed);
+    recipe.deadline_periods = 2;
+    const Executor arbitrary = generate(recipe, seed);
+    for (const Options &options : {refined, tight}) {
+      for (const auto &[near, far] :
+           {std::pair{"theorem1-safe", "theorem3-safe"}, {"theorem2-safe", "theorem4-safe"}}) {
+        if (!analyse(*find_analysis(near), constrained, options).met) continue;
+        ++met;
+        EXPECT_TRUE(analyse(*find_analysis(far), arbitrary, options).met) << far << ", seed " << seed;
+      }
+    }
+  }
+  EXPECT_GT(met, 150);
 }
 
 // In nanoseconds, with demand growing as fast as supply: stepping by one would take hours.
