@@ -167,17 +167,17 @@ std::string chain_of(const LinkSystem &system, const LinkResults &results, std::
 
 }  // namespace
 
-LinkFile read_link_system(std::string_view text) {
+LinkFile read_link_system(const Json &json) {
   LinkFile file;
-  std::string error;
-  const std::optional<Json> json = parse_json(text, error);
-  if (!json) {
-    file.errors.push_back(error);
-    return file;
-  }
-  Reader(file).run(*json);
+  Reader(file).run(json);
   if (file.errors.empty()) file.errors = check(file.system);
   return file;
+}
+
+LinkFile read_link_system(std::string_view text) {
+  std::string error;
+  const std::optional<Json> json = parse_json(text, error);
+  return json ? read_link_system(*json) : LinkFile{{}, {error}};
 }
 
 std::string write_link_results(const LinkSystem &system, const LinkResults &results) {

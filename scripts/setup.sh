@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 purpose=${1:-run}
-packages_build="gcc g++ cmake ninja-build libfastrtps-dev libfastcdr-dev libcli11-dev python3 python3-venv"
+packages_build="gcc g++ cmake ninja-build libfastrtps-dev libfastcdr-dev libcli11-dev python3 python3-dev python3-venv"
 packages_firmware="gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm"
 packages_check="clang-format clang-tidy"
 case "$purpose" in

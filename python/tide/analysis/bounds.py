@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds of a system, computed by tide-analysis.
-
-The process is the binding: it starts in two milliseconds, needs no module that matches the interpreter, and what it
-answers can be kept in a file. Its cost is that of printing and reading JSON."""
+"""Bounds of a system, computed by the analysis in this process."""
 
 from __future__ import annotations
 
-import json
-import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tide.analysis.lower import (
+    BELOW,
     ClientExecutor,
     Document,
     HostPolicy,
@@ -20,16 +18,19 @@ from tide.analysis.lower import (
     link_document,
     own_priorities,
 )
-from tide.run.binaries import find_binary
-from tide.system.model import System
+from tide.run.binaries import MissingBinaryError, build_folder
+from tide.system.model import Chain, System
+
+if TYPE_CHECKING:
+    from tide.analysis.native import Breakdown, ExecutorsAnswer, LinkAnswer
 
 CLIENT_EXECUTORS: tuple[ClientExecutor, ...] = ("tide", "lanes", "batch", "batch_stock", "batch_blocking")
-HOST_OPTIONS = ["--refine", "--joint", "--cap", "--sharpen"]
 HOST_POLICIES: tuple[HostPolicy, ...] = ("default", "priority")
+_MOST_PASSES = 8
 
 
 class AnalysisError(Exception):
-    """tide-analysis refused the system; the text is what it said."""
+    """The analysis refused the system; the text has a line for each entry that is wrong."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +88,9 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0, ever
         policy: HostPolicy = "priority" if executor == "priority" else "default"
         if policy == "priority" and own_priorities(system):
             return _bounds_one_by_one(system, policy)
-        return _host_bounds(system, policy, ask(host_document(system, policy), HOST_OPTIONS))
+        return _host_bounds(system, policy, _tight(host_document(system, policy)))
     client = next((name for name in CLIENT_EXECUTORS if name == executor), CLIENT_EXECUTORS[0])
-    return _link_bounds(system, client, ask(link_document(system, client, losses, every_heartbeat), ["--link"]))
+    return _link_bounds(system, client, ask_link(link_document(system, client, losses, every_heartbeat)))
 
 
 def executors_for(system: System) -> tuple[str, ...]:
@@ -97,52 +98,55 @@ def executors_for(system: System) -> tuple[str, ...]:
     return HOST_POLICIES if is_on_host(system) else CLIENT_EXECUTORS
 
 
-def ask(document: Document, options: list[str]) -> Document:
-    """What tide-analysis answers."""
-    done = subprocess.run(
-        [str(find_binary("tide-analysis")), *options, "-"],
-        input=json.dumps(document),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode not in (0, 1) or not done.stdout:
-        raise AnalysisError(done.stderr.strip() or f"tide-analysis ended with status {done.returncode}")
-    answer: Document = json.loads(done.stdout)
-    return answer
+def ask_link(document: Document) -> LinkAnswer:
+    """AnalysisError if the document is wrong, MissingBinaryError if the analysis has not been built."""
+    with _refusals():
+        from tide.analysis import native
+
+        return native.bound_link(document)
 
 
-def _link_bounds(system: System, executor: str, answer: Document) -> Bounds:
-    chains = []
-    for chain, told in zip(system.chains, answer["chains"], strict=True):
-        parts, lateness_ns = _parts(told["parts"] or {})
-        chains.append(
-            ChainBound(
-                chain.name,
-                chain.priority,
-                told["response_ns"],
-                chain.deadline_ns,
-                told["met"],
-                parts,
-                lateness_ns,
-                told["hidden"],
-                tuple(told["depends_on"]),
-            )
+def ask_executors(document: Document, **options: bool) -> ExecutorsAnswer:
+    """As `ask_link`; the options are those of native.bound_executors."""
+    with _refusals():
+        from tide.analysis import native
+
+        return native.bound_executors(document, **options)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise AnalysisError(str(error)) from None
+    except ImportError as error:
+        raise MissingBinaryError(
+            f"the analysis is not built for this Python in {build_folder()} ({error}); "
+            "run `make build`, or set TIDE_BUILD_DIR to a build"
+        ) from None
+
+
+def _tight(document: Document) -> ExecutorsAnswer:
+    return ask_executors(document, refine=True, joint=True, cap_running=True, sharpen=True)
+
+
+def _link_bounds(system: System, executor: str, answer: LinkAnswer) -> Bounds:
+    chains = [
+        ChainBound(
+            chain.name,
+            chain.priority,
+            told.response_ns,
+            chain.deadline_ns,
+            told.met,
+            tuple(Part(*part) for part in told.parts),
+            told.lateness_ns,
+            told.hidden,
+            told.depends_on,
         )
-    return Bounds(system.name, executor, answer["met"], _by_urgency(chains), tuple(answer["assumptions"]))
-
-
-def _parts(told: Document) -> tuple[tuple[Part, ...], int]:
-    parts = []
-    for key, value in told.items():
-        kind = key.removesuffix("_ns")
-        if kind == "lateness":
-            continue
-        if isinstance(value, dict):
-            parts += [Part(kind, share, chain) for chain, share in value.items()]
-        elif value:
-            parts.append(Part(kind, value))
-    return tuple(parts), told.get("lateness_ns", 0)
+        for chain, told in zip(system.chains, answer.chains, strict=True)
+    ]
+    return Bounds(system.name, executor, answer.met, _by_urgency(chains), answer.assumptions)
 
 
 def _by_urgency(chains: list[ChainBound]) -> tuple[ChainBound, ...]:
@@ -159,62 +163,72 @@ _HOST_ASSUMPTIONS = (
 
 def _bounds_one_by_one(system: System, policy: HostPolicy) -> Bounds:
     """The order of the chains is each one's own. What holds in whatever order callbacks are taken holds in this one,
-    too: where it bounds every chain, it takes the place of the deadlines, and the lower of both is the bound."""
-    any_order = _host_bounds(system, policy, ask(host_document(system, "default"), HOST_OPTIONS))
-    known = {one.name: one.bound_ns for one in any_order.chains} if any_order.met else {}
-    found = []
-    for chain in system.chains:
-        document = host_document(system, policy, chain)
-        for entry in document["chains"]:
-            if entry["name"] != chain.name and known.get(entry["name"]):
-                entry["deadline_ns"] = known[entry["name"]]
-        bound = _host_bounds(system, policy, ask(document, [])).chain(chain.name)
-        other = any_order.chain(chain.name)
-        assert bound is not None and other is not None  # every chain is answered
-        lower = bound.bound_ns is None or (other.bound_ns is not None and other.bound_ns < bound.bound_ns)
-        found.append(other if any_order.met and lower else bound)
-    met = all(one.bound_ns is not None and one.bound_ns <= one.deadline_ns for one in found)
-    chains = [replace(one, met=met) for one in found]
+    too: where it bounds every chain, it takes the place of the deadlines, and the lower of both is the bound. Bounds of
+    all chains take the place of those that they came from, as long as they become lower."""
+    any_order = _host_bounds(system, policy, _tight(host_document(system, "default")))
+    best = {one.name: one for one in any_order.chains} if any_order.met else {}
+    for _ in range(_MOST_PASSES):
+        known_ns = {name: one.bound_ns for name, one in best.items() if one.bound_ns is not None}
+        found = {chain.name: _in_its_order(system, policy, chain, known_ns) for chain in system.chains}
+        for name, one in best.items():
+            if not _is_lower(found[name], one):
+                found[name] = one
+        met = all(one.bound_ns is not None and one.bound_ns <= one.deadline_ns for one in found.values())
+        chains = [replace(one, met=met) for one in found.values()]
+        settled = not met or not any(name not in best or _is_lower(one, best[name]) for name, one in found.items())
+        if settled:
+            break
+        best = found
     return Bounds(system.name, policy, met, _by_urgency(chains), _HOST_ASSUMPTIONS)
 
 
-def _host_bounds(system: System, policy: HostPolicy, answer: Document) -> Bounds:
-    told = {one["chain"]: one for one in answer["chains"]}
-    paths = {one["path"]: one for one in answer["paths"]}
+def _in_its_order(system: System, policy: HostPolicy, chain: Chain, known_ns: dict[str, int]) -> ChainBound:
+    document = host_document(system, policy, chain, known_ns)
+    bound = _host_bounds(system, policy, ask_executors(document, joint=True, cap_running=True)).chain(chain.name)
+    assert bound is not None  # every chain is answered
+    return bound
+
+
+def _is_lower(left: ChainBound, right: ChainBound) -> bool:
+    return left.bound_ns is not None and (right.bound_ns is None or left.bound_ns < right.bound_ns)
+
+
+def _host_bounds(system: System, policy: HostPolicy, answer: ExecutorsAnswer) -> Bounds:
+    told = {one.chain: one for one in answer.chains}
+    paths = {one.path: one for one in answer.paths}
     chains = []
     for chain in system.chains:
-        one = paths.get(chain.name) or told[chain.name]
-        breakdown = one.get("breakdown") or {}
+        path = paths.get(chain.name)
         parts: tuple[Part, ...] = ()
-        if one["response_ns"] is not None:
-            parts = _host_parts(breakdown) or tuple(
-                Part("stretch", segment["response_ns"], segment["chain"]) for segment in one["segments"]
-            )
-        depends = tuple(sorted({entry["chain"] for entry in one.get("depends_on", [])}))
+        depends: tuple[str, ...] = ()
+        if path is None:
+            one = told[chain.name]
+            response_ns, guaranteed = one.response_ns, one.guaranteed
+            parts = _host_parts(one.breakdown) if one.breakdown else ()
+            depends = tuple(sorted({other.removesuffix(BELOW) for other, _ in one.depends_on}))
+        else:
+            response_ns, guaranteed = path.response_ns, path.guaranteed
+            if response_ns is not None:
+                parts = tuple(Part("stretch", segment_ns or 0, name) for name, segment_ns in path.segments)
         chains.append(
             ChainBound(
-                chain.name,
-                chain.priority,
-                one["response_ns"],
-                chain.deadline_ns,
-                one["guaranteed"],
-                parts,
-                depends_on=depends,
+                chain.name, chain.priority, response_ns, chain.deadline_ns, guaranteed, parts, depends_on=depends
             )
         )
     met = all(chain.met for chain in chains)
     return Bounds(system.name, policy, met, _by_urgency(chains), _HOST_ASSUMPTIONS)
 
 
-def _host_parts(breakdown: Document) -> tuple[Part, ...]:
+def _host_parts(breakdown: Breakdown) -> tuple[Part, ...]:
     """Shares of the window as the demand is divided, and what the last callback needs behind it."""
-    if not breakdown:
-        return ()
-    demand = breakdown.get("demand_ns", 0)
-    window = breakdown.get("window_ns", 0)
-    shares = [(key.removesuffix("_ns"), None, breakdown.get(key, 0)) for key in ("precedence_ns", "own_ns")]
-    shares += [("interference", chain, value) for chain, value in breakdown.get("interference_ns", {}).items()]
-    shares += [(key.removesuffix("_ns"), None, breakdown.get(key, 0)) for key in ("blocking_ns", "groups_ns")]
+    demand, window = breakdown.demand_ns, breakdown.window_ns
+    shares: list[tuple[str, str | None, int]] = [
+        ("precedence", None, breakdown.precedence_ns),
+        ("own", None, breakdown.own_ns),
+        *(("interference", chain, value) for chain, value in breakdown.interference_ns),
+        ("blocking", None, breakdown.blocking_ns),
+        ("groups", None, breakdown.groups_ns),
+    ]
     parts = [Part(kind, value * window // demand, chain) for kind, chain, value in shares if demand and value]
     rest = window - sum(part.value_ns for part in parts)
-    return (*parts, Part("last_callback", rest + breakdown.get("finish_ns", 0)))
+    return (*parts, Part("last_callback", rest + breakdown.finish_ns))

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from tide.system.finding import Finding
@@ -12,6 +14,7 @@ from tide.system.model import Callback, Chain, Executor, SerialLink, System, nan
 ClientExecutor = Literal["tide", "lanes", "batch", "batch_stock", "batch_blocking"]
 HostPolicy = Literal["default", "priority"]
 Document = dict[str, Any]
+BELOW = " below"  # the name of a chain and this: its callbacks that are below the subject
 
 
 class NoBoundError(Exception):
@@ -74,26 +77,70 @@ def own_priorities(system: System) -> bool:
     return any(callback.priority is not None for chain in system.chains for callback in chain.callbacks)
 
 
-def _ranks(system: System, subject: Chain | None) -> dict[str, int]:
-    """Priorities of the chains as the analysis orders them. Where callbacks have priorities of their own the order is
-    the subject's: whatever has a callback that is not below all of the subject's is above it."""
-    if subject is None or not own_priorities(system):
-        return {chain.name: chain.priority for chain in system.chains}
-    ranges = {chain.name: [one.priority or 0 for one in system.path(chain)] for chain in system.chains}
-    lowest = min(ranges[subject.name])
+@dataclass(frozen=True)
+class _Stretch:
+    """Callbacks of a chain that follow each other on one executor, or those of them that are above the subject's, or
+    the others."""
 
-    def urgency(chain: Chain) -> tuple[bool, bool, int]:
-        above = chain is not subject and max(ranges[chain.name]) >= lowest
-        return above, chain is subject, max(ranges[chain.name])
+    name: str
+    chain: Chain
+    executor: str
+    callbacks: tuple[Callback, ...]
+    timer: bool
+    urgency: tuple[int, int]  # below, beside or above the subject; then by priority
+    several: bool  # the chain runs on several executors
 
-    return {chain.name: rank for rank, chain in enumerate(sorted(system.chains, key=urgency), 1)}
+
+def _stretches(system: System, subject: Chain | None) -> list[list[_Stretch]]:
+    """By chain. Where callbacks have priorities of their own the order is the subject's: a callback that is below all
+    of the subject's can only have begun before it, so a chain that has such callbacks and others is two chains there.
+    (Not where it runs on several executors, as the second half would need the jitter of the first.)"""
+    own = subject is not None and own_priorities(system)
+    lowest = min(one.priority or 0 for one in system.path(subject)) if own and subject is not None else 0
+
+    def urgency(chain: Chain, callbacks: Sequence[Callback]) -> tuple[int, int]:
+        if not own:
+            return 0, chain.priority
+        highest = max(one.priority or 0 for one in callbacks)
+        return 1 if chain is subject else 2 if highest >= lowest else 0, highest
+
+    every = []
+    for chain in system.chains:
+        segments = _segments(system.path(chain))
+        if len(segments) > 1:
+            whole = urgency(chain, system.path(chain))
+            every.append(
+                [
+                    _Stretch(f"{chain.name}_{number + 1}", chain, executor, tuple(callbacks), number == 0, whole, True)
+                    for number, (executor, callbacks) in enumerate(segments)
+                ]
+            )
+            continue
+        ((executor, callbacks),) = segments
+        parts: dict[bool, list[Callback]] = {True: [], False: []}
+        for callback in callbacks:
+            parts[not own or chain is subject or (callback.priority or 0) >= lowest].append(callback)
+        halves = [part for part in parts.values() if part]
+        names = (chain.name, chain.name + BELOW)
+        every.append(
+            [
+                _Stretch(name, chain, executor, tuple(part), part[0] is callbacks[0], urgency(chain, part), False)
+                for name, part in zip(names, halves, strict=False)
+            ]
+        )
+    return every
 
 
-def host_document(system: System, policy: HostPolicy = "default", subject: Chain | None = None) -> Document:
+def host_document(
+    system: System,
+    policy: HostPolicy = "default",
+    subject: Chain | None = None,
+    known_ns: Mapping[str, int] | None = None,
+) -> Document:
     """The form of analysis/system_file.h: every stretch of a chain on one executor is a chain of its own there, and a
     chain that branches has callbacks of its own in place of those it shares, which only adds work. subject: the chain
-    whose bound is asked for, where callbacks have priorities of their own."""
-    ranks = _ranks(system, subject)
+    whose bound is asked for, where callbacks have priorities of their own. known_ns: bounds of the others, in place of
+    their deadlines."""
     kinds = {group.name: group.kind for group in system.groups}
 
     def group_of(chain: Chain, callback: Callback) -> str | None:
@@ -108,25 +155,30 @@ def host_document(system: System, policy: HostPolicy = "default", subject: Chain
         for callback in system.path(chain)
         if (group := group_of(chain, callback)) is not None
     }
+    every = _stretches(system, subject)
+    order = sorted((one for stretches in every for one in stretches), key=lambda one: one.urgency)
+    ranks = {one.name: rank for rank, one in enumerate(order, 1)}
     chains: list[Document] = []
     paths: list[Document] = []
-    for chain in system.chains:
-        segments = _segments(system.path(chain))
-        names = [chain.name if len(segments) == 1 else f"{chain.name}_{number + 1}" for number in range(len(segments))]
-        for number, (executor, callbacks) in enumerate(segments):
-            chains.append(
-                {
-                    "name": names[number],
-                    "executor": executor,
-                    "priority": ranks[chain.name],
-                    "period_ns": chain.period_ns,
-                    "deadline_ns": chain.deadline_ns,
-                    "timer": number == 0,
-                    "callbacks": [_host_callback(callback, group_of(chain, callback)) for callback in callbacks],
-                }
-            )
-        if len(segments) > 1:
-            delays = [0] * (len(segments) - 1)
+    for chain, stretches in zip(system.chains, every, strict=True):
+        deadline_ns = chain.deadline_ns
+        if known_ns is not None and chain is not subject and not stretches[0].several:
+            deadline_ns = known_ns.get(chain.name, deadline_ns)
+        chains += [
+            {
+                "name": one.name,
+                "executor": one.executor,
+                "priority": ranks[one.name],
+                "period_ns": chain.period_ns,
+                "deadline_ns": deadline_ns,
+                "timer": one.timer,
+                "callbacks": [_host_callback(callback, group_of(chain, callback)) for callback in one.callbacks],
+            }
+            for one in stretches
+        ]
+        if stretches[0].several:
+            names = [one.name for one in stretches]
+            delays = [0] * (len(names) - 1)
             paths.append({"name": chain.name, "segments": names, "delays_ns": delays, "deadline_ns": chain.deadline_ns})
     used = {chain["executor"] for chain in chains}
     executors = [

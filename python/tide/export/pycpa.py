@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-from tide.analysis.bounds import ask
+from tide.analysis.bounds import ask_link
 from tide.analysis.lower import Document, NoBoundError, is_on_host, link_document
 from tide.system.finding import Finding
 from tide.system.model import Chain, System
@@ -125,7 +125,8 @@ def _wire_ns(line: Document, payload_bytes: int, upwards: bool) -> int:
     }
     protocol = {"heartbeats_for_losses": True}
     document = {"line": line, "protocol": protocol, "hosts": [{"name": "node", "lanes": 1}], "chains": [chain]}
-    return int(ask(document, ["--link"])["chains"][0]["parts"]["line_ns"])
+    (answer,) = ask_link(document).chains
+    return sum(value_ns for kind, value_ns, _ in answer.parts if kind == "line")
 
 
 def _program(system: System, resources: dict[str, str], paths: list[_Path]) -> str:
