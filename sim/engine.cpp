@@ -35,7 +35,7 @@ void Engine::settle() {
   unsigned switches = 0;
   for (bool ran = true; ran;) {
     ran = false;
-    for (const auto &core : cores_) ran = core->settle() || ran;
+    for (const auto &core : cores_) ran = (core->dirty_ && core->settle()) || ran;
     if (++switches > kSwitchesWithoutTime) throw std::runtime_error("the simulated program never waits");
   }
 }
@@ -109,7 +109,6 @@ bool Core::take_interrupt() {
 }
 
 bool Core::settle() {
-  if (!dirty_) return false;
   if (engine_.now() < interrupted_until_) {
     dirty_ = false;
     return false;

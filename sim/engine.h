@@ -142,7 +142,7 @@ class Core {
     Time cost;
     Engine::Action handler;
   };
-  bool settle();  // true: something ran
+  bool settle();  // of one that is dirty; true: something ran
   Task *most_urgent() const;
   void put_down();  // the running task: account for what it has used
   void pick_up(Task &task);

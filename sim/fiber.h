@@ -2,8 +2,7 @@
 // A stack of its own that runs until it gives control back. Stacks are kept for the next fiber.
 #pragma once
 
-#include <ucontext.h>
-
+#include <csetjmp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -25,11 +24,13 @@ class Fiber {
 
  private:
   static void start(unsigned high, unsigned low);
+  void enter();  // the first time
 
   Entry entry_;
   void *context_;
   std::unique_ptr<uint8_t[]> stack_;
-  ucontext_t inside_, outside_;
+  bool entered_ = false;
+  std::jmp_buf inside_, outside_;
   // For the address sanitizer, which must know which stack is in use.
   void *fake_inside_ = nullptr, *fake_outside_ = nullptr;
   const void *outside_bottom_ = nullptr;

@@ -22,8 +22,22 @@ HostChecks::HostChecks(const plan_t &plan, const program_t &program)
     : plan_(plan),
       program_(program),
       states_(plan.callback_count),
-      groups_inside_(plan.group_count),
-      seen_running_(PLAN_EXECUTORS * PLAN_LANES) {}
+      of_executor_(plan.executor_count),
+      of_group_(plan.group_count),
+      successors_(plan.callback_count),
+      groups_inside_(plan.group_count) {
+  for (size_t executor = 0; executor < plan.executor_count; executor++) {
+    for (size_t lane = 0; lane < plan.executors[executor].lanes; lane++) {
+      lanes_.push_back({executor, &program.lanes[executor][lane], nullptr});
+    }
+  }
+  for (size_t index = 0; index < plan.callback_count; index++) {
+    of_executor_[plan.callbacks[index].executor].push_back(index);
+    if (plan.callbacks[index].grouped) of_group_[plan.callbacks[index].group].push_back(index);
+    const size_t before = plan_predecessor(&plan, index);
+    if (before != index) successors_[before].push_back(index);
+  }
+}
 
 void HostChecks::violate(Time now, const std::string &what, size_t callback) {
   if (violations_.size() >= kViolationsKept) return;
@@ -58,63 +72,62 @@ void HostChecks::begin(size_t callback, Time release, Time now) {
 void HostChecks::end(size_t callback, Time release) {
   states_[callback].inside--;
   if (is_exclusive(core(callback))) groups_inside_[plan_.callbacks[callback].group]--;
-  for (size_t next = 0; next < plan_.callback_count; next++) {
-    if (next != callback && plan_predecessor(&plan_, next) == callback) states_[next].expected.push_back(release);
-  }
+  for (const size_t next : successors_[callback]) states_[next].expected.push_back(release);
 }
 
 // ---- choices ----
 
 // The most urgent of a group goes next.
-bool HostChecks::is_first_of_group(const tide_callback_t &callback) const {
-  for (size_t index = 0; index < plan_.callback_count; index++) {
-    const tide_callback_t &other = core(index);
-    if (other.group == callback.group && other.pending > 0 && other.priority > callback.priority) return false;
+bool HostChecks::is_first_of_group(size_t index) const {
+  for (const size_t other : of_group_[plan_.callbacks[index].group]) {
+    if (core(other).pending > 0 && core(other).priority > core(index).priority) return false;
   }
   return true;
 }
 
-bool HostChecks::may_run(const tide_callback_t &callback) const {
+bool HostChecks::may_run(size_t index) const {
+  const tide_callback_t &callback = core(index);
   if (callback.pending == 0) return false;
-  if (is_exclusive(callback)) return callback.group->taken_by == nullptr && is_first_of_group(callback);
+  if (is_exclusive(callback)) return callback.group->taken_by == nullptr && is_first_of_group(index);
   return callback.group != nullptr || callback.running == 0;
 }
 
 // In the critical section in which a lane has taken it.
-void HostChecks::check_choice(const tide_callback_t &taken, Time now) {
-  for (size_t index = 0; index < plan_.callback_count; index++) {
+void HostChecks::check_choice(size_t executor, const tide_callback_t &taken, Time now) {
+  for (const size_t index : of_executor_[executor]) {
     const tide_callback_t &other = core(index);
-    if (&other == &taken || other.executor != taken.executor) continue;
+    if (&other == &taken || other.pending == 0) continue;
     const bool goes_first = plan_.policy == TIDE_POLICY_TIDE
                                 ? other.priority > taken.priority
                                 : other.kind == TIDE_CALLBACK_TIMER && taken.kind != TIDE_CALLBACK_TIMER;
     if (!goes_first) continue;
     // The group of the one that was taken is taken by now.
-    const bool same_group = is_exclusive(other) && other.group == taken.group && other.pending > 0;
-    if (may_run(other) || same_group) violate(now, "it waits while a lane takes a less urgent one", index);
+    const bool same_group = is_exclusive(other) && other.group == taken.group;
+    if (may_run(index) || same_group) violate(now, "it waits while a lane takes a less urgent one", index);
   }
 }
 
 void HostChecks::section_end(Time now) {
-  for (size_t executor = 0; executor < plan_.executor_count; executor++) {
-    for (size_t lane = 0; lane < plan_.executors[executor].lanes; lane++) {
-      const tide_callback_t *&seen = seen_running_[executor * PLAN_LANES + lane];
-      const tide_callback_t *running = program_.lanes[executor][lane].running;
-      if (running != nullptr && seen == nullptr) check_choice(*running, now);
-      seen = running;
-    }
+  for (Lane &lane : lanes_) {
+    const tide_callback_t *running = lane.lane->running;
+    if (running != nullptr && lane.seen_running == nullptr) check_choice(lane.executor, *running, now);
+    lane.seen_running = running;
   }
+}
+
+bool HostChecks::sleeps(size_t executor) const {
+  for (size_t lane = 0; lane < plan_.executors[executor].lanes; lane++) {
+    const tide_event_t &event = program_.lanes[executor][lane].event;
+    if (event.port != nullptr && event.state == 0) return true;
+  }
+  return false;
 }
 
 void HostChecks::settled(Time now) {
   for (size_t executor = 0; executor < plan_.executor_count; executor++) {
-    for (size_t lane = 0; lane < plan_.executors[executor].lanes; lane++) {
-      const tide_event_t &event = program_.lanes[executor][lane].event;
-      if (event.port == nullptr || event.state != 0) continue;
-      for (size_t index = 0; index < plan_.callback_count; index++) {
-        if (plan_.callbacks[index].executor != executor) continue;
-        if (may_run(core(index))) violate(now, "it waits while a lane sleeps", index);
-      }
+    if (!sleeps(executor)) continue;
+    for (const size_t index : of_executor_[executor]) {
+      if (may_run(index)) violate(now, "it waits while a lane sleeps", index);
     }
   }
 }

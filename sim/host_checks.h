@@ -40,16 +40,24 @@ class HostChecks {
     Time last_release = -1;
   };
   const tide_callback_t &core(size_t index) const { return program_.callbacks[index].timer.callback; }
-  bool may_run(const tide_callback_t &callback) const;
-  bool is_first_of_group(const tide_callback_t &callback) const;
-  void check_choice(const tide_callback_t &taken, Time now);
+  bool sleeps(size_t executor) const;  // one of its lanes does
+  bool may_run(size_t index) const;
+  bool is_first_of_group(size_t index) const;
+  void check_choice(size_t executor, const tide_callback_t &taken, Time now);
   void violate(Time now, const std::string &what, size_t callback);
 
   const plan_t &plan_;
   const program_t &program_;
   std::vector<State> states_;
+  // What the plan says, by executor, by group and by callback.
+  std::vector<std::vector<size_t>> of_executor_, of_group_, successors_;
   std::vector<size_t> groups_inside_;
-  std::vector<const tide_callback_t *> seen_running_;
+  struct Lane {
+    size_t executor;
+    const tide_lane_t *lane;
+    const tide_callback_t *seen_running;
+  };
+  std::vector<Lane> lanes_;
   std::vector<std::string> violations_;
 };
 
