@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from geometry_msgs.msg import Vector3
 from std_msgs.msg import Header, Int32, String
 
 from ros import EXAMPLES_PORT, Host, await_port, eventually, host, program, quality, start_agent
@@ -93,6 +94,19 @@ def test_lanes_reports_how_late_the_brake_is(world: World, tmp_path: Path) -> No
         )
         eventually(lambda: bool(late), LIMIT_S, "a report")
     assert late[0].data >= 0
+
+
+def test_fusion_estimates_without_locks_or_copies(world: World, tmp_path: Path) -> None:
+    poses = world.host.collect(Vector3, "pose", quality(reliable=True))
+    with Children() as children:
+        example = children.start("fusion", [program("fusion")], tmp_path / "fusion.log")
+        clean = re.compile(r"pose: \d\.\d{3} rad, \d+\.\d\d m of (\d+) samples, 0 overlapped, 0 copied")
+        example.wait_line(
+            lambda line: (found := clean.fullmatch(line)) is not None and int(found[1]) > 300, LIMIT_S, "run"
+        )
+        eventually(lambda: bool(poses), LIMIT_S, "a pose")
+    assert poses[0].x > 0 and poses[0].y > 0
+    assert poses[0].z == pytest.approx(poses[0].x / 0.001 + poses[0].y / 0.02)
 
 
 def test_they_name_nothing_of_tide() -> None:
