@@ -3,6 +3,8 @@
  * until the start. */
 #include "rclc/executor_sched.h"
 
+#include <string.h>
+
 #include "internal.h"
 #include "tide/rclc.h"
 
@@ -10,14 +12,17 @@
 #define SECONDS_MAXIMUM 1000000
 
 typedef struct record {
-  rclc_executor_t *executor; /* null: free */
+  rclc_executor_t *executor;
   rcl_subscription_t *subscription;
   void *message;
   rclc_subscription_callback_t callback;
-  tide_lane_settings_t lane;
 } record_t;
 
+/* Those of an executor are neighbours, rising in priority, so that its lanes can be handed on where they are: a copy on
+ * the stack would be too much for a board. */
 static record_t records[RCLC_SCHED_SUBSCRIPTIONS];
+static tide_lane_settings_t record_lanes[RCLC_SCHED_SUBSCRIPTIONS]; /* one for each record */
+static size_t record_count;
 
 static bool read_time(const rclc_sched_time_t *time, int64_t *time_ns) {
   const bool valid =
@@ -41,24 +46,43 @@ static int read_lane(const rclc_executor_sched_parameter_t *parameter, tide_lane
   return valid ? TIDE_OK : TIDE_ERROR_ARGUMENT;
 }
 
-static int keep(const record_t *record) {
-  record_t *place = NULL;
-  for (record_t *other = records; other < records + RCLC_SCHED_SUBSCRIPTIONS; other++) {
-    if (other->executor == NULL) {
-      place = place == NULL ? other : place;
-    } else if (other->subscription == record->subscription) {
-      return TIDE_ERROR_EXISTS;
-    }
+static int keep(const record_t *record, const tide_lane_settings_t *lane) {
+  size_t place = record_count;
+  bool placed = false;
+  for (size_t index = 0u; index < record_count; index++) {
+    if (records[index].subscription == record->subscription) return TIDE_ERROR_EXISTS;
+    if (placed || records[index].executor != record->executor) continue;
+    placed = record_lanes[index].priority > lane->priority;
+    place = placed ? index : index + 1u;
   }
-  if (place == NULL) return TIDE_ERROR_CAPACITY_HANDLES;
-  *place = *record;
+  if (record_count == RCLC_SCHED_SUBSCRIPTIONS) return TIDE_ERROR_CAPACITY_HANDLES;
+  const size_t after = record_count++ - place;
+  memmove(&records[place + 1u], &records[place], after * sizeof records[0]);
+  memmove(&record_lanes[place + 1u], &record_lanes[place], after * sizeof record_lanes[0]);
+  records[place] = *record;
+  record_lanes[place] = *lane;
   return TIDE_OK;
 }
 
-void rclc_executor_real_time_scheduling_init(rclc_executor_t *executor) {
-  for (record_t *record = records; record < records + RCLC_SCHED_SUBSCRIPTIONS; record++) {
-    if (record->executor == executor) record->executor = NULL;
+static size_t find(const rclc_executor_t *executor, size_t *first) {
+  size_t count = 0u;
+  for (*first = 0u; *first < record_count && records[*first].executor != executor; ++*first) {
   }
+  while (*first + count < record_count && records[*first + count].executor == executor) count++;
+  return count;
+}
+
+static void forget(size_t first, size_t count) {
+  const size_t after = record_count - first - count;
+  memmove(&records[first], &records[first + count], after * sizeof records[0]);
+  memmove(&record_lanes[first], &record_lanes[first + count], after * sizeof record_lanes[0]);
+  record_count -= count;
+}
+
+void rclc_executor_real_time_scheduling_init(rclc_executor_t *executor) {
+  size_t first;
+  const size_t count = find(executor, &first);
+  forget(first, count);
 }
 
 rcl_ret_t rclc_executor_add_subscription_sched(rclc_executor_t *executor, rcl_subscription_t *subscription, void *msg,
@@ -70,45 +94,35 @@ rcl_ret_t rclc_executor_add_subscription_sched(rclc_executor_t *executor, rcl_su
     return tide_compat_result(TIDE_ERROR_ARGUMENT);
   }
   if (invocation != ON_NEW_DATA) return tide_compat_result(TIDE_ERROR_UNSUPPORTED);
-  record_t record = {.executor = executor, .subscription = subscription, .message = msg, .callback = callback};
-  const int status = read_lane(sparam, &record.lane);
-  return tide_compat_result(status == TIDE_OK ? keep(&record) : status);
+  const record_t record = {.executor = executor, .subscription = subscription, .message = msg, .callback = callback};
+  tide_lane_settings_t lane;
+  const int status = read_lane(sparam, &lane);
+  return tide_compat_result(status == TIDE_OK ? keep(&record, &lane) : status);
 }
 
-/* Those of the executor, rising in priority; they leave the table. */
-static size_t take_records(const rclc_executor_t *executor, record_t *taken) {
-  size_t count = 0u;
-  for (record_t *record = records; record < records + RCLC_SCHED_SUBSCRIPTIONS; record++) {
-    if (record->executor != executor) continue;
-    size_t place = count++;
-    for (; place > 0u && taken[place - 1u].lane.priority > record->lane.priority; place--) {
-      taken[place] = taken[place - 1u];
-    }
-    taken[place] = *record;
-    record->executor = NULL;
-  }
-  return count;
+static rcl_ret_t add(const record_t *record, uint8_t level) {
+  const rcl_ret_t result = rclc_executor_add_subscription(record->executor, record->subscription, record->message,
+                                                          record->callback, ON_NEW_DATA);
+  return result == RCL_RET_OK ? tide_rclc_subscription_set_priority(record->subscription, TIDE_PRIORITY(level, 0))
+                              : result;
 }
 
 /* Each its own level, so that no lane runs another one's callback. */
-static rcl_ret_t add(const record_t *record) {
-  const tide_priority_t priority = TIDE_PRIORITY(record->lane.least_level, 0);
-  const rcl_ret_t result = rclc_executor_add_subscription(record->executor, record->subscription, record->message,
-                                                          record->callback, ON_NEW_DATA);
-  return result == RCL_RET_OK ? tide_rclc_subscription_set_priority(record->subscription, priority) : result;
+static rcl_ret_t set_up(rclc_executor_t *executor, size_t first, size_t count) {
+  for (size_t index = 0u; index < count; index++) record_lanes[first + index].least_level = (uint8_t)(index + 1u);
+  rcl_ret_t result = count == 0u ? RCL_RET_OK : tide_rclc_executor_set_lanes(executor, &record_lanes[first], count);
+  for (size_t index = 0u; index < count && result == RCL_RET_OK; index++) {
+    result = add(&records[first + index], (uint8_t)(index + 1u));
+  }
+  return result;
 }
 
 rcl_ret_t rclc_executor_start_multi_threading_for_nuttx(rclc_executor_t *executor) {
-  record_t taken[RCLC_SCHED_SUBSCRIPTIONS];
-  tide_lane_settings_t lanes[RCLC_SCHED_SUBSCRIPTIONS];
   if (tide_rclc_executor_core(executor) == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
-  const size_t count = take_records(executor, taken);
-  for (size_t index = 0u; index < count; index++) {
-    taken[index].lane.least_level = (uint8_t)(index + 1u);
-    lanes[index] = taken[index].lane;
-  }
-  rcl_ret_t result = count == 0u ? RCL_RET_OK : tide_rclc_executor_set_lanes(executor, lanes, count);
-  for (size_t index = 0u; index < count && result == RCL_RET_OK; index++) result = add(&taken[index]);
+  size_t first;
+  const size_t count = find(executor, &first);
+  const rcl_ret_t result = set_up(executor, first, count);
+  forget(first, count);
   return result == RCL_RET_OK ? rclc_executor_spin(executor) : result;
 }
 
