@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "session_memory.hpp"
 #include "tide/session.h"
 #include "tide/status.h"
 
@@ -481,8 +482,7 @@ class Bench {
       : options_(options), random_(options.seed), agent(clock, [this](const Bytes &bytes) { to_client(bytes); }) {
     platform_ = {this, now, nullptr, enter, leave, event_init, event_set, event_wait};
     session_ = std::make_unique<tide_session_t>();
-    build_transmitter();
-    build_receiver();
+    give_memory();
     config.daemon.platform = &platform_;
     config.key = 0xAAAABBBB;
     config.session = options.session;
@@ -615,7 +615,7 @@ class Bench {
   }
   size_t slots_in_use() const {
     size_t used = 0;
-    for (const tide_slot_t &slot : slots_) used += slot.references != slot.released;
+    for (const tide_slot_t &slot : memory_.slots()) used += slot.references != slot.released;
     return used;
   }
 
@@ -677,51 +677,17 @@ class Bench {
     });
   }
 
-  void build_transmitter() {
-    const size_t count = options_.small_nodes + options_.large_nodes;
-    small_.resize(options_.small_nodes * 256);
-    large_.resize(options_.large_nodes * 2048);
-    classes_.clear();
-    if (options_.small_nodes) classes_.push_back({small_.data(), 256, static_cast<uint16_t>(options_.small_nodes)});
-    if (options_.large_nodes) classes_.push_back({large_.data(), 2048, static_cast<uint16_t>(options_.large_nodes)});
-    nodes_.resize(count);
-    execution_.resize(count);
-    pending_.resize(count);
+  void give_memory() {
+    memory_.give(config.daemon, {.classes = {{256, options_.small_nodes}, {2048, options_.large_nodes}},
+                                 .streams = 10,
+                                 .slots = options_.slots,
+                                 .reassemblies = 4});
     tide_transmitter_config_t &out = config.daemon.transmitter;
-    out.nodes = nodes_.data();
-    out.execution_storage = execution_.data();
-    out.pending_storage = pending_.data();
-    out.node_count = count;
-    out.classes = classes_.data();
-    out.class_count = classes_.size();
-    out.streams = output_streams_;
-    out.stream_count = std::size(output_streams_);
     out.message_bytes = options_.mtu - 4u;
     out.window = 16;
     out.pad_last = true;
     out.heartbeat_delay_ns = -1;
-  }
-
-  void build_receiver() {
-    tide_receiver_config_t &in = config.daemon.receiver;
-    slots_.resize(options_.slots);
-    slot_storage_.resize(options_.slots * 512);
-    noted_.resize(options_.slots);
-    reassembly_storage_.resize(4 * 4096);
-    for (size_t i = 0; i < 4; ++i) {
-      reassemblies_[i].bytes = reassembly_storage_.data() + i * 4096;
-      reassemblies_[i].capacity = 4096;
-    }
-    in.slots = slots_.data();
-    in.slot_count = slots_.size();
-    in.storage = slot_storage_.data();
-    in.slot_bytes = 512;
-    in.noted_storage = noted_.data();
-    in.streams = input_streams_;
-    in.stream_count = std::size(input_streams_);
-    in.window = 8;
-    in.reassemblies = reassemblies_;
-    in.reassembly_count = std::size(reassemblies_);
+    config.daemon.receiver.window = 8;
   }
 
   int critical_ = 0;
@@ -732,14 +698,7 @@ class Bench {
   tide_object_t *objects_[32]{};
   std::vector<std::unique_ptr<tide_object_t>> owned_;
   std::vector<std::unique_ptr<Subscription>> subscriptions_;
-  std::vector<uint8_t> small_, large_, slot_storage_, reassembly_storage_;
-  std::vector<tide_size_class_t> classes_;
-  std::vector<tide_node_t> nodes_;
-  std::vector<tide_queue_entry_t *> execution_, pending_, noted_;
-  std::vector<tide_slot_t> slots_;
-  tide_output_stream_t output_streams_[10]{};
-  tide_input_stream_t input_streams_[10]{};
-  tide_reassembly_t reassemblies_[4]{};
+  SessionMemory memory_;
 };
 
 }  // namespace bench

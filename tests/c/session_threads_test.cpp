@@ -17,30 +17,13 @@ class Threads {
  public:
   Threads() : agent(clock_, [this](const Bytes &bytes) { answer(bytes); }) {
     platform_ = {this, now, nullptr, enter, leave, event_init, event_set, event_wait};
-    for (size_t i = 0; i < 40; ++i) pending_[i] = execution_[i] = nullptr;
     tide_session_config_t config{};
     config.daemon.platform = &platform_;
+    memory_.give(config.daemon, {.classes = {{256, 40}}, .streams = 8, .slots = 16});
     tide_transmitter_config_t &out = config.daemon.transmitter;
-    class_ = {node_storage_.data(), 256, 40};
-    out.nodes = nodes_;
-    out.execution_storage = execution_;
-    out.pending_storage = pending_;
-    out.node_count = 40;
-    out.classes = &class_;
-    out.class_count = 1;
-    out.streams = output_streams_;
-    out.stream_count = std::size(output_streams_);
     out.message_bytes = 508;
     out.pad_last = true;
     out.heartbeat_delay_ns = -1;
-    tide_receiver_config_t &in = config.daemon.receiver;
-    in.slots = slots_;
-    in.slot_count = std::size(slots_);
-    in.storage = slot_storage_.data();
-    in.slot_bytes = 512;
-    in.noted_storage = noted_;
-    in.streams = input_streams_;
-    in.stream_count = std::size(input_streams_);
     config.key = 7;
     config.session = 0x81;
     config.mtu = 512;
@@ -154,13 +137,7 @@ class Threads {
   std::deque<std::function<void()>> actions_;
   std::atomic<bool> stop_ = false;
   std::thread link_;
-  Bytes node_storage_ = Bytes(40 * 256), slot_storage_ = Bytes(16 * 512);
-  tide_size_class_t class_{};
-  tide_node_t nodes_[40]{};
-  tide_queue_entry_t *execution_[40], *pending_[40], *noted_[16]{};
-  tide_output_stream_t output_streams_[8]{};
-  tide_input_stream_t input_streams_[8]{};
-  tide_slot_t slots_[16]{};
+  SessionMemory memory_;
   tide_object_t *objects_[8]{};
 };
 
