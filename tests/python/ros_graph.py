@@ -22,6 +22,10 @@ LIMIT_S = 30.0  # of every wait in these tests; none takes longer than some mill
 _numbers = itertools.count()
 
 
+def nothing(*_arguments: Any) -> None:
+    """A callback of any kind."""
+
+
 class Graph:
     """A context with nodes; ``name`` makes names that no other graph has."""
 
