@@ -20,6 +20,7 @@
 #include "io/serial.h"
 #include "io/tcp.h"
 #include "io/udp.h"
+#include "tide/port.h"
 
 namespace {
 
@@ -34,7 +35,7 @@ struct Arguments {
   size_t gid_bytes = kGidBytes;
   int domain = -1;
   double client_timeout_s = 30.0;
-  int priority = 0;
+  int priority = 0, busy_poll_us = TIDE_BUSY_POLL_USUAL_US;
   bool ros_network = false, verbose = false, json_stats = false;
   Limits limits;
 };
@@ -65,6 +66,11 @@ void describe(CLI::App &app, Arguments &arguments) {
       ->check(CLI::Range(64, 65500))
       ->capture_default_str();
   app.add_option("--priority", arguments.priority, "SCHED_FIFO priority; 0: ordinary")->check(CLI::Range(0, 99));
+  app.add_option("--busy-poll-us", arguments.busy_poll_us,
+                 "Where messages come in quick succession, look so long for the next before sleeping, in microseconds; "
+                 "learned up to this limit; 0: always sleep")
+      ->check(CLI::Range(0, TIDE_BUSY_POLL_MAXIMUM_US))
+      ->capture_default_str();
   app.add_flag("--verbose", arguments.verbose, "Tell what clients do");
   app.add_flag("--json-stats", arguments.json_stats, "Print counters as one line of JSON at the end and on SIGUSR1");
 }
@@ -122,7 +128,10 @@ void print_statistics(const Agent &agent, const Loop &loop) {
   TIDE_AGENT_COUNTERS(TIDE_AGENT_COUNTER)
 #undef TIDE_AGENT_COUNTER
   std::cout << ", \"checksum_errors\": " << links.checksum_errors << ", \"send_dropped\": " << links.send_dropped
-            << ", \"reopened\": " << links.reopened << "}" << std::endl;
+            << ", \"reopened\": " << links.reopened << ", \"busy_poll_us\": " << loop.busy_poll().limit_ns / 1000
+            << ", \"busy_poll_hits\": " << loop.busy_poll().hits
+            << ", \"busy_poll_misses\": " << loop.busy_poll().misses
+            << ", \"busy_polled_ns\": " << loop.busy_poll().polled_ns << "}" << std::endl;
 }
 
 void open_links(const Arguments &arguments, Agent &agent, Poller &poller, Loop &loop) {
@@ -149,6 +158,7 @@ void run(const Arguments &arguments) {
   Loop *running = nullptr;
   Loop loop(agent, poller, waker, signals, [&] { print_statistics(agent, *running); });
   running = &loop;
+  loop.set_busy_poll(arguments.busy_poll_us * Time{1000});
   open_links(arguments, agent, poller, loop);
   std::cout << "ready";
   for (const auto &link : loop.links()) std::cout << ' ' << link->describe();

@@ -50,15 +50,29 @@ Loop::Loop(Agent &agent, Poller &poller, const Waker &waker, int signals, std::f
 }
 
 void Loop::run() {
-  std::vector<Poller::Event> events;
   while (!ending_) {
     if (pump(monotonic_ns())) continue;
     Time until = deadline_ns_;
     for (const auto &link : links_) until = std::min(until, link->deadline());
-    poller_.wait(until, events);
+    wait(until);
     const Time now = monotonic_ns();
-    for (const Poller::Event &event : events) dispatch(event, now);
+    for (const Poller::Event &event : events_) dispatch(event, now);
   }
+}
+
+void Loop::wait(Time until) {
+  const Time start = monotonic_ns();
+  events_.clear();
+  tide_busy_poll_start(&busy_poll_, start);
+  Time now = start;
+  while (events_.empty() && now < until && tide_busy_poll_goes_on(&busy_poll_, now)) {
+    poller_.wait(now, events_);
+    now = monotonic_ns();
+  }
+  tide_busy_poll_looked(&busy_poll_, now, !events_.empty());
+  if (events_.empty()) poller_.wait(until, events_);
+  now = monotonic_ns();
+  tide_busy_poll_end(&busy_poll_, now - start, now, !events_.empty());
 }
 
 // True when frames left or reached their end, so that there may be more.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "busy_poll.h"
 #include "core/agent.h"
 #include "io/link.h"
 
@@ -35,10 +36,14 @@ class Loop {
   Loop(Agent &agent, Poller &poller, const Waker &waker, int signals, std::function<void()> on_report);
   void add(std::unique_ptr<Link> link) { links_.push_back(std::move(link)); }
   const std::vector<std::unique_ptr<Link>> &links() const { return links_; }
+  // How long a wait may look for events before it sleeps (busy_poll.h). From the thread that calls run.
+  void set_busy_poll(Time limit_ns) { tide_busy_poll_init(&busy_poll_, limit_ns); }
+  const tide_busy_poll_t &busy_poll() const { return busy_poll_; }
   void run();
 
  private:
   bool pump(Time now);
+  void wait(Time until);
   void dispatch(const Poller::Event &event, Time now);
 
   Agent &agent_;
@@ -48,6 +53,8 @@ class Loop {
   std::function<void()> on_report_;
   std::vector<std::unique_ptr<Link>> links_;  // number n is at place n
   std::vector<Endpoint> ready_;
+  std::vector<Poller::Event> events_;
+  tide_busy_poll_t busy_poll_{};
   Time deadline_ns_ = 0;
   bool ending_ = false;
 };

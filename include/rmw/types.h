@@ -90,6 +90,7 @@ typedef struct rmw_init_options_s {
   char host[40];
   uint16_t port;
   int thread_priority;
+  int32_t busy_poll_us;
   uint32_t client_key; /* 0: derived from the platform */
   size_t domain_id;
 } rmw_init_options_t;

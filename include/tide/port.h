@@ -30,15 +30,24 @@ typedef struct tide_link_address {
   uint16_t port;
   const tide_custom_transport_t *custom; /* custom: copied */
   /* POSIX: SCHED_FIFO priority of the link's thread, which is the interrupt side of the daemon; 0: the highest there
-   * is, so that no lane delays an acknowledgment or the start of a frame, except on UDP, where a thread above the
-   * submitters would undo the batches (an eighth of the messages a second): there it inherits unless a priority is
-   * asked for; TIDE_LINK_PRIORITY_INHERIT: the scheduling of the thread that opens the link. Where the system does not
-   * permit it, the thread inherits, too, and the link's counters say so. It needs CAP_SYS_NICE or an rtprio limit
-   * (ulimit -r). Memory is touched and work done only when something arrives or leaves. */
+   * is, so that no lane delays an acknowledgment or the start of a frame; TIDE_LINK_PRIORITY_INHERIT: the scheduling of
+   * the thread that opens the link. Where the system does not permit it, the thread inherits, too, and the link's
+   * counters say so. It needs CAP_SYS_NICE or an rtprio limit (ulimit -r). Memory is touched and work done only when
+   * something arrives or leaves. */
   int thread_priority;
+  /* UDP on POSIX: how long a caller that waits for something from the agent (a ping, an acknowledgment, the creation of
+   * an entity; not the lanes of an executor) may look for it before it sleeps, in microseconds; 0:
+   * TIDE_BUSY_POLL_USUAL_US; TIDE_BUSY_POLL_OFF: never; at most TIDE_BUSY_POLL_MAXIMUM_US. It is a limit: how long it
+   * looks is learned from what came of it, so waits that last longer soon cost nothing. It never does where the process
+   * may use one processor only, and for at most a quarter of the time with a real-time policy. The link's thread always
+   * sleeps. */
+  int32_t busy_poll_us;
 } tide_link_address_t;
 
 #define TIDE_LINK_PRIORITY_INHERIT (-1)
+#define TIDE_BUSY_POLL_OFF (-1)
+#define TIDE_BUSY_POLL_USUAL_US 100
+#define TIDE_BUSY_POLL_MAXIMUM_US 1000
 
 /* The platform of this port; the same pointer always. */
 const tide_platform_t *tide_port_platform(void);
@@ -83,10 +92,12 @@ typedef struct tide_link_counters {
   uint32_t writes_partial;    /* the system took less than was given: the peer or the line is slower than we are */
   uint32_t messages_oversize; /* received, longer than the mtu: dropped */
   uint64_t bytes_sent, bytes_received;
+  uint32_t batches;                 /* UDP: times that messages were handed to the system, one or more at once */
   int64_t complete_late_maximum_ns; /* from the end of a transmission to its report */
   /* POSIX: the real-time priority that the link's thread has; 0: none, it shares the processor with everything else. */
   int thread_priority;
-  int thread_status; /* TIDE_ERROR_NOT_PERMITTED: the system refused what was asked for; else TIDE_OK */
+  int thread_status;    /* TIDE_ERROR_NOT_PERMITTED: the system refused what was asked for; else TIDE_OK */
+  int32_t busy_poll_us; /* UDP: the limit in force; 0: callers that wait sleep at once */
 } tide_link_counters_t;
 
 /* A snapshot. TIDE_ERROR_NOT_FOUND: the session has no link. */

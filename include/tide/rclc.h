@@ -135,9 +135,12 @@ int tide_rclc_last_status(void);
 /* The agent is reached by a serial device: device path (text must outlive the support) and baud rate. The UDP form is
  * the stock rmw_uros_options_set_udp_address. */
 rmw_ret_t tide_rclc_options_set_serial(rmw_init_options_t *options, const char *device, uint32_t baud);
-/* POSIX: the priority of the link's thread, as tide_link_address_t.thread_priority says; default 0, the highest, on UDP
- * that of the program. Which it got: tide_port_link_counters of the support's session. */
+/* POSIX: the priority of the link's thread, as tide_link_address_t.thread_priority says; default 0, the highest. Which
+ * it got: tide_port_link_counters of the support's session. */
 rmw_ret_t tide_rclc_options_set_link_priority(rmw_init_options_t *options, int priority);
+/* UDP on POSIX: how long a caller that waits for the agent may look for its answer before it sleeps, as
+ * tide_link_address_t.busy_poll_us says; default 0, the usual; TIDE_BUSY_POLL_OFF: never. */
+rmw_ret_t tide_rclc_options_set_busy_poll(rmw_init_options_t *options, int32_t limit_us);
 
 #ifdef __cplusplus
 }

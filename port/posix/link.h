@@ -5,6 +5,12 @@
  * Two contexts meet here. Submitters call the daemon's start, which writes to the descriptor at once, so that a frame
  * does not wait for a thread to wake. The link's thread does everything else. `mutex` guards the descriptor and the
  * outgoing frame; it is taken after the daemon's critical section and never held while the daemon is called.
+ *
+ * Datagrams end as they start: the system takes them at once, so the thread is not woken for them. It has the top
+ * priority, so where it were, it would run after each of them and no two would ever leave together. It is there for
+ * what arrives, for acknowledgments that do not, for what the system does not take now, and in a flood for what waits
+ * for others (link_output.c). While it is in a turn of its own, what submitters have joins its batch.
+ *
  * Datagrams are also received by callers that wait for something (link_wait.c), so that an answer need not wake two
  * threads in turn; `receiving` keeps them apart. The thread wakes all the same, because it may be more urgent. */
 #ifndef TIDE_PORT_POSIX_LINK_H
@@ -13,7 +19,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "busy_poll.h"
 #include "link_datagrams.h"
+#include "link_times.h"
 #include "tide/link_serial.h"
 #include "tide/port.h"
 #include "tide/posix_thread.h"
@@ -30,12 +38,11 @@ typedef struct tide_posix_link_kind {
   int (*load)(tide_posix_link_t *link, const tide_frame_parts_t *frame);
   /* Hand the rest of the output to the system, as far as it takes it now. Negative: the message is lost. */
   int (*push)(tide_posix_link_t *link);
-  /* Datagrams, instead of load and push: the message joins the link's batch, which leaves when a submitter put the
-   * first message into it, and when it is full or the link's thread has nothing to add. */
+  /* Datagrams, instead of load and push: the message joins the link's batch. */
   int (*append)(tide_posix_link_t *link, const tide_frame_parts_t *frame);
   /* Has what the system took left the machine? Null: yes. */
   bool (*is_drained)(tide_posix_link_t *link);
-  /* Something can be read. Negative: the link is down. */
+  /* Something can be read, or may be. 0: nothing was; negative: the link is down. */
   int (*receive)(tide_posix_link_t *link);
   bool survives_errors; /* an error of the descriptor does not mean that the link is down (datagrams) */
 } tide_posix_link_kind_t;
@@ -50,14 +57,19 @@ struct tide_posix_link {
   pthread_mutex_t mutex, receiving;
   int wake_descriptor; /* eventfd */
   atomic_bool stop, woken;
-  _Atomic int64_t
-      asleep_until_ns; /* of the thread; TIDE_FOREVER while it is awake, as far as it has to be woken then */
+  _Atomic int64_t asleep_until_ns; /* of the thread */
+  _Atomic int64_t asked_ns;        /* when it has something to do: since its last turn started */
+  tide_posix_link_times_t times;   /* as they were when it was created */
 
   /* Under the mutex. */
   int descriptor; /* negative: down */
   bool busy;      /* a message was started and its end is not reported */
   tide_serial_output_t output;
   tide_datagram_output_t batch; /* in the storage of output */
+  int64_t gather_until_ns;      /* when it leaves at the latest; 0: at the end of the thread's turn */
+  tide_priority_t gathered_priority;
+  int64_t submitted_ns; /* when a submitter last was done with one */
+  int64_t recent_messages;
   tide_link_counters_t counters;
 
   /* The thread's own. */
@@ -69,6 +81,9 @@ struct tide_posix_link {
   uint8_t *datagram_storage; /* null where datagrams do not arrive */
   size_t input_bytes;
   uint8_t input[TIDE_POSIX_LINK_INPUT_BYTES];
+
+  atomic_bool looking;        /* a caller that waits looks for what arrives, or has the following in hand */
+  tide_busy_poll_t busy_poll; /* that caller's */
 };
 
 extern const tide_posix_link_kind_t tide_posix_link_serial, tide_posix_link_udp, tide_posix_link_tcp;
@@ -78,6 +93,16 @@ int tide_posix_custom_open(tide_session_t *session, const tide_link_address_t *a
 bool tide_posix_custom_close(tide_session_t *session);
 bool tide_posix_custom_counters(tide_session_t *session, tide_link_counters_t *counters);
 
+/* link_output.c. start of a tide_link_t. */
+int tide_posix_link_start(void *context, const tide_frame_parts_t *frame);
+/* For the thread: when there is something to do about what leaves; TIDE_FOREVER: when somebody asks, or the descriptor
+ * can be written to, if that is wanted. */
+int64_t tide_posix_link_output_due_ns(tide_posix_link_t *link, bool *wants_to_write);
+/* The end of one message lets the daemon start the next. True when there may be more to do at once. */
+bool tide_posix_link_report_complete(tide_posix_link_t *link);
+/* A batch that is due leaves. */
+void tide_posix_link_flush(tide_posix_link_t *link);
+void tide_posix_link_push_rest(tide_posix_link_t *link);
 /* Parts side by side behind `offset` bytes of the output. */
 int tide_posix_link_gather(tide_posix_link_t *link, const tide_frame_parts_t *frame, size_t offset);
 /* push for streams of bytes. */
@@ -92,7 +117,10 @@ int64_t tide_posix_link_now_ns(void);
 /* link.c: the thread, the daemon's side. Open for the first time, on the caller's thread; and the opposite. */
 int tide_posix_link_bring_up(tide_posix_link_t *link);
 void tide_posix_link_take_down(tide_posix_link_t *link);
-/* For the thread: there is something to do at this time. It is not woken for what it wakes for anyhow. */
+bool tide_posix_link_is_own_thread(const tide_posix_link_t *link);
+void tide_posix_link_wake(tide_posix_link_t *link);
+/* For the thread: there is something to do at this time, and whatever that is can be seen already. It is not woken for
+ * what it wakes for anyhow. */
 void tide_posix_link_ask(tide_posix_link_t *link, int64_t time_ns);
 
 /* link_port.c: a link that is not freed before it is let go; null: there is none like this (any more). */

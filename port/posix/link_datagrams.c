@@ -113,6 +113,25 @@ static unsigned make_trains(tide_datagram_output_t *output, struct mmsghdr *head
   return number;
 }
 
+/* How many trains the system took; negative: none, and errno says why. */
+static int send_trains(tide_datagram_output_t *output, train_t *trains) {
+  struct mmsghdr headers[TIDE_DATAGRAMS_A_BATCH];
+  const unsigned number = make_trains(output, headers, trains);
+  return sendmmsg(output->descriptor, headers, number, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* As most often, with little to prepare. */
+static int send_last_one(const tide_datagram_output_t *output, train_t *train) {
+  const tide_datagram_t *last = &output->datagrams[output->first];
+  const bool connected = last->to.sin_family == 0;
+  train->count = 1u;
+  train->bytes = (struct iovec){output->storage + last->offset, last->length};
+  const ssize_t taken =
+      sendto(output->descriptor, train->bytes.iov_base, last->length, MSG_DONTWAIT | MSG_NOSIGNAL,
+             connected ? NULL : (const struct sockaddr *)&last->to, connected ? 0u : (socklen_t)sizeof last->to);
+  return taken < 0 ? -1 : 1;
+}
+
 /* Before the next attempt. A train may be what the way does not know. The error of a single datagram may be about an
  * earlier one (nobody listened), so it is lost only when it fails twice. */
 static void handle_error(tide_datagram_output_t *output, const train_t *train, int error, bool *again) {
@@ -127,12 +146,11 @@ static void handle_error(tide_datagram_output_t *output, const train_t *train, i
 }
 
 bool tide_datagram_output_flush(tide_datagram_output_t *output) {
-  struct mmsghdr headers[TIDE_DATAGRAMS_A_BATCH];
   train_t trains[TIDE_DATAGRAMS_A_BATCH];
   bool again = false;
   while (output->first < output->count) {
-    const unsigned number = make_trains(output, headers, trains);
-    const int taken = sendmmsg(output->descriptor, headers, number, MSG_DONTWAIT | MSG_NOSIGNAL);
+    const bool is_last = output->first + 1u == output->count;
+    const int taken = is_last ? send_last_one(output, trains) : send_trains(output, trains);
     output->calls++;
     for (int index = 0; index < taken; index++) {
       output->first += trains[index].count;

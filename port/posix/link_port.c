@@ -8,6 +8,9 @@
 #include "link.h"
 #include "tide/status.h"
 
+tide_posix_link_times_t tide_posix_link_times = {
+    .poll_limit_ns = 20000000, .flood_gap_ns = 20000, .gather_ns = 50000, .pause = NULL};
+
 static pthread_mutex_t links_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t link_let_go = PTHREAD_COND_INITIALIZER;
 static tide_posix_link_t *links;
@@ -16,7 +19,7 @@ static const tide_posix_link_kind_t *kind_of(const tide_link_address_t *address)
   if (address->kind == TIDE_LINK_SERIAL && address->device != NULL && address->baud > 0u) {
     return &tide_posix_link_serial;
   }
-  if (address->host == NULL || address->port == 0u) return NULL;
+  if (address->host == NULL || address->port == 0u || address->busy_poll_us > TIDE_BUSY_POLL_MAXIMUM_US) return NULL;
   if (address->kind == TIDE_LINK_UDP) return &tide_posix_link_udp;
   return address->kind == TIDE_LINK_TCP ? &tide_posix_link_tcp : NULL;
 }
@@ -61,6 +64,11 @@ static void destroy(tide_posix_link_t *link) {
   free(link);
 }
 
+static int64_t busy_poll_ns(const tide_link_address_t *address) {
+  if (address->busy_poll_us < 0) return 0;
+  return (int64_t)(address->busy_poll_us == 0 ? TIDE_BUSY_POLL_USUAL_US : address->busy_poll_us) * 1000;
+}
+
 /* A line's frame, or a batch of datagrams. */
 static size_t output_bytes_of(const tide_session_t *session) {
   const size_t frame_bytes = TIDE_FRAMING_WORST_BYTES((size_t)session->config.mtu);
@@ -96,7 +104,11 @@ static tide_posix_link_t *create(tide_session_t *session, const tide_link_addres
   link->address = *address;
   link->descriptor = -1;
   link->wake_descriptor = eventfd(0u, EFD_NONBLOCK | EFD_CLOEXEC);
+  link->gather_until_ns = TIDE_FOREVER;
+  link->times = tide_posix_link_times;
   atomic_store(&link->asleep_until_ns, TIDE_FOREVER);
+  atomic_store(&link->asked_ns, TIDE_FOREVER);
+  tide_busy_poll_init(&link->busy_poll, busy_poll_ns(address));
   return link;
 }
 
@@ -153,5 +165,6 @@ int tide_port_link_counters(tide_session_t *session, tide_link_counters_t *count
   (void)pthread_mutex_lock(&link->mutex);
   *counters = link->counters;
   (void)pthread_mutex_unlock(&link->mutex);
+  counters->busy_poll_us = (int32_t)(link->busy_poll.limit_ns / 1000);
   return TIDE_OK;
 }

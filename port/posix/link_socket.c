@@ -97,10 +97,11 @@ static void take_datagram(void *context, const uint8_t *bytes, size_t length, co
 }
 
 static int receive_udp(tide_posix_link_t *link) {
+  const uint64_t before = link->datagrams.received;
   for (int turn = 0; turn < RECEIVE_CALLS_A_TURN; turn++) {
     if (!tide_datagram_input_take(&link->datagrams, take_datagram, link)) break;
   }
-  return 0;
+  return link->datagrams.received != before ? 1 : 0;
 }
 
 const tide_posix_link_kind_t tide_posix_link_udp = {

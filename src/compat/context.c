@@ -177,6 +177,7 @@ int tide_compat_open(tide_support_t *support, const rmw_init_options_t *options)
   address.host = support->options.host;
   address.port = options->port;
   address.thread_priority = options->thread_priority;
+  address.busy_poll_us = options->busy_poll_us;
   address.custom = tide_compat_custom_functions();
   status = tide_port_open_link(&support->session, &address);
   if (status == TIDE_ERROR_UNSUPPORTED && address.kind == TIDE_LINK_CUSTOM) status = tide_compat_open_custom(support);

@@ -85,6 +85,13 @@ rmw_ret_t tide_rclc_options_set_link_priority(rmw_init_options_t *options, int p
   return RMW_RET_OK;
 }
 
+rmw_ret_t tide_rclc_options_set_busy_poll(rmw_init_options_t *options, int32_t limit_us) {
+  const bool known = limit_us >= TIDE_BUSY_POLL_OFF && limit_us <= TIDE_BUSY_POLL_MAXIMUM_US;
+  if (options == NULL || !known) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  options->busy_poll_us = limit_us;
+  return RMW_RET_OK;
+}
+
 rmw_ret_t rmw_uros_options_set_serial_device(const char *dev, rmw_init_options_t *rmw_options) {
   return tide_rclc_options_set_serial(rmw_options, dev, DEFAULT_BAUD);
 }

@@ -73,6 +73,7 @@ class FakeDaemon {
   int attach(const tide_link_t *link, uint8_t new_address) {
     const std::lock_guard lock(mutex_);
     link_ = *link;
+    if (on_attach) on_attach();
     attached = true;
     attaches++;
     address = new_address;
@@ -115,7 +116,7 @@ class FakeDaemon {
   int64_t poll() {
     const std::lock_guard lock(mutex_);
     polls++;
-    return now_ns() + 1'000'000'000;
+    return now_ns() + poll_period_ns;
   }
 
   tide_session_t session{};
@@ -127,7 +128,9 @@ class FakeDaemon {
   bool attached = false;
   int attaches = 0, polls = 0, refused = 0, wrong_completions = 0, completed_in_start = 0;
   bool awaited = false;  // what is submitted is
-  std::function<void()> on_message;
+  tide_priority_t priority = 0;
+  int64_t poll_period_ns = 1'000'000'000;
+  std::function<void()> on_message, on_attach;  // the latter before the link's thread runs
   uint8_t address = 0xFF;
   size_t waiting() const { return waiting_.size() + (busy_ ? 1u : 0u); }
 
@@ -152,6 +155,7 @@ class FakeDaemon {
       parts_.tail = current_.data() + current_.size() - tail;
       parts_.tail_bytes = tail;
       parts_.awaited = awaited;
+      parts_.priority = priority;
       busy_ = true;
       starting_ = true;
       started_ns_ = now_ns();

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// What busy polling learns from waits of a clock that the test moves.
+#include "busy_poll.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <functional>
+#include <thread>
+
+namespace {
+
+constexpr int64_t kUs = 1000, kLimit = 100 * kUs, kLook = 1 * kUs;
+
+struct BusyPoll {
+  // as if there were processors enough
+  explicit BusyPoll(int64_t limit_ns = kLimit) {
+    tide_busy_poll_init(&core, limit_ns);
+    core.limit_ns = limit_ns;
+  }
+  // Something comes after so long, or the wait ends then with nothing. Returns for how long it was looked for.
+  int64_t wait(int64_t comes_ns, bool found = true) {
+    const int64_t start_ns = now_ns;
+    tide_busy_poll_start(&core, now_ns);
+    bool seen = false;
+    while (!seen && tide_busy_poll_goes_on(&core, now_ns)) {
+      now_ns += kLook;
+      seen = now_ns - start_ns >= comes_ns;
+    }
+    const int64_t looked_ns = now_ns - start_ns;
+    tide_busy_poll_looked(&core, now_ns, seen && found);
+    if (!seen) now_ns = start_ns + comes_ns;
+    tide_busy_poll_end(&core, now_ns - start_ns, now_ns, found);
+    return looked_ns;
+  }
+  tide_busy_poll_t core{};
+  int64_t now_ns = 1'000'000'000;
+};
+
+// On a thread of its own, as scheduling is changed.
+void on_a_thread(const std::function<void()> &action) { std::thread(action).join(); }
+
+TEST(BusyPoll, LearnsHowLongToLook) {
+  BusyPoll poll;
+  EXPECT_EQ(poll.wait(30 * kUs), 0);
+  EXPECT_EQ(poll.wait(30 * kUs), 10 * kUs);
+  EXPECT_EQ(poll.wait(30 * kUs), 20 * kUs);
+  EXPECT_EQ(poll.wait(30 * kUs), 30 * kUs);  // from now on it pays
+  EXPECT_EQ(poll.core.hits, 1u);
+  for (int count = 0; count < 10; count++) EXPECT_EQ(poll.wait(30 * kUs), 30 * kUs);
+  EXPECT_EQ(poll.core.window_ns, 40 * kUs);
+  for (int count = 0; count < 10; count++) poll.wait(90 * kUs);
+  EXPECT_EQ(poll.core.window_ns, kLimit);
+  EXPECT_EQ(poll.core.hits, 11u + 8u);
+}
+
+TEST(BusyPoll, SleepsWhereItWouldNotPay) {
+  BusyPoll poll;
+  for (int count = 0; count < 5; count++) poll.wait(50 * kUs);
+  EXPECT_LE(poll.wait(1000 * kUs), kLimit);
+  const uint64_t polled_ns = poll.core.polled_ns;
+  for (int count = 0; count < 1000; count++) EXPECT_EQ(poll.wait(1000 * kUs), 0);
+  EXPECT_EQ(poll.core.polled_ns, polled_ns);
+  for (int count = 0; count < 1000; count++) {  // in pairs: a question that is answered at once, and a pause
+    EXPECT_EQ(poll.wait(20 * kUs), 0);
+    EXPECT_LE(poll.wait(1000 * kUs), 10 * kUs);
+  }
+  for (int count = 0; count < 1000; count++) EXPECT_EQ(poll.wait(50 * kUs, false), 0) << "nothing came";
+}
+
+TEST(BusyPoll, GivesUpWhenSomebodyElseGetsTheProcessor) {
+  BusyPoll poll;
+  for (int count = 0; count < 5; count++) poll.wait(50 * kUs);
+  tide_busy_poll_start(&poll.core, poll.now_ns);
+  EXPECT_TRUE(tide_busy_poll_goes_on(&poll.core, poll.now_ns));
+  EXPECT_FALSE(tide_busy_poll_goes_on(&poll.core, poll.now_ns + 300 * kUs));
+  tide_busy_poll_end(&poll.core, 300 * kUs, poll.now_ns + 300 * kUs, true);
+  EXPECT_GT(poll.core.rest_ns, poll.now_ns + 1000 * kUs);
+  while (poll.now_ns < poll.core.rest_ns) EXPECT_EQ(poll.wait(50 * kUs), 0);
+  EXPECT_GT(poll.wait(50 * kUs), 0);
+}
+
+TEST(BusyPoll, NeverLooksWhenItIsOffOrHasOneProcessor) {
+  BusyPoll off(0);
+  for (int count = 0; count < 10; count++) EXPECT_EQ(off.wait(20 * kUs), 0);
+  on_a_thread([] {
+    tide_busy_poll_t poll;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    ASSERT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+    tide_busy_poll_init(&poll, kLimit);
+    EXPECT_EQ(poll.limit_ns, CPU_COUNT(&set) > 1 ? kLimit : 0);
+    CPU_ZERO(&set);
+    CPU_SET(static_cast<unsigned>(sched_getcpu()), &set);
+    ASSERT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
+    tide_busy_poll_init(&poll, kLimit);
+    EXPECT_EQ(poll.limit_ns, 0);
+  });
+}
+
+TEST(BusyPoll, LeavesOthersMostOfTheTimeOfARealTimeThread) {
+  on_a_thread([] {
+    const sched_param parameter{1};
+    const bool real_time = pthread_setschedparam(pthread_self(), SCHED_FIFO, &parameter) == 0;
+    BusyPoll poll;
+    const int64_t start_ns = poll.now_ns;
+    for (int count = 0; count < 10'000; count++) poll.wait(20 * kUs);
+    const int64_t taken_ns = poll.now_ns - start_ns;
+    const auto polled_ns = static_cast<int64_t>(poll.core.polled_ns);
+    if (real_time) {
+      EXPECT_LE(polled_ns, taken_ns / 4 + kLimit + 10'000 * kLook);
+      EXPECT_LT(polled_ns, taken_ns / 3);
+    } else {
+      EXPECT_GT(polled_ns, taken_ns / 4 * 3);
+    }
+  });
+}
+
+}  // namespace
