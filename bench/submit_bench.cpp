@@ -4,7 +4,10 @@
 //   valgrind --tool=callgrind --toggle-collect=measured_calls build/release/bench/submit_bench WHAT HANDLES
 //
 // WHAT   publish_best_effort, publish_reliable: rcl_publish of 100 B, by the publishers in turn, on eight levels; the
-//        session runs over UDP to the agent's core in another thread, whose DDS takes everything and does nothing.
+//        agent's core is in another thread, its DDS takes everything and does nothing. The link is in memory and has a
+//        context of its own that sends, as a UART with DMA has.
+//        udp_best_effort, udp_reliable: the same over UDP, where a publish hands its datagram to the system itself;
+//        what happens within the system is not counted.
 //        submit_best_effort, submit_reliable: the daemon alone, acquire and submit, while HANDLES messages wait.
 //
 // Prints how many calls were made and checks that each message arrived or was accepted.
@@ -17,9 +20,12 @@
 #include <array>
 #include <atomic>
 #include <charconv>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -77,42 +83,103 @@ struct NullMiddleware : Middleware {
   }
 };
 
+// One end gives, the other takes.
+class Pipe {
+ public:
+  void give(std::vector<uint8_t> message) {
+    const std::lock_guard lock(mutex_);
+    messages_.push_back(std::move(message));
+    changed_.notify_one();
+  }
+  // Empty: nothing came in this time.
+  std::vector<uint8_t> take(int timeout_ms) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms), [this] { return !messages_.empty(); });
+    if (messages_.empty()) return {};
+    std::vector<uint8_t> message = std::move(messages_.front());
+    messages_.pop_front();
+    return message;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::vector<uint8_t>> messages_;
+};
+
+Pipe uplink, downlink;
+
+rmw_ret_t use_pipes() {
+  return rmw_uros_set_custom_transport(
+      false, nullptr, [](uxrCustomTransport *) { return true; }, [](uxrCustomTransport *) { return true; },
+      [](uxrCustomTransport *, const uint8_t *bytes, size_t count, uint8_t *) {
+        uplink.give({bytes, bytes + count});
+        return count;
+      },
+      [](uxrCustomTransport *, uint8_t *bytes, size_t count, int timeout_ms, uint8_t *) {
+        const std::vector<uint8_t> message = downlink.take(timeout_ms);
+        std::copy_n(message.begin(), std::min(count, message.size()), bytes);
+        return std::min(count, message.size());
+      });
+}
+
 class AgentThread {
  public:
-  AgentThread() : thread_([this] { run(); }) {}
+  explicit AgentThread(bool udp) : udp_(udp), thread_([this] { run(); }) {}
   ~AgentThread() {
     stop_ = true;
     thread_.join();
   }
   AgentThread(const AgentThread &) = delete;
   AgentThread &operator=(const AgentThread &) = delete;
+  bool is_udp() const { return udp_; }
   std::string port() const { return std::to_string(link_.port()); }
   uint64_t samples() const { return samples_; }
 
  private:
+  static constexpr Endpoint kPipe = 1;
+
   static Options options() {
     Options options;
     options.limits.entities_per_client = 4 * kHandlesMaximum;
     return options;
   }
   void run() {
-    std::vector<Endpoint> ready;
-    std::vector<Poller::Event> events;
     while (!stop_) {
       const Time deadline = agent_.poll(monotonic_ns());
-      agent_.take_ready(ready);
-      for (const Endpoint endpoint : ready) link_.write(endpoint, monotonic_ns());
+      agent_.take_ready(ready_);
+      for (const Endpoint endpoint : ready_) write(endpoint);
       samples_ = agent_.counters().samples_to_dds;
-      if (link_.flush(monotonic_ns())) continue;
-      poller_.wait(std::min(deadline, monotonic_ns() + 10'000'000), events);
-      for (const Poller::Event &event : events) link_.event(event, monotonic_ns());
+      if (udp_) {
+        wait_for_datagrams(deadline);
+      } else if (const std::vector<uint8_t> message = uplink.take(1); !message.empty()) {
+        agent_.input(kPipe, {message.data(), message.size()}, monotonic_ns());
+      }
     }
   }
+  void write(Endpoint endpoint) {
+    if (udp_) return link_.write(endpoint, monotonic_ns());
+    tide_frame_parts_t frame;
+    while (agent_.next(endpoint, monotonic_ns(), frame)) {
+      std::vector<uint8_t> message(frame.head_bytes + frame.body_bytes + frame.tail_bytes);
+      copy_frame(frame, message.data());
+      downlink.give(std::move(message));
+      agent_.sent(endpoint, monotonic_ns());
+    }
+  }
+  void wait_for_datagrams(Time deadline) {
+    if (link_.flush(monotonic_ns())) return;
+    poller_.wait(std::min(deadline, monotonic_ns() + 10'000'000), events_);
+    for (const Poller::Event &event : events_) link_.event(event, monotonic_ns());
+  }
 
+  const bool udp_;
   NullMiddleware middleware_;
   Agent agent_{middleware_, options()};
   Poller poller_;
   UdpLink link_{0, agent_, poller_, "127.0.0.1", 0};
+  std::vector<Endpoint> ready_;
+  std::vector<Poller::Event> events_;
   std::atomic<bool> stop_ = false;
   std::atomic<uint64_t> samples_ = 0;
   std::thread thread_;
@@ -131,9 +198,12 @@ struct Program {
   size_t next = 0;
 
   Program(const AgentThread &agent, size_t handles, bool reliable) : publishers(handles) {
+    require(agent.is_udp() || use_pipes() == RMW_RET_OK, "transport");  // before the options, which know of it
     require(rcl_init_options_init(&options, allocator) == RCL_RET_OK, "options");
     rmw_init_options_t *rmw = rcl_init_options_get_rmw_init_options(&options);
-    require(rmw_uros_options_set_udp_address("127.0.0.1", agent.port().c_str(), rmw) == RCL_RET_OK, "address");
+    if (agent.is_udp()) {
+      require(rmw_uros_options_set_udp_address("127.0.0.1", agent.port().c_str(), rmw) == RCL_RET_OK, "address");
+    }
     require(rclc_support_init_with_options(&support, 0, nullptr, &options, &allocator) == RCL_RET_OK, "connecting");
     require(rclc_node_init_default(&node, "submit_bench", "", &support) == RCL_RET_OK, "creating the node");
     const rosidl_message_type_support_t *type = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, String);
@@ -159,8 +229,8 @@ bool publish_next(void *context, size_t) {
   return rcl_publish(publisher, &program.message, nullptr) == RCL_RET_OK;
 }
 
-uint64_t publish(size_t handles, bool reliable) {
-  AgentThread agent;
+uint64_t publish(size_t handles, bool reliable, bool udp) {
+  AgentThread agent(udp);
   Program program(agent, handles, reliable);
   tide_session_t *session = tide_rclc_support_session(&program.support);
   uint64_t good = 0;
@@ -248,16 +318,17 @@ int main(int count, char **arguments) {
   const std::string_view number = count == 3 ? arguments[2] : "";
   size_t handles = 0;
   (void)std::from_chars(number.data(), number.data() + number.size(), handles);
-  const bool publishes = what == "publish_best_effort" || what == "publish_reliable";
+  const bool udp = what == "udp_best_effort" || what == "udp_reliable";
+  const bool publishes = udp || what == "publish_best_effort" || what == "publish_reliable";
   const bool submits = what == "submit_best_effort" || what == "submit_reliable";
   if ((!publishes && !submits) || handles < 1 || handles > kHandlesMaximum) {
     std::fprintf(stderr,
-                 "usage: submit_bench publish_best_effort|publish_reliable|submit_best_effort|submit_reliable "
-                 "HANDLES (at most 1000)\n");
+                 "usage: submit_bench publish_best_effort|publish_reliable|udp_best_effort|udp_reliable|"
+                 "submit_best_effort|submit_reliable HANDLES (at most 1000)\n");
     return 2;
   }
   const bool reliable = what.ends_with("_reliable");
-  const uint64_t calls = publishes ? publish(handles, reliable) : submit(handles, reliable);
+  const uint64_t calls = publishes ? publish(handles, reliable, udp) : submit(handles, reliable);
   std::printf("%llu calls\n", static_cast<unsigned long long>(calls));
   return calls == kBurst * kBursts ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -12,6 +12,12 @@ best effort, accepted    messages that came through the agent's socket, by the t
 best effort, delivered   samples that DDS took, by the time until the agent had dealt with the last one
 reliable                 acknowledged samples that DDS took, by the time until the last acknowledgment
 ping, echo               round trip of a sign of life; of a sample that the client subscribes to itself, through DDS
+
+The first table is of the defaults: which priority the link's thread had, and how long client and agent might poll
+before they slept (busy_poll.h of the POSIX port), stands above it. The second holds the default against a client and an
+agent that do not poll, in turns: round trips in quick succession, and what client and agent together take of a
+processor at a rate. The third: how long rcl_publish takes a real-time thread once a millisecond (100 B, best effort),
+alone and beside a thread without priority that floods the same link with less urgent messages of 1,000 B.
 """
 
 from __future__ import annotations
@@ -39,6 +45,9 @@ from tide.run.machine import describe
 
 SIZES = (16, 100, 1000)
 ROUND_TRIP_BYTES = 100
+RATES_HZ = (100, 1000)
+TIDE_BUSY_POLL_DEFAULT, TIDE_BUSY_POLL_OFF = 0, -1  # include/tide/port.h
+POLLING, SLEEPING = "as it is", "without polling"
 STOCK = {
     ("best effort, accepted", 16): 60_000,
     ("best effort, accepted", 100): 60_000,
@@ -117,9 +126,9 @@ def output_of(*command: object) -> dict[str, Any]:
 class Agent:
     """A running agent, and what it counts."""
 
-    def __init__(self) -> None:
+    def __init__(self, *arguments: str) -> None:
         environment = {**os.environ, "ROS_DOMAIN_ID": str(10 + os.getpid() % 90)}
-        command = [str(find_binary("tide-agent")), "--udp", "0"]
+        command = [str(find_binary("tide-agent")), "--udp", "0", *arguments]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
         self.port = int(self._line().rsplit(":", 1)[1])
 
@@ -132,14 +141,19 @@ class Agent:
         result: dict[str, int] = json.loads(self._line())
         return result
 
+    def processor_ns(self) -> int:
+        """What its threads have taken so far."""
+        tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
+        return sum(int((task / "schedstat").read_text(encoding="ascii").split()[0]) for task in tasks)
+
     def stop(self) -> None:
         self.process.terminate()
         self.process.wait(timeout=20)
 
 
 @contextmanager
-def running_agent() -> Iterator[Agent]:
-    agent = Agent()
+def running_agent(*arguments: str) -> Iterator[Agent]:
+    agent = Agent(*arguments)
     try:
         yield agent
     finally:
@@ -165,11 +179,73 @@ def measure_rates(agent: Agent, size: int, seconds: float, figures: dict[tuple[s
             figures["best effort, delivered", size].add(delivered, plain["received_per_s"])
 
 
+def link_of(agent: Agent) -> dict[str, int]:
+    """What the system allowed: the priority of the link's thread (0: none of its own), and the limits of polling."""
+    seen = output_of(program("throughput_client_1472"), agent.port, "best_effort", ROUND_TRIP_BYTES, 0.01)
+    limits = {"busy_poll_us": seen["busy_poll_us"], "agent_busy_poll_us": agent.counters()["busy_poll_us"]}
+    return {"thread_priority": seen["link_priority"], **limits}
+
+
 def measure_round_trips(agent: Agent, count: int, figures: dict[tuple[str, int], Figure]) -> None:
     for mode in ("ping", "echo"):
         plain = output_of(program("udp_baseline"), "round_trip", ROUND_TRIP_BYTES, count)
         seen = output_of(program("throughput_client_1472"), agent.port, mode, ROUND_TRIP_BYTES, count)
         figures[mode, ROUND_TRIP_BYTES].add(seen["p50_ns"] / 1e3, plain["p50_ns"] / 1e3)
+
+
+class Polling:
+    """Round trips and processor time with and without busy polling: one list of values for each form."""
+
+    def __init__(self) -> None:
+        self.values: dict[tuple[str, str], dict[str, list[float]]] = {}
+
+    def _add(self, what: str, unit: str, form: str, value: float) -> None:
+        self.values.setdefault((what, unit), {POLLING: [], SLEEPING: []})[form].append(value)
+
+    def measure(self, agent: Agent, form: str, count: int) -> None:
+        client = program("throughput_client_1472")
+        options = (TIDE_BUSY_POLL_DEFAULT if form == POLLING else TIDE_BUSY_POLL_OFF, 0)
+        for mode in ("ping", "echo"):
+            seen = output_of(client, agent.port, mode, ROUND_TRIP_BYTES, count, *options)
+            self._add(f"{mode}, median", "us", form, seen["p50_ns"] / 1e3)
+            self._add(f"{mode}, 99 %", "us", form, seen["p99_ns"] / 1e3)
+        for mode in ("ping", "echo"):
+            for hertz in RATES_HZ:
+                before = agent.processor_ns()
+                seen = output_of(client, agent.port, f"{mode}_at", ROUND_TRIP_BYTES, hertz, *options)
+                taken = agent.processor_ns() - before + seen["processor_ns"]
+                self._add(f"{mode} at {hertz} Hz, median", "us", form, seen["p50_ns"] / 1e3)
+                self._add(f"{mode} at {hertz} Hz, processor", "%", form, taken / seen["total_ns"] * 100)
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [
+            {"what": what, "unit": unit, **{form: spread(values) for form, values in forms.items()}}
+            for (what, unit), forms in self.values.items()
+        ]
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    return {"median": round(statistics.median(values), 1), "min": round(min(values), 1), "max": round(max(values), 1)}
+
+
+def measure_urgent(agent: Agent, count: int, urgent: dict[str, list[dict[str, Any]]]) -> None:
+    for mode in ("urgent_alone", "urgent"):
+        client = program("throughput_client_1472")
+        urgent.setdefault(mode, []).append(output_of(client, agent.port, mode, ROUND_TRIP_BYTES, count))
+
+
+def urgent_rows(urgent: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    names = {"urgent_alone": "alone", "urgent": "beside a flood"}
+    return [
+        {
+            "what": names[mode],
+            "unit": "us",
+            "real_time": all(run["real_time"] for run in runs),
+            "flood_per_s": round(statistics.median(run["flood_per_s"] for run in runs)),
+            **{key: spread([run[f"{key}_ns"] / 1e3 for run in runs]) for key in ("p50", "p99", "max")},
+        }
+        for mode, runs in urgent.items()
+    ]
 
 
 def empty_figures() -> dict[tuple[str, int], Figure]:
@@ -211,6 +287,33 @@ def print_table(console: Console, figures: list[Figure]) -> None:
     console.print(table)
 
 
+def small_table(title: str, columns: list[str], rows: list[list[str]]) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="right" if number else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def print_spread(values: dict[str, float]) -> str:
+    return f"{values['median']:.1f} ({values['min']:.1f}-{values['max']:.1f})"
+
+
+def print_polling(console: Console, rows: list[dict[str, Any]]) -> None:
+    texts = [[row["what"], row["unit"], *(print_spread(row[form]) for form in (POLLING, SLEEPING))] for row in rows]
+    console.print(small_table("busy polling: median (spread)", ["", "", POLLING, SLEEPING], texts))
+
+
+def print_urgent(console: Console, rows: list[dict[str, Any]]) -> None:
+    texts = [[row["what"], *(print_spread(row[key]) for key in ("p50", "p99", "max"))] for row in rows]
+    title = "rcl_publish of a real-time thread, microseconds: of each run the median, 99 % and most; median (spread)"
+    console.print(small_table(title, ["", "median", "99 %", "most"], texts))
+    flood = rows[-1]["flood_per_s"]
+    without = "" if rows[-1]["real_time"] else "; without the right to a real-time priority"
+    console.print(f"the flood: {short(flood)} messages a second{without}\n")
+
+
 def main(
     seconds: Annotated[float, typer.Option(min=0.01, help="Of each rate.")] = 1.0,
     round_trips: Annotated[int, typer.Option(min=10, max=100_000, help="Of each kind.")] = 2000,
@@ -218,18 +321,28 @@ def main(
     out: Annotated[Path | None, typer.Option(help="Keep the figures here.")] = None,
 ) -> None:
     console = Console()
-    figures = empty_figures()
-    with running_agent() as agent:
+    figures, polling = empty_figures(), Polling()
+    urgent: dict[str, list[dict[str, Any]]] = {}
+    with running_agent() as agent, running_agent("--busy-poll-us", "0") as sleeping_agent:
+        link = link_of(agent)
         for _ in range(repetitions):
             for size in SIZES:
                 measure_rates(agent, size, seconds, figures)
             measure_round_trips(agent, round_trips, figures)
+            polling.measure(agent, POLLING, round_trips)
+            polling.measure(sleeping_agent, SLEEPING, round_trips)
+            measure_urgent(agent, round_trips, urgent)
+    console.print(f"priority of the link's thread: {link['thread_priority'] or 'none'}; busy polling up to", end=" ")
+    console.print(f"{link['busy_poll_us']} us in the client, {link['agent_busy_poll_us']} us in the agent\n")
     print_table(console, list(figures.values()))
+    print_polling(console, polling.rows())
+    print_urgent(console, urgent_rows(urgent))
     if out is not None:
         machine = describe(may_use_fifo()).model_dump()
         command = f"bench/throughput.py --seconds {seconds:g} --round-trips {round_trips} --repetitions {repetitions}"
         rows = [figure.row() for figure in figures.values()]
-        data = {"schema": 1, "bench": "throughput", "command": command, "machine": machine, "rows": rows}
+        data = {"schema": 1, "bench": "throughput", "command": command, "machine": machine, "link": link, "rows": rows}
+        data["polling"], data["urgent"] = polling.rows(), urgent_rows(urgent)
         data["date"] = time.strftime("%Y-%m-%d")
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")

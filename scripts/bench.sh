@@ -26,7 +26,7 @@ done
 
 printf '\n\033[1m$ valgrind --tool=callgrind --toggle-collect=measured_calls build/release/bench/submit_bench WHAT HANDLES\033[0m\n'
 echo "stock: 1418 (rcl_publish of 100 B, best effort), 3017 (reliable)"
-for what in publish_best_effort publish_reliable submit_best_effort submit_reliable; do
+for what in publish_best_effort publish_reliable udp_best_effort udp_reliable submit_best_effort submit_reliable; do
   for handles in 10 100 1000; do
     instructions "$what" "$handles" measured_calls 400 build/release/bench/submit_bench "$what"
   done

@@ -28,5 +28,12 @@ def test_figures_are_counted_and_kept(tmp_path: Path) -> None:
     assert set(rows) == {(kind, size) for kind in kinds for size in sizes} | {("ping", 100), ("echo", 100)}
     for row in rows.values():
         assert row["min"] <= row["median"] <= row["max"] and row["median"] > 0 and row["baseline_median"] > 0
+    assert data["link"]["thread_priority"] >= 0 and data["link"]["busy_poll_us"] >= 0
+    for row in data["polling"]:
+        for form in ("as it is", "without polling"):
+            assert 0 < row[form]["min"] <= row[form]["median"] <= row[form]["max"], row
+    assert {row["what"] for row in data["polling"]} >= {"ping, median", "ping at 1000 Hz, processor"}
+    assert [row["what"] for row in data["urgent"]] == ["alone", "beside a flood"]
+    assert data["urgent"][1]["flood_per_s"] > 0
     for size in sizes:  # counted by the agent while it dealt with them, so never more than were sent in that time
         assert rows["best effort, delivered", size]["median"] <= rows["best effort, accepted", size]["median"]
