@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,8 @@ from typer.testing import CliRunner
 
 from tide.hunt.campaign import Found, blocks
 from tide.main import app
+
+ROOT = Path(__file__).parents[2]
 
 
 def run(*arguments: str | Path) -> tuple[int, str]:
@@ -55,6 +60,32 @@ def test_a_failure_is_printed_with_what_replays_it(tmp_path: Path, monkeypatch: 
     assert status == 1
     assert "2 of 3 observations exceeded a bound" in output
     assert "tide hunt some-bound --observer exact --first 41 --systems 1 --schedules 6 --climbs 3" in output
+
+
+def test_an_interrupted_campaign_tells_what_it_saw(tmp_path: Path) -> None:
+    """The hunter answers for the first block and interrupts the campaign in the second."""
+    told = {"systems": 5000, "accepted": 1, "observations": 3, "exceeded": 0, "ratios": {"sum": 1.5, "histogram": []}}
+    (tmp_path / "hunt").mkdir()
+    (tmp_path / "told.json").write_text(json.dumps(told))
+    hunter = tmp_path / "hunt/tide-hunt"
+    hunter.write_text(
+        f"""#!/bin/sh
+[ $1 = --list ] && echo some-bound && exit 0
+[ $3 = first=1 ] && exec cat '{tmp_path}/told.json'
+sleep 1
+[ $3 = first=5001 ] && kill -INT $PPID
+exec sleep 100
+"""
+    )
+    hunter.chmod(hunter.stat().st_mode | stat.S_IXUSR)
+    environment = {**os.environ, "TIDE_BUILD_DIR": str(tmp_path), "PYTHONPATH": str(ROOT / "python")}
+    words = ["hunt", "--observer", "exact", "--systems", "1000000", "--out", str(tmp_path / "seen.json")]
+    command = [sys.executable, "-m", "tide.main", *words]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 130, done.stdout + done.stderr
+    assert "0 of 3 observations exceeded a bound" in done.stdout
+    (row,) = json.loads((tmp_path / "seen.json").read_text())["rows"]
+    assert row["systems"] == 5000
 
 
 def test_blocks_cover_every_seed_once() -> None:

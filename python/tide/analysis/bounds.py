@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tide.analysis.lower import (
     BELOW,
@@ -33,8 +33,7 @@ class AnalysisError(Exception):
     """The analysis refused the system; the text has a line for each entry that is wrong."""
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """A share of a bound; `chain` names whose interference it is."""
 
     kind: str
@@ -75,9 +74,15 @@ class Bounds:
         return next((chain for chain in self.chains if chain.name == name), None)
 
     def to_json(self) -> dict[str, Any]:
-        data = {"schema": 1, **asdict(self)}
-        for chain, bound in zip(data["chains"], self.chains, strict=True):
-            chain["slack_ns"] = bound.slack_ns
+        data = {"schema": 1, **asdict(replace(self, chains=()))}
+        data["chains"] = [
+            {
+                **asdict(replace(bound, parts=())),
+                "parts": [part._asdict() for part in bound.parts],
+                "slack_ns": bound.slack_ns,
+            }
+            for bound in self.chains
+        ]
         return data
 
 

@@ -32,7 +32,8 @@ def hunt(
     """Play random systems out and hold every response against its bound.
 
     Ends with 0 if nothing exceeded a bound, 1 if something did (then the system and the command that replays it are
-    printed), 2 if there is no such bound. The same seeds are the same hunt.
+    printed), 2 if there is no such bound. The same seeds are the same hunt. Ctrl-C ends it with what was seen until
+    then, and 130.
 
     Examples:
 
@@ -40,6 +41,9 @@ def hunt(
 
       tide hunt theorem2-safe --systems 1000000 --out campaign.json
     """
+    found: dict[tuple[str, str], Found] = {}
+    failures: list[str] = []
+    interrupted = False
     try:
         known = quarry_names()
         names = bounds or known
@@ -50,21 +54,21 @@ def hunt(
             _refuse(f"--observer does not take '{observer}'; it takes exact, shipped or both")
         observers = list(OBSERVERS) if observer == "both" else [observer]
         with terminable():
-            found, failures = _run(list(blocks(names, observers, first, systems)), schedules, climbs)
+            _run(list(blocks(names, observers, first, systems)), schedules, climbs, found, failures)
     except (HuntError, MissingBinaryError, OSError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
-        raise typer.Exit(130) from None
+        typer.echo("interrupted; this is what was seen until then", err=True)
+        interrupted = True
     _report(found, failures)
     if out is not None:
         rows = [{"bound": name, "observer": by, **one.to_json()} for (name, by), one in found.items()]
         settings = {"first": first, "systems": systems, "schedules": schedules, "climbs": climbs}
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(json.dumps({"schema": 1, **settings, "rows": rows}, indent=1) + "\n", encoding="utf-8")
-    if failures:
-        raise typer.Exit(1)
+    if failures or interrupted:
+        raise typer.Exit(1 if failures else 130)
 
 
 def _refuse(text: str) -> None:
@@ -72,11 +76,12 @@ def _refuse(text: str) -> None:
     raise typer.Exit(2)
 
 
-def _run(work: list[Block], schedules: int, climbs: int) -> tuple[dict[tuple[str, str], Found], list[str]]:
-    found: dict[tuple[str, str], Found] = {}
+def _run(
+    work: list[Block], schedules: int, climbs: int, found: dict[tuple[str, str], Found], failures: list[str]
+) -> None:
+    """Fills the last two as it goes."""
     for block in work:
         found.setdefault((block.quarry, block.observer), Found())
-    failures = []
     columns = (TextColumn("hunt"), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console()
     with Simulator("tide-hunt") as hunter, Progress(*columns, console=console, disable=not console.is_terminal) as bar:
@@ -90,7 +95,6 @@ def _run(work: list[Block], schedules: int, climbs: int) -> tuple[dict[tuple[str
             bar.update(task, advance=1)
             if "failure" in told:
                 failures.append(_described(block, told["failure"], schedules, climbs))
-    return found, failures
 
 
 def _described(block: Block, failure: dict[str, Any], schedules: int, climbs: int) -> str:

@@ -96,10 +96,11 @@ def _unknown_names(system: System) -> Iterator[Finding]:
 
 
 def _chains(system: System) -> Iterator[Finding]:
+    places = _places(system)
     for index, chain in enumerate(system.chains):
         path: Path = ("chains", index)
         yield from _chain_order(chain, path)
-        sides = {system.where(callback) for callback in system.path(chain)}
+        sides = {places[callback.executor] for callback in system.path(chain)}
         if len(sides) > 1 and chain.link is None and len(system.links) != 1:
             yield Finding(
                 path,
@@ -113,6 +114,11 @@ def _chains(system: System) -> Iterator[Finding]:
                 f"chain '{chain.name}' executes for longer than its deadline of {chain.deadline_ms} ms",
                 "lengthen deadline_ms or shorten execution_ms",
             )
+
+
+def _places(system: System) -> dict[str, str]:
+    """Looked up once; asking the system for each callback costs more than all else here."""
+    return {executor.name: executor.where for executor in system.executors}
 
 
 def _chain_order(chain: Chain, path: Path) -> Iterator[Finding]:
@@ -144,10 +150,11 @@ def _chain_order(chain: Chain, path: Path) -> Iterator[Finding]:
 def _load(system: System, executors: set[str]) -> Fraction:
     return sum(
         (
-            Fraction(callback.execution_ns, chain.period_ns)
+            Fraction(
+                sum(callback.execution_ns for callback in chain.callbacks if callback.executor in executors),
+                chain.period_ns,
+            )
             for chain in system.chains
-            for callback in chain.callbacks
-            if callback.executor in executors
         ),
         Fraction(0),
     )
@@ -174,6 +181,7 @@ def _executor_load(system: System) -> Iterator[Finding]:
 
 
 def _link_load(system: System) -> Iterator[Finding]:
+    places = _places(system)
     for index, link in enumerate(system.links):
         if not isinstance(link, SerialLink):
             continue
@@ -181,7 +189,7 @@ def _link_load(system: System) -> Iterator[Finding]:
             load = Fraction(0)
             for chain in system.chains:
                 if system.link_of(chain) is link:
-                    load += Fraction(_crossing_bytes(system, chain, source) * link.byte_ns, chain.period_ns)
+                    load += Fraction(_crossing_bytes(system, chain, places, source) * link.byte_ns, chain.period_ns)
             if load > 1:
                 yield Finding(
                     ("links", index),
@@ -191,11 +199,11 @@ def _link_load(system: System) -> Iterator[Finding]:
                 )
 
 
-def _crossing_bytes(system: System, chain: Chain, source: str) -> int:
+def _crossing_bytes(system: System, chain: Chain, places: dict[str, str], source: str) -> int:
     total = 0
     path = system.path(chain)[-len(chain.callbacks) - 1 :]  # with the callback that it branches from
     for before, after in itertools.pairwise(path):
-        if before.publishes and system.where(before) == source and system.where(after) != source:
+        if before.publishes and places[before.executor] == source and places[after.executor] != source:
             total += before.publishes.payload_bytes
     return total
 

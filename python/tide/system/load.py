@@ -6,22 +6,17 @@ from __future__ import annotations
 import difflib
 import itertools
 import re
-import sys
 from decimal import Decimal
 from pathlib import Path as FilePath
 from typing import Any, get_args
 
+import tomli
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from tide.system.check import check
 from tide.system.locate import Path, locate
 from tide.system.model import System
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 class SystemFileError(Exception):
@@ -48,18 +43,17 @@ def load(file: str | FilePath) -> System:
 def parse(text: str, name: str = "system.toml") -> System:
     """As load, from a text; `name` stands for the file in messages."""
     try:
-        data = tomllib.loads(text, parse_float=Decimal)
-    except tomllib.TOMLDecodeError as error:
+        data = tomli.loads(text, parse_float=Decimal)
+    except tomli.TOMLDecodeError as error:
         raise SystemFileError([_syntax_line(str(error), text, name)]) from None
-    lines = locate(text)
     try:
         system = System.model_validate(data)
     except ValidationError as error:
         problems = [_shape_problem(details, data) for details in error.errors() if not _is_echo(details)]
-        raise _report(name, lines, problems) from None
+        raise _report(name, locate(text), problems) from None
     findings = check(system)
     if findings:
-        raise _report(name, lines, [(finding.path, finding.what, finding.remedy) for finding in findings])
+        raise _report(name, locate(text), [(finding.path, finding.what, finding.remedy) for finding in findings])
     return system
 
 

@@ -23,6 +23,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+        self.counted = (0, 1)  # up to where line ends have been counted, and the line there
         self.lines: dict[Path, int] = {(): 1}
         self.array_lengths: dict[Path, int] = {}
 
@@ -36,7 +37,9 @@ class _Reader:
         return self.lines
 
     def _line(self) -> int:
-        return self.text.count("\n", 0, self.at) + 1
+        upto, line = self.counted
+        self.counted = (self.at, line + self.text.count("\n", upto, self.at))
+        return self.counted[1]
 
     def _note(self, path: Path, line: int) -> None:
         for length in range(1, len(path) + 1):
