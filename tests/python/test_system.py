@@ -70,6 +70,8 @@ def test_fractions_of_milliseconds_are_exact() -> None:
     ("old", "new", "what", "remedy", "place"),
     [
         ("period_ms = 500", "period_ms = 0", "'period_ms' is 0", "more than 0", None),
+        ("period_ms = 500", f"period_ms = {2**63}", f"'period_ms' is {2**63}", "at most 1000000000", None),
+        ("execution_ms = 10", "execution_ms = 1e30", "'execution_ms' is 1E+30", "at most 1000000000", None),
         ("deadline_ms = 60", "deadline_ms = -1", "'deadline_ms' is -1", "more than 0", None),
         ("deadline_ms = 60", "deadline_ms = 15", "executes for longer", "lengthen", None),
         ("deadline_ms = 60", "deadlin_ms = 60", "unknown key 'deadlin_ms'", "did you mean 'deadline_ms'", None),
@@ -126,6 +128,12 @@ def test_all_mistakes_come_at_once_and_in_order() -> None:
 def test_useless_files_are_refused_line_by_line(text: str) -> None:
     for line in problems(text):
         assert re.fullmatch(r"system\.toml:\d+: [^\n]+; [^\n]+", line), line
+
+
+def test_a_chain_has_at_most_so_many_callbacks() -> None:
+    callback = '{ name = "b", kind = "timer", executor = "main", execution_ms = 1 }, '
+    text = f"[[chains]]\ncallbacks = [{1001 * callback}]\n"
+    assert "system.toml:2: 'callbacks' has 1001 entries; at most 1000 are possible" in problems(text)
 
 
 def test_unreadable_files(tmp_path: Path) -> None:

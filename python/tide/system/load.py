@@ -123,6 +123,8 @@ def _shape_problem(details: ErrorDetails, data: dict[str, Any]) -> tuple[Path, s
         return path, f"'{key}' is {_shown(details['input'])}", f"it {context['error']!s}"
     if kind == "too_short":
         return path, f"'{key}' is empty", "add at least one entry"
+    if kind == "too_long":
+        return path, f"'{key}' has {context['actual_length']} entries", f"at most {context['max_length']} are possible"
     if kind == "string_pattern_mismatch":
         return path, f"'{key}' is {_shown(details['input'])}", _pattern_advice(str(key))
     if kind in ("int_type", "int_from_float"):

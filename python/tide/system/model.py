@@ -20,6 +20,8 @@ from pydantic import (
 )
 
 LEVEL_MAXIMUM = 126  # TIDE_LEVEL_MAXIMUM of include/tide/priority.h
+MILLISECONDS_MAXIMUM = 1_000_000_000  # longest_time_ns of analysis/model.h
+CALLBACKS_MAXIMUM = 1000  # most_callbacks there
 PRIORITY_MAXIMUM = 32_511  # of a callback: the last position of the highest level
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -62,15 +64,15 @@ Milliseconds = Annotated[
     Decimal,
     BeforeValidator(_milliseconds),
     PlainSerializer(_number, return_type=float),
-    WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),
-    Field(gt=0),
+    WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": MILLISECONDS_MAXIMUM}),
+    Field(gt=0, le=MILLISECONDS_MAXIMUM),
 ]
 MillisecondsOrZero = Annotated[
     Decimal,
     BeforeValidator(_milliseconds),
     PlainSerializer(_number, return_type=float),
-    WithJsonSchema({"type": "number", "minimum": 0}),
-    Field(ge=0),
+    WithJsonSchema({"type": "number", "minimum": 0, "maximum": MILLISECONDS_MAXIMUM}),
+    Field(ge=0, le=MILLISECONDS_MAXIMUM),
 ]
 Name = Annotated[str, BeforeValidator(_name), Field(max_length=64, json_schema_extra={"pattern": "^[a-z][a-z0-9_]*$"})]
 MessageType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*/(msg|srv|action)/[A-Z][A-Za-z0-9]*$")]
@@ -232,7 +234,7 @@ class Chain(_Entry):
         WithJsonSchema({"type": "string", "pattern": r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$"}),
         Field(description="chain.callback: what it publishes starts this chain, too."),
     ] = None
-    callbacks: Annotated[tuple[Callback, ...], Field(min_length=1, strict=False)]
+    callbacks: Annotated[tuple[Callback, ...], Field(min_length=1, max_length=CALLBACKS_MAXIMUM, strict=False)]
 
     @property
     def period_ns(self) -> int:
