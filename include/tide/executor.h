@@ -183,7 +183,6 @@ typedef struct tide_lane {
   tide_band_t *band;
   tide_event_t event;
   bool busy;                 /* within a round */
-  bool waited;               /* since its last callback */
   bool forgotten;            /* what it runs was removed meanwhile */
   bool idle, left;           /* waits among the idle lanes of its band; has left a spin that ends */
   int64_t sleeps_until_ns;   /* while it is idle */
@@ -223,10 +222,9 @@ typedef struct tide_executor_config {
 
 typedef struct tide_executor_counters {
   uint64_t rounds, callbacks_run, frames_digested, timers_expired, sleeps, trigger_false;
-  /* Times that a lane had to look for what had become ready, and something had since the last time (the ReadySet
-   * updates of the paper's figure 8): a wait that ended with something to run; and with tide a choice that brought an
-   * expiry or a frame into the set, with readyset a polling point, with batch a round. What a callback notifies is in
-   * the set of tide at once and is looked for by nobody; that of readyset gets it at the next polling point. */
+  /* Times that a lane looked for what had become ready, and something had since the last time (the ReadySet updates of
+   * the paper's figure 8): with tide when a lane chooses, with readyset at polling points, a wait that an expiry ends
+   * among them, with batch once a round. */
   uint64_t set_updates;
 } tide_executor_counters_t;
 
@@ -237,7 +235,7 @@ typedef struct tide_executor {
   size_t ready_count;  /* callbacks with pending > 0 */
   size_t prompt_count; /* those of them that need no frame: timers and guards */
   uint32_t notifications;
-  uint32_t notifications_counted, brought_counted; /* in set_updates */
+  uint32_t notifications_counted; /* in set_updates */
   tide_callback_t *always_list;
   tide_trigger_t trigger;
   void *trigger_object;

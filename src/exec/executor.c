@@ -162,7 +162,6 @@ void exec_sleep(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_n
   if (TIDE_LANES && lane->budget.block != NULL) {
     lane->budget.block(lane->budget.context);
   }
-  lane->waited = lane->waited || TIDE_COUNTERS;
   (void)platform->event_wait(platform->context, &lane->event, deadline_ns);
   if (TIDE_LANES && lane->budget.ready != NULL) {
     lane->budget.ready(lane->budget.context);
@@ -275,16 +274,6 @@ static void call_for_help(tide_executor_t *executor, tide_band_t *band, tide_lan
   exec_wake_lane(executor, help);
 }
 
-/* Locked, when the lane takes a callback. */
-static void count_update(tide_executor_t *executor, tide_lane_t *lane) {
-  const uint32_t brought = (uint32_t)(executor->counters.timers_expired + executor->counters.frames_digested);
-  const bool looked = lane->waited || brought != executor->brought_counted;
-  executor->counters.set_updates += looked && executor->notifications != executor->notifications_counted ? 1u : 0u;
-  executor->notifications_counted = executor->notifications;
-  executor->brought_counted = brought;
-  lane->waited = false;
-}
-
 int exec_run_head(tide_executor_t *executor, tide_lane_t *lane) {
   const int64_t now_ns = exec_now(executor);
   const uintptr_t lock = exec_lock(executor);
@@ -292,7 +281,8 @@ int exec_run_head(tide_executor_t *executor, tide_lane_t *lane) {
   const bool runs = head != NULL && begin(lane, exec_callback_of(head), now_ns);
   TIDE_COUNT(executor->counters.rounds, runs ? 1u : 0u);
   if (TIDE_COUNTERS && runs && exec_is_tide(executor)) {
-    count_update(executor, lane);
+    executor->counters.set_updates += executor->notifications_counted != executor->notifications ? 1u : 0u;
+    executor->notifications_counted = executor->notifications;
   }
   tide_lane_t *help = exec_pick_for_rest(lane->band);
   exec_unlock(executor, lock);
