@@ -144,7 +144,10 @@ def host_document(
     kinds = {group.name: group.kind for group in system.groups}
 
     def group_of(chain: Chain, callback: Callback) -> str | None:
-        """One of no group overlaps all but itself, which matters where an instance may meet the one before it."""
+        """One of no group overlaps all but itself, which matters where an instance may meet the one before it. On one
+        thread nothing overlaps anything."""
+        if system.executor(callback.executor).lanes == 1:
+            return None
         if callback.group is None:
             return f"{chain.name}_{callback.name}_itself" if chain.deadline_ns > chain.period_ns else None
         return callback.group if kinds[callback.group] == "exclusive" else None
