@@ -34,7 +34,7 @@ struct Arguments {
   std::string references;
   size_t gid_bytes = kGidBytes;
   int domain = -1;
-  double client_timeout_s = 30.0;
+  double client_timeout_s = 30.0, reader_wait_s = 10.0;
   int priority = 0, busy_poll_us = TIDE_BUSY_POLL_USUAL_US;
   bool ros_network = false, verbose = false, json_stats = false;
   Limits limits;
@@ -59,6 +59,12 @@ void describe(CLI::App &app, Arguments &arguments) {
       ->default_str("jazzy");
   app.add_option("--client-timeout", arguments.client_timeout_s,
                  "Seconds of silence after which a client is asked for a sign of life; 0: never")
+      ->capture_default_str();
+  app.add_option(
+         "--reader-wait", arguments.reader_wait_s,
+         "Seconds that reliable messages which a client kept over a restart of the agent wait at most until DDS "
+         "has found a reader of their topic; 0: what comes before is lost")
+      ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
   app.add_option("--max-clients", arguments.limits.clients, "Further clients are refused")->capture_default_str();
   app.add_option("--max-entities", arguments.limits.entities_per_client, "Of one client")->capture_default_str();
@@ -107,6 +113,7 @@ Options options_of(const Arguments &arguments, const Waker &waker) {
   Options options;
   options.limits = arguments.limits;
   options.limits.client_timeout_ns = static_cast<Time>(arguments.client_timeout_s * 1e9);
+  options.limits.reader_wait_ns = static_cast<Time>(arguments.reader_wait_s * 1e9);
   options.profiles = read_profiles(arguments.references);
   if (arguments.domain >= 0) options.domain = arguments.domain;
   if (const char *domain = std::getenv("ROS_DOMAIN_ID"); domain != nullptr) options.default_domain = domain_of(domain);

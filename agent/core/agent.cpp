@@ -21,6 +21,9 @@ constexpr Time kRepetition = 300'000'000;
 // Longer than any network keeps a message of a session that is over.
 constexpr Time kLateCopy = 3'000'000'000;
 
+// Clients of tide count their sessions from here, without and with their key in each header.
+bool is_first_session(uint8_t session) { return session == 0x81 || session == 0x01; }
+
 int64_t system_wall_clock_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
       .count();
@@ -170,11 +173,12 @@ uint8_t Agent::admit(Endpoint endpoint, const tide_xrce_create_client_t &body, T
   if (!body.cookie_valid || body.key == 0 || is_no_session(body.session)) return TIDE_XRCE_STATUS_ERR_INVALID_DATA;
   if (body.version_major != kVersionMajor) return TIDE_XRCE_STATUS_ERR_INCOMPATIBLE;
   if (body.mtu < kMessageBytesMinimum) return TIDE_XRCE_STATUS_ERR_INVALID_DATA;
-  const Client::Announcement announcement = {body.key, body.session, body.mtu, liveliness_of(body)};
   const auto existing = clients_.find(body.key);
   const bool known = existing != clients_.end();
   const bool same = known && existing->second.client->session() == body.session;
   const bool numbered = body.vendor == TIDE_XRCE_VENDOR;
+  const Client::Announcement announcement = {body.key, body.session, body.mtu, liveliness_of(body),
+                                             numbered && !is_first_session(body.session)};
   if (same && numbered && existing->second.client->endpoint() == endpoint &&
       now - existing->second.client->began() < kRepetition) {
     counters_.duplicates++;  // or a repetition of one that was answered: nothing is new

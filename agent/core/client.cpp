@@ -322,6 +322,9 @@ uint8_t Client::create(const tide_xrce_create_t &body, uint8_t flags) {
   if (made != TIDE_XRCE_STATUS_OK) return made;
   entity.definition = std::move(definition);
   entity.generation = ++generation_;
+  const Qos &qos = entity.definition.qos;
+  const bool forgets = entity.writer != nullptr && qos.reliable && !qos.transient_local;
+  if (announcement_.continues && forgets) entity.reader_deadline_ns = now_ + context_.limits.reader_wait_ns;
   entities_.emplace(object, std::move(entity));
   return TIDE_XRCE_STATUS_OK;
 }
@@ -461,6 +464,7 @@ bool Client::on_write(uint8_t stream, const tide_xrce_submessage_t &submessage) 
     context_.counters.write_unknown++;
     return true;
   }
+  if (waits_for_reader(*entity, stream)) return false;
   if ((submessage.flags & TIDE_XRCE_FORMAT_MASK) == TIDE_XRCE_FORMAT_DATA) {
     const Bytes payload{submessage.body + kRequestBytes, submessage.body_bytes - kRequestBytes};
     if (write(*entity, request.request, payload, big_endian(submessage))) return true;
@@ -491,6 +495,14 @@ bool Client::may_wait(Entity &entity, uint8_t stream) {
     context_.counters.write_waited++;
   }
   return now_ - entity.refused_since_ns < context_.limits.write_wait_ns;
+}
+
+// What the client kept for an agent that was started again comes before DDS has found the writers' readers again.
+bool Client::waits_for_reader(Entity &entity, uint8_t stream) const {
+  if (entity.reader_deadline_ns == 0 || !TIDE_STREAM_IS_RELIABLE(stream)) return false;
+  if (now_ < entity.reader_deadline_ns && !entity.writer->has_reader()) return true;
+  entity.reader_deadline_ns = 0;
+  return false;
 }
 
 bool Client::write(Entity &entity, uint16_t request, Bytes payload, bool big_endian_payload) {

@@ -69,6 +69,7 @@ class Client {
     uint8_t session = 0;
     uint32_t message_bytes = 0;
     Time liveliness_ns = 0;  // announced by the client; 0: none
+    bool continues = false;  // what it began with an agent that is gone
   };
 
   Client(Context &context, Endpoint endpoint, const Announcement &announcement, Time now);
@@ -120,6 +121,7 @@ class Client {
     Definition definition;
     std::unique_ptr<Participant> participant;
     std::unique_ptr<Writer> writer;
+    Time reader_deadline_ns = 0;            // until then samples wait for a first reader; 0: they do not
     Time refused_since_ns = 0;              // DDS takes nothing of this writer; 0: it does
     std::unique_ptr<Source> source;         // of readers, requesters and repliers
     Requester *requester = nullptr;         // the same object as source
@@ -156,6 +158,7 @@ class Client {
 
   bool write(Entity &entity, uint16_t request, Bytes payload, bool big_endian);
   bool may_wait(Entity &entity, uint8_t stream);
+  bool waits_for_reader(Entity &entity, uint8_t stream) const;
   void write_request(Entity &entity, uint16_t request, Bytes payload, bool big_endian);
   void send_status(uint8_t stream, tide_xrce_request_t related, uint8_t status);
 

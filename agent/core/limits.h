@@ -33,6 +33,10 @@ struct Limits {
   size_t replies_per_endpoint = 16;
   Time write_wait_ns = 5'000'000'000;  // as long DDS may refuse a reliable sample; its stream waits
   Time write_retry_ns = 1'000'000;
+  // So long at most the reliable samples of a new writer, and what is behind them in their stream, wait for a first
+  // reader, of a client that had its session with an agent before this one: that DDS has not found it yet does not mean
+  // that there is none, and it repeats what it says of itself every three seconds.
+  Time reader_wait_ns = 10'000'000'000;
   uint32_t in_flight_reliable = 16;         // DATA of one reader between DDS and the client
   uint32_t in_flight_best_effort = 4;       // the rest waits in DDS, where the oldest gives way
   Time client_timeout_ns = 30'000'000'000;  // silence after which a client is asked for a sign of life; 0: never

@@ -61,6 +61,8 @@ class Writer {
  public:
   virtual ~Writer() = default;
   virtual bool write(Bytes payload, bool big_endian) = 0;
+  // A reader has been found; until then what is written is for nobody, unless the topic keeps it.
+  virtual bool has_reader() const = 0;
 };
 
 class Requester : public Source {

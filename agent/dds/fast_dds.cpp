@@ -172,6 +172,10 @@ class DdsWriter : public Writer {
     OutgoingSample sample{payload, big_endian};
     return writer_->write(&sample, parameters);
   }
+  bool has_reader() const override {
+    dds::PublicationMatchedStatus status;
+    return writer_->get_publication_matched_status(status)() == kOkay && status.current_count > 0;
+  }
   rtps::GUID_t guid() const { return writer_->guid(); }
 
  private:

@@ -140,5 +140,63 @@ TEST_F(Backpressure, ANewSessionForgetsWhatWaits) {
   EXPECT_EQ(written(), (Octets{1}));
 }
 
+// A client that had sessions before, with an agent that is gone: its writers are new, and DDS finds their readers late.
+class AfterRestart : public Backpressure {
+ protected:
+  void SetUp() override {
+    driver.middleware.unread = true;
+    begin(0x22, 0x82);
+  }
+  void begin(uint32_t key, uint8_t session, const std::string &durability = "VOLATILE") {
+    returned = std::make_unique<TestClient>(driver, key, key, session);
+    returned->vendor = TIDE_XRCE_VENDOR;
+    ASSERT_EQ(returned->connect(), 0);
+    returned->create_all();
+    const std::string qos = "<qos><durability><kind>" + durability + "</kind></durability></qos>";
+    const std::string topic = "<topic><name>t</name></topic>";
+    ASSERT_EQ(returned->create_xml(0x0025, 0x0013, "<dds><data_writer>" + topic + qos + "</data_writer></dds>"), 0);
+    driver.sent.clear();
+  }
+  std::unique_ptr<TestClient> returned;
+};
+
+TEST_F(AfterRestart, KeptSamplesWaitForAReader) {
+  for (uint8_t number = 1; number <= 3; number++) returned->write(0x0025, {number});
+  pass(500 * kMillisecond);
+  EXPECT_TRUE(written().empty());
+  driver.middleware.unread = false;
+  pass(5 * kMillisecond);
+  EXPECT_EQ(written(), (Octets{1, 2, 3}));
+  driver.middleware.unread = true;  // once found is enough
+  returned->write(0x0025, {4});
+  EXPECT_EQ(written(), (Octets{1, 2, 3, 4}));
+}
+
+TEST_F(AfterRestart, WhatNobodyReadsDoesNotWaitForEver) {
+  const Limits limits;
+  returned->write(0x0025, {1});
+  pass(limits.reader_wait_ns - 10 * kMillisecond);
+  EXPECT_TRUE(written().empty());
+  pass(15 * kMillisecond);
+  EXPECT_EQ(written(), (Octets{1}));
+}
+
+TEST_F(AfterRestart, BestEffortDoesNotWaitForAReader) {
+  returned->write(0x0025, {1}, 0x01);
+  EXPECT_EQ(written(), (Octets{1}));
+}
+
+TEST_F(AfterRestart, AFirstSessionDoesNotWait) {
+  begin(0x33, 0x81);
+  returned->write(0x0025, {1});
+  EXPECT_EQ(written(), (Octets{1}));
+}
+
+TEST_F(AfterRestart, WhatTheWriterKeepsNeedNotWait) {
+  begin(0x33, 0x82, "TRANSIENT_LOCAL");
+  returned->write(0x0025, {1});
+  EXPECT_EQ(written(), (Octets{1}));
+}
+
 }  // namespace
 }  // namespace tide::agent::test

@@ -58,6 +58,7 @@ class FakeMiddleware : public Middleware {
   uint64_t requests = 0;
   bool refuse = false;  // to create anything
   bool full = false;    // writers take nothing
+  bool unread = false;  // writers have no reader
 };
 
 template <typename Base>
@@ -81,6 +82,7 @@ class FakeWriter : public Writer {
     middleware_.writers++;
   }
   ~FakeWriter() override { middleware_.writers--; }
+  bool has_reader() const override { return !middleware_.unread; }
   bool write(Bytes payload, bool big_endian) override {
     if (middleware_.full) return false;
     middleware_.written.push_back({topic_.name, {payload.begin(), payload.end()}, big_endian, {}});
