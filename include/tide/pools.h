@@ -61,7 +61,9 @@ extern "C" {
 #ifndef TIDE_NAME_BYTES
 #define TIDE_NAME_BYTES 64
 #endif
-/* Samples a subscription keeps at most; a QoS depth above it is cut to it. */
+/* Samples a subscription keeps at most; a QoS depth above it is cut to it, also that of KEEP_ALL: then the oldest gives
+ * way, though the agent was told that it arrived. With TIDE_SLOTS it never does: a sample stays in its slot until the
+ * callback has run, and where there is no free slot the agent waits. */
 #ifndef TIDE_SUBSCRIPTION_DEPTH
 #define TIDE_SUBSCRIPTION_DEPTH 4
 #endif
