@@ -33,7 +33,7 @@ namespace {
 // 16 ns an instruction, 62.5 MIPS: then a message costs the binary about what it costs the paper's board.
 constexpr int kInstructionShift = 4;
 
-enum Kind : uint32_t { kTransmit = 1, kEvent, kReady, kBegin, kSampled, kActed, kEnd };
+enum Kind : uint32_t { kTransmit = 1, kEvent, kReady, kBegin, kSampled, kActed, kEnd, kTimes, kBudget };
 
 struct Header {
   uint32_t kind, bytes;
@@ -46,6 +46,10 @@ struct Answer {
 struct Execution {
   uint32_t chain, index;
   int64_t start, end;
+};
+struct BudgetTold {
+  uint32_t level, zero;
+  uint64_t exhaustions, used, low, overrun;
 };
 struct Ending {
   uint32_t publish_failures, strangers, masked_maximum, stack_bytes;
@@ -191,7 +195,8 @@ class World {
   LineCounters up_counters_;
   Time first_release_ = -1;
   std::vector<std::vector<Instance>> instances_;
-  std::vector<std::string> violations_;
+  std::vector<std::string> violations_, execution_times_;
+  std::vector<LaneBudget> budgets_;
   Meeting meeting_;
   Emulator emulator_;
 };
@@ -218,13 +223,15 @@ std::string World::board_plan() const {
   const bool lanes = plan_.lanes > 1 && plan_.policy == Policy::kTide;
   out << "lockstep 1 marks 1 instruction_ns " << (1 << kInstructionShift) << " baud " << plan_.baud << " periods "
       << plan_.periods << " lanes " << lanes << " executor " << text_of(plan_.policy) << " send " << text_of(plan_.send)
-      << " hold " << plan_.hold_until_acknowledged << " heartbeat_delay_ns " << plan_.heartbeat_delay << " batch_waits "
-      << plan_.batch_waits_for_new_data << " chains " << chain_count() << '\n';
+      << " heartbeat_delay_ns " << plan_.heartbeat_delay << " batch_waits " << plan_.batch_waits_for_new_data
+      << " budget_ns " << plan_.budget << " budget_period_ns " << plan_.budget_period << " chains " << chain_count()
+      << '\n';
   for (size_t chain = 0; chain < chain_count(); chain++) {
     const ChainPlan &each = plan_.chains[chain];
     out << each.name << ' ' << each.level << ' ' << each.period << ' ' << each.sample << ' ' << each.act << ' '
         << each.payload_bytes << ' ' << each.reply_bytes << ' ' << each.name << ' ' << each.name << "_reply "
-        << each.reliable << ' ' << each.is_reply_reliable() << '\n';
+        << each.reliable << ' ' << each.is_reply_reliable() << ' ' << (plan_.hold_until_acknowledged || each.hold)
+        << '\n';
   }
   return out.str();
 }
@@ -315,6 +322,7 @@ Result World::run() {
     engine_.run_until(header.time);
     Execution execution{};
     Ending ending{};
+    BudgetTold budget{};
     switch (header.kind) {
       case kTransmit:
         transmit(bytes, header.time);
@@ -338,6 +346,13 @@ Result World::run() {
       case kActed:
         std::memcpy(&execution, bytes.data(), std::min(bytes.size(), sizeof execution));
         note_execution(execution, header.kind == kActed);
+        break;
+      case kTimes:
+        execution_times_.emplace_back(bytes.begin(), bytes.end());
+        break;
+      case kBudget:
+        std::memcpy(&budget, bytes.data(), std::min(bytes.size(), sizeof budget));
+        budgets_.push_back({budget.level, budget.exhaustions, budget.used, budget.low, budget.overrun});
         break;
       case kEnd:
         std::memcpy(&ending, bytes.data(), std::min(bytes.size(), sizeof ending));
@@ -363,6 +378,8 @@ Result World::result(const Ending &ending) {
     result.chains.push_back(std::move(each));
   }
   result.violations = violations_;
+  result.execution_times = execution_times_;
+  result.budgets = budgets_;
   result.simulated = engine_.now();
   result.events = engine_.event_count();
   result.publish_failures = ending.publish_failures;
@@ -377,6 +394,8 @@ Result World::result(const Ending &ending) {
 
 Result run_board(const Plan &plan, const Board &board) {
   if (plan.chains.empty()) throw std::invalid_argument("a plan needs a chain");
+  if (plan.budget > 0 && plan.policy != Policy::kTide)
+    throw std::invalid_argument("the batch executor has no lane to give a budget to");
   if (plan.cuts > 0 || plan.restarts > 0 || plan.up.any() || plan.down.any())
     throw std::invalid_argument("a board's line has no faults but first losses (success_percent)");
   if (!std::filesystem::exists(board.image))

@@ -52,7 +52,8 @@ analysis::LinkSystem system_of(const Plan &plan) {
   system.line.agent_most_ns = plan.agent_most;
   system.protocol.acknowledges =
       plan.agent_acknowledges == Acknowledges::kAsked ? analysis::Acknowledges::asked : analysis::Acknowledges::always;
-  system.protocol.hold = plan.hold_until_acknowledged;
+  system.protocol.hold = plan.hold_until_acknowledged || std::any_of(plan.chains.begin(), plan.chains.end(),
+                                                                     [](const ChainPlan &one) { return one.hold; });
   system.protocol.heartbeat_delay_ns = plan.heartbeat_delay;
   system.protocol.losses = plan.success_percent < 100 ? 1 : 0;
   for (const ChainPlan &chain : plan.chains) {

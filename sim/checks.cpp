@@ -103,8 +103,10 @@ void Checks::step_end(Client &client, Time now) {
     const tide_output_stream_t &stream = transmitter.config.streams[index];
     if (stream.id == 0) continue;
     waits = waits || stream.acknack_due || stream.heartbeat_due;
-    const bool holds = transmitter.config.hold_until_acknowledged && stream.first_unacknowledged != stream.next_to_send;
-    if (holds) held = std::max(held, int{TIDE_STREAM_LEVEL(stream.id)});
+    const unsigned level = TIDE_STREAM_LEVEL(stream.id);
+    const bool chosen = (transmitter.config.hold_levels[level / 32u] >> level % 32u & 1u) != 0u;
+    const bool holds = transmitter.config.hold_until_acknowledged || chosen;
+    if (holds && stream.first_unacknowledged != stream.next_to_send) held = std::max(held, static_cast<int>(level));
   }
   const auto *node = reinterpret_cast<const tide_node_t *>(tide_queue_head(&transmitter.execution_buffer));
   waits = waits || (node != nullptr && TIDE_STREAM_LEVEL(node->stream) >= held);

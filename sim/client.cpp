@@ -117,6 +117,9 @@ void Client::configure_session() {
   transmitter.window = static_cast<uint8_t>(plan_.window);
   transmitter.pad_last = true;
   transmitter.hold_until_acknowledged = plan_.hold_until_acknowledged;
+  for (const ChainPlan &chain : plan_.chains) {
+    if (chain.hold) transmitter.hold_levels[chain.level / 32u] |= 1u << chain.level % 32u;
+  }
   transmitter.heartbeat_delay_ns = plan_.heartbeat_delay;
   tide_receiver_config_t &receiver = config.daemon.receiver;
   receiver.slots = slots_.data();

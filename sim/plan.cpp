@@ -107,7 +107,8 @@ Fields fields_of(ChainPlan &chain) {
           {"reliable", bool_field(chain.reliable)},
           {"reply_reliable", bool_field(chain.reply_reliable)},
           {"group", number_field(chain.group, 0u, 8u)},
-          {"local_depth", number_field<uint32_t>(chain.local_depth, 0, 16)}};
+          {"local_depth", number_field<uint32_t>(chain.local_depth, 0, 16)},
+          {"hold", bool_field(chain.hold)}};
 }
 
 void add_faults(Fields &fields, const std::string &way, Faults &faults) {
@@ -132,6 +133,8 @@ Fields fields_of(Plan &plan) {
                    {"agent_most_us", time_field(plan.agent_most, kMicrosecond)},
                    {"agent_acknowledges", choice_field(plan.agent_acknowledges, kAcknowledges)},
                    {"mtu", number_field<uint32_t>(plan.mtu, 128, 8000)},
+                   {"budget_us", time_field(plan.budget, kMicrosecond)},
+                   {"budget_period_us", time_field(plan.budget_period, kMicrosecond)},
                    {"submit_us", time_field(plan.submit, kMicrosecond)},
                    {"process_us", time_field(plan.process, kMicrosecond)},
                    {"dispatch_us", time_field(plan.dispatch, kMicrosecond)},

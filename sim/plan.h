@@ -25,6 +25,7 @@ struct ChainPlan {
   bool reply_reliable = true;  // only when reliable
   unsigned group = 0;          // 0: none; callbacks of chains of the same number are one exclusive group
   uint32_t local_depth = 0;  // more than 0: what is sampled is also delivered to a callback of this process, this deep
+  bool hold = false;         // nothing less urgent leaves while a message of it waits for its acknowledgment
   bool is_reply_reliable() const { return reliable && reply_reliable; }
 };
 
@@ -55,6 +56,9 @@ struct Plan {
   Acknowledges agent_acknowledges = Acknowledges::kAlways;
   uint32_t mtu = 512;
 
+  // CPU time of each lane in every period; 0: no budget. Of a board only: the simulated client has none.
+  Time budget = 0, budget_period = 0;
+
   // Costs on the microcontroller.
   Time submit = 0;    // serialise, frame and submit one message
   Time process = 0;   // verify and copy one received frame
@@ -62,7 +66,7 @@ struct Plan {
   Time interrupt_receive = 0, interrupt_complete = 0;
 
   // The daemon.
-  bool hold_until_acknowledged = false;
+  bool hold_until_acknowledged = false;  // every chain, as if each said hold
   Time heartbeat_delay = -1;
   bool batch_waits_for_new_data = true;
   uint32_t nodes = 16, slots = 16, window = 16, reassemblies = 2;

@@ -120,6 +120,20 @@ void write_counters(Json &json, const Result &result) {
   json.pair("events", result.events).pair("simulated_ns", result.simulated).close('}');
 }
 
+// What only a board tells.
+void write_board(Json &json, const Result &result) {
+  if (result.stack_bytes == 0) return;
+  json.pair("masked_instructions", result.masked_maximum).pair("stack_bytes", result.stack_bytes);
+  json.key("execution_times").open('[');
+  for (const std::string &line : result.execution_times) json.string(line);
+  json.close(']').key("budgets").open('[');
+  for (const LaneBudget &budget : result.budgets) {
+    json.open('{').pair("level", budget.level).pair("exhaustions", budget.exhaustions).pair("used_ns", budget.used);
+    json.pair("low_ns", budget.low).pair("overrun_ns", budget.overrun).close('}');
+  }
+  json.close(']');
+}
+
 void write_run(Json &json, const Run &run) {
   char hash[20];
   std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(run.result.trace_hash));
@@ -131,9 +145,7 @@ void write_run(Json &json, const Run &run) {
                 run.result.stack_bytes > 0);
   json.close(']');
   write_counters(json, run.result);
-  if (run.result.stack_bytes > 0) {
-    json.pair("masked_instructions", run.result.masked_maximum).pair("stack_bytes", run.result.stack_bytes);
-  }
+  write_board(json, run.result);
   json.key("violations").open('[');
   for (const std::string &violation : run.result.violations) json.string(violation);
   json.close(']').close('}');

@@ -308,6 +308,7 @@ Result System::run() {
 
 Result simulate(const Plan &plan) {
   if (plan.chains.empty()) throw std::invalid_argument("a plan needs a chain");
+  if (plan.budget > 0) throw std::invalid_argument("the simulated client has no budgets; a board has (--board)");
   return System(plan).run();
 }
 

@@ -21,6 +21,11 @@ struct ChainResult {
   uint32_t lost = 0;            // released, but never completed
 };
 
+struct LaneBudget {
+  unsigned level = 0;  // the least of the lane
+  uint64_t exhaustions = 0, used = 0, low = 0, overrun = 0;
+};
+
 struct Result {
   std::vector<ChainResult> chains;
   std::vector<std::string> violations;
@@ -31,6 +36,8 @@ struct Result {
   uint32_t publish_failures = 0;
   unsigned agent_restarts = 0;
   uint32_t masked_maximum = 0, stack_bytes = 0;  // of a board: instructions, bytes; 0: not measured
+  std::vector<std::string> execution_times;      // of a board: lines of tide_measurement_line
+  std::vector<LaneBudget> budgets;               // of a board
   LineCounters up, down;
   tide_transmitter_counters_t transmitter{};
   tide_receiver_counters_t receiver{};

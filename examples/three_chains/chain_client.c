@@ -25,6 +25,7 @@
 #include <tide/status.h>
 #include <time.h>
 
+#include "measures.h"
 #include "plan.h"
 #include "recorder.h"
 
@@ -53,6 +54,7 @@ typedef struct options {
   size_t domain;
   int cpu, link_cpu, priority, link_priority;
   int64_t heartbeat_delay_ns;
+  int64_t budget_ns, budget_period_ns; /* of each lane; 0: none */
   bool hold[TIDE_LEVEL_MAXIMUM + 1];
   bool wait_for_start;
 } options_t;
@@ -217,21 +219,31 @@ static void schedule(int priority, int cpu, const char *what) {
   }
 }
 
-/* One lane for each level, the more urgent the higher its priority, all of them on the executor's processor. */
+static tide_lane_settings_t lane_of(unsigned level, size_t number) {
+  tide_lane_settings_t lane = {.least_level = (uint8_t)level};
+  if (options.priority > 0) {
+    lane.scheduling = TIDE_SCHEDULING_FIFO;
+    lane.priority = options.priority + (int)number;
+  }
+  if (options.budget_ns > 0) {
+    lane.scheduling = TIDE_SCHEDULING_SPORADIC;
+    lane.runtime_ns = options.budget_ns;
+    lane.period_ns = options.budget_period_ns;
+  }
+  if (options.cpu != TIDE_POSIX_ANY_CPU) lane.processor = TIDE_ON_PROCESSOR(options.cpu);
+  return lane;
+}
+
+/* One lane for each level, the more urgent the higher its priority, all of them on the executor's processor; or one for
+ * all. */
 static void choose_lanes(rclc_executor_t *executor) {
   tide_lane_settings_t lanes[PLAN_CHAINS];
   size_t count = 0;
-  for (unsigned level = 1; level <= TIDE_LEVEL_MAXIMUM; level++) {
+  if (!options.preemptive) lanes[count++] = lane_of(0, 0);
+  for (unsigned level = 1; options.preemptive && level <= TIDE_LEVEL_MAXIMUM; level++) {
     bool used = false;
     for (size_t index = 0; index < plan.count; index++) used = used || plan.chains[index].level == level;
-    if (!used) continue;
-    lanes[count] = (tide_lane_settings_t){.least_level = (uint8_t)level};
-    if (options.priority > 0) {
-      lanes[count].scheduling = TIDE_SCHEDULING_FIFO;
-      lanes[count].priority = options.priority + (int)count;
-    }
-    if (options.cpu != TIDE_POSIX_ANY_CPU) lanes[count].processor = TIDE_ON_PROCESSOR(options.cpu);
-    count++;
+    if (used) lanes[count] = lane_of(level, count), count++;
   }
   require(tide_rclc_executor_set_lanes(executor, lanes, count), "choosing the lanes");
 }
@@ -273,19 +285,29 @@ static bool is_over(void) {
 static void *stop_when_over(void *executor) {
   const struct timespec pause = {.tv_nsec = 50000000};
   while (!is_over()) nanosleep(&pause, NULL);
+  measures_note_budgets(executor);
   tide_executor_stop(tide_rclc_executor_core(executor));
   return NULL;
 }
 
+/* A budget is a lane's, and the baseline has none: there it is the thread's. */
+static bool has_lanes(void) {
+  return options.preemptive || (options.budget_ns > 0 && options.policy != TIDE_POLICY_BATCH);
+}
+
 static void run(rclc_executor_t *executor) {
-  if (options.preemptive) {
+  if (has_lanes()) {
     pthread_t watcher;
     if (pthread_create(&watcher, NULL, stop_when_over, executor) != 0) return;
     require(rclc_executor_spin(executor), "starting the lanes");
     pthread_join(watcher, NULL);
     return;
   }
+  if (options.budget_ns > 0 && !measures_take_budget(options.priority, options.budget_ns, options.budget_period_ns)) {
+    exit(1);
+  }
   while (!is_over()) rclc_executor_spin_some(executor, RCL_MS_TO_NS(100));
+  measures_note_budgets(executor);
 }
 
 static uint32_t released(void) {
@@ -317,8 +339,10 @@ static void print_summary(rclc_support_t *support, rclc_executor_t *executor) {
          sent->submitted, sent->refused_full, sent->expired, sent->frames, sent->retransmissions, sent->heartbeats,
          sent->acknacks, sent->acknowledged);
   printf(", \"receiver\": {\"frames\": %" PRIu32 ", \"checksum_errors\": %" PRIu32 ", \"overflow_dropped\": %" PRIu32
-         ", \"duplicates\": %" PRIu32 ", \"gaps\": %" PRIu32 "}}\n",
+         ", \"duplicates\": %" PRIu32 ", \"gaps\": %" PRIu32 "}, \"budgets\": ",
          received->frames, received->checksum_errors, received->overflow_dropped, received->duplicates, received->gaps);
+  measures_print_budgets();
+  puts("}");
   fflush(stdout);
 }
 
@@ -345,9 +369,12 @@ static const char usage[] =
     "  --heartbeat-delay-us N  from a reliable message to the question after it; default: a round trip, measured\n"
     "  --hold-level N       nothing less urgent leaves while a reliable message of this level waits for its\n"
     "                       acknowledgment; for each such level\n"
+    "  --budget-us N        processor time of each lane, or of the batch executor, at its priority in each period\n"
+    "  --budget-period-us N of the budget; needs --priority\n"
     "  --wait-for-start     do not release before a line comes on standard input\n"
     "\n"
-    "Prints a line of JSON for each event and each finished chain instance.\n";
+    "Prints a line of JSON for each event and each finished chain instance, and the execution times of the "
+    "callbacks.\n";
 
 static void refuse(const char *name, const char *value) {
   fprintf(stderr, "chain_client: --%s does not take '%s'; see chain_client --help\n", name, value);
@@ -416,6 +443,12 @@ static void take_option(int letter, const char *value) {
     case 'H':
       options.hold[number("hold-level", value, 0, TIDE_LEVEL_MAXIMUM)] = true;
       break;
+    case 'B':
+      options.budget_ns = number("budget-us", value, 1, 10000000) * 1000L;
+      break;
+    case 'P':
+      options.budget_period_ns = number("budget-period-us", value, 1, 10000000) * 1000L;
+      break;
     case 'w':
       options.wait_for_start = true;
       break;
@@ -442,6 +475,8 @@ static void parse(int count, char **words) {
                                         {"link-priority", required_argument, NULL, 'l'},
                                         {"heartbeat-delay-us", required_argument, NULL, 't'},
                                         {"hold-level", required_argument, NULL, 'H'},
+                                        {"budget-us", required_argument, NULL, 'B'},
+                                        {"budget-period-us", required_argument, NULL, 'P'},
                                         {"wait-for-start", no_argument, NULL, 'w'},
                                         {"help", no_argument, NULL, 'h'},
                                         {NULL, 0, NULL, 0}};
@@ -449,6 +484,12 @@ static void parse(int count, char **words) {
   while ((letter = getopt_long(count, words, "", names, NULL)) != -1) take_option(letter, optarg);
   if (options.plan == NULL || options.device == NULL || optind < count) {
     fputs("chain_client: needs --plan and --device and nothing else; see chain_client --help\n", stderr);
+    exit(2);
+  }
+  if (options.budget_ns == 0 && options.budget_period_ns == 0) return;
+  if (options.priority == 0 || options.budget_ns == 0 || options.budget_ns > options.budget_period_ns) {
+    fputs("chain_client: a budget needs --priority, --budget-us and a --budget-period-us that is not shorter\n",
+          stderr);
     exit(2);
   }
 }
@@ -477,7 +518,7 @@ int main(int count, char **words) {
   require(tide_rclc_options_set_link_priority(rmw_options, options.link_priority), "choosing the link's priority");
   schedule(0, options.link_cpu, "link"); /* its thread inherits the processor */
   require(rclc_support_init_with_options(&support, 0, NULL, &init_options, &allocator), "connecting to the agent");
-  if (!options.preemptive) schedule(options.priority, options.cpu, "executor");
+  if (!has_lanes()) schedule(options.priority, options.cpu, "executor");
   require(tide_rclc_support_set_send(&support, options.send), "choosing the way of sending");
   require(tide_rclc_support_set_heartbeat_delay(&support, options.heartbeat_delay_ns), "choosing the heartbeat");
   for (unsigned level = 0; level <= TIDE_LEVEL_MAXIMUM; level++) {
@@ -492,15 +533,18 @@ int main(int count, char **words) {
   rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();
   require(rclc_executor_init(&executor, &support.context, 2 * plan.count, &allocator), "creating the executor");
   require(tide_rclc_executor_set_policy(&executor, options.policy), "choosing the policy");
-  if (options.preemptive) choose_lanes(&executor);
+  if (has_lanes()) choose_lanes(&executor);
   register_handles(&executor);
   if (options.policy == TIDE_POLICY_TIDE) name_chains(); /* the baseline knows nothing of priorities */
+  for (size_t index = 0; index < plan.count; index++)
+    measures_times_of(&executor, index, names[index], &chains[index].timer, &chains[index].subscription);
 
   wait_for_start();
   release_timers();
   run(&executor);
 
   recorder_stop(released());
+  measures_print_times();
   print_summary(&support, &executor);
   require(rclc_executor_fini(&executor), "ending the executor");
   for (size_t index = 0; index < plan.count; index++) {

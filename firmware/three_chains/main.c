@@ -10,11 +10,15 @@
 #include <string.h>
 
 #include "board.h"
+#include "lanes.h"
 #include "line.h"
 #include "measure.h"
 #include "mps2.h"
+#include "payload.h"
 #include "plan.h"
 #include "platform.h"
+#include "tide/measure.h"
+#include "tide/port.h"
 #include "tide/rclc.h"
 #include "tide/status.h"
 #include "world.h"
@@ -33,16 +37,10 @@
 #define TIDE_REASSEMBLY_BYTES (PLAN_PAYLOAD_BYTES + 16)
 #define TIDE_DEFINE_POOLS
 #include "tide/pools.h"
+TIDE_DEFINE_LANE_BUDGETS(5, 8);
 
-#define INDEX_DIGITS 5u
 #define GRACE_PERIODS 4u /* for the last instances */
 #define SETTLE_NS INT64_C(200000000)
-
-/* A sample whose bytes the program makes itself: the frame has exactly the size that the plan says. */
-typedef struct payload {
-  uint8_t bytes[PLAN_PAYLOAD_BYTES];
-  uint32_t count;
-} payload_t;
 
 typedef struct chain {
   const plan_chain_t *plan;
@@ -51,6 +49,8 @@ typedef struct chain {
   rcl_subscription_t subscription;
   rcl_timer_t timer;
   payload_t request, reply;
+  tide_measurement_t sample_times, act_times;
+  char sample_name[PLAN_NAME_BYTES + 8], act_name[PLAN_NAME_BYTES + 8];
 } chain_t;
 
 static plan_t plan;
@@ -61,6 +61,7 @@ static rclc_executor_t executor;
 static int64_t first_release_ns;
 static uint32_t finished;
 static world_ending_t ending;
+static tide_measure_t measure;
 static volatile bool over;
 
 static int64_t now_ns(void) { return tide_cortex_m_platform.now_ns(NULL); }
@@ -76,73 +77,6 @@ static void require(rcl_ret_t result, int code) {
   board_print(tide_status_text(tide_rclc_last_status()));
   board_print("\n");
   board_exit(code);
-}
-
-/* ---- samples ---- */
-
-static void encode(tide_cdr_t *cdr, const void *message) {
-  const payload_t *payload = message;
-  tide_cdr_put_bytes(cdr, payload->bytes, payload->count);
-}
-
-static void decode(tide_cdr_t *cdr, void *message) {
-  payload_t *payload = message;
-  const size_t rest = tide_cdr_remaining(cdr);
-  payload->count = (uint32_t)(rest < sizeof payload->bytes ? rest : sizeof payload->bytes);
-  tide_cdr_get_bytes(cdr, payload->bytes, payload->count);
-}
-
-static const tide_message_type_t payload_type = {.package = "std_msgs",
-                                                 .kind = "msg",
-                                                 .name = "String",
-                                                 .dds_name = "std_msgs::msg::dds_::String_",
-                                                 .structure_bytes = sizeof(payload_t),
-                                                 .encode = encode,
-                                                 .decode = decode};
-
-static void put(uint8_t *place, uint32_t value, unsigned octets) {
-  for (unsigned octet = 0; octet < octets; octet++) place[octet] = (uint8_t)(value >> 8 * octet);
-}
-
-static uint32_t get(const uint8_t *place, unsigned octets) {
-  uint32_t value = 0;
-  for (unsigned octet = 0; octet < octets; octet++) value |= (uint32_t)place[octet] << 8 * octet;
-  return value;
-}
-
-/* All that does not change from sample to sample. */
-static void prepare(payload_t *payload, uint32_t bytes) {
-  memset(payload->bytes, '.', bytes);
-  payload->count = bytes;
-  if (plan.marks) return;
-  put(payload->bytes, bytes - 4u, 4);
-  payload->bytes[bytes - 1u] = '\0';
-}
-
-static void mark(payload_t *payload, uint32_t chain, uint32_t index) {
-  if (plan.marks) {
-    put(payload->bytes, chain, 2);
-    put(payload->bytes + 2, index, 4);
-    return;
-  }
-  for (uint32_t digit = INDEX_DIGITS; digit-- > 0u; index /= 10u)
-    payload->bytes[4u + digit] = (uint8_t)('0' + index % 10u);
-}
-
-static bool find_mark(const payload_t *payload, uint32_t chain, uint32_t *index) {
-  *index = 0;
-  if (plan.marks) {
-    if (payload->count < 6u || get(payload->bytes, 2) != chain) return false;
-    *index = get(payload->bytes + 2, 4);
-    return *index < plan.periods;
-  }
-  if (payload->count < 4u + INDEX_DIGITS) return false;
-  for (uint32_t digit = 0; digit < INDEX_DIGITS; digit++) {
-    const uint8_t character = payload->bytes[4u + digit];
-    if (character < '0' || character > '9') return false;
-    *index = *index * 10u + (character - (uint32_t)'0');
-  }
-  return *index < plan.periods;
 }
 
 /* ---- the callbacks ---- */
@@ -177,7 +111,7 @@ static void wait_for_answer(uint32_t retransmissions_before) {
 
 static void publish(chain_t *chain, uint32_t index) {
   const uint32_t retransmissions = session()->daemon.transmitter.counters.retransmissions;
-  mark(&chain->request, (uint32_t)(chain - chains), index);
+  payload_mark(&chain->request, plan.marks, (uint32_t)(chain - chains), index);
   if (rcl_publish(&chain->publisher, &chain->request, NULL) != RCL_RET_OK) {
     count(&ending.publish_failures);
   } else if (plan.send == PLAN_SEND_ANSWERED && chain->plan->reliable) {
@@ -207,7 +141,7 @@ static void on_act(const void *message, void *context) {
   const chain_t *chain = context;
   const uint32_t number = (uint32_t)(chain - chains);
   uint32_t index;
-  if (!find_mark(message, number, &index)) {
+  if (!payload_find(message, plan.marks, number, &index) || index >= plan.periods) {
     count(&ending.strangers);
     return;
   }
@@ -221,29 +155,44 @@ static void on_act(const void *message, void *context) {
 /* ---- set-up ---- */
 
 static void create_chain(chain_t *chain, const plan_chain_t *description) {
-  static const rosidl_message_type_support_t type = {TIDE_TYPESUPPORT_IDENTIFIER, &payload_type, NULL};
   chain->plan = description;
-  prepare(&chain->request, description->payload_bytes);
+  payload_prepare(&chain->request, plan.marks, description->payload_bytes);
   const rmw_qos_profile_t *reliable = &rmw_qos_profile_default, *best_effort = &rmw_qos_profile_sensor_data;
-  require(rclc_publisher_init(&chain->publisher, &node, &type, description->topic,
+  require(rclc_publisher_init(&chain->publisher, &node, &payload_type, description->topic,
                               description->reliable ? reliable : best_effort),
           10);
-  require(rclc_subscription_init(&chain->subscription, &node, &type, description->reply_topic,
+  require(rclc_subscription_init(&chain->subscription, &node, &payload_type, description->reply_topic,
                                  description->reply_reliable ? reliable : best_effort),
           11);
   require(rclc_timer_init_default(&chain->timer, &support, (uint64_t)description->period_ns, on_sample), 12);
 }
 
-/* A lane for each level; their order is that of the levels. */
+static bool is_used(unsigned level) {
+  bool used = false;
+  for (uint32_t index = 0; index < plan.count; index++) used = used || plan.chains[index].level == level;
+  return used;
+}
+
+/* Their order is that of the levels; without budget each is below all that have some. */
+static tide_lane_settings_t lane_of(unsigned level) {
+  if (plan.budget_ns == 0) return (tide_lane_settings_t){.least_level = (uint8_t)level};
+  return (tide_lane_settings_t){.least_level = (uint8_t)level,
+                                .scheduling = TIDE_SCHEDULING_SPORADIC,
+                                .priority = 2,
+                                .low_priority = 1,
+                                .runtime_ns = plan.budget_ns,
+                                .period_ns = plan.budget_period_ns};
+}
+
+/* A lane for each level, or one for all. */
 static void choose_lanes(void) {
   tide_lane_settings_t lanes[TIDE_EXECUTOR_LANES];
   size_t lane_count = 0;
-  for (unsigned level = 1; level <= TIDE_LEVEL_MAXIMUM; level++) {
-    bool used = false;
-    for (uint32_t index = 0; index < plan.count; index++) used = used || plan.chains[index].level == level;
-    if (!used) continue;
+  if (!plan.lanes) lanes[lane_count++] = lane_of(0);
+  for (unsigned level = 1; plan.lanes && level <= TIDE_LEVEL_MAXIMUM; level++) {
+    if (!is_used(level)) continue;
     if (lane_count == TIDE_EXECUTOR_LANES) board_exit(13);
-    lanes[lane_count++] = (tide_lane_settings_t){.least_level = (uint8_t)level};
+    lanes[lane_count++] = lane_of(level);
   }
   require(tide_rclc_executor_set_lanes(&executor, lanes, lane_count), 14);
 }
@@ -279,11 +228,35 @@ static void choose_manners(void) {
                                       [PLAN_SEND_BLOCKING] = TIDE_SEND_STOCK_BLOCKING,
                                       [PLAN_SEND_ANSWERED] = TIDE_SEND_ASYNCHRONOUS};
   tide_transmitter_config_t *transmitter = &session()->daemon.transmitter.config;
-  transmitter->hold_until_acknowledged = plan.hold;
+  for (uint32_t index = 0; index < plan.count; index++) {
+    const plan_chain_t *description = &plan.chains[index];
+    if (description->hold) require(tide_rclc_support_hold_level(&support, description->level, true), 24);
+  }
   transmitter->heartbeat_delay_ns = plan.heartbeat_delay_ns;
   tide_rclc_executor_core(&executor)->config.batch_waits_for_new_data = plan.batch_waits;
   require(tide_rclc_support_set_send(&support, sends[plan.send]), 20);
 }
+
+static void name(char *place, const char *chain, const char *callback) {
+  strcpy(place, chain);
+  strcat(place, callback);
+}
+
+static void measure_executions(void) {
+  tide_measure_init(&measure, tide_port_measure_clock());
+  tide_rclc_executor_core(&executor)->config.measure = &measure;
+  for (uint32_t index = 0; index < plan.count; index++) {
+    chain_t *chain = &chains[index];
+    name(chain->sample_name, chain->plan->name, "/sample");
+    name(chain->act_name, chain->plan->name, "/act");
+    chain->sample_times.name = chain->sample_name;
+    chain->act_times.name = chain->act_name;
+    tide_rclc_timer_callback(&chain->timer)->measurement = &chain->sample_times;
+    tide_rclc_subscription_callback(&chain->subscription)->measurement = &chain->act_times;
+  }
+}
+
+static bool has_lanes(void) { return plan.lanes || plan.budget_ns > 0; }
 
 static void set_up(void) {
   rcl_allocator_t allocator = rcl_get_default_allocator();
@@ -295,9 +268,10 @@ static void set_up(void) {
   for (uint32_t index = 0; index < plan.count; index++) create_chain(&chains[index], &plan.chains[index]);
   require(rclc_executor_init(&executor, &support.context, 2u * plan.count, &allocator), 7);
   require(tide_rclc_executor_set_policy(&executor, plan.batch ? TIDE_POLICY_BATCH : TIDE_POLICY_TIDE), 8);
-  if (plan.lanes) choose_lanes();
+  if (has_lanes()) choose_lanes();
   register_handles();
   if (!plan.batch) name_chains(); /* the baseline knows nothing of priorities */
+  measure_executions();
   choose_manners();
 }
 
@@ -308,23 +282,55 @@ static void release_timers(void) {
     require(tide_rclc_timer_set_phase(&chains[index].timer, first_release_ns), 21);
 }
 
+/* ---- results ---- */
+
+static void tell_times(const tide_measurement_t *times) {
+  char line[TIDE_MEASUREMENT_LINE_BYTES];
+  world_tell(WORLD_TIMES, now_ns(), line, tide_measurement_line(times, &measure, line, sizeof line));
+}
+
+static void tell_budget(size_t lane) {
+  const tide_budget_t *budget = tide_cortex_m_lane_budget(lane);
+  if (budget == NULL) return;
+  const tide_budget_counters_t *counters = &budget->counters;
+  const tide_lane_t *lanes = tide_rclc_executor_core(&executor)->config.lanes;
+  const world_budget_t told = {lanes[lane].settings.least_level,
+                               0,
+                               counters->exhaustions,
+                               counters->used_ns,
+                               counters->low_ns,
+                               counters->overrun_ns};
+  world_tell(WORLD_BUDGET, now_ns(), &told, sizeof told);
+}
+
+static void tell_results(void) {
+  for (uint32_t index = 0; index < plan.count; index++) {
+    tell_times(&chains[index].sample_times);
+    tell_times(&chains[index].act_times);
+  }
+  for (size_t lane = 0; has_lanes() && lane < tide_rclc_executor_core(&executor)->config.lane_count; lane++)
+    tell_budget(lane);
+  world_tell(WORLD_END, now_ns(), &ending, sizeof ending);
+}
+
 int main(void) {
   measure_mark_stack();
   const char *text = world_open();
   if (text == NULL || !plan_read(text, &plan)) return 2;
+  if (plan.batch && plan.budget_ns > 0) return 25; /* it has no lane to give it to */
   if (plan.instruction_ns > 0u) measure_set_instruction_ns(plan.instruction_ns);
   line_choose(plan.lockstep);
   set_up();
   (void)world_ask(WORLD_READY, now_ns(), NULL, 0);
   (void)tide_cortex_m_masked_maximum();
   release_timers();
-  if (plan.lanes) {
+  if (has_lanes()) {
     require(rclc_executor_spin(&executor), 22);
   } else {
     while (!over) require(rclc_executor_spin_some(&executor, RCL_MS_TO_NS(100)), 23);
   }
   ending.masked_maximum = measure_instructions((int64_t)tide_cortex_m_masked_maximum() * MPS2_TICK_NS);
   ending.stack_bytes = measure_stack_used();
-  world_tell(WORLD_END, now_ns(), &ending, sizeof ending);
+  tell_results();
   return 0;
 }

@@ -39,6 +39,7 @@ static bool read_chain(const char **text, plan_chain_t *chain) {
   (void)word(text, chain->reply_topic, sizeof chain->reply_topic);
   chain->reliable = number(text) == 1;
   chain->reply_reliable = number(text) == 1;
+  chain->hold = number(text) == 1;
   return chain->reply_topic[0] != '\0' && chain->period_ns > 0 && chain->payload_bytes <= PLAN_PAYLOAD_BYTES &&
          chain->reply_bytes <= PLAN_PAYLOAD_BYTES;
 }
@@ -68,8 +69,6 @@ static bool read_setting(const char **text, const char *name, plan_t *plan) {
     plan->marks = given == 1;
   else if (strcmp(name, "lanes") == 0)
     plan->lanes = given == 1;
-  else if (strcmp(name, "hold") == 0)
-    plan->hold = given == 1;
   else if (strcmp(name, "batch_waits") == 0)
     plan->batch_waits = given == 1;
   else if (strcmp(name, "baud") == 0)
@@ -80,6 +79,10 @@ static bool read_setting(const char **text, const char *name, plan_t *plan) {
     plan->instruction_ns = (uint32_t)given;
   else if (strcmp(name, "heartbeat_delay_ns") == 0)
     plan->heartbeat_delay_ns = given;
+  else if (strcmp(name, "budget_ns") == 0)
+    plan->budget_ns = given;
+  else if (strcmp(name, "budget_period_ns") == 0)
+    plan->budget_period_ns = given;
   else if (strcmp(name, "chains") == 0)
     plan->count = (uint32_t)given;
   else

@@ -18,6 +18,7 @@ typedef struct plan_chain {
   int64_t period_ns, sample_ns, act_ns; /* execution times of its two callbacks here */
   uint32_t payload_bytes, reply_bytes;  /* as serialised */
   bool reliable, reply_reliable;
+  bool hold; /* nothing less urgent leaves while a message of it waits for its acknowledgment */
 } plan_chain_t;
 
 typedef enum plan_send {
@@ -31,10 +32,11 @@ typedef struct plan {
   bool lockstep; /* the simulated world at the other end of the line, instead of an agent */
   bool marks;    /* payloads begin with chain and index in binary; else they are a std_msgs/String that begins with five
                     digits of the index */
-  bool batch, lanes, hold, batch_waits;
+  bool batch, lanes, batch_waits;
   plan_send_t send;
   uint32_t baud, periods, instruction_ns;
   int64_t heartbeat_delay_ns;
+  int64_t budget_ns, budget_period_ns; /* of each lane; 0: none */
   uint32_t count;
   plan_chain_t chains[PLAN_CHAINS];
 } plan_t;

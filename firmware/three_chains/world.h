@@ -15,7 +15,10 @@ typedef enum world_kind {
   WORLD_BEGIN,        /* at the time in the header */
   WORLD_SAMPLED,      /* world_execution_t */
   WORLD_ACTED,        /* world_execution_t */
-  WORLD_END           /* world_ending_t */
+  WORLD_END,          /* world_ending_t */
+  WORLD_TIMES,        /* a line of tide_measurement_line, for each callback, before the end */
+  WORLD_BUDGET,       /* world_budget_t, for each lane with a budget, before the end */
+  WORLD_FLOW          /* world_flow_t, of firmware/exchange, for each chain, before the end */
 } world_kind_t;
 
 typedef struct world_answer {
@@ -32,6 +35,16 @@ typedef struct world_execution {
 typedef struct world_ending {
   uint32_t publish_failures, strangers, masked_maximum, stack_bytes;
 } world_ending_t;
+
+typedef struct world_budget {
+  uint32_t level, zero;                              /* the least of the lane */
+  uint64_t exhaustions, used_ns, low_ns, overrun_ns; /* as in tide_budget_counters_t */
+} world_budget_t;
+
+typedef struct world_flow {
+  uint32_t chain, sent, refused;     /* refused: tried again later, with the same number */
+  uint32_t received, wrong, dropped; /* dropped: the subscription's queue was full */
+} world_flow_t;
 
 /* The plan's text, or null. */
 const char *world_open(void);

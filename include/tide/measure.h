@@ -10,7 +10,8 @@
  *   ...
  *   tide_measurement_line(&of_sample, &measure, line, sizeof line);        and print it
  *
- * `tide measured system.toml lines.txt` puts the longest times into the description.
+ * `tide check system.toml --measured lines.txt` uses the longest times, `tide measured system.toml lines.txt` puts them
+ * into the description. `tide run` writes such lines for its own programs.
  *
  * What is counted is the time of the callback itself, with the decoding of its message. A clock that runs for one
  * thread (POSIX) leaves out everybody who preempts it. A clock of the machine (a cycle counter) cannot, so what

@@ -83,3 +83,58 @@ def test_critical_sections_of_the_example_are_bounded(chains: int) -> None:
     masked = board(*plan)["masked_instructions"]
     print(f"{masked} instructions masked at most, {chains} chains")
     assert 0 < masked <= MASKED_LIMIT_INSTRUCTIONS
+
+
+def preemptive(*words: str) -> dict[str, Any]:
+    plan = ("--systems", "tide-preemptive", "periods=4", "agent_acknowledges=always", "hold_until_acknowledged=false")
+    return board(*plan, *words)
+
+
+def longest(run: dict[str, Any], chain: int) -> int:
+    return int(run["chains"][chain]["max_ns"])
+
+
+def test_budgets_of_lanes_are_kept() -> None:
+    """20 ms of work in each period: with 5 ms a period the urgent lane falls below the others; with 100 ms it never
+    does, and nothing is as it were without."""
+    none = preemptive()
+    tight, ample = (preemptive(f"budget_us={budget}", "budget_period_us=500000") for budget in (5000, 100_000))
+    assert none["budgets"] == []
+    assert [one["level"] for one in tight["budgets"]] == [1, 2, 3]
+    for one in tight["budgets"]:
+        assert one["exhaustions"] > 0
+        assert one["used_ns"] <= 5 * 5_000_000 + one["overrun_ns"], one
+        assert one["used_ns"] + one["low_ns"] >= 4 * 20_000_000
+    assert longest(tight, 0) > longest(none, 0) + 20_000_000  # others' callbacks are above it meanwhile
+    assert [one["exhaustions"] for one in ample["budgets"]] == [0, 0, 0]
+    assert abs(longest(ample, 0) - longest(none, 0)) < 1_000_000
+
+
+def test_a_batch_executor_has_no_lane_for_a_budget() -> None:
+    words = ("--systems", "batch", "budget_us=5000", "budget_period_us=500000")
+    command = [str(BUILD / "sim" / "tide-sim"), str(ROOT / "examples/pods/pods-reliable.plan"), "--board", str(IMAGE)]
+    done = subprocess.run([*command, *words], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and "no lane to give a budget to" in done.stderr
+
+
+def test_hold_and_heartbeat_of_the_plan_reach_the_board() -> None:
+    idle = ("chains.sample_us=0", "chains.act_us=0")  # so that only the line is waited for
+    plain = preemptive(*idle, "heartbeat_delay_us=400000")
+    held = preemptive(*idle, "heartbeat_delay_us=400000", "chains.hold=true")
+    assert longest(held, 2) > longest(plain, 2) + 1_000_000  # waits for the acknowledgments of those above
+    asking = preemptive(*idle, "heartbeat_delay_us=0")
+    assert asking["counters"]["up"]["frames"] >= plain["counters"]["up"]["frames"] + 4 * 3
+
+
+def test_execution_times_are_told() -> None:
+    """In exact virtual time: 10 ms of counted instructions, and what publishing and the interrupts of others cost."""
+    lines = [line.split() for line in preemptive()["execution_times"]]
+    assert [line[1] for line in lines] == [f"{chain}/{what}" for chain in names() for what in ("sample", "act")]
+    for _, name, count, least, most, _ in lines:
+        assert int(count) == 4, name
+        assert 10_000_000 <= int(least) <= int(most) < 12_000_000, name
+
+
+def names() -> list[str]:
+    text = (ROOT / "examples/pods/pods-reliable.plan").read_text(encoding="utf-8")
+    return [word[5:] for word in text.split() if word.startswith("name=")]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,35 @@ def test_a_callback_that_the_description_lacks_is_named(tmp_path: Path) -> None:
     assert unknown(read(log.read_text().splitlines()), load(SYSTEM)) == ["brake/other"]
     done = CliRunner().invoke(app, ["measured", str(SYSTEM), str(log)])
     assert done.exit_code == 2
+
+
+def test_check_takes_measured_times(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("tide-execution brake/act 5 1000000 19000000 60000000\n", encoding="utf-8")
+
+    def bound_ns(*words: str) -> int:
+        done = CliRunner().invoke(app, ["check", str(SYSTEM), "--json", *words])
+        assert done.exit_code in (0, 1), done.output
+        return int(json.loads(done.output)["chains"][0]["bound_ns"])
+
+    plain, measured = bound_ns(), bound_ns("--measured", str(log))
+    more = bound_ns("--measured", str(log), "--margin", "10")
+    assert measured >= plain + 9_000_000  # 19 ms in place of 10
+    assert more >= measured + 1_900_000
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ("nothing\n", "no measurement in"),
+        ("tide-execution brake/other 1 1 1 1\n", "has no callback brake/other"),
+        ("tide-execution brake/act 1 1 90000000 90000000\n", "executes for longer than its deadline"),
+    ],
+)
+def test_check_refuses_measurements_that_do_not_fit(tmp_path: Path, said: str, problem: str) -> None:
+    log = tmp_path / "log"
+    log.write_text(said, encoding="utf-8")
+    done = CliRunner().invoke(app, ["check", str(SYSTEM), "--measured", str(log)])
+    assert done.exit_code == 2
+    assert problem in done.output and done.output.count("\n") == 1
+    assert CliRunner().invoke(app, ["check", str(SYSTEM), "--measured", str(tmp_path / "none")]).exit_code == 2

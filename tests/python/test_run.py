@@ -17,13 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from tide.analysis.lower import link_document
+from tide.analysis.lower import NoBoundError, link_document
 from tide.main import app
 from tide.run.binaries import MissingBinaryError, find_binary
+from tide.run.budgets import Budget, board_budget, budget_of, client_options
 from tide.run.child import Child, Children, RunError, Scheduling
-from tide.run.experiment import _link_options
+from tide.run.experiment import Settings, Variant, _link_options
 from tide.run.frames import Frame, data_object, frame_spans
 from tide.run.kernel_work import kept_off
+from tide.run.live_board import live_plan
 from tide.run.plan import (
     PlanError,
     run_chains,
@@ -34,6 +36,7 @@ from tide.run.plan import (
     with_reliability,
     write_plan,
 )
+from tide.run.qemu import board_plan
 from tide.system.check import check
 from tide.system.load import load, parse
 
@@ -65,6 +68,47 @@ def test_the_client_is_told_who_holds_the_line_and_when_to_ask() -> None:
     every = with_heartbeat_delay(with_hold(SYSTEM, True), Decimal(0))
     assert [chain.hold for chain in every.chains] == [True] * 3
     assert serial_link(every).heartbeat_delay_ns == 0
+
+
+BUDGET = 'where = "mcu"\nbudget_ms = 5\nbudget_period_ms = 100'
+
+
+def test_the_board_is_told_what_the_description_says() -> None:
+    text = TEXT.replace('name = "steer"', 'name = "steer"\nhold = true').replace('where = "mcu"', BUDGET)
+    system = parse(text.replace("baud = 115_200", "baud = 115_200\nheartbeat_delay_ms = 1.5"))
+    plan = board_plan(system, Variant("tide", "asynchronous"), Settings(3, 1, 0.0, 0))
+    for line in ("heartbeat_delay_us = 1500", "budget_us = 5000", "budget_period_us = 100000"):
+        assert line in plan.splitlines()
+    assert [" hold=true" in line for line in plan.splitlines() if line.startswith("chain")] == [False, True, False]
+    live = live_plan(run_chains(system), serial_link(system), 3, True, budget_of(system, "mcu"))
+    assert " heartbeat_delay_ns 1500000 " in live and " budget_ns 5000000 budget_period_ns 100000000 " in live
+    assert [line.split()[-1] for line in live.splitlines()[1:]] == ["0", "1", "0"]
+
+
+def test_budgets_reach_the_parts_or_are_refused() -> None:
+    assert client_options(budget_of(SYSTEM, "mcu")) == []
+    system = parse(TEXT.replace('where = "mcu"', BUDGET))
+    assert client_options(budget_of(system, "mcu")) == ["--budget-us", "5000", "--budget-period-us", "100000"]
+    assert board_budget(system, ["tide"]) == Budget(5_000_000, 100_000_000, 1)
+    with pytest.raises(PlanError, match="batch executor of the board has no lane"):
+        board_budget(system, ["batch", "tide"])
+    with pytest.raises(PlanError, match="6 lanes with budgets are too many for the board; use at most 5"):
+        board_budget(with_chain_count(system, 6), ["tide-preemptive"])
+    on_host = parse(TEXT.replace('where = "host"', BUDGET.replace("mcu", "host")))
+    assert budget_of(on_host, "host") == Budget(5_000_000, 100_000_000, 1)
+    with pytest.raises(PlanError, match="simulated host of --on qemu has no budgets"):
+        board_budget(on_host, ["tide"])
+    ros2 = '[[executors]]\nname = "ros2"'
+    second = TEXT.replace(ros2, f'[[executors]]\nname = "other"\nwhere = "mcu"\n\n{ros2}')
+    second = second.replace('where = "mcu"', BUDGET, 1)
+    position = second.rindex('executor = "client"')
+    with pytest.raises(PlanError, match="'client' and 'other' have different budgets"):
+        budget_of(parse(second[:position] + second[position:].replace('"client"', '"other"', 1)), "mcu")
+
+
+def test_a_budget_has_no_bound_beside_a_microcontroller() -> None:
+    with pytest.raises(NoBoundError, match="executor 'client' has a budget"):
+        link_document(parse(TEXT.replace('where = "mcu"', BUDGET)))
 
 
 @given(st.integers(1, 16))

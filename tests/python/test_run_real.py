@@ -12,15 +12,20 @@ from pathlib import Path
 import pytest
 
 from tide.run.binaries import find_binary
+from tide.run.child import may_use_fifo
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples/three_chains/system.toml"
 
 
-def tide_run(out: Path, *arguments: str) -> dict[str, object]:
+def run_file(file: Path, out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
-    command = [sys.executable, "-m", "tide.main", "run", str(EXAMPLE), "--out", str(out), *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200)
+    command = [sys.executable, "-m", "tide.main", "run", str(file), "--out", str(out), *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200)
+
+
+def tide_run(out: Path, *arguments: str) -> dict[str, object]:
+    done = run_file(EXAMPLE, out, *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     data: dict[str, object] = json.loads((out / "results.json").read_text(encoding="utf-8"))
     return data
@@ -50,6 +55,64 @@ def test_reliable_chains_lose_nothing_on_a_bad_line(tmp_path: Path, executor: st
     assert run["counters"]["line"]["a_to_b"]["frames_dropped"] > 0
     assert run["counters"]["transmitter"]["retransmissions"] > 0
     assert [(chain["samples"], chain["lost"]) for chain in run["chains"]] == [(8, 0)] * 3
+
+
+def described(folder: Path, old: str, new: str) -> Path:
+    text = EXAMPLE.read_text(encoding="utf-8")
+    assert old in text
+    file = folder / "system.toml"
+    file.write_text(text.replace(old, new, 1), encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize("executor", ["tide", "batch"])
+def test_the_clients_budget_is_kept(tmp_path: Path, executor: str) -> None:
+    """5 ms in each 500 for 60 ms of work; then more than is needed."""
+    for budget_ms in (5, 400):
+        budget = f'where = "mcu"\nbudget_ms = {budget_ms}\nbudget_period_ms = 500'
+        file = described(tmp_path, 'where = "mcu"', budget)
+        out = tmp_path / str(budget_ms)
+        done = run_file(file, out, "--executor", executor, "--periods", "4")
+        if not may_use_fifo():
+            assert done.returncode == 1 and "needs real-time priorities" in done.stderr
+            return
+        assert done.returncode == 0, done.stdout + done.stderr
+        (one,) = json.loads((out / "results.json").read_text(encoding="utf-8"))["runs"][0]["counters"]["budgets"]
+        assert "ran out of it" in done.stdout
+        spent_ns = one["used_ns"] + one["low_ns"]
+        assert spent_ns >= 7 * 60_000_000  # with the warm-up
+        if budget_ms == 5:
+            assert one["exhaustions"] > 0
+            assert one["used_ns"] - one["overrun_ns"] <= 12 * 5_000_000  # 4.5 s or so; the batch executor's may double
+        else:
+            assert one["exhaustions"] == 0 and one["low_ns"] == 0
+
+
+def test_the_nodes_budget_is_kept(tmp_path: Path) -> None:
+    file = described(tmp_path, 'where = "host"', 'where = "host"\nbudget_ms = 0.05\nbudget_period_ms = 400')
+    done = run_file(file, tmp_path, "--executor", "tide", "--periods", "3")
+    if not may_use_fifo():
+        assert done.returncode == 1 and "needs real-time priorities" in done.stderr
+        return
+    assert done.returncode == 0, done.stdout + done.stderr
+    (one,) = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["runs"][0]["counters"]["host_budgets"]
+    assert one["exhaustions"] > 0 and one["low_ns"] > 0
+
+
+def test_execution_times_feed_the_check(tmp_path: Path) -> None:
+    done = run_file(EXAMPLE, tmp_path, "--executor", "tide", "--periods", "4")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("execution times were measured: tide ")]
+    times = (tmp_path / "tide/execution_times.txt").read_text(encoding="utf-8").splitlines()
+    for chain in ("brake", "steer", "battery"):
+        own = {each.split()[1]: each.split()[2:] for each in times if f" {chain}/" in each}
+        assert set(own) == {f"{chain}/sample", f"{chain}/decide", f"{chain}/act"}
+        assert {int(one[0]) for one in own.values()} == {7}, own  # with the warm-up
+        for name in ("sample", "act"):
+            assert 10_000_000 <= int(own[f"{chain}/{name}"][1]) < 12_000_000
+    words = line.split(": tide ")[1].split()
+    checked = subprocess.run([sys.executable, "-m", "tide.main", *words], capture_output=True, text=True, timeout=60)
+    assert checked.returncode in (0, 1) and "brake" in checked.stdout, checked.stderr
 
 
 @pytest.mark.parametrize(

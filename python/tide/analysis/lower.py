@@ -267,6 +267,22 @@ def _link_findings(system: System) -> list[Finding]:
 
 
 def _executor_findings(system: System) -> list[Finding]:
+    return [*_second_executors(system), *_budgets(system)]
+
+
+def _budgets(system: System) -> list[Finding]:
+    return [
+        Finding(
+            ("executors", index, "budget_ms"),
+            f"executor '{one.name}' has a budget, for which there is no bound in a system with a microcontroller",
+            "remove it, or check the host alone",
+        )
+        for index, one in enumerate(system.executors)
+        if one.budget_ms
+    ]
+
+
+def _second_executors(system: System) -> list[Finding]:
     on_mcu = [index for index, one in enumerate(system.executors) if one.where == "mcu"]
     return [
         Finding(

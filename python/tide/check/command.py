@@ -16,6 +16,7 @@ from tide.analysis.bounds import AnalysisError, Bounds, bounds_of, executors_for
 from tide.analysis.lower import NoBoundError
 from tide.analysis.observed import ObservationError, above, observations, read_results
 from tide.check.table import comparison_table, print_bounds, print_explanation
+from tide.measured.lines import MeasurementError, measured_system
 from tide.run.binaries import MissingBinaryError
 from tide.system.load import SystemFileError, load, problem_lines
 
@@ -53,6 +54,8 @@ class _Wanted:
     compare: bool
     as_json: bool
     observed: Path | None
+    measured: Path | None
+    margin_percent: float
 
 
 @app.command()
@@ -88,6 +91,17 @@ def check(
             "picture. Ends with 3 if one is above its bound.",
         ),
     ] = None,
+    measured: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="LOG",
+            help="Execution times that a program measured (tide run writes execution_times.txt; tide/measure.h), in "
+            "place of the file's.",
+        ),
+    ] = None,
+    margin: Annotated[
+        float, typer.Option(min=0, metavar="PERCENT", help="Added to the longest measured times: what was not seen.")
+    ] = 0.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Check again whenever the file changes.")] = False,
 ) -> None:
@@ -105,6 +119,8 @@ def check(
       tide check examples/three_chains/system.toml --compare --json
 
       tide check examples/three_chains/system.toml --observed results/three_chains --plot observed.png
+
+      tide check examples/three_chains/system.toml --measured results/three_chains/tide/execution_times.txt --margin 20
     """
     console = Console()
 
@@ -119,6 +135,8 @@ def check(
                 compare,
                 as_json,
                 observed,
+                measured,
+                margin,
             )
             return _check(file, wanted, console)
         except _BadInputError as error:
@@ -156,6 +174,8 @@ def _stamp(file: Path) -> tuple[int, int]:
 
 def _check(file: Path, wanted: _Wanted, console: Console) -> int:
     system = _load(file)
+    if wanted.measured is not None:
+        system = _with_measured(file, system, wanted.measured, wanted.margin_percent)
     names = [chain.name for chain in system.chains]
     fitting = executors_for(system)
     if wanted.explain is not None and wanted.explain not in names:
@@ -234,6 +254,13 @@ def _load(file: Path) -> System:
         return load(file)
     except SystemFileError as error:
         raise _BadInputError(error.lines) from None
+
+
+def _with_measured(file: Path, system: System, log: Path, margin_percent: float) -> System:
+    try:
+        return measured_system(file, system, log, margin_percent)
+    except MeasurementError as error:
+        raise _BadInputError([str(error)]) from None
 
 
 def _bounds(file: Path, system: System, executor: str | None, wanted: _Wanted) -> Bounds:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,8 +8,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tide.measured.lines import Times, milliseconds, read, rewrite, unknown
-from tide.system.load import SystemFileError, load, parse
+from tide.measured.lines import MeasurementError, Times, measured_text, milliseconds, read_log
+from tide.system.load import SystemFileError, load
 
 app = typer.Typer()
 
@@ -23,15 +22,6 @@ def _print(times: Times) -> None:
         shortest, longest = milliseconds(one.minimum_ns), milliseconds(one.maximum_ns)
         table.add_row(f"{chain}/{callback}", f"{one.count:,}", shortest, longest)
     Console().print(table)
-
-
-def _has(text: str, times: Times) -> bool:
-    try:
-        chains = parse(text).chains
-    except SystemFileError:
-        return False
-    least = {(chain.name, callback.name): callback.least_ns for chain in chains for callback in chain.callbacks}
-    return all(least[key] == one.minimum_ns for key, one in times.items())
 
 
 @app.command()
@@ -54,20 +44,10 @@ def measured(
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from error
     try:
-        said = sys.stdin.read() if str(log) == "-" else log.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
+        times = read_log(file, system, log)
+        _print(times)
+        if out is not None:
+            out.write_text(measured_text(file, system, times, margin), encoding="utf-8")
+    except MeasurementError as error:
         typer.echo(f"tide measured: {error}", err=True)
         raise typer.Exit(2) from error
-    times = read(said.splitlines())
-    strangers = unknown(times, system)
-    if strangers or not times:
-        problem = f"'{file}' has no callback {', '.join(strangers)}" if strangers else f"no measurement in '{log}'"
-        typer.echo(f"tide measured: {problem}", err=True)
-        raise typer.Exit(2)
-    _print(times)
-    if out is not None:
-        text = rewrite(file.read_text(encoding="utf-8"), system, times, margin)
-        if not _has(text, times):
-            typer.echo(f"tide measured: '{file}' has several callbacks in a line; give each its own lines", err=True)
-            raise typer.Exit(2)
-        out.write_text(text, encoding="utf-8")

@@ -6,9 +6,12 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
+from tide.system.load import SystemFileError, parse
 from tide.system.locate import locate
 from tide.system.model import System
 
@@ -79,3 +82,39 @@ def rewrite(text: str, system: System, times: Times, percent_more: float) -> str
                 else:
                     lines[place - 1] = _NUMBER.sub(rf"\g<1>{value}", lines[place - 1], count=1)
     return "".join(f"{line}\n" + (f"{behind[n]}\n" if n in behind else "") for n, line in enumerate(lines, 1))
+
+
+class MeasurementError(Exception):
+    """Lines that do not fit the description, or none; one line that says so."""
+
+
+def read_log(file: Path, system: System, log: Path) -> Times:
+    """The times in a log (-: standard input), all of callbacks of the description. MeasurementError."""
+    try:
+        said = sys.stdin.read() if str(log) == "-" else log.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise MeasurementError(f"{log}: {error.strerror}; give the log of a program that measured") from None
+    times = read(said.splitlines())
+    strangers = unknown(times, system)
+    if strangers:
+        raise MeasurementError(f"'{file}' has no callback {', '.join(strangers)}, of which '{log}' tells")
+    if not times:
+        raise MeasurementError(f"no measurement in '{log}'; tide/measure.h says how a program prints them")
+    return times
+
+
+def measured_text(file: Path, system: System, times: Times, percent_more: float) -> str:
+    """The description with the times. MeasurementError."""
+    text = rewrite(file.read_text(encoding="utf-8"), system, times, percent_more)
+    try:
+        chains = parse(text, str(file)).chains
+    except SystemFileError as error:
+        raise MeasurementError(f"'{file}' cannot take the measured times: {error.lines[0]}") from None
+    least = {(chain.name, callback.name): callback.least_ns for chain in chains for callback in chain.callbacks}
+    if any(least[key] != one.minimum_ns for key, one in times.items()):
+        raise MeasurementError(f"'{file}' has several callbacks in a line; give each its own lines")
+    return text
+
+
+def measured_system(file: Path, system: System, log: Path, percent_more: float) -> System:
+    return parse(measured_text(file, system, read_log(file, system, log), percent_more))

@@ -20,6 +20,7 @@ from tide.analysis.bounds import AnalysisError
 from tide.analysis.lower import NoBoundError
 from tide.analysis.observed import Observation, ObservationError, above, observations
 from tide.run.binaries import MissingBinaryError
+from tide.run.budgets import sentences
 from tide.run.child import RunError, may_use_fifo
 from tide.run.experiment import Outcome, Settings, Variant, run_once
 from tide.run.plan import (
@@ -31,6 +32,7 @@ from tide.run.plan import (
     with_hold,
     with_reliability,
 )
+from tide.run.times import hint
 from tide.simulate.simulator import SimulationError
 from tide.system.command import load_or_exit
 
@@ -124,12 +126,24 @@ def run(
             "time beside a simulated host, then a run with the agent and real ROS 2 nodes."
         ),
     ] = PlaceChoice.native,
+    messages: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=100_000,
+            help="With --on qemu: instead, this many numbered messages each way, all counted. Ends with 1 if a "
+            "reliable one is lost, changed or out of order.",
+        ),
+    ] = None,
+    restart_agent: Annotated[
+        int, typer.Option(min=0, max=20, help="With --messages: kill the agent and start it again, so many times.")
+    ] = 0,
 ) -> None:
     """Run a system on real parts and measure every chain.
 
     Starts the serial line, the agent, real ROS 2 nodes and the client program, once for each executor. Writes
-    results.json, latency.png, timeline.png, observed.png (beside the bounds of tide check) and report.html, and the log
-    of every part.
+    results.json, latency.png, timeline.png, observed.png (beside the bounds of tide check) and report.html; and for
+    each executor the log of every part, and the execution times of all callbacks, for tide check --measured.
 
     Examples:
 
@@ -140,6 +154,8 @@ def run(
       tide run examples/three_chains/system.toml --sweep-chains 1-5 --periods 20
 
       tide run examples/three_chains/system.toml --on qemu
+
+      tide run examples/three_chains/system.toml --on qemu --messages 10000 --restart-agent 2
     """
     system = load_or_exit(file)
     settings = Settings(periods, seed, line_loss, _domain(domain))
@@ -154,16 +170,24 @@ def run(
         if chains is not None:
             system = with_chain_count(system, chains)
         variants = _variants(executor, send)
+        if restart_agent and messages is None:
+            raise PlanError("--restart-agent needs --messages")
+        if messages is not None and on is not PlaceChoice.qemu:
+            raise PlanError("--messages needs --on qemu")
         with _terminable():
+            if messages is not None:
+                return _exchange(system, messages, restart_agent, settings, folder)
             if on is PlaceChoice.qemu:
                 from tide.run.qemu import run_on_qemu
 
                 every_form = variants + (_variants(ExecutorChoice.preemptive, send) if executor == "both" else [])
-                return run_on_qemu(system, every_form, settings, folder, _command_line())
+                run_on_qemu(system, every_form, settings, folder, _command_line())
+                return _print_hint(file, folder, every_form)
             if sweep_chains is not None:
                 _sweep(system, variants, settings, folder, _range(sweep_chains))
             else:
                 every = _compare(system, variants, settings, folder)
+                _print_hint(file, folder, variants)
                 if hold_to_bounds and above(every):
                     raise typer.Exit(3)
     except PlanError as error:
@@ -175,6 +199,36 @@ def run(
     except KeyboardInterrupt:
         typer.echo("interrupted; every part has been stopped", err=True)
         raise typer.Exit(130) from None
+
+
+def _exchange(system: System, messages: int, restarts: int, settings: Settings, folder: Path) -> None:
+    from tide.report.exchange import exchange_tables, verdict
+    from tide.run.exchange import run_exchange
+    from tide.run.machine import describe
+
+    folder.mkdir(parents=True, exist_ok=True)
+    machine = describe(may_use_fifo())
+    columns = (TextColumn("messages both ways"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("", total=2 * messages)
+        account = run_exchange(
+            system, messages, restarts, settings, folder, lambda _, count: progress.update(task, completed=count)
+        )
+    described = {"system": system.name, "command": _command_line(), "machine": machine.model_dump()}
+    text = json.dumps({"schema": 1, **described, **json.loads(account.to_json())}, indent=1)
+    (folder / "exchange.json").write_text(text + "\n", encoding="utf-8")
+    for table in exchange_tables(account):
+        console.print(table)
+    console.print(f"[bold]{verdict(account)}[/bold]", highlight=False, soft_wrap=True)
+    console.print(f"\n{folder}/: exchange.json, and the log of every part", soft_wrap=True)
+    if not account.is_sound:
+        raise typer.Exit(1)
+
+
+def _print_hint(file: Path, folder: Path, variants: list[Variant]) -> None:
+    line = hint([folder / variant.folder for variant in variants], str(file))
+    if line is not None:
+        console.print(line, highlight=False, soft_wrap=True)
 
 
 @contextmanager
@@ -316,6 +370,8 @@ def _compare(system: System, variants: list[Variant], settings: Settings, folder
         console.print(observed_table(every))
     for one in above(every):
         console.print(f"[bold]{one.verdict()}[/bold]", highlight=False, soft_wrap=True)
+    for line in sentences(system, results.runs):
+        console.print(line, highlight=False, soft_wrap=True)
     sentence = conclusion(results)
     if sentence:
         console.print(f"[bold]{sentence}[/bold]", highlight=False, soft_wrap=True)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The host side of every chain: one real rclpy node for each, which answers what it receives.
 
-Run as `python -m tide.run.echo` with a JSON list of chains on standard input. Prints {"event": "created"} when all
-endpoints exist, {"event": "matched"} when each has a partner, and at the end one line for each answer with its times.
+Run as `python -m tide.run.echo` with a JSON object on standard input: the chains, and the budget of the lanes that run
+them or null. Prints {"event": "created"} when all
+endpoints exist, {"event": "matched"} when each has a partner, and at the end one line for each answer with its times,
+and one with what became of the budgets.
 Ends at SIGTERM or when standard input is closed."""
 
 from __future__ import annotations
@@ -17,10 +19,12 @@ import time
 from typing import Any
 
 import rclpy
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
+
+from tide_ros import Budget, Lane, PriorityExecutor
 
 _INDEX_DIGITS = 5
 _STRING_OVERHEAD_BYTES = 5  # length and NUL
@@ -53,19 +57,28 @@ class Echo:
         self.subscription = self.node.create_subscription(String, chain["topic"], self._answer, quality)
         self.execution_ns = int(chain["execution_ns"])
         self.padding = "." * (int(chain["reply_bytes"]) - _STRING_OVERHEAD_BYTES - _INDEX_DIGITS)
-        self.times: list[tuple[str, int, int]] = []
+        self.times: list[tuple[str, int, int, int]] = []
 
     def _answer(self, request: String) -> None:
-        start_ns = time.monotonic_ns()
+        start_ns, cpu_ns = time.monotonic_ns(), time.thread_time_ns()
         if self.execution_ns:
             _burn(self.execution_ns)
         index = request.data[:_INDEX_DIGITS]
         self.publisher.publish(String(data=index + self.padding))
-        self.times.append((index, start_ns, time.monotonic_ns()))
+        self.times.append((index, start_ns, time.monotonic_ns(), time.thread_time_ns() - cpu_ns))
 
     def is_matched(self) -> bool:
         counts = (self.publisher.get_subscription_count(), self.subscription.get_publisher_count())
         return all(count > 0 for count in counts)
+
+
+def _executor(budget: dict[str, int] | None) -> tuple[Executor, list[Lane]]:
+    """rclpy's own, or lanes that each have the budget."""
+    if budget is None:
+        return SingleThreadedExecutor(), []
+    given = Budget(budget["budget_ns"], budget["period_ns"])
+    lanes = [Lane(f"lane {n}", "fifo", budget["priority"], budget=given) for n in range(budget["lanes"])]
+    return PriorityExecutor(lanes), lanes
 
 
 def _say(message: dict[str, Any]) -> None:
@@ -79,10 +92,10 @@ def _end_with_parent() -> None:
 
 
 def main() -> None:
-    chains = json.loads(sys.stdin.readline())
+    task = json.loads(sys.stdin.readline())
     rclpy.init()  # its SIGTERM handler ends the spin below
-    executor = SingleThreadedExecutor()
-    echoes = [Echo(chain) for chain in chains]
+    executor, lanes = _executor(task["budget"])
+    echoes = [Echo(chain) for chain in task["chains"]]
     for echo in echoes:
         executor.add_node(echo.node)
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -98,8 +111,13 @@ def main() -> None:
     except ExternalShutdownException:
         pass
     for echo in echoes:
-        for index, start_ns, end_ns in echo.times:
-            _say({"chain": echo.name, "answer": index, "start_ns": start_ns, "end_ns": end_ns})
+        for index, start_ns, end_ns, cpu_ns in echo.times:
+            _say({"chain": echo.name, "answer": index, "start_ns": start_ns, "end_ns": end_ns, "cpu_ns": cpu_ns})
+    executor.shutdown()
+    if isinstance(executor, PriorityExecutor):
+        counters = [executor.budget_counters(lane.name) for lane in lanes]
+        kept = ("exhaustions", "used_ns", "low_ns", "overrun_ns")
+        _say({"budgets": [{name: getattr(one, name) for name in kept} for one in counters]})
 
 
 if __name__ == "__main__":

@@ -9,21 +9,23 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tide.report.results import Run, summarise
 from tide.report.timeline import Period, Span
 from tide.run.binaries import find_binary
+from tide.run.budgets import Budget, budget_of, client_options
 from tide.run.child import Child, Children, RunError, Scheduling, json_line, may_use_fifo
 from tide.run.frames import frame_spans, read_frames
 from tide.run.kernel_work import kept_off
 from tide.run.plan import RunChain, run_chains, serial_link, write_plan
+from tide.run.times import node_lines, program_lines, write_times
 from tide.system.model import SerialLink, System
 
 WARM_UP_PERIODS = 3
-_LINE_PRIORITY, _LINK_PRIORITY, _AGENT_PRIORITY, _EXECUTOR_PRIORITY = 80, 75, 70, 50
+_LINE_PRIORITY, _LINK_PRIORITY, _AGENT_PRIORITY, _EXECUTOR_PRIORITY, _NODES_PRIORITY = 80, 75, 70, 50, 40
 START_LIMIT_S = 30.0
 SETTLE_S = 0.3  # both sides of a DDS match learn of it on their own
 
@@ -85,20 +87,24 @@ def run_once(system: System, variant: Variant, settings: Settings, out: Path, re
     chains = run_chains(system)
     link = serial_link(system)
     baud = link.baud
+    budgets = budget_of(system, "mcu"), budget_of(system, "host")
     binaries = {name: str(find_binary(name)) for name in ("tide-line", "tide-agent", "chain_client")}
     out.mkdir(parents=True, exist_ok=True)
     (out / "frames.jsonl").unlink(missing_ok=True)
     write_plan(chains, out / "plan.txt")
     layout = _layout()
+    if any(budgets) and not layout.fifo:
+        raise RunError("a budget needs real-time priorities: run as root, or raise ulimit -r")
     with kept_off(layout.client_cpu if layout.fifo else None), Children() as children:
         report("starting the line", 0)
         line, ends = _start_line(children, binaries["tide-line"], baud, settings, out, layout)
         report("starting the ROS 2 nodes", 0)
-        echo = start_echo(children, chains, settings, out, layout)
+        echo = start_echo(children, chains, settings, out, layout, budgets[1])
         report("starting the agent", 0)
         agent = _start_agent(children, binaries["tide-agent"], ends["b"], baud, settings, out, layout)
         report("starting the client", 0)
         command = [binaries["chain_client"], "--device", ends["a"], *_link_options(chains, link)]
+        command += client_options(budgets[0])
         client = _start_client(children, command, variant, settings, out, layout)
         report("waiting for all endpoints to find each other", 0)
         echo.wait_event("matched", START_LIMIT_S)
@@ -106,8 +112,11 @@ def run_once(system: System, variant: Variant, settings: Settings, out: Path, re
         client.say("start")
         instances, summary = _measure(client, children, chains, settings, report)
         report("ending", len(instances))
-        answers = _stop_echo(echo)
+        answers, host_budgets = stop_echo(echo)
     counters = {key: value for key, value in summary.items() if key != "event"}
+    counters["host_budgets"] = host_budgets
+    said = client.log.read_text(encoding="utf-8", errors="replace").splitlines()
+    write_times(out, program_lines(chains, said) + node_lines(chains, answers))
     counters["agent"], counters["line"] = last_json(agent), last_json(line)
     run = _summary(chains, variant, settings, instances, counters)
     spans = frame_spans(read_frames(out / "frames.jsonl"), [chain.chain.name for chain in chains])
@@ -146,7 +155,12 @@ def ros_environment(settings: Settings) -> dict[str, str]:
 
 
 def start_echo(
-    children: Children, chains: tuple[RunChain, ...], settings: Settings, out: Path, layout: Layout
+    children: Children,
+    chains: tuple[RunChain, ...],
+    settings: Settings,
+    out: Path,
+    layout: Layout,
+    budget: Budget | None = None,
 ) -> Child:
     command = [sys.executable, "-m", "tide.run.echo"]
     echo: Child = children.start(
@@ -163,7 +177,8 @@ def start_echo(
         }
         for chain in chains
     ]
-    echo.say(json.dumps(described))
+    limit = None if budget is None else {**asdict(budget), "priority": _NODES_PRIORITY}
+    echo.say(json.dumps({"chains": described, "budget": limit}))
     echo.wait_event("created", START_LIMIT_S)
     return echo
 
@@ -226,15 +241,18 @@ def _measure(
         children.require_alive(client)
 
 
-def _stop_echo(echo: Child) -> list[dict[str, Any]]:
+def stop_echo(echo: Child) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """What the nodes answered, and what became of their budgets."""
     echo.process.send_signal(signal.SIGTERM)
     deadline = time.monotonic() + 5
-    answers = []
+    answers: list[dict[str, Any]] = []
+    budgets: list[dict[str, Any]] = []
     while (line := echo.next_line(deadline)) is not None:
         message = json_line(line)
         if "answer" in message:
             answers.append(message)
-    return answers
+        budgets = message.get("budgets", budgets)
+    return answers, budgets
 
 
 def last_json(child: Child) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tide.run.binaries import find_binary
 from tide.run.board_image import MACHINES, image
+from tide.run.budgets import Budget, budget_of
 from tide.run.child import Child, Children, RunError
 from tide.run.experiment import (
     SETTLE_S,
@@ -25,9 +26,9 @@ from tide.run.experiment import (
     start_echo,
 )
 from tide.run.plan import RunChain, run_chains, serial_link
-from tide.system.model import System
+from tide.system.model import SerialLink, System
 
-_READY, _BEGIN, _SAMPLED, _ACTED, _END = 3, 4, 5, 6, 7  # firmware/three_chains/world.h
+READY, BEGIN, SAMPLED, ACTED, END, TIMES, BUDGET, FLOW = 3, 4, 5, 6, 7, 8, 9, 10  # firmware/three_chains/world.h
 _HEADER = struct.Struct("<IIq")
 _ANSWER = struct.Struct("<qII")
 _ENDING = struct.Struct("<IIII")
@@ -43,11 +44,15 @@ class Exchange:
     strangers: int = 0
 
 
-def live_plan(chains: tuple[RunChain, ...], baud: int, periods: int, lanes: bool) -> str:
+def live_plan(
+    chains: tuple[RunChain, ...], link: SerialLink, periods: int, lanes: bool, budget: Budget | None = None
+) -> str:
     """As firmware/three_chains/plan.c reads it."""
     lines = [
-        f"lockstep 0 marks 0 instruction_ns {1 << _SHIFT} baud {baud} periods {periods} lanes {int(lanes)} "
-        f"executor tide send asynchronous hold 0 heartbeat_delay_ns -1 batch_waits 1 chains {len(chains)}"
+        f"lockstep 0 marks 0 instruction_ns {1 << _SHIFT} baud {link.baud} periods {periods} lanes {int(lanes)} "
+        f"executor tide send asynchronous heartbeat_delay_ns {link.heartbeat_delay_ns} batch_waits 1 "
+        f"budget_ns {budget.budget_ns if budget else 0} budget_period_ns {budget.period_ns if budget else 0} "
+        f"chains {len(chains)}"
     ]
     for chain in chains:
         fields = (
@@ -62,12 +67,13 @@ def live_plan(chains: tuple[RunChain, ...], baud: int, periods: int, lanes: bool
             chain.reply.topic,
             int(chain.reliable),
             int(chain.reliable),
+            int(chain.chain.hold),
         )
         lines.append(" ".join(map(str, fields)))
     return "\n".join(lines) + "\n"
 
 
-class _Pipes:
+class Pipes:
     """The folder that the image is told: its plan, what it says, and what is said to it."""
 
     def __init__(self, folder: Path, plan: str) -> None:
@@ -81,6 +87,9 @@ class _Pipes:
     def close(self) -> None:
         os.close(self._up)
         os.close(self._down)
+
+    def has_message(self, wait_s: float) -> bool:
+        return bool(select.select([self._up], [], [], wait_s)[0])
 
     def _read(self, count: int, deadline: float, board: Child) -> bytes:
         data = b""
@@ -102,21 +111,21 @@ class _Pipes:
 
 
 @contextmanager
-def _pipes(folder: Path, plan: str) -> Iterator[_Pipes]:
+def open_pipes(folder: Path, plan: str) -> Iterator[Pipes]:
     folder.mkdir(parents=True, exist_ok=True)
-    pipes = _Pipes(folder, plan)
+    pipes = Pipes(folder, plan)
     try:
         yield pipes
     finally:
         pipes.close()
 
 
-def start_board(children: Children, folder: Path) -> tuple[Child, str]:
+def start_board(children: Children, folder: Path, name: str = "three_chains") -> tuple[Child, str]:
     """The emulator, and the terminal that its line ends in."""
     command = ["qemu-system-arm", "-M", MACHINES["cortex-m7"], "-display", "none", "-monitor", "none"]
     command += ["-icount", f"shift={_SHIFT}", "-chardev", "pty,id=line", "-serial", "chardev:line"]
     command += ["-semihosting-config", f"enable=on,target=native,arg=board,arg={folder}"]
-    board: Child = children.start("board", [*command, "-kernel", str(image())], folder / "board.log")
+    board: Child = children.start("board", [*command, "-kernel", str(image(name=name))], folder / "board.log")
     line = board.wait_line(lambda text: "/dev/pts/" in text, START_LIMIT_S, "started")
     found = re.search(r"/dev/pts/\d+", line)
     assert found is not None
@@ -125,25 +134,26 @@ def start_board(children: Children, folder: Path) -> tuple[Child, str]:
 
 def run_live(system: System, settings: Settings, out: Path, lanes: bool = True) -> Exchange:
     """Until every instance has come to its end, or the image gives up."""
-    chains, baud = run_chains(system), serial_link(system).baud
+    chains, link = run_chains(system), serial_link(system)
+    plan = live_plan(chains, link, settings.periods, lanes, budget_of(system, "mcu"))
     agent_binary = str(find_binary("tide-agent"))
     out = out.resolve()
     longest_s = max(chain.chain.period_ns for chain in chains) / 1e9
-    with _pipes(out, live_plan(chains, baud, settings.periods, lanes)) as pipes, Children() as children:
+    with open_pipes(out, plan) as pipes, Children() as children:
         echo = start_echo(children, chains, settings, out, _ANYWHERE)
         board, line = start_board(children, out)
-        command = [agent_binary, "--serial", line, "--baud", str(baud)]
+        command = [agent_binary, "--serial", line, "--baud", str(link.baud)]
         children.start("tide-agent", command, out / "agent.log", None, ros_environment(settings))
         deadline = time.monotonic() + 4 * START_LIMIT_S + 20 * longest_s * settings.periods
         exchange = Exchange()
         while True:
             kind, body = pipes.message(deadline, board)
-            if kind == _READY:
+            if kind == READY:
                 echo.wait_event("matched", START_LIMIT_S)
                 time.sleep(SETTLE_S)
                 pipes.go_on()
-            exchange.started += kind == _SAMPLED
-            exchange.finished += kind == _ACTED
-            if kind == _END:
+            exchange.started += kind == SAMPLED
+            exchange.finished += kind == ACTED
+            if kind == END:
                 exchange.publish_failures, exchange.strangers, *_ = _ENDING.unpack(body)
                 return exchange

@@ -12,10 +12,12 @@ from rich.console import Console
 
 from tide.report.results import Results, Run, summarise, write
 from tide.run.board_image import in_lockstep
+from tide.run.budgets import board_budget, sentences
 from tide.run.child import RunError, may_use_fifo
 from tide.run.experiment import Settings, Variant
 from tide.run.live_board import Exchange, run_live
 from tide.run.plan import RunChain, run_chains, serial_link
+from tide.run.times import program_lines, write_times
 from tide.simulate.simulator import Simulator, violations
 from tide.system.model import System
 
@@ -27,17 +29,22 @@ AGENT_LEAST_US, AGENT_MOST_US = 820, 1480
 def board_plan(system: System, variant: Variant, settings: Settings) -> str:
     """The system as a plan of the simulator."""
     chains = run_chains(system)
+    link = serial_link(system)
+    budget = board_budget(system, [variant.executor])
     lines = [
         f"system = {system.name}",
         f"periods = {settings.periods}",
         f"seed = {settings.seed}",
-        f"baud = {serial_link(system).baud}",
+        f"baud = {link.baud}",
+        f"heartbeat_delay_us = {link.heartbeat_delay_ns // 1000}",
         f"agent_least_us = {AGENT_LEAST_US}",
         f"agent_most_us = {AGENT_MOST_US}",
         f"policy = {'batch' if variant.executor == 'batch' else 'tide'}",
         f"send = {variant.send}",
         f"lanes = {2 if variant.executor == 'tide-preemptive' else 1}",
     ]
+    if budget is not None:
+        lines += [f"budget_us = {budget.budget_ns // 1000}", f"budget_period_us = {budget.period_ns // 1000}"]
     return "\n".join([*lines, *map(_chain_line, chains)]) + "\n"
 
 
@@ -53,6 +60,7 @@ def _chain_line(chain: RunChain) -> str:
         "act_us": chain.act.execution_ns // 1000,
         "host_us": chain.decide.execution_ns // 1000,
         "reliable": str(chain.reliable).lower(),
+        "hold": str(chain.chain.hold).lower(),
     }
     return "chain = " + " ".join(f"{name}={value}" for name, value in fields.items())
 
@@ -79,7 +87,9 @@ def run_virtual(simulator: Simulator, system: System, variant: Variant, settings
         )
         for chain, found in zip(run_chains(system), measured["chains"], strict=True)
     ]
-    counters = {key: measured[key] for key in ("masked_instructions", "stack_bytes", "counters")}
+    counters = {key: measured[key] for key in ("masked_instructions", "stack_bytes", "budgets", "counters")}
+    if variant.executor != "batch":  # its callbacks wait for the line, which the counter cannot tell from work
+        write_times(folder, program_lines(run_chains(system), measured["execution_times"]))
     return Run(
         executor=variant.executor, send=variant.send, periods=settings.periods, chains=results, counters=counters
     )
@@ -92,6 +102,7 @@ def run_on_qemu(system: System, variants: list[Variant], settings: Settings, fol
 
     console = Console()
     link = serial_link(system)
+    board_budget(system, [variant.executor for variant in variants])  # refused before anything runs
     if settings.line_loss > 0:
         raise RunError("--line-loss needs --on native")
     with Simulator() as simulator, console.status("the Cortex-M7 binary in exact virtual time"):
@@ -115,6 +126,8 @@ def run_on_qemu(system: System, variants: list[Variant], settings: Settings, fol
     console.print(
         f"longest critical section {masked} instructions, deepest stack {stack} bytes", highlight=False, soft_wrap=True
     )
+    for line in sentences(system, runs):
+        console.print(line, highlight=False, soft_wrap=True)
     latency_plot(results, [], folder / "latency.png")
     with console.status("the same binary with the agent and ROS 2 nodes"):
         exchange = run_live(system, Settings(LIVE_PERIODS, settings.seed, 0.0, settings.domain), folder / "live")

@@ -119,7 +119,3 @@ def check_budgets(system: System) -> Iterator[Finding]:
             yield Finding(
                 path, f"the budget of executor '{executor.name}' is longer than its period", "make it shorter"
             )
-        elif executor.budget_ms and executor.where == "mcu":
-            yield Finding(
-                path, f"executor '{executor.name}' is on the microcontroller, where budgets have no bound", "remove it"
-            )

@@ -94,7 +94,10 @@ class Executor(_Entry):
     lanes: Annotated[int, Field(ge=1, le=64, description="Threads that run callbacks.")] = 1
     budget_ms: Annotated[
         MillisecondsOrZero,
-        Field(description="CPU time of each lane in every budget_period_ms, for bounds. 0: a core of its own."),
+        Field(
+            description="CPU time of each lane in every budget_period_ms: tide run keeps it; bounds of the host. "
+            "0: no budget, a core of its own."
+        ),
     ] = Decimal(0)
     budget_period_ms: Annotated[MillisecondsOrZero, Field(description="How often a budget comes back.")] = Decimal(0)
     submit_ms: Annotated[MillisecondsOrZero, Field(description="CPU time to make one message.")] = Decimal(0)

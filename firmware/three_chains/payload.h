@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A sample whose bytes the program makes itself: the frame has exactly the size that the plan says. It is a
+ * std_msgs/String of dots that begins with five digits of a number, or, with marks, begins with chain and number in
+ * binary. */
+#ifndef TIDE_FIRMWARE_PAYLOAD_H
+#define TIDE_FIRMWARE_PAYLOAD_H
+
+#include <rosidl_runtime_c/message_type_support_struct.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "plan.h"
+
+typedef struct payload {
+  uint8_t bytes[PLAN_PAYLOAD_BYTES];
+  uint32_t count;
+} payload_t;
+
+extern const rosidl_message_type_support_t payload_type;
+
+/* All that does not change from sample to sample. */
+void payload_prepare(payload_t *payload, bool marks, uint32_t bytes);
+void payload_mark(payload_t *payload, bool marks, uint32_t chain, uint32_t number);
+/* False: not a payload of this chain. */
+bool payload_find(const payload_t *payload, bool marks, uint32_t chain, uint32_t *number);
+/* Without marks: everything behind the number is as it was prepared; who serialised it may have padded it. */
+bool payload_is_whole(const payload_t *payload, uint32_t bytes);
+
+#endif

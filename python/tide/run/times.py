@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Execution times that a run measured, in the lines that `tide measured` and `tide check --measured` read. The programs
+name callbacks by what they do; the description has names of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from tide.run.plan import RunChain
+
+NAME = "execution_times.txt"
+_LINE = re.compile(r"(tide-execution) (\S+)/(sample|act) (.*)")
+
+
+def program_lines(chains: Iterable[RunChain], said: Iterable[str]) -> list[str]:
+    """Of the client: its lines, with the description's names."""
+    by_name = {chain.chain.name: chain for chain in chains}
+    lines = []
+    for line in said:
+        match = _LINE.search(line)
+        if match is None or match[2] not in by_name:
+            continue
+        chain = by_name[match[2]]
+        callback = chain.sample if match[3] == "sample" else chain.act
+        lines.append(f"{match[1]} {match[2]}/{callback.name} {match[4].strip()}")
+    return lines
+
+
+def node_lines(chains: Iterable[RunChain], answers: Iterable[dict[str, int | str]]) -> list[str]:
+    """Of the ROS 2 nodes: processor time of each answer."""
+    spent: dict[str, list[int]] = {}
+    for answer in answers:
+        spent.setdefault(str(answer["chain"]), []).append(int(answer["cpu_ns"]))
+    return [
+        f"tide-execution {chain.chain.name}/{chain.decide.name} {len(of)} {min(of)} {max(of)} {sum(of)}"
+        for chain in chains
+        if (of := spent.get(chain.chain.name))
+    ]
+
+
+def write_times(folder: Path, lines: list[str]) -> None:
+    (folder / NAME).write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
+
+
+def hint(folders: Iterable[Path], system: str) -> str | None:
+    """How to use what was measured; null when nothing was."""
+    found = [folder / NAME for folder in folders if (folder / NAME).is_file()]
+    return f"execution times were measured: tide check {system} --measured {found[-1]}" if found else None
