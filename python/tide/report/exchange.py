@@ -21,7 +21,7 @@ def _messages(account: Account) -> Table:
     table = empty_table("numbered messages between the Cortex-M7 binary and rclpy")
     for heading in ("way", "chain"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("sent", "received", "lost", "doubled", "disordered", "changed", "retried", "dropped"):
+    for heading in ("sent", "got", "lost", "doubled", "swapped", "changed", "retried", "dropped"):
         table.add_column(heading, justify="right")
     for way, ways in (("up", account.up), ("down", account.down)):
         for one in ways:

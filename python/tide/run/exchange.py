@@ -185,7 +185,7 @@ class _Exchange:
         return agent
 
     def is_time_to_kill(self) -> bool:
-        done = min(len(self.came_up), len(self.came_down))
+        done = max(len(self.came_up), len(self.came_down))  # so that both ways go on afterwards
         return done * (self.restarts + 1) >= self.each * len(self.chains) * (len(self.killed) + 1)
 
     def silence(self, came: list[float], killed: float) -> float:
