@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from tide.main import app
 from tide.report.exchange import verdict
-from tide.run.exchange import Account, Outage, Way, period_ns
+from tide.run.exchange import GONE_S, Account, Exchange, Outage, Way, period_ns
+from tide.run.experiment import Settings
 from tide.run.numbers import number_in, text_of
 from tide.run.plan import run_chains, serial_link
 from tide.system.load import load
@@ -43,6 +44,14 @@ def test_best_effort_may_lose_but_not_change() -> None:
 def test_the_verdict_has_both_ways() -> None:
     account = Account([Way("a", True, 3, received=[0, 1, 1])], [Way("a", True, 2, received=[0, 1])], [Outage(1.0)], 9.4)
     assert verdict(account) == "1 restarts of the agent in 9 s; lost: 1 of 3 up, 0 of 2 down; doubled: 1 up, 0 down"
+
+
+def test_silence_is_around_the_time_without_an_agent(tmp_path: Path) -> None:
+    exchange = Exchange(load(EXAMPLE), 3, 1, Settings(1, 1, 0.0, 0), tmp_path)
+    killed = 10.0
+    late = [9.9, killed + GONE_S / 2, killed + GONE_S + 2, 14.0, 20.0]  # some come from DDS when the agent is gone
+    assert exchange.silence(late, killed) == pytest.approx(2 + GONE_S / 2)
+    assert exchange.silence([9.9], killed) == 0.0
 
 
 @pytest.mark.parametrize("payload_bytes", [10, 11, 100])

@@ -64,7 +64,7 @@ class Outage:
     """A restart of the agent, in seconds."""
 
     gone_s: float  # from SIGKILL until the next agent is ready
-    silent_up_s: float = 0.0  # between the last message before and the first after it
+    silent_up_s: float = 0.0  # between the last message before and the first after it; 0: none came after
     silent_down_s: float = 0.0
 
 
@@ -107,7 +107,9 @@ def period_ns(chains: Sequence[RunChain], link: SerialLink) -> int:
     return int(max(up, down) * link.byte_ns / _USE_OF_LINE)
 
 
-class _Exchange:
+class Exchange:
+    """What has been said so far."""
+
     def __init__(self, system: System, messages: int, restarts: int, settings: Settings, out: Path) -> None:
         self.chains, self.link = run_chains(system), serial_link(system)
         self.each = -(-messages // len(self.chains))
@@ -189,19 +191,19 @@ class _Exchange:
         return done * (self.restarts + 1) >= self.each * len(self.chains) * (len(self.killed) + 1)
 
     def silence(self, came: list[float], killed: float) -> float:
-        """From the last message of the agent that was killed; some of them are still in DDS when it is."""
-        later = [(after - before, after) for before, after in itertools.pairwise(came) if after > killed]
-        return max((gap for gap, _ in later), default=0.0)
+        """Between the messages around the time at which the agent was away; 0: none came after it."""
+        away = killed + GONE_S
+        before, after = [time for time in came if time <= away], [time for time in came if time > away]
+        return after[0] - before[-1] if before and after else 0.0
 
     def account(self, started: float) -> Account:
-        for number, (outage, killed) in enumerate(zip(self.outages, self.killed, strict=False), 1):
-            end = self.killed[number] if number < len(self.killed) else float("inf")
-            outage.silent_up_s = self.silence([one for one in self.came_up if one < end], killed)
-            outage.silent_down_s = self.silence([one for one in self.came_down if one < end], killed)
+        for outage, killed in zip(self.outages, self.killed, strict=False):
+            outage.silent_up_s = self.silence(self.came_up, killed)
+            outage.silent_down_s = self.silence(self.came_down, killed)
         return Account(self.up, self.down, self.outages, time.monotonic() - started)
 
 
-def _progress(exchange: _Exchange) -> int:
+def _progress(exchange: Exchange) -> int:
     return len(exchange.came_up) + len(exchange.came_down)
 
 
@@ -210,7 +212,7 @@ def run_exchange(
 ) -> Account:
     """Until all numbers have been sent and acknowledged. RunError when nothing comes any more."""
     out = out.resolve()
-    exchange = _Exchange(system, messages, restarts, settings, out)
+    exchange = Exchange(system, messages, restarts, settings, out)
     with open_pipes(out, exchange.plan()) as pipes, Children() as children:
         report("starting", 0)
         command = [sys.executable, "-m", "tide.run.numbers"]
@@ -233,7 +235,7 @@ def run_exchange(
 
 
 def _converse(
-    exchange: _Exchange, children: Children, pipes: Pipes, parts: tuple[Child, Child, Child, str], report: Report
+    exchange: Exchange, children: Children, pipes: Pipes, parts: tuple[Child, Child, Child, str], report: Report
 ) -> None:
     board, nodes, agent, line = parts
     gone = False
@@ -259,7 +261,7 @@ def _converse(
             gone = False
 
 
-def _let_settle(exchange: _Exchange, nodes: Child) -> None:
+def _let_settle(exchange: Exchange, nodes: Child) -> None:
     """What the agent has taken may still be under way to the nodes."""
     wanted = sum(way.sent for way in exchange.up)
     seen, last = 0, time.monotonic()
