@@ -50,7 +50,7 @@ std::vector<std::string> LinkModel::assumptions() const {
     std::string text = std::to_string(time / 1'000'000);
     const std::string rest = std::to_string(1'000'000 + time % 1'000'000).substr(1);
     const std::size_t last = rest.find_last_not_of('0');
-    return text + (last == std::string::npos ? "" : "." + rest.substr(0, last + 1)) + " ms";
+    return text + (last == std::string::npos ? "" : '.' + rest.substr(0, last + 1)) + " ms";
   };
   std::vector<std::string> list;
   list.push_back("execution times are worst cases; submit " + milliseconds(system_.client.submit_ns) + ", process " +

@@ -138,7 +138,7 @@ std::string Cable::report_of(const Wire &wire, const Lateness &lateness, uint64_
     return '"' + std::string(name) + "\": " + std::to_string(value) + ", ";
   };
   const int64_t mean_ns = lateness.wakeups == 0 ? 0 : lateness.total_ns / static_cast<int64_t>(lateness.wakeups);
-  return "{" + field("bytes", counters.bytes) + field("delivered", counters.delivered) +
+  return '{' + field("bytes", counters.bytes) + field("delivered", counters.delivered) +
          field("frames", counters.frames) + field("frames_dropped", counters.frames_dropped) +
          field("bytes_dropped", counters.bytes_dropped) + field("bits_flipped", counters.bits_flipped) +
          field("noise_bytes", counters.noise_bytes) + field("bytes_cut", counters.bytes_cut) +
