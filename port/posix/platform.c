@@ -194,12 +194,14 @@ static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
   }
   sleep_precisely();
   const struct timespec deadline = to_timespec(deadline_ns);
-  while (now_ns(context) < deadline_ns) {
+  bool late = false;
+  while (!late && now_ns(context) < deadline_ns) {
     uint32_t expected = EVENT_CLEAR;
     if (__atomic_compare_exchange_n(&event->state, &expected, EVENT_AWAITED, false, __ATOMIC_ACQ_REL,
                                     __ATOMIC_ACQUIRE)) {
-      (void)syscall(SYS_futex, &event->state, FUTEX_WAIT_BITSET_PRIVATE, EVENT_AWAITED,
-                    deadline_ns == TIDE_FOREVER ? NULL : &deadline, NULL, FUTEX_BITSET_MATCH_ANY);
+      const long result = syscall(SYS_futex, &event->state, FUTEX_WAIT_BITSET_PRIVATE, EVENT_AWAITED,
+                                  deadline_ns == TIDE_FOREVER ? NULL : &deadline, NULL, FUTEX_BITSET_MATCH_ANY);
+      late = result != 0 && errno == ETIMEDOUT; /* the system's word: who wakes for a timer has no time to ask */
     }
     if (event_take(event)) {
       return 1;

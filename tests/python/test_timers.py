@@ -442,7 +442,8 @@ def test_histograms_of_blocks_add_up() -> None:
         context = f"seed {SEED}, trial {trial}"
         assert latencies.total == len(values), context
         assert latencies.beyond == sum(value >= 100 for value in values), context
-        assert latencies.mean_ns == pytest.approx(1000 * sum(values) / len(values)), context
+        mean_ns = 1000 * sum(values) / len(values) + 500  # what cyclictest drops of each, on average
+        assert latencies.mean_ns == pytest.approx(mean_ns), context
         for percent in PERCENTS:
             expected = 1000 * brute_percentile(values, percent)
             known = expected < 100_000 or expected == 1000 * max(values) == latencies.max_ns

@@ -48,7 +48,8 @@ class Latencies:
         """Standard deviation; null when not all values are known."""
         if self.beyond or not self.total:
             return None
-        return math.sqrt(float((self.counts * (self.values_ns - self.mean_ns) ** 2).sum()) / self.total)
+        middles_ns = self.values_ns + self.resolution_ns // 2
+        return math.sqrt(float((self.counts * (middles_ns - self.mean_ns) ** 2).sum()) / self.total)
 
 
 @dataclass
@@ -80,7 +81,7 @@ def _joined(parts: list[Array]) -> Array:
 
 @dataclass
 class Histogram:
-    """cyclictest's, summed over the blocks of a run."""
+    """cyclictest's, summed over the blocks of a run. It drops what is below its resolution: half of that on average."""
 
     resolution_ns: int
     counts: dict[int, int] = field(default_factory=dict)  # by bucket
@@ -104,7 +105,7 @@ class Histogram:
         values = np.array([bucket * self.resolution_ns for bucket in buckets], np.int64)
         counts = np.array([self.counts[bucket] for bucket in buckets], np.int64)
         total = int(counts.sum()) + self.beyond
-        mean = self.sum_ns / total if total else math.nan
+        mean = self.sum_ns / total + self.resolution_ns // 2 if total else math.nan
         return Latencies(values, counts, mean, self.max_ns, self.beyond, self.resolution_ns)
 
 
