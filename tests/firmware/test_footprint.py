@@ -56,3 +56,15 @@ def test_lean_image_stays_small(name: str, flash: int, ram: int) -> None:
     measured = sizes.measure_image(image("cortex-m7", name))
     assert measured["flash"] <= flash, measured
     assert measured["ram"] <= ram, measured
+
+
+@pytest.mark.parametrize("core", ["cortex-m7", "cortex-m4f"])
+def test_no_function_takes_much_of_a_stack(core: str) -> None:
+    build = ROOT / "build" / core
+    rooms = [library.stem.removeprefix("libtide_") for library in build.glob("libtide_*.a")]
+    assert "compat" in rooms
+    for room in rooms:
+        frames = sizes.stack_frames(build, room)
+        assert frames, f"{room}: the compiler has not said what its functions need"
+        largest = max(frames, key=frames.__getitem__)
+        assert frames[largest] <= 384, f"{room}: {largest}: {frames[largest]} bytes"
