@@ -10,7 +10,10 @@
 /* Two looks are a microsecond apart. With more than this between them, somebody else had the processor, and no
  * interrupt is that long. */
 #define BUSY_POLL_TAKEN_AWAY_NS INT64_C(200000)
-#define BUSY_POLL_REST_NS INT64_C(10000000)
+#define BUSY_POLL_REST_NS INT64_C(5000000)
+/* Each time that looking paid is worth one; nothing is left: sleep. */
+#define CONFIDENCE_MAXIMUM 8
+#define LOST_BY_A_LONG_WAIT 4
 /* A real-time thread looks for at most one part in so many of the time. */
 #define BUSY_POLL_REAL_TIME_PARTS 4
 #define POLICY_DEADLINE 6 /* SCHED_DEADLINE, which not every C library names */
@@ -51,12 +54,16 @@ void tide_busy_poll_start(tide_busy_poll_t *poll, int64_t now_ns) {
   poll->until_ns = now_ns + (poll->real_time ? smaller(poll->window_ns, credit_ns(poll, now_ns)) : poll->window_ns);
 }
 
+static void rest(tide_busy_poll_t *poll, int64_t now_ns) {
+  poll->window_ns = 0;
+  poll->rest_ns = now_ns + BUSY_POLL_REST_NS;
+}
+
 bool tide_busy_poll_goes_on(tide_busy_poll_t *poll, int64_t now_ns) {
   if (poll->until_ns == poll->start_ns) return false;
   if (now_ns - poll->looked_ns > BUSY_POLL_TAKEN_AWAY_NS) {
-    poll->window_ns = 0;
-    poll->paid = false;
-    poll->rest_ns = now_ns + BUSY_POLL_REST_NS;
+    poll->confidence = 0;
+    rest(poll, now_ns);
     return false;
   }
   poll->looked_ns = now_ns;
@@ -68,20 +75,25 @@ void tide_busy_poll_looked(tide_busy_poll_t *poll, int64_t now_ns, bool found) {
   const int64_t looked_ns = now_ns - poll->start_ns;
   poll->polled_ns += (uint64_t)looked_ns;
   if (poll->real_time) poll->credit_ns -= smaller(looked_ns, poll->credit_ns);
-  poll->paid = poll->paid || found;
+  if (found && poll->confidence < CONFIDENCE_MAXIMUM) poll->confidence++;
   if (found) poll->hits++;
   if (!found) poll->misses++;
 }
 
-static void sleep_from_now_on(tide_busy_poll_t *poll, int64_t now_ns) {
-  if (poll->window_ns > 0 && !poll->paid) poll->rest_ns = now_ns + BUSY_POLL_REST_NS;
+/* One wait that is too long does not undo what paid many times. */
+static void lose_confidence(tide_busy_poll_t *poll, int64_t now_ns) {
+  if (poll->confidence > LOST_BY_A_LONG_WAIT) {
+    poll->confidence -= LOST_BY_A_LONG_WAIT;
+    return;
+  }
+  if (poll->window_ns > 0 && poll->confidence == 0) rest(poll, now_ns);
+  poll->confidence = 0;
   poll->window_ns = 0;
-  poll->paid = false;
 }
 
 void tide_busy_poll_end(tide_busy_poll_t *poll, int64_t waited_ns, int64_t now_ns, bool found) {
   if (waited_ns > poll->limit_ns) {
-    sleep_from_now_on(poll, now_ns);
+    lose_confidence(poll, now_ns);
   } else if (found && waited_ns > poll->window_ns && now_ns >= poll->rest_ns) {
     poll->window_ns = poll->window_ns == 0 ? BUSY_POLL_FIRST_NS : 2 * poll->window_ns;
     poll->window_ns = smaller(poll->window_ns, poll->limit_ns);

@@ -6,7 +6,7 @@
  *
  *   ended while looking           the time stays as it is: it paid
  *   ended later, within the limit the time is doubled: looking longer would have paid
- *   lasted longer than the limit  the time is 0: who waits that long should sleep
+ *   lasted longer than the limit  the time is 0 from now on, unless it has paid several times since the last like this
  *
  * So whoever is served every millisecond or less often sleeps at once. It never looks longer than the limit in a wait,
  * and never where its thread may use only one processor. On a busy machine the other side may wait for the very
@@ -32,7 +32,7 @@ typedef struct tide_busy_poll {
   int64_t rest_ns;                       /* no growth before this time */
   int64_t credit_ns, credited_ns;        /* of a real-time thread: what it may look; when this was reckoned */
   bool real_time;                        /* the thread of this wait */
-  bool paid;                             /* something was found while looking, since window_ns was 0 */
+  int confidence;                        /* grows with each time that looking paid */
   uint64_t hits, misses, polled_ns;      /* waits that ended while looking, and that did not; time spent looking */
 } tide_busy_poll_t;
 

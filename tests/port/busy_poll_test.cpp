@@ -68,6 +68,17 @@ TEST(BusyPoll, SleepsWhereItWouldNotPay) {
   for (int count = 0; count < 1000; count++) EXPECT_EQ(poll.wait(50 * kUs, false), 0) << "nothing came";
 }
 
+TEST(BusyPoll, GoesOnAfterOneLongWaitWhenItPaysElse) {
+  BusyPoll poll;
+  for (int count = 0; count < 20; count++) poll.wait(30 * kUs);
+  for (int count = 0; count < 100; count++) {
+    EXPECT_EQ(poll.wait(count % 10 == 0 ? 500 * kUs : 30 * kUs), count % 10 == 0 ? 40 * kUs : 30 * kUs) << count;
+  }
+  EXPECT_EQ(poll.wait(500 * kUs), 40 * kUs);
+  EXPECT_EQ(poll.wait(500 * kUs), 40 * kUs);
+  EXPECT_EQ(poll.wait(500 * kUs), 0);
+}
+
 TEST(BusyPoll, GivesUpWhenSomebodyElseGetsTheProcessor) {
   BusyPoll poll;
   for (int count = 0; count < 5; count++) poll.wait(50 * kUs);
