@@ -189,6 +189,12 @@ static int run(void) {
   return TIDE_OK;
 }
 
+static bool has_processor(int cpu) {
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  return sched_getaffinity(0, sizeof usable, &usable) == 0 && cpu < CPU_SETSIZE && CPU_ISSET((unsigned)cpu, &usable);
+}
+
 int main(int count, char **words) {
   if (count == 2 && strcmp(words[1], "--help") == 0) {
     plan_help("budget_pong");
@@ -197,6 +203,10 @@ int main(int count, char **words) {
   const char *const wrong = plan_read(&plan, count - 1, words + 1);
   if (wrong) {
     (void)fprintf(stderr, "budget_pong: %s\n", wrong);
+    return 2;
+  }
+  if (!has_processor(plan.cpu)) {
+    (void)fprintf(stderr, "budget_pong: cpu=%d: this program may not use such a processor\n", (int)plan.cpu);
     return 2;
   }
   (void)alarm((unsigned)(plan.duration_ns / NANOSECONDS) +

@@ -60,7 +60,10 @@ static const char *read_lane(plan_t *plan, const char *word, const char *text) {
   if (!read_number(after + 1, 1, EXECUTOR_PRIORITY - 1, &priority, &after)) return complain(word, wanted);
   lane->priority = (int32_t)priority;
   lane->sleep_percent = (int32_t)sleep;
-  if (*after != '\0' && (*after != ',' || !read_budget(lane, after + 1))) return complain(word, wanted);
+  if (*after != '\0' && *after != ',') return complain(word, wanted);
+  if (*after == ',' && !read_budget(lane, after + 1)) {
+    return complain(word, "its budget is BUDGET_MS/PERIOD_MS,LOW_PRIORITY, at most the period, below the priority");
+  }
   plan->lane_count++;
   return NULL;
 }

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from typer.testing import CliRunner
 from tide.main import app
 from tide.reproduce.budget import reproduce_budget
 from tide.reproduce.budget_cases import BUDGET_CASES, SOURCE, BudgetError, points, run_point
+from tide.run.binaries import find_binary
 
 PINGS = 200
 SCHEMA = {
@@ -130,6 +133,22 @@ def test_threads_of_this_machine_answer_or_say_what_they_lack() -> None:
     found = {row.metric: row.measured for row in rows}
     assert {"hprt_replies", "lpbe_replies", "bulk_replies"} <= set(found)
     assert all(value is not None and 0 <= value <= 100 for value in found.values())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["lane=hprt,60,130/100,6"], "lane=hprt,60,130/100,6': its budget is .* at most the period"),
+        (["lane=hprt,60,30/100,60"], "its budget is .* below the priority"),
+        (["lane=hprt,60", "cpu=1000"], "cpu=1000: this program may not use such a processor"),
+        (["lane=hprt"], "a lane is NAME,PRIORITY"),
+        ([], "there is no lane"),
+    ],
+)
+def test_the_program_says_what_is_wrong_with_its_words(words: list[str], said: str) -> None:
+    done = subprocess.run([str(find_binary("budget_pong")), *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.match(f"budget_pong: .*{said}", done.stderr), done.stderr
 
 
 def test_it_refuses_other_places(tmp_path: Path, capsys: Any) -> None:
