@@ -506,28 +506,91 @@ bool Client::waits_for_reader(Entity &entity, uint8_t stream) const {
 }
 
 bool Client::write(Entity &entity, uint16_t request, Bytes payload, bool big_endian_payload) {
-  bool written = false;
-  if (entity.writer != nullptr) {
-    written = entity.writer->write(payload, big_endian_payload);
-    if (written) entity.refused_since_ns = 0;
-  } else if (entity.requester != nullptr) {
-    write_request(entity, request, payload, big_endian_payload);
-    return true;
-  } else if (payload.size() >= SampleIdentity{}.size()) {
-    SampleIdentity identity;
-    std::copy_n(payload.begin(), identity.size(), identity.begin());
-    written = entity.replier->send(identity, payload.subspan(identity.size()), big_endian_payload);
-  }
-  if (written) context_.counters.samples_to_dds++;
-  return written;
+  if (entity.writer == nullptr) return write_to_service(entity, request, payload, big_endian_payload);
+  const bool written = entity.writer->write(payload, big_endian_payload);
+  if (!written) return false;
+  entity.refused_since_ns = 0;
+  context_.counters.samples_to_dds++;
+  return true;
 }
 
-void Client::write_request(Entity &entity, uint16_t request, Bytes payload, bool big_endian_payload) {
-  const std::optional<uint64_t> number = entity.requester->send(payload, big_endian_payload);
-  (number ? context_.counters.samples_to_dds : context_.counters.write_failed)++;
-  if (!number) return;
-  entity.requests.insert_or_assign(*number, request);
-  if (entity.requests.size() > context_.limits.pending_requests) entity.requests.erase(entity.requests.begin());
+// ---- services ----
+
+bool Client::write_to_service(Entity &entity, uint16_t request, Bytes payload, bool big_endian_payload) {
+  WaitingMessage message;
+  message.request = request;
+  message.big_endian = big_endian_payload;
+  if (entity.replier != nullptr) {
+    if (payload.size() < message.identity.size()) return false;
+    std::copy_n(payload.begin(), message.identity.size(), message.identity.begin());
+    payload = payload.subspan(message.identity.size());
+  }
+  message.payload.assign(payload.begin(), payload.end());
+  entity.signal->queued.store(false);  // before looking, so that what changes now is announced again
+  if (entity.waiting.empty() && is_ready(entity, message)) {
+    send_to_service(entity, message);
+    return true;
+  }
+  Counters &counters = context_.counters;
+  const bool asks = entity.requester != nullptr;
+  (asks ? counters.requests_waited : counters.replies_waited)++;
+  message.until_ns = now_ + (asks ? context_.limits.request_wait_ns : context_.limits.reply_wait_ns);
+  waiting_next_ns_ = std::min(waiting_next_ns_, message.until_ns);
+  const size_t given_up = entity.waiting.push(std::move(message), context_.limits);
+  (asks ? counters.requests_unserved : counters.replies_unreachable) += given_up;
+  flush_waiting(entity);
+  return true;
+}
+
+bool Client::is_ready(Entity &entity, const WaitingMessage &message) {
+  return entity.requester != nullptr ? entity.requester->is_served() : entity.replier->reaches(message.identity);
+}
+
+// What has waited for a server would come to it all at once, and push itself out of the server's history.
+bool Client::may_release(Entity &entity) {
+  if (entity.requester == nullptr) return true;
+  const Time next_ns = entity.release_ns + context_.limits.release_period_ns;
+  if (now_ >= next_ns) {
+    entity.released = 0;
+    entity.release_ns = now_;
+  }
+  if (entity.released < context_.limits.released_requests) return true;
+  waiting_next_ns_ = std::min(waiting_next_ns_, next_ns);
+  return false;
+}
+
+void Client::send_to_service(Entity &entity, const WaitingMessage &message) {
+  bool written = false;
+  if (entity.requester != nullptr) {
+    const std::optional<uint64_t> number = entity.requester->send(message.payload, message.big_endian);
+    written = number.has_value();
+    if (written) entity.requests.insert_or_assign(*number, message.request);
+    if (entity.requests.size() > context_.limits.pending_requests) entity.requests.erase(entity.requests.begin());
+  } else {
+    written = entity.replier->send(message.identity, message.payload, message.big_endian);
+  }
+  (written ? context_.counters.samples_to_dds : context_.counters.write_failed)++;
+}
+
+void Client::flush_waiting(Entity &entity) {
+  const size_t given_up = entity.waiting.flush(
+      now_, [&](const WaitingMessage &message) { return is_ready(entity, message) && may_release(entity); },
+      [&](const WaitingMessage &message) {
+        entity.released++;
+        send_to_service(entity, message);
+      });
+  Counters &counters = context_.counters;
+  (entity.requester != nullptr ? counters.requests_unserved : counters.replies_unreachable) += given_up;
+}
+
+void Client::flush_all_waiting(Time now) {
+  if (now < waiting_next_ns_) return;
+  waiting_next_ns_ = TIDE_FOREVER;
+  for (auto &[object, entity] : entities_) {
+    if (entity.waiting.empty()) continue;
+    flush_waiting(entity);
+    waiting_next_ns_ = std::min(waiting_next_ns_, entity.waiting.next_ns());
+  }
 }
 
 // ---- towards the client ----
@@ -582,7 +645,12 @@ void Client::rank_readers() {
 void Client::wake(uint16_t object, Time now) {
   Entity *entity = find(object);
   if (entity == nullptr) return;
+  now_ = now;
   entity->has_data = true;
+  if (!entity->waiting.empty()) {
+    entity->signal->queued.store(false);
+    flush_waiting(*entity);
+  }
   if (entity->reading.active) readers_next_ns_ = now;
 }
 
@@ -638,6 +706,8 @@ bool Client::fetch(Entity &entity) {
   Sample sample;
   while (entity.source->take(sample)) {
     context_.counters.samples_skipped += sample.skipped;
+    if (entity.released > 0) entity.released--;
+    if (!entity.waiting.empty()) waiting_next_ns_ = now_;
     if (entity.requester == nullptr || entity.requests.contains(sample.request)) {
       entity.stalled = std::move(sample);
       return true;
@@ -692,10 +762,11 @@ void Client::node_done(void *owner, tide_node_outcome_t outcome) {
 Time Client::poll(Time now) {
   now_ = now;
   if (input_->is_stalled()) input_->resume([this](const tide_input_stream_t &stream) { acknowledge(&stream); });
+  flush_all_waiting(now);
   serve(now);
   const Time transmitter_next = tide_transmitter_poll(&output_->transmitter(), now);
   watch(now);
-  Time next = std::min(transmitter_next, readers_next_ns_);
+  Time next = std::min({transmitter_next, readers_next_ns_, waiting_next_ns_});
   if (next_probe_ns_ != TIDE_FOREVER) next = std::min(next, next_probe_ns_);
   if (input_->is_stalled()) next = std::min(next, now + context_.limits.write_retry_ns);
   return next;

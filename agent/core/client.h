@@ -16,6 +16,8 @@
 #include "core/limits.h"
 #include "core/middleware.h"
 #include "core/output.h"
+#include "core/waiting.h"
+#include "tide/platform.h"
 
 namespace tide::agent {
 
@@ -127,6 +129,9 @@ class Client {
     Requester *requester = nullptr;         // the same object as source
     Replier *replier = nullptr;             // the same object as source
     std::map<uint64_t, uint16_t> requests;  // of a requester: sent number to request id
+    WaitingMessages waiting;                // of requesters and repliers
+    size_t released = 0;                    // of them since release_ns
+    Time release_ns = 0;
     std::shared_ptr<Signal> signal;
     Reading reading;
     bool has_data = false;
@@ -159,7 +164,12 @@ class Client {
   bool write(Entity &entity, uint16_t request, Bytes payload, bool big_endian);
   bool may_wait(Entity &entity, uint8_t stream);
   bool waits_for_reader(Entity &entity, uint8_t stream) const;
-  void write_request(Entity &entity, uint16_t request, Bytes payload, bool big_endian);
+  bool write_to_service(Entity &entity, uint16_t request, Bytes payload, bool big_endian);
+  bool is_ready(Entity &entity, const WaitingMessage &message);
+  bool may_release(Entity &entity);
+  void send_to_service(Entity &entity, const WaitingMessage &message);
+  void flush_waiting(Entity &entity);
+  void flush_all_waiting(Time now);
   void send_status(uint8_t stream, tide_xrce_request_t related, uint8_t status);
 
   void rank_readers();
@@ -192,6 +202,7 @@ class Client {
   uint32_t generation_ = 0;
   size_t data_nodes_ = 0;
   Time readers_next_ns_ = 0;
+  Time waiting_next_ns_ = TIDE_FOREVER;  // when the next message to a service is given up
 };
 
 }  // namespace tide::agent

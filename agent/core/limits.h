@@ -21,7 +21,13 @@ struct NodeClass {
 struct Limits {
   size_t clients = 64;
   size_t entities_per_client = 256;
-  size_t pending_requests = 256;  // of one requester; the oldest is forgotten
+  size_t pending_requests = 256;             // of one requester; the oldest is forgotten
+  size_t waiting_messages = 64;              // of one requester or replier: the oldest gives way
+  size_t waiting_bytes = size_t{64} * 1024;  // the same
+  Time request_wait_ns = 5'000'000'000;      // as long a request waits for a server
+  size_t released_requests = 8;              // of those that waited, at once: ROS 2 servers keep the last ten
+  Time release_period_ns = 100'000'000;      // so many more, and one more for each reply
+  Time reply_wait_ns = 1'000'000'000;        // as long a reply waits for DDS to know who asked
   std::array<NodeClass, 4> nodes = {{{128, 160}, {1024, 64}, {8192, 8}, {65540, 2}}};
   size_t reserved_nodes = 8;                    // kept from DATA, so that a STATUS always finds room
   size_t output_streams = 128;                  // of one client: 63 levels, each reliable and best effort, and level 0
@@ -50,6 +56,7 @@ struct Limits {
   X(clients_resumed) X(clients_refused) X(clients_deleted) X(clients_lost) X(clients_displaced) \
   X(entities_created) X(entities_refused) X(samples_to_dds) X(samples_to_client) X(samples_skipped) \
   X(samples_too_large) X(write_unknown) X(write_waited) X(write_failed) X(format_unsupported) X(replies_unmatched) \
+  X(requests_waited) X(requests_unserved) X(replies_waited) X(replies_unreachable) \
   X(statuses_lost) X(replies_dropped) X(streams_refused) X(duplicates) X(outside_window) X(held_dropped) \
   X(given_up) X(fragments_dropped) X(nodes_evicted) X(probes_sent)
 // clang-format on

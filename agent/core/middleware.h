@@ -67,15 +67,20 @@ class Writer {
 
 class Requester : public Source {
  public:
+  // Whether a server is there that would get a request and whose reply would come.
+  virtual bool is_served() = 0;
   virtual std::optional<uint64_t> send(Bytes payload, bool big_endian) = 0;
 };
 
 class Replier : public Source {
  public:
+  // Whether the one who asked would get a reply.
+  virtual bool reaches(const SampleIdentity &request) = 0;
   virtual bool send(const SampleIdentity &request, Bytes payload, bool big_endian) = 0;
 };
 
-// Creation returns null when DDS refuses. wake: data has come; from any thread.
+// Creation returns null when DDS refuses. wake: data has come, or what is_served and reaches say may have changed; from
+// any thread.
 class Participant {
  public:
   virtual ~Participant() = default;

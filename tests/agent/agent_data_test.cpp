@@ -286,6 +286,132 @@ TEST(Services, UnansweredRequestsAreBounded) {
   EXPECT_EQ(client.all(TIDE_XRCE_DATA).size(), 4u);
 }
 
+class Asking : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(client.connect(), 0);
+    ASSERT_EQ(client.create_xml(0x0011, 0, ""), 0);
+    const std::string_view requester = "<dds><requester service_name='s' request_type='Q' reply_type='R'/></dds>";
+    ASSERT_EQ(client.create_xml(0x0017, 0x0011, requester), 0);
+    ASSERT_EQ(
+        client.create_xml(0x0018, 0x0011, "<dds><replier service_name='s' request_type='Q' reply_type='R'/></dds>"), 0);
+    client.read(0x0017, 0x80);
+    driver.middleware.served = false;
+  }
+  void serve() {
+    driver.middleware.served = true;
+    driver.middleware.sources[0]->wake();
+    driver.pump();
+  }
+  std::vector<uint8_t> written() {
+    std::vector<uint8_t> first;
+    for (const Written &sample : driver.middleware.written) first.push_back(sample.payload[0]);
+    return first;
+  }
+  void answer(uint64_t number) {
+    Sample reply = sample_of({5});
+    reply.request = number;
+    driver.middleware.sources[0]->offer(reply);
+    driver.pump();
+  }
+  Octets reply_to(uint8_t asker) {
+    Octets reply(24, asker);
+    reply.push_back(asker);
+    return reply;
+  }
+  void set_unreachable(uint8_t asker, bool unreachable) {
+    SampleIdentity identity;
+    identity.fill(asker);
+    if (unreachable) {
+      driver.middleware.unreachable.insert(identity);
+    } else {
+      driver.middleware.unreachable.erase(identity);
+    }
+  }
+
+  Driver driver;
+  TestClient client{driver, 1, 0x11};
+};
+
+TEST_F(Asking, RequestsWaitForAServerAndKeepTheirOrder) {
+  client.write(0x0017, {1});
+  client.write(0x0017, {2});
+  EXPECT_EQ(written(), (std::vector<uint8_t>{}));
+  serve();
+  client.write(0x0017, {3});
+  EXPECT_EQ(written(), (std::vector<uint8_t>{1, 2, 3}));
+  EXPECT_EQ(driver.agent.counters().requests_waited, 2u);
+}
+
+TEST_F(Asking, RequestsAreGivenUpAfterAWhile) {
+  client.write(0x0017, {1});
+  driver.run_until(driver.now() + 4 * kSecond);
+  client.write(0x0017, {2});
+  driver.run_until(driver.now() + kSecond);
+  EXPECT_EQ(driver.agent.counters().requests_unserved, 1u);
+  serve();
+  EXPECT_EQ(written(), (std::vector<uint8_t>{2}));
+}
+
+TEST_F(Asking, TheOldestOfTooManyGivesWay) {
+  for (uint8_t number = 0; number < 70; number++) client.write(0x0017, {number});
+  EXPECT_EQ(driver.agent.counters().requests_unserved, 6u);
+  serve();
+  ASSERT_FALSE(written().empty());
+  EXPECT_EQ(written()[0], 6);
+}
+
+TEST_F(Asking, WhatHasWaitedComesInPortions) {
+  for (uint8_t number = 0; number < 30; number++) client.write(0x0017, {number});
+  const Time start = driver.now();
+  serve();
+  EXPECT_EQ(written().size(), 8u);
+  answer(1);
+  answer(2);
+  EXPECT_EQ(written().size(), 10u) << "each reply makes room for one";
+  driver.run_until(start + 100 * kMillisecond - 1);
+  EXPECT_EQ(written().size(), 10u);
+  driver.run_until(start + 100 * kMillisecond);
+  EXPECT_EQ(written().size(), 18u);
+  client.write(0x0017, {30});
+  driver.run_until(start + 300 * kMillisecond);
+  std::vector<uint8_t> expected(31);
+  for (uint8_t number = 0; number < 31; number++) expected[number] = number;
+  EXPECT_EQ(written(), expected);
+}
+
+TEST_F(Asking, RepliesWaitForTheirAskerAndForNobodyElse) {
+  set_unreachable(1, true);
+  client.write(0x0018, reply_to(1));
+  client.write(0x0018, reply_to(2));
+  EXPECT_EQ(written(), (std::vector<uint8_t>{2}));
+  set_unreachable(1, false);
+  driver.middleware.sources[1]->wake();
+  driver.pump();
+  EXPECT_EQ(written(), (std::vector<uint8_t>{2, 1}));
+}
+
+TEST_F(Asking, RepliesToWhoIsGoneAreGivenUp) {
+  set_unreachable(1, true);
+  client.write(0x0018, reply_to(1));
+  driver.run_until(driver.now() + kSecond);
+  EXPECT_EQ(driver.agent.counters().replies_unreachable, 1u);
+  set_unreachable(1, false);
+  driver.middleware.sources[1]->wake();
+  driver.pump();
+  EXPECT_EQ(written(), (std::vector<uint8_t>{}));
+}
+
+// A change that comes while the reader is not asked for is not missed later.
+TEST_F(Asking, AWakeBeforeTheRequestIsNotLost) {
+  client.read(0x0017, 0x00, 0);
+  driver.middleware.sources[0]->wake();
+  driver.pump();
+  client.write(0x0017, {1});
+  serve();
+  EXPECT_EQ(written(), (std::vector<uint8_t>{1}));
+}
+
 // ---- the way in under loss, repetition and reordering ----
 
 struct Piece {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct Written {
   std::vector<uint8_t> payload;
   bool big_endian = false;
   SampleIdentity identity{};
+  uint64_t number = 0;  // of a request
 };
 
 class FakeMiddleware;
@@ -56,9 +58,11 @@ class FakeMiddleware : public Middleware {
   std::vector<int> domains;
   int participants = 0, writers = 0;
   uint64_t requests = 0;
-  bool refuse = false;  // to create anything
-  bool full = false;    // writers take nothing
-  bool unread = false;  // writers have no reader
+  bool refuse = false;                   // to create anything
+  bool full = false;                     // writers take nothing
+  bool unread = false;                   // writers have no reader
+  bool served = true;                    // requesters have a server
+  std::set<SampleIdentity> unreachable;  // askers that DDS does not know (yet)
 };
 
 template <typename Base>
@@ -98,9 +102,11 @@ class FakeRequester : public FakeReading<Requester> {
  public:
   FakeRequester(FakeMiddleware &middleware, const Service &service, const Qos &qos, Wake wake)
       : FakeReading(middleware, service.reply, qos, std::move(wake)), topic_(service.request) {}
+  bool is_served() override { return middleware_.served; }
   std::optional<uint64_t> send(Bytes payload, bool big_endian) override {
-    middleware_.written.push_back({topic_.name, {payload.begin(), payload.end()}, big_endian, {}});
-    return ++middleware_.requests;
+    middleware_.written.push_back(
+        {topic_.name, {payload.begin(), payload.end()}, big_endian, {}, ++middleware_.requests});
+    return middleware_.requests;
   }
 
  private:
@@ -111,6 +117,7 @@ class FakeReplier : public FakeReading<Replier> {
  public:
   FakeReplier(FakeMiddleware &middleware, const Service &service, const Qos &qos, Wake wake)
       : FakeReading(middleware, service.request, qos, std::move(wake)), topic_(service.reply) {}
+  bool reaches(const SampleIdentity &request) override { return !middleware_.unreachable.contains(request); }
   bool send(const SampleIdentity &request, Bytes payload, bool big_endian) override {
     middleware_.written.push_back({topic_.name, {payload.begin(), payload.end()}, big_endian, request});
     return true;

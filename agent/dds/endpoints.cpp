@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dds/endpoints.h"
+
+#include <algorithm>
+#include <fastdds/dds/publisher/Publisher.hpp>
+#include <fastdds/dds/subscriber/Subscriber.hpp>
+#include <fastdds/dds/topic/Topic.hpp>
+
+namespace tide::agent {
+namespace {
+
+namespace dds = eprosima::fastdds::dds;
+namespace rtps = eprosima::fastrtps::rtps;
+using eprosima::fastrtps::Duration_t;
+
+constexpr int32_t kSamplesMaximum = 512;  // in a history, whatever the depth asked for
+constexpr int kOkay = 0;
+constexpr uint32_t kKnownWritersMaximum = 64;
+
+Duration_t milliseconds(uint32_t count) { return {static_cast<int32_t>(count / 1000), (count % 1000) * 1'000'000u}; }
+
+template <typename Target>
+void apply(const Qos &qos, Target &target) {
+  target.reliability().kind = qos.reliable ? dds::RELIABLE_RELIABILITY_QOS : dds::BEST_EFFORT_RELIABILITY_QOS;
+  target.durability().kind = qos.transient_local ? dds::TRANSIENT_LOCAL_DURABILITY_QOS : dds::VOLATILE_DURABILITY_QOS;
+  const int32_t depth =
+      std::clamp(static_cast<int32_t>(std::min<uint32_t>(qos.depth, kSamplesMaximum)), 1, kSamplesMaximum);
+  target.history().kind = qos.keep_all ? dds::KEEP_ALL_HISTORY_QOS : dds::KEEP_LAST_HISTORY_QOS;
+  target.history().depth = depth;
+  const int32_t samples = qos.keep_all ? kSamplesMaximum : depth;
+  target.resource_limits().max_instances = 1;
+  target.resource_limits().max_samples = samples;
+  target.resource_limits().max_samples_per_instance = samples;
+  target.resource_limits().allocated_samples = 1;
+  if (qos.deadline_ms != 0) target.deadline().period = milliseconds(qos.deadline_ms);
+  if (qos.lifespan_ms != 0) target.lifespan().duration = milliseconds(qos.lifespan_ms);
+  target.data_sharing().off();
+  target.endpoint().history_memory_policy = rtps::DYNAMIC_REUSABLE_MEMORY_MODE;
+}
+
+dds::DataWriterQos writer_qos(const Qos &qos) {
+  dds::DataWriterQos result = dds::DATAWRITER_QOS_DEFAULT;
+  apply(qos, result);
+  result.publish_mode().kind = dds::SYNCHRONOUS_PUBLISH_MODE;
+  result.reliability().max_blocking_time = milliseconds(1);  // the caller serves all clients
+  result.reliable_writer_qos().times.heartbeatPeriod = milliseconds(20);
+  result.reliable_writer_qos().times.nackResponseDelay = milliseconds(0);
+  result.reliable_writer_qos().times.nackSupressionDuration = milliseconds(0);
+  return result;
+}
+
+dds::DataReaderQos reader_qos(const Qos &qos) {
+  dds::DataReaderQos result = dds::DATAREADER_QOS_DEFAULT;
+  apply(qos, result);
+  result.reliable_reader_qos().times.initialAcknackDelay = milliseconds(1);
+  result.reliable_reader_qos().times.heartbeatResponseDelay = milliseconds(0);
+  return result;
+}
+
+}  // namespace
+
+// ---- participants and topics ----
+
+Owner::Owner(dds::DomainParticipant *participant, const std::string &name, size_t gid_bytes, Reaper &reaper)
+    : participant_(participant), reaper_(reaper), graph_(participant, name, gid_bytes) {
+  publisher_ = participant_->create_publisher(dds::PUBLISHER_QOS_DEFAULT);
+  subscriber_ = participant_->create_subscriber(dds::SUBSCRIBER_QOS_DEFAULT);
+}
+
+Owner::~Owner() { reaper_.bury(participant_); }
+
+bool Owner::check(const Topic &topic) const {
+  const auto place = topics_.find(topic.name);
+  return place == topics_.end() || place->second.type == topic.type;
+}
+
+dds::Topic *Owner::acquire(const Topic &topic) {
+  const auto place = topics_.find(topic.name);
+  if (place != topics_.end()) {
+    if (place->second.type != topic.type) return nullptr;
+    place->second.users++;
+    return place->second.topic;
+  }
+  if (types_[topic.type] == 0) {
+    dds::TypeSupport(new OpaqueType(topic.type)).register_type(participant_);
+  }
+  dds::Topic *made = participant_->create_topic(topic.name, topic.type, dds::TOPIC_QOS_DEFAULT);
+  if (made == nullptr) return nullptr;
+  types_[topic.type]++;
+  topics_[topic.name] = {made, topic.type, 1};
+  return made;
+}
+
+void Owner::release(const Topic &topic) {
+  const auto place = topics_.find(topic.name);
+  if (place == topics_.end() || --place->second.users != 0) return;
+  participant_->delete_topic(place->second.topic);
+  topics_.erase(place);
+  if (--types_[topic.type] != 0) return;
+  types_.erase(topic.type);
+  participant_->unregister_type(topic.type);
+}
+
+void Peers::change(const dds::InstanceHandle_t &handle, bool matched) {
+  {
+    const std::lock_guard lock(mutex_);
+    const DdsGuid peer = rtps::iHandle2GUID(handle);
+    if (matched) {
+      peers_.insert(peer);
+    } else {
+      peers_.erase(peer);
+    }
+  }
+  wake_();
+}
+
+bool Peers::contains(const DdsGuid &peer) const {
+  const std::lock_guard lock(mutex_);
+  return peers_.contains(peer);
+}
+
+std::set<DdsGuid> Peers::get() const {
+  const std::lock_guard lock(mutex_);
+  return peers_;
+}
+
+bool Peers::meets(const Peers &other) const {
+  const std::set<DdsGuid> here = get(), there = other.get();
+  return std::any_of(here.begin(), here.end(), [&there](const DdsGuid &one) {
+    return std::any_of(there.begin(), there.end(),
+                       [&one](const DdsGuid &another) { return another.guidPrefix == one.guidPrefix; });
+  });
+}
+
+// ---- writers ----
+
+DdsWriter::DdsWriter(OwnerPointer owner, Topic topic, Peers *peers)
+    : owner_(std::move(owner)), topic_(std::move(topic)), listener_(peers) {}
+
+std::unique_ptr<DdsWriter> DdsWriter::make(const OwnerPointer &owner, const Topic &topic, const Qos &qos,
+                                           Peers *peers) {
+  dds::Topic *shared = owner->acquire(topic);
+  if (shared == nullptr) return nullptr;
+  auto result = std::unique_ptr<DdsWriter>(new DdsWriter(owner, topic, peers));
+  const dds::StatusMask mask = peers == nullptr ? dds::StatusMask::none() : dds::StatusMask::publication_matched();
+  result->writer_ = owner->publisher()->create_datawriter(shared, writer_qos(qos),
+                                                          peers == nullptr ? nullptr : &result->listener_, mask);
+  if (result->writer_ == nullptr) return nullptr;
+  owner->graph().add_writer(result->guid());
+  return result;
+}
+
+DdsWriter::~DdsWriter() {
+  if (writer_ != nullptr) {
+    owner_->graph().remove_writer(guid());
+    writer_->set_listener(nullptr);
+    owner_->publisher()->delete_datawriter(writer_);
+  }
+  owner_->release(topic_);
+}
+
+bool DdsWriter::write(Bytes payload, bool big_endian) {
+  OutgoingSample sample{payload, big_endian};
+  return writer_->write(&sample);
+}
+
+bool DdsWriter::has_reader() const {
+  dds::PublicationMatchedStatus status;
+  return writer_->get_publication_matched_status(status)() == kOkay && status.current_count > 0;
+}
+
+bool DdsWriter::write(Bytes payload, bool big_endian, rtps::WriteParams &parameters) {
+  OutgoingSample sample{payload, big_endian};
+  return writer_->write(&sample, parameters);
+}
+
+void DdsWriter::Listener::on_publication_matched(dds::DataWriter *, const dds::PublicationMatchedStatus &status) {
+  peers_->change(status.last_subscription_handle, status.current_count_change > 0);
+}
+
+// ---- readers ----
+
+DdsReader::DdsReader(OwnerPointer owner, Topic topic, Arrival arrival, Peers *peers)
+    : owner_(std::move(owner)), topic_(std::move(topic)), listener_(std::move(arrival), peers) {}
+
+std::unique_ptr<DdsReader> DdsReader::make(const OwnerPointer &owner, const Topic &topic, const Qos &qos,
+                                           Arrival arrival, Peers *peers) {
+  dds::Topic *shared = owner->acquire(topic);
+  if (shared == nullptr) return nullptr;
+  auto result = std::unique_ptr<DdsReader>(new DdsReader(owner, topic, std::move(arrival), peers));
+  dds::StatusMask mask = dds::StatusMask::data_available();
+  if (peers != nullptr) mask << dds::StatusMask::subscription_matched();
+  result->reader_ = owner->subscriber()->create_datareader(shared, reader_qos(qos), &result->listener_, mask);
+  if (result->reader_ == nullptr) return nullptr;
+  owner->graph().add_reader(result->guid());
+  return result;
+}
+
+DdsReader::~DdsReader() {
+  if (reader_ != nullptr) {
+    owner_->graph().remove_reader(guid());
+    reader_->set_listener(nullptr);
+    owner_->subscriber()->delete_datareader(reader_);
+  }
+  owner_->release(topic_);
+}
+
+bool DdsReader::take(Sample &sample) {
+  dds::SampleInfo info;
+  return take(sample, info);
+}
+
+bool DdsReader::take(Sample &sample, dds::SampleInfo &info) {
+  IncomingSample incoming;
+  while (reader_->take_next_sample(&incoming, &info)() == kOkay) {
+    if (!info.valid_data) continue;
+    sample.payload = std::move(incoming.payload);
+    sample.big_endian = incoming.big_endian;
+    sample.skipped = skipped(info.sample_identity);
+    return true;
+  }
+  return false;
+}
+
+// How many samples of this writer never came, by the numbers that DDS gives them.
+uint32_t DdsReader::skipped(const rtps::SampleIdentity &identity) {
+  const uint64_t number = identity.sequence_number().to64long();
+  if (last_.size() >= kKnownWritersMaximum && !last_.contains(identity.writer_guid())) last_.clear();
+  const auto [place, first] = last_.try_emplace(identity.writer_guid(), number);
+  if (first) return 0;
+  const uint64_t expected = place->second + 1;
+  place->second = std::max(place->second, number);
+  return number > expected ? static_cast<uint32_t>(std::min<uint64_t>(number - expected, UINT32_MAX)) : 0;
+}
+
+void DdsReader::Listener::on_subscription_matched(dds::DataReader *, const dds::SubscriptionMatchedStatus &status) {
+  peers_->change(status.last_publication_handle, status.current_count_change > 0);
+}
+
+}  // namespace tide::agent

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// A participant with its topics, and readers and writers of one topic each.
+#pragma once
+
+#include <fastdds/rtps/common/Guid.h>
+#include <fastdds/rtps/common/WriteParams.h>
+
+#include <fastdds/dds/domain/DomainParticipant.hpp>
+#include <fastdds/dds/publisher/DataWriter.hpp>
+#include <fastdds/dds/publisher/DataWriterListener.hpp>
+#include <fastdds/dds/subscriber/DataReader.hpp>
+#include <fastdds/dds/subscriber/DataReaderListener.hpp>
+#include <fastdds/dds/subscriber/SampleInfo.hpp>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "core/middleware.h"
+#include "dds/graph.h"
+#include "dds/opaque_type.h"
+#include "dds/reaper.h"
+
+namespace tide::agent {
+
+using DdsGuid = eprosima::fastrtps::rtps::GUID_t;
+
+class Owner {  // of a DDS participant; readers and writers keep it alive
+ public:
+  Owner(eprosima::fastdds::dds::DomainParticipant *participant, const std::string &name, size_t gid_bytes,
+        Reaper &reaper);
+  ~Owner();
+  Owner(const Owner &) = delete;
+  Owner &operator=(const Owner &) = delete;
+
+  eprosima::fastdds::dds::Publisher *publisher() const { return publisher_; }
+  eprosima::fastdds::dds::Subscriber *subscriber() const { return subscriber_; }
+  Graph &graph() { return graph_; }
+  // False: it is there with another type.
+  bool check(const Topic &topic) const;
+  // Shared by all who ask for it; null: it is there with another type, or DDS refuses.
+  eprosima::fastdds::dds::Topic *acquire(const Topic &topic);
+  void release(const Topic &topic);
+
+ private:
+  struct Shared {
+    eprosima::fastdds::dds::Topic *topic;
+    std::string type;
+    size_t users;
+  };
+  eprosima::fastdds::dds::DomainParticipant *participant_;
+  Reaper &reaper_;
+  Graph graph_;
+  eprosima::fastdds::dds::Publisher *publisher_;
+  eprosima::fastdds::dds::Subscriber *subscriber_;
+  std::map<std::string, Shared> topics_;
+  std::map<std::string, size_t> types_;
+};
+using OwnerPointer = std::shared_ptr<Owner>;
+
+// The ends of others that DDS has matched with one of ours. Changed by threads of DDS, which then call `wake`.
+class Peers {
+ public:
+  explicit Peers(Wake wake) : wake_(std::move(wake)) {}
+  void change(const eprosima::fastdds::dds::InstanceHandle_t &handle, bool matched);
+  bool contains(const DdsGuid &peer) const;
+  // Whether a participant has one here and one there.
+  bool meets(const Peers &other) const;
+
+ private:
+  std::set<DdsGuid> get() const;
+
+  mutable std::mutex mutex_;
+  std::set<DdsGuid> peers_;
+  Wake wake_;
+};
+
+class DdsWriter : public Writer {
+ public:
+  // peers: null, or kept up to date; outlives the writer. Null when DDS refuses.
+  static std::unique_ptr<DdsWriter> make(const OwnerPointer &owner, const Topic &topic, const Qos &qos,
+                                         Peers *peers = nullptr);
+  ~DdsWriter() override;
+  DdsWriter(const DdsWriter &) = delete;
+  DdsWriter &operator=(const DdsWriter &) = delete;
+
+  bool write(Bytes payload, bool big_endian) override;
+  bool has_reader() const override;
+  bool write(Bytes payload, bool big_endian, eprosima::fastrtps::rtps::WriteParams &parameters);
+  DdsGuid guid() const { return writer_->guid(); }
+
+ private:
+  class Listener : public eprosima::fastdds::dds::DataWriterListener {
+   public:
+    explicit Listener(Peers *peers) : peers_(peers) {}
+    void on_publication_matched(eprosima::fastdds::dds::DataWriter *writer,
+                                const eprosima::fastdds::dds::PublicationMatchedStatus &status) override;
+
+   private:
+    Peers *peers_;
+  };
+
+  DdsWriter(OwnerPointer owner, Topic topic, Peers *peers);
+
+  OwnerPointer owner_;
+  Topic topic_;
+  Listener listener_;
+  eprosima::fastdds::dds::DataWriter *writer_ = nullptr;
+};
+
+class DdsReader : public Source {
+ public:
+  using Arrival = std::function<void(eprosima::fastdds::dds::DataReader &reader)>;
+
+  // arrival: data has come; by a thread of DDS, also before this returns. peers: as a writer's.
+  static std::unique_ptr<DdsReader> make(const OwnerPointer &owner, const Topic &topic, const Qos &qos, Arrival arrival,
+                                         Peers *peers = nullptr);
+  ~DdsReader() override;
+  DdsReader(const DdsReader &) = delete;
+  DdsReader &operator=(const DdsReader &) = delete;
+
+  bool take(Sample &sample) override;
+  bool take(Sample &sample, eprosima::fastdds::dds::SampleInfo &info);
+  DdsGuid guid() const { return reader_->guid(); }
+
+ private:
+  class Listener : public eprosima::fastdds::dds::DataReaderListener {
+   public:
+    Listener(Arrival arrival, Peers *peers) : arrival_(std::move(arrival)), peers_(peers) {}
+    void on_data_available(eprosima::fastdds::dds::DataReader *reader) override { arrival_(*reader); }
+    void on_subscription_matched(eprosima::fastdds::dds::DataReader *reader,
+                                 const eprosima::fastdds::dds::SubscriptionMatchedStatus &status) override;
+
+   private:
+    Arrival arrival_;
+    Peers *peers_;
+  };
+
+  DdsReader(OwnerPointer owner, Topic topic, Arrival arrival, Peers *peers);
+  uint32_t skipped(const eprosima::fastrtps::rtps::SampleIdentity &identity);
+
+  OwnerPointer owner_;
+  Topic topic_;
+  Listener listener_;
+  eprosima::fastdds::dds::DataReader *reader_ = nullptr;
+  std::map<DdsGuid, uint64_t> last_;
+};
+
+}  // namespace tide::agent
