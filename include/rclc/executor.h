@@ -23,7 +23,8 @@ typedef struct rclc_executor_t_s {
 } rclc_executor_t;
 
 rclc_executor_t rclc_executor_get_zero_initialized_executor(void);
-/* Takes number_of_handles places of the application's pool: one for each timer, subscription and guard condition. */
+/* Takes number_of_handles places of the application's pool: one for each timer, subscription, service, client and
+ * guard condition. */
 rcl_ret_t rclc_executor_init(rclc_executor_t *executor, rcl_context_t *context, const size_t number_of_handles,
                              const rcl_allocator_t *allocator);
 rcl_ret_t rclc_executor_fini(rclc_executor_t *executor);
@@ -40,8 +41,24 @@ rcl_ret_t rclc_executor_add_subscription_with_context(rclc_executor_t *executor,
 rcl_ret_t rclc_executor_add_timer(rclc_executor_t *executor, rcl_timer_t *timer);
 rcl_ret_t rclc_executor_add_guard_condition(rclc_executor_t *executor, rcl_guard_condition_t *gc,
                                             rclc_gc_callback_t callback);
+/* The callback fills in response_msg, which is sent when it returns; when there is no node for it just then, it is sent
+ * as soon as there is one, before the next request is taken. tide_rclc_service_defer: later. */
+rcl_ret_t rclc_executor_add_service(rclc_executor_t *executor, rcl_service_t *service, void *request_msg,
+                                    void *response_msg, rclc_service_callback_t callback);
+rcl_ret_t rclc_executor_add_service_with_request_id(rclc_executor_t *executor, rcl_service_t *service,
+                                                    void *request_msg, void *response_msg,
+                                                    rclc_service_callback_with_request_id_t callback);
+rcl_ret_t rclc_executor_add_service_with_context(rclc_executor_t *executor, rcl_service_t *service, void *request_msg,
+                                                 void *response_msg, rclc_service_callback_with_context_t callback,
+                                                 void *context);
+rcl_ret_t rclc_executor_add_client(rclc_executor_t *executor, rcl_client_t *client, void *response_msg,
+                                   rclc_client_callback_t callback);
+rcl_ret_t rclc_executor_add_client_with_request_id(rclc_executor_t *executor, rcl_client_t *client, void *response_msg,
+                                                   rclc_client_callback_with_request_id_t callback);
 rcl_ret_t rclc_executor_remove_subscription(rclc_executor_t *executor, const rcl_subscription_t *subscription);
 rcl_ret_t rclc_executor_remove_timer(rclc_executor_t *executor, const rcl_timer_t *timer);
+rcl_ret_t rclc_executor_remove_service(rclc_executor_t *executor, const rcl_service_t *service);
+rcl_ret_t rclc_executor_remove_client(rclc_executor_t *executor, const rcl_client_t *client);
 rcl_ret_t rclc_executor_remove_guard_condition(rclc_executor_t *executor, const rcl_guard_condition_t *gc);
 
 /* Waits at most timeout_ns for something to do, then runs what is ready, at most as many callbacks as there are

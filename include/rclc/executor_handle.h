@@ -13,6 +13,11 @@ typedef enum {
   RCLC_SUBSCRIPTION,
   RCLC_SUBSCRIPTION_WITH_CONTEXT,
   RCLC_TIMER,
+  RCLC_CLIENT,
+  RCLC_CLIENT_WITH_REQUEST_ID,
+  RCLC_SERVICE,
+  RCLC_SERVICE_WITH_REQUEST_ID,
+  RCLC_SERVICE_WITH_CONTEXT,
   RCLC_GUARD_CONDITION
 } rclc_executor_handle_type_t;
 
@@ -21,6 +26,12 @@ typedef enum { ON_NEW_DATA, ALWAYS } rclc_executor_handle_invocation_t;
 typedef void (*rclc_subscription_callback_t)(const void *msg);
 typedef void (*rclc_subscription_callback_with_context_t)(const void *msg, void *context);
 typedef rclc_subscription_callback_t rclc_callback_t;
+typedef void (*rclc_service_callback_t)(const void *request, void *response);
+typedef void (*rclc_service_callback_with_request_id_t)(const void *request, rmw_request_id_t *request_id,
+                                                        void *response);
+typedef void (*rclc_service_callback_with_context_t)(const void *request, void *response, void *context);
+typedef void (*rclc_client_callback_t)(const void *response);
+typedef void (*rclc_client_callback_with_request_id_t)(const void *response, rmw_request_id_t *request_id);
 typedef void (*rclc_gc_callback_t)(void);
 
 /* One callback of an executor. Trigger functions of the program read initialized and data_available, and tell handles
@@ -31,13 +42,20 @@ typedef struct {
   union {
     rcl_timer_t *timer;
     rcl_subscription_t *subscription;
+    rcl_service_t *service;
+    rcl_client_t *client;
     rcl_guard_condition_t *gc;
   };
-  void *data; /* the message that a subscription's callback gets */
+  void *data; /* the message that the callback of a subscription, service (request) or client (response) gets */
   void *callback_context;
   union {
     rclc_subscription_callback_t subscription_callback;
     rclc_subscription_callback_with_context_t subscription_callback_with_context;
+    rclc_service_callback_t service_callback;
+    rclc_service_callback_with_request_id_t service_callback_with_request_id;
+    rclc_service_callback_with_context_t service_callback_with_context;
+    rclc_client_callback_t client_callback;
+    rclc_client_callback_with_request_id_t client_callback_with_request_id;
     rclc_gc_callback_t gc_callback;
   };
   void *impl; /* the runtime's, which outlives the program's structure */
@@ -46,7 +64,7 @@ typedef struct {
   bool data_available;
 } rclc_executor_handle_t;
 
-/* The program's timer, subscription or guard condition of a handle. */
+/* The program's timer, subscription, service, client or guard condition of a handle. */
 void *rclc_executor_handle_get_ptr(rclc_executor_handle_t *handle);
 
 #ifdef __cplusplus

@@ -2,9 +2,11 @@
 #ifndef RCLC__RCLC_H_
 #define RCLC__RCLC_H_
 
+#include "rclc/client.h"
 #include "rclc/init.h"
 #include "rclc/node.h"
 #include "rclc/publisher.h"
+#include "rclc/service.h"
 #include "rclc/sleep.h"
 #include "rclc/subscription.h"
 #include "rclc/timer.h"

@@ -70,10 +70,17 @@ typedef struct rmw_subscription_allocation_s {
   void *data;
 } rmw_subscription_allocation_t;
 
+/* Who asked for what: the sample identity of DDS. A server gives it back with the response. */
 typedef struct rmw_request_id_s {
   int8_t writer_guid[16];
   int64_t sequence_number;
 } rmw_request_id_t;
+
+typedef struct rmw_service_info_s {
+  int64_t source_timestamp;   /* 0: not known */
+  int64_t received_timestamp; /* monotonic ns */
+  rmw_request_id_t request_id;
+} rmw_service_info_t;
 
 typedef struct rmw_message_info_s {
   int64_t source_timestamp;

@@ -47,7 +47,8 @@
 #define TIDE_AGENT_QUESTIONS 1
 #endif
 
-/* Requesters and repliers: services. Without: TIDE_ERROR_UNSUPPORTED from tide_session_add_object. */
+/* Requesters and repliers: services. Without: TIDE_ERROR_UNSUPPORTED from tide_session_add_object
+ * and from the init of services and clients. */
 #ifndef TIDE_SERVICE_OBJECTS
 #define TIDE_SERVICE_OBJECTS 1
 #endif

@@ -41,6 +41,21 @@ extern "C" {
 #ifndef TIDE_GUARD_CONDITIONS
 #define TIDE_GUARD_CONDITIONS 2
 #endif
+/* Servers and clients of services: one object on the agent each. A program without pools of its own has two of each. */
+#ifndef TIDE_SERVICES
+#define TIDE_SERVICES 0
+#endif
+#ifndef TIDE_CLIENTS
+#define TIDE_CLIENTS 0
+#endif
+/* Requests that a service, or replies that a client, keeps at most until its callback has run. */
+#ifndef TIDE_SERVICE_DEPTH
+#define TIDE_SERVICE_DEPTH 8
+#endif
+/* Requests of one client without an answer; for one more the oldest is forgotten. */
+#ifndef TIDE_CLIENT_REQUESTS
+#define TIDE_CLIENT_REQUESTS 8
+#endif
 #ifndef TIDE_EXECUTORS
 #define TIDE_EXECUTORS 1
 #endif
@@ -49,15 +64,17 @@ extern "C" {
 #ifndef TIDE_EXECUTOR_LANES
 #define TIDE_EXECUTOR_LANES 1
 #endif
-/* Handles of all executors together: one for each timer, subscription and guard condition that is added. */
+/* Handles of all executors together: one for each timer, subscription, service, client and guard condition that is
+ * added. */
 #ifndef TIDE_HANDLES
-#define TIDE_HANDLES (TIDE_SUBSCRIPTIONS + TIDE_TIMERS + TIDE_GUARD_CONDITIONS)
+#define TIDE_HANDLES (TIDE_SUBSCRIPTIONS + TIDE_TIMERS + TIDE_GUARD_CONDITIONS + TIDE_SERVICES + TIDE_CLIENTS)
 #endif
 /* Callback groups: tide_rclc_callback_group_init. Each takes a pointer for every handle. */
 #ifndef TIDE_GROUPS
 #define TIDE_GROUPS (TIDE_EXECUTOR_LANES > 1 ? 4 : 0)
 #endif
-/* Longest topic name with namespace, the prefix "rt" and NUL, in bytes; also node names with their namespace. */
+/* Longest topic name with namespace, the prefix "rt" and NUL, in bytes; also node names with their namespace, and
+ * names of services. */
 #ifndef TIDE_NAME_BYTES
 #define TIDE_NAME_BYTES 64
 #endif
@@ -131,8 +148,11 @@ extern "C" {
 
 /* ---- what follows is the runtime's own ---- */
 
-#define TIDE_OBJECT_COUNT (TIDE_NODES + 3 * TIDE_PUBLISHERS + 3 * TIDE_SUBSCRIPTIONS)
+#define TIDE_OBJECT_COUNT (TIDE_NODES + 3 * TIDE_PUBLISHERS + 3 * TIDE_SUBSCRIPTIONS + TIDE_SERVICES + TIDE_CLIENTS)
+#define TIDE_SERVICE_NAME_BYTES (TIDE_NAME_BYTES + 8) /* "Request" */
 #define TIDE_NODE_COUNT (TIDE_SMALL_NODES + TIDE_LARGE_NODES)
+
+struct tide_service_type; /* tide/message_memory.h */
 
 typedef struct tide_node_handle {
   struct tide_support *support; /* null: free */
@@ -194,6 +214,39 @@ typedef struct tide_subscription_handle {
   tide_reach_t reach;
 } tide_subscription_handle_t;
 
+/* What services and clients have in common: a replier or requester, what comes to it, its callback. */
+typedef struct tide_service_end {
+  struct tide_support *support; /* null: free */
+  const struct tide_service_type *type;
+  char *request_topic, *reply_topic; /* tide_pools.service_name_bytes, as on the wire: "rq/...Request", "rr/...Reply" */
+  tide_object_t object;
+  tide_reader_t reader;
+  tide_callback_t callback;       /* its priority is also that of what is sent */
+  rclc_executor_handle_t *handle; /* null: in no executor */
+  uint32_t decode_errors;
+} tide_service_end_t;
+
+typedef struct tide_service_handle {
+  tide_service_end_t end;      /* first member */
+  void *response;              /* the program's, sent when its callback returns */
+  rmw_request_id_t request_id; /* of the request that is served, or whose response waits */
+  bool deferred;               /* the program sends it */
+  bool response_waits;         /* for a free node */
+  uint32_t responses_lost;
+} tide_service_handle_t;
+
+typedef struct tide_asked {
+  int64_t sequence_number; /* 0: free */
+  uint16_t request;        /* id on the wire */
+} tide_asked_t;
+
+typedef struct tide_client_handle {
+  tide_service_end_t end;  /* first member */
+  tide_asked_t *asked;     /* tide_pools.client_request_count places */
+  int64_t sequence_number; /* last one given */
+  uint32_t forgotten, unexpected;
+} tide_client_handle_t;
+
 typedef struct tide_timer_handle {
   struct tide_support *support; /* null: free */
   tide_timer_t timer;
@@ -239,7 +292,8 @@ typedef struct tide_support {
   bool digesting;         /* somebody who waits for an answer hands received frames on: one at a time */
   bool digest_refused;    /* somebody else wanted to meanwhile */
   bool in_use;
-  bool custom; /* the link is the program's own functions */
+  bool custom;                                           /* the link is the program's own functions */
+  void (*retry_responses)(struct tide_support *support); /* null as long as no response has waited for a node */
 } tide_support_t;
 
 typedef struct tide_pools {
@@ -276,14 +330,20 @@ typedef struct tide_pools {
   tide_local_pool_t *local_pool; /* set up when it is first needed */
   void *local_storage;
   uint32_t local_message_count, local_message_bytes;
-  uint8_t *custom_storage; /* null: no custom transport */
+  tide_service_handle_t *services;
+  tide_client_handle_t *clients;
+  char *service_names;            /* two for each service, then two for each client */
+  tide_sample_t *service_samples; /* service_depth for each */
+  tide_asked_t *asked;            /* client_request_count for each client */
+  uint8_t *custom_storage;        /* null: no custom transport */
   uint32_t custom_bytes;
   uint32_t connect_timeout_ms;
   uint16_t node_count, publisher_count, subscription_count, timer_count, guard_count, executor_count, lane_count,
       handle_count, group_count, local_topic_count, local_end_count;
   uint16_t object_count, data_node_count, class_count, stream_count, slot_count, reassembly_count, mtu_bytes;
-  uint16_t name_bytes;
-  uint8_t subscription_depth;
+  uint16_t name_bytes, service_name_bytes;
+  uint16_t service_count, client_count, client_request_count;
+  uint8_t subscription_depth, service_depth;
   uint8_t window;
 } tide_pools_t;
 
@@ -334,6 +394,15 @@ static struct {
   tide_queue_entry_t *waiting[TIDE_GROUPS * TIDE_HANDLES];
 } tide_group_memory;
 #endif
+#if TIDE_SERVICES + TIDE_CLIENTS > 0
+static struct {
+  tide_service_handle_t services[TIDE_PLACES(TIDE_SERVICES)];
+  tide_client_handle_t clients[TIDE_PLACES(TIDE_CLIENTS)];
+  char names[TIDE_SERVICES + TIDE_CLIENTS][2][TIDE_SERVICE_NAME_BYTES];
+  tide_sample_t samples[(TIDE_SERVICES + TIDE_CLIENTS) * TIDE_SERVICE_DEPTH];
+  tide_asked_t asked[TIDE_PLACES(TIDE_CLIENTS * TIDE_CLIENT_REQUESTS)];
+} tide_service_memory;
+#endif
 #if TIDE_LOCAL_TOPICS > 0
 static struct {
   tide_local_topic_handle_t topics[TIDE_LOCAL_TOPICS];
@@ -383,6 +452,18 @@ const tide_pools_t tide_pools = {
     .groups = tide_group_memory.groups,
     .group_storage = tide_group_memory.waiting,
     .group_count = TIDE_GROUPS,
+#endif
+#if TIDE_SERVICES + TIDE_CLIENTS > 0
+    .services = tide_service_memory.services,
+    .clients = tide_service_memory.clients,
+    .service_names = &tide_service_memory.names[0][0][0],
+    .service_samples = tide_service_memory.samples,
+    .asked = tide_service_memory.asked,
+    .service_count = TIDE_SERVICES,
+    .client_count = TIDE_CLIENTS,
+    .client_request_count = TIDE_CLIENT_REQUESTS,
+    .service_name_bytes = TIDE_SERVICE_NAME_BYTES,
+    .service_depth = TIDE_SERVICE_DEPTH,
 #endif
 #if TIDE_LOCAL_TOPICS > 0
     .local_topics = tide_local_memory.topics,

@@ -215,6 +215,12 @@ int tide_session_set_reader_priority(tide_session_t *session, tide_reader_t *rea
 const tide_sample_t *tide_session_peek(tide_session_t *session, tide_reader_t *reader);
 void tide_session_take_done(tide_session_t *session, tide_reader_t *reader);
 
+/* Services. A replier's samples start with TIDE_SAMPLE_IDENTITY_BYTES that tell who asks, and what is written to it
+ * starts with those of the request that it answers. A requester's samples start with TIDE_REPLY_HEADER_BYTES: the ids,
+ * as tide_xrce_get_request reads them, of the request that is answered. CDR is aligned from behind them. */
+#define TIDE_SAMPLE_IDENTITY_BYTES 24u
+#define TIDE_REPLY_HEADER_BYTES 4u
+
 /* Publish: reserves a node, writes the WRITE_DATA header, and leaves the writer at the payload; finish submits it.
  *   tide_write_t write;
  *   if (tide_session_write_begin(...) == TIDE_OK) { encode into write.cdr; status = tide_session_write_end(&write); }
@@ -233,6 +239,10 @@ int tide_session_write_begin(tide_session_t *session, tide_write_t *write, uint1
                              tide_priority_t priority, uint32_t bytes);
 int tide_session_write_end(tide_write_t *write);
 void tide_session_write_abandon(tide_write_t *write);
+/* Between begin and end, of a requester: the id that the reply will carry. */
+static inline uint16_t tide_session_write_request(const tide_write_t *write) {
+  return (uint16_t)((write->node->bytes[4] << 8) | write->node->bytes[5]);
+}
 /* True when every reliable sample of the stream (0: of all streams) is acknowledged and nothing waits or is kept. */
 bool tide_session_is_idle(tide_session_t *session, uint8_t stream);
 

@@ -36,11 +36,13 @@ typedef enum tide_status {
   TIDE_ERROR_CAPACITY_TIMERS = -25,
   TIDE_ERROR_CAPACITY_GUARD_CONDITIONS = -26,
   TIDE_ERROR_CAPACITY_EXECUTORS = -27,
-  TIDE_ERROR_NAME = -28,                   /* a name breaks the rules of ROS 2 */
-  TIDE_ERROR_CAPACITY_LANES = -29,         /* more lanes than the program's TIDE_EXECUTOR_LANES */
-  TIDE_ERROR_CAPACITY_GROUPS = -30,        /* more callback groups than TIDE_GROUPS */
-  TIDE_ERROR_CAPACITY_LOCAL_TOPICS = -31,  /* local delivery: more than TIDE_LOCAL_TOPICS or _SUBSCRIPTIONS */
-  TIDE_ERROR_CAPACITY_LOCAL_MESSAGES = -32 /* local delivery: TIDE_LOCAL_MESSAGES does not cover one more end */
+  TIDE_ERROR_NAME = -28,                    /* a name breaks the rules of ROS 2 */
+  TIDE_ERROR_CAPACITY_LANES = -29,          /* more lanes than the program's TIDE_EXECUTOR_LANES */
+  TIDE_ERROR_CAPACITY_GROUPS = -30,         /* more callback groups than TIDE_GROUPS */
+  TIDE_ERROR_CAPACITY_LOCAL_TOPICS = -31,   /* local delivery: more than TIDE_LOCAL_TOPICS or _SUBSCRIPTIONS */
+  TIDE_ERROR_CAPACITY_LOCAL_MESSAGES = -32, /* local delivery: TIDE_LOCAL_MESSAGES does not cover one more end */
+  TIDE_ERROR_CAPACITY_SERVICES = -33,
+  TIDE_ERROR_CAPACITY_CLIENTS = -34
 } tide_status_t;
 
 /* One line in plain words for a status code; never null. Static text, safe from any context. */

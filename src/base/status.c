@@ -66,6 +66,10 @@ const char *tide_status_text(int status) {
       return "more ends of local topics than TIDE_LOCAL_TOPICS and TIDE_LOCAL_SUBSCRIPTIONS of <tide/pools.h>";
     case TIDE_ERROR_CAPACITY_LOCAL_MESSAGES:
       return "TIDE_LOCAL_MESSAGES of <tide/pools.h> does not cover one more publisher or subscription";
+    case TIDE_ERROR_CAPACITY_SERVICES:
+      return "the pool of services is used up (TIDE_SERVICES of <tide/pools.h>)";
+    case TIDE_ERROR_CAPACITY_CLIENTS:
+      return "the pool of clients is used up (TIDE_CLIENTS of <tide/pools.h>)";
     case TIDE_ERROR_NAME:
       return "a name breaks the rules of ROS 2: letters, digits and _, no digit first, / between the parts";
     case TIDE_OK:

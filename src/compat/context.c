@@ -80,6 +80,8 @@ static void digest_answers(tide_support_t *support) {
 /* An executor has nothing to do with acknowledgments, and would be woken for each of them. */
 static void on_activity(void *context) {
   tide_support_t *support = context;
+  void (*retry)(tide_support_t *) = __atomic_load_n(&support->retry_responses, __ATOMIC_ACQUIRE);
+  if (retry != NULL) retry(support);
   if (tide_compat_pump(support) == NULL) digest_answers(support);
   const bool polled = tide_compat_pump(support) != NULL; /* by the executor */
   const uintptr_t critical = enter();
@@ -309,6 +311,8 @@ static void release_places(void) {
   for (size_t i = 0; i < tide_pools.node_count; i++) tide_pools.nodes[i].support = NULL;
   for (size_t i = 0; i < tide_pools.publisher_count; i++) tide_pools.publishers[i].support = NULL;
   for (size_t i = 0; i < tide_pools.subscription_count; i++) tide_pools.subscriptions[i].support = NULL;
+  for (size_t i = 0; i < tide_pools.service_count; i++) tide_pools.services[i].end.support = NULL;
+  for (size_t i = 0; i < tide_pools.client_count; i++) tide_pools.clients[i].end.support = NULL;
   for (size_t i = 0; i < tide_pools.timer_count; i++) tide_pools.timers[i].support = NULL;
   for (size_t i = 0; i < tide_pools.guard_count; i++) tide_pools.guards[i].support = NULL;
   for (size_t i = 0; i < tide_pools.group_count; i++) tide_pools.groups[i].in_use = false;

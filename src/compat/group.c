@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "internal.h"
+#include "tide/rclc_service.h"
 
 rcl_ret_t tide_rclc_callback_group_init(tide_callback_group_t *group, tide_group_kind_t kind) {
   if (group == NULL || (kind != TIDE_GROUP_EXCLUSIVE && kind != TIDE_GROUP_REENTRANT)) {
@@ -33,6 +34,8 @@ rcl_ret_t tide_rclc_callback_group_fini(tide_callback_group_t *group) {
     for (size_t i = 0; i < tide_pools.timer_count; i++) forget(&tide_pools.timers[i].timer.callback, &handle->group);
     for (size_t i = 0; i < tide_pools.subscription_count; i++)
       forget(&tide_pools.subscriptions[i].callback, &handle->group);
+    for (size_t i = 0; i < tide_pools.service_count; i++) forget(&tide_pools.services[i].end.callback, &handle->group);
+    for (size_t i = 0; i < tide_pools.client_count; i++) forget(&tide_pools.clients[i].end.callback, &handle->group);
     for (size_t i = 0; i < tide_pools.guard_count; i++) forget(&tide_pools.guards[i].callback, &handle->group);
     handle->in_use = false;
   }
@@ -62,4 +65,24 @@ rcl_ret_t tide_rclc_guard_condition_set_group(rcl_guard_condition_t *guard, cons
     return tide_compat_result(TIDE_ERROR_ARGUMENT);
   }
   return set_group(&guard->impl->callback, group);
+}
+
+/* Runs of one service would share its request and response. */
+static rcl_ret_t set_group_of_end(tide_callback_t *callback, const tide_callback_group_t *group) {
+  const bool reentrant = group != NULL && group->impl != NULL && group->impl->group.kind == TIDE_GROUP_REENTRANT;
+  return reentrant ? tide_compat_result(TIDE_ERROR_UNSUPPORTED) : set_group(callback, group);
+}
+
+rcl_ret_t tide_rclc_service_set_group(rcl_service_t *service, const tide_callback_group_t *group) {
+  if (service == NULL || service->impl == NULL || service->impl->end.support == NULL) {
+    return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  }
+  return set_group_of_end(&service->impl->end.callback, group);
+}
+
+rcl_ret_t tide_rclc_client_set_group(rcl_client_t *client, const tide_callback_group_t *group) {
+  if (client == NULL || client->impl == NULL || client->impl->end.support == NULL) {
+    return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  }
+  return set_group_of_end(&client->impl->end.callback, group);
 }

@@ -32,11 +32,42 @@ int tide_compat_wait_session(tide_support_t *support, tide_object_t *object, tid
 /* Out of its executor, if it is in one. With several lanes TIDE_ERROR_STATE, and nothing changed, while it runs. */
 int tide_compat_remove_callback(tide_callback_t *callback);
 
+/* The runtime's side of an executor; null: it was not initialised, or its support has ended. */
+tide_executor_handle_t *tide_compat_executor_of(const rclc_executor_t *executor);
+/* A free place in the executor, its own once it is committed; null: there is none. */
+rclc_executor_handle_t *tide_compat_next_handle(rclc_executor_t *executor, rclc_executor_handle_type_t type);
+void tide_compat_commit_handle(rclc_executor_t *executor, rclc_executor_handle_t *handle);
+int tide_compat_remove_handle(tide_executor_handle_t *executor, rclc_executor_handle_t *handle);
+rcl_ret_t tide_compat_refusal_of_add(int status);
+
 /* Names of a node: "/namespace/name" into full, its last part is the node's name; TIDE_ERROR_NAME when a part breaks
  * the rules, TIDE_ERROR_CAPACITY_NAMES when it does not fit. */
 int tide_compat_node_name(tide_node_handle_t *node, const char *name, const char *namespace_);
 /* "rt" and the fully qualified name of a topic of a node; errors as above. */
 int tide_compat_topic_name(char *destination, const char *topic, const tide_node_handle_t *node);
+/* "rq/...Request" and "rr/...Reply"; tide_pools.service_name_bytes each. */
+int tide_compat_service_names(char *request, char *reply, const char *service, const tide_node_handle_t *node);
+
+/* A replier or requester with its reader. Places of a service or client first, from its pool; type, names and samples
+ * are set there. Also undoes what was created in part. */
+int tide_compat_open_end(tide_service_end_t *end, uint8_t kind, const rcl_node_t *node,
+                         const rosidl_service_type_support_t *type_support, const char *service_name,
+                         const rmw_qos_profile_t *qos);
+/* Out of its executor and off the agent; its place is free then. As rcl_publisher_fini. */
+int tide_compat_close_end(tide_service_end_t *end);
+/* Begins a sample that leaves with the callback's priority; never waits. */
+int tide_compat_begin_end(tide_service_end_t *end, tide_write_t *write, size_t bytes);
+/* The oldest sample's octets behind its header of so many, or null. Decodes, and lets the sample go. */
+const tide_sample_t *tide_compat_peek_end(tide_service_end_t *end, uint32_t header_bytes);
+int tide_compat_decode_end(tide_service_end_t *end, const tide_sample_t *sample, uint32_t header_bytes,
+                           const tide_message_type_t *type, void *message);
+int tide_compat_set_end_priority(tide_service_end_t *end, tide_priority_t priority);
+int tide_compat_add_end_to_chain(tide_chain_t *chain, tide_service_end_t *end);
+tide_callback_t *tide_compat_callback_of_end(tide_service_end_t *end);
+/* As for subscriptions: the caller fills in the handle and the callback's kind and function between the two. */
+rclc_executor_handle_t *tide_compat_new_end_handle(rclc_executor_t *executor, tide_service_end_t *end,
+                                                   rclc_executor_handle_type_t type, rcl_ret_t *result);
+rcl_ret_t tide_compat_add_end_handle(rclc_executor_t *executor, rclc_executor_handle_t *handle);
 
 /* The topic, its publisher or subscriber and the writer or reader, created on the agent; waits for the answer. */
 int tide_compat_create_topic(tide_support_t *support, tide_topic_t *topic, const tide_node_handle_t *node,

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names as rmw makes them: "rt" before the fully qualified topic name; "~" is the node, no "/" in front is relative to
- * the node's namespace. */
+/* Names as rmw makes them: "rt" before the fully qualified topic name, "rq" and "rr" around a service's; "~" is the
+ * node, no "/" in front is relative to the node's namespace. */
 #include <string.h>
 
 #include "internal.h"
 
 typedef struct text {
   char *characters;
+  size_t capacity;
   size_t length;
   bool cut;
 } text_t;
 
 static void append(text_t *text, const char *more) {
   const size_t length = strlen(more);
-  text->cut = text->cut || text->length + length >= tide_pools.name_bytes;
+  text->cut = text->cut || text->length + length >= text->capacity;
   if (text->cut) return;
   memcpy(text->characters + text->length, more, length + 1);
   text->length += length;
@@ -39,10 +40,10 @@ static bool is_name(const char *name, bool one_part) {
 int tide_compat_node_name(tide_node_handle_t *node, const char *name, const char *namespace_) {
   const char *inner = namespace_[0] == '/' ? namespace_ + 1 : namespace_;
   if (!is_name(name, true) || (inner[0] != '\0' && !is_name(inner, false))) return TIDE_ERROR_NAME;
-  text_t space = {node->namespace_, 0, false};
+  text_t space = {node->namespace_, tide_pools.name_bytes, 0, false};
   append(&space, "/");
   append(&space, inner);
-  text_t full = {node->full_name, 0, false};
+  text_t full = {node->full_name, tide_pools.name_bytes, 0, false};
   if (inner[0] != '\0') append(&full, node->namespace_);
   append(&full, "/");
   node->name = node->full_name + full.length;
@@ -50,18 +51,38 @@ int tide_compat_node_name(tide_node_handle_t *node, const char *name, const char
   return space.cut || full.cut ? TIDE_ERROR_CAPACITY_NAMES : TIDE_OK;
 }
 
-int tide_compat_topic_name(char *destination, const char *topic, const tide_node_handle_t *node) {
-  text_t text = {destination, 0, false};
-  append(&text, "rt");
-  if (topic[0] == '~') {
-    append(&text, node->full_name);
-    if (topic[1] != '\0' && (topic[1] != '/' || !is_name(topic + 2, false))) return TIDE_ERROR_NAME;
-    append(&text, topic + 1);
+/* The fully qualified name, behind what the text has already. */
+static int append_name(text_t *text, const char *name, const tide_node_handle_t *node) {
+  if (name[0] == '~') {
+    append(text, node->full_name);
+    if (name[1] != '\0' && (name[1] != '/' || !is_name(name + 2, false))) return TIDE_ERROR_NAME;
+    append(text, name + 1);
   } else {
-    if (!is_name(topic[0] == '/' ? topic + 1 : topic, false)) return TIDE_ERROR_NAME;
-    if (topic[0] != '/' && node->namespace_[1] != '\0') append(&text, node->namespace_);
-    if (topic[0] != '/') append(&text, "/");
-    append(&text, topic);
+    if (!is_name(name[0] == '/' ? name + 1 : name, false)) return TIDE_ERROR_NAME;
+    if (name[0] != '/' && node->namespace_[1] != '\0') append(text, node->namespace_);
+    if (name[0] != '/') append(text, "/");
+    append(text, name);
   }
-  return text.cut ? TIDE_ERROR_CAPACITY_NAMES : TIDE_OK;
+  return TIDE_OK;
+}
+
+static int make_name(text_t *text, const char *prefix, const char *name, const char *suffix,
+                     const tide_node_handle_t *node) {
+  append(text, prefix);
+  const int status = append_name(text, name, node);
+  if (status != TIDE_OK) return status;
+  append(text, suffix);
+  return text->cut ? TIDE_ERROR_CAPACITY_NAMES : TIDE_OK;
+}
+
+int tide_compat_topic_name(char *destination, const char *topic, const tide_node_handle_t *node) {
+  text_t text = {destination, tide_pools.name_bytes, 0, false};
+  return make_name(&text, "rt", topic, "", node);
+}
+
+int tide_compat_service_names(char *request, char *reply, const char *service, const tide_node_handle_t *node) {
+  text_t asking = {request, tide_pools.service_name_bytes, 0, false};
+  text_t answering = {reply, tide_pools.service_name_bytes, 0, false};
+  const int status = make_name(&asking, "rq", service, "Request", node);
+  return status == TIDE_OK ? make_name(&answering, "rr", service, "Reply", node) : status;
 }

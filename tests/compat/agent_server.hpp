@@ -87,17 +87,29 @@ class AgentServer {
 
   // A sample from ROS 2 for everyone who reads the topic. False when nobody does.
   bool offer(const std::string &topic, const Octets &payload) {
-    bool any = false;
+    return offer_sample(topic, {payload, false, {}, 0, 0});
+  }
+  // A ROS 2 client asks a service of the program. False when there is none of this name.
+  bool ask(const std::string &service, const Octets &request, const agent::SampleIdentity &identity) {
+    return offer_sample("rq" + service + "Request", {request, false, identity, 0, 0});
+  }
+  // A ROS 2 server answers a request of the program, by the number it has in `requests`.
+  bool answer(const std::string &service, const Octets &reply, uint64_t number) {
+    return offer_sample("rr" + service + "Reply", {reply, false, {}, number, 0});
+  }
+  std::vector<agent::test::Written> replies(const std::string &service) {
+    return written_samples("rr" + service + "Reply");
+  }
+  std::vector<agent::test::Written> requests(const std::string &service) {
+    return written_samples("rq" + service + "Request");
+  }
+  void serve(bool served) {
     {
       const std::lock_guard lock(mutex_);
-      for (agent::test::FakeSource *source : middleware_.sources) {
-        if (source->topic.name != topic) continue;
-        source->offer({payload, false, {}, 0, 0});
-        any = true;
-      }
+      middleware_.served = served;
+      for (agent::test::FakeSource *source : middleware_.sources) source->wake();
     }
     wake();
-    return any;
   }
   std::vector<Octets> written(const std::string &topic) {
     const std::lock_guard lock(mutex_);
@@ -171,6 +183,28 @@ class AgentServer {
     EXPECT_EQ(bind(socket_, reinterpret_cast<sockaddr *>(&address), length), 0);
     EXPECT_EQ(getsockname(socket_, reinterpret_cast<sockaddr *>(&address), &length), 0);
     port_ = ntohs(address.sin_port);
+  }
+
+  bool offer_sample(const std::string &topic, const agent::Sample &sample) {
+    bool any = false;
+    {
+      const std::lock_guard lock(mutex_);
+      for (agent::test::FakeSource *source : middleware_.sources) {
+        if (source->topic.name != topic) continue;
+        source->offer(sample);
+        any = true;
+      }
+    }
+    wake();
+    return any;
+  }
+  std::vector<agent::test::Written> written_samples(const std::string &topic) {
+    const std::lock_guard lock(mutex_);
+    std::vector<agent::test::Written> samples;
+    for (const auto &sample : middleware_.written) {
+      if (sample.topic == topic) samples.push_back(sample);
+    }
+    return samples;
   }
 
   void run() {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every tier-1 name of micro-ROS for supports, options, nodes, publishers, subscriptions, timers, executors, ping and
- * time, from the header that programs include for it and with the signature that they compile against. That this file
- * compiles and links is the test. */
+/* Every tier-1 name of micro-ROS for supports, options, nodes, publishers, subscriptions, services, timers, executors,
+ * ping and time, from the header that programs include for it and with the signature that they compile against. That
+ * this file compiles and links is the test. */
 #include <micro_ros_utilities/string_utilities.h>
 #include <micro_ros_utilities/type_utilities.h>
 #include <rcl/error_handling.h>
@@ -63,6 +63,24 @@ NAME(rcl_ret_t, rclc_subscription_init_best_effort, rcl_subscription_t *, rcl_no
      const rosidl_message_type_support_t *, const char *)
 NAME(rcl_ret_t, rcl_subscription_fini, rcl_subscription_t *, rcl_node_t *)
 
+/* services */
+NAME(rcl_service_t, rcl_get_zero_initialized_service, void)
+NAME(rcl_ret_t, rclc_service_init_default, rcl_service_t *, const rcl_node_t *, const rosidl_service_type_support_t *,
+     const char *)
+NAME(rcl_ret_t, rclc_service_init_best_effort, rcl_service_t *, const rcl_node_t *,
+     const rosidl_service_type_support_t *, const char *)
+NAME(rcl_ret_t, rcl_service_fini, rcl_service_t *, rcl_node_t *)
+NAME(rcl_ret_t, rcl_take_request, const rcl_service_t *, rmw_request_id_t *, void *)
+NAME(rcl_ret_t, rcl_send_response, const rcl_service_t *, rmw_request_id_t *, void *)
+NAME(rcl_client_t, rcl_get_zero_initialized_client, void)
+NAME(rcl_ret_t, rclc_client_init_default, rcl_client_t *, const rcl_node_t *, const rosidl_service_type_support_t *,
+     const char *)
+NAME(rcl_ret_t, rclc_client_init_best_effort, rcl_client_t *, const rcl_node_t *, const rosidl_service_type_support_t *,
+     const char *)
+NAME(rcl_ret_t, rcl_client_fini, rcl_client_t *, rcl_node_t *)
+NAME(rcl_ret_t, rcl_send_request, const rcl_client_t *, const void *, int64_t *)
+NAME(rcl_ret_t, rcl_take_response, const rcl_client_t *, rmw_request_id_t *, void *)
+
 /* timers */
 NAME(rcl_timer_t, rcl_get_zero_initialized_timer, void)
 NAME(rcl_ret_t, rclc_timer_init_default, rcl_timer_t *, rclc_support_t *, const uint64_t, const rcl_timer_callback_t)
@@ -84,6 +102,14 @@ NAME(rcl_ret_t, rclc_executor_add_timer, rclc_executor_t *, rcl_timer_t *)
 NAME(rcl_ret_t, rclc_executor_spin, rclc_executor_t *)
 NAME(rcl_ret_t, rclc_executor_spin_some, rclc_executor_t *, const uint64_t)
 NAME(rcl_ret_t, rclc_executor_fini, rclc_executor_t *)
+NAME(rcl_ret_t, rclc_executor_add_service, rclc_executor_t *, rcl_service_t *, void *, void *, rclc_service_callback_t)
+NAME(rcl_ret_t, rclc_executor_add_service_with_request_id, rclc_executor_t *, rcl_service_t *, void *, void *,
+     rclc_service_callback_with_request_id_t)
+NAME(rcl_ret_t, rclc_executor_add_service_with_context, rclc_executor_t *, rcl_service_t *, void *, void *,
+     rclc_service_callback_with_context_t, void *)
+NAME(rcl_ret_t, rclc_executor_add_client, rclc_executor_t *, rcl_client_t *, void *, rclc_client_callback_t)
+NAME(rcl_ret_t, rclc_executor_add_client_with_request_id, rclc_executor_t *, rcl_client_t *, void *,
+     rclc_client_callback_with_request_id_t)
 /* tier 2 */
 NAME(rcl_ret_t, rclc_executor_set_trigger, rclc_executor_t *, rclc_executor_trigger_t, void *)
 NAME(bool, rclc_executor_trigger_any, rclc_executor_handle_t *, unsigned int, void *)

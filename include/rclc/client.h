@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RCLC__CLIENT_H_
+#define RCLC__CLIENT_H_
+
+#include "rclc/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+rcl_ret_t rclc_client_init_default(rcl_client_t *client, const rcl_node_t *node,
+                                   const rosidl_service_type_support_t *type_support, const char *service_name);
+/* Between client and agent requests and replies may be lost. */
+rcl_ret_t rclc_client_init_best_effort(rcl_client_t *client, const rcl_node_t *node,
+                                       const rosidl_service_type_support_t *type_support, const char *service_name);
+rcl_ret_t rclc_client_init(rcl_client_t *client, const rcl_node_t *node,
+                           const rosidl_service_type_support_t *type_support, const char *service_name,
+                           const rmw_qos_profile_t *qos_profile);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
