@@ -100,6 +100,16 @@ class Host:
     def publisher(self, kind: Any, topic: str, qos: QoSProfile) -> Any:
         return self.node.create_publisher(kind, topic, qos)
 
+    def client(self, kind: Any, name: str) -> Any:
+        client = self.node.create_client(kind, name)
+        self._executor.wake()
+        return client
+
+    def service(self, kind: Any, name: str, callback: Callable[[Any, Any], Any]) -> Any:
+        service = self.node.create_service(kind, name, callback)
+        self._executor.wake()
+        return service
+
     def close(self) -> None:
         rclpy.shutdown(context=self.context)
         self._thread.join(timeout=5)
