@@ -48,13 +48,16 @@ extern "C" {
 #ifndef TIDE_CLIENTS
 #define TIDE_CLIENTS 0
 #endif
-/* Requests that a service, or replies that a client, keeps at most until its callback has run. */
+/* Requests that a service, or replies that a client, keeps at most until its callback has run: 1 to 255. */
 #ifndef TIDE_SERVICE_DEPTH
 #define TIDE_SERVICE_DEPTH 8
 #endif
-/* Requests of one client without an answer; for one more the oldest is forgotten. */
+/* Requests of one client without an answer, 1 or more; for one more the oldest is forgotten. */
 #ifndef TIDE_CLIENT_REQUESTS
 #define TIDE_CLIENT_REQUESTS 8
+#endif
+#if TIDE_SERVICE_DEPTH < 1 || TIDE_SERVICE_DEPTH > 255 || TIDE_CLIENT_REQUESTS < 1
+#error "TIDE_SERVICE_DEPTH is 1 to 255, TIDE_CLIENT_REQUESTS 1 or more"
 #endif
 #ifndef TIDE_EXECUTORS
 #define TIDE_EXECUTORS 1

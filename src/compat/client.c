@@ -278,7 +278,7 @@ rcl_ret_t tide_rclc_client_get_counters(const rcl_client_t *client, tide_client_
   const uintptr_t critical = enter();
   counters->received = handle->end.reader.received;
   counters->dropped = handle->end.reader.dropped;
-  counters->decode_errors = handle->end.decode_errors;
+  counters->decode_errors = __atomic_load_n(&handle->end.decode_errors, __ATOMIC_RELAXED);
   counters->forgotten = handle->forgotten;
   counters->unexpected = handle->unexpected;
   for (size_t i = 0; i < tide_pools.client_request_count; i++) {

@@ -167,7 +167,7 @@ static bool respond(tide_service_handle_t *service) {
   const int status = send(service, &service->request_id, service->response);
   if (status == TIDE_ERROR_FULL) return false;
   set_waiting(service, false);
-  if (status != TIDE_OK) service->responses_lost++;
+  if (status != TIDE_OK) (void)__atomic_add_fetch(&service->responses_lost, 1u, __ATOMIC_RELAXED);
   return true;
 }
 
@@ -292,8 +292,8 @@ rcl_ret_t tide_rclc_service_get_counters(const rcl_service_t *service, tide_serv
   const uintptr_t critical = tide_platform_enter(platform);
   counters->received = handle->end.reader.received;
   counters->dropped = handle->end.reader.dropped;
-  counters->decode_errors = handle->end.decode_errors;
-  counters->responses_lost = handle->responses_lost;
+  counters->decode_errors = __atomic_load_n(&handle->end.decode_errors, __ATOMIC_RELAXED);
+  counters->responses_lost = __atomic_load_n(&handle->responses_lost, __ATOMIC_RELAXED);
   tide_platform_exit(platform, critical);
   return RCL_RET_OK;
 }

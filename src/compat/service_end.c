@@ -89,7 +89,7 @@ const tide_sample_t *tide_compat_peek_end(tide_service_end_t *end, uint32_t head
   for (;;) {
     const tide_sample_t *sample = tide_session_peek(session, &end->reader);
     if (sample == NULL || sample->length >= header_bytes) return sample;
-    end->decode_errors++;
+    (void)__atomic_add_fetch(&end->decode_errors, 1u, __ATOMIC_RELAXED);
     tide_session_take_done(session, &end->reader);
   }
 }
@@ -100,7 +100,7 @@ int tide_compat_decode_end(tide_service_end_t *end, const tide_sample_t *sample,
   tide_cdr_reader(&cdr, sample->bytes + header_bytes, sample->length - header_bytes, false);
   type->decode(&cdr, message);
   tide_session_take_done(&end->support->session, &end->reader);
-  if (cdr.status != TIDE_OK) end->decode_errors++;
+  if (cdr.status != TIDE_OK) (void)__atomic_add_fetch(&end->decode_errors, 1u, __ATOMIC_RELAXED);
   return cdr.status;
 }
 
