@@ -10,6 +10,10 @@
 
 GROWTH(publisher, sizeof(tide_publisher_handle_t) + TOPIC_BYTES);
 GROWTH(subscription, sizeof(tide_subscription_handle_t) + TOPIC_BYTES + HANDLE_BYTES + sizeof(tide_sample_t));
+#define END_BYTES \
+  (sizeof(void *) + 2u * TIDE_SERVICE_NAME_BYTES + HANDLE_BYTES + TIDE_SERVICE_DEPTH * sizeof(tide_sample_t))
+GROWTH(service, sizeof(tide_service_handle_t) + END_BYTES);
+GROWTH(client, sizeof(tide_client_handle_t) + END_BYTES + TIDE_CLIENT_REQUESTS * sizeof(tide_asked_t));
 GROWTH(timer, sizeof(tide_timer_handle_t) + HANDLE_BYTES);
 GROWTH(guard_condition, sizeof(tide_guard_handle_t) + HANDLE_BYTES);
 GROWTH(executor, sizeof(tide_executor_handle_t));
