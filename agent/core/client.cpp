@@ -37,6 +37,12 @@ void *owner_of(uint16_t object, uint32_t generation) {
 uint16_t object_of(void *owner) { return static_cast<uint16_t>(reinterpret_cast<uintptr_t>(owner) >> 1); }
 uint32_t generation_of(void *owner) { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(owner) >> 17); }
 
+// As clients of tide count their sessions.
+uint8_t session_after(uint8_t session) {
+  if (session == 0xFE) return 0x81;
+  return session == 0x7F ? uint8_t{0x01} : static_cast<uint8_t>(session + 1);
+}
+
 std::string line_of(uint32_t key, const tide_xrce_create_t &body, uint8_t status) {
   std::array<char, 96> line;
   std::snprintf(line.data(), line.size(), "client %08X: create object 0x%04X, status 0x%02X", key, body.request.object,
@@ -105,6 +111,8 @@ Client::~Client() {
 
 void Client::resume(Endpoint endpoint, const Announcement &announcement, Time now) {
   endpoint_ = endpoint;
+  // Else it is a program that has started anew, or may be: its request ids are others'.
+  if (announcement.session != session_after(session())) forget_requests();
   if (announcement.session != session()) former_session_ = session();
   announcement_ = announcement;
   began_ = now;
@@ -114,6 +122,14 @@ void Client::resume(Endpoint endpoint, const Announcement &announcement, Time no
   for (auto &[object, entity] : entities_) entity.reading.active = false;
   rank_readers();
   reset_streams();
+}
+
+void Client::forget_requests() {
+  for (auto &[object, entity] : entities_) {
+    entity.requests.clear();
+    entity.waiting = {};
+    if (entity.requester != nullptr) entity.stalled.reset();
+  }
 }
 
 void Client::reset_streams() {

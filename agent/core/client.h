@@ -150,6 +150,7 @@ class Client {
   void on_get_info(const tide_xrce_submessage_t &submessage);
   void on_timestamp(const tide_xrce_submessage_t &submessage);
   void reset_streams();
+  void forget_requests();
 
   uint8_t create(const tide_xrce_create_t &body, uint8_t flags);
   uint8_t instantiate(uint16_t object, Definition &definition, Entity &entity);

@@ -28,7 +28,8 @@
 extern "C" {
 #endif
 
-/* From the callback of a service that an executor runs: this response is not sent when it returns. */
+/* From the callback of a service that an executor runs: this response is not sent when it returns. The program sends
+ * it with the request id that the callback got (rclc_executor_add_service_with_request_id), or never. */
 rcl_ret_t tide_rclc_service_defer(const rcl_service_t *service);
 
 /* The program waits no longer for this reply: its place is free, and if it comes yet it is dropped and counted.

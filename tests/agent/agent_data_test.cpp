@@ -412,6 +412,29 @@ TEST_F(Asking, AWakeBeforeTheRequestIsNotLost) {
   EXPECT_EQ(written(), (std::vector<uint8_t>{1}));
 }
 
+// A board that starts anew uses the ids of its former life; one that has only reconnected waits for its replies.
+TEST_F(Asking, RepliesToAFormerLifeAreNobodys) {
+  serve();
+  client.write(0x0017, {1});
+  TestClient reconnected{driver, 1, 0x11, 0x82};
+  reconnected.vendor = TIDE_XRCE_VENDOR;
+  ASSERT_EQ(reconnected.connect(), 0);
+  reconnected.read(0x0017, 0x80);
+  answer(1);
+  EXPECT_EQ(reconnected.all(TIDE_XRCE_DATA).size(), 1u);
+  reconnected.write(0x0017, {2});
+  driver.run_until(driver.now() + 20 * kSecond);  // until no copy of the first session's beginning can come
+  driver.sent.clear();
+  TestClient anew{driver, 1, 0x11, 0x81};
+  anew.vendor = TIDE_XRCE_VENDOR;
+  ASSERT_EQ(anew.connect(), 0);
+  anew.read(0x0017, 0x80);
+  driver.sent.clear();
+  answer(2);
+  EXPECT_EQ(anew.all(TIDE_XRCE_DATA).size(), 0u);
+  EXPECT_EQ(driver.agent.counters().replies_unmatched, 1u);
+}
+
 // ---- the way in under loss, repetition and reordering ----
 
 struct Piece {
