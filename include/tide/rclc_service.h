@@ -14,8 +14,9 @@
  *
  * What ends well and what does not. Client and agent repeat what is lost between them (reliable), and a request that
  * waited for a new session or a server goes out then, so a request may be executed twice after a restart of the agent.
- * The agent gives a request up after five seconds without a server. A reply that the agent was killed with never comes:
- * the program gives up by its own clock and says so with tide_rclc_client_forget.
+ * The agent gives a request up after five seconds without a server. A reply never comes when the agent was killed with
+ * it, or when a ROS 2 server sent it before DDS had shown it this client (a new one, under load): the program gives up
+ * by its own clock and says so with tide_rclc_client_forget.
  *
  * Set-up calls as in tide/rclc.h. rcl_send_request, rcl_send_response, tide_rclc_client_forget and get_counters: from
  * any thread at any time. */
