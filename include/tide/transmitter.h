@@ -213,7 +213,7 @@ void tide_transmitter_reset(tide_transmitter_t *transmitter, bool keep);
  * submitted again or abandoned. O(nodes^2) at worst. */
 tide_node_t *tide_transmitter_take_back(tide_transmitter_t *transmitter);
 /* heartbeat_delay_ns and a bit of hold_levels of the configuration, at any time; in force from the next frame on.
- * TIDE_ERROR_ARGUMENT: a delay below -1, a level above TIDE_LEVEL_MAXIMUM. */
+ * TIDE_ERROR_ARGUMENT: a delay below -1, a level above TIDE_LEVEL_MAXIMUM. TIDE_ERROR_UNSUPPORTED: TIDE_HOLD=0. */
 int tide_transmitter_set_heartbeat_delay(tide_transmitter_t *transmitter, int64_t delay_ns);
 int tide_transmitter_hold_level(tide_transmitter_t *transmitter, uint8_t level, bool hold);
 /* Hold back (or let go) everything that belongs to a stream; control submessages still go. */

@@ -18,6 +18,8 @@ static int check_config(const tide_transmitter_config_t *config) {
   if (config->message_bytes < 64u || config->message_bytes % 4u != 0u) return TIDE_ERROR_ARGUMENT;
   if (config->window > 16u || config->heartbeat_delay_ns < -1) return TIDE_ERROR_ARGUMENT;
   if (config->heartbeat_period_ns < 0) return TIDE_ERROR_ARGUMENT;
+  for (size_t i = 0; !TIDE_HOLD && i < sizeof config->hold_levels / sizeof config->hold_levels[0]; ++i)
+    if (config->hold_levels[i] != 0u || config->hold_until_acknowledged) return TIDE_ERROR_UNSUPPORTED;
   size_t nodes = 0;
   uint32_t smaller = 0;
   for (size_t i = 0; i < config->class_count; ++i) {
@@ -158,6 +160,7 @@ int tide_transmitter_set_heartbeat_delay(tide_transmitter_t *t, int64_t delay_ns
 
 int tide_transmitter_hold_level(tide_transmitter_t *t, uint8_t level, bool hold) {
   if (level > TIDE_LEVEL_MAXIMUM) return TIDE_ERROR_ARGUMENT;
+  if (!TIDE_HOLD && hold) return TIDE_ERROR_UNSUPPORTED;
   const uint32_t bit = UINT32_C(1) << level % 32u;
   uint32_t *const levels = &t->config.hold_levels[level / 32u];
   *levels = hold ? *levels | bit : *levels & ~bit;

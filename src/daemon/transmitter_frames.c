@@ -53,7 +53,7 @@ static int32_t held_level(const tide_transmitter_t *t) {
 static void choose_node(const tide_transmitter_t *t, choice_t *best) {
   tide_node_t *node = (tide_node_t *)(void *)tide_queue_head(&t->execution_buffer);
   if (!node) return;
-  if (TIDE_RELIABLE_STREAMS && TIDE_STREAM_LEVEL(node->stream) < held_level(t)) return;
+  if (TIDE_HOLD && TIDE_STREAM_LEVEL(node->stream) < held_level(t)) return;
   const int32_t priority = transmitter_priority_of_rank(node->rank);
   if (priority > best->priority) *best = (choice_t){.kind = FRAME_NODE, .priority = priority, .node = node};
 }

@@ -43,9 +43,9 @@ static void set_range(const tide_executor_config_t *config, tide_lane_t *lane) {
 
 bool exec_set_up_lanes(tide_executor_t *executor) {
   const tide_executor_config_t *config = &executor->config;
-  for (size_t index = 0; index < config->lane_count; index++) {
+  for (size_t index = 0; index < exec_lane_count(executor); index++) {
     tide_lane_t *lane = &config->lanes[index];
-    if (!is_valid(&lane->settings)) {
+    if (TIDE_CONFIG_CHECKS && !is_valid(&lane->settings)) {
       return false;
     }
     *lane = (tide_lane_t){.settings = lane->settings};
@@ -65,7 +65,7 @@ bool exec_set_up_lanes(tide_executor_t *executor) {
 tide_band_t *exec_band_of(const tide_executor_t *executor, tide_priority_t priority) {
   const tide_executor_config_t *config = &executor->config;
   tide_band_t *band = config->lanes[0].band;
-  for (size_t index = 1; TIDE_LANES && index < config->lane_count && (priority < band->least || priority > band->most);
+  for (size_t index = 1; TIDE_LANES && index < exec_lane_count(executor) && (priority < band->least || priority > band->most);
        index++) {
     band = config->lanes[index].band;
   }
@@ -127,7 +127,7 @@ static void wake_band(const tide_executor_t *executor, tide_band_t *band) {
 
 /* For frames of all bands but one. */
 static void wake_for_frames(const tide_executor_t *executor, const tide_band_t *except) {
-  for (size_t index = 0; TIDE_LANES && index < executor->config.lane_count; index++) {
+  for (size_t index = 0; TIDE_LANES && index < exec_lane_count(executor); index++) {
     tide_lane_t *lane = &executor->config.lanes[index];
     const bool first = lane->band == &lane->own_band;
     if (first && lane->band != except && exec_most_urgent(executor, lane->band) != TIDE_PRIORITY_NONE) {
@@ -146,7 +146,7 @@ void exec_wake_other_bands(tide_executor_t *executor, const tide_lane_t *lane) {
 }
 
 void tide_executor_wake(tide_executor_t *executor) {
-  for (size_t index = 0; index < executor->config.lane_count; index++) {
+  for (size_t index = 0; index < exec_lane_count(executor); index++) {
     exec_wake_lane(executor, &executor->config.lanes[index]);
   }
 }

@@ -57,6 +57,10 @@ static inline bool exec_is_readyset(const tide_executor_t *executor) {
   return TIDE_READYSET && executor->config.policy == TIDE_POLICY_READYSET;
 }
 
+static inline size_t exec_lane_count(const tide_executor_t *executor) {
+  return TIDE_LANES ? executor->config.lane_count : 1u;
+}
+
 static inline bool exec_has_lanes(const tide_executor_t *executor) {
   return TIDE_LANES && executor->config.lane_count > 1u;
 }

@@ -72,7 +72,7 @@ int tide_executor_set_trigger(tide_executor_t *executor, tide_trigger_t trigger,
 }
 
 static bool is_in_round(const tide_executor_t *executor) {
-  for (size_t index = 0; index < executor->config.lane_count; index++) {
+  for (size_t index = 0; index < exec_lane_count(executor); index++) {
     if (__atomic_load_n(&executor->config.lanes[index].busy, EXEC_ACQUIRE)) {
       return true;
     }
@@ -381,10 +381,10 @@ static bool leaves(tide_executor_t *executor, tide_lane_t *lane) {
   bool all = true;
   const uintptr_t lock = exec_lock(executor);
   lane->left = true;
-  for (size_t index = 0; index < executor->config.lane_count; index++) {
+  for (size_t index = 0; index < exec_lane_count(executor); index++) {
     all = all && executor->config.lanes[index].left;
   }
-  for (size_t index = 0; all && index < executor->config.lane_count; index++) {
+  for (size_t index = 0; all && index < exec_lane_count(executor); index++) {
     executor->config.lanes[index].left = false;
   }
   if (all) {

@@ -124,7 +124,7 @@ static void unlink_from_lane(tide_lane_t *lane, tide_callback_t *callback) {
 
 void exec_round_forget(tide_callback_t *callback) {
   const tide_executor_config_t *config = &callback->executor->config;
-  for (size_t index = 0; index < config->lane_count && callback->in_round; index++) {
+  for (size_t index = 0; index < exec_lane_count(callback->executor) && callback->in_round; index++) {
     unlink_from_lane(&config->lanes[index], callback);
   }
   callback->in_round = false;

@@ -11,7 +11,7 @@ static bool is_registered(const tide_executor_t *executor, const tide_callback_t
 }
 
 static tide_lane_t *lane_that_runs(const tide_executor_t *executor, const tide_callback_t *callback) {
-  for (size_t index = 0; index < executor->config.lane_count; index++) {
+  for (size_t index = 0; index < exec_lane_count(executor); index++) {
     if (executor->config.lanes[index].running == callback) {
       return &executor->config.lanes[index];
     }
@@ -21,7 +21,7 @@ static tide_lane_t *lane_that_runs(const tide_executor_t *executor, const tide_c
 
 /* One that is added again while lanes still run it, itself too, goes on as if it had not been removed. */
 static void recognise(const tide_executor_t *executor, tide_callback_t *callback) {
-  for (size_t index = 0; index < executor->config.lane_count; index++) {
+  for (size_t index = 0; index < exec_lane_count(executor); index++) {
     tide_lane_t *lane = &executor->config.lanes[index];
     if (lane->running == callback) {
       lane->forgotten = false;
@@ -100,7 +100,7 @@ static void take_out(tide_executor_t *executor, tide_callback_t *callback) {
   exec_timer_forget(callback);
   exec_round_forget(callback);
   forget_always(executor, callback);
-  for (size_t index = 0; index < executor->config.lane_count; index++) {
+  for (size_t index = 0; index < exec_lane_count(executor); index++) {
     tide_lane_t *lane = &executor->config.lanes[index];
     lane->forgotten = lane->forgotten || lane->running == callback;
   }

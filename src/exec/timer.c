@@ -38,7 +38,7 @@ static void count_skipped(tide_timer_t *timer, int64_t periods) {
 static void schedule_next(tide_timer_t *timer, int64_t now_ns) {
   int64_t next_ns = timer->next_ns;
   if (timer->overrun == TIDE_OVERRUN_SKIP && now_ns - next_ns >= timer->period_ns) {
-    const int64_t missed = (now_ns - next_ns) / timer->period_ns;
+    const int64_t missed = (int64_t)((uint64_t)(now_ns - next_ns) / (uint64_t)timer->period_ns);
     count_skipped(timer, missed);
     next_ns += missed * timer->period_ns;
   }

@@ -199,7 +199,7 @@ static int64_t send_create_client(tide_session_t *session, int64_t now_ns) {
   const uintptr_t critical = session_enter(session);
   session->attempts = session->attempts < UINT8_MAX ? (uint8_t)(session->attempts + 1u) : UINT8_MAX;
   const int64_t wait_ns = session->state == TIDE_SESSION_REFUSED ? 5 * period_ns
-                          : session->attempts <= QUICK_ATTEMPTS  ? period_ns / 5
+                          : session->attempts <= QUICK_ATTEMPTS  ? (int64_t)((uint64_t)period_ns / 5u)
                                                                  : period_ns;
   session->request_at_ns = now_ns + wait_ns;
   session_exit(session, critical);
