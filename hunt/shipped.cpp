@@ -30,6 +30,8 @@ class Shipped {
                  .wall_ns = now_ns,
                  .critical_enter = enter,
                  .critical_exit = exit,
+                 .lanes_enter = nullptr,
+                 .lanes_exit = nullptr,
                  .event_init = event_init,
                  .event_set = event_set,
                  .event_wait = event_wait};

@@ -33,7 +33,9 @@
  * from any thread the functions of timers, add, remove, set_priority and tide_callback_is_ready, whatever runs at the
  * time. From a callback, or while nothing spins: set_trigger, set_policy, and, with the batch policy or a trigger other
  * than any, which look at all callbacks, add and remove. The lists are guarded by the platform's
- * critical section, which is never held while the program's code runs. No memory is allocated; callbacks and timers
+ * critical section, which is never held while the program's code runs; or, where the platform keeps out lanes and
+ * interrupts apart (tide_platform_t.lanes_enter), by the one against lanes: then interrupts are kept out for a constant
+ * time, whatever the number of callbacks. No memory is allocated; callbacks and timers
  * stay where they are from add to remove. */
 #ifndef TIDE_EXECUTOR_H
 #define TIDE_EXECUTOR_H
@@ -75,6 +77,7 @@ typedef struct tide_callback {
   bool in_round;    /* has a place in the round that is running */
   bool in_set;      /* readyset: has a place in the set */
   bool local;       /* subscribed to a local topic (tide/local.h) */
+  bool arriving;    /* in the list of arrivals */
   uint32_t pending; /* times it became ready and has not run; read it with tide_callback_is_ready */
   void (*execute)(struct tide_callback *callback, void *context); /* takes one message (if any) and runs the program's
                                                                      function */
@@ -86,6 +89,9 @@ typedef struct tide_callback {
   uint16_t index;                 /* order of registration */
   uint16_t running;               /* lanes that run it */
   struct tide_callback *round_next, *always_next;
+  struct tide_callback *arrived_next;
+  int64_t arrived_ns; /* latest of these: */
+  uint32_t arrived;   /* notifies that no lane has looked at yet, where interrupts only note them */
   uint64_t runs;
   int64_t ready_since_ns;             /* of the run to come: time of the latest notify; of a timer, its expiry */
   int64_t ready_ns, start_ns, end_ns; /* of its latest run */
@@ -96,7 +102,8 @@ typedef struct tide_callback {
 
 /* For triggers: lock-free, from any context. */
 static inline bool tide_callback_is_ready(const tide_callback_t *callback) {
-  return __atomic_load_n(&callback->pending, __ATOMIC_RELAXED) != 0u;
+  return __atomic_load_n(&callback->pending, __ATOMIC_RELAXED) != 0u ||
+         __atomic_load_n(&callback->arrived, __ATOMIC_RELAXED) != 0u;
 }
 
 /* Expiries that a late timer has not run for: one run answers for all that passed before it starts, or each has one.
@@ -237,6 +244,10 @@ typedef struct tide_executor {
   uint32_t notifications;
   uint32_t notifications_counted; /* in set_updates */
   tide_callback_t *always_list;
+  tide_callback_t *arrivals, *arrivals_last; /* notified, and no lane has looked at them yet */
+  bool splits;                               /* the platform keeps out lanes and interrupts apart */
+  uintptr_t (*enter)(void *context);         /* and threads: the lock of what follows */
+  void (*exit)(void *context, uintptr_t state);
   tide_trigger_t trigger;
   void *trigger_object;
   bool stopped;
@@ -244,6 +255,7 @@ typedef struct tide_executor {
   tide_executor_counters_t counters;
 } tide_executor_t;
 
+/* TIDE_ERROR_UNSUPPORTED: lanes that the policy, the options or (two of one band) the platform cannot have. */
 int tide_executor_init(tide_executor_t *executor, const tide_executor_config_t *config);
 /* Default, and null: any. TIDE_ERROR_UNSUPPORTED: another one with several lanes. With another trigger than any, a
  * round that triggers runs every ready callback once, most urgent first (tide) or in order of registration (batch);
@@ -259,8 +271,9 @@ void tide_executor_get_counters(tide_executor_t *executor, tide_executor_counter
 
 /* kind, priority, always, execute, context, handle, group and measurement are set by the caller; the rest is zeroed
  * here. TIDE_ERROR_FULL (the executor or the group), TIDE_ERROR_EXISTS, TIDE_ERROR_UNSUPPORTED (always, with several
- * lanes or readyset). A group belongs to the executor of its first callback. O(n). With always callbacks and trigger
- * any, a round of the tide policy runs the most urgent ready callback and all always callbacks, most urgent first. */
+ * lanes or readyset). A group belongs to the executor of its first callback. O(lanes). With always callbacks and
+ * trigger any, a round of the tide policy runs the most urgent ready callback and all always callbacks, most urgent
+ * first. */
 int tide_executor_add(tide_executor_t *executor, tide_callback_t *callback);
 /* The timer's first expiry is one period from now. period_ns (1 or more), overrun, on_expiry and callback.priority
  * are set, callback.context and callback.handle as wanted; the rest is set here. */
@@ -285,8 +298,8 @@ int tide_timer_set_phase(tide_timer_t *timer,
 int64_t tide_timer_until_next_ns(const tide_timer_t *timer, int64_t now_ns);
 
 /* A callback became ready once more: n times notified, n times run (with batch, once a round). From any thread or
- * interrupt; O(log n); wakes the lane it belongs to, or one that is idle. Nothing happens when the callback is in no
- * executor. */
+ * interrupt; O(log n), where lanes and interrupts are kept out apart O(1); wakes the lane it belongs to, or one that is
+ * idle. Nothing happens when the callback is in no executor. */
 void tide_executor_notify(tide_callback_t *callback);
 /* Frames have arrived: wake the lanes that they belong to, and no others. */
 void tide_executor_wake_for_frames(tide_executor_t *executor);

@@ -35,6 +35,13 @@ typedef struct tide_platform {
   uintptr_t (*critical_enter)(void *context);
   void (*critical_exit)(void *context, uintptr_t state);
 
+  /* The same against those only that spin executors: their lanes, and the threads beside them; interrupts come in.
+   * Executors do within it whatever takes longer with more callbacks, so that the time for which interrupts are kept
+   * out does not depend on their number. Critical sections lie inside. For platforms on which each band has one lane
+   * and an interrupt ends before what it interrupts goes on; null: the critical section does both. */
+  uintptr_t (*lanes_enter)(void *context);
+  void (*lanes_exit)(void *context, uintptr_t state);
+
   void (*event_init)(void *context, tide_event_t *event);
 
   /* From any thread or interrupt; never blocks. */
@@ -52,6 +59,8 @@ typedef struct tide_platform {
 int64_t tide_static_now_ns(void);
 uintptr_t tide_static_enter(void);
 void tide_static_exit(uintptr_t state);
+uintptr_t tide_static_lanes_enter(void);
+void tide_static_lanes_exit(uintptr_t state);
 #endif
 
 static inline int64_t tide_platform_now_ns(const tide_platform_t *platform) {

@@ -29,32 +29,36 @@ void tide_cortex_m_wakeup_interrupt(void) {
   if (TIDE_LANES && alarm_handler != NULL) alarm_handler();
 }
 
-/* For measurements only: the longest critical section, from the timer's values at its outermost enter and exit. */
+/* For measurements only: the longest section, from the timer's values at its outermost enter and exit. */
 #ifndef TIDE_MEASURE_MASKED
 #define TIDE_MEASURE_MASKED 0
 #endif
-static uint32_t masked_since, masked_maximum;
+typedef struct section {
+  uint32_t since, maximum;
+} section_t;
+static section_t masked, lanes_locked;
 
-uint32_t tide_cortex_m_masked_maximum(void) {
-  const uint32_t maximum = masked_maximum;
-  masked_maximum = 0;
+static uint32_t read_maximum(section_t *section) {
+  const uint32_t maximum = section->maximum;
+  section->maximum = 0;
   return maximum;
 }
+uint32_t tide_cortex_m_masked_maximum(void) { return read_maximum(&masked); }
+uint32_t tide_cortex_m_lanes_locked_maximum(void) { return read_maximum(&lanes_locked); }
 
-static void section_begins(void) { masked_since = MPS2_TIMER0->value; }
-static void section_ends(void) {
-  const uint32_t ticks = masked_since - MPS2_TIMER0->value; /* counts down */
-  if (ticks > masked_maximum) masked_maximum = ticks;
+static void section_begins(section_t *section) { section->since = MPS2_TIMER0->value; }
+static void section_ends(section_t *section) {
+  const uint32_t ticks = section->since - MPS2_TIMER0->value; /* counts down */
+  if (ticks > section->maximum) section->maximum = ticks;
 }
 
-static uint32_t mask_interrupts(void) {
+static inline uint32_t raise_priority(uint32_t priority) {
   uint32_t before;
-  __asm volatile("mrs %0, basepri\n msr basepri_max, %1\n isb"
-                 : "=&r"(before)
-                 : "r"(TIDE_INTERRUPT_PRIORITY)
-                 : "memory");
+  __asm volatile("mrs %0, basepri\n msr basepri_max, %1\n isb" : "=&r"(before) : "r"(priority) : "memory");
   return before;
 }
+
+static uint32_t mask_interrupts(void) { return raise_priority(TIDE_INTERRUPT_PRIORITY); }
 
 static void restore_interrupts(uint32_t before) { __asm volatile("msr basepri, %0\n isb" ::"r"(before) : "memory"); }
 
@@ -78,13 +82,26 @@ static int64_t now_ns(void *context) {
 static uintptr_t critical_enter(void *context) {
   (void)context;
   const uint32_t before = mask_interrupts();
-  if (TIDE_MEASURE_MASKED && before == 0u) section_begins();
+  if (TIDE_MEASURE_MASKED && before != TIDE_INTERRUPT_PRIORITY) section_begins(&masked);
   return before;
 }
 
 static void critical_exit(void *context, uintptr_t state) {
   (void)context;
-  if (TIDE_MEASURE_MASKED && state == 0u) section_ends();
+  if (TIDE_MEASURE_MASKED && state != TIDE_INTERRUPT_PRIORITY) section_ends(&masked);
+  restore_interrupts((uint32_t)state);
+}
+
+static uintptr_t lanes_enter(void *context) {
+  (void)context;
+  const uint32_t before = raise_priority(TIDE_LANE_PRIORITY_MOST);
+  if (TIDE_MEASURE_MASKED && before == 0u) section_begins(&lanes_locked);
+  return before;
+}
+
+static void lanes_exit(void *context, uintptr_t state) {
+  (void)context;
+  if (TIDE_MEASURE_MASKED && state == 0u) section_ends(&lanes_locked);
   restore_interrupts((uint32_t)state);
 }
 
@@ -144,6 +161,8 @@ static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
 int64_t tide_static_now_ns(void) { return now_ns(NULL); }
 uintptr_t tide_static_enter(void) { return mask_interrupts(); }
 void tide_static_exit(uintptr_t state) { restore_interrupts((uint32_t)state); }
+uintptr_t tide_static_lanes_enter(void) { return raise_priority(TIDE_LANE_PRIORITY_MOST); }
+void tide_static_lanes_exit(uintptr_t state) { restore_interrupts((uint32_t)state); }
 #endif
 
 const tide_platform_t tide_cortex_m_platform = {
@@ -152,6 +171,8 @@ const tide_platform_t tide_cortex_m_platform = {
     .wall_ns = NULL,
     .critical_enter = critical_enter,
     .critical_exit = critical_exit,
+    .lanes_enter = lanes_enter,
+    .lanes_exit = lanes_exit,
     .event_init = event_init,
     .event_set = event_set,
     .event_wait = event_wait,

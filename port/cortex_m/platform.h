@@ -28,6 +28,8 @@ static inline uint32_t tide_cortex_m_ticks(void) { return (uint32_t)tide_cortex_
 
 /* Built with TIDE_MEASURE_MASKED=1: the longest critical section since the last call, in ticks of the timer. */
 uint32_t tide_cortex_m_masked_maximum(void);
+/* The same of the sections that keep out lanes only. */
+uint32_t tide_cortex_m_lanes_locked_maximum(void);
 
 /* Interrupt handlers, to be placed in the vector table. */
 void tide_cortex_m_clock_interrupt(void);

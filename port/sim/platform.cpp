@@ -17,6 +17,8 @@ Machine::Machine(Engine &engine, size_t cores)
                 .wall_ns = now_ns,
                 .critical_enter = critical_enter,
                 .critical_exit = critical_exit,
+                .lanes_enter = nullptr,
+                .lanes_exit = nullptr,
                 .event_init = event_init,
                 .event_set = event_set,
                 .event_wait = event_wait} {

@@ -65,8 +65,8 @@ bool exec_set_up_lanes(tide_executor_t *executor) {
 tide_band_t *exec_band_of(const tide_executor_t *executor, tide_priority_t priority) {
   const tide_executor_config_t *config = &executor->config;
   tide_band_t *band = config->lanes[0].band;
-  for (size_t index = 1; TIDE_LANES && index < exec_lane_count(executor) && (priority < band->least || priority > band->most);
-       index++) {
+  for (size_t index = 1;
+       TIDE_LANES && index < exec_lane_count(executor) && (priority < band->least || priority > band->most); index++) {
     band = config->lanes[index].band;
   }
   return band;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside the executor: what its files share. "Locked" functions are called within the critical section. */
+/* Inside the executor: what its files share. "Locked" functions are called within exec_lock, which keeps out lanes and
+ * threads; "masked" ones within the critical section, which keeps out interrupts, too. On most platforms the two are
+ * the same. Where they are not (splits), interrupts change nothing but the list of arrivals, so that all else needs the
+ * lock alone: everything whose time grows with the number of callbacks. */
 #ifndef TIDE_EXEC_H
 #define TIDE_EXEC_H
 
@@ -22,11 +25,47 @@ static inline int64_t exec_now(const tide_executor_t *executor) {
   return tide_platform_now_ns(executor->config.platform);
 }
 
+#if TIDE_SINGLE_CONTEXT
 static inline uintptr_t exec_lock(const tide_executor_t *executor) {
+  (void)executor;
+  return 0;
+}
+static inline void exec_unlock(const tide_executor_t *executor, uintptr_t state) {
+  (void)executor;
+  (void)state;
+}
+static inline bool exec_splits(const tide_executor_t *executor) {
+  (void)executor;
+  return false;
+}
+#elif TIDE_STATIC_PLATFORM
+static inline uintptr_t exec_lock(const tide_executor_t *executor) {
+  (void)executor;
+  return tide_static_lanes_enter();
+}
+static inline void exec_unlock(const tide_executor_t *executor, uintptr_t state) {
+  (void)executor;
+  tide_static_lanes_exit(state);
+}
+static inline bool exec_splits(const tide_executor_t *executor) {
+  (void)executor;
+  return true;
+}
+#else
+static inline uintptr_t exec_lock(const tide_executor_t *executor) {
+  return executor->enter(executor->config.platform->context);
+}
+static inline void exec_unlock(const tide_executor_t *executor, uintptr_t state) {
+  executor->exit(executor->config.platform->context, state);
+}
+static inline bool exec_splits(const tide_executor_t *executor) { return executor->splits; }
+#endif
+
+static inline uintptr_t exec_mask(const tide_executor_t *executor) {
   return tide_platform_enter(executor->config.platform);
 }
 
-static inline void exec_unlock(const tide_executor_t *executor, uintptr_t state) {
+static inline void exec_unmask(const tide_executor_t *executor, uintptr_t state) {
   tide_platform_exit(executor->config.platform, state);
 }
 
@@ -72,13 +111,19 @@ static inline tide_executor_t *exec_owner(const tide_callback_t *callback) {
 
 /* ready.c */
 void exec_make_ready(tide_callback_t *callback, int64_t ready_ns);     /* locked */
-tide_lane_t *exec_notify(tide_callback_t *callback, int64_t ready_ns); /* locked; the lane to wake, or null */
-void exec_mark_local(tide_callback_t *callback);                       /* locked */
-void exec_take_pending(tide_callback_t *callback);                     /* locked */
-void exec_clear_ready(tide_callback_t *callback);                      /* locked */
-void exec_enqueue(tide_callback_t *callback);                          /* locked; where the policy keeps a ready_list */
-void exec_round_add(tide_lane_t *lane, tide_callback_t *callback);     /* locked */
-void exec_round_forget(tide_callback_t *callback);                     /* locked */
+tide_lane_t *exec_notify(tide_callback_t *callback, int64_t ready_ns); /* masked; the lane to wake, or null */
+void exec_take_all_arrivals(tide_executor_t *executor);                /* locked */
+static inline void exec_take_arrivals(tide_executor_t *executor) {
+  if (!TIDE_SINGLE_CONTEXT && __atomic_load_n(&executor->arrivals, __ATOMIC_RELAXED) != NULL) {
+    exec_take_all_arrivals(executor);
+  }
+}
+void exec_mark_local(tide_callback_t *callback);                   /* locked */
+void exec_take_pending(tide_callback_t *callback);                 /* locked */
+void exec_clear_ready(tide_callback_t *callback);                  /* locked */
+void exec_enqueue(tide_callback_t *callback);                      /* locked; where the policy keeps a ready_list */
+void exec_round_add(tide_lane_t *lane, tide_callback_t *callback); /* locked */
+void exec_round_forget(tide_callback_t *callback);                 /* locked */
 
 /* band.c; locked: the lane to wake for something of the band, or null. */
 tide_lane_t *exec_pick(tide_band_t *band);

@@ -38,6 +38,12 @@ static bool has_storage(const tide_executor_config_t *config) {
          config->lane_count > 0u;
 }
 
+static void choose_lock(tide_executor_t *executor, const tide_platform_t *platform) {
+  executor->splits = platform->lanes_enter != NULL;
+  executor->enter = executor->splits ? platform->lanes_enter : platform->critical_enter;
+  executor->exit = executor->splits ? platform->lanes_exit : platform->critical_exit;
+}
+
 int tide_executor_init(tide_executor_t *executor, const tide_executor_config_t *config) {
   if (TIDE_CONFIG_CHECKS &&
       (executor == NULL || config == NULL || !is_complete(config->platform) || !is_consistent(&config->source) ||
@@ -48,11 +54,15 @@ int tide_executor_init(tide_executor_t *executor, const tide_executor_config_t *
     return TIDE_ERROR_UNSUPPORTED;
   }
   *executor = (tide_executor_t){.config = *config, .trigger = TIDE_TRIGGERS ? tide_trigger_any : NULL};
+  choose_lock(executor, config->platform);
   if (config->spin_timeout_ns == 0) {
     executor->config.spin_timeout_ns = DEFAULT_SPIN_TIMEOUT_NS;
   }
   if (!exec_set_up_lanes(executor)) {
     return TIDE_ERROR_ARGUMENT;
+  }
+  if (exec_splits(executor) && executor->band_count < config->lane_count) {
+    return TIDE_ERROR_UNSUPPORTED;
   }
   return is_possible(executor, config->policy) ? TIDE_OK : TIDE_ERROR_UNSUPPORTED;
 }
@@ -116,6 +126,7 @@ exec_view_t exec_collect(tide_executor_t *executor, tide_lane_t *lane, int64_t n
   if (TIDE_LANES && lane->idle) {
     exec_become_busy(lane);
   }
+  exec_take_arrivals(executor);
   const int64_t next_expiry_ns = exec_move_due_timers(executor, band, now_ns, &lock);
   tide_queue_entry_t *head = tide_queue_head(&band->ready_list);
   if (exec_is_readyset(executor) && head == NULL) {
@@ -311,6 +322,7 @@ int exec_run_round(tide_executor_t *executor, tide_lane_t *lane) {
   for (;;) {
     const int64_t now_ns = exec_now(executor);
     const uintptr_t lock = exec_lock(executor);
+    exec_take_arrivals(executor);
     tide_callback_t *callback = take_first(lane);
     const bool runs = callback != NULL && begin(lane, callback, now_ns);
     exec_unlock(executor, lock);

@@ -53,6 +53,7 @@ static bool has_eligible(tide_executor_t *executor, const tide_lane_t *lane, boo
   const int64_t now_ns = exec_now(executor);
   const tide_queue_entry_t *expiry = tide_queue_head(&lane->band->timer_list);
   TIDE_COUNT(executor->counters.set_updates, waited && expiry != NULL && expiry->key <= now_ns ? 1u : 0u);
+  exec_take_arrivals(executor);
   (void)exec_move_due_timers(executor, lane->band, now_ns, &lock);
   const bool any = tide_queue_head(&lane->band->ready_list) != NULL;
   exec_unlock(executor, lock);

@@ -52,8 +52,64 @@ void exec_make_ready(tide_callback_t *callback, int64_t ready_ns) {
   }
 }
 
+/* Masked. In constant time: the queues are for whoever takes the arrivals. */
+static void note_arrival(tide_callback_t *callback, int64_t ready_ns) {
+  tide_executor_t *executor = callback->executor;
+  if (callback->arrived != UINT32_MAX) {
+    __atomic_store_n(&callback->arrived, callback->arrived + 1u, __ATOMIC_RELAXED);
+  }
+  callback->arrived_ns = ready_ns;
+  if (callback->arriving) {
+    return;
+  }
+  callback->arriving = true;
+  callback->arrived_next = NULL;
+  if (executor->arrivals == NULL) {
+    __atomic_store_n(&executor->arrivals, callback, __ATOMIC_RELAXED);
+  } else {
+    executor->arrivals_last->arrived_next = callback;
+  }
+  executor->arrivals_last = callback;
+}
+
+static void make_readier(tide_callback_t *callback, uint32_t times) {
+  const uint32_t room = UINT32_MAX - callback->pending;
+  set_pending(callback, callback->pending + (times < room ? times : room));
+  callback->executor->notifications += times;
+}
+
+/* One that was removed, or taken back, has arrived no times. */
+void exec_take_all_arrivals(tide_executor_t *executor) {
+  while (__atomic_load_n(&executor->arrivals, __ATOMIC_RELAXED) != NULL) {
+    const uintptr_t mask = exec_mask(executor);
+    tide_callback_t *callback = executor->arrivals;
+    const uint32_t times = callback->arrived;
+    const int64_t ready_ns = callback->arrived_ns;
+    callback->arriving = false;
+    callback->arrived = 0u;
+    executor->arrivals = callback->arrived_next;
+    exec_unmask(executor, mask);
+    if (times > 0u) {
+      exec_make_ready(callback, ready_ns);
+      make_readier(callback, times - 1u);
+    }
+  }
+}
+
+static void forget_arrival(tide_callback_t *callback) {
+  if (exec_splits(callback->executor)) {
+    const uintptr_t mask = exec_mask(callback->executor);
+    __atomic_store_n(&callback->arrived, 0u, __ATOMIC_RELAXED);
+    exec_unmask(callback->executor, mask);
+  }
+}
+
 tide_lane_t *exec_notify(tide_callback_t *callback, int64_t ready_ns) {
-  exec_make_ready(callback, ready_ns);
+  if (exec_splits(callback->executor)) {
+    note_arrival(callback, ready_ns);
+  } else {
+    exec_make_ready(callback, ready_ns);
+  }
   return exec_pick(callback->band);
 }
 
@@ -79,6 +135,7 @@ void exec_take_pending(tide_callback_t *callback) {
 }
 
 void exec_clear_ready(tide_callback_t *callback) {
+  forget_arrival(callback);
   if (callback->pending != 0u) {
     set_pending(callback, 0u);
     not_ready_any_more(callback);
@@ -137,11 +194,11 @@ void tide_executor_notify(tide_callback_t *callback) {
   }
   const int64_t now_ns = exec_now(executor);
   tide_lane_t *lane = NULL;
-  const uintptr_t lock = exec_lock(executor);
+  const uintptr_t mask = exec_mask(executor);
   if (callback->executor == executor) {
     lane = exec_notify(callback, now_ns);
   }
-  exec_unlock(executor, lock);
+  exec_unmask(executor, mask);
   exec_wake_lane(executor, lane);
 }
 
@@ -172,6 +229,7 @@ int tide_executor_set_priority(tide_executor_t *executor, tide_callback_t *callb
   tide_lane_t *lane = NULL, *next = NULL;
   const uintptr_t lock = exec_lock(executor);
   if (callback->executor == executor) {
+    exec_take_arrivals(executor);
     const tide_band_t *before = callback->band;
     change_priority(callback, priority);
     lane = callback->band == before ? NULL : exec_pick(callback->band);

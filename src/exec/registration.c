@@ -2,12 +2,9 @@
 /* Callbacks come and go, also while lanes run, and while lanes run them. */
 #include "exec.h"
 
+/* Of one that was never added the index may be anything. */
 static bool is_registered(const tide_executor_t *executor, const tide_callback_t *callback) {
-  size_t index = 0;
-  while (index < executor->count && executor->config.callbacks[index] != callback) {
-    index++;
-  }
-  return index < executor->count;
+  return callback->index < executor->count && executor->config.callbacks[callback->index] == callback;
 }
 
 static tide_lane_t *lane_that_runs(const tide_executor_t *executor, const tide_callback_t *callback) {
@@ -95,6 +92,19 @@ static void forget_always(tide_executor_t *executor, const tide_callback_t *call
   }
 }
 
+/* Whoever notifies it from now on finds that it is in no executor; what was notified until now is not run. */
+static void leave_executor(tide_executor_t *executor, tide_callback_t *callback) {
+  if (!exec_splits(executor)) {
+    __atomic_store_n(&callback->executor, NULL, EXEC_RELEASE);
+    return;
+  }
+  const uintptr_t mask = exec_mask(executor);
+  callback->arrived = 0u;
+  __atomic_store_n(&callback->executor, NULL, EXEC_RELEASE);
+  exec_unmask(executor, mask);
+  exec_take_arrivals(executor); /* it does not stay among them */
+}
+
 /* Locked; it is not ready any more. */
 static void take_out(tide_executor_t *executor, tide_callback_t *callback) {
   exec_timer_forget(callback);
@@ -107,7 +117,7 @@ static void take_out(tide_executor_t *executor, tide_callback_t *callback) {
   if (TIDE_LANES && callback->group != NULL) {
     callback->group->members--;
   }
-  __atomic_store_n(&callback->executor, NULL, EXEC_RELEASE);
+  leave_executor(executor, callback);
   executor->count--;
   for (size_t later = callback->index; later < executor->count; later++) {
     executor->config.callbacks[later] = executor->config.callbacks[later + 1u];

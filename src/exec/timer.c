@@ -112,6 +112,7 @@ static bool begin(const tide_timer_t *timer, tide_executor_t **executor, uintptr
   }
   *lock = exec_lock(*executor);
   if (timer->callback.executor == *executor) {
+    exec_take_arrivals(*executor);
     return true;
   }
   exec_unlock(*executor, *lock);

@@ -36,6 +36,8 @@ const tide_platform_t platform = {
       return 0;
     },
     [](void *, uintptr_t) { critical.unlock(); },
+    nullptr,
+    nullptr,
     [](void *, tide_event_t *event) { event->state = 0; },
     [](void *, tide_event_t *event) {
       const std::lock_guard lock(event_mutex);

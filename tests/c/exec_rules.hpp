@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "exec_virtual.hpp"
@@ -72,9 +73,16 @@ inline void rounds_until(Bench &bench, int64_t end) {
   }
 }
 
-class BothPolicies : public testing::TestWithParam<tide_policy_t> {
+// Both policies, on a platform with one kind of critical section and on one that keeps out lanes and interrupts apart.
+class BothPolicies : public testing::TestWithParam<std::tuple<tide_policy_t, bool>> {
  protected:
-  BothPolicies() : bench(GetParam()) { bench.init(); }
+  BothPolicies() : bench(policy()) {
+    if (std::get<1>(GetParam())) {
+      bench.machine.split();
+    }
+    bench.init();
+  }
+  static tide_policy_t policy() { return std::get<0>(GetParam()); }
   Bench bench;
   std::string log;
 };

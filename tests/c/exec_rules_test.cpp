@@ -10,8 +10,12 @@ namespace {
 
 using namespace exec_virtual;
 
-INSTANTIATE_TEST_SUITE_P(ExecRules, BothPolicies, testing::Values(TIDE_POLICY_TIDE, TIDE_POLICY_BATCH),
-                         [](const auto &each) { return each.param == TIDE_POLICY_TIDE ? "tide" : "batch"; });
+INSTANTIATE_TEST_SUITE_P(ExecRules, BothPolicies,
+                         testing::Combine(testing::Values(TIDE_POLICY_TIDE, TIDE_POLICY_BATCH), testing::Bool()),
+                         [](const auto &each) {
+                           const std::string policy = std::get<0>(each.param) == TIDE_POLICY_TIDE ? "tide" : "batch";
+                           return std::get<1>(each.param) ? policy + "_split" : policy;
+                         });
 
 TEST_P(BothPolicies, NotifiedSoManyTimesRunsSoManyTimes) {
   Probe probe(bench, log, 'a', 0);
@@ -103,8 +107,8 @@ TEST_P(BothPolicies, PolicyMayChangeBetweenRounds) {
   Probe first(bench, log, 'a', 0), second(bench, log, 'b', 9);
   first.notify();
   second.notify();
-  const tide_policy_t other = GetParam() == TIDE_POLICY_TIDE ? TIDE_POLICY_BATCH : TIDE_POLICY_TIDE;
-  first.action = [&] { EXPECT_EQ(tide_executor_set_policy(&bench.executor, GetParam()), TIDE_ERROR_STATE); };
+  const tide_policy_t other = policy() == TIDE_POLICY_TIDE ? TIDE_POLICY_BATCH : TIDE_POLICY_TIDE;
+  first.action = [&] { EXPECT_EQ(tide_executor_set_policy(&bench.executor, policy()), TIDE_ERROR_STATE); };
   EXPECT_EQ(tide_executor_set_policy(&bench.executor, other), TIDE_OK);
   rounds_until(bench, 10);
   EXPECT_EQ(log, other == TIDE_POLICY_TIDE ? "ba" : "ab");
@@ -112,9 +116,9 @@ TEST_P(BothPolicies, PolicyMayChangeBetweenRounds) {
   first.action = nullptr;
   first.notify();
   second.notify();
-  EXPECT_EQ(tide_executor_set_policy(&bench.executor, GetParam()), TIDE_OK);
+  EXPECT_EQ(tide_executor_set_policy(&bench.executor, policy()), TIDE_OK);
   rounds_until(bench, 20);
-  EXPECT_EQ(log, GetParam() == TIDE_POLICY_TIDE ? "ba" : "ab");
+  EXPECT_EQ(log, policy() == TIDE_POLICY_TIDE ? "ba" : "ab");
 }
 
 TEST_P(BothPolicies, BadArgumentsAreRefused) {

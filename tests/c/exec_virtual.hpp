@@ -24,6 +24,7 @@ class Machine {
     platform.critical_enter = [](void *context) -> uintptr_t { return static_cast<uintptr_t>(self(context).depth++); };
     platform.critical_exit = [](void *context, uintptr_t state) {
       EXPECT_EQ(state, static_cast<uintptr_t>(--self(context).depth));
+      self(context).open();
     };
     platform.event_init = [](void *, tide_event_t *event) { event->state = 0; };
     platform.event_set = [](void *context, tide_event_t *event) {
@@ -36,6 +37,20 @@ class Machine {
   }
   Machine(const Machine &) = delete;
   Machine &operator=(const Machine &) = delete;
+
+  // From now on lanes are kept out by a section of their own, in which interrupts come.
+  void split() {
+    platform.lanes_enter = [](void *context) -> uintptr_t {
+      self(context).open();
+      EXPECT_FALSE(self(context).interrupted) << "an interrupt took the lock of the lanes";
+      return static_cast<uintptr_t>(self(context).lanes_depth++);
+    };
+    platform.lanes_exit = [](void *context, uintptr_t state) {
+      EXPECT_EQ(self(context).depth, 0) << "the lanes were let in within the critical section";
+      self(context).open();
+      EXPECT_EQ(state, static_cast<uintptr_t>(--self(context).lanes_depth));
+    };
+  }
 
   // An interrupt at that time.
   void at(int64_t time, std::function<void()> action) { interrupts.emplace(time, std::move(action)); }
@@ -50,12 +65,22 @@ class Machine {
 
   tide_platform_t platform{};
   int64_t now = 0;
-  int depth = 0;
+  int depth = 0, lanes_depth = 0;
   int waits = 0;
-  bool hung = false;  // a wait without limit and nothing that could end it
+  std::function<void()> between;  // an interrupt wherever one may come, except within an interrupt
+  bool hung = false;              // a wait without limit and nothing that could end it
 
  private:
   static Machine &self(void *context) { return *static_cast<Machine *>(context); }
+
+  void open() {
+    if (depth > 0 || interrupted || !between) {
+      return;
+    }
+    interrupted = true;
+    between();
+    interrupted = false;
+  }
 
   bool interrupt_until(int64_t limit) {
     if (interrupts.empty() || interrupts.begin()->first > limit) {
@@ -68,7 +93,7 @@ class Machine {
   }
 
   int wait(tide_event_t *event, int64_t deadline) {
-    EXPECT_EQ(depth, 0) << "slept within the critical section";
+    EXPECT_EQ(depth + lanes_depth, 0) << "slept within the critical section";
     waits++;
     EXPECT_LT(waits, 1000000) << "busy loop";
     while (interrupt_until(now)) {
@@ -91,6 +116,7 @@ class Machine {
     return 1;
   }
 
+  bool interrupted = false;
   std::multimap<int64_t, std::function<void()>> interrupts;
 };
 

@@ -20,6 +20,7 @@ TALKS = [
     ("cortex-m7", "native_best_effort_leanest"),
     ("cortex-m7", "rclc_best_effort_lean"),
     ("cortex-m7", "native_reliable_lean"),
+    ("cortex-m7", "native_reliable_leanest"),
     ("cortex-m4f", "rclc_reliable_lean"),
 ]
 
@@ -48,8 +49,10 @@ def test_lean_image_talks_to_ros(core: str, name: str, tmp_path: Path) -> None:
     [
         ("native_best_effort_leanest", 16_384, 4_096),
         ("native_reliable_lean", 24_500, 6_144),
+        ("native_reliable_leanest", 21_700, 6_144),
         ("rclc_best_effort_leanest", 22_500, 5_120),
         ("rclc_reliable_lean", 31_500, 6_144),
+        ("rclc_reliable_leanest", 27_500, 6_144),
     ],
 )
 def test_lean_image_stays_small(name: str, flash: int, ram: int) -> None:
