@@ -21,8 +21,8 @@
 #define TIDE_FRAGMENTS TIDE_RELIABLE_STREAMS
 #endif
 
-/* Keeping less urgent messages off the wire until a reliable one is acknowledged (hold_until_acknowledged, hold_levels):
- * the published PoDS behaviour, off unless it is asked for. Without: TIDE_ERROR_UNSUPPORTED. */
+/* Keeping less urgent messages off the wire until a reliable one is acknowledged (hold_until_acknowledged,
+ * hold_levels): the published PoDS behaviour, off unless it is asked for. Without: TIDE_ERROR_UNSUPPORTED. */
 #ifndef TIDE_HOLD
 #define TIDE_HOLD TIDE_RELIABLE_STREAMS
 #endif
