@@ -36,6 +36,7 @@ struct Arguments {
   int domain = -1;
   double client_timeout_s = 30.0, reader_wait_s = 10.0;
   int priority = 0, busy_poll_us = TIDE_BUSY_POLL_USUAL_US;
+  double heartbeat_delay_ms = kLineHeartbeatDelay / 1e6;
   bool ros_network = false, verbose = false, json_stats = false;
   Limits limits;
 };
@@ -45,6 +46,11 @@ void describe(CLI::App &app, Arguments &arguments) {
   app.add_option("--tcp", arguments.tcp, "Serve TCP on this port (0: any); may be repeated");
   app.add_option("--serial", arguments.serial, "Serve this tty or pty; may be repeated");
   app.add_option("--baud", arguments.baud, "Of all serial lines")->capture_default_str();
+  app.add_option("--heartbeat-delay", arguments.heartbeat_delay_ms,
+                 "Of all serial lines: milliseconds from a reliable message to the question whether it has come; "
+                 "-1: measured, and then some come too early")
+      ->check(CLI::Range(-1.0, 10'000.0))
+      ->capture_default_str();
   app.add_option("--bind", arguments.bind, "Address for UDP and TCP; 0.0.0.0 for all")->capture_default_str();
   app.add_option("--domain", arguments.domain,
                  "DDS domain for all clients; without it each client's own, and "
@@ -118,6 +124,11 @@ Options options_of(const Arguments &arguments, const Waker &waker) {
   if (arguments.domain >= 0) options.domain = arguments.domain;
   if (const char *domain = std::getenv("ROS_DOMAIN_ID"); domain != nullptr) options.default_domain = domain_of(domain);
   options.wake = [&waker] { waker.wake(); };
+  const size_t lines_from = arguments.udp.size() + arguments.tcp.size();  // see open_links
+  const auto line_delay = static_cast<Time>(arguments.heartbeat_delay_ms < 0 ? -1 : arguments.heartbeat_delay_ms * 1e6);
+  options.heartbeat_delay_ns = [lines_from, line_delay](Endpoint endpoint) {
+    return endpoint >> kLinkShift >= lines_from ? line_delay : Time{-1};
+  };
   if (arguments.verbose) options.log = [](const std::string &line) { std::cerr << line << '\n'; };
   return options;
 }

@@ -249,7 +249,11 @@ LinkResults LinkModel::run() {
   for (std::size_t chain = 0; chain < size(); chain++) {
     LinkResult &result = results.chains.emplace_back();
     result.depends_on = dependences(chain);
-    if (responses_[chain] != never_ns) explain(chain, result);
+    if (responses_[chain] == never_ns) {
+      result.reason = reason(chain);
+    } else {
+      explain(chain, result);
+    }
     results.met = results.met && result.met;
   }
   results.assumptions = assumptions();

@@ -35,6 +35,7 @@ struct LinkResult {
   bool met = false;
   LinkParts parts;
   bool hidden = false;                  // the way over the line is hidden behind callbacks that run meanwhile
+  std::string reason;                   // why there is no bound
   std::vector<std::size_t> depends_on;  // chains that the bound needs to be over within their periods
 };
 

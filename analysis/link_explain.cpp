@@ -7,6 +7,46 @@
 #include "analysis/link_model.h"
 
 namespace tide::analysis {
+namespace {
+
+std::string milliseconds(time_ns time) {
+  std::string text = std::to_string(time / 1'000'000);
+  const std::string rest = std::to_string(1'000'000 + time % 1'000'000).substr(1);
+  const std::size_t last = rest.find_last_not_of('0');
+  return text + (last == std::string::npos ? "" : "." + rest.substr(0, last + 1)) + " ms";
+}
+
+}  // namespace
+
+// The first of: more is asked than there is time, the repair of losses, another chain, the sum of all.
+std::string LinkModel::reason(std::size_t chain) const {
+  double up = 0, down = 0, client = 0;
+  for (std::size_t other = 0; other < size(); other++) {
+    if (other != chain && !goes_first(other, chain)) continue;
+    const Load &load = loads_[other];
+    const auto period_ns = static_cast<double>(period(other));
+    up += static_cast<double>(load.up.total_ns) / period_ns;
+    down += static_cast<double>(load.down.total_ns) / period_ns;
+    client += static_cast<double>(load.client_ns) / period_ns;
+  }
+  const auto percent = [](double share) { return std::to_string(static_cast<long long>(share * 100)) + " %"; };
+  if (up >= 1 || down >= 1)
+    return "it and the more urgent chains ask for " + percent(std::max(up, down)) + " of the line " +
+           (up >= down ? "to" : "from") + " the agent at " + std::to_string(system_.line.baud) +
+           " baud; raise 'baud' or send less";
+  if (client >= 1) return "it and the more urgent chains ask for " + percent(client) + " of the microcontroller";
+  if (loads_[chain].losses_ns >= period(chain)) {
+    const LinkChain &self = system_.chains[chain];
+    const bool measured = (self.uplink_reliable && system_.protocol.client.delay_ns < 0) ||
+                          (self.downlink_reliable && system_.protocol.agent.delay_ns < 0);
+    return "the repair of lost frames may take " + milliseconds(loads_[chain].losses_ns) + ", longer than its period" +
+           (measured ? "; a measured HEARTBEAT delay may be 2 s: give 'heartbeat_delay_ms'" : "");
+  }
+  for (const std::size_t other : dependences(chain)) {
+    if (responses_[other] == never_ns) return "it needs a bound of chain '" + system_.chains[other].name + "'";
+  }
+  return "what may be in front of it does not fit into its period of " + milliseconds(period(chain));
+}
 
 void LinkModel::explain(std::size_t chain, LinkResult &result) const {
   const time_ns response_ns = responses_[chain];
@@ -46,12 +86,6 @@ void LinkModel::explain(std::size_t chain, LinkResult &result) const {
 
 std::vector<std::string> LinkModel::assumptions() const {
   const Line &line = system_.line;
-  const auto milliseconds = [](time_ns time) {
-    std::string text = std::to_string(time / 1'000'000);
-    const std::string rest = std::to_string(1'000'000 + time % 1'000'000).substr(1);
-    const std::size_t last = rest.find_last_not_of('0');
-    return text + (last == std::string::npos ? "" : '.' + rest.substr(0, last + 1)) + " ms";
-  };
   std::vector<std::string> list;
   list.push_back("execution times are worst cases; submit " + milliseconds(system_.client.submit_ns) + ", process " +
                  milliseconds(system_.client.process_ns) + ", dispatch " + milliseconds(system_.client.dispatch_ns));
@@ -64,11 +98,16 @@ std::vector<std::string> LinkModel::assumptions() const {
   list.push_back(system_.protocol.losses == 0
                      ? "no frame is lost"
                      : "at most " + std::to_string(system_.protocol.losses) + " frames of an instance are lost");
-  const bool reliable = std::any_of(system_.chains.begin(), system_.chains.end(), [](const LinkChain &chain) {
-    return chain.uplink_reliable || chain.downlink_reliable;
-  });
-  if (reliable && system_.protocol.heartbeats_for_losses)
-    list.push_back("HEARTBEATs are sent for lost frames only: their delay is longer than an acknowledgment takes");
+  const auto questions = [&](const char *side, const char *what, const Questions &asked) {
+    list.push_back(std::string(side) + " asks about " + what + " after " +
+                   milliseconds(asked.delay_ns < 0 ? asked.floor_ns : asked.delay_ns) + " at the earliest, and every " +
+                   milliseconds(asked.period_ns) + " again" + (asked.delay_ns < 0 ? " or sooner" : ""));
+  };
+  const std::vector<LinkChain> &chains = system_.chains;
+  if (std::any_of(chains.begin(), chains.end(), [](const LinkChain &chain) { return chain.uplink_reliable; }))
+    questions("the client", "a request that is not acknowledged", system_.protocol.client);
+  if (std::any_of(chains.begin(), chains.end(), [](const LinkChain &chain) { return chain.downlink_reliable; }))
+    questions("the agent", "an answer that is not acknowledged", system_.protocol.agent);
   list.push_back("pools and windows never run full; nobody else uses the line");
   list.push_back("a chain is over before its next release; the chains that a bound depends on are, too");
   return list;

@@ -90,10 +90,13 @@ class Reader {
     Protocol &protocol = file_.system.protocol;
     choice(fields, "acknowledges", protocol.acknowledges, std::array{"always", "asked"});
     fields.flag("hold", protocol.hold);
-    fields.time("heartbeat_delay_ns", protocol.heartbeat_delay_ns);
-    fields.time("heartbeat_period_ns", protocol.heartbeat_period_ns);
+    fields.time("heartbeat_delay_ns", protocol.client.delay_ns);
+    fields.time("heartbeat_floor_ns", protocol.client.floor_ns);
+    fields.time("heartbeat_period_ns", protocol.client.period_ns);
+    fields.time("agent_heartbeat_delay_ns", protocol.agent.delay_ns);
+    fields.time("agent_heartbeat_floor_ns", protocol.agent.floor_ns);
+    fields.time("agent_heartbeat_period_ns", protocol.agent.period_ns);
     fields.time("losses", protocol.losses);
-    fields.flag("heartbeats_for_losses", protocol.heartbeats_for_losses);
     fields.time("silence_ns", protocol.silence_ns);
   }
 
@@ -161,6 +164,7 @@ std::string chain_of(const LinkSystem &system, const LinkResults &results, std::
                field("deadline_ns", std::to_string(chain.deadline_ns)), field("slack_ns", number(slack_ns)),
                field("met", flag(result.met)), field("hidden", flag(result.hidden)),
                field("parts", result.response_ns ? parts_of(system, result.parts) : "null"),
+               field("reason", result.response_ns ? "null" : json_string(result.reason)),
                field("depends_on", join(depends, "[", "]"))},
               "{", "}");
 }

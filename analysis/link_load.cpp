@@ -8,25 +8,29 @@ namespace tide::analysis {
 namespace {
 
 constexpr time_ns millisecond_ns = 1'000'000;
-constexpr time_ns shortest_delay_ns = 2 * millisecond_ns;    // of an adaptive HEARTBEAT
-constexpr time_ns longest_delay_ns = 2000 * millisecond_ns;  // the same
-constexpr time_ns agent_period_ns = 100 * millisecond_ns;    // between the agent's HEARTBEATs
+constexpr time_ns longest_delay_ns = 2000 * millisecond_ns;  // of a measured HEARTBEAT
 constexpr int most_passes = 2000;
-constexpr time_ns longest_wait_ns = 1000 * millisecond_ns;  // of a batch executor for new data
+constexpr time_ns longest_event_ns = 1000 * millisecond_ns;      // until a batch executor looks again
+constexpr time_ns longest_wait_ns = 1'000'000 * millisecond_ns;  // for an acknowledgment; beyond it nothing has a bound
 
 // HEARTBEATs of a stream that waits so long for its acknowledgment.
-std::int64_t heartbeats(const Protocol &protocol, time_ns delay_ns, time_ns period_ns, time_ns wait_ns) {
-  const bool adaptive = delay_ns < 0;
-  if (adaptive && protocol.heartbeats_for_losses) return protocol.losses;
-  time_ns at_ns = adaptive ? shortest_delay_ns : delay_ns;
-  time_ns step_ns = adaptive ? shortest_delay_ns : period_ns;
+std::int64_t heartbeats(const Questions &questions, time_ns pending_ns) {
+  const time_ns wait_ns = std::min(pending_ns, longest_wait_ns);
+  const bool measured = questions.delay_ns < 0;
+  const time_ns longest_step_ns = measured ? std::max(questions.period_ns, questions.floor_ns) : questions.period_ns;
+  time_ns at_ns = measured ? questions.floor_ns : questions.delay_ns;
+  time_ns step_ns = measured ? std::min(2 * questions.floor_ns, longest_step_ns) : longest_step_ns;
   std::int64_t count = 0;
-  while (at_ns <= wait_ns && count < 64) {
-    count++;
-    if (adaptive) step_ns = std::min(2 * step_ns, std::max(period_ns, shortest_delay_ns));
+  for (; at_ns <= wait_ns && step_ns < longest_step_ns; count++) {
     at_ns += step_ns;
+    step_ns = std::min(2 * step_ns, longest_step_ns);
   }
-  return count;
+  return at_ns <= wait_ns ? count + 1 + (wait_ns - at_ns) / step_ns : count;
+}
+
+// Until a side asks that has not heard of what was lost, the first time or again.
+time_ns silence_ns(const Questions &questions) {
+  return std::max(questions.delay_ns < 0 ? longest_delay_ns : questions.delay_ns, questions.period_ns);
 }
 }  // namespace
 
@@ -51,6 +55,11 @@ Load LinkModel::visit_load(const LinkChain &chain) const {
     const LinkCallback &callback = chain.callbacks[index];
     const bool has_next = index + 1 < chain.callbacks.size();
     const bool here = callback.place == on_client;
+    const time_ns least_ns =
+        callback.least_ns +
+        (here && client.fixed_costs ? client.dispatch_ns + (callback.payload_bytes > 0 ? client.submit_ns : 0) : 0);
+    if (load.down.messages == 0) load.before_ns += least_ns;
+    load.behind_ns += least_ns;
     if (here) {
       const time_ns taking_ns = index == 0 ? 0 : client.process_ns;
       const time_ns running_ns =
@@ -75,16 +84,43 @@ Load LinkModel::visit_load(const LinkChain &chain) const {
       cross(load, Direction::up, callback);
       load.host_ns += has_next ? line.agent_most_ns : 0;
       load.host_least_ns += has_next ? line.agent_least_ns : 0;
+      if (load.down.messages == 0)
+        load.before_ns += message(line, Direction::up, callback.payload_bytes).least_ns + line.agent_least_ns;
     }
     if (next_here) {
+      if (load.down.messages == 0) load.before_ns += message(line, Direction::down, callback.payload_bytes).least_ns;
       cross(load, Direction::down, callback);
       load.host_ns += line.return_most_ns;
+      load.behind_ns = 0;
     }
     if (!here && has_next && !next_here) load.host_ns += line.host_hop_ns;
   }
   load.pair = load.visits == 2 && chain.callbacks.front().place == on_client &&
               chain.callbacks.back().place == on_client && chain.callbacks.back().payload_bytes == 0;
   return load;
+}
+
+// How long an answer is not known to have come, at most: until it is taken, and its ACKNACK has crossed.
+time_ns LinkModel::answer_pending_ns(std::size_t chain) const {
+  const Load &self = loads_[chain];
+  const time_ns control_ns = answer_ns_ + gap_ns_;
+  time_ns unit_ns = control_ns;
+  for (const Load &load : loads_) unit_ns = std::max(unit_ns, load.up.unit_ns);
+  const time_ns own_ns = unit_ns + self.up.total_ns + (self.up.control + 1) * control_ns;
+  time_ns window_ns = own_ns, next_ns = own_ns;
+  do {
+    window_ns = next_ns;
+    next_ns = own_ns;
+    for (std::size_t other = 0; other < size(); other++) {
+      if (!goes_first(other, chain)) continue;
+      const Load &load = loads_[other];
+      const time_ns span_ns = std::min(add(responses_[other], load.answer_ns), longest_wait_ns);
+      const time_ns load_ns = load.up.total_ns + load.up.control * control_ns;
+      next_ns = add(next_ns, share(load_ns, period(other), span_ns, window_ns).value);
+    }
+  } while (next_ns > window_ns && next_ns < longest_wait_ns);
+  const time_ns taken_ns = std::min(responses_[chain], period(chain)) - self.before_ns - self.behind_ns;
+  return add(add(std::max<time_ns>(taken_ns, 0), next_ns), system_.line.agent_most_ns);
 }
 
 // How often an instance asks and is asked whether something has arrived. Waiting for an answer takes longer the more is
@@ -110,13 +146,13 @@ void LinkModel::count_control() {
       Load &load = loads_[chain];
       const time_ns way_ns = system_.line.agent_most_ns + down_unit_ns + down_control_ns + answer_ns_ + gap_ns_;
       const bool asked = protocol.acknowledges == Acknowledges::asked;
-      const time_ns asking_ns = asked ? std::max<time_ns>(protocol.heartbeat_delay_ns, 0) + up_unit_ns + up_ns +
+      const time_ns asking_ns = asked ? std::max<time_ns>(protocol.client.delay_ns, 0) + up_unit_ns + up_ns +
                                             up_control_ns + answer_ns_ + gap_ns_
                                       : 0;
+      const time_ns silent_ns = std::max(self.uplink_reliable ? silence_ns(protocol.client) : 0,
+                                         self.downlink_reliable ? silence_ns(protocol.agent) : 0);
       const time_ns recovery_ns =
-          std::max(protocol.heartbeat_delay_ns < 0 ? longest_delay_ns : protocol.heartbeat_delay_ns,
-                   std::max(protocol.heartbeat_period_ns, agent_period_ns)) +
-          2 * (up_unit_ns + down_unit_ns) + up_control_ns + way_ns + load.up.unit_ns + load.down.unit_ns;
+          silent_ns + 2 * (up_unit_ns + down_unit_ns) + up_control_ns + way_ns + load.up.unit_ns + load.down.unit_ns;
       const std::int64_t lost = protocol.losses * (is_batch() ? static_cast<std::int64_t>(size()) : 1);
       Traffic up = load.up, down = load.down;
       up.control = down.control = up.receipts = down.receipts = 0;
@@ -125,19 +161,15 @@ void LinkModel::count_control() {
         load.answer_ns = add(way_ns + asking_ns, load.losses_ns);
         // Nothing less urgent stands before the question then but an answer that has begun; what is more urgent keeps
         // the line for itself.
-        const time_ns held_ns =
-            asked ? std::max<time_ns>(protocol.heartbeat_delay_ns, 0) + 2 * (answer_ns_ + gap_ns_) : 0;
+        const time_ns held_ns = asked ? std::max<time_ns>(protocol.client.delay_ns, 0) + 2 * (answer_ns_ + gap_ns_) : 0;
         load.hold_ns = add(way_ns + held_ns, load.losses_ns);
-        const std::int64_t asks =
-            heartbeats(protocol, protocol.heartbeat_delay_ns, protocol.heartbeat_period_ns, load.answer_ns);
+        const std::int64_t asks = heartbeats(protocol.client, load.answer_ns);
         up.control += up.messages * asks;
         down.receipts = asked ? 0 : up.frames;
         down.control += up.messages * asks + down.receipts + protocol.losses;
       }
       if (self.downlink_reliable && down.messages > 0) {
-        const time_ns taken_ns = std::min(responses_[chain], period(chain));
-        const time_ns wait_ns = add(taken_ns + up_unit_ns + up_ns + up_control_ns + answer_ns_, load.losses_ns);
-        const std::int64_t asks = heartbeats(protocol, -1, agent_period_ns, wait_ns);
+        const std::int64_t asks = heartbeats(protocol.agent, add(answer_pending_ns(chain), load.losses_ns));
         down.control += down.messages * asks;
         up.receipts = down.frames;
         up.control += down.messages * asks + up.receipts + protocol.losses;
@@ -174,7 +206,7 @@ void LinkModel::derive(std::size_t chain) {
   const bool stored = std::any_of(system_.chains.begin(), system_.chains.end(),
                                   [this](const LinkChain &other) { return waits_for_answer(other); });
   if (stored && client.waits_for_new_data) {
-    time_ns event_ns = longest_wait_ns;
+    time_ns event_ns = longest_event_ns;
     for (std::size_t other = 0; other < size(); other++) event_ns = std::min(event_ns, period(other));
     load.new_data_ns = load.down.messages * event_ns;
   }

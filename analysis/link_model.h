@@ -40,6 +40,8 @@ struct Load {
   time_ns interrupts_ns = 0;
   time_ns losses_ns = 0;
   time_ns new_data_ns = 0;  // batch: stored samples wait for the next event
+  time_ns before_ns = 0;    // from the release until an answer has come, at least
+  time_ns behind_ns = 0;    // from taking the last answer until the end, at least
   time_ns remote_least_ns() const { return up.least_ns + host_least_ns + down.least_ns; }
 };
 
@@ -99,6 +101,7 @@ class LinkModel {
   Load visit_load(const LinkChain &chain) const;
   void cross(Load &load, Direction direction, const LinkCallback &from) const;
   void count_control();
+  time_ns answer_pending_ns(std::size_t chain) const;
   void derive(std::size_t chain);
   std::vector<std::int64_t> busy_instances(Direction direction) const;
   Spacing message_spacing() const;
@@ -124,6 +127,7 @@ class LinkModel {
   time_ns solve(std::size_t chain) const;
   time_ns settled(std::size_t chain, time_ns window_ns) const;
   void explain(std::size_t chain, LinkResult &result) const;
+  std::string reason(std::size_t chain) const;
   std::vector<std::string> assumptions() const;
 
   const LinkSystem &system_;

@@ -38,6 +38,12 @@ class Checker {
                        " to " + std::to_string(most_time_ns));
   }
 
+  void questions(const std::string &whose, const Questions &asked) {
+    time("protocol", whose + "heartbeat_delay_ns", asked.delay_ns, -1);
+    time("protocol", whose + "heartbeat_floor_ns", asked.floor_ns, 1'000'000);
+    time("protocol", whose + "heartbeat_period_ns", asked.period_ns, 1'000'000);
+  }
+
   void client() {
     const Client &client = system_.client;
     time("client", "submit_ns", client.submit_ns);
@@ -46,11 +52,11 @@ class Checker {
     time("client", "interrupt_receive_ns", client.interrupt_receive_ns);
     time("client", "interrupt_complete_ns", client.interrupt_complete_ns);
     const Protocol &protocol = system_.protocol;
-    time("protocol", "heartbeat_delay_ns", protocol.heartbeat_delay_ns, -1);
-    time("protocol", "heartbeat_period_ns", protocol.heartbeat_period_ns, 1'000'000);
+    questions("", protocol.client);
+    questions("agent_", protocol.agent);
     time("protocol", "silence_ns", protocol.silence_ns, 1'000'000);
     if (protocol.losses < 0 || protocol.losses > 16) error("protocol", "'losses' must be from 0 to 16");
-    if (protocol.acknowledges == Acknowledges::asked && protocol.heartbeat_delay_ns < 0)
+    if (protocol.acknowledges == Acknowledges::asked && protocol.client.delay_ns < 0)
       error("protocol", "acknowledgments that are asked for need a 'heartbeat_delay_ns'");
   }
 

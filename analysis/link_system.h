@@ -47,14 +47,19 @@ struct Line {
   time_ns host_hop_ns = 0;                        // between two executors on the host
 };
 
+// The HEARTBEATs of one side: when it asks about a reliable message that is not acknowledged.
+struct Questions {
+  time_ns delay_ns = -1;  // from the end of the message; -1: measured, between the floor and 2 s, doubled each time
+  time_ns floor_ns = 0;   // what a measured delay never is below
+  time_ns period_ns = 0;  // between two of them
+};
+
 struct Protocol {
   Acknowledges acknowledges = Acknowledges::always;
-  bool hold = false;                // nothing less urgent starts before the acknowledgment
-  time_ns heartbeat_delay_ns = -1;  // -1: from the measured round trip, 2 ms at least
-  time_ns heartbeat_period_ns = 100'000'000;
-  std::int64_t losses = 0;  // frames of one instance that are lost at most
-  // HEARTBEATs are sent for lost frames only: the adaptive delay is taken to be longer than any acknowledgment takes.
-  bool heartbeats_for_losses = false;
+  bool hold = false;  // nothing less urgent starts before the acknowledgment
+  Questions client{-1, 20'000'000, 100'000'000};
+  Questions agent{100'000'000, 2'000'000, 100'000'000};  // of tide-agent on a serial line
+  std::int64_t losses = 0;                               // frames of one instance that are lost at most
   time_ns silence_ns = 1'000'000'000;
 };
 

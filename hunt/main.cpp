@@ -7,6 +7,7 @@
 
 #include "hunt/directed.h"
 #include "hunt/hunt.h"
+#include "hunt/link_hunt.h"
 #include "hunt/shipped.h"
 #include "hunt/twins.h"
 
@@ -17,8 +18,10 @@ using namespace tide::analysis;
 constexpr const char *usage =
     "tide-hunt --list                 what can be hunted\n"
     "tide-hunt QUARRY [NAME=VALUE...] random systems against a bound; names: first, count (seeds), schedules (of each\n"
-    "    system), climbs (changes after them), observer (exact, shipped)\n"
-    "tide-hunt --twins [NAME=VALUE...] the same with broken bounds: each must be caught\n"
+    "    system), climbs (changes after them), observer (exact, shipped; of boards with a line only shipped)\n"
+    "tide-hunt --twins [NAME=VALUE...] the same with broken bounds: each must be caught; with observer=shipped those "
+    "of\n"
+    "    boards with a line, too\n"
     "tide-hunt --tightness ANALYSIS UTILISATION FIRST COUNT TRIES\n"
     "    chain sets of the published size (4 threads, 5 chains of 10 callbacks), directed search of TRIES schedules "
     "for\n"
@@ -73,8 +76,8 @@ void print(const Ratios &ratios) {
   std::cout << "]}";
 }
 
-void print(const Quarry &quarry, const Observer &observer, const Tally &tally) {
-  std::cout << "{\"quarry\": " << quoted(quarry.name) << ", \"observer\": " << quoted(observer.name)
+void print(const std::string &quarry, const std::string &observer, const Tally &tally) {
+  std::cout << "{\"quarry\": " << quoted(quarry) << ", \"observer\": " << quoted(observer)
             << ", \"systems\": " << tally.systems << ", \"accepted\": " << tally.accepted
             << ", \"observations\": " << tally.observations << ", \"exceeded\": " << tally.exceeded << ", ";
   print(tally.ratios);
@@ -106,14 +109,18 @@ int measure_tightness(const std::vector<std::string> &words) {
   return found.exceeded == 0 ? 0 : 1;
 }
 
+bool is_caught(const std::string &twin, const Tally &tally) {
+  std::cout << twin << ": " << (tally.exceeded > 0 ? "caught" : "NOT caught") << " after " << tally.systems
+            << " systems" << std::endl;
+  return tally.exceeded > 0;
+}
+
 int hunt_twins(Campaign campaign, const Observer &observer) {
   campaign.stop_at_first = true;
   bool all = true;
-  for (const Twin &twin : twins()) {
-    const Tally tally = hunt(twin.quarry, observer, campaign);
-    all = all && tally.exceeded > 0;
-    std::cout << twin.name << ": " << (tally.exceeded > 0 ? "caught" : "NOT caught") << " after " << tally.systems
-              << " systems\n";
+  for (const Twin &twin : twins()) all = is_caught(twin.name, hunt(twin.quarry, observer, campaign)) && all;
+  if (observer.name == "shipped") {
+    for (const LinkQuarry &twin : link_twins()) all = is_caught(twin.name, hunt_link(twin, campaign)) && all;
   }
   return all ? 0 : 1;
 }
@@ -139,7 +146,18 @@ int main(int argc, char **argv) {
     if (what == "--list") std::cout << quarry.name << '\n';
     if (what != quarry.name) continue;
     const Tally tally = hunt(quarry, observer, campaign);
-    print(quarry, observer, tally);
+    print(quarry.name, observer.name, tally);
+    return tally.exceeded == 0 ? 0 : 1;
+  }
+  for (const LinkQuarry &quarry : link_quarries()) {
+    if (what == "--list") std::cout << quarry.name << '\n';
+    if (what != quarry.name) continue;
+    if (observer.name != "shipped") {
+      std::cerr << quarry.name << " is hunted on the shipped runtime only; give observer=shipped\n";
+      return 2;
+    }
+    const Tally tally = hunt_link(quarry, campaign);
+    print(quarry.name, observer.name, tally);
     return tally.exceeded == 0 ? 0 : 1;
   }
   if (what == "--list") return 0;

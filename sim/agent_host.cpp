@@ -11,6 +11,7 @@ namespace tide::sim {
 namespace {
 
 constexpr agent::Endpoint kEndpoint = 1;
+static_assert(agent::kLineHeartbeatDelay == 100 * kMillisecond, "the default of a plan");
 constexpr size_t kMessageBytes = 8192;
 
 // The first submessage, where it is the wanted one; else its body is empty.
@@ -39,6 +40,7 @@ void AgentHost::begin() {
   options.limits.nodes = {{{128, 32}, {1024, 16}, {8192, 8}, {65540, 0}}};
   options.limits.input_streams = options.limits.output_streams = 128;
   options.wall_clock_ns = [this] { return engine_.now(); };
+  options.heartbeat_delay_ns = [this](agent::Endpoint) { return manner_.heartbeat_delay; };
   options.wake = [this] { schedule(engine_.now()); };
   agent_ = std::make_unique<agent::Agent>(bus_, std::move(options));
   tide_framing_reader_init(&reader_, TIDE_SERIAL_ADDRESS_AGENT);

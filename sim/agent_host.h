@@ -22,6 +22,7 @@ class AgentHost {
   struct Manner {
     Time least = 0, most = 0;  // from the last byte on the line to the agent, uniform; frames keep their order
     Acknowledges acknowledges = Acknowledges::kAlways;
+    Time heartbeat_delay = agent::kLineHeartbeatDelay;
   };
 
   AgentHost(Engine &engine, Bus &bus, Line &down, const Manner &manner, uint64_t seed);

@@ -370,7 +370,7 @@ Result World::result(const Ending &ending) {
   if (ending.strangers > 0) violations_.push_back("the board got what no node sent");
   for (size_t chain = 0; chain < chain_count(); chain++) {
     const ChainPlan &plan = plan_.chains[chain];
-    ChainResult each{plan.name, plan.level, plan.deadline > 0 ? plan.deadline : plan.period, {}, 0};
+    ChainResult each{plan.name, plan.level, plan.deadline > 0 ? plan.deadline : plan.period, {}, 0, -1};
     for (const Instance &instance : instances_[chain]) {
       if (instance.start >= 0 && instance.end >= 0) each.latencies.push_back(instance.end - instance.start);
       if (instance.start >= 0 && instance.end < 0) each.lost++;

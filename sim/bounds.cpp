@@ -54,8 +54,9 @@ analysis::LinkSystem system_of(const Plan &plan) {
       plan.agent_acknowledges == Acknowledges::kAsked ? analysis::Acknowledges::asked : analysis::Acknowledges::always;
   system.protocol.hold = plan.hold_until_acknowledged || std::any_of(plan.chains.begin(), plan.chains.end(),
                                                                      [](const ChainPlan &one) { return one.hold; });
-  system.protocol.heartbeat_delay_ns = plan.heartbeat_delay;
-  system.protocol.losses = plan.success_percent < 100 ? 1 : 0;
+  system.protocol.client.delay_ns = plan.heartbeat_delay;
+  system.protocol.agent.delay_ns = plan.agent_heartbeat_delay;
+  system.protocol.losses = (plan.success_percent < 100 ? 1 : 0) + plan.instance_losses;
   for (const ChainPlan &chain : plan.chains) {
     const int place = static_cast<int>(system.hosts.size());
     system.hosts.push_back({chain.name, 1, true});
@@ -92,10 +93,8 @@ std::vector<std::string> above_bounds(const std::vector<std::optional<Time>> &bo
   if (result.publish_failures > 0 || result.transmitter.evicted > 0 || result.receiver.overflow_dropped > 0)
     return lines;
   for (size_t chain = 0; chain < result.chains.size() && chain < bounds.size(); chain++) {
-    const std::vector<Time> &seen = result.chains[chain].latencies;
-    if (!bounds[chain] || seen.empty()) continue;
-    const Time worst = *std::max_element(seen.begin(), seen.end());
-    if (worst <= *bounds[chain]) continue;
+    const Time worst = result.chains[chain].worst_response;
+    if (!bounds[chain] || worst <= *bounds[chain]) continue;
     char text[160];
     std::snprintf(text, sizeof text, "chain %s: %.6f ms is above its bound of %.6f ms",
                   result.chains[chain].name.substr(0, 64).c_str(), static_cast<double>(worst) / 1e6,

@@ -93,6 +93,7 @@ Plan draw_plan(uint64_t seed) {
   }
   plan.settle = 120 * kSecond;
   if (random.chance(0.1)) plan.slots = 2;  // one to fill, one to use
+  if (random.chance(0.5)) plan.agent_heartbeat_delay = random.chance(0.5) ? -1 : random.between(0, 80) * kMillisecond;
   return plan;
 }
 

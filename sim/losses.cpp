@@ -8,7 +8,8 @@
 namespace tide::sim {
 namespace {
 
-constexpr size_t kWriteHeaderBytes = 8;  // of a WRITE_DATA, before the sample
+constexpr size_t kWriteHeaderBytes = 8;   // of a WRITE_DATA, before the sample
+constexpr size_t kAnswerStreamPlace = 8;  // of a HEARTBEAT or ACKNACK, behind the header of the message
 
 std::vector<bool> draw_successes(const Plan &plan, uint64_t deck) {
   std::vector<bool> successes(plan.periods);
@@ -70,6 +71,38 @@ bool FirstLosses::lost(Time since_release) const {
   const auto period = static_cast<size_t>(since_release / plan_.chains[chain_].period);
   const auto &successes = successes_[chain_];
   return period < successes.size() && !successes[period];
+}
+
+InstanceLosses::InstanceLosses(const Plan &plan)
+    : plan_(plan), random_(seed_of(plan, Chance::kInstances)), budgets_(plan.chains.size()) {}
+
+void InstanceLosses::begin(Way way, agent::Bytes message) {
+  size_t &chain = chains_[static_cast<size_t>(way)];
+  chain = plan_.chains.size();
+  if (plan_.instance_losses == 0 || plan_.policy == Policy::kBatch) return;
+  const Glance seen = glance(message);
+  uint8_t stream = seen.header.stream;
+  if (seen.submessage == TIDE_XRCE_HEARTBEAT || seen.submessage == TIDE_XRCE_ACKNACK) {
+    const size_t place = tide_xrce_header_bytes(seen.header.session) + kAnswerStreamPlace;
+    if (message.size() > place) stream = message[place];
+  }
+  if (!TIDE_STREAM_IS_RELIABLE(stream)) return;
+  for (size_t each = 0; each < plan_.chains.size(); each++) {
+    if (plan_.chains[each].level == TIDE_STREAM_LEVEL(stream)) chain = each;
+  }
+}
+
+bool InstanceLosses::lost(Way way, Time since_release) {
+  const size_t chain = chains_[static_cast<size_t>(way)];
+  if (chain >= plan_.chains.size()) return false;
+  const Time since = since_release - plan_.chains[chain].phase;
+  const int64_t instance = since < 0 ? -1 : since / plan_.chains[chain].period;
+  if (instance < 0 || instance >= plan_.periods) return false;
+  Budget &budget = budgets_[chain];
+  if (budget.instance != instance) budget = {instance, plan_.instance_losses};
+  if (budget.left == 0 || !random_.chance(plan_.instance_loss)) return false;
+  budget.left--;
+  return true;
 }
 
 }  // namespace tide::sim

@@ -132,6 +132,7 @@ Fields fields_of(Plan &plan) {
                    {"agent_least_us", time_field(plan.agent_least, kMicrosecond)},
                    {"agent_most_us", time_field(plan.agent_most, kMicrosecond)},
                    {"agent_acknowledges", choice_field(plan.agent_acknowledges, kAcknowledges)},
+                   {"agent_heartbeat_delay_us", time_field(plan.agent_heartbeat_delay, kMicrosecond, -1)},
                    {"mtu", number_field<uint32_t>(plan.mtu, 128, 8000)},
                    {"budget_us", time_field(plan.budget, kMicrosecond)},
                    {"budget_period_us", time_field(plan.budget_period, kMicrosecond)},
@@ -148,7 +149,9 @@ Fields fields_of(Plan &plan) {
                    {"window", number_field<uint32_t>(plan.window, 1, 16)},
                    {"reassemblies", number_field<uint32_t>(plan.reassemblies, 0, 64)},
                    {"success_percent", number_field(plan.success_percent, 0.0, 100.0)},
-                   {"draw", choice_field(plan.draw, kDraws)}};
+                   {"draw", choice_field(plan.draw, kDraws)},
+                   {"instance_losses", number_field<uint32_t>(plan.instance_losses, 0, 16)},
+                   {"instance_loss", number_field(plan.instance_loss, 0.0, 1.0)}};
   add_faults(fields, "up", plan.up);
   add_faults(fields, "down", plan.down);
   fields.emplace_back("cuts", number_field(plan.cuts, 0u, 1000u));

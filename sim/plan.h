@@ -54,6 +54,7 @@ struct Plan {
   uint64_t baud = 115200;
   Time agent_least = 0, agent_most = 0;  // latency of the host, uniform, of each frame
   Acknowledges agent_acknowledges = Acknowledges::kAlways;
+  Time agent_heartbeat_delay = 100 * kMillisecond;  // as tide-agent on a line; -1: measured
   uint32_t mtu = 512;
 
   // CPU time of each lane in every period; 0: no budget. Of a board only: the simulated client has none.
@@ -74,6 +75,11 @@ struct Plan {
   // First transmissions of reliable samples that reach the agent, in percent; the rest is lost on the line.
   double success_percent = 100;
   Draw draw = Draw::kTogether;
+
+  // So many frames of each instance of a chain are lost at most, of its reliable messages and what belongs to them,
+  // each with this probability; not known to a batch client, whose chains share their streams.
+  uint32_t instance_losses = 0;
+  double instance_loss = 0.5;
 
   // Faults between the first release and the last.
   Faults up, down;

@@ -84,6 +84,7 @@ class System {
   Random incidents_;
   std::vector<std::unique_ptr<HostCallback>> nodes_;
   FirstLosses losses_;
+  InstanceLosses instance_losses_;
   uint64_t heartbeats_seen_ = 0, heartbeats_answered_ = 0;
   bool acknowledging_ = false;
   unsigned cuts_now_ = 0;
@@ -95,12 +96,14 @@ System::System(const Plan &plan)
       checks_(plan, chain_count()),
       up_(engine_, plan.baud, seed_of(plan, Chance::kUp)),
       down_(engine_, plan.baud, seed_of(plan, Chance::kDown)),
-      host_(engine_, bus_, down_, {plan.agent_least, plan.agent_most, plan.agent_acknowledges},
+      host_(engine_, bus_, down_,
+            {plan.agent_least, plan.agent_most, plan.agent_acknowledges, plan.agent_heartbeat_delay},
             seed_of(plan, Chance::kLatency)),
       machine_(engine_),
       client_(machine_, up_, plan, observer()),
       incidents_(seed_of(plan, Chance::kIncidents)),
-      losses_(plan) {
+      losses_(plan),
+      instance_losses_(plan) {
   connect();
   engine_.on_step = [this] { checks_.step_end(client_, engine_.now()); };
   for (size_t chain = 0; chain < chain_count(); chain++) add_node(chain);
@@ -130,7 +133,12 @@ Client::Observer System::observer() {
 void System::connect() {
   up_.deliver = [this](const Line::Bytes &frame) { host_.receive(frame); };
   up_.refuse = [this](const Line::Bytes &) {
-    return client_.is_set_up() && losses_.lost(engine_.now() - client_.first_release());
+    if (!client_.is_set_up()) return false;
+    const Time since = engine_.now() - client_.first_release();
+    return losses_.lost(since) || instance_losses_.lost(Way::kUp, since);
+  };
+  down_.refuse = [this](const Line::Bytes &) {
+    return client_.is_set_up() && instance_losses_.lost(Way::kDown, engine_.now() - client_.first_release());
   };
   down_.deliver = [this](const Line::Bytes &frame) {
     trace_.add(engine_.now(), "line_down", static_cast<int64_t>(frame.size()));
@@ -146,6 +154,7 @@ void System::connect() {
   };
   host_.on_output = [this](agent::Bytes message) {
     const Glance seen = glance(message);
+    instance_losses_.begin(Way::kDown, message);
     trace_.add(engine_.now(), "agent_output", seen.submessage, seen.header.sequence);
     acknowledging_ = seen.submessage == TIDE_XRCE_ACKNACK;
     if (acknowledging_) heartbeats_answered_ = heartbeats_seen_;
@@ -154,6 +163,7 @@ void System::connect() {
     std::vector<uint8_t> message(parts.head, parts.head + parts.head_bytes);
     message.insert(message.end(), parts.body, parts.body + parts.body_bytes);
     trace_.add(engine_.now(), "line_up", parts.priority, static_cast<int64_t>(message.size() + parts.tail_bytes));
+    instance_losses_.begin(Way::kUp, message);
     if (losses_.begin(message).submessage == TIDE_XRCE_HEARTBEAT) client_.note_heartbeat();
     checks_.frame_start(client_, parts, engine_.now());
   };
@@ -272,10 +282,11 @@ Result System::result() {
   Result result;
   for (size_t chain = 0; chain < chain_count(); chain++) {
     const ChainPlan &plan = client_.chain_plan(chain);
-    ChainResult each{plan.name, plan.level, plan.deadline > 0 ? plan.deadline : plan.period, {}, 0};
+    ChainResult each{plan.name, plan.level, plan.deadline > 0 ? plan.deadline : plan.period, {}, 0, -1};
     for (const Instance &instance : client_.instances(chain)) {
       if (instance.act_end >= 0) {
         each.latencies.push_back(instance.act_end - instance.sample_start);
+        each.worst_response = std::max(each.worst_response, instance.act_end - instance.release);
       } else if (instance.release > 0) {
         each.lost++;
       }

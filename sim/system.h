@@ -19,6 +19,7 @@ struct ChainResult {
   Time deadline = 0;
   std::vector<Time> latencies;  // start of the first callback to completion of the last, by period
   uint32_t lost = 0;            // released, but never completed
+  Time worst_response = -1;     // from a release on the timer's grid to completion; -1: none was completed
 };
 
 struct LaneBudget {

@@ -54,8 +54,11 @@ Time liveliness_of(const tide_xrce_create_client_t &body) {
 Agent::Agent(Middleware &middleware, Options options)
     : options_(std::move(options)),
       signals_(std::make_shared<SignalQueue>(options_.wake)),
-      context_{middleware,      options_.limits,         options_.profiles, counters_, signals_, options_.wall_clock_ns,
-               options_.domain, options_.default_domain, options_.log} {
+      context_{middleware,        options_.limits,
+               options_.profiles, counters_,
+               signals_,          options_.wall_clock_ns,
+               options_.domain,   options_.default_domain,
+               options_.log,      options_.heartbeat_delay_ns} {
   if (!context_.wall_clock_ns) context_.wall_clock_ns = system_wall_clock_ns;
 }
 

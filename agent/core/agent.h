@@ -29,11 +29,12 @@ namespace tide::agent {
 struct Options {
   Limits limits;
   Profiles profiles;
-  std::optional<int> domain;                     // overrides what clients ask for
-  int default_domain = 0;                        // for clients that ask for 0
-  std::function<int64_t()> wall_clock_ns;        // for time synchronisation; unset: the system's
-  Wake wake;                                     // poll is needed; from any thread
-  std::function<void(const std::string &)> log;  // what clients do, a line each; unset: silence
+  std::optional<int> domain;                         // overrides what clients ask for
+  int default_domain = 0;                            // for clients that ask for 0
+  std::function<int64_t()> wall_clock_ns;            // for time synchronisation; unset: the system's
+  std::function<Time(Endpoint)> heartbeat_delay_ns;  // of a client there, as tide_transmitter_config_t; unset: -1
+  Wake wake;                                         // poll is needed; from any thread
+  std::function<void(const std::string &)> log;      // what clients do, a line each; unset: silence
 };
 
 class Agent {

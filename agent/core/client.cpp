@@ -143,7 +143,8 @@ void Client::reset_streams() {
                                    [this](uint8_t stream, const tide_xrce_submessage_t &submessage) {
                                      return stream_submessage(stream, submessage);
                                    });
-  output_ = std::make_unique<Output>(context_.limits, session(), key(), announcement_.message_bytes,
+  const Time heartbeat_delay_ns = context_.heartbeat_delay_ns ? context_.heartbeat_delay_ns(endpoint_) : -1;
+  output_ = std::make_unique<Output>(context_.limits, session(), key(), announcement_.message_bytes, heartbeat_delay_ns,
                                      [this](void *owner, tide_node_outcome_t outcome) { node_done(owner, outcome); });
 }
 

@@ -61,6 +61,7 @@ struct Context {
   std::optional<int> domain;  // instead of what clients ask for
   int default_domain = 0;     // for those that ask for 0
   std::function<void(const std::string &)> log;
+  std::function<Time(Endpoint)> heartbeat_delay_ns;
   uint32_t next_epoch = 1;
 };
 

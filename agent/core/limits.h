@@ -18,6 +18,10 @@ struct NodeClass {
 // Memory of one client: nodes (276 KiB and 128 bytes each), held_bytes, reassembly_bytes, output_streams * 112 and, as
 // they come into use, input_streams * 0.5 KiB; at most 0.8 MiB with these defaults, and 50 MiB for all clients; its
 // entities come on top. Each reader has at least one node as long as nodes less reserved_nodes are as many as readers.
+// From a reliable message to the HEARTBEAT that asks about it, on a serial line: a client acknowledges when it takes a
+// message, and callbacks may keep it from that.
+constexpr Time kLineHeartbeatDelay = 100'000'000;
+
 struct Limits {
   size_t clients = 64;
   size_t entities_per_client = 256;

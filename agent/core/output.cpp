@@ -28,7 +28,8 @@ size_t total_nodes(const Limits &limits) {
 
 }  // namespace
 
-Output::Output(const Limits &limits, uint8_t session, uint32_t key, uint32_t message_bytes, OnDone on_done)
+Output::Output(const Limits &limits, uint8_t session, uint32_t key, uint32_t message_bytes, Time heartbeat_delay_ns,
+               OnDone on_done)
     : on_done_(std::move(on_done)),
       nodes_(total_nodes(limits)),
       execution_(nodes_.size()),
@@ -52,7 +53,7 @@ Output::Output(const Limits &limits, uint8_t session, uint32_t key, uint32_t mes
   config.stream_count = streams_.size();
   config.message_bytes = std::min(message_bytes, limits.message_bytes) & ~3u;
   config.window = 16;
-  config.heartbeat_delay_ns = -1;
+  config.heartbeat_delay_ns = heartbeat_delay_ns;
   config.heartbeat_period_ns = kHeartbeatPeriod;
   config.on_done = done;
   config.context = this;

@@ -16,8 +16,9 @@ class Output {
  public:
   using OnDone = std::function<void(void *owner, tide_node_outcome_t outcome)>;
 
-  // message_bytes: 64 or more; what the client announced.
-  Output(const Limits &limits, uint8_t session, uint32_t key, uint32_t message_bytes, OnDone on_done);
+  // message_bytes: 64 or more; what the client announced. heartbeat_delay_ns: -1 or more.
+  Output(const Limits &limits, uint8_t session, uint32_t key, uint32_t message_bytes, Time heartbeat_delay_ns,
+         OnDone on_done);
   Output(const Output &) = delete;
   Output &operator=(const Output &) = delete;
 

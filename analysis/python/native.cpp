@@ -54,6 +54,7 @@ struct LinkChainAnswer {
   std::optional<time_ns> response_ns;
   time_ns deadline_ns = 0;
   bool met = false, hidden = false;
+  std::optional<std::string> reason;
   time_ns lateness_ns = 0;
   std::vector<std::pair<Share, std::string>> parts;  // the name of a part and its time; whose it is, if anybody's
   std::vector<std::string> depends_on;
@@ -146,6 +147,7 @@ LinkChainAnswer answer(const LinkSystem &system, const LinkResult &found, std::s
   one.deadline_ns = system.chains[index].deadline_ns;
   one.met = found.met;
   one.hidden = found.hidden;
+  if (!found.response_ns) one.reason = found.reason;
   for (const std::size_t other : found.depends_on) one.depends_on.push_back(system.chains[other].name);
   if (!found.response_ns) return one;
   one.lateness_ns = found.parts.lateness_ns;
@@ -253,6 +255,7 @@ void bind_results(nb::module_ &module) {
       .def_ro("deadline_ns", &LinkChainAnswer::deadline_ns)
       .def_ro("met", &LinkChainAnswer::met)
       .def_ro("hidden", &LinkChainAnswer::hidden)
+      .def_ro("reason", &LinkChainAnswer::reason)
       .def_ro("lateness_ns", &LinkChainAnswer::lateness_ns)
       .def_prop_ro("parts", parts_of)
       .def_prop_ro("depends_on", as_tuple(&LinkChainAnswer::depends_on));

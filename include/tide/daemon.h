@@ -49,6 +49,7 @@ typedef struct tide_link {
    * link may have the caller receive meanwhile, so that an answer wakes one thread and not two in turn. From any
    * thread, never with the critical section held; bounded by deadline_ns even when the link is closed meanwhile. */
   int (*wait)(void *context, tide_event_t *event, int64_t deadline_ns);
+  int64_t heartbeat_floor_ns; /* as in the transmitter's configuration, as long as this link is attached */
 } tide_link_t;
 
 typedef struct tide_daemon_config {

@@ -20,6 +20,8 @@ extern "C" {
 #define TIDE_SERIAL_ADDRESS_AGENT 0x00u
 #define TIDE_SERIAL_ADDRESS_CLIENT 0x01u
 #define TIDE_SERIAL_BITS_A_BYTE 10u /* 8N1 */
+/* Of tide_link_t: two frames of 100 bytes at 115,200 baud, so that a client does not ask about what is on its way. */
+#define TIDE_SERIAL_HEARTBEAT_FLOOR_NS INT64_C(20000000)
 
 typedef struct tide_serial_output {
   uint8_t *frame; /* the owner's; room for TIDE_FRAMING_WORST_BYTES(largest message) */

@@ -26,7 +26,7 @@
  *
  * Cost: submit, next, sent and each acknowledged message O(log nodes + streams in use); acquire O(1), except when it
  * has to evict (O(nodes)); expiry of a message in mid-stream O(nodes of the stream). Memory (Cortex-M7):
- * tide_transmitter_t 488 bytes, a node 112 bytes, its payload and two pointers, a stream 112.
+ * tide_transmitter_t 496 bytes, a node 112 bytes, its payload and two pointers, a stream 112.
  *
  * Not thread-safe: tide_daemon wraps every call in the critical section of the platform. Nothing allocates. */
 #ifndef TIDE_TRANSMITTER_H
@@ -133,7 +133,10 @@ typedef struct tide_transmitter_config {
   int64_t heartbeat_delay_ns; /* from the end of the last frame that a stream can send now to the HEARTBEAT that asks
                                  about it. Peers acknowledge every reliable message unasked, so it only finds what
                                  was lost at the end of a burst. 0: at once, as PoDS; -1: from the measured round
-                                 trip (mean + 4 deviations, at least 2 ms; 20 ms before the first measurement) */
+                                 trip (mean + 4 deviations, at least heartbeat_floor_ns; 20 ms before the first
+                                 measurement) */
+  int64_t heartbeat_floor_ns; /* the least that a delay of -1 comes down to; 0: 2 ms. Where frames take long an
+                                 acknowledgment may wait behind one, and a question would only make it later. */
   int64_t heartbeat_period_ns; /* between HEARTBEATs without progress; 0: 100 ms. With a delay of -1 the repeats start
                                   at twice the delay and double up to this. After 8 of them it slows down to a half,
                                   a quarter, an eighth of the rate. */

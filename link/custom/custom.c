@@ -146,7 +146,7 @@ int tide_custom_link_open(tide_custom_link_t *link, tide_session_t *session, con
   link->input_bytes = storage_bytes - output_bytes;
   if (!link->transport.open(link->transport.context)) return TIDE_ERROR_LINK;
   link->open = true;
-  const tide_link_t functions = {.context = link, .start = start};
+  const tide_link_t functions = {.context = link, .start = start, .heartbeat_floor_ns = TIDE_SERIAL_HEARTBEAT_FLOOR_NS};
   return tide_daemon_attach_link(&session->daemon, &functions, TIDE_SERIAL_ADDRESS_CLIENT);
 }
 

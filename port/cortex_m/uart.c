@@ -104,7 +104,7 @@ static void stop_context(void) {}
 #endif
 
 int tide_port_open_link(tide_session_t *session, const tide_link_address_t *address) {
-  static const tide_link_t link = {.start = start};
+  static const tide_link_t link = {.start = start, .heartbeat_floor_ns = TIDE_SERIAL_HEARTBEAT_FLOOR_NS};
   if (address->kind == TIDE_LINK_CUSTOM) return TIDE_ERROR_UNSUPPORTED; /* anything else means the one line there is */
   if (uart.session != NULL) return TIDE_ERROR_EXISTS;
   const uint32_t baud = address->baud != 0u ? address->baud : 115200u;

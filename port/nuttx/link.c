@@ -79,7 +79,7 @@ static bool is_stopped(void) {
 }
 
 static void come_up(void) {
-  static const tide_link_t link = {.start = start};
+  static const tide_link_t link = {.start = start, .heartbeat_floor_ns = TIDE_SERIAL_HEARTBEAT_FLOOR_NS};
   const int descriptor = open_device();
   if (descriptor < 0) return;
   const uintptr_t state = enter();

@@ -72,8 +72,11 @@ static int attach(tide_posix_link_t *link, int descriptor) {
   (void)pthread_mutex_unlock(&link->mutex);
   link->input_bytes = 0u;
   const bool lends = link->kind->append != NULL; /* what it receives, to callers that wait */
-  const tide_link_t functions = {
-      .context = link, .start = tide_posix_link_start, .wait = lends ? tide_posix_link_wait : NULL};
+  const bool is_line = link->address.kind == TIDE_LINK_SERIAL;
+  const tide_link_t functions = {.context = link,
+                                 .start = tide_posix_link_start,
+                                 .wait = lends ? tide_posix_link_wait : NULL,
+                                 .heartbeat_floor_ns = is_line ? TIDE_SERIAL_HEARTBEAT_FLOOR_NS : 0};
   return tide_daemon_attach_link(&link->session->daemon, &functions, link->output.source);
 }
 

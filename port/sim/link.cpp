@@ -11,7 +11,7 @@ namespace tide::sim {
 void SerialLink::attach() {
   attached_ = true;
   attachment_++;
-  const tide_link_t link = {this, start, nullptr};
+  const tide_link_t link = {this, start, nullptr, TIDE_SERIAL_HEARTBEAT_FLOOR_NS};
   tide_daemon_attach_link(&session_.daemon, &link, TIDE_SERIAL_ADDRESS_CLIENT);
   poll();
 }

@@ -151,6 +151,7 @@ int tide_daemon_attach_link(tide_daemon_t *d, const tide_link_t *link, uint8_t a
   if (!was_open) {
     d->link = *link;
     d->link_open = true;
+    d->transmitter.config.heartbeat_floor_ns = link->heartbeat_floor_ns;
     tide_framing_reader_init(&d->reader, address);
     tide_framing_reader_set_buffer(&d->reader, tide_receiver_claim(&d->receiver), d->receiver.config.slot_bytes);
   }

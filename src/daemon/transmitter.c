@@ -17,7 +17,7 @@ static int check_config(const tide_transmitter_config_t *config) {
   if (config->stream_count > UINT16_MAX) return TIDE_ERROR_ARGUMENT;
   if (config->message_bytes < 64u || config->message_bytes % 4u != 0u) return TIDE_ERROR_ARGUMENT;
   if (config->window > 16u || config->heartbeat_delay_ns < -1) return TIDE_ERROR_ARGUMENT;
-  if (config->heartbeat_period_ns < 0) return TIDE_ERROR_ARGUMENT;
+  if (config->heartbeat_period_ns < 0 || config->heartbeat_floor_ns < 0) return TIDE_ERROR_ARGUMENT;
   for (size_t i = 0; !TIDE_HOLD && i < sizeof config->hold_levels / sizeof config->hold_levels[0]; ++i)
     if (config->hold_levels[i] != 0u || config->hold_until_acknowledged) return TIDE_ERROR_UNSUPPORTED;
   size_t nodes = 0;

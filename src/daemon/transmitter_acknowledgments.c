@@ -24,7 +24,8 @@ static uint16_t shifted(uint32_t bits, uint32_t count) { return (uint16_t)(count
 static int64_t heartbeat_delay_ns(const tide_transmitter_t *t) {
   if (t->config.heartbeat_delay_ns >= 0) return t->config.heartbeat_delay_ns;
   int64_t delay = t->round_trip_ns > 0 ? t->round_trip_ns + 4 * t->round_trip_deviation_ns : DELAY_UNMEASURED_NS;
-  if (delay < DELAY_MINIMUM_NS) delay = DELAY_MINIMUM_NS;
+  const int64_t floor = t->config.heartbeat_floor_ns > 0 ? t->config.heartbeat_floor_ns : DELAY_MINIMUM_NS;
+  if (delay < floor) delay = floor;
   delay <<= t->delay_shift;
   return delay < DELAY_MAXIMUM_NS ? delay : DELAY_MAXIMUM_NS;
 }

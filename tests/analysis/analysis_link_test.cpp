@@ -126,8 +126,43 @@ TEST(LinkBound, MoreOfAnythingIsNeverFaster) {
   EXPECT_GT(sum(more), reliable_ns);
   more.protocol.hold = false;
   more.protocol.losses = 1;
-  more.protocol.heartbeat_delay_ns = 5 * ms;
+  more.protocol.client.delay_ns = 5 * ms;
   EXPECT_GT(sum(more), reliable_ns);
+}
+
+// An answer is pending until its callback begins and its ACKNACK has crossed; a question within that time costs a
+// HEARTBEAT and an ACKNACK.
+TEST(LinkBound, QuestionsCountFromTheirDelayOn) {
+  LinkSystem system = alone();
+  system.chains.push_back(round_trip("battery", 1, 10 * ms, 10 * ms, 90));
+  for (LinkChain &chain : system.chains) chain.uplink_reliable = chain.downlink_reliable = true;
+  const auto bound_with = [&system](time_ns delay_ns) {
+    system.protocol.agent.delay_ns = delay_ns;
+    return bound_of(system, 1);
+  };
+  const time_ns silent_ns = bound_with(100 * ms);
+  EXPECT_EQ(bound_with(1'000'000 * ms), silent_ns);
+  EXPECT_GT(bound_with(5 * ms), silent_ns);
+  EXPECT_GT(bound_with(-1), bound_with(5 * ms));  // measured: at 2, 6, 14 ms and so on
+  system.protocol.agent.floor_ns = 100 * ms;
+  EXPECT_EQ(bound_with(-1), silent_ns);
+}
+
+TEST(LinkBound, NoBoundSaysWhy) {
+  LinkSystem system = alone();
+  system.line.baud = 1200;
+  system.chains[0].callbacks[0].payload_bytes = 400;
+  EXPECT_TRUE(bound_link(system).chains[0].reason.ends_with(
+      " of the line to the agent at 1200 baud; raise 'baud' or send less"))
+      << bound_link(system).chains[0].reason;
+  system = alone();
+  system.chains[0].callbacks[0].execution_ns = 600 * ms;
+  EXPECT_EQ(bound_link(system).chains[0].reason, "it and the more urgent chains ask for 122 % of the microcontroller");
+  system.chains.push_back(round_trip("below", 1, 1 * ms, 1 * ms));
+  EXPECT_EQ(bound_link(system).chains[1].reason, "it and the more urgent chains ask for 122 % of the microcontroller");
+  system.chains[0].callbacks[0].execution_ns = 480 * ms;
+  EXPECT_EQ(bound_link(system).chains[0].reason, "what may be in front of it does not fit into its period of 500 ms");
+  EXPECT_EQ(bound_link(system).chains[1].reason, "it needs a bound of chain 'brake'");
 }
 
 TEST(LinkBound, AHostExecutorIsShared) {
@@ -157,7 +192,8 @@ TEST(LinkBound, ExtremeSystemsGetABoundOrNone) {
     system.line.baud = std::array<std::int64_t, 3>{1200, 115200, 1'000'000'000}[random() % 3];
     system.protocol.losses = below(2) * 16;
     system.protocol.hold = below(2) == 1;
-    system.protocol.heartbeat_delay_ns = any_time() - 1;
+    system.protocol.client.delay_ns = any_time() - 1;
+    system.protocol.agent.delay_ns = any_time() - 1;
     system.hosts = {{"own", 1, true}, {"shared", 2, false}};
     const std::int64_t count = 1 + below(6);
     for (std::int64_t index = 0; index < count; index++) {

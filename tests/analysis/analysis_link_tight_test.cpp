@@ -3,7 +3,12 @@
 // show by moving the releases.
 #include <gtest/gtest.h>
 
-#include "tests/analysis/link_plan.h"
+#include <array>
+
+#include "analysis/link_bound.h"
+#include "hunt/link_systems.h"
+#include "sim/bounds.h"
+#include "sim/system.h"
 
 namespace tide::analysis {
 namespace {
@@ -19,7 +24,6 @@ sim::Plan three_chains(bool lanes, Kind kind) {
   plan.agent_least = 820'000;
   plan.agent_most = 1'480'000;
   plan.lanes = lanes ? 2 : 1;
-  if (kind == Kind::reliable_requests) plan.heartbeat_delay = 400 * sim::kMillisecond;  // longer than anything here
   plan.periods = 10;
   for (unsigned index = 0; index < chains; index++) {
     sim::ChainPlan chain;
@@ -35,73 +39,81 @@ sim::Plan three_chains(bool lanes, Kind kind) {
   return plan;
 }
 
-LinkSystem analysed(const sim::Plan &plan, Kind kind) {
-  LinkSystem system = system_of(plan);
+LinkSystem analysed(const sim::Plan &plan) {
+  LinkSystem system = sim::system_of(plan);
   fix_executions(system);
   system.line.escapes = 3;
-  system.protocol.heartbeats_for_losses = kind == Kind::reliable;
   return system;
 }
 
+std::vector<time_ns> observe(const sim::Plan &plan) {
+  std::vector<time_ns> worst_ns;
+  for (const sim::ChainResult &chain : sim::simulate(plan).chains)
+    worst_ns.push_back(chain.lost > 0 ? never_ns : chain.worst_response);
+  return worst_ns;
+}
+
 struct Worst {
-  time_ns all_ns = 0;
-  time_ns unasked_ns = 0;  // of the runs without HEARTBEATs, as the bound assumes
+  time_ns response_ns = 0;
+  sim::Plan plan;
 };
 
-// Moves one release at a time and keeps what made the victim slower.
+// Moves a release or two at a time and keeps what made the victim slower.
 Worst search(sim::Plan plan, std::size_t victim, std::uint64_t seed) {
   sim::Random random(seed);
   if (seed % 2 == 1) plan.agent_least = plan.agent_most;
-  shift(plan, random);
+  shift_releases(plan, random);
   if (plan.lanes > 1 && seed % 4 == 1) {  // each preempts the one below near its end, so that their messages queue
     for (std::size_t index = 0; index < chains; index++)
       plan.chains[index].phase =
           static_cast<sim::Time>(chains - 1 - index) * 10'268'000 + random.between(0, 100) * 1000;
   }
-  Worst worst{observe(plan)[victim]};
-  for (int step = 0; step < 120; step++) {
-    sim::Plan moved = plan;
+  Worst worst{observe(plan)[victim], plan};
+  for (int step = 0; step < 200; step++) {
+    sim::Plan moved = worst.plan;
     moved.seed = random.below(1000);
-    sim::ChainPlan &chain = moved.chains[random.below(chains)];
-    const sim::Time reach = sim::Time{1} << random.between(14, 25);
-    chain.phase = std::max<sim::Time>(0, chain.phase + random.between(-reach, reach));
-    const auto [seen_ns, asked_early] = observe_all(moved);
-    if (!asked_early) worst.unasked_ns = std::max(worst.unasked_ns, seen_ns[victim]);
-    if (seen_ns[victim] < worst.all_ns) continue;
-    worst.all_ns = seen_ns[victim];
-    plan = moved;
+    for (int count = random.chance(0.3) ? 2 : 1; count > 0; count--) {
+      sim::ChainPlan &chain = moved.chains[random.below(chains)];
+      const sim::Time reach = sim::Time{1} << random.between(3, 15);
+      chain.phase = std::max<sim::Time>(0, chain.phase + random.between(-reach, reach) * 1000);
+    }
+    const time_ns seen_ns = observe(moved)[victim];
+    if (seen_ns >= worst.response_ns) worst = {seen_ns, moved};
   }
   return worst;
 }
 
-// Where answers are reliable the agent asks early whenever one waits for a callback, so the worst runs break what the
-// bound takes for granted, and only the others must keep to it.
+Worst search(const sim::Plan &plan, std::size_t victim) {
+  Worst worst;
+  for (const std::uint64_t seed : {1, 2, 3, 7, 13, 22, 26}) {  // of forty, those that came far
+    Worst found = search(plan, victim, seed);
+    if (found.response_ns > worst.response_ns) worst = std::move(found);
+  }
+  return worst;
+}
+
 void expect_tight(bool lanes, Kind kind, std::vector<double> limits) {
   const sim::Plan plan = three_chains(lanes, kind);
-  const LinkResults results = bound_link(analysed(plan, kind));
+  const LinkResults results = bound_link(analysed(plan));
   for (std::size_t chain = 0; chain < chains; chain++) {
     ASSERT_TRUE(results.chains[chain].response_ns);
     const time_ns bound_ns = *results.chains[chain].response_ns;
-    Worst worst;
-    for (std::uint64_t seed = 1; seed <= 8; seed++) {
-      const Worst found = search(plan, chain, seed);
-      worst = {std::max(worst.all_ns, found.all_ns), std::max(worst.unasked_ns, found.unasked_ns)};
-    }
-    const double ratio = static_cast<double>(bound_ns) / static_cast<double>(worst.all_ns);
+    const Worst worst = search(plan, chain);
+    const double ratio = static_cast<double>(bound_ns) / static_cast<double>(worst.response_ns);
     std::printf("  chain %zu: bound %.3f ms, observed %.3f ms, %.3f\n", chain, static_cast<double>(bound_ns) / 1e6,
-                static_cast<double>(worst.all_ns) / 1e6, ratio);
-    EXPECT_LE(kind == Kind::reliable ? worst.unasked_ns : worst.all_ns, bound_ns) << chain;
+                static_cast<double>(worst.response_ns) / 1e6, ratio);
+    EXPECT_LE(worst.response_ns, bound_ns) << chain << "\n" << sim::write_plan(worst.plan);
     EXPECT_LE(ratio, limits[chain]) << chain;
     // A bound that forgets the line, its acknowledgments, or what has started before, would be exceeded.
     const LinkParts &parts = results.chains[chain].parts;
     if (chain == 0) {
-      EXPECT_LT(bound_ns - parts.line_ns, worst.all_ns);
+      EXPECT_LT(bound_ns - parts.line_ns, worst.response_ns);
     }
-    if (chain == 0 && kind == Kind::reliable) {
-      EXPECT_LT(bound_ns - parts.control_ns, worst.all_ns);
+    if (chain == 0 && kind == Kind::reliable && !lanes) {
+      EXPECT_LT(bound_ns - parts.control_ns, worst.response_ns);
     }
     if (chain < 2 && !lanes) {
-      EXPECT_LT(bound_ns - parts.client_blocking_ns, worst.all_ns);
+      EXPECT_LT(bound_ns - parts.client_blocking_ns, worst.response_ns);
     }
   }
 }
@@ -110,6 +122,36 @@ TEST(LinkTight, ThreeChains) { expect_tight(false, Kind::best_effort, {1.1, 1.1,
 TEST(LinkTight, ThreeChainsWithReliableRequests) { expect_tight(false, Kind::reliable_requests, {1.1, 1.1, 1.1}); }
 TEST(LinkTight, ThreeReliableChains) { expect_tight(false, Kind::reliable, {1.1, 1.1, 1.1}); }
 TEST(LinkTight, ThreeChainsWithLanes) { expect_tight(true, Kind::best_effort, {1.1, 1.4, 1.3}); }
+TEST(LinkTight, ThreeChainsWithReliableRequestsAndLanes) {
+  expect_tight(true, Kind::reliable_requests, {1.1, 1.4, 1.3});
+}
+TEST(LinkTight, ThreeReliableChainsWithLanes) { expect_tight(true, Kind::reliable, {1.1, 1.5, 1.4}); }
+
+// An agent whose delay comes down to the round trip asks about each answer that waits for a callback. The releases were
+// found by search; the bound of an agent that is silent is exceeded, that of this one is not.
+TEST(LinkTight, QuestionsThatComeTooEarlyCount) {
+  sim::Plan plan = three_chains(true, Kind::reliable);
+  plan.seed = 94883;
+  plan.agent_heartbeat_delay = -1;
+  constexpr std::array<sim::Time, chains> phases = {48'836'000, 38'555'000, 28'299'000};
+  for (std::size_t chain = 0; chain < chains; chain++) plan.chains[chain].phase = phases[chain];
+  LinkSystem system = analysed(plan);
+  const time_ns bound_ns = bound_link(system).chains[0].response_ns.value_or(0);
+  system.protocol.agent.delay_ns = 1'000'000'000;
+  const time_ns silent_ns = bound_link(system).chains[0].response_ns.value_or(never_ns);
+  const time_ns asked_ns = observe(plan)[0];
+  plan.agent_heartbeat_delay = sim::Plan{}.agent_heartbeat_delay;  // the agent as it is on a line
+  const time_ns patient_ns = observe(plan)[0];
+  const time_ns patient_bound_ns = bound_link(analysed(plan)).chains[0].response_ns.value_or(0);
+  std::printf("  asked early: %.3f ms of %.3f, of a silent agent %.3f; patient: %.3f of %.3f\n",
+              static_cast<double>(asked_ns) / 1e6, static_cast<double>(bound_ns) / 1e6,
+              static_cast<double>(silent_ns) / 1e6, static_cast<double>(patient_ns) / 1e6,
+              static_cast<double>(patient_bound_ns) / 1e6);
+  EXPECT_GT(asked_ns, silent_ns);
+  EXPECT_LE(asked_ns, bound_ns);
+  EXPECT_LE(patient_ns, patient_bound_ns);
+  EXPECT_LT(patient_bound_ns, asked_ns + 2 * sim::kMillisecond);
+}
 
 // What tide-sim says of a run beside its bounds.
 TEST(LinkObserved, ARunAboveItsBoundNamesTheChain) {

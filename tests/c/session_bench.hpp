@@ -504,7 +504,7 @@ class Bench {
     attach();
   }
   void attach() {
-    const tide_link_t link = {this, start_frame, nullptr};
+    const tide_link_t link = {this, start_frame, nullptr, 0};
     ASSERT_EQ(tide_daemon_attach_link(&session()->daemon, &link, 0), TIDE_OK);
   }
   void open() {

@@ -34,7 +34,7 @@ class Threads {
     config.context = this;
     config.on_work = [](void *context) { static_cast<Threads *>(context)->wake_.notify_all(); };
     EXPECT_EQ(tide_session_init(&session, &config), TIDE_OK);
-    const tide_link_t link = {this, start, nullptr};
+    const tide_link_t link = {this, start, nullptr, 0};
     EXPECT_EQ(tide_daemon_attach_link(&session.daemon, &link, 0), TIDE_OK);
     link_ = std::thread([this] { run_link(); });
   }

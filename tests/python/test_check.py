@@ -154,7 +154,60 @@ def test_losses_and_heartbeats_cost(example: Path) -> None:
         assert isinstance(value, int)
         return value
 
-    assert brake() < brake("--every-heartbeat") < brake("--losses", "1") < brake("--losses", "2")
+    bounds = [brake(), brake("--losses", "1"), brake("--losses", "2")]
+    example.write_text(text.replace('kind = "serial"', 'kind = "serial"\nagent_heartbeat_ms = 0'), encoding="utf-8")
+    bounds.insert(1, brake())  # asks about every answer
+    assert bounds == sorted(set(bounds))
+
+
+def test_why_there_is_no_bound_is_one_line(example: Path) -> None:
+    text = example.read_text(encoding="utf-8")
+
+    def told(changed: str, *words: str) -> str:
+        example.write_text(changed, encoding="utf-8")
+        status, output = run(example, *words)
+        assert status == 1
+        return next(line for line in output.splitlines() if line.startswith("brake has no bound"))
+
+    slow = text.replace("baud = 115_200", "baud = 1200")
+    ask = "brake has no bound: it and the more urgent chains ask for "
+    assert told(slow).startswith(ask)
+    assert "of the line to the agent at 1200 baud; raise 'baud' or send less" in told(slow)
+    busy = text.replace("execution_ms = 10\nleast_ms = 10", "execution_ms = 400\nleast_ms = 10")
+    assert told(busy) == ask + "160 % of the microcontroller"
+    reliable = text.replace('"best_effort"', '"reliable"')
+    assert "the repair of lost frames may take" in told(reliable, "--losses", "1")
+    assert "a measured HEARTBEAT delay may be 2 s: give 'heartbeat_delay_ms'" in told(reliable, "--losses", "1")
+
+
+def test_what_the_description_does_not_give_is_named(example: Path) -> None:
+    text = example.read_text(encoding="utf-8")
+    assert "submit_ms and process_ms of executor 'client' are 0 ms: the description gives none" in run(example)[1]
+    example.write_text(text.replace("agent_ms = 2\n", "").replace("return_ms = 1\n", ""), encoding="utf-8")
+    assert "agent_ms and return_ms of link 'uart' are 0 ms: the description gives none" in run(example)[1]
+
+
+def test_losses_beyond_what_the_bounds_take(example: Path, tmp_path: Path) -> None:
+    chain = {"name": "brake", "priority": 3, "reliability": "reliable", "samples": 10, "max_ns": 1, "lost": 0}
+    chains = [chain | {"name": name} for name in ("brake", "steer", "battery")]
+    counters = {
+        "transmitter": {"retransmissions": 3, "refused_full": 2},
+        "receiver": {"checksum_errors": 1},
+        "agent": {"checksum_errors": 2},
+        "session": {"reconnects": 1},
+    }
+    run_of = {"executor": "tide", "send": "asynchronous", "chains": chains, "counters": counters}
+    results = tmp_path / "results.json"
+    results.write_text(json.dumps({"schema": 1, "runs": [run_of]}), encoding="utf-8")
+    status, output = run(example, "--observed", results)
+    assert status == 0
+    assert (
+        "tide: 3 frames were damaged and 3 sent again, and the bounds suppose none; say how many of one instance with "
+        "--losses" in output
+    )
+    assert "tide: a pool was full 2 times, which the bounds exclude; make it larger" in output
+    assert "tide: the client connected again, which the bounds exclude; look at the line" in output
+    assert "sent again" not in run(example, "--observed", results, "--losses", "1")[1]
 
 
 def test_host_systems_use_the_published_shape_in_its_safe_form(tmp_path: Path) -> None:

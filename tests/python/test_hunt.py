@@ -109,6 +109,19 @@ def test_quantiles() -> None:
     assert (found.mean, found.quantile(0.5), found.quantile(0.99)) == (1.5, 1, 3)
 
 
+def test_boards_with_a_line_are_hunted_on_the_shipped_runtime(tmp_path: Path) -> None:
+    status, output = run("link-tide-few", "--systems", "20", "--out", tmp_path / "found")
+    assert status == 0, output
+    row = json.loads((tmp_path / "found").read_text())["rows"]
+    assert [(one["bound"], one["observer"], one["systems"]) for one in row] == [("link-tide-few", "shipped", 20)]
+    assert row[0]["observations"] > 100 and row[0]["exceeded"] == 0
+    status, output = run("link-tide-few", "--observer", "exact")
+    assert status == 2
+    assert "'link-tide-few' is hunted on the shipped runtime only; use --observer shipped" in output
+    sizes = [block.count for block in blocks(["link-tide"], ["exact", "shipped"], 1, 250)]
+    assert sizes == [100, 100, 50]
+
+
 @pytest.mark.parametrize("arguments", [("no-such-bound",), ("--observer", "both-of-them"), ("--systems", "0")])
 def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...]) -> None:
     assert run(*arguments)[0] == 2

@@ -64,6 +64,7 @@ def test_the_client_is_told_who_holds_the_line_and_when_to_ask() -> None:
     held = ["--baud", "115200", "--heartbeat-delay-us", "1500", "--hold-level", "2"]
     assert _link_options(run_chains(described), serial_link(described)) == held
     document = link_document(described)
+    assert document["protocol"]["agent_heartbeat_delay_ns"] == 100_000_000
     assert (document["protocol"]["hold"], document["protocol"]["heartbeat_delay_ns"]) == (True, 1_500_000)
     every = with_heartbeat_delay(with_hold(SYSTEM, True), Decimal(0))
     assert [chain.hold for chain in every.chains] == [True] * 3

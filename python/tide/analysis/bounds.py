@@ -43,7 +43,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class ChainBound:
-    """The bound of one chain. None: there is none."""
+    """The bound of one chain. None: there is none, for the reason given."""
 
     name: str
     priority: int
@@ -54,6 +54,7 @@ class ChainBound:
     lateness_ns: int = 0
     hidden: bool = False
     depends_on: tuple[str, ...] = ()
+    reason: str | None = None
 
     @property
     def slack_ns(self) -> int | None:
@@ -86,7 +87,7 @@ class Bounds:
         return data
 
 
-def bounds_of(system: System, executor: str | None = None, losses: int = 0, every_heartbeat: bool = False) -> Bounds:
+def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> Bounds:
     """NoBoundError or AnalysisError when there is no analysis for it. executor: of the client, or the policy of the
     host's executors where no chain touches the microcontroller; None: tide, or default."""
     if is_on_host(system):
@@ -95,7 +96,7 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0, ever
             return _bounds_one_by_one(system, policy)
         return _host_bounds(system, policy, _tight(host_document(system, policy)))
     client = next((name for name in CLIENT_EXECUTORS if name == executor), CLIENT_EXECUTORS[0])
-    return _link_bounds(system, client, ask_link(link_document(system, client, losses, every_heartbeat)))
+    return _link_bounds(system, client, ask_link(link_document(system, client, losses)))
 
 
 def executors_for(system: System) -> tuple[str, ...]:
@@ -148,10 +149,25 @@ def _link_bounds(system: System, executor: str, answer: LinkAnswer) -> Bounds:
             told.lateness_ns,
             told.hidden,
             told.depends_on,
+            told.reason,
         )
         for chain, told in zip(system.chains, answer.chains, strict=True)
     ]
-    return Bounds(system.name, executor, answer.met, _by_urgency(chains), answer.assumptions)
+    return Bounds(system.name, executor, answer.met, _by_urgency(chains), (*_not_given(system), *answer.assumptions))
+
+
+def _not_given(system: System) -> list[str]:
+    """What a bound is made of and the description does not say."""
+    lines = []
+    for kind, entries, names in (
+        ("link", [link for link in system.links if link.kind == "serial"], ("agent_ms", "return_ms")),
+        ("executor", [one for one in system.executors if one.where == "mcu"], ("submit_ms", "process_ms")),
+    ):
+        for entry in entries:
+            absent = [name for name in names if name not in entry.model_fields_set]
+            if absent:
+                lines.append(f"{' and '.join(absent)} of {kind} '{entry.name}' are 0 ms: the description gives none")
+    return lines
 
 
 def _by_urgency(chains: list[ChainBound]) -> tuple[ChainBound, ...]:

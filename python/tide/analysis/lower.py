@@ -30,9 +30,7 @@ def is_on_host(system: System) -> bool:
     return all(system.where(callback) == "host" for chain in system.chains for callback in chain.callbacks)
 
 
-def link_document(
-    system: System, executor: ClientExecutor = "tide", losses: int = 0, every_heartbeat: bool = False
-) -> Document:
+def link_document(system: System, executor: ClientExecutor = "tide", losses: int = 0) -> Document:
     """The form of analysis/link_file.h."""
     findings = _link_findings(system)
     if findings:
@@ -47,7 +45,6 @@ def link_document(
         "line": {},
         "protocol": {
             "losses": losses,
-            "heartbeats_for_losses": not every_heartbeat,
             "hold": any(chain.hold for chain in system.chains),
         },
         "hosts": [{"name": one.name, "lanes": one.lanes} for one in system.executors if one.where == "host"],
@@ -60,6 +57,7 @@ def link_document(
         document["client"] |= {"interrupt_receive_ns": interrupt_ns, "interrupt_complete_ns": interrupt_ns}
     if line is not None:
         document["protocol"]["heartbeat_delay_ns"] = line.heartbeat_delay_ns
+        document["protocol"]["agent_heartbeat_delay_ns"] = nanoseconds(line.agent_heartbeat_ms)
         document["line"] = {
             "baud": line.baud,
             "mtu_bytes": line.mtu_bytes,

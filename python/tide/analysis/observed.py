@@ -100,6 +100,32 @@ def observations(system: System, results: dict[str, Any], losses: int = 0) -> li
     return found
 
 
+def beyond(results: dict[str, Any], losses: int = 0) -> list[str]:
+    """What happened in the runs although the bounds take it not to; a line each."""
+    lines = []
+    for run in results["runs"]:
+        counters = run.get("counters", {})
+
+        def count(part: str, *names: str, of: dict[str, Any] = counters) -> int:
+            return sum(int(of.get(part, {}).get(name, 0)) for name in names)
+
+        again = count("transmitter", "retransmissions")
+        damaged = count("receiver", "checksum_errors") + count("agent", "checksum_errors")
+        instances = sum(int(chain.get("samples", 0)) + int(chain.get("lost", 0)) for chain in run["chains"])
+        if max(again, damaged) > losses * instances:
+            taken = f"{losses} of an instance" if losses else "none"
+            lines.append(
+                f"{run['executor']}: {damaged} frames were damaged and {again} sent again, and the bounds suppose "
+                f"{taken}; say how many of one instance with --losses"
+            )
+        full = count("transmitter", "refused_full") + count("receiver", "overflow_dropped")
+        if full:
+            lines.append(f"{run['executor']}: a pool was full {full} times, which the bounds exclude; make it larger")
+        if count("session", "reconnects"):
+            lines.append(f"{run['executor']}: the client connected again, which the bounds exclude; look at the line")
+    return lines
+
+
 def joined(bounds: Bounds, run: dict[str, Any], replay: str = "") -> list[Observation]:
     send = run.get("send")
     label = f"{run['executor']}, {send}" if run["executor"] == "batch" and send else str(run["executor"])

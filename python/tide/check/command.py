@@ -14,7 +14,7 @@ from rich.console import Console
 
 from tide.analysis.bounds import AnalysisError, Bounds, bounds_of, executors_for
 from tide.analysis.lower import NoBoundError
-from tide.analysis.observed import ObservationError, above, observations, read_results
+from tide.analysis.observed import ObservationError, above, beyond, observations, read_results
 from tide.check.table import comparison_table, print_bounds, print_explanation
 from tide.measured.lines import MeasurementError, measured_system
 from tide.run.binaries import MissingBinaryError
@@ -48,7 +48,6 @@ class _BadInputError(Exception):
 class _Wanted:
     executor: str | None
     losses: int
-    every_heartbeat: bool
     explain: str | None
     plot: Path | None
     compare: bool
@@ -70,13 +69,6 @@ def check(
         ),
     ] = None,
     losses: Annotated[int, typer.Option(min=0, max=16, help="Frames of one instance that are lost at most.")] = 0,
-    every_heartbeat: Annotated[
-        bool,
-        typer.Option(
-            "--every-heartbeat",
-            help="Count the HEARTBEATs that the adaptive delay may send too early, although nothing is lost.",
-        ),
-    ] = False,
     explain: Annotated[str | None, typer.Option(metavar="CHAIN", help="What the bound of a chain is made of.")] = None,
     plot: Annotated[
         Path | None,
@@ -129,7 +121,6 @@ def check(
             wanted = _Wanted(
                 executor.value if executor else None,
                 losses,
-                every_heartbeat,
                 explain,
                 plot,
                 compare,
@@ -220,8 +211,8 @@ def _held_against(file: Path, system: System, results: Path, wanted: _Wanted, co
         typer.echo(json.dumps({"schema": 1, "observed": [one.to_json() for one in every]}, indent=2))
     else:
         console.print(observed_table(every))
-    for one in above(every):
-        typer.echo(one.verdict(), err=True)
+    for line in [*beyond(data, wanted.losses), *(one.verdict() for one in above(every))]:
+        typer.echo(line, err=True)
     return ABOVE if above(every) else MET
 
 
@@ -265,7 +256,7 @@ def _with_measured(file: Path, system: System, log: Path, margin_percent: float)
 
 def _bounds(file: Path, system: System, executor: str | None, wanted: _Wanted) -> Bounds:
     try:
-        return bounds_of(system, executor, wanted.losses, wanted.every_heartbeat)
+        return bounds_of(system, executor, wanted.losses)
     except (NoBoundError, AnalysisError, MissingBinaryError) as error:
         raise _refusal(file, error) from None
 

@@ -93,6 +93,9 @@ def print_bounds(bounds: Bounds, console: Console) -> None:
     console.print(bounds_table(bounds))
     late = [chain.name for chain in bounds.chains if not chain.met]
     verdict = "every deadline is guaranteed" if not late else f"no guarantee for: {', '.join(late)}"
+    for chain in bounds.chains:
+        if chain.reason:
+            console.print(f"{chain.name} has no bound: {chain.reason}", highlight=False, soft_wrap=True)
     console.print(f"[bold]{verdict}[/bold], provided that", highlight=False, soft_wrap=True)
     for assumption in bounds.assumptions:
         console.print(f"  - {assumption}", highlight=False, soft_wrap=True)
@@ -100,8 +103,8 @@ def print_bounds(bounds: Bounds, console: Console) -> None:
 
 def print_explanation(chain: ChainBound, console: Console) -> None:
     if chain.bound_ns is None:
-        needs = f"; it needs a bound of: {', '.join(chain.depends_on)}" if chain.depends_on else ""
-        console.print(f"{chain.name} has no bound within its period{needs}", highlight=False, soft_wrap=True)
+        needs = f"it needs a bound of: {', '.join(chain.depends_on)}" if chain.depends_on else "it is too long"
+        console.print(f"{chain.name} has no bound within its period: {chain.reason or needs}", highlight=False)
         return
     console.print(explanation_table(chain))
     if chain.hidden:

@@ -123,8 +123,7 @@ def _wire_ns(line: Document, payload_bytes: int, upwards: bool) -> int:
             {"name": "second", "on": there},
         ],
     }
-    protocol = {"heartbeats_for_losses": True}
-    document = {"line": line, "protocol": protocol, "hosts": [{"name": "node", "lanes": 1}], "chains": [chain]}
+    document = {"line": line, "hosts": [{"name": "node", "lanes": 1}], "chains": [chain]}
     (answer,) = ask_link(document).chains
     return sum(value_ns for kind, value_ns, _ in answer.parts if kind == "line")
 

@@ -9,7 +9,17 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tide.hunt.campaign import OBSERVERS, Block, Found, HuntError, blocks, hunt_block, quarry_names, replay
+from tide.hunt.campaign import (
+    OBSERVERS,
+    Block,
+    Found,
+    HuntError,
+    blocks,
+    hunt_block,
+    observers_of,
+    quarry_names,
+    replay,
+)
 from tide.report.style import empty_table
 from tide.run.binaries import MissingBinaryError
 from tide.simulate.simulator import Simulator, terminable
@@ -23,7 +33,7 @@ def hunt(
     systems: Annotated[int, typer.Option(min=1, max=1_000_000_000, help="Random systems for each bound.")] = 20_000,
     first: Annotated[int, typer.Option(min=0, help="Seed of the first system; the others follow.")] = 1,
     observer: Annotated[
-        str, typer.Option(metavar="exact|shipped|both", help="Exact schedules, the shipped executor in virtual time.")
+        str, typer.Option(metavar="exact|shipped|both", help="Exact schedules, the shipped code in virtual time.")
     ] = "both",
     schedules: Annotated[int, typer.Option(min=1, max=1000, help="Drawn at random for each system.")] = 6,
     climbs: Annotated[int, typer.Option(min=0, max=100, help="Changes after them that drive towards the bound.")] = 10,
@@ -40,6 +50,8 @@ def hunt(
       tide hunt
 
       tide hunt theorem2-safe --systems 1000000 --out campaign.json
+
+      tide hunt link-lanes-reliable --observer shipped --systems 1000
     """
     found: dict[tuple[str, str], Found] = {}
     failures: list[str] = []
@@ -53,6 +65,9 @@ def hunt(
         if observer not in (*OBSERVERS, "both"):
             _refuse(f"--observer does not take '{observer}'; it takes exact, shipped or both")
         observers = list(OBSERVERS) if observer == "both" else [observer]
+        for name in bounds or []:
+            if not observers_of(name, observers):
+                _refuse(f"'{name}' is hunted on the shipped runtime only; use --observer shipped")
         with terminable():
             _run(list(blocks(names, observers, first, systems)), schedules, climbs, found, failures)
     except (HuntError, MissingBinaryError, OSError) as error:

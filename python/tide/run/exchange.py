@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tide.run.binaries import find_binary
 from tide.run.child import Child, Children, RunError, json_line
-from tide.run.experiment import SETTLE_S, START_LIMIT_S, Settings, ros_environment
+from tide.run.experiment import SETTLE_S, START_LIMIT_S, Settings, agent_options, ros_environment
 from tide.run.live_board import ACTED, END, FLOW, READY, Pipes, live_plan, open_pipes, start_board
 from tide.run.plan import RunChain, run_chains, serial_link
 from tide.system.model import SerialLink, System
@@ -180,7 +180,7 @@ class Exchange:
     # ---- the agent ----
 
     def start_agent(self, children: Children, line: str) -> Child:
-        command = [str(find_binary("tide-agent")), "--serial", line, "--baud", str(self.link.baud), "--json-stats"]
+        command = [str(find_binary("tide-agent")), "--serial", line, *agent_options(self.link), "--json-stats"]
         log = self.out / f"agent{len(self.killed)}.log"
         agent: Child = children.start("tide-agent", command, log, None, ros_environment(self.settings))
         agent.wait_line(lambda text: text.startswith("ready"), START_LIMIT_S, "ready")

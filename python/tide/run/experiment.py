@@ -101,7 +101,7 @@ def run_once(system: System, variant: Variant, settings: Settings, out: Path, re
         report("starting the ROS 2 nodes", 0)
         echo = start_echo(children, chains, settings, out, layout, budgets[1])
         report("starting the agent", 0)
-        agent = _start_agent(children, binaries["tide-agent"], ends["b"], baud, settings, out, layout)
+        agent = _start_agent(children, binaries["tide-agent"], ends["b"], link, settings, out, layout)
         report("starting the client", 0)
         command = [binaries["chain_client"], "--device", ends["a"], *_link_options(chains, link)]
         command += client_options(budgets[0])
@@ -139,15 +139,19 @@ def _start_line(
 
 
 def _start_agent(
-    children: Children, binary: str, device: str, baud: int, settings: Settings, out: Path, layout: Layout
+    children: Children, binary: str, device: str, link: SerialLink, settings: Settings, out: Path, layout: Layout
 ) -> Child:
-    command = [binary, "--serial", device, "--baud", str(baud), "--json-stats"]
+    command = [binary, "--serial", device, *agent_options(link), "--json-stats"]
     if layout.fifo:
         command += ["--priority", str(_AGENT_PRIORITY)]
     scheduling = Scheduling(0, layout.others)
     agent: Child = children.start("tide-agent", command, out / "agent.log", scheduling, ros_environment(settings))
     agent.wait_line(lambda line: line.startswith("ready"), START_LIMIT_S, "ready")
     return agent
+
+
+def agent_options(link: SerialLink) -> list[str]:
+    return ["--baud", str(link.baud), "--heartbeat-delay", str(link.agent_heartbeat_ms)]
 
 
 def ros_environment(settings: Settings) -> dict[str, str]:

@@ -22,6 +22,7 @@ from tide.run.experiment import (
     START_LIMIT_S,
     Layout,
     Settings,
+    agent_options,
     ros_environment,
     start_echo,
 )
@@ -142,7 +143,7 @@ def run_live(system: System, settings: Settings, out: Path, lanes: bool = True) 
     with open_pipes(out, plan) as pipes, Children() as children:
         echo = start_echo(children, chains, settings, out, _ANYWHERE)
         board, line = start_board(children, out)
-        command = [agent_binary, "--serial", line, "--baud", str(link.baud)]
+        command = [agent_binary, "--serial", line, *agent_options(link)]
         children.start("tide-agent", command, out / "agent.log", None, ros_environment(settings))
         deadline = time.monotonic() + 4 * START_LIMIT_S + 20 * longest_s * settings.periods
         exchange = Exchange()

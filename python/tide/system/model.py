@@ -141,9 +141,17 @@ class SerialLink(_Entry):
         Field(
             le=1000,
             description="From the end of a reliable message to the HEARTBEAT that asks for its acknowledgment. 0: at "
-            "once, as in the PoDS paper. Absent: a round trip, measured.",
+            "once, as in the PoDS paper. Absent: a round trip, measured, 20 ms at least.",
         ),
     ] = None
+    agent_heartbeat_ms: Annotated[
+        MillisecondsOrZero,
+        Field(
+            le=10_000,
+            description="From the end of a reliable answer to the HEARTBEAT by which the agent asks whether it was "
+            "taken. 0 also covers a stock agent, which looks every 200 ms.",
+        ),
+    ] = Decimal(100)
 
     @property
     def heartbeat_delay_ns(self) -> int:
