@@ -67,6 +67,7 @@ struct NullSource : Source {
 };
 struct NullWriter : Writer {
   bool write(Bytes, bool) override { return true; }
+  bool has_reader() const override { return true; }
 };
 struct NullParticipant : Participant {
   bool check_topic(const Topic &) override { return true; }

@@ -34,6 +34,8 @@ class Machine {
                  nullptr,
                  enter,
                  leave,
+                 nullptr,
+                 nullptr,
                  [](void *, tide_event_t *event) { event->state = 0; },
                  [](void *, tide_event_t *event) { event->state = 1; },
                  [](void *, tide_event_t *, int64_t) { return 0; }};

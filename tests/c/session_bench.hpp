@@ -480,7 +480,7 @@ class Bench {
  public:
   explicit Bench(Options options = {})
       : options_(options), random_(options.seed), agent(clock, [this](const Bytes &bytes) { to_client(bytes); }) {
-    platform_ = {this, now, nullptr, enter, leave, event_init, event_set, event_wait};
+    platform_ = {this, now, nullptr, enter, leave, nullptr, nullptr, event_init, event_set, event_wait};
     session_ = std::make_unique<tide_session_t>();
     give_memory();
     config.daemon.platform = &platform_;

@@ -22,7 +22,7 @@ class Client {
  public:
   Client(const tide_xrce_create_client_t &wanted, uint8_t object_stream, bool serial, int64_t start_ns)
       : now_ns(start_ns), serial_(serial) {
-    platform_ = {this, now, nullptr, enter, leave, event_init, event_set, event_wait};
+    platform_ = {this, now, nullptr, enter, leave, nullptr, nullptr, event_init, event_set, event_wait};
     memory_.give(config.daemon, {.classes = {{256, 24}, {4096, 6}}, .streams = 6, .slots = 24, .reassemblies = 1});
     config.daemon.transmitter.window = config.daemon.receiver.window = 16;
     config.daemon.transmitter.pad_last = true;

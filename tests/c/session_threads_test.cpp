@@ -16,7 +16,7 @@ namespace {
 class Threads {
  public:
   Threads() : agent(clock_, [this](const Bytes &bytes) { answer(bytes); }) {
-    platform_ = {this, now, nullptr, enter, leave, event_init, event_set, event_wait};
+    platform_ = {this, now, nullptr, enter, leave, nullptr, nullptr, event_init, event_set, event_wait};
     tide_session_config_t config{};
     config.daemon.platform = &platform_;
     memory_.give(config.daemon, {.classes = {{256, 40}}, .streams = 8, .slots = 16});
