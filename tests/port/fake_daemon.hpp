@@ -116,6 +116,7 @@ class FakeDaemon {
   int64_t poll() {
     const std::lock_guard lock(mutex_);
     polls++;
+    changed_.notify_all();
     return now_ns() + poll_period_ns;
   }
 
