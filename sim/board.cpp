@@ -62,7 +62,8 @@ static_assert(std::endian::native == std::endian::little);
 class Meeting {
  public:
   Meeting() {
-    std::string pattern = std::filesystem::temp_directory_path() / "tide-board-XXXXXX";
+    std::string pattern = (std::filesystem::temp_directory_path() / "tide-board-").string();
+    pattern.append(6, 'X');  // which mkdtemp replaces
     if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
     folder_ = pattern;
     for (const char *name : {"up", "down"}) {
