@@ -20,6 +20,8 @@ std::string milliseconds(time_ns time) {
 
 // The first of: more is asked than there is time, the repair of losses, another chain, the sum of all.
 std::string LinkModel::reason(std::size_t chain) const {
+  if (!control_counted_)
+    return "the questions whether reliable messages have arrived keep each other waiting; send fewer reliable messages";
   double up = 0, down = 0, client = 0;
   for (std::size_t other = 0; other < size(); other++) {
     if (other != chain && !goes_first(other, chain)) continue;

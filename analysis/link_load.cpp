@@ -130,8 +130,8 @@ void LinkModel::count_control() {
   const bool reliable = std::any_of(system_.chains.begin(), system_.chains.end(), [](const LinkChain &chain) {
     return chain.uplink_reliable || chain.downlink_reliable;
   });
-  if (!reliable) return;
-  for (int pass = 0; pass < most_passes; pass++) {
+  control_counted_ = !reliable;
+  for (int pass = 0; pass < most_passes && !control_counted_; pass++) {
     time_ns up_control_ns = 0, down_control_ns = 0, up_ns = 0, down_unit_ns = 0, up_unit_ns = answer_ns_ + gap_ns_;
     for (const Load &load : loads_) {
       up_control_ns += load.up.control * (answer_ns_ + gap_ns_);
@@ -178,7 +178,7 @@ void LinkModel::count_control() {
       load.up = up;
       load.down = down;
     }
-    if (!changed) return;
+    control_counted_ = !changed;
   }
 }
 

@@ -137,6 +137,7 @@ class LinkModel {
   time_ns answer_ns_ = 0, gap_ns_ = 0;
   std::vector<time_ns> up_waits_, down_waits_;  // by chain, of one instance where the line keeps up; else never_ns
   bool hosts_keep_up_ = false, alive_ = false;
+  bool control_counted_ = false;  // else loads_ lack some of what is asked, and nothing has a bound
 };
 
 }  // namespace tide::analysis
