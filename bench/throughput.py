@@ -267,8 +267,19 @@ def empty_figures() -> dict[tuple[str, int], Figure]:
     return {(what, size): Figure(what, size, unit) for what, size, unit in names}
 
 
-def short(value: float) -> str:
-    return f"{value / 1000:.0f}k" if value >= 10_000 else f"{value:.0f}"
+def short(value: float, digits: int = 0) -> str:
+    """Five characters at most: a table of any machine's figures fits into 80 columns."""
+    for limit, unit, suffix, places in (
+        (10 if digits == 2 else 0, 1, "", 2),
+        (100 if digits == 2 else 1000 if digits == 1 else 0, 1, "", 1),
+        (10_000, 1, "", 0),
+        (1_000_000, 1_000, "k", 0),
+        (10_000_000, 1_000_000, "M", 2),
+    ):
+        text = f"{value / unit:.{places}f}"
+        if float(text) * unit < limit:
+            return text + suffix
+    return f"{value / 1_000_000:.0f}M"
 
 
 def print_table(console: Console, figures: list[Figure]) -> None:
@@ -279,7 +290,7 @@ def print_table(console: Console, figures: list[Figure]) -> None:
         pad_edge=False,
         padding=(0, 1, 0, 0),
     )
-    for column in ("", "bytes", "median", "spread", "sockets", "ratio", "stock", "vs"):
+    for column in ("", "bytes", "median", "spread", "plain", "ratio", "stock", "vs"):
         table.add_column(column, justify="right" if column else "left", no_wrap=True)
     for figure in figures:
         row = figure.row()
@@ -289,9 +300,9 @@ def print_table(console: Console, figures: list[Figure]) -> None:
             short(row["median"]),
             f"{short(row['min'])}-{short(row['max'])}",
             short(row["baseline_median"]),
-            f"{row['ratio_to_baseline']:.2f}",
+            short(row["ratio_to_baseline"], digits=2),
             "-" if row["stock"] is None else short(row["stock"]),
-            "-" if row["times_stock"] is None else f"{row['times_stock']:.2f}",
+            "-" if row["times_stock"] is None else short(row["times_stock"], digits=2),
         )
     console.print(table)
 
@@ -306,7 +317,8 @@ def small_table(title: str, columns: list[str], rows: list[list[str]]) -> Table:
 
 
 def print_spread(values: dict[str, float]) -> str:
-    return f"{values['median']:.1f} ({values['min']:.1f}-{values['max']:.1f})"
+    median, least, most = (short(values[key], digits=1) for key in ("median", "min", "max"))
+    return f"{median} ({least}-{most})"
 
 
 def print_polling(console: Console, rows: list[dict[str, Any]]) -> None:

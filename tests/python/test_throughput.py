@@ -3,13 +3,47 @@
 
 from __future__ import annotations
 
+import importlib.util
+import io
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
+
+import pytest
+from rich.console import Console
 
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def throughput() -> ModuleType:
+    specification = importlib.util.spec_from_file_location("throughput", ROOT / "bench/throughput.py")
+    assert specification is not None and specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules["throughput"] = module
+    specification.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("value", [0.04, 9.996, 99.96, 999.96, 9999.6, 99_999.6, 999_999.6, 9_999_999, 99_999_999])
+def test_figures_of_any_machine_fit_into_80_columns(throughput: ModuleType, value: float) -> None:
+    text = io.StringIO()
+    console = Console(file=text, width=80)
+    figures = throughput.empty_figures()
+    for figure in figures.values():
+        figure.add(value, 1.0)
+    throughput.print_table(console, list(figures.values()))
+    time_us = min(value, 99_999_999 / 100)
+    spread = {"median": time_us, "min": time_us, "max": time_us}
+    polling = throughput.POLLING, throughput.SLEEPING
+    rows = [{"what": "ping at 1000 Hz, processor", "unit": "us", **dict.fromkeys(polling, spread)}]
+    throughput.print_polling(console, rows)
+    urgent = {"what": "beside a flood", **dict.fromkeys(("p50", "p99", "max"), spread)}
+    throughput.print_urgent(console, [{**urgent, "flood_per_s": value, "real_time": True}])
+    assert "…" not in text.getvalue(), text.getvalue()
 
 
 def test_figures_are_counted_and_kept(tmp_path: Path) -> None:
