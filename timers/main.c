@@ -15,7 +15,8 @@
 #include "timers.h"
 
 static const char usage[] =
-    "usage: tide-timers measure --repetitions N --timeout-ns N [--start-ns N] [scheduling] --out FILE\n"
+    "usage: tide-timers measure --repetitions N --timeout-ns N [--start-ns N] [--wake-up-lead-ns N] [scheduling]\n"
+    "                           --out FILE\n"
     "       tide-timers load --percent N --cpu N [--cpu N ...]\n"
     "       tide-timers check [scheduling]\n"
     "       tide-timers schedule --thread ID --policy deadline --runtime-ns N --period-ns N\n"
@@ -70,6 +71,8 @@ static bool take(timers_options_t *options, int option, const char *text) {
       return take_cpu(options, text);
     case 's':
       return take_number(text, 0, INT64_MAX / 2, &options->start_ns);
+    case 'w':
+      return take_number(text, 0, INT64_C(1000000000), &options->lead_ns);
     case 'R':
       return take_number(text, 1, INT64_C(3600000000000), &options->scheduling.runtime_ns);
     case 'P':
@@ -90,13 +93,19 @@ static bool take(timers_options_t *options, int option, const char *text) {
 }
 
 static bool take_all(timers_options_t *options, int count, char **arguments) {
-  static const struct option names[] = {
-      {"repetitions", required_argument, NULL, 'r'}, {"timeout-ns", required_argument, NULL, 't'},
-      {"start-ns", required_argument, NULL, 's'},    {"out", required_argument, NULL, 'o'},
-      {"policy", required_argument, NULL, 'p'},      {"priority", required_argument, NULL, 'n'},
-      {"cpu", required_argument, NULL, 'c'},         {"runtime-ns", required_argument, NULL, 'R'},
-      {"period-ns", required_argument, NULL, 'P'},   {"percent", required_argument, NULL, 'l'},
-      {"thread", required_argument, NULL, 'T'},      {NULL, 0, NULL, 0}};
+  static const struct option names[] = {{"repetitions", required_argument, NULL, 'r'},
+                                        {"timeout-ns", required_argument, NULL, 't'},
+                                        {"start-ns", required_argument, NULL, 's'},
+                                        {"out", required_argument, NULL, 'o'},
+                                        {"policy", required_argument, NULL, 'p'},
+                                        {"priority", required_argument, NULL, 'n'},
+                                        {"cpu", required_argument, NULL, 'c'},
+                                        {"runtime-ns", required_argument, NULL, 'R'},
+                                        {"period-ns", required_argument, NULL, 'P'},
+                                        {"percent", required_argument, NULL, 'l'},
+                                        {"thread", required_argument, NULL, 'T'},
+                                        {"wake-up-lead-ns", required_argument, NULL, 'w'},
+                                        {NULL, 0, NULL, 0}};
   int option, place = 0;
   while ((option = getopt_long(count, arguments, "", names, &place)) != -1) {
     if (option == '?') return false; /* getopt has said it */
@@ -141,7 +150,7 @@ static const struct {
                 {"schedule", timers_schedule, false, false, true}};
 
 static int run(size_t command, int count, char **arguments) {
-  static timers_options_t options = {.policy_name = "normal", .scheduling.cpu = TIDE_POSIX_ANY_CPU};
+  static timers_options_t options = {.policy_name = "normal", .lead_ns = -1, .scheduling.cpu = TIDE_POSIX_ANY_CPU};
   if (!take_all(&options, count, arguments)) return TIMERS_USAGE;
   if ((commands[command].needs_repetitions &&
        (options.repetitions == 0u || options.period_ns == 0 || options.out == NULL)) ||

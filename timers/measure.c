@@ -15,6 +15,7 @@
 
 #include "tide/executor.h"
 #include "tide/port.h"
+#include "tide/posix.h"
 #include "tide/status.h"
 #include "timers.h"
 
@@ -166,6 +167,7 @@ int timers_measure(const timers_options_t *options) {
   measurement.start_ns = options->start_ns;
   measurement.timer.period_ns = options->period_ns;
   measurement.timer.on_expiry = on_expiry;
+  if (options->lead_ns >= 0) tide_posix_set_wake_up_lead(options->lead_ns);
   measurement.samples = allocate(bytes);
   if (measurement.samples == NULL) {
     fprintf(stderr, "tide-timers: no memory for %" PRIu32 " measurements\n", options->repetitions);

@@ -17,6 +17,7 @@ typedef struct timers_options {
   const char *policy_name;
   int64_t period_ns;
   int64_t start_ns; /* measure: the first expiry is a period after this time on CLOCK_MONOTONIC, or after now */
+  int64_t lead_ns;  /* measure: limit of the wake-up lead (tide/posix.h); negative: its default */
   uint32_t repetitions;
   const char *out;
   int percent; /* load */

@@ -13,6 +13,7 @@
 #include "tide/port.h"
 #include "tide/posix.h"
 #include "tide/status.h"
+#include "wake_up_lead.h"
 
 #if defined(__linux__)
 #include <sys/prctl.h>
@@ -29,6 +30,7 @@
 #endif
 
 #define NANOSECONDS INT64_C(1000000000)
+#define WAKE_UP_LEAD_LIMIT_NS INT64_C(50000)
 
 enum { EVENT_CLEAR, EVENT_SET, EVENT_AWAITED, EVENT_POLLED /* and the number of the waker */ };
 
@@ -146,15 +148,35 @@ static void critical_exit(void *context, uintptr_t state) {
 
 #endif
 
+static int64_t wake_up_lead_limit_ns = WAKE_UP_LEAD_LIMIT_NS;
+static _Thread_local tide_wake_up_lead_t wake_up_lead;
+
+void tide_posix_set_wake_up_lead(int64_t limit_ns) {
+  __atomic_store_n(&wake_up_lead_limit_ns, limit_ns < 0 ? 0 : limit_ns, __ATOMIC_RELAXED);
+}
+
 /* A thread without real-time scheduling gets its wake-ups late by up to 50 us, unless it says that it minds. */
 static void sleep_precisely(void) {
-#if defined(__linux__)
   static _Thread_local bool said;
-  if (!said) {
-    said = true;
-    (void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-  }
+  if (said) return;
+  said = true;
+  tide_wake_up_lead_init(&wake_up_lead);
+#if defined(__linux__)
+  (void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 #endif
+}
+
+/* When to ask to be woken for a time that has not come. */
+static int64_t wake_up_for(int64_t deadline_ns, int64_t pause_ns) {
+  const int64_t limit_ns = __atomic_load_n(&wake_up_lead_limit_ns, __ATOMIC_RELAXED);
+  return deadline_ns - tide_wake_up_lead_of(&wake_up_lead, pause_ns, limit_ns);
+}
+
+/* Woken for a time: what is left until the deadline is looked out, unless the event is set meanwhile. */
+static void stay_awake_until(int64_t deadline_ns, int64_t wake_up_ns, const tide_event_t *event) {
+  int64_t now = now_ns(NULL);
+  tide_wake_up_lead_learn(&wake_up_lead, now - wake_up_ns);
+  while (now < deadline_ns && __atomic_load_n(&event->state, __ATOMIC_RELAXED) != EVENT_SET) now = now_ns(NULL);
 }
 
 #if USE_FUTEX
@@ -193,15 +215,17 @@ static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
     return 1;
   }
   sleep_precisely();
-  const struct timespec deadline = to_timespec(deadline_ns);
   bool late = false;
-  while (!late && now_ns(context) < deadline_ns) {
+  for (int64_t now; !late && (now = now_ns(context)) < deadline_ns;) {
+    const int64_t wake_up_ns = wake_up_for(deadline_ns, deadline_ns - now);
+    const struct timespec wake_up = to_timespec(wake_up_ns);
     uint32_t expected = EVENT_CLEAR;
     if (__atomic_compare_exchange_n(&event->state, &expected, EVENT_AWAITED, false, __ATOMIC_ACQ_REL,
                                     __ATOMIC_ACQUIRE)) {
       const long result = syscall(SYS_futex, &event->state, FUTEX_WAIT_BITSET_PRIVATE, EVENT_AWAITED,
-                                  deadline_ns == TIDE_FOREVER ? NULL : &deadline, NULL, FUTEX_BITSET_MATCH_ANY);
-      late = result != 0 && errno == ETIMEDOUT; /* the system's word: who wakes for a timer has no time to ask */
+                                  deadline_ns == TIDE_FOREVER ? NULL : &wake_up, NULL, FUTEX_BITSET_MATCH_ANY);
+      late = result != 0 && errno == ETIMEDOUT;
+      if (late) stay_awake_until(deadline_ns, wake_up_ns, event);
     }
     if (event_take(event)) {
       return 1;
@@ -276,25 +300,30 @@ static void event_set(void *context, tide_event_t *event) {
   if (event->state == EVENT_AWAITED) {
     (void)pthread_cond_broadcast(&event_changed);
   }
-  event->state = EVENT_SET;
+  __atomic_store_n(&event->state, EVENT_SET, __ATOMIC_RELAXED); /* looked at without the mutex, too */
   (void)pthread_mutex_unlock(&event_mutex);
 }
 
-static void event_sleep(tide_event_t *event, int64_t deadline_ns) {
+/* True: woken for the deadline, at wake_up_ns. */
+static bool event_sleep(tide_event_t *event, int64_t deadline_ns, int64_t wake_up_ns) {
   event->state = EVENT_AWAITED;
   if (deadline_ns == TIDE_FOREVER) {
     (void)pthread_cond_wait(&event_changed, &event_mutex);
-  } else {
-    const struct timespec deadline = to_timespec(deadline_ns);
-    (void)pthread_cond_timedwait(&event_changed, &event_mutex, &deadline);
+    return false;
   }
+  const struct timespec wake_up = to_timespec(wake_up_ns);
+  return pthread_cond_timedwait(&event_changed, &event_mutex, &wake_up) == ETIMEDOUT;
 }
 
 static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
   sleep_precisely();
   (void)pthread_mutex_lock(&event_mutex);
-  while (event->state != EVENT_SET && now_ns(context) < deadline_ns) {
-    event_sleep(event, deadline_ns);
+  for (int64_t now; event->state != EVENT_SET && (now = now_ns(context)) < deadline_ns;) {
+    const int64_t wake_up_ns = wake_up_for(deadline_ns, deadline_ns - now);
+    if (!event_sleep(event, deadline_ns, wake_up_ns)) continue;
+    (void)pthread_mutex_unlock(&event_mutex);
+    stay_awake_until(deadline_ns, wake_up_ns, event);
+    (void)pthread_mutex_lock(&event_mutex);
   }
   const int result = event->state == EVENT_SET ? 1 : 0;
   event->state = EVENT_CLEAR;

@@ -64,6 +64,11 @@ TEST(PlatformPosix, EventIsStickyAndOneWaitTakesIt) {
 
 TEST(PlatformPosix, WaitNeverTimesOutEarly) {
   Event event;
+  for (int times = 0; times < 200; times++) {  // enough for a wake-up lead, of pauses that differ
+    const int64_t deadline = now() + (times * 7919 % 200) * 1000;
+    ASSERT_EQ(event.wait(deadline), 0);
+    ASSERT_GE(now(), deadline) << times;
+  }
   for (int64_t duration = 1; duration < 3 * millisecond; duration = duration * 5 / 4 + 1) {
     const int64_t deadline = now() + duration;
     ASSERT_EQ(event.wait(deadline), 0);

@@ -237,6 +237,7 @@ def test_a_run_beside_cyclictest_and_rclpy_under_load(tmp_path: Path) -> None:
 
 def test_one_processor_and_real_time(tmp_path: Path) -> None:
     words = ["--repetitions", 600, "--policy", "rr", "--priority", 30, "--cpus", CPU, "--no-rclpy", "--out", tmp_path]
+    words += ["--wake-up-lead-us", 7]
     answer = tide(*words)
     if not may_use_fifo():
         assert answer.exit_code == 2
@@ -314,6 +315,15 @@ def test_cyclictest_is_scheduled_as_what_it_is_compared_with(
     finally:
         child.kill()
         child.wait()
+
+
+def test_the_limit_of_the_lead_reaches_the_program(tmp_path: Path) -> None:
+    for lead_us, words in ((None, []), (0, ["--wake-up-lead-ns", "0"]), (7, ["--wake-up-lead-ns", "7000"])):
+        run = measure.Run(settings(wake_up_lead_us=lead_us), Outcome(), lambda *_: None, tmp_path)
+        taken = run._tide_words(1000)
+        place = taken.index("--wake-up-lead-ns") if words else 0
+        assert taken[place : place + len(words)] == words
+        assert ("--wake-up-lead-ns" in taken) == bool(words)
 
 
 def test_refused_real_time_scheduling_says_what_to_do(tmp_path: Path) -> None:

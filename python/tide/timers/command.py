@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -54,6 +55,10 @@ def timers(
     rclpy_repetitions: Annotated[
         int | None, typer.Option(min=1, max=100_000_000, help="Default: a tenth of --repetitions, at least 1000.")
     ] = None,
+    wake_up_lead_us: Annotated[
+        int | None,
+        typer.Option(min=0, max=1_000_000, help="Limit of tide's wake-up lead; 0: none. Default: the runtime's."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the results. Default: results/timers.")] = None,
 ) -> None:
     """Measure how late timers are, beside cyclictest and an rclpy timer.
@@ -75,6 +80,7 @@ def timers(
         settings = _settings(
             repetitions, timeout_us, policy.value, priority, load, cpus, cyclictest, rclpy, rclpy_repetitions
         )
+        settings = replace(settings, wake_up_lead_us=wake_up_lead_us)
         require_permission(settings)
         with terminable():
             outcome = _measure(settings)

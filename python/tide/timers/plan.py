@@ -33,6 +33,7 @@ class Settings:
     cpus: tuple[int, ...]
     cyclictest: bool
     rclpy_repetitions: int  # 0: without
+    wake_up_lead_us: int | None = None  # limit; None: the runtime's default
 
     @property
     def timeout_ns(self) -> int:
