@@ -16,10 +16,9 @@ namespace tide::analysis {
 // Takes the members of one object; what nobody took is an error.
 class Fields {
  public:
-  Fields(const Json &json, std::string where, std::vector<std::string> &errors)
-      : where_(std::move(where)), errors_(errors) {
-    if (const auto *object = std::get_if<JsonObject>(&json.value)) {
-      left_ = *object;
+  Fields(Json json, std::string where, std::vector<std::string> &errors) : where_(std::move(where)), errors_(errors) {
+    if (auto *object = std::get_if<JsonObject>(&json.value)) {
+      left_ = std::move(*object);
     } else {
       error("must be an object");
     }

@@ -12,8 +12,8 @@ class Reader {
  public:
   explicit Reader(LinkFile &file) : file_(file) {}
 
-  void run(const Json &json) {
-    Fields fields(json, "system", file_.errors);
+  void run(Json json) {
+    Fields fields(std::move(json), "system", file_.errors);
     one(fields, "client", [this](Fields &of) { client(of); });
     one(fields, "line", [this](Fields &of) { line(of); });
     one(fields, "protocol", [this](Fields &of) { protocol(of); });
@@ -32,15 +32,14 @@ class Reader {
     if (!fields.has(name)) return;
     JsonObject object;
     fields.get(name, object, "an object");
-    const Json json{std::move(object)};
-    Fields inner(json, name, file_.errors);
+    Fields inner({std::move(object)}, name, file_.errors);
     handle(inner);
   }
 
   template <class Handle>
-  void each(const JsonArray &list, const std::string &kind, Handle handle) {
+  void each(JsonArray list, const std::string &kind, Handle handle) {
     for (std::size_t index = 0; index < list.size(); ++index) {
-      Fields fields(list[index], kind + " number " + std::to_string(index + 1), file_.errors);
+      Fields fields(std::move(list[index]), kind + " number " + std::to_string(index + 1), file_.errors);
       handle(fields);
     }
   }
@@ -171,17 +170,17 @@ std::string chain_of(const LinkSystem &system, const LinkResults &results, std::
 
 }  // namespace
 
-LinkFile read_link_system(const Json &json) {
+LinkFile read_link_system(Json json) {
   LinkFile file;
-  Reader(file).run(json);
+  Reader(file).run(std::move(json));
   if (file.errors.empty()) file.errors = check(file.system);
   return file;
 }
 
 LinkFile read_link_system(std::string_view text) {
   std::string error;
-  const std::optional<Json> json = parse_json(text, error);
-  return json ? read_link_system(*json) : LinkFile{{}, {error}};
+  std::optional<Json> json = parse_json(text, error);
+  return json ? read_link_system(*std::move(json)) : LinkFile{{}, {error}};
 }
 
 std::string write_link_results(const LinkSystem &system, const LinkResults &results) {

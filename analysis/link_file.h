@@ -28,7 +28,7 @@ struct LinkFile {
   std::vector<std::string> errors;  // what is not understood or impossible, with the entry
 };
 
-LinkFile read_link_system(const Json &json);
+LinkFile read_link_system(Json json);
 LinkFile read_link_system(std::string_view text);
 
 std::string write_link_results(const LinkSystem &system, const LinkResults &results);

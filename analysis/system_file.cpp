@@ -11,8 +11,8 @@ class Reader {
  public:
   explicit Reader(SystemFile &file) : file_(file) {}
 
-  void run(const Json &json) {
-    Fields fields(json, "system", file_.errors);
+  void run(Json json) {
+    Fields fields(std::move(json), "system", file_.errors);
     each(fields.list("executors"), "executor", [this](Fields &one) { executor(one); });
     each(fields.list("groups"), "group", [this](Fields &one) {
       GroupEntry &group = file_.description.groups.emplace_back();
@@ -25,9 +25,9 @@ class Reader {
 
  private:
   template <class Handle>
-  void each(const JsonArray &list, const std::string &kind, Handle handle) {
+  void each(JsonArray list, const std::string &kind, Handle handle) {
     for (std::size_t index = 0; index < list.size(); ++index) {
-      Fields fields(list[index], kind + " number " + std::to_string(index + 1), file_.errors);
+      Fields fields(std::move(list[index]), kind + " number " + std::to_string(index + 1), file_.errors);
       handle(fields);
     }
   }
@@ -140,16 +140,16 @@ std::string chain_result(const Executor &executor, std::string_view analysis, co
 
 }  // namespace
 
-SystemFile read_system(const Json &json) {
+SystemFile read_system(Json json) {
   SystemFile file;
-  Reader(file).run(json);
+  Reader(file).run(std::move(json));
   return file;
 }
 
 SystemFile read_system(std::string_view text) {
   std::string error;
-  const auto json = parse_json(text, error);
-  return json ? read_system(*json) : SystemFile{{}, {error}};
+  auto json = parse_json(text, error);
+  return json ? read_system(*std::move(json)) : SystemFile{{}, {error}};
 }
 
 std::string write_results(const System &system, const SystemResult &result) {

@@ -27,7 +27,7 @@ struct SystemFile {
   std::vector<std::string> errors;  // what is not understood, with the entry; build() finds what is impossible
 };
 
-SystemFile read_system(const Json &json);
+SystemFile read_system(Json json);
 SystemFile read_system(std::string_view text);
 
 // Bounds of every chain and path: what they are made of and what they depend on.

@@ -101,16 +101,16 @@ void answer(const Executor &executor, std::string_view analysis, const Result &r
   }
 }
 
-System built(const Json &document) {
-  SystemFile file = read_system(document);
+System built(Json document) {
+  SystemFile file = read_system(std::move(document));
   if (!file.errors.empty()) refuse(file.errors);
   Built result = System::build(file.description);
   if (!result.system) refuse(result.errors);
   return std::move(*result.system);
 }
 
-ExecutorsAnswer bound_executors(const Json &document, const Options &options) {
-  const System system = built(document);
+ExecutorsAnswer bound_executors(Json document, const Options &options) {
+  const System system = built(std::move(document));
   const SystemResult result = analyse_system(system, options);
   ExecutorsAnswer answers{result.guaranteed, result.settled, {}, {}};
   for (std::size_t index = 0; index < system.executors().size(); ++index) {
@@ -131,8 +131,8 @@ ExecutorsAnswer bound_executors(const Json &document, const Options &options) {
   return answers;
 }
 
-std::vector<ChainAnswer> compare_executors(const Json &document, const Options &options) {
-  const System system = built(document);
+std::vector<ChainAnswer> compare_executors(Json document, const Options &options) {
+  const System system = built(std::move(document));
   std::vector<ChainAnswer> answers;
   for (const Executor &executor : system.executors()) {
     for (const auto &[analysis, result] : compare(executor, options)) answer(executor, analysis, result, answers);
@@ -173,8 +173,8 @@ LinkChainAnswer answer(const LinkSystem &system, const LinkResult &found, std::s
   return one;
 }
 
-LinkAnswer bound_link(const Json &document) {
-  const LinkFile file = read_link_system(document);
+LinkAnswer bound_link(Json document) {
+  const LinkFile file = read_link_system(std::move(document));
   if (!file.errors.empty()) refuse(file.errors);
   const LinkResults results = bound_link(file.system);
   LinkAnswer answers{results.met, {}, results.assumptions};
@@ -270,23 +270,24 @@ void bind_results(nb::module_ &module) {
 
 NB_MODULE(native, module) {
   using namespace tide::analysis;
+  nb::set_leak_warnings(false);  // results may live as long as the interpreter, which then frees none of them
   bind_results(module);
   module.def(
       "bound_executors",
       [](const nb::dict &document, bool refine, bool joint, bool cap_running, bool sharpen) {
-        const Json json = json_of(document);
+        Json json = json_of(document);
         const nb::gil_scoped_release release;
-        return bound_executors(json, options_of(refine, joint, cap_running, sharpen));
+        return bound_executors(std::move(json), options_of(refine, joint, cap_running, sharpen));
       },
       "document"_a, nb::kw_only(), "refine"_a = false, "joint"_a = false, "cap_running"_a = false, "sharpen"_a = false);
   module.def(
       "compare_executors",
       [](const nb::dict &document, bool refine, bool joint, bool cap_running) {
-        const Json json = json_of(document);
+        Json json = json_of(document);
         std::vector<ChainAnswer> answers;
         {
           const nb::gil_scoped_release release;
-          answers = compare_executors(json, options_of(refine, joint, cap_running, false));
+          answers = compare_executors(std::move(json), options_of(refine, joint, cap_running, false));
         }
         return tuple_of(answers);
       },
@@ -294,9 +295,9 @@ NB_MODULE(native, module) {
   module.def(
       "bound_link",
       [](const nb::dict &document) {
-        const Json json = json_of(document);
+        Json json = json_of(document);
         const nb::gil_scoped_release release;
-        return bound_link(json);
+        return bound_link(std::move(json));
       },
       "document"_a);
 }
