@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tide.analysis.lower import (
@@ -22,7 +24,14 @@ from tide.run.binaries import MissingBinaryError, build_folder
 from tide.system.model import Chain, System
 
 if TYPE_CHECKING:
-    from tide.analysis.native import Breakdown, ExecutorsAnswer, LinkAnswer
+    from tide.analysis.native import (
+        Breakdown,
+        ChainAnswer,
+        ExecutorsAnswer,
+        LinkAnswer,
+        LinkChainAnswer,
+        PathAnswer,
+    )
 
 CLIENT_EXECUTORS: tuple[ClientExecutor, ...] = ("tide", "lanes", "batch", "batch_stock", "batch_blocking")
 HOST_POLICIES: tuple[HostPolicy, ...] = ("default", "priority")
@@ -41,6 +50,9 @@ class Part(NamedTuple):
     chain: str | None = None
 
 
+Share = tuple[str, int, str | None]  # a part, as the analysis tells it
+
+
 @dataclass(frozen=True)
 class ChainBound:
     """The bound of one chain. None: there is none, for the reason given."""
@@ -50,11 +62,20 @@ class ChainBound:
     bound_ns: int | None
     deadline_ns: int
     met: bool
-    parts: tuple[Part, ...] = ()
     lateness_ns: int = 0
     hidden: bool = False
-    depends_on: tuple[str, ...] = ()
     reason: str | None = None
+    find_parts: Callable[[], Sequence[Share]] = field(default=tuple, repr=False, compare=False)
+    find_depends_on: Callable[[], tuple[str, ...]] = field(default=tuple, repr=False, compare=False)
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """Made when they are asked for: 100 chains over a line have 10,000."""
+        return tuple(starmap(Part, self.find_parts()))
+
+    @cached_property
+    def depends_on(self) -> tuple[str, ...]:
+        return self.find_depends_on()
 
     @property
     def slack_ns(self) -> int | None:
@@ -75,16 +96,31 @@ class Bounds:
         return next((chain for chain in self.chains if chain.name == name), None)
 
     def to_json(self) -> dict[str, Any]:
-        data = {"schema": 1, **asdict(replace(self, chains=()))}
-        data["chains"] = [
-            {
-                **asdict(replace(bound, parts=())),
-                "parts": [part._asdict() for part in bound.parts],
-                "slack_ns": bound.slack_ns,
-            }
-            for bound in self.chains
-        ]
-        return data
+        return {
+            "schema": 1,
+            "system": self.system,
+            "executor": self.executor,
+            "met": self.met,
+            "chains": [
+                {
+                    "name": bound.name,
+                    "priority": bound.priority,
+                    "bound_ns": bound.bound_ns,
+                    "deadline_ns": bound.deadline_ns,
+                    "met": bound.met,
+                    "parts": [
+                        {"kind": kind, "value_ns": value, "chain": chain} for kind, value, chain in bound.find_parts()
+                    ],
+                    "lateness_ns": bound.lateness_ns,
+                    "hidden": bound.hidden,
+                    "depends_on": bound.depends_on,
+                    "reason": bound.reason,
+                    "slack_ns": bound.slack_ns,
+                }
+                for bound in self.chains
+            ],
+            "assumptions": self.assumptions,
+        }
 
 
 def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> Bounds:
@@ -138,22 +174,23 @@ def _tight(document: Document) -> ExecutorsAnswer:
 
 
 def _link_bounds(system: System, executor: str, answer: LinkAnswer) -> Bounds:
-    chains = [
-        ChainBound(
-            chain.name,
-            chain.priority,
-            told.response_ns,
-            chain.deadline_ns,
-            told.met,
-            tuple(Part(*part) for part in told.parts),
-            told.lateness_ns,
-            told.hidden,
-            told.depends_on,
-            told.reason,
-        )
-        for chain, told in zip(system.chains, answer.chains, strict=True)
-    ]
+    chains = [_link_bound(chain, told) for chain, told in zip(system.chains, answer.chains, strict=True)]
     return Bounds(system.name, executor, answer.met, _by_urgency(chains), (*_not_given(system), *answer.assumptions))
+
+
+def _link_bound(chain: Chain, told: LinkChainAnswer) -> ChainBound:
+    return ChainBound(
+        chain.name,
+        chain.priority,
+        told.response_ns,
+        chain.deadline_ns,
+        told.met,
+        told.lateness_ns,
+        told.hidden,
+        told.reason,
+        lambda: told.parts,
+        lambda: told.depends_on,
+    )
 
 
 def _not_given(system: System) -> list[str]:
@@ -215,41 +252,48 @@ def _is_lower(left: ChainBound, right: ChainBound) -> bool:
 
 
 def _host_bounds(system: System, policy: HostPolicy, answer: ExecutorsAnswer) -> Bounds:
-    told = {one.chain: one for one in answer.chains}
-    paths = {one.path: one for one in answer.paths}
-    chains = []
-    for chain in system.chains:
-        path = paths.get(chain.name)
-        parts: tuple[Part, ...] = ()
-        depends: tuple[str, ...] = ()
-        if path is None:
-            one = told[chain.name]
-            response_ns, guaranteed = one.response_ns, one.guaranteed
-            parts = _host_parts(one.breakdown) if one.breakdown else ()
-            depends = tuple(sorted({other.removesuffix(BELOW) for other, _ in one.depends_on}))
-        else:
-            response_ns, guaranteed = path.response_ns, path.guaranteed
-            if response_ns is not None:
-                parts = tuple(Part("stretch", segment_ns or 0, name) for name, segment_ns in path.segments)
-        chains.append(
-            ChainBound(
-                chain.name, chain.priority, response_ns, chain.deadline_ns, guaranteed, parts, depends_on=depends
-            )
-        )
+    by_chain = {one.chain: one for one in answer.chains}
+    by_path = {one.path: one for one in answer.paths}
+    chains = [
+        _path_bound(chain, by_path[chain.name]) if chain.name in by_path else _host_bound(chain, by_chain[chain.name])
+        for chain in system.chains
+    ]
     met = all(chain.met for chain in chains)
     return Bounds(system.name, policy, met, _by_urgency(chains), _HOST_ASSUMPTIONS)
 
 
-def _host_parts(breakdown: Breakdown) -> tuple[Part, ...]:
+def _path_bound(chain: Chain, told: PathAnswer) -> ChainBound:
+    def parts() -> list[Share]:
+        segments = () if told.response_ns is None else told.segments
+        return [("stretch", segment_ns or 0, name) for name, segment_ns in segments]
+
+    return ChainBound(
+        chain.name, chain.priority, told.response_ns, chain.deadline_ns, told.guaranteed, find_parts=parts
+    )
+
+
+def _host_bound(chain: Chain, told: ChainAnswer) -> ChainBound:
+    return ChainBound(
+        chain.name,
+        chain.priority,
+        told.response_ns,
+        chain.deadline_ns,
+        told.guaranteed,
+        find_parts=lambda: _host_parts(told.breakdown) if told.breakdown else (),
+        find_depends_on=lambda: tuple(sorted({other.removesuffix(BELOW) for other, _ in told.depends_on})),
+    )
+
+
+def _host_parts(breakdown: Breakdown) -> list[Share]:
     """Shares of the window as the demand is divided, and what the last callback needs behind it."""
     demand, window = breakdown.demand_ns, breakdown.window_ns
-    shares: list[tuple[str, str | None, int]] = [
-        ("precedence", None, breakdown.precedence_ns),
-        ("own", None, breakdown.own_ns),
-        *(("interference", chain, value) for chain, value in breakdown.interference_ns),
-        ("blocking", None, breakdown.blocking_ns),
-        ("groups", None, breakdown.groups_ns),
+    shares: list[Share] = [
+        ("precedence", breakdown.precedence_ns, None),
+        ("own", breakdown.own_ns, None),
+        *(("interference", value, chain) for chain, value in breakdown.interference_ns),
+        ("blocking", breakdown.blocking_ns, None),
+        ("groups", breakdown.groups_ns, None),
     ]
-    parts = [Part(kind, value * window // demand, chain) for kind, chain, value in shares if demand and value]
-    rest = window - sum(part.value_ns for part in parts)
-    return (*parts, Part("last_callback", rest + breakdown.finish_ns))
+    parts: list[Share] = [(kind, value * window // demand, chain) for kind, value, chain in shares if demand and value]
+    rest = window - sum(value for _, value, _ in parts)
+    return [*parts, ("last_callback", rest + breakdown.finish_ns, None)]

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from pydantic_core import to_json
 from rich.console import Console
 
 from tide.analysis.bounds import AnalysisError, Bounds, bounds_of, executors_for
@@ -184,15 +184,20 @@ def _check(file: Path, wanted: _Wanted, console: Console) -> int:
     if wanted.plot is not None:
         _plot(bounds, wanted.plot, wanted.explain)
     if wanted.as_json:
-        data = bounds.to_json()
-        if wanted.explain is not None:
-            data["chains"] = [chain for chain in data["chains"] if chain["name"] == wanted.explain]
-        if wanted.compare:
-            data["compared"] = [one.to_json() for one in every]
-        typer.echo(json.dumps(data, indent=2))
+        typer.echo(json_text(bounds, every, wanted.explain))
     else:
         _print(bounds, every, wanted.explain, console)
     return MET if bounds.met else NOT_MET
+
+
+def json_text(bounds: Bounds, compared: Sequence[Bounds] = (), explain: str | None = None) -> str:
+    """What --json prints. explain: of this chain alone."""
+    data = bounds.to_json()
+    if explain is not None:
+        data["chains"] = [chain for chain in data["chains"] if chain["name"] == explain]
+    if compared:
+        data["compared"] = [one.to_json() for one in compared]
+    return to_json(data, indent=2).decode()
 
 
 def _held_against(file: Path, system: System, results: Path, wanted: _Wanted, console: Console) -> int:
@@ -208,7 +213,7 @@ def _held_against(file: Path, system: System, results: Path, wanted: _Wanted, co
     if wanted.plot is not None:
         _write_plot(wanted.plot, lambda path: observed_plot(every, f"{system.name}: observation and bound", path))
     if wanted.as_json:
-        typer.echo(json.dumps({"schema": 1, "observed": [one.to_json() for one in every]}, indent=2))
+        typer.echo(to_json({"schema": 1, "observed": [one.to_json() for one in every]}, indent=2).decode())
     else:
         console.print(observed_table(every))
     for line in [*beyond(data, wanted.losses), *(one.verdict() for one in above(every))]:

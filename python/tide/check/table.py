@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.table import Table
 
 from tide.analysis.bounds import Bounds, ChainBound, Part
-from tide.report.style import empty_table
+from tide.report.ruled import Cell, Column, RuledTable
 
 LABELS = {
     "execution": "its own callbacks",
@@ -42,12 +41,9 @@ def milliseconds(value_ns: int | None) -> str:
     return "none" if value_ns is None else f"{value_ns / 1e6:.3f}"
 
 
-def bounds_table(bounds: Bounds) -> Table:
-    table = empty_table()
-    table.add_column("chain", no_wrap=True)
-    for heading in ("priority", "bound ms", "deadline ms", "slack ms"):
-        table.add_column(heading, justify="right")
-    table.add_column("met")
+def bounds_table(bounds: Bounds) -> RuledTable:
+    numbers = [Column(heading, right=True) for heading in ("priority", "bound ms", "deadline ms", "slack ms")]
+    table = RuledTable([Column("chain", no_wrap=True), *numbers, Column("met")])
     for chain in bounds.chains:
         table.add_row(
             chain.name,
@@ -55,32 +51,28 @@ def bounds_table(bounds: Bounds) -> Table:
             milliseconds(chain.bound_ns),
             milliseconds(chain.deadline_ns),
             "" if chain.slack_ns is None else milliseconds(chain.slack_ns),
-            "[green]yes[/green]" if chain.met else "[red]no[/red]",
+            Cell("yes", "green") if chain.met else Cell("no", "red"),
         )
     return table
 
 
-def comparison_table(system: str, every: Sequence[Bounds]) -> Table:
-    table = empty_table(f"{system}: bounds in ms by executor")
-    table.add_column("chain", no_wrap=True)
-    table.add_column("deadline ms", justify="right")
-    for bounds in every:
-        table.add_column(bounds.executor.replace("_", ", "), justify="right")
+def comparison_table(system: str, every: Sequence[Bounds]) -> RuledTable:
+    executors = [Column(bounds.executor.replace("_", ", "), right=True) for bounds in every]
+    columns = [Column("chain", no_wrap=True), Column("deadline ms", right=True), *executors]
+    table = RuledTable(columns, f"{system}: bounds in ms by executor")
     for number, chain in enumerate(every[0].chains):
         cells = [_cell(bounds.chains[number]) for bounds in every]
         table.add_row(chain.name, milliseconds(chain.deadline_ns), *cells)
     return table
 
 
-def _cell(chain: ChainBound) -> str:
-    return f"[{'green' if chain.met else 'red'}]{milliseconds(chain.bound_ns)}[/]"
+def _cell(chain: ChainBound) -> Cell:
+    return Cell(milliseconds(chain.bound_ns), "green" if chain.met else "red")
 
 
-def explanation_table(chain: ChainBound) -> Table:
-    table = empty_table(f"{chain.name}: what {milliseconds(chain.bound_ns)} ms are made of")
-    table.add_column("part", no_wrap=True)
-    table.add_column("ms", justify="right")
-    table.add_column("share", no_wrap=True)
+def explanation_table(chain: ChainBound) -> RuledTable:
+    columns = [Column("part", no_wrap=True), Column("ms", right=True), Column("share", no_wrap=True)]
+    table = RuledTable(columns, f"{chain.name}: what {milliseconds(chain.bound_ns)} ms are made of")
     whole = max(chain.bound_ns or 1, 1)
     for part in chain.parts:
         bar = "█" * max(1, round(30 * part.value_ns / whole))
@@ -93,12 +85,10 @@ def print_bounds(bounds: Bounds, console: Console) -> None:
     console.print(bounds_table(bounds))
     late = [chain.name for chain in bounds.chains if not chain.met]
     verdict = "every deadline is guaranteed" if not late else f"no guarantee for: {', '.join(late)}"
-    for chain in bounds.chains:
-        if chain.reason:
-            console.print(f"{chain.name} has no bound: {chain.reason}", highlight=False, soft_wrap=True)
-    console.print(f"[bold]{verdict}[/bold], provided that", highlight=False, soft_wrap=True)
-    for assumption in bounds.assumptions:
-        console.print(f"  - {assumption}", highlight=False, soft_wrap=True)
+    reasons = [f"{chain.name} has no bound: {chain.reason}" for chain in bounds.chains if chain.reason]
+    assumptions = [f"  - {assumption}" for assumption in bounds.assumptions]
+    lines = [*reasons, f"[bold]{verdict}[/bold], provided that", *assumptions]
+    console.print("\n".join(lines), highlight=False, soft_wrap=True)
 
 
 def print_explanation(chain: ChainBound, console: Console) -> None:
