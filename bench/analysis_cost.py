@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the analysis costs, in time of the processor: judging chain sets of the published size by the four safe analyses
-against the goal, and how that grows with chains, callbacks and lanes; a `tide check` of a large system, stage by stage;
+against the goal, and how that grows with chains, callbacks and lanes; a `tide check` of large systems, stage by stage;
 a question to the module against one to the program; tries of `tide optimise`. Usage: analysis_cost.py [FOLDER]"""
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from rich.console import Console
 from tide.analysis import native
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import link_document
+from tide.check.command import json_text
 from tide.check.table import print_bounds
 from tide.optimise.search import Search
 from tide.report.style import PLOT_STYLE
@@ -36,6 +37,7 @@ GOAL = 100_000  # sets a second on two processors
 UTILISATIONS = [round(0.8 + 0.4 * step, 1) for step in range(9)]
 GROWTH = {"chains": (2, 5, 10, 20, 50, 100), "callbacks": (1, 2, 5, 10, 20, 50), "threads": (1, 2, 4, 8, 16, 32)}
 REPEATS = 3
+RUNS = 5
 GOAL_CHECK_MS = 50  # 100 chains of 20 callbacks, after start-up
 CHECKED = (100, 20)
 
@@ -74,20 +76,29 @@ def plot(rows: dict[str, list[dict[str, float]]], path: Path) -> None:
         plt.close(figure)
 
 
-def large_system() -> str:
+def over_a_line() -> str:
     """Chains that go back and forth between a microcontroller and ROS 2. Best effort: so many questions whether
     reliable messages have arrived have no bound."""
-    chains, callbacks = CHECKED
     text = '[system]\nname = "large"\n[[executors]]\nname = "board"\nwhere = "mcu"\nsubmit_ms = 0.1\n'
     text += '[[executors]]\nname = "ros2"\nwhere = "host"\n'
     text += '[[links]]\nname = "line"\nkind = "serial"\nbaud = 921600\n'
+    return text + large_chains(lambda place: "ros2" if place % 2 else "board")
+
+
+def on_the_host() -> str:
+    text = '[system]\nname = "large"\n[[executors]]\nname = "ros2"\nwhere = "host"\nlanes = 4\n'
+    return text + large_chains(lambda place: "ros2")
+
+
+def large_chains(executor: Callable[[int], str]) -> str:
+    chains, callbacks = CHECKED
+    text = ""
     for chain in range(chains):
         text += f'[[chains]]\nname = "c{chain}"\npriority = {chain + 1}\nperiod_ms = {100_000 + 10 * chain}\n'
         text += f'deadline_ms = {100_000 + 10 * chain}\nreliability = "best_effort"\ncallbacks = [\n'
         for place in range(callbacks):
             kind = "subscription" if place else "timer"
-            executor = "ros2" if place % 2 else "board"
-            text += f'{{ name = "b{place}", kind = "{kind}", executor = "{executor}", execution_ms = 0.4, '
+            text += f'{{ name = "b{place}", kind = "{kind}", executor = "{executor(place)}", execution_ms = 0.4, '
             text += f'publishes = {{ topic = "c{chain}/t{place}", payload_bytes = 20 }} }},\n'
         text += "]\n"
     return text
@@ -101,26 +112,42 @@ def cpu_ms(work: Callable[[], object], children: bool = False) -> float:
         return sum(one.ru_utime + one.ru_stime for one in every)
 
     runs = []
-    for _ in range(5):
+    for _ in range(RUNS):
         begin = used()
         work()
         runs.append(used() - begin)
     return 1000 * min(runs)
 
 
-def check_stages() -> dict[str, float]:
+def check_stages(text: str) -> dict[str, float]:
+    """What `tide check` does after it has started, in its order; print or JSON at its end."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "system.toml"
-        file.write_text(large_system(), encoding="utf-8")
+        file.write_text(text, encoding="utf-8")
         system = load(file)
-        document = link_document(system)
-        bounds = bounds_of(system)
-        assert bounds.met
-        return {
+        assert bounds_of(system).met
+        fresh = [bounds_of(system) for _ in range(RUNS)]  # what a bound is made of is found when it is asked for
+        stages = {
             "read_ms": cpu_ms(lambda: load(file)),
-            "native_ms": cpu_ms(lambda: native.bound_link(document)),
             "bounds_ms": cpu_ms(lambda: bounds_of(system)),
-            "print_ms": cpu_ms(lambda: print_bounds(bounds, Console(file=io.StringIO()))),
+            "print_ms": cpu_ms(lambda: print_bounds(fresh[0], Console(file=io.StringIO()))),
+            "json_ms": cpu_ms(lambda: json_text(fresh.pop())),
+        }
+    before_ms = stages["read_ms"] + stages["bounds_ms"]
+    return {**stages, "whole_ms": before_ms + stages["print_ms"], "whole_json_ms": before_ms + stages["json_ms"]}
+
+
+def start_ms() -> dict[str, float]:
+    """Of the command and, for comparison, of Python alone, on a system that takes no time."""
+    small = str(ROOT / "examples/three_chains/system.toml")
+    with tempfile.TemporaryFile() as nowhere:
+
+        def run(*words: str) -> float:
+            return cpu_ms(lambda: subprocess.run([sys.executable, *words], stdout=nowhere, check=False), children=True)
+
+        return {
+            "python_ms": run("-c", "pass"),
+            "command_ms": run("-c", "from tide.main import app; app()", "check", small),
         }
 
 
@@ -159,8 +186,8 @@ def main() -> int:
     mean = sum(published.values()) / len(published)
     sets_a_second = 2e6 / mean
     rows = growth()
-    stages, question, tries = check_stages(), question_ms(), tries_a_second()
-    check_ms = stages["read_ms"] + stages["bounds_ms"] + stages["print_ms"]
+    checks = {"over a line": check_stages(over_a_line()), "on the host": check_stages(on_the_host())}
+    start, question, tries = start_ms(), question_ms(), tries_a_second()
     data: dict[str, Any] = {
         "schema": 1,
         "command": "bench/analysis_cost.py",
@@ -168,7 +195,8 @@ def main() -> int:
         "sets_a_second_on_two_processors": round(sets_a_second),
         "microseconds_by_utilisation": published,
         "growth": rows,
-        "check_of_100_chains_of_20_callbacks": {**stages, "whole_ms": check_ms, "goal_ms": GOAL_CHECK_MS},
+        "check_of_100_chains_of_20_callbacks": {**checks, "goal_ms": GOAL_CHECK_MS},
+        "start_of_check": start,
         "question": question,
         "optimise_tries_a_cpu_second": tries,
     }
@@ -178,18 +206,21 @@ def main() -> int:
     print(f"{sets_a_second:,.0f} sets a second on two processors (goal {GOAL:,})")
     for name, points in rows.items():
         print(f"{name:>9}: " + ", ".join(f"{p['value']:g}: {p['microseconds']:.1f} us" for p in points))
-    print(
-        f"check of {CHECKED[0]} chains of {CHECKED[1]} callbacks: {check_ms:.1f} ms (goal {GOAL_CHECK_MS}): reading "
-        f"{stages['read_ms']:.1f}, bounds {stages['bounds_ms']:.1f} (of these {stages['native_ms']:.1f} in C++), "
-        f"table {stages['print_ms']:.1f}"
-    )
+    for where, stages in checks.items():
+        print(
+            f"check of {CHECKED[0]} chains of {CHECKED[1]} callbacks {where}: {stages['whole_ms']:.1f} ms, as JSON "
+            f"{stages['whole_json_ms']:.1f} (goal {GOAL_CHECK_MS}): reading {stages['read_ms']:.1f}, bounds "
+            f"{stages['bounds_ms']:.1f}, table {stages['print_ms']:.1f}, JSON {stages['json_ms']:.1f}"
+        )
+    print(f"before that it starts: {start['command_ms']:.0f} ms, of which Python alone {start['python_ms']:.0f}")
     print(
         f"a question about three chains: module {question['module_ms']:.3f} ms, program {question['program_ms']:.3f} "
         f"ms, {question['program_ms'] / question['module_ms']:.0f} times as much"
     )
     print(f"tide optimise, three chains: {tries:,.0f} tries a second of the processor")
     print(f"{folder}/: analysis_cost.json, analysis_cost.png")
-    return 0 if sets_a_second >= GOAL else 1
+    slowest_ms = max(max(stages["whole_ms"], stages["whole_json_ms"]) for stages in checks.values())
+    return 0 if sets_a_second >= GOAL and slowest_ms <= GOAL_CHECK_MS else 1
 
 
 if __name__ == "__main__":

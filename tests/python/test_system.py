@@ -6,10 +6,12 @@ from __future__ import annotations
 import json
 import re
 import sys
+from decimal import Decimal
 from pathlib import Path
 
 import jsonschema
 import pytest
+import tomli
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -18,7 +20,7 @@ from tide.main import app
 from tide.reproduce.host_words import host_words
 from tide.system.load import SystemFileError, load, parse
 from tide.system.locate import locate
-from tide.system.model import json_schema
+from tide.system.model import System, json_schema
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -61,6 +63,8 @@ def test_example_is_read_in_nanoseconds() -> None:
 
 
 def test_fractions_of_milliseconds_are_exact() -> None:
+    longest = parse(replaced("execution_ms = 10", "execution_ms = 0.1").replace("_ms = 500", "_ms = 999999999.999999"))
+    assert longest.chains[0].period_ns == 999_999_999_999_999
     system = parse(replaced("execution_ms = 10", "execution_ms = 0.1"))
     assert system.chains[0].callbacks[0].execution_ns == 100_000
     assert "whole number of nanoseconds" in problems(replaced("execution_ms = 10", "execution_ms = 0.0000001"))[0]
@@ -139,6 +143,9 @@ def test_a_chain_has_at_most_so_many_callbacks() -> None:
 def test_unreadable_files(tmp_path: Path) -> None:
     with pytest.raises(SystemFileError, match=r"cannot be read.*check the path"):
         load(tmp_path / "missing.toml")
+    with pytest.raises(SystemFileError, match=r"bom\.toml:1: begins with a byte order mark; save"):
+        (tmp_path / "bom.toml").write_text(TEXT, encoding="utf-8-sig")
+        load(tmp_path / "bom.toml")
     (tmp_path / "latin.toml").write_bytes(b"# fine\n# \xe9\n")
     with pytest.raises(SystemFileError, match=r"latin\.toml:2: is not UTF-8"):
         load(tmp_path / "latin.toml")
@@ -162,7 +169,8 @@ def test_any_mutation_is_read_or_refused_in_one_line_each(data: st.DataObject) -
             lines[at] = lines[at][:place] + data.draw(st.sampled_from(list("=[]{}\"'-.#0x\n,é"))) + lines[at][place:]
     text = "\n".join(lines)
     try:
-        parse(text)
+        system = parse(text)
+        assert system == System.model_validate(tomli.loads(text, parse_float=Decimal))  # whichever reader took it
     except SystemFileError as error:
         last = text.count("\n") + 1
         for line in error.lines:

@@ -27,7 +27,8 @@ class NoBoundError(Exception):
 
 def is_on_host(system: System) -> bool:
     """No chain touches the microcontroller."""
-    return all(system.where(callback) == "host" for chain in system.chains for callback in chain.callbacks)
+    on_mcu = {one.name for one in system.executors if one.where == "mcu"}
+    return not any(callback.executor in on_mcu for chain in system.chains for callback in chain.callbacks)
 
 
 def link_document(system: System, executor: ClientExecutor = "tide", losses: int = 0) -> Document:
@@ -140,14 +141,15 @@ def host_document(
     whose bound is asked for, where callbacks have priorities of their own. known_ns: bounds of the others, in place of
     their deadlines."""
     kinds = {group.name: group.kind for group in system.groups}
+    lanes = {executor.name: executor.lanes for executor in system.executors}
 
     def group_of(chain: Chain, callback: Callback) -> str | None:
         """One of no group overlaps all but itself, which matters where an instance may meet the one before it. On one
         thread nothing overlaps anything."""
-        if system.executor(callback.executor).lanes == 1:
+        if lanes[callback.executor] == 1:
             return None
         if callback.group is None:
-            return f"{chain.name}_{callback.name}_itself" if chain.deadline_ns > chain.period_ns else None
+            return f"{chain.name}_{callback.name}_itself" if chain.deadline_ms > chain.period_ms else None
         return callback.group if kinds[callback.group] == "exclusive" else None
 
     groups = {
@@ -162,7 +164,7 @@ def host_document(
     chains: list[Document] = []
     paths: list[Document] = []
     for chain, stretches in zip(system.chains, every, strict=True):
-        deadline_ns = chain.deadline_ns
+        period_ns, deadline_ns = chain.period_ns, chain.deadline_ns
         if known_ns is not None and chain is not subject and not stretches[0].several:
             deadline_ns = known_ns.get(chain.name, deadline_ns)
         chains += [
@@ -170,7 +172,7 @@ def host_document(
                 "name": one.name,
                 "executor": one.executor,
                 "priority": ranks[one.name],
-                "period_ns": chain.period_ns,
+                "period_ns": period_ns,
                 "deadline_ns": deadline_ns,
                 "timer": one.timer,
                 "callbacks": [_host_callback(callback, group_of(chain, callback)) for callback in one.callbacks],
@@ -248,18 +250,21 @@ def _link_findings(system: System) -> list[Finding]:
                 )
             )
         for position, callback in enumerate(chain.callbacks):
-            here: Path = ("chains", index, "callbacks", position)
-            if callback.least_ns > callback.execution_ns:
+            if callback.least_ms > callback.execution_ms:
                 findings.append(
                     Finding(
-                        (*here, "least_ms"),
+                        ("chains", index, "callbacks", position, "least_ms"),
                         f"the shortest run of '{callback.name}' is longer than its execution_ms",
                         "make least_ms smaller",
                     )
                 )
             if not system.links and callback.publishes and system.where(callback) == "mcu":
                 findings.append(
-                    Finding(here, f"'{callback.name}' publishes and there is no line", "add a [[links]] entry")
+                    Finding(
+                        ("chains", index, "callbacks", position),
+                        f"'{callback.name}' publishes and there is no line",
+                        "add a [[links]] entry",
+                    )
                 )
     return findings
 

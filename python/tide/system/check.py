@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from fractions import Fraction
 
 from tide.system.check_host import check_branches, check_budgets, check_groups, check_priorities
 from tide.system.finding import Finding
 from tide.system.locate import Path
-from tide.system.model import Chain, SerialLink, System
+from tide.system.model import Callback, Chain, SerialLink, System, nanoseconds
+
+_NOTHING = Decimal(0)
 
 
 def check(system: System) -> list[Finding]:
@@ -35,7 +38,7 @@ def _duplicates(system: System) -> Iterator[Finding]:
     yield from _repeated("group", "groups", (group.name for group in system.groups))
     yield from _repeated("chain", "chains", (chain.name for chain in system.chains))
     yield from _repeated_priorities(system)
-    topics: dict[str, str] = {}
+    topics: dict[str, tuple[Callback, Chain]] = {}
     for index, chain in enumerate(system.chains):
         path: Path = ("chains", index, "callbacks")
         names: set[str] = set()
@@ -50,13 +53,13 @@ def _duplicates(system: System) -> Iterator[Finding]:
             if callback.publishes is None:
                 continue
             topic = callback.publishes.topic.lstrip("/")
-            if topic in topics:
+            first, of = topics.setdefault(topic, (callback, chain))
+            if first is not callback:
                 yield Finding(
                     (*path, position, "publishes", "topic"),
-                    f"topic '{topic}' is already published by {topics[topic]}",
+                    f"topic '{topic}' is already published by '{first.name}' of chain '{of.name}'",
                     "use one topic for each step of each chain",
                 )
-            topics.setdefault(topic, f"'{callback.name}' of chain '{chain.name}'")
 
 
 def _repeated_priorities(system: System) -> Iterator[Finding]:
@@ -81,13 +84,14 @@ def _repeated(kind: str, key: str, names: Iterable[str]) -> Iterator[Finding]:
 
 def _unknown_names(system: System) -> Iterator[Finding]:
     executors = [executor.name for executor in system.executors]
+    known_executors = set(executors)
     links = [link.name for link in system.links]
     for index, chain in enumerate(system.chains):
         if chain.link is not None and chain.link not in links:
             known = f"use one of: {', '.join(links)}" if links else "add a [[links]] entry"
             yield Finding(("chains", index, "link"), f"there is no link '{chain.link}'", known)
         for position, callback in enumerate(chain.callbacks):
-            if callback.executor not in executors:
+            if callback.executor not in known_executors:
                 yield Finding(
                     ("chains", index, "callbacks", position, "executor"),
                     f"there is no executor '{callback.executor}'",
@@ -108,7 +112,7 @@ def _chains(system: System) -> Iterator[Finding]:
                 f"{len(system.links)} links to choose from",
                 'add link = "NAME" to the chain' if system.links else "add a [[links]] entry",
             )
-        if sum(callback.execution_ns for callback in system.path(chain)) > chain.deadline_ns:
+        if sum(callback.execution_ms for callback in system.path(chain)) > chain.deadline_ms:
             yield Finding(
                 (*path, "deadline_ms"),
                 f"chain '{chain.name}' executes for longer than its deadline of {chain.deadline_ms} ms",
@@ -122,48 +126,36 @@ def _places(system: System) -> dict[str, str]:
 
 
 def _chain_order(chain: Chain, path: Path) -> Iterator[Finding]:
+    first = chain.branches_from is None
     for position, callback in enumerate(chain.callbacks):
-        here = (*path, "callbacks", position)
-        first = position == 0 and chain.branches_from is None
         if first and callback.kind != "timer":
             yield Finding(
-                (*here, "kind"),
+                (*path, "callbacks", position, "kind"),
                 f"chain '{chain.name}' begins with the subscription '{callback.name}', so nothing starts it",
                 "put a timer first",
             )
         if not first and callback.kind == "timer":
             yield Finding(
-                (*here, "kind"),
+                (*path, "callbacks", position, "kind"),
                 f"callback '{callback.name}' of chain '{chain.name}' is a timer in the middle of the chain",
                 "make it a subscription, or start a chain of its own with it",
             )
-        if position < len(chain.callbacks) - 1 and callback.publishes is None:
+        first = False
+        if callback.publishes is None and callback is not chain.callbacks[-1]:
             following = chain.callbacks[position + 1].name
             yield Finding(
-                here,
+                (*path, "callbacks", position),
                 f"chain '{chain.name}' breaks after '{callback.name}': it publishes nothing that '{following}' could "
                 "receive",
                 'add publishes = { topic = "...", payload_bytes = ... }',
             )
 
 
-def _load(system: System, executors: set[str]) -> Fraction:
-    return sum(
-        (
-            Fraction(
-                sum(callback.execution_ns for callback in chain.callbacks if callback.executor in executors),
-                chain.period_ns,
-            )
-            for chain in system.chains
-        ),
-        Fraction(0),
-    )
-
-
 def _executor_load(system: System) -> Iterator[Finding]:
     """A microcontroller has one core for all its executors; on the host a lane is a core."""
+    loads = _loads(system)
     on_mcu = [index for index, executor in enumerate(system.executors) if executor.where == "mcu"]
-    load = _load(system, {system.executors[index].name for index in on_mcu})
+    load = sum((loads[system.executors[index].name] for index in on_mcu), Fraction(0))
     if load > 1:
         yield Finding(
             ("executors", on_mcu[0]),
@@ -171,7 +163,7 @@ def _executor_load(system: System) -> Iterator[Finding]:
             "lengthen period_ms or shorten execution_ms",
         )
     for index, executor in enumerate(system.executors):
-        load = _load(system, {executor.name})
+        load = loads[executor.name]
         if executor.where == "host" and load > executor.lanes:
             yield Finding(
                 ("executors", index),
@@ -180,16 +172,35 @@ def _executor_load(system: System) -> Iterator[Finding]:
             )
 
 
+def _loads(system: System) -> dict[str, Fraction]:
+    """By executor."""
+    loads = {executor.name: Fraction(0) for executor in system.executors}
+    for chain in system.chains:
+        executions: dict[str, Decimal] = {}
+        for callback in chain.callbacks:
+            executions[callback.executor] = executions.get(callback.executor, _NOTHING) + callback.execution_ms
+        for name, execution_ms in executions.items():
+            loads[name] += Fraction(nanoseconds(execution_ms), chain.period_ns)
+    return loads
+
+
 def _link_load(system: System) -> Iterator[Finding]:
+    if not system.links:
+        return
     places = _places(system)
+    crossings: dict[tuple[str, str], Fraction] = {}  # bytes a nanosecond, by link and by the side that they come from
+    for chain in system.chains:
+        crossed = system.link_of(chain)
+        if crossed is None:
+            continue
+        for source, payload_bytes in _crossing_bytes(system, chain, places).items():
+            way = (crossed.name, source)
+            crossings[way] = crossings.get(way, Fraction(0)) + Fraction(payload_bytes, chain.period_ns)
     for index, link in enumerate(system.links):
         if not isinstance(link, SerialLink):
             continue
         for source, direction in (("mcu", "to the host"), ("host", "to the microcontroller")):
-            load = Fraction(0)
-            for chain in system.chains:
-                if system.link_of(chain) is link:
-                    load += Fraction(_crossing_bytes(system, chain, places, source) * link.byte_ns, chain.period_ns)
+            load = crossings.get((link.name, source), Fraction(0)) * link.byte_ns
             if load > 1:
                 yield Finding(
                     ("links", index),
@@ -199,12 +210,14 @@ def _link_load(system: System) -> Iterator[Finding]:
                 )
 
 
-def _crossing_bytes(system: System, chain: Chain, places: dict[str, str], source: str) -> int:
-    total = 0
+def _crossing_bytes(system: System, chain: Chain, places: dict[str, str]) -> dict[str, int]:
+    """By the side that they come from."""
+    total: dict[str, int] = {}
     path = system.path(chain)[-len(chain.callbacks) - 1 :]  # with the callback that it branches from
     for before, after in itertools.pairwise(path):
-        if before.publishes and places[before.executor] == source and places[after.executor] != source:
-            total += before.publishes.payload_bytes
+        source = places[before.executor]
+        if before.publishes and places[after.executor] != source:
+            total[source] = total.get(source, 0) + before.publishes.payload_bytes
     return total
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from tide.system.finding import Finding
 from tide.system.locate import Path
@@ -58,19 +58,19 @@ def _branch(chain: Chain, other: Chain, path: Path) -> Iterator[Finding]:
         )
 
 
-def _callbacks(system: System) -> Iterator[tuple[Path, Callback]]:
+def _callbacks(system: System, wanted: Callable[[Callback], bool]) -> Iterator[tuple[Path, Callback]]:
     for index, chain in enumerate(system.chains):
         for position, callback in enumerate(chain.callbacks):
-            yield ("chains", index, "callbacks", position), callback
+            if wanted(callback):
+                yield ("chains", index, "callbacks", position), callback
 
 
 def check_groups(system: System) -> Iterator[Finding]:
     names = [group.name for group in system.groups]
     executors: dict[str, str] = {}
-    for path, callback in _callbacks(system):
+    for path, callback in _callbacks(system, lambda one: one.group is not None):
         here = (*path, "group")
-        if callback.group is None:
-            continue
+        assert callback.group is not None
         if callback.group not in names:
             known = f"use one of: {', '.join(names)}" if names else "add a [[groups]] entry"
             yield Finding(here, f"there is no group '{callback.group}'", known)
@@ -89,7 +89,7 @@ def check_groups(system: System) -> Iterator[Finding]:
 
 def check_priorities(system: System) -> Iterator[Finding]:
     """Priorities of single callbacks and those that chains give cannot be compared: all of the host, or none."""
-    own = [(path, one) for path, one in _callbacks(system) if one.priority is not None]
+    own = list(_callbacks(system, lambda one: one.priority is not None))
     for path, callback in own:
         if system.where(callback) != "host":
             yield Finding(
@@ -99,8 +99,8 @@ def check_priorities(system: System) -> Iterator[Finding]:
             )
     if not own:
         return
-    for path, callback in _callbacks(system):
-        if callback.priority is None and system.where(callback) == "host":
+    for path, callback in _callbacks(system, lambda one: one.priority is None):
+        if system.where(callback) == "host":
             yield Finding(
                 path,
                 f"'{callback.name}' has no priority of its own, and other callbacks have",

@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path as FilePath
 from typing import Any, get_args
 
+import rtoml
 import tomli
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -42,19 +43,28 @@ def load(file: str | FilePath) -> System:
 
 def parse(text: str, name: str = "system.toml") -> System:
     """As load, from a text; `name` stands for the file in messages."""
+    if text.startswith("\ufeff"):
+        raise SystemFileError([f"{name}:1: begins with a byte order mark; save the file as UTF-8 without it"])
+    try:  # a compiled reader for what is right; the other one knows exact numbers and where a syntax error is
+        system = System.model_validate(rtoml.loads(text))
+    except (rtoml.TomlParsingError, ValidationError):
+        system = _read_exactly(text, name)
+    findings = check(system)
+    if findings:
+        raise _report(name, locate(text), [(finding.path, finding.what, finding.remedy) for finding in findings])
+    return system
+
+
+def _read_exactly(text: str, name: str) -> System:
     try:
         data = tomli.loads(text, parse_float=Decimal)
     except tomli.TOMLDecodeError as error:
         raise SystemFileError([_syntax_line(str(error), text, name)]) from None
     try:
-        system = System.model_validate(data)
+        return System.model_validate(data)
     except ValidationError as error:
         problems = [_shape_problem(details, data) for details in error.errors() if not _is_echo(details)]
         raise _report(name, locate(text), problems) from None
-    findings = check(system)
-    if findings:
-        raise _report(name, locate(text), [(finding.path, finding.what, finding.remedy) for finding in findings])
-    return system
 
 
 def problem_lines(file: str | FilePath, problems: list[tuple[Path, str, str]]) -> list[str]:
@@ -139,6 +149,8 @@ def _shape_problem(details: ErrorDetails, data: dict[str, Any]) -> tuple[Path, s
 def _pattern_advice(key: str) -> str:
     if key == "type":
         return "write it as package/msg/Name, for example std_msgs/msg/String"
+    if key != "topic":
+        return "it must be a lower-case name: letters, digits and _, with a letter first"
     return "write letters, digits and _ in parts joined by /, for example brake/request"
 
 

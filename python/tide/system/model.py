@@ -16,8 +16,10 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
+    PlainValidator,
     WithJsonSchema,
 )
+from pydantic_core import PydanticKnownError
 
 LEVEL_MAXIMUM = 126  # TIDE_LEVEL_MAXIMUM of include/tide/priority.h
 MILLISECONDS_MAXIMUM = 1_000_000_000  # longest_time_ns of analysis/model.h
@@ -27,20 +29,35 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 def _milliseconds(value: Any) -> Decimal:
-    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
-        raise ValueError("must be a number of milliseconds")
-    number = Decimal(str(value)) if isinstance(value, float) else Decimal(value)
-    if not number.is_finite():
-        raise ValueError("must be a finite number of milliseconds")
-    if number * 1_000_000 != (number * 1_000_000).to_integral_value():
-        raise ValueError("must be a whole number of nanoseconds")
+    """More than 0. There are many such values, so one call asks all of each; errors are of pydantic's kinds."""
+    number = _whole_nanoseconds(value)
+    if number <= 0:
+        raise PydanticKnownError("greater_than", {"gt": 0})
     return number
 
 
-def _name(value: Any) -> Any:
-    if isinstance(value, str) and not _NAME.fullmatch(value):
-        raise ValueError("must be a lower-case name: letters, digits and _, with a letter first")
-    return value
+def _milliseconds_or_zero(value: Any) -> Decimal:
+    number = _whole_nanoseconds(value)
+    if number < 0:
+        raise PydanticKnownError("greater_than_equal", {"ge": 0})
+    return number
+
+
+def _whole_nanoseconds(value: Any) -> Decimal:
+    if isinstance(value, float):
+        number = Decimal(str(value))
+    elif isinstance(value, (int, Decimal)) and not isinstance(value, bool):
+        number = Decimal(value)
+    else:
+        raise ValueError("must be a number of milliseconds")
+    if not number.is_finite():
+        raise ValueError("must be a finite number of milliseconds")
+    in_nanoseconds = number * 1_000_000
+    if in_nanoseconds != in_nanoseconds.to_integral_value():
+        raise ValueError("must be a whole number of nanoseconds")
+    if number > MILLISECONDS_MAXIMUM:
+        raise PydanticKnownError("less_than_equal", {"le": MILLISECONDS_MAXIMUM})
+    return number
 
 
 def _branch(value: Any) -> Any:
@@ -62,19 +79,17 @@ def _number(value: Decimal) -> int | float:
 
 Milliseconds = Annotated[
     Decimal,
-    BeforeValidator(_milliseconds),
+    PlainValidator(_milliseconds),
     PlainSerializer(_number, return_type=float),
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": MILLISECONDS_MAXIMUM}),
-    Field(gt=0, le=MILLISECONDS_MAXIMUM),
 ]
 MillisecondsOrZero = Annotated[
     Decimal,
-    BeforeValidator(_milliseconds),
+    PlainValidator(_milliseconds_or_zero),
     PlainSerializer(_number, return_type=float),
     WithJsonSchema({"type": "number", "minimum": 0, "maximum": MILLISECONDS_MAXIMUM}),
-    Field(ge=0, le=MILLISECONDS_MAXIMUM),
 ]
-Name = Annotated[str, BeforeValidator(_name), Field(max_length=64, json_schema_extra={"pattern": "^[a-z][a-z0-9_]*$"})]
+Name = Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$", max_length=64)]
 MessageType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*/(msg|srv|action)/[A-Z][A-Za-z0-9]*$")]
 Topic = Annotated[str, Field(pattern=r"^/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*$", max_length=200)]
 Where = Literal["mcu", "host"]
@@ -277,7 +292,10 @@ class System(_Entry):
         return self.system.name
 
     def executor(self, name: str) -> Executor:
-        return next(executor for executor in self.executors if executor.name == name)
+        for executor in self.executors:
+            if executor.name == name:
+                return executor
+        raise KeyError(name)
 
     def link(self, name: str) -> SerialLink | UdpLink:
         return next(link for link in self.links if link.name == name)
@@ -287,7 +305,7 @@ class System(_Entry):
 
     def link_of(self, chain: Chain) -> SerialLink | UdpLink | None:
         """The link that the chain crosses; null for a chain that stays on one side."""
-        if len({self.where(callback) for callback in chain.callbacks}) == 1:
+        if len({self.executor(name).where for name in {callback.executor for callback in chain.callbacks}}) == 1:
             return None
         return self.link(chain.link) if chain.link else self.links[0]
 
