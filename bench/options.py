@@ -20,6 +20,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from tide.report.style import print_whole
+
 ROOT = Path(__file__).resolve().parents[1]
 OFF = (
     *("TIDE_FRAGMENTS", "TIDE_MESSAGE_EXPIRY", "TIDE_SAMPLE_SEQUENCES", "TIDE_REMOVAL", "TIDE_TIME_SYNC", "TIDE_LANES"),
@@ -106,7 +108,7 @@ def main(
             whole = whole or measured
             saved = [measured[key] if not combination else whole[key] - measured[key] for key in ("flash", "ram")]
             table.add_row(" ".join(combination) or "none: its sizes", *(f"{number:,}" for number in saved))
-    Console().print(table)
+    print_whole(Console(), table)
     for combination_text in silent:
         typer.echo(f"options: with '{combination_text}' the image sends nothing", err=True)
     raise typer.Exit(1 if silent else 0)

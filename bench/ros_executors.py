@@ -31,6 +31,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from tide.report.style import print_whole
 from tide.run.child import may_use_fifo
 from tide.run.machine import describe
 
@@ -341,7 +342,7 @@ def dispatch(
         ]
         rows[case] = {"median_us": median, "all_us": by_name, "ratio_1": ratios[0], "ratio_2": ratios[1]}
         table.add_row(case, *(f"{median[name]:.0f}" for name in EXECUTORS), *(f"{ratio:.2f}" for ratio in ratios))
-    console.print(table)
+    print_whole(console, table)
     if record:
         keep("dispatch", {"machine": begun, "callbacks": callbacks, "rounds": rounds, "rows": rows})
 
@@ -379,7 +380,7 @@ def chains(
             cells = ["/".join("-" if f[part] is None else f"{f[part]:.0f}" for part, _ in PARTS) for f in figures]
             skipped = sum(run["chains"][plan.name]["skipped"] for plan in plans if not plan.begins_with)
             table.add_row(f"{name}, {number + 1}", *cells, str(skipped), f"{run['cpu_share']:.2f}")
-    console.print(table)
+    print_whole(console, table)
     if record:
         options = {"scale": scale, "seconds": seconds}
         keep(f"{set_name}-{scale:g}".replace(".", "_"), {"machine": begun, **options, "runs": runs})

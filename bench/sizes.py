@@ -18,6 +18,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from tide.report.style import print_whole
+
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "bench" / "results" / "sizes.json"
 CORES = ("cortex-m7", "cortex-m4f")
@@ -122,7 +124,7 @@ def print_table(
             change = figures[key] - before.get(key, figures[key])
             cells.append(f"{figures[key]:,}" + (f" ({change:+,})" if change else ""))
         table.add_row(part, *cells)
-    console.print(table)
+    print_whole(console, table)
 
 
 def grown(core: str, sizes: Sizes, recorded: Sizes, limit_percent: float) -> list[str]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import struct
@@ -21,6 +22,7 @@ from tide.report.page import write_page
 from tide.report.plots import latency_plot, sweep_plot, timeline_plot
 from tide.report.references import references
 from tide.report.results import ChainResult, Machine, Results, Row, Run, Sweep, nearest_rank, summarise, write
+from tide.report.style import empty_table, print_whole
 from tide.report.table import conclusion, results_table, rows, sweep_table
 from tide.report.timeline import Period, Span
 from tide.run.plan import with_chain_count, with_reliability
@@ -113,6 +115,36 @@ def test_table_lists_chain_by_chain() -> None:
     console.print(results_table(results()))
     assert "82.5" in console.export_text()
     assert conclusion(results()) == "brake: 82.5 ms with the batch executor, 41.2 ms with tide: 2.00 times"
+
+
+@given(
+    cells=st.lists(st.tuples(*[st.text("0123456789.-", min_size=1, max_size=30)] * 4), min_size=1, max_size=4),
+    width=st.integers(20, 120),
+    wraps=st.tuples(*[st.booleans()] * 4),
+)
+def test_no_figure_of_a_table_is_cut_off(cells: list[tuple[str, ...]], width: int, wraps: tuple[bool, ...]) -> None:
+    text = io.StringIO()
+    table = empty_table("title")
+    for number, wrap in enumerate(wraps):
+        table.add_column(f"a heading of {number}", justify="right", no_wrap=not wrap)
+    for row in cells:
+        table.add_row(*row)
+    print_whole(Console(file=text, width=width), table)
+    shown = text.getvalue().splitlines()
+    for row in cells:
+        assert any(line.split() == list(row) for line in shown), text.getvalue()
+
+
+def test_a_table_that_fits_is_as_wide_as_its_cells_and_words_wrap() -> None:
+    text = io.StringIO()
+    table = empty_table()
+    table.add_column("what", no_wrap=True)
+    table.add_column("why")
+    table.add_row("a figure", "word " * 40)
+    print_whole(Console(file=text, width=60), table)
+    lines = text.getvalue().splitlines()
+    assert max(map(len, lines)) <= 60
+    assert text.getvalue().count("word") == 40
 
 
 def test_references_belong_to_the_papers_set_up_only() -> None:

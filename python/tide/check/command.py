@@ -17,6 +17,7 @@ from tide.analysis.lower import NoBoundError
 from tide.analysis.observed import ObservationError, above, beyond, observations, read_results
 from tide.check.table import comparison_table, print_bounds, print_explanation
 from tide.measured.lines import MeasurementError, measured_system
+from tide.report.style import print_whole
 from tide.run.binaries import MissingBinaryError
 from tide.system.load import SystemFileError, load, problem_lines
 
@@ -215,7 +216,7 @@ def _held_against(file: Path, system: System, results: Path, wanted: _Wanted, co
     if wanted.as_json:
         typer.echo(to_json({"schema": 1, "observed": [one.to_json() for one in every]}, indent=2).decode())
     else:
-        console.print(observed_table(every))
+        print_whole(console, observed_table(every))
     for line in [*beyond(data, wanted.losses), *(one.verdict() for one in above(every))]:
         typer.echo(line, err=True)
     return ABOVE if above(every) else MET
@@ -223,7 +224,7 @@ def _held_against(file: Path, system: System, results: Path, wanted: _Wanted, co
 
 def _print(bounds: Bounds, every: list[Bounds], explain: str | None, console: Console) -> None:
     if every:
-        console.print(comparison_table(bounds.system, every))
+        print_whole(console, comparison_table(bounds.system, every))
     else:
         print_bounds(bounds, console)
     chain = bounds.chain(explain) if explain else None

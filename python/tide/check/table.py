@@ -9,6 +9,7 @@ from rich.console import Console
 
 from tide.analysis.bounds import Bounds, ChainBound, Part
 from tide.report.ruled import Cell, Column, RuledTable
+from tide.report.style import print_whole
 
 LABELS = {
     "execution": "its own callbacks",
@@ -82,7 +83,7 @@ def explanation_table(chain: ChainBound) -> RuledTable:
 
 def print_bounds(bounds: Bounds, console: Console) -> None:
     console.print(f"[bold]{bounds.system}[/bold], executor {bounds.executor.replace('_', ', ')}", highlight=False)
-    console.print(bounds_table(bounds))
+    print_whole(console, bounds_table(bounds))
     late = [chain.name for chain in bounds.chains if not chain.met]
     verdict = "every deadline is guaranteed" if not late else f"no guarantee for: {', '.join(late)}"
     reasons = [f"{chain.name} has no bound: {chain.reason}" for chain in bounds.chains if chain.reason]
@@ -96,7 +97,7 @@ def print_explanation(chain: ChainBound, console: Console) -> None:
         needs = f"it needs a bound of: {', '.join(chain.depends_on)}" if chain.depends_on else "it is too long"
         console.print(f"{chain.name} has no bound within its period: {chain.reason or needs}", highlight=False)
         return
-    console.print(explanation_table(chain))
+    print_whole(console, explanation_table(chain))
     if chain.hidden:
         console.print("The way over the line costs nothing: callbacks run meanwhile.", highlight=False)
     if chain.lateness_ns:

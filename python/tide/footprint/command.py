@@ -17,6 +17,7 @@ from tide.footprint.build import BuildError, Sizes, build, growth, measure, runt
 from tide.footprint.program import header
 from tide.footprint.sizing import Client, client_of, options, pools
 from tide.footprint.stack import EXCEPTION_FRAME_BYTES, bound, read
+from tide.report.style import print_whole
 from tide.system.load import SystemFileError, load
 
 app = typer.Typer()
@@ -92,14 +93,14 @@ def _print(result: dict[str, Any]) -> None:
         sizes = result[what]
         rows.append((f"runtime with {what}", *(f"{sizes[key]:,}" for key in ("flash", "ram", "message_memory"))))
     columns = ("-Os, without link-time optimisation", "flash", "RAM", "of messages")
-    console.print(_table(f"{result['core']}: bytes", columns, rows))
+    print_whole(console, _table(f"{result['core']}: bytes", columns, rows))
     stacks = [(what, f"{size:,}") for what, size in result["stack"].items() if size > 0]
-    console.print(_table("stack at most, with callbacks that publish", ("what", "bytes"), stacks))
+    print_whole(console, _table("stack at most, with callbacks that publish", ("what", "bytes"), stacks))
     more = [(what.replace("_", " "), f"{size:,}") for what, size in sorted(result["one more"].items())]
-    console.print(_table("one more, without its messages", ("what", "RAM"), more))
+    print_whole(console, _table("one more, without its messages", ("what", "RAM"), more))
     if "saved" in result:
         saved = [(name, f"{one['flash']:,}", f"{one['ram']:,}") for name, one in result["saved"].items()]
-        console.print(_table("what each option saves", ("definition", "flash", "RAM"), saved))
+        print_whole(console, _table("what each option saves", ("definition", "flash", "RAM"), saved))
     console.print("definitions for runtime and program: " + " ".join(result["definitions"]), soft_wrap=True)
 
 

@@ -20,7 +20,7 @@ from tide.hunt.campaign import (
     quarry_names,
     replay,
 )
-from tide.report.style import empty_table
+from tide.report.style import empty_table, print_whole
 from tide.run.binaries import MissingBinaryError
 from tide.simulate.simulator import Simulator, terminable
 
@@ -130,7 +130,7 @@ def _report(found: dict[tuple[str, str], Found], failures: list[str]) -> None:
         counts = [f"{count:,}" for count in (one.systems, one.observations, one.exceeded)]
         table.add_row(name, observer, *counts, *("-" if ratio is None else f"{ratio:.2f}" for ratio in ratios))
     console = Console()
-    console.print(table)
+    print_whole(console, table)
     for text in failures:
         console.print(text, highlight=False, markup=False, soft_wrap=True)
     observations = sum(one.observations for one in found.values())

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tide.measured.lines import MeasurementError, Times, measured_text, milliseconds, read_log
+from tide.report.style import print_whole
 from tide.system.load import SystemFileError, load
 
 app = typer.Typer()
@@ -21,7 +22,7 @@ def _print(times: Times) -> None:
     for (chain, callback), one in times.items():
         shortest, longest = milliseconds(one.minimum_ns), milliseconds(one.maximum_ns)
         table.add_row(f"{chain}/{callback}", f"{one.count:,}", shortest, longest)
-    Console().print(table)
+    print_whole(Console(), table)
 
 
 @app.command()

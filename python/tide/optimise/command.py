@@ -16,7 +16,7 @@ from tide.optimise.choice import Choice, present
 from tide.optimise.moves import Moves
 from tide.optimise.rewrite import rewritten
 from tide.optimise.search import Found, Search, core
-from tide.report.style import empty_table
+from tide.report.style import empty_table, print_whole
 from tide.run.binaries import MissingBinaryError
 from tide.simulate.simulator import terminable
 from tide.system.command import load_or_exit
@@ -124,7 +124,7 @@ def _report(system: System, before: Found, found: Found, console: Console) -> No
             f"[{colour}]{milliseconds(new.bound_ns)}[/]",
             milliseconds(chain.deadline_ns),
         )
-    console.print(table)
+    print_whole(console, table)
     for kind, entries, old_values, new_values in (
         ("lanes of executor", system.executors, before.choice.lanes, found.choice.lanes),
         ("quantum of link", system.links, before.choice.quanta, found.choice.quanta),

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from tide.report.results import Results
+from tide.report.style import print_whole
 from tide.report.table import conclusion, results_table
 
 app = typer.Typer()
@@ -31,7 +32,7 @@ def report(
         typer.echo(f"{path}: is not a results.json of this version; run tide run again", err=True)
         raise typer.Exit(2) from None
     console = Console()
-    console.print(results_table(results))
+    print_whole(console, results_table(results))
     sentence = conclusion(results)
     if sentence:
         console.print(sentence, highlight=False)

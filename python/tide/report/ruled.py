@@ -14,7 +14,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.table import Table
 
-from tide.report.style import empty_table
+from tide.report.style import empty_table, whole
 
 _BOLD = Style(bold=True)
 _ITALIC = Style(italic=True)
@@ -32,7 +32,7 @@ class Cell(NamedTuple):
 
 
 class RuledTable:
-    """Print it with rich. Where it is wider than the console, rich's own table takes its place."""
+    """Print it with print_whole. Where it is wider than the console, rich's own table takes its place."""
 
     def __init__(self, columns: Sequence[Column], title: str | None = None) -> None:
         self.columns = columns
@@ -49,7 +49,7 @@ class RuledTable:
                 widths[place] = max(widths[place], cell_len(_text(cell)))
         width = sum(widths) + 2 * len(widths)
         if width > options.max_width or (self.title is not None and cell_len(self.title) > width):
-            yield self._wrapped()
+            yield whole(console, self._wrapped())
         else:
             yield from self._lines(widths, width)
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from rich import box
+from rich.console import Console, RenderableType
+from rich.measure import Measurement
 from rich.table import Table
 
 INK = "#1a1a1a"
@@ -31,3 +33,22 @@ def empty_table(title: str | None = None, gap: int = 1) -> Table:
         title_justify="left",
         title=title,
     )
+
+
+def whole(console: Console, table: Table) -> Table:
+    """The table so that no figure and no word is cut off: where the console is too narrow for them, lines are
+    longer than it is wide. Print it without cropping."""
+    options = console.options.update(width=10_000)
+    width = Measurement.get(console, options, table).maximum
+    for column in table.columns:
+        sizes = [Measurement.get(console, options, cell) for cell in (column.header, *column.cells)]
+        widest = max(size.maximum for size in sizes)
+        column.min_width = widest if column.no_wrap else max(size.minimum for size in sizes)
+        width -= widest - column.min_width
+    if width > console.width:
+        table.width = width
+    return table
+
+
+def print_whole(console: Console, table: RenderableType) -> None:
+    console.print(whole(console, table) if isinstance(table, Table) else table, crop=False)

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from tide.report.style import INK, PLOT_STYLE, empty_table
+from tide.report.style import INK, PLOT_STYLE, empty_table, print_whole
 from tide.reproduce.budget_cases import (
     BUDGET_CASES,
     PING_MS,
@@ -68,7 +68,7 @@ def _run(case: BudgetCase, on: str, pings: int) -> BudgetResult:
 def _report(result: BudgetResult, folder: Path) -> None:
     console = Console()
     console.print(f"[bold]{result.case.name}[/bold]: {result.case.title}", highlight=False, soft_wrap=True)
-    console.print(_table(result))
+    print_whole(console, _table(result))
     for finding, holds in result.findings():
         whose = "paper" if finding.published else "here"
         verdict = "[green]holds[/green]" if holds else "[red]does not hold[/red]"

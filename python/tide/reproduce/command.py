@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from tide.report.style import print_whole
 from tide.reproduce.budget_cases import BUDGET_CASES
 from tide.reproduce.cases import CASES, SYSTEMS, Case, Reproduction, order, run_point, stated
 from tide.reproduce.mt_cases import MT_CASES
@@ -187,15 +188,15 @@ def _report(result: Reproduction, folder: Path) -> None:
     console = Console()
     console.print(f"[bold]{result.case.name}[/bold], {result.on}: {result.case.title}", highlight=False, soft_wrap=True)
     for table in tables(result):
-        console.print(table)
+        print_whole(console, table)
     result.statements = stated(result)
     if result.statements:
-        console.print(statements_table(result.statements))
+        print_whole(console, statements_table(result.statements))
     sentence = conclusion(result)
     if sentence:
         console.print(f"[bold]{sentence}[/bold]", highlight=False, soft_wrap=True)
     if result.simulated:
-        console.print(simulator_table(result))
+        print_whole(console, simulator_table(result))
         console.print(f"[bold]{beside_simulator(result)}[/bold]", highlight=False, soft_wrap=True)
     if result.on == "native" and result.case.quantity == "success_percent":
         console.print(LOSSES_NATIVELY, highlight=False, soft_wrap=True)

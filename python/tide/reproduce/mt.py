@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from tide.analysis.bounds import AnalysisError
-from tide.report.style import empty_table
+from tide.report.style import empty_table, print_whole
 from tide.reproduce.mt_cases import (
     MT_CASES,
     PROGRAMS,
@@ -90,10 +90,10 @@ def _report(result: MtResult, found: list[Finding], folder: Path) -> None:
 
     console = Console()
     console.print(f"[bold]{result.case.name}[/bold], {result.on}: {result.case.title}", highlight=False, soft_wrap=True)
-    console.print(_responses_table(result))
+    print_whole(console, _responses_table(result))
     both = pairs(result)
     if both:
-        console.print(_updates_table(result, both))
+        print_whole(console, _updates_table(result, both))
     if any(is_overloaded(result, outcome.configuration) for outcome in result.outcomes):
         console.print("* more work than threads: responses grow until messages are dropped", highlight=False)
     if any(outcome.configuration.cost_us for outcome in result.outcomes):

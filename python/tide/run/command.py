@@ -19,6 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from tide.analysis.bounds import AnalysisError
 from tide.analysis.lower import NoBoundError
 from tide.analysis.observed import Observation, ObservationError, above, observations
+from tide.report.style import print_whole
 from tide.run.binaries import MissingBinaryError
 from tide.run.budgets import sentences
 from tide.run.child import RunError, may_use_fifo
@@ -218,7 +219,7 @@ def _exchange(system: System, messages: int, restarts: int, settings: Settings, 
     text = json.dumps({"schema": 1, **described, **json.loads(account.to_json())}, indent=1)
     (folder / "exchange.json").write_text(text + "\n", encoding="utf-8")
     for table in exchange_tables(account):
-        console.print(table)
+        print_whole(console, table)
     console.print(f"[bold]{verdict(account)}[/bold]", highlight=False, soft_wrap=True)
     console.print(f"\n{folder}/: exchange.json, and the log of every part", soft_wrap=True)
     if not account.is_sound:
@@ -365,9 +366,9 @@ def _compare(system: System, variants: list[Variant], settings: Settings, folder
     results, every = _with_bounds(system, results)
     write(results, folder / "results.json")
     console.print()
-    console.print(results_table(results))
+    print_whole(console, results_table(results))
     if every:
-        console.print(observed_table(every))
+        print_whole(console, observed_table(every))
     for one in above(every):
         console.print(f"[bold]{one.verdict()}[/bold]", highlight=False, soft_wrap=True)
     for line in sentences(system, results.runs):
@@ -425,7 +426,7 @@ def _sweep(system: System, variants: list[Variant], settings: Settings, folder: 
     )
     write(sweep, folder / "sweep.json")
     console.print()
-    console.print(sweep_table(sweep))
+    print_whole(console, sweep_table(sweep))
     reliability = " and ".join(sorted({chain.reliability.replace("_", " ") for chain in system.chains}))
     sweep_plot(sweep, f"{system.name}, {reliability}", "number of chains", folder / "sweep.png")
     console.print(f"\n{folder}/: sweep.json, sweep.png, and a folder of logs for each run", soft_wrap=True)

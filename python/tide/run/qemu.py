@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from tide.report.results import Results, Run, summarise, write
+from tide.report.style import print_whole
 from tide.run.board_image import in_lockstep
 from tide.run.budgets import board_budget, sentences
 from tide.run.child import RunError, may_use_fifo
@@ -117,7 +118,7 @@ def run_on_qemu(system: System, variants: list[Variant], settings: Settings, fol
         runs=runs,
     )
     write(results, folder / "results.json")
-    console.print(results_table(results))
+    print_whole(console, results_table(results))
     sentence = conclusion(results)
     if sentence:
         console.print(f"[bold]{sentence}[/bold]", highlight=False, soft_wrap=True)

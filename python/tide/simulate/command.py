@@ -13,7 +13,7 @@ from rich.table import Table
 
 from tide.analysis.observed import Observation
 from tide.report.observed import observed_plot, observed_table
-from tide.report.style import empty_table
+from tide.report.style import empty_table, print_whole
 from tide.report.table import milliseconds
 from tide.run.binaries import MissingBinaryError
 from tide.simulate.campaign import LARGEST_SEED, Slice, SliceResult, run_slice, slices
@@ -137,10 +137,10 @@ def _campaign(console: Console, simulator: Simulator, first: int, count: int, op
 
 
 def _single(console: Console, data: dict[str, Any], out: Path | None) -> bool:
-    console.print(chains_table(data))
+    print_whole(console, chains_table(data))
     every = bounded(data)
     if every:
-        console.print(observed_table(every))
+        print_whole(console, observed_table(every))
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         (out / "results.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from tide.report.results import nearest_rank
-from tide.report.style import empty_table
+from tide.report.style import empty_table, print_whole
 from tide.report.table import milliseconds
 from tide.simulate.simulator import SimulationError, Simulator
 
@@ -28,7 +28,7 @@ def replay_host(console: Console, simulator: Simulator, words: list[str]) -> boo
         ordered = sorted(chain["responses_ns"])
         times = [milliseconds(nearest_rank(ordered, one) if ordered else None) for one in (50, 99, 100)]
         table.add_row(chain["name"], *times, *(str(chain[name]) for name in ("lost", "skipped")), str(len(ordered)))
-    console.print(table)
+    print_whole(console, table)
     for line in data["violations"]:
         console.print(line, style="bold", highlight=False, markup=False, soft_wrap=True)
     return bool(data["violations"])

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from tide.report.style import empty_table
+from tide.report.style import empty_table, print_whole
 from tide.run.binaries import MissingBinaryError
 from tide.simulate.simulator import terminable
 from tide.sweep.checkpoint import Checkpoint, OtherSweepError
@@ -167,7 +167,7 @@ def _report(study: Study, checkpoint: Checkpoint, folder: Path, brief: bool) -> 
     console = Console()
     console.print(f"[bold]{study.title}[/bold]: {study.conditions()}", highlight=False, soft_wrap=True)
     for variant in VARIANTS:
-        console.print(_table(study, tallies, variant))
+        print_whole(console, _table(study, tallies, variant))
     console.print(f"{folder}/: sweep.parquet, results.json, sweep.png", highlight=False, markup=False, soft_wrap=True)
     return table
 

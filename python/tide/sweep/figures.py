@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-from tide.report.style import empty_table
+from tide.report.style import empty_table, print_whole
 from tide.sweep.claims import CLAIMS, Shares
 from tide.sweep.command import run_study
 from tide.sweep.study import STUDIES, VARIANTS, Study
@@ -70,4 +70,4 @@ def _print_claims(study: Study, rows: dict[str, list[dict[str, Any]]]) -> None:
         for claim in CLAIMS[study.case]:
             cells = [f"{claim.measure(Shares(one, variant)):.1f}" for one in rows.values()]
             table.add_row(claim.text, claim.paper, *cells)
-        Console().print(table)
+        print_whole(Console(), table)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from tide.report.style import empty_table
+from tide.report.style import empty_table, print_whole
 from tide.system.load import SystemFileError, load
 from tide.system.model import SerialLink, System, json_schema
 
@@ -67,4 +67,4 @@ def print_system(system: System, console: Console) -> None:
                 str(callback.publishes.payload_bytes) if callback.publishes else "",
                 end_section=position == len(chain.callbacks) - 1,
             )
-    console.print(table)
+    print_whole(console, table)

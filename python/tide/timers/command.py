@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from tide.report.style import print_whole
 from tide.run.binaries import MissingBinaryError
 from tide.simulate.simulator import terminable
 from tide.timers.measure import Outcome, measure, require_permission
@@ -156,7 +157,7 @@ def _report(settings: Settings, outcome: Outcome, folder: Path) -> bool:
     if outcome.interrupted:
         console.print("interrupted: these are the measurements up to then", highlight=False)
     if result.summaries:
-        console.print(summary_table(result))
+        print_whole(console, summary_table(result))
     for line in [*load_lines(outcome.loads), *map(verdict_line, result.verdicts())]:
         console.print(line, highlight=False, soft_wrap=True)
     names = write_files(result, folder)

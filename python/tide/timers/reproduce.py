@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from tide.report.style import empty_table, print_whole
 from tide.run.binaries import MissingBinaryError
 from tide.simulate.simulator import terminable
 from tide.timers.measure import Outcome, measure, require_permission
@@ -163,8 +164,6 @@ def _cell_texts(result: Reproduction, load: int, policy: str, timeout_us: int, s
 
 def table(result: Reproduction) -> Table:
     """The published form: a block for each kernel and load, a line for each policy; ours below them."""
-    from tide.report.style import empty_table
-
     found = empty_table("min / average / max latency in us", gap=0)
     for heading in ("kernel", "load", "policy"):
         found.add_column(heading, no_wrap=True)
@@ -215,7 +214,7 @@ def reproduce_timers(samples: int, folder: Path) -> None:
                     samples,
                     lambda name, done, total: progress.update(task, description=name, completed=done, total=total),
                 )
-            console.print(table(result))
+            print_whole(console, table(result))
             for line in loads_missed(result):
                 console.print(line, highlight=False, soft_wrap=True)
             console.print(f"[bold]{conclusion(result)}[/bold]", highlight=False, soft_wrap=True)
