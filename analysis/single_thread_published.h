@@ -16,6 +16,9 @@ std::optional<time_ns> casini_lemma8(const Executor &executor, std::size_t chain
 // times of all callbacks; they are those of its own least fixed point.
 std::optional<time_ns> blass_theorem2(const Executor &executor, std::size_t chain);
 
+// The same, Theorem 3: besides, what is activated in a busy window is counted from its begin, where nothing is pending.
+std::optional<time_ns> blass_theorem3(const Executor &executor, std::size_t chain);
+
 // Choi, Xiang, Kim 2021 (PiCAS), Theorem 1, for a chain on one executor with a processor of its own and no jitter.
 std::optional<time_ns> picas_theorem1(const Executor &executor, std::size_t chain);
 

@@ -85,6 +85,16 @@ time_ns one_ready_set(const Executor &executor, std::size_t chain) {
   return sum_ns;
 }
 
+time_ns shortest_callback(const Executor &executor, std::size_t chain) {
+  time_ns shortest_ns = never_ns;
+  for (std::size_t other = 0; other < executor.chains().size(); ++other) {
+    if (other == chain) continue;
+    for (const Callback &callback : executor.chains()[other].callbacks)
+      shortest_ns = std::min(shortest_ns, callback.execution_ns);
+  }
+  return shortest_ns;
+}
+
 Twin twin_of(const Quarry &whole, const char *what, time_ns (*forgotten)(const Executor &, std::size_t)) {
   const auto bounds = [form = whole.forms[0], forgotten](const Executor &executor) {
     Bounds each = form.bounds(executor);
@@ -110,8 +120,10 @@ std::vector<Twin> twins() {
     }
     if (quarry.name == "single-any-order" || quarry.name == "casini2019-published")
       all.push_back(twin_of(quarry, "the shortest other chain", shortest_other));
+    if (quarry.name == "single-ready-sets")
+      all.push_back(twin_of(quarry, "the shortest callback of another", shortest_callback));
     if (quarry.name == "single-priority") all.push_back(twin_of(quarry, "blocking", blocking));
-    if (quarry.name == "single-ready-sets" || quarry.name == "blass2021-published")
+    if (quarry.name == "single-ready-sets" || quarry.name.starts_with("blass2021"))
       all.push_back(twin_of(quarry, "one ready set", one_ready_set));
   }
   return all;

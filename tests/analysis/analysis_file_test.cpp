@@ -168,8 +168,8 @@ TEST(Program, ComparesAndLists) {
   std::string error;
   const auto json = parse_json(output, error);
   ASSERT_TRUE(json.has_value()) << error;
-  // All sixteen for two chains; the eight for default executors and the four for their single threads for one.
-  EXPECT_EQ(std::get<JsonArray>(member(*json, "chains").value).size(), 44U);
+  // All sixteen for two chains; the eight for default executors and the five for their single threads for one.
+  EXPECT_EQ(std::get<JsonArray>(member(*json, "chains").value).size(), 45U);
   EXPECT_NE(run("--list", "").first.find("theorem6-arbitrary-safe"), std::string::npos);
   EXPECT_NE(run("--cost count=50", "").first.find("\"sets\": 50"), std::string::npos);
 }

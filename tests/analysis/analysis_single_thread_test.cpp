@@ -38,6 +38,22 @@ TEST(SingleThread, AFrequentChainIsInEachReadySetOnce) {
   EXPECT_EQ(single_thread_bound(executor, 0), 15);
 }
 
+TEST(SingleThread, AnInstanceComesNoFurtherThanACallbackInEachReadySet) {
+  const Executor executor =
+      one_thread(Policy::ready_set, {make_chain({1}, 100, 100, 2), make_chain({2, 3, 4, 2}, 100, 100, 1)});
+  EXPECT_EQ(bound_of("single-any-order", executor, 0), 11 + 1);
+  EXPECT_EQ(bound_of("single-ready-sets", executor, 0), 3 + 4 + 1);  // the rest of a set, and the next
+}
+
+TEST(SingleThread, InstancesThatArePendingAtTheReleaseCount) {
+  // In a busy window of 38 the second chain runs twice; so it may in one of 21 that begins up to its bound of 10 later.
+  const Executor executor =
+      one_thread(Policy::ready_set, {make_chain({1, 1, 1, 1}, 100, 100, 3), make_chain({2}, 30, 30, 2),
+                                     make_chain(std::vector<time_ns>(10, 3), 100, 100, 1)});
+  EXPECT_EQ(bound_of("single-ready-sets", executor, 1), 2 + 6 + 2);
+  EXPECT_EQ(bound_of("single-ready-sets", executor, 0), 5 * 3 + 2 * 2 + 4);
+}
+
 TEST(SingleThread, ABudgetDelays) {
   const Executor executor = one_thread(Policy::priority, {make_chain({3}, 100, 100, 1)}, {2, 5});
   EXPECT_EQ(bound_of("single-priority", executor, 0), 2 * 3 + 2 + 3 + 1);
@@ -79,6 +95,9 @@ TEST(SingleThread, PublishedExamples) {
   EXPECT_EQ(bound_of("blass2021-published", polled, 0), 10 * 10 + 190 + 230 + 10);
   EXPECT_EQ(bound_of("blass2021-published", polled, 1), 10 + 10 + 190 + 230);
   EXPECT_EQ(bound_of("blass2021-published", polled, 2), 10 + 10 + 230 + 190);
+  EXPECT_EQ(bound_of("blass2021-busy-published", polled, 0), 190 + 230 + 10);
+  EXPECT_EQ(bound_of("blass2021-busy-published", polled, 1), 3 * 10 + 190 + 230 - 1);
+  EXPECT_EQ(bound_of("blass2021-busy-published", polled, 2), 3 * 10 + 190 + 230 - 1);
 }
 
 // B + E and what is more important and comes in meanwhile, by hand; more than a period: one period more.
