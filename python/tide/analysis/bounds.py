@@ -273,13 +273,17 @@ def _path_bound(chain: Chain, told: PathAnswer) -> ChainBound:
 
 
 def _host_bound(chain: Chain, told: ChainAnswer) -> ChainBound:
+    def parts() -> Sequence[Share]:
+        breakdown = told.breakdown  # a copy for each asking
+        return _host_parts(breakdown) if breakdown else ()
+
     return ChainBound(
         chain.name,
         chain.priority,
         told.response_ns,
         chain.deadline_ns,
         told.guaranteed,
-        find_parts=lambda: _host_parts(told.breakdown) if told.breakdown else (),
+        find_parts=parts,
         find_depends_on=lambda: tuple(sorted({other.removesuffix(BELOW) for other, _ in told.depends_on})),
     )
 
