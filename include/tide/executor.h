@@ -229,9 +229,11 @@ typedef struct tide_executor_config {
 
 typedef struct tide_executor_counters {
   uint64_t rounds, callbacks_run, frames_digested, timers_expired, sleeps, trigger_false;
-  /* Times that a lane looked for what had become ready, and something had since the last time (the ReadySet updates of
-   * the paper's figure 8): with tide when a lane chooses, with readyset at polling points, a wait that an expiry ends
-   * among them, with batch once a round. */
+  /* Updates of the set of ready callbacks: times that a lane asked what had become ready and found something; a wait
+   * with what is asked around it is one, as wait_for_work of rclcpp is. With readyset at polling points. With tide for
+   * each choice (the ReadySet updates of the multi-threaded executors' paper, section V-C: there they are as many as
+   * rounds), but for those that need none: without a source, what is notified is in the set at once, so a choice while
+   * no expiry is due takes the head of the set and asks nobody. With several callbacks a round, one. */
   uint64_t set_updates;
 } tide_executor_counters_t;
 
@@ -242,7 +244,6 @@ typedef struct tide_executor {
   size_t ready_count;  /* callbacks with pending > 0 */
   size_t prompt_count; /* those of them that need no frame: timers and guards */
   uint32_t notifications;
-  uint32_t notifications_counted; /* in set_updates */
   tide_callback_t *always_list;
   tide_callback_t *arrivals, *arrivals_last; /* notified, and no lane has looked at them yet */
   bool splits;                               /* the platform keeps out lanes and interrupts apart */

@@ -113,8 +113,11 @@ static inline tide_executor_t *exec_owner(const tide_callback_t *callback) {
 void exec_make_ready(tide_callback_t *callback, int64_t ready_ns);     /* locked */
 tide_lane_t *exec_notify(tide_callback_t *callback, int64_t ready_ns); /* masked; the lane to wake, or null */
 void exec_take_all_arrivals(tide_executor_t *executor);                /* locked */
+static inline bool exec_has_arrivals(const tide_executor_t *executor) {
+  return !TIDE_SINGLE_CONTEXT && __atomic_load_n(&executor->arrivals, __ATOMIC_RELAXED) != NULL;
+}
 static inline void exec_take_arrivals(tide_executor_t *executor) {
-  if (!TIDE_SINGLE_CONTEXT && __atomic_load_n(&executor->arrivals, __ATOMIC_RELAXED) != NULL) {
+  if (exec_has_arrivals(executor)) {
     exec_take_all_arrivals(executor);
   }
 }
@@ -235,7 +238,11 @@ static inline void exec_count(const tide_executor_t *executor, uint64_t *counter
   }
 }
 void exec_sleep(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns);
-int exec_run_head(tide_executor_t *executor, tide_lane_t *lane);
+int exec_run_head(tide_executor_t *executor, tide_lane_t *lane, bool updated); /* for the count of updates of the set */
+/* The most urgent callback of an executor without a source, in one critical section, with an update of the set only
+ * when something may be new: 1 when it has run, else 0 and the lane is idle until the next expiry. waited: since its
+ * last callback. */
+int exec_choose(tide_executor_t *executor, tide_lane_t *lane, int64_t now_ns, bool waited, int64_t *next_expiry_ns);
 int exec_run_round(tide_executor_t *executor, tide_lane_t *lane);
 static inline int exec_idle_result(const tide_executor_t *executor) {
   return exec_is_stopped(executor) ? 0 : TIDE_ERROR_TIMEOUT;

@@ -285,16 +285,12 @@ static void call_for_help(tide_executor_t *executor, tide_band_t *band, tide_lan
   exec_wake_lane(executor, help);
 }
 
-int exec_run_head(tide_executor_t *executor, tide_lane_t *lane) {
-  const int64_t now_ns = exec_now(executor);
-  const uintptr_t lock = exec_lock(executor);
+/* Locked; unlocks. Returns 1 when the head of the ready_list has run, else 0. */
+static int run_head(tide_executor_t *executor, tide_lane_t *lane, int64_t now_ns, bool updated, uintptr_t lock) {
   tide_queue_entry_t *head = tide_queue_pop(&lane->band->ready_list);
   const bool runs = head != NULL && begin(lane, exec_callback_of(head), now_ns);
   TIDE_COUNT(executor->counters.rounds, runs ? 1u : 0u);
-  if (TIDE_COUNTERS && runs && exec_is_tide(executor)) {
-    executor->counters.set_updates += executor->notifications_counted != executor->notifications ? 1u : 0u;
-    executor->notifications_counted = executor->notifications;
-  }
+  TIDE_COUNT(executor->counters.set_updates, runs && updated ? 1u : 0u);
   tide_lane_t *help = exec_pick_for_rest(lane->band);
   exec_unlock(executor, lock);
   if (!runs) {
@@ -305,6 +301,34 @@ int exec_run_head(tide_executor_t *executor, tide_lane_t *lane) {
   call_for_help(executor, lane->band, help);
   run(executor, lane, exec_callback_of(head), now_ns);
   return 1;
+}
+
+int exec_run_head(tide_executor_t *executor, tide_lane_t *lane, bool updated) {
+  const int64_t now_ns = exec_now(executor);
+  const uintptr_t lock = exec_lock(executor);
+  return run_head(executor, lane, now_ns, updated, lock);
+}
+
+int exec_choose(tide_executor_t *executor, tide_lane_t *lane, int64_t now_ns, bool waited, int64_t *next_expiry_ns) {
+  uintptr_t lock = exec_lock(executor);
+  const tide_queue_entry_t *expiry = tide_queue_head(&lane->band->timer_list);
+  const bool updates = exec_has_arrivals(executor) || (expiry != NULL && expiry->key <= now_ns);
+  if (TIDE_LANES && lane->idle) {
+    exec_become_busy(lane);
+  }
+  if (updates) {
+    exec_take_arrivals(executor);
+    (void)exec_move_due_timers(executor, lane->band, now_ns, &lock);
+  }
+  if (tide_queue_head(&lane->band->ready_list) != NULL) {
+    return run_head(executor, lane, now_ns, updates || waited, lock);
+  }
+  expiry = tide_queue_head(&lane->band->timer_list);
+  *next_expiry_ns = expiry == NULL ? TIDE_FOREVER : expiry->key;
+  lane->sleeps_until_ns = *next_expiry_ns;
+  exec_become_idle(lane);
+  exec_unlock(executor, lock);
+  return 0;
 }
 
 static tide_callback_t *take_first(tide_lane_t *lane) {
@@ -336,6 +360,7 @@ int exec_run_round(tide_executor_t *executor, tide_lane_t *lane) {
   }
   if (ran > 0) {
     TIDE_COUNT(executor->counters.rounds, 1u);
+    TIDE_COUNT(executor->counters.set_updates, 1u);
     lane->rounds++;
   }
   return ran;

@@ -26,9 +26,7 @@ static int run_batch(tide_executor_t *executor, tide_lane_t *lane) {
   for (size_t first = 0; first < executor->count; first += SWEEP) {
     sweep_some(executor, lane, first, executor->count - first < SWEEP ? executor->count : first + SWEEP);
   }
-  const int ran = exec_run_round(executor, lane);
-  TIDE_COUNT(executor->counters.set_updates, ran > 0 ? 1u : 0u);
-  return ran;
+  return exec_run_round(executor, lane);
 }
 
 static int64_t limit_of_wait(const tide_executor_t *executor, int64_t now_ns, int64_t deadline_ns) {

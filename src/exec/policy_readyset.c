@@ -80,7 +80,7 @@ int exec_round_readyset(tide_executor_t *executor, tide_lane_t *lane, int64_t de
     const int64_t now_ns = exec_now(executor);
     const exec_view_t view = exec_collect(executor, lane, now_ns); /* refreshes the set when nothing is eligible */
     if (view.head != TIDE_PRIORITY_NONE) {
-      const int ran = exec_run_head(executor, lane);
+      const int ran = exec_run_head(executor, lane, false); /* counted at the polling point */
       if (ran > 0) {
         return ran;
       }

@@ -29,15 +29,19 @@ static void open_round_with_head(tide_executor_t *executor, tide_lane_t *lane) {
   exec_unlock(executor, lock);
 }
 
+static bool has_always(const tide_executor_t *executor) {
+  return TIDE_TRIGGERS && __atomic_load_n(&executor->always_list, __ATOMIC_RELAXED) != NULL;
+}
+
 static int run_most_urgent(tide_executor_t *executor, tide_lane_t *lane) {
-  if (!TIDE_TRIGGERS || __atomic_load_n(&executor->always_list, __ATOMIC_RELAXED) == NULL) {
-    return exec_run_head(executor, lane);
+  if (!has_always(executor)) {
+    return exec_run_head(executor, lane, true);
   }
   open_round_with_head(executor, lane);
   return exec_run_round(executor, lane);
 }
 
-static int round_any(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns) {
+static int round_with_source(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns) {
   size_t digested = 0;
   for (;;) {
     const int64_t source_ns = exec_poll_source(executor);
@@ -60,6 +64,26 @@ static int round_any(tide_executor_t *executor, tide_lane_t *lane, int64_t deadl
       digested = 0;
     }
   }
+}
+
+static bool has_source(const tide_executor_t *executor) {
+  return executor->config.source.most_urgent != NULL || executor->config.source.poll != NULL;
+}
+
+/* Nobody has to be asked what is new: who notifies a callback puts it into the set itself. */
+static int round_any(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns) {
+  for (bool waited = false; TIDE_LANES && !has_source(executor) && !has_always(executor); waited = true) {
+    const int64_t now_ns = exec_now(executor);
+    int64_t next_expiry_ns = now_ns;
+    if (exec_choose(executor, lane, now_ns, waited, &next_expiry_ns) > 0) {
+      return 1;
+    }
+    if (now_ns >= deadline_ns || exec_is_stopped(executor)) {
+      return exec_idle_result(executor);
+    }
+    exec_sleep(executor, lane, exec_minimum(deadline_ns, next_expiry_ns));
+  }
+  return round_with_source(executor, lane, deadline_ns);
 }
 
 static void open_round_with_all(tide_executor_t *executor, tide_lane_t *lane) {

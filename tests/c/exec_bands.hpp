@@ -29,16 +29,20 @@ struct Bands : testing::Test {
     config.callback_count = callbacks.size();
     config.lanes = lanes.data();
     config.lane_count = lanes.size();
-    config.source = {this,
-                     [](void *context, tide_priority_t least, tide_priority_t most) {
-                       return static_cast<Bands *>(context)->most_urgent(least, most);
-                     },
-                     [](void *context, tide_priority_t least, tide_priority_t most) {
-                       return static_cast<Bands *>(context)->digest(least, most);
-                     },
-                     [](void *context) { return static_cast<Bands *>(context)->digest_oldest(); }, nullptr};
+    if (has_source) config.source = source();
     ASSERT_EQ(tide_executor_init(&executor, &config), TIDE_OK);
     for (tide_lane_t &lane : lanes) lane.event.state = 0;
+  }
+
+  tide_source_t source() {
+    return {this,
+            [](void *context, tide_priority_t least, tide_priority_t most) {
+              return static_cast<Bands *>(context)->most_urgent(least, most);
+            },
+            [](void *context, tide_priority_t least, tide_priority_t most) {
+              return static_cast<Bands *>(context)->digest(least, most);
+            },
+            [](void *context) { return static_cast<Bands *>(context)->digest_oldest(); }, nullptr};
   }
 
   Probe &add(char name, tide_priority_t priority, tide_group_t *group = nullptr,
@@ -88,6 +92,7 @@ struct Bands : testing::Test {
   }
 
   int32_t most_urgent(tide_priority_t least, tide_priority_t most) {
+    asked++;
     int32_t best = TIDE_PRIORITY_NONE;
     for (const Probe *frame : frames) {
       const tide_priority_t priority = frame->timer.callback.priority;
@@ -111,7 +116,15 @@ struct Bands : testing::Test {
     return 1;
   }
 
+  uint64_t updates() {
+    tide_executor_counters_t counters{};
+    tide_executor_get_counters(&executor, &counters);
+    return counters.set_updates;
+  }
+
   tide_policy_t policy = TIDE_POLICY_TIDE;
+  bool has_source = true;
+  int asked = 0;  // the source, for its most urgent frame
   Machine machine;
   std::array<tide_callback_t *, 16> callbacks{};
   std::array<tide_queue_entry_t *, 64> ready{}, timers{};

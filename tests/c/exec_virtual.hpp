@@ -21,7 +21,10 @@ class Machine {
   Machine() {
     platform.context = this;
     platform.now_ns = [](void *context) { return self(context).now; };
-    platform.critical_enter = [](void *context) -> uintptr_t { return static_cast<uintptr_t>(self(context).depth++); };
+    platform.critical_enter = [](void *context) -> uintptr_t {
+      self(context).sections++;
+      return static_cast<uintptr_t>(self(context).depth++);
+    };
     platform.critical_exit = [](void *context, uintptr_t state) {
       EXPECT_EQ(state, static_cast<uintptr_t>(--self(context).depth));
       self(context).open();
@@ -67,6 +70,7 @@ class Machine {
   int64_t now = 0;
   int depth = 0, lanes_depth = 0;
   int waits = 0;
+  int sections = 0;               // critical sections entered
   std::function<void()> between;  // an interrupt wherever one may come, except within an interrupt
   bool hung = false;              // a wait without limit and nothing that could end it
 

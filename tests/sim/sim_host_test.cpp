@@ -98,7 +98,7 @@ struct Setting {
 
 struct Responses {
   std::map<std::string, std::vector<Time>> chains;
-  uint64_t updates = 0;
+  std::vector<uint64_t> updates, choices;  // of the set, and of a callback: of each phasing
   double percentile_ms(const std::string &chain, unsigned percent) const {
     const std::vector<Time> &sorted = chains.at(chain);
     return static_cast<double>(sorted[std::max<size_t>((sorted.size() * percent + 99) / 100, 1) - 1]) / 1e6;
@@ -154,7 +154,8 @@ Responses play(const std::vector<Chain> &chains, const Setting &run) {
     const plan_t plan = plan_of(chains, one, phasing + 1);
     const HostResult result = simulate_host(plan, {});
     EXPECT_TRUE(result.violations.empty()) << result.violations.front();
-    responses.updates += result.program->executors[0].counters.set_updates;
+    responses.updates.push_back(result.program->executors[0].counters.set_updates);
+    responses.choices.push_back(result.program->executors[0].counters.rounds);
     for (size_t index = 0; index < plan.chain_count; index++) {
       const program_chain_t &chain = result.program->chains[index];
       std::vector<Time> &all = responses.chains[plan.chains[index].name];
@@ -184,8 +185,13 @@ TEST(SimHost, PriorityDrivenShortensAndNarrowsTheUrgentChainsOfTheCaseStudy) {
         EXPECT_LT(driven.percentile_ms(chain, 99), 0.75 * usual.percentile_ms(chain, 99)) << where;
         EXPECT_LT(driven.deviation_ms(chain), 0.75 * usual.deviation_ms(chain)) << where;
       }
-      EXPECT_LT(static_cast<double>(driven.updates), 1.1 * static_cast<double>(usual.updates))
-          << "lanes " << lanes << (exclusive ? ", exclusive" : "");
+      for (size_t phasing = 0; phasing < run.phasings; phasing++) {
+        const auto updates = static_cast<double>(driven.updates[phasing]);
+        EXPECT_LT(updates, 1.1 * static_cast<double>(usual.updates[phasing]))
+            << "lanes " << lanes << (exclusive ? ", exclusive" : "") << ", phasing " << phasing + 1;
+        EXPECT_LT(updates, 0.6 * static_cast<double>(driven.choices[phasing])) << "most choices need none";
+        EXPECT_GT(updates, 0.1 * static_cast<double>(driven.choices[phasing]));
+      }
     }
   }
 }

@@ -23,10 +23,11 @@ from tide.reproduce.mt_cases import (
     Outcome,
     Responses,
     configurations,
+    one_per_choice,
     reference,
     run_configuration,
 )
-from tide.reproduce.mt_findings import Finding, findings, is_overloaded, more_updates, pairs
+from tide.reproduce.mt_findings import Finding, findings, is_overloaded, more_by_choice, more_updates, pairs
 from tide.run.binaries import MissingBinaryError
 from tide.run.machine import describe
 from tide.simulate.simulator import terminable
@@ -94,6 +95,10 @@ def _report(result: MtResult, found: list[Finding], folder: Path) -> None:
     both = pairs(result)
     if both:
         print_whole(console, _updates_table(result, both))
+        console.print(
+            "one a choice: by the letter of the paper; here a choice for which nothing can be new performs none",
+            highlight=False,
+        )
     if any(is_overloaded(result, outcome.configuration) for outcome in result.outcomes):
         console.print("* more work than threads: responses grow until messages are dropped", highlight=False)
     if any(outcome.configuration.cost_us for outcome in result.outcomes):
@@ -150,7 +155,8 @@ def _bound(outcome: Outcome, name: str) -> str:
 
 def _updates_table(result: MtResult, both: list[tuple[Outcome, Outcome]]) -> Table:
     table = empty_table("updates of the set of ready callbacks, a second")
-    for position, heading in enumerate(("executor", "default", "priority-driven", "more")):
+    headings = ("executor", "default", "priority-driven", "more", "one a choice", "more")
+    for position, heading in enumerate(headings):
         table.add_column(heading, justify="right" if position else "left", no_wrap=True)
     for default, driven in both:
         star = " *" if is_overloaded(result, default.configuration) else ""
@@ -159,6 +165,8 @@ def _updates_table(result: MtResult, both: list[tuple[Outcome, Outcome]]) -> Tab
             f"{default.updates / result.seconds:.1f}",
             f"{driven.updates / result.seconds:.1f}",
             f"{100 * more_updates(default, driven):+.1f} %",
+            f"{one_per_choice(driven) / result.seconds:.1f}",
+            f"{100 * more_by_choice(default, driven):+.1f} %",
         )
     return table
 

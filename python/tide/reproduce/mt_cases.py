@@ -224,6 +224,11 @@ class Outcome:
         return next(one for one in self.chains if one.name == name)
 
 
+def one_per_choice(outcome: Outcome) -> int:
+    """Updates of the set by the letter of the paper's section V-C: priority-driven, one whenever a thread chooses."""
+    return outcome.callbacks_run if outcome.configuration.policy == "tide" else outcome.updates
+
+
 def run_configuration(case: MtCase, configuration: Configuration, on: str, seconds: float, seed: int) -> Outcome:
     system = system_of(case, configuration)
     several = case.name == "mt-case-study"
@@ -325,3 +330,4 @@ def _rows(case: MtCase, outcome: Outcome) -> Iterator[Row]:
         if bound is not None and bound.bound_ns is not None:
             yield row(f"{chain.name}_bound_ms", bound.bound_ns / 1e6, None, count)
     yield row("set_updates", outcome.updates, None, outcome.callbacks_run)
+    yield row("set_updates_one_per_choice", one_per_choice(outcome), None, outcome.callbacks_run)
