@@ -205,6 +205,29 @@ nb::tuple parts_of(const LinkChainAnswer &answer) {
   return nb::tuple(list);
 }
 
+// Shares of the window as the demand is divided, and what the last callback needs behind it.
+nb::tuple window_parts_of(const ChainAnswer &answer) {
+  if (!answer.breakdown) return nb::make_tuple();
+  __extension__ typedef __int128 Wide;
+  const Breakdown &whole = answer.breakdown->parts;
+  nb::list list;
+  time_ns rest_ns = whole.window_ns;
+  const auto add_part = [&](const char *kind, time_ns value_ns, const nb::object &chain) {
+    if (value_ns == 0 || whole.demand_ns == 0) return;
+    const auto share_ns = static_cast<time_ns>(Wide{value_ns} * whole.window_ns / whole.demand_ns);
+    rest_ns -= share_ns;
+    list.append(nb::make_tuple(kind, share_ns, chain));
+  };
+  add_part("precedence", whole.precedence_ns, nb::none());
+  add_part("own", whole.own_ns, nb::none());
+  for (const auto &[chain, value_ns] : answer.breakdown->interference_ns)
+    add_part("interference", value_ns, nb::cast(chain));
+  add_part("blocking", whole.blocking_ns, nb::none());
+  add_part("groups", whole.groups_ns, nb::none());
+  list.append(nb::make_tuple("last_callback", rest_ns + whole.finish_ns, nb::none()));
+  return nb::tuple(list);
+}
+
 Options options_of(bool refine, bool joint, bool cap_running, bool sharpen) {
   Options options;
   options.refine = refine;
@@ -236,6 +259,7 @@ void bind_results(nb::module_ &module) {
       .def_ro("met", &ChainAnswer::met)
       .def_ro("guaranteed", &ChainAnswer::guaranteed)
       .def_ro("breakdown", &ChainAnswer::breakdown)
+      .def_prop_ro("parts", window_parts_of)
       .def_prop_ro("depends_on", as_tuple(&ChainAnswer::depends_on));
   nb::class_<PathAnswer>(module, "PathAnswer")
       .def_ro("path", &PathAnswer::path)

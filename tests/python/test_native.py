@@ -102,6 +102,23 @@ def as_told(chain: native.ChainAnswer) -> Document:
     return told
 
 
+def window_parts(chain: native.ChainAnswer) -> list[tuple[str, int, str | None]]:
+    """Of the window as the demand is divided, and the rest of it with what is behind."""
+    whole = chain.breakdown
+    if whole is None:
+        return []
+    kinds = [("precedence", whole.precedence_ns, None), ("own", whole.own_ns, None)]
+    demands = [*kinds, *(("interference", value_ns, name) for name, value_ns in whole.interference_ns)]
+    demands += [("blocking", whole.blocking_ns, None), ("groups", whole.groups_ns, None)]
+    parts = [
+        (kind, value_ns * whole.window_ns // whole.demand_ns, name)
+        for kind, value_ns, name in demands
+        if value_ns and whole.demand_ns
+    ]
+    rest_ns = whole.window_ns - sum(value_ns for _, value_ns, _ in parts)
+    return [*parts, ("last_callback", rest_ns + whole.finish_ns, None)]
+
+
 def part_of(told: Document, chain: Document) -> Document:
     """Of what the program printed, what the module shows, too."""
     return {name: value for name, value in chain.items() if name in told}
@@ -118,6 +135,9 @@ def test_executors_are_bounded_as_by_the_program() -> None:
         assert [as_told(one) for one in answer.chains] == [
             part_of(as_told(one), chain) for one, chain in zip(answer.chains, printed["chains"], strict=True)
         ], number
+        for chain in answer.chains:
+            assert list(chain.parts) == window_parts(chain), number
+            assert chain.response_ns is None or sum(part[1] for part in chain.parts) == chain.response_ns, number
         for path, told in zip(answer.paths, printed["paths"], strict=True):
             assert (path.path, path.response_ns, path.deadline_ns) == (told["path"], told["response_ns"], 300), number
             assert (path.met, path.guaranteed) == (told["met"], told["guaranteed"]), number

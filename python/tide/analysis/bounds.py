@@ -25,7 +25,6 @@ from tide.system.model import Chain, System
 
 if TYPE_CHECKING:
     from tide.analysis.native import (
-        Breakdown,
         ChainAnswer,
         ExecutorsAnswer,
         LinkAnswer,
@@ -273,31 +272,12 @@ def _path_bound(chain: Chain, told: PathAnswer) -> ChainBound:
 
 
 def _host_bound(chain: Chain, told: ChainAnswer) -> ChainBound:
-    def parts() -> Sequence[Share]:
-        breakdown = told.breakdown  # a copy for each asking
-        return _host_parts(breakdown) if breakdown else ()
-
     return ChainBound(
         chain.name,
         chain.priority,
         told.response_ns,
         chain.deadline_ns,
         told.guaranteed,
-        find_parts=parts,
+        find_parts=lambda: told.parts,
         find_depends_on=lambda: tuple(sorted({other.removesuffix(BELOW) for other, _ in told.depends_on})),
     )
-
-
-def _host_parts(breakdown: Breakdown) -> list[Share]:
-    """Shares of the window as the demand is divided, and what the last callback needs behind it."""
-    demand, window = breakdown.demand_ns, breakdown.window_ns
-    shares: list[Share] = [
-        ("precedence", breakdown.precedence_ns, None),
-        ("own", breakdown.own_ns, None),
-        *(("interference", value, chain) for chain, value in breakdown.interference_ns),
-        ("blocking", breakdown.blocking_ns, None),
-        ("groups", breakdown.groups_ns, None),
-    ]
-    parts: list[Share] = [(kind, value * window // demand, chain) for kind, value, chain in shares if demand and value]
-    rest = window - sum(value for _, value, _ in parts)
-    return [*parts, ("last_callback", rest + breakdown.finish_ns, None)]

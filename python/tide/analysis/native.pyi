@@ -48,6 +48,9 @@ class ChainAnswer:
     @property
     def breakdown(self) -> Breakdown | None: ...
     @property
+    def parts(self) -> tuple[tuple[str, int, str | None], ...]:
+        """The breakdown as shares of the bound: kind, time, and the chain whose it is; they add up to it."""
+    @property
     def depends_on(self) -> tuple[tuple[str, str], ...]:
         """Chains, and why: interference or blocking."""
 
