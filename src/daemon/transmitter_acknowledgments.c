@@ -44,8 +44,10 @@ int64_t transmitter_repeat_delay_ns(const tide_transmitter_t *t, const tide_outp
   return delay > first ? delay : first;
 }
 
+/* A HEARTBEAT on the wire: the time of the next one counts from its end, and none is due before. */
 static bool is_on_wire(const tide_transmitter_t *t, const tide_output_stream_t *stream) {
-  return t->busy && t->current_kind == FRAME_NODE && t->current_stream == stream;
+  return t->busy && t->current_stream == stream &&
+         (t->current_kind == FRAME_NODE || t->current_kind == FRAME_HEARTBEAT);
 }
 
 void transmitter_refresh_stream(tide_transmitter_t *t, tide_output_stream_t *stream, int64_t now_ns) {

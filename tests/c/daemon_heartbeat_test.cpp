@@ -92,4 +92,26 @@ TEST_F(Heartbeat, AsksWithinAFewRoundTripsWhenNoAnswerComes) {
   EXPECT_TRUE(frame_is_heartbeat());
 }
 
+// The bounds of a line count one HEARTBEAT of a stream at a time.
+TEST_F(Heartbeat, IsNotFollowedByAnotherBecauseAnAcknowledgmentMetIt) {
+  ASSERT_EQ(tide_transmitter_set_heartbeat_delay(&transmitter_, 0), 0);
+  int64_t now_ns = millisecond;
+  for (int message = 0; message < 2; ++message) submit(now_ns);
+  for (int message = 0; message < 2; ++message) {
+    ASSERT_TRUE(next(now_ns));
+    ASSERT_FALSE(frame_is_heartbeat());
+    now_ns += 10 * millisecond;
+    tide_transmitter_sent(&transmitter_, now_ns);
+  }
+  ASSERT_TRUE(next(now_ns));
+  ASSERT_TRUE(frame_is_heartbeat());
+  const tide_xrce_acknack_t acknack = {1, 0, TIDE_STREAM_RELIABLE(0)};  // of the first message
+  tide_transmitter_on_acknack(&transmitter_, &acknack, now_ns + millisecond);
+  tide_transmitter_poll(&transmitter_, now_ns + millisecond);
+  now_ns += 2 * millisecond;
+  tide_transmitter_sent(&transmitter_, now_ns);
+  EXPECT_FALSE(next(now_ns));
+  EXPECT_EQ(tide_transmitter_poll(&transmitter_, now_ns), now_ns + 100 * millisecond);
+}
+
 }  // namespace
