@@ -213,6 +213,29 @@ def test_losses_beyond_what_the_bounds_take(example: Path, tmp_path: Path) -> No
     assert "sent again" not in run(example, "--observed", results, "--losses", "1")[1]
 
 
+@pytest.mark.parametrize(("losses", "again", "excluded"), [(0, 1, True), (1, 2, True), (1, 1, False), (0, 0, False)])
+def test_an_instance_that_may_have_lost_more_violates_nothing(
+    example: Path, tmp_path: Path, losses: int, again: int, excluded: bool
+) -> None:
+    longest_ms = 400  # of a period of 500; the bound of the most urgent does not come near
+    folder = results_of(tmp_path, longest_ms, "reliable")
+    data = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    data["runs"][0]["counters"] = {"transmitter": {"retransmissions": again}}
+    (folder / "results.json").write_text(json.dumps(data), encoding="utf-8")
+    fixed = edited(example, "agent_ms = 1", "agent_ms = 1\nheartbeat_delay_ms = 20")
+    words = ("--observed", folder, "--losses", str(losses))
+    status, output = run(fixed, *words)
+    assert status == (0 if excluded else 3), output
+    lines = [line for line in output.splitlines() if "above the bound" in line]
+    most = f"more than {losses}" if losses else "some"
+    said = f", which says nothing of it: 0 frames were damaged and {again} sent again, and one instance may have lost "
+    for line in lines:
+        assert line.endswith(said + most if excluded else "; replay: tide run somewhere --seed 7")
+    observed = json.loads(run(fixed, *words, "--json")[1].partition("\n}\n")[0] + "}")["observed"]
+    longer = [one["above"] for one in observed if (one["ratio"] or 0) > 1]
+    assert longer == [not excluded] * len(lines) and lines
+
+
 def test_host_systems_use_the_published_shape_in_its_safe_form(tmp_path: Path) -> None:
     file = tmp_path / "host.toml"
     file.write_text(HOST, encoding="utf-8")

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from tide.analysis.bounds import AnalysisError, Bounds, bounds_of, executors_for
 from tide.analysis.lower import NoBoundError
-from tide.analysis.observed import ObservationError, above, beyond, observations, read_results
+from tide.analysis.observed import ObservationError, above, beyond, longer, observations, read_results
 from tide.check.table import comparison_table, print_bounds, print_explanation
 from tide.measured.lines import MeasurementError, measured_system
 from tide.report.style import print_whole
@@ -217,7 +217,7 @@ def _held_against(file: Path, system: System, results: Path, wanted: _Wanted, co
         typer.echo(to_json({"schema": 1, "observed": [one.to_json() for one in every]}, indent=2).decode())
     else:
         print_whole(console, observed_table(every))
-    for line in [*beyond(data, wanted.losses), *(one.verdict() for one in above(every))]:
+    for line in [*beyond(data, wanted.losses), *(one.verdict() for one in longer(every))]:
         typer.echo(line, err=True)
     return ABOVE if above(every) else MET
 

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from tide.analysis.bounds import AnalysisError
 from tide.analysis.lower import NoBoundError
-from tide.analysis.observed import Observation, ObservationError, above, observations
+from tide.analysis.observed import Observation, ObservationError, above, longer, observations
 from tide.report.style import print_whole
 from tide.run.binaries import MissingBinaryError
 from tide.run.budgets import sentences
@@ -369,7 +369,7 @@ def _compare(system: System, variants: list[Variant], settings: Settings, folder
     print_whole(console, results_table(results))
     if every:
         print_whole(console, observed_table(every))
-    for one in above(every):
+    for one in longer(every):
         console.print(f"[bold]{one.verdict()}[/bold]", highlight=False, soft_wrap=True)
     for line in sentences(system, results.runs):
         console.print(line, highlight=False, soft_wrap=True)
