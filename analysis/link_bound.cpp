@@ -34,8 +34,7 @@ Linear LinkModel::interrupts(std::size_t chain, time_ns window_ns) const {
   Linear sum = constant(2 * loads_[chain].interrupts_ns);
   for (std::size_t other = 0; other < size(); other++) {
     if (other == chain || loads_[other].interrupts_ns == 0) continue;
-    sum = sum +
-          share(loads_[other].interrupts_ns, period(other), add(responses_[other], loads_[other].answer_ns), window_ns);
+    sum = sum + share(loads_[other].interrupts_ns, period(other), span_ns(other), window_ns);
   }
   return sum;
 }
@@ -191,16 +190,16 @@ std::vector<std::size_t> LinkModel::dependences(std::size_t chain) const {
       shares_host = shares_host ||
                     (!system_.hosts[place].own_cores && load.hosts_ns[place] > 0 && loads_[chain].hosts_ns[place] > 0);
     }
-    if (goes_first(other, chain) || shares_host || load.interrupts_ns > 0 || load.down.control > 0 ||
-        other == only_less_urgent(chain, 1) ||
-        (load.up.control > 0 && (loads_[chain].up.control > 0 || up_waits_[chain] != never_ns)))
+    if (goes_first(other, chain) || shares_host || load.interrupts_ns > 0 || other == only_less_urgent(chain, 1) ||
+        (load.up.control > 0 && up_waits_[chain] != never_ns) ||
+        (load.down.control > 0 && down_waits_[chain] != never_ns))
       found.push_back(other);
   }
   return found;
 }
 
 time_ns LinkModel::solve(std::size_t chain) const {
-  if (!control_counted_) return never_ns;
+  if (!control_counted_ || loads_[chain].settling_ns >= longest_wait_ns) return never_ns;
   for (const std::size_t other : dependences(chain)) {
     if (responses_[other] == never_ns) return never_ns;
   }
@@ -233,7 +232,7 @@ LinkResults LinkModel::run() {
   for (int pass = 0;; pass++) {
     make_loads();
     bool changed = false;
-    for (std::size_t chain = 0; chain < size(); chain++) {
+    for (const std::size_t chain : order_) {
       if (responses_[chain] == never_ns) continue;
       const time_ns found_ns = pass < most_passes ? solve(chain) : never_ns;
       const time_ns remote_ns = found_ns == never_ns

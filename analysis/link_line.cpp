@@ -25,9 +25,7 @@ std::vector<std::int64_t> LinkModel::busy_instances(Direction direction) const {
       const Traffic &traffic = up ? load.up : load.down;
       const time_ns work_ns = add(traffic.total_ns, multiply(traffic.control, answer_ns_ + (up ? gap_ns_ : 0)));
       if (work_ns == 0) continue;
-      const bool tail = system_.chains[chain].callbacks.back().payload_bytes > 0;
-      const time_ns span_ns = add(add(responses_[chain], load.answer_ns), tail ? period(chain) : 0);
-      instances[chain] = divide_up(add(length_ns, span_ns), period(chain));
+      instances[chain] = divide_up(add(length_ns, span_ns(chain)), period(chain));
       instances[chain] = std::max<std::int64_t>(instances[chain], 1);
       next_ns = add(next_ns, multiply(instances[chain], work_ns));
     }
@@ -71,7 +69,7 @@ time_ns LinkModel::uplink_wait(std::size_t chain, const Spacing &spacing,
   for (std::size_t other = 0; other < size(); other++) {
     const Load &load = loads_[other];
     // Its own are sent after its message; those of its instances before are not.
-    const bool own = other == chain && self.up.messages == 1;
+    const bool own = other == chain && !self.answers_first;
     const std::int64_t count = instances[other] - (own ? 1 : 0);
     all_ns = add(all_ns, multiply(multiply(count, load.up.control), control_ns));
     before = add(before, multiply(instances[other], load.up.messages));
@@ -158,6 +156,12 @@ Linear LinkModel::uplink(std::size_t chain, time_ns window_ns, LinkParts &parts)
   return lesser(general, constant(wait_ns), window_ns);
 }
 
+// Questions whether the other side is there, where nothing else says so.
+Linear LinkModel::signs_of_life(time_ns window_ns, Direction direction) const {
+  const time_ns frame_ns = question_frame_ns(system_.line) + (direction == Direction::up ? gap_ns_ : 0);
+  return scale(stair(window_ns, system_.protocol.silence_ns, system_.protocol.silence_ns / 2), frame_ns);
+}
+
 Linear LinkModel::uplink_by_level(std::size_t chain, time_ns window_ns, LinkParts &parts) const {
   const Load &self = loads_[chain];
   const time_ns control_ns = answer_ns_ + gap_ns_;
@@ -170,23 +174,21 @@ Linear LinkModel::uplink_by_level(std::size_t chain, time_ns window_ns, LinkPart
       blocking_ns = std::max({blocking_ns, load.up.unit_ns, load.up.control > 0 ? control_ns : 0});
       continue;
     }
-    const bool tail = system_.chains[other].callbacks.back().payload_bytes > 0;
-    const time_ns span_ns = add(add(responses_[other], load.answer_ns), tail ? period(other) : 0);
+    const time_ns span = span_ns(other);
     const bool waited = waits_for_line(system_.chains[other]) || waits_for_answer(system_.chains[other]);
     const Linear frames =
-        waited ? Linear{} : share(load.hold_ns, period(other), std::max(span_ns, load.hold_ns), window_ns);
-    const Linear control = share(load.up.control * control_ns, period(other), span_ns, window_ns);
+        waited ? Linear{} : share(load.hold_ns, period(other), std::max(span, load.hold_ns), window_ns);
+    const Linear control = share(load.up.control * control_ns, period(other), span, window_ns);
     parts.line_interference_ns[other] = add(parts.line_interference_ns[other], frames.value);
     parts.control_ns = add(parts.control_ns, control.value);
     sum = sum + frames + control;
   }
-  if (add(window_ns, self.answer_ns) > period(chain)) {
+  if (self.answers_first || add(window_ns, self.settling_ns) > period(chain)) {
     sum = sum + constant(self.up.control * control_ns);
     parts.control_ns = add(parts.control_ns, self.up.control * control_ns);
   }
   if (!alive_) {
-    const Linear questions = scale(stair(window_ns, system_.protocol.silence_ns, system_.protocol.silence_ns / 2),
-                                   question_frame_ns(system_.line) + gap_ns_);
+    const Linear questions = signs_of_life(window_ns, Direction::up);
     parts.control_ns = add(parts.control_ns, questions.value);
     sum = sum + questions;
   }
@@ -210,7 +212,7 @@ Linear LinkModel::downlink(std::size_t chain, time_ns window_ns, LinkParts &part
 Linear LinkModel::downlink_by_level(std::size_t chain, time_ns window_ns, LinkParts &parts) const {
   const Load &self = loads_[chain];
   // Its own acknowledgments may stand before its answer, and those of the instance before.
-  const bool late_answer = add(window_ns, self.answer_ns) > period(chain);
+  const bool late_answer = add(window_ns, self.settling_ns) > period(chain);
   const time_ns own_ns = self.down.control * answer_ns_ * (late_answer ? 2 : 1);
   Linear sum = constant(own_ns);
   parts.control_ns = add(parts.control_ns, own_ns);
@@ -218,21 +220,19 @@ Linear LinkModel::downlink_by_level(std::size_t chain, time_ns window_ns, LinkPa
   for (std::size_t other = 0; other < size(); other++) {
     if (other == chain) continue;
     const Load &load = loads_[other];
-    const time_ns span_ns = add(responses_[other], load.answer_ns);
-    const Linear control = share(load.down.control * answer_ns_, period(other), span_ns, window_ns);
-    parts.control_ns = add(parts.control_ns, control.value);
-    sum = sum + control;
     if (!goes_first(other, chain)) {
-      blocking_ns = std::max(blocking_ns, load.down.unit_ns);
+      blocking_ns = std::max({blocking_ns, load.down.unit_ns, load.down.control > 0 ? answer_ns_ : 0});
       continue;
     }
+    const Linear control = share(load.down.control * answer_ns_, period(other), span_ns(other), window_ns);
+    parts.control_ns = add(parts.control_ns, control.value);
+    sum = sum + control;
     const Linear frames = share(load.down.total_ns, period(other), responses_[other], window_ns);
     parts.line_interference_ns[other] = add(parts.line_interference_ns[other], frames.value);
     sum = sum + frames;
   }
   if (!alive_) {
-    const Linear questions = scale(stair(window_ns, system_.protocol.silence_ns, system_.protocol.silence_ns / 2),
-                                   question_frame_ns(system_.line));
+    const Linear questions = signs_of_life(window_ns, Direction::down);
     parts.control_ns = add(parts.control_ns, questions.value);
     sum = sum + questions;
   }

@@ -9,16 +9,18 @@ namespace {
 
 constexpr time_ns millisecond_ns = 1'000'000;
 constexpr time_ns longest_delay_ns = 2000 * millisecond_ns;  // of a measured HEARTBEAT
-constexpr int most_passes = 2000;
-constexpr time_ns longest_event_ns = 1000 * millisecond_ns;      // until a batch executor looks again
-constexpr time_ns longest_wait_ns = 1'000'000 * millisecond_ns;  // for an acknowledgment; beyond it nothing has a bound
+constexpr time_ns longest_event_ns = 1000 * millisecond_ns;  // until a batch executor looks again
 
-// HEARTBEATs of a stream that waits so long for its acknowledgment.
+time_ns first_step_ns(const Questions &questions) {
+  return questions.delay_ns < 0 ? questions.floor_ns : questions.delay_ns;
+}
+
+// HEARTBEATs about one frame that waits so long for its acknowledgment.
 std::int64_t heartbeats(const Questions &questions, time_ns pending_ns) {
   const time_ns wait_ns = std::min(pending_ns, longest_wait_ns);
   const bool measured = questions.delay_ns < 0;
   const time_ns longest_step_ns = measured ? std::max(questions.period_ns, questions.floor_ns) : questions.period_ns;
-  time_ns at_ns = measured ? questions.floor_ns : questions.delay_ns;
+  time_ns at_ns = first_step_ns(questions);
   time_ns step_ns = measured ? std::min(2 * questions.floor_ns, longest_step_ns) : longest_step_ns;
   std::int64_t count = 0;
   for (; at_ns <= wait_ns && step_ns < longest_step_ns; count++) {
@@ -26,6 +28,21 @@ std::int64_t heartbeats(const Questions &questions, time_ns pending_ns) {
     step_ns = std::min(2 * step_ns, longest_step_ns);
   }
   return at_ns <= wait_ns ? count + 1 + (wait_ns - at_ns) / step_ns : count;
+}
+
+// HEARTBEATs of one stream that leave within so long, whatever waits meanwhile. One is outstanding at most, and the
+// next comes a period after it, unless its delay has begun anew in between. beginnings: how often that can be; -1:
+// unknown.
+std::int64_t heartbeats_of_stream(const Questions &questions, std::int64_t beginnings, time_ns window_ns) {
+  const time_ns first_ns = first_step_ns(questions);
+  const time_ns apart_ns = std::min(first_ns, questions.period_ns);
+  const std::int64_t by_distance = apart_ns > 0 ? window_ns / apart_ns + 1 : never_ns;
+  if (beginnings < 0) return by_distance;
+  std::int64_t sooner = 1;
+  if (questions.delay_ns < 0) {
+    for (time_ns step_ns = 2 * first_ns; step_ns < questions.period_ns; step_ns *= 2) sooner++;
+  }
+  return std::min(by_distance, add(multiply(beginnings, sooner), window_ns / questions.period_ns + 1));
 }
 
 // Until a side asks that has not heard of what was lost, the first time or again.
@@ -81,6 +98,7 @@ Load LinkModel::visit_load(const LinkChain &chain) const {
     if (callback.payload_bytes == 0) continue;
     const bool next_here = has_next && chain.callbacks[index + 1].place == on_client;
     if (here) {
+      load.answers_first = load.answers_first || load.down.messages > 0 || load.up.messages > 0;
       cross(load, Direction::up, callback);
       load.host_ns += has_next ? line.agent_most_ns : 0;
       load.host_least_ns += has_next ? line.agent_least_ns : 0;
@@ -100,85 +118,177 @@ Load LinkModel::visit_load(const LinkChain &chain) const {
   return load;
 }
 
-// How long an answer is not known to have come, at most: until it is taken, and its ACKNACK has crossed.
-time_ns LinkModel::answer_pending_ns(std::size_t chain) const {
-  const Load &self = loads_[chain];
-  const time_ns control_ns = answer_ns_ + gap_ns_;
-  time_ns unit_ns = control_ns;
-  for (const Load &load : loads_) unit_ns = std::max(unit_ns, load.up.unit_ns);
-  const time_ns own_ns = unit_ns + self.up.total_ns + (self.up.control + 1) * control_ns;
-  time_ns window_ns = own_ns, next_ns = own_ns;
-  do {
-    window_ns = next_ns;
-    next_ns = own_ns;
-    for (std::size_t other = 0; other < size(); other++) {
-      if (!goes_first(other, chain)) continue;
-      const Load &load = loads_[other];
-      const time_ns span_ns = std::min(add(responses_[other], load.answer_ns), longest_wait_ns);
-      const time_ns load_ns = load.up.total_ns + load.up.control * control_ns;
-      next_ns = add(next_ns, share(load_ns, period(other), span_ns, window_ns).value);
-    }
-  } while (next_ns > window_ns && next_ns < longest_wait_ns);
-  const time_ns taken_ns = std::min(responses_[chain], period(chain)) - self.before_ns - self.behind_ns;
-  return add(add(std::max<time_ns>(taken_ns, 0), next_ns), system_.line.agent_most_ns);
+// From the release of an instance until nothing of it is under way any more.
+time_ns LinkModel::span_ns(std::size_t chain) const {
+  const bool tail = system_.chains[chain].callbacks.back().payload_bytes > 0;
+  return add(add(responses_[chain], loads_[chain].settling_ns), tail ? period(chain) : 0);
 }
 
-// How often an instance asks and is asked whether something has arrived. Waiting for an answer takes longer the more is
-// asked, so this is a fixed point of its own.
-void LinkModel::count_control() {
+void LinkModel::count_interrupts(Load &load) const {
+  load.interrupts_ns = add(multiply(load.down.frames + load.down.control, system_.client.interrupt_receive_ns),
+                           multiply(load.up.frames + load.up.control, system_.client.interrupt_complete_ns));
+}
+
+// The longest frame of a direction.
+time_ns LinkModel::longest_frame_ns(Direction direction) const {
+  const bool up = direction == Direction::up;
+  time_ns longest_ns = answer_ns_ + (up ? gap_ns_ : 0);
+  for (const Load &load : loads_) longest_ns = std::max(longest_ns, (up ? load.up : load.down).unit_ns);
+  return longest_ns;
+}
+
+// How often the delay of an instance's HEARTBEATs begins: when a frame has left, and, if it is measured, when some of
+// those that are out are acknowledged. Where a message has been acknowledged before the next one leaves, the latter
+// happens once less a message than it has frames.
+std::int64_t LinkModel::beginnings(std::size_t chain, const Traffic &sent) const {
   const Protocol &protocol = system_.protocol;
+  if (is_batch()) return -1;
+  const bool one_by_one =
+      protocol.acknowledges == Acknowledges::always && protocol.losses == 0 && span_ns(chain) <= period(chain);
+  return one_by_one ? sent.frames : 3 * (sent.frames + protocol.losses);
+}
+
+// HEARTBEATs of this chain that leave within a window.
+std::int64_t LinkModel::asks_within(std::size_t chain, Direction direction, time_ns window_ns) const {
+  const bool up = direction == Direction::up;
+  const Traffic &traffic = up ? loads_[chain].up : loads_[chain].down;
+  if (traffic.asks == 0) return 0;
+  const std::int64_t instances = divide_up(add(window_ns, span_ns(chain)), period(chain));
+  const std::int64_t begun = beginnings(chain, traffic);
+  return heartbeats_of_stream(up ? system_.protocol.client : system_.protocol.agent,
+                              begun < 0 ? begun : multiply(begun, instances), window_ns);
+}
+
+// How long the last of `own` ACKNACKs and HEARTBEATs of this chain takes, with its wait: behind a frame that has begun,
+// and what is more urgent. In a batch all use one stream, of which no message stands before an ACKNACK.
+// known_ns: what it takes at least.
+time_ns LinkModel::control_wait_ns(std::size_t chain, Direction direction, std::int64_t own, time_ns known_ns) const {
+  const bool up = direction == Direction::up;
+  const time_ns frame_ns = answer_ns_ + (up ? gap_ns_ : 0);
+  const time_ns least_ns = add(longest_frame_ns(direction), multiply(own, frame_ns));
+  time_ns window_ns = 0, next_ns = std::max(least_ns, known_ns);
+  while (next_ns > window_ns && next_ns < longest_wait_ns) {
+    window_ns = next_ns;
+    next_ns = least_ns;
+    for (std::size_t other = 0; other < size(); other++) {
+      if (!goes_first(other, chain)) continue;
+      const Traffic &traffic = up ? loads_[other].up : loads_[other].down;
+      const std::int64_t answers = (up ? loads_[other].down : loads_[other].up).asks;
+      const auto within = [&](time_ns load_ns) {
+        return share(load_ns, period(other), std::min(span_ns(other), longest_wait_ns), window_ns).value;
+      };
+      const time_ns sent_ns = is_batch() ? 0 : traffic.total_ns;
+      next_ns = add(next_ns, within(add(sent_ns, multiply(traffic.control - traffic.asks - answers, frame_ns))));
+      const std::int64_t asked = asks_within(other, direction, window_ns);
+      next_ns = add(next_ns, std::min(within(multiply(traffic.asks, frame_ns)), multiply(asked, frame_ns)));
+      // An answer waits for one of them at most; the next question finds that one.
+      const std::int64_t asked_back =
+          asks_within(other, up ? Direction::down : Direction::up, add(window_ns, system_.line.agent_most_ns));
+      next_ns = add(next_ns, std::min(within(multiply(answers, frame_ns)), multiply(asked_back + 1, frame_ns)));
+    }
+    if (!alive_) next_ns = add(next_ns, signs_of_life(window_ns, direction).value);
+  }
+  return std::min(next_ns, longest_wait_ns);
+}
+
+// From the arrival of an answer until its callback begins, at most.
+time_ns LinkModel::taking_ns(std::size_t chain) const {
+  const Load &self = loads_[chain];
+  const time_ns late_ns =
+      std::max<time_ns>(std::min(responses_[chain], period(chain)) - self.before_ns - self.behind_ns, 0);
+  if (is_batch()) return late_ns;
+  const time_ns own_ns = add(client_blocking(chain), self.visit_ns);
+  LinkParts parts;
+  time_ns window_ns = 0, next_ns = std::max(own_ns, self.taking_most_ns);
+  while (next_ns > window_ns && next_ns < late_ns) {
+    window_ns = next_ns;
+    next_ns = add(own_ns, add(client_interference(chain, window_ns, parts).value, interrupts(chain, window_ns).value));
+  }
+  return std::min(next_ns, late_ns);
+}
+
+// How often one instance asks and is asked whether something has arrived, from what is known so far.
+void LinkModel::count_questions(std::size_t chain) {
+  const Protocol &protocol = system_.protocol;
+  const LinkChain &self = system_.chains[chain];
+  const bool asked = protocol.acknowledges == Acknowledges::asked;
+  const time_ns control_ns = answer_ns_ + gap_ns_;
+  Load &load = loads_[chain];
+  const time_ns up_wait_ns = load.up_wait_ns = control_wait_ns(chain, Direction::up, 1, load.up_wait_ns);
+  const time_ns down_wait_ns = load.down_wait_ns = control_wait_ns(chain, Direction::down, 1, load.down_wait_ns);
+  const time_ns way_ns = system_.line.agent_most_ns + down_wait_ns + gap_ns_;
+  const time_ns delay_ns = std::max<time_ns>(protocol.client.delay_ns, 0);
+  const time_ns asking_ns = asked ? add(delay_ns, control_wait_ns(chain, Direction::up, load.up.control + 1, 0)) : 0;
+  const time_ns silent_ns = std::max(self.uplink_reliable ? silence_ns(protocol.client) : 0,
+                                     self.downlink_reliable ? silence_ns(protocol.agent) : 0);
+  const std::int64_t lost = protocol.losses * (is_batch() ? static_cast<std::int64_t>(size()) : 1);
+  // A question, its answer and what was lost again, in whatever direction; before them what the chain itself asks and
+  // answers. What is more urgent is in front of them, too; the demand of a response has that already, where the chain
+  // itself waits for that direction.
+  const time_ns turn_ns = silent_ns + system_.line.agent_most_ns + load.up.unit_ns + load.down.unit_ns;
+  const time_ns own_ns =
+      lost == 0 ? 0 : add(multiply(load.up.control, control_ns), multiply(load.down.control, answer_ns_));
+  const bool counted_up = load.up.messages > 0 && self.uplink_reliable, counted_down = load.down.messages > 0;
+  const time_ns up_turn_ns = counted_up ? longest_frame_ns(Direction::up) + control_ns : up_wait_ns;
+  const time_ns down_turn_ns = counted_down ? longest_frame_ns(Direction::down) + answer_ns_ : down_wait_ns;
+  load.losses_ns = add(multiply(lost, add(turn_ns, add(2 * up_turn_ns, 2 * down_turn_ns))), own_ns);
+  const time_ns repair_ns = add(multiply(lost, add(turn_ns, multiply(2, add(up_wait_ns, down_wait_ns)))), own_ns);
+  const time_ns late_ns = std::min(responses_[chain], period(chain));
+  const time_ns pending_ns =
+      add(add(late_ns, load.settling_ns), self.callbacks.back().payload_bytes > 0 ? period(chain) : 0);
+  Traffic up = load.up, down = load.down;
+  up.control = down.control = up.receipts = down.receipts = up.asks = down.asks = 0;
+  const auto count = [&](const Questions &questions, const Traffic &sent, time_ns message_pending_ns) {
+    const std::int64_t begun = questions.delay_ns < 0 ? sent.frames : sent.messages;
+    return std::min(multiply(begun, heartbeats(questions, message_pending_ns)),
+                    heartbeats_of_stream(questions, beginnings(chain, sent), pending_ns));
+  };
+  time_ns settling_ns = 0;
+  if (self.uplink_reliable && up.messages > 0) {
+    // What is sent again may be held back; the message arrives before the response is over, whatever holds it.
+    const time_ns held_ns = protocol.hold && lost > 0 ? late_ns : 0;
+    load.answer_ns = add(add(way_ns, asking_ns), add(repair_ns, held_ns));
+    // Nothing less urgent stands before the question then but an answer that has begun; what is more urgent keeps
+    // the line for itself.
+    load.hold_ns = add(way_ns + (asked ? delay_ns + 2 * control_ns : 0), repair_ns);
+    up.asks = count(protocol.client, up, load.answer_ns);
+    up.control += up.asks;
+    down.receipts = asked ? 0 : up.frames;
+    down.control += up.asks + down.receipts + protocol.losses;
+    settling_ns = add(load.answer_ns, up.asks > 0 ? way_ns : 0);
+  }
+  if (self.downlink_reliable && down.messages > 0) {
+    load.taking_most_ns = taking_ns(chain);
+    const time_ns known_ns = add(add(up_wait_ns, system_.line.agent_most_ns), repair_ns);
+    down.asks = count(protocol.agent, down, add(load.taking_most_ns, known_ns));
+    down.control += down.asks;
+    up.receipts = down.frames;
+    up.control += down.asks + up.receipts + protocol.losses;
+    settling_ns = std::max(settling_ns, add(known_ns, down.asks > 0 ? add(down_wait_ns, up_wait_ns) : 0));
+  }
+  load.up = up;
+  load.down = down;
+  load.settling_ns = std::min(settling_ns, longest_wait_ns);
+  count_interrupts(load);
+}
+
+// Waiting for an answer takes longer the more is asked, so this is a fixed point of its own.
+void LinkModel::count_control() {
   const bool reliable = std::any_of(system_.chains.begin(), system_.chains.end(), [](const LinkChain &chain) {
     return chain.uplink_reliable || chain.downlink_reliable;
   });
   control_counted_ = !reliable;
-  for (int pass = 0; pass < most_passes && !control_counted_; pass++) {
-    time_ns up_control_ns = 0, down_control_ns = 0, up_ns = 0, down_unit_ns = 0, up_unit_ns = answer_ns_ + gap_ns_;
-    for (const Load &load : loads_) {
-      up_control_ns += load.up.control * (answer_ns_ + gap_ns_);
-      down_control_ns += load.down.control * answer_ns_;
-      up_ns += load.up.total_ns;
-      up_unit_ns = std::max(up_unit_ns, load.up.unit_ns);
-      down_unit_ns = std::max(down_unit_ns, load.down.unit_ns);
+  for (int pass = 0; pass < most_passes_ && !control_counted_; pass++) {
+    control_counted_ = true;
+    for (const std::size_t chain : order_) {
+      if (!system_.chains[chain].uplink_reliable && !system_.chains[chain].downlink_reliable) continue;
+      const Load &load = loads_[chain];
+      const std::int64_t up = load.up.control, down = load.down.control;
+      const time_ns settling_ns = load.settling_ns;
+      count_questions(chain);
+      if (load.up.control != up || load.down.control != down || load.settling_ns != settling_ns)
+        control_counted_ = false;
     }
-    bool changed = false;
-    for (std::size_t chain = 0; chain < size(); chain++) {
-      const LinkChain &self = system_.chains[chain];
-      Load &load = loads_[chain];
-      const time_ns way_ns = system_.line.agent_most_ns + down_unit_ns + down_control_ns + answer_ns_ + gap_ns_;
-      const bool asked = protocol.acknowledges == Acknowledges::asked;
-      const time_ns asking_ns = asked ? std::max<time_ns>(protocol.client.delay_ns, 0) + up_unit_ns + up_ns +
-                                            up_control_ns + answer_ns_ + gap_ns_
-                                      : 0;
-      const time_ns silent_ns = std::max(self.uplink_reliable ? silence_ns(protocol.client) : 0,
-                                         self.downlink_reliable ? silence_ns(protocol.agent) : 0);
-      const time_ns recovery_ns =
-          silent_ns + 2 * (up_unit_ns + down_unit_ns) + up_control_ns + way_ns + load.up.unit_ns + load.down.unit_ns;
-      const std::int64_t lost = protocol.losses * (is_batch() ? static_cast<std::int64_t>(size()) : 1);
-      Traffic up = load.up, down = load.down;
-      up.control = down.control = up.receipts = down.receipts = 0;
-      load.losses_ns = self.uplink_reliable || self.downlink_reliable ? multiply(lost, recovery_ns) : 0;
-      if (self.uplink_reliable && up.messages > 0) {
-        load.answer_ns = add(way_ns + asking_ns, load.losses_ns);
-        // Nothing less urgent stands before the question then but an answer that has begun; what is more urgent keeps
-        // the line for itself.
-        const time_ns held_ns = asked ? std::max<time_ns>(protocol.client.delay_ns, 0) + 2 * (answer_ns_ + gap_ns_) : 0;
-        load.hold_ns = add(way_ns + held_ns, load.losses_ns);
-        const std::int64_t asks = heartbeats(protocol.client, load.answer_ns);
-        up.control += up.messages * asks;
-        down.receipts = asked ? 0 : up.frames;
-        down.control += up.messages * asks + down.receipts + protocol.losses;
-      }
-      if (self.downlink_reliable && down.messages > 0) {
-        const std::int64_t asks = heartbeats(protocol.agent, add(answer_pending_ns(chain), load.losses_ns));
-        down.control += down.messages * asks;
-        up.receipts = down.frames;
-        up.control += down.messages * asks + up.receipts + protocol.losses;
-      }
-      changed = changed || up.control != load.up.control || down.control != load.down.control;
-      load.up = up;
-      load.down = down;
-    }
-    control_counted_ = !changed;
   }
 }
 
@@ -186,11 +296,6 @@ void LinkModel::derive(std::size_t chain) {
   const Client &client = system_.client;
   const LinkChain &self = system_.chains[chain];
   Load &load = loads_[chain];
-  load.interrupts_ns = (load.down.frames + load.down.control) * client.interrupt_receive_ns +
-                       (load.up.frames + load.up.control) * client.interrupt_complete_ns;
-  const bool reliable = self.uplink_reliable || self.downlink_reliable;
-  if (reliable) load.up.total_ns += system_.protocol.losses * load.up.unit_ns;
-  if (reliable) load.down.total_ns += system_.protocol.losses * load.down.unit_ns;
   const bool holds = system_.protocol.hold && self.uplink_reliable && !is_batch();
   load.hold_ns = add(load.up.total_ns, holds ? multiply(load.up.messages, load.hold_ns) : 0);
   // While such a publish waits nothing else runs.
@@ -213,10 +318,29 @@ void LinkModel::derive(std::size_t chain) {
 }
 
 void LinkModel::make_loads() {
-  for (std::size_t chain = 0; chain < size(); chain++) loads_[chain] = visit_load(system_.chains[chain]);
+  for (std::size_t chain = 0; chain < size(); chain++) {
+    const LinkChain &self = system_.chains[chain];
+    Load load = visit_load(self);
+    if (self.uplink_reliable || self.downlink_reliable) {
+      load.up.total_ns += system_.protocol.losses * load.up.unit_ns;
+      load.down.total_ns += system_.protocol.losses * load.down.unit_ns;
+    }
+    // Responses have become longer, so there is more of it than before.
+    for (const auto &[fresh, before] : {std::pair{&load.up, &loads_[chain].up}, {&load.down, &loads_[chain].down}}) {
+      fresh->control = before->control;
+      fresh->asks = before->asks;
+    }
+    const Load &before = loads_[chain];
+    load.settling_ns = before.settling_ns;
+    load.up_wait_ns = before.up_wait_ns;
+    load.down_wait_ns = before.down_wait_ns;
+    load.taking_most_ns = before.taking_most_ns;
+    count_interrupts(load);
+    loads_[chain] = load;
+  }
+  alive_ = is_alive_anyway();
   count_control();
   for (std::size_t chain = 0; chain < size(); chain++) derive(chain);
-  alive_ = is_alive_anyway();
   find_uplink_waits();
   find_downlink_waits();
 }

@@ -6,6 +6,7 @@
 // the bound.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct Traffic {
   std::int64_t messages = 0, frames = 0;
   std::int64_t control = 0;   // ACKNACKs and HEARTBEATs
   std::int64_t receipts = 0;  // of these the ACKNACKs that follow a message of the other direction at once
+  std::int64_t asks = 0;      // of these the HEARTBEATs; as many of the other direction are their answers
   time_ns total_ns = 0, unit_ns = 0, least_ns = 0;
 };
 
@@ -33,10 +35,14 @@ struct Load {
   time_ns taking_ns = 0;              // of the frames before the last visit
   bool pair = false;                  // starts and ends on the client, elsewhere in between
   Traffic up, down;
-  std::vector<time_ns> hosts_ns;           // by host executor
-  time_ns host_ns = 0, host_least_ns = 0;  // the way through the agent and the chain's own host callbacks
-  time_ns answer_ns = 0;                   // from the end of a message to its acknowledgment
-  time_ns hold_ns = 0;                     // how long it may keep the line to itself
+  std::vector<time_ns> hosts_ns;             // by host executor
+  time_ns host_ns = 0, host_least_ns = 0;    // the way through the agent and the chain's own host callbacks
+  time_ns up_wait_ns = 0, down_wait_ns = 0;  // of an ACKNACK, until it has crossed
+  time_ns taking_most_ns = 0;                // from the arrival of an answer until it is taken
+  time_ns answer_ns = 0;                     // from the end of a message to its acknowledgment
+  time_ns settling_ns = 0;                   // from the end of an instance until its ACKNACKs and HEARTBEATs are over
+  bool answers_first = false;                // ACKNACKs of an instance may stand before a later message of its own
+  time_ns hold_ns = 0;                       // how long it may keep the line to itself
   time_ns interrupts_ns = 0;
   time_ns losses_ns = 0;
   time_ns new_data_ns = 0;  // batch: stored samples wait for the next event
@@ -44,6 +50,9 @@ struct Load {
   time_ns behind_ns = 0;    // from taking the last answer until the end, at least
   time_ns remote_least_ns() const { return up.least_ns + host_least_ns + down.least_ns; }
 };
+
+// Beyond it nothing has a bound.
+inline constexpr time_ns longest_wait_ns = 1'000'000'000'000;
 
 // Executions of a chain in a window, when an instance executes `load_ns` within `span_ns` of its release.
 inline Linear share(time_ns load_ns, time_ns period_ns, time_ns span_ns, time_ns window_ns) {
@@ -61,8 +70,14 @@ inline Linear share(time_ns load_ns, time_ns period_ns, time_ns span_ns, time_ns
 
 class LinkModel {
  public:
-  explicit LinkModel(const LinkSystem &system)
-      : system_(system), responses_(size(), 0), remotes_(size(), 0), loads_(size()) {
+  // most_passes: until what is asked and answered must have been counted; else there is no bound.
+  explicit LinkModel(const LinkSystem &system, int most_passes = 2000)
+      : system_(system), most_passes_(most_passes), responses_(size(), 0), remotes_(size(), 0), loads_(size()) {
+    // What is more urgent comes first: then one walk knows most of what the next would.
+    for (std::size_t chain = 0; chain < size(); chain++) order_.push_back(chain);
+    std::stable_sort(order_.begin(), order_.end(), [this](std::size_t left, std::size_t right) {
+      return system_.chains[left].level > system_.chains[right].level;
+    });
     answer_ns_ = answer_frame_ns(system.line);
     gap_ns_ = system.client.interrupt_receive_ns + system.client.interrupt_complete_ns;
   }
@@ -101,7 +116,15 @@ class LinkModel {
   Load visit_load(const LinkChain &chain) const;
   void cross(Load &load, Direction direction, const LinkCallback &from) const;
   void count_control();
-  time_ns answer_pending_ns(std::size_t chain) const;
+  void count_questions(std::size_t chain);
+  time_ns span_ns(std::size_t chain) const;
+  void count_interrupts(Load &load) const;
+  time_ns longest_frame_ns(Direction direction) const;
+  std::int64_t beginnings(std::size_t chain, const Traffic &sent) const;
+  std::int64_t asks_within(std::size_t chain, Direction direction, time_ns window_ns) const;
+  time_ns control_wait_ns(std::size_t chain, Direction direction, std::int64_t own, time_ns known_ns) const;
+  time_ns taking_ns(std::size_t chain) const;
+  Linear signs_of_life(time_ns window_ns, Direction direction) const;
   void derive(std::size_t chain);
   std::vector<std::int64_t> busy_instances(Direction direction) const;
   Spacing message_spacing() const;
@@ -131,6 +154,8 @@ class LinkModel {
   std::vector<std::string> assumptions() const;
 
   const LinkSystem &system_;
+  const int most_passes_;
+  std::vector<std::size_t> order_;  // most urgent first
   std::vector<time_ns> responses_;  // never_ns: late
   std::vector<time_ns> remotes_;    // from the end of the first visit until the answer is there
   std::vector<Load> loads_;

@@ -38,7 +38,8 @@ AgentHost::AgentHost(Engine &engine, Bus &bus, Line &down, const Manner &manner,
 void AgentHost::begin() {
   agent::Options options;
   options.limits.nodes = {{{128, 32}, {1024, 16}, {8192, 8}, {65540, 0}}};
-  options.limits.input_streams = options.limits.output_streams = 128;
+  options.limits.entities_per_client = 1024;  // of a client that uses every level
+  options.limits.input_streams = options.limits.output_streams = 256;
   options.wall_clock_ns = [this] { return engine_.now(); };
   options.heartbeat_delay_ns = [this](agent::Endpoint) { return manner_.heartbeat_delay; };
   options.wake = [this] { schedule(engine_.now()); };

@@ -7,6 +7,7 @@
 
 #include "analysis/frames.h"
 #include "analysis/link_file.h"
+#include "analysis/link_model.h"
 
 namespace tide::analysis {
 namespace {
@@ -146,6 +147,61 @@ TEST(LinkBound, QuestionsCountFromTheirDelayOn) {
   EXPECT_GT(bound_with(-1), bound_with(5 * ms));  // measured: at 2, 6, 14 ms and so on
   system.protocol.agent.floor_ns = 100 * ms;
   EXPECT_EQ(bound_with(-1), silent_ns);
+}
+
+// Chains that go back and forth between a microcontroller and ROS 2.
+LinkSystem back_and_forth(std::int64_t chains, int callbacks, time_ns period_ns) {
+  LinkSystem system;
+  system.line.baud = 921'600;
+  system.client.submit_ns = 100'000;
+  system.hosts.push_back({"ros2", 1, false});
+  for (std::int64_t index = 0; index < chains; index++) {
+    LinkChain chain{"chain" + std::to_string(index), index + 1, period_ns, period_ns, true, true, {}};
+    for (int place = 0; place < callbacks; place++)
+      chain.callbacks.push_back({"step", place % 2 == 0 ? on_client : 0, 400'000, 0, place + 1 < callbacks ? 20 : 0});
+    system.chains.push_back(chain);
+  }
+  return system;
+}
+
+// 1,900 crossings: were every message asked about for itself, each question would bring more than one other.
+TEST(LinkBound, QuestionsOfManyMessagesAreCountedByStream) {
+  for (const LinkResult &each : bound_link(back_and_forth(100, 20, 100'000 * ms)).chains)
+    EXPECT_TRUE(each.response_ns) << each.reason;
+  // One stream asks once in its delay at most, however many messages it has: 24 crossings of one chain, in each of
+  // which the agent waits for longer than its delay.
+  LinkSystem system = back_and_forth(1, 25, 100'000 * ms);
+  for (LinkCallback &callback : system.chains[0].callbacks) callback.execution_ns *= callback.place == 0 ? 1 : 500;
+  system.protocol.agent = {100 * ms, 100 * ms, 100 * ms};
+  const time_ns patient_ns = bound_of(system);
+  system.protocol.agent.period_ns = 1 * ms;
+  system.protocol.agent.delay_ns = 50 * ms;
+  EXPECT_GT(bound_of(system), patient_ns);
+}
+
+// Counting that does not come to an end is no bound.
+TEST(LinkBound, NoBoundWhereTheCountOfQuestionsDoesNotSettle) {
+  const LinkSystem system = back_and_forth(10, 5, 10'000 * ms);
+  EXPECT_TRUE(LinkModel(system).run().met);
+  const LinkResults results = LinkModel(system, 1).run();
+  EXPECT_FALSE(results.met);
+  for (const LinkResult &each : results.chains) {
+    EXPECT_FALSE(each.response_ns);
+    EXPECT_EQ(each.reason,
+              "the questions whether reliable messages have arrived keep each other waiting; send fewer reliable "
+              "messages");
+  }
+}
+
+// A chain whose ACKNACKs never get a turn has no bound, and those above it keep theirs.
+TEST(LinkBound, OnlyTheStarvedHaveNone) {
+  LinkSystem system = back_and_forth(3, 3, 1'000 * ms);
+  system.hosts[0].own_cores = true;
+  system.chains[1].period_ns = system.chains[1].deadline_ns = 12 * ms;
+  system.chains[1].callbacks[0].payload_bytes = 450;
+  const LinkResults results = bound_link(system);
+  EXPECT_FALSE(results.chains[0].response_ns);
+  EXPECT_TRUE(results.chains[2].response_ns);
 }
 
 TEST(LinkBound, NoBoundSaysWhy) {

@@ -153,6 +153,52 @@ TEST(LinkTight, QuestionsThatComeTooEarlyCount) {
   EXPECT_LT(patient_bound_ns, asked_ns + 2 * sim::kMillisecond);
 }
 
+// 126 chains, every level there is: 378 frames of reliable messages cross the line in each period, and as many
+// acknowledgments.
+TEST(LinkCrowd, HundredsOfReliableCrossingsKeepToTheirBounds) {
+  sim::Plan plan;
+  plan.baud = 921'600;
+  plan.mtu = 128;
+  plan.submit = plan.process = 50'000;
+  plan.periods = 3;
+  plan.nodes = plan.slots = 512;
+  for (unsigned level = 1; level <= 126; level++) {
+    sim::ChainPlan chain;
+    chain.name = "chain" + std::to_string(level);
+    chain.level = level;
+    chain.period = 4 * sim::kSecond;
+    chain.payload_bytes = 150;
+    chain.reply_bytes = 20;
+    chain.sample = chain.act = 200'000;
+    plan.chains.push_back(chain);
+  }
+  LinkSystem system = analysed(plan);
+  system.line.escapes = 12;
+  const LinkResults results = bound_link(system);
+  for (const bool together : {true, false}) {
+    for (std::uint64_t seed = 1; seed <= 4; seed++) {
+      plan.seed = seed;
+      sim::Random random(seed);
+      for (sim::ChainPlan &chain : plan.chains)
+        chain.phase = together ? random.between(0, 3) * 100'000 : random.between(0, 400) * sim::kMillisecond;
+      const sim::Result result = sim::simulate(plan);
+      EXPECT_EQ(result.publish_failures + result.transmitter.evicted + result.receiver.overflow_dropped, 0u);
+      double nearest = 0;
+      for (std::size_t chain = 0; chain < plan.chains.size(); chain++) {
+        ASSERT_TRUE(results.chains[chain].response_ns) << results.chains[chain].reason;
+        const sim::ChainResult &seen = result.chains[chain];
+        EXPECT_EQ(seen.lost, 0u);
+        EXPECT_LE(seen.worst_response, *results.chains[chain].response_ns) << sim::write_plan(plan);
+        nearest = std::max(nearest, static_cast<double>(seen.worst_response) /
+                                        static_cast<double>(*results.chains[chain].response_ns));
+      }
+      std::printf("  seed %llu: %u HEARTBEATs, at most %.2f of a bound\n", static_cast<unsigned long long>(seed),
+                  result.transmitter.heartbeats, nearest);
+      EXPECT_GT(nearest, together ? 0.2 : 0);
+    }
+  }
+}
+
 // What tide-sim says of a run beside its bounds.
 TEST(LinkObserved, ARunAboveItsBoundNamesTheChain) {
   const sim::Plan plan = three_chains(false, Kind::best_effort);
@@ -176,6 +222,34 @@ TEST(LinkObserved, ARunAboveItsBoundNamesTheChain) {
   other = plan;
   other.chains[1].group = 1;
   EXPECT_EQ(sim::bounds_of(other), none);
+}
+
+// Bounds that take one lost frame of an instance say nothing of a run in which three are lost; their own do.
+TEST(LinkObserved, MoreLossesThanTheBoundsTake) {
+  sim::Plan plan = three_chains(false, Kind::reliable);
+  plan.heartbeat_delay = plan.agent_heartbeat_delay = 100 * sim::kMillisecond;
+  plan.instance_losses = 3;
+  plan.instance_loss = 0.9;
+  plan.periods = 40;
+  for (sim::ChainPlan &chain : plan.chains) chain.period = 4 * sim::kSecond;
+  LinkSystem stated = analysed(plan);
+  stated.protocol.losses = 1;
+  const LinkResults of_one = bound_link(stated);
+  const auto says = [&of_one](const std::string &assumption) {
+    return std::find(of_one.assumptions.begin(), of_one.assumptions.end(), assumption) != of_one.assumptions.end();
+  };
+  EXPECT_TRUE(says("at most 1 frames of an instance are lost"));
+  const std::vector<std::optional<sim::Time>> of_all = sim::bounds_of(plan);
+  bool exceeded = false;
+  for (plan.seed = 1; plan.seed <= 5; plan.seed++) {
+    const sim::Result result = sim::simulate(plan);
+    for (std::size_t chain = 0; chain < chains; chain++) {
+      ASSERT_TRUE(of_one.chains[chain].response_ns && of_all[chain]) << of_one.chains[chain].reason;
+      exceeded = exceeded || result.chains[chain].worst_response > *of_one.chains[chain].response_ns;
+    }
+    EXPECT_TRUE(sim::above_bounds(of_all, result).empty());
+  }
+  EXPECT_TRUE(exceeded);
 }
 
 }  // namespace
