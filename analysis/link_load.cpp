@@ -118,10 +118,15 @@ Load LinkModel::visit_load(const LinkChain &chain) const {
   return load;
 }
 
+// What the last callback sends leaves after the response, before that of the next instance at the latest.
+time_ns LinkModel::tail_ns(std::size_t chain) const {
+  const LinkCallback &last = system_.chains[chain].callbacks.back();
+  return last.place == on_client && last.payload_bytes > 0 ? period(chain) : 0;
+}
+
 // From the release of an instance until nothing of it is under way any more.
 time_ns LinkModel::span_ns(std::size_t chain) const {
-  const bool tail = system_.chains[chain].callbacks.back().payload_bytes > 0;
-  return add(add(responses_[chain], loads_[chain].settling_ns), tail ? period(chain) : 0);
+  return add(add(responses_[chain], loads_[chain].settling_ns), tail_ns(chain));
 }
 
 void LinkModel::count_interrupts(Load &load) const {
@@ -234,8 +239,7 @@ void LinkModel::count_questions(std::size_t chain) {
   load.losses_ns = add(multiply(lost, add(turn_ns, add(2 * up_turn_ns, 2 * down_turn_ns))), own_ns);
   const time_ns repair_ns = add(multiply(lost, add(turn_ns, multiply(2, add(up_wait_ns, down_wait_ns)))), own_ns);
   const time_ns late_ns = std::min(responses_[chain], period(chain));
-  const time_ns pending_ns =
-      add(add(late_ns, load.settling_ns), self.callbacks.back().payload_bytes > 0 ? period(chain) : 0);
+  const time_ns pending_ns = add(add(late_ns, load.settling_ns), tail_ns(chain));
   Traffic up = load.up, down = load.down;
   up.control = down.control = up.receipts = down.receipts = up.asks = down.asks = 0;
   const auto count = [&](const Questions &questions, const Traffic &sent, time_ns message_pending_ns) {

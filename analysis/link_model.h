@@ -117,6 +117,7 @@ class LinkModel {
   void cross(Load &load, Direction direction, const LinkCallback &from) const;
   void count_control();
   void count_questions(std::size_t chain);
+  time_ns tail_ns(std::size_t chain) const;
   time_ns span_ns(std::size_t chain) const;
   void count_interrupts(Load &load) const;
   time_ns longest_frame_ns(Direction direction) const;

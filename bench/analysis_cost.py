@@ -76,13 +76,12 @@ def plot(rows: dict[str, list[dict[str, float]]], path: Path) -> None:
         plt.close(figure)
 
 
-def over_a_line() -> str:
-    """Chains that go back and forth between a microcontroller and ROS 2. Best effort: so many questions whether
-    reliable messages have arrived have no bound."""
+def over_a_line(reliability: str = "best_effort") -> str:
+    """Chains that go back and forth between a microcontroller and ROS 2."""
     text = '[system]\nname = "large"\n[[executors]]\nname = "board"\nwhere = "mcu"\nsubmit_ms = 0.1\n'
     text += '[[executors]]\nname = "ros2"\nwhere = "host"\n'
     text += '[[links]]\nname = "line"\nkind = "serial"\nbaud = 921600\n'
-    return text + large_chains(lambda place: "ros2" if place % 2 else "board")
+    return text + large_chains(lambda place: "ros2" if place % 2 else "board", reliability)
 
 
 def on_the_host() -> str:
@@ -90,12 +89,12 @@ def on_the_host() -> str:
     return text + large_chains(lambda place: "ros2")
 
 
-def large_chains(executor: Callable[[int], str]) -> str:
+def large_chains(executor: Callable[[int], str], reliability: str = "best_effort") -> str:
     chains, callbacks = CHECKED
     text = ""
     for chain in range(chains):
         text += f'[[chains]]\nname = "c{chain}"\npriority = {chain + 1}\nperiod_ms = {100_000 + 10 * chain}\n'
-        text += f'deadline_ms = {100_000 + 10 * chain}\nreliability = "best_effort"\ncallbacks = [\n'
+        text += f'deadline_ms = {100_000 + 10 * chain}\nreliability = "{reliability}"\ncallbacks = [\n'
         for place in range(callbacks):
             kind = "subscription" if place else "timer"
             text += f'{{ name = "b{place}", kind = "{kind}", executor = "{executor(place)}", execution_ms = 0.4, '
@@ -186,7 +185,11 @@ def main() -> int:
     mean = sum(published.values()) / len(published)
     sets_a_second = 2e6 / mean
     rows = growth()
-    checks = {"over a line": check_stages(over_a_line()), "on the host": check_stages(on_the_host())}
+    checks = {
+        "over a line": check_stages(over_a_line()),
+        "over a line, reliable": check_stages(over_a_line("reliable")),
+        "on the host": check_stages(on_the_host()),
+    }
     start, question, tries = start_ms(), question_ms(), tries_a_second()
     data: dict[str, Any] = {
         "schema": 1,
