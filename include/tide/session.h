@@ -141,7 +141,7 @@ typedef struct tide_session {
   uint8_t attempts, unanswered_pings;
   bool ping_under_way;
   bool ping_asked; /* by the program, and not answered yet */
-  bool polling, poll_again;
+  bool polling, poll_again, poll_refused;
   bool waiting;
   /* Noted by the reception handler, done by poll. */
   bool agent_answered, agent_lost, info_due, close_answered, reset_due, work_noted;
@@ -159,7 +159,7 @@ typedef struct tide_session {
   tide_node_t *held_first, *held_last; /* reliable samples kept until their objects exist, oldest first */
   tide_node_t *reserve; /* one node that samples cannot take, so that objects can be created whatever is kept */
   uint32_t request_bytes_maximum;
-  int64_t deadline_ns; /* what poll last returned */
+  int64_t deadline_ns; /* what poll last returned; TIDE_FOREVER while somebody is in it */
   int64_t state_since_ns;
   int64_t progress_ns;   /* last answer to a creation */
   int64_t request_at_ns; /* the next CREATE_CLIENT or DELETE of the client */
@@ -189,7 +189,8 @@ void tide_session_open(tide_session_t *session);
 void tide_session_close(tide_session_t *session);
 
 /* Time passes: retries, pings, creation of objects, and tide_daemon_poll. Returns when to be called again; also call
- * it after every reception. */
+ * it after every reception. One caller does the work: another one, maybe an interrupt on top of it, leaves it to that
+ * one and hears by on_work when it is over. */
 int64_t tide_session_poll(tide_session_t *session);
 
 /* Register an object; it gets its id and is created as soon as there is a session, parents before children in the

@@ -54,8 +54,11 @@ static void on_acknack(tide_session_t *session) {
 static void note_work(tide_session_t *session) {
   const uintptr_t critical = session_enter(session);
   session->work_noted = true;
-  session->poll_again = session->poll_again || session->polling;
-  session->deadline_ns = session_now(session);
+  if (session->polling) {
+    session->poll_again = true;
+  } else {
+    session->deadline_ns = session_now(session);
+  }
   session_exit(session, critical);
 }
 

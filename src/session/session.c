@@ -33,6 +33,12 @@ void session_changed(tide_session_t *session) {
   }
 }
 
+static void ask_for_poll(tide_session_t *session) {
+  if (session->config.on_work != NULL) {
+    session->config.on_work(session->config.context);
+  }
+}
+
 static void on_activity(void *context) {
   tide_session_t *session = context;
   const uintptr_t critical = session_enter(session);
@@ -40,8 +46,8 @@ static void on_activity(void *context) {
   session->work_noted = false;
   session_exit(session, critical);
   session_changed(session);
-  if (work && session->config.on_work != NULL) {
-    session->config.on_work(session->config.context);
+  if (work) {
+    ask_for_poll(session);
   }
   if (session->config.daemon.on_activity != NULL) {
     session->config.daemon.on_activity(session->config.daemon.context);
@@ -402,31 +408,36 @@ static int64_t step(tide_session_t *session, int64_t now_ns) {
   }
 }
 
+/* Whoever comes while another one is at it has nothing to do before that one tells: it may be an interrupt on top of
+ * it, which would keep it from ever ending if it looked again at once. */
 static bool begin_run(tide_session_t *session) {
   const uintptr_t critical = session_enter(session);
   const bool mine = !session->polling;
   session->polling = true;
-  session->poll_again = !mine;
+  session->poll_again = session->poll_refused = !mine;
+  session->deadline_ns = TIDE_FOREVER;
   session_exit(session, critical);
   return mine;
 }
 
-static bool end_run(tide_session_t *session, int64_t next_ns) {
+static bool end_run(tide_session_t *session, int64_t next_ns, bool *refused) {
   const uintptr_t critical = session_enter(session);
   const bool ended = !session->poll_again;
+  *refused = session->poll_refused;
   session->poll_again = false;
   session->polling = !ended;
-  session->deadline_ns = next_ns;
+  session->deadline_ns = ended ? next_ns : TIDE_FOREVER;
   session_exit(session, critical);
   return ended;
 }
 
-/* One caller does the work, also for those who come meanwhile. */
-static void run(tide_session_t *session) {
+/* One caller does the work, also for those who come meanwhile. True: there were some. */
+static bool run(tide_session_t *session) {
   if (!begin_run(session)) {
-    return;
+    return false;
   }
   int64_t next_ns = 0;
+  bool refused = false;
   do {
     int64_t now_ns = 0;
     int steps = 0;
@@ -434,18 +445,19 @@ static void run(tide_session_t *session) {
       now_ns = session_now(session);
       next_ns = step(session, now_ns);
     } while (next_ns <= now_ns && ++steps < STEPS_AT_ONCE_MAXIMUM);
-  } while (!end_run(session, next_ns));
+  } while (!end_run(session, next_ns, &refused));
+  return !TIDE_SINGLE_CONTEXT && refused;
 }
 
 void session_kick(tide_session_t *session) {
-  run(session);
-  if (session->config.on_work != NULL) {
-    session->config.on_work(session->config.context);
-  }
+  (void)run(session);
+  ask_for_poll(session);
 }
 
 int64_t tide_session_poll(tide_session_t *session) {
-  run(session);
+  if (run(session)) {
+    ask_for_poll(session);
+  }
   const int64_t daemon_ns = tide_daemon_poll(&session->daemon);
   const uintptr_t critical = session_enter(session);
   const int64_t next_ns = session_earlier(session->deadline_ns, daemon_ns);

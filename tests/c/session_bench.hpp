@@ -631,6 +631,7 @@ class Bench {
   bool cut = false;  // nothing passes, either way
   double loss_to_agent = -1, loss_to_client = -1;
   bool executor_runs = true;
+  std::function<void()> interrupts;  // let in here, at the end of each critical section
   std::vector<tide_session_state_t> states;
   std::vector<Bytes> sent;  // messages as they left the client
 
@@ -640,6 +641,7 @@ class Bench {
   static void leave(void *context, uintptr_t state) {
     Bench *self = static_cast<Bench *>(context);
     EXPECT_EQ(static_cast<uintptr_t>(--self->critical_), state);
+    if (self->critical_ == 0 && self->interrupts) self->interrupts();
   }
   static void event_init(void *, tide_event_t *event) { event->state = 0; }
   static void event_set(void *, tide_event_t *event) { event->state = 1; }
