@@ -213,7 +213,7 @@ def run_exchange(
     """Until all numbers have been sent and acknowledged. RunError when nothing comes any more."""
     out = out.resolve()
     exchange = Exchange(system, messages, restarts, settings, out)
-    with open_pipes(out, exchange.plan()) as pipes, Children() as children:
+    with open_pipes(out, exchange.plan(), "exchange") as pipes, Children() as children:
         report("starting", 0)
         command = [sys.executable, "-m", "tide.run.numbers"]
         nodes: Child = children.start("ROS 2 nodes", command, out / "nodes.log", None, ros_environment(settings))
@@ -249,7 +249,8 @@ def _converse(
             report("exchanging", seen)
         if now > last + _STUCK_S:
             ways = f"{len(exchange.came_up)} came up and {len(exchange.came_down)} down"
-            raise RunError(f"nothing came for {_STUCK_S:g} s; {ways}\n{board.tail()}\n{agent.tail()}")
+            state = pipes.state(board)
+            raise RunError(f"nothing came for {_STUCK_S:g} s; {ways}\n{state}\n{agent.tail()}")
         if not gone and len(exchange.killed) < exchange.restarts and exchange.is_time_to_kill():
             agent.process.kill()
             agent.process.wait()

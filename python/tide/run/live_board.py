@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tide.run.binaries import find_binary
 from tide.run.board_image import MACHINES, image
+from tide.run.board_state import MONITOR, describe
 from tide.run.budgets import Budget, budget_of
 from tide.run.child import Child, Children, RunError
 from tide.run.experiment import (
@@ -77,7 +78,8 @@ def live_plan(
 class Pipes:
     """The folder that the image is told: its plan, what it says, and what is said to it."""
 
-    def __init__(self, folder: Path, plan: str) -> None:
+    def __init__(self, folder: Path, plan: str, elf: Path) -> None:
+        self._elf = elf
         (folder / "plan").write_text(plan, encoding="ascii")
         for name in ("up", "down"):
             (folder / name).unlink(missing_ok=True)
@@ -100,21 +102,26 @@ class Pipes:
             elif board.process.poll() is not None:
                 raise board.ended_early()
             elif time.monotonic() > deadline:
-                raise RunError(f"the image said nothing in time\n{board.tail()}")
+                raise RunError(f"the image said nothing in time\n{self.state(board)}")
         return data
 
     def message(self, deadline: float, board: Child) -> tuple[int, bytes]:
         kind, count, _ = _HEADER.unpack(self._read(_HEADER.size, deadline, board))
         return kind, self._read(count, deadline, board)
 
+    def state(self, board: Child) -> str:
+        """Where the image stands, and what it said last."""
+        said = board.tail()  # before the monitor's answers
+        return f"{describe(board, self._elf)}\n{said}"
+
     def go_on(self) -> None:
         os.write(self._down, _ANSWER.pack(0, 0, 0))
 
 
 @contextmanager
-def open_pipes(folder: Path, plan: str) -> Iterator[Pipes]:
+def open_pipes(folder: Path, plan: str, name: str = "three_chains") -> Iterator[Pipes]:
     folder.mkdir(parents=True, exist_ok=True)
-    pipes = Pipes(folder, plan)
+    pipes = Pipes(folder, plan, image(name=name))
     try:
         yield pipes
     finally:
@@ -123,7 +130,7 @@ def open_pipes(folder: Path, plan: str) -> Iterator[Pipes]:
 
 def start_board(children: Children, folder: Path, name: str = "three_chains") -> tuple[Child, str]:
     """The emulator, and the terminal that its line ends in."""
-    command = ["qemu-system-arm", "-M", MACHINES["cortex-m7"], "-display", "none", "-monitor", "none"]
+    command = ["qemu-system-arm", "-M", MACHINES["cortex-m7"], "-display", "none", *MONITOR]
     command += ["-icount", f"shift={_SHIFT}", "-chardev", "pty,id=line", "-serial", "chardev:line"]
     command += ["-semihosting-config", f"enable=on,target=native,arg=board,arg={folder}"]
     board: Child = children.start("board", [*command, "-kernel", str(image(name=name))], folder / "board.log")
