@@ -156,6 +156,8 @@ rcl_ret_t tide_rclc_executor_set_lanes(rclc_executor_t *executor, const tide_lan
   if (count > 1 && (policy == TIDE_POLICY_BATCH || handle->trigger != rclc_executor_trigger_any)) {
     return tide_compat_result(TIDE_ERROR_UNSUPPORTED);
   }
+  tide_support_t *support = handle->support;
+  set_support(handle, NULL); /* nobody wakes the lanes while they change */
   for (size_t i = 0; i < count; i++) handle->lanes[i].settings = lanes[i];
   const int status = init_core(handle, count, policy);
   handle->has_threads = status == TIDE_OK;
@@ -163,6 +165,7 @@ rcl_ret_t tide_rclc_executor_set_lanes(rclc_executor_t *executor, const tide_lan
     memset(handle->lanes, 0, sizeof *handle->lanes);
     init_core(handle, 1, policy);
   }
+  set_support(handle, support);
   return tide_compat_result(status);
 }
 

@@ -19,11 +19,18 @@ rcl_service_options_t rcl_service_get_default_options(void) {
   return options;
 }
 
+static void clear(tide_service_handle_t *handle) {
+  const tide_platform_t *platform = tide_port_platform();
+  const uintptr_t critical = tide_platform_enter(platform);
+  memset(handle, 0, sizeof *handle); /* retry_responses looks at free places, too */
+  tide_platform_exit(platform, critical);
+}
+
 static tide_service_handle_t *free_place(void) {
   for (size_t i = 0; i < tide_pools.service_count; i++) {
     tide_service_handle_t *handle = &tide_pools.services[i];
     if (handle->end.support != NULL) continue;
-    memset(handle, 0, sizeof *handle);
+    clear(handle);
     handle->end.request_topic = tide_pools.service_names + 2u * i * tide_pools.service_name_bytes;
     handle->end.reply_topic = handle->end.request_topic + tide_pools.service_name_bytes;
     handle->end.reader.samples = tide_pools.service_samples + i * tide_pools.service_depth;
@@ -145,13 +152,17 @@ rcl_ret_t rcl_send_response(const rcl_service_t *service, rmw_request_id_t *resp
 
 /* ---- in an executor ---- */
 
+/* In the link's context, while the program may create or finish services. */
 static void retry_responses(tide_support_t *support) {
+  const tide_platform_t *platform = tide_port_platform();
   for (size_t i = 0; i < tide_pools.service_count; i++) {
     tide_service_handle_t *service = &tide_pools.services[i];
+    const uintptr_t critical = tide_platform_enter(platform);
     if (service->end.support == support && __atomic_load_n(&service->response_waits, __ATOMIC_ACQUIRE) &&
         !tide_callback_is_ready(&service->end.callback)) {
       tide_executor_notify(&service->end.callback);
     }
+    tide_platform_exit(platform, critical);
   }
 }
 

@@ -47,13 +47,21 @@ static int open_on_agent(tide_service_end_t *end, uint8_t kind, const tide_node_
   return tide_session_add_reader(&end->support->session, &end->reader);
 }
 
+/* The link's context looks for services whose responses wait. */
+static void set_support(tide_service_end_t *end, tide_support_t *support) {
+  const tide_platform_t *platform = tide_port_platform();
+  const uintptr_t critical = tide_platform_enter(platform);
+  end->support = support;
+  tide_platform_exit(platform, critical);
+}
+
 int tide_compat_open_end(tide_service_end_t *end, uint8_t kind, const rcl_node_t *node,
                          const rosidl_service_type_support_t *type_support, const char *service_name,
                          const rmw_qos_profile_t *qos) {
-  end->support = node->impl->support;
+  set_support(end, node->impl->support);
   end->type = (const tide_service_type_t *)type_support->data;
   const int status = open_on_agent(end, kind, node->impl, service_name, qos);
-  if (status != TIDE_OK && tide_compat_delete_object(end->support, &end->object) == TIDE_OK) end->support = NULL;
+  if (status != TIDE_OK && tide_compat_delete_object(end->support, &end->object) == TIDE_OK) set_support(end, NULL);
   return status;
 }
 
@@ -75,7 +83,7 @@ int tide_compat_close_end(tide_service_end_t *end) {
     tide_compat_wait(support, is_delivered, end, tide_compat_deadline(support->destroy_timeout_ms), false);
   }
   status = tide_compat_delete_object(support, &end->object);
-  if (status == TIDE_OK) end->support = NULL;
+  if (status == TIDE_OK) set_support(end, NULL);
   return status;
 }
 
