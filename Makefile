@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Thin names over CMake, CTest and the tide command. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test check build build-release build-asan build-tsan firmware sizes bench fuzz soak clean \
+.PHONY: help run test check build build-release build-asan build-tsan firmware sizes bench fuzz soak sanitized-agent clean \
         test-release test-asan test-tsan test-python test-firmware test-check
 SHELL := /bin/bash
 stage = scripts/stage.sh
@@ -57,6 +57,10 @@ check: build-release ## formatting, static analysis, types: everything
 
 test-check: build-release
 	@$(stage) $@ "clang-format clang-tidy ruff mypy" scripts/check.sh
+
+sanitized-agent: build-release ## the agent with the real DDS beside ROS 2, under AddressSanitizer and ThreadSanitizer
+	@scripts/sanitized_agent.sh asan
+	@scripts/sanitized_agent.sh tsan
 
 bench: ## measured ratios against a baseline in the same run
 	@scripts/setup.sh bench
