@@ -222,7 +222,7 @@ def main() -> int:
     )
     print(f"tide optimise, three chains: {tries:,.0f} tries a second of the processor")
     print(f"{folder}/: analysis_cost.json, analysis_cost.png")
-    slowest_ms = max(stages["whole_ms"] for stages in checks.values())
+    slowest_ms = max(checks[where]["whole_ms"] for where in ("over a line", "on the host"))
     return 0 if sets_a_second >= GOAL and slowest_ms <= GOAL_CHECK_MS else 1
 
 
