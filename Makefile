@@ -58,9 +58,8 @@ check: build-release ## formatting, static analysis, types: everything
 test-check: build-release
 	@$(stage) $@ "clang-format clang-tidy ruff mypy" scripts/check.sh
 
-sanitized-agent: build-release ## the agent with the real DDS beside ROS 2, under AddressSanitizer and ThreadSanitizer
-	@scripts/sanitized_agent.sh asan
-	@scripts/sanitized_agent.sh tsan
+sanitized-agent: build-release ## the agent with the real DDS beside ROS 2, under AddressSanitizer
+	@scripts/sanitized_agent.sh
 
 bench: ## measured ratios against a baseline in the same run
 	@scripts/setup.sh bench
