@@ -37,7 +37,7 @@ test-asan test-tsan: test-%: build-%
 	@$(stage) $@ "unit and property tests under sanitizers: $*" scripts/ctest.sh $*
 
 test-python: build-release
-	@$(stage) $@ "the command and the real parts: line and agent and ROS 2" scripts/pytest.sh tests/python
+	@$(stage) $@ "the command and the real parts: line and agent and ROS 2" scripts/pytest.sh tests/python 2
 
 test-firmware: firmware
 	@$(stage) $@ "Cortex-M images in QEMU against the agent and ROS 2" scripts/pytest.sh tests/firmware

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import time
@@ -16,11 +15,13 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
+from reserved import domain
+
 ROOT = Path(__file__).resolve().parents[2]
 AGENT = ROOT / "build" / "release" / "agent" / "tide-agent"
 MACHINES = {"cortex-m7": "mps2-an500", "cortex-m4f": "mps2-an386"}
 LIMIT_S = 60
-DOMAIN = 100 + os.getpid() % 100
+DOMAIN = domain()
 
 
 def image(core: str, name: str) -> Path:

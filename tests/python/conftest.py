@@ -3,6 +3,16 @@
 
 import signal
 
+import pytest
+
+import reserved
+
 # A shell starts what runs in the background deaf to SIGINT, and programs inherit that; the tests send it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+reserved.domain()  # for what asks for ROS_DOMAIN_ID
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "alone: it measures times of this machine, so nothing runs beside it")

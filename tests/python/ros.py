@@ -58,19 +58,6 @@ def free_port() -> int:
         return port
 
 
-def await_port(port: int, limit_s: float = 60.0) -> None:
-    """Until nobody else on this machine has the UDP port."""
-    deadline = time.monotonic() + limit_s
-    while True:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-                return
-            except OSError:
-                assert time.monotonic() < deadline, f"UDP port {port} is taken"
-        time.sleep(0.2)
-
-
 class Host:
     """A ROS 2 node in a context of its own, spun by a thread."""
 

@@ -18,6 +18,8 @@ from rclpy.context import Context
 from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.qos import QoSProfile
 
+from reserved import domain
+
 LIMIT_S = 30.0  # of every wait in these tests; none takes longer than some milliseconds on an idle machine
 _numbers = itertools.count()
 
@@ -32,7 +34,7 @@ class Graph:
     def __init__(self) -> None:
         self.prefix = f"g{os.getpid()}_{next(_numbers)}"
         self.context = Context()
-        rclpy.init(context=self.context, domain_id=1 + os.getpid() % 90)
+        rclpy.init(context=self.context, domain_id=domain())
         self.nodes: list[Any] = []
 
     def name(self, what: str) -> str:

@@ -14,11 +14,12 @@ import pytest
 from geometry_msgs.msg import Vector3
 from std_msgs.msg import Header, Int32, String
 
-from ros import EXAMPLES_PORT, Host, await_port, eventually, host, program, quality, start_agent
+from reserved import domain, port
+from ros import EXAMPLES_PORT, Host, eventually, host, program, quality, start_agent
 from tide.run.child import Child, Children
 
 ROOT = Path(__file__).parents[2]
-DOMAIN = 61
+DOMAIN = domain()
 LIMIT_S = 15.0
 
 
@@ -32,8 +33,7 @@ class World:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     logs = tmp_path_factory.mktemp("examples")
-    await_port(EXAMPLES_PORT)
-    with host(DOMAIN) as node, Children() as children:
+    with port(EXAMPLES_PORT), host(DOMAIN) as node, Children() as children:
         # One of them is there before its agent is.
         early = children.start("ping_pong", [program("ping_pong")], logs / "ping_pong.log")
         agent = start_agent(children, DOMAIN, logs / "agent.log", "--udp", str(EXAMPLES_PORT))

@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 from exchange import Exchange
+from reserved import domain
 from ros import free_port, host, program, start_agent
 from tide.run.child import Children, json_line
 
 LONG = os.environ.get("TIDE_LONG") == "1"
-DOMAIN = 62
+DOMAIN = domain()
 LIMIT_S = 300.0 if LONG else 60.0
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from reserved import domain, second_domain
 from ros import Host, eventually, free_port, host, program, start_agent
 from tide.run.child import Child, Children
 
-DOMAIN = 67
+DOMAIN = domain()
 LIMIT_S = 30.0
 TYPES = {"string": "std_msgs/msg/String", "imu": "sensor_msgs/msg/Imu"}
 
@@ -59,8 +60,8 @@ def test_a_client_is_a_node_with_its_topics_until_it_is_gone(tmp_path: Path) -> 
 
 def test_clients_are_hidden_on_request(tmp_path: Path) -> None:
     port = free_port()
-    with host(DOMAIN + 1) as watcher, Children() as children:
-        start_agent(children, DOMAIN + 1, tmp_path / "agent.log", "--udp", str(port), "--graph", "off")
+    with host(second_domain()) as watcher, Children() as children:
+        start_agent(children, second_domain(), tmp_path / "agent.log", "--udp", str(port), "--graph", "off")
         start_client(children, tmp_path, port, 0xA3)
         topic = "/exchange/imu/up"
         eventually(lambda: watcher.node.count_publishers(topic) == 1, LIMIT_S, "its publisher is known to DDS")

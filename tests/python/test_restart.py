@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 from exchange import Exchange
+from reserved import domain
 from ros import Host, eventually, free_port, host, program, start_agent
 from tide.run.child import Child, Children
 
-DOMAIN = 63
+DOMAIN = domain()
 PERIOD_MS = 20
 LIMIT_S = 20.0
 KINDS = ["string", "imu"]
@@ -168,6 +169,7 @@ def test_the_client_is_killed_and_comes_back(world: World) -> None:
     assert counters["entities"] == 0, f"left over: {counters}"  # the second said goodbye, the first's were replaced
 
 
+@pytest.mark.alone
 def test_the_line_is_cut_for_two_seconds(tmp_path: Path) -> None:
     with host(DOMAIN) as node, Children() as children:
         command = [program("tide-line"), "--baud", "921600", "--cut-after", "8", "--cut-for", "2"]

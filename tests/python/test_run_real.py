@@ -16,6 +16,7 @@ from tide.run.child import may_use_fifo
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples/three_chains/system.toml"
+pytestmark = pytest.mark.alone
 
 
 def run_file(file: Path, out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from reserved import domain
 from ros_graph import eventually
 
 PROGRAM = Path(__file__).resolve().parents[2] / "examples" / "ros" / "brake.py"
 
 
 def environment() -> dict[str, str]:
-    return {**os.environ, "ROS_LOCALHOST_ONLY": "1", "ROS_DOMAIN_ID": str(1 + os.getpid() % 90)}
+    return {**os.environ, "ROS_LOCALHOST_ONLY": "1", "ROS_DOMAIN_ID": str(domain())}
 
 
 @pytest.mark.parametrize("options", [[], ["--lanes", "2"]])

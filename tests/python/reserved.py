@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What only one process of this machine may have at a time: ROS domains and fixed ports. Tests run beside each other,
+and beside those of other clones."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import functools
+import os
+import socket
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+DOMAINS = range(1, 51)  # the second one of a process is 50 above; up to 100 none has ports that others are given
+
+
+def _try_lock(name: str) -> IO[str] | None:
+    try:
+        file = (Path(tempfile.gettempdir()) / f"tide-test-{name}.lock").open("w")
+    except OSError:
+        return None  # another user's
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        return None
+    return file
+
+
+@functools.cache
+def _reserve() -> tuple[int, IO[str]]:
+    for domain in DOMAINS:
+        lock = _try_lock(f"domain-{domain}")
+        if lock is not None:
+            os.environ["ROS_DOMAIN_ID"] = str(domain)
+            return domain, lock  # as long as the process lives
+    raise AssertionError(f"all ROS domains for tests are taken: {DOMAINS}")
+
+
+def domain() -> int:
+    """The ROS domain of this process, and of what it starts."""
+    return _reserve()[0]
+
+
+def second_domain() -> int:
+    return domain() + len(DOMAINS)
+
+
+@contextlib.contextmanager
+def port(number: int, limit_s: float = 120.0) -> Iterator[None]:
+    """A UDP port for this test alone, once nobody else has it."""
+    deadline = time.monotonic() + limit_s
+    lock = _try_lock(f"port-{number}")
+    while lock is None:
+        assert time.monotonic() < deadline, f"UDP port {number} is reserved by another test"
+        time.sleep(0.1)
+        lock = _try_lock(f"port-{number}")
+    with lock:
+        while True:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+                try:
+                    probe.bind(("127.0.0.1", number))
+                    break
+                except OSError:
+                    assert time.monotonic() < deadline, f"UDP port {number} is taken"
+            time.sleep(0.1)
+        yield
