@@ -13,6 +13,7 @@
 #include "uart.h"
 
 #define RELIABLE FOOTPRINT_RELIABLE
+#define PLATFORM (TIDE_STATIC_PLATFORM ? NULL : &tide_cortex_m_platform)
 #define ID(number, kind) TIDE_XRCE_OBJECT(number, TIDE_XRCE_KIND_##kind)
 enum { MTU_BYTES = 128, NODES = 4, SLOTS = 4, STREAMS = 1 + RELIABLE, CALLBACKS = 2, HEARD_ENOUGH = 20 };
 
@@ -108,7 +109,7 @@ static int64_t poll(void *context) {
 static void wake(void *context) { tide_executor_wake(context); }
 
 static const tide_session_config_t session_config = {
-    .daemon = {.platform = &tide_cortex_m_platform,
+    .daemon = {.platform = PLATFORM,
                .transmitter = {.nodes = nodes,
                                .execution_storage = execution,
                                .pending_storage = pending,
@@ -138,7 +139,7 @@ static const tide_session_config_t session_config = {
     .context = &executor};
 
 static const tide_executor_config_t executor_config = {
-    .platform = &tide_cortex_m_platform,
+    .platform = PLATFORM,
     .callbacks = callbacks,
     .ready_storage = ready,
     .timer_storage = timers,

@@ -75,17 +75,17 @@ typedef struct tide_daemon_waiter {
 } tide_daemon_waiter_t;
 
 typedef struct tide_daemon {
-  const tide_platform_t *platform;
-  tide_link_t link;
   bool link_open;
   bool starting, completed, cancelled; /* link.start is being called; what it reported about that frame itself */
   bool deferring;                      /* what on_control and on_done submit goes out afterwards */
   bool out_of_step;                    /* the peer acknowledged what was never sent, since set_session */
   bool changed;                        /* on_activity is to be called */
-  tide_frame_parts_t frame;            /* on the wire */
-  tide_framing_reader_t reader;        /* for links that deliver bytes */
-  tide_daemon_waiter_t *waiters;       /* most urgent first, then the one that came first */
-  tide_event_t done_event;             /* set when a node comes back: callers that wait sleep on it */
+  const tide_platform_t *platform;
+  tide_link_t link;
+  tide_frame_parts_t frame;      /* on the wire */
+  tide_framing_reader_t reader;  /* for links that deliver bytes */
+  tide_daemon_waiter_t *waiters; /* most urgent first, then the one that came first */
+  tide_event_t done_event;       /* set when a node comes back: callers that wait sleep on it */
   struct {
     void (*on_activity)(void *context);
     void (*on_done)(void *context, tide_node_t *node, tide_node_outcome_t outcome);

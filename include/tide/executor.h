@@ -73,17 +73,19 @@ typedef struct tide_callback {
   tide_queue_entry_t ready_entry; /* in a ready_list or in its group; first member */
   tide_callback_kind_t kind;
   tide_priority_t priority;
-  bool always;      /* runs in every triggered round, with or without data (rclc ALWAYS) */
-  bool in_round;    /* has a place in the round that is running */
-  bool in_set;      /* readyset: has a place in the set */
-  bool local;       /* subscribed to a local topic (tide/local.h) */
-  bool arriving;    /* in the list of arrivals */
-  uint32_t pending; /* times it became ready and has not run; read it with tide_callback_is_ready */
+  bool always; /* runs in every triggered round, with or without data (rclc ALWAYS) */
+  bool local;  /* subscribed to a local topic (tide/local.h) */
   void (*execute)(struct tide_callback *callback, void *context); /* takes one message (if any) and runs the program's
                                                                      function */
   void *context;
-  const void *handle;             /* the program's object: what the `one` trigger and compat compare with */
-  struct tide_group *group;       /* null: overlaps all but itself */
+  const void *handle;              /* the program's object: what the `one` trigger and compat compare with */
+  struct tide_group *group;        /* null: overlaps all but itself */
+  tide_measurement_t *measurement; /* null, or where its execution times go (tide/measure.h); set by the program, while
+                                      it does not run */
+  bool in_round;    /* has a place in the round that is running; this and what follows is the executor's */
+  bool in_set;      /* readyset: has a place in the set */
+  bool arriving;    /* in the list of arrivals */
+  uint32_t pending; /* times it became ready and has not run; read it with tide_callback_is_ready */
   struct tide_executor *executor; /* set when added */
   struct tide_band *band;         /* that its priority belongs to */
   uint16_t index;                 /* order of registration */
@@ -96,8 +98,6 @@ typedef struct tide_callback {
   int64_t ready_since_ns;             /* of the run to come: time of the latest notify; of a timer, its expiry */
   int64_t ready_ns, start_ns, end_ns; /* of its latest run */
   int64_t execution_maximum_ns;       /* from start to end, whoever ran in between */
-  tide_measurement_t *measurement; /* null, or where its execution times go (tide/measure.h); set by the program, while
-                                      it does not run */
 } tide_callback_t;
 
 /* For triggers: lock-free, from any context. */
@@ -177,8 +177,7 @@ typedef struct tide_band {
   struct tide_lane *only;      /* its lane, when it has one */
 } tide_band_t;
 
-typedef struct tide_lane {
-  tide_lane_settings_t settings; /* set by the program before tide_executor_init; the rest is the executor's */
+typedef struct tide_lane { /* all but its settings is the executor's */
   /* Called around its waits; set by the port, in the lane's thread, before it runs. Null functions: no budget. */
   tide_budget_hooks_t budget;
   /* Set by a port without threads before it runs the lane: a spin of it never waits, it takes one round of what is
@@ -198,8 +197,8 @@ typedef struct tide_lane {
   tide_group_t *group;       /* exclusive, of the callback that it runs */
   struct tide_lane *idle_next;
   tide_callback_t *round_first, *round_last; /* still to run in this round, when it runs more than one */
-  uint64_t rounds;
-  tide_band_t own_band; /* of the lanes that share its level, when it is the first of them */
+  tide_band_t own_band;                      /* of the lanes that share its level, when it is the first of them */
+  tide_lane_settings_t settings;             /* set by the program before tide_executor_init */
 } tide_lane_t;
 
 typedef struct tide_executor_config {

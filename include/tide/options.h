@@ -107,7 +107,8 @@
 #define TIDE_CONFIG_CHECKS 1
 #endif
 
-/* The port's platform is the only one: its clock and critical section are called by name, not through pointers. */
+/* The port's platform is the only one: its clock, critical section and events are called by name, not through pointers,
+ * and the platform of a configuration is not looked at: it may be null. */
 #ifndef TIDE_STATIC_PLATFORM
 #define TIDE_STATIC_PLATFORM 0
 #endif

@@ -61,6 +61,9 @@ uintptr_t tide_static_enter(void);
 void tide_static_exit(uintptr_t state);
 uintptr_t tide_static_lanes_enter(void);
 void tide_static_lanes_exit(uintptr_t state);
+void tide_static_event_init(tide_event_t *event);
+void tide_static_event_set(tide_event_t *event);
+int tide_static_event_wait(tide_event_t *event, int64_t deadline_ns);
 #endif
 
 static inline int64_t tide_platform_now_ns(const tide_platform_t *platform) {
@@ -69,6 +72,33 @@ static inline int64_t tide_platform_now_ns(const tide_platform_t *platform) {
   return tide_static_now_ns();
 #else
   return platform->now_ns(platform->context);
+#endif
+}
+
+static inline void tide_platform_event_init(const tide_platform_t *platform, tide_event_t *event) {
+#if TIDE_STATIC_PLATFORM
+  (void)platform;
+  tide_static_event_init(event);
+#else
+  platform->event_init(platform->context, event);
+#endif
+}
+
+static inline void tide_platform_event_set(const tide_platform_t *platform, tide_event_t *event) {
+#if TIDE_STATIC_PLATFORM
+  (void)platform;
+  tide_static_event_set(event);
+#else
+  platform->event_set(platform->context, event);
+#endif
+}
+
+static inline int tide_platform_event_wait(const tide_platform_t *platform, tide_event_t *event, int64_t deadline_ns) {
+#if TIDE_STATIC_PLATFORM
+  (void)platform;
+  return tide_static_event_wait(event, deadline_ns);
+#else
+  return platform->event_wait(platform->context, event, deadline_ns);
 #endif
 }
 

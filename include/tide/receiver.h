@@ -46,26 +46,26 @@ extern "C" {
 
 typedef struct tide_slot {
   tide_queue_entry_t entry; /* among the noted frames; first member */
-  uint8_t *bytes;
-  uint16_t length;
-  uint16_t crc; /* as received; meaningful when verify is set */
   bool verify;
   uint8_t state; /* of the receiver; so is what follows */
   uint8_t stream;
+  uint8_t owner;                                           /* who may process it; 0: everybody */
+  bool arrived;                                            /* its stream knows of it */
+  bool continues;                                          /* a FRAGMENT, and not the last */
+  bool unwanted;                                           /* nobody reads it: only its place in the stream counts */
+  bool answers;                                            /* STATUS and INFO, nothing else */
+  bool blocked;                                            /* waits for a tide_reassembly */
+  bool skips, skip_ended, too_large, malformed, completed; /* what delivering found out */
+  uint16_t length;
+  uint16_t crc; /* as received; meaningful when verify is set */
   uint16_t sequence;
   tide_priority_t priority; /* its own, or that of a frame behind it in its stream */
-  uint8_t owner;            /* who may process it; 0: everybody */
   uint16_t references;      /* taken by tide_receiver_retain, by the one who delivers only */
   uint16_t released;        /* given back */
   uint16_t position;        /* of the submessage to deliver next; 0: none was delivered */
-  bool arrived;             /* its stream knows of it */
-  bool continues;           /* a FRAGMENT, and not the last */
-  bool unwanted;            /* nobody reads it: only its place in the stream counts */
-  bool answers;             /* STATUS and INFO, nothing else */
-  bool blocked;             /* waits for a tide_reassembly */
-  bool skips, skip_ended, too_large, malformed, completed; /* what delivering found out */
-  struct tide_reassembly *reassembly;                      /* that its FRAGMENT goes into */
-  uint64_t arrival;                                        /* running number: FIFO order */
+  uint8_t *bytes;
+  struct tide_reassembly *reassembly; /* that its FRAGMENT goes into */
+  uint64_t arrival;                   /* running number: FIFO order */
   int64_t arrived_ns;
 } tide_slot_t;
 
@@ -138,12 +138,12 @@ typedef struct tide_receiver_config {
 } tide_receiver_config_t;
 
 typedef struct tide_receiver {
-  tide_receiver_config_t config;
-  tide_queue_t noted;
-  tide_slot_t *filling;
   uint8_t session; /* messages of other sessions are dropped; 0xFF: any */
   uint32_t key;
+  tide_slot_t *filling;
+  tide_queue_t noted;
   uint64_t next_arrival;
+  tide_receiver_config_t config;
   uint32_t skipping[TIDE_FRAGMENTS ? 8 : 1];   /* by stream id: the rest of a message that is too large goes by */
   uint32_t abandoning[TIDE_FRAGMENTS ? 8 : 1]; /* by stream id: a part of a message was given up */
   tide_receiver_counters_t counters;

@@ -176,8 +176,8 @@ typedef struct tide_session {
     int64_t offset_ns, round_trip_ns;
   } time_samples[TIDE_SESSION_TIME_SAMPLES];
   uint8_t time_sample_count, time_sample_next;
-  tide_daemon_t daemon;
   tide_session_config_t config;
+  tide_daemon_t daemon;
 } tide_session_t;
 
 int tide_session_init(tide_session_t *session, const tide_session_config_t *config);

@@ -26,7 +26,7 @@
  *
  * Cost: submit, next, sent and each acknowledged message O(log nodes + streams in use); acquire O(1), except when it
  * has to evict (O(nodes)); expiry of a message in mid-stream O(nodes of the stream). Memory (Cortex-M7):
- * tide_transmitter_t 496 bytes, a node 112 bytes, its payload and two pointers, a stream 112.
+ * tide_transmitter_t 488 bytes, a node 88 bytes, its payload and two pointers, a stream 112.
  *
  * Not thread-safe: tide_daemon wraps every call in the critical section of the platform. Nothing allocates. */
 #ifndef TIDE_TRANSMITTER_H
@@ -44,28 +44,28 @@
 extern "C" {
 #endif
 
+/* In this structure and those below what is short and used often stands first, where the shortest instructions reach
+ * it. */
 typedef struct tide_node {
-  tide_queue_entry_t entry;   /* in execution_buffer; first member */
-  tide_queue_entry_t pending; /* in pending_buffer */
-  int64_t rank;               /* key in execution_buffer: priority, then order of submission */
-  uint8_t *bytes;             /* room for one submessage, its header first */
-  uint32_t capacity;
-  uint32_t length;
+  tide_queue_entry_t entry; /* in execution_buffer; first member */
+  uint8_t stream;           /* 0 while free */
+  uint8_t state;            /* of the transmitter */
+  uint8_t size_class;
   tide_priority_t priority;
-  uint8_t stream;          /* 0 while free */
-  uint8_t state;           /* of the transmitter */
   uint16_t first_sequence; /* reliable: of its first fragment, given when that leaves for the first time */
   uint16_t fragment_count;
   uint16_t next_fragment; /* first fragment never sent */
   uint16_t resend;        /* bit n: fragment window_base + n is to be sent again */
   uint16_t window_base;   /* first fragment not acknowledged */
-  uint8_t size_class;
-  int64_t submitted_ns;
-  int64_t sent_ns;    /* last time a fragment of it left the wire */
-  int64_t expires_ns; /* TIDE_FOREVER (as acquire leaves it): kept until acknowledged; set before submit */
+  uint8_t *bytes;         /* room for one submessage, its header first */
+  uint32_t capacity;
+  uint32_t length;
   struct tide_node *next_in_stream;
   struct tide_node *next_free;
-  void *owner; /* the submitter's mark, passed to on_done */
+  void *owner;                /* the submitter's mark, passed to on_done */
+  int64_t rank;               /* key in execution_buffer: priority, then order of submission */
+  int64_t expires_ns;         /* TIDE_FOREVER (as acquire leaves it): kept until acknowledged; set before submit */
+  tide_queue_entry_t pending; /* in pending_buffer */
 } tide_node_t;
 
 typedef struct tide_size_class {
@@ -231,27 +231,27 @@ bool tide_transmitter_is_idle(const tide_transmitter_t *transmitter, uint8_t str
 #endif
 #define TIDE_TRANSMITTER_WINDOW_DEFAULT 16
 struct tide_transmitter {
-  tide_transmitter_config_t config;
-  tide_queue_t execution_buffer, pending_buffer;
-  tide_node_t *current_node;
-  tide_node_t *free_nodes[4];
+  bool paused, busy;
   uint8_t control_count;
   uint8_t session;
-  uint32_t key;
-  bool paused, busy;
   uint8_t current_kind;
   uint8_t current_control;
   uint8_t current_outcome; /* of a current_node that came back while it was on the wire */
   uint8_t delay_shift;     /* the heartbeat delay is doubled so often: round trips could not be measured (Karn) */
   uint16_t current_sequence;
   uint16_t current_fragment;
-  tide_output_stream_t *current_stream;
   uint16_t nodes_in_use;
-  uint16_t stream_places;  /* the first of config.streams, as many as were in use at once since the last reset: nobody
-                              looks at the others */
+  uint16_t stream_places; /* the first of config.streams, as many as were in use at once since the last reset: nobody
+                             looks at the others */
+  tide_node_t *current_node;
+  tide_output_stream_t *current_stream;
+  tide_queue_t execution_buffer, pending_buffer;
+  tide_node_t *free_nodes[4];
+  uint32_t key;
   uint32_t fragment_bytes; /* payload of a full fragment */
   uint64_t submissions;
-  int64_t round_trip_ns, round_trip_deviation_ns; /* smoothed, 0 before the first sample */
+  uint32_t round_trip_eighths, deviation_quarters; /* smoothed, in fractions of 1,024 ns; 0 before the first sample */
+  tide_transmitter_config_t config;
   struct {
     uint8_t bytes[40];
     uint8_t length, session;

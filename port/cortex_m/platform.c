@@ -163,6 +163,9 @@ uintptr_t tide_static_enter(void) { return mask_interrupts(); }
 void tide_static_exit(uintptr_t state) { restore_interrupts((uint32_t)state); }
 uintptr_t tide_static_lanes_enter(void) { return raise_priority(TIDE_LANE_PRIORITY_MOST); }
 void tide_static_lanes_exit(uintptr_t state) { restore_interrupts((uint32_t)state); }
+void tide_static_event_init(tide_event_t *event) { event_init(NULL, event); }
+void tide_static_event_set(tide_event_t *event) { event_set(NULL, event); }
+int tide_static_event_wait(tide_event_t *event, int64_t deadline_ns) { return event_wait(NULL, event, deadline_ns); }
 #endif
 
 const tide_platform_t tide_cortex_m_platform = {

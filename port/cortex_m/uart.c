@@ -24,10 +24,13 @@ static struct {
   volatile bool sent, came;
 } uart;
 
-static void note_activity(void) {
-  const tide_platform_t *platform = tide_port_platform();
-  platform->event_set(platform->context, &uart.activity);
-}
+#if TIDE_STATIC_PLATFORM
+static const tide_platform_t *platform_of_port(void) { return NULL; }
+#else
+static const tide_platform_t *platform_of_port(void) { return tide_port_platform(); }
+#endif
+
+static void note_activity(void) { tide_platform_event_set(platform_of_port(), &uart.activity); }
 
 static bool send_piece(void) {
   const size_t count = tide_framing_writer_output(&uart.writer, tide_uart_board.piece, tide_uart_board.piece_bytes);
@@ -140,11 +143,10 @@ const tide_pump_t *tide_port_pump(tide_session_t *session) {
 
 /* Nobody but the caller lets the session's time pass here: one step of it, then sleep until something arrives. */
 static void run(void *context, int64_t deadline_ns) {
-  const tide_platform_t *platform = tide_port_platform();
   tide_port_serve_link(context);
   const int64_t next_ns = tide_session_poll(context);
   if (next_ns < deadline_ns) deadline_ns = next_ns;
-  platform->event_wait(platform->context, &uart.activity, deadline_ns);
+  (void)tide_platform_event_wait(platform_of_port(), &uart.activity, deadline_ns);
 }
 
 const tide_pump_t *tide_port_pump(tide_session_t *session) {

@@ -17,8 +17,8 @@ static int64_t now_ns(const tide_daemon_t *d) { return tide_platform_now_ns(d->p
 static void wake_waiters(tide_daemon_t *d, uint32_t bytes) {
   if (TIDE_SINGLE_CONTEXT) return;
   for (tide_daemon_waiter_t *waiter = d->waiters; waiter; waiter = waiter->next)
-    if (waiter->bytes <= bytes) d->platform->event_set(d->platform->context, &waiter->event);
-  d->platform->event_set(d->platform->context, &d->done_event);
+    if (waiter->bytes <= bytes) tide_platform_event_set(d->platform, &waiter->event);
+  tide_platform_event_set(d->platform, &d->done_event);
 }
 
 static void node_done(void *context, tide_node_t *node, tide_node_outcome_t outcome) {
@@ -117,7 +117,7 @@ static void leave_busy(tide_daemon_t *d, uintptr_t state) {
 /* ---- set-up ---- */
 
 int tide_daemon_init(tide_daemon_t *d, const tide_daemon_config_t *config) {
-  if (!d || !config || !config->platform) return TIDE_ERROR_ARGUMENT;
+  if (!d || !config || (!TIDE_STATIC_PLATFORM && !config->platform)) return TIDE_ERROR_ARGUMENT;
   memset(d, 0, sizeof *d);
   d->platform = config->platform;
   d->owner.on_activity = config->on_activity;
@@ -127,19 +127,18 @@ int tide_daemon_init(tide_daemon_t *d, const tide_daemon_config_t *config) {
   d->owner.priority_of = config->receiver.priority_of;
   d->owner.on_submessage = config->receiver.on_submessage;
   d->owner.on_control = config->receiver.on_control;
-  tide_transmitter_config_t transmitter = config->transmitter;
-  transmitter.on_done = node_done;
-  transmitter.context = d;
-  tide_receiver_config_t receiver = config->receiver;
-  receiver.context = d;
-  receiver.on_acknowledge = TIDE_RELIABLE_STREAMS ? acknowledge : NULL;
-  receiver.on_control = control;
-  if (config->receiver.priority_of) receiver.priority_of = priority_of;
-  if (config->receiver.on_submessage) receiver.on_submessage = submessage_delivered;
-  int status = tide_transmitter_init(&d->transmitter, &transmitter);
-  if (status == TIDE_OK) status = tide_receiver_init(&d->receiver, &receiver);
+  int status = tide_transmitter_init(&d->transmitter, &config->transmitter);
+  if (status == TIDE_OK) status = tide_receiver_init(&d->receiver, &config->receiver);
   if (status != TIDE_OK) return status;
-  d->platform->event_init(d->platform->context, &d->done_event);
+  d->transmitter.config.on_done = node_done;
+  d->transmitter.config.context = d;
+  tide_receiver_config_t *const receiver = &d->receiver.config;
+  receiver->context = d;
+  receiver->on_acknowledge = TIDE_RELIABLE_STREAMS ? acknowledge : NULL;
+  receiver->on_control = control;
+  if (receiver->priority_of) receiver->priority_of = priority_of;
+  receiver->on_submessage = submessage_delivered;
+  tide_platform_event_init(d->platform, &d->done_event);
   tide_framing_reader_init(&d->reader, 0u);
   return TIDE_OK;
 }
@@ -229,13 +228,13 @@ int tide_daemon_acquire_until(tide_daemon_t *d, uint32_t bytes, tide_priority_t 
   tide_daemon_waiter_t waiter = {.bytes = bytes, .priority = priority};
   int status = acquire(d, &waiter, node);
   if (status != TIDE_ERROR_FULL) return status;
-  platform->event_init(platform->context, &waiter.event);
+  tide_platform_event_init(platform, &waiter.event);
   uintptr_t state = enter(d);
   queue_up(d, &waiter);
   leave(d, state);
   do {
     status = acquire(d, &waiter, node); /* it may have come back before this one was in the queue */
-    if (status == TIDE_ERROR_FULL && !platform->event_wait(platform->context, &waiter.event, deadline_ns))
+    if (status == TIDE_ERROR_FULL && !tide_platform_event_wait(platform, &waiter.event, deadline_ns))
       status = TIDE_ERROR_TIMEOUT;
   } while (status == TIDE_ERROR_FULL);
   state = enter(d);
@@ -317,7 +316,7 @@ int tide_daemon_wait(tide_daemon_t *d, tide_event_t *event, int64_t deadline_ns)
   const tide_link_t link = d->link_open ? d->link : (tide_link_t){0};
   leave(d, state);
   return link.wait ? link.wait(link.context, event, deadline_ns)
-                   : d->platform->event_wait(d->platform->context, event, deadline_ns);
+                   : tide_platform_event_wait(d->platform, event, deadline_ns);
 }
 
 int64_t tide_daemon_poll(tide_daemon_t *d) {

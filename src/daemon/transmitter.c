@@ -94,8 +94,9 @@ static void restart_stream(tide_transmitter_t *t, tide_output_stream_t *stream) 
   }
   for (tide_node_t *node = stream->first; node; node = node->next_in_stream) {
     transmitter_dequeue(t, stream, node);
-    tide_queue_remove(&t->pending_buffer, &node->pending);
-    if (node->expires_ns != TIDE_FOREVER) (void)tide_queue_push(&t->pending_buffer, &node->pending, node->expires_ns);
+    transmitter_stop_pending(t, node);
+    if (TIDE_MESSAGE_EXPIRY && node->expires_ns != TIDE_FOREVER)
+      (void)tide_queue_push(&t->pending_buffer, &node->pending, node->expires_ns);
     node->state = NODE_SUBMITTED;
     transmitter_start_over(t, node);
   }
@@ -129,7 +130,7 @@ static tide_node_t *take_back_stream(tide_transmitter_t *t, tide_output_stream_t
     tide_node_t *node = stream->first;
     transmitter_unlink_node(stream, node);
     transmitter_dequeue(t, stream, node);
-    tide_queue_remove(&t->pending_buffer, &node->pending);
+    transmitter_stop_pending(t, node);
     stream->nodes--;
     if (t->current_node == node) t->current_node = NULL; /* the wire may read on; that frame means nothing any more */
     node->state = NODE_OWNED;

@@ -4,44 +4,51 @@
 #include "transmitter_internal.h"
 
 enum { SLOW_AFTER_HEARTBEATS = 8, DELAY_SHIFT_MAXIMUM = 5 };
-#define MILLISECOND INT64_C(1000000)
-#define DELAY_MINIMUM_NS (2 * MILLISECOND)
-#define DELAY_UNMEASURED_NS (20 * MILLISECOND)
-#define DELAY_MAXIMUM_NS (2000 * MILLISECOND)
-#define ROUND_TRIP_MAXIMUM_NS (10000 * MILLISECOND)
+#define MILLISECOND UINT32_C(1000000)
+#define DELAY_MINIMUM_NS (2u * MILLISECOND)
+#define DELAY_UNMEASURED_NS (20u * MILLISECOND)
+#define DELAY_MAXIMUM_NS (2000u * MILLISECOND)
+#define TICK_BITS 10                      /* of transmitter_ticks_of */
+#define ROUND_TRIP_MAXIMUM_TICKS 9765625u /* 10 s */
 
 static tide_node_t *node_of_pending(tide_queue_entry_t *entry) {
   return (tide_node_t *)(void *)((uint8_t *)entry - offsetof(tide_node_t, pending));
 }
-static int64_t elapsed_ns(const tide_output_stream_t *stream, uint16_t sequence, int64_t now_ns) {
-  return (int64_t)(uint32_t)(transmitter_ticks_of(now_ns) - stream->sent_ticks[sequence % 16u]) << 10;
+static uint32_t elapsed_ticks(const tide_output_stream_t *stream, uint16_t sequence, int64_t now_ns) {
+  return transmitter_ticks_of(now_ns) - stream->sent_ticks[sequence % 16u];
 }
 static uint16_t low_bits(uint32_t count) { return (uint16_t)(count >= 16u ? 0xFFFFu : (1u << count) - 1u); }
 static uint16_t shifted(uint32_t bits, uint32_t count) { return (uint16_t)(count >= 16u ? 0u : bits >> count); }
 
 /* ---- HEARTBEATs ---- */
 
+static uint32_t at_most(uint32_t value, uint32_t maximum) { return value < maximum ? value : maximum; }
+
+static uint32_t round_trip_ticks(const tide_transmitter_t *t) { return t->round_trip_eighths >> 3; }
+
 static int64_t heartbeat_delay_ns(const tide_transmitter_t *t) {
   if (t->config.heartbeat_delay_ns >= 0) return t->config.heartbeat_delay_ns;
-  int64_t delay = t->round_trip_ns > 0 ? t->round_trip_ns + 4 * t->round_trip_deviation_ns : DELAY_UNMEASURED_NS;
-  const int64_t floor = t->config.heartbeat_floor_ns > 0 ? t->config.heartbeat_floor_ns : DELAY_MINIMUM_NS;
-  if (delay < floor) delay = floor;
-  delay <<= t->delay_shift;
-  return delay < DELAY_MAXIMUM_NS ? delay : DELAY_MAXIMUM_NS;
+  if (t->config.heartbeat_floor_ns >= (int64_t)DELAY_MAXIMUM_NS) return DELAY_MAXIMUM_NS;
+  const uint32_t given_ns = (uint32_t)t->config.heartbeat_floor_ns;
+  const uint32_t floor_ns = given_ns > 0u ? given_ns : DELAY_MINIMUM_NS;
+  const uint32_t ticks = at_most(round_trip_ticks(t) + t->deviation_quarters, DELAY_MAXIMUM_NS >> TICK_BITS);
+  uint32_t delay_ns = t->round_trip_eighths > 0u ? ticks << TICK_BITS : DELAY_UNMEASURED_NS;
+  if (delay_ns < floor_ns) delay_ns = floor_ns;
+  return at_most(delay_ns, DELAY_MAXIMUM_NS >> t->delay_shift) << t->delay_shift;
 }
 
 int64_t transmitter_repeat_delay_ns(const tide_transmitter_t *t, const tide_output_stream_t *stream) {
-  const uint8_t count = stream->heartbeats_unanswered;
+  const uint32_t count = stream->heartbeats_unanswered;
   int64_t delay = t->config.heartbeat_period_ns;
   if (count > SLOW_AFTER_HEARTBEATS) {
-    const unsigned slower = (unsigned)(count - SLOW_AFTER_HEARTBEATS) / 4u;
-    return delay << (slower < 3u ? slower : 3u);
+    for (uint32_t slower = at_most((count - SLOW_AFTER_HEARTBEATS) / 4u, 3u); slower > 0u; --slower) delay += delay;
+    return delay;
   }
   if (t->config.heartbeat_delay_ns >= 0) return delay;
-  const int64_t first = heartbeat_delay_ns(t);
-  const int64_t doubled = first << count;
-  if (doubled < delay) delay = doubled;
-  return delay > first ? delay : first;
+  int64_t doubled = heartbeat_delay_ns(t);
+  if (doubled >= delay) return doubled;
+  for (uint32_t n = count; n > 0u && doubled < delay; --n) doubled += doubled;
+  return doubled < delay ? doubled : delay;
 }
 
 /* A HEARTBEAT on the wire: the time of the next one counts from its end, and none is due before. */
@@ -53,7 +60,7 @@ static bool is_on_wire(const tide_transmitter_t *t, const tide_output_stream_t *
 void transmitter_refresh_stream(tide_transmitter_t *t, tide_output_stream_t *stream, int64_t now_ns) {
   if (!TIDE_RELIABLE_STREAMS) return;
   if (stream->sending && transmitter_has_room(t, stream)) transmitter_enqueue(t, stream, stream->sending);
-  if (transmitter_in_flight(stream) == 0u && !stream->skipped) {
+  if (transmitter_in_flight(stream) == 0u && !transmitter_has_skipped(stream)) {
     stream->heartbeat_at_ns = TIDE_FOREVER;
     stream->heartbeat_due = false;
     stream->heartbeats_unanswered = 0u;
@@ -79,18 +86,19 @@ int64_t transmitter_mark_due_heartbeats(tide_transmitter_t *t, int64_t now_ns) {
 }
 /* ---- acknowledgments ---- */
 
-static void measure_round_trip(tide_transmitter_t *t, int64_t sample_ns) {
-  if (sample_ns > ROUND_TRIP_MAXIMUM_NS) return;
+/* As TCP (Jacobson, Congestion Avoidance and Control, 1988): an eighth of each error goes into the mean, a quarter into
+ * the mean deviation, which are kept times 8 and times 4. */
+static void measure_round_trip(tide_transmitter_t *t, uint32_t sample_ticks) {
+  if (sample_ticks > ROUND_TRIP_MAXIMUM_TICKS) return;
   t->delay_shift = 0u;
-  if (t->round_trip_ns == 0) {
-    t->round_trip_ns = sample_ns > 0 ? sample_ns : 1;
-    t->round_trip_deviation_ns = sample_ns / 2;
+  if (t->round_trip_eighths == 0u) {
+    t->round_trip_eighths = sample_ticks > 0u ? sample_ticks * 8u : 1u;
+    t->deviation_quarters = sample_ticks * 2u;
     return;
   }
-  const int64_t error = sample_ns - t->round_trip_ns;
-  t->round_trip_ns += error / 8;
-  t->round_trip_deviation_ns += ((error < 0 ? -error : error) - t->round_trip_deviation_ns) / 4;
-  if (t->round_trip_ns < 1) t->round_trip_ns = 1;
+  const int32_t error = (int32_t)(sample_ticks - round_trip_ticks(t));
+  t->round_trip_eighths += (uint32_t)error;
+  t->deviation_quarters += (uint32_t)(error < 0 ? -error : error) - t->deviation_quarters / 4u;
 }
 
 /* Karn: what was sent twice measures nothing, and neither does an answer that a HEARTBEAT may have asked for; but if
@@ -100,11 +108,11 @@ static void observe_progress(tide_transmitter_t *t, const tide_output_stream_t *
   const uint16_t newest = (uint16_t)(stream->first_unacknowledged + count - 1u);
   if ((stream->resent & low_bits(count)) != 0u) return;
   if (t->busy && t->current_kind == FRAME_NODE && t->current_stream == stream && t->current_sequence == newest) return;
-  if (t->config.heartbeat_delay_ns < 0 && stream->heartbeats_unanswered > 0u && t->round_trip_ns > 0) {
+  if (t->config.heartbeat_delay_ns < 0 && stream->heartbeats_unanswered > 0u && t->round_trip_eighths > 0u) {
     if (t->delay_shift < DELAY_SHIFT_MAXIMUM) t->delay_shift++;
     return;
   }
-  measure_round_trip(t, elapsed_ns(stream, newest, now_ns));
+  measure_round_trip(t, elapsed_ticks(stream, newest, now_ns));
 }
 
 static void move_window(tide_output_stream_t *stream, uint16_t count) {
@@ -115,14 +123,16 @@ static void move_window(tide_output_stream_t *stream, uint16_t count) {
 static void acknowledge(tide_transmitter_t *t, tide_output_stream_t *stream, uint16_t count) {
   while (count > 0u && stream->first) {
     tide_node_t *node = stream->first;
-    uint16_t step = (uint16_t)(node->next_fragment - node->window_base);
-    if (step > count) step = count;
+    uint16_t step = (uint16_t)(node->next_fragment - transmitter_window_base(node));
+    if (TIDE_FRAGMENTS && step > count) step = count;
     if (step == 0u) return;
     count = (uint16_t)(count - step);
     move_window(stream, step);
-    node->window_base = (uint16_t)(node->window_base + step);
-    node->resend = shifted(node->resend, step);
-    if (node->window_base == node->fragment_count) {
+    if (TIDE_FRAGMENTS) {
+      node->window_base = (uint16_t)(node->window_base + step);
+      node->resend = shifted(node->resend, step);
+    }
+    if (!TIDE_FRAGMENTS || node->window_base == node->fragment_count) {
       transmitter_unlink_node(stream, node);
       transmitter_release_node(t, stream, node, TIDE_NODE_ACKNOWLEDGED);
     } else if (node->resend == 0u && stream->sending != node) {
@@ -134,13 +144,13 @@ static void acknowledge(tide_transmitter_t *t, tide_output_stream_t *stream, uin
 static bool is_under_way(const tide_transmitter_t *t, const tide_output_stream_t *stream, const tide_node_t *node,
                          uint16_t sequence, int64_t now_ns) {
   const uint16_t fragment = (uint16_t)(sequence - node->first_sequence);
-  if (transmitter_has_bit(node->resend, (uint16_t)(fragment - node->window_base))) return true;
+  if (transmitter_has_bit(node->resend, (uint16_t)(fragment - transmitter_window_base(node)))) return true;
   if (t->busy && t->current_kind == FRAME_NODE && t->current_node == node && t->current_fragment == fragment)
     return true;
   const uint16_t offset = (uint16_t)(sequence - stream->first_unacknowledged);
   if (!transmitter_has_bit(stream->resent, offset)) return false;
-  const int64_t guard_ns = t->round_trip_ns > 0 ? t->round_trip_ns : DELAY_UNMEASURED_NS;
-  return elapsed_ns(stream, sequence, now_ns) < guard_ns;
+  const uint32_t guard_ticks = t->round_trip_eighths > 0u ? round_trip_ticks(t) : DELAY_UNMEASURED_NS >> TICK_BITS;
+  return elapsed_ticks(stream, sequence, now_ns) < guard_ticks;
 }
 
 /* Returns how many fragments were queued again. */
@@ -150,13 +160,14 @@ static uint16_t resend_flagged(tide_transmitter_t *t, tide_output_stream_t *stre
   const uint16_t sent = transmitter_in_flight(stream);
   for (uint16_t n = 0; n < sent; ++n) {
     const uint16_t sequence = (uint16_t)(stream->first_unacknowledged + n);
-    while ((uint16_t)(sequence - node->first_sequence) >= node->next_fragment) node = node->next_in_stream;
+    while ((uint16_t)(sequence - node->first_sequence) >= (TIDE_FRAGMENTS ? node->next_fragment : 1u))
+      node = node->next_in_stream;
     if (!transmitter_has_bit(missing, n)) continue;
     if (is_under_way(t, stream, node, sequence, now_ns)) {
       TIDE_COUNT(t->counters.nack_ignored, 1u);
       continue;
     }
-    node->resend |= (uint16_t)(1u << (uint16_t)(sequence - node->first_sequence - node->window_base));
+    node->resend |= (uint16_t)(1u << (uint16_t)(sequence - node->first_sequence - transmitter_window_base(node)));
     transmitter_enqueue(t, stream, node);
     count++;
   }
@@ -176,7 +187,7 @@ int tide_transmitter_on_acknack(tide_transmitter_t *t, const tide_xrce_acknack_t
     observe_progress(t, stream, count, now_ns);
     acknowledge(t, stream, count);
   }
-  const bool progress = count > 0u || stream->skipped;
+  const bool progress = count > 0u || transmitter_has_skipped(stream);
   stream->skipped = false;
   if (resend_flagged(t, stream, acknack->missing, now_ns) > 0u || progress) {
     stream->heartbeats_unanswered = 0u;
@@ -190,7 +201,7 @@ int tide_transmitter_on_acknack(tide_transmitter_t *t, const tide_xrce_acknack_t
 
 static void expire_node(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node, int64_t now_ns);
 void transmitter_expire_overdue(tide_transmitter_t *t, tide_output_stream_t *stream, int64_t now_ns) {
-  while (TIDE_RELIABLE_STREAMS && stream->first && stream->first->state == NODE_OVERDUE &&
+  while (TIDE_RELIABLE_STREAMS && TIDE_MESSAGE_EXPIRY && stream->first && stream->first->state == NODE_OVERDUE &&
          !(t->busy && t->current_node == stream->first))
     expire_node(t, stream, stream->first, now_ns);
 }

@@ -118,9 +118,9 @@ static void build_answer(tide_transmitter_t *t, tide_output_stream_t *stream, ui
 static void take_fragment(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node, int64_t now_ns) {
   uint16_t offset = 0u;
   if (node->resend != 0u) {
-    while (!transmitter_has_bit(node->resend, offset)) offset++;
+    while (TIDE_FRAGMENTS && !transmitter_has_bit(node->resend, offset)) offset++;
     node->resend &= (uint16_t)(node->resend - 1u);
-    t->current_fragment = (uint16_t)(node->window_base + offset);
+    t->current_fragment = (uint16_t)(transmitter_window_base(node) + offset);
     t->current_sequence = (uint16_t)(node->first_sequence + t->current_fragment);
     stream->resent |= (uint16_t)(1u << (uint16_t)(t->current_sequence - stream->first_unacknowledged));
     TIDE_COUNT(t->counters.retransmissions, 1u);
@@ -128,10 +128,11 @@ static void take_fragment(tide_transmitter_t *t, tide_output_stream_t *stream, t
     if (node->next_fragment == 0u) node->first_sequence = stream->next_to_send;
     t->current_fragment = node->next_fragment++;
     t->current_sequence = stream->next_to_send++;
-    if (node->next_fragment == node->fragment_count) stream->sending = node->next_in_stream;
+    if (!TIDE_FRAGMENTS || node->next_fragment == node->fragment_count) stream->sending = node->next_in_stream;
   }
   stream->sent_ticks[t->current_sequence % 16u] = transmitter_ticks_of(now_ns);
-  if (!tide_queue_contains(&node->pending)) (void)tide_queue_push(&t->pending_buffer, &node->pending, node->expires_ns);
+  if (TIDE_MESSAGE_EXPIRY && !tide_queue_contains(&node->pending))
+    (void)tide_queue_push(&t->pending_buffer, &node->pending, node->expires_ns);
   if (node->resend == 0u && !(stream->sending == node && transmitter_has_room(t, stream)))
     transmitter_dequeue(t, stream, node);
   transmitter_refresh_stream(t, stream, now_ns);
@@ -151,7 +152,7 @@ static void build_node(tide_transmitter_t *t, tide_node_t *node, int64_t now_ns,
   frame->awaited = transmitter_is_reliable(node);
   frame->body = node->bytes;
   frame->body_bytes = node->length;
-  if (node->fragment_count > 1u) {
+  if (TIDE_FRAGMENTS && node->fragment_count > 1u) {
     const uint32_t start = t->current_fragment * t->fragment_bytes;
     const bool last = t->current_fragment + 1u == node->fragment_count;
     const uint32_t bytes = last ? node->length - start : t->fragment_bytes;
@@ -201,10 +202,7 @@ static void node_sent(tide_transmitter_t *t, tide_node_t *node, int64_t now_ns) 
     if (node->state == NODE_SUBMITTED) transmitter_release_node(t, stream, node, TIDE_NODE_SENT);
     return;
   }
-  if (node->state != NODE_RETURNING) {
-    node->sent_ns = now_ns;
-    stream->sent_ticks[t->current_sequence % 16u] = transmitter_ticks_of(now_ns);
-  }
+  if (node->state != NODE_RETURNING) stream->sent_ticks[t->current_sequence % 16u] = transmitter_ticks_of(now_ns);
   stream->heartbeat_at_ns = TIDE_FOREVER; /* counts from the last frame */
   transmitter_refresh_stream(t, stream, now_ns);
   transmitter_expire_overdue(t, stream, now_ns);
@@ -226,7 +224,7 @@ void tide_transmitter_sent(tide_transmitter_t *t, int64_t now_ns) {
       break;
     case FRAME_HEARTBEAT:
       if (!TIDE_RELIABLE_STREAMS) break;
-      if (transmitter_in_flight(stream) > 0u || stream->skipped)
+      if (transmitter_in_flight(stream) > 0u || transmitter_has_skipped(stream))
         stream->heartbeat_at_ns = now_ns + transmitter_repeat_delay_ns(t, stream);
       transmitter_refresh_stream(t, stream, now_ns);
       break;
@@ -241,10 +239,10 @@ void tide_transmitter_sent(tide_transmitter_t *t, int64_t now_ns) {
 
 static void queue_again(tide_transmitter_t *t, tide_node_t *node) {
   tide_output_stream_t *stream = t->current_stream;
-  const bool acknowledged = transmitter_is_reliable(node) && t->current_fragment < node->window_base;
+  const bool acknowledged = transmitter_is_reliable(node) && t->current_fragment < transmitter_window_base(node);
   if (node->state != NODE_RETURNING && !acknowledged) {
     if (transmitter_is_reliable(node))
-      node->resend |= (uint16_t)(1u << (uint16_t)(t->current_fragment - node->window_base));
+      node->resend |= (uint16_t)(1u << (uint16_t)(t->current_fragment - transmitter_window_base(node)));
     transmitter_enqueue(t, stream, node);
   }
   /* nothing of it goes now, so nothing would ask about the rest */

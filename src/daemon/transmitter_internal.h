@@ -35,6 +35,22 @@ static inline int32_t transmitter_priority_of_rank(int64_t rank) {
 }
 static inline bool transmitter_has_bit(uint32_t bits, uint32_t number) { return (bits >> number & 1u) != 0u; }
 
+/* Without fragments every message is one, and is given back when that is acknowledged. */
+static inline uint16_t transmitter_fragment_count(const tide_node_t *node) {
+  return (uint16_t)(TIDE_FRAGMENTS ? node->fragment_count : 1u);
+}
+static inline uint16_t transmitter_window_base(const tide_node_t *node) {
+  return (uint16_t)(TIDE_FRAGMENTS ? node->window_base : 0u);
+}
+/* Of what never expires nothing is given up. */
+static inline bool transmitter_has_skipped(const tide_output_stream_t *stream) {
+  return TIDE_MESSAGE_EXPIRY && stream->skipped;
+}
+
+static inline void transmitter_stop_pending(tide_transmitter_t *t, tide_node_t *node) {
+  if (TIDE_MESSAGE_EXPIRY) tide_queue_remove(&t->pending_buffer, &node->pending);
+}
+
 /* One copy serves all where small code counts. */
 inline tide_output_stream_t *transmitter_find_stream(const tide_transmitter_t *t, uint8_t id) {
   for (size_t i = 0; i < t->stream_places; ++i)

@@ -49,7 +49,7 @@ void transmitter_dequeue(tide_transmitter_t *t, tide_output_stream_t *stream, ti
 void transmitter_release_node(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node,
                               tide_node_outcome_t outcome) {
   transmitter_dequeue(t, stream, node);
-  if (TIDE_MESSAGE_EXPIRY) tide_queue_remove(&t->pending_buffer, &node->pending);
+  transmitter_stop_pending(t, node);
   stream->nodes--;
   if (t->busy && t->current_node == node) {
     node->state = NODE_RETURNING;
@@ -145,10 +145,11 @@ void transmitter_unlink_node(tide_output_stream_t *stream, tide_node_t *node) {
 
 void transmitter_start_over(const tide_transmitter_t *t, tide_node_t *node) {
   node->next_fragment = 0u;
-  node->window_base = 0u;
   node->resend = 0u;
+  if (!TIDE_FRAGMENTS) return;
+  node->window_base = 0u;
   node->fragment_count = 1u;
-  if (TIDE_FRAGMENTS && node->length + tide_xrce_header_bytes(t->session) > t->config.message_bytes)
+  if (node->length + tide_xrce_header_bytes(t->session) > t->config.message_bytes)
     node->fragment_count = (uint16_t)((node->length + t->fragment_bytes - 1u) / t->fragment_bytes);
 }
 /* ---- submit ---- */
@@ -184,7 +185,6 @@ int tide_transmitter_submit(tide_transmitter_t *t, tide_node_t *node, uint8_t id
   t->submissions++;
   node->stream = id;
   node->state = NODE_SUBMITTED;
-  node->submitted_ns = now_ns;
   transmitter_start_over(t, node);
   stream->nodes++;
   TIDE_COUNT(t->counters.submitted, 1u);

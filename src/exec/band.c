@@ -5,6 +5,8 @@
  * puts itself among the idle ones in the critical section in which it finds nothing, so that no wake-up is lost, and
  * whoever picks it takes it out, so that two wake-ups reach two lanes. A lane that takes a callback and leaves
  * something behind picks another one. */
+#include <string.h>
+
 #include "exec.h"
 
 #define LOWEST_OF_LEVEL(level) TIDE_PRIORITY(level, 0)
@@ -48,8 +50,8 @@ bool exec_set_up_lanes(tide_executor_t *executor) {
     if (TIDE_CONFIG_CHECKS && !is_valid(&lane->settings)) {
       return false;
     }
-    *lane = (tide_lane_t){.settings = lane->settings};
-    config->platform->event_init(config->platform->context, &lane->event);
+    memset(lane, 0, offsetof(tide_lane_t, settings));
+    tide_platform_event_init(config->platform, &lane->event);
     join_band(config, index);
     if (lane->band != &lane->own_band) {
       continue;
@@ -114,7 +116,7 @@ tide_lane_t *exec_pick_for_rest(tide_band_t *band) {
 
 void exec_wake_lane(const tide_executor_t *executor, tide_lane_t *lane) {
   if (lane != NULL) {
-    executor->config.platform->event_set(executor->config.platform->context, &lane->event);
+    tide_platform_event_set(executor->config.platform, &lane->event);
   }
 }
 

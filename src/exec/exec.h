@@ -104,6 +104,26 @@ static inline bool exec_has_lanes(const tide_executor_t *executor) {
   return TIDE_LANES && executor->config.lane_count > 1u;
 }
 
+/* A round of several callbacks: with a trigger, and of the batch policy. */
+static inline bool exec_is_in_round(const tide_callback_t *callback) {
+  return (TIDE_TRIGGERS || TIDE_BATCH) && callback->in_round;
+}
+
+static inline void exec_leave_round(tide_callback_t *callback) {
+  if (TIDE_TRIGGERS || TIDE_BATCH) {
+    callback->in_round = false;
+  }
+}
+
+static inline bool exec_exchange(bool *flag, bool value) {
+  if (!TIDE_SINGLE_CONTEXT) {
+    return __atomic_exchange_n(flag, value, __ATOMIC_ACQUIRE);
+  }
+  const bool before = *flag;
+  *flag = value;
+  return before;
+}
+
 /* Add and remove may come from other threads. */
 static inline tide_executor_t *exec_owner(const tide_callback_t *callback) {
   return __atomic_load_n(&callback->executor, EXEC_ACQUIRE);
@@ -179,8 +199,11 @@ static inline void exec_occupy(tide_lane_t *lane, tide_callback_t *callback) {
   tide_group_t *group = exec_group_of(callback);
   lane->running = callback;
   lane->forgotten = false;
-  lane->group = NULL;
   callback->running++;
+  if (!TIDE_LANES) {
+    return;
+  }
+  lane->group = NULL;
   if (group != NULL) {
     exec_occupy_group(lane, group);
   }
@@ -189,7 +212,7 @@ static inline void exec_occupy(tide_lane_t *lane, tide_callback_t *callback) {
 /* It has ended; callback is null when it was removed meanwhile. */
 static inline void exec_vacate(tide_lane_t *lane, tide_callback_t *callback) {
   lane->running = NULL;
-  if (lane->group != NULL) {
+  if (TIDE_LANES && lane->group != NULL) {
     exec_vacate_group(lane->group);
     lane->group = NULL;
   }
@@ -198,7 +221,8 @@ static inline void exec_vacate(tide_lane_t *lane, tide_callback_t *callback) {
   }
   callback->running--;
   const tide_executor_t *executor = callback->executor;
-  const bool keeps_place = exec_is_tide(executor) ? callback->pending > 0u && !callback->in_round : callback->in_set;
+  const bool keeps_place =
+      exec_is_tide(executor) ? callback->pending > 0u && !exec_is_in_round(callback) : callback->in_set;
   if (keeps_place && exec_group_of(callback) == NULL && !tide_queue_contains(&callback->ready_entry)) {
     exec_show(callback);
   }

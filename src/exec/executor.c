@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engine that the policies share: collection, running, sleeping; rounds. */
+#include <string.h>
+
 #include "exec.h"
 
 #define NEEDS_OLDEST (TIDE_BATCH || TIDE_READYSET)
 #define DEFAULT_SPIN_TIMEOUT_NS INT64_C(1000000000)
 
 static bool is_complete(const tide_platform_t *platform) {
+  if (TIDE_STATIC_PLATFORM) {
+    return true;
+  }
   return platform != NULL && platform->now_ns != NULL && platform->critical_enter != NULL &&
          platform->critical_exit != NULL && platform->event_init != NULL && platform->event_set != NULL &&
          platform->event_wait != NULL;
@@ -39,6 +44,9 @@ static bool has_storage(const tide_executor_config_t *config) {
 }
 
 static void choose_lock(tide_executor_t *executor, const tide_platform_t *platform) {
+  if (TIDE_STATIC_PLATFORM) {
+    return;
+  }
   executor->splits = platform->lanes_enter != NULL;
   executor->enter = executor->splits ? platform->lanes_enter : platform->critical_enter;
   executor->exit = executor->splits ? platform->lanes_exit : platform->critical_exit;
@@ -53,7 +61,9 @@ int tide_executor_init(tide_executor_t *executor, const tide_executor_config_t *
   if (config->lane_count > 1u && !TIDE_LANES) {
     return TIDE_ERROR_UNSUPPORTED;
   }
-  *executor = (tide_executor_t){.config = *config, .trigger = TIDE_TRIGGERS ? tide_trigger_any : NULL};
+  memset(executor, 0, sizeof *executor);
+  executor->config = *config;
+  executor->trigger = TIDE_TRIGGERS ? tide_trigger_any : NULL;
   choose_lock(executor, config->platform);
   if (config->spin_timeout_ns == 0) {
     executor->config.spin_timeout_ns = DEFAULT_SPIN_TIMEOUT_NS;
@@ -168,12 +178,11 @@ bool exec_triggers(tide_executor_t *executor, const exec_view_t *view) {
 }
 
 void exec_sleep(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns) {
-  const tide_platform_t *platform = executor->config.platform;
   exec_count(executor, &executor->counters.sleeps);
   if (TIDE_LANES && lane->budget.block != NULL) {
     lane->budget.block(lane->budget.context);
   }
-  (void)platform->event_wait(platform->context, &lane->event, deadline_ns);
+  (void)tide_platform_event_wait(executor->config.platform, &lane->event, deadline_ns);
   if (TIDE_LANES && lane->budget.ready != NULL) {
     lane->budget.ready(lane->budget.context);
   }
@@ -181,9 +190,11 @@ void exec_sleep(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_n
 
 /* Locked. Takes one pending start; false when there is nothing to run any more: the timer was canceled meanwhile. */
 static bool begin(tide_lane_t *lane, tide_callback_t *callback, int64_t now_ns) {
-  callback->in_round = false;
-  callback->in_set = false;
-  if (callback->pending == 0u && !callback->always) {
+  exec_leave_round(callback);
+  if (TIDE_READYSET) {
+    callback->in_set = false;
+  }
+  if (callback->pending == 0u && (!TIDE_TRIGGERS || !callback->always)) {
     return false;
   }
   exec_occupy(lane, callback);
@@ -294,10 +305,11 @@ static int run_head(tide_executor_t *executor, tide_lane_t *lane, int64_t now_ns
   tide_lane_t *help = exec_pick_for_rest(lane->band);
   exec_unlock(executor, lock);
   if (!runs) {
-    exec_wake_lane(executor, help);
+    if (TIDE_LANES) {
+      exec_wake_lane(executor, help);
+    }
     return 0;
   }
-  lane->rounds++;
   call_for_help(executor, lane->band, help);
   run(executor, lane, exec_callback_of(head), now_ns);
   return 1;
@@ -358,11 +370,8 @@ int exec_run_round(tide_executor_t *executor, tide_lane_t *lane) {
       ran++;
     }
   }
-  if (ran > 0) {
-    TIDE_COUNT(executor->counters.rounds, 1u);
-    TIDE_COUNT(executor->counters.set_updates, 1u);
-    lane->rounds++;
-  }
+  TIDE_COUNT(executor->counters.rounds, ran > 0 ? 1u : 0u);
+  TIDE_COUNT(executor->counters.set_updates, ran > 0 ? 1u : 0u);
   return ran;
 }
 
@@ -383,7 +392,7 @@ int tide_executor_lane_round(tide_executor_t *executor, size_t index, int64_t de
     return TIDE_ERROR_ARGUMENT;
   }
   tide_lane_t *lane = &executor->config.lanes[index];
-  if (__atomic_exchange_n(&lane->busy, true, EXEC_ACQUIRE)) {
+  if (exec_exchange(&lane->busy, true)) {
     return TIDE_ERROR_STATE;
   }
   const int result = exec_is_tide(executor)       ? exec_round_tide(executor, lane, deadline_ns)

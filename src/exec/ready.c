@@ -43,7 +43,7 @@ void exec_make_ready(tide_callback_t *callback, int64_t ready_ns) {
   if (callback->pending == 0u) {
     executor->ready_count++;
     executor->prompt_count += needs_no_frame(callback) ? 1u : 0u;
-    if (!callback->in_round) {
+    if (!exec_is_in_round(callback)) {
       exec_enqueue(callback);
     }
   }
@@ -180,6 +180,9 @@ static void unlink_from_lane(tide_lane_t *lane, tide_callback_t *callback) {
 }
 
 void exec_round_forget(tide_callback_t *callback) {
+  if (!exec_is_in_round(callback)) {
+    return;
+  }
   const tide_executor_config_t *config = &callback->executor->config;
   for (size_t index = 0; index < exec_lane_count(callback->executor) && callback->in_round; index++) {
     unlink_from_lane(&config->lanes[index], callback);
@@ -208,7 +211,7 @@ static void change_priority(tide_callback_t *callback, tide_priority_t priority)
     callback->priority = priority; /* of no consequence, and there is one band */
     return;
   }
-  const bool waits = callback->pending > 0u && !callback->in_round;
+  const bool waits = callback->pending > 0u && !exec_is_in_round(callback);
   tide_band_t *band = exec_band_of(callback->executor, priority);
   exec_withdraw(callback);
   callback->priority = priority;

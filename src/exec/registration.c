@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Callbacks come and go, also while lanes run, and while lanes run them. */
+#include <string.h>
+
 #include "exec.h"
 
 /* Of one that was never added the index may be anything. */
@@ -44,17 +46,11 @@ static int check_addition(const tide_executor_t *executor, const tide_callback_t
 }
 
 static void insert(tide_executor_t *executor, tide_callback_t *callback) {
-  *callback = (tide_callback_t){.kind = callback->kind,
-                                .priority = callback->priority,
-                                .always = callback->always,
-                                .local = callback->local,
-                                .execute = callback->execute,
-                                .context = callback->context,
-                                .handle = callback->handle,
-                                .group = callback->group,
-                                .measurement = callback->measurement,
-                                .band = exec_band_of(executor, callback->priority),
-                                .index = (uint16_t)executor->count};
+  const size_t own = offsetof(tide_callback_t, in_round);
+  memset((uint8_t *)callback + own, 0, sizeof *callback - own);
+  callback->ready_entry = (tide_queue_entry_t){0};
+  callback->band = exec_band_of(executor, callback->priority);
+  callback->index = (uint16_t)executor->count;
   exec_timer_set_up(callback, exec_now(executor));
   recognise(executor, callback);
   executor->config.callbacks[executor->count++] = callback;

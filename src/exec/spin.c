@@ -11,7 +11,7 @@ static int64_t deadline_of_spin(const tide_executor_t *executor) {
 /* True when the spin of this lane is over. The stop is used up when every lane has seen it. */
 static bool leaves(tide_executor_t *executor, tide_lane_t *lane) {
   if (!TIDE_LANES) {
-    return __atomic_exchange_n(&executor->stopped, false, __ATOMIC_ACQ_REL);
+    return exec_exchange(&executor->stopped, false);
   }
   if (!exec_is_stopped(executor)) {
     return false;

@@ -24,12 +24,11 @@ static void put_request(tide_cdr_t *cdr, const void *body) {
 static void put_info(tide_cdr_t *cdr, const void *body) { tide_xrce_put_info(cdr, body); }
 
 void session_changed(tide_session_t *session) {
-  const tide_platform_t *platform = session->config.daemon.platform;
   const uintptr_t critical = session_enter(session);
   const bool waiting = session->waiting;
   session_exit(session, critical);
   if (waiting) {
-    platform->event_set(platform->context, &session->changed);
+    tide_platform_event_set(session->config.daemon.platform, &session->changed);
   }
 }
 
@@ -83,10 +82,11 @@ static void set_defaults(tide_session_config_t *config) {
 }
 
 static bool is_usable(const tide_session_config_t *config) {
-  return config->daemon.platform != NULL && config->key != 0u && config->mtu >= MTU_BYTES_MINIMUM &&
-         config->session != TIDE_XRCE_SESSION_NONE_WITH_KEY && config->session != TIDE_XRCE_SESSION_NONE_WITHOUT_KEY &&
-         config->session != ANY_SESSION && (config->objects != NULL || config->object_count == 0u) &&
-         config->connect_period_ns >= 0 && config->request_period_ns >= 0 && config->silence_limit_ns >= 0 &&
+  return (TIDE_STATIC_PLATFORM || config->daemon.platform != NULL) && config->key != 0u &&
+         config->mtu >= MTU_BYTES_MINIMUM && config->session != TIDE_XRCE_SESSION_NONE_WITH_KEY &&
+         config->session != TIDE_XRCE_SESSION_NONE_WITHOUT_KEY && config->session != ANY_SESSION &&
+         (config->objects != NULL || config->object_count == 0u) && config->connect_period_ns >= 0 &&
+         config->request_period_ns >= 0 && config->silence_limit_ns >= 0 &&
          config->daemon.receiver.slot_bytes + ANNOUNCED_LESS_BYTES >= config->mtu;
 }
 
@@ -102,17 +102,17 @@ int tide_session_init(tide_session_t *session, const tide_session_config_t *conf
   session->ping_request = SESSION_REQUEST_FIRST;
   session->deadline_ns = TIDE_FOREVER;
   set_defaults(&session->config);
-  tide_daemon_config_t daemon = config->daemon;
-  daemon.on_activity = on_activity;
-  daemon.on_done = on_done;
-  daemon.context = session;
-  daemon.receiver.context = session;
-  daemon.receiver.priority_of = session_priority_of;
-  daemon.receiver.on_submessage = session_on_submessage;
-  daemon.receiver.on_control = session_on_control;
-  const int status = tide_daemon_init(&session->daemon, &daemon);
-  if (status == TIDE_OK) {
-    daemon.platform->event_init(daemon.platform->context, &session->changed);
+  tide_daemon_config_t *const daemon = &session->config.daemon;
+  daemon->receiver.context = session;
+  daemon->receiver.priority_of = session_priority_of;
+  daemon->receiver.on_submessage = session_on_submessage;
+  daemon->receiver.on_control = session_on_control;
+  const int status = tide_daemon_init(&session->daemon, daemon);
+  if (status == TIDE_OK) { /* it hears first, and tells the program */
+    session->daemon.owner.on_activity = on_activity;
+    session->daemon.owner.on_done = on_done;
+    session->daemon.owner.context = session;
+    tide_platform_event_init(daemon->platform, &session->changed);
     tide_daemon_set_session(&session->daemon, session->id, session->config.key);
   }
   return status;
