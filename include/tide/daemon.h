@@ -100,6 +100,14 @@ typedef struct tide_daemon {
   tide_transmitter_t transmitter;
 } tide_daemon_t;
 
+#if TIDE_STATIC_SESSION /* the session has these, in place of the pointers of the configuration */
+int32_t tide_daemon_owner_priority_of(tide_daemon_t *daemon, uint8_t stream, tide_xrce_request_t request);
+void tide_daemon_owner_on_submessage(tide_daemon_t *daemon, const tide_delivery_t *delivery);
+void tide_daemon_owner_on_control(tide_daemon_t *daemon, const tide_delivery_t *delivery);
+void tide_daemon_owner_on_activity(tide_daemon_t *daemon);
+void tide_daemon_owner_on_done(tide_daemon_t *daemon, tide_node_t *node, tide_node_outcome_t outcome);
+#endif
+
 int tide_daemon_init(tide_daemon_t *daemon, const tide_daemon_config_t *config);
 
 /* The link is up: frames go out from now on, and bytes arrive as serial frames for `address` (if the link delivers

@@ -48,6 +48,12 @@
 #define TIDE_TIME_SYNC 1
 #endif
 
+/* Threads that wait until a node is free (tide_daemon_acquire_until, done_event). Without: TIDE_ERROR_UNSUPPORTED, and
+ * the event is never set. */
+#ifndef TIDE_NODE_WAITERS
+#define TIDE_NODE_WAITERS 1
+#endif
+
 /* Answering an agent that asks what this client is (GET_INFO): none of the known ones does. */
 #ifndef TIDE_AGENT_QUESTIONS
 #define TIDE_AGENT_QUESTIONS 1
@@ -111,6 +117,11 @@
  * and the platform of a configuration is not looked at: it may be null. */
 #ifndef TIDE_STATIC_PLATFORM
 #define TIDE_STATIC_PLATFORM 0
+#endif
+
+/* Every daemon is a session's: the halves of the daemon call it, and the daemon the session, by name. */
+#ifndef TIDE_STATIC_SESSION
+#define TIDE_STATIC_SESSION TIDE_STATIC_PLATFORM
 #endif
 
 /* The runtime is called from one context only; interrupts just set events, and the bytes that came are handled when the

@@ -60,7 +60,8 @@ static inline uint32_t raise_priority(uint32_t priority) {
 
 static uint32_t mask_interrupts(void) { return raise_priority(TIDE_INTERRUPT_PRIORITY); }
 
-static void restore_interrupts(uint32_t before) { __asm volatile("msr basepri, %0\n isb" ::"r"(before) : "memory"); }
+/* What is pending is taken within a few cycles; who has to be sure of it asks for it (tide_cortex_m_pend). */
+static void restore_interrupts(uint32_t before) { __asm volatile("msr basepri, %0" ::"r"(before) : "memory"); }
 
 uint64_t tide_cortex_m_clock(void) {
   uint32_t before = mask_interrupts();

@@ -6,32 +6,89 @@
 #include <string.h>
 
 #include "tide/status.h"
+#include "upcalls.h"
+
+#define HAS_WAITERS (TIDE_NODE_WAITERS && !TIDE_SINGLE_CONTEXT)
 
 static uintptr_t enter(tide_daemon_t *d) { return tide_platform_enter(d->platform); }
 static void leave(tide_daemon_t *d, uintptr_t state) { tide_platform_exit(d->platform, state); }
 static int64_t now_ns(const tide_daemon_t *d) { return tide_platform_now_ns(d->platform); }
 
+/* ---- the owner: a session called by name, or whom the configuration names ---- */
+
+#if TIDE_STATIC_SESSION
+static void owner_on_activity(tide_daemon_t *d) { tide_daemon_owner_on_activity(d); }
+static void owner_on_done(tide_daemon_t *d, tide_node_t *node, tide_node_outcome_t outcome) {
+  tide_daemon_owner_on_done(d, node, outcome);
+}
+static void owner_on_control(tide_daemon_t *d, const tide_delivery_t *delivery) {
+  tide_daemon_owner_on_control(d, delivery);
+}
+static void join_halves(tide_daemon_t *d, const tide_daemon_config_t *config) {
+  (void)d;
+  (void)config;
+}
+#else
+static void owner_on_activity(tide_daemon_t *d) {
+  if (d->owner.on_activity) d->owner.on_activity(d->owner.context);
+}
+static void owner_on_done(tide_daemon_t *d, tide_node_t *node, tide_node_outcome_t outcome) {
+  if (d->owner.on_done) d->owner.on_done(d->owner.context, node, outcome);
+}
+static void owner_on_control(tide_daemon_t *d, const tide_delivery_t *delivery) {
+  if (d->owner.on_control) d->owner.on_control(d->owner.receiver_context, delivery);
+}
+
+static int32_t priority_of(void *context, uint8_t stream, tide_xrce_request_t request) {
+  const tide_daemon_t *d = context;
+  return d->owner.priority_of(d->owner.receiver_context, stream, request);
+}
+
+static void submessage_delivered(void *context, const tide_delivery_t *delivery) {
+  const tide_daemon_t *d = context;
+  d->owner.on_submessage(d->owner.receiver_context, delivery);
+}
+
+static void join_halves(tide_daemon_t *d, const tide_daemon_config_t *config) {
+  tide_receiver_config_t *const receiver = &d->receiver.config;
+  d->owner.on_activity = config->on_activity;
+  d->owner.on_done = config->on_done;
+  d->owner.context = config->context;
+  d->owner.receiver_context = receiver->context;
+  d->owner.priority_of = receiver->priority_of;
+  d->owner.on_submessage = receiver->on_submessage;
+  d->owner.on_control = receiver->on_control;
+  d->transmitter.config.on_done = daemon_on_done;
+  d->transmitter.config.context = d;
+  receiver->context = d;
+  receiver->on_acknowledge = TIDE_RELIABLE_STREAMS ? daemon_on_acknowledge : NULL;
+  receiver->on_control = daemon_on_control;
+  if (receiver->priority_of) receiver->priority_of = priority_of;
+  receiver->on_submessage = submessage_delivered;
+}
+#endif
+
 /* ---- what the halves report; inside the critical section ---- */
 
 /* A node of so many bytes is free, or will be when the critical section is left. */
 static void wake_waiters(tide_daemon_t *d, uint32_t bytes) {
-  if (TIDE_SINGLE_CONTEXT) return;
+  if (!HAS_WAITERS) return;
   for (tide_daemon_waiter_t *waiter = d->waiters; waiter; waiter = waiter->next)
     if (waiter->bytes <= bytes) tide_platform_event_set(d->platform, &waiter->event);
   tide_platform_event_set(d->platform, &d->done_event);
 }
 
-static void node_done(void *context, tide_node_t *node, tide_node_outcome_t outcome) {
+void daemon_on_done(void *context, tide_node_t *node, tide_node_outcome_t outcome) {
   tide_daemon_t *d = context;
   const bool deferring = d->deferring;
   d->deferring = true;
-  if (d->owner.on_done) d->owner.on_done(d->owner.context, node, outcome);
+  owner_on_done(d, node, outcome);
   d->deferring = deferring;
   wake_waiters(d, node->capacity);
   d->changed = true;
 }
 
-static void acknowledge(void *context, uint8_t stream, uint16_t first, uint16_t missing) {
+void daemon_on_acknowledge(void *context, uint8_t stream, uint16_t first, uint16_t missing) {
   tide_daemon_t *d = context;
   (void)tide_transmitter_request_acknack(&d->transmitter, stream, first, missing);
 }
@@ -40,7 +97,7 @@ static bool is_of_our_session(const tide_daemon_t *d, const tide_delivery_t *del
   return d->receiver.session == 0xFFu || delivery->header.session == d->receiver.session;
 }
 
-static void control(void *context, const tide_delivery_t *delivery) {
+void daemon_on_control(void *context, const tide_delivery_t *delivery) {
   tide_daemon_t *d = context;
   const tide_xrce_submessage_t *submessage = &delivery->submessage;
   d->changed = true;
@@ -53,17 +110,7 @@ static void control(void *context, const tide_delivery_t *delivery) {
     if (cdr.status == TIDE_OK && tide_transmitter_on_acknack(&d->transmitter, &body, now_ns(d)) != TIDE_OK)
       d->out_of_step = true;
   }
-  if (d->owner.on_control) d->owner.on_control(d->owner.receiver_context, delivery);
-}
-
-static int32_t priority_of(void *context, uint8_t stream, tide_xrce_request_t request) {
-  const tide_daemon_t *d = context;
-  return d->owner.priority_of(d->owner.receiver_context, stream, request);
-}
-
-static void submessage_delivered(void *context, const tide_delivery_t *delivery) {
-  const tide_daemon_t *d = context;
-  d->owner.on_submessage(d->owner.receiver_context, delivery);
+  owner_on_control(d, delivery);
 }
 
 /* ---- the wire ---- */
@@ -97,7 +144,7 @@ static void report_activity(tide_daemon_t *d) {
   const bool changed = d->changed && !d->deferring;
   if (changed) d->changed = false;
   leave(d, state);
-  if (changed && d->owner.on_activity) d->owner.on_activity(d->owner.context);
+  if (changed) owner_on_activity(d);
 }
 
 /* Where the frame has gone already, the section is left before the next one, so that it stays short. Whoever comes in
@@ -120,25 +167,11 @@ int tide_daemon_init(tide_daemon_t *d, const tide_daemon_config_t *config) {
   if (!d || !config || (!TIDE_STATIC_PLATFORM && !config->platform)) return TIDE_ERROR_ARGUMENT;
   memset(d, 0, sizeof *d);
   d->platform = config->platform;
-  d->owner.on_activity = config->on_activity;
-  d->owner.on_done = config->on_done;
-  d->owner.context = config->context;
-  d->owner.receiver_context = config->receiver.context;
-  d->owner.priority_of = config->receiver.priority_of;
-  d->owner.on_submessage = config->receiver.on_submessage;
-  d->owner.on_control = config->receiver.on_control;
   int status = tide_transmitter_init(&d->transmitter, &config->transmitter);
   if (status == TIDE_OK) status = tide_receiver_init(&d->receiver, &config->receiver);
   if (status != TIDE_OK) return status;
-  d->transmitter.config.on_done = node_done;
-  d->transmitter.config.context = d;
-  tide_receiver_config_t *const receiver = &d->receiver.config;
-  receiver->context = d;
-  receiver->on_acknowledge = TIDE_RELIABLE_STREAMS ? acknowledge : NULL;
-  receiver->on_control = control;
-  if (receiver->priority_of) receiver->priority_of = priority_of;
-  receiver->on_submessage = submessage_delivered;
-  tide_platform_event_init(d->platform, &d->done_event);
+  join_halves(d, config);
+  if (HAS_WAITERS) tide_platform_event_init(d->platform, &d->done_event);
   tide_framing_reader_init(&d->reader, 0u);
   return TIDE_OK;
 }
@@ -185,7 +218,7 @@ static bool is_spoken_for(const tide_daemon_t *d, const tide_daemon_waiter_t *ca
 
 static int try_to_acquire(tide_daemon_t *d, const tide_daemon_waiter_t *caller, tide_node_t **node) {
   *node = NULL;
-  if (!TIDE_SINGLE_CONTEXT && d->waiters && is_spoken_for(d, caller)) return TIDE_ERROR_FULL;
+  if (HAS_WAITERS && d->waiters && is_spoken_for(d, caller)) return TIDE_ERROR_FULL;
   return tide_transmitter_acquire(&d->transmitter, caller->bytes, caller->priority, node);
 }
 
@@ -224,6 +257,7 @@ static void step_aside(tide_daemon_t *d, const tide_daemon_waiter_t *waiter) {
 
 int tide_daemon_acquire_until(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, int64_t deadline_ns,
                               tide_node_t **node) {
+  if (!HAS_WAITERS) return TIDE_ERROR_UNSUPPORTED;
   const tide_platform_t *platform = d->platform;
   tide_daemon_waiter_t waiter = {.bytes = bytes, .priority = priority};
   int status = acquire(d, &waiter, node);

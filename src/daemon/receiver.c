@@ -12,7 +12,7 @@ static int check_config(const tide_receiver_config_t *config) {
     return TIDE_ERROR_ARGUMENT;
   if (config->stream_count == 0u || config->window > TIDE_STREAM_WINDOW_MAXIMUM) return TIDE_ERROR_ARGUMENT;
   if (config->reassembly_count > 0u && !config->reassemblies) return TIDE_ERROR_ARGUMENT;
-  return config->on_submessage ? TIDE_OK : TIDE_ERROR_ARGUMENT;
+  return TIDE_STATIC_SESSION || config->on_submessage ? TIDE_OK : TIDE_ERROR_ARGUMENT;
 }
 
 int tide_receiver_init(tide_receiver_t *r, const tide_receiver_config_t *config) {

@@ -2,6 +2,7 @@
 /* Processing of what was noted: whose turn it is, verified, handed on, given back. */
 #include "receiver_internal.h"
 #include "tide/framing.h"
+#include "upcalls.h"
 
 int32_t tide_receiver_most_urgent(const tide_receiver_t *r) {
   const tide_slot_t *slot = (const tide_slot_t *)(const void *)tide_queue_head(&r->noted);
@@ -145,7 +146,7 @@ int tide_receiver_deliver(tide_receiver_t *r, tide_slot_t *slot) {
   while ((more = tide_xrce_next_submessage(slot->bytes, slot->length, &position, &delivery.submessage)) == 1) {
     if (delivery.submessage.id != TIDE_XRCE_FRAGMENT) {
       if (!slot->unwanted) {
-        r->config.on_submessage(r->config.context, &delivery);
+        receiver_tell_submessage(r, &delivery);
         count++;
       }
     } else if (!TIDE_STREAM_IS_RELIABLE(slot->stream)) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "receiver_internal.h"
+#include "upcalls.h"
 
 enum { SUBMESSAGE_ID_MAXIMUM = TIDE_XRCE_TIMESTAMP_REPLY };
 
@@ -119,7 +120,7 @@ static int deliver_message(tide_receiver_t *r, tide_delivery_t delivery, tide_re
       more = TIDE_ERROR_MALFORMED;
       break;
     }
-    r->config.on_submessage(r->config.context, &delivery);
+    receiver_tell_submessage(r, &delivery);
     count++;
   }
   if (more < 0) slot->malformed = true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What arrives: looked at once, then handled at once, noted, or dropped. */
 #include "receiver_internal.h"
+#include "upcalls.h"
 
 static uint16_t request_part(const uint8_t *bytes) { return (uint16_t)(bytes[0] << 8 | bytes[1]); }
 
@@ -20,7 +21,7 @@ static int handle_control(tide_receiver_t *r, const tide_slot_t *slot, const tid
     if (TIDE_RELIABLE_STREAMS && in_session && delivery.submessage.id == TIDE_XRCE_HEARTBEAT)
       receiver_apply_heartbeat(r, &delivery.submessage);
     if (in_session && delivery.submessage.id == TIDE_XRCE_RESET) tide_receiver_reset(r);
-    if (r->config.on_control) r->config.on_control(r->config.context, &delivery);
+    receiver_tell_control(r, &delivery);
   }
   if (more < 0) TIDE_COUNT(r->counters.malformed, 1u);
   return 0;
@@ -31,9 +32,9 @@ static int handle_control(tide_receiver_t *r, const tide_slot_t *slot, const tid
 static int32_t priority_of_data(const tide_receiver_t *r, const tide_slot_t *slot, uint8_t id, const uint8_t *body,
                                 size_t bytes) {
   const int32_t of_stream = (int32_t)TIDE_STREAM_LEVEL(slot->stream) << 8;
-  if (id != TIDE_XRCE_DATA || bytes < 4u || !r->config.priority_of) return of_stream;
+  if (id != TIDE_XRCE_DATA || bytes < 4u || !receiver_has_priorities(r)) return of_stream;
   const tide_xrce_request_t request = {request_part(body), request_part(body + 2)};
-  return r->config.priority_of(r->config.context, slot->stream, request);
+  return receiver_ask_priority(r, slot->stream, request);
 }
 
 /* A later fragment says nothing about its message: it is as urgent as the one before it. */
@@ -190,7 +191,7 @@ static int note(tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_header_t 
     return 0;
   }
   if (is_useless(r, slot, stream)) return 0;
-  slot->answers = r->config.on_control && has_answers_only(slot, start);
+  slot->answers = receiver_has_control(r) && has_answers_only(slot, start);
   if (slot->answers && handle_answers(r, slot, header, start)) return 0;
   const int32_t priority = preprocess(r, slot, &first, position);
   slot->unwanted = priority < 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the peer is told about a stream, and what goes on when it moves. */
 #include "receiver_internal.h"
+#include "upcalls.h"
 
 static uint32_t free_slots(const tide_receiver_t *r) {
   uint32_t count = 0;
@@ -29,8 +30,7 @@ void receiver_acknowledge(tide_receiver_t *r, tide_input_stream_t *stream, int16
   const uint32_t below = highest < 0 ? 0u : (UINT32_C(2) << highest) - 1u;
   const uint32_t missing = lowest_bits((tide_input_stream_missing(stream) | below) & ~here, free_slots(r));
   stream->acknowledge = false;
-  if (r->config.on_acknowledge)
-    r->config.on_acknowledge(r->config.context, stream->id, stream->next, (uint16_t)missing);
+  receiver_tell_acknowledge(r, stream->id, stream->next, (uint16_t)missing);
 }
 
 /* ---- answers ---- */
@@ -39,7 +39,7 @@ void receiver_hand_on_answers(tide_receiver_t *r, const tide_slot_t *slot, const
                               size_t position) {
   tide_delivery_t delivery = {.header = *header, .arrived_ns = slot->arrived_ns, .memory = r->filling};
   while (tide_xrce_next_submessage(slot->bytes, slot->length, &position, &delivery.submessage) == 1)
-    r->config.on_control(r->config.context, &delivery);
+    receiver_tell_control(r, &delivery);
   TIDE_COUNT(r->counters.answers, 1u);
 }
 

@@ -19,19 +19,25 @@ typedef struct choice {
 } choice_t;
 
 static void choose_control(const tide_transmitter_t *t, choice_t *best) {
-  for (size_t i = 0; i < t->control_count; ++i)
-    if (t->control[i].priority > best->priority)
-      *best = (choice_t){.kind = FRAME_CONTROL, .priority = t->control[i].priority, .control = i};
+  for (size_t i = 0; i < t->control_count; ++i) {
+    if (t->control[i].priority <= best->priority) continue;
+    best->kind = FRAME_CONTROL;
+    best->priority = t->control[i].priority;
+    best->control = i;
+  }
 }
 
-/* ACKNACKs are seen before HEARTBEATs, so that at the same level they go first. */
-static void choose_answer(const tide_transmitter_t *t, choice_t *best, uint8_t kind) {
+/* A level has one stream with answers, whose ACKNACK goes before its HEARTBEAT. */
+static void choose_answer(const tide_transmitter_t *t, choice_t *best) {
   if (!TIDE_RELIABLE_STREAMS) return;
   for (size_t i = 0; i < t->stream_places; ++i) {
     tide_output_stream_t *stream = &t->config.streams[i];
-    if (!(kind == FRAME_ACKNACK ? stream->acknack_due : stream->heartbeat_due)) continue;
+    if (!stream->acknack_due && !stream->heartbeat_due) continue;
     const int32_t priority = transmitter_priority_at(stream->id, 0xFF);
-    if (priority > best->priority) *best = (choice_t){.kind = kind, .priority = priority, .stream = stream};
+    if (priority <= best->priority) continue;
+    best->kind = stream->acknack_due ? FRAME_ACKNACK : FRAME_HEARTBEAT;
+    best->priority = priority;
+    best->stream = stream;
   }
 }
 
@@ -55,15 +61,17 @@ static void choose_node(const tide_transmitter_t *t, choice_t *best) {
   if (!node) return;
   if (TIDE_HOLD && TIDE_STREAM_LEVEL(node->stream) < held_level(t)) return;
   const int32_t priority = transmitter_priority_of_rank(node->rank);
-  if (priority > best->priority) *best = (choice_t){.kind = FRAME_NODE, .priority = priority, .node = node};
+  if (priority <= best->priority) return;
+  best->kind = FRAME_NODE;
+  best->priority = priority;
+  best->node = node;
 }
 
 static choice_t choose(const tide_transmitter_t *t) {
   choice_t best = {.kind = FRAME_NONE, .priority = TIDE_PRIORITY_NONE};
   choose_control(t, &best);
   if (t->paused) return best;
-  choose_answer(t, &best, FRAME_ACKNACK);
-  choose_answer(t, &best, FRAME_HEARTBEAT);
+  choose_answer(t, &best);
   choose_node(t, &best);
   return best;
 }

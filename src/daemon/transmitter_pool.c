@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "transmitter_internal.h"
+#include "upcalls.h"
 
 extern inline tide_output_stream_t *transmitter_find_stream(const tide_transmitter_t *t, uint8_t id);
 
@@ -32,7 +33,7 @@ void transmitter_finish_node(tide_transmitter_t *t, tide_node_t *node, tide_node
   if (outcome == TIDE_NODE_ACKNOWLEDGED) TIDE_COUNT(t->counters.acknowledged, 1u);
   if (outcome == TIDE_NODE_EXPIRED) TIDE_COUNT(t->counters.expired, 1u);
   if (outcome == TIDE_NODE_EVICTED) TIDE_COUNT(t->counters.evicted, 1u);
-  if (t->config.on_done) t->config.on_done(t->config.context, node, outcome);
+  transmitter_tell_done(t, node, outcome);
   free_node(t, node);
 }
 

@@ -42,6 +42,9 @@ static inline int64_t session_earlier(int64_t a, int64_t b) { return a < b ? a :
 
 /* session.c */
 void session_changed(tide_session_t *session); /* wake who waits */
+/* From the daemon. */
+void session_on_activity(void *context);
+void session_on_done(void *context, tide_node_t *node, tide_node_outcome_t outcome);
 /* Move on now, in the caller's context, and have poll called soon. */
 void session_kick(tide_session_t *session);
 

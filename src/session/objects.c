@@ -4,7 +4,15 @@
 
 #define OBJECT_NUMBER_MAXIMUM 0xFFFu
 
-static void put_create(tide_cdr_t *cdr, const void *body) { tide_xrce_put_create(cdr, body); }
+typedef struct creation {
+  tide_xrce_request_t request;
+  const tide_xrce_object_t *object;
+} creation_t;
+
+static void put_create(tide_cdr_t *cdr, const void *body) {
+  const creation_t *creation = body;
+  tide_xrce_put_creation(cdr, creation->request, creation->object);
+}
 static void put_request(tide_cdr_t *cdr, const void *body) {
   tide_xrce_put_request(cdr, *(const tide_xrce_request_t *)body);
 }
@@ -86,7 +94,7 @@ int tide_session_add_object(tide_session_t *session, tide_object_t *object) {
   if (is_left_out(&object->description)) {
     return TIDE_ERROR_UNSUPPORTED;
   }
-  const tide_xrce_create_t create = {{0, object->id}, object->description};
+  const creation_t create = {{0, object->id}, &object->description};
   int status = session_plan_request(session, session_measure(put_create, &create));
   if (status != TIDE_OK) {
     return status;
@@ -200,8 +208,7 @@ static turn_t whose_turn_locked(const tide_session_t *session, int64_t now_ns, b
  * because the answer may come in another context. */
 static int encode_create_locked(tide_session_t *session, tide_object_t *object, tide_node_t *node, int64_t now_ns) {
   const bool first = object->state == TIDE_OBJECT_WAITING;
-  const tide_xrce_create_t create = {{first ? session->next_request : object->request, object->id},
-                                     object->description};
+  const creation_t create = {{first ? session->next_request : object->request, object->id}, &object->description};
   const uint8_t flags = session->config.create_flags & (TIDE_XRCE_FLAG_REUSE | TIDE_XRCE_FLAG_REPLACE);
   const int status = session_encode_request(node, TIDE_XRCE_CREATE, flags, put_create, &create);
   if (status != TIDE_OK) {
@@ -241,7 +248,7 @@ static int create_next(tide_session_t *session, int64_t now_ns, bool idle, int64
   *next_ns = turn.next_ns;
   size_t bytes = 0;
   if (turn.object != NULL) {
-    const tide_xrce_create_t create = {{0, turn.object->id}, turn.object->description};
+    const creation_t create = {{0, turn.object->id}, &turn.object->description};
     bytes = session_measure(put_create, &create);
   }
   session_exit(session, critical);
@@ -254,8 +261,12 @@ static int create_next(tide_session_t *session, int64_t now_ns, bool idle, int64
     return status;
   }
   critical = session_enter(session);
-  if (!TIDE_SINGLE_CONTEXT) {
-    turn = whose_turn_locked(session, now_ns, idle); /* the table may have changed meanwhile */
+  if (!TIDE_SINGLE_CONTEXT) { /* the table may have changed meanwhile */
+    if (TIDE_REMOVAL) {
+      turn = whose_turn_locked(session, now_ns, idle);
+    } else if (!is_unanswered(turn.object)) {
+      turn.object = NULL;
+    }
   }
   const uint16_t id = turn.object != NULL ? turn.object->id : 0u;
   status = turn.object != NULL ? encode_create_locked(session, turn.object, node, now_ns) : TIDE_ERROR_NOT_FOUND;

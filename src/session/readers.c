@@ -242,7 +242,11 @@ static bool ask_next(tide_session_t *session, int64_t now_ns, int64_t *next_ns) 
   }
   critical = session_enter(session);
   if (!TIDE_SINGLE_CONTEXT) {
-    reader = whose_turn_locked(session, now_ns, next_ns, &waiting);
+    if (TIDE_REMOVAL) {
+      reader = whose_turn_locked(session, now_ns, next_ns, &waiting);
+    } else if (!may_ask_locked(session, reader, now_ns)) {
+      reader = NULL;
+    }
   }
   if (reader != NULL) {
     mark_asked_locked(session, reader, now_ns);

@@ -38,7 +38,7 @@ static void ask_for_poll(tide_session_t *session) {
   }
 }
 
-static void on_activity(void *context) {
+void session_on_activity(void *context) {
   tide_session_t *session = context;
   const uintptr_t critical = session_enter(session);
   const bool work = session->work_noted;
@@ -53,7 +53,7 @@ static void on_activity(void *context) {
   }
 }
 
-static void on_done(void *context, tide_node_t *node, tide_node_outcome_t outcome) {
+void session_on_done(void *context, tide_node_t *node, tide_node_outcome_t outcome) {
   tide_session_t *session = context;
   if (session->config.daemon.on_done != NULL) {
     session->config.daemon.on_done(session->config.daemon.context, node, outcome);
@@ -103,15 +103,19 @@ int tide_session_init(tide_session_t *session, const tide_session_config_t *conf
   session->deadline_ns = TIDE_FOREVER;
   set_defaults(&session->config);
   tide_daemon_config_t *const daemon = &session->config.daemon;
-  daemon->receiver.context = session;
-  daemon->receiver.priority_of = session_priority_of;
-  daemon->receiver.on_submessage = session_on_submessage;
-  daemon->receiver.on_control = session_on_control;
+  if (!TIDE_STATIC_SESSION) {
+    daemon->receiver.context = session;
+    daemon->receiver.priority_of = session_priority_of;
+    daemon->receiver.on_submessage = session_on_submessage;
+    daemon->receiver.on_control = session_on_control;
+  }
   const int status = tide_daemon_init(&session->daemon, daemon);
-  if (status == TIDE_OK) { /* it hears first, and tells the program */
-    session->daemon.owner.on_activity = on_activity;
-    session->daemon.owner.on_done = on_done;
-    session->daemon.owner.context = session;
+  if (status == TIDE_OK) {
+    if (!TIDE_STATIC_SESSION) { /* it hears first, and tells the program */
+      session->daemon.owner.on_activity = session_on_activity;
+      session->daemon.owner.on_done = session_on_done;
+      session->daemon.owner.context = session;
+    }
     tide_platform_event_init(daemon->platform, &session->changed);
     tide_daemon_set_session(&session->daemon, session->id, session->config.key);
   }

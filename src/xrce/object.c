@@ -159,9 +159,12 @@ static void get_binary(tide_cdr_t *cdr, tide_xrce_object_t *object) {
 }
 
 void tide_xrce_put_create(tide_cdr_t *cdr, const tide_xrce_create_t *body) {
-  const tide_xrce_object_t *object = &body->object;
+  tide_xrce_put_creation(cdr, body->request, &body->object);
+}
+
+void tide_xrce_put_creation(tide_cdr_t *cdr, tide_xrce_request_t request, const tide_xrce_object_t *object) {
   if (!is_known_kind(object->kind) && cdr->status == TIDE_OK) cdr->status = TIDE_ERROR_ARGUMENT;
-  tide_xrce_put_request(cdr, body->request);
+  tide_xrce_put_request(cdr, request);
   tide_cdr_put_u8(cdr, object->kind);
   tide_cdr_put_u8(cdr, object->representation);
   if (object->representation == TIDE_XRCE_BY_BINARY) {

@@ -33,7 +33,7 @@ static uint16_t give_up(tide_input_stream_t *stream) {
     if (is_held(stream, n)) count = n;
   stream->next = (uint16_t)(stream->next + count);
   stream->held = (uint16_t)(count < TIDE_STREAM_WINDOW_MAXIMUM ? (uint32_t)stream->held >> count : 0u);
-  stream->given_up += count;
+  if (TIDE_COUNTERS || TIDE_FRAGMENTS) stream->given_up += count;
   return count;
 }
 
@@ -46,10 +46,10 @@ void tide_input_stream_init(tide_input_stream_t *stream, uint8_t id, uint8_t win
 static tide_stream_verdict_t arrive_best_effort(tide_input_stream_t *stream, uint16_t sequence) {
   int16_t distance = ahead(stream, sequence);
   if (distance < 0) {
-    stream->duplicates++;
+    TIDE_COUNT(stream->duplicates, 1u);
     return TIDE_STREAM_DUPLICATE;
   }
-  stream->gaps += (uint16_t)distance;
+  TIDE_COUNT(stream->gaps, (uint16_t)distance);
   stream->next = sequence;
   stream->last_announced = sequence;
   return TIDE_STREAM_DELIVER;
@@ -61,10 +61,10 @@ tide_stream_verdict_t tide_input_stream_arrive(tide_input_stream_t *stream, uint
   bool inside = distance < (int16_t)stream->window;
   stream->acknowledge = true;
   if (distance < 0 || (inside && is_held(stream, (uint32_t)distance))) {
-    stream->duplicates++;
+    TIDE_COUNT(stream->duplicates, 1u);
     return TIDE_STREAM_DUPLICATE;
   }
-  if (distance - ahead(stream, stream->last_announced) > 1) stream->gaps++;
+  if (distance - ahead(stream, stream->last_announced) > 1) TIDE_COUNT(stream->gaps, 1u);
   note_announced(stream, sequence);
   if (!inside) return TIDE_STREAM_OUTSIDE;
   if (distance == 0) return TIDE_STREAM_DELIVER;
@@ -88,7 +88,7 @@ void tide_input_stream_forget(tide_input_stream_t *stream, uint16_t sequence) {
 uint16_t tide_input_stream_heartbeat(tide_input_stream_t *stream, uint16_t first, uint16_t last) {
   if (!is_reliable(stream)) return 0;
   stream->acknowledge = true;
-  if (ahead(stream, last) > ahead(stream, stream->last_announced)) stream->gaps++;
+  if (ahead(stream, last) > ahead(stream, stream->last_announced)) TIDE_COUNT(stream->gaps, 1u);
   note_announced(stream, last);
   if (ahead(stream, first) > ahead(stream, stream->oldest)) stream->oldest = first;
   uint16_t count = give_up(stream);
