@@ -359,7 +359,7 @@ int64_t tide_daemon_poll(tide_daemon_t *d) {
   do {
     const uintptr_t state = enter(d);
     const int64_t time_ns = now_ns(d);
-    (void)tide_transmitter_poll(&d->transmitter, time_ns);
+    if (TIDE_MESSAGE_EXPIRY) (void)tide_transmitter_poll(&d->transmitter, time_ns); /* heartbeats: start_next looks */
     again = start_next(d);
     next_ns = tide_transmitter_poll(&d->transmitter, time_ns);
     leave(d, state);

@@ -29,10 +29,11 @@ static int handle_control(tide_receiver_t *r, const tide_slot_t *slot, const tid
 
 /* ---- what has a stream ---- */
 
+static int32_t priority_of_stream(const tide_slot_t *slot) { return (int32_t)TIDE_STREAM_LEVEL(slot->stream) << 8; }
+
 static int32_t priority_of_data(const tide_receiver_t *r, const tide_slot_t *slot, uint8_t id, const uint8_t *body,
                                 size_t bytes) {
-  const int32_t of_stream = (int32_t)TIDE_STREAM_LEVEL(slot->stream) << 8;
-  if (id != TIDE_XRCE_DATA || bytes < 4u || !receiver_has_priorities(r)) return of_stream;
+  if (id != TIDE_XRCE_DATA || bytes < 4u || !receiver_has_priorities(r)) return priority_of_stream(slot);
   const tide_xrce_request_t request = {request_part(body), request_part(body + 2)};
   return receiver_ask_priority(r, slot->stream, request);
 }
@@ -67,11 +68,11 @@ static int32_t preprocess(const tide_receiver_t *r, tide_slot_t *slot, const tid
   if (first->id == TIDE_XRCE_FRAGMENT) {
     slot->continues = (first->flags & TIDE_XRCE_FLAG_LAST_FRAGMENT) == 0u;
     const int32_t priority = priority_of_fragment(r, slot, first);
-    return priority < 0 ? (int32_t)TIDE_STREAM_LEVEL(slot->stream) << 8 : priority;
+    return priority < 0 ? priority_of_stream(slot) : priority;
   }
   const int32_t priority = priority_of_data(r, slot, first->id, first->body, first->body_bytes);
   const bool alone = ((position + 3u) & ~(size_t)3u) >= slot->length;
-  return priority >= 0 || alone ? priority : (int32_t)TIDE_STREAM_LEVEL(slot->stream) << 8;
+  return priority >= 0 || alone ? priority : priority_of_stream(slot);
 }
 
 /* A stream keeps its order, so what is before an urgent frame is as urgent as that frame. */
@@ -102,22 +103,24 @@ static bool is_stuck(const tide_receiver_t *r, const tide_slot_t *slot) {
   return false;
 }
 
+static int32_t urgency_of(const tide_slot_t *slot) { return priority_of_stream(slot) << 8 | slot->priority; }
+
+/* Of its turn in its stream; best effort has none. */
+static int32_t ahead_of(const tide_receiver_t *r, const tide_slot_t *slot) {
+  if (!TIDE_STREAM_IS_RELIABLE(slot->stream)) return 0;
+  const tide_input_stream_t *stream = receiver_find_stream(r, slot->stream);
+  return receiver_distance_from(stream ? stream->next : 0u, slot->sequence);
+}
+
 /* By level first, as senders choose: one that sends nothing less urgent until a level is acknowledged could wait
  * forever for a place that something less urgent keeps. */
 static bool gives_way_before(const tide_receiver_t *r, const tide_slot_t *a, const tide_slot_t *b) {
-  const uint8_t level_a = TIDE_STREAM_LEVEL(a->stream), level_b = TIDE_STREAM_LEVEL(b->stream);
   const bool stuck_a = is_stuck(r, a), stuck_b = is_stuck(r, b);
   if (stuck_a != stuck_b) return stuck_a;
-  if (level_a != level_b) return level_a < level_b;
-  if (a->priority != b->priority) return a->priority < b->priority;
-  int32_t ahead[2] = {0, 0};
-  const tide_slot_t *both[2] = {a, b};
-  for (int i = 0; i < 2; ++i) {
-    const tide_input_stream_t *stream = receiver_find_stream(r, both[i]->stream);
-    if (TIDE_STREAM_IS_RELIABLE(both[i]->stream))
-      ahead[i] = receiver_distance_from(stream ? stream->next : 0u, both[i]->sequence);
-  }
-  if (ahead[0] != ahead[1]) return ahead[0] > ahead[1];
+  const int32_t urgency_a = urgency_of(a), urgency_b = urgency_of(b);
+  if (urgency_a != urgency_b) return urgency_a < urgency_b;
+  const int32_t ahead_a = ahead_of(r, a), ahead_b = ahead_of(r, b);
+  if (ahead_a != ahead_b) return ahead_a > ahead_b;
   return a->arrival > b->arrival;
 }
 
@@ -193,13 +196,13 @@ static int note(tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_header_t 
   if (is_useless(r, slot, stream)) return 0;
   slot->answers = receiver_has_control(r) && has_answers_only(slot, start);
   if (slot->answers && handle_answers(r, slot, header, start)) return 0;
-  const int32_t priority = preprocess(r, slot, &first, position);
+  int32_t priority = preprocess(r, slot, &first, position);
   slot->unwanted = priority < 0;
   if (slot->unwanted) TIDE_COUNT(r->counters.unwanted, 1u);
   if (slot->unwanted && !TIDE_STREAM_IS_RELIABLE(slot->stream)) return 0;
-  slot->priority =
-      (tide_priority_t)(slot->unwanted ? (int32_t)TIDE_STREAM_LEVEL(slot->stream) << 8 : priority & 0xFFFF);
-  slot->owner = (uint8_t)(slot->unwanted ? 0 : priority >> 16);
+  if (slot->unwanted) priority = priority_of_stream(slot);
+  slot->priority = (tide_priority_t)(priority & 0xFFFF);
+  slot->owner = (uint8_t)(priority >> 16);
   slot->state = SLOT_NOTED;
   slot->arrival = r->next_arrival++;
   slot->arrived = false;

@@ -132,7 +132,7 @@ static inline tide_executor_t *exec_owner(const tide_callback_t *callback) {
 /* ready.c */
 void exec_make_ready(tide_callback_t *callback, int64_t ready_ns);     /* locked */
 tide_lane_t *exec_notify(tide_callback_t *callback, int64_t ready_ns); /* masked; the lane to wake, or null */
-void exec_take_all_arrivals(tide_executor_t *executor);                /* locked */
+void exec_take_all_arrivals(tide_executor_t *executor);                /* locked; one copy serves all */
 static inline bool exec_has_arrivals(const tide_executor_t *executor) {
   return !TIDE_SINGLE_CONTEXT && __atomic_load_n(&executor->arrivals, __ATOMIC_RELAXED) != NULL;
 }

@@ -79,7 +79,7 @@ static void make_readier(tide_callback_t *callback, uint32_t times) {
 }
 
 /* One that was removed, or taken back, has arrived no times. */
-void exec_take_all_arrivals(tide_executor_t *executor) {
+__attribute__((noinline)) void exec_take_all_arrivals(tide_executor_t *executor) {
   while (__atomic_load_n(&executor->arrivals, __ATOMIC_RELAXED) != NULL) {
     const uintptr_t mask = exec_mask(executor);
     tide_callback_t *callback = executor->arrivals;

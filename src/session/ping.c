@@ -70,11 +70,16 @@ static bool is_stream_unanswered(tide_session_t *session) {
   return unanswered;
 }
 
+/* How long a question waits for its answer. */
+static int64_t answer_limit_ns(const tide_session_t *session) {
+  return (int64_t)((uint64_t)session->config.silence_limit_ns / 2u);
+}
+
 /* What to do about a question that is under way. */
 typedef enum verdict { LIVENESS_WAIT, LIVENESS_ASK, LIVENESS_LOST, LIVENESS_REST } verdict_t;
 
-static verdict_t judge_question_locked(tide_session_t *session, int64_t now_ns, int64_t heard_ns, bool suspicious) {
-  if (now_ns - session->ping_sent_ns < session->config.silence_limit_ns / 2) {
+static verdict_t judge_question_locked(tide_session_t *session, int64_t heard_ns, bool suspicious, bool rested) {
+  if (!rested) {
     return LIVENESS_WAIT;
   }
   const bool frames_come = heard_ns > session->ping_sent_ns;
@@ -93,19 +98,18 @@ static verdict_t judge_question_locked(tide_session_t *session, int64_t now_ns, 
 }
 
 static verdict_t judge_locked(tide_session_t *session, int64_t now_ns, int64_t heard_ns, bool suspicious) {
-  const int64_t silence_ns = session->config.silence_limit_ns;
+  const bool rested = now_ns - session->ping_sent_ns >= answer_limit_ns(session);
   if (session->ping_under_way) {
-    const verdict_t verdict = judge_question_locked(session, now_ns, heard_ns, suspicious);
+    const verdict_t verdict = judge_question_locked(session, heard_ns, suspicious, rested);
     if (verdict != LIVENESS_REST) {
       return verdict;
     }
   }
-  const bool rested = now_ns - session->ping_sent_ns >= silence_ns / 2;
-  return now_ns - heard_ns >= silence_ns || (suspicious && rested) ? LIVENESS_ASK : LIVENESS_REST;
+  const bool silent = now_ns - heard_ns >= session->config.silence_limit_ns;
+  return silent || (suspicious && rested) ? LIVENESS_ASK : LIVENESS_REST;
 }
 
 int64_t session_check_liveness(tide_session_t *session, int64_t now_ns) {
-  const int64_t silence_ns = session->config.silence_limit_ns;
   const bool suspicious = is_stream_unanswered(session);
   const uintptr_t critical = session_enter(session);
   const int64_t received_ns = session->daemon.last_received_ns;
@@ -114,15 +118,15 @@ int64_t session_check_liveness(tide_session_t *session, int64_t now_ns) {
   const verdict_t verdict = judge_locked(session, now_ns, heard_ns, suspicious);
   session_exit(session, critical);
   switch (verdict) {
-    case LIVENESS_WAIT:
-      return asked_ns + silence_ns / 2;
     case LIVENESS_ASK:
       (void)send_ping(session, now_ns);
-      return now_ns + silence_ns / 2;
+      return now_ns + answer_limit_ns(session);
+    case LIVENESS_WAIT:
+      return asked_ns + answer_limit_ns(session);
     case LIVENESS_LOST:
       return now_ns;
     case LIVENESS_REST:
     default:
-      return heard_ns + silence_ns;
+      return heard_ns + session->config.silence_limit_ns;
   }
 }

@@ -4,6 +4,7 @@
 
 #define READ_REPEATS_BEST_EFFORT 1u /* nothing answers a READ_DATA, so on a lossy stream it is sent twice */
 #define SAMPLES_UNLIMITED 0xFFFFu
+#define READ_BYTES 16u /* with delivery control and without a filter */
 
 static void put_read(tide_cdr_t *cdr, const void *body) { tide_xrce_put_read_data(cdr, body); }
 
@@ -57,8 +58,7 @@ int tide_session_add_reader(tide_session_t *session, tide_reader_t *reader) {
     return TIDE_ERROR_ARGUMENT;
   }
   if (!TIDE_RELIABLE_STREAMS && reader->reliable) return TIDE_ERROR_UNSUPPORTED;
-  const tide_xrce_read_data_t read = {.has_delivery_control = true};
-  const int status = session_plan_request(session, session_measure(put_read, &read));
+  const int status = session_plan_request(session, READ_BYTES);
   if (status != TIDE_OK) {
     return status;
   }
@@ -165,17 +165,17 @@ bool session_status_of_reader_locked(tide_session_t *session, const tide_xrce_st
 
 static uint16_t or_unlimited(uint16_t samples) { return samples == 0u ? SAMPLES_UNLIMITED : samples; }
 
-static tide_xrce_read_data_t read_of(const tide_reader_t *reader) {
+static void encode_read_locked(const tide_reader_t *reader, tide_node_t *node) {
   const uint8_t level = TIDE_PRIORITY_LEVEL(reader->priority);
-  tide_xrce_read_data_t read = {.has_delivery_control = true};
-  read.request.request = reader->request;
-  read.request.object = reader->object;
-  read.stream = reader->reliable ? TIDE_STREAM_RELIABLE(level) : TIDE_STREAM_BEST_EFFORT(level);
-  read.max_samples = or_unlimited(reader->max_samples);
-  read.max_elapsed_time_s = reader->max_elapsed_s;
-  read.max_bytes_per_second = reader->max_bytes_per_s;
-  read.min_pace_period_ms = reader->min_pace_ms;
-  return read;
+  const tide_xrce_read_data_t read = {
+      .request = {reader->request, reader->object},
+      .stream = reader->reliable ? TIDE_STREAM_RELIABLE(level) : TIDE_STREAM_BEST_EFFORT(level),
+      .has_delivery_control = true,
+      .max_samples = or_unlimited(reader->max_samples),
+      .max_elapsed_time_s = reader->max_elapsed_s,
+      .max_bytes_per_second = reader->max_bytes_per_s,
+      .min_pace_period_ms = reader->min_pace_ms};
+  (void)session_encode_request(node, TIDE_XRCE_READ_DATA, 0, put_read, &read);
 }
 
 /* A reader whose object is not ours to create (made by another program) is asked for at once. */
@@ -224,7 +224,6 @@ static void mark_asked_locked(tide_session_t *session, tide_reader_t *reader, in
 
 /* Returns false when there is nobody to ask for, or no node. */
 static bool ask_next(tide_session_t *session, int64_t now_ns, int64_t *next_ns) {
-  tide_xrce_read_data_t read = {.has_delivery_control = true};
   tide_node_t *node = NULL;
   bool waiting = false;
   uintptr_t critical = session_enter(session);
@@ -236,7 +235,7 @@ static bool ask_next(tide_session_t *session, int64_t now_ns, int64_t *next_ns) 
   if (reader == NULL) {
     return false;
   }
-  if (session_acquire_request(session, session_measure(put_read, &read), &node) != TIDE_OK) {
+  if (session_acquire_request(session, READ_BYTES, &node) != TIDE_OK) {
     *next_ns = now_ns + SESSION_RETRY_FULL_NS;
     return false;
   }
@@ -250,8 +249,7 @@ static bool ask_next(tide_session_t *session, int64_t now_ns, int64_t *next_ns) 
   }
   if (reader != NULL) {
     mark_asked_locked(session, reader, now_ns);
-    read = read_of(reader);
-    (void)session_encode_request(node, TIDE_XRCE_READ_DATA, 0, put_read, &read);
+    encode_read_locked(reader, node);
   }
   session_exit(session, critical);
   if (reader == NULL) {

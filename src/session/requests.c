@@ -3,7 +3,9 @@
 
 uint16_t session_next_request_locked(tide_session_t *session) {
   const uint16_t request = session->next_request;
-  session->next_request = request == UINT16_MAX ? (uint16_t)SESSION_REQUEST_FIRST : (uint16_t)(request + 1u);
+  if (++session->next_request == 0u) {
+    session->next_request = SESSION_REQUEST_FIRST;
+  }
   return request;
 }
 
@@ -61,22 +63,23 @@ static tide_node_t *take_reserve(tide_session_t *session, size_t bytes) {
 
 bool session_keep_reserve(tide_session_t *session) {
   if (!TIDE_RELIABLE_STREAMS) return true;
-  tide_node_t *replaced = NULL;
   uintptr_t critical = session_enter(session);
-  if (session->reserve != NULL && session->reserve->capacity < session->request_bytes_maximum) {
-    replaced = session->reserve;
+  tide_node_t *node = session->reserve;
+  const uint32_t bytes = session->request_bytes_maximum;
+  const bool needed = session->reserve_needed && bytes > 0u;
+  const bool small = node != NULL && node->capacity < bytes;
+  if (small) {
     session->reserve = NULL;
   }
-  const bool enough = !session->reserve_needed || session->reserve != NULL || session->request_bytes_maximum == 0u;
-  const uint32_t bytes = session->request_bytes_maximum;
   session_exit(session, critical);
-  if (replaced != NULL) {
-    tide_daemon_abandon(&session->daemon, replaced);
-  }
-  if (enough) {
+  if (small) {
+    tide_daemon_abandon(&session->daemon, node);
+  } else if (node != NULL) {
     return true;
   }
-  tide_node_t *node = NULL;
+  if (!needed) {
+    return true;
+  }
   if (tide_daemon_acquire(&session->daemon, bytes, TIDE_PRIORITY(0, 0), &node) != TIDE_OK) {
     return false;
   }

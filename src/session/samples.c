@@ -8,36 +8,52 @@ static void retain(tide_session_t *session, const tide_delivery_t *delivery) {
   tide_receiver_retain(&session->daemon.receiver, delivery);
 }
 
-/* Keep last: the oldest gives way. Returns what it was, its memory null when there was room. */
-static tide_sample_t queue_locked(tide_reader_t *reader, const tide_sample_t *sample) {
-  tide_sample_t oldest = {.memory = NULL};
+/* The place of the queue so many behind the first. */
+static tide_sample_t *place_of(const tide_reader_t *reader, size_t behind) {
+  const size_t place = reader->first + behind;
+  return &reader->samples[place < reader->depth ? place : place - reader->depth];
+}
+
+static tide_sample_t *remove_first_locked(tide_reader_t *reader) {
+  tide_sample_t *first = &reader->samples[reader->first++];
+  if (reader->first == reader->depth) {
+    reader->first = 0;
+  }
+  --reader->count;
+  return first;
+}
+
+/* Keep last: the oldest gives way. Returns its memory, null when there was room. */
+static void *queue_locked(tide_reader_t *reader, const tide_sample_t *sample, bool *reassembled) {
+  void *memory = NULL;
   if (reader->count == reader->depth) {
-    oldest = reader->samples[reader->first];
-    reader->first = (uint8_t)((reader->first + 1u) % reader->depth);
-    --reader->count;
+    const tide_sample_t *oldest = remove_first_locked(reader);
+    memory = oldest->memory;
+    *reassembled = oldest->reassembled;
     ++reader->dropped;
   }
-  reader->samples[(reader->first + reader->count) % reader->depth] = *sample;
+  *place_of(reader, reader->count) = *sample;
   ++reader->count;
   ++reader->received;
-  return oldest;
+  return memory;
 }
 
 static void deliver(tide_session_t *session, const tide_delivery_t *delivery, tide_xrce_request_t request,
                     const uint8_t *bytes, size_t length) {
   const tide_sample_t sample = {bytes, (uint32_t)length, delivery->memory, delivery->reassembled, delivery->arrived_ns};
-  tide_sample_t oldest = {.memory = NULL};
+  void *oldest = NULL;
+  bool reassembled = false;
   const uintptr_t critical = session_enter(session);
   tide_reader_t *reader = session_find_reader_locked(session, request);
   if (reader != NULL) {
     retain(session, delivery);
-    oldest = queue_locked(reader, &sample);
+    oldest = queue_locked(reader, &sample, &reassembled);
   } else {
     TIDE_COUNT(session->counters.samples_unwanted, 1u);
   }
   session_exit(session, critical);
-  if (oldest.memory != NULL) {
-    tide_daemon_release(&session->daemon, oldest.memory, oldest.reassembled);
+  if (oldest != NULL) {
+    tide_daemon_release(&session->daemon, oldest, reassembled);
   }
   if (reader != NULL && reader->on_sample != NULL) {
     reader->on_sample(reader->context, reader);
@@ -122,9 +138,7 @@ static bool pop_locked(tide_reader_t *reader, tide_sample_t *sample) {
   if (reader->count == 0u) {
     return false;
   }
-  *sample = reader->samples[reader->first];
-  reader->first = (uint8_t)((reader->first + 1u) % reader->depth);
-  --reader->count;
+  *sample = *remove_first_locked(reader);
   return true;
 }
 

@@ -23,11 +23,10 @@ static void put_request(tide_cdr_t *cdr, const void *body) {
 }
 static void put_info(tide_cdr_t *cdr, const void *body) { tide_xrce_put_info(cdr, body); }
 
+/* The change was made in a critical section before. Whoever waits has said so before the one in which it looked, so
+ * either it has seen the change or it is seen here. */
 void session_changed(tide_session_t *session) {
-  const uintptr_t critical = session_enter(session);
-  const bool waiting = session->waiting;
-  session_exit(session, critical);
-  if (waiting) {
+  if (__atomic_load_n(&session->waiting, __ATOMIC_RELAXED)) {
     tide_platform_event_set(session->config.daemon.platform, &session->changed);
   }
 }
@@ -122,9 +121,12 @@ int tide_session_init(tide_session_t *session, const tide_session_config_t *conf
   return status;
 }
 
-static void enter_state_locked(tide_session_t *session, tide_session_state_t state, int64_t now_ns) {
-  session->state = state;
+/* True: it is another one than before; then tell_state follows when the critical section is left. */
+static bool enter_state_locked(tide_session_t *session, tide_session_state_t state, int64_t now_ns) {
+  const bool changed = session->state != state;
+  __atomic_store_n(&session->state, state, __ATOMIC_RELAXED);
   session->state_since_ns = now_ns;
+  return changed;
 }
 
 static void tell_state(tide_session_t *session, tide_session_state_t state) {
@@ -136,19 +138,11 @@ static void tell_state(tide_session_t *session, tide_session_state_t state) {
 
 static void set_state(tide_session_t *session, tide_session_state_t state, int64_t now_ns) {
   const uintptr_t critical = session_enter(session);
-  const bool changed = session->state != state;
-  enter_state_locked(session, state, now_ns);
+  const bool changed = enter_state_locked(session, state, now_ns);
   session_exit(session, critical);
   if (changed) {
     tell_state(session, state);
   }
-}
-
-/* Between sessions: what arrives may be an answer with any session id. */
-static void listen_to_any(tide_session_t *session) {
-  const uintptr_t critical = session_enter(session);
-  tide_receiver_set_session(&session->daemon.receiver, ANY_SESSION, session->config.key);
-  session_exit(session, critical);
 }
 
 static uint8_t id_after(uint8_t id) {
@@ -168,8 +162,11 @@ static void start_connecting(tide_session_t *session, int64_t now_ns) {
   }
   session->attempts = 0;
   session->request_at_ns = now_ns;
+  const bool changed = enter_state_locked(session, TIDE_SESSION_CONNECTING, now_ns);
   session_exit(session, critical);
-  set_state(session, TIDE_SESSION_CONNECTING, now_ns);
+  if (changed) {
+    tell_state(session, TIDE_SESSION_CONNECTING);
+  }
 }
 
 static void lose(tide_session_t *session, int64_t now_ns) {
@@ -177,23 +174,20 @@ static void lose(tide_session_t *session, int64_t now_ns) {
   start_connecting(session, now_ns);
 }
 
-/* The old session ends here, once no writer is between its decision to submit and the submission. */
-static bool leave_old_session(tide_session_t *session) {
-  uintptr_t critical = session_enter(session);
-  const bool ready = TIDE_SINGLE_CONTEXT || session->submitting == 0u;
-  session_exit(session, critical);
-  if (!ready) {
-    return false;
-  }
-  session_take_back(session);
-  tide_daemon_reset(&session->daemon, false);
-  listen_to_any(session);
-  critical = session_enter(session);
+/* The objects are to be made anew, and between sessions what arrives may be an answer with any session id. */
+static void forget_session_locked(tide_session_t *session) {
+  tide_receiver_set_session(&session->daemon.receiver, ANY_SESSION, session->config.key);
   session_forget_objects_locked(session);
   session_forget_readers_locked(session);
+}
+
+static void leave_old_session(tide_session_t *session) {
+  session_take_back(session);
+  tide_daemon_reset(&session->daemon, false);
+  const uintptr_t critical = session_enter(session);
+  forget_session_locked(session);
   session->reset_due = false;
   session_exit(session, critical);
-  return true;
 }
 
 static int64_t send_create_client(tide_session_t *session, int64_t now_ns) {
@@ -218,10 +212,7 @@ static int64_t send_create_client(tide_session_t *session, int64_t now_ns) {
   return now_ns + wait_ns;
 }
 
-static void accept(tide_session_t *session, int64_t now_ns) {
-  session_take_back(session); /* requests that crossed the end of the old session; the receiver is reset already */
-  tide_daemon_set_session(&session->daemon, session->id, session->config.key);
-  const uintptr_t critical = session_enter(session);
+static void accept_locked(tide_session_t *session, int64_t now_ns) {
   session->id_used = true;
   session->refusal = 0;
   session->agent_vendor = session->agent_answer.vendor;
@@ -232,34 +223,43 @@ static void accept(tide_session_t *session, int64_t now_ns) {
   }
   session->agent_lost = false;
   session->progress_ns = now_ns;
-  session_exit(session, critical);
   TIDE_COUNT(session->counters.connects, 1u);
-  set_state(session, TIDE_SESSION_CREATING, now_ns);
 }
 
 static void on_agent_answer(tide_session_t *session, int64_t now_ns) {
   const tide_xrce_status_agent_t *answer = &session->agent_answer;
   const bool fits = answer->cookie_valid && answer->version_major == 1u;
-  if (answer->status < 0x80u && fits) {
-    accept(session, now_ns);
-  } else {
-    const uintptr_t critical = session_enter(session);
-    session->refusal = answer->status < 0x80u ? (uint8_t)TIDE_XRCE_STATUS_ERR_INCOMPATIBLE : answer->status;
-    session->request_at_ns = now_ns + 5 * session->config.connect_period_ns;
-    session_exit(session, critical);
-    set_state(session, TIDE_SESSION_REFUSED, now_ns);
+  const bool accepted = answer->status < 0x80u && fits;
+  const tide_session_state_t state = accepted ? TIDE_SESSION_CREATING : TIDE_SESSION_REFUSED;
+  if (accepted) {
+    session_take_back(session); /* requests that crossed the end of the old session; the receiver is reset already */
+    tide_daemon_set_session(&session->daemon, session->id, session->config.key);
   }
   const uintptr_t critical = session_enter(session);
   session->agent_answered = false;
+  if (accepted) {
+    accept_locked(session, now_ns);
+  } else {
+    session->refusal = answer->status < 0x80u ? (uint8_t)TIDE_XRCE_STATUS_ERR_INCOMPATIBLE : answer->status;
+    session->request_at_ns = now_ns + 5 * session->config.connect_period_ns;
+  }
+  const bool changed = enter_state_locked(session, state, now_ns);
   session_exit(session, critical);
+  if (changed) {
+    tell_state(session, state);
+  }
 }
 
 static int64_t connect(tide_session_t *session, int64_t now_ns) {
   uintptr_t critical = session_enter(session);
   const bool reset_due = session->reset_due;
+  const bool writing = !TIDE_SINGLE_CONTEXT && session->submitting > 0u;
   session_exit(session, critical);
-  if (reset_due && !leave_old_session(session)) {
-    return TIDE_FOREVER; /* the last writer kicks */
+  if (reset_due) { /* it ends once no writer is between its decision to submit and the submission */
+    if (writing) {
+      return TIDE_FOREVER; /* the last writer kicks */
+    }
+    leave_old_session(session);
   }
   critical = session_enter(session);
   const bool answered = session->agent_answered;
@@ -279,7 +279,7 @@ static void become_ready(tide_session_t *session, int64_t now_ns) {
     const bool more_objects = session->objects_unanswered > 0u;
     const bool ready = session->held_first == NULL && !more_objects && session->state == TIDE_SESSION_CREATING;
     if (ready) {
-      enter_state_locked(session, TIDE_SESSION_READY, now_ns);
+      (void)enter_state_locked(session, TIDE_SESSION_READY, now_ns);
     }
     session_exit(session, critical);
     if (ready) {
@@ -291,24 +291,17 @@ static void become_ready(tide_session_t *session, int64_t now_ns) {
   }
 }
 
-/* What the other contexts left for us, read at one moment. */
-typedef struct notes {
-  tide_session_state_t state;
-  bool lost, unanswered, held;
-} notes_t;
-
-static notes_t read_notes(tide_session_t *session, int64_t now_ns) {
+static bool is_agent_lost(tide_session_t *session, int64_t now_ns) {
   const uintptr_t critical = session_enter(session);
-  const bool unanswered = session->objects_unanswered > 0u;
-  const bool stalled = session->state == TIDE_SESSION_CREATING && unanswered &&
-                       now_ns - session->progress_ns >= 10 * session->config.request_period_ns;
-  const notes_t notes = {session->state, session->agent_lost || stalled, unanswered, session->held_first != NULL};
+  const bool waiting = session->state == TIDE_SESSION_CREATING && session->objects_unanswered > 0u;
+  const bool stalled = waiting && now_ns - session->progress_ns >= 10 * session->config.request_period_ns;
+  const bool lost = session->agent_lost || stalled;
   session_exit(session, critical);
-  return notes;
+  return lost;
 }
 
 static int64_t serve(tide_session_t *session, int64_t now_ns) {
-  if (read_notes(session, now_ns).lost) {
+  if (is_agent_lost(session, now_ns)) {
     lose(session, now_ns);
     return now_ns;
   }
@@ -316,10 +309,13 @@ static int64_t serve(tide_session_t *session, int64_t now_ns) {
   int64_t next_ns = session_create_objects(session, now_ns);
   next_ns = session_earlier(next_ns, session_ask_readers(session, now_ns));
   next_ns = session_earlier(next_ns, session_check_liveness(session, now_ns));
-  const notes_t notes = read_notes(session, now_ns);
-  if (notes.state == TIDE_SESSION_CREATING && !notes.unanswered) {
+  const uintptr_t critical = session_enter(session);
+  const tide_session_state_t state = session->state;
+  const bool unanswered = session->objects_unanswered > 0u, held = session->held_first != NULL;
+  session_exit(session, critical);
+  if (state == TIDE_SESSION_CREATING && !unanswered) {
     become_ready(session, now_ns);
-  } else if (notes.state == TIDE_SESSION_READY && notes.held) {
+  } else if (state == TIDE_SESSION_READY && held) {
     (void)session_release_held(session);
   }
   return next_ns;
@@ -329,10 +325,8 @@ static void end(tide_session_t *session, int64_t now_ns) {
   session_discard_held(session);
   session_drop_reserve(session);
   tide_daemon_reset(&session->daemon, false);
-  listen_to_any(session);
   const uintptr_t critical = session_enter(session);
-  session_forget_objects_locked(session);
-  session_forget_readers_locked(session);
+  forget_session_locked(session);
   const bool again = session->wanted;
   session_exit(session, critical);
   set_state(session, TIDE_SESSION_IDLE, now_ns);
@@ -388,16 +382,9 @@ static void answer_agent(tide_session_t *session) {
   }
 }
 
-static tide_session_state_t state_of(tide_session_t *session) {
-  const uintptr_t critical = session_enter(session);
-  const tide_session_state_t state = session->state;
-  session_exit(session, critical);
-  return state;
-}
-
 static int64_t step(tide_session_t *session, int64_t now_ns) {
   answer_agent(session);
-  switch (state_of(session)) {
+  switch (__atomic_load_n(&session->state, __ATOMIC_RELAXED)) {
     case TIDE_SESSION_CONNECTING:
     case TIDE_SESSION_REFUSED:
       return connect(session, now_ns);

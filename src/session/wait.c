@@ -57,7 +57,7 @@ static int check_locked(const wait_for_t *wait, int (*check)(const wait_for_t *w
 
 static void set_waiting(tide_session_t *session, bool waiting) {
   const uintptr_t critical = session_enter(session);
-  session->waiting = waiting;
+  __atomic_store_n(&session->waiting, waiting, __ATOMIC_RELAXED);
   session_exit(session, critical);
 }
 

@@ -68,7 +68,7 @@ int tide_framing_encode(uint8_t *frame, size_t capacity, uint8_t source, uint8_t
   return position > capacity ? TIDE_ERROR_TOO_LARGE : (int)position;
 }
 
-enum { FRONT, HEAD, BODY, TAIL, BACK, SEGMENTS };
+enum { FRONT, HEAD, BODY, TAIL, BACK };
 
 int tide_framing_writer_init(tide_framing_writer_t *writer, uint8_t source, uint8_t destination, const uint8_t *head,
                              size_t head_bytes, const uint8_t *body, size_t body_bytes, const uint8_t *tail,
@@ -88,14 +88,14 @@ int tide_framing_writer_init(tide_framing_writer_t *writer, uint8_t source, uint
 
 /* To the next octet that is to be written. False: there is none. */
 static bool find_octet(tide_framing_writer_t *writer) {
-  while (writer->segment < SEGMENTS && writer->position == writer->segments[writer->segment].count) {
+  while (writer->position == writer->segments[writer->segment].count) {
+    if (writer->segment == BACK) return false;
     writer->segment++;
     writer->position = 0;
-    if (writer->segment != BACK) continue;
-    writer->back[0] = (uint8_t)writer->crc;
+    writer->back[0] = (uint8_t)writer->crc; /* complete before the last segment */
     writer->back[1] = (uint8_t)(writer->crc >> 8);
   }
-  return writer->segment < SEGMENTS;
+  return true;
 }
 
 int tide_framing_writer_next(tide_framing_writer_t *writer) {
@@ -109,11 +109,11 @@ int tide_framing_writer_next(tide_framing_writer_t *writer) {
     writer->escaped = true;
     return TIDE_FRAMING_ESCAPE;
   }
-  const bool escaped = writer->escaped;
+  const int mask = writer->escaped ? (int)TIDE_FRAMING_XOR : 0;
   writer->escaped = false;
   writer->position++;
   if (writer->segment != FRONT && writer->segment != BACK) writer->crc = tide_crc16(writer->crc, &octet, 1);
-  return escaped ? octet ^ (int)TIDE_FRAMING_XOR : octet;
+  return octet ^ mask;
 }
 
 size_t tide_framing_writer_output(tide_framing_writer_t *writer, uint8_t *bytes, size_t capacity) {

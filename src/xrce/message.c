@@ -3,14 +3,10 @@
  * compiler lays out structures; the cursor carries errors. */
 #include "tide/xrce.h"
 
-#include <string.h>
-
 #include "octets.h"
 #include "tide/status.h"
 
-enum { INFO_KIND_AGENT = 0x0D };
-
-static const uint8_t cookie[4] = {'X', 'R', 'C', 'E'};
+enum { INFO_KIND_AGENT = 0x0D, COOKIE_BEGIN = 'X' << 8 | 'R', COOKIE_END = 'C' << 8 | 'E' };
 
 size_t tide_xrce_put_header(uint8_t *bytes, const tide_xrce_header_t *header) {
   bytes[0] = header->session;
@@ -61,7 +57,8 @@ int tide_xrce_next_submessage(const uint8_t *message, size_t length, size_t *pos
 }
 
 static void put_product(tide_cdr_t *cdr, uint8_t major, uint8_t minor, uint16_t vendor) {
-  tide_cdr_put_bytes(cdr, cookie, sizeof cookie);
+  tide_octets_put_u16(cdr, COOKIE_BEGIN);
+  tide_octets_put_u16(cdr, COOKIE_END);
   tide_cdr_put_u8(cdr, major);
   tide_cdr_put_u8(cdr, minor);
   tide_octets_put_u16(cdr, vendor);
@@ -69,11 +66,12 @@ static void put_product(tide_cdr_t *cdr, uint8_t major, uint8_t minor, uint16_t 
 
 /* Returns whether the cookie was right. */
 static bool get_product(tide_cdr_t *cdr, uint8_t *major, uint8_t *minor, uint16_t *vendor) {
-  const uint8_t *found = tide_cdr_view(cdr, sizeof cookie);
+  const bool begins = tide_octets_get_u16(cdr) == COOKIE_BEGIN;
+  const bool ends = tide_octets_get_u16(cdr) == COOKIE_END;
   *major = tide_cdr_get_u8(cdr);
   *minor = tide_cdr_get_u8(cdr);
   *vendor = tide_octets_get_u16(cdr);
-  return found != NULL && memcmp(found, cookie, sizeof cookie) == 0;
+  return begins && ends;
 }
 
 static void skip_properties(tide_cdr_t *cdr, uint32_t count) {
@@ -124,8 +122,7 @@ void tide_xrce_get_status_agent(tide_cdr_t *cdr, tide_xrce_status_agent_t *body)
   body->status = tide_cdr_get_u8(cdr);
   body->implementation_status = tide_cdr_get_u8(cdr);
   body->cookie_valid = get_product(cdr, &body->version_major, &body->version_minor, &body->vendor);
-  if (tide_cdr_get_bool(cdr)) skip_properties(cdr, tide_cdr_get_count(cdr, 8));
-}
+} /* properties may follow */
 
 void tide_xrce_put_request(tide_cdr_t *cdr, tide_xrce_request_t body) {
   tide_octets_put_u16(cdr, body.request);
