@@ -114,7 +114,8 @@
 #endif
 
 /* The port's platform is the only one: its clock, critical section and events are called by name, not through pointers,
- * and the platform of a configuration is not looked at: it may be null. */
+ * and the platform of a configuration is not looked at: it may be null. Its links never close while they start a
+ * frame. */
 #ifndef TIDE_STATIC_PLATFORM
 #define TIDE_STATIC_PLATFORM 0
 #endif

@@ -24,7 +24,7 @@
  * best-effort frames are lost, and counted.
  *
  * Cost: commit and the steps of process O(slots + reassemblies + streams); most_urgent O(1); verify and deliver linear
- * in the frame. Memory (Cortex-M7): tide_receiver_t 224 bytes, a slot 72, a pointer and its bytes, a stream 24, a
+ * in the frame. Memory (Cortex-M7): tide_receiver_t 232 bytes, a slot 72, a pointer and its bytes, a stream 24, a
  * reassembly 20 and its bytes.
  *
  * Not thread-safe: tide_daemon wraps the calls. Nothing allocates. */

@@ -26,7 +26,7 @@
  *
  * Cost: submit, next, sent and each acknowledged message O(log nodes + streams in use); acquire O(1), except when it
  * has to evict (O(nodes)); expiry of a message in mid-stream O(nodes of the stream). Memory (Cortex-M7):
- * tide_transmitter_t 488 bytes, a node 88 bytes, its payload and two pointers, a stream 112.
+ * tide_transmitter_t 504 bytes, a node 88 bytes, its payload and two pointers, a stream 112.
  *
  * Not thread-safe: tide_daemon wraps every call in the critical section of the platform. Nothing allocates. */
 #ifndef TIDE_TRANSMITTER_H

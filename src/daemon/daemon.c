@@ -9,6 +9,7 @@
 #include "upcalls.h"
 
 #define HAS_WAITERS (TIDE_NODE_WAITERS && !TIDE_SINGLE_CONTEXT)
+#define LINK_MAY_GO (!TIDE_STATIC_PLATFORM) /* while it starts a frame */
 
 static uintptr_t enter(tide_daemon_t *d) { return tide_platform_enter(d->platform); }
 static void leave(tide_daemon_t *d, uintptr_t state) { tide_platform_exit(d->platform, state); }
@@ -117,7 +118,7 @@ void daemon_on_control(void *context, const tide_delivery_t *delivery) {
 
 /* What to do about the frame after start has returned. True: the wire is free again already. */
 static bool settle(tide_daemon_t *d, int status) {
-  const bool cancelled = !TIDE_SINGLE_CONTEXT && d->cancelled;
+  const bool cancelled = LINK_MAY_GO && d->cancelled;
   if (!d->completed && !cancelled && status >= 0) return false;
   if (cancelled && !d->completed)
     tide_transmitter_cancel(&d->transmitter);
@@ -133,7 +134,7 @@ static bool start_next(tide_daemon_t *d) {
   if (tide_transmitter_next(&d->transmitter, now_ns(d), &d->frame) != 1) return false;
   d->starting = true;
   d->completed = false;
-  d->cancelled = false;
+  if (LINK_MAY_GO) d->cancelled = false;
   const int status = d->link.start(d->link.context, &d->frame);
   d->starting = false;
   return settle(d, status);
@@ -195,7 +196,7 @@ void tide_daemon_detach_link(tide_daemon_t *d) {
   const uintptr_t state = enter(d);
   if (d->link_open) {
     d->link_open = false;
-    if (!TIDE_SINGLE_CONTEXT && d->starting)
+    if (LINK_MAY_GO && d->starting)
       d->cancelled = true;
     else
       tide_transmitter_cancel(&d->transmitter);

@@ -4,10 +4,9 @@
 #include "transmitter_internal.h"
 
 enum { SLOW_AFTER_HEARTBEATS = 8, DELAY_SHIFT_MAXIMUM = 5 };
-#define MILLISECOND UINT32_C(1000000)
-#define DELAY_MINIMUM_NS (2u * MILLISECOND)
-#define DELAY_UNMEASURED_NS (20u * MILLISECOND)
-#define DELAY_MAXIMUM_NS (2000u * MILLISECOND)
+#define DELAY_MINIMUM_NS UINT32_C(2000000)
+#define DELAY_UNMEASURED_NS UINT32_C(20000000)
+#define DELAY_MAXIMUM_NS UINT32_C(2000000000)
 #define TICK_BITS 10                      /* of transmitter_ticks_of */
 #define ROUND_TRIP_MAXIMUM_TICKS 9765625u /* 10 s */
 
@@ -208,9 +207,10 @@ void transmitter_expire_overdue(tide_transmitter_t *t, tide_output_stream_t *str
 /* One that was sent leaves a hole. When the last of its fragments never left, one more number is used up, so that
  * the peer in any case misses something between the parts it has and the next message. */
 static void skip_sent(tide_output_stream_t *stream, const tide_node_t *node) {
-  if (node->next_fragment < node->fragment_count) stream->next_to_send++;
-  const uint16_t given_up = (uint16_t)(node->next_fragment - node->window_base);
-  move_window(stream, (uint16_t)(given_up + (node->next_fragment < node->fragment_count ? 1u : 0u)));
+  const bool sent_in_part = node->next_fragment < transmitter_fragment_count(node);
+  if (sent_in_part) stream->next_to_send++;
+  const uint16_t given_up = (uint16_t)(node->next_fragment - transmitter_window_base(node));
+  move_window(stream, (uint16_t)(given_up + (sent_in_part ? 1u : 0u)));
   stream->skipped = true;
   stream->heartbeat_due = true;
   stream->heartbeat_at_ns = TIDE_FOREVER;

@@ -134,7 +134,7 @@ static void append_node(tide_output_stream_t *stream, tide_node_t *node) {
 
 void transmitter_unlink_node(tide_output_stream_t *stream, tide_node_t *node) {
   tide_node_t *before = NULL;
-  if (stream->first == node) {
+  if (!TIDE_MESSAGE_EXPIRY || stream->first == node) { /* what is acknowledged or given up at once is the first */
     stream->first = node->next_in_stream;
   } else {
     for (before = stream->first; before->next_in_stream != node; before = before->next_in_stream) continue;

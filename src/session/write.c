@@ -10,6 +10,12 @@
 #define WRITE_OBJECT_OFFSET 6u
 #define SAMPLE_BYTES_MAXIMUM (UINT16_MAX - 4u)
 
+static void note_held_maximum(tide_session_t *session) {
+  if (TIDE_COUNTERS && session->held_count > session->counters.held_maximum) {
+    session->counters.held_maximum = session->held_count;
+  }
+}
+
 void session_hold_locked(tide_session_t *session, tide_node_t *node) {
   node->next_in_stream = NULL;
   if (session->held_last == NULL) {
@@ -19,9 +25,7 @@ void session_hold_locked(tide_session_t *session, tide_node_t *node) {
   }
   session->held_last = node;
   ++session->held_count;
-  if (TIDE_COUNTERS && session->held_count > session->counters.held_maximum) {
-    session->counters.held_maximum = session->held_count;
-  }
+  note_held_maximum(session);
 }
 
 static void unlink_held_locked(tide_session_t *session, tide_node_t *previous, tide_node_t *node) {
@@ -100,7 +104,8 @@ static bool is_kept(const tide_node_t *node) {
 void session_take_back(tide_session_t *session) {
   if (!TIDE_RELIABLE_STREAMS) return;
   const uintptr_t critical = session_enter(session);
-  tide_node_t *later = session->held_first;
+  tide_node_t *later = session->held_first, *last = session->held_last;
+  const uint16_t count = session->held_count;
   tide_node_t *node = tide_transmitter_take_back(&session->daemon.transmitter);
   session->held_first = session->held_last = NULL;
   session->held_count = 0;
@@ -113,10 +118,11 @@ void session_take_back(tide_session_t *session) {
     }
     node = next;
   }
-  while (later != NULL) {
-    tide_node_t *next = later->next_in_stream;
-    session_hold_locked(session, later);
-    later = next;
+  if (later != NULL) {
+    *(session->held_last == NULL ? &session->held_first : &session->held_last->next_in_stream) = later;
+    session->held_last = last;
+    session->held_count = (uint16_t)(session->held_count + count);
+    note_held_maximum(session);
   }
   session_exit(session, critical);
 }
