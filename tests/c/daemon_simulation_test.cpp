@@ -56,9 +56,9 @@ Options draw(uint32_t seed) {
   o.messages = 10 + below(40);
   o.message_bytes = static_cast<uint32_t>(one_of({64, 128, 508, 512, 1472}));
   o.window = static_cast<uint8_t>(one_of({1, 3, 8, 16, 16}));
-  o.hold = below(4) == 0;
+  o.hold = below(4) == 0 && TIDE_HOLD;
   o.pad = below(2) == 0;
-  o.expire = below(5) == 0;
+  o.expire = below(5) == 0 && TIDE_MESSAGE_EXPIRY;
   o.with_key = below(4) == 0;
   o.heartbeat_delay_ns = one_of({-1, -1, 0, 5 * millisecond});
   o.resets = below(6) == 0 ? 1 + below(3) : 0;
@@ -270,6 +270,7 @@ void World::submit(Side &side) {
   if (kind == 38) bytes = 3'000;
   if (kind == 39) bytes = 3'000 + below(37'000);
   bytes = std::min(bytes, std::min(limit, 40'000u));
+  if (!TIDE_FRAGMENTS) bytes = std::min(bytes, options.message_bytes - 16u);  // whole in one frame, with both headers
   const uint32_t index = side.submitted[stream];
   const Bytes message = compose(stream, position, index, bytes, session_number);
   const int64_t expires = options.expire && below(3) == 0 ? now + 1 + below(60) * millisecond : TIDE_FOREVER;
@@ -306,7 +307,8 @@ void World::check_levels(Side &side, int level, bool is_data) {
     if (node.resend != 0) fail("a more urgent retransmission was left waiting");
     for (const tide_output_stream_t &stream : side.transmitter.streams) {
       const uint16_t flying = static_cast<uint16_t>(stream.next_to_send - stream.first_unacknowledged);
-      if (stream.id == node.stream && node.next_fragment < node.fragment_count && flying < options.window)
+      const uint16_t fragments = TIDE_FRAGMENTS ? node.fragment_count : 1u;
+      if (stream.id == node.stream && node.next_fragment < fragments && flying < options.window)
         fail("a more urgent reliable frame was left waiting");
     }
   }
