@@ -40,7 +40,7 @@ test-python: build-release
 	@$(stage) $@ "the command and the real parts: line and agent and ROS 2" scripts/pytest.sh tests/python 2
 
 test-firmware: firmware
-	@$(stage) $@ "Cortex-M images in QEMU against the agent and ROS 2" scripts/pytest.sh tests/firmware
+	@$(stage) $@ "Cortex-M images in QEMU against the agent and ROS 2" scripts/pytest.sh tests/firmware 2
 	@.venv/bin/python bench/sizes.py --check 2
 
 firmware: ## Cortex-M7 and M4F libraries and images
