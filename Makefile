@@ -37,20 +37,20 @@ test-asan test-tsan: test-%: build-%
 	@$(stage) $@ "unit and property tests under sanitizers: $*" scripts/ctest.sh $*
 
 test-python: build-release
-	@$(stage) $@ "the command and the real parts: line and agent and ROS 2" scripts/pytest.sh tests/python 2
+	@$(stage) $@ "the command and the real parts: line and agent and ROS 2" scripts/pytest.sh python 2
 
 test-firmware: firmware
-	@$(stage) $@ "Cortex-M images in QEMU against the agent and ROS 2" scripts/pytest.sh tests/firmware 2
-	@.venv/bin/python bench/sizes.py --check 2
+	@$(stage) $@ "Cortex-M images in QEMU against the agent and ROS 2" scripts/pytest.sh firmware 2
+	@.venv/bin/python lab/bench/sizes.py --check 2
 
 firmware: ## Cortex-M7 and M4F libraries and images
 	@scripts/setup.sh firmware
 	@for core in cortex-m7 cortex-m4f; do $(stage) $$core "$$core build" scripts/build.sh $$core || exit 1; done
 
 sizes: firmware ## flash, RAM and stack of the Cortex-M builds, against the last recorded ones
-	@.venv/bin/python bench/sizes.py
-	@.venv/bin/python bench/stack.py multi_lane
-	@.venv/bin/python bench/stack.py three_chains
+	@.venv/bin/python lab/bench/sizes.py
+	@.venv/bin/python lab/bench/stack.py multi_lane
+	@.venv/bin/python lab/bench/stack.py three_chains
 
 check: build-release ## formatting, static analysis, types: everything
 	@scripts/check.sh all

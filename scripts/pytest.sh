@@ -1,22 +1,28 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Run the tests written in Python under one folder, so many files at a time (0: one after the other), because most of them
-# wait; those marked `alone` after the others. Up to three that fail run once more, alone, as scripts/ctest.sh does and for
-# the same reason.
-# Usage: scripts/pytest.sh FOLDER [FILES_AT_A_TIME]
+# Run the tests written in Python of one kind, so many files at a time (0: one after the other), because most of them
+# wait; those marked `alone` after the others. Up to three that fail run once more, alone, as scripts/ctest.sh does and
+# for the same reason.
+# Usage: scripts/pytest.sh python|firmware [FILES_AT_A_TIME]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-pytest() { .venv/bin/python -m pytest -q "$1" -o cache_dir="build/pytest/$1" "${@:2}"; }
-failed="build/pytest/$1/v/cache/lastfailed"
+case "$1" in
+  python) folders=(tools/tests ros/tests lab/tests tests/ros2) ;;
+  firmware) folders=(tests/firmware) ;;
+  *) echo "pytest.sh: unknown kind '$1'; one of python, firmware" >&2; exit 2 ;;
+esac
+cache="build/pytest/$1"
+pytest() { .venv/bin/python -m pytest -q "${folders[@]}" -o cache_dir="$cache" "$@"; }
+failed="$cache/v/cache/lastfailed"
 rm -f "$failed"
 beside=0 alone=0
-pytest "$1" -n "${2:-0}" --dist loadfile -m "not alone" || beside=$?
-pytest "$1" -m alone || alone=$?
+pytest -n "${2:-0}" --dist loadfile -m "not alone" || beside=$?
+pytest -m alone || alone=$?
 [ "$alone" = 5 ] && alone=0 # there is none
 [ "$beside" = 0 ] && [ "$alone" = 0 ] && exit 0
 [ -s "$failed" ] || exit 1
 count=$(grep -c '": true' "$failed")
 [ "$count" -le 3 ] || exit 1
 echo "$count failed, now once more alone:"
-pytest "$1" --last-failed --last-failed-no-failures none
+pytest --last-failed --last-failed-no-failures none
 echo "passed alone the second time"

@@ -9,13 +9,14 @@ cd "$(dirname "$0")/.."
 scripts/build.sh asan tide-agent
 folder="$PWD/build/asan-agent"
 rm -rf "$folder"
-mkdir -p "$folder/agent" "$folder/reports"
-ln -s "$PWD/build/asan/agent/tide-agent" "$folder/agent/tide-agent"
-for other in examples line tests; do ln -s "$PWD/build/release/$other" "$folder/$other"; done
+mkdir -p "$folder/bin" "$folder/reports"
+ln -s "$PWD"/build/release/bin/* "$folder/bin"
+ln -sf "$PWD/build/asan/bin/tide-agent" "$folder/bin/tide-agent"
+ln -s "$PWD/build/release/lib" "$folder/lib"
 report="log_path=$folder/reports/report"
 export ASAN_OPTIONS="new_delete_type_mismatch=0:detect_leaks=1:$report"
 export UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1:$report"
-tests=(tests/python/test_exchange.py tests/python/test_graph.py tests/python/test_restart.py tests/python/test_services.py)
+tests=(tests/ros2/test_exchange.py tests/ros2/test_graph.py tests/ros2/test_restart.py tests/ros2/test_services.py)
 status=0
 TIDE_BUILD_DIR="$folder" .venv/bin/python -m pytest -q -o cache_dir=build/pytest/asan-agent "${tests[@]}" "$@" || status=$?
 for file in "$folder"/reports/*; do

@@ -218,7 +218,7 @@ World::World(const Plan &plan, const Board &board)
   for (size_t chain = 0; chain < chain_count(); chain++) add_node(chain);
 }
 
-// As firmware/three_chains/plan.c reads it.
+// As sim/workloads/three_chains/mps2/plan.c reads it.
 std::string World::board_plan() const {
   std::ostringstream out;
   const bool lanes = plan_.lanes > 1 && plan_.policy == Policy::kTide;
@@ -290,7 +290,7 @@ void World::read(void *place, size_t count) {
     const int ready = poll(&wait, 1, 100);
     if (ready == 0 && emulator_.has_ended()) {
       throw std::runtime_error("the board ended in the midst of the run, with " + std::to_string(emulator_.wait()) +
-                               " (see firmware/three_chains)");
+                               " (see sim/workloads/three_chains/mps2)");
     }
     if (ready <= 0) continue;
     const ssize_t got = ::read(meeting_.up(), next, count);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real binary in the simulated world: firmware/three_chains in QEMU instead of the simulated client, in lock-step.
+// The real binary in the simulated world: sim/workloads/three_chains/mps2 in QEMU instead of the simulated client, in lock-step.
 //
 // QEMU counts instructions as time (-icount), so the board's clock is exact and is the world's clock. The board's line
 // asks the world, over two named pipes and by semihosting, which takes the board no time: when it begins to send, and
@@ -8,7 +8,7 @@
 // still do, and the load of the machine below changes nothing.
 //
 // Messages of the board are {u32 kind, u32 bytes, i64 time} and the bytes; answers {i64 next time, u32 bytes, u32 0}
-// and the bytes. firmware/three_chains/world.h has the kinds.
+// and the bytes. sim/workloads/three_chains/mps2/world.h has the kinds.
 #pragma once
 
 #include <string>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The experiment of examples/budgets/plan.h in virtual time, on one core.
+// The experiment of sim/workloads/budgets/plan.h in virtual time, on one core.
 #pragma once
 
 #include <vector>
 
-#include "examples/budgets/plan.h"
+#include "sim/workloads/budgets/plan.h"
 
 namespace tide::sim {
 

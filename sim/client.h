@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "port/sim/link.h"
-#include "port/sim/platform.h"
+#include "sim/platform/link.h"
+#include "sim/platform/platform.h"
 #include "sim/plan.h"
 #include "tide/executor.h"
 #include "tide/local.h"

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "examples/host_chains/program.h"
+#include "sim/workloads/host_chains/program.h"
 #include "sim/engine.h"
 
 namespace tide::sim {

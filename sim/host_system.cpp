@@ -3,7 +3,7 @@
 
 #include <stdexcept>
 
-#include "port/sim/platform.h"
+#include "sim/platform/platform.h"
 #include "sim/host_checks.h"
 #include "sim/random.h"
 #include "tide/status.h"

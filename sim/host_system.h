@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chains on executors of one process: examples/host_chains on simulated cores, one for each lane.
+// Chains on executors of one process: sim/workloads/host_chains on simulated cores, one for each lane.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "examples/host_chains/program.h"
+#include "sim/workloads/host_chains/program.h"
 #include "sim/engine.h"
 
 namespace tide::sim {

@@ -28,7 +28,7 @@ constexpr const char *kUsage =
     "  PLAN              lines of name = value; NAME=VALUE overrides them; see sim/README.md\n"
     "  --systems LIST    tide,batch,readyset,tide-preemptive,limit: runs of the same plan; default: what the plan "
     "says\n"
-    "  --board IMAGE     the client is this image of firmware/three_chains in QEMU; see board.h\n"
+    "  --board IMAGE     the client is this image of sim/workloads/three_chains/mps2 in QEMU; see board.h\n"
     "  --machine NAME    QEMU's board for it (mps2-an500)\n"
     "  --trace FILE      what happened when, a line each\n"
     "  --seed N          the system and the faults of this seed, as in a campaign\n"

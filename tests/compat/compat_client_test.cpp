@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clients of services: requests that find their replies, and what is kept of those without one.
-#include "services.hpp"
+#include "services.h"
 
 namespace tide::compat::test {
 namespace {

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <thread>
 
-#include "connected.hpp"
+#include "connected.h"
 #include "tide/pools.h"
 #include "tide/rclc_local.h"
 

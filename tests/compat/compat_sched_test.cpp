@@ -6,7 +6,7 @@
 #include <atomic>
 #include <thread>
 
-#include "connected.hpp"
+#include "connected.h"
 #include "tide/pools.h"
 
 namespace tide::compat::test {

@@ -2,7 +2,7 @@
 // Services of the program: requests in, responses out, at once and later, under overload.
 #include <random>
 
-#include "services.hpp"
+#include "services.h"
 
 namespace tide::compat::test {
 namespace {

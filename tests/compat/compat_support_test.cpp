@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "connected.hpp"
+#include "connected.h"
 #include "tide/pools.h"
 
 namespace tide::compat::test {

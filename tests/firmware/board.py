@@ -18,14 +18,14 @@ from rclpy.node import Node
 from reserved import domain
 
 ROOT = Path(__file__).resolve().parents[2]
-AGENT = ROOT / "build" / "release" / "agent" / "tide-agent"
+AGENT = ROOT / "build" / "release" / "bin" / "tide-agent"
 MACHINES = {"cortex-m7": "mps2-an500", "cortex-m4f": "mps2-an386"}
 LIMIT_S = 60
 DOMAIN = domain()
 
 
 def image(core: str, name: str) -> Path:
-    return ROOT / "build" / core / "firmware" / f"{name}.elf"
+    return ROOT / "build" / core / "bin" / f"{name}.elf"
 
 
 def qemu(core: str, name: str, *more: str) -> list[str]:

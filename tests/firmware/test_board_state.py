@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from board import ROOT
 
+from tide.programs.child import Children, RunError
 from tide.run.board_image import image
 from tide.run.board_state import Symbols, describe, summary
-from tide.run.child import Children, RunError
 from tide.run.exchange import Exchange
 from tide.run.experiment import Settings
 from tide.run.live_board import open_pipes, start_board

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Cortex-M port promises about time (firmware/clock), in exact virtual time: run after run the same."""
+"""What the Cortex-M port promises about time (lab/images/clock), in exact virtual time: run after run the same."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from board import ROOT, image, ros_node, run_with_agent
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Int32
 
-sys.path.insert(0, str(ROOT / "bench"))
+sys.path.insert(0, str(ROOT / "lab" / "bench"))
 import sizes
 
 TALKS = [
@@ -64,7 +64,7 @@ def test_lean_image_stays_small(name: str, flash: int, ram: int) -> None:
 @pytest.mark.parametrize("core", ["cortex-m7", "cortex-m4f"])
 def test_no_function_takes_much_of_a_stack(core: str) -> None:
     build = ROOT / "build" / core
-    rooms = [library.stem.removeprefix("libtide_") for library in build.glob("libtide_*.a")]
+    rooms = [library.stem.removeprefix("libtide_") for library in (build / "lib").glob("libtide_*.a")]
     assert "compat" in rooms
     for room in rooms:
         frames = sizes.stack_frames(build, room)

@@ -15,7 +15,7 @@ from tide.footprint.sizing import client_of, options
 from tide.footprint.stack import read
 from tide.system.load import load
 
-sys.path.insert(0, str(ROOT / "bench"))
+sys.path.insert(0, str(ROOT / "lab" / "bench"))
 import options as bench_options
 
 SYSTEM = ROOT / "examples" / "three_chains" / "system.toml"

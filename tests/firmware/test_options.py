@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A runtime without some of its parts compiles without a warning, links, and asks for an agent in QEMU. All options:
-bench/options.py."""
+lab/bench/options.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from board import ROOT
 
 
 def test_runtime_without_some_parts() -> None:
-    command = [sys.executable, str(ROOT / "bench" / "options.py"), "TIDE_RELIABLE_STREAMS=0", "TIDE_BATCH=0"]
+    command = [sys.executable, str(ROOT / "lab" / "bench" / "options.py"), "TIDE_RELIABLE_STREAMS=0", "TIDE_BATCH=0"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "TIDE_RELIABLE_STREAMS=0" in done.stdout

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The computed bound of the stack that all lanes share (bench/stack.py): it holds what was measured, it fits what is
-reserved, and what has no bound is refused."""
+"""The computed bound of the stack that all lanes share (lab/bench/stack.py): it holds what was measured, it fits what
+is reserved, and what has no bound is refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 import pytest
 from board import LIMIT_S, MACHINES, ROOT, qemu
 
-sys.path.insert(0, str(ROOT / "bench"))
+sys.path.insert(0, str(ROOT / "lab" / "bench"))
 import stack
 
 
@@ -33,7 +33,7 @@ def test_bound_of_the_example_fits() -> None:
 
 
 def test_what_has_no_bound_is_refused() -> None:
-    image = stack.Image(ROOT / "build" / "cortex-m7" / "firmware" / "multi_lane.elf", ROOT / "build" / "cortex-m7")
+    image = stack.Image(ROOT / "build" / "cortex-m7" / "bin" / "multi_lane.elf", ROOT / "build" / "cortex-m7")
     main = next(function for function in image.functions.values() if function.label == "main.c:main")
     with pytest.raises(stack.StackError, match="nobody says whom"):
         stack.Graph(image, {}, {}).depth(main)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The three-chain system on the real binary (firmware/three_chains) in QEMU, in the simulated world: exact virtual time
-and the figures of the simulator. TIDE_LONG=1: all points, 100 samples each."""
+"""The three-chain system on the real binary (sim/workloads/three_chains/mps2) in QEMU, in the simulated world: exact
+virtual time and the figures of the simulator. TIDE_LONG=1: all points, 100 samples each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONG = os.environ.get("TIDE_LONG") == "1"
 LIMIT_PERCENT = 2.0
 MASKED_LIMIT_INSTRUCTIONS = 6000
 BUILD = ROOT / "build" / "release"
-IMAGE = ROOT / "build" / "cortex-m7" / "firmware" / "three_chains.elf"
+IMAGE = ROOT / "build" / "cortex-m7" / "bin" / "three_chains.elf"
 
 
 def reproduce(case: str, folder: Path) -> list[dict[str, Any]]:
@@ -47,7 +47,7 @@ def test_binary_has_the_figures_of_the_simulator(case: str, tmp_path: Path) -> N
 
 
 def board(*words: str) -> dict[str, Any]:
-    command = [str(BUILD / "sim" / "tide-sim"), str(ROOT / "examples/pods/pods-reliable.plan"), "--board", str(IMAGE)]
+    command = [str(BUILD / "bin" / "tide-sim"), str(ROOT / "lab/pods/pods-reliable.plan"), "--board", str(IMAGE)]
     done = subprocess.run([*command, *words], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     run: dict[str, Any] = json.loads(done.stdout)["runs"][0]
@@ -112,7 +112,7 @@ def test_budgets_of_lanes_are_kept() -> None:
 
 def test_a_batch_executor_has_no_lane_for_a_budget() -> None:
     words = ("--systems", "batch", "budget_us=5000", "budget_period_us=500000")
-    command = [str(BUILD / "sim" / "tide-sim"), str(ROOT / "examples/pods/pods-reliable.plan"), "--board", str(IMAGE)]
+    command = [str(BUILD / "bin" / "tide-sim"), str(ROOT / "lab/pods/pods-reliable.plan"), "--board", str(IMAGE)]
     done = subprocess.run([*command, *words], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2 and "no lane to give a budget to" in done.stderr
 
@@ -136,5 +136,5 @@ def test_execution_times_are_told() -> None:
 
 
 def names() -> list[str]:
-    text = (ROOT / "examples/pods/pods-reliable.plan").read_text(encoding="utf-8")
+    text = (ROOT / "lab/pods/pods-reliable.plan").read_text(encoding="utf-8")
     return [word[5:] for word in text.split() if word.startswith("name=")]

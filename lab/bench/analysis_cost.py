@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the analysis costs, in time of the processor: judging chain sets of the published size by the four safe analyses
+against the goal, and how that grows with chains, callbacks and lanes; a `tide check` of large systems, stage by stage;
+a question to the module against one to the program; tries of `tide optimise`. Usage: analysis_cost.py [FOLDER]"""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+from matplotlib import pyplot as plt
+from rich.console import Console
+
+from tide.analysis import native
+from tide.analysis.bounds import bounds_of
+from tide.analysis.lower import link_document
+from tide.check.command import json_text
+from tide.check.table import print_bounds
+from tide.optimise.search import Search
+from tide.programs.binaries import ROOT, find_binary
+from tide.system.load import load
+from tide.terminal.style import PLOT_STYLE
+
+GOAL = 100_000  # sets a second on two processors
+UTILISATIONS = [round(0.8 + 0.4 * step, 1) for step in range(9)]
+GROWTH = {"chains": (2, 5, 10, 20, 50, 100), "callbacks": (1, 2, 5, 10, 20, 50), "threads": (1, 2, 4, 8, 16, 32)}
+REPEATS = 3
+RUNS = 5
+GOAL_CHECK_MS = 50  # 100 chains of 20 callbacks, after start-up
+CHECKED = (100, 20)
+
+
+def judge(count: int, **words: float) -> float:
+    """Microseconds a set: the least of several runs, as other load only adds."""
+    command = [str(find_binary("tide-analysis")), "--cost", f"count={count}"]
+    command += [f"{name}={value:g}" for name, value in words.items()]
+    runs = [json.loads(subprocess.check_output(command)) for _ in range(REPEATS)]
+    return 1e6 * min(float(run["cpu_seconds"]) for run in runs) / count
+
+
+def growth() -> dict[str, list[dict[str, float]]]:
+    result: dict[str, list[dict[str, float]]] = {}
+    for name, values in GROWTH.items():
+        result[name] = []
+        for value in values:
+            work = value if name != "threads" else 5
+            count = max(50, 20_000 // (work * work if name == "chains" else work))
+            result[name].append({"value": value, "microseconds": judge(count, utilisation=1.0, **{name: value})})
+    return result
+
+
+def plot(rows: dict[str, list[dict[str, float]]], path: Path) -> None:
+    with plt.rc_context(PLOT_STYLE):
+        figure, panels = plt.subplots(1, len(rows), figsize=(11, 3.6), sharey=True, layout="constrained")
+        for panel, (name, points) in zip(panels, rows.items(), strict=True):
+            panel.loglog([p["value"] for p in points], [p["microseconds"] for p in points], marker="o", color="#0072B2")
+            panel.set_xlabel(f"{name} of the set" if name == "chains" else name)
+            panel.grid(color="#d9d9d9", linewidth=0.6)
+        panels[0].set_ylabel("CPU time of four verdicts, µs a set")
+        figure.suptitle(
+            "utilisation 1; otherwise 5 chains of 10 callbacks on 4 threads", fontsize=9.5, x=0.01, ha="left"
+        )
+        figure.savefig(path)
+        plt.close(figure)
+
+
+def over_a_line(reliability: str = "best_effort") -> str:
+    """Chains that go back and forth between a microcontroller and ROS 2."""
+    text = '[system]\nname = "large"\n[[executors]]\nname = "board"\nwhere = "mcu"\nsubmit_ms = 0.1\n'
+    text += '[[executors]]\nname = "ros2"\nwhere = "host"\n'
+    text += '[[links]]\nname = "line"\nkind = "serial"\nbaud = 921600\n'
+    return text + large_chains(lambda place: "ros2" if place % 2 else "board", reliability)
+
+
+def on_the_host() -> str:
+    text = '[system]\nname = "large"\n[[executors]]\nname = "ros2"\nwhere = "host"\nlanes = 4\n'
+    return text + large_chains(lambda place: "ros2")
+
+
+def large_chains(executor: Callable[[int], str], reliability: str = "best_effort") -> str:
+    chains, callbacks = CHECKED
+    text = ""
+    for chain in range(chains):
+        text += f'[[chains]]\nname = "c{chain}"\npriority = {chain + 1}\nperiod_ms = {100_000 + 10 * chain}\n'
+        text += f'deadline_ms = {100_000 + 10 * chain}\nreliability = "{reliability}"\ncallbacks = [\n'
+        for place in range(callbacks):
+            kind = "subscription" if place else "timer"
+            text += f'{{ name = "b{place}", kind = "{kind}", executor = "{executor(place)}", execution_ms = 0.4, '
+            text += f'publishes = {{ topic = "c{chain}/t{place}", payload_bytes = 20 }} }},\n'
+        text += "]\n"
+    return text
+
+
+def cpu_ms(work: Callable[[], object], children: bool = False) -> float:
+    """The least of several runs, as other load only adds. children: of child processes, too."""
+
+    def used() -> float:
+        every = [getrusage(RUSAGE_SELF)] + ([getrusage(RUSAGE_CHILDREN)] if children else [])
+        return sum(one.ru_utime + one.ru_stime for one in every)
+
+    runs = []
+    for _ in range(RUNS):
+        begin = used()
+        work()
+        runs.append(used() - begin)
+    return 1000 * min(runs)
+
+
+def check_stages(text: str) -> dict[str, float]:
+    """What `tide check` does after it has started, in its order; print or JSON at its end."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "system.toml"
+        file.write_text(text, encoding="utf-8")
+        system = load(file)
+        assert bounds_of(system).met
+        fresh = [bounds_of(system) for _ in range(RUNS)]  # what a bound is made of is found when it is asked for
+        stages = {
+            "read_ms": cpu_ms(lambda: load(file)),
+            "bounds_ms": cpu_ms(lambda: bounds_of(system)),
+            "print_ms": cpu_ms(lambda: print_bounds(fresh[0], Console(file=io.StringIO()))),
+            "json_ms": cpu_ms(lambda: json_text(fresh.pop())),
+        }
+    before_ms = stages["read_ms"] + stages["bounds_ms"]
+    return {**stages, "whole_ms": before_ms + stages["print_ms"], "whole_json_ms": before_ms + stages["json_ms"]}
+
+
+def start_ms() -> dict[str, float]:
+    """Of the command and, for comparison, of Python alone, on a system that takes no time."""
+    small = str(ROOT / "examples/three_chains/system.toml")
+    with tempfile.TemporaryFile() as nowhere:
+
+        def run(*words: str) -> float:
+            return cpu_ms(lambda: subprocess.run([sys.executable, *words], stdout=nowhere, check=False), children=True)
+
+        return {
+            "python_ms": run("-c", "pass"),
+            "command_ms": run("-c", "from tide.main import app; app()", "check", small),
+        }
+
+
+def question_ms() -> dict[str, float]:
+    """The bounds of the three chains, asked a hundred times."""
+    document = link_document(load(ROOT / "examples/three_chains/system.toml"))
+    text = json.dumps(document)
+    command = [str(find_binary("tide-analysis")), "--link", "-"]
+
+    def ask_program() -> None:
+        for _ in range(20):
+            json.loads(subprocess.run(command, input=text, capture_output=True, text=True, check=False).stdout)
+
+    def ask_module() -> None:
+        for _ in range(20):
+            [one.parts for one in native.bound_link(document).chains]
+
+    return {"module_ms": cpu_ms(ask_module) / 20, "program_ms": cpu_ms(ask_program, children=True) / 20}
+
+
+def tries_a_second() -> float:
+    system = load(ROOT / "examples/three_chains/system.toml")
+    runs = []
+    for _ in range(REPEATS):
+        begin = time.process_time()
+        search = Search(system, 1, 300)
+        search.run()
+        runs.append((time.process_time() - begin) / search.tried)
+    return 1 / min(runs)
+
+
+def main() -> int:
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "results/analysis_cost")
+    folder.mkdir(parents=True, exist_ok=True)
+    published = {f"{u:g}": judge(5000, utilisation=u) for u in UTILISATIONS}
+    mean = sum(published.values()) / len(published)
+    sets_a_second = 2e6 / mean
+    rows = growth()
+    checks = {
+        "over a line": check_stages(over_a_line()),
+        "over a line, reliable": check_stages(over_a_line("reliable")),
+        "on the host": check_stages(on_the_host()),
+    }
+    start, question, tries = start_ms(), question_ms(), tries_a_second()
+    data: dict[str, Any] = {
+        "schema": 1,
+        "command": "lab/bench/analysis_cost.py",
+        "goal_sets_a_second_on_two_processors": GOAL,
+        "sets_a_second_on_two_processors": round(sets_a_second),
+        "microseconds_by_utilisation": published,
+        "growth": rows,
+        "check_of_100_chains_of_20_callbacks": {**checks, "goal_ms": GOAL_CHECK_MS},
+        "start_of_check": start,
+        "question": question,
+        "optimise_tries_a_cpu_second": tries,
+    }
+    (folder / "analysis_cost.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    plot(rows, folder / "analysis_cost.png")
+    print(f"5 chains of 10 callbacks, four analyses, utilisation 0.8 to 4.0: {mean:.1f} us a set, ", end="")
+    print(f"{sets_a_second:,.0f} sets a second on two processors (goal {GOAL:,})")
+    for name, points in rows.items():
+        print(f"{name:>9}: " + ", ".join(f"{p['value']:g}: {p['microseconds']:.1f} us" for p in points))
+    for where, stages in checks.items():
+        print(
+            f"check of {CHECKED[0]} chains of {CHECKED[1]} callbacks {where}: {stages['whole_ms']:.1f} ms, as JSON "
+            f"{stages['whole_json_ms']:.1f} (goal {GOAL_CHECK_MS}): reading {stages['read_ms']:.1f}, bounds "
+            f"{stages['bounds_ms']:.1f}, table {stages['print_ms']:.1f}, JSON {stages['json_ms']:.1f}"
+        )
+    print(f"before that it starts: {start['command_ms']:.0f} ms, of which Python alone {start['python_ms']:.0f}")
+    print(
+        f"a question about three chains: module {question['module_ms']:.3f} ms, program {question['program_ms']:.3f} "
+        f"ms, {question['program_ms'] / question['module_ms']:.0f} times as much"
+    )
+    print(f"tide optimise, three chains: {tries:,.0f} tries a second of the processor")
+    print(f"{folder}/: analysis_cost.json, analysis_cost.png")
+    slowest_ms = max(checks[where]["whole_ms"] for where in ("over a line", "on the host"))
+    return 0 if sets_a_second >= GOAL and slowest_ms <= GOAL_CHECK_MS else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

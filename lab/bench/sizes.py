@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flash, RAM and stack of the Cortex-M builds, beside the last recorded figures.
+
+make sizes                                           print
+.venv/bin/python lab/bench/sizes.py --check 2            fail when an image or a structure grew by more than 2 %
+.venv/bin/python lab/bench/sizes.py --record --because "services"
+                                                     keep what was printed; what grew needs a reason, which is kept, too
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from tide.terminal.style import print_whole
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORD = ROOT / "lab" / "results" / "sizes.json"
+CORES = ("cortex-m7", "cortex-m4f")
+GROWTH_LIMIT_PERCENT = 2.0
+MESSAGE_MEMORY = ("tide_message_memory",)  # payloads of messages: as large as the program chose, not the runtime's
+# The stock client and stack of the same purpose, smallest pools (Cortex-M7, -Os, gc-sections): flash, RAM.
+STOCK = {
+    "client library alone (no executor), best effort": (17_200, 1_300),
+    "client library alone (no executor), reliable": (17_600, 5_500),
+    "rclc stack with publisher, subscription, timer and executor, reliable": (61_500, 7_000),
+}
+Figures = dict[str, int]
+Sizes = dict[str, dict[str, Figures]]  # kind, part, key
+
+
+def run(*arguments: str) -> list[str]:
+    return subprocess.run(arguments, check=True, capture_output=True, text=True).stdout.splitlines()
+
+
+def sections(file: Path) -> Figures:
+    """Bytes of each allocated section of an image, or summed over the objects of a library."""
+    sizes: Figures = {}
+    for line in run("arm-none-eabi-size", "-A", str(file)):
+        name, *numbers = line.split() or [""]
+        if name.startswith((".text", ".rodata", ".data", ".bss", ".stack", ".ARM.exidx")) and numbers:
+            kind = "." + name.split(".")[1]
+            sizes[kind] = sizes.get(kind, 0) + int(numbers[0])
+    return sizes
+
+
+def symbols(file: Path) -> Figures:
+    """Bytes of each symbol that has a size."""
+    rows = [line.split() for line in run("arm-none-eabi-nm", "-S", str(file))]
+    return {row[3]: int(row[1], 16) for row in rows if len(row) == 4}
+
+
+def stack_frames(build: Path, room: str) -> Figures:
+    """Stack of each function of a room, from -fstack-usage."""
+    frames: Figures = {}
+    for file in (build / "CMakeFiles" / f"tide_{room}.dir").rglob("*.su"):
+        for line in file.read_text().splitlines():
+            function, size, *_ = line.split("\t")
+            frames[function.rsplit(":", 1)[-1]] = int(size)
+    return frames
+
+
+def measure_image(file: Path) -> Figures:
+    size = sections(file)
+    named = symbols(file)
+    data = size.get(".data", 0)
+    messages = sum(named.get(name, 0) for name in MESSAGE_MEMORY)
+    return {
+        "flash": size.get(".text", 0) + size.get(".rodata", 0) + size.get(".ARM", 0) + data,
+        "ram": data + size.get(".bss", 0) - messages,
+        "message_memory": messages,
+        "stack_reserved": size.get(".stack", 0),
+    }
+
+
+def measure_room(build: Path, library: Path) -> Figures:
+    size = sections(library)
+    room = library.stem.removeprefix("libtide_")
+    data = size.get(".data", 0)
+    return {
+        "flash": size.get(".text", 0) + size.get(".rodata", 0) + data,
+        "ram": data + size.get(".bss", 0),
+        "stack_frame": max(stack_frames(build, room).values(), default=0),
+    }
+
+
+def measure_growth(build: Path) -> dict[str, Figures]:
+    """What one more of something takes: lab/images/footprint/growth.c holds an array of that size for each."""
+    files = list(build.rglob("growth.c.obj"))
+    found = symbols(files[0]) if files else {}
+    prefix = "tide_growth_"
+    return {name.removeprefix(prefix): {"ram": size} for name, size in found.items() if name.startswith(prefix)}
+
+
+def measure(build: Path) -> Sizes:
+    libraries = sorted((build / "lib").glob("libtide_*.a"))
+    return {
+        "images": {file.stem: measure_image(file) for file in sorted((build / "bin").glob("*.elf"))},
+        "rooms": {file.stem.removeprefix("libtide_"): measure_room(build, file) for file in libraries},
+        "one more": measure_growth(build),
+    }
+
+
+def print_table(
+    console: Console, core: str, kind: str, parts: dict[str, Figures], recorded: dict[str, Figures]
+) -> None:
+    if not parts:
+        return
+    keys = list(next(iter(parts.values())))
+    table = Table(title=f"{core}: {kind}, bytes (in brackets: change since the last record)", title_justify="left")
+    table.add_column(kind)
+    for key in keys:
+        table.add_column(key.replace("_", " "), justify="right")
+    for part, figures in parts.items():
+        before = recorded.get(part, {})
+        cells = []
+        for key in keys:
+            change = figures[key] - before.get(key, figures[key])
+            cells.append(f"{figures[key]:,}" + (f" ({change:+,})" if change else ""))
+        table.add_row(part, *cells)
+    print_whole(console, table)
+
+
+def grown(core: str, sizes: Sizes, recorded: Sizes, limit_percent: float) -> list[str]:
+    """Images and structures that grew beyond the limit, in words."""
+    found = []
+    for kind in ("images", "one more"):
+        for part, figures in sizes[kind].items():
+            before = recorded.get(kind, {}).get(part, {})
+            for key in ("flash", "ram"):
+                if key in before and figures[key] > before[key] * (1 + limit_percent / 100):
+                    found.append(f"{core}: {part}: {key} grew from {before[key]:,} to {figures[key]:,} bytes")
+    return found
+
+
+def main(
+    record: Annotated[bool, typer.Option(help="Keep the figures as the new record.")] = False,
+    because: Annotated[str, typer.Option(help="Why something grew; kept with the record.")] = "",
+    check: Annotated[float | None, typer.Option(help="Fail when something grew by more than so many percent.")] = None,
+    builds: Annotated[Path, typer.Option(help="Folder of the builds cortex-m7 and cortex-m4f.")] = ROOT / "build",
+) -> None:
+    console = Console(width=120)
+    kept: dict[str, Any] = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    measured = {core: measure(builds / core) for core in CORES}
+    for core, sizes in measured.items():
+        for kind, parts in sizes.items():
+            print_table(console, core, kind, parts, kept.get(core, {}).get(kind, {}))
+    for name, (flash, ram) in STOCK.items():
+        console.print(f"stock {name}: {flash:,} bytes of flash, {ram:,} of RAM")
+    compiler = run("arm-none-eabi-gcc", "--version")[0]
+    if check is not None and compiler != kept.get("compiler"):
+        typer.echo(f"sizes: nothing to compare: recorded with {kept.get('compiler')}, built with {compiler}")
+        return
+    limit = GROWTH_LIMIT_PERCENT if check is None else check
+    found = [line for core in CORES for line in grown(core, measured[core], kept.get(core, {}), limit)]
+    if record:
+        if found and not because:
+            typer.echo("\n".join(found) + "\nsizes: say why with --because", err=True)
+            raise typer.Exit(1)
+        reasons = kept.get("reasons", []) + ([f"{line}: {because}" for line in found] if because else [])
+        RECORD.parent.mkdir(parents=True, exist_ok=True)
+        RECORD.write_text(json.dumps({"compiler": compiler, **measured, "reasons": reasons}, indent=1) + "\n")
+    elif check is not None and found:
+        typer.echo(
+            "\n".join(found) + "\nsizes: record them with a reason: lab/bench/sizes.py --record --because ...", err=True
+        )
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    typer.run(main)

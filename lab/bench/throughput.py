@@ -1,0 +1,378 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages a second and round trips over UDP on loopback: a client and the agent, in processes of their own.
+
+.venv/bin/python lab/bench/throughput.py                       print
+.venv/bin/python lab/bench/throughput.py --out lab/results/throughput.json    and keep
+
+Beside each figure stands what plain sockets do here in the same seconds: two processes, one system call a datagram
+(lab/bench/udp_baseline.c). The ratio to it is meaningful on any machine, busy or not; the stock figures (wire.md of the
+design: micro-XRCE-DDS client and agent) are of a machine like the one this was written on.
+
+best effort, accepted    messages that came through the agent's socket, by the time in which they were sent
+best effort, delivered   samples that DDS took, by the time until the agent had dealt with the last one
+reliable                 acknowledged samples that DDS took, by the time until the last acknowledgment
+ping, echo               round trip of a sign of life; of a sample that the client subscribes to itself, through DDS
+
+The first table is of the defaults: which priority the link's thread had, and how long client and agent might poll
+before they slept (busy_poll.h of the POSIX port), stands above it. The second holds the default against a client and an
+agent that do not poll, in turns: round trips in quick succession, and what client and agent together take of a
+processor at a rate. The third: how long rcl_publish takes a real-time thread once a millisecond (100 B, best effort),
+alone and beside a thread without priority that floods the same link with less urgent messages of 1,000 B.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import statistics
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from tide.programs.binaries import MissingBinaryError, build_folder, find_binary
+from tide.programs.child import may_use_fifo
+from tide.run.machine import describe
+
+SIZES = (16, 100, 1000)
+ROUND_TRIP_BYTES = 100
+RATES_HZ = (100, 1000)
+TIDE_BUSY_POLL_DEFAULT, TIDE_BUSY_POLL_OFF = 0, -1  # include/tide/port.h
+POLLING, SLEEPING = "as it is", "without polling"
+STOCK = {
+    ("best effort, accepted", 16): 60_000,
+    ("best effort, accepted", 100): 60_000,
+    ("best effort, accepted", 1000): 32_000,
+    ("reliable", 16): 50_000,
+    ("reliable", 100): 48_000,
+    ("reliable", 1000): 15_000,
+    ("ping", ROUND_TRIP_BYTES): 43,
+    ("echo", ROUND_TRIP_BYTES): 410,
+}
+
+
+@dataclass
+class Figure:
+    """One quantity, a value and its baseline for each repetition."""
+
+    what: str
+    payload_bytes: int
+    unit: str
+    values: list[float] = field(default_factory=list)
+    baselines: list[float] = field(default_factory=list)
+
+    def add(self, value: float, baseline: float) -> None:
+        self.values.append(value)
+        self.baselines.append(baseline)
+
+    @property
+    def stock(self) -> int | None:
+        return STOCK.get((self.what, self.payload_bytes))
+
+    @property
+    def ratio(self) -> float:
+        """To the baseline, pair by pair; for times as for rates more is better."""
+        pairs = zip(self.values, self.baselines, strict=True)
+        return statistics.median(base / value if self.unit == "us" else value / base for value, base in pairs)
+
+    @property
+    def times_stock(self) -> float | None:
+        if self.stock is None:
+            return None
+        middle = statistics.median(self.values)
+        return self.stock / middle if self.unit == "us" else middle / self.stock
+
+    def row(self) -> dict[str, Any]:
+        return {
+            "what": self.what,
+            "payload_bytes": self.payload_bytes,
+            "unit": self.unit,
+            "median": round(statistics.median(self.values), 1),
+            "min": round(min(self.values), 1),
+            "max": round(max(self.values), 1),
+            "repetitions": len(self.values),
+            "baseline_median": round(statistics.median(self.baselines), 1),
+            "ratio_to_baseline": round(self.ratio, 2),
+            "stock": self.stock,
+            "times_stock": None if self.times_stock is None else round(self.times_stock, 2),
+        }
+
+
+def program(name: str) -> str:
+    path = build_folder() / "bench" / name
+    if not path.is_file():
+        raise MissingBinaryError(f"{name} is not in {path.parent}; run `make build`, or set TIDE_BUILD_DIR to a build")
+    return str(path)
+
+
+def output_of(*command: object) -> dict[str, Any]:
+    words = [str(word) for word in command]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    if done.returncode != 0:
+        raise typer.BadParameter(f"{Path(words[0]).name} failed: {done.stderr.strip()}")
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+class Agent:
+    """A running agent, and what it counts."""
+
+    def __init__(self, *arguments: str) -> None:
+        environment = {**os.environ, "ROS_DOMAIN_ID": str(10 + os.getpid() % 90)}
+        command = [str(find_binary("tide-agent")), "--udp", "0", *arguments]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        self.port = int(self._line().rsplit(":", 1)[1])
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline()
+
+    def counters(self) -> dict[str, int]:
+        self.process.send_signal(signal.SIGUSR1)
+        result: dict[str, int] = json.loads(self._line())
+        return result
+
+    def processor_ns(self) -> int:
+        """What all its threads have taken so far: the clock that clock_getcpuclockid(3) names."""
+        return time.clock_gettime_ns(~self.process.pid << 3 | 2)
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(timeout=20)
+
+
+@contextmanager
+def running_agent(*arguments: str) -> Iterator[Agent]:
+    agent = Agent(*arguments)
+    try:
+        yield agent
+    finally:
+        agent.stop()
+
+
+def measure_rates(agent: Agent, size: int, seconds: float, figures: dict[tuple[str, int], Figure]) -> None:
+    for mode in ("best_effort", "reliable"):
+        plain = output_of(program("udp_baseline"), "rate", size, seconds)
+        client = program("throughput_client_512" if mode == "reliable" else "throughput_client_1472")
+        before = agent.counters()
+        seen = output_of(client, agent.port, mode, size, seconds)
+        after = agent.counters()
+        samples = after["samples_to_dds"] - before["samples_to_dds"]
+        delivered = samples / seen["total_ns"] * 1e9
+        if mode == "reliable":
+            if samples != seen["published"]:
+                raise typer.BadParameter(f"{seen['published']} reliable messages, {samples} samples for DDS")
+            figures["reliable", size].add(delivered, plain["received_per_s"])
+        else:
+            accepted = min(after["messages_in"] - before["messages_in"], seen["published"]) / seen["sending_ns"] * 1e9
+            figures["best effort, accepted", size].add(accepted, plain["received_per_s"])
+            figures["best effort, delivered", size].add(delivered, plain["received_per_s"])
+
+
+def link_of(agent: Agent) -> dict[str, int]:
+    """What the system allowed: the priority of the link's thread (0: none of its own), and the limits of polling."""
+    seen = output_of(program("throughput_client_1472"), agent.port, "best_effort", ROUND_TRIP_BYTES, 0.01)
+    limits = {"busy_poll_us": seen["busy_poll_us"], "agent_busy_poll_us": agent.counters()["busy_poll_us"]}
+    return {"thread_priority": seen["link_priority"], **limits}
+
+
+def let_go(agent: Agent) -> None:
+    """The client before this one left its entities to an agent that is still busy with them."""
+    before = -1
+    while agent.processor_ns() - before > 2_000_000:
+        before = agent.processor_ns()
+        time.sleep(0.1)
+
+
+def measure_round_trips(agent: Agent, count: int, figures: dict[tuple[str, int], Figure]) -> None:
+    let_go(agent)
+    for mode in ("ping", "echo"):
+        plain = output_of(program("udp_baseline"), "round_trip", ROUND_TRIP_BYTES, count)
+        seen = output_of(program("throughput_client_1472"), agent.port, mode, ROUND_TRIP_BYTES, count)
+        figures[mode, ROUND_TRIP_BYTES].add(seen["p50_ns"] / 1e3, plain["p50_ns"] / 1e3)
+
+
+class Polling:
+    """Round trips and processor time with and without busy polling: one list of values for each form."""
+
+    def __init__(self) -> None:
+        self.values: dict[tuple[str, str], dict[str, list[float]]] = {}
+
+    def _add(self, what: str, unit: str, form: str, value: float) -> None:
+        self.values.setdefault((what, unit), {POLLING: [], SLEEPING: []})[form].append(value)
+
+    def measure(self, agent: Agent, form: str, count: int) -> None:
+        client = program("throughput_client_1472")
+        options = (TIDE_BUSY_POLL_DEFAULT if form == POLLING else TIDE_BUSY_POLL_OFF, 0)
+        let_go(agent)
+        for mode in ("ping", "echo"):
+            seen = output_of(client, agent.port, mode, ROUND_TRIP_BYTES, count, *options)
+            self._add(f"{mode}, median", "us", form, seen["p50_ns"] / 1e3)
+            self._add(f"{mode}, 99 %", "us", form, seen["p99_ns"] / 1e3)
+        for mode in ("ping", "echo"):
+            for hertz in RATES_HZ:
+                before = agent.processor_ns()
+                seen = output_of(client, agent.port, f"{mode}_at", ROUND_TRIP_BYTES, hertz, *options)
+                taken = agent.processor_ns() - before + seen["processor_ns"]
+                self._add(f"{mode} at {hertz} Hz, median", "us", form, seen["p50_ns"] / 1e3)
+                self._add(f"{mode} at {hertz} Hz, processor", "%", form, taken / seen["total_ns"] * 100)
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [
+            {"what": what, "unit": unit, **{form: spread(values) for form, values in forms.items()}}
+            for (what, unit), forms in self.values.items()
+        ]
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    return {"median": round(statistics.median(values), 1), "min": round(min(values), 1), "max": round(max(values), 1)}
+
+
+def measure_urgent(agent: Agent, count: int, urgent: dict[str, list[dict[str, Any]]]) -> None:
+    for mode in ("urgent_alone", "urgent"):
+        client = program("throughput_client_1472")
+        urgent.setdefault(mode, []).append(output_of(client, agent.port, mode, ROUND_TRIP_BYTES, count))
+
+
+def urgent_rows(urgent: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    names = {"urgent_alone": "alone", "urgent": "beside a flood"}
+    return [
+        {
+            "what": names[mode],
+            "unit": "us",
+            "real_time": all(run["real_time"] for run in runs),
+            "flood_per_s": round(statistics.median(run["flood_per_s"] for run in runs)),
+            **{key: spread([run[f"{key}_ns"] / 1e3 for run in runs]) for key in ("p50", "p99", "max")},
+        }
+        for mode, runs in urgent.items()
+    ]
+
+
+def empty_figures() -> dict[tuple[str, int], Figure]:
+    names = [
+        (what, size, "1/s")
+        for what in ("best effort, accepted", "best effort, delivered", "reliable")
+        for size in SIZES
+    ]
+    names += [(what, ROUND_TRIP_BYTES, "us") for what in ("ping", "echo")]
+    return {(what, size): Figure(what, size, unit) for what, size, unit in names}
+
+
+def short(value: float, digits: int = 0) -> str:
+    """Five characters at most: a table of any machine's figures fits into 80 columns."""
+    for limit, unit, suffix, places in (
+        (10 if digits == 2 else 0, 1, "", 2),
+        (100 if digits == 2 else 1000 if digits == 1 else 0, 1, "", 1),
+        (10_000, 1, "", 0),
+        (1_000_000, 1_000, "k", 0),
+        (10_000_000, 1_000_000, "M", 2),
+    ):
+        text = f"{value / unit:.{places}f}"
+        if float(text) * unit < limit:
+            return text + suffix
+    return f"{value / 1_000_000:.0f}M"
+
+
+def print_table(console: Console, figures: list[Figure]) -> None:
+    table = Table(
+        title="client and agent over UDP on loopback, messages a second and microseconds",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    for column in ("", "bytes", "median", "spread", "plain", "ratio", "stock", "vs"):
+        table.add_column(column, justify="right" if column else "left", no_wrap=True)
+    for figure in figures:
+        row = figure.row()
+        table.add_row(
+            figure.what,
+            f"{figure.payload_bytes}",
+            short(row["median"]),
+            f"{short(row['min'])}-{short(row['max'])}",
+            short(row["baseline_median"]),
+            short(row["ratio_to_baseline"], digits=2),
+            "-" if row["stock"] is None else short(row["stock"]),
+            "-" if row["times_stock"] is None else short(row["times_stock"], digits=2),
+        )
+    console.print(table)
+
+
+def small_table(title: str, columns: list[str], rows: list[list[str]]) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="right" if number else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def print_spread(values: dict[str, float]) -> str:
+    median, least, most = (short(values[key], digits=1) for key in ("median", "min", "max"))
+    return f"{median} ({least}-{most})"
+
+
+def print_polling(console: Console, rows: list[dict[str, Any]]) -> None:
+    texts = [[row["what"], row["unit"], *(print_spread(row[form]) for form in (POLLING, SLEEPING))] for row in rows]
+    console.print(small_table("busy polling: median (spread)", ["", "", POLLING, SLEEPING], texts))
+
+
+def print_urgent(console: Console, rows: list[dict[str, Any]]) -> None:
+    texts = [[row["what"], *(print_spread(row[key]) for key in ("p50", "p99", "max"))] for row in rows]
+    title = "rcl_publish of a real-time thread, microseconds: of each run the median, 99 % and most; median (spread)"
+    console.print(small_table(title, ["", "median", "99 %", "most"], texts))
+    flood = rows[-1]["flood_per_s"]
+    without = "" if rows[-1]["real_time"] else "; without the right to a real-time priority"
+    console.print(f"the flood: {short(flood)} messages a second{without}\n")
+
+
+def main(
+    seconds: Annotated[float, typer.Option(min=0.01, help="Of each rate.")] = 1.0,
+    round_trips: Annotated[int, typer.Option(min=10, max=100_000, help="Of each kind.")] = 4000,
+    repetitions: Annotated[int, typer.Option(min=1, help="Of everything.")] = 5,
+    out: Annotated[Path | None, typer.Option(help="Keep the figures here.")] = None,
+) -> None:
+    console = Console()
+    figures, polling = empty_figures(), Polling()
+    urgent: dict[str, list[dict[str, Any]]] = {}
+    with running_agent() as agent, running_agent("--busy-poll-us", "0") as sleeping_agent:
+        link = link_of(agent)
+        for _ in range(repetitions):
+            for size in SIZES:
+                measure_rates(agent, size, seconds, figures)
+            measure_round_trips(agent, round_trips, figures)
+            polling.measure(agent, POLLING, round_trips)
+            polling.measure(sleeping_agent, SLEEPING, round_trips)
+            measure_urgent(agent, round_trips, urgent)
+    console.print(f"priority of the link's thread: {link['thread_priority'] or 'none'}; busy polling up to", end=" ")
+    console.print(f"{link['busy_poll_us']} us in the client, {link['agent_busy_poll_us']} us in the agent\n")
+    print_table(console, list(figures.values()))
+    print_polling(console, polling.rows())
+    print_urgent(console, urgent_rows(urgent))
+    if out is not None:
+        machine = describe(may_use_fifo()).model_dump()
+        command = (
+            f"lab/bench/throughput.py --seconds {seconds:g} --round-trips {round_trips} --repetitions {repetitions}"
+        )
+        rows = [figure.row() for figure in figures.values()]
+        data = {"schema": 1, "bench": "throughput", "command": command, "machine": machine, "link": link, "rows": rows}
+        data["polling"], data["urgent"] = polling.rows(), urgent_rows(urgent)
+        data["date"] = time.strftime("%Y-%m-%d")
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    try:
+        typer.run(main)
+    except MissingBinaryError as error:
+        raise SystemExit(str(error)) from None

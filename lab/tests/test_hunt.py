@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tide hunt: what it prints and keeps, the same again, and a failure with the command that replays it."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tide.main import app
+from tide_lab.hunt.campaign import Found, blocks
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*arguments: str | Path) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["hunt", *map(str, arguments)], env={"COLUMNS": "200"})
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.output
+
+
+def test_a_short_campaign(tmp_path: Path) -> None:
+    told = []
+    for name in ("once", "again"):
+        status, output = run("theorem2-safe", "--systems", "60", "--out", tmp_path / name)
+        assert status == 0, output
+        assert "0 of " in output and "exceeded a bound" in output
+        told.append(json.loads((tmp_path / name).read_text()))
+    assert told[0] == told[1]
+    assert {row["observer"] for row in told[0]["rows"]} == {"exact", "shipped"}
+    for row in told[0]["rows"]:
+        assert row["systems"] == 60 and row["observations"] > 500 and row["exceeded"] == 0
+        assert row["bound_over_observed"]["p10"] <= row["bound_over_observed"]["p90"]
+
+
+def test_a_failure_is_printed_with_what_replays_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hunter that finds something, as none of ours should."""
+    failure = {"seed": 41, "schedule": 0, "chain": 1, "form": "tight", "bound": 7, "observed": 9, "system": "chain 1\n"}
+    told = {
+        "systems": 60,
+        "accepted": 1,
+        "observations": 3,
+        "exceeded": 2,
+        "ratios": {"sum": 1.5, "histogram": [[1.5, 1]]},
+        "failure": failure,
+    }
+    (tmp_path / "bin").mkdir()
+    hunter = tmp_path / "bin/tide-hunt"
+    (tmp_path / "told.json").write_text(json.dumps(told))
+    hunter.write_text(f"#!/bin/sh\n[ $1 = --list ] && echo some-bound && exit 0\ncat '{tmp_path}/told.json'\nexit 1\n")
+    hunter.chmod(hunter.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("TIDE_BUILD_DIR", str(tmp_path))
+    status, output = run("--observer", "exact", "--systems", "60", "--climbs", "3")
+    assert status == 1
+    assert "2 of 3 observations exceeded a bound" in output
+    assert "tide hunt some-bound --observer exact --first 41 --systems 1 --schedules 6 --climbs 3" in output
+
+
+def test_an_interrupted_campaign_tells_what_it_saw(tmp_path: Path) -> None:
+    """The hunter answers for the first block and interrupts the campaign in the second."""
+    told = {"systems": 5000, "accepted": 1, "observations": 3, "exceeded": 0, "ratios": {"sum": 1.5, "histogram": []}}
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "told.json").write_text(json.dumps(told))
+    hunter = tmp_path / "bin/tide-hunt"
+    hunter.write_text(
+        f"""#!/bin/sh
+[ $1 = --list ] && echo some-bound && exit 0
+[ $3 = first=1 ] && exec cat '{tmp_path}/told.json'
+sleep 1
+[ $3 = first=5001 ] && kill -INT $PPID
+exec sleep 100
+"""
+    )
+    hunter.chmod(hunter.stat().st_mode | stat.S_IXUSR)
+    environment = {**os.environ, "TIDE_BUILD_DIR": str(tmp_path), "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
+    words = ["hunt", "--observer", "exact", "--systems", "1000000", "--out", str(tmp_path / "seen.json")]
+    command = [sys.executable, "-m", "tide.main", *words]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 130, done.stdout + done.stderr
+    assert "0 of 3 observations exceeded a bound" in done.stdout
+    (row,) = json.loads((tmp_path / "seen.json").read_text())["rows"]
+    assert row["systems"] == 5000
+
+
+def test_blocks_cover_every_seed_once() -> None:
+    seen = [
+        seed for block in blocks(["a"], ["exact"], 7, 12_345) for seed in range(block.first, block.first + block.count)
+    ]
+    assert seen == list(range(7, 7 + 12_345))
+
+
+def test_quantiles() -> None:
+    found = Found()
+    found.add(
+        {
+            "systems": 1,
+            "accepted": 1,
+            "observations": 4,
+            "exceeded": 0,
+            "ratios": {"sum": 6, "histogram": [[1, 3], [3, 1]]},
+        }
+    )
+    assert (found.mean, found.quantile(0.5), found.quantile(0.99)) == (1.5, 1, 3)
+
+
+def test_boards_with_a_line_are_hunted_on_the_shipped_runtime(tmp_path: Path) -> None:
+    status, output = run("link-tide-few", "--systems", "20", "--out", tmp_path / "found")
+    assert status == 0, output
+    row = json.loads((tmp_path / "found").read_text())["rows"]
+    assert [(one["bound"], one["observer"], one["systems"]) for one in row] == [("link-tide-few", "shipped", 20)]
+    assert row[0]["observations"] > 100 and row[0]["exceeded"] == 0
+    status, output = run("link-tide-few", "--observer", "exact")
+    assert status == 2
+    assert "'link-tide-few' is hunted on the shipped runtime only; use --observer shipped" in output
+    sizes = [block.count for block in blocks(["link-tide"], ["exact", "shipped"], 1, 250)]
+    assert sizes == [100, 100, 50]
+
+
+@pytest.mark.parametrize("arguments", [("no-such-bound",), ("--observer", "both-of-them"), ("--systems", "0")])
+def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...]) -> None:
+    assert run(*arguments)[0] == 2

@@ -1,0 +1,395 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tide reproduce and tide simulate: against the built tide-sim, and against stand-ins that fail."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import validate
+from typer.testing import CliRunner
+
+from tide.main import app
+from tide.programs.binaries import MissingBinaryError, find_binary
+from tide.report.results import Row
+from tide.run.plan import serial_link
+from tide.simulate.campaign import Slice, slices
+from tide_lab.reproduce.cases import CASES, METRICS, SYSTEMS
+from tide_lab.reproduce.native import system_of
+from tide_lab.reproduce.published import TABLE_1, TABLE_1_COLUMNS
+
+ROOT = Path(__file__).parents[2]
+RELIABLE = ROOT / "lab/pods/pods-reliable.plan"
+SEED = 20260
+
+ROW = {
+    "type": "object",
+    "required": ["system", "x", "metric", "published", "measured", "samples"],
+    "properties": {
+        "system": {"enum": list(SYSTEMS)},
+        "x": {"type": "object", "additionalProperties": {"type": "number"}},
+        "metric": {"type": "string"},
+        "published": {"type": ["number", "null"]},
+        "measured": {"type": "number"},
+        "samples": {"type": "integer", "minimum": 1},
+    },
+}
+SCHEMA = {
+    "type": "object",
+    "required": ["schema", "case", "on", "seed", "rows"],
+    "properties": {
+        "schema": {"const": 1},
+        "case": {"enum": list(CASES)},
+        "on": {"const": "sim"},
+        "seed": {"const": SEED},
+        "rows": {"type": "array", "minItems": 1, "items": ROW},
+    },
+}
+
+
+def tide(*words: object) -> Any:
+    return CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "80"})
+
+
+Results = dict[str, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """All cases, run once by the command itself."""
+    find_binary("tide-sim")
+    found = {}
+    for case in CASES:
+        folder = tmp_path_factory.mktemp(case)
+        answer = tide("reproduce", case, "--seed", SEED, "--out", folder)
+        assert answer.exit_code == 0, answer.output
+        assert (folder / "latency.png").read_bytes().startswith(b"\x89PNG")
+        found[case] = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+        found[case]["output"] = answer.output
+    return found
+
+
+def measured(results: Results, case: str, system: str, x: float, metric: str = "max_ms") -> float:
+    rows = [
+        row["measured"]
+        for row in results[case]["rows"]
+        if (row["system"], row["x"], row["metric"]) == (system, {CASES[case].quantity: x}, metric)
+    ]
+    assert len(rows) == 1
+    return float(rows[0])
+
+
+# ---- tide reproduce ----
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_results_have_the_documented_schema(results: Results, case: str) -> None:
+    data = results[case]
+    validate(data, SCHEMA)
+    assert data["case"] == case
+    keys = [(row["system"], tuple(row["x"].items()), row["metric"]) for row in data["rows"]]
+    assert len(keys) == len(set(keys))
+    for system in SYSTEMS:
+        for x in CASES[case].values:
+            assert measured(results, case, system, x, "min_ms") <= measured(results, case, system, x, "max_ms")
+
+
+@pytest.mark.parametrize("metric", ["min_ms", "mean_ms", "max_ms"])
+@pytest.mark.parametrize("system", ["batch", "tide"])
+def test_table_1_within_two_percent(results: Results, system: str, metric: str) -> None:
+    for x, published in zip(TABLE_1_COLUMNS, TABLE_1[system][metric], strict=True):
+        value = measured(results, "pods-reliable", system, x, metric)
+        assert value == pytest.approx(published, rel=0.02), f"seed {SEED}: {system} {metric} at {x} %"
+
+
+def test_published_figures_stand_beside_ours(results: Results) -> None:
+    rows = [row for row in results["pods-reliable"]["rows"] if row["published"] is not None]
+    assert len(rows) == 2 * 4 * 6
+    assert {row["system"] for row in rows} == {"batch", "tide"}
+    output = results["pods-reliable"]["output"]
+    for figures in TABLE_1.values():
+        for row in figures.values():
+            assert all(f"{figure:.2f}" in output for figure in row)
+    assert "…" not in output, "a cell was cut off at 80 columns"
+    assert "the largest deviation is" in output
+
+
+def test_preemptive_form_reaches_the_physical_limit(results: Results) -> None:
+    for x in TABLE_1_COLUMNS:
+        preemptive = measured(results, "pods-reliable", "tide-preemptive", x, "mean_ms")
+        assert preemptive <= measured(results, "pods-reliable", "tide", x, "mean_ms") * 1.0001, f"seed {SEED}"
+    limit = measured(results, "pods-reliable", "limit", 100, "mean_ms")
+    assert measured(results, "pods-reliable", "tide-preemptive", 100, "mean_ms") == pytest.approx(limit, rel=0.01)
+
+
+def test_figures_10_to_12_have_the_stated_form(results: Results) -> None:
+    assert measured(results, "pods-chains", "batch", 1) == measured(results, "pods-chains", "tide", 1)
+    assert measured(results, "pods-chains", "tide", 5) == measured(results, "pods-chains", "tide", 3)
+    for chains in (2, 3, 4, 5):
+        added = measured(results, "pods-chains", "batch", chains) - measured(
+            results, "pods-chains", "batch", chains - 1
+        )
+        assert 16 < added < 22
+    grown = {
+        system: measured(results, "pods-size", system, 500) - measured(results, "pods-size", system, 100)
+        for system in ("batch", "tide")
+    }
+    assert grown["batch"] == pytest.approx(3 * grown["tide"], rel=0.01)
+    for execution in (20, 30, 40, 50):
+        tide_ms = measured(results, "pods-execution", "tide", execution)
+        assert tide_ms == pytest.approx(3 * execution, rel=0.02)
+        excess = measured(results, "pods-execution", "batch", execution) - tide_ms
+        assert excess == pytest.approx(execution + 30, rel=0.02)
+
+
+def test_numbers_only_derived_are_not_called_published(results: Results) -> None:
+    rows = [row for case in CASES for row in results[case]["rows"] if "stated" in row]
+    assert {row["published"] for row in rows} == {None, 10, 20}
+    assert all(row["stated"] == row["published"] for row in rows if row["published"] is not None)
+
+
+def test_same_seed_same_file(results: Results, tmp_path: Path) -> None:
+    texts = []
+    for name in "ab":
+        assert tide("reproduce", "pods-size", "--samples", 20, "--seed", 3, "--out", tmp_path / name).exit_code == 0
+        texts.append((tmp_path / name / "results.json").read_text(encoding="utf-8"))
+    assert texts[0] == texts[1]
+    assert str(tmp_path) not in texts[0]
+
+
+def test_kept_results_are_those_of_the_command(tmp_path: Path) -> None:
+    kept = (ROOT / "lab/results/pods-reliable.json").read_text(encoding="utf-8")
+    assert tide("reproduce", "pods-reliable", "--out", tmp_path).exit_code == 0
+    new = (tmp_path / "results.json").read_text(encoding="utf-8")
+    assert new == kept, "the timing changed; if it should: keep the results.json of `tide reproduce pods-reliable`"
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "text"),
+    [
+        (["reproduce", "pods-speed"], 2, "there is no case 'pods-speed'; there are pods-chains"),
+        (["reproduce", "pods-size", "--on", "moon"], 2, "--on does not take 'moon'; it takes sim, native or qemu"),
+        (["simulate"], 2, "give a PLAN, --seeds COUNT or --seed NUMBER"),
+        (["simulate", RELIABLE, "--seeds", 5], 2, "not both"),
+        (["simulate", "nowhere.plan"], 2, "cannot read nowhere.plan"),
+        (["simulate", RELIABLE, "colour=red"], 2, "there is no 'colour' in a plan"),
+        (["simulate", "--seeds", 5, "--out", "x"], 2, "belong to a single run"),
+        (["simulate", "--seeds", 2, "--first", 2**64 - 1], 2, "the last seed would be above"),
+    ],
+)
+def test_a_wrong_argument_is_one_clear_line(words: list[object], status: int, text: str) -> None:
+    answer = tide(*words)
+    assert answer.exit_code == status
+    assert text in answer.output
+    assert len(answer.output.strip().splitlines()) == 1
+
+
+# ---- tide simulate ----
+
+
+def test_a_plan_prints_its_chains(tmp_path: Path) -> None:
+    answer = tide(
+        "simulate", RELIABLE, "periods=20", "success_percent=40", "--systems", "tide,limit", "--out", tmp_path
+    )
+    assert answer.exit_code == 0
+    for word in ("tide", "limit", "first", "second", "third", "33.5"):
+        assert word in answer.output
+    assert "…" not in answer.output
+    assert [run["executor"] for run in json.loads((tmp_path / "results.json").read_text())["runs"]] == ["tide", "limit"]
+
+
+def test_a_campaign_without_a_terminal(tmp_path: Path) -> None:
+    answer = tide("simulate", "--seeds", 60, "--first", 7)
+    assert answer.exit_code == 0
+    assert len(answer.output.splitlines()) == 1
+    assert answer.output.startswith("seeds 7 to 66: 0 of 60 failed")
+    assert "\x1b" not in answer.output
+
+
+def test_slices_cover_each_seed_once() -> None:
+    for first, count in ((1, 1), (0, 7), (5, 1000), (3, 100_000)):
+        seeds = [seed for piece in slices(first, count) for seed in range(piece.first, piece.last + 1)]
+        assert seeds == list(range(first, first + count))
+    low, high = Slice(3, 7).halves()
+    assert (low.first, low.last + 1, high.last) == (3, high.first, 7)
+
+
+FAKE = """#!{python}
+import os, sys, time
+words = sys.argv[1:]
+if words[0] == "--seeds":
+    first, last = map(int, words[1].split(".."))
+    broken = 0
+    for seed in range(first, last + 1):
+        if seed == 13:
+            broken += 1
+            print(f"seed 13: pool: 3 of 4 nodes came back; replay: tide-sim --seed 13", flush=True)
+        if seed == 40:
+            {at_40}
+    print(f"{{last - first + 1}} seeds, {{broken}} failures")
+    sys.exit(1 if broken else 0)
+{otherwise}
+"""
+
+
+def fake(folder: Path, monkeypatch: pytest.MonkeyPatch, at_40: str = "pass", otherwise: str = "pass") -> None:
+    path = folder / "tide-sim"
+    path.write_text(FAKE.format(python=sys.executable, at_40=at_40, otherwise=otherwise), encoding="utf-8")
+    path.chmod(0o755)
+    monkeypatch.setenv("TIDE_BUILD_DIR", str(folder))
+
+
+def test_a_failing_seed_is_reported_with_its_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake(tmp_path, monkeypatch)
+    answer = tide("simulate", "--seeds", 32)
+    assert answer.exit_code == 1
+    assert "seed 13: pool: 3 of 4 nodes came back\n  replay: tide simulate --seed 13\n" in answer.output
+    assert "1 of 32 failed" in answer.output
+
+
+def test_a_seed_that_kills_the_simulator_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake(tmp_path, monkeypatch, at_40="os.kill(os.getpid(), 11)")
+    answer = tide("simulate", "--seeds", 48, "--first", 8)
+    assert answer.exit_code == 1
+    assert "seed 13: pool" in answer.output
+    assert "seed 40: tide-sim was ended by SIGSEGV\n  replay: tide simulate --seed 40\n" in answer.output
+    assert "2 of 48 failed" in answer.output
+
+
+def test_a_broken_rule_stops_a_reproduction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = '{"executor": "tide", "chains": [], "violations": ["lost: 3 of first"]}'
+    fake(tmp_path, monkeypatch, otherwise=f"print('{{\"runs\": [{run}]}}'); sys.exit(1)")
+    answer = tide("reproduce", "pods-chains", "--out", tmp_path / "out")
+    assert answer.exit_code == 1
+    assert "a rule was broken: tide: lost: 3 of first" in answer.output
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("otherwise", ["print('what?')", "sys.exit(1)", "print('[]')", "os.kill(os.getpid(), 6)"])
+def test_a_simulator_that_fails_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, otherwise: str) -> None:
+    fake(tmp_path, monkeypatch, otherwise=otherwise)
+    for words in (["reproduce", "pods-chains"], ["simulate", RELIABLE]):
+        answer = tide(*words)
+        assert answer.exit_code == 1
+        assert len(answer.output.strip().splitlines()) == 1
+        assert "tide-sim" in answer.output
+
+
+def test_a_missing_simulator_names_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIDE_BUILD_DIR", str(tmp_path))
+    with pytest.raises(MissingBinaryError):
+        find_binary("tide-sim")
+    for words in (["reproduce", "pods-chains"], ["simulate", "--seeds", 5]):
+        answer = tide(*words)
+        assert answer.exit_code == 1
+        assert "run `make build`" in answer.output
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (signal.SIGINT, ["--seeds", "1", "--first", "40"]),
+        (signal.SIGTERM, ["--seeds", "1", "--first", "40"]),
+        (signal.SIGINT, ["--seed", "40"]),
+    ],
+)
+def test_an_interrupted_simulation_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, words: list[str]
+) -> None:
+    note = tmp_path / "pids"
+    hang = f"open({str(note)!r}, 'a').write(str(os.getpid()) + ' '); time.sleep(20)"
+    fake(tmp_path, monkeypatch, at_40=hang, otherwise=hang)
+    command = [sys.executable, "-m", "tide.main", "simulate", *words]
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as child:
+        deadline = time.monotonic() + 10
+        while not (note.exists() and note.read_text().endswith(" ")):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        child.send_signal(number)
+        output, _ = child.communicate(timeout=10)
+    assert child.returncode == 130
+    assert output.decode().strip() == "interrupted"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(note.read_text()), 0)
+
+
+# ---- tide reproduce --on native ----
+
+
+def native_point(case: str, system: str, x: int, samples: int, out: Path) -> dict[str, Any]:
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
+    code = (
+        "import json, pathlib, sys\n"
+        "from tide_lab.reproduce.cases import CASES\n"
+        "from tide_lab.reproduce.native import run_native_point\n"
+        "case, system, x, samples, out = sys.argv[1:]\n"
+        "rows = run_native_point(CASES[case], system, int(x), int(samples), 1, pathlib.Path(out), lambda *_: None)\n"
+        "print(json.dumps([row.model_dump() for row in rows]))\n"
+    )
+    words = [sys.executable, "-c", code, case, system, str(x), str(samples), str(out)]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads(done.stdout)
+    assert all(row["x"] == {CASES[case].quantity: x} and row["system"] == system for row in rows)
+    return {row["metric"]: row for row in rows}
+
+
+@pytest.mark.alone
+def test_native_reliable_point_on_real_parts(tmp_path: Path) -> None:
+    """Every first transmission is lost: the answer needs the repetition, and comes."""
+    rows = native_point("pods-reliable", "tide", 0, 4, tmp_path)
+    assert [rows[metric]["samples"] for metric in METRICS] == [4] * 4
+    assert rows["mean_ms"]["published"] == TABLE_1["tide"]["mean_ms"][0]
+    # Two frames of 115 bytes, an answer and two executions: nobody is faster. The upper end depends on the machine.
+    assert 2 * 10 + 2 * 9.5 + 2 < rows["min_ms"]["measured"] <= rows["max_ms"]["measured"]
+    line = json.loads((tmp_path / "tide_0/line.log").read_text(encoding="utf-8").splitlines()[-1])
+    assert line["a_to_b"]["frames_dropped"] >= 3 * 4
+
+
+def test_native_systems_are_those_of_the_paper() -> None:
+    """What each case fixes and varies, and how a reliable sender asks and holds."""
+    for name, x in (("pods-chains", 5), ("pods-size", 300), ("pods-execution", 40), ("pods-reliable", 20)):
+        for system in ("batch", "tide", "limit"):
+            found = system_of(CASES[name], system, x)
+            count = 5 if name == "pods-chains" else 3
+            assert len(found.chains) == (1 if system == "limit" else count)
+            reliable = name == "pods-reliable"
+            for chain in found.chains:
+                assert (chain.reliability == "reliable", chain.hold) == (reliable, reliable and system != "batch")
+                sample, _, act = chain.callbacks
+                assert sample.publishes is not None
+                assert sample.publishes.payload_bytes == (296 if name == "pods-size" else 96)
+                expected_ms = {"pods-size": 5, "pods-execution": 40}.get(name, 10)
+                assert (sample.execution_ms, act.execution_ms) == (expected_ms, expected_ms)
+            assert serial_link(found).heartbeat_delay_ns == (0 if reliable else -1)
+
+
+def test_native_report_has_the_documented_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command around the points, which stand-ins take the place of."""
+    ran = []
+
+    def point(case: Any, system: str, x: int, samples: int, seed: int, *_: object) -> list[Row]:
+        ran.append((system, x, samples, seed))
+        return [
+            Row(system=system, x={case.quantity: x}, metric=metric, published=None, measured=x + 1.0, samples=samples)
+            for metric in METRICS
+        ]
+
+    monkeypatch.setattr("tide_lab.reproduce.native.run_native_point", point)
+    answer = tide("reproduce", "pods-chains", "--on", "native", "--quick", "--seed", SEED, "--out", tmp_path)
+    assert answer.exit_code == 0, answer.output
+    assert ran == [(system, x, 5, SEED) for x in (1, 5) for system in ("batch", "tide", "limit")]
+    data = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    schema = {**SCHEMA, "properties": {**SCHEMA["properties"], "on": {"const": "native"}}}
+    validate(data, schema)
+    assert data["machine"]["cores"] >= 1 and "--on native" in data["command"]
+    assert (tmp_path / "latency.png").stat().st_size > 1000
+    assert "micro-ROS: ms for each added chain" in answer.output

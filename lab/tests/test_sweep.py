@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tide sweep: the same numbers wherever and however often blocks run; what stands on disk; what is refused."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow.parquet as parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from tide.main import app
+from tide_lab.sweep import engine as engines
+from tide_lab.sweep.claims import CURVES, Shares, fall, first_near_the_end, largest_lead, points_behind, steepest_part
+from tide_lab.sweep.figures import RECIPES
+from tide_lab.sweep.study import STUDIES, VARIANTS, Block, blocks, changed, interval, words
+
+CASE = "mt-schedulability-utilisation"
+SMALL = ("--values", "0.4,0.8", "--sets", "300")
+
+
+def run(*arguments: str | Path) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["sweep", *map(str, arguments)])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.output
+
+
+def test_results_are_the_same_again_and_in_three_forms(tmp_path: Path) -> None:
+    for folder in ("first", "second"):
+        status, output = run(CASE, *SMALL, "--out", tmp_path / folder)
+        assert status == 0, output
+    table = parquet.read_table(tmp_path / "first/sweep.parquet").to_pylist()
+    assert table == parquet.read_table(tmp_path / "second/sweep.parquet").to_pylist()
+    assert len(table) == 2 * 12
+    assert all(row["sets"] == 300 and row["low"] <= row["share"] <= row["high"] for row in table)
+    share = {(row["value"], row["analysis"]): row["share"] for row in table}
+    # Less load, priorities and what was published are all more optimistic.
+    assert share[0.4, "theorem2-safe"] >= share[0.8, "theorem2-safe"] > share[0.8, "theorem1-safe"]
+    assert share[0.8, "theorem2-published"] >= share[0.8, "theorem2-safe"]
+    data = json.loads((tmp_path / "first/results.json").read_text(encoding="utf-8"))
+    assert data["case"] == CASE
+    assert len(data["rows"]) == len(table)
+    assert (tmp_path / "first/sweep.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_interrupted_sweep_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(CASE, *SMALL, "--out", tmp_path / "whole")[0] == 0
+    assert run(CASE, *SMALL, "--out", tmp_path / "part")[0] == 0
+    checkpoint = tmp_path / "part/checkpoint.jsonl"
+    lines = checkpoint.read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 1 + 4
+    checkpoint.write_text("\n".join(lines[:3]) + "\n" + lines[3][:20], encoding="utf-8")  # cut off by a crash
+    ran: list[list[str]] = []
+    real = engines.run_block
+
+    def counting(binary: str, arguments: list[str]) -> dict[str, int]:
+        ran.append(arguments)
+        return real(binary, arguments)
+
+    monkeypatch.setattr(engines, "run_block", counting)
+    assert run(CASE, *SMALL, "--out", tmp_path / "part")[0] == 0
+    assert len(ran) == 2
+    whole, part = (parquet.read_table(tmp_path / name / "sweep.parquet").to_pylist() for name in ("whole", "part"))
+    assert whole == part
+
+
+def test_reproduce_runs_the_same(tmp_path: Path) -> None:
+    words = ["reproduce", CASE, "--quick", "--out", str(tmp_path)]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    table = parquet.read_table(tmp_path / "sweep.parquet").to_pylist()
+    assert {row["value"] for row in table} == {0.8, 4.0}
+    assert {row["sets"] for row in table} == {50}
+
+
+def shares_of(case: str, values: str, tmp_path: Path, *more: str) -> dict[str, Shares]:
+    status, output = run(case, "--values", values, "--sets", "150", "--out", tmp_path, *more)
+    assert status == 0, output
+    rows = parquet.read_table(tmp_path / "sweep.parquet").to_pylist()
+    return {variant: Shares(rows, variant) for variant in VARIANTS}
+
+
+def test_figure_9_the_priority_driven_executor_leads(tmp_path: Path) -> None:
+    shares = shares_of("mt-schedulability-utilisation", "0.8,1.2,1.6,2.4", tmp_path)
+    for variant in ("safe", "published"):
+        assert largest_lead(shares[variant]) >= 55, variant
+        assert points_behind(shares[variant]) <= 0, variant
+        for curve in CURVES:
+            falling = shares[variant].curve(curve)
+            assert falling == sorted(falling, reverse=True), (variant, curve)
+    # PPWA_AD, PPWA_CD, PWA_AD, PWA_CD from the top, as published; 5 points for the noise of 150 sets.
+    for above, below in pairwise(CURVES):
+        pairs = zip(shares["published"].curve(above), shares["published"].curve(below), strict=True)
+        assert all(high >= low - 5 for high, low in pairs), (above, below)
+
+
+def test_figure_10_priorities_need_few_threads(tmp_path: Path) -> None:
+    shares = shares_of("mt-schedulability-threads", "1,2,3,4,6,8,10,12,16", tmp_path)["safe"]
+    assert first_near_the_end(shares, "PPWA_CD") <= 4
+    assert first_near_the_end(shares, "PWA_CD") >= 8
+    assert steepest_part(shares, "PPWA_CD") > 60
+    assert steepest_part(shares, "PWA_CD") < 40
+    assert shares.curve("PPWA_CD")[0] < 30  # one thread is almost infeasible
+
+
+def test_figure_11_more_chains_hurt_the_default_executor(tmp_path: Path) -> None:
+    shares = shares_of("mt-schedulability-chains", "2,5,10,15", tmp_path)["safe"]
+    for kind in ("CD", "AD"):
+        assert fall(shares, f"PWA_{kind}") > 50
+        assert fall(shares, f"PPWA_{kind}") < fall(shares, f"PWA_{kind}") / 2
+
+
+def test_figure_11_all_fall_and_priorities_less_where_periods_spread(tmp_path: Path) -> None:
+    spread = ("--periods", "log_uniform", "--shortest-ms", "10")
+    shares = shares_of("mt-schedulability-chains", "2,5,10,15", tmp_path, *spread)["safe"]
+    for kind in ("CD", "AD"):
+        assert 10 < fall(shares, f"PPWA_{kind}") < fall(shares, f"PWA_{kind}")
+
+
+def test_dirichlet_rescale_keeps_each_chain_on_a_core(tmp_path: Path) -> None:
+    free = shares_of("mt-schedulability-utilisation", "1.6", tmp_path / "free")
+    kept = shares_of("mt-schedulability-utilisation", "1.6", tmp_path / "kept", "--shares", "dirichlet_rescale",
+                     "--most-utilisation", "0.5")  # fmt: skip
+    assert kept["safe"].curve("PPWA_CD")[0] > free["safe"].curve("PPWA_CD")[0]
+
+
+def test_reproduce_shows_other_recipes_beside_the_stated_one(tmp_path: Path) -> None:
+    words = ["reproduce", "mt-schedulability-utilisation", "--samples", "4", "--out", str(tmp_path)]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    claims = json.loads((tmp_path / "claims.json").read_text())
+    assert set(claims["conditions"]) == {"stated", *RECIPES}
+    assert "log-uniform 10-1000 ms" in claims["conditions"]["log-uniform"]
+    assert "random" in claims["conditions"]["random-priorities"]
+    assert "Dirichlet-rescale" in claims["conditions"]["dirichlet-rescale"]
+    assert (tmp_path / "variants.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "random-priorities/results.json").exists()
+
+
+def test_a_folder_of_another_sweep_is_not_mixed(tmp_path: Path) -> None:
+    assert run(CASE, *SMALL, "--out", tmp_path)[0] == 0
+    status, output = run(CASE, *SMALL, "--seed", "2", "--out", tmp_path)
+    assert status == 2
+    assert "belongs to another sweep" in output
+    assert run(CASE, *SMALL, "--seed", "2", "--out", tmp_path, "--restart")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (("mt-nothing",), "there is no case 'mt-nothing'"),
+        ((CASE, "--values", "1,x"), "--values does not take '1,x'"),
+        (("mt-schedulability-chains", "--values", "1.5"), "--values does not take '1.5'"),
+        ((CASE, "--shortest-ms", "20", "--longest-ms", "10"), "is more than"),
+        ((CASE, "--engine", "cloud"), "--engine does not take 'cloud'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...], what: str, tmp_path: Path) -> None:
+    status, output = run(*arguments, "--out", tmp_path)
+    assert status == 2
+    assert what in output
+
+
+@given(st.integers(1, 5000), st.data())
+def test_intervals_contain_the_share(sets: int, data: st.DataObject) -> None:
+    met = data.draw(st.integers(0, sets))
+    low, high = interval(met, sets)
+    assert 0 <= low <= met / sets <= high <= 1
+    assert low < high
+
+
+def test_blocks_cover_every_set_once() -> None:
+    study = changed(STUDIES["mt-schedulability-threads"], sets=1234, seed=3)
+    for point in range(len(study.values)):
+        own = sorted((block.first, block.count) for block in blocks(study) if block.point == point)
+        assert [first for first, _ in own] == [sum(count for _, count in own[:index]) for index in range(len(own))]
+        assert sum(count for _, count in own) == 1234
+    assert words(study, Block(2, 250, 250))[:2] == ["first=3000250", "count=250"]
+    assert "threads=3" in words(study, Block(2, 0, 1))

@@ -1,0 +1,618 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tide timers: short runs of the real parts, stand-ins that fail, and the arithmetic. No latency is asserted, except
+that none is negative."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import resource
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from tide.main import app
+from tide.programs.binaries import find_binary
+from tide.programs.child import may_use_fifo
+from tide_lab.timers import command, measure, rclpy_timer, reproduce
+from tide_lab.timers.measure import Load, Outcome
+from tide_lab.timers.plan import PlanError, Settings, blocks, processors
+from tide_lab.timers.published import PUBLISHED
+from tide_lab.timers.statistics import PERCENTS, Histogram, Latencies, Summary, Tally
+from tide_lab.timers.table import load_lines
+
+SEED = 20260
+CPU = min(os.sched_getaffinity(0))
+ROOT = Path(__file__).parents[2]
+
+
+def tide(*words: object) -> Any:
+    return CliRunner().invoke(app, ["timers", *map(str, words)], env={"COLUMNS": "80"})
+
+
+def program(*words: object, **keywords: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(find_binary("tide-timers")), *map(str, words)], capture_output=True, text=True, check=False, **keywords
+    )
+
+
+def settings(**changes: Any) -> Settings:
+    values: dict[str, Any] = {
+        "repetitions": 1000,
+        "timeout_us": 1000,
+        "policy": "normal",
+        "priority": 0,
+        "load_percent": 0,
+        "cpus": (0, 1),
+        "cyclictest": True,
+        "rclpy_repetitions": 100,
+    }
+    return Settings(**values | changes)
+
+
+def log(folder: Path, name: str) -> list[int]:
+    """Values of a log, in ns."""
+    lines = (folder / name).read_text(encoding="ascii").splitlines()
+    return [round(float(line) * 1000) for line in lines]
+
+
+def without_right() -> list[str]:
+    """A prefix that takes the right to real-time scheduling from what follows."""
+    if not may_use_fifo():
+        return []
+    drop = [shutil.which("setpriv") or "setpriv", "--bounding-set", "-sys_nice,-sys_resource"]
+    return [shutil.which("prlimit") or "prlimit", "--rtprio=0:0", *drop]
+
+
+# ---- the program ----
+
+
+@pytest.mark.parametrize("timeout_us", [50, 137, 1000])
+def test_no_expiry_is_early_and_the_callback_is_told_the_truth(tmp_path: Path, timeout_us: int) -> None:
+    out = tmp_path / "out.bin"
+    done = program(*("measure", "--repetitions", 1500, "--timeout-ns", timeout_us * 1000, "--cpu", CPU, "--out", out))
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert (said["done"], said["early"], said["told_another_expiry"], said["interrupted"]) == (1500, 0, 0, False)
+    samples = np.fromfile(out, "<i8").reshape(-1, 2)
+    assert samples.shape == (1500, 2)
+    measured, reported = samples.T
+    assert (measured >= 0).all()
+    assert (reported >= 0).all()
+    assert (reported <= measured).all(), "the callback reads the clock after it was told"
+    assert said["skipped"] == int((reported // (timeout_us * 1000)).sum())
+
+
+@pytest.mark.parametrize("policy", ["fifo", "rr", "deadline"])
+def test_real_time_policies_are_in_force_or_refused(tmp_path: Path, policy: str) -> None:
+    out = tmp_path / "out.bin"
+    scheduling = {
+        "deadline": ["--runtime-ns", "500000", "--period-ns", "1000000"],
+        "fifo": ["--priority", "20"],
+        "rr": ["--priority", "20"],
+    }[policy]
+    words = [str(find_binary("tide-timers")), "measure", "--repetitions", "1000000", "--timeout-ns", "1000000"]
+    child = subprocess.Popen(
+        [*words, "--out", str(out), "--policy", policy, *scheduling],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    started = child.stdout.readline()
+    if not started:
+        assert child.wait(timeout=60) == 3
+        return
+    number = {"fifo": 1, "rr": 2, "deadline": 6}[policy]
+    names = {
+        (task / "comm").read_text().strip(): os.sched_getscheduler(int(task.name))
+        for task in Path(f"/proc/{child.pid}/task").iterdir()
+    }
+    assert names["tide lane"] == number
+    child.send_signal(signal.SIGTERM)
+    said, _ = child.communicate(timeout=60)
+    assert child.returncode == 0
+    assert json.loads(said.splitlines()[-1])["interrupted"] is True
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ([], 2),
+        (["sing"], 2),
+        (["measure"], 2),
+        (["measure", "--repetitions", "0"], 2),
+        (["measure", "--repetitions", "9x", "--timeout-ns", "1000000"], 2),
+        (["measure", "--repetitions", "9", "--timeout-ns", "1", "--out", "x"], 2),
+        (["measure", "--repetitions", "9", "--timeout-ns", "1000000", "--out", "/nowhere/x"], 1),
+        (["measure", "--repetitions", "9", "--timeout-ns", "1000000", "--out", "x", "--policy", "best"], 2),
+        (["measure", "--repetitions", "9", "--timeout-ns", "1000000", "--out", "x", "more"], 2),
+        (["check", "--policy", "fifo", "--priority", "1000"], 1),
+        (["check", "--cpu", "255"], 1),
+        (["load", "--percent", "50"], 2),
+        (["load", "--percent", "96", "--cpu", "0"], 2),
+        (["schedule", "--policy", "fifo", "--priority", "5"], 2),
+    ],
+)
+def test_the_program_refuses_what_it_cannot_do(tmp_path: Path, words: Sequence[str], status: int) -> None:
+    done = program(*words, cwd=tmp_path, timeout=60)
+    assert done.returncode == status, done.stderr
+    assert len(done.stderr.splitlines()) >= 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_load_consumes_what_it_says_and_not_more_than_wanted() -> None:
+    percent = 40
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    words = [str(find_binary("tide-timers")), "load", "--percent", f"{percent}", "--cpu", f"{CPU}"]
+    child = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    for _ in range(3):
+        assert child.stdout.readline()
+    child.send_signal(signal.SIGTERM)
+    said, _ = child.communicate(timeout=60)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    (processor,) = json.loads(said.splitlines()[-1])["processors"]
+    assert processor["cpu"] == CPU
+    assert processor["consumed_ns"] / 1e9 == pytest.approx(used_s, abs=0.1)
+    assert processor["consumed_ns"] > 0
+    assert processor["consumed_ns"] <= processor["elapsed_ns"] * percent / 100 + 10e6
+
+
+# ---- the command ----
+
+
+def consistent(folder: Path) -> dict[str, Any]:
+    """results.json, after its figures were computed again from the logs."""
+    data: dict[str, Any] = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    archive = np.load(folder / "latencies.npz") if (folder / "latencies.npz").exists() else {}
+    by_name = {one["name"]: one for one in data["latencies"]}
+    for name, file in (
+        ("tide", "tide.measured"),
+        ("tide, reported", "tide.reported"),
+        ("rclpy", "rclpy.measured"),
+        ("rclpy, reported", "rclpy.reported"),
+    ):
+        if name not in by_name:
+            assert not (folder / f"{file}.log").exists()
+            continue
+        one = by_name[name]
+        values = sorted(log(folder, f"{file}.log"))
+        assert sorted(archive[file.replace(".", "_") + "_ns"].tolist()) == values
+        assert (one["samples"], one["min_ns"], one["max_ns"]) == (len(values), values[0], values[-1])
+        assert one["mean_ns"] == pytest.approx(sum(values) / len(values), abs=0.1)
+        assert one["early"] == sum(value < 0 for value in values)
+        for percent in PERCENTS:
+            rank = max(1, math.ceil(round(len(values) * percent / 100, 6)))
+            assert one["percentiles_ns"][f"p{percent:g}"] == values[rank - 1]
+    if "cyclictest" in by_name:
+        pairs = (folder / "cyclictest.histogram.log").read_text(encoding="ascii").split()
+        one = by_name["cyclictest"]
+        assert sum(map(int, pairs[1::2])) + one["beyond_histogram"] == one["samples"]
+    for plot in ("histogram.png", "percentiles.png"):
+        assert (folder / plot).read_bytes().startswith(b"\x89PNG")
+    return data
+
+
+def test_a_run_beside_cyclictest_and_rclpy_under_load(tmp_path: Path) -> None:
+    words = ["--repetitions", 2000, "--timeout-us", 500, "--load", 20, "--rclpy-repetitions", 300]
+    answer = tide(*words, "--out", tmp_path)
+    assert answer.exit_code == 0, answer.output
+    data = consistent(tmp_path)
+    by_name = {one["name"]: one for one in data["latencies"]}
+    samples = {name: one["samples"] for name, one in by_name.items()}
+    assert samples == {
+        "tide": 2000,
+        "tide, reported": 2000,
+        "cyclictest": 2000,
+        "rclpy": 300,
+        "rclpy, reported": 300,
+    }
+    assert by_name["tide"]["early"] == 0
+    assert data["told_another_expiry"] == 0
+    assert data["interrupted"] is False
+    used = processors(None)
+    assert [load["cpu"] for load in data["load"]] == list(used)
+    for load in data["load"]:
+        assert load["wanted_percent"] == 20
+        assert 0 < load["achieved_percent"] < 23
+        assert f"load on processor {load['cpu']}: {load['achieved_percent']:.1f} %" in answer.output
+        assert ("not reached" in answer.output) or load["reached"]
+    assert "never early: 0 of 2,000 early" in answer.output
+    assert "…" not in answer.output, "a cell was cut off at 80 columns"
+
+
+def test_one_processor_and_real_time(tmp_path: Path) -> None:
+    words = ["--repetitions", 600, "--policy", "rr", "--priority", 30, "--cpus", CPU, "--no-rclpy", "--out", tmp_path]
+    words += ["--wake-up-lead-us", 7]
+    answer = tide(*words)
+    if not may_use_fifo():
+        assert answer.exit_code == 2
+        return
+    assert answer.exit_code == 0, answer.output
+    data = consistent(tmp_path)
+    assert {one["name"]: one["samples"] for one in data["latencies"]} == {
+        "tide": 600,
+        "tide, reported": 600,
+        "cyclictest": 600,
+    }
+    assert (data["goals"][0]["goal"], data["goals"][0]["holds"]) == ("never early", True)
+
+
+def children(parent: int) -> list[int]:
+    return list(map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii").split()))
+
+
+def lane_runs(parent: int) -> bool:
+    """Whether a child of the process has its lane."""
+    return any(
+        (task / "comm").read_text().strip() == "tide lane"
+        for child in children(parent)
+        for task in Path(f"/proc/{child}/task").iterdir()
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_keeps_what_was_measured(tmp_path: Path, number: int) -> None:
+    words = ["timers", "--repetitions", "50000000", "--no-cyclictest", "--no-rclpy", "--load", "10"]
+    child = subprocess.Popen(
+        [sys.executable, "-m", "tide.main", *words, "--out", str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not lane_runs(child.pid):
+            assert child.poll() is None and time.monotonic() < deadline
+            time.sleep(0.05)
+        time.sleep(1)
+        started = children(child.pid)
+        child.send_signal(number)
+        output, _ = child.communicate(timeout=120)
+    finally:
+        child.kill()
+    assert child.returncode == 130, output
+    data = consistent(tmp_path)
+    assert data["interrupted"] is True
+    assert data["latencies"][0]["name"] == "tide"
+    assert 0 < data["latencies"][0]["samples"] < 50_000_000
+    assert data["load"]
+    assert "interrupted" in output
+    assert len(started) == 2, "tide-timers twice: what measures and the load"
+    assert not [pid for pid in started if Path(f"/proc/{pid}").exists()]
+
+
+@pytest.mark.parametrize(("policy", "priority", "number"), [("normal", 0, 0), ("fifo", 20, 1), ("rr", 20, 2)])
+def test_cyclictest_is_scheduled_as_what_it_is_compared_with(
+    tmp_path: Path, policy: str, priority: int, number: int
+) -> None:
+    if policy != "normal" and not may_use_fifo():
+        with pytest.raises(PlanError):
+            measure.require_permission(settings(policy=policy, priority=priority))
+        return
+    one = settings(policy=policy, priority=priority)
+    words = measure.Run(one, Outcome(), lambda *_: None, tmp_path).cyclictest_words(1_000_000)
+    child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        thread = measure.measuring_thread(child)
+        assert os.sched_getscheduler(thread) == number
+        assert os.sched_getparam(thread).sched_priority == priority
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_the_limit_of_the_lead_reaches_the_program(tmp_path: Path) -> None:
+    for lead_us, words in ((None, []), (0, ["--wake-up-lead-ns", "0"]), (7, ["--wake-up-lead-ns", "7000"])):
+        run = measure.Run(settings(wake_up_lead_us=lead_us), Outcome(), lambda *_: None, tmp_path)
+        taken = run._tide_words(1000)
+        place = taken.index("--wake-up-lead-ns") if words else 0
+        assert taken[place : place + len(words)] == words
+        assert ("--wake-up-lead-ns" in taken) == bool(words)
+
+
+def test_refused_real_time_scheduling_says_what_to_do(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "tide.main", "timers", "--policy", "fifo", "--out", str(tmp_path / "out")]
+    done = subprocess.run([*without_right(), *words], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 2, done.stderr
+    assert "real-time scheduling is not permitted here: fifo, priority 80 was refused" in done.stderr
+    for hint in ("as root", "rtprio", "SYS_NICE", "--policy normal"):
+        assert hint in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--timeout-us", "49"], "--timeout-us"),
+        (["--repetitions", "0"], "--repetitions"),
+        (["--load", "96"], "--load"),
+        (["--policy", "idle"], "idle"),
+        (["--cpus", "a"], "write one processor"),
+        (["--cpus", f"{CPU},{CPU}"], "write one processor"),
+        (["--cpus", "9999"], "processor 9999 is not one"),
+    ],
+)
+def test_the_command_refuses_bad_options(words: Sequence[str], text: str) -> None:
+    answer = tide(*words)
+    assert answer.exit_code == 2
+    assert text in " ".join(answer.output.replace("│", " ").split())
+
+
+def test_it_measures_without_what_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "has_cyclictest", lambda: False)
+    monkeypatch.setattr(command, "has_rclpy", lambda: False)
+    answer = tide("--repetitions", 50, "--out", tmp_path)
+    assert answer.exit_code == 0, answer.output
+    assert "rt-tests" in answer.output
+    assert [one["name"] for one in consistent(tmp_path)["latencies"]] == ["tide", "tide, reported"]
+
+
+FAKE = """#!/bin/sh
+[ "$1" = check ] && exit 0
+while [ "$#" -gt 0 ]; do [ "$1" = --out ] && out=$2; shift; done
+{body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("echo broken >&2; exit 1", "broken"),
+        ("exit 0", "ended without a result"),
+        (
+            'head -c 32 /dev/zero > "$out"; echo \'{"event": "done", "done": 3, "skipped": 0}\'',
+            "wrote 2 measurements and says that it made 3",
+        ),
+    ],
+)
+def test_a_program_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, text: str) -> None:
+    fake = tmp_path / "tide-timers"
+    fake.write_text(FAKE.format(body=body), encoding="utf-8")
+    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("TIDE_BUILD_DIR", str(tmp_path))
+    answer = tide("--repetitions", 4, "--no-cyclictest", "--no-rclpy", "--out", tmp_path / "out")
+    assert answer.exit_code == 1
+    assert text in answer.output
+    assert json.loads((tmp_path / "out/results.json").read_text(encoding="utf-8"))["failure"]
+
+
+# ---- arithmetic ----
+
+
+def test_blocks_are_complete_and_fair() -> None:
+    draw = random.Random(SEED)
+    for trial in range(300):
+        one = settings(
+            repetitions=draw.randint(1, draw.choice([10, 10_000, 100_000])),
+            timeout_us=draw.choice([50, 1000, 10_000, 1_000_000]),
+            cpus=draw.choice([(3,), (0, 1)]),
+            cyclictest=draw.random() < 0.8,
+            rclpy_repetitions=draw.choice([0, 1, 77, 40_000]),
+        )
+        found = blocks(one)
+        context = f"seed {SEED}, trial {trial}, {one}"
+        sums = dict.fromkeys(("tide", "cyclictest", "rclpy"), 0)
+        on_first = dict.fromkeys(sums, 0)
+        for block in found:
+            assert block.repetitions > 0, context
+            assert len(set(block.places.values())) == len(block.places), context
+            for name, cpu in block.places.items():
+                sums[name] += block.repetitions
+                on_first[name] += block.repetitions * (cpu == one.cpus[0])
+        wanted = {"tide": one.repetitions, "cyclictest": one.repetitions * one.cyclictest}
+        assert sums == wanted | {"rclpy": one.rclpy_repetitions}, context
+        if one.cyclictest and len(one.cpus) == 2:
+            largest = max(block.repetitions for block in found)
+            assert abs(2 * on_first["tide"] - sums["tide"]) <= 2 * largest, context
+            assert on_first["tide"] + on_first["cyclictest"] == one.repetitions, context
+
+
+def brute_percentile(values: Sequence[int], percent: float) -> int:
+    return next(value for value in sorted(values) if 100 * sum(one <= value for one in values) >= percent * len(values))
+
+
+def test_percentiles_agree_with_the_definition() -> None:
+    draw = random.Random(SEED)
+    for trial in range(200):
+        values = [draw.randint(-50, 3000) for _ in range(draw.randint(1, 300))]
+        summary = Summary.of("x", Latencies.of(np.array(values, np.int64)), 0)
+        context = f"seed {SEED}, trial {trial}"
+        for percent in PERCENTS:
+            assert summary.percentiles_ns[f"p{percent:g}"] == brute_percentile(values, percent), context
+        assert summary.std_ns == pytest.approx(float(np.std(values)), abs=0.1), context
+        assert summary.early == sum(value < 0 for value in values), context
+
+
+def test_histograms_of_blocks_add_up() -> None:
+    draw = random.Random(SEED)
+    for trial in range(100):
+        histogram, values = Histogram(1000), []
+        for _ in range(draw.randint(1, 4)):
+            part = [draw.randint(0, 120) for _ in range(draw.randint(1, 50))]
+            values += part
+            counts = {f"{value}": part.count(value) for value in set(part) if value < 100}
+            histogram.add({"cycles": len(part), "histogram": counts, "avg": sum(part) / len(part), "max": max(part)})
+        latencies = histogram.latencies
+        context = f"seed {SEED}, trial {trial}"
+        assert latencies.total == len(values), context
+        assert latencies.beyond == sum(value >= 100 for value in values), context
+        mean_ns = 1000 * sum(values) / len(values) + 500  # what cyclictest drops of each, on average
+        assert latencies.mean_ns == pytest.approx(mean_ns), context
+        for percent in PERCENTS:
+            expected = 1000 * brute_percentile(values, percent)
+            known = expected < 100_000 or expected == 1000 * max(values) == latencies.max_ns
+            found = latencies.percentile(percent)
+            assert found in ((expected,) if expected < 100_000 else (expected, None)), context
+            assert known or found is None, context
+
+
+def test_a_histogram_without_cycles_is_nothing() -> None:
+    histogram = Histogram(1000)
+    histogram.add({"cycles": 0, "histogram": {}, "avg": 0.0, "max": 0})
+    assert Summary.of("x", histogram.latencies, None).samples == 0
+
+
+class FakeTimer:
+    """As rcl: the next call lies on the grid, past what was missed."""
+
+    def __init__(self, clock: list[int], period_ns: int) -> None:
+        self.clock, self.period_ns = clock, period_ns
+        self.next_ns = clock[0] + period_ns
+
+    def call(self) -> None:
+        self.next_ns += self.period_ns
+        if self.next_ns < self.clock[0]:
+            self.next_ns += (1 + (self.clock[0] - self.next_ns) // self.period_ns) * self.period_ns
+
+    def time_until_next_call(self) -> int:
+        return self.next_ns - self.clock[0]
+
+
+def test_the_rclpy_timer_is_measured_on_its_own_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(SEED)
+    period, clock = 1_000_000, [5_000_000_123]
+    monkeypatch.setattr(rclpy_timer, "now_ns", lambda: clock[0])
+    measurement = rclpy_timer.Measurement(400, period)
+    timer = FakeTimer(clock, period)
+    measurement.start(timer)
+    expected, missed = [], 0
+    for _ in range(400):
+        expiry = timer.next_ns
+        clock[0] = expiry + draw.choice([draw.randint(0, 900_000), draw.randint(1_100_000, 5_000_000)])
+        expected.append(clock[0] - expiry)
+        timer.call()
+        missed += (timer.next_ns - expiry) // period - 1
+        measurement.on_expiry()
+    assert list(measurement.samples[::2]) == expected, f"seed {SEED}"
+    assert measurement.skipped == missed
+    reported = list(measurement.samples[1::2])
+    assert all(0 <= value <= period for value in reported)
+
+
+def test_a_load_that_was_not_reached_is_said() -> None:
+    reached, missed = Load(0, 80, 79.0, 85.0), Load(1, 80, 61.5, 100.0)
+    assert reached.is_reached and not missed.is_reached
+    lines = list(load_lines([reached, missed]))
+    assert "not reached" not in lines[0] and "79.0 %" in lines[0]
+    assert "not reached" in lines[1] and "61.5 %" in lines[1]
+
+
+# ---- tide reproduce timers ----
+
+
+def fake_outcome(one: Settings) -> Outcome:
+    draw = np.random.default_rng([SEED, one.timeout_us, one.load_percent])
+    samples = draw.integers(1000, 900_000, (one.repetitions, 2))
+    outcome = Outcome(tide=Tally("tide", [samples[:, 0]], [samples[:, 1]]))
+    if one.load_percent:
+        outcome.loads = [Load(0, one.load_percent, 61.2, 100.0), Load(1, one.load_percent, 79.9, 85.0)]
+    outcome.cyclictest.add({"cycles": 2, "histogram": {"20": 1, "40": 1}, "avg": 30.0, "max": 40})
+    return outcome
+
+
+@pytest.fixture
+def faked(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
+    seen: list[Settings] = []
+
+    def measured(one: Settings, _: Any) -> Outcome:
+        seen.append(one)
+        return fake_outcome(one)
+
+    monkeypatch.setattr(reproduce, "measure", measured)
+    monkeypatch.setattr(reproduce, "require_permission", lambda _: None)
+    return seen
+
+
+def reproduced(folder: Path) -> Any:
+    words = ["reproduce", "timers", "--samples", "40", "--out", str(folder)]
+    return CliRunner().invoke(app, words, env={"COLUMNS": "80"})
+
+
+def test_every_published_figure_stands_beside_ours(tmp_path: Path, faked: list[Settings]) -> None:
+    answer = reproduced(tmp_path)
+    assert answer.exit_code == 0, answer.output
+    assert len(faked) == 2 * 4 * 2
+    data = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert data["case"] == "timers"
+    rows = [row for row in data["rows"] if row["system"] == "tide"]
+    assert len(rows) == 16 * 3
+    metrics = {"min_us": 0, "mean_us": 1, "max_us": 2}
+    for (kernel, load, policy), figures in PUBLISHED.items():
+        for timeout_us, triple in zip((1000, 10_000), figures, strict=True):
+            for metric, place in metrics.items():
+                (row,) = (
+                    row
+                    for row in rows
+                    if row["x"] == {"timeout_us": timeout_us, "load_percent": load}
+                    and (row["policy"], row["metric"]) == (policy, metric)
+                )
+                column = "published" if kernel == "3.4.0" else "published_preempt_rt"
+                assert row[column] == triple[place]
+                outcome = fake_outcome(settings(repetitions=40, timeout_us=timeout_us, load_percent=load))
+                values = outcome.tide.measured_ns / 1000
+                ours = (values.min(), values.mean(), values.max())[place]
+                assert row["measured"] == pytest.approx(ours, abs=0.001)
+            assert " / ".join(map(str, triple)) in answer.output
+    assert all(row["published"] is None for row in rows if row["policy"] == "deadline")
+    assert (tmp_path / "latency.png").read_bytes().startswith(b"\x89PNG")
+    assert "0 of 640 expiries of tide early" in answer.output
+    assert "load of 80 % not reached: 61 % and 80 %" in answer.output
+    assert "load of 0 %" not in answer.output
+    assert "…" not in answer.output, "a cell was cut off at 80 columns"
+
+
+@pytest.mark.parametrize("how", ["interrupted", "failed"])
+def test_a_table_that_ends_early_keeps_its_cells(
+    tmp_path: Path, faked: list[Settings], monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    def ends_early(one: Settings, _: Any) -> Outcome:
+        faked.append(one)
+        outcome = fake_outcome(one)
+        if len(faked) == 3:
+            outcome.interrupted = how == "interrupted"
+            outcome.failure = "no more" if how == "failed" else None
+        return outcome
+
+    monkeypatch.setattr(reproduce, "measure", ends_early)
+    answer = reproduced(tmp_path)
+    assert answer.exit_code == (130 if how == "interrupted" else 1)
+    data = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert data["interrupted"] is (how == "interrupted")
+    assert (data["failure"] is not None) is (how == "failed")
+    assert len({(row["policy"], row["x"]["timeout_us"]) for row in data["rows"]}) == 3
+
+
+def test_a_refused_policy_stops_the_table_before_it_starts(
+    tmp_path: Path, faked: list[Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(one: Settings) -> None:
+        if one.policy == "fifo":
+            raise PlanError("real-time scheduling is not permitted here")
+
+    monkeypatch.setattr(reproduce, "require_permission", refuse)
+    answer = reproduced(tmp_path)
+    assert answer.exit_code == 2
+    assert "not permitted" in answer.output
+    assert not faked and not (tmp_path / "results.json").exists()
+
+
+def test_processor_ticks_are_read() -> None:
+    ticks = measure.busy_times()
+    assert set(os.sched_getaffinity(0)) <= set(ticks)
+    assert all(0 < busy <= total for busy, total in ticks.values())

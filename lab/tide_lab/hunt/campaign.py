@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaigns of tide-hunt: blocks of seeds on all processors, added up."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tide.programs.binaries import find_binary
+from tide.programs.simulator import Simulator
+
+BLOCK_SYSTEMS = 5000
+BLOCK_BOARDS = 100  # of boards with a line, which take longer
+OBSERVERS = ("exact", "shipped")
+
+
+class HuntError(Exception):
+    """tide-hunt failed; the text is what it said."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """The systems of seeds `first` to `first + count - 1` against one bound, played out by one observer."""
+
+    quarry: str
+    observer: str
+    first: int
+    count: int
+
+
+@dataclass
+class Found:
+    """What the blocks of one bound and observer saw. `histogram`: bounds over the worst observed, by step."""
+
+    systems: int = 0
+    accepted: int = 0
+    observations: int = 0
+    exceeded: int = 0
+    ratio_sum: float = 0.0
+    histogram: Counter[float] = field(default_factory=Counter)
+    failures: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, told: dict[str, Any]) -> None:
+        self.systems += told["systems"]
+        self.accepted += told["accepted"]
+        self.observations += told["observations"]
+        self.exceeded += told["exceeded"]
+        self.ratio_sum += told["ratios"]["sum"]
+        for ratio, count in told["ratios"]["histogram"]:
+            self.histogram[ratio] += count
+        if "failure" in told:
+            self.failures.append(told["failure"])
+
+    @property
+    def mean(self) -> float | None:
+        count = self.histogram.total()
+        return self.ratio_sum / count if count else None
+
+    def quantile(self, share: float) -> float | None:
+        seen = 0
+        for ratio in sorted(self.histogram):
+            seen += self.histogram[ratio]
+            if seen >= share * self.histogram.total():
+                return ratio
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "systems": self.systems,
+            "accepted": self.accepted,
+            "observations": self.observations,
+            "exceeded": self.exceeded,
+            "bound_over_observed": {
+                "mean": self.mean,
+                **{f"p{percent}": self.quantile(percent / 100) for percent in (10, 50, 90, 99)},
+            },
+            "failures": self.failures,
+        }
+
+
+def quarry_names() -> list[str]:
+    done = subprocess.run([str(find_binary("tide-hunt")), "--list"], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def is_board(quarry: str) -> bool:
+    """A board with a serial line, which only the shipped runtime can play."""
+    return quarry.startswith("link-")
+
+
+def observers_of(quarry: str, observers: list[str]) -> list[str]:
+    return [one for one in observers if one == "shipped" or not is_board(quarry)]
+
+
+def blocks(quarries: list[str], observers: list[str], first: int, systems: int) -> Iterator[Block]:
+    """All bounds advance together, so that an interrupted campaign has seen something of each."""
+    for start in range(first, first + systems, BLOCK_SYSTEMS):
+        for quarry in quarries:
+            size = BLOCK_BOARDS if is_board(quarry) else BLOCK_SYSTEMS
+            end = min(start + BLOCK_SYSTEMS, first + systems)
+            for observer in observers_of(quarry, observers):
+                for part in range(start, end, size):
+                    yield Block(quarry, observer, part, min(size, end - part))
+
+
+def hunt_block(hunter: Simulator, block: Block, schedules: int, climbs: int) -> dict[str, Any]:
+    words = [f"observer={block.observer}", f"first={block.first}", f"count={block.count}"]
+    done = hunter.call([block.quarry, *words, f"schedules={schedules}", f"climbs={climbs}"])
+    if done.returncode not in (0, 1) or not done.stdout:
+        raise HuntError(done.stderr.strip() or f"tide-hunt ended with status {done.returncode}")
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def replay(block: Block, failure: dict[str, Any], schedules: int, climbs: int) -> str:
+    return (
+        f"tide hunt {block.quarry} --observer {block.observer} --first {failure['seed']} --systems 1 "
+        f"--schedules {schedules} --climbs {climbs}"
+    )

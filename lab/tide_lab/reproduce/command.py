@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from tide.programs.binaries import MissingBinaryError
+from tide.programs.child import RunError
+from tide.programs.simulator import SimulationError, Simulator, terminable
+from tide.terminal.style import print_whole
+from tide_lab.reproduce.budget_cases import BUDGET_CASES
+from tide_lab.reproduce.cases import CASES, SYSTEMS, Case, Reproduction, order, run_point, stated
+from tide_lab.reproduce.mt_cases import MT_CASES
+from tide_lab.sweep.study import STUDIES
+
+app = typer.Typer()
+
+SAMPLES = {"sim": 500, "native": 60, "qemu": 100}
+QUICK_SAMPLES = 5
+NAMES = (*CASES, *BUDGET_CASES, *MT_CASES, *STUDIES, "timers")
+LOSSES_NATIVELY = (
+    "As in the paper a sender asks for the acknowledgment at once, and PoDS keeps the line for the answer. Unlike "
+    "there each message is lost on its own, not all of a period together, and the agent acknowledges unasked, too."
+)
+
+
+@app.command()
+def reproduce(
+    case: Annotated[str, typer.Argument(help=f"One of {', '.join(NAMES)}.")],
+    samples: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=2_000_000,
+            help="Periods at each point, for each system; default: 500, native 60, qemu 100. Of threads: "
+            "seconds of a run.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="Of all that is drawn at random.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="Folder of the results. Default: results/<case>.")] = None,
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="sim|native|qemu",
+            help="Where it runs: sim, the runtime in virtual time; native, real threads, agent and ROS 2 nodes over a "
+            "paced line, half a second for each sample; qemu, the Cortex-M7 binary in the simulated world.",
+        ),
+    ] = "sim",
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=16, help="Of mt-case-study: executors of so many threads alone.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help=f"Only the ends of the varied range, {QUICK_SAMPLES} samples each.")
+    ] = False,
+) -> None:
+    """Repeat a published experiment on the shipped code and print its figures beside ours.
+
+    Runs the baseline (batch), tide, tide with preemptive lanes (sim), and the most urgent chain alone (the physical
+    limit). Writes results.json and latency.png.
+
+    Examples:
+
+      tide reproduce pods-reliable
+
+      tide reproduce pods-chains --samples 2000 --seed 7 --out results/chains
+
+      tide reproduce pods-reliable --on native --quick
+
+      tide reproduce pods-chains --on qemu
+
+      tide reproduce mt-case-study
+
+      tide reproduce four-chains --on native
+
+      tide reproduce timers --samples 2000 (native; as published: 2000000)
+    """
+    if case == "timers":
+        from tide_lab.timers.reproduce import reproduce_timers
+
+        return reproduce_timers(samples or SAMPLES["sim"], out or Path("results/timers-table"))
+    if case in BUDGET_CASES:
+        from tide_lab.reproduce.budget import reproduce_budget
+
+        return reproduce_budget(case, samples or 1000, out, on)
+    if case in MT_CASES:
+        from tide_lab.reproduce.mt import reproduce_mt
+
+        return reproduce_mt(case, samples, seed, out, on, threads, quick)
+    if case in STUDIES:
+        from tide_lab.sweep.figures import reproduce_figure
+
+        return reproduce_figure(case, samples, seed, out or Path("results") / case, quick)
+    if case not in CASES:
+        _refuse(f"there is no case '{case}'; there are {', '.join(NAMES)}")
+    if on not in SAMPLES:
+        _refuse(f"--on does not take '{on}'; it takes sim, native or qemu")
+    chosen = CASES[case]
+    if quick:
+        chosen = replace(chosen, values=(chosen.values[0], chosen.values[-1]))
+    count = samples or (QUICK_SAMPLES if quick else SAMPLES[on])
+    folder = out or Path("results") / (case if on == "sim" else f"{case}-{on}")
+    try:
+        with terminable():
+            native = on == "native"
+            result = _run_native(chosen, count, seed, folder) if native else _run(chosen, count, seed, on)
+        _report(result, folder)
+    except SimulationError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(error.status) from None
+    except (MissingBinaryError, RunError, OSError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+        raise typer.Exit(130) from None
+
+
+def _refuse(text: str) -> None:
+    typer.echo(text, err=True)
+    raise typer.Exit(2)
+
+
+def _progress(console: Console, name: str) -> Progress:
+    columns = (
+        TextColumn(name),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
+    return Progress(*columns, console=console, disable=not console.is_terminal)
+
+
+def _run(case: Case, samples: int, seed: int, on: str) -> Reproduction:
+    from tide.run.board_image import in_lockstep
+
+    result = Reproduction(case, seed, samples, on)
+    board = in_lockstep() if on == "qemu" else []
+    points = [(system, x) for x in case.values for system in SYSTEMS]
+    with Simulator() as simulator, _progress(Console(), case.name) as progress:
+        task = progress.add_task("", total=len(points))
+        work = simulator.each(
+            lambda point: (
+                run_point(simulator, case, *point, samples, seed, board),
+                run_point(simulator, case, *point, samples, seed) if board else [],
+            ),
+            points,
+        )
+        for (system, x), (rows, simulated) in work:
+            result.rows += rows
+            result.simulated += simulated
+            progress.update(task, advance=1, description=f"{case.quantity} {x}, {system}")
+    result.rows = order(case, result.rows)
+    return result
+
+
+def _run_native(case: Case, samples: int, seed: int, folder: Path) -> Reproduction:
+    from tide.programs.child import may_use_fifo
+    from tide.run.machine import describe
+    from tide_lab.reproduce.native import SYSTEMS as NATIVE_SYSTEMS
+    from tide_lab.reproduce.native import run_native_point
+
+    machine = describe(may_use_fifo()).model_dump()
+    result = Reproduction(case, seed, samples, "native", machine)
+    points = [(system, x) for x in case.values for system in NATIVE_SYSTEMS]
+    with _progress(Console(), case.name) as progress:
+        task = progress.add_task("", total=len(points))
+        for number, (system, x) in enumerate(points):
+
+            def report(step: str, _: int, at: int = number, where: str = f"{case.quantity} {x}, {system}") -> None:
+                progress.update(task, completed=at, description=f"{where}: {step}")
+
+            result.rows += run_native_point(case, system, x, samples, seed, folder, report)
+    result.rows = order(case, result.rows)
+    return result
+
+
+def _report(result: Reproduction, folder: Path) -> None:
+    from tide_lab.reproduce.board import beside_simulator, simulator_table
+    from tide_lab.reproduce.plot import latency_plot
+    from tide_lab.reproduce.tables import conclusion, statements_table, tables
+
+    console = Console()
+    console.print(f"[bold]{result.case.name}[/bold], {result.on}: {result.case.title}", highlight=False, soft_wrap=True)
+    for table in tables(result):
+        print_whole(console, table)
+    result.statements = stated(result)
+    if result.statements:
+        print_whole(console, statements_table(result.statements))
+    sentence = conclusion(result)
+    if sentence:
+        console.print(f"[bold]{sentence}[/bold]", highlight=False, soft_wrap=True)
+    if result.simulated:
+        print_whole(console, simulator_table(result))
+        console.print(f"[bold]{beside_simulator(result)}[/bold]", highlight=False, soft_wrap=True)
+    if result.on == "native" and result.case.quantity == "success_percent":
+        console.print(LOSSES_NATIVELY, highlight=False, soft_wrap=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "results.json").write_text(result.to_json(), encoding="utf-8")
+    latency_plot(result, folder / "latency.png")
+    console.print(f"{folder}/: results.json, latency.png", highlight=False, markup=False, soft_wrap=True)

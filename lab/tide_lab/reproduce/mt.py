@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tide reproduce mt-case-study | four-chains`: run, print, draw."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from tide.analysis.bounds import AnalysisError
+from tide.programs.binaries import MissingBinaryError
+from tide.programs.simulator import terminable
+from tide.run.machine import describe
+from tide.terminal.style import empty_table, print_whole
+from tide_lab.reproduce.mt_cases import (
+    MT_CASES,
+    PROGRAMS,
+    RCLCPP_CALLBACK_US,
+    HostError,
+    MtResult,
+    Outcome,
+    Responses,
+    configurations,
+    one_per_choice,
+    reference,
+    run_configuration,
+)
+from tide_lab.reproduce.mt_findings import Finding, findings, is_overloaded, more_by_choice, more_updates, pairs
+
+SOURCE = {
+    "mt-case-study": "Timing Analysis and Priority-driven Enhancements of ROS 2 Multi-threaded Executors, section "
+    "VI-A; published: real rclcpp 28.1.6 and a PiCAS-like subclass of it, two cores",
+    "four-chains": "published: real rclcpp 28.1.6 and a PiCAS-like subclass of it, two cores",
+}
+QUICK_SECONDS = {"sim": 20.0, "native": 3.0}
+NATIVE_SECONDS = 60.0
+
+
+def reproduce_mt(
+    name: str, seconds: float | None, seed: int, out: Path | None, on: str, threads: int | None, quick: bool
+) -> None:
+    """Prints tables and findings; writes results.json and plots. Status 1 when a finding does not hold."""
+    if on not in PROGRAMS:
+        _fail(f"--on does not take '{on}'; it takes sim or native", 2)
+    case = MT_CASES[name]
+    wanted = configurations(case, on, threads)
+    if not wanted:
+        _fail("there is nothing to run: natively each thread needs a processor of its own; take --on sim", 2)
+    default_seconds = case.seconds if on == "sim" else NATIVE_SECONDS
+    length = seconds or (QUICK_SECONDS[on] if quick else default_seconds)
+    folder = out or Path("results") / (name if on == "sim" else f"{name}-{on}")
+    result = MtResult(case, on, length, seed, describe(real_time=True) if on == "native" else None)
+    try:
+        with terminable():
+            _run(result, wanted)
+        found = findings(result)
+        _report(result, found, folder)
+    except (HostError, MissingBinaryError, AnalysisError, OSError) as error:
+        _fail(str(error), 1)
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
+    if not all(finding.holds for finding in found):
+        raise typer.Exit(1)
+
+
+def _fail(text: str, status: int) -> None:
+    typer.echo(text, err=True)
+    raise typer.Exit(status) from None
+
+
+def _run(result: MtResult, wanted: list[Any]) -> None:
+    console = Console()
+    columns = (TextColumn(result.case.name), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, TextColumn("{task.description}"), console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=len(wanted))
+        for configuration in wanted:  # one after the other: on native each takes its processors for itself
+            bar.update(task, description=configuration.name)
+            result.outcomes.append(
+                run_configuration(result.case, configuration, result.on, result.seconds, result.seed)
+            )
+            bar.advance(task)
+
+
+def _report(result: MtResult, found: list[Finding], folder: Path) -> None:
+    from tide_lab.reproduce.mt_plot import plot_all
+
+    console = Console()
+    console.print(f"[bold]{result.case.name}[/bold], {result.on}: {result.case.title}", highlight=False, soft_wrap=True)
+    print_whole(console, _responses_table(result))
+    both = pairs(result)
+    if both:
+        print_whole(console, _updates_table(result, both))
+        console.print(
+            "one a choice: by the letter of the paper; here a choice for which nothing can be new performs none",
+            highlight=False,
+        )
+    if any(is_overloaded(result, outcome.configuration) for outcome in result.outcomes):
+        console.print("* more work than threads: responses grow until messages are dropped", highlight=False)
+    if any(outcome.configuration.cost_us for outcome in result.outcomes):
+        console.print(
+            f"+{RCLCPP_CALLBACK_US / 1000:g} ms: with what a callback cost rclcpp there; half: executions halved",
+            highlight=False,
+        )
+    console.print("bounds in brackets assume deadlines that the analysis cannot guarantee", highlight=False)
+    for finding in found:
+        whose = "paper" if finding.published else "here"
+        verdict = "[green]holds[/green]" if finding.holds else "[red]does not hold[/red]"
+        console.print(f"{verdict} ({whose}): {finding.text}", highlight=False, soft_wrap=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "results.json").write_text(_json(result, found), encoding="utf-8")
+    files = ", ".join(["results.json", *plot_all(result, folder)])
+    console.print(f"{folder}/: {files}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _figures(chain: Responses) -> str:
+    middle, high, most = (chain.percentile_ms(one) for one in (50, 99, 100))
+    if middle is None or high is None or most is None:
+        return "-"
+    return "/".join(f"{one:.3g}" if one < 100 else f"{one:.0f}" for one in (middle, high)) + f"/{most:.0f}"
+
+
+def _responses_table(result: MtResult) -> Table:
+    table = empty_table(f"responses in ms over {result.seconds:g} s: p50/p99/max")
+    table.add_column("executor", no_wrap=True)
+    for chain in result.outcomes[0].chains:
+        table.add_column(chain.name, justify="right", no_wrap=True)
+    for outcome in result.outcomes:
+        configuration = outcome.configuration
+        star = " *" if is_overloaded(result, configuration) else ""
+        cells = [_figures(chain) for chain in outcome.chains]
+        table.add_row(configuration.name + star, *cells)
+        beside = reference(result.case.name, configuration)
+        if beside:
+            table.add_row("  rclcpp", *("/".join(f"{figure:g}" for figure in figures) for figures in beside))
+        lost = [chain.lost + chain.skipped for chain in outcome.chains]
+        if any(lost):
+            table.add_row("  lost", *(str(count) for count in lost))
+        if outcome.bounds is not None and any(bound.bound_ns for bound in outcome.bounds.chains):
+            table.add_row("  bound", *(_bound(outcome, chain.name) for chain in outcome.chains))
+    return table
+
+
+def _bound(outcome: Outcome, name: str) -> str:
+    bound = outcome.bounds.chain(name) if outcome.bounds else None
+    if bound is None or bound.bound_ns is None:
+        return "none"
+    value = f"{bound.bound_ns / 1e6:.0f}"
+    return value if bound.met else f"({value})"
+
+
+def _updates_table(result: MtResult, both: list[tuple[Outcome, Outcome]]) -> Table:
+    table = empty_table("updates of the set of ready callbacks, a second")
+    headings = ("executor", "default", "priority-driven", "more", "one a choice", "more")
+    for position, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if position else "left", no_wrap=True)
+    for default, driven in both:
+        star = " *" if is_overloaded(result, default.configuration) else ""
+        table.add_row(
+            default.configuration.name.replace("-D", "") + star,
+            f"{default.updates / result.seconds:.1f}",
+            f"{driven.updates / result.seconds:.1f}",
+            f"{100 * more_updates(default, driven):+.1f} %",
+            f"{one_per_choice(driven) / result.seconds:.1f}",
+            f"{100 * more_by_choice(default, driven):+.1f} %",
+        )
+    return table
+
+
+def _json(result: MtResult, found: list[Finding]) -> str:
+    data: dict[str, Any] = {
+        "schema": 1,
+        "case": result.case.name,
+        "on": result.on,
+        "seed": result.seed,
+        "source": SOURCE[result.case.name],
+        "command": f"tide reproduce {result.case.name} --samples {result.seconds:g} --seed {result.seed} "
+        f"--on {result.on}",
+    }
+    if result.machine is not None:
+        data["machine"] = result.machine.model_dump()
+    data["findings"] = [{"text": one.text, "published": one.published, "holds": one.holds} for one in found]
+    rows = ",\n  ".join(json.dumps(row.model_dump()) for row in result.rows())
+    return json.dumps(data)[:-1] + f',\n "rows": [\n  {rows}\n ]}}\n'

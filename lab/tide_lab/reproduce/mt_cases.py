@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chains on multi-threaded executors: the case study of Sobhani, Choi and Kim, "Timing Analysis and Priority-driven
+Enhancements of ROS 2 Multi-threaded Executors" (RTAS 2023), section VI-A, and the chain set four-chains, with which
+rclcpp was measured. The figures of the paper are drawings whose numbers its text does not repeat: what the text says of
+them is held against what is measured here. The figures that are printed beside ours are of real rclcpp."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from tide.analysis.bounds import Bounds, bounds_of
+from tide.programs.binaries import ROOT, find_binary
+from tide.report.results import Machine, Row, nearest_rank
+from tide.system.host_words import Policy, host_words
+from tide.system.load import load
+from tide.system.model import Callback, Chain, Executor, Group, System
+
+PROGRAMS = {"sim": "tide-host-sim", "native": "host_chains"}
+POLICY_LETTERS: dict[Policy, str] = {"readyset": "D", "tide": "P"}
+# What rclcpp spends on a callback, DDS included, where the figures below were measured: with it the simulator agrees
+# with all of them within 10 %.
+RCLCPP_CALLBACK_US = 600.0
+PHASINGS = 100  # of the case study: its timers begin at times drawn anew
+HYPERPERIOD_MS = 200
+EXCLUSIVE = ("c1", "c2")  # the text lost which chains share a group; these two are those it calls unbounded
+
+
+class HostError(Exception):
+    """The program refused its words, failed, or broke a rule; the text is one line."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One executor configuration. cost_us: what starting a callback costs beside what it does cost here."""
+
+    policy: Policy
+    threads: int
+    executors: int = 1
+    exclusive: bool = False
+    cost_us: float = 0
+    halved: bool = False
+
+    @property
+    def name(self) -> str:
+        """As the paper's captions and legends: R or ME, D or P, MT with the threads."""
+        prefix = "2*" if self.executors == 2 else ""
+        groups = "ME" if self.exclusive else "R"
+        cost = f" +{self.cost_us / 1000:g} ms" if self.cost_us else ""
+        halved = " half" if self.halved else ""
+        return f"{groups}-{POLICY_LETTERS[self.policy]} {prefix}MT{self.threads}{cost}{halved}"
+
+    @property
+    def x(self) -> dict[str, float]:
+        return {
+            "threads": self.threads,
+            "executors": self.executors,
+            "exclusive": int(self.exclusive),
+            "cost_us": self.cost_us,
+            "halved": int(self.halved),
+        }
+
+
+# p50, p99, maximum in ms of each chain; rclcpp 28.1.6 (Jazzy), rmw_fastrtps, two cores: its own executors, and a
+# subclass that takes the most urgent ready callback at each choice.
+Reference = tuple[tuple[float, float, float], ...]
+REFERENCES: dict[tuple[str, Configuration], Reference] = {
+    ("mt-case-study", Configuration("readyset", 2)): (
+        (14, 18.5, 24),
+        (27, 41, 50),
+        (49, 53, 57),
+        (137, 149, 164),
+    ),
+    ("mt-case-study", Configuration("tide", 2)): ((6.8, 9.5, 16), (18, 21, 28), (53, 59, 75), (146, 157, 163)),
+    ("four-chains", Configuration("readyset", 2)): ((22, 45, 49), (33, 57, 62), (57, 81, 83), (85, 100, 104)),
+    ("four-chains", Configuration("tide", 2)): ((21, 25, 30), (32, 38, 48), (61, 73, 77), (102, 146, 152)),
+    ("four-chains", Configuration("readyset", 2, halved=True)): (
+        (12, 25, 34),
+        (17, 32, 40),
+        (26, 45, 64),
+        (40, 55, 57),
+    ),
+    ("four-chains", Configuration("readyset", 1, halved=True)): (
+        (26, 57, 61),
+        (40, 80, 87),
+        (46, 86, 92),
+        (63, 94, 98),
+    ),
+}
+
+
+def reference(case: str, configuration: Configuration) -> Reference | None:
+    """Of the same configuration, whatever it costs here."""
+    plain = Configuration(
+        configuration.policy,
+        configuration.threads,
+        configuration.executors,
+        configuration.exclusive,
+        halved=configuration.halved,
+    )
+    return REFERENCES.get((case, plain))
+
+
+@dataclass(frozen=True)
+class MtCase:
+    name: str
+    title: str
+    system: Path
+    seconds: float
+
+    def load(self) -> System:
+        return load(ROOT / self.system)
+
+
+MT_CASES = {
+    case.name: case
+    for case in (
+        MtCase(
+            "mt-case-study",
+            "Figs. 5 to 8: four chains on executors of 1, 2, 4 and two of 2 threads",
+            Path("lab/systems/picas_mt/system.toml"),
+            300,
+        ),
+        MtCase(
+            "four-chains",
+            "four chains on two threads, beside real rclcpp",
+            Path("lab/systems/four_chains/system.toml"),
+            60,
+        ),
+    )
+}
+
+
+def configurations(case: MtCase, on: str, threads: int | None) -> list[Configuration]:
+    """What is to be run; natively only what has a processor for each lane."""
+    if case.name == "four-chains":
+        found = [
+            Configuration(policy, 2, cost_us=cost) for policy in POLICY_LETTERS for cost in (0, RCLCPP_CALLBACK_US)
+        ]
+        found += [Configuration("readyset", lanes, cost_us=RCLCPP_CALLBACK_US, halved=True) for lanes in (2, 1)]
+        found.append(Configuration("tide", 2, halved=True))
+        return [one for one in found if threads in (None, one.threads) and _fits(one, on)]
+    found = [
+        Configuration(policy, lanes, exclusive=exclusive)
+        for exclusive in (False, True)
+        for policy in POLICY_LETTERS
+        for lanes in ((1, 2, 4) if threads is None else (threads,))
+    ]
+    if threads in (None, 2):
+        found += [Configuration(policy, 2, executors=2) for policy in POLICY_LETTERS]
+    return [one for one in found if _fits(one, on)]
+
+
+def _fits(configuration: Configuration, on: str) -> bool:
+    lanes = configuration.threads * configuration.executors
+    return on == "sim" or lanes <= len(os.sched_getaffinity(0))
+
+
+def system_of(case: MtCase, configuration: Configuration) -> System:
+    system = case.load()
+    main = system.executors[0].model_copy(update={"lanes": configuration.threads})
+    executors: tuple[Executor, ...] = (main,)
+    groups: tuple[Group, ...] = system.groups
+    if configuration.executors == 2:
+        executors = (main, main.model_copy(update={"name": "back"}))
+        groups = (*groups, Group(name="all_back", kind="reentrant"))
+    if configuration.exclusive:
+        groups = (*groups, Group(name="mutex", kind="exclusive"))
+    chains = tuple(_chain(chain, configuration) for chain in system.chains)
+    return system.model_copy(update={"executors": executors, "groups": groups, "chains": chains})
+
+
+def _chain(chain: Chain, configuration: Configuration) -> Chain:
+    def changed(position: int, callback: Callback) -> Callback:
+        update: dict[str, Any] = {}
+        if configuration.halved:
+            update["execution_ms"] = callback.execution_ms / Decimal(2)
+        if configuration.exclusive and chain.name in EXCLUSIVE:
+            update["group"] = "mutex"
+        # The two less urgent chains go from the first executor to the second in their middle.
+        if configuration.executors == 2 and chain.name not in EXCLUSIVE and 2 * position >= len(chain.callbacks) - 1:
+            update |= {"executor": "back", "group": "all_back"}
+        return callback.model_copy(update=update)
+
+    return chain.model_copy(
+        update={"callbacks": tuple(changed(position, one) for position, one in enumerate(chain.callbacks))}
+    )
+
+
+@dataclass(frozen=True)
+class Responses:
+    """Of one chain, in order of size; lost: released and never finished, skipped: expiries without a release."""
+
+    name: str
+    sorted_ns: Sequence[int]
+    lost: int
+    skipped: int
+
+    def percentile_ms(self, percent: int) -> float | None:
+        return nearest_rank(self.sorted_ns, percent) / 1e6 if self.sorted_ns else None
+
+    @property
+    def deviation_ms(self) -> float:
+        mean = sum(self.sorted_ns) / max(1, len(self.sorted_ns))
+        variance = sum((one - mean) ** 2 for one in self.sorted_ns) / max(1, len(self.sorted_ns))
+        return float(variance**0.5) / 1e6
+
+
+@dataclass(frozen=True)
+class Outcome:
+    configuration: Configuration
+    chains: tuple[Responses, ...]
+    updates: int
+    callbacks_run: int
+    bounds: Bounds | None
+
+    def chain(self, name: str) -> Responses:
+        return next(one for one in self.chains if one.name == name)
+
+
+def one_per_choice(outcome: Outcome) -> int:
+    """Updates of the set by the letter of the paper's section V-C: priority-driven, one whenever a thread chooses."""
+    return outcome.callbacks_run if outcome.configuration.policy == "tide" else outcome.updates
+
+
+def run_configuration(case: MtCase, configuration: Configuration, on: str, seconds: float, seed: int) -> Outcome:
+    system = system_of(case, configuration)
+    several = case.name == "mt-case-study"
+    runs = PHASINGS if several else 1
+    spread = [f"spread_us={HYPERPERIOD_MS * 1000}"] if several else []
+    told = [
+        call(
+            on,
+            [
+                *host_words(system, configuration.policy, seconds / runs, seed + number),
+                *spread,
+                f"dispatch_us={configuration.cost_us:g}",
+            ],
+        )
+        for number in range(runs)
+    ]
+    chains = tuple(_responses(told, place) for place in range(len(system.chains)))
+    executors = [one for run in told for one in run["executors"]]
+    return Outcome(
+        configuration,
+        chains,
+        sum(one["updates"] for one in executors),
+        sum(one["callbacks_run"] for one in executors),
+        _bounds(system, configuration),
+    )
+
+
+def _responses(told: Sequence[dict[str, Any]], place: int) -> Responses:
+    chains = [run["chains"][place] for run in told]
+    return Responses(
+        chains[0]["name"],
+        sorted(one for chain in chains for one in chain["responses_ns"]),
+        sum(chain["lost"] for chain in chains),
+        sum(chain["skipped"] for chain in chains),
+    )
+
+
+def _bounds(system: System, configuration: Configuration) -> Bounds | None:
+    """Execution times must contain what the executor spends, so there is none where a cost is added."""
+    if configuration.cost_us:
+        return None
+    return bounds_of(system, "priority" if configuration.policy == "tide" else "default")
+
+
+def call(on: str, words: Sequence[str]) -> dict[str, Any]:
+    binary = find_binary(PROGRAMS[on])
+    done = subprocess.run([str(binary), *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    try:
+        data: dict[str, Any] = json.loads(done.stdout)
+        violations: list[str] = data["violations"]
+    except (ValueError, KeyError, TypeError):
+        lines = done.stderr.strip().splitlines()
+        raise HostError(lines[-1] if lines else f"{binary.name} ended with status {done.returncode}") from None
+    if violations:
+        raise HostError(f"a rule was broken: {violations[0]}")
+    return data
+
+
+@dataclass
+class MtResult:
+    case: MtCase
+    on: str
+    seconds: float
+    seed: int
+    machine: Machine | None = None
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def outcome(self, configuration: Configuration) -> Outcome | None:
+        return next((one for one in self.outcomes if one.configuration == configuration), None)
+
+    def rows(self) -> Iterator[Row]:
+        for outcome in self.outcomes:
+            yield from _rows(self.case, outcome)
+
+
+def _rows(case: MtCase, outcome: Outcome) -> Iterator[Row]:
+    configuration = outcome.configuration
+    beside = reference(case.name, configuration)
+
+    def row(metric: str, measured: float | None, published: float | None = None, samples: int = 0) -> Row:
+        value = None if measured is None else round(measured, 6)
+        return Row(
+            system=configuration.policy,
+            x=configuration.x,
+            metric=metric,
+            published=published,
+            measured=value,
+            samples=samples,
+        )
+
+    for place, chain in enumerate(outcome.chains):
+        figures = beside[place] if beside else (None, None, None)
+        count = len(chain.sorted_ns)
+        for percent, name, figure in zip((50, 99, 100), ("p50", "p99", "max"), figures, strict=True):
+            yield row(f"{chain.name}_{name}_ms", chain.percentile_ms(percent), figure, count)
+        yield row(f"{chain.name}_std_ms", chain.deviation_ms, None, count)
+        yield row(f"{chain.name}_lost", chain.lost + chain.skipped, None, count)
+        bound = outcome.bounds.chain(chain.name) if outcome.bounds else None
+        if bound is not None and bound.bound_ns is not None:
+            yield row(f"{chain.name}_bound_ms", bound.bound_ns / 1e6, None, count)
+    yield row("set_updates", outcome.updates, None, outcome.callbacks_run)
+    yield row("set_updates_one_per_choice", one_per_choice(outcome), None, outcome.callbacks_run)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A point of an experiment on real parts: paced line, agent, ROS 2 nodes and threads of the operating system."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+
+from tide.programs.binaries import ROOT
+from tide.programs.child import RunError
+from tide.report.results import Row
+from tide.run.experiment import Settings, Variant, run_once
+from tide.run.plan import with_chain_count, with_heartbeat_delay, with_hold, with_reliability
+from tide.system.load import load
+from tide.system.model import Callback, Publication, System
+from tide_lab.reproduce.cases import METRICS, Case
+from tide_lab.reproduce.published import published
+
+SYSTEM = ROOT / "examples/three_chains/system.toml"
+SYSTEMS = ("batch", "tide", "limit")
+# As in the simulator's plans: the paper's frame of 100 B has 115 bytes, ours has four more of its own.
+PAYLOAD_LESS_BYTES = 4
+CHAINS = 3
+PAYLOAD_BYTES = 100
+EXECUTION_MS = {"pods-size": 5}
+EXECUTION_DEFAULT_MS = 10
+
+
+def system_of(case: Case, system: str, x: int) -> System:
+    """The case's chains at this point; the limit is the most urgent one alone."""
+    chains = x if case.quantity == "chains" else CHAINS
+    payload_bytes = (x if case.quantity == "size_bytes" else PAYLOAD_BYTES) - PAYLOAD_LESS_BYTES
+    execution_ms = x if case.quantity == "execution_ms" else EXECUTION_DEFAULT_MS
+    execution_ms = EXECUTION_MS.get(case.name, execution_ms)
+    base = load(SYSTEM)
+    base = with_reliability(base, "reliable" if case.name == "pods-reliable" else "best_effort")
+    if case.name == "pods-reliable":  # as published: a sender asks at once, and PoDS keeps the line for its answer
+        base = with_hold(with_heartbeat_delay(base, Decimal(0)), system != "batch")
+    base = with_chain_count(base, 1 if system == "limit" else chains)
+
+    def adapted(callback: Callback) -> Callback:
+        if base.where(callback) == "host":
+            return callback
+        publishes: Publication | None = callback.publishes
+        if publishes is not None:
+            publishes = publishes.model_copy(update={"payload_bytes": payload_bytes})
+        return callback.model_copy(update={"execution_ms": Decimal(execution_ms), "publishes": publishes})
+
+    changed = tuple(
+        chain.model_copy(update={"callbacks": tuple(adapted(callback) for callback in chain.callbacks)})
+        for chain in base.chains
+    )
+    return base.model_copy(update={"chains": changed})
+
+
+def variant_of(case: Case, system: str) -> Variant:
+    """The paper's baseline waits for its DMA, and for acknowledgments in reliable mode."""
+    if system != "batch":
+        return Variant("tide", "asynchronous")
+    return Variant("batch", "stock" if case.name == "pods-reliable" else "blocking")
+
+
+def run_native_point(
+    case: Case, system: str, x: int, samples: int, seed: int, out: Path, report: Callable[[str, int], None]
+) -> list[Row]:
+    first_loss = (100 - x) / 100 if case.quantity == "success_percent" else 0.0
+    domain = int(os.environ.get("ROS_DOMAIN_ID") or 10 + os.getpid() % 90)
+    settings = Settings(samples, seed, 0.0, domain, first_loss)
+    folder = out / f"{system}_{x}"
+    outcome = run_once(system_of(case, system, x), variant_of(case, system), settings, folder, report)
+    chain = outcome.run.chains[0]
+    values = {"min_ms": chain.min_ns, "mean_ms": chain.mean_ns, "max_ms": chain.max_ns, "std_ms": chain.std_ns}
+    if chain.samples == 0:
+        raise RunError(f"{case.quantity}={x}, {system}: no sample came back; see {folder}")
+    return [
+        Row(
+            system=system,
+            x={case.quantity: x},
+            metric=metric,
+            published=published(case.name, system, metric, x),
+            measured=None if values[metric] is None else round((values[metric] or 0) / 1e6, 6),
+            samples=chain.samples,
+        )
+        for metric in METRICS
+    ]

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from tide.programs.binaries import MissingBinaryError
+from tide.programs.simulator import terminable
+from tide.terminal.style import empty_table, print_whole
+from tide_lab.sweep.checkpoint import Checkpoint, OtherSweepError
+from tide_lab.sweep.engine import EngineError, each
+from tide_lab.sweep.study import ANALYSES, STUDIES, VARIANTS, BlockError, Study, Tally, blocks, changed, rows
+
+app = typer.Typer()
+
+
+class PeriodLaw(str, Enum):
+    uniform = "uniform"
+    log_uniform = "log_uniform"
+
+
+class PriorityLaw(str, Enum):
+    rate_monotonic = "rate_monotonic"
+    random = "random"
+
+
+class ShareLaw(str, Enum):
+    uunifast = "uunifast"
+    dirichlet_rescale = "dirichlet_rescale"
+
+
+@app.command()
+def sweep(
+    case: Annotated[str, typer.Argument(help=f"One of {', '.join(STUDIES)}.")],
+    sets: Annotated[int | None, typer.Option(min=1, max=1_000_000, help="Chain sets at each point.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=1_000_000, help="Of the chain sets.")] = None,
+    values: Annotated[str | None, typer.Option(metavar="A,B,...", help="Of the varied quantity.")] = None,
+    utilisation: Annotated[float | None, typer.Option(min=0.01, max=100, help="Total; a core is 1.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, max=64, help="Of the executor.")] = None,
+    chains: Annotated[int | None, typer.Option(min=1, max=200, help="In a set.")] = None,
+    callbacks: Annotated[int | None, typer.Option(min=1, max=200, help="In a chain.")] = None,
+    shortest_ms: Annotated[int | None, typer.Option(min=1, max=1_000_000, help="Shortest period.")] = None,
+    longest_ms: Annotated[int | None, typer.Option(min=1, max=1_000_000, help="Longest period.")] = None,
+    periods: Annotated[PeriodLaw | None, typer.Option(help="How periods are drawn.")] = None,
+    priorities: Annotated[PriorityLaw | None, typer.Option(help="How chains get priorities.")] = None,
+    shares: Annotated[ShareLaw | None, typer.Option(help="How chains share the total.")] = None,
+    most_utilisation: Annotated[
+        float | None, typer.Option(min=0.001, max=100, help="Of a chain, with dirichlet_rescale. Default: 1, a core.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the results. Default: results/<case>.")] = None,
+    engine: Annotated[str, typer.Option(metavar="local|dask://HOST:PORT", help="Where blocks run.")] = "local",
+    restart: Annotated[bool, typer.Option("--restart", help="Drop what the folder holds already.")] = False,
+) -> None:
+    """Judge random chain sets of multi-threaded executors by all four analyses, safe and as published.
+
+    Chains by UUniFast or Dirichlet-rescale, callbacks of a chain by UUniFast, deadlines equal to periods (doubled for
+    the analyses of arbitrary deadlines). Writes sweep.parquet, results.json and sweep.png. An interrupted sweep goes on
+    where it was when the same command is given again.
+
+    Examples:
+
+      tide sweep mt-schedulability-utilisation
+
+      tide sweep mt-schedulability-threads --sets 5000 --periods log_uniform --shortest-ms 10
+
+      tide sweep mt-schedulability-utilisation --shares dirichlet_rescale
+
+      tide sweep mt-schedulability-chains --engine dask://10.0.0.5:8786
+    """
+    if case not in STUDIES:
+        _refuse(f"there is no case '{case}'; there are {', '.join(STUDIES)}")
+    study = changed(
+        STUDIES[case],
+        sets=sets,
+        seed=seed,
+        values=_values(values, STUDIES[case].vary),
+        utilisation=utilisation,
+        threads=threads,
+        chains=chains,
+        callbacks=callbacks,
+        shortest_ms=shortest_ms,
+        longest_ms=longest_ms,
+        periods=periods.value if periods else None,
+        priorities=priorities.value if priorities else None,
+        shares=shares.value if shares else None,
+        most_utilisation=most_utilisation,
+    )
+    if study.shortest_ms > study.longest_ms:
+        _refuse(f"--shortest-ms {study.shortest_ms} is more than --longest-ms {study.longest_ms}")
+    run_study(study, out or Path("results") / case, engine, restart)
+
+
+def run_study(
+    study: Study, folder: Path, engine: str = "local", restart: bool = False, brief: bool = False
+) -> list[dict[str, Any]]:
+    """Runs what is missing, then writes and, if not brief, shows the result. Exits with 1 or 130 when it cannot."""
+    path = folder / "checkpoint.jsonl"
+    if restart:
+        path.unlink(missing_ok=True)
+    try:
+        checkpoint = Checkpoint(path, study)
+        try:
+            with terminable():
+                _run(study, checkpoint, engine)
+        finally:
+            checkpoint.close()
+        return _report(study, checkpoint, folder, brief)
+    except (OtherSweepError, EngineError) as error:
+        _refuse(str(error))
+    except (MissingBinaryError, BlockError, OSError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        typer.echo("interrupted; the same command goes on where it was", err=True)
+        raise typer.Exit(130) from None
+
+
+def _refuse(text: str) -> NoReturn:
+    typer.echo(text, err=True)
+    raise typer.Exit(2)
+
+
+def _values(text: str | None, vary: str) -> tuple[float, ...] | None:
+    if text is None:
+        return None
+    try:
+        numbers = tuple(float(word) for word in text.split(","))
+    except ValueError:
+        numbers = ()
+    limit = 100 if vary == "utilisation" else 200
+    whole = vary == "utilisation" or all(number == int(number) >= 1 for number in numbers)
+    if not numbers or not whole or not all(0 < number <= limit for number in numbers):
+        _refuse(f"--values does not take '{text}'; write numbers up to {limit} with commas, for example 1,2,4")
+    return tuple(sorted(set(numbers)))
+
+
+def _run(study: Study, checkpoint: Checkpoint, engine: str) -> None:
+    todo = [block for block in blocks(study) if block not in checkpoint.done]
+    console = Console()
+    columns = (TextColumn(study.case), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=len(todo) + len(checkpoint.done), completed=len(checkpoint.done))
+        for block, counts in each(engine, study, todo):
+            checkpoint.add(block, counts)
+            progress.update(task, advance=1)
+
+
+def _report(study: Study, checkpoint: Checkpoint, folder: Path, brief: bool) -> list[dict[str, Any]]:
+    from tide_lab.sweep.plot import schedulability_plot
+    from tide_lab.sweep.store import write_json, write_parquet
+
+    tallies: dict[int, Tally] = {}
+    for block, counts in checkpoint.done.items():
+        tallies.setdefault(block.point, Tally()).add(counts)
+    table = rows(study, tallies)
+    write_parquet(table, folder / "sweep.parquet")
+    write_json(study, table, folder / "results.json")
+    if brief:
+        return table
+    schedulability_plot(study, table, folder / "sweep.png")
+    console = Console()
+    console.print(f"[bold]{study.title}[/bold]: {study.conditions()}", highlight=False, soft_wrap=True)
+    for variant in VARIANTS:
+        print_whole(console, _table(study, tallies, variant))
+    console.print(f"{folder}/: sweep.parquet, results.json, sweep.png", highlight=False, markup=False, soft_wrap=True)
+    return table
+
+
+def _table(study: Study, tallies: dict[int, Tally], variant: str) -> Table:
+    title = f"schedulable by {variant} bounds, %"
+    table = empty_table(title)
+    table.add_column(study.vary)
+    analyses = {analysis: curve for analysis, (curve, kind) in ANALYSES.items() if kind == variant}
+    for curve in analyses.values():
+        table.add_column(curve, justify="right")
+    for point, value in enumerate(study.values):
+        tally = tallies[point]
+        shares = [100 * (tally.met or {})[analysis] / tally.sets for analysis in analyses]
+        table.add_row(f"{value:g}", *(f"{share:.1f}" for share in shares))
+    return table

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import replace
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from tide.programs.binaries import MissingBinaryError
+from tide.programs.simulator import terminable
+from tide.terminal.style import print_whole
+from tide_lab.timers.measure import Outcome, measure, require_permission
+from tide_lab.timers.plan import (
+    LOAD_MOST_PERCENT,
+    PRIORITY,
+    TIMEOUT_LEAST_US,
+    TIMEOUT_MOST_US,
+    PlanError,
+    Settings,
+    blocks,
+    has_cyclictest,
+    has_rclpy,
+    processors,
+)
+
+app = typer.Typer()
+
+
+class Policy(str, Enum):
+    normal = "normal"
+    fifo = "fifo"
+    rr = "rr"
+    deadline = "deadline"
+
+
+@app.command()
+def timers(
+    repetitions: Annotated[int, typer.Option(min=1, max=100_000_000, help="Expiries of tide and cyclictest.")] = 20_000,
+    timeout_us: Annotated[
+        int, typer.Option(min=TIMEOUT_LEAST_US, max=TIMEOUT_MOST_US, help="Time from one expiry to the next.")
+    ] = 1000,
+    policy: Annotated[Policy, typer.Option(help="Scheduling of every program that measures.")] = Policy.normal,
+    priority: Annotated[int, typer.Option(min=1, max=99, help="With fifo and rr.")] = PRIORITY,
+    load: Annotated[int, typer.Option(min=0, max=LOAD_MOST_PERCENT, help="Percent of each processor, normal.")] = 0,
+    cpus: Annotated[
+        str | None, typer.Option(metavar="N[,N]", help="Processors. Default: the first two, exchanged all the time.")
+    ] = None,
+    cyclictest: Annotated[bool, typer.Option(help="Measure cyclictest in the same run.")] = True,
+    rclpy: Annotated[bool, typer.Option(help="Measure an rclpy timer in the same run.")] = True,
+    rclpy_repetitions: Annotated[
+        int | None, typer.Option(min=1, max=100_000_000, help="Default: a tenth of --repetitions, at least 1000.")
+    ] = None,
+    wake_up_lead_us: Annotated[
+        int | None,
+        typer.Option(min=0, max=1_000_000, help="Limit of tide's wake-up lead; 0: none. Default: the runtime's."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the results. Default: results/timers.")] = None,
+) -> None:
+    """Measure how late timers are, beside cyclictest and an rclpy timer.
+
+    The timer is one of the shipped executor. Latency: actual minus expected expiry, by the clock at the start of the
+    callback; and as it is reported to the callback. tide and cyclictest run at the same time on two processors, in
+    blocks of twenty seconds, and change places after each. Writes results.json, a log of every measurement,
+    histogram.png and percentiles.png. Ctrl-C ends it early and keeps what was measured.
+
+    Examples:
+
+      tide timers --policy fifo
+
+      tide timers --repetitions 2000000 --timeout-us 1000 --policy fifo --priority 80 --load 80
+
+      tide timers --timeout-us 50 --repetitions 200000 --policy rr --no-rclpy
+    """
+    try:
+        settings = _settings(
+            repetitions, timeout_us, policy.value, priority, load, cpus, cyclictest, rclpy, rclpy_repetitions
+        )
+        settings = replace(settings, wake_up_lead_us=wake_up_lead_us)
+        require_permission(settings)
+        with terminable():
+            outcome = _measure(settings)
+            complete = _report(settings, outcome, out or Path("results/timers"))
+    except PlanError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None
+    except (MissingBinaryError, OSError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
+    if outcome.interrupted:
+        raise typer.Exit(130)
+    if not complete:
+        raise typer.Exit(1)
+
+
+def _settings(
+    repetitions: int,
+    timeout_us: int,
+    policy: str,
+    priority: int,
+    load: int,
+    cpus: str | None,
+    cyclictest: bool,
+    rclpy: bool,
+    rclpy_repetitions: int | None,
+) -> Settings:
+    if cyclictest and not has_cyclictest():
+        typer.echo("cyclictest is not installed (Debian's package rt-tests): measured without it", err=True)
+        cyclictest = False
+    if rclpy and not has_rclpy():
+        typer.echo("rclpy is not installed: measured without it", err=True)
+        rclpy = False
+    real_time = policy in ("fifo", "rr")
+    count = min(repetitions, max(1000, repetitions // 10)) if rclpy_repetitions is None else rclpy_repetitions
+    return Settings(
+        repetitions=repetitions,
+        timeout_us=timeout_us,
+        policy=policy,
+        priority=priority if real_time else 0,
+        load_percent=load,
+        cpus=processors(cpus),
+        cyclictest=cyclictest,
+        rclpy_repetitions=count if rclpy else 0,
+    )
+
+
+def _measure(settings: Settings) -> Outcome:
+    console = Console()
+    total = sum(block.repetitions * len(block.places) for block in blocks(settings))
+    columns = (
+        TextColumn("timers"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
+    with Progress(*columns, console=console, disable=not console.is_terminal, refresh_per_second=2) as progress:
+        task = progress.add_task("", total=total)
+        return measure(settings, lambda what, done: progress.update(task, description=what, completed=done))
+
+
+def _report(settings: Settings, outcome: Outcome, folder: Path) -> bool:
+    """True: every program did all that was asked. Loaded here, because drawing takes long to load."""
+    from tide.run.machine import describe
+    from tide_lab.timers.plots import histogram_plot, percentiles_plot, title
+    from tide_lab.timers.results import Result, write_files
+    from tide_lab.timers.table import load_lines, summary_table, verdict_line
+
+    console = Console()
+    result = Result(settings, outcome, describe(settings.policy != "normal"), "tide " + shlex.join(sys.argv[1:]))
+    console.print(f"[bold]{title(result)}[/bold]", highlight=False, soft_wrap=True)
+    if outcome.interrupted:
+        console.print("interrupted: these are the measurements up to then", highlight=False)
+    if result.summaries:
+        print_whole(console, summary_table(result))
+    for line in [*load_lines(outcome.loads), *map(verdict_line, result.verdicts())]:
+        console.print(line, highlight=False, soft_wrap=True)
+    names = write_files(result, folder)
+    if result.summaries:
+        histogram_plot(result, folder / "histogram.png")
+        percentiles_plot(result, folder / "percentiles.png")
+        names += ["histogram.png", "percentiles.png"]
+    console.print(f"{folder}/: {', '.join(names)}", highlight=False, markup=False, soft_wrap=True)
+    if outcome.failure is not None:
+        typer.echo(outcome.failure, err=True)
+    return outcome.failure is None

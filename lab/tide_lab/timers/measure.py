@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the blocks: tide-timers, cyclictest and the rclpy timer as child processes, with the load beside them. What was
+measured before an interruption is kept."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from tide.programs.binaries import find_binary
+from tide.programs.child import Child, Children, RunError, json_line
+from tide_lab.timers.plan import NOT_PERMITTED, Block, PlanError, Settings, blocks
+from tide_lab.timers.statistics import Histogram, Tally
+
+LOAD_TOLERANCE_PERCENT = 2.0
+_NOT_PERMITTED_STATUS = 3
+_BUCKET_NS = 1000  # cyclictest truncates to microseconds
+_BUCKETS = 500_000
+_START_LIMIT_S = 60.0
+_SETTLING_S = 0.1  # of a thread of cyclictest, which schedules itself first
+_SECOND_NS = 1_000_000_000
+_STARTING_NS = 600_000_000
+
+Progress = Callable[[str, int], None]  # what runs; repetitions done, of all programs
+
+
+@dataclass(frozen=True)
+class Load:
+    """What the load generator's thread of one processor consumed, and how busy the processor was with everything."""
+
+    cpu: int
+    wanted_percent: int
+    achieved_percent: float
+    busy_percent: float
+
+    @property
+    def is_reached(self) -> bool:
+        return abs(self.achieved_percent - self.wanted_percent) <= LOAD_TOLERANCE_PERCENT
+
+
+@dataclass
+class Outcome:
+    tide: Tally = field(default_factory=lambda: Tally("tide"))
+    rclpy: Tally = field(default_factory=lambda: Tally("rclpy"))
+    cyclictest: Histogram = field(default_factory=lambda: Histogram(_BUCKET_NS))
+    loads: list[Load] = field(default_factory=list)
+    interrupted: bool = False
+    failure: str | None = None  # why it ended before its end, when nobody interrupted it
+    memory_locked: bool = False
+    cpu_latency_held: bool = False
+
+
+def require_permission(settings: Settings) -> None:
+    """PlanError when the system refuses the scheduling, before anything is started."""
+    words = [str(find_binary("tide-timers")), "check", *settings.scheduling_words]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode == _NOT_PERMITTED_STATUS:
+        raise PlanError(NOT_PERMITTED.format(what=settings.scheduling_text, user=getpass.getuser()))
+    if done.returncode != 0:
+        raise PlanError(done.stderr.strip() or f"tide-timers check ended with status {done.returncode}")
+
+
+def measure(settings: Settings, report: Progress) -> Outcome:
+    """All blocks of the settings. An interruption (KeyboardInterrupt) or a program that fails ends it early; what was
+    measured is in the outcome then, and why it ended."""
+    outcome = Outcome()
+    with TemporaryDirectory(prefix="tide-timers-") as name, _held_cpu_latency():
+        run = Run(settings, outcome, report, Path(name))
+        try:
+            run.all_blocks()
+        except KeyboardInterrupt:
+            outcome.interrupted = True
+        except RunError as error:
+            outcome.failure = str(error)
+    return outcome
+
+
+@contextlib.contextmanager
+def _held_cpu_latency() -> Iterator[None]:
+    """For all programs alike, and between them; tide-timers and cyclictest ask for it themselves besides."""
+    try:
+        descriptor = os.open("/dev/cpu_dma_latency", os.O_WRONLY)
+    except OSError:
+        yield
+        return
+    try:
+        with contextlib.suppress(OSError):
+            os.write(descriptor, bytes(4))
+        yield
+    finally:
+        os.close(descriptor)
+
+
+class Run:
+    def __init__(self, settings: Settings, outcome: Outcome, report: Progress, folder: Path) -> None:
+        self.settings, self.outcome, self.report, self.folder = settings, outcome, report, folder
+        self.finished = 0
+
+    def all_blocks(self) -> None:
+        with ExitStack() as stack:
+            if self.settings.load_percent:
+                stack.enter_context(_Loading(self.settings, self.outcome, self.folder))
+            for block in blocks(self.settings):
+                self._block(block)
+                self.finished += block.repetitions * len(block.places)
+
+    def _block(self, block: Block) -> None:
+        """The files of the block's programs are read when they have ended, whether by themselves or not."""
+        started: dict[str, Child] = {}
+        try:
+            with Children() as children:
+                start_ns = _next_second_ns() if len(block.places) > 1 else None
+                for name, cpu in block.places.items():
+                    started[name] = self._start(children, name, cpu, block.repetitions, start_ns)
+                self._wait(block, started)
+        except KeyboardInterrupt:
+            self._collect(started, interrupted=True)
+            raise
+        self._collect(started, interrupted=False)
+
+    def _start(self, children: Children, name: str, cpu: int, repetitions: int, start_ns: int | None) -> Child:
+        self._file(name).unlink(missing_ok=True)
+        words = {"tide": self._tide_words, "rclpy": self._rclpy_words, "cyclictest": self.cyclictest_words}[name](
+            repetitions
+        )
+        if start_ns is not None:
+            words += self._start_words(name, start_ns)
+        if self.settings.is_pinned:
+            words += ["-a", f"{cpu}"] if name == "cyclictest" else ["--cpu", f"{cpu}"]
+        environment = {"ROS_LOCALHOST_ONLY": "1", "ROS_DOMAIN_ID": f"{10 + os.getpid() % 90}"}
+        child: Child = children.start(name, words, self.folder / f"{name}.log", environment=environment)
+        if name == "rclpy":
+            child.wait_event("ready", _START_LIMIT_S)
+            self._make_deadline(child.process.pid)
+            child.say("go")
+        elif name == "cyclictest" and self.settings.policy == "deadline":
+            thread = measuring_thread(child.process)
+            os.sched_setaffinity(thread, os.sched_getaffinity(0))  # cyclictest pins it, Linux refuses it pinned
+            self._make_deadline(thread)
+        return child
+
+    def _file(self, name: str) -> Path:
+        return self.folder / f"{name}.out"
+
+    def _tide_words(self, repetitions: int) -> list[str]:
+        common = self._common_words("tide", repetitions)
+        if self.settings.wake_up_lead_us is not None:
+            common += ["--wake-up-lead-ns", f"{self.settings.wake_up_lead_us * 1000}"]
+        return [str(find_binary("tide-timers")), "measure", *common, *self.settings.scheduling_words]
+
+    def _rclpy_words(self, repetitions: int) -> list[str]:
+        scheduling = ["--policy", self.settings.policy, "--priority", f"{self.settings.priority}"]
+        common = self._common_words("rclpy", repetitions)
+        return [sys.executable, "-m", "tide_lab.timers.rclpy_timer", *common, *scheduling]
+
+    def _common_words(self, name: str, repetitions: int) -> list[str]:
+        timeout = f"{self.settings.timeout_ns}"
+        return ["--repetitions", f"{repetitions}", "--timeout-ns", timeout, "--out", str(self._file(name))]
+
+    def cyclictest_words(self, repetitions: int) -> list[str]:
+        real_time = self.settings.policy in ("fifo", "rr")
+        # A priority of any value would make it FIFO.
+        priority = ["-p", f"{self.settings.priority}"] if real_time else []
+        policy = ["--policy", self.settings.policy if real_time else "other", *priority]
+        return [
+            *("cyclictest", "--quiet", "--mlockall", "--threads=1", *policy),
+            *("-i", f"{self.settings.timeout_us}", "-l", f"{repetitions}", "-h", f"{_BUCKETS}"),
+            *("--histfile=/dev/null", f"--json={self._file('cyclictest')}"),
+        ]
+
+    def _start_words(self, name: str, start_ns: int) -> list[str]:
+        """On the same grid of expiries: what disturbs the machine can have a rhythm of its own, and then another phase
+        meets another part of it. And no program measures while the other still starts or already ends."""
+        if name == "cyclictest":
+            return ["--secaligned"]
+        return ["--start-ns", f"{start_ns}"]
+
+    def _make_deadline(self, thread: int) -> None:
+        if self.settings.policy == "deadline":
+            words = [str(find_binary("tide-timers")), "schedule", "--thread", f"{thread}"]
+            done = subprocess.run(
+                [*words, *self.settings.scheduling_words], capture_output=True, text=True, check=False
+            )
+            if done.returncode != 0:
+                raise RunError(done.stderr.strip())
+
+    def _wait(self, block: Block, started: dict[str, Child]) -> None:
+        """Until all have ended; RunError when one fails or takes far too long."""
+        expected_s = block.repetitions * self.settings.timeout_us / 1e6
+        deadline = time.monotonic() + 20 * expected_s + _START_LIMIT_S
+        begin = time.monotonic()
+        while any(child.process.poll() is None for child in started.values()):
+            self._require_success(started)
+            if time.monotonic() > deadline:
+                raise RunError(f"{' and '.join(started)} did not end in {deadline - begin:.0f} s")
+            share = min(1.0, (time.monotonic() - begin) / max(expected_s, 1e-9))
+            self.report(" and ".join(started), self.finished + int(share * block.repetitions) * len(started))
+            time.sleep(0.1)
+        self._require_success(started)
+
+    @staticmethod
+    def _require_success(started: dict[str, Child]) -> None:
+        for child in started.values():
+            if child.process.poll() not in (None, 0):
+                raise RunError(f"{child.name} failed ({child.ending()})\n{child.tail()}")
+
+    def _collect(self, started: dict[str, Child], interrupted: bool) -> None:
+        for name, child in started.items():
+            if name == "cyclictest":
+                self._collect_histogram(child, interrupted)
+            else:
+                self._collect_samples(getattr(self.outcome, name), child, interrupted)
+
+    def _collect_samples(self, tally: Tally, child: Child, interrupted: bool) -> None:
+        events = {str(event.get("event")): event for event in _lines(child)}
+        done = events.get("done")
+        if done is None:
+            if interrupted:
+                return
+            raise RunError(f"{child.name} ended without a result\n{child.tail()}")
+        samples = np.fromfile(self._file(child.name), dtype="<i8").reshape(-1, 2)
+        if len(samples) != done["done"]:
+            raise RunError(f"{child.name} wrote {len(samples)} measurements and says that it made {done['done']}")
+        tally.add(samples)
+        tally.skipped += done["skipped"]
+        tally.told_another_expiry += done.get("told_another_expiry", 0)
+        if "started" in events:
+            self.outcome.memory_locked = events["started"]["memory_locked"]
+            self.outcome.cpu_latency_held = events["started"]["cpu_latency_held"]
+
+    def _collect_histogram(self, child: Child, interrupted: bool) -> None:
+        try:
+            data = json.loads(self._file("cyclictest").read_text(encoding="utf-8"))
+            thread = data["thread"]["0"]
+        except (OSError, ValueError, KeyError):
+            if interrupted:
+                return
+            raise RunError(f"cyclictest wrote no result\n{child.tail()}") from None
+        self.outcome.cyclictest.add(thread)
+
+
+def _next_second_ns() -> int:
+    """When cyclictest --secaligned will start, if it is run now: the next full second of CLOCK_MONOTONIC. Waits when
+    that is too near."""
+    rest_ns = -time.monotonic_ns() % _SECOND_NS
+    if rest_ns < _STARTING_NS:
+        time.sleep((rest_ns + 1_000_000) / 1e9)
+    return (time.monotonic_ns() // _SECOND_NS + 1) * _SECOND_NS
+
+
+def _lines(child: Child) -> Iterator[dict[str, Any]]:
+    """All that the child has said; it has ended, so its output ends too."""
+    deadline = time.monotonic() + _START_LIMIT_S
+    while True:
+        line = child.next_line(deadline)
+        if line is None:
+            return
+        yield json_line(line)
+
+
+def measuring_thread(cyclictest: subprocess.Popen[str] | subprocess.Popen[bytes]) -> int:
+    """The kernel's id of its second thread; it has two once it measures."""
+    deadline = time.monotonic() + _START_LIMIT_S
+    while time.monotonic() < deadline and cyclictest.poll() is None:
+        with contextlib.suppress(OSError):
+            found = sorted(int(task.name) for task in Path(f"/proc/{cyclictest.pid}/task").iterdir())
+            if len(found) > 1:
+                time.sleep(_SETTLING_S)
+                return found[-1]
+        time.sleep(0.001)
+    raise RunError("cyclictest did not start its thread")
+
+
+class _Loading:
+    """The load, on from the first block to the end of the last; then what it was."""
+
+    def __init__(self, settings: Settings, outcome: Outcome, folder: Path) -> None:
+        self.settings, self.outcome, self.folder = settings, outcome, folder
+        self.children = Children()
+
+    def __enter__(self) -> None:
+        cpus = [word for cpu in self.settings.cpus for word in ("--cpu", f"{cpu}")]
+        words = [str(find_binary("tide-timers")), "load", "--percent", f"{self.settings.load_percent}", *cpus]
+        self.children.__enter__()
+        self.child = self.children.start("load", words, self.folder / "load.log")
+        self.child.wait_event("started", _START_LIMIT_S)
+        self.busy_before = busy_times()
+
+    def __exit__(self, *error: object) -> None:
+        busy_after = busy_times()
+        was_alive = self.child.process.poll() is None
+        self.children.__exit__(*error)
+        reports = [line for line in _lines(self.child) if line.get("event") == "load"]
+        if not was_alive or not reports:
+            raise RunError(f"the load ended in the middle of the run\n{self.child.tail()}")
+        for processor in reports[-1]["processors"]:
+            cpu = processor["cpu"]
+            achieved = 100 * processor["consumed_ns"] / max(1, processor["elapsed_ns"])
+            busy, total = (after - before for before, after in zip(self.busy_before[cpu], busy_after[cpu], strict=True))
+            self.outcome.loads.append(
+                Load(cpu, self.settings.load_percent, round(achieved, 2), round(100 * busy / max(1, total), 1))
+            )
+
+
+def busy_times() -> dict[int, tuple[int, int]]:
+    """By processor: ticks in which it worked, and all ticks, since the machine started."""
+    found = {}
+    for line in Path("/proc/stat").read_text(encoding="ascii").splitlines():
+        words = line.split()
+        if words[0].startswith("cpu") and words[0] != "cpu":
+            ticks = [int(word) for word in words[1:9]]
+            found[int(words[0][3:])] = (sum(ticks) - ticks[3] - ticks[4], sum(ticks))
+    return found

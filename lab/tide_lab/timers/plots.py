@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Histogram and percentiles of a run. Colours are those of Okabe and Ito."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import numpy as np
+from matplotlib import pyplot as plt
+from matplotlib.ticker import FuncFormatter
+
+from tide.terminal.style import PLOT_STYLE
+from tide_lab.timers.results import Result
+from tide_lab.timers.statistics import Latencies
+
+_LOOK: dict[str, dict[str, Any]] = {
+    "tide": {"color": "#0072B2", "linewidth": 2.2, "zorder": 4},
+    "cyclictest": {"color": "#D55E00", "linewidth": 1.6, "zorder": 3},
+    "rclpy": {"color": "#009E73", "linewidth": 1.6, "zorder": 2},
+}
+_BINS_A_DECADE = 30
+
+
+def title(result: Result) -> str:
+    settings = result.settings
+    load = f"{settings.load_percent} % load" if settings.load_percent else "no load of its own"
+    timeout = f"{settings.timeout_us / 1000:g} ms" if settings.timeout_us >= 1000 else f"{settings.timeout_us} us"
+    return f"timer of {timeout}, {settings.scheduling_text}, {load}"
+
+
+def histogram_plot(result: Result, path: Path) -> None:
+    shown = _shown(result)
+    positive = [latencies.values_ns[latencies.values_ns > 0] for latencies in shown.values()]
+    low = min((values[0] for values in positive if len(values)), default=1000) / 1000
+    high = max((latencies.max_ns for latencies in shown.values()), default=1000) / 1000
+    decades = max(0.1, np.log10(high / low))
+    edges = np.geomspace(low, high * 1.001, max(10, int(decades * _BINS_A_DECADE)))
+    with plt.rc_context(PLOT_STYLE):
+        figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
+        for name, latencies in shown.items():
+            counts, _ = np.histogram(latencies.values_ns / 1000, bins=edges, weights=latencies.counts)
+            axes.stairs(counts / latencies.total, edges, label=_label(name, latencies), **_LOOK[name])
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel("latency, us")
+        axes.set_ylabel("share of all expiries in a bin")
+        _finish(axes, result, path, figure)
+
+
+def percentiles_plot(result: Result, path: Path) -> None:
+    """Latency over the share of expiries that are later: 90 %, 99 %, 99.9 % ... lie equally far apart."""
+    with plt.rc_context(PLOT_STYLE):
+        figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
+        for name, latencies in _shown(result).items():
+            later = 1 - (np.cumsum(latencies.counts) - latencies.counts) / latencies.total
+            axes.step(1 / later, latencies.values_ns / 1000, where="post", label=_label(name, latencies), **_LOOK[name])
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * (1 - 1 / max(value, 1.0)):.10g} %"))
+        axes.set_xlabel("percentile")
+        axes.set_ylabel("latency, us")
+        _finish(axes, result, path, figure)
+
+
+def _shown(result: Result) -> dict[str, Latencies]:
+    return {name: result.latencies[name] for name in _LOOK if name in result.latencies}
+
+
+def _label(name: str, latencies: Latencies) -> str:
+    known = f"{name}, {latencies.total:,} expiries"
+    return f"{known} ({latencies.beyond} later than shown)" if latencies.beyond else known
+
+
+def _finish(axes: Any, result: Result, path: Path, figure: Any) -> None:
+    axes.grid(which="major", color="#d9d9d9", linewidth=0.7)
+    axes.set_title(title(result), loc="left", fontsize=10.5)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(FuncFormatter(lambda *_: ""))
+    axes.yaxis.set_minor_formatter(FuncFormatter(lambda *_: ""))
+    if axes.get_xlabel() == "latency, us":
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    if axes.get_legend_handles_labels()[0]:
+        figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    figure.savefig(path, metadata={"Software": None})
+    plt.close(figure)

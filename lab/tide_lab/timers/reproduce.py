@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tide reproduce timers`: every cell of the published table on this machine, the published figures beside ours."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from tide.programs.binaries import MissingBinaryError
+from tide.programs.simulator import terminable
+from tide.terminal.style import empty_table, print_whole
+from tide_lab.timers.measure import Outcome, measure, require_permission
+from tide_lab.timers.plan import PRIORITY, PlanError, Settings, blocks, has_cyclictest, has_rclpy, processors
+from tide_lab.timers.published import KERNELS, LOADS, METRICS, POLICIES, SOURCE, TIMEOUTS_US, figures
+from tide_lab.timers.statistics import Latencies, Summary
+
+TITLE = "latency of timers: policies, load, 1 and 10 ms; beside cyclictest and rclpy (natively, about a minute)"
+
+
+@dataclass
+class Cell:
+    settings: Settings
+    outcome: Outcome
+
+    @property
+    def summaries(self) -> Iterator[Summary]:
+        for tally in (self.outcome.tide, self.outcome.rclpy):
+            if tally.measured:
+                yield Summary.of(tally.name, Latencies.of(tally.measured_ns), tally.skipped)
+        latencies = self.outcome.cyclictest.latencies
+        if latencies.total:
+            yield Summary.of("cyclictest", latencies, None)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        settings = self.settings
+        for summary in self.summaries:
+            values = (summary.min_ns, summary.mean_ns, summary.max_ns)
+            for number, (metric, value) in enumerate(zip(METRICS, values, strict=True)):
+                known = [
+                    figures(kernel, settings.load_percent, settings.policy, settings.timeout_us) for kernel in KERNELS
+                ]
+                stock, preempt_rt = (None if one is None or summary.name != "tide" else one[number] for one in known)
+                yield {
+                    "system": summary.name,
+                    "x": {"timeout_us": settings.timeout_us, "load_percent": settings.load_percent},
+                    "policy": settings.policy,
+                    "metric": metric,
+                    "published": stock,
+                    "published_preempt_rt": preempt_rt,
+                    "measured": None if value is None else round(value / 1000, 3),
+                    "samples": summary.samples,
+                    "early": summary.early,
+                }
+
+
+@dataclass
+class Reproduction:
+    samples: int
+    cells: list[Cell] = field(default_factory=list)
+    interrupted: bool = False
+    failure: str | None = None
+
+    def cell(self, load_percent: int, policy: str, timeout_us: int) -> Cell | None:
+        wanted = (load_percent, policy, timeout_us)
+        return next(
+            (
+                cell
+                for cell in self.cells
+                if (cell.settings.load_percent, cell.settings.policy, cell.settings.timeout_us) == wanted
+            ),
+            None,
+        )
+
+    def to_json(self) -> str:
+        from tide.run.machine import describe
+
+        data = {
+            "schema": 1,
+            "case": "timers",
+            "on": "native",
+            "seed": None,
+            "source": SOURCE,
+            "command": f"tide reproduce timers --samples {self.samples}",
+            "machine": describe(True).model_dump(),
+            "interrupted": self.interrupted,
+            "failure": self.failure,
+            "load": [
+                asdict(load) | {"policy": cell.settings.policy, "timeout_us": cell.settings.timeout_us}
+                for cell in self.cells
+                for load in cell.outcome.loads
+            ],
+        }
+        rows = ",\n  ".join(json.dumps(row) for cell in self.cells for row in cell.rows())
+        return json.dumps(data)[:-1] + f',\n "rows": [\n  {rows}\n ]}}\n'
+
+
+def cells(samples: int) -> list[Settings]:
+    cyclictest, rclpy = has_cyclictest(), has_rclpy()
+    return [
+        Settings(
+            repetitions=samples,
+            timeout_us=timeout_us,
+            policy=policy,
+            priority=PRIORITY if policy in ("fifo", "rr") else 0,
+            load_percent=load,
+            cpus=processors(None),
+            cyclictest=cyclictest,
+            rclpy_repetitions=max(1, min(samples, 500, samples // 10)) if rclpy else 0,
+        )
+        for load in LOADS
+        for policy in POLICIES
+        for timeout_us in TIMEOUTS_US
+    ]
+
+
+def run_all(samples: int, report: Callable[[str, int, int], None]) -> Reproduction:
+    """Cells that were not reached before an interruption or a failure are left out. PlanError: a policy is refused."""
+    wanted = cells(samples)
+    for settings in wanted:
+        require_permission(settings)
+    result = Reproduction(samples)
+    total = sum(block.repetitions * len(block.places) * one.timeout_us for one in wanted for block in blocks(one))
+    before = 0
+    for settings in wanted:
+        name = f"{settings.policy}, {settings.load_percent} % load, {settings.timeout_us // 1000} ms"
+
+        def progress(_: str, done: int, settings: Settings = settings, name: str = name, before: int = before) -> None:
+            report(name, before + done * settings.timeout_us, total)
+
+        outcome = measure(settings, progress)
+        result.cells.append(Cell(settings, outcome))
+        before += sum(block.repetitions * len(block.places) * settings.timeout_us for block in blocks(settings))
+        result.interrupted = outcome.interrupted
+        result.failure = None if outcome.failure is None else f"{name}: {outcome.failure}"
+        if result.interrupted or result.failure:
+            break
+    return result
+
+
+def _triple(values: tuple[float | None, float | None, float | None]) -> str:
+    return " / ".join("-" if value is None else f"{value:.0f}" for value in values)
+
+
+def _cell_texts(result: Reproduction, load: int, policy: str, timeout_us: int, system: str) -> str:
+    cell = result.cell(load, policy, timeout_us)
+    if cell is None:
+        return "-"
+    for row in cell.summaries:
+        if row.name == system:
+            values = (row.min_ns, row.mean_ns, row.max_ns)
+            low, mean, high = (None if value is None else value / 1000 for value in values)
+            return _triple((low, mean, high))
+    return "-"
+
+
+def table(result: Reproduction) -> Table:
+    """The published form: a block for each kernel and load, a line for each policy; ours below them."""
+    found = empty_table("min / average / max latency in us", gap=0)
+    for heading in ("kernel", "load", "policy"):
+        found.add_column(heading, no_wrap=True)
+    for heading in ("1 ms", "10 ms"):
+        found.add_column(heading, justify="right", no_wrap=True)
+    for load in LOADS:
+        for kernel in KERNELS:
+            for policy in POLICIES[:3]:
+                pairs = [figures(kernel, load, policy, timeout_us) for timeout_us in TIMEOUTS_US]
+                found.add_row(kernel, f"{load} %", policy, *(_triple(one) if one else "-" for one in pairs))
+        for system in ("tide", "cyclictest", "rclpy"):
+            for policy in POLICIES:
+                texts = [_cell_texts(result, load, policy, timeout_us, system) for timeout_us in TIMEOUTS_US]
+                if any(text != "-" for text in texts):
+                    found.add_row(f"{system}, {os.uname().release.split('-')[0]}", f"{load} %", policy, *texts)
+        found.add_section()
+    return found
+
+
+def loads_missed(result: Reproduction) -> Iterator[str]:
+    """A line for each cell whose load did not get what it wanted."""
+    for cell in result.cells:
+        if not all(load.is_reached for load in cell.outcome.loads):
+            got = " and ".join(f"{load.achieved_percent:.0f} %" for load in cell.outcome.loads)
+            name = f"{cell.settings.policy}, {cell.settings.timeout_us // 1000} ms"
+            wanted = cell.settings.load_percent
+            yield f"{name}: load of {wanted} % [bold red]not reached:[/bold red] {got}; other work had the rest"
+
+
+def conclusion(result: Reproduction) -> str:
+    tallies = [cell.outcome.tide for cell in result.cells]
+    total = sum(len(tally.measured_ns) for tally in tallies)
+    early = sum(int((tally.measured_ns < 0).sum()) for tally in tallies)
+    return f"{early} of {total:,} expiries of tide early; published: with normal priority up to 1732 us early"
+
+
+def reproduce_timers(samples: int, folder: Path) -> None:
+    """The command's part: runs, prints, writes results.json and latency.png; raises typer.Exit when that failed."""
+    from tide_lab.timers.reproduce_plot import latency_plot
+
+    console = Console()
+    columns = (TextColumn("timers"), BarColumn(bar_width=30), TimeRemainingColumn(), TextColumn("{task.description}"))
+    try:
+        with terminable():
+            with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+                task = progress.add_task("")
+                result = run_all(
+                    samples,
+                    lambda name, done, total: progress.update(task, description=name, completed=done, total=total),
+                )
+            print_whole(console, table(result))
+            for line in loads_missed(result):
+                console.print(line, highlight=False, soft_wrap=True)
+            console.print(f"[bold]{conclusion(result)}[/bold]", highlight=False, soft_wrap=True)
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "results.json").write_text(result.to_json(), encoding="utf-8")
+            latency_plot(result, folder / "latency.png")
+            console.print(f"{folder}/: results.json, latency.png", highlight=False, markup=False, soft_wrap=True)
+    except PlanError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None
+    except (MissingBinaryError, OSError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
+    if result.interrupted:
+        typer.echo("interrupted: the cells that were measured are kept", err=True)
+        raise typer.Exit(130)
+    if result.failure is not None:
+        typer.echo(result.failure, err=True)
+        raise typer.Exit(1)

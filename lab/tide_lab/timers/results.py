@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The result of a run: figures, what they say against the goals, and the files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tide.report.results import Machine
+from tide_lab.timers.measure import Outcome
+from tide_lab.timers.plan import Settings
+from tide_lab.timers.statistics import Array, Latencies, Summary
+
+GOAL_RATIO = 1.1
+GOAL_REPORTED_NS = 6000.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A goal, and what was measured for it. Null: this run cannot tell."""
+
+    goal: str
+    measured: str
+    holds: bool | None
+
+
+@dataclass
+class Result:
+    settings: Settings
+    outcome: Outcome
+    machine: Machine
+    command: str
+
+    def __post_init__(self) -> None:
+        tide, rclpy = self.outcome.tide, self.outcome.rclpy
+        self.latencies: dict[str, Latencies] = {}
+        self.skipped: dict[str, int | None] = {}
+        for tally in (tide, rclpy):
+            if tally.measured:
+                self.latencies[tally.name] = Latencies.of(tally.measured_ns)
+                self.latencies[f"{tally.name}, reported"] = Latencies.of(tally.reported_ns)
+                self.skipped[tally.name] = tally.skipped
+        if self.outcome.cyclictest.latencies.total:
+            self.latencies["cyclictest"] = self.outcome.cyclictest.latencies
+        order = ("tide", "tide, reported", "cyclictest", "rclpy", "rclpy, reported")
+        self.summaries = [
+            Summary.of(name, self.latencies[name], self.skipped.get(name)) for name in order if name in self.latencies
+        ]
+
+    def summary(self, name: str) -> Summary | None:
+        return next((summary for summary in self.summaries if summary.name == name), None)
+
+    @property
+    def differences_ns(self) -> Array:
+        """Reported against measured latency of each expiry, without sign."""
+        tide = self.outcome.tide
+        differences: Array = np.abs(tide.measured_ns - tide.reported_ns)
+        return differences
+
+    def verdicts(self) -> list[Verdict]:
+        tide = self.summary("tide")
+        if tide is None or tide.mean_ns is None:
+            return []
+        found = [Verdict("never early", f"{tide.early} of {tide.samples:,} early", tide.early == 0)]
+        found += self._against_cyclictest(tide)
+        differences = self.differences_ns
+        mean, peak = float(differences.mean()), int(differences.max())
+        found.append(
+            Verdict(
+                "reported within 6 us of measured on average",
+                f"{mean / 1000:.2f} us, peak {peak / 1000:.2f} us",
+                mean <= GOAL_REPORTED_NS,
+            )
+        )
+        return found
+
+    def _against_cyclictest(self, tide: Summary) -> list[Verdict]:
+        """cyclictest truncates to microseconds; so is ours here, that like is compared with like."""
+        other = self.summary("cyclictest")
+        if other is None or other.mean_ns is None:
+            return []
+        resolution = other.resolution_ns
+        ours = self.outcome.tide.measured_ns // resolution * resolution
+        pairs = {"average": (float(ours.mean()), other.mean_ns)}
+        left, right = tide.percentiles_ns["p99.9"], other.percentiles_ns["p99.9"]
+        if left is not None and right is not None:
+            pairs["99.9th percentile"] = (left // resolution * resolution, right)
+        return [
+            Verdict(f"{what} at most {GOAL_RATIO} x cyclictest's", f"{ratio:.3f} x", self._judged(ratio))
+            for what, (left, right) in pairs.items()
+            if right > 0 and (ratio := left / right) is not None
+        ]
+
+    def _judged(self, ratio: float) -> bool | None:
+        """The goal is stated for real-time policies."""
+        return None if self.settings.policy == "normal" else ratio <= GOAL_RATIO
+
+    def to_json(self) -> str:
+        outcome = self.outcome
+        differences = self.differences_ns
+        data = {
+            "schema": 1,
+            "case": "timers",
+            "on": "native",
+            "command": self.command,
+            "machine": self.machine.model_dump(),
+            "settings": asdict(self.settings),
+            "interrupted": outcome.interrupted,
+            "failure": outcome.failure,
+            "memory_locked": outcome.memory_locked,
+            "cpu_latency_held": outcome.cpu_latency_held,
+            "load": [asdict(load) | {"reached": load.is_reached} for load in outcome.loads],
+            "told_another_expiry": outcome.tide.told_another_expiry,
+            "reported_difference_ns": {
+                "mean": round(float(differences.mean()), 1) if len(differences) else None,
+                "max": int(differences.max()) if len(differences) else None,
+            },
+            "latencies": [asdict(summary) for summary in self.summaries],
+            "goals": [asdict(verdict) for verdict in self.verdicts()],
+        }
+        return json.dumps(data, indent=1) + "\n"
+
+
+def write_files(result: Result, folder: Path) -> list[str]:
+    """results.json, a log of each kind of latency with one value in us a line, all values as an archive of numpy, and
+    cyclictest's histogram. Returns their names."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "results.json").write_text(result.to_json(), encoding="utf-8")
+    names = ["results.json"]
+    arrays: dict[str, Array] = {}
+    for tally in (result.outcome.tide, result.outcome.rclpy):
+        for kind, values in (("measured", tally.measured_ns), ("reported", tally.reported_ns)):
+            if len(values):
+                arrays[f"{tally.name}_{kind}_ns"] = values
+                names.append(f"{tally.name}.{kind}.log")
+                _write_log(folder / names[-1], values)
+    if arrays:
+        np.savez_compressed(folder / "latencies.npz", **arrays)  # type: ignore[arg-type]
+        names.append("latencies.npz")
+    other = result.latencies.get("cyclictest")
+    if other is not None:
+        names.append("cyclictest.histogram.log")
+        pairs = zip(other.values_ns.tolist(), other.counts.tolist(), strict=True)
+        lines = [f"{_us(value)} {count}" for value, count in pairs]
+        (folder / names[-1]).write_text("\n".join([*lines, ""]), encoding="ascii")
+    return names
+
+
+def _us(value_ns: int) -> str:
+    sign = "-" if value_ns < 0 else ""
+    return f"{sign}{abs(value_ns) // 1000}.{abs(value_ns) % 1000:03d}"
+
+
+def _write_log(path: Path, values_ns: Array) -> None:
+    with path.open("w", encoding="ascii") as file:
+        for part in np.array_split(values_ns, max(1, len(values_ns) // 100_000)):
+            file.write("".join(f"{_us(value)}\n" for value in part.tolist()))

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Budgets of tide_ros lanes: what a lane uses at its priority, whatever it would like to use."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from ros_graph import LIMIT_S, graph
+
+from tide.programs.child import may_use_fifo
+from tide_ros import Budget, Chain, Lane, LaneError, PriorityExecutor
+from tide_ros.budget import Supervisor
+
+BUDGET_NS, PERIOD_NS = 5_000_000, 50_000_000
+PROCESSOR = frozenset({max(os.sched_getaffinity(0))})
+
+
+def burn(duration_s: float) -> None:
+    end = time.thread_time() + duration_s
+    while time.thread_time() < end:
+        pass
+
+
+def needs_real_time(use: Callable[[], None]) -> None:
+    """Run it, or see that it is refused in words where this user may not have real-time priorities."""
+    if may_use_fifo():
+        use()
+    else:
+        with pytest.raises(LaneError, match=r"supervisor.*priority"):
+            use()
+
+
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_a_lane_is_at_its_priority_for_its_budget_only(lanes: int):
+    budget = Budget(BUDGET_NS, PERIOD_NS)
+    plans = [Lane("urgent", "fifo", 20, PROCESSOR, levels=(0, 126), budget=budget)]
+    if lanes == 2:
+        plans.append(Lane("rest", levels=(0, 0)))
+
+    def use() -> None:
+        with graph() as g, PriorityExecutor(plans, context=g.context) as executor:
+            node = g.node()
+            seen: list[Any] = []
+
+            def callback() -> None:
+                begun_ns = time.monotonic_ns()
+                before = executor.budget_counters("urgent")
+                policies = set()
+                for _ in range(40):
+                    burn(0.0025)
+                    policies.add(os.sched_getscheduler(0))
+                seen.append((before, executor.budget_counters("urgent"), time.monotonic_ns() - begun_ns, policies))
+                done.set_result(None)
+
+            guard = node.create_guard_condition(callback)
+            executor.add_chain(Chain("urgent", 1, [guard]))
+            executor.add_node(node)
+            done = rclpy_future()
+            guard.trigger()
+            executor.spin_until_future_complete(done, LIMIT_S)
+            before, after, elapsed_ns, policies = seen[0]
+            assert policies == {os.SCHED_FIFO, os.SCHED_OTHER}
+            assert after.exhaustions > before.exhaustions
+            periods = elapsed_ns // PERIOD_NS + 2
+            assert after.used_ns - before.used_ns <= periods * BUDGET_NS + after.overrun_ns
+            assert after.low_ns > before.low_ns
+            assert os.sched_getscheduler(0) == os.SCHED_OTHER
+        assert executor.budget_counters("urgent").exhaustions >= after.exhaustions
+        with pytest.raises(KeyError):
+            executor.budget_counters("rest")
+
+    needs_real_time(use)
+
+
+def rclpy_future() -> Any:
+    from rclpy.task import Future
+
+    return Future()
+
+
+def test_a_lane_that_waits_gets_its_budget_back():
+    """Callbacks that use less than the budget, with waits between them, all run at the priority of the lane."""
+    plan = Lane("urgent", "fifo", 20, budget=Budget(40_000_000, 50_000_000))
+
+    def use() -> None:
+        with graph() as g, PriorityExecutor([plan], context=g.context) as executor:
+            node, policies = g.node(), []
+            node.create_timer(0.005, lambda: policies.append(os.sched_getscheduler(0)))
+            executor.add_node(node)
+            done = rclpy_future()
+            node.create_timer(0.3, lambda: done.set_result(None) if not done.done() else None)
+            executor.spin_until_future_complete(done, LIMIT_S)
+            assert policies and set(policies) == {os.SCHED_FIFO}
+        counters = executor.budget_counters("urgent")
+        assert counters.activations > 1
+        assert counters.exhaustions == 0
+
+    needs_real_time(use)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Budget(0, 1),
+        lambda: Budget(2, 1),
+        lambda: Budget(1, 1, low_priority=99),
+        lambda: Budget(1, 1, replenishments=0),
+        lambda: Lane("mine", "normal", budget=Budget(1, 1)),
+        lambda: Lane("mine", "fifo", 5, budget=Budget(1, 1, low_priority=5)),
+        lambda: Lane("mine", "fifo", 99, budget=Budget(1, 1)),
+    ],
+)
+def test_a_wrong_budget_is_refused(make: Callable[[], Any]):
+    with pytest.raises(ValueError, match=r"budget|replenishments|low_priority"):
+        make()
+
+
+def test_a_refusal_says_what_to_do():
+    with pytest.raises(LaneError, match="supervisor of budgets, priority 1000"):
+        Supervisor(1000)

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Budgets of lanes: the sporadic server of runtime/include/tide/budget_posix.h, from Python.
+
+The library is built with the rest of the runtime (`make build`); only lanes that ask for a budget need it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tide.programs.binaries import build_folder
+
+_LIBRARY = "libtide_ros_budget.so"
+_COUNTERS = "activations exhaustions replenishments denied forgiven used_ns low_ns overrun_ns".split()
+
+
+class LaneError(RuntimeError):
+    """The operating system does not let a lane have what it asks for; the text says what, and what to do."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Processor time that a lane may use at its priority: ``budget_ns`` in each ``period_ns``.
+
+    What it uses comes back one period after it became active. Without budget it goes on at ``low_priority`` (of
+    SCHED_FIFO, 1 to 98; 0: SCHED_OTHER), where anything else that wants the processor may come first.
+    ``replenishments``: how many may be outstanding; one is needed for each time within a period that the lane stops
+    with budget left.
+    """
+
+    budget_ns: int
+    period_ns: int
+    low_priority: int = 0
+    replenishments: int = 16
+
+    def __post_init__(self) -> None:
+        if not 0 < self.budget_ns <= self.period_ns:
+            raise ValueError(f"budget of {self.budget_ns} ns in {self.period_ns} ns: needs 0 < budget_ns <= period_ns")
+        if not 0 <= self.low_priority <= 98:
+            raise ValueError(f"low_priority {self.low_priority} is not in 0..98")
+        if not 1 <= self.replenishments <= 65535:
+            raise ValueError(f"{self.replenishments} replenishments: not in 1..65535")
+
+
+@dataclass(frozen=True)
+class BudgetCounters:
+    """What became of a lane's budget; see tide_budget_counters_t in runtime/include/tide/budget.h."""
+
+    activations: int
+    exhaustions: int
+    replenishments: int
+    denied: int
+    forgiven: int
+    used_ns: int
+    low_ns: int
+    overrun_ns: int
+
+
+def _library_path() -> Path:
+    """Under TIDE_BUILD_DIR, or in build/release of the source tree."""
+    root = Path(__file__).resolve().parents[2]
+    return Path(os.environ.get("TIDE_BUILD_DIR") or root / "build/release") / "lib" / _LIBRARY
+
+
+@functools.cache
+def _library() -> Any:
+    path = _library_path()
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as error:
+        advice = "run `make build`, or set TIDE_BUILD_DIR to a build"
+        raise LaneError(f"a lane with a budget needs a library of the runtime: {error}; {advice}") from error
+    for name in (
+        "tide_ros_supervisor_stop",
+        "tide_ros_budget_detach",
+        "tide_ros_budget_ready",
+        "tide_ros_budget_block",
+    ):
+        getattr(library, name).argtypes = [ctypes.c_void_p]
+        getattr(library, name).restype = None
+    handle = ctypes.POINTER(ctypes.c_void_p)
+    library.tide_ros_supervisor_start.argtypes = [ctypes.c_int, handle]
+    library.tide_ros_budget_attach.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64), handle]
+    library.tide_ros_budget_counters.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint64)]
+    library.tide_ros_budget_advice.restype = ctypes.c_char_p
+    return library
+
+
+def _check(status: int, what: str) -> None:
+    if status != 0:
+        raise LaneError(f"{what}: {_library().tide_ros_budget_advice(status).decode()}")
+
+
+class Supervisor:
+    """The thread that watches the budgets of an executor's lanes, at a SCHED_FIFO priority above theirs."""
+
+    def __init__(self, priority: int) -> None:
+        self._handle = ctypes.c_void_p()
+        status = _library().tide_ros_supervisor_start(priority, ctypes.byref(self._handle))
+        _check(status, f"supervisor of budgets, priority {priority}")
+
+    def attach(self, name: str, priority: int, budget: Budget) -> AttachedBudget:
+        """Put the calling thread under a budget."""
+        numbers = (ctypes.c_int64 * 5)(
+            priority, budget.low_priority, budget.budget_ns, budget.period_ns, budget.replenishments
+        )
+        handle = ctypes.c_void_p()
+        _check(_library().tide_ros_budget_attach(self._handle, numbers, ctypes.byref(handle)), f"lane {name!r}")
+        return AttachedBudget(handle)
+
+    def stop(self) -> None:
+        """After all lanes have let go of their budgets."""
+        _library().tide_ros_supervisor_stop(self._handle)
+
+
+class AttachedBudget:
+    """The budget of a thread. ``block`` and ``ready`` say that it is about to wait, and that it has work again."""
+
+    def __init__(self, handle: ctypes.c_void_p) -> None:
+        self._handle = handle
+        library = _library()
+        self.block = functools.partial(library.tide_ros_budget_block, handle)
+        self.ready = functools.partial(library.tide_ros_budget_ready, handle)
+
+    def counters(self) -> BudgetCounters:
+        numbers = (ctypes.c_uint64 * len(_COUNTERS))()
+        _check(_library().tide_ros_budget_counters(self._handle, numbers), "counters of a budget")
+        return BudgetCounters(**dict(zip(_COUNTERS, numbers, strict=True)))
+
+    def detach(self) -> None:
+        """From the thread itself, which gets back the scheduling that it had."""
+        _library().tide_ros_budget_detach(self._handle)

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the runtime is built with. Everything is on by default; a program that counts its bytes builds the runtime and
+ * itself with some of these defined as 0, by the compiler's command line (tide_runtime in firmware/CMakeLists.txt).
+ * What each costs: lab/bench/options.py.
+ *
+ * Some change the layout of structures. The entry points carry those in their names, so that a program built with
+ * others than the runtime does not link. */
+#ifndef TIDE_OPTIONS_H
+#define TIDE_OPTIONS_H
+
+/* Reliable streams: history, acknowledgments, repairs, samples kept over a reconnection. Without them every publisher
+ * and subscription is best effort (TIDE_ERROR_UNSUPPORTED for others), and requests to the agent are repeated until
+ * they are answered. */
+#ifndef TIDE_RELIABLE_STREAMS
+#define TIDE_RELIABLE_STREAMS 1
+#endif
+
+/* Messages longer than the link quantum, both ways. Without: TIDE_ERROR_TOO_LARGE, and received ones are dropped and
+ * counted. They travel on reliable streams only. */
+#ifndef TIDE_FRAGMENTS
+#define TIDE_FRAGMENTS TIDE_RELIABLE_STREAMS
+#endif
+
+/* Keeping less urgent messages off the wire until a reliable one is acknowledged (hold_until_acknowledged,
+ * hold_levels): the published PoDS behaviour, off unless it is asked for. Without: TIDE_ERROR_UNSUPPORTED. */
+#ifndef TIDE_HOLD
+#define TIDE_HOLD TIDE_RELIABLE_STREAMS
+#endif
+
+/* Time limits of messages (expires_ns). Without: they are kept until acknowledged. */
+#ifndef TIDE_MESSAGE_EXPIRY
+#define TIDE_MESSAGE_EXPIRY 1
+#endif
+
+/* Samples in other formats than plain DATA; agents send plain DATA, as they are asked to. */
+#ifndef TIDE_SAMPLE_SEQUENCES
+#define TIDE_SAMPLE_SEQUENCES 1
+#endif
+
+/* Taking objects and readers away again, and saying goodbye. Without: TIDE_ERROR_UNSUPPORTED, for programs that run
+ * until the power goes. */
+#ifndef TIDE_REMOVAL
+#define TIDE_REMOVAL 1
+#endif
+
+/* Time synchronisation with the agent. */
+#ifndef TIDE_TIME_SYNC
+#define TIDE_TIME_SYNC 1
+#endif
+
+/* Threads that wait until a node is free (tide_daemon_acquire_until, done_event). Without: TIDE_ERROR_UNSUPPORTED, and
+ * the event is never set. */
+#ifndef TIDE_NODE_WAITERS
+#define TIDE_NODE_WAITERS 1
+#endif
+
+/* Answering an agent that asks what this client is (GET_INFO): none of the known ones does. */
+#ifndef TIDE_AGENT_QUESTIONS
+#define TIDE_AGENT_QUESTIONS 1
+#endif
+
+/* Requesters and repliers: services. Without: TIDE_ERROR_UNSUPPORTED from tide_session_add_object
+ * and from the init of services and clients. */
+#ifndef TIDE_SERVICE_OBJECTS
+#define TIDE_SERVICE_OBJECTS 1
+#endif
+
+/* Objects that are described by XML or by a reference to the agent's own descriptions. Without: TIDE_ERROR_UNSUPPORTED
+ * from tide_session_add_object; the rclc interface describes its objects in binary. */
+#ifndef TIDE_TEXT_OBJECTS
+#define TIDE_TEXT_OBJECTS 1
+#endif
+
+/* What callbacks take: hooks around them, times and number of their runs, and tide/measure.h. */
+#ifndef TIDE_MEASUREMENT
+#define TIDE_MEASUREMENT 1
+#endif
+
+/* Executors with more than one lane, groups of callbacks, budgets. */
+#ifndef TIDE_LANES
+#define TIDE_LANES 1
+#endif
+
+/* The batch policy (rclc's way of executing), for comparisons. */
+#ifndef TIDE_BATCH
+#define TIDE_BATCH 1
+#endif
+
+/* The readyset policy (rclcpp's way of executing), for comparisons. */
+#ifndef TIDE_READYSET
+#define TIDE_READYSET 1
+#endif
+
+/* Trigger conditions, and callbacks that run in each round (ALWAYS). */
+#ifndef TIDE_TRIGGERS
+#define TIDE_TRIGGERS 1
+#endif
+
+/* rmw_uros_set_custom_transport. */
+#ifndef TIDE_CUSTOM_LINK
+#define TIDE_CUSTOM_LINK 1
+#endif
+
+/* The structures named *_counters_t. Without they stay zero, and a program that loses something cannot tell what. */
+#ifndef TIDE_COUNTERS
+#define TIDE_COUNTERS 1
+#endif
+#define TIDE_COUNT(counter, by) ((void)(TIDE_COUNTERS ? ((counter) += (by)) : 0u))
+
+/* Looking at configurations when they are handed over. A program whose configuration is constant and was accepted once
+ * can do without. */
+#ifndef TIDE_CONFIG_CHECKS
+#define TIDE_CONFIG_CHECKS 1
+#endif
+
+/* The port's platform is the only one: its clock, critical section and events are called by name, not through pointers,
+ * and the platform of a configuration is not looked at: it may be null. Its links never close while they start a
+ * frame. */
+#ifndef TIDE_STATIC_PLATFORM
+#define TIDE_STATIC_PLATFORM 0
+#endif
+
+/* Every daemon is a session's: the halves of the daemon call it, and the daemon the session, by name. */
+#ifndef TIDE_STATIC_SESSION
+#define TIDE_STATIC_SESSION TIDE_STATIC_PLATFORM
+#endif
+
+/* The runtime is called from one context only; interrupts just set events, and the bytes that came are handled when the
+ * executor chooses its next callback. Without critical sections the code is smaller by a twentieth. The price: while a
+ * callback runs the next frame does not start and acknowledgments wait. Needs TIDE_STATIC_PLATFORM and a port that
+ * knows it (Cortex-M). */
+#ifndef TIDE_SINGLE_CONTEXT
+#define TIDE_SINGLE_CONTEXT 0
+#endif
+
+#if TIDE_FRAGMENTS && !TIDE_RELIABLE_STREAMS
+#error "TIDE_FRAGMENTS needs TIDE_RELIABLE_STREAMS"
+#endif
+#if TIDE_SINGLE_CONTEXT && !TIDE_STATIC_PLATFORM
+#error "TIDE_SINGLE_CONTEXT needs TIDE_STATIC_PLATFORM"
+#endif
+
+/* Options that change the layout of a structure. */
+#if !TIDE_RELIABLE_STREAMS || !TIDE_FRAGMENTS || !TIDE_TIME_SYNC || defined(TIDE_CONTROL_PLACES)
+#define TIDE_WITH_OPTIONS__(name, r, f, t, c) name##_with_##r##f##t##_##c
+#define TIDE_WITH_OPTIONS_(name, r, f, t, c) TIDE_WITH_OPTIONS__(name, r, f, t, c)
+#ifndef TIDE_CONTROL_PLACES
+#define TIDE_CONTROL_PLACES 6
+#endif
+#define TIDE_WITH_OPTIONS(name) \
+  TIDE_WITH_OPTIONS_(name, TIDE_RELIABLE_STREAMS, TIDE_FRAGMENTS, TIDE_TIME_SYNC, TIDE_CONTROL_PLACES)
+#define tide_session_init TIDE_WITH_OPTIONS(tide_session_init)
+#define tide_daemon_init TIDE_WITH_OPTIONS(tide_daemon_init)
+#define tide_transmitter_init TIDE_WITH_OPTIONS(tide_transmitter_init)
+#define tide_receiver_init TIDE_WITH_OPTIONS(tide_receiver_init)
+#define tide_pools TIDE_WITH_OPTIONS(tide_pools)
+#endif
+
+#endif

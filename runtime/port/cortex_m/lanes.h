@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Preemptive lanes on one stack, without an operating system.
+ *
+ * A lane is an interrupt that software pends: when something is ready for it, or its next timer is due. The handler
+ * takes one round of the lane (one callback at most) and returns; when there is more it pends itself again. So a more
+ * urgent lane preempts a callback at any instruction, a less urgent one never does, and all of them, the link and the
+ * main program use the main stack: its depth is the sum over the priorities in use of the deepest handler of each,
+ * which lab/bench/stack.py computes. (The idea is that of Super-Simple Tasker, QuantumLeaps.)
+ *
+ * Priorities. TIDE_SCHEDULING_FIFO: by settings.priority, larger is more urgent, and among equals by least_level; only
+ * the order counts. TIDE_SCHEDULING_INHERIT: below all of those, by least_level. Up to TIDE_SOFTWARE_INTERRUPTS - 1
+ * lanes, and ten priorities, of which a budget takes two (TIDE_ERROR_FULL). Other schedulings, two lanes of the same
+ * least_level (on one processor they help nothing) and TIDE_SINGLE_CONTEXT: TIDE_ERROR_UNSUPPORTED.
+ *
+ * TIDE_SCHEDULING_SPORADIC: a budget (tide/budget.h), kept by the wake-up timer. A lane that has used it up goes on at
+ * low_priority, from the next instruction on and in the midst of a callback, too, and rises when it is replenished:
+ * ARMv7-M lets the priority of an active interrupt change. What one stack cannot do is to let those go on that the
+ * callback has preempted. If one of them is more urgent than low_priority, the callback goes on at that one's priority,
+ * and what it uses until it returns is charged, too: the lane pays for it with its next portions. So in the long run it
+ * has its budget and no more, and it is late with giving way by one callback at most. A lane that rises while a less
+ * urgent callback runs on top of it waits for the end of that callback, which meanwhile has its priority. Time of
+ * interrupts is charged to the lane that they interrupt; an activation begins when the lane gets the processor.
+ *
+ * A callback must not wait for what a less urgent lane does. One that waits for something else (a reliable publish into
+ * full pools) keeps all less urgent lanes waiting, too. */
+#ifndef TIDE_CORTEX_M_LANES_H
+#define TIDE_CORTEX_M_LANES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tide/budget.h"
+
+/* Memory of budgets: a program with sporadic lanes defines it (TIDE_ERROR_FULL otherwise), for up to `lanes` of them
+ * with `replenishments` outstanding each:
+ *
+ *   TIDE_DEFINE_LANE_BUDGETS(2, 8);
+ *
+ * 16 bytes for each replenishment, about 190 for each lane. */
+typedef struct tide_lane_budget {
+  tide_budget_t budget;
+  size_t lane;
+  int64_t look_ns; /* when it runs out or comes back */
+  bool borrowing;  /* goes on without budget, because it delays a more urgent lane below it on the stack */
+  int64_t borrowed_ns;
+} tide_lane_budget_t;
+
+typedef struct tide_lane_budgets {
+  tide_lane_budget_t *budgets;
+  size_t count;
+  tide_replenishment_t *replenishments;
+  uint16_t each;
+} tide_lane_budgets_t;
+
+extern const tide_lane_budgets_t tide_lane_budgets __attribute__((weak));
+
+#define TIDE_DEFINE_LANE_BUDGETS(lanes, replenishments)                                                    \
+  static tide_lane_budget_t tide_lane_budget_places[lanes];                                                \
+  static tide_replenishment_t tide_lane_replenishments[(lanes) * (replenishments)];                        \
+  const tide_lane_budgets_t tide_lane_budgets = {tide_lane_budget_places, lanes, tide_lane_replenishments, \
+                                                 replenishments}
+
+/* The budget of a lane while tide_port_run_lanes runs and after it, for its counters; null: it has none. */
+const tide_budget_t *tide_cortex_m_lane_budget(size_t lane);
+
+#endif

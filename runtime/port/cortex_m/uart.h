@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A serial link on a UART that moves its bytes by itself (DMA). What differs between chips is behind
+ * tide_uart_driver_t; runtime/port/cortex_m/mps2_uart.c is one for QEMU, docs/porting.md shows one for STM32.
+ *
+ * The board's file defines tide_uart_board; the library's own (uart_board.c) is taken when a program defines none:
+ *
+ *   static uint8_t piece[32], ring[256];
+ *   const tide_uart_board_t tide_uart_board = {&tide_mps2_uart, piece, sizeof piece, ring, sizeof ring};
+ *
+ * Cost in interrupt context: transmit_complete makes the next piece of the frame, about 25 instructions a byte, or
+ * takes the next message from the pool; received unescapes what has come, linear in its length, and handles
+ * acknowledgments and the like. Memory: the board's, and about 90 bytes. */
+#ifndef TIDE_CORTEX_M_UART_H
+#define TIDE_CORTEX_M_UART_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct tide_uart_driver {
+  /* Receive into the ring from now on, over and over; line of `baud`, 8N1. From a thread. */
+  void (*open)(uint32_t baud, uint8_t *ring, size_t ring_bytes);
+  /* Stop both directions; no call of tide_uart_* comes afterwards. From a thread. */
+  void (*close)(void);
+  /* Start to send; returns at once. The bytes stay until tide_uart_transmit_complete. From a thread or an interrupt of
+   * the runtime's priority, never while another transmission is under way. On a chip with a data cache: clean the
+   * lines of the bytes first. */
+  void (*start_transmit)(const uint8_t *bytes, size_t count);
+  /* Index in the ring of the next byte to arrive. From the context of tide_uart_received. On a chip with a data cache:
+   * the ring lies in memory that is not cached, or its lines are invalidated here. */
+  size_t (*receive_position)(void);
+} tide_uart_driver_t;
+
+typedef struct tide_uart_board {
+  const tide_uart_driver_t *driver;
+  uint8_t *piece; /* of the frame on its way out; the time to make one is spent in the daemon's critical section, and
+                     the line is idle for an interrupt between two of them. 32 to 64 bytes are a good choice */
+  size_t piece_bytes;
+  uint8_t *ring; /* must hold what arrives between two calls of tide_uart_received: half of it is the rule */
+  size_t ring_bytes;
+} tide_uart_board_t;
+
+extern const tide_uart_board_t tide_uart_board;
+extern const tide_uart_driver_t tide_mps2_uart; /* QEMU: a modelled DMA on UART0 of the MPS2 boards */
+
+/* From the driver, in interrupts of the runtime's priority (TIDE_INTERRUPT_PRIORITY). */
+void tide_uart_transmit_complete(void); /* the last stop bit has left, not only the last byte of the DMA */
+void tide_uart_received(void);          /* the line is idle after some bytes, or the ring is half full or full */
+
+#endif

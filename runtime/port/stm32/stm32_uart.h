@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A UART of an STM32 whose DMA moves the bytes of the families F7 and H7 (Cortex-M7 with a data cache).
+ *
+ * The board sets up what differs between chips and boards: clocks, pins, the request or channel of each stream
+ * (CHSEL on F7, the DMAMUX on H7), and the three interrupts, all with the runtime's priority
+ * (TIDE_INTERRUPT_PRIORITY). Then it names its line:
+ *
+ *   const tide_stm32_line_t tide_stm32_line = {
+ *       .uart = (tide_stm32_uart_t *)USART3_BASE, .clock_hz = 54000000,
+ *       .receive = {(tide_stm32_stream_t *)DMA1_Stream1_BASE, &DMA1->LISR, &DMA1->LIFCR, 6, 4u << 25},
+ *       .transmit = {(tide_stm32_stream_t *)DMA1_Stream3_BASE, &DMA1->LISR, &DMA1->LIFCR, 22, 4u << 25},
+ *       .has_cache = true};
+ *   static uint8_t piece[32] __attribute__((aligned(32))), ring[256] __attribute__((aligned(32)));
+ *   const tide_uart_board_t tide_uart_board = {&tide_stm32_driver, piece, sizeof piece, ring, sizeof ring};
+ *   void USART3_IRQHandler(void) { tide_stm32_uart_interrupt(); }
+ *   void DMA1_Stream1_IRQHandler(void) { tide_stm32_receive_interrupt(); }
+ *
+ * The ring lies in memory that the DMA reaches (not the DTCM of an F7 or H7, unless its DMA does), begins at a multiple
+ * of 32 and is a multiple of 64 long; nothing else shares its lines: invalidating them would undo a write next to it.
+ *
+ * Who calls what: open and close a thread; start_transmit a thread or an interrupt of the runtime's priority, with the
+ * daemon's critical section held, so never two at once; receive_position within tide_uart_received. The two handlers
+ * are interrupts of the runtime's priority and call tide_uart_received and tide_uart_transmit_complete.
+ *
+ * Memory: 24 bytes. Cost of a handler: a dozen register accesses, and one cache operation for 32 bytes received. */
+#ifndef TIDE_STM32_UART_H
+#define TIDE_STM32_UART_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include "uart.h" /* of port/cortex_m */
+
+typedef struct tide_stm32_uart { /* USART of F7 and H7 */
+  volatile uint32_t control1, control2, control3, baud, guard, timeout, request, status, clear, received, transmit;
+} tide_stm32_uart_t;
+
+typedef struct tide_stm32_stream { /* of DMA1 and DMA2 */
+  volatile uint32_t control, count, peripheral, memory, memory_other, fifo;
+} tide_stm32_stream_t;
+
+typedef struct tide_stm32_channel {
+  tide_stm32_stream_t *stream;
+  const volatile uint32_t *flags; /* LISR for streams 0 to 3, HISR for 4 to 7 */
+  volatile uint32_t *clear;       /* LIFCR, HIFCR */
+  uint8_t shift;                  /* of the stream's flags there: 0, 6, 16, 22 */
+  uint32_t request; /* bits of its control register that choose the request, as 4u << 25; 0 with a DMAMUX */
+} tide_stm32_channel_t;
+
+typedef struct tide_stm32_line {
+  tide_stm32_uart_t *uart;
+  uint32_t clock_hz; /* of the UART's kernel */
+  tide_stm32_channel_t receive, transmit;
+  bool has_cache; /* the core has a data cache and it is on: Cortex-M7 */
+} tide_stm32_line_t;
+
+extern const tide_stm32_line_t tide_stm32_line; /* the board's */
+extern const tide_uart_driver_t tide_stm32_driver;
+
+typedef struct tide_stm32_counters {
+  uint32_t overruns;    /* a handler came half a ring late or later: bytes may be lost, frames will be */
+  uint32_t uart_errors; /* overrun, noise or framing errors on the line */
+  uint32_t dma_errors;  /* the receiving stream met memory that it cannot reach and is off: a mistake of the board's */
+} tide_stm32_counters_t;
+extern tide_stm32_counters_t tide_stm32_counters;
+
+void tide_stm32_uart_interrupt(void);
+void tide_stm32_receive_interrupt(void); /* of the receiving stream: half full, full, error */
+
+/* Of runtime/port/stm32/cache.c: bytes that lie in whole lines of 32. */
+void tide_stm32_cache_clean(const uint8_t *line, size_t bytes);
+void tide_stm32_cache_invalidate(uint8_t *line, size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

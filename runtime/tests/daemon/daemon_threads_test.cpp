@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: Apache-2.0
+// The daemon between real threads: submitters, lanes that process and release, and a thread for each link that loses
+// frames, damages them and is cut now and then. Meant to be run under ThreadSanitizer, too.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "daemon_peer.h"
+#include "tide/daemon.h"
+
+namespace {
+
+using peer::Bytes;
+
+std::recursive_mutex critical;
+std::mutex event_mutex;
+std::condition_variable event_changed;
+
+int64_t clock_ns(void *) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+const tide_platform_t platform = {
+    nullptr,
+    clock_ns,
+    nullptr,
+    [](void *) -> uintptr_t {
+      critical.lock();
+      return 0;
+    },
+    [](void *, uintptr_t) { critical.unlock(); },
+    nullptr,
+    nullptr,
+    [](void *, tide_event_t *event) { event->state = 0; },
+    [](void *, tide_event_t *event) {
+      const std::lock_guard lock(event_mutex);
+      event->state = 1;
+      event_changed.notify_all();
+    },
+    [](void *, tide_event_t *event, int64_t deadline_ns) -> int {
+      std::unique_lock lock(event_mutex);
+      const auto deadline = std::chrono::steady_clock::time_point(std::chrono::nanoseconds(deadline_ns));
+      const bool set = event_changed.wait_until(lock, deadline, [&] { return event->state != 0; });
+      event->state = 0;
+      return set ? 1 : 0;
+    },
+};
+
+constexpr int levels = 3, messages_each = 400, submitters = 3, lanes = 2;
+
+// Two daemons and the line between them. One thread a side is the link's context: it takes what came in, puts what was
+// started on the line, reports its end and polls.
+struct Side {
+  Side(bool use_frames, uint32_t seed) : framed(use_frames), random(seed) {
+    for (auto &each : reassembly_bytes) each.resize(4096);
+    for (size_t i = 0; i < 4; ++i) {
+      reassemblies[i].bytes = reassembly_bytes[i].data();
+      reassemblies[i].capacity = 4096;
+    }
+    classes[0] = {small.data(), 64, 24};
+    classes[1] = {large.data(), 4096, 4};
+    tide_daemon_config_t config{};
+    config.platform = &platform;
+    config.transmitter.nodes = nodes;
+    config.transmitter.execution_storage = execution;
+    config.transmitter.pending_storage = pending;
+    config.transmitter.node_count = 28;
+    config.transmitter.classes = classes;
+    config.transmitter.class_count = 2;
+    config.transmitter.streams = output;
+    config.transmitter.stream_count = 6;
+    config.transmitter.message_bytes = 256;
+    config.transmitter.heartbeat_delay_ns = -1;
+    config.transmitter.heartbeat_period_ns = 10'000'000;
+    config.receiver.slots = slots;
+    config.receiver.slot_count = 16;
+    config.receiver.storage = storage.data();
+    config.receiver.slot_bytes = 256;
+    config.receiver.noted_storage = noted;
+    config.receiver.streams = input;
+    config.receiver.stream_count = 6;
+    config.receiver.reassemblies = reassemblies;
+    config.receiver.reassembly_count = 4;
+    config.receiver.context = this;
+    config.receiver.on_submessage = [](void *context, const tide_delivery_t *delivery) {
+      static_cast<Side *>(context)->delivered(*delivery);
+    };
+    config.on_activity = [](void *context) { static_cast<Side *>(context)->activities++; };
+    config.context = this;
+    status = tide_daemon_init(&daemon, &config);
+    tide_daemon_set_session(&daemon, 0x81, 0);
+  }
+
+  // No lock on purpose: the daemon promises one call at a time for each stream.
+  void delivered(const tide_delivery_t &delivery) {
+    uint32_t index;
+    std::memcpy(&index, delivery.submessage.body, 4);
+    const uint8_t stream = delivery.header.stream;
+    if (TIDE_STREAM_IS_RELIABLE(stream)) {
+      if (index != next_index[stream]) wrong++;
+      next_index[stream] = index + 1;
+    } else {
+      if (index < next_index[stream]) wrong++;
+      next_index[stream] = index + 1;
+    }
+    if (index % 3 != 0) return;
+    tide_receiver_retain(&daemon.receiver, &delivery);
+    const std::lock_guard lock(mutex);
+    samples.push_back({delivery.memory, delivery.reassembled});
+  }
+
+  void release_one() {
+    std::pair<void *, bool> sample;
+    {
+      const std::lock_guard lock(mutex);
+      if (samples.empty()) return;
+      sample = samples.front();
+      samples.pop_front();
+    }
+    tide_daemon_release(&daemon, sample.first, sample.second);
+  }
+
+  static int start(void *context, const tide_frame_parts_t *frame) {
+    auto *side = static_cast<Side *>(context);
+    const std::lock_guard lock(side->mutex);
+    if (!side->open) return TIDE_ERROR_LINK;
+    side->started = peer::flatten(*frame);
+    side->busy = true;
+    side->wake.notify_one();
+    return TIDE_OK;
+  }
+
+  void attach() {
+    {
+      const std::lock_guard lock(mutex);
+      open = true;
+      busy = false;
+    }
+    const tide_link_t link{this, start, nullptr, 0};
+    ASSERT_EQ(tide_daemon_attach_link(&daemon, &link, 1), TIDE_OK);
+  }
+
+  void cut() {
+    {
+      const std::lock_guard lock(mutex);
+      open = false;
+    }
+    tide_daemon_detach_link(&daemon);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    attach();
+  }
+
+  void hear(const Bytes &bytes) {
+    if (framed)
+      tide_daemon_on_bytes(&daemon, bytes.data(), bytes.size());
+    else
+      tide_daemon_on_message(&daemon, bytes.data(), bytes.size());
+  }
+
+  Bytes on_line(const Bytes &message) {
+    if (!framed) return message;
+    Bytes frame(TIDE_FRAMING_WORST_BYTES(message.size()));
+    const int length =
+        tide_framing_encode(frame.data(), frame.size(), 0, 1, message.data(), message.size(), nullptr, 0);
+    frame.resize(static_cast<size_t>(length));
+    if (random() % 50 == 0) frame[random() % frame.size()] ^= 2;
+    return frame;
+  }
+
+  void run_link() {
+    attach();
+    int64_t next_poll = 0;
+    int handled = 0;
+    while (!stop) {
+      Bytes heard, sent;
+      bool did_send = false;
+      {
+        std::unique_lock lock(mutex);
+        const auto until = std::chrono::steady_clock::time_point(std::chrono::nanoseconds(next_poll));
+        const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(5);
+        wake.wait_until(lock, std::min(until, limit), [&] { return busy || !inbox.empty() || stop; });
+        if (!inbox.empty()) {
+          heard = std::move(inbox.front());
+          inbox.pop_front();
+        }
+        if (busy) {
+          sent = std::move(started);
+          busy = false;
+          did_send = true;
+        }
+      }
+      if (!heard.empty()) hear(heard);
+      if (did_send) {
+        if (++handled % 400 == 0) {
+          cut();  // what was on the wire is lost with the line, and not reported
+        } else {
+          if (random() % 20 != 0) other->receive(on_line(sent));
+          tide_daemon_on_transmit_complete(&daemon);
+        }
+      }
+      next_poll = tide_daemon_poll(&daemon);
+    }
+  }
+
+  void receive(Bytes bytes) {
+    const std::lock_guard lock(mutex);
+    inbox.push_back(std::move(bytes));
+    wake.notify_one();
+  }
+
+  void run_submitter(uint8_t level) {
+    std::mt19937 own(level);
+    uint32_t best_effort = 0;
+    for (uint32_t index = 0; index < messages_each;) {
+      const bool reliable = own() % 4 != 0;
+      const uint32_t bytes = reliable && own() % 40 == 0 ? 1000 + static_cast<uint32_t>(own() % 2000) : 20;
+      tide_node_t *node;
+      if (tide_daemon_acquire(&daemon, bytes, TIDE_PRIORITY(level, 0), &node) != TIDE_OK) {
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+        continue;
+      }
+      if (own() % 50 == 0) {
+        tide_daemon_abandon(&daemon, node);
+        continue;
+      }
+      tide_xrce_put_submessage_header(node->bytes, TIDE_XRCE_WRITE_DATA, 1, static_cast<uint16_t>(bytes - 4));
+      std::memset(node->bytes + 4, level, bytes - 4);
+      const uint32_t number = reliable ? index++ : best_effort++;
+      std::memcpy(node->bytes + 4, &number, 4);
+      node->length = bytes;
+      const uint8_t stream = reliable ? TIDE_STREAM_RELIABLE(level) : TIDE_STREAM_BEST_EFFORT(level);
+      if (tide_daemon_submit(&daemon, node, stream) != TIDE_OK) wrong++;
+    }
+  }
+
+  void run_lane() {
+    while (!stop) {
+      if (tide_daemon_most_urgent(&daemon) == TIDE_PRIORITY_NONE) {
+        release_one();
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+      } else {
+        tide_daemon_process_most_urgent(&daemon);
+      }
+      if (samples_waiting() > 4) release_one();
+    }
+  }
+
+  size_t samples_waiting() {
+    const std::lock_guard lock(mutex);
+    return samples.size();
+  }
+
+  const bool framed;
+  std::mt19937 random;
+  Side *other = nullptr;
+  tide_daemon_t daemon{};
+  int status = TIDE_ERROR_STATE;
+  std::atomic<bool> stop{false};
+  std::atomic<int> wrong{0}, activities{0};
+  uint32_t next_index[256] = {};
+
+  std::mutex mutex;  // of the line and the list of samples
+  std::condition_variable wake;
+  bool open = false, busy = false;
+  Bytes started;
+  std::deque<Bytes> inbox;
+  std::deque<std::pair<void *, bool>> samples;
+
+  tide_node_t nodes[28];
+  tide_queue_entry_t *execution[28], *pending[28], *noted[16];
+  tide_size_class_t classes[2];
+  tide_output_stream_t output[6];
+  tide_input_stream_t input[6];
+  tide_slot_t slots[16];
+  tide_reassembly_t reassemblies[4];
+  Bytes small = Bytes(64 * 24), large = Bytes(4096 * 4), storage = Bytes(256 * 16);
+  Bytes reassembly_bytes[4];
+};
+
+class daemon_threads : public testing::TestWithParam<bool> {};
+
+TEST_P(daemon_threads, nothing_reliable_is_lost_between_threads) {
+  auto a = std::make_unique<Side>(GetParam(), 1), b = std::make_unique<Side>(GetParam(), 2);
+  ASSERT_EQ(a->status, TIDE_OK);
+  ASSERT_EQ(b->status, TIDE_OK);
+  a->other = b.get();
+  b->other = a.get();
+  std::vector<std::thread> submitting, running;
+  for (Side *side : {a.get(), b.get()}) {
+    running.emplace_back([side] { side->run_link(); });
+    for (int i = 0; i < lanes; ++i) running.emplace_back([side] { side->run_lane(); });
+    for (uint8_t level = 0; level < submitters; ++level)
+      submitting.emplace_back([side, level] { side->run_submitter(level); });
+  }
+  for (auto &thread : submitting) thread.join();
+  bool idle = false;
+  for (int i = 0; i < 6000 && !idle; ++i) {
+    idle = tide_daemon_is_idle(&a->daemon, 0) && tide_daemon_is_idle(&b->daemon, 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_TRUE(idle);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  for (Side *side : {a.get(), b.get()}) side->stop = true;
+  for (auto &thread : running) thread.join();
+  for (Side *side : {a.get(), b.get()}) {
+    while (tide_daemon_most_urgent(&side->daemon) != TIDE_PRIORITY_NONE) tide_daemon_process_most_urgent(&side->daemon);
+    while (!side->samples.empty()) side->release_one();
+    EXPECT_EQ(side->wrong, 0);
+    EXPECT_GT(side->activities, 0);
+    EXPECT_EQ(side->daemon.transmitter.nodes_in_use, side->daemon.transmitter.busy ? 1 : 0);
+    for (uint8_t level = 0; level < levels; ++level)
+      EXPECT_EQ(side->next_index[TIDE_STREAM_RELIABLE(level)], uint32_t{messages_each}) << "level " << int{level};
+    EXPECT_GT(side->daemon.transmitter.counters.retransmissions, 0u);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(links, daemon_threads, testing::Values(false, true),
+                         [](const auto &each) { return each.param ? "bytes" : "messages"; });
+
+// A link may be done with a message, or find out that it is down, within start.
+struct Eager {
+  peer::Bytes sent;
+  tide_daemon_t *daemon = nullptr;
+  int starts = 0;
+  bool detach = false;
+};
+
+TEST(daemon_wire, completion_and_detachment_within_start) {
+  Side side(false, 1);
+  Eager eager;
+  eager.daemon = &side.daemon;
+  const tide_link_t link{&eager,
+                         [](void *context, const tide_frame_parts_t *frame) -> int {
+                           auto &self = *static_cast<Eager *>(context);
+                           const Bytes before = peer::flatten(*frame);
+                           if (++self.starts > 20) return TIDE_ERROR_LINK;
+                           if (self.detach)
+                             tide_daemon_detach_link(self.daemon);
+                           else
+                             tide_daemon_on_transmit_complete(self.daemon);
+                           EXPECT_EQ(peer::flatten(*frame), before);
+                           self.sent.push_back(before.at(8));
+                           return TIDE_OK;
+                         },
+                         nullptr, 0};
+  auto submit = [&](uint8_t mark) {
+    tide_node_t *node;
+    ASSERT_EQ(tide_daemon_acquire(&side.daemon, 8, 0, &node), TIDE_OK);
+    tide_xrce_put_submessage_header(node->bytes, TIDE_XRCE_WRITE_DATA, 1, 4);
+    std::memset(node->bytes + 4, mark, 4);
+    node->length = 8;
+    ASSERT_EQ(tide_daemon_submit(&side.daemon, node, TIDE_STREAM_BEST_EFFORT(0)), TIDE_OK);
+  };
+  submit(1);
+  submit(2);
+  EXPECT_EQ(tide_daemon_attach_link(&side.daemon, &link, 0), TIDE_OK);
+  EXPECT_EQ(tide_daemon_attach_link(&side.daemon, &link, 0), TIDE_ERROR_STATE);
+  submit(3);
+  EXPECT_EQ(eager.sent, (Bytes{1, 2, 3}));
+  eager.detach = true;
+  submit(4);
+  submit(5);
+  EXPECT_EQ(eager.sent, (Bytes{1, 2, 3, 4}));
+  EXPECT_EQ(side.daemon.transmitter.nodes_in_use, 2);
+  eager.detach = false;
+  EXPECT_EQ(tide_daemon_attach_link(&side.daemon, &link, 0), TIDE_OK);
+  EXPECT_EQ(eager.sent, (Bytes{1, 2, 3, 4, 4, 5}));
+  EXPECT_EQ(side.daemon.transmitter.nodes_in_use, 0);
+  // a link that cannot start loses the frame, and the wire goes on
+  eager.starts = 20;
+  submit(6);
+  submit(7);
+  EXPECT_EQ(side.daemon.transmitter.nodes_in_use, 0);
+}
+
+TEST(daemon_wire, a_message_that_is_too_long_is_counted) {
+  Side side(false, 1);
+  tide_daemon_on_message(&side.daemon, Bytes(5000).data(), 5000);
+  EXPECT_EQ(side.daemon.receiver.counters.malformed, 1u);
+}
+
+TEST(daemon_wire, a_full_pool_takes_back_what_has_expired) {
+  Side side(false, 1);
+  tide_node_t *node;
+  for (int i = 0; i < 28; ++i) {
+    ASSERT_EQ(tide_daemon_acquire(&side.daemon, 8, 0, &node), TIDE_OK);
+    tide_xrce_put_submessage_header(node->bytes, TIDE_XRCE_WRITE_DATA, 1, 4);
+    node->length = 8;
+    node->expires_ns = i == 5 ? 1 : TIDE_FOREVER;
+    ASSERT_EQ(tide_daemon_submit(&side.daemon, node, TIDE_STREAM_RELIABLE(0)), TIDE_OK);
+  }
+  EXPECT_EQ(tide_daemon_acquire(&side.daemon, 8, 0, &node), TIDE_OK);
+  EXPECT_EQ(side.daemon.transmitter.counters.expired, 1u);
+  tide_node_t *none;
+  EXPECT_EQ(tide_daemon_acquire(&side.daemon, 8, 0, &none), TIDE_ERROR_FULL);
+  tide_daemon_abandon(&side.daemon, node);
+  EXPECT_EQ(platform.event_wait(nullptr, &side.daemon.done_event, 0), 1);
+}
+
+int64_t soon(int64_t seconds) { return clock_ns(nullptr) + seconds * 1'000'000'000; }
+
+TEST(daemon_pool, a_node_that_comes_back_goes_to_the_most_urgent_that_waits) {
+  Side side(false, 1);
+  std::vector<tide_node_t *> nodes(28);
+  for (tide_node_t *&node : nodes) ASSERT_EQ(tide_daemon_acquire(&side.daemon, 8, 0, &node), TIDE_OK);
+  std::mutex mutex;
+  std::vector<int> order;
+  std::vector<std::thread> threads;
+  std::deque<tide_node_t *> got;
+  const int priorities[] = {1, 3, 2, 3};
+  for (int i = 0; i < 4; ++i) {
+    const auto priority = TIDE_PRIORITY(priorities[i], 0);
+    threads.emplace_back([&, i, priority] {
+      tide_node_t *node = nullptr;
+      const int status = tide_daemon_acquire_until(&side.daemon, 8, priority, soon(60), &node);
+      const std::lock_guard lock(mutex);
+      order.push_back(status == TIDE_OK ? i : -1);
+      got.push_back(node);
+    });
+    const auto waiting = [&] {
+      const std::lock_guard lock(critical);
+      int count = 0;
+      for (auto *waiter = side.daemon.waiters; waiter != nullptr; waiter = waiter->next) count++;
+      return count;
+    };
+    while (waiting() < i + 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  tide_node_t *none = nullptr;
+  EXPECT_EQ(tide_daemon_acquire_until(&side.daemon, 8, TIDE_PRIORITY(2, 0), clock_ns(nullptr), &none),
+            TIDE_ERROR_TIMEOUT);
+  for (size_t i = 0; i < 4; ++i) {
+    tide_daemon_abandon(&side.daemon, nodes[i]);
+    const auto taken = [&] {
+      const std::lock_guard lock(mutex);
+      return order.size();
+    };
+    while (taken() < i + 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  for (auto &thread : threads) thread.join();
+  EXPECT_EQ(order, (std::vector<int>{1, 3, 2, 0}));
+  EXPECT_EQ(side.daemon.waiters, nullptr);
+  EXPECT_EQ(tide_daemon_acquire_until(&side.daemon, 100'000, 0, soon(60), &none), TIDE_ERROR_TOO_LARGE);
+}
+
+// Any number of threads on few nodes of two sizes: everybody gets one in the end, and none is lost.
+TEST(daemon_pool, waiting_threads_never_starve_each_other) {
+  Side side(false, 1);
+  std::atomic<int> failures{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&, i] {
+      std::mt19937 own(static_cast<unsigned>(i));
+      for (int turn = 0; turn < 200; ++turn) {
+        std::vector<tide_node_t *> nodes(1 + own() % 3);
+        size_t count = 0;
+        const uint32_t bytes = own() % 4 == 0 ? 2000 : 20;
+        for (; count < nodes.size(); ++count) {
+          // Only the first is waited for: who holds one and waits for another may wait for its like.
+          const int64_t deadline_ns = count == 0 ? soon(60) : clock_ns(nullptr);
+          const auto priority = TIDE_PRIORITY(own() % 4, 0);
+          if (tide_daemon_acquire_until(&side.daemon, bytes, priority, deadline_ns, &nodes[count]) != TIDE_OK) break;
+        }
+        if (count == 0) failures++;
+        if (own() % 4 == 0) std::this_thread::yield();
+        for (size_t n = 0; n < count; ++n) tide_daemon_abandon(&side.daemon, nodes[n]);
+      }
+    });
+  }
+  for (auto &thread : threads) thread.join();
+  EXPECT_EQ(failures, 0);
+  EXPECT_EQ(side.daemon.transmitter.nodes_in_use, 0);
+}
+
+}  // namespace

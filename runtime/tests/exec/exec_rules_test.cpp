@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// The executor's rules one by one, in virtual time: readiness, removal, stopping, policies and what is refused.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "exec_rules.h"
+
+namespace {
+
+using namespace exec_virtual;
+
+INSTANTIATE_TEST_SUITE_P(ExecRules, BothPolicies,
+                         testing::Combine(testing::Values(TIDE_POLICY_TIDE, TIDE_POLICY_BATCH), testing::Bool()),
+                         [](const auto &each) {
+                           const std::string policy = std::get<0>(each.param) == TIDE_POLICY_TIDE ? "tide" : "batch";
+                           return std::get<1>(each.param) ? policy + "_split" : policy;
+                         });
+
+TEST_P(BothPolicies, NotifiedSoManyTimesRunsSoManyTimes) {
+  Probe probe(bench, log, 'a', 0);
+  for (int times = 0; times < 5; times++) {
+    probe.notify();
+  }
+  rounds_until(bench, 10);
+  EXPECT_EQ(log, "aaaaa");
+}
+
+TEST_P(BothPolicies, WakeUpFromWithinACallbackIsNotLost) {
+  Probe first(bench, log, 'a', 0);
+  Probe second(bench, log, 'b', 9);
+  first.action = [&] { second.notify(); };
+  second.action = [&] { log.size() < 6 ? first.notify() : void(); };
+  first.notify();
+  rounds_until(bench, 10);
+  EXPECT_EQ(log, "ababab");
+}
+
+TEST_P(BothPolicies, CallbacksMayRemoveThemselvesAndOthersOfTheirRound) {
+  Probe first(bench, log, 'a', 9), second(bench, log, 'b', 8), third(bench, log, 'c', 7), fourth(bench, log, 'd', 6);
+  tide_executor_set_trigger(&bench.executor, tide_trigger_all, nullptr);
+  first.action = [&] {
+    EXPECT_EQ(tide_executor_remove(&bench.executor, &first.callback), TIDE_OK);
+    EXPECT_EQ(tide_executor_remove(&bench.executor, &second.callback), TIDE_OK);
+    EXPECT_EQ(tide_executor_remove(&bench.executor, &fourth.callback), TIDE_OK);
+    EXPECT_EQ(tide_executor_remove(&bench.executor, &fourth.callback), TIDE_ERROR_NOT_FOUND);
+    second.notify();
+  };
+  for (Probe *probe : {&first, &second, &third, &fourth}) {
+    probe->notify();
+  }
+  EXPECT_EQ(tide_executor_round(&bench.executor, 10), 2);
+  EXPECT_EQ(log, "ac");
+  EXPECT_EQ(bench.executor.count, 1u);
+  EXPECT_EQ(bench.executor.ready_count, 0u);
+  EXPECT_EQ(third.callback.index, 0u);
+  Probe fifth(bench, log, 'e', 5);
+  third.notify();
+  fifth.notify();
+  EXPECT_EQ(tide_executor_round(&bench.executor, 10), 2);
+}
+
+// Its memory may be used for something else once it is removed: nothing may lead there any more.
+TEST_P(BothPolicies, NothingRemembersARemovedCallback) {
+  Probe first(bench, log, 'a', 9);
+  auto last = std::make_unique<Probe>(bench, log, 'b', 8);
+  auto clock = std::make_unique<Clock>(bench, 10);
+  tide_executor_set_trigger(&bench.executor, tide_trigger_always, nullptr);
+  first.action = [&] {
+    EXPECT_EQ(tide_executor_remove(&bench.executor, &last->callback), TIDE_OK);
+    EXPECT_EQ(tide_executor_remove(&bench.executor, &clock->timer.callback), TIDE_OK);
+    std::memset(static_cast<void *>(&last->callback), 0x55, sizeof last->callback);
+    std::memset(static_cast<void *>(&clock->timer), 0x55, sizeof clock->timer);
+    first.action = nullptr;
+  };
+  first.notify();
+  last->notify();
+  EXPECT_EQ(tide_executor_round(&bench.executor, 0), 1);
+  EXPECT_EQ(bench.lanes[0].band->timer_list.count, 0u);
+  last.reset();
+  clock.reset();
+  Probe other(bench, log, 'c', 7);
+  first.notify();
+  other.notify();
+  EXPECT_EQ(tide_executor_round(&bench.executor, 100), 2);
+  EXPECT_EQ(log, "aac");
+}
+
+TEST_P(BothPolicies, StopEndsSpinAndIsNotLostWhenItComesFirst) {
+  Probe probe(bench, log, 'a', 0);
+  bench.machine.at(50, [&] { tide_executor_stop(&bench.executor); });
+  EXPECT_EQ(tide_executor_spin(&bench.executor), TIDE_OK);
+  EXPECT_EQ(bench.machine.now, 50);
+  tide_executor_stop(&bench.executor);
+  probe.notify();
+  EXPECT_EQ(tide_executor_spin(&bench.executor), TIDE_OK);
+  EXPECT_EQ(log, "");
+  probe.action = [&] {
+    tide_executor_stop(&bench.executor);
+    EXPECT_EQ(tide_executor_spin(&bench.executor), TIDE_ERROR_STATE);
+  };
+  EXPECT_EQ(tide_executor_spin(&bench.executor), TIDE_OK);
+  EXPECT_EQ(log, "a");
+}
+
+TEST_P(BothPolicies, PolicyMayChangeBetweenRounds) {
+  Probe first(bench, log, 'a', 0), second(bench, log, 'b', 9);
+  first.notify();
+  second.notify();
+  const tide_policy_t other = policy() == TIDE_POLICY_TIDE ? TIDE_POLICY_BATCH : TIDE_POLICY_TIDE;
+  first.action = [&] { EXPECT_EQ(tide_executor_set_policy(&bench.executor, policy()), TIDE_ERROR_STATE); };
+  EXPECT_EQ(tide_executor_set_policy(&bench.executor, other), TIDE_OK);
+  rounds_until(bench, 10);
+  EXPECT_EQ(log, other == TIDE_POLICY_TIDE ? "ba" : "ab");
+  log.clear();
+  first.action = nullptr;
+  first.notify();
+  second.notify();
+  EXPECT_EQ(tide_executor_set_policy(&bench.executor, policy()), TIDE_OK);
+  rounds_until(bench, 20);
+  EXPECT_EQ(log, policy() == TIDE_POLICY_TIDE ? "ba" : "ab");
+}
+
+TEST_P(BothPolicies, BadArgumentsAreRefused) {
+  tide_executor_t other{};
+  for (const auto &spoil : std::vector<std::function<void(tide_executor_config_t &)>>{
+           [](auto &config) { config.platform = nullptr; }, [](auto &config) { config.callbacks = nullptr; },
+           [](auto &config) { config.ready_storage = nullptr; }, [](auto &config) { config.timer_storage = nullptr; },
+           [](auto &config) { config.callback_count = 0; }, [](auto &config) { config.lanes = nullptr; },
+           [](auto &config) { config.lane_count = 0; }, [](auto &config) { config.spin_timeout_ns = -1; },
+           [](auto &config) { config.policy = static_cast<tide_policy_t>(7); },
+           [](auto &config) {
+             config.source.most_urgent = [](void *, tide_priority_t, tide_priority_t) -> int32_t { return 0; };
+           }}) {
+    tide_executor_config_t config = bench.config;
+    spoil(config);
+    EXPECT_EQ(tide_executor_init(&other, &config), TIDE_ERROR_ARGUMENT);
+  }
+  EXPECT_EQ(tide_executor_init(nullptr, &bench.config), TIDE_ERROR_ARGUMENT);
+  EXPECT_EQ(tide_executor_round(nullptr, 0), TIDE_ERROR_ARGUMENT);
+  EXPECT_EQ(tide_executor_spin(nullptr), TIDE_ERROR_ARGUMENT);
+  EXPECT_EQ(tide_executor_set_trigger(nullptr, nullptr, nullptr), TIDE_ERROR_ARGUMENT);
+  EXPECT_EQ(tide_executor_set_policy(&bench.executor, static_cast<tide_policy_t>(7)), TIDE_ERROR_ARGUMENT);
+  tide_callback_t callback{};
+  EXPECT_EQ(tide_executor_add(&bench.executor, &callback), TIDE_ERROR_ARGUMENT);
+  tide_executor_notify(&callback);
+  tide_executor_notify(nullptr);
+  EXPECT_EQ(tide_executor_set_priority(&bench.executor, &callback, 1), TIDE_ERROR_NOT_FOUND);
+  tide_timer_t timer{};
+  timer.on_expiry = [](tide_timer_t *, int64_t) {};
+  EXPECT_EQ(tide_executor_add_timer(&bench.executor, &timer), TIDE_ERROR_ARGUMENT);
+  EXPECT_EQ(tide_timer_reset(&timer), TIDE_ERROR_STATE);
+  EXPECT_EQ(tide_timer_cancel(nullptr), TIDE_ERROR_ARGUMENT);
+  timer.period_ns = TIDE_FOREVER;  // never within reach, and no overflow
+  EXPECT_EQ(tide_executor_add_timer(&bench.executor, &timer), TIDE_OK);
+  EXPECT_EQ(tide_executor_add_timer(&bench.executor, &timer), TIDE_ERROR_EXISTS);
+  EXPECT_EQ(tide_timer_set_period(&timer, 0), TIDE_ERROR_ARGUMENT);
+  EXPECT_EQ(tide_timer_set_phase(&timer, -1), TIDE_ERROR_ARGUMENT);
+  EXPECT_EQ(tide_executor_round(&bench.executor, 1000), TIDE_ERROR_TIMEOUT);
+}
+
+TEST_P(BothPolicies, FullExecutorRefusesAndFreedPlacesAreUsedAgain) {
+  std::vector<std::unique_ptr<Probe>> probes;
+  for (size_t index = 0; index < bench.callbacks.size(); index++) {
+    probes.push_back(std::make_unique<Probe>(bench, log, 'a', 0));
+  }
+  tide_callback_t extra = probes[0]->callback;
+  EXPECT_EQ(tide_executor_add(&bench.executor, &extra), TIDE_ERROR_FULL);
+  EXPECT_EQ(tide_executor_remove(&bench.executor, &probes[3]->callback), TIDE_OK);
+  EXPECT_EQ(tide_executor_add(&bench.executor, &extra), TIDE_OK);
+  for (auto &probe : probes) {
+    probe->notify();
+  }
+  tide_executor_notify(&extra);
+  rounds_until(bench, 10);
+  EXPECT_EQ(log.size(), bench.callbacks.size());
+}
+
+// The array of callbacks is for registration, triggers and the batch policy; a tide round never looks at it.
+TEST(ExecRules, TideRoundDoesNotLookAtTheTableOfCallbacks) {
+  Bench bench(TIDE_POLICY_TIDE);
+  bench.init();
+  std::string log;
+  Probe probe(bench, log, 'a', 1);
+  Clock clock(bench, 10);
+  std::fill(bench.callbacks.begin(), bench.callbacks.end(), nullptr);
+  probe.notify();
+  rounds_until(bench, 30);
+  EXPECT_EQ(log, "a");
+  EXPECT_EQ(clock.times, (Times{10, 20, 30}));
+}
+
+TEST(ExecRules, EqualPrioritiesAreServedInTurn) {
+  Bench bench(TIDE_POLICY_TIDE);
+  bench.init();
+  std::string log;
+  Probe first(bench, log, 'a', 1), second(bench, log, 'b', 1);
+  for (int times = 0; times < 3; times++) {
+    second.notify();
+    first.notify();
+  }
+  rounds_until(bench, 10);
+  EXPECT_EQ(log, "bababa");
+}
+
+TEST(ExecRules, NewPriorityCountsForWhatIsReadyAlready) {
+  Bench bench(TIDE_POLICY_TIDE);
+  bench.init();
+  std::string log;
+  Probe first(bench, log, 'a', 1), second(bench, log, 'b', 2);
+  first.notify();
+  second.notify();
+  EXPECT_EQ(tide_executor_set_priority(&bench.executor, &first.callback, 3), TIDE_OK);
+  rounds_until(bench, 10);
+  EXPECT_EQ(log, "ab");
+}
+
+TEST(ExecRules, HooksSeeEveryRun) {
+  Bench bench(TIDE_POLICY_TIDE);
+  std::string log;
+  bench.config.context = &log;
+  bench.config.on_start = [](void *context, tide_callback_t *, int64_t now) {
+    *static_cast<std::string *>(context) += "<" + std::to_string(now);
+  };
+  bench.config.on_end = [](void *context, tide_callback_t *callback, int64_t now) {
+    EXPECT_EQ(callback->end_ns, now);
+    *static_cast<std::string *>(context) += ">" + std::to_string(now);
+  };
+  bench.init();
+  Clock clock(bench, 10);
+  clock.execution = 3;
+  rounds_until(bench, 20);
+  EXPECT_EQ(log, "<10>13<20>23");
+  EXPECT_EQ(clock.timer.callback.runs, 2u);
+}
+
+}  // namespace

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// UDP links over real sockets, under a daemon that the test can look into.
+#include <barrier>
+#include <filesystem>
+#include <thread>
+
+#include "link_ends.h"
+#include "link_times.h"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int64_t kNever = INT64_MAX / 4;
+constexpr int kFlood = 63;  // messages in quick succession that leave alone, before others wait for each other
+
+// Of the links that are opened meanwhile.
+class LinkTimes {
+ public:
+  explicit LinkTimes(const tide_posix_link_times_t &times) : before_(tide_posix_link_times) {
+    tide_posix_link_times = times;
+  }
+  ~LinkTimes() { tide_posix_link_times = before_; }
+  LinkTimes(const LinkTimes &) = delete;
+  LinkTimes &operator=(const LinkTimes &) = delete;
+
+ private:
+  const tide_posix_link_times_t before_;
+};
+
+// Of this process.
+int descriptor_connected_to(uint16_t port) {
+  for (const auto &entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int descriptor = std::stoi(entry.path().filename());
+    sockaddr_in peer{};
+    socklen_t length = sizeof peer;
+    const bool known = getpeername(descriptor, reinterpret_cast<sockaddr *>(&peer), &length) == 0;
+    if (known && peer.sin_family == AF_INET && ntohs(peer.sin_port) == port) return descriptor;
+  }
+  return -1;
+}
+
+TEST(UdpLink, CarriesOneMessageADatagramBothWays) {
+  Server server(SOCK_DGRAM);
+  FakeDaemon client;
+  ASSERT_EQ(client.open(internet(TIDE_LINK_UDP, server.port)), TIDE_OK);
+  const auto messages = random_messages(1, 500, 512);
+  sockaddr_in from{};
+  for (const auto &message : messages) {
+    client.submit(message);
+    ASSERT_EQ(server.take(&from), message);
+    server.give(message, from);
+  }
+  server.give(Bytes(513, 1), from);  // above the mtu
+  server.give(Bytes(), from);
+  server.give(Bytes(512, 2), from);
+  ASSERT_TRUE(client.eventually([](const FakeDaemon &fake) { return fake.messages.size() == 501; }));
+  EXPECT_TRUE(std::equal(messages.begin(), messages.end(), client.messages.begin()));
+  EXPECT_EQ(client.messages.back(), Bytes(512, 2));
+  EXPECT_EQ(client.counters().messages_oversize, 1u);
+  EXPECT_TRUE(client.eventually([](const FakeDaemon &fake) { return fake.sent.size() == 500; }));
+  EXPECT_EQ(client.wrong_completions, 0);
+}
+
+// What a submitter has is gone when it returns, and the thread sleeps on, unless an answer may have to be asked for.
+TEST(UdpLink, CompletesAMessageWhileItIsStarted) {
+  const LinkTimes times({.poll_limit_ns = kNever, .flood_gap_ns = 1, .gather_ns = 0, .pause = nullptr});
+  Server server(SOCK_DGRAM);
+  FakeDaemon client;
+  client.poll_period_ns = kNever;
+  ASSERT_EQ(client.open(internet(TIDE_LINK_UDP, server.port)), TIDE_OK);
+  const auto messages = random_messages(11, 200, 512);
+  const auto polls = [&] { return client.look<int>([](const FakeDaemon &fake) { return fake.polls; }); };
+  ASSERT_TRUE(client.eventually([](const FakeDaemon &fake) { return fake.polls > 0; }));
+  const int before = polls();
+  for (const Bytes &message : messages) {
+    client.submit(message);
+    ASSERT_EQ(server.take(), message);
+  }
+  EXPECT_EQ(client.look<int>([](const FakeDaemon &fake) { return fake.completed_in_start; }), 200);
+  EXPECT_EQ(polls(), before);
+  client.awaited = true;
+  client.submit(messages[0]);
+  EXPECT_TRUE(client.eventually([&](const FakeDaemon &fake) { return fake.polls > before; }));
+  EXPECT_EQ(client.sent.size(), 201u);
+  EXPECT_EQ(client.wrong_completions, 0);
+  EXPECT_EQ(client.refused, 0);
+  EXPECT_EQ(client.counters().messages_sent, 201u);
+  EXPECT_EQ(client.counters().batches, 201u);
+}
+
+// Messages of one length, in a flood: after the first ones 32 leave at once, the last ones when their time has come.
+TEST(UdpLink, GathersAFloodIntoBatches) {
+  const LinkTimes times({.poll_limit_ns = kNever, .flood_gap_ns = kNever, .gather_ns = kNever, .pause = nullptr});
+  Server server(SOCK_DGRAM);
+  FakeDaemon client;
+  client.poll_period_ns = kNever;
+  ASSERT_EQ(client.open(internet(TIDE_LINK_UDP, server.port)), TIDE_OK);
+  std::mt19937_64 random(12);
+  std::vector<Bytes> messages;
+  for (int index = 0; index < kFlood + 32 * 4; index++) messages.push_back(random_message(random, 40));
+  for (const Bytes &message : messages) client.submit(message);
+  for (const Bytes &message : messages) ASSERT_EQ(server.take(), message);
+  EXPECT_EQ(client.look<int>([](const FakeDaemon &fake) { return fake.completed_in_start; }), kFlood + 32 * 4);
+  EXPECT_EQ(client.counters().batches, kFlood + 4u);
+  for (size_t rest = 1; rest < 20; rest++) {  // what is more urgent leaves at once, with what came before it
+    for (size_t index = 0; index < rest; index++) client.submit(messages[index]);
+    EXPECT_FALSE(server.has_some());
+    client.priority++;
+    client.submit(messages[rest]);
+    for (size_t index = 0; index <= rest; index++) ASSERT_EQ(server.take(), messages[index]);
+    client.priority = 0;
+  }
+  client.submit(messages[0]);
+  client.submit(Bytes(39, 1));  // would not leave with it as one
+  ASSERT_EQ(server.take(), messages[0]);
+  ASSERT_EQ(server.take(), Bytes(39, 1));
+  client.submit(messages[0]);
+  client.submit(Bytes(8, 1));  // somebody waits for the answer
+  ASSERT_EQ(server.take(), messages[0]);
+  ASSERT_EQ(server.take(), Bytes(8, 1));
+  client.awaited = true;  // starts a round trip
+  client.submit(messages[0]);
+  ASSERT_EQ(server.take(), messages[0]);
+  EXPECT_EQ(client.wrong_completions, 0);
+  EXPECT_EQ(client.counters().messages_lost, 0u);
+}
+
+// Whatever the moment, the thread hears of what waits: many submitters, bursts and pauses by seed, a thread that
+// dawdles where a wake-up could get lost, and after each round nothing is left behind. Here no poll makes good what is
+// forgotten.
+class UdpWakeUps : public testing::TestWithParam<uint64_t> {
+ protected:
+  static constexpr size_t kSubmitters = 4, kRounds = 400;
+
+  static void dawdle() {
+    static thread_local std::mt19937_64 random(20);
+    if (random() % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 100));
+  }
+  void submit(size_t number) {
+    std::mt19937_64 random(GetParam() * kSubmitters + number);
+    for (size_t round = 0; round < kRounds; round++) {
+      for (size_t left = random() % 50 == 0 ? 40 : random() % 3; left > 0; left--) {
+        if (random() % 2 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 200));
+        client.submit(Bytes(16 + random() % 2, static_cast<uint8_t>(number)));
+        submitted++;
+      }
+      round_over.arrive_and_wait();  // all have submitted
+      round_over.arrive_and_wait();  // all has arrived
+    }
+  }
+  // False: for two seconds nothing came.
+  bool take_all() {
+    for (; arrived < submitted; arrived++) {
+      if (server.take().empty()) return false;
+    }
+    return true;
+  }
+
+  const LinkTimes times_{{.poll_limit_ns = kNever, .flood_gap_ns = kNever, .gather_ns = 30'000, .pause = dawdle}};
+  Server server{SOCK_DGRAM};
+  FakeDaemon client;
+  std::barrier<> round_over{kSubmitters + 1};
+  std::atomic<size_t> submitted = 0;
+  size_t arrived = 0;
+};
+
+TEST_P(UdpWakeUps, AreNotLost) {
+  client.poll_period_ns = kNever;
+  ASSERT_EQ(client.open(internet(TIDE_LINK_UDP, server.port)), TIDE_OK);
+  std::vector<std::thread> submitters;
+  for (size_t number = 0; number < kSubmitters; number++) submitters.emplace_back([this, number] { submit(number); });
+  std::string failure;
+  for (size_t round = 0; round < kRounds; round++) {
+    round_over.arrive_and_wait();
+    if (failure.empty() && !take_all()) failure = "round " + std::to_string(round);
+    round_over.arrive_and_wait();
+  }
+  for (std::thread &submitter : submitters) submitter.join();
+  EXPECT_EQ(failure, "") << arrived << " of " << submitted << " arrived";
+  EXPECT_EQ(client.wrong_completions, 0);
+  EXPECT_EQ(client.refused, 0);
+  EXPECT_LT(client.counters().batches, submitted);
+  EXPECT_EQ(client.counters().messages_lost, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, UdpWakeUps, testing::Values(1u, 2u, 77u), testing::PrintToStringParamName());
+
+// The link's socket, replaced by one that waits for its receiver, as one that sends by a slow device does.
+TEST(UdpLink, GoesOnWhenTheSystemTakesMessagesAgain) {
+  const LinkTimes times({.poll_limit_ns = kNever, .flood_gap_ns = 20'000, .gather_ns = 50'000, .pause = nullptr});
+  const Server server(SOCK_DGRAM);
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+  const Descriptor near(ends[0]), far(ends[1]);
+  FakeDaemon client(2000);
+  client.poll_period_ns = kNever;
+  client.on_attach = [&] { EXPECT_GE(dup2(near.number, descriptor_connected_to(server.port)), 0); };
+  ASSERT_EQ(client.open(internet(TIDE_LINK_UDP, server.port)), TIDE_OK);
+  std::vector<Bytes> messages;
+  std::mt19937_64 random(13);
+  const auto blocked = [](const FakeDaemon &fake) { return fake.waiting() > 40; };
+  while (!client.look<bool>(blocked)) {
+    ASSERT_LT(messages.size(), 10'000u);
+    messages.push_back(random_message(random, 1500));  // too long for a train, which only UDP knows
+    client.submit(messages.back());
+  }
+  EXPECT_GT(client.counters().writes_partial, 0u);
+  for (const Bytes &message : messages) ASSERT_EQ(read_some(far, message.size()), message);
+  ASSERT_TRUE(client.eventually([&](const FakeDaemon &fake) { return fake.sent.size() == messages.size(); }));
+  EXPECT_EQ(client.wrong_completions, 0);
+  EXPECT_EQ(client.counters().messages_lost, 0u);
+  client.submit(Bytes(20, 7));
+  EXPECT_EQ(read_some(far, 20), Bytes(20, 7));
+}
+
+// Callers that wait receive by themselves or are told by the link's thread: nothing is lost, doubled or out of order.
+TEST(UdpLink, LendsWhatItReceivesToCallersThatWait) {
+  Server server(SOCK_DGRAM);
+  FakeDaemon client;
+  ASSERT_EQ(client.open(internet(TIDE_LINK_UDP, server.port)), TIDE_OK);
+  client.submit(Bytes(10, 1));
+  sockaddr_in from{};
+  ASSERT_EQ(server.take(&from), Bytes(10, 1));
+  const tide_platform_t *platform = tide_port_platform();
+  tide_event_t event{};
+  platform->event_init(platform->context, &event);
+  client.on_message = [&] { platform->event_set(platform->context, &event); };
+  const auto wait = [&](int64_t limit_ns) { return client.wait(&event, FakeDaemon::now_ns() + limit_ns); };
+  const auto messages = random_messages(2, 2000, 512);
+  for (const auto &message : messages) {
+    server.give(message, from);
+    ASSERT_EQ(wait(10'000'000'000), 1);
+  }
+  EXPECT_EQ(client.messages, messages);
+  std::thread other([&] {  // neither the thread nor the caller: whatever happens in the program
+    std::this_thread::sleep_for(5ms);
+    platform->event_set(platform->context, &event);
+  });
+  EXPECT_EQ(wait(10'000'000'000), 1);
+  other.join();
+  EXPECT_EQ(wait(3'000'000), 0);
+  EXPECT_EQ(wait(-1), 0);
+}
+
+TEST(UdpLink, MayBeClosedWhileACallerWaits) {
+  const Server server(SOCK_DGRAM);
+  FakeDaemon client;
+  ASSERT_EQ(client.open(internet(TIDE_LINK_UDP, server.port)), TIDE_OK);
+  const tide_platform_t *platform = tide_port_platform();
+  tide_event_t event{};
+  platform->event_init(platform->context, &event);
+  std::atomic<int> result = -1;
+  std::thread waiting([&] { result = client.wait(&event, FakeDaemon::now_ns() + 10'000'000'000); });
+  std::this_thread::sleep_for(5ms);
+  client.close();
+  EXPECT_EQ(result, -1);  // it waits for its event, with or without the link
+  platform->event_set(platform->context, &event);
+  waiting.join();
+  EXPECT_EQ(result, 1);
+}
+
+TEST(UdpLink, DoesNotMindThatNobodyListensYet) {
+  uint16_t port;
+  {
+    const Server server(SOCK_DGRAM);
+    port = server.port;
+  }
+  FakeDaemon client;
+  ASSERT_EQ(client.open(internet(TIDE_LINK_UDP, port)), TIDE_OK);
+  for (int index = 0; index < 20; index++) {
+    client.submit(Bytes(10, 1));
+    std::this_thread::sleep_for(2ms);
+  }
+  ASSERT_TRUE(client.eventually([](const FakeDaemon &fake) { return fake.sent.size() == 20; }));
+  for (int index = 0; index < 200; index++) client.submit(Bytes(10, 1));  // each meets the error of the one before
+  ASSERT_TRUE(client.eventually([](const FakeDaemon &fake) { return fake.sent.size() == 220; }));
+  EXPECT_EQ(client.refused, 0);
+  EXPECT_EQ(client.counters().messages_lost, 0u);
+  EXPECT_EQ(client.counters().cuts, 0u);
+  Server server(SOCK_DGRAM, port);
+  client.submit(Bytes(10, 2));
+  EXPECT_EQ(server.take(), Bytes(10, 2));
+}
+
+}  // namespace

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+// The logic of runtime/port/freertos on a kernel of a few lines: one processor, time by ticks, and interrupts wherever a test
+// wants one: before or after any step that the port takes.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "../../../port/freertos/platform.h"
+#include "task.h"
+#include "tide/status.h"
+
+namespace {
+
+struct Task {
+  TaskFunction_t function;
+  void *argument;
+  UBaseType_t priority;
+  std::string name;
+  uint32_t stack_words;
+  bool deleted;
+};
+
+struct Kernel {
+  TickType_t ticks = 0;
+  UBaseType_t masked = 0;  // BASEPRI, so to speak
+  UBaseType_t depth = 0;   // of the running task's critical sections
+  int suspended = 0;
+  bool in_interrupt = false;
+  uint32_t notified = 0;
+  int steps = 0, interrupt_at_step = -1;
+  int yields = 0;
+  std::function<void()> interrupt;
+  std::multimap<TickType_t, std::function<void()>> at_ticks;
+  std::vector<Task> tasks;
+  size_t task_limit = 100;
+
+  // Every call of the port passes here: the interrupt may come, unless it is masked; then it comes as soon as it may.
+  void step() {
+    if (!in_interrupt && steps++ == interrupt_at_step) pending = true;
+    if (pending && masked == 0 && !in_interrupt) {
+      pending = false;
+      take(interrupt);
+    }
+  }
+  void take(const std::function<void()> &handler) {
+    in_interrupt = true;
+    handler();
+    in_interrupt = false;
+  }
+  // Lanes run in turn, most urgent first, each to its end.
+  bool run_a_task() {
+    Task *best = nullptr;
+    for (Task &task : tasks)
+      if (!task.deleted && (best == nullptr || task.priority > best->priority)) best = &task;
+    if (best == nullptr) return false;
+    best->deleted = true;
+    best->function(best->argument);
+    return true;
+  }
+  bool pending = false;
+};
+Kernel *kernel;
+
+class FreeRtos : public testing::Test {
+ protected:
+  FreeRtos() { kernel = &machine; }
+  Kernel machine;
+  const tide_platform_t *platform = tide_port_platform();
+  int64_t now() { return platform->now_ns(platform->context); }
+  int wait(tide_event_t &event, int64_t deadline) { return platform->event_wait(platform->context, &event, deadline); }
+  void set(tide_event_t &event) { platform->event_set(platform->context, &event); }
+  tide_event_t fresh() {
+    tide_event_t event{};
+    platform->event_init(platform->context, &event);
+    return event;
+  }
+};
+
+}  // namespace
+
+extern "C" {
+BaseType_t xPortIsInsideInterrupt(void) { return kernel->in_interrupt ? pdTRUE : pdFALSE; }
+void vPortEnterCritical(void) {
+  EXPECT_FALSE(kernel->in_interrupt) << "the task's variant in an interrupt";
+  kernel->step();
+  kernel->masked = 1;
+  kernel->depth++;
+}
+void vPortExitCritical(void) {
+  EXPECT_FALSE(kernel->in_interrupt);
+  ASSERT_GT(kernel->depth, 0u);
+  if (--kernel->depth == 0) kernel->masked = 0;
+  kernel->step();
+}
+UBaseType_t fake_mask_from_interrupt(void) {
+  EXPECT_TRUE(kernel->in_interrupt) << "the interrupt's variant in a task";
+  const UBaseType_t before = kernel->masked;
+  kernel->masked = 1;
+  return before;
+}
+void fake_unmask_from_interrupt(UBaseType_t state) { kernel->masked = state; }
+void fake_yield_from_interrupt(BaseType_t woken) { kernel->yields += woken != pdFALSE ? 1 : 0; }
+TickType_t xTaskGetTickCount(void) {
+  EXPECT_FALSE(kernel->in_interrupt);
+  kernel->step();
+  return kernel->ticks;
+}
+TickType_t xTaskGetTickCountFromISR(void) {
+  EXPECT_TRUE(kernel->in_interrupt);
+  return kernel->ticks;
+}
+TaskHandle_t xTaskGetCurrentTaskHandle(void) { return kernel; }
+UBaseType_t uxTaskPriorityGet(TaskHandle_t) { return 3; }
+void vTaskSuspendAll(void) { kernel->suspended++; }
+BaseType_t xTaskResumeAll(void) {
+  kernel->suspended--;
+  return pdFALSE;
+}
+BaseType_t xTaskCreate(TaskFunction_t function, const char *name, configSTACK_DEPTH_TYPE depth, void *argument,
+                       UBaseType_t priority, TaskHandle_t *task) {
+  EXPECT_GT(kernel->suspended, 0) << "a lane could run before the others are there";
+  if (kernel->tasks.size() == kernel->task_limit) return pdFALSE;
+  kernel->tasks.push_back({function, argument, priority, name, depth, false});
+  *task = reinterpret_cast<TaskHandle_t>(kernel->tasks.size());
+  return pdPASS;
+}
+void vTaskDelete(TaskHandle_t task) {
+  if (task != nullptr) kernel->tasks.at(reinterpret_cast<size_t>(task) - 1).deleted = true;
+}
+BaseType_t xTaskNotifyGiveIndexed(TaskHandle_t task, UBaseType_t index) {
+  EXPECT_FALSE(kernel->in_interrupt);
+  EXPECT_EQ(task, kernel);
+  EXPECT_EQ(index, UBaseType_t{TIDE_FREERTOS_NOTIFICATION});
+  kernel->notified++;
+  return pdPASS;
+}
+void vTaskNotifyGiveIndexedFromISR(TaskHandle_t task, UBaseType_t, BaseType_t *woken) {
+  EXPECT_TRUE(kernel->in_interrupt);
+  EXPECT_EQ(task, kernel);
+  kernel->notified++;
+  *woken = pdTRUE;
+}
+uint32_t ulTaskNotifyTakeIndexed(UBaseType_t, BaseType_t clear, TickType_t ticks) {
+  EXPECT_EQ(kernel->depth, 0u) << "sleeps in a critical section";
+  EXPECT_EQ(clear, pdTRUE);
+  kernel->step();
+  for (TickType_t slept = 0; kernel->notified == 0 && slept < ticks; slept++) {
+    if (kernel->run_a_task()) continue;
+    if (ticks == portMAX_DELAY && kernel->at_ticks.empty()) {
+      ADD_FAILURE() << "nothing will ever end this sleep";
+      kernel->notified = 1;
+      kernel->take([] {});
+      break;
+    }
+    kernel->ticks++;
+    const auto due = kernel->at_ticks.extract(kernel->ticks);
+    if (!due.empty()) kernel->take(due.mapped());
+  }
+  const uint32_t count = kernel->notified;
+  kernel->notified = 0;
+  kernel->step();
+  return count;
+}
+}
+
+TEST_F(FreeRtos, TheClockCountsTheRoundsOfTheTickCounter) {
+  machine.ticks = 0xFFFFFFFE;
+  const int64_t before = now();
+  machine.ticks = 3;
+  EXPECT_EQ(now() - before, 5 * TIDE_TICK_NS);
+  machine.take([&] { EXPECT_EQ(now() - before, 5 * TIDE_TICK_NS); });
+  machine.ticks = 0xFFFFFFFF;
+  (void)now();
+  machine.ticks = 2;
+  int64_t in_interrupt = 0;
+  machine.take([&] { in_interrupt = now(); });  // who sees the end of a round first may be an interrupt
+  EXPECT_EQ(in_interrupt - before, (int64_t{1} << 32) * TIDE_TICK_NS + 4 * TIDE_TICK_NS);
+  EXPECT_EQ(now(), in_interrupt);
+}
+
+TEST_F(FreeRtos, AnInterruptBetweenTheReadingOfTwoTasksDoesNotCountARoundTwice) {
+  machine.ticks = 0xFFFFFFFF;
+  const int64_t before = now();
+  machine.ticks = 0;
+  for (int step = 0; step < 4; step++) {
+    machine.steps = 0;
+    machine.interrupt_at_step = step;
+    machine.interrupt = [&] { EXPECT_EQ(now() - before, TIDE_TICK_NS); };
+    EXPECT_EQ(now() - before, TIDE_TICK_NS) << step;
+  }
+}
+
+TEST_F(FreeRtos, CriticalSectionsNestInTasksAndInterrupts) {
+  const uintptr_t outer = platform->critical_enter(platform->context);
+  const uintptr_t inner = platform->critical_enter(platform->context);
+  platform->critical_exit(platform->context, inner);
+  EXPECT_EQ(machine.masked, 1u) << "the inner exit ended the outer section";
+  platform->critical_exit(platform->context, outer);
+  EXPECT_EQ(machine.masked, 0u);
+  machine.take([&] {
+    const uintptr_t first = platform->critical_enter(platform->context);
+    const uintptr_t second = platform->critical_enter(platform->context);
+    platform->critical_exit(platform->context, second);
+    EXPECT_EQ(machine.masked, 1u);
+    platform->critical_exit(platform->context, first);
+    EXPECT_EQ(machine.masked, 0u);
+  });
+}
+
+TEST_F(FreeRtos, NoWakeUpIsLostWhereverTheInterruptComes) {
+  for (int step = 0; step < 12; step++) {
+    tide_event_t event = fresh();
+    machine.notified = 0;
+    machine.steps = 0;
+    machine.interrupt_at_step = step;
+    machine.interrupt = [&] { set(event); };
+    const TickType_t before = machine.ticks;
+    EXPECT_EQ(wait(event, now() + 50 * TIDE_TICK_NS), 1) << step;
+    ASSERT_GT(machine.steps, step) << "the interrupt never came";
+    EXPECT_EQ(machine.ticks, before) << "slept through the interrupt of step " << step;
+    EXPECT_EQ(event.state, 0u);
+    EXPECT_EQ(event.port, nullptr) << "the next set would wake somebody who does not wait";
+  }
+  EXPECT_GT(machine.yields, 0);
+}
+
+TEST_F(FreeRtos, SetBeforeTheWaitEndsItAtOnceAndIsConsumed) {
+  tide_event_t event = fresh();
+  set(event);
+  set(event);
+  EXPECT_EQ(wait(event, TIDE_FOREVER), 1);
+  EXPECT_EQ(machine.ticks, 0u);
+  EXPECT_EQ(wait(event, now()), 0);
+  set(event);
+  EXPECT_EQ(wait(event, 0), 1) << "a deadline in the past polls";
+}
+
+TEST_F(FreeRtos, AWaitIsNeverEarlyAndAtMostATickLate) {
+  for (const TickType_t start : {TickType_t{0}, TickType_t{17}, TickType_t{0xFFFFFFFC}}) {
+    for (const int64_t delay : {int64_t{1}, TIDE_TICK_NS - 1, TIDE_TICK_NS, TIDE_TICK_NS + 1, 10 * TIDE_TICK_NS}) {
+      machine.ticks = start;
+      tide_event_t event = fresh();
+      machine.notified = 2;  // of an earlier wait: must not end this one
+      const int64_t begin = now();
+      EXPECT_EQ(wait(event, begin + delay), 0);
+      EXPECT_GE(now(), begin + delay);
+      EXPECT_LE(now(), begin + delay + TIDE_TICK_NS);
+    }
+  }
+}
+
+TEST_F(FreeRtos, AWaitLongerThanTheKernelCanSleepGoesOn) {
+  machine.ticks = 0;
+  tide_event_t event = fresh();
+  machine.at_ticks.emplace(40, [&] { set(event); });
+  EXPECT_EQ(wait(event, now() + INT64_MAX / 2), 1);
+  EXPECT_EQ(machine.ticks, 40u);
+}
+
+namespace {
+struct Lanes {
+  std::vector<size_t> ran;
+  static void run(void *context, size_t index) { static_cast<Lanes *>(context)->ran.push_back(index); }
+};
+tide_lane_t lane_of(tide_scheduling_t scheduling, int priority, size_t stack = 0) {
+  tide_lane_t lane{};
+  lane.settings.scheduling = scheduling;
+  lane.settings.priority = priority;
+  lane.settings.stack_bytes = stack;
+  return lane;
+}
+}  // namespace
+
+TEST_F(FreeRtos, EveryLaneGetsATaskAndTheCallerWaitsForAll) {
+  std::array<tide_lane_t, 3> lanes{lane_of(TIDE_SCHEDULING_FIFO, 2, 800), lane_of(TIDE_SCHEDULING_FIFO, 6),
+                                   lane_of(TIDE_SCHEDULING_INHERIT, 0)};
+  lanes[1].settings.name = "urgent";
+  Lanes lanes_ran;
+  EXPECT_EQ(tide_port_run_lanes(lanes.data(), lanes.size(), Lanes::run, &lanes_ran, nullptr), TIDE_OK);
+  EXPECT_EQ(lanes_ran.ran, (std::vector<size_t>{1, 2, 0}));
+  ASSERT_EQ(machine.tasks.size(), 3u);
+  EXPECT_EQ(machine.tasks[0].priority, 2u);
+  EXPECT_EQ(machine.tasks[0].stack_words, 200u);
+  EXPECT_EQ(machine.tasks[1].name, "urgent");
+  EXPECT_EQ(machine.tasks[2].priority, 3u) << "that of the caller";
+}
+
+TEST_F(FreeRtos, WhenOneLaneCannotBeNoneRuns) {
+  const auto refusal = [&](tide_lane_t second) {
+    std::array<tide_lane_t, 2> lanes{lane_of(TIDE_SCHEDULING_FIFO, 1), second};
+    Lanes lanes_ran;
+    size_t refused = 99;
+    const int status = tide_port_run_lanes(lanes.data(), lanes.size(), Lanes::run, &lanes_ran, &refused);
+    EXPECT_EQ(refused, 1u);
+    EXPECT_TRUE(lanes_ran.ran.empty());
+    while (machine.run_a_task()) {
+    }
+    EXPECT_TRUE(lanes_ran.ran.empty()) << "a task of refused lanes was left behind";
+    EXPECT_EQ(machine.suspended, 0);
+    return status;
+  };
+  EXPECT_EQ(refusal(lane_of(TIDE_SCHEDULING_FIFO, configMAX_PRIORITIES)), TIDE_ERROR_ARGUMENT);
+  EXPECT_EQ(refusal(lane_of(TIDE_SCHEDULING_FIFO, -1)), TIDE_ERROR_ARGUMENT);
+  EXPECT_EQ(refusal(lane_of(TIDE_SCHEDULING_SPORADIC, 1)), TIDE_ERROR_UNSUPPORTED);
+  machine.task_limit = machine.tasks.size() + 1;
+  EXPECT_EQ(refusal(lane_of(TIDE_SCHEDULING_FIFO, 2)), TIDE_ERROR_FULL);
+}

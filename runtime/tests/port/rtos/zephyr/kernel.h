@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The names of Zephyr that runtime/port/zephyr uses, as its documentation gives them: enough to compile the port here. */
+#ifndef TIDE_TEST_ZEPHYR_KERNEL_H
+#define TIDE_TEST_ZEPHYR_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CONFIG_TIDE_LANES_MAXIMUM 4
+#define CONFIG_TIDE_LANE_STACK_BYTES 4096
+#define CONFIG_TIDE_RING_BYTES 64
+#define CONFIG_NUM_PREEMPT_PRIORITIES 15
+#define K_LOWEST_APPLICATION_THREAD_PRIO 14
+#define ARG_UNUSED(name) (void)(name)
+
+typedef int64_t k_ticks_t;
+typedef struct {
+  k_ticks_t ticks;
+} k_timeout_t;
+#define K_FOREVER ((k_timeout_t){-1})
+#define K_TIMEOUT_ABS_TICKS(at) ((k_timeout_t){-2 - (at)})
+#define SYS_FOREVER_US (-1)
+
+struct k_sem {
+  unsigned int count;
+};
+struct k_thread {
+  int unused;
+};
+typedef struct k_thread *k_tid_t;
+typedef struct {
+  char memory[1];
+} k_thread_stack_t;
+#define K_THREAD_STACK_ARRAY_DEFINE(name, count, bytes) static k_thread_stack_t name[count][bytes]
+#define K_THREAD_STACK_SIZEOF(stack) sizeof(stack)
+
+k_ticks_t k_uptime_ticks(void);
+uint64_t k_ticks_to_ns_floor64(uint64_t ticks);
+uint64_t k_ns_to_ticks_ceil64(uint64_t time_ns);
+uint32_t k_cycle_get_32(void);
+int sys_clock_hw_cycles_per_sec(void);
+unsigned int irq_lock(void);
+void irq_unlock(unsigned int key);
+int k_sem_init(struct k_sem *semaphore, unsigned int count, unsigned int limit);
+void k_sem_give(struct k_sem *semaphore);
+int k_sem_take(struct k_sem *semaphore, k_timeout_t timeout);
+k_tid_t k_current_get(void);
+int k_thread_priority_get(k_tid_t thread);
+k_tid_t k_thread_create(struct k_thread *thread, k_thread_stack_t *stack, size_t bytes,
+                        void (*entry)(void *, void *, void *), void *one, void *two, void *three, int priority,
+                        uint32_t options, k_timeout_t delay);
+int k_thread_name_set(k_tid_t thread, const char *name);
+void k_thread_start(k_tid_t thread);
+int k_thread_join(struct k_thread *thread, k_timeout_t timeout);
+void k_sched_lock(void);
+void k_sched_unlock(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

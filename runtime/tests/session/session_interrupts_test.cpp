@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session on a microcontroller: the main program moves it on while it creates objects, and the link's interrupt does
+// so on top of it, wherever interrupts are let in. Whatever comes in between, the main program must go on.
+#include "session_bench.h"
+
+using namespace bench;
+
+namespace {
+
+class Board {
+ public:
+  explicit Board(uint64_t seed) : bench_(options(seed)) {
+    std::mt19937_64 random(seed);
+    instructions_ns_ = std::uniform_int_distribution<int64_t>(200, 4000)(random);
+    bench_.agent.creation_ns = std::uniform_int_distribution<int64_t>(0, 2 * ms)(random);
+    bench_.config.on_work = [](void *context) {
+      Board *self = static_cast<Board *>(context);
+      self->asked_ = true;
+      self->let_in();
+    };
+    bench_.config.on_state = nullptr;
+    bench_.config.context = this;
+    bench_.interrupts = [this] { let_in(); };
+    pump_ = {[](void *context, int64_t deadline_ns) { static_cast<Board *>(context)->sleep(deadline_ns); }, this};
+    bench_.open();
+  }
+
+  Agent &agent() { return bench_.agent; }
+  bool is_stuck() const { return stuck_; }
+  size_t answers_in_the_midst() const { return answers_in_the_midst_; }
+
+  // As the compatible interface does it: topic, publisher, and a writer that is waited for.
+  void create(size_t topics) {
+    const tide_object_t *participant = bench_.add(TIDE_XRCE_KIND_PARTICIPANT, 0);
+    for (size_t i = 0; i < topics && !stuck_; i++) {
+      const tide_object_t *topic = bench_.add(TIDE_XRCE_KIND_TOPIC, participant->id);
+      const tide_object_t *publisher = bench_.add(TIDE_XRCE_KIND_PUBLISHER, participant->id);
+      tide_object_t *writer = bench_.add(TIDE_XRCE_KIND_DATAWRITER, publisher->id, topic->id);
+      EXPECT_EQ(tide_session_wait_object(bench_.session(), writer, bench_.clock.now_ns + 10 * s, &pump_), TIDE_OK);
+    }
+  }
+
+  // What the interrupt is told, which comes when the main program has just begun to move the session on.
+  int64_t poll_in_the_midst_of_a_poll() {
+    asked_ = true;
+    first_told_ns_ = 0;
+    (void)tide_session_poll(bench_.session());
+    return first_told_ns_;
+  }
+
+  // The main program does something else: the interrupt alone moves the session on.
+  void rest(int64_t duration_ns) {
+    const int64_t until_ns = bench_.clock.now_ns + duration_ns;
+    while (bench_.clock.now_ns < until_ns && !stuck_) sleep(until_ns);
+  }
+
+ private:
+  static Options options(uint64_t seed) {
+    Options options;
+    options.seed = seed;
+    options.latency_ns = static_cast<int64_t>(seed * 7919 % 400'000);
+    return options;
+  }
+
+  void sleep(int64_t deadline_ns) {
+    const int64_t next_ns = std::min({bench_.clock.next_ns(), due_ns_, deadline_ns});
+    bench_.clock.now_ns = std::max(bench_.clock.now_ns, next_ns);
+    let_in();
+  }
+
+  // Whoever is interrupted has had time for some instructions; what is due happens before it goes on.
+  void let_in() {
+    if (inside_ || stuck_) return;
+    inside_ = true;
+    bench_.clock.now_ns += instructions_ns_;
+    const bool in_the_midst = bench_.session()->polling;
+    for (unsigned polls = 0; !stuck_ && is_due(); polls++) {
+      while (bench_.clock.run_next(bench_.clock.now_ns)) asked_ = true;
+      answers_in_the_midst_ += in_the_midst && bench_.session()->poll_again;
+      asked_ = false;
+      due_ns_ = tide_session_poll(bench_.session());
+      if (first_told_ns_ == 0) first_told_ns_ = due_ns_;
+      bench_.clock.now_ns += instructions_ns_;
+      stuck_ = polls > 1000;
+    }
+    inside_ = false;
+  }
+
+  bool is_due() { return asked_ || std::min(bench_.clock.next_ns(), due_ns_) <= bench_.clock.now_ns; }
+
+  Bench bench_;
+  tide_pump_t pump_{};
+  int64_t instructions_ns_ = 0;
+  int64_t due_ns_ = TIDE_FOREVER, first_told_ns_ = 0;
+  bool asked_ = false, inside_ = false, stuck_ = false;
+  size_t answers_in_the_midst_ = 0;
+};
+
+constexpr uint64_t kSeeds = 200;
+constexpr size_t kTopics = 6;
+
+TEST(SessionInterrupts, AnAnswerInTheMidstOfAPollLetsThatOneEnd) {
+  size_t in_the_midst = 0;
+  for (uint64_t seed = 1; seed <= kSeeds; seed++) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Board board(seed);
+    board.create(kTopics);
+    ASSERT_FALSE(board.is_stuck()) << "the interrupt keeps the main program from going on";
+    EXPECT_EQ(board.agent().objects.size(), 1 + 3 * kTopics);
+    in_the_midst += board.answers_in_the_midst();
+  }
+  EXPECT_GT(in_the_midst, kSeeds / 10) << "the test has not shown what it is for";
+}
+
+// The time at which the session has something to do must not get lost with a poll that was left to somebody else.
+TEST(SessionInterrupts, AfterwardsTheInterruptMovesTheSessionOn) {
+  Board board(1);
+  board.create(kTopics);
+  board.rest(5 * s);
+  EXPECT_EQ(board.poll_in_the_midst_of_a_poll(), TIDE_FOREVER);
+  board.agent().die();
+  board.rest(s);
+  board.agent().live();
+  board.rest(20 * s);
+  EXPECT_TRUE(board.agent().knows_client());
+  EXPECT_EQ(board.agent().objects.size(), 1 + 3 * kTopics);
+}
+
+}  // namespace

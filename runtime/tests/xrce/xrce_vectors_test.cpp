@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every recorded frame of the stock client and agents is decoded and encoded again: the same bytes must come out.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <utility>
+
+#include "recode.h"
+#include "tide/framing.h"
+#include "vectors.h"
+
+namespace {
+
+// The stock client's sign of life to a hard-liveliness poll is not a message (see the README of the recordings).
+const Bytes sign_of_life = bytes_from_hex("81000000 0000000000000000");
+
+// A frame as it was on the line, taken apart and framed again.
+struct Unframed {
+  Bytes message, reframed;
+  bool crc_valid;
+};
+
+std::vector<Unframed> unframe(tide_framing_reader_t *reader, Bytes *buffer, const Bytes &bytes) {
+  std::vector<Unframed> frames;
+  size_t position = 0;
+  while (position < bytes.size()) {
+    int complete = 0;
+    position += tide_framing_reader_input(reader, bytes.data() + position, bytes.size() - position, &complete);
+    if (!complete) continue;
+    Unframed frame;
+    frame.message.assign(buffer->begin(), buffer->begin() + reader->length);
+    frame.crc_valid = tide_crc16(0, frame.message.data(), frame.message.size()) == reader->crc;
+    frame.reframed.resize(TIDE_FRAMING_WORST_BYTES(frame.message.size()));
+    const size_t half = frame.message.size() / 2;
+    const int written =
+        tide_framing_encode(frame.reframed.data(), frame.reframed.size(), reader->source, reader->address,
+                            frame.message.data(), half, frame.message.data() + half, frame.message.size() - half);
+    EXPECT_GT(written, 0);
+    frame.reframed.resize(static_cast<size_t>(std::max(written, 0)));
+    frames.push_back(frame);
+  }
+  return frames;
+}
+
+struct Reader {
+  Bytes buffer = Bytes(65535);
+  tide_framing_reader_t state{};
+  explicit Reader(bool client_to_agent) {
+    tide_framing_reader_init(&state, client_to_agent ? 0 : 1);
+    tide_framing_reader_set_buffer(&state, buffer.data(), buffer.size());
+  }
+};
+
+class Comparison {
+ public:
+  std::map<int, size_t> kinds;  // submessages compared, by id
+  size_t messages = 0, fragmented = 0, masked = 0;
+
+  void compare(const Bytes &message, bool client_to_agent) {
+    SCOPED_TRACE(hex_from_bytes(message));
+    ++messages;
+    const bool pad_last = client_to_agent && message.at(1) != TIDE_XRCE_STREAM_NONE;
+    Recoded recoded = recode_message(message.data(), message.size(), pad_last);
+    if (message == sign_of_life) {
+      EXPECT_EQ(recoded.status, TIDE_ERROR_MALFORMED);
+      return;
+    }
+    ASSERT_EQ(recoded.status, TIDE_OK);
+    Bytes expected = message;
+    ASSERT_EQ(recoded.padding.size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i)
+      if (recoded.padding[i]) {
+        masked += expected[i] != 0;
+        expected[i] = 0;
+      }
+    EXPECT_EQ(hex_from_bytes(recoded.bytes), hex_from_bytes(expected));
+    for (const tide_xrce_submessage_t &submessage : recoded.submessages) {
+      ++kinds[submessage.id];
+      if (submessage.id == TIDE_XRCE_FRAGMENT) keep_fragment(message, submessage, client_to_agent);
+    }
+  }
+
+  // A message that was sent in fragments is a submessage with its own header: compared as if it had come whole.
+  void keep_fragment(const Bytes &message, const tide_xrce_submessage_t &submessage, bool client_to_agent) {
+    const auto stream = std::make_pair(client_to_agent, message[1]);
+    const uint16_t sequence = static_cast<uint16_t>(message[2] | message[3] << 8);
+    auto &fragments = streams_[stream];
+    fragments[sequence] = {submessage.flags, Bytes(submessage.body, submessage.body + submessage.body_bytes)};
+  }
+
+  // Whole messages put together from the fragments of one file.
+  void compare_fragmented() {
+    for (const auto &[stream, fragments] : streams_) {
+      Bytes whole = bytes_from_hex("81800000");
+      uint16_t expected = fragments.begin()->first;
+      for (const auto &[sequence, fragment] : fragments) {
+        EXPECT_EQ(sequence, expected) << "a fragment was never recorded";
+        const auto &[flags, body] = fragment;
+        whole.insert(whole.end(), body.begin(), body.end());
+        expected = static_cast<uint16_t>(sequence + 1);
+        if ((flags & TIDE_XRCE_FLAG_LAST_FRAGMENT) == 0) continue;
+        ++fragmented;
+        while (stream.first && whole.size() % 4 != 0) whole.push_back(0);
+        compare(whole, stream.first);
+        whole.resize(4);
+        const auto next = fragments.upper_bound(sequence);
+        if (next != fragments.end()) expected = next->first;
+      }
+      EXPECT_EQ(whole.size(), 4u) << "the last fragment is missing";
+    }
+  }
+
+  void compare_file(const std::string &file) {
+    streams_.clear();
+    for (const Record &record : load_vectors(file)) {
+      if (record.transport == "serial") {
+        compare_serial(record);
+      } else if (record.transport == "tcp") {
+        ASSERT_GE(record.bytes.size(), 2u);
+        EXPECT_EQ(record.bytes[0] | record.bytes[1] << 8, static_cast<int>(record.bytes.size()) - 2);
+        compare(Bytes(record.bytes.begin() + 2, record.bytes.end()), record.client_to_agent);
+      } else {
+        compare(record.bytes, record.client_to_agent);
+      }
+    }
+    compare_fragmented();
+  }
+
+ private:
+  void compare_serial(const Record &record) {
+    Reader reader(record.client_to_agent);
+    const std::vector<Unframed> frames = unframe(&reader.state, &reader.buffer, record.bytes);
+    ASSERT_EQ(frames.size(), 1u) << hex_from_bytes(record.bytes);
+    EXPECT_EQ(frames[0].crc_valid, !record.corrupted);
+    if (record.corrupted) return;
+    EXPECT_EQ(hex_from_bytes(frames[0].reframed), hex_from_bytes(record.bytes));
+    EXPECT_EQ(reader.state.counters.noise_bytes, 0u);
+    compare(frames[0].message, record.client_to_agent);
+  }
+
+  using Fragments = std::map<uint16_t, std::pair<uint8_t, Bytes>>;
+  std::map<std::pair<bool, uint8_t>, Fragments> streams_;
+};
+
+TEST(Vectors, EncodeToTheSameBytes) {
+  Comparison comparison;
+  for (const std::string &file : all_vector_files()) {
+    SCOPED_TRACE(file);
+    if (file == vector_file("serial_raw_chunks.jsonl")) continue;  // has its own test
+    comparison.compare_file(file);
+  }
+  for (int id = TIDE_XRCE_CREATE_CLIENT; id <= TIDE_XRCE_TIMESTAMP_REPLY; ++id) {
+    if (id == TIDE_XRCE_RESET) continue;  // the stock parts never send it
+    EXPECT_GT(comparison.kinds[id], 2u) << "submessages of kind " << id;
+  }
+  EXPECT_GT(comparison.messages, 2500u);
+  EXPECT_GT(comparison.fragmented, 10u);
+  EXPECT_GT(comparison.masked, 5u);
+}
+
+TEST(RawChunks, GiveTheSameFramesAsTheyCame) {
+  Reader to_agent(true), to_client(false);
+  Bytes recorded[2], reframed[2];
+  size_t frames = 0;
+  for (const Record &record : load_vectors(vector_file("serial_raw_chunks.jsonl"))) {
+    const size_t side = record.client_to_agent ? 0 : 1;
+    Reader &reader = record.client_to_agent ? to_agent : to_client;
+    recorded[side].insert(recorded[side].end(), record.bytes.begin(), record.bytes.end());
+    for (const Unframed &frame : unframe(&reader.state, &reader.buffer, record.bytes)) {
+      EXPECT_TRUE(frame.crc_valid);
+      reframed[side].insert(reframed[side].end(), frame.reframed.begin(), frame.reframed.end());
+      ++frames;
+    }
+  }
+  EXPECT_GE(frames, 19u);
+  for (size_t side : {0u, 1u}) EXPECT_EQ(hex_from_bytes(reframed[side]), hex_from_bytes(recorded[side]));
+}
+
+}  // namespace

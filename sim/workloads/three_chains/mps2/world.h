@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* To whoever started the emulator, by semihosting, which takes no virtual time but the instructions of the call: files
+ * of the folder that the command line names. "up" takes messages, "down" gives answers (sim/board.h). */
+#ifndef TIDE_FIRMWARE_WORLD_H
+#define TIDE_FIRMWARE_WORLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum world_kind {
+  WORLD_TRANSMIT = 1, /* bytes begin to leave; answered */
+  WORLD_EVENT,        /* the time of the last answer has come; answered with what has arrived */
+  WORLD_READY,        /* everything is set up; answered when the chains shall begin */
+  WORLD_BEGIN,        /* at the time in the header */
+  WORLD_SAMPLED,      /* world_execution_t */
+  WORLD_ACTED,        /* world_execution_t */
+  WORLD_END,          /* world_ending_t */
+  WORLD_TIMES,        /* a line of tide_measurement_line, for each callback, before the end */
+  WORLD_BUDGET,       /* world_budget_t, for each lane with a budget, before the end */
+  WORLD_FLOW          /* world_flow_t, of sim/workloads/exchange/mps2, for each chain, before the end */
+} world_kind_t;
+
+typedef struct world_answer {
+  int64_t next_ns; /* of the world's next event */
+  uint32_t bytes;  /* that follow: world_read */
+  uint32_t zero;
+} world_answer_t;
+
+typedef struct world_execution {
+  uint32_t chain, index;
+  int64_t start_ns, end_ns;
+} world_execution_t;
+
+typedef struct world_ending {
+  uint32_t publish_failures, strangers, masked_maximum, stack_bytes;
+} world_ending_t;
+
+typedef struct world_budget {
+  uint32_t level, zero;                              /* the least of the lane */
+  uint64_t exhaustions, used_ns, low_ns, overrun_ns; /* as in tide_budget_counters_t */
+} world_budget_t;
+
+typedef struct world_flow {
+  uint32_t chain, sent, refused;     /* refused: tried again later, with the same number */
+  uint32_t received, wrong, dropped; /* dropped: the subscription's queue was full */
+} world_flow_t;
+
+/* The plan's text, or null. */
+const char *world_open(void);
+void world_tell(world_kind_t kind, int64_t time_ns, const void *bytes, size_t count);
+world_answer_t world_ask(world_kind_t kind, int64_t time_ns, const void *bytes, size_t count);
+void world_read(uint8_t *place, size_t count);
+
+#endif

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program that is connected to the agent, with a node.
+#pragma once
+
+#include <rcl/error_handling.h>
+#include <rcl/rcl.h>
+#include <rclc/executor.h>
+#include <rclc/rclc.h>
+#include <rclc/sleep.h>
+#include <rmw_microros/rmw_microros.h>
+#include <std_msgs/msg/int32.h>
+#include <std_msgs/msg/string.h>
+
+#include <cstring>
+
+#include "agent_server.h"
+#include "tide/port.h"
+#include "tide/rclc.h"
+#include "tide/status.h"
+#include "tide/xrce.h"
+
+namespace tide::compat::test {
+
+inline const rosidl_message_type_support_t *int32_type() { return ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, Int32); }
+inline const rosidl_message_type_support_t *string_type() { return ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, String); }
+
+inline Octets int32_bytes(int32_t value) {
+  Octets bytes(4);
+  std::memcpy(bytes.data(), &value, 4);
+  return bytes;
+}
+inline int32_t int32_of(const Octets &bytes) {
+  int32_t value = 0;
+  std::memcpy(&value, bytes.data(), 4);
+  return value;
+}
+inline Octets string_bytes(const std::string &text) {
+  const size_t length = text.size() + 1;
+  Octets bytes(4 + length);
+  for (size_t octet = 0; octet < 4; octet++) bytes[octet] = static_cast<uint8_t>(length >> (8 * octet));
+  std::memcpy(bytes.data() + 4, text.c_str(), length);
+  return bytes;
+}
+
+inline std::string text_of(int status) { return tide_status_text(status); }
+
+#define EXPECT_OK(call) EXPECT_EQ((call), RCL_RET_OK) << text_of(tide_rclc_last_status())
+#define ASSERT_OK(call) ASSERT_EQ((call), RCL_RET_OK) << text_of(tide_rclc_last_status())
+struct Outcome {
+  rcl_ret_t code;
+  int cause;
+  bool operator==(const Outcome &) const = default;
+};
+inline void PrintTo(const Outcome &outcome, std::ostream *out) {
+  *out << outcome.code << " (" << text_of(outcome.cause) << ")";
+}
+// The call fails with this rcl code, and this is the cause.
+#define EXPECT_REFUSED(call, code, cause) \
+  EXPECT_EQ((rcl_reset_error(), Outcome{(call), tide_rclc_last_status()}), (Outcome{(code), (cause)}))
+
+class Connected : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    options = rcl_get_zero_initialized_init_options();
+    ASSERT_OK(rcl_init_options_init(&options, allocator));
+    rmw_options = rcl_init_options_get_rmw_init_options(&options);
+    ASSERT_EQ(rmw_uros_options_set_udp_address("127.0.0.1", server.port().c_str(), rmw_options), RMW_RET_OK);
+    connect();
+  }
+  void TearDown() override {
+    if (rcl_context_is_valid(&support.context)) {
+      EXPECT_OK(rclc_support_fini(&support));
+    }
+    rcl_init_options_fini(&options);
+  }
+  void connect() {
+    ASSERT_OK(rclc_support_init_with_options(&support, 0, nullptr, &options, &allocator));
+    ASSERT_OK(rclc_node_init_default(&node, "node", "", &support));
+  }
+  tide_session_state_t state() {
+    const tide_platform_t *platform = tide_port_platform();
+    const uintptr_t critical = platform->critical_enter(platform->context);
+    const tide_session_state_t now = session()->state;
+    platform->critical_exit(platform->context, critical);
+    return now;
+  }
+  tide_session_t *session() { return tide_rclc_support_session(&support); }
+
+  AgentServer server;
+  rcl_allocator_t allocator = rcl_get_default_allocator();
+  rcl_init_options_t options{};
+  rmw_init_options_t *rmw_options = nullptr;
+  rclc_support_t support{};
+  rcl_node_t node{};
+};
+
+}  // namespace tide::compat::test

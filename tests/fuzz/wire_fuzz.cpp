@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// All decoders of the wire: headers, submessages, every body, serial framing, CDR, input streams. What must hold is in
+// runtime/tests/support/exercise.h, which a test also runs on a bounded number of inputs.
+#include "exercise.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
+  exercise_wire(bytes, count);
+  return 0;
+}

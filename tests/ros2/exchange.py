@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ROS 2 side of sim/workloads/exchange: the same numbered messages, checked the same way."""
+
+from __future__ import annotations
+
+import array
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sensor_msgs.msg import Image, Imu
+from std_msgs.msg import String
+
+from ros import Host, eventually, quality
+from tide.programs.child import Child, json_line
+
+_DIGITS = 6
+_STRING_VARIATION = 97
+_SIDE = 200
+_AHEAD = 48  # messages that may be sent before the client says that it has received the first of them
+
+
+def make_string(index: int) -> String:
+    letters = "".join(chr(97 + (index + i) % 26) for i in range(_DIGITS, _DIGITS + index % _STRING_VARIATION))
+    return String(data=f"{index:0{_DIGITS}d}{letters}")
+
+
+def make_imu(index: int) -> Imu:
+    values = [index + member * 0.125 for member in range(40)]
+    imu = Imu()
+    imu.header.stamp.sec, imu.header.stamp.nanosec = index, index % 1000
+    imu.header.frame_id = f"imu{index % 10}"
+    imu.orientation.x, imu.orientation.y, imu.orientation.z, imu.orientation.w = values[0:4]
+    imu.angular_velocity.x, imu.angular_velocity.y, imu.angular_velocity.z = values[4:7]
+    imu.linear_acceleration.x, imu.linear_acceleration.y, imu.linear_acceleration.z = values[7:10]
+    imu.orientation_covariance = values[10:19]
+    imu.angular_velocity_covariance = values[20:29]
+    imu.linear_acceleration_covariance = values[30:39]
+    return imu
+
+
+_PIXELS = [array.array("B", bytes((start + i * 7) & 0xFF for i in range(_SIDE * _SIDE))) for start in range(256)]
+
+
+def make_image(index: int) -> Image:
+    image = Image(height=_SIDE, width=_SIDE, step=_SIDE, encoding="mono8", data=_PIXELS[index * 31 & 0xFF])
+    image.header.stamp.sec = index
+    return image
+
+
+def index_of(message: Any) -> int:
+    return int(message.data[:_DIGITS]) if isinstance(message, String) else int(message.header.stamp.sec)
+
+
+_KINDS: dict[str, tuple[Any, Any]] = {
+    "string": (String, make_string),
+    "imu": (Imu, make_imu),
+    "image": (Image, make_image),
+}
+
+
+@dataclass
+class Flow:
+    """One type of message, both ways."""
+
+    host: Host
+    name: str
+    received: list[int] = field(default_factory=list)
+    wrong: list[int] = field(default_factory=list)
+    confirmed: int = 0  # received by the client
+
+    def __post_init__(self) -> None:
+        self.kind, self.make = _KINDS[self.name]
+        self.subscription = self.host.subscribe(
+            self.kind, f"exchange/{self.name}/up", self._on_message, quality(reliable=True)
+        )
+        self.publisher = self.host.publisher(self.kind, f"exchange/{self.name}/down", quality(reliable=True))
+
+    def _on_message(self, message: Any) -> None:
+        index = index_of(message)
+        self.received.append(index)
+        if message != self.make(index):
+            self.wrong.append(index)
+
+    def is_matched(self) -> bool:
+        counts = (self.publisher.get_subscription_count(), self.subscription.get_publisher_count())
+        return all(count > 0 for count in counts)
+
+    def require_exact(self, count: int) -> None:
+        assert self.wrong == []
+        assert self.received == list(range(count)), summarise(self.received, count)
+
+
+def summarise(received: list[int], count: int) -> str:
+    missing = sorted(set(range(count)) - set(received))
+    repeated = len(received) - len(set(received))
+    return f"{len(received)} of {count}; missing {missing[:20]}; repeated {repeated}"
+
+
+class Exchange:
+    """A running client and the flows it was asked for."""
+
+    def __init__(self, host: Host, client: Child, names: list[str]) -> None:
+        self.client = client
+        self.flows = {name: Flow(host, name) for name in names}
+        self.end: dict[str, Any] = {}
+        self._stop = threading.Event()
+        self._reader = threading.Thread(target=self._read, name="client output", daemon=True)
+
+    def start(self, limit_s: float) -> None:
+        self.client.wait_event("ready", limit_s)
+        eventually(lambda: all(flow.is_matched() for flow in self.flows.values()), limit_s, "matched both ways")
+        time.sleep(0.3)  # both sides of a match learn of it on their own
+        self._reader.start()
+        self.client.say("start")
+
+    def _read(self) -> None:
+        while (line := self.client.lines.get()) is not None:
+            message = json_line(line)
+            if message.get("event") == "end":
+                self.end = message
+            for name, flow in self.flows.items():
+                if name in message and "event" not in message:
+                    flow.confirmed += 1
+
+    def send(self, counts: dict[str, int], limit_s: float) -> None:
+        """Messages down, none more than a few ahead of what the client has."""
+        deadline = time.monotonic() + limit_s
+        sent = dict.fromkeys(counts, 0)
+        while any(sent[name] < counts[name] for name in counts):
+            progress = False
+            for name, flow in self.flows.items():
+                if sent[name] < counts[name] and sent[name] - flow.confirmed < _AHEAD:
+                    flow.publisher.publish(flow.make(sent[name]))
+                    sent[name] += 1
+                    progress = True
+            if not progress:
+                time.sleep(0.001)
+            assert time.monotonic() < deadline, f"sent {sent}, confirmed {self.confirmed()}\n{self.client.tail()}"
+
+    def confirmed(self) -> dict[str, int]:
+        return {name: flow.confirmed for name, flow in self.flows.items()}
+
+    def finish(self, limit_s: float) -> dict[str, Any]:
+        """What the client says at its end, when all that it sent has arrived here."""
+        deadline = time.monotonic() + limit_s
+        while not (self.end and all(len(flow.received) >= self.end[name]["sent"] for name, flow in self.flows.items())):
+            if time.monotonic() > deadline or self.client.process.poll() is not None:
+                break  # the caller looks at what is missing
+            time.sleep(0.01)
+        state = {name: (flow.confirmed, len(flow.received)) for name, flow in self.flows.items()}
+        assert self.end, f"not finished: {state}\n{self.client.tail()}"
+        self.client.say("finish")
+        assert self.client.process.wait(10) == 0, self.client.tail()
+        return self.end
+
+
+def log_of(folder: Path, name: str) -> Path:
+    return folder / f"{name}.log"

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plain micro-ROS examples against the agent over UDP and a real ROS 2 node; all of them at once, as one agent
+serves them."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from geometry_msgs.msg import Vector3
+from std_msgs.msg import Header, Int32, String
+
+from reserved import domain, port
+from ros import EXAMPLES_PORT, Host, eventually, host, program, quality, start_agent
+from tide.programs.child import Child, Children
+
+ROOT = Path(__file__).parents[2]
+DOMAIN = domain()
+LIMIT_S = 15.0
+
+
+@dataclass
+class World:
+    host: Host
+    agent: Child
+    examples: dict[str, Child]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    logs = tmp_path_factory.mktemp("examples")
+    with port(EXAMPLES_PORT), host(DOMAIN) as node, Children() as children:
+        # One of them is there before its agent is.
+        early = children.start("ping_pong", [program("ping_pong")], logs / "ping_pong.log")
+        agent = start_agent(children, DOMAIN, logs / "agent.log", "--udp", str(EXAMPLES_PORT))
+        examples = {"ping_pong": early}
+        for name in ("int32_publisher", "int32_subscriber", "string_publisher"):
+            examples[name] = children.start(name, [program(name)], logs / f"{name}.log")
+        yield World(node, agent, examples)
+        children.require_alive(agent)
+
+
+def test_int32_publisher_counts(world: World) -> None:
+    received = world.host.collect(Int32, "counter", quality(reliable=True))
+    eventually(lambda: len(received) >= 3, LIMIT_S, "three numbers")
+    numbers = [message.data for message in received]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def test_int32_subscriber_prints(world: World) -> None:
+    publisher = world.host.publisher(Int32, "counter", quality(reliable=True))
+    eventually(lambda: bool(publisher.get_subscription_count()), LIMIT_S, "the subscriber is matched")
+    for number in (-2147483648, -1, 2147483647):
+        publisher.publish(Int32(data=number))
+        world.examples["int32_subscriber"].wait_line(f"received: {number}".__eq__, LIMIT_S, f"given {number}")
+
+
+def test_string_publisher_says_hello_and_listens(world: World) -> None:
+    said = world.host.collect(String, "chatter", quality(reliable=False))
+    publisher = world.host.publisher(String, "reply", quality(reliable=False))
+    eventually(lambda: len(said) >= 2 and bool(publisher.get_subscription_count()), LIMIT_S, "two lines")
+    assert re.fullmatch(r"hello \d+", said[0].data)
+    publisher.publish(String(data="z" * 64))  # with its NUL longer than the program's memory: it must go on
+    publisher.publish(String(data="grüße zurück"))
+    world.examples["string_publisher"].wait_line("received: grüße zurück".__eq__, LIMIT_S, "answered")
+
+
+def test_ping_pong_plays(world: World) -> None:
+    pings = world.host.collect(Header, "/ping", quality(reliable=True))
+    pongs = world.host.collect(Header, "/pong", quality(reliable=False))
+    ping_publisher = world.host.publisher(Header, "/ping", quality(reliable=True))
+    pong_publisher = world.host.publisher(Header, "/pong", quality(reliable=True))
+    example = world.examples["ping_pong"]
+    eventually(lambda: len(pings) > 0, LIMIT_S, "a ping")
+    ping = pings[-1]
+    assert abs(ping.stamp.sec + ping.stamp.nanosec / 1e9 - time.time()) < 1.0  # synchronised through the agent
+    pong_publisher.publish(ping)
+    example.wait_line(f"pongs to {ping.frame_id}: 1".__eq__, LIMIT_S, "answered")
+    ping_publisher.publish(Header(frame_id="foreign_7"))
+    eventually(lambda: "foreign_7" in [pong.frame_id for pong in pongs], LIMIT_S, "a pong to a foreign ping")
+    assert [pong.frame_id for pong in pongs].count(ping.frame_id) == 1  # ours: its own ping it does not answer
+
+
+def test_lanes_reports_how_late_the_brake_is(world: World, tmp_path: Path) -> None:
+    late = world.host.collect(Int32, "brake_late_us", quality(reliable=True))
+    with Children() as children:
+        example = children.start("lanes", [program("lanes")], tmp_path / "lanes.log")
+        example.wait_line(
+            lambda line: re.fullmatch(r"brake: at most \d+ us late, \d+ cells", line) is not None, LIMIT_S, "run"
+        )
+        eventually(lambda: bool(late), LIMIT_S, "a report")
+    assert late[0].data >= 0
+
+
+def test_fusion_estimates_without_locks_or_copies(world: World, tmp_path: Path) -> None:
+    poses = world.host.collect(Vector3, "pose", quality(reliable=True))
+    with Children() as children:
+        example = children.start("fusion", [program("fusion")], tmp_path / "fusion.log")
+        clean = re.compile(r"pose: \d\.\d{3} rad, \d+\.\d\d m of (\d+) samples, 0 overlapped, 0 copied")
+        example.wait_line(
+            lambda line: (found := clean.fullmatch(line)) is not None and int(found[1]) > 300, LIMIT_S, "run"
+        )
+        eventually(lambda: bool(poses), LIMIT_S, "a pose")
+    assert poses[0].x > 0 and poses[0].y > 0
+    assert poses[0].z == pytest.approx(poses[0].x / 0.001 + poses[0].y / 0.02)
+
+
+def test_they_name_nothing_of_tide() -> None:
+    for name in ("int32_publisher", "int32_subscriber", "string_publisher", "ping_pong"):
+        text = (ROOT / "examples" / name / "main.c").read_text(encoding="utf-8")
+        code = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+        assert "tide" not in code.lower(), name

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients in the ROS 2 graph: their nodes with topics and types, as `ros2 node list` and `ros2 node info` see them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reserved import domain, second_domain
+from ros import Host, eventually, free_port, host, program, start_agent
+from tide.programs.child import Child, Children
+
+DOMAIN = domain()
+LIMIT_S = 30.0
+TYPES = {"string": "std_msgs/msg/String", "imu": "sensor_msgs/msg/Imu"}
+
+
+def start_client(children: Children, folder: Path, port: int, key: int) -> Child:
+    words = [program("exchange"), "--udp", str(port), "--key", str(key), "--string", "1", "--imu", "1"]
+    client: Child = children.start(f"client {key}", words, folder / f"client-{key}.log")
+    client.wait_event("ready", LIMIT_S)
+    return client
+
+
+def nodes(watcher: Host) -> list[tuple[str, str]]:
+    return sorted(pair for pair in watcher.node.get_node_names_and_namespaces() if pair[0] != "host")
+
+
+def test_a_client_is_a_node_with_its_topics_until_it_is_gone(tmp_path: Path) -> None:
+    port = free_port()
+    with host(DOMAIN) as watcher, Children() as children:
+        agent = start_agent(children, DOMAIN, tmp_path / "agent.log", "--udp", str(port), "--client-timeout", "0.5")
+        first = start_client(children, tmp_path, port, 0xA1)
+        eventually(lambda: nodes(watcher) == [("exchange", "/")], LIMIT_S, "the client's node is listed")
+        # A node that comes later learns of those that are there.
+        with host(DOMAIN) as late:
+            eventually(lambda: ("exchange", "/") in nodes(late), LIMIT_S, "a late node sees the client's node")
+        up = sorted((f"/exchange/{name}/up", [kind]) for name, kind in TYPES.items())
+        down = sorted((f"/exchange/{name}/down", [kind]) for name, kind in TYPES.items())
+        node = watcher.node
+        eventually(
+            lambda: (
+                sorted(node.get_publisher_names_and_types_by_node("exchange", "/")) == up
+                and sorted(node.get_subscriber_names_and_types_by_node("exchange", "/")) == down
+            ),
+            LIMIT_S,
+            "its publishers and subscriptions are listed",
+        )
+        info = node.get_publishers_info_by_topic("/exchange/imu/up")
+        assert [(one.node_name, one.node_namespace, one.topic_type) for one in info] == [
+            ("exchange", "/", TYPES["imu"])
+        ]
+        second = start_client(children, tmp_path, port, 0xA2)
+        eventually(lambda: len(nodes(watcher)) == 2, LIMIT_S, "two clients are two nodes")
+        second.process.kill()  # without a word: the agent asks for a sign of life and gives it up
+        eventually(lambda: len(nodes(watcher)) == 1, LIMIT_S, "the dead client's node is gone")
+        first.stop()
+        eventually(lambda: nodes(watcher) == [], LIMIT_S, "no client, no node")
+        agent.require_alive()
+
+
+def test_clients_are_hidden_on_request(tmp_path: Path) -> None:
+    port = free_port()
+    with host(second_domain()) as watcher, Children() as children:
+        start_agent(children, second_domain(), tmp_path / "agent.log", "--udp", str(port), "--graph", "off")
+        start_client(children, tmp_path, port, 0xA3)
+        topic = "/exchange/imu/up"
+        eventually(lambda: watcher.node.count_publishers(topic) == 1, LIMIT_S, "its publisher is known to DDS")
+        assert nodes(watcher) == []

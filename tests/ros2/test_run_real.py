@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tide run on the built programs: the real line, agent, ROS 2 nodes and client."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tide.programs.binaries import find_binary
+from tide.programs.child import may_use_fifo
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples/three_chains/system.toml"
+pytestmark = pytest.mark.alone
+
+
+def run_file(file: Path, out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
+    command = [sys.executable, "-m", "tide.main", "run", str(file), "--out", str(out), *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200)
+
+
+def tide_run(out: Path, *arguments: str) -> dict[str, object]:
+    done = run_file(EXAMPLE, out, *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    data: dict[str, object] = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    return data
+
+
+def test_three_chains_under_both_executors(tmp_path: Path) -> None:
+    data = tide_run(tmp_path, "--periods", "6")
+    batch, tide = data["runs"]  # type: ignore[misc]
+    for run in (batch, tide):
+        assert [chain["name"] for chain in run["chains"]] == ["brake", "steer", "battery"]
+        assert [(chain["samples"], chain["lost"]) for chain in run["chains"]] == [(6, 0)] * 3
+        line = run["counters"]["line"]
+        assert line["a_to_b"]["frames_dropped"] == 0 and line["a_to_b"]["bytes"] > 9 * 3 * 119
+    # Nobody can be faster than the executions and the frames of the chain itself; batch waits for three frames.
+    assert tide["chains"][0]["min_ns"] > 33_000_000
+    assert tide["chains"][0]["p50_ns"] < batch["chains"][0]["p50_ns"]
+    frames = [json.loads(line) for line in (tmp_path / "tide/frames.jsonl").read_text(encoding="utf-8").splitlines()]
+    data_frames = [frame for frame in frames if frame["direction"] == "a-to-b" and frame["bytes"] >= 119]
+    assert len(data_frames) >= 9 * 3
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").count("data:image/png") == 3
+
+
+@pytest.mark.parametrize("executor", ["tide", "tide-preemptive"])
+def test_reliable_chains_lose_nothing_on_a_bad_line(tmp_path: Path, executor: str) -> None:
+    data = tide_run(tmp_path, "--periods", "8", "--executor", executor, "--line-loss", "0.1", "--seed", "3")
+    (run,) = data["runs"]  # type: ignore[misc]
+    assert run["counters"]["line"]["a_to_b"]["frames_dropped"] > 0
+    assert run["counters"]["transmitter"]["retransmissions"] > 0
+    assert [(chain["samples"], chain["lost"]) for chain in run["chains"]] == [(8, 0)] * 3
+
+
+def described(folder: Path, old: str, new: str) -> Path:
+    text = EXAMPLE.read_text(encoding="utf-8")
+    assert old in text
+    file = folder / "system.toml"
+    file.write_text(text.replace(old, new, 1), encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize("executor", ["tide", "batch"])
+def test_the_clients_budget_is_kept(tmp_path: Path, executor: str) -> None:
+    """5 ms in each 500 for 60 ms of work; then more than is needed."""
+    for budget_ms in (5, 400):
+        budget = f'where = "mcu"\nbudget_ms = {budget_ms}\nbudget_period_ms = 500'
+        file = described(tmp_path, 'where = "mcu"', budget)
+        out = tmp_path / str(budget_ms)
+        done = run_file(file, out, "--executor", executor, "--periods", "4")
+        if not may_use_fifo():
+            assert done.returncode == 1 and "needs real-time priorities" in done.stderr
+            return
+        assert done.returncode == 0, done.stdout + done.stderr
+        (one,) = json.loads((out / "results.json").read_text(encoding="utf-8"))["runs"][0]["counters"]["budgets"]
+        assert "ran out of it" in done.stdout
+        spent_ns = one["used_ns"] + one["low_ns"]
+        assert spent_ns >= 7 * 60_000_000  # with the warm-up
+        if budget_ms == 5:
+            assert one["exhaustions"] > 0
+            assert one["used_ns"] - one["overrun_ns"] <= 12 * 5_000_000  # 4.5 s or so; the batch executor's may double
+        else:
+            assert one["exhaustions"] == 0 and one["low_ns"] == 0
+
+
+def test_the_nodes_budget_is_kept(tmp_path: Path) -> None:
+    file = described(tmp_path, 'where = "host"', 'where = "host"\nbudget_ms = 0.05\nbudget_period_ms = 400')
+    done = run_file(file, tmp_path, "--executor", "tide", "--periods", "3")
+    if not may_use_fifo():
+        assert done.returncode == 1 and "needs real-time priorities" in done.stderr
+        return
+    assert done.returncode == 0, done.stdout + done.stderr
+    (one,) = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["runs"][0]["counters"]["host_budgets"]
+    assert one["exhaustions"] > 0 and one["low_ns"] > 0
+
+
+def test_execution_times_feed_the_check(tmp_path: Path) -> None:
+    done = run_file(EXAMPLE, tmp_path, "--executor", "tide", "--periods", "4")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("execution times were measured: tide ")]
+    times = (tmp_path / "tide/execution_times.txt").read_text(encoding="utf-8").splitlines()
+    for chain in ("brake", "steer", "battery"):
+        own = {each.split()[1]: each.split()[2:] for each in times if f" {chain}/" in each}
+        assert set(own) == {f"{chain}/sample", f"{chain}/decide", f"{chain}/act"}
+        assert {int(one[0]) for one in own.values()} == {7}, own  # with the warm-up
+        for name in ("sample", "act"):
+            assert 10_000_000 <= int(own[f"{chain}/{name}"][1]) < 12_000_000
+    words = line.split(": tide ")[1].split()
+    checked = subprocess.run([sys.executable, "-m", "tide.main", *words], capture_output=True, text=True, timeout=60)
+    assert checked.returncode in (0, 1) and "brake" in checked.stdout, checked.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("brake 3 500000000 1 1 100 10 a b", "plan.txt:2: does not have the ten fields"),
+        ("brake 0 500000000 1 1 100 10 a b reliable", "level outside 1..126"),
+        ("brake 3 0 1 1 100 10 a b reliable", "impossible time"),
+        ("brake 3 5 1 1 9 10 a b reliable", "payload below 10 bytes"),
+        ("brake 3 5 1 1 5000 10 a b reliable", "payload above 4096 bytes"),
+        ("brake 3 5 1 1 100 10 a b sure", "neither reliable nor best_effort"),
+        ("# nothing", "there was no chain"),
+    ],
+)
+def test_the_client_refuses_a_bad_plan_in_one_line(tmp_path: Path, line: str, problem: str) -> None:
+    plan = tmp_path / "plan.txt"
+    plan.write_text(f"# plan\n{line}\n", encoding="utf-8")
+    command = [str(find_binary("chain_client")), "--plan", str(plan), "--device", "/dev/null"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    assert done.returncode == 2 and problem in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_the_client_says_that_there_is_no_device(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.txt"
+    plan.write_text("brake 3 500000000 1 1 100 10 a b reliable\n", encoding="utf-8")
+    command = [str(find_binary("chain_client")), "--plan", str(plan), "--device", str(tmp_path / "none")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    assert done.returncode == 1 and "connecting to the agent failed" in done.stderr

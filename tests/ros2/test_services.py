@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Services of boards with real ROS 2: a board serves rclpy, a board asks rclpy, boards ask each other, through an agent
+that may go away and come back."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_msgs.srv import BasicTypes
+
+from reserved import domain, port, second_domain
+from ros import EXAMPLES_PORT, Host, eventually, free_port, host, program, start_agent
+from tide.programs.child import Child, Children, json_line
+
+DOMAIN = domain()
+pytestmark = pytest.mark.alone  # rclpy drops an answer whose asker it does not know within a moment
+LIMIT_S = 30.0
+TYPE = "test_msgs/srv/BasicTypes"
+
+
+@dataclass
+class Board:
+    """A service_peer: what it has printed so far."""
+
+    child: Child
+    key: int
+    lines: list[dict[str, Any]] = field(default_factory=list)
+
+    def read(self) -> None:
+        while not self.child.lines.empty():
+            line = self.child.lines.get()
+            if line is not None:
+                self.lines.append(json_line(line))
+
+    def replies(self) -> list[int]:
+        self.read()
+        replies = [line for line in self.lines if "reply" in line]
+        assert all(line["right"] for line in replies), replies
+        return [int(line["reply"]) for line in replies]
+
+    def answered_by(self) -> set[int]:
+        return {int(line["by"]) for line in self.lines if "by" in line}
+
+    def await_replies(self, count: int) -> list[int]:
+        eventually(lambda: len(self.replies()) >= count, LIMIT_S, f"{count} replies\n{self.child.tail()}")
+        return self.replies()
+
+    def end(self) -> dict[str, Any]:
+        self.child.process.terminate()
+        eventually(lambda: self._ended(), LIMIT_S, f"the end\n{self.child.tail()}")
+        return next(line for line in self.lines if line.get("event") == "end")
+
+    def _ended(self) -> bool:
+        self.read()
+        return any(line.get("event") == "end" for line in self.lines)
+
+
+@dataclass
+class World:
+    host: Host
+    children: Children
+    folder: Path
+    port: int
+    agents: list[Child] = field(default_factory=list)
+
+    def start_agent(self) -> Child:
+        log = self.folder / f"agent{len(self.agents)}.log"
+        self.agents.append(start_agent(self.children, DOMAIN, log, "--udp", str(self.port)))
+        return self.agents[-1]
+
+    def kill_agent(self) -> None:
+        self.agents[-1].process.kill()
+        self.agents[-1].process.wait()
+
+    def counters(self) -> dict[str, Any]:
+        self.agents[-1].process.terminate()
+        counters: dict[str, Any] = self.agents[-1].wait_json("samples_to_dds", LIMIT_S, "counted")
+        return counters
+
+    def board(self, key: int, *arguments: str) -> Board:
+        words = [program("service_peer"), "--udp", str(self.port), "--key", str(key), *arguments]
+        child = self.children.start(f"board {key}", words, self.folder / f"board{key}.log")
+        child.wait_event("ready", LIMIT_S)
+        return Board(child, key)
+
+    def client(self, name: str) -> Any:
+        client = self.host.client(BasicTypes, name)
+        eventually(client.service_is_ready, LIMIT_S, f"service {name}")
+        return client
+
+    def serve(self, name: str, seen: list[int]) -> Any:
+        def answer(request: Any, response: Any) -> Any:
+            seen.append(request.int64_value)
+            response.int64_value = request.int64_value + request.int32_value
+            response.string_value = request.string_value
+            return response
+
+        return self.host.service(BasicTypes, name, answer)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with host(DOMAIN) as node, Children() as children:
+        world = World(node, children, tmp_path, free_port())
+        world.start_agent()
+        yield world
+
+
+def require_unbroken(replies: list[int]) -> None:
+    """From the first on: ROS 2 servers drop what they send before they know who asked, as rclpy does for its own."""
+    assert replies == list(range(replies[0], replies[0] + len(replies)))
+
+
+def request(number: int, text: str = "", later: bool = False) -> Any:
+    return BasicTypes.Request(int64_value=number, int32_value=7, string_value=text, bool_value=later)
+
+
+def await_nodes(watcher: Host, *names: str) -> None:
+    eventually(lambda: set(names) <= set(watcher.node.get_node_names()), LIMIT_S, f"nodes {names}")
+
+
+def results(futures: list[Any]) -> list[Any]:
+    eventually(lambda: all(future.done() for future in futures), LIMIT_S, "every request answered")
+    return [future.result() for future in futures]
+
+
+def test_a_board_serves_ros(world: World) -> None:
+    world.board(0xB1, "--serve", "sums")
+    client = world.client("sums")
+    for start in range(0, 40, 8):  # as many at once as the board keeps
+        futures = [client.call_async(request(start + number, f"text {number}")) for number in range(8)]
+        for number, result in enumerate(results(futures)):
+            assert (result.int64_value, result.string_value) == (start + number + 7, f"text {number}")
+            assert result.uint64_value == 0xB1
+
+
+def test_a_board_is_shown_with_its_services(world: World) -> None:
+    world.board(0xB1, "--serve", "sums", "--ask", "others")
+    node = world.host.node
+    world.client("sums")
+    await_nodes(world.host, "peer")
+    eventually(
+        lambda: (
+            node.get_service_names_and_types_by_node("peer", "/") == [("/sums", [TYPE])]
+            and node.get_client_names_and_types_by_node("peer", "/") == [("/others", [TYPE])]
+        ),
+        LIMIT_S,
+        "the board's service and client are listed",
+    )
+    assert ("/sums", [TYPE]) in node.get_service_names_and_types()
+
+
+def test_a_board_answers_later_and_longer(world: World) -> None:
+    world.board(0xB1, "--serve", "sums")
+    client = world.client("sums")
+    mixed = [client.call_async(request(number, later=number % 2 == 0)) for number in range(8)]
+    assert [result.int64_value for result in results(mixed)] == [number + 7 for number in range(8)]
+    text = "".join(chr(97 + number % 26) for number in range(4000))
+    assert results([client.call_async(request(1, text))])[0].string_value == text
+
+
+def test_two_clients_have_their_own_answers(world: World) -> None:
+    world.board(0xB1, "--serve", "sums")
+    first = world.client("sums")
+    with host(DOMAIN) as other_host:
+        other = other_host.client(BasicTypes, "sums")
+        eventually(other.service_is_ready, LIMIT_S, "service")
+        for round_number in range(10):
+            ours = [first.call_async(request(number + 1000 * round_number, later=True)) for number in range(4)]
+            theirs = [other.call_async(request(-number - 1000 * round_number, later=True)) for number in range(4)]
+            assert [result.int64_value for result in results(ours)] == [
+                number + 1000 * round_number + 7 for number in range(4)
+            ]
+            assert [result.int64_value for result in results(theirs)] == [
+                -number - 1000 * round_number + 7 for number in range(4)
+            ]
+
+
+def test_an_asker_that_is_gone_harms_nobody(world: World) -> None:
+    board = world.board(0xB1, "--serve", "sums")
+    with host(DOMAIN) as other_host:
+        other = other_host.client(BasicTypes, "sums")
+        eventually(other.service_is_ready, LIMIT_S, "service")
+        for number in range(8):
+            other.call_async(request(number, later=True))
+    client = world.client("sums")
+    assert results([client.call_async(request(5))])[0].int64_value == 12
+    end = board.end()
+    assert end["responses_lost"] == 0 and end["dropped"] == 0, end
+
+
+def test_a_board_asks_ros(world: World) -> None:
+    seen: list[int] = []
+    world.serve("sums", seen)
+    board = world.board(0xA1, "--ask", "sums", "--period-ms", "5")
+    require_unbroken(board.await_replies(100))
+    end = board.end()
+    assert end["forgotten"] == 0 and end["unexpected"] == 0, end
+    assert seen == sorted(set(seen))
+
+
+def test_a_board_asks_at_length(world: World) -> None:
+    world.serve("sums", [])
+    board = world.board(0xA1, "--ask", "sums", "--bytes", "4500", "--period-ms", "50")
+    require_unbroken(board.await_replies(5))
+
+
+def test_requests_wait_for_a_server_that_comes_later(world: World) -> None:
+    board = world.board(0xA1, "--ask", "sums", "--period-ms", "200")
+    time.sleep(1.0)
+    seen: list[int] = []
+    world.serve("sums", seen)
+    assert board.await_replies(10)[:10] == list(range(1, 11)), "the first ones, too"
+    assert seen[:10] == list(range(1, 11))
+
+
+def test_two_boards_ask_one_server(world: World) -> None:
+    world.serve("sums", [])
+    boards = [world.board(key, "--ask", "sums", "--period-ms", "10", "--node", f"peer{key}") for key in (0xA1, 0xA2)]
+    for board in boards:
+        replies = board.await_replies(50)
+        # A ROS 2 server keeps ten requests: of what both boards have waiting when it appears, some may give way.
+        assert replies == sorted(set(replies))
+    for board in boards:
+        end = board.end()
+        assert end["unexpected"] == 0 and end["forgotten"] == 0, end
+
+
+def test_boards_ask_each_other(world: World) -> None:
+    boards = [
+        world.board(0xA1, "--node", "one", "--serve", "one", "--ask", "two", "--period-ms", "20"),
+        world.board(0xA2, "--node", "two", "--serve", "two", "--ask", "one", "--period-ms", "20"),
+    ]
+    for board, other in zip(boards, reversed(boards), strict=True):
+        require_unbroken(board.await_replies(30))
+        assert board.answered_by() == {other.key}
+
+
+def test_the_agent_is_killed_and_comes_back(world: World) -> None:
+    """Requests that the agent had taken die with it, and so do replies that the server sends before it knows the next
+    agent. The board goes on by itself, nothing comes twice, and what has no answer is counted."""
+    seen: list[int] = []
+    world.serve("sums", seen)
+    board = world.board(0xA1, "--serve", "board", "--ask", "sums", "--period-ms", "50")
+    client = world.client("board")
+    board.await_replies(20)
+    assert results([client.call_async(request(1))])[0].int64_value == 8
+    for again in range(2):
+        world.kill_agent()
+        time.sleep(0.5)
+        world.start_agent()
+        before = len(board.replies())
+        replies = board.await_replies(before + 20)
+        assert len(set(replies)) == len(replies), "no reply comes twice"
+
+        def is_served(number: int = again) -> bool:
+            if not client.service_is_ready():
+                return False
+            future = client.call_async(request(number))
+            deadline = time.monotonic() + 2.0
+            while not future.done() and time.monotonic() < deadline:
+                time.sleep(0.01)
+            if not future.done():
+                client.remove_pending_request(future)
+                return False
+            return bool(future.result().int64_value == number + 7)
+
+        eventually(is_served, LIMIT_S, "the board serves again")
+    end = board.end()
+    assert end["reconnects"] == 2, end
+    assert end["unanswered"] + end["forgotten"] == end["asked"] - len(board.replies()), end
+
+
+def test_the_examples_add(tmp_path: Path) -> None:
+    with port(EXAMPLES_PORT), host(second_domain()) as watcher, Children() as children:
+        start_agent(children, second_domain(), tmp_path / "agent.log", "--udp", str(EXAMPLES_PORT))
+        sides = {
+            side: children.start(side, [program(f"add_two_ints_{side}")], tmp_path / f"{side}.log")
+            for side in ("client", "service")
+        }
+        for number in (1, 2):
+            sides["service"].wait_line(f"{number} + 24 = {number + 24}".__eq__, LIMIT_S, f"sum {number}")
+            sides["client"].wait_line(f"reply {number}: {number + 24}".__eq__, LIMIT_S, f"reply {number}")
+        kinds = ["example_interfaces/srv/AddTwoInts"]
+        node = watcher.node
+        await_nodes(watcher, "add_two_ints_service", "add_two_ints_client")
+        eventually(
+            lambda: (
+                node.get_service_names_and_types_by_node("add_two_ints_service", "/") == [("/addtwoints", kinds)]
+                and node.get_client_names_and_types_by_node("add_two_ints_client", "/") == [("/addtwoints", kinds)]
+            ),
+            LIMIT_S,
+            "service and client are listed",
+        )
+
+
+def test_the_examples_name_nothing_of_tide() -> None:
+    for side in ("service", "client"):
+        text = (Path(__file__).parents[2] / "examples" / "add_two_ints" / f"{side}.c").read_text(encoding="utf-8")
+        assert "tide" not in re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL).lower()

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of whole systems share: built programs as children, and the ROS 2 side as a real rclpy node."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+
+from tide.programs.binaries import build_folder
+from tide.programs.child import Child, Children
+
+os.environ["ROS_LOCALHOST_ONLY"] = "1"
+
+EXAMPLES_PORT = 8888  # of the agent, as the stock library has it
+START_LIMIT_S = 30.0
+
+
+def program(name: str) -> str:
+    """Path of a built program."""
+    path = build_folder() / "bin" / name
+    assert path.is_file(), f"{name} is not in {path.parent}; run `make build`, or set TIDE_BUILD_DIR to a build"
+    return str(path)
+
+
+def quality(reliable: bool, depth: int = 4000) -> QoSProfile:
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=depth,
+        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.VOLATILE,
+    )
+
+
+def eventually(condition: Callable[[], bool], limit_s: float, what: str) -> None:
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {limit_s:g} s: {what}"
+        time.sleep(0.01)
+
+
+def free_port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Host:
+    """A ROS 2 node in a context of its own, spun by a thread."""
+
+    def __init__(self, domain: int) -> None:
+        self.context = Context()
+        rclpy.init(context=self.context, domain_id=domain)
+        self.node = rclpy.create_node("host", context=self.context, start_parameter_services=False, enable_rosout=False)
+        self._executor = SingleThreadedExecutor(context=self.context)
+        self._executor.add_node(self.node)
+        self._thread = threading.Thread(target=self._spin, name="rclpy", daemon=True)
+        self._thread.start()
+
+    def _spin(self) -> None:
+        with contextlib.suppress(ExternalShutdownException):
+            self._executor.spin()
+
+    def subscribe(self, kind: Any, topic: str, callback: Callable[[Any], None], qos: QoSProfile) -> Any:
+        subscription = self.node.create_subscription(kind, topic, callback, qos)
+        self._executor.wake()
+        return subscription
+
+    def collect(self, kind: Any, topic: str, qos: QoSProfile) -> list[Any]:
+        received: list[Any] = []
+        self.subscribe(kind, topic, received.append, qos)
+        return received
+
+    def publisher(self, kind: Any, topic: str, qos: QoSProfile) -> Any:
+        return self.node.create_publisher(kind, topic, qos)
+
+    def client(self, kind: Any, name: str) -> Any:
+        client = self.node.create_client(kind, name)
+        self._executor.wake()
+        return client
+
+    def service(self, kind: Any, name: str, callback: Callable[[Any, Any], Any]) -> Any:
+        service = self.node.create_service(kind, name, callback)
+        self._executor.wake()
+        return service
+
+    def close(self) -> None:
+        rclpy.shutdown(context=self.context)
+        self._thread.join(timeout=5)
+
+
+@contextlib.contextmanager
+def host(domain: int) -> Iterator[Host]:
+    node = Host(domain)
+    try:
+        yield node
+    finally:
+        node.close()
+
+
+def start_agent(children: Children, domain: int, log: Path, *arguments: str) -> Child:
+    command = [program("tide-agent"), "--domain", str(domain), "--json-stats", *arguments]
+    agent: Child = children.start("tide-agent", command, log)
+    agent.wait_line(lambda line: line.startswith("ready"), START_LIMIT_S, "ready")
+    return agent

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Generates and compiles messages for the tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+HERE = Path(__file__).parent
+DEMO = ROOT / "tools" / "tests" / "data" / "messages" / "demo_msgs"
+WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror".split()
+COMPILER = os.environ.get("CC", shutil.which("gcc") or "cc")
+
+
+def run_tide(*words: object, check: bool = True) -> subprocess.CompletedProcess[str]:
+    """`tide generate` as a person runs it."""
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
+    command = [sys.executable, "-m", "tide.main", "generate", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert not check or done.returncode == 0, done.stderr
+    return done
+
+
+def generated_sources(generated: Path) -> list[Path]:
+    return sorted(f for f in generated.rglob("*.c") if f.name != "unity.c")
+
+
+def compile_c(source: Path, generated: Path, output: Path, *options: str) -> Path:
+    """One program or library of this source, the generated ones and tide's. The generated ones come as one unit, which
+    also shows that no two of them define the same name."""
+    own = sorted(
+        [*(ROOT / "runtime" / "src" / "messages").glob("*.c"), *(ROOT / "runtime" / "src" / "cdr").glob("*.c")]
+    )
+    unity = generated / "unity.c"
+    unity.write_text("".join(f'#include "{f.relative_to(generated)}"\n' for f in generated_sources(generated)))
+    command = [COMPILER, "-std=c11", f"-I{generated}", f"-I{ROOT / 'include'}", str(source), str(unity)]
+    subprocess.run([*command, *map(str, own), *options, "-o", str(output)], check=True)
+    return output

@@ -1,0 +1,389 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tide check: verdicts, explanations, comparisons, and what is said about systems that cannot be checked."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from tide.main import app
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples/three_chains/system.toml"
+
+HOST = """
+[system]
+name = "host_only"
+[[executors]]
+name = "first"
+where = "host"
+lanes = 2
+[[executors]]
+name = "second"
+where = "host"
+[[chains]]
+name = "plan"
+priority = 2
+period_ms = 100
+deadline_ms = 90
+reliability = "reliable"
+callbacks = [
+  { name = "see", kind = "timer", executor = "first", execution_ms = 5, publishes = { topic = "a", payload_bytes = 9 }},
+  { name = "decide", kind = "subscription", executor = "second", execution_ms = 7 },
+]
+[[chains]]
+name = "show"
+priority = 1
+period_ms = 50
+deadline_ms = 50
+reliability = "reliable"
+callbacks = [{ name = "draw", kind = "timer", executor = "first", execution_ms = 4 }]
+"""
+
+
+def run(*words: str | Path) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["check", *map(str, words)])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.output
+
+
+def checked(*words: str | Path) -> dict[str, Any]:
+    status, output = run(*words, "--json")
+    assert status in (0, 1), output
+    data: dict[str, Any] = json.loads(output)
+    assert data["met"] == (status == 0)
+    return data
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Path:
+    """The example with fixed executions, text without escaped bytes and best effort: its bounds are near."""
+    text = EXAMPLE.read_text(encoding="utf-8")
+    text = text.replace("ms = 10\n", "ms = 10.5\n").replace('"reliable"', '"best_effort"')
+    text = text.replace(
+        "agent_ms = 2\nreturn_ms = 1\nescaped_bytes = 4\nexact_sizes = true", "escaped_bytes = 0\nagent_ms = 1"
+    )
+    file = tmp_path / "system.toml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def edited(file: Path, old: str, new: str) -> Path:
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new, 1), encoding="utf-8")
+    return file
+
+
+def test_every_deadline_is_met(example: Path) -> None:
+    data = checked(example)
+    assert data["met"]
+    assert [chain["name"] for chain in data["chains"]] == ["brake", "steer", "battery"]
+    brake = data["chains"][0]
+    # Its own callbacks and frames, the agent; a less urgent callback before each of the two, a less urgent answer.
+    own_ns = 2 * 10_500_000 + 10_329_862 + 2_517_362 + 1_000_000
+    assert brake["bound_ns"] == own_ns + 2 * 10_500_000 + 2_517_362
+    assert brake["slack_ns"] == brake["deadline_ns"] - brake["bound_ns"]
+    status, output = run(example)
+    assert status == 0
+    assert "every deadline is guaranteed" in output
+    assert "no frame is lost" in output
+
+
+def test_a_missed_deadline_is_status_1(example: Path) -> None:
+    status, output = run(edited(example, "deadline_ms = 60", "deadline_ms = 55"))
+    assert status == 1
+    assert "no guarantee for: brake" in output
+
+
+def test_parts_add_up(example: Path) -> None:
+    for word in ("tide", "lanes", "batch", "batch_blocking"):
+        for chain in checked(example, "--executor", word)["chains"]:
+            if chain["bound_ns"] is not None:
+                assert sum(part["value_ns"] for part in chain["parts"]) == chain["bound_ns"], (word, chain["name"])
+
+
+def test_explain_names_what_the_time_is_made_of(example: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "parts.png"
+    status, output = run(example, "--explain", "steer", "--plot", picture)
+    assert status == 0
+    for words in (
+        "its own callbacks",
+        "callbacks of brake",
+        "a less urgent callback that has begun",
+        "Holds as long as",
+    ):
+        assert words in output
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    drawn = tmp_path / "parts.svg"
+    for words, expected in ((("--explain", "steer"), True), ((), False)):
+        assert run(example, *words, "--plot", drawn)[0] == 0
+        assert ("callbacks of brake: " in drawn.read_text(encoding="utf-8")) == expected  # one bar, chain by chain
+    only = checked(example, "--explain", "steer")
+    assert [chain["name"] for chain in only["chains"]] == ["steer"]
+    assert only["chains"][0]["depends_on"] == ["brake", "battery"]
+
+
+def test_compare_shows_what_is_gained(example: Path) -> None:
+    data = checked(example, "--compare")
+    bounds = {one["executor"]: one["chains"][0]["bound_ns"] for one in data["compared"]}
+    assert list(bounds) == ["tide", "lanes", "batch", "batch_stock", "batch_blocking"]
+    assert bounds["tide"] < bounds["batch"] < bounds["batch_blocking"]
+    status, output = run(example, "--compare")
+    assert status == 0
+    assert "bounds in ms by executor" in output
+
+
+def test_losses_and_heartbeats_cost(example: Path) -> None:
+    text = example.read_text(encoding="utf-8").replace('"best_effort"', '"reliable"')
+    text = text.replace("period_ms = 500", "period_ms = 20_000")
+    text = text.replace('kind = "serial"', 'kind = "serial"\nheartbeat_delay_ms = 20')  # a measured one may be 2 s
+    example.write_text(text, encoding="utf-8")
+
+    def brake(*words: str) -> int:
+        value = checked(example, *words)["chains"][0]["bound_ns"]
+        assert isinstance(value, int)
+        return value
+
+    bounds = [brake(), brake("--losses", "1"), brake("--losses", "2")]
+    example.write_text(text.replace('kind = "serial"', 'kind = "serial"\nagent_heartbeat_ms = 0'), encoding="utf-8")
+    bounds.insert(1, brake())  # asks about every answer
+    assert bounds == sorted(set(bounds))
+
+
+def test_why_there_is_no_bound_is_one_line(example: Path) -> None:
+    text = example.read_text(encoding="utf-8")
+
+    def told(changed: str, chain: str, *words: str) -> str:
+        example.write_text(changed, encoding="utf-8")
+        status, output = run(example, *words)
+        assert status == 1
+        start = f"{chain} has no bound: "
+        return next(line.removeprefix(start) for line in output.splitlines() if line.startswith(start))
+
+    slow = text.replace("baud = 115_200", "baud = 6400")
+    ask = "it and the more urgent chains ask for "
+    assert told(slow, "battery").startswith(ask)
+    assert "of the line to the agent at 6400 baud; raise 'baud' or send less" in told(slow, "battery")
+    busy = text.replace('where = "mcu"', 'where = "mcu"\nsubmit_ms = 200\nprocess_ms = 300')
+    assert told(busy, "brake") == ask + "104 % of the microcontroller"
+    reliable = text.replace('"best_effort"', '"reliable"')
+    repair = told(reliable, "brake", "--losses", "1")
+    assert "the repair of lost frames may take" in repair
+    assert "a measured HEARTBEAT delay may be 2 s: give 'heartbeat_delay_ms'" in repair
+
+
+def test_what_the_description_does_not_give_is_named(example: Path) -> None:
+    text = example.read_text(encoding="utf-8")
+    assert "submit_ms and process_ms of executor 'client' are 0 ms: the description gives none" in run(example)[1]
+    example.write_text(text.replace("\nagent_ms = 1", ""), encoding="utf-8")
+    assert "agent_ms and return_ms of link 'uart' are 0 ms: the description gives none" in run(example)[1]
+
+
+def test_losses_beyond_what_the_bounds_take(example: Path, tmp_path: Path) -> None:
+    chain = {"name": "brake", "priority": 3, "reliability": "reliable", "samples": 10, "max_ns": 1, "lost": 0}
+    chains = [chain | {"name": name} for name in ("brake", "steer", "battery")]
+    counters = {
+        "transmitter": {"retransmissions": 3, "refused_full": 2},
+        "receiver": {"checksum_errors": 1},
+        "agent": {"checksum_errors": 2},
+        "session": {"reconnects": 1},
+    }
+    run_of = {"executor": "tide", "send": "asynchronous", "chains": chains, "counters": counters}
+    results = tmp_path / "results.json"
+    results.write_text(json.dumps({"schema": 1, "runs": [run_of]}), encoding="utf-8")
+    status, output = run(example, "--observed", results)
+    assert status == 0
+    assert (
+        "tide: 3 frames were damaged and 3 sent again, and the bounds suppose none; say how many of one instance with "
+        "--losses" in output
+    )
+    assert "tide: a pool was full 2 times, which the bounds exclude; make it larger" in output
+    assert "tide: the client connected again, which the bounds exclude; look at the line" in output
+    assert "sent again" not in run(example, "--observed", results, "--losses", "1")[1]
+
+
+@pytest.mark.parametrize(("losses", "again", "excluded"), [(0, 1, True), (1, 2, True), (1, 1, False), (0, 0, False)])
+def test_an_instance_that_may_have_lost_more_violates_nothing(
+    example: Path, tmp_path: Path, losses: int, again: int, excluded: bool
+) -> None:
+    longest_ms = 400  # of a period of 500; the bound of the most urgent does not come near
+    folder = results_of(tmp_path, longest_ms, "reliable")
+    data = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    data["runs"][0]["counters"] = {"transmitter": {"retransmissions": again}}
+    (folder / "results.json").write_text(json.dumps(data), encoding="utf-8")
+    fixed = edited(example, "agent_ms = 1", "agent_ms = 1\nheartbeat_delay_ms = 20")
+    words = ("--observed", folder, "--losses", str(losses))
+    status, output = run(fixed, *words)
+    assert status == (0 if excluded else 3), output
+    lines = [line for line in output.splitlines() if "above the bound" in line]
+    most = f"more than {losses}" if losses else "some"
+    said = f", which says nothing of it: 0 frames were damaged and {again} sent again, and one instance may have lost "
+    for line in lines:
+        assert line.endswith(said + most if excluded else "; replay: tide run somewhere --seed 7")
+    observed = json.loads(run(fixed, *words, "--json")[1].partition("\n}\n")[0] + "}")["observed"]
+    longer = [one["above"] for one in observed if (one["ratio"] or 0) > 1]
+    assert longer == [not excluded] * len(lines) and lines
+
+
+def test_host_systems_use_the_published_shape_in_its_safe_form(tmp_path: Path) -> None:
+    file = tmp_path / "host.toml"
+    file.write_text(HOST, encoding="utf-8")
+    data = checked(file)
+    assert data["executor"] == "default"
+    assert data["met"]
+    assert {part["kind"] for part in data["chains"][0]["parts"]} == {"stretch"}
+    compared = checked(file, "--compare")["compared"]
+    assert [one["executor"] for one in compared] == ["default", "priority"]
+    assert run(file, "--executor", "tide")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ('kind = "serial"\nbaud = 115_200\nmtu_bytes = 512\nescaped_bytes = 0\nagent_ms = 1', 'kind = "udp"', "is UDP"),
+        ("[[links]]", '[[executors]]\nname = "more"\nwhere = "mcu"\n\n[[links]]', "second one on the microcontroller"),
+        ("least_ms = 10.5", "least_ms = 11", "shortest run of 'sample' is longer"),
+        ("period_ms = 500", "period_ms = 0", "'period_ms' is 0"),
+        ("payload_bytes = 100", "payload_bytes = 600", "best effort knows no fragments"),
+    ],
+)
+def test_what_cannot_be_checked_is_one_line_with_its_place(example: Path, old: str, new: str, what: str) -> None:
+    status, output = run(edited(example, old, new))
+    assert status == 2
+    lines = output.strip().splitlines()
+    assert len(lines) == 1, output
+    assert lines[0].startswith(str(example))
+    assert what in lines[0]
+    if "fragments" not in what:
+        assert re.match(rf"{re.escape(str(example))}:\d+: ", lines[0])
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("--explain", "brakes"), "there is no chain 'brakes'"),
+        (("--executor", "priority"), "does not fit this system"),
+        (("--plot", "parts.nonsense"), "cannot be written"),
+    ],
+)
+def test_wrong_options_are_status_2(example: Path, words: tuple[str, str], what: str) -> None:
+    status, output = run(example, *words)
+    assert status == 2
+    assert what in output
+    assert len(output.strip().splitlines()) == 1
+
+
+def results_of(folder: Path, worst_ms: float, reliability: str = "best_effort", **more: Any) -> Path:
+    """As tide run writes them, with what is looked at."""
+    names = ("brake", "steer", "battery")
+    chains = [
+        {"name": name, "samples": 60, "max_ns": int(worst_ms * 1e6), "reliability": reliability, "lost": 0}
+        for name in names
+    ]
+    runs = [
+        {"executor": "tide", "send": "asynchronous", "chains": chains},
+        {"executor": "limit", "send": "asynchronous", "chains": chains},
+    ]
+    data = {"schema": 1, "system": "three_chains", "command": "tide run somewhere --seed 7", "runs": runs, **more}
+    (folder / "results.json").write_text(json.dumps(data), encoding="utf-8")
+    return folder
+
+
+def test_observations_stand_beside_their_bounds(example: Path, tmp_path: Path) -> None:
+    bound_ns = checked(example)["chains"][0]["bound_ns"]
+    picture = tmp_path / "observed.png"
+    seen = results_of(tmp_path, bound_ns / 1e6)
+    status, output = run(example, "--observed", seen, "--plot", picture)
+    assert status == 0, output
+    assert "1.000" in output and output.count("brake") == 1  # nothing bounds the limit
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    status, output = run(example, "--observed", seen, "--json")
+    (brake, *_) = json.loads(output)["observed"]
+    assert (brake["bound_ns"], brake["ratio"], brake["above"]) == (bound_ns, 1.0, False)
+
+
+def test_an_observation_above_its_bound_is_status_3(example: Path, tmp_path: Path) -> None:
+    bound_ns = checked(example)["chains"][0]["bound_ns"]
+    status, output = run(example, "--observed", results_of(tmp_path, (bound_ns + 1000) / 1e6))
+    assert status == 3
+    (said,) = [line for line in output.splitlines() if "above the bound" in line]
+    assert "chain 'brake', tide" in said and said.endswith("replay: tide run somewhere --seed 7")
+
+
+def test_observations_are_bounded_as_they_were_run(example: Path, tmp_path: Path) -> None:
+    def bound(folder: Path) -> int:
+        status, output = run(example, "--observed", folder, "--json")
+        assert status == 0, output
+        value = json.loads(output)["observed"][0]["bound_ns"]
+        assert isinstance(value, int)
+        return value
+
+    assert bound(results_of(tmp_path, 30, "reliable")) > bound(results_of(tmp_path, 30))
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"line_loss": 0.1}, "say how many of one instance with --losses"),
+        ({"schema": 2}, "no results.json of this version"),
+        ({"runs": [{"executor": "limit", "chains": []}]}, "no run of these results"),
+        ({"runs": [{"executor": "tide", "chains": [{"name": "other"}]}]}, "the results are of another system"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(example: Path, tmp_path: Path, change: dict[str, Any], what: str) -> None:
+    status, output = run(example, "--observed", results_of(tmp_path, 30, **change))
+    assert status == 2
+    assert what in output and len(output.strip().splitlines()) == 1
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    status, output = run(tmp_path / "absent.toml")
+    assert status == 2
+    assert "cannot be read" in output
+
+
+def test_watch_checks_again_when_the_file_changes(example: Path) -> None:
+    command = [sys.executable, "-m", "tide.main", "check", str(example), "--watch"]
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab", "PYTHONUNBUFFERED": "1"}
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+    assert child.stdout is not None
+    limit = threading.Timer(120, child.kill)
+    limit.start()
+    try:
+        for line in child.stdout:
+            if line.startswith("every deadline is guaranteed"):
+                edited(example, "deadline_ms = 60", "deadline_ms = 55")
+            if line.startswith("no guarantee for: brake"):
+                edited(example, "period_ms = 500", "period_ms = nothing")
+            if "system.toml:" in line:  # a file that is being edited is no reason to end
+                break
+        child.send_signal(signal.SIGINT)
+        assert child.wait(60) == 130
+    finally:
+        limit.cancel()
+        child.kill()
+        child.wait()
+
+
+def test_a_simulation_is_held_against_its_bounds(tmp_path: Path) -> None:
+    plan = ROOT / "lab/pods/pods-chains.plan"
+    words = ["simulate", str(plan), "periods=3", "--systems", "tide,limit", "--out", str(tmp_path)]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    assert "worst observation and bound in ms" in result.output
+    data = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    for run_of in data["runs"]:
+        first = run_of["chains"][0]
+        assert first["max_ns"] <= first["bound_ns"] < 2 * first["max_ns"], run_of["executor"]
+    assert (tmp_path / "observed.png").read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,376 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tide run: the plan, the children and the whole command, with stand-ins for the built programs, real ROS 2 nodes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from tide.analysis.lower import NoBoundError, link_document
+from tide.main import app
+from tide.programs.binaries import MissingBinaryError, find_binary
+from tide.programs.child import Child, Children, RunError, Scheduling
+from tide.run.budgets import Budget, board_budget, budget_of, client_options
+from tide.run.experiment import Settings, Variant, _link_options
+from tide.run.frames import Frame, data_object, frame_spans
+from tide.run.kernel_work import kept_off
+from tide.run.live_board import live_plan
+from tide.run.plan import (
+    PlanError,
+    run_chains,
+    serial_link,
+    with_chain_count,
+    with_heartbeat_delay,
+    with_hold,
+    with_reliability,
+    write_plan,
+)
+from tide.run.qemu import board_plan
+from tide.system.check import check
+from tide.system.load import load, parse
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples/three_chains/system.toml"
+TEXT = EXAMPLE.read_text(encoding="utf-8")
+SYSTEM = load(EXAMPLE)
+
+
+# ---- the plan ----
+
+
+def test_plan_file_has_a_line_for_each_chain(tmp_path: Path) -> None:
+    write_plan(run_chains(SYSTEM), tmp_path / "plan.txt")
+    lines = (tmp_path / "plan.txt").read_text(encoding="utf-8").splitlines()
+    assert lines[1] == "brake 3 500000000 10000000 10000000 100 10 brake/request brake/answer reliable"
+    assert [line.split()[0] for line in lines[1:]] == ["brake", "steer", "battery"]
+
+
+def test_the_client_is_told_who_holds_the_line_and_when_to_ask() -> None:
+    assert _link_options(run_chains(SYSTEM), serial_link(SYSTEM)) == ["--baud", "115200"]
+    text = TEXT.replace('name = "steer"', 'name = "steer"\nhold = true')
+    text = text.replace("baud = 115_200", "baud = 115_200\nheartbeat_delay_ms = 1.5")
+    described = parse(text)
+    held = ["--baud", "115200", "--heartbeat-delay-us", "1500", "--hold-level", "2"]
+    assert _link_options(run_chains(described), serial_link(described)) == held
+    document = link_document(described)
+    assert document["protocol"]["agent_heartbeat_delay_ns"] == 100_000_000
+    assert (document["protocol"]["hold"], document["protocol"]["heartbeat_delay_ns"]) == (True, 1_500_000)
+    every = with_heartbeat_delay(with_hold(SYSTEM, True), Decimal(0))
+    assert [chain.hold for chain in every.chains] == [True] * 3
+    assert serial_link(every).heartbeat_delay_ns == 0
+
+
+BUDGET = 'where = "mcu"\nbudget_ms = 5\nbudget_period_ms = 100'
+
+
+def test_the_board_is_told_what_the_description_says() -> None:
+    text = TEXT.replace('name = "steer"', 'name = "steer"\nhold = true').replace('where = "mcu"', BUDGET)
+    system = parse(text.replace("baud = 115_200", "baud = 115_200\nheartbeat_delay_ms = 1.5"))
+    plan = board_plan(system, Variant("tide", "asynchronous"), Settings(3, 1, 0.0, 0))
+    for line in ("heartbeat_delay_us = 1500", "budget_us = 5000", "budget_period_us = 100000"):
+        assert line in plan.splitlines()
+    assert [" hold=true" in line for line in plan.splitlines() if line.startswith("chain")] == [False, True, False]
+    live = live_plan(run_chains(system), serial_link(system), 3, True, budget_of(system, "mcu"))
+    assert " heartbeat_delay_ns 1500000 " in live and " budget_ns 5000000 budget_period_ns 100000000 " in live
+    assert [line.split()[-1] for line in live.splitlines()[1:]] == ["0", "1", "0"]
+
+
+def test_budgets_reach_the_parts_or_are_refused() -> None:
+    assert client_options(budget_of(SYSTEM, "mcu")) == []
+    system = parse(TEXT.replace('where = "mcu"', BUDGET))
+    assert client_options(budget_of(system, "mcu")) == ["--budget-us", "5000", "--budget-period-us", "100000"]
+    assert board_budget(system, ["tide"]) == Budget(5_000_000, 100_000_000, 1)
+    with pytest.raises(PlanError, match="batch executor of the board has no lane"):
+        board_budget(system, ["batch", "tide"])
+    with pytest.raises(PlanError, match="6 lanes with budgets are too many for the board; use at most 5"):
+        board_budget(with_chain_count(system, 6), ["tide-preemptive"])
+    on_host = parse(TEXT.replace('where = "host"', BUDGET.replace("mcu", "host")))
+    assert budget_of(on_host, "host") == Budget(5_000_000, 100_000_000, 1)
+    with pytest.raises(PlanError, match="simulated host of --on qemu has no budgets"):
+        board_budget(on_host, ["tide"])
+    ros2 = '[[executors]]\nname = "ros2"'
+    second = TEXT.replace(ros2, f'[[executors]]\nname = "other"\nwhere = "mcu"\n\n{ros2}')
+    second = second.replace('where = "mcu"', BUDGET, 1)
+    position = second.rindex('executor = "client"')
+    with pytest.raises(PlanError, match="'client' and 'other' have different budgets"):
+        budget_of(parse(second[:position] + second[position:].replace('"client"', '"other"', 1)), "mcu")
+
+
+def test_a_budget_has_no_bound_beside_a_microcontroller() -> None:
+    with pytest.raises(NoBoundError, match="executor 'client' has a budget"):
+        link_document(parse(TEXT.replace('where = "mcu"', BUDGET)))
+
+
+@given(st.integers(1, 16))
+def test_any_number_of_chains_is_a_valid_system(count: int) -> None:
+    system = with_chain_count(SYSTEM, count)
+    assert len(system.chains) == count
+    assert check(system) == [] or count > 12  # more asks for more than the line or the core has
+    urgent = run_chains(system)[0].chain
+    assert urgent.name == "brake"
+    assert urgent.model_copy(update={"priority": 3}) == SYSTEM.chains[0]
+    priorities = [chain.priority for chain in system.by_urgency()]
+    assert priorities == sorted(set(priorities), reverse=True) and priorities[-1] >= 1
+
+
+def test_reliability_is_replaced_everywhere() -> None:
+    assert {chain.reliability for chain in with_reliability(SYSTEM, "best_effort").chains} == {"best_effort"}
+
+
+MORE = "agent_ms = 2\nreturn_ms = 1\nescaped_bytes = 4\nexact_sizes = true\n"  # only of a serial line
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("payload_bytes = 100", "payload_bytes = 9", "10 to 4096 B"),
+        ("payload_bytes = 10 }", "payload_bytes = 5 }", "10 to 4096 B"),
+        ('"brake/request"', '"brake/request", type = "std_msgs/msg/Header"', "speaks std_msgs/msg/String"),
+        ('"brake/request"', '"' + "b" * 60 + '"', "at most 50 characters"),
+        (
+            'kind = "serial"\nbaud = 115_200\nmtu_bytes = 512\n' + MORE,
+            'kind = "udp"\nport = 8888\n',
+            "needs a serial one",
+        ),
+    ],
+)
+def test_what_the_client_cannot_run_is_refused(old: str, new: str, problem: str) -> None:
+    assert old in TEXT
+    system = parse(TEXT.replace(old, new, 1))
+    with pytest.raises(PlanError, match=problem):
+        serial_link(system)
+        run_chains(system)
+
+
+def test_a_chain_of_another_shape_is_refused() -> None:
+    text = TEXT.replace('executor = "ros2"', 'executor = "client"')
+    with pytest.raises(PlanError, match=r"timer \(mcu\)"):
+        run_chains(parse(text))
+
+
+# ---- frames of the line ----
+
+
+def test_recorded_frames_are_told_apart() -> None:
+    found: dict[str, set[int | None]] = {"client_to_agent": set(), "agent_to_client": set()}
+    for name in ("serial_publish_reliable", "serial_subscribe_best_effort"):
+        text = (ROOT / f"runtime/tests/data/xrce/{name}.jsonl").read_text(encoding="utf-8")
+        for entry in map(json.loads, text.splitlines()):
+            found[entry["dir"]].add(data_object(bytes.fromhex(entry["hex"])[:32]))
+    assert found == {"client_to_agent": {None, 0x0015}, "agent_to_client": {None, 0x0016}}
+
+
+def test_frames_get_the_chain_of_their_object() -> None:
+    frames = [
+        Frame("up", 0, 10, False, 0x25),
+        Frame("up", 10, 20, True, 0x15),
+        Frame("up", 20, 22, False, None),
+        Frame("down", 30, 33, False, 0x16),
+    ]
+    spans = frame_spans(frames, ["brake", "steer"])
+    assert [(span.chain, span.label) for span in spans] == [
+        ("steer", "data"),
+        ("brake", "lost"),
+        ("", ""),
+        ("brake", "data"),
+    ]
+
+
+def test_escaped_bytes_are_undone() -> None:
+    head = bytes.fromhex("7e01007d5e008180010007017d5d00000a0015")
+    assert data_object(head) == 0x0015
+
+
+# ---- children ----
+
+
+def python(code: str) -> list[str]:
+    return [sys.executable, "-c", code]
+
+
+def test_a_child_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
+    code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('{\"up\": 1}', flush=True);"
+    child = Child.start("stubborn", python(code + "time.sleep(100)"), tmp_path / "log")
+    child.wait_json("up", 10, "up")
+    child.stop(limit_s=0.2)
+    assert child.process.returncode == -signal.SIGKILL
+
+
+def test_errors_show_the_end_of_the_log(tmp_path: Path) -> None:
+    with Children() as children:
+        child = children.start("broken", python("import sys; sys.exit('no such device')"), tmp_path / "log")
+        with pytest.raises(RunError, match=r"(?s)broken ended before it was ready \(exit code 1\).*no such device"):
+            child.wait_json("a", 10, "ready")
+        with pytest.raises(RunError, match="in the middle"):
+            child.require_alive()
+        mute = children.start(
+            "mute", python("import time; print('hm', flush=True); time.sleep(100)"), tmp_path / "log2"
+        )
+        with pytest.raises(RunError, match=r"mute was not ready within 0\.5 s"):
+            mute.wait_json("a", 0.5, "ready")
+    assert mute.process.returncode == -signal.SIGTERM
+    gone = Child.start("gone", python("print('{\"a\": 1}')"), tmp_path / "log3")
+    gone.wait_json("a", 10, "ready")
+    assert gone.ending() == "exit code 0"
+    gone.stop()
+
+
+def test_scheduling_is_given_to_the_child_and_taken_back(tmp_path: Path) -> None:
+    before = os.sched_getscheduler(0), os.sched_getaffinity(0)
+    cpu = max(os.sched_getaffinity(0))
+    code = "import os, json; print(json.dumps({'cpus': list(os.sched_getaffinity(0)), 'p': os.sched_getscheduler(0)}))"
+    with Children() as children:
+        child = children.start("child", python(code), tmp_path / "log", Scheduling(5, frozenset({cpu})))
+        said = child.wait_json("cpus", 10, "done")
+    assert said["cpus"] == [cpu]
+    if os.geteuid() == 0:
+        assert said["p"] == os.SCHED_FIFO
+    assert (os.sched_getscheduler(0), os.sched_getaffinity(0)) == before
+
+
+@pytest.mark.parametrize(
+    ("before", "cpu", "during"),
+    [
+        ("3\n", 1, "1\n"),
+        ("ff,ffffffff\n", 33, "fd,ffffffff\n"),
+        ("1\n", 0, "1\n"),
+        ("1\n", 1, "1\n"),
+        ("3\n", None, "3\n"),
+    ],
+)
+def test_the_mask_of_kernel_workers_is_put_back(tmp_path: Path, before: str, cpu: int | None, during: str) -> None:
+    file = tmp_path / "cpumask"
+    file.write_text(before, encoding="ascii")
+    with pytest.raises(KeyboardInterrupt), kept_off(cpu, file) as worked:
+        assert file.read_text(encoding="ascii") == during
+        assert worked == (during != before or (cpu == 1 and before == "1\n"))
+        raise KeyboardInterrupt
+    assert file.read_text(encoding="ascii") == before
+    with kept_off(cpu, tmp_path / "none") as worked:
+        assert not worked
+
+
+# ---- the command ----
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A build folder with stand-ins: a line and an agent that only live, a client with ROS 2 endpoints of its own."""
+    folder = tmp_path_factory.mktemp("build")
+    line = 'echo \'{"a": "/dev/null", "b": "/dev/null"}\'\ntrap \'echo "{\\"bytes\\": 5}"; exit 0\' TERM\n'
+    client = f'exec {sys.executable} {ROOT / "tools/tests/run_fakes/client.py"} "$@"\n'
+    wait = "while :; do sleep 0.05; done\n"
+    for name, body in (("tide-line", line + wait), ("tide-agent", "echo ready\n" + wait), ("chain_client", client)):
+        (folder / name).write_text("#!/bin/sh\n" + body, encoding="utf-8")
+        (folder / name).chmod(0o755)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def fast(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("system") / "system.toml"
+    file.write_text(TEXT.replace("period_ms = 500", "period_ms = 100"), encoding="utf-8")
+    return file
+
+
+def start(build: Path, out: Path, *arguments: str, fake: str = "") -> subprocess.Popen[str]:
+    environment = {**os.environ, "TIDE_BUILD_DIR": str(build), "FAKE_CLIENT": fake, "COLUMNS": "120"}
+    environment["PYTHONPATH"] = f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"
+    environment.pop("ROS_DOMAIN_ID", None)
+    command = [sys.executable, "-m", "tide.main", "run", *arguments, "--out", str(out)]
+    return subprocess.Popen(
+        command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+
+
+def test_both_executors_give_all_result_files(build: Path, fast: Path, tmp_path: Path) -> None:
+    process = start(build, tmp_path, str(fast), "--periods", "4", "--seed", "9", "--line-loss", "0.25")
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, output + errors
+    assert "brake" in output and "batch, stock" in output and "times" in output
+    data = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert (data["schema"], data["seed"], data["line_loss"]) == (1, 9, 0.25)
+    assert [(run["executor"], run["send"]) for run in data["runs"]] == [("batch", "stock"), ("tide", "asynchronous")]
+    for run in data["runs"]:
+        assert [chain["samples"] for chain in run["chains"]] == [4, 4, 4]
+        assert all(chain["lost"] == 0 and 0 < chain["min_ns"] <= chain["p50_ns"] for chain in run["chains"])
+        assert run["counters"]["executor"] == {"rounds": 7} and run["counters"]["line"] == {"bytes": 5}
+    options = data["runs"][1]["counters"]["options"]
+    assert (options["executor"], options["send"], options["periods"]) == ("tide", "asynchronous", 7)
+    line = (tmp_path / "tide/line.log").read_text(encoding="utf-8")
+    assert "--frame-loss 0.25" in line and "--seed 9" in line and "--baud 115200" in line
+    for name in ("latency.png", "timeline.png", "report.html", "tide/agent.log", "batch_stock/echo.log"):
+        assert (tmp_path / name).stat().st_size > 0
+    assert "--serial /dev/null" in (tmp_path / "tide/agent.log").read_text(encoding="utf-8")
+
+
+def test_sweep_with_losses(build: Path, fast: Path, tmp_path: Path) -> None:
+    arguments = ["--periods", "4", "--executor", "tide", "--sweep-chains", "4-4", "--reliability", "best_effort"]
+    process = start(build, tmp_path, str(fast), *arguments, fake="lose")
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, output + errors
+    data = json.loads((tmp_path / "sweep.json").read_text(encoding="utf-8"))
+    (row,) = data["rows"]
+    assert (row["system"], row["x"], row["samples"]) == ("tide", {"chains": 4}, 2)
+    plan = (tmp_path / "tide_4/plan.txt").read_text(encoding="utf-8").splitlines()
+    assert plan[4].startswith("battery_2 1 ") and plan[4].endswith("battery_2/request battery_2/answer best_effort")
+    client = (tmp_path / "tide_4/client.log").read_text(encoding="utf-8")
+    assert '"lost": true' in client
+
+
+def test_a_client_that_dies_is_reported_with_its_log(build: Path, fast: Path, tmp_path: Path) -> None:
+    process = start(build, tmp_path, str(fast), "--periods", "4", "--executor", "tide", fake="die")
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "chain_client ended in the middle" in errors and "fake client: no more" in errors
+    assert "Traceback" not in errors
+
+
+def test_an_interrupted_run_leaves_no_process(build: Path, fast: Path, tmp_path: Path) -> None:
+    process = start(build, tmp_path, str(fast), "--periods", "50", "--executor", "tide", fake="child")
+    log = tmp_path / "tide/client.log"
+    deadline = time.monotonic() + 30
+    while not (log.exists() and '"pid"' in log.read_text(encoding="utf-8")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    lines = log.read_text(encoding="utf-8").splitlines()
+    pid = next(json.loads(line)["pid"] for line in lines if '"pid"' in line)
+    process.send_signal(signal.SIGTERM)  # ends as Ctrl-C does
+    time.sleep(0.05)
+    process.send_signal(signal.SIGINT)  # an impatient user
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 130 and "every part has been stopped" in errors
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_missing_programs_and_wrong_options_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIDE_BUILD_DIR", str(tmp_path))
+    with pytest.raises(MissingBinaryError, match="run `make build`"):
+        find_binary("tide-line")
+    runner = CliRunner()
+    missing = runner.invoke(app, ["run", str(EXAMPLE), "--out", str(tmp_path / "out")])
+    assert missing.exit_code == 1 and "run `make build`" in missing.output
+    wrong = runner.invoke(app, ["run", str(EXAMPLE), "--sweep-chains", "5-x", "--out", str(tmp_path / "out")])
+    assert wrong.exit_code == 2 and "write it as 1-5" in wrong.output
+    assert runner.invoke(app, ["agent", "--help"]).exit_code == 1
+
+
+def test_line_and_agent_become_the_built_program(build: Path, tmp_path: Path) -> None:
+    program = tmp_path / "tide-line"
+    program.write_text('#!/bin/sh\necho "line: $*"\nexit 7\n', encoding="utf-8")
+    program.chmod(0o755)
+    environment = {**os.environ, "TIDE_BUILD_DIR": str(tmp_path), "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
+    command = [sys.executable, "-m", "tide.main", "line", "--baud", "9600", "--help"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout) == (7, "line: --baud 9600 --help\n")

@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The system description: what is read, and how each mistake is reported."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import jsonschema
+import pytest
+import tomli
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from tide.main import app
+from tide.system.host_words import host_words
+from tide.system.load import SystemFileError, load, parse
+from tide.system.locate import locate
+from tide.system.model import System, json_schema
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parents[2]
+THREE_CHAINS = ROOT / "examples/three_chains/system.toml"
+PICAS = ROOT / "lab/systems/picas_mt/system.toml"
+FOUR_CHAINS = ROOT / "lab/systems/four_chains/system.toml"
+TEXT = THREE_CHAINS.read_text(encoding="utf-8")
+
+
+def problems(text: str) -> list[str]:
+    with pytest.raises(SystemFileError) as caught:
+        parse(text, "system.toml")
+    return caught.value.lines
+
+
+def line_of(text: str, needle: str, occurrence: int = 1) -> int:
+    lines = [number for number, line in enumerate(text.splitlines(), 1) if needle in line]
+    return lines[occurrence - 1]
+
+
+def replaced(old: str, new: str, occurrence: int = 1) -> str:
+    parts = TEXT.split(old)
+    assert len(parts) > occurrence, f"the example has no {old!r} number {occurrence}"
+    return old.join(parts[:occurrence]) + new + old.join(parts[occurrence:])
+
+
+def test_example_is_read_in_nanoseconds() -> None:
+    system = load(THREE_CHAINS)
+    assert [chain.name for chain in system.by_urgency()] == ["brake", "steer", "battery"]
+    brake = system.chains[0]
+    assert (brake.period_ns, brake.deadline_ns) == (500_000_000, 60_000_000)
+    assert [callback.execution_ns for callback in brake.callbacks] == [10_000_000, 0, 10_000_000]
+    assert [system.where(callback) for callback in brake.callbacks] == ["mcu", "host", "mcu"]
+    link = system.link_of(brake)
+    assert link is not None and link.kind == "serial" and link.byte_ns == 86_806
+
+
+def test_fractions_of_milliseconds_are_exact() -> None:
+    longest = parse(replaced("execution_ms = 10", "execution_ms = 0.1").replace("_ms = 500", "_ms = 999999999.999999"))
+    assert longest.chains[0].period_ns == 999_999_999_999_999
+    system = parse(replaced("execution_ms = 10", "execution_ms = 0.1"))
+    assert system.chains[0].callbacks[0].execution_ns == 100_000
+    assert "whole number of nanoseconds" in problems(replaced("execution_ms = 10", "execution_ms = 0.0000001"))[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what", "remedy", "place"),
+    [
+        ("period_ms = 500", "period_ms = 0", "'period_ms' is 0", "more than 0", None),
+        ("period_ms = 500", f"period_ms = {2**63}", f"'period_ms' is {2**63}", "at most 1000000000", None),
+        ("execution_ms = 10", "execution_ms = 1e30", "'execution_ms' is 1E+30", "at most 1000000000", None),
+        ("deadline_ms = 60", "deadline_ms = -1", "'deadline_ms' is -1", "more than 0", None),
+        ("deadline_ms = 60", "deadline_ms = 15", "executes for longer", "lengthen", None),
+        ("deadline_ms = 60", "deadlin_ms = 60", "unknown key 'deadlin_ms'", "did you mean 'deadline_ms'", None),
+        ("priority = 2", "priority = 3", "both have priority 3", "give every chain its own", None),
+        ("priority = 2", "priority = 127", "'priority' is 127", "at most 126", None),
+        ('"reliable"', '"sure"', "'reliability' is 'sure'", "'reliable' or 'best_effort'", None),
+        ('name = "steer"', 'name = "brake"', "two chains named 'brake'", "rename", None),
+        ('name = "act"', 'name = "sample"', "two callbacks named 'sample'", "rename", None),
+        ('executor = "client"', 'executor = "clint"', "no executor 'clint'", "client, ros2", None),
+        ('kind = "timer"', 'kind = "subscription"', "so nothing starts it", "timer first", None),
+        ('kind = "subscription"', 'kind = "timer"', "in the middle", "subscription", None),
+        ("steer/request", "brake/request", "already published", "one topic", None),
+        ("115_200", "1_200", "asked for", "raise baud", "[[links]]"),
+        ("execution_ms = 10", "execution_ms = 600", "one core", "shorten execution_ms", "[[executors]]"),
+        ("payload_bytes = 100", "payload_bytes = 1.5", "'payload_bytes' is 1.5", "whole number", None),
+        ('where = "mcu"', "", "executor 1 lacks 'where'", "add where", "[[executors]]"),
+        ('name = "uart"', 'name = "uart"\nname = "uart"', "", "remove one of the two", "+1"),
+        ("period_ms = 500", "period_ms = inf", "finite", "milliseconds", None),
+        ("period_ms = 500", 'period_ms = "500"', "'period_ms' is '500'", "number of milliseconds", None),
+        ("period_ms = 500", "period_ms = true", "'period_ms' is true", "number of milliseconds", None),
+        ("baud = 115_200", "baud = 0", "'baud' is 0", "at least 1200", None),
+        ('kind = "serial"', 'kind = "can"', "serial", "udp", "[[links]]"),
+        ('name = "brake"', 'name = "Brake"', "'name' is 'Brake'", "lower-case", None),
+    ],
+)
+def test_mistakes_name_line_and_remedy(old: str, new: str, what: str, remedy: str, place: str | None) -> None:
+    text = replaced(old, new)
+    changed = TEXT[: TEXT.index(old)].count("\n") + 1
+    expected = changed if place is None else changed + 1 if place == "+1" else line_of(text, place)
+    lines = problems(text)
+    for line in lines:
+        assert re.fullmatch(r"system\.toml:\d+: [^\n]+; [^\n]+", line), line
+    matching = [line for line in lines if what in line and remedy in line]
+    assert matching, lines
+    assert matching[0].startswith(f"system.toml:{expected}: ")
+
+
+def test_a_break_in_a_chain_is_found() -> None:
+    text = replaced('publishes = { topic = "brake/answer", payload_bytes = 10 }\n', "")
+    (line,) = problems(text)
+    assert "breaks after 'decide'" in line and "'act'" in line
+    assert int(line.split(":")[1]) == line_of(text, "[[chains.callbacks]]", 2)
+
+
+def test_all_mistakes_come_at_once_and_in_order() -> None:
+    text = TEXT.replace("period_ms = 500", "period_ms = 0")
+    lines = problems(text)
+    assert [int(line.split(":")[1]) for line in lines] == [line_of(text, "period_ms = 0", n) for n in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "[system]\nname = ", "chains = 3\nlinks = [1]\n", "[[chains]]\n[chains.x]\n"]
+)
+def test_useless_files_are_refused_line_by_line(text: str) -> None:
+    for line in problems(text):
+        assert re.fullmatch(r"system\.toml:\d+: [^\n]+; [^\n]+", line), line
+
+
+def test_a_chain_has_at_most_so_many_callbacks() -> None:
+    callback = '{ name = "b", kind = "timer", executor = "main", execution_ms = 1 }, '
+    text = f"[[chains]]\ncallbacks = [{1001 * callback}]\n"
+    assert "system.toml:2: 'callbacks' has 1001 entries; at most 1000 are possible" in problems(text)
+
+
+def test_unreadable_files(tmp_path: Path) -> None:
+    with pytest.raises(SystemFileError, match=r"cannot be read.*check the path"):
+        load(tmp_path / "missing.toml")
+    with pytest.raises(SystemFileError, match=r"bom\.toml:1: begins with a byte order mark; save"):
+        (tmp_path / "bom.toml").write_text(TEXT, encoding="utf-8-sig")
+        load(tmp_path / "bom.toml")
+    (tmp_path / "latin.toml").write_bytes(b"# fine\n# \xe9\n")
+    with pytest.raises(SystemFileError, match=r"latin\.toml:2: is not UTF-8"):
+        load(tmp_path / "latin.toml")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_any_mutation_is_read_or_refused_in_one_line_each(data: st.DataObject) -> None:
+    lines = TEXT.splitlines()
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(lines) - 1))
+        action = data.draw(st.sampled_from(["drop", "double", "cut", "character"]))
+        if action == "drop":
+            lines[at] = ""
+        elif action == "double":
+            lines[at] = lines[at] + "\n" + lines[at]
+        elif action == "cut":
+            lines[at] = lines[at][: data.draw(st.integers(0, len(lines[at])))]
+        else:
+            place = data.draw(st.integers(0, len(lines[at])))
+            lines[at] = lines[at][:place] + data.draw(st.sampled_from(list("=[]{}\"'-.#0x\n,é"))) + lines[at][place:]
+    text = "\n".join(lines)
+    try:
+        system = parse(text)
+        assert system == System.model_validate(tomli.loads(text, parse_float=Decimal))  # whichever reader took it
+    except SystemFileError as error:
+        last = text.count("\n") + 1
+        for line in error.lines:
+            match = re.fullmatch(r"system\.toml:(\d+): [^\n]+; [^\n]+", line)
+            assert match and 1 <= int(match.group(1)) <= last, line
+
+
+_VALUES = st.recursive(
+    st.one_of(
+        st.integers(-99, 99),
+        st.booleans(),
+        st.floats(allow_nan=False, allow_infinity=False, width=32),
+        st.text(alphabet="a#]}[{,\"'\\=\n é", max_size=6),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text('ab.# "', max_size=3), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+def _inline(value: object) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{json.dumps(key)} = {_inline(inner)}" for key, inner in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(_inline(inner) for inner in value) + "]"
+    return json.dumps(value)
+
+
+def _paths(value: object, path: tuple[str | int, ...]) -> list[tuple[str | int, ...]]:
+    inner: list[tuple[str | int, object]] = []
+    if isinstance(value, dict):
+        inner = list(value.items())
+    elif isinstance(value, list):
+        inner = list(enumerate(value))
+    return [path, *(found for key, child in inner for found in _paths(child, (*path, key)))]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.dictionaries(st.sampled_from(["a", "b b", "c.d", "e", '"', "#"]), _VALUES, max_size=4), st.integers(0, 2))
+def test_locator_finds_every_key_on_its_line(values: dict[str, object], gap: int) -> None:
+    lines = ["[[list]]", "[list.first]", "[[list]] # again", "[list.second]"]
+    expected: dict[tuple[str | int, ...], int] = {
+        ("list", 0): 1,
+        ("list", 0, "first"): 2,
+        ("list", 1): 3,
+        ("list", 1, "second"): 4,
+    }
+    for key, value in values.items():
+        lines += ["# comment [x] = 'y'"] * gap
+        lines.append(f"{json.dumps(key)} = {_inline(value)}")
+        for path in _paths(value, ("list", 1, "second", key)):
+            expected[path] = len(lines)
+    text = "\n".join(lines)
+    tomllib.loads(text)
+    found = locate(text)
+    assert {path: found.get(path) for path in expected} == expected
+
+
+def test_locator_follows_strings_and_arrays_over_lines() -> None:
+    text = 'a = """\n[not.a.table]\n""""\nb = [ # x\n  1,\n  { c = \'\'\'\n\'\'\' },\n]\nd.e = 1979-05-27 07:32:00\n'
+    text += "f = 1\n"
+    tomllib.loads(text)
+    found = locate(text)
+    assert {path: found[path] for path in [("a",), ("b", 0), ("b", 1, "c"), ("d", "e"), ("f",)]} == {
+        ("a",): 1,
+        ("b", 0): 5,
+        ("b", 1, "c"): 6,
+        ("d", "e"): 9,
+        ("f",): 10,
+    }
+
+
+def test_schema_accepts_the_example_and_refuses_mistakes() -> None:
+    schema = json_schema()
+    validator = jsonschema.Draft202012Validator(schema)
+    validator.check_schema(schema)
+    data = tomllib.loads(TEXT)
+    assert validator.is_valid(data)
+    assert validator.is_valid(tomllib.loads(PICAS.read_text(encoding="utf-8")))
+    for change in ({"period_ms": 0}, {"colour": 1}, {"reliability": "sure"}, {"priority": 127}, {"name": "Brake"}):
+        data["chains"][0] = {**tomllib.loads(TEXT)["chains"][0], **change}
+        assert not validator.is_valid(data), change
+
+
+def test_commands_print_table_schema_and_problems(tmp_path: Path) -> None:
+    runner = CliRunner()
+    shown = runner.invoke(app, ["system", "show", str(THREE_CHAINS)])
+    assert shown.exit_code == 0 and "brake" in shown.output and "115200 baud" in shown.output
+    printed = runner.invoke(app, ["system", "schema"])
+    assert json.loads(printed.output)["title"] == "tide system description"
+    bad = tmp_path / "bad.toml"
+    bad.write_text(TEXT.replace("period_ms = 500", "period_ms = 0", 1), encoding="utf-8")
+    refused = runner.invoke(app, ["system", "show", str(bad)])
+    assert refused.exit_code == 2
+    assert f"{bad}:{line_of(TEXT, 'period_ms')}: " in refused.output
+
+
+def host_problems(old: str, new: str) -> tuple[str, list[str]]:
+    text = PICAS.read_text(encoding="utf-8")
+    assert text.count(old) >= 1, old
+    text = text.replace(old, new, 1)
+    return text, problems(text)
+
+
+def test_a_chain_that_branches_begins_with_the_callbacks_of_another() -> None:
+    system = load(PICAS)
+    c2 = system.chain("c2")
+    assert [callback.name for callback in system.path(c2)] == ["sense", "filter", "track", "steer"]
+    assert system.path(c2)[0] is system.chain("c1").callbacks[0]
+    assert [one.priority for one in system.path(c2)] == [8, 9, 10, 11]
+    more = """
+[[chains]]
+name = "c5"
+priority = 5
+period_ms = 50
+deadline_ms = 50
+reliability = "reliable"
+branches_from = "c2.track"
+
+[[chains.callbacks]]
+name = "record"
+kind = "subscription"
+executor = "main"
+execution_ms = 1
+priority = 13
+"""
+    longer = parse(PICAS.read_text(encoding="utf-8") + more)
+    assert [callback.name for callback in longer.path(longer.chain("c5"))] == ["sense", "filter", "track", "record"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what", "remedy", "place"),
+    [
+        ('"c1.sense"', '"c9.sense"', "no chain 'c9'", "c1, c2, c3, c4", "branches_from"),
+        ('"c1.sense"', '"c1.sence"', "no callback 'sence' of its own", "sense, control", "branches_from"),
+        ('"c1.sense"', '"c2.filter"', "branches from itself", "begin with a timer", "branches_from"),
+        ('"c1.sense"', '"c1.control"', "publishes nothing", "add publishes", "branches_from"),
+        ('"c1.sense"', '"sense"', "'branches_from' is 'sense'", "chain.callback", "branches_from"),
+        ('"c1.sense"', '"c3.sense"', "another period", "period_ms = 100", "period_ms = 50"),
+        ('group = "all"', 'group = "al"', "no group 'al'", "all", 'group = "al"'),
+        ('kind = "reentrant"', 'kind = "free"', "'kind' is 'free'", "'exclusive' or 'reentrant'", 'kind = "free"'),
+        ("priority = 8\n", "", "'sense' has no priority of its own", "add priority", "[[chains.callbacks]]"),
+        ("priority = 8\n", "priority = 0\n", "'priority' is 0", "at least 1", "priority = 0"),
+        (
+            "[[groups]]",
+            '[[groups]]\nname = "all"\nkind = "exclusive"\n\n[[groups]]',
+            "two groups",
+            "rename",
+            'name = "all"',
+        ),
+    ],
+)
+def test_mistakes_of_the_host_name_line_and_remedy(old: str, new: str, what: str, remedy: str, place: str) -> None:
+    text, lines = host_problems(old, new)
+    matching = [line for line in lines if what in line and remedy in line]
+    assert matching, lines
+    occurrence = 2 if what in ("another period", "two groups") else 1
+    assert matching[0].startswith(f"system.toml:{line_of(text, place, occurrence)}: ")
+
+
+def test_groups_stay_on_one_executor_and_on_the_host() -> None:
+    two = 'where = "host"\nlanes = 2\n\n[[executors]]\nname = "other"\nwhere = "{}"\n'
+    text = PICAS.read_text(encoding="utf-8").replace('where = "host"\nlanes = 2\n', two.format("host"))
+    text = text.replace('executor = "main"', 'executor = "other"', 1)
+    assert any("on the executors 'other' and 'main'" in line for line in problems(text))
+    lines = problems(text.replace(two.format("host"), two.format("mcu")))
+    assert any("where groups are not described" in line for line in lines)
+    assert any("where chains give the priorities" in line for line in lines)
+
+
+def test_a_callback_of_two_chains_loads_its_executor_once() -> None:
+    text = PICAS.read_text(encoding="utf-8").replace("lanes = 2", "lanes = 1")
+    (line,) = problems(text)
+    assert "132 % of a core" in line
+
+
+def test_words_of_the_host_program() -> None:
+    words = host_words(load(PICAS), "readyset", 1.5, 7)
+    assert words[:6] == ["policy=readyset", "seconds=1.5", "seed=7", "executor=main,2", "group=all,reentrant", words[5]]
+    assert words[5] == "callback=c1.sense,main,50000,8,3000,3000,all"
+    assert words[-3] == "chain=c2,c1.sense,c2.filter,c2.track,c2.steer"
+    chain_aware = host_words(load(FOUR_CHAINS), "tide", 1)
+    assert "callback=c1.plan,main,0,1025,8000,8000,all" in chain_aware

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The analysis in this process (analysis/python/native.cpp). A document has the form of tools/analysis/system_file.h or
+analysis/link_file.h, as dictionaries and lists. What is wrong with it is a ValueError whose text has one line for each
+entry that is. Results do not change and outlive what they came from. Other threads run while bounds are computed."""
+
+from typing import Any, final
+
+@final
+class Breakdown:
+    """What the demand in the window of a chain consists of (tools/analysis/analysis.h)."""
+
+    @property
+    def precedence_ns(self) -> int: ...
+    @property
+    def interference_ns(self) -> tuple[tuple[str, int], ...]:
+        """By chain, without those that account for nothing."""
+    @property
+    def own_ns(self) -> int: ...
+    @property
+    def blocking_ns(self) -> int: ...
+    @property
+    def groups_ns(self) -> int: ...
+    @property
+    def demand_ns(self) -> int: ...
+    @property
+    def window_ns(self) -> int: ...
+    @property
+    def finish_ns(self) -> int: ...
+
+@final
+class ChainAnswer:
+    """A chain of one executor under one analysis. response_ns None: there is no bound."""
+
+    @property
+    def chain(self) -> str: ...
+    @property
+    def executor(self) -> str: ...
+    @property
+    def analysis(self) -> str: ...
+    @property
+    def response_ns(self) -> int | None: ...
+    @property
+    def deadline_ns(self) -> int: ...
+    @property
+    def met(self) -> bool: ...
+    @property
+    def guaranteed(self) -> bool: ...
+    @property
+    def breakdown(self) -> Breakdown | None: ...
+    @property
+    def parts(self) -> tuple[tuple[str, int, str | None], ...]:
+        """The breakdown as shares of the bound: kind, time, and the chain whose it is; they add up to it."""
+    @property
+    def depends_on(self) -> tuple[tuple[str, str], ...]:
+        """Chains, and why: interference or blocking."""
+
+@final
+class PathAnswer:
+    """A path through several executors."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def response_ns(self) -> int | None: ...
+    @property
+    def deadline_ns(self) -> int: ...
+    @property
+    def met(self) -> bool: ...
+    @property
+    def guaranteed(self) -> bool: ...
+    @property
+    def segments(self) -> tuple[tuple[str, int | None], ...]:
+        """Chains in order, and the bound of each."""
+
+@final
+class ExecutorsAnswer:
+    @property
+    def guaranteed(self) -> bool: ...
+    @property
+    def settled(self) -> bool: ...
+    @property
+    def chains(self) -> tuple[ChainAnswer, ...]: ...
+    @property
+    def paths(self) -> tuple[PathAnswer, ...]: ...
+
+@final
+class LinkChainAnswer:
+    """A chain over the serial line (tools/analysis/link_bound.h)."""
+
+    @property
+    def chain(self) -> str: ...
+    @property
+    def response_ns(self) -> int | None: ...
+    @property
+    def deadline_ns(self) -> int: ...
+    @property
+    def met(self) -> bool: ...
+    @property
+    def hidden(self) -> bool: ...
+    @property
+    def reason(self) -> str | None: ...
+    @property
+    def lateness_ns(self) -> int: ...
+    @property
+    def parts(self) -> tuple[tuple[str, int, str | None], ...]:
+        """Kind, time, and the chain whose it is; they add up to the bound."""
+    @property
+    def depends_on(self) -> tuple[str, ...]: ...
+
+@final
+class LinkAnswer:
+    @property
+    def met(self) -> bool: ...
+    @property
+    def chains(self) -> tuple[LinkChainAnswer, ...]: ...
+    @property
+    def assumptions(self) -> tuple[str, ...]: ...
+
+def bound_executors(
+    document: dict[str, Any],
+    *,
+    refine: bool = False,
+    joint: bool = False,
+    cap_running: bool = False,
+    sharpen: bool = False,
+) -> ExecutorsAnswer:
+    """By the safe analysis that fits each executor; the options are those of tools/analysis/analysis.h."""
+
+def compare_executors(
+    document: dict[str, Any], *, refine: bool = False, joint: bool = False, cap_running: bool = False
+) -> tuple[ChainAnswer, ...]:
+    """By every analysis that applies, published ones included; each executor for itself, without paths."""
+
+def bound_link(document: dict[str, Any]) -> LinkAnswer:
+    """Chains between a microcontroller and ROS 2 over a serial line."""

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from pydantic_core import to_json
+from rich.console import Console
+
+from tide.analysis.bounds import AnalysisError, Bounds, bounds_of, executors_for
+from tide.analysis.lower import NoBoundError
+from tide.analysis.observed import ObservationError, above, beyond, longer, observations, read_results
+from tide.check.table import comparison_table, print_bounds, print_explanation
+from tide.measured.lines import MeasurementError, measured_system
+from tide.programs.binaries import MissingBinaryError
+from tide.system.load import SystemFileError, load, problem_lines
+from tide.terminal.style import print_whole
+
+if TYPE_CHECKING:
+    from tide.system.model import System
+
+app = typer.Typer()
+MET, NOT_MET, BAD_INPUT, ABOVE = 0, 1, 2, 3
+_LOOK_AGAIN_S = 0.2
+
+
+class ExecutorChoice(str, Enum):
+    tide = "tide"
+    lanes = "lanes"
+    batch = "batch"
+    batch_stock = "batch_stock"
+    batch_blocking = "batch_blocking"
+    default = "default"
+    priority = "priority"
+
+
+class _BadInputError(Exception):
+    def __init__(self, lines: list[str]) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = lines
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    executor: str | None
+    losses: int
+    explain: str | None
+    plot: Path | None
+    compare: bool
+    as_json: bool
+    observed: Path | None
+    measured: Path | None
+    margin_percent: float
+
+
+@app.command()
+def check(
+    file: Annotated[Path, typer.Argument(help="The system to check, a system.toml.")],
+    executor: Annotated[
+        ExecutorChoice | None,
+        typer.Option(
+            help="Of the client: tide, lanes (preemptive), batch (as rclc: publishing never waits), batch_stock (a "
+            "reliable publish waits), batch_blocking (each publish waits). Without a microcontroller: default "
+            "(rclcpp), priority."
+        ),
+    ] = None,
+    losses: Annotated[int, typer.Option(min=0, max=16, help="Frames of one instance that are lost at most.")] = 0,
+    explain: Annotated[str | None, typer.Option(metavar="CHAIN", help="What the bound of a chain is made of.")] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Write what all bounds, or that of --explain, are made of as a picture (PNG, SVG)."),
+    ] = None,
+    compare: Annotated[bool, typer.Option("--compare", help="The bounds of every executor side by side.")] = False,
+    observed: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RESULTS",
+            help="A results.json of tide run (or its folder): every observation beside its bound. With --plot as a "
+            "picture. Ends with 3 if one is above its bound.",
+        ),
+    ] = None,
+    measured: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="LOG",
+            help="Execution times that a program measured (tide run writes execution_times.txt; tide/measure.h), in "
+            "place of the file's.",
+        ),
+    ] = None,
+    margin: Annotated[
+        float, typer.Option(min=0, metavar="PERCENT", help="Added to the longest measured times: what was not seen.")
+    ] = 0.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Check again whenever the file changes.")] = False,
+) -> None:
+    """Bound every chain of a system before it runs.
+
+    Ends with 0 if every deadline is guaranteed, 1 if not, 2 if the system cannot be checked; with --observed 0 if every
+    observation keeps to its bound, 3 if not.
+
+    Examples:
+
+      tide check examples/three_chains/system.toml
+
+      tide check examples/three_chains/system.toml --explain brake --plot parts.png
+
+      tide check examples/three_chains/system.toml --compare --json
+
+      tide check examples/three_chains/system.toml --observed results/three_chains --plot observed.png
+
+      tide check examples/three_chains/system.toml --measured results/three_chains/tide/execution_times.txt --margin 20
+    """
+    console = Console()
+
+    def once() -> int:
+        try:
+            wanted = _Wanted(
+                executor.value if executor else None,
+                losses,
+                explain,
+                plot,
+                compare,
+                as_json,
+                observed,
+                measured,
+                margin,
+            )
+            return _check(file, wanted, console)
+        except _BadInputError as error:
+            for line in error.lines:
+                typer.echo(line, err=True)
+            return BAD_INPUT
+
+    seen = _stamp(file)  # before the first look, so that no change falls between the two
+    status = once()
+    if watch:
+        try:
+            _watch(file, seen, once)
+        except KeyboardInterrupt:
+            raise typer.Exit(130) from None
+    raise typer.Exit(status)
+
+
+def _watch(file: Path, seen: tuple[int, int], once: Callable[[], int]) -> None:
+    """Until Ctrl-C."""
+    while True:
+        time.sleep(_LOOK_AGAIN_S)
+        stamp = _stamp(file)
+        if stamp != seen:
+            seen = stamp
+            once()
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    try:
+        status = file.stat()
+    except OSError:
+        return (0, 0)
+    return (status.st_mtime_ns, status.st_size)
+
+
+def _check(file: Path, wanted: _Wanted, console: Console) -> int:
+    system = _load(file)
+    if wanted.measured is not None:
+        system = _with_measured(file, system, wanted.measured, wanted.margin_percent)
+    names = [chain.name for chain in system.chains]
+    fitting = executors_for(system)
+    if wanted.explain is not None and wanted.explain not in names:
+        raise _BadInputError(
+            [f"{file}: there is no chain '{wanted.explain}' to explain; use one of: {', '.join(names)}"]
+        )
+    if wanted.executor is not None and wanted.executor not in fitting:
+        raise _BadInputError(
+            [f"{file}: executor '{wanted.executor}' does not fit this system; use one of: {', '.join(fitting)}"]
+        )
+    if wanted.observed is not None:
+        return _held_against(file, system, wanted.observed, wanted, console)
+    bounds = _bounds(file, system, wanted.executor, wanted)
+    every = [_bounds(file, system, each, wanted) for each in fitting] if wanted.compare else []
+    if wanted.plot is not None:
+        _plot(bounds, wanted.plot, wanted.explain)
+    if wanted.as_json:
+        typer.echo(json_text(bounds, every, wanted.explain))
+    else:
+        _print(bounds, every, wanted.explain, console)
+    return MET if bounds.met else NOT_MET
+
+
+def json_text(bounds: Bounds, compared: Sequence[Bounds] = (), explain: str | None = None) -> str:
+    """What --json prints. explain: of this chain alone."""
+    data = bounds.to_json()
+    if explain is not None:
+        data["chains"] = [chain for chain in data["chains"] if chain["name"] == explain]
+    if compared:
+        data["compared"] = [one.to_json() for one in compared]
+    return to_json(data, indent=2).decode()
+
+
+def _held_against(file: Path, system: System, results: Path, wanted: _Wanted, console: Console) -> int:
+    from tide.report.observed import observed_plot, observed_table
+
+    try:
+        data = read_results(results)
+        every = observations(system, data, wanted.losses)
+    except ObservationError as error:
+        raise _BadInputError([str(error)]) from None
+    except (NoBoundError, AnalysisError, MissingBinaryError) as error:
+        raise _refusal(file, error) from None
+    if wanted.plot is not None:
+        _write_plot(wanted.plot, lambda path: observed_plot(every, f"{system.name}: observation and bound", path))
+    if wanted.as_json:
+        typer.echo(to_json({"schema": 1, "observed": [one.to_json() for one in every]}, indent=2).decode())
+    else:
+        print_whole(console, observed_table(every))
+    for line in [*beyond(data, wanted.losses), *(one.verdict() for one in longer(every))]:
+        typer.echo(line, err=True)
+    return ABOVE if above(every) else MET
+
+
+def _print(bounds: Bounds, every: list[Bounds], explain: str | None, console: Console) -> None:
+    if every:
+        print_whole(console, comparison_table(bounds.system, every))
+    else:
+        print_bounds(bounds, console)
+    chain = bounds.chain(explain) if explain else None
+    if chain is not None:
+        console.print()
+        print_explanation(chain, console)
+
+
+def _plot(bounds: Bounds, path: Path, explain: str | None) -> None:
+    from tide.check.plot import parts_plot
+
+    _write_plot(path, lambda target: parts_plot(bounds, target, bounds.chain(explain) if explain else None))
+
+
+def _write_plot(path: Path, write: Callable[[Path], None]) -> None:
+    try:
+        write(path)
+    except (OSError, ValueError) as error:
+        raise _BadInputError([f"{path}: cannot be written: {error}; use a name that ends in .png or .svg"]) from None
+
+
+def _load(file: Path) -> System:
+    try:
+        return load(file)
+    except SystemFileError as error:
+        raise _BadInputError(error.lines) from None
+
+
+def _with_measured(file: Path, system: System, log: Path, margin_percent: float) -> System:
+    try:
+        return measured_system(file, system, log, margin_percent)
+    except MeasurementError as error:
+        raise _BadInputError([str(error)]) from None
+
+
+def _bounds(file: Path, system: System, executor: str | None, wanted: _Wanted) -> Bounds:
+    try:
+        return bounds_of(system, executor, wanted.losses)
+    except (NoBoundError, AnalysisError, MissingBinaryError) as error:
+        raise _refusal(file, error) from None
+
+
+def _refusal(file: Path, error: NoBoundError | AnalysisError | MissingBinaryError) -> _BadInputError:
+    if isinstance(error, NoBoundError):
+        problems = [(finding.path, finding.what, finding.remedy) for finding in error.findings]
+        return _BadInputError(problem_lines(file, problems))
+    if isinstance(error, AnalysisError):
+        return _BadInputError([f"{file}: {line}" for line in str(error).splitlines()])
+    return _BadInputError([str(error)])

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The image of a client for a Cortex-M, with and without parts of the runtime, and its sizes."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import tide
+from tide.footprint.program import header, program
+from tide.footprint.sizing import Client
+
+ROOT = Path(tide.__file__).resolve().parents[2]
+CORES = {
+    "cortex-m7": ("-mcpu=cortex-m7", "-mfpu=fpv5-d16", "-mfloat-abi=hard"),
+    "cortex-m4f": ("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"),
+}
+_FLAGS = ("-mthumb", "-Os", "-std=c11", "-ffunction-sections", "-fdata-sections", "-fno-common", "-ffreestanding")
+_INCLUDES = ("runtime/include", "runtime/port/cortex_m", "sim/boards/mps2")
+_MESSAGES = re.compile(r"tide_message_memory|message_\d+")
+
+
+class BuildError(Exception):
+    """The compiler is missing, or did not like what it got."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    flash: int
+    ram: int  # of the runtime
+    message_memory: int  # of the application's messages, in the pools and its own
+
+
+def _run(arguments: list[str]) -> str:
+    try:
+        return subprocess.run(arguments, check=True, capture_output=True, text=True).stdout
+    except FileNotFoundError as error:
+        raise BuildError(f"{arguments[0]} is missing: make firmware installs it") from error
+    except subprocess.CalledProcessError as error:
+        raise BuildError(error.stderr) from error
+
+
+def runtime_sources() -> list[Path]:
+    runtime = [file for file in sorted((ROOT / "runtime" / "src").glob("*/*.c")) if file.parent.name != "utilities"]
+    links = sorted((ROOT / "runtime" / "src" / "link").glob("*/*.c"))
+    port = [file for file in sorted((ROOT / "runtime" / "port" / "cortex_m").glob("*.c")) if file.stem != "uart_board"]
+    return [*runtime, *links, *port, ROOT / "sim" / "boards" / "mps2" / "startup.c"]
+
+
+def _compile(core: str, options: list[str], folder: Path, extra: list[Path], graph: bool) -> list[Path]:
+    includes = [f"-I{ROOT / name}" for name in _INCLUDES] + [f"-I{folder}"]
+    flags = [*CORES[core], *_FLAGS, *includes, *(f"-D{option}" for option in options)]
+    if graph:
+        flags.append("-fcallgraph-info=su")
+    objects = []
+    with ThreadPoolExecutor(os.cpu_count()) as workers:
+        jobs = []
+        for file in [*runtime_sources(), *extra]:
+            target = folder / f"{file.parent.name}_{file.stem}.o"
+            jobs.append(workers.submit(_run, ["arm-none-eabi-gcc", *flags, "-c", str(file), "-o", str(target)]))
+            objects.append(target)
+        for job in jobs:
+            job.result()
+    return objects
+
+
+def build(client: Client, core: str, options: list[str], folder: Path, graph: bool = False) -> Path:
+    """The image; with `graph` the compiler's call graph lies beside the objects."""
+    (folder / "system_pools.h").write_text(header(client, "the description"), encoding="utf-8")
+    main = folder / "program.c"
+    main.write_text(program(client), encoding="utf-8")
+    objects = _compile(core, options, folder, [main], graph)
+    # Of an archive only what is needed is taken: a driver's weak handlers stay out.
+    library = folder / "libruntime.a"
+    library.unlink(missing_ok=True)
+    parts = [file for file in objects if file.stem not in ("mps2_startup", f"{folder.name}_program")]
+    _run(["arm-none-eabi-gcc-ar", "rcs", str(library), *(str(file) for file in parts)])
+    rest = [str(file) for file in objects if file not in parts]
+    image = folder / "image.elf"
+    script = ROOT / "sim" / "boards" / "mps2" / "mps2.ld"
+    link = ["-nostartfiles", "--specs=nano.specs", "-Wl,--gc-sections", "-T", str(script), "-o", str(image)]
+    _run(["arm-none-eabi-gcc", *CORES[core], *_FLAGS, *rest, str(library), *link])
+    return image
+
+
+def symbols(file: Path) -> dict[str, int]:
+    rows = [line.split() for line in _run(["arm-none-eabi-nm", "-S", str(file)]).splitlines()]
+    return {row[3]: int(row[1], 16) for row in rows if len(row) == 4}
+
+
+def measure(image: Path) -> Sizes:
+    sections: dict[str, int] = {}
+    for line in _run(["arm-none-eabi-size", "-A", str(image)]).splitlines():
+        name, *numbers = line.split() or [""]
+        if name in (".text", ".data", ".bss", ".ARM.exidx") and numbers:
+            sections[name] = int(numbers[0])
+    messages = sum(size for name, size in symbols(image).items() if _MESSAGES.fullmatch(name))
+    data = sections.get(".data", 0)
+    return Sizes(
+        flash=sections.get(".text", 0) + sections.get(".ARM.exidx", 0) + data,
+        ram=data + sections.get(".bss", 0) - messages,
+        message_memory=messages,
+    )
+
+
+def growth(core: str, options: list[str], folder: Path) -> dict[str, int]:
+    """RAM of one more of each thing: lab/images/footprint/growth.c holds an array of that size for each."""
+    target = folder / "growth.o"
+    flags = [*CORES[core], *_FLAGS, *(f"-I{ROOT / name}" for name in _INCLUDES), *(f"-D{option}" for option in options)]
+    source = ROOT / "lab" / "images" / "footprint" / "growth.c"
+    _run(["arm-none-eabi-gcc", *flags, "-c", str(source), "-o", str(target)])
+    prefix = "tide_growth_"
+    return {name.removeprefix(prefix): size for name, size in symbols(target).items() if name.startswith(prefix)}

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from tide.footprint.build import BuildError, Sizes, build, growth, measure, runtime_sources
+from tide.footprint.program import header
+from tide.footprint.sizing import Client, client_of, options, pools
+from tide.footprint.stack import EXCEPTION_FRAME_BYTES, bound, read
+from tide.system.load import SystemFileError, load
+from tide.terminal.style import print_whole
+
+app = typer.Typer()
+_STACKS = {
+    "the program, or its only lane": "main",
+    "a preemptive lane": "tide_cortex_m_software_interrupt",
+    "an interrupt of the link": "tide_mps2_uart_receive_interrupt",
+    "the timer's interrupt": "tide_cortex_m_wakeup_interrupt",
+}
+
+
+class Core(str, Enum):
+    m7 = "cortex-m7"
+    m4f = "cortex-m4f"
+
+
+def _built(client: Client, core: str, definitions: list[str]) -> Sizes:
+    with tempfile.TemporaryDirectory() as folder:
+        return measure(build(client, core, definitions, Path(folder)))
+
+
+def _with_stacks(client: Client, core: str, definitions: list[str]) -> tuple[Sizes, dict[str, int], dict[str, int]]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        sizes = measure(build(client, core, definitions, folder, graph=True))
+        graph = read(folder.glob("*.ci"), [*runtime_sources(), folder / "program.c"])
+        stacks = {what: bound(graph, root).bytes for what, root in _STACKS.items()}
+        return sizes, stacks, growth(core, definitions, folder)
+
+
+def _whole_stack(client: Client, stacks: dict[str, int]) -> int:
+    """All on one stack: the program, a frame and a lane for each lane that preempts it, and one interrupt."""
+    main, lane, *interrupts = stacks.values()
+    lanes = client.lanes * (lane + EXCEPTION_FRAME_BYTES) if client.lanes > 1 else 0
+    return main + lanes + max(interrupts) + EXCEPTION_FRAME_BYTES
+
+
+def measured(client: Client, core: str, each_option: bool) -> dict[str, Any]:
+    needed = options(client)
+    lean, stacks, more = _with_stacks(client, core, needed)
+    whole = _built(client, core, [])
+    result: dict[str, Any] = {
+        "core": core,
+        "everything": asdict(whole),
+        "what the description needs": asdict(lean),
+        "definitions": needed,
+        "stack": stacks | {"all on one stack": _whole_stack(client, stacks)},
+        "one more": more,
+        "pools": pools(client),
+    }
+    if each_option:
+        result["saved"] = {}
+        for name in needed:
+            together = [name, "TIDE_FRAGMENTS=0"] if name == "TIDE_RELIABLE_STREAMS=0" else [name]
+            less = _built(client, core, together)
+            result["saved"][name] = {"flash": whole.flash - less.flash, "ram": whole.ram - less.ram}
+    return result
+
+
+def _table(title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
+    table = Table(title=title, title_justify="left")
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="left" if index == 0 else "right")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _print(result: dict[str, Any]) -> None:
+    console = Console()
+    rows: list[tuple[str, ...]] = []
+    for what in ("everything", "what the description needs"):
+        sizes = result[what]
+        rows.append((f"runtime with {what}", *(f"{sizes[key]:,}" for key in ("flash", "ram", "message_memory"))))
+    columns = ("-Os, without link-time optimisation", "flash", "RAM", "of messages")
+    print_whole(console, _table(f"{result['core']}: bytes", columns, rows))
+    stacks = [(what, f"{size:,}") for what, size in result["stack"].items() if size > 0]
+    print_whole(console, _table("stack at most, with callbacks that publish", ("what", "bytes"), stacks))
+    more = [(what.replace("_", " "), f"{size:,}") for what, size in sorted(result["one more"].items())]
+    print_whole(console, _table("one more, without its messages", ("what", "RAM"), more))
+    if "saved" in result:
+        saved = [(name, f"{one['flash']:,}", f"{one['ram']:,}") for name, one in result["saved"].items()]
+        print_whole(console, _table("what each option saves", ("definition", "flash", "RAM"), saved))
+    console.print("definitions for runtime and program: " + " ".join(result["definitions"]), soft_wrap=True)
+
+
+@app.command()
+def footprint(
+    file: Annotated[Path, typer.Argument(help="The description, a system.toml.")],
+    core: Annotated[Core, typer.Option(help="What to build for.")] = Core.m7,
+    each_option: Annotated[
+        bool, typer.Option("--options", help="Also what each option saves: a build for every one, some minutes.")
+    ] = False,
+    header_file: Annotated[
+        Path | None, typer.Option("--header", help="Write the header that sizes every pool here; builds nothing else.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Flash, RAM and stack of the microcontroller's part, with pools sized from the description.
+
+    tide footprint examples/three_chains/system.toml --options
+
+    The image is linked with everything that the description names and with empty callbacks; the sizes are of the whole
+    image with its start-up code. RAM leaves out the memory of messages, which is printed beside it."""
+    try:
+        client = client_of(load(file))
+    except SystemFileError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from error
+    if not client.executors:
+        typer.echo(f"tide footprint: '{file}' has no executor on a microcontroller", err=True)
+        raise typer.Exit(2)
+    if header_file is not None:
+        header_file.write_text(header(client, file.name), encoding="utf-8")
+        return
+    try:
+        result = measured(client, core.value, each_option)
+    except BuildError as error:
+        typer.echo(f"tide footprint: {error}", err=True)
+        raise typer.Exit(1) from error
+    if as_json:
+        typer.echo(json.dumps(result, indent=1))
+    else:
+        _print(result)

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tide-sim as child processes: one plan, one seed, or many at a time, none left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from tide.programs.binaries import find_binary
+
+Task = TypeVar("Task")
+Answer = TypeVar("Answer")
+
+
+class SimulationError(Exception):
+    """tide-sim refused its arguments (status 2) or failed (status 1); the text is what it said."""
+
+    def __init__(self, text: str, status: int) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def workers() -> int:
+    """Processors this process may use."""
+    return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
+class Simulator:
+    """Starts a program of the build, tide-sim if no other is named; `stop`, and the end of a `with`, ends all that run
+    and lets no more start."""
+
+    def __init__(self, program: str = "tide-sim") -> None:
+        self._binary = find_binary(program)
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[str]] = set()
+        self._stopped = False
+
+    def __enter__(self) -> Simulator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def call(self, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        with self._lock:
+            if self._stopped:
+                raise SimulationError("stopped", 1)
+            child = subprocess.Popen(
+                [str(self._binary), *words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                start_new_session=True,  # Ctrl-C is ours to handle; a child it ends would look like a crash
+            )
+            self._running.add(child)
+        try:
+            output, errors = child.communicate()
+        except BaseException:
+            child.kill()
+            child.wait()
+            raise
+        finally:
+            with self._lock:
+                self._running.discard(child)
+        return subprocess.CompletedProcess(words, child.returncode, output, errors)
+
+    def results(self, words: Sequence[str]) -> dict[str, Any]:
+        """What one call measured, broken rules among it."""
+        done = self.call(words)
+        if done.returncode not in (0, 1) or not done.stdout.strip():
+            raise SimulationError(_reason(done), 2 if done.returncode == 2 else 1)
+        try:
+            data: dict[str, Any] = json.loads(done.stdout)
+            if not isinstance(data.get("runs"), list):
+                raise ValueError("no runs")
+        except (ValueError, AttributeError):
+            raise SimulationError("tide-sim printed no results; is it of this source tree?", 1) from None
+        return data
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopped = True
+            for child in self._running:
+                child.kill()
+
+    def each(self, work: Callable[[Task], Answer], tasks: Iterable[Task]) -> Iterator[tuple[Task, Answer]]:
+        """`work` on all tasks, as many at a time as there are processors; answers in the order they finish."""
+        remaining = iter(tasks)
+        pending: dict[Future[Answer], Task] = {}
+        with ThreadPoolExecutor(workers()) as pool:
+            try:
+                while True:
+                    while len(pending) < workers() + 1 and (task := next(remaining, None)) is not None:
+                        pending[pool.submit(work, task)] = task
+                    if not pending:
+                        return
+                    for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                        yield pending.pop(future), future.result()
+            except BaseException:
+                self.stop()
+                raise
+
+
+def _reason(done: subprocess.CompletedProcess[str]) -> str:
+    lines = done.stderr.strip().splitlines()
+    return lines[-1] if lines else how_it_ended(done.returncode)
+
+
+def how_it_ended(status: int) -> str:
+    if status >= 0:
+        return f"tide-sim ended with status {status}"
+    try:
+        return f"tide-sim was ended by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"tide-sim was ended by signal {-status}"
+
+
+def violations(data: dict[str, Any]) -> list[str]:
+    """A line for each broken rule."""
+    return [f"{run['executor']}: {rule}" for run in data["runs"] for rule in run.get("violations", [])]
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """SIGTERM ends the work as Ctrl-C does, so that no child is left behind."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

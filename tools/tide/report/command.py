@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from tide.report.results import Results
+from tide.report.table import conclusion, results_table
+from tide.terminal.style import print_whole
+
+app = typer.Typer()
+
+
+@app.command()
+def report(
+    file: Annotated[Path, typer.Argument(help="A results.json, or the folder that holds one.")],
+) -> None:
+    """Print the table of a results.json again.
+
+    Example: tide report results/three_chains
+    """
+    path = file / "results.json" if file.is_dir() else file
+    try:
+        results = Results.from_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        typer.echo(f"{path}: cannot be read: {error.strerror}; give the file that tide run wrote", err=True)
+        raise typer.Exit(2) from None
+    except ValueError:
+        typer.echo(f"{path}: is not a results.json of this version; run tide run again", err=True)
+        raise typer.Exit(2) from None
+    console = Console()
+    print_whole(console, results_table(results))
+    sentence = conclusion(results)
+    if sentence:
+        console.print(sentence, highlight=False)

@@ -1,0 +1,432 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import sys
+from contextlib import contextmanager
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from tide.analysis.bounds import AnalysisError
+from tide.analysis.lower import NoBoundError
+from tide.analysis.observed import Observation, ObservationError, above, longer, observations
+from tide.programs.binaries import MissingBinaryError
+from tide.programs.child import RunError, may_use_fifo
+from tide.programs.simulator import SimulationError
+from tide.run.budgets import sentences
+from tide.run.experiment import Outcome, Settings, Variant, run_once
+from tide.run.plan import (
+    PlanError,
+    run_chains,
+    serial_link,
+    with_chain_count,
+    with_heartbeat_delay,
+    with_hold,
+    with_reliability,
+)
+from tide.run.times import hint
+from tide.system.command import load_or_exit
+from tide.terminal.style import print_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tide.report.results import Results
+    from tide.system.model import System
+
+app = typer.Typer()
+console = Console()
+
+
+class ExecutorChoice(str, Enum):
+    tide = "tide"
+    preemptive = "tide-preemptive"
+    batch = "batch"
+    both = "both"
+
+
+class PlaceChoice(str, Enum):
+    native = "native"
+    qemu = "qemu"
+
+
+class SendChoice(str, Enum):
+    stock = "stock"
+    blocking = "blocking"
+    both = "both"
+
+
+class ReliabilityChoice(str, Enum):
+    reliable = "reliable"
+    best_effort = "best_effort"
+
+
+@app.command()
+def run(
+    file: Annotated[Path, typer.Argument(help="The system to run, a system.toml.")],
+    executor: Annotated[
+        ExecutorChoice,
+        typer.Option(help="The client's executor; tide-preemptive: a thread for each level. both: batch and tide."),
+    ] = ExecutorChoice.both,
+    send: Annotated[
+        SendChoice,
+        typer.Option(
+            help="How the batch executor sends: stock (only a reliable publish waits), blocking (each publish waits "
+            "until its frame has left, as a driver that waits for its DMA)."
+        ),
+    ] = SendChoice.stock,
+    periods: Annotated[int, typer.Option(min=1, max=90_000, help="Instances of each chain and executor.")] = 60,
+    seed: Annotated[int, typer.Option(min=0, help="Of the faults on the line.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="Folder of the results. Default: results/<system>.")] = None,
+    chains: Annotated[
+        int | None, typer.Option(min=1, max=16, help="Run so many chains; copies of the last are added below it.")
+    ] = None,
+    reliability: Annotated[
+        ReliabilityChoice | None, typer.Option(help="For all chains, in place of the file's.")
+    ] = None,
+    hold: Annotated[
+        bool | None,
+        typer.Option(
+            "--hold/--no-hold",
+            help="Whether nothing less urgent leaves the client while a reliable message waits for its acknowledgment, "
+            "for all chains, in place of the file's.",
+        ),
+    ] = None,
+    heartbeat_delay_ms: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1000,
+            help="From a reliable message to the HEARTBEAT that asks for its acknowledgment, in place of the file's. "
+            "0: at once, as in the PoDS paper.",
+        ),
+    ] = None,
+    line_loss: Annotated[float, typer.Option(min=0, max=0.9, help="Probability that a frame is lost.")] = 0.0,
+    sweep_chains: Annotated[
+        str | None, typer.Option(metavar="FIRST-LAST", help="Repeat for each number of chains; print the medians.")
+    ] = None,
+    hold_to_bounds: Annotated[
+        bool, typer.Option("--hold-to-bounds", help="End with 3 if an observation is above its bound.")
+    ] = False,
+    domain: Annotated[
+        int | None, typer.Option(min=0, max=232, help="ROS domain. Default: ROS_DOMAIN_ID, or one of its own.")
+    ] = None,
+    on: Annotated[
+        PlaceChoice,
+        typer.Option(
+            help="Where the client runs: native, on this machine; qemu, the Cortex-M7 binary: figures in exact virtual "
+            "time beside a simulated host, then a run with the agent and real ROS 2 nodes."
+        ),
+    ] = PlaceChoice.native,
+    messages: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=100_000,
+            help="With --on qemu: instead, this many numbered messages each way, all counted. Ends with 1 if a "
+            "reliable one is lost, changed or out of order.",
+        ),
+    ] = None,
+    restart_agent: Annotated[
+        int, typer.Option(min=0, max=20, help="With --messages: kill the agent and start it again, so many times.")
+    ] = 0,
+) -> None:
+    """Run a system on real parts and measure every chain.
+
+    Starts the serial line, the agent, real ROS 2 nodes and the client program, once for each executor. Writes
+    results.json, latency.png, timeline.png, observed.png (beside the bounds of tide check) and report.html; and for
+    each executor the log of every part, and the execution times of all callbacks, for tide check --measured.
+
+    Examples:
+
+      tide run examples/three_chains/system.toml
+
+      tide run examples/three_chains/system.toml --executor batch --send both --reliability best_effort
+
+      tide run examples/three_chains/system.toml --sweep-chains 1-5 --periods 20
+
+      tide run examples/three_chains/system.toml --on qemu
+
+      tide run examples/three_chains/system.toml --on qemu --messages 10000 --restart-agent 2
+    """
+    system = load_or_exit(file)
+    settings = Settings(periods, seed, line_loss, _domain(domain))
+    folder = out or Path("results") / system.name
+    try:
+        if reliability is not None:
+            system = with_reliability(system, reliability.value)
+        if hold is not None:
+            system = with_hold(system, hold)
+        if heartbeat_delay_ms is not None:
+            system = with_heartbeat_delay(system, Decimal(str(heartbeat_delay_ms)))
+        if chains is not None:
+            system = with_chain_count(system, chains)
+        variants = _variants(executor, send)
+        if restart_agent and messages is None:
+            raise PlanError("--restart-agent needs --messages")
+        if messages is not None and on is not PlaceChoice.qemu:
+            raise PlanError("--messages needs --on qemu")
+        with _terminable():
+            if messages is not None:
+                return _exchange(system, messages, restart_agent, settings, folder)
+            if on is PlaceChoice.qemu:
+                from tide.run.qemu import run_on_qemu
+
+                every_form = variants + (_variants(ExecutorChoice.preemptive, send) if executor == "both" else [])
+                run_on_qemu(system, every_form, settings, folder, _command_line())
+                return _print_hint(file, folder, every_form)
+            if sweep_chains is not None:
+                _sweep(system, variants, settings, folder, _range(sweep_chains))
+            else:
+                every = _compare(system, variants, settings, folder)
+                _print_hint(file, folder, variants)
+                if hold_to_bounds and above(every):
+                    raise typer.Exit(3)
+    except PlanError as error:
+        typer.echo(f"{file}: {error}", err=True)
+        raise typer.Exit(2) from None
+    except (RunError, MissingBinaryError, SimulationError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        typer.echo("interrupted; every part has been stopped", err=True)
+        raise typer.Exit(130) from None
+
+
+def _exchange(system: System, messages: int, restarts: int, settings: Settings, folder: Path) -> None:
+    from tide.run.exchange import run_exchange
+    from tide.run.exchange_tables import exchange_tables, verdict
+    from tide.run.machine import describe
+
+    folder.mkdir(parents=True, exist_ok=True)
+    machine = describe(may_use_fifo())
+    columns = (TextColumn("messages both ways"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("", total=2 * messages)
+        account = run_exchange(
+            system, messages, restarts, settings, folder, lambda _, count: progress.update(task, completed=count)
+        )
+    described = {"system": system.name, "command": _command_line(), "machine": machine.model_dump()}
+    text = json.dumps({"schema": 1, **described, **json.loads(account.to_json())}, indent=1)
+    (folder / "exchange.json").write_text(text + "\n", encoding="utf-8")
+    for table in exchange_tables(account):
+        print_whole(console, table)
+    console.print(f"[bold]{verdict(account)}[/bold]", highlight=False, soft_wrap=True)
+    console.print(f"\n{folder}/: exchange.json, and the log of every part", soft_wrap=True)
+    if not account.is_sound:
+        raise typer.Exit(1)
+
+
+def _print_hint(file: Path, folder: Path, variants: list[Variant]) -> None:
+    line = hint([folder / variant.folder for variant in variants], str(file))
+    if line is not None:
+        console.print(line, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM ends a run as Ctrl-C does, so that no child is left behind."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _domain(given: int | None) -> int:
+    if given is not None:
+        return given
+    named = os.environ.get("ROS_DOMAIN_ID", "")
+    return int(named) if named.isdecimal() else 10 + os.getpid() % 90
+
+
+def _variants(executor: ExecutorChoice, send: SendChoice) -> list[Variant]:
+    sends = ["stock", "blocking"] if send is SendChoice.both else [send.value]
+    batch = [Variant("batch", name) for name in sends]
+    tide = [Variant("tide", "asynchronous")]
+    preemptive = [Variant("tide-preemptive", "asynchronous")]
+    return {
+        ExecutorChoice.tide: tide,
+        ExecutorChoice.preemptive: preemptive,
+        ExecutorChoice.batch: batch,
+        ExecutorChoice.both: batch + tide,
+    }[executor]
+
+
+def _range(text: str) -> range:
+    first, _, last = text.partition("-")
+    try:
+        numbers = range(int(first), int(last or first) + 1)
+    except ValueError:
+        numbers = range(0)
+    if not numbers or numbers[0] < 1 or numbers[-1] > 16:
+        raise PlanError(f"--sweep-chains does not take '{text}'; write it as 1-5, at most 16")
+    return numbers
+
+
+def _command_line() -> str:
+    return "tide " + shlex.join(sys.argv[1:])
+
+
+def _run_with_progress(system: System, variant: Variant, settings: Settings, folder: Path, title: str) -> Outcome:
+    total = settings.periods * len(run_chains(system))
+    columns = (
+        TextColumn("{task.fields[title]}", markup=False),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("", total=total, title=title)
+
+        def report(step: str, finished: int) -> None:
+            progress.update(task, description=step, completed=finished)
+
+        outcome = run_once(system, variant, settings, folder, report)
+        progress.update(task, description="done", completed=total)
+    return outcome
+
+
+def _title(variant: Variant) -> str:
+    return f"batch, {variant.send}" if variant.executor == "batch" else variant.executor
+
+
+def _with_bounds(system: System, results: Results) -> tuple[Results, list[Observation]]:
+    """The results with the bound of every chain that has one, and both side by side."""
+    try:
+        every = observations(system, json.loads(results.to_json()))
+    except (ObservationError, NoBoundError, AnalysisError, MissingBinaryError) as error:
+        console.print(f"no bounds to compare with: {error}", highlight=False, soft_wrap=True)
+        return results, []
+    bounds = {(one.run, one.chain): one.bound_ns for one in every}
+    runs = [
+        run.model_copy(
+            update={
+                "chains": [
+                    chain.model_copy(update={"bound_ns": bounds.get((run.label, chain.name))}) for chain in run.chains
+                ]
+            }
+        )
+        for run in results.runs
+    ]
+    return results.model_copy(update={"runs": runs}), every
+
+
+def _compare(system: System, variants: list[Variant], settings: Settings, folder: Path) -> list[Observation]:
+    from tide.report.observed import observed_plot, observed_table
+    from tide.report.page import write_page
+    from tide.report.plots import latency_plot, timeline_plot
+    from tide.report.references import references
+    from tide.report.results import Results, write
+    from tide.report.table import conclusion, results_table
+    from tide.run.machine import describe
+
+    link = serial_link(system)
+    count = len(run_chains(system))
+    expected_s = len(variants) * (settings.periods * max(chain.period_ns for chain in system.chains) / 1e9 + 7)
+    console.print(
+        f"[bold]{system.name}[/bold]: {count} chains over {link.baud} baud, {settings.periods} periods for each of "
+        f"{len(variants)} executors, about {expected_s:.0f} s",
+        highlight=False,
+        soft_wrap=True,
+    )
+    if not may_use_fifo():
+        console.print("no right to real-time priorities: latencies will scatter; run as root or raise ulimit -r")
+    machine = describe(may_use_fifo())
+    if machine.load_average > machine.cores:
+        console.print(f"this machine is busy (load average {machine.load_average:g}): latencies will scatter")
+    folder.mkdir(parents=True, exist_ok=True)
+    outcomes = [
+        _run_with_progress(system, variant, settings, folder / variant.folder, _title(variant)) for variant in variants
+    ]
+    results = Results(
+        system=system.name,
+        on="native",
+        seed=settings.seed,
+        command=_command_line(),
+        line_loss=settings.line_loss,
+        link=f"{link.baud} baud",
+        machine=machine,
+        runs=[outcome.run for outcome in outcomes],
+    )
+    results, every = _with_bounds(system, results)
+    write(results, folder / "results.json")
+    console.print()
+    print_whole(console, results_table(results))
+    if every:
+        print_whole(console, observed_table(every))
+    for one in longer(every):
+        console.print(f"[bold]{one.verdict()}[/bold]", highlight=False, soft_wrap=True)
+    for line in sentences(system, results.runs):
+        console.print(line, highlight=False, soft_wrap=True)
+    sentence = conclusion(results)
+    if sentence:
+        console.print(f"[bold]{sentence}[/bold]", highlight=False, soft_wrap=True)
+    known = references(system, results)
+    for reference in known:
+        console.print(
+            f"  {reference.label}: {reference.latency_ms:g} ms ({reference.source})", highlight=False, soft_wrap=True
+        )
+    latency_plot(results, known, folder / "latency.png")
+    periods = [outcome.period for outcome in outcomes if outcome.period is not None]
+    timeline = folder / "timeline.png" if periods else None
+    if timeline:
+        timeline_plot(periods, timeline)
+    observed = folder / "observed.png" if every else None
+    if observed:
+        observed_plot(every, f"{system.name}: observation and bound", observed)
+    write_page(results, known, (folder / "latency.png", timeline, observed), folder / "report.html")
+    console.print(
+        f"\n{folder}/: report.html, results.json, latency.png, timeline.png, observed.png, and logs of each run",
+        soft_wrap=True,
+    )
+    return every
+
+
+def _sweep(system: System, variants: list[Variant], settings: Settings, folder: Path, counts: range) -> None:
+    from tide.report.plots import sweep_plot
+    from tide.report.results import Row, Sweep, write
+    from tide.report.table import sweep_table
+    from tide.run.machine import describe
+
+    rows = []
+    machine = describe(may_use_fifo())
+    for count in counts:
+        variation = with_chain_count(system, count)
+        for variant in variants:
+            name = f"{count} chains, {_title(variant)}"
+            outcome = _run_with_progress(variation, variant, settings, folder / f"{variant.folder}_{count}", name)
+            urgent = outcome.run.chains[0]
+            rows.append(
+                Row(
+                    system=outcome.run.label,
+                    x={"chains": count},
+                    metric="p50_ms",
+                    published=None,
+                    measured=None if urgent.p50_ns is None else urgent.p50_ns / 1e6,
+                    samples=urgent.samples,
+                )
+            )
+    sweep = Sweep(
+        case="run-chains", on="native", seed=settings.seed, command=_command_line(), machine=machine, rows=rows
+    )
+    write(sweep, folder / "sweep.json")
+    console.print()
+    print_whole(console, sweep_table(sweep))
+    reliability = " and ".join(sorted({chain.reliability.replace("_", " ") for chain in system.chains}))
+    sweep_plot(sweep, f"{system.name}, {reliability}", "number of chains", folder / "sweep.png")
+    console.print(f"\n{folder}/: sweep.json, sweep.png, and a folder of logs for each run", soft_wrap=True)

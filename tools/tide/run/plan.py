@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a system description to what this run does: variants of the system, and the plan file of the client."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+from tide.system.model import LEVEL_MAXIMUM, Callback, Chain, Publication, Reliability, SerialLink, System
+
+_CLIENT_CHAINS = 16  # PLAN_CHAINS of examples/three_chains/plan.h
+_CLIENT_TYPE = "std_msgs/msg/String"
+
+
+class PlanError(Exception):
+    """A system that cannot be run so; one line that says why and what to do."""
+
+
+@dataclass(frozen=True)
+class RunChain:
+    """A chain as the client program runs it: timer on the microcontroller, answer on the host, subscription."""
+
+    chain: Chain
+    sample: Callback
+    decide: Callback
+    act: Callback
+    request: Publication
+    reply: Publication
+
+    @property
+    def reliable(self) -> bool:
+        return self.chain.reliability == "reliable"
+
+
+def with_reliability(system: System, reliability: Reliability) -> System:
+    chains = tuple(chain.model_copy(update={"reliability": reliability}) for chain in system.chains)
+    return system.model_copy(update={"chains": chains})
+
+
+def with_hold(system: System, hold: bool) -> System:
+    """For every chain."""
+    chains = tuple(chain.model_copy(update={"hold": hold}) for chain in system.chains)
+    return system.model_copy(update={"chains": chains})
+
+
+def with_heartbeat_delay(system: System, delay_ms: Decimal | None) -> System:
+    """For every serial link; null: measured."""
+    links = tuple(
+        link.model_copy(update={"heartbeat_delay_ms": delay_ms}) if isinstance(link, SerialLink) else link
+        for link in system.links
+    )
+    return system.model_copy(update={"links": links})
+
+
+def with_chain_count(system: System, count: int) -> System:
+    """The most urgent `count` chains; when there are too few, less urgent copies of the last one are added below."""
+    chains = list(system.by_urgency())
+    extra = count - len(chains)
+    if extra <= 0:
+        return system.model_copy(update={"chains": tuple(chains[:count])})
+    lift = max(0, extra + 1 - chains[-1].priority)
+    if chains[0].priority + lift > LEVEL_MAXIMUM:
+        raise PlanError(f"there is no room for {count} priorities below {LEVEL_MAXIMUM}; lower the chains' priorities")
+    chains = [chain.model_copy(update={"priority": chain.priority + lift}) for chain in chains]
+    last = chains[-1]
+    for number in range(1, extra + 1):
+        chains.append(_copy_of(last, number))
+    return system.model_copy(update={"chains": tuple(chains)})
+
+
+def _copy_of(chain: Chain, number: int) -> Chain:
+    suffix = f"_{number + 1}"
+    callbacks = tuple(
+        callback.model_copy(update={"publishes": _renamed(callback.publishes, suffix)}) for callback in chain.callbacks
+    )
+    update = {"name": chain.name + suffix, "priority": chain.priority - number, "callbacks": callbacks}
+    return chain.model_copy(update=update)
+
+
+def _renamed(publication: Publication | None, suffix: str) -> Publication | None:
+    if publication is None:
+        return None
+    head, _, tail = publication.topic.rpartition("/")
+    topic = f"{head}{suffix}/{tail}" if head else tail + suffix
+    return publication.model_copy(update={"topic": topic})
+
+
+def run_chains(system: System) -> tuple[RunChain, ...]:
+    """The chains, most urgent first. PlanError when the client program cannot run one of them."""
+    chains = tuple(_run_chain(system, chain) for chain in system.by_urgency())
+    if len(chains) > _CLIENT_CHAINS:
+        raise PlanError(f"{len(chains)} chains are too many for the client program; use at most {_CLIENT_CHAINS}")
+    return chains
+
+
+def serial_link(system: System) -> SerialLink:
+    links = {link.name: link for chain in system.chains if (link := system.link_of(chain)) is not None}
+    if len(links) != 1:
+        raise PlanError(f"the chains use {len(links)} links; tide run needs exactly one")
+    (link,) = links.values()
+    if not isinstance(link, SerialLink):
+        raise PlanError(f"link '{link.name}' is {link.kind}; tide run needs a serial one")
+    return link
+
+
+def _run_chain(system: System, chain: Chain) -> RunChain:
+    kinds = [(callback.kind, system.where(callback)) for callback in chain.callbacks]
+    if kinds != [("timer", "mcu"), ("subscription", "host"), ("subscription", "mcu")]:
+        shape = " → ".join(f"{kind} ({where})" for kind, where in kinds)
+        raise PlanError(
+            f"chain '{chain.name}' is {shape}; tide run needs timer (mcu) → subscription (host) → subscription (mcu)"
+        )
+    sample, decide, act = chain.callbacks
+    assert sample.publishes is not None and decide.publishes is not None  # the loader has checked it
+    for publication in (sample.publishes, decide.publishes):
+        if publication.type != _CLIENT_TYPE:
+            raise PlanError(
+                f"topic '{publication.topic}' is {publication.type}; the client program speaks {_CLIENT_TYPE}"
+            )
+        if not 10 <= publication.payload_bytes <= 4096:
+            raise PlanError(
+                f"topic '{publication.topic}' has {publication.payload_bytes} B; the client program sends 10 to 4096 B"
+            )
+        if len(publication.topic) > 50:
+            raise PlanError(f"topic '{publication.topic}' is too long; use at most 50 characters")
+    return RunChain(chain, sample, decide, act, sample.publishes, decide.publishes)
+
+
+def write_plan(chains: tuple[RunChain, ...], path: Path) -> None:
+    """The file that sim/workloads/three_chains/plan.h describes."""
+    lines = ["# name level period_ns sample_ns act_ns payload_bytes reply_bytes topic reply_topic reliability"]
+    for chain in chains:
+        fields = (
+            chain.chain.name,
+            chain.chain.priority,
+            chain.chain.period_ns,
+            chain.sample.execution_ns,
+            chain.act.execution_ns,
+            chain.request.payload_bytes,
+            chain.reply.payload_bytes,
+            chain.request.topic,
+            chain.reply.topic,
+            chain.chain.reliability,
+        )
+        lines.append(" ".join(str(value) for value in fields))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from tide.analysis.observed import Observation
+from tide.programs.binaries import MissingBinaryError
+from tide.programs.simulator import SimulationError, Simulator, terminable, violations
+from tide.report.observed import observed_plot, observed_table
+from tide.report.table import milliseconds
+from tide.simulate.campaign import LARGEST_SEED, Slice, SliceResult, run_slice, slices
+from tide.simulate.host import replay_host
+from tide.terminal.style import empty_table, print_whole
+
+app = typer.Typer()
+
+
+@app.command()
+def simulate(
+    plan: Annotated[Path | None, typer.Argument(help="The plan to run, as those in lab/pods.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="In place of what the plan says.")
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="A campaign of so many seeds.")] = None,
+    first: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The first seed of the campaign.")] = 1,
+    seed: Annotated[int | None, typer.Option(min=0, max=LARGEST_SEED, help="Replay one seed of a campaign.")] = None,
+    host: Annotated[
+        bool,
+        typer.Option(
+            "--host",
+            help="Of seeds: chains on executors of several lanes, in place of microcontroller, line and agent.",
+        ),
+    ] = False,
+    systems: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Of tide,batch,tide-preemptive,limit. Default: the plan's own.")
+    ] = None,
+    trace: Annotated[Path | None, typer.Option(help="File for what happened when, a line each.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for results.json and observed.png.")] = None,
+) -> None:
+    """Run the shipped runtime in exact virtual time, with every check on.
+
+    A campaign draws a system and its faults from each seed. A single run without faults is held against the bounds of
+    the analysis. Exit status: 0 all is well, 1 a rule was broken or a chain was above its bound, 2 the arguments are
+    wrong.
+
+    Examples:
+
+      tide simulate --seeds 100000
+
+      tide simulate --seed 4711 --trace trace.txt
+
+      tide simulate --seeds 20000 --host
+
+      tide simulate lab/pods/pods-reliable.plan success_percent=40 --systems tide,batch
+    """
+    chosen = [name for name, value in (("PLAN", plan), ("--seeds", seeds), ("--seed", seed)) if value is not None]
+    if len(chosen) != 1:
+        _refuse("give " + (" or ".join(chosen) + ", not both" if chosen else "a PLAN, --seeds COUNT or --seed NUMBER"))
+    if seeds is not None and first + seeds - 1 > LARGEST_SEED:
+        _refuse(f"the last seed would be above {LARGEST_SEED}")
+    if seeds is not None and (systems or trace or out):
+        _refuse("--systems, --trace and --out belong to a single run, not to a campaign")
+    if host and (plan is not None or systems or out):
+        _refuse("--host belongs to --seeds and --seed; a PLAN, --systems and --out do not go with it")
+    console = Console()
+    try:
+        with terminable(), Simulator("tide-host-sim" if host else "tide-sim") as simulator:
+            if seeds is not None:
+                broken = _campaign(console, simulator, first, seeds, " --host" if host else "")
+            elif host:
+                words = ["--seed", str(seed), *(["--trace", str(trace)] if trace else [])]
+                broken = replay_host(console, simulator, words)
+            else:
+                words = [str(plan), *(settings or [])] if seed is None else ["--seed", str(seed)]
+                words += ["--systems", systems] if systems else []
+                words += ["--trace", str(trace)] if trace else []
+                broken = _single(console, simulator.results(words), out)
+    except SimulationError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(error.status) from None
+    except (MissingBinaryError, OSError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+        raise typer.Exit(130) from None
+    if broken:
+        raise typer.Exit(1)
+
+
+def _refuse(text: str) -> None:
+    typer.echo(text, err=True)
+    raise typer.Exit(2)
+
+
+def _campaign(console: Console, simulator: Simulator, first: int, count: int, option: str) -> bool:
+    columns = (
+        TextColumn("seeds"),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
+
+    def work(piece: Slice) -> SliceResult:
+        return run_slice(simulator, piece)
+
+    failed: dict[int, str] = {}
+    start = time.monotonic()
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=count)
+        for piece, result in simulator.each(work, slices(first, count)):
+            for number, reason in sorted(result.failures.items()):
+                console.print(
+                    f"seed {number}: {reason}\n  replay: tide simulate --seed {number}{option}",
+                    highlight=False,
+                    markup=False,
+                    soft_wrap=True,
+                )
+            failed |= result.failures
+            progress.update(task, advance=piece.seeds, description=f"{len(failed)} failed" if failed else "")
+    console.print(
+        f"seeds {first} to {first + count - 1}: {len(failed)} of {count} failed, {time.monotonic() - start:.1f} s",
+        highlight=False,
+        soft_wrap=True,
+    )
+    return bool(failed)
+
+
+def _single(console: Console, data: dict[str, Any], out: Path | None) -> bool:
+    print_whole(console, chains_table(data))
+    every = bounded(data)
+    if every:
+        print_whole(console, observed_table(every))
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "results.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        if every:
+            observed_plot(every, f"{data['system']}: observation and bound", out / "observed.png")
+    broken = violations(data)
+    for line in broken:
+        console.print(line, style="bold", highlight=False, markup=False, soft_wrap=True)
+    return bool(broken)
+
+
+def bounded(data: dict[str, Any]) -> list[Observation]:
+    """What has a bound, beside it; tide-sim knows the bounds of its plans."""
+    return [
+        Observation(run["executor"], chain["name"], chain["bound_ns"], chain.get("max_ns"), chain["samples"])
+        for run in data["runs"]
+        if any(chain.get("bound_ns") for chain in run["chains"])
+        for chain in run["chains"]
+    ]
+
+
+def chains_table(data: dict[str, Any]) -> Table:
+    table = empty_table(f"end-to-end latency in virtual ms, {data['system']}, seed {data['seed']}")
+    headings = ("system", "chain", "min", "mean", "p99", "max", "std", "late", "lost", "samples")
+    for position, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if position < 2 else "right", no_wrap=True)
+    for run in data["runs"]:
+        for position, chain in enumerate(run["chains"]):
+            times = [milliseconds(chain[f"{name}_ns"]) for name in ("min", "mean", "p99", "max", "std")]
+            counts = [str(chain[name]) for name in ("deadline_misses", "lost", "samples")]
+            table.add_row("" if position else run["executor"], chain["name"], *times, *counts)
+        table.add_section()
+    return table

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from tide.system.load import SystemFileError, load
+from tide.system.model import SerialLink, System, json_schema
+from tide.terminal.style import empty_table, print_whole
+
+app = typer.Typer(no_args_is_help=True, help="Read a system description: show it, or print its JSON schema.")
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON schema of system.toml, for editors that check as you type.
+
+    Example: tide system schema > system.schema.json
+    """
+    typer.echo(json.dumps(json_schema(), indent=2))
+
+
+@app.command()
+def show(file: Annotated[Path, typer.Argument(help="A system.toml.")]) -> None:
+    """Check a description and print it as a table.
+
+    Example: tide system show examples/three_chains/system.toml
+    """
+    print_system(load_or_exit(file), Console())
+
+
+def load_or_exit(file: Path) -> System:
+    """The system, or its problems on standard error and exit code 2."""
+    try:
+        return load(file)
+    except SystemFileError as error:
+        for line in error.lines:
+            typer.echo(line, err=True)
+        raise typer.Exit(2) from None
+
+
+def print_system(system: System, console: Console) -> None:
+    console.print(f"[bold]{system.name}[/bold] {system.system.description}")
+    for link in system.links:
+        detail = f"serial, {link.baud} baud" if isinstance(link, SerialLink) else f"UDP, port {link.port}"
+        console.print(f"link {link.name}: {detail}, MTU {link.mtu_bytes} B")
+    table = empty_table()
+    for heading in ("chain", "callback", "on"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("prio-\nrity", "period\nms", "dead-\nline ms", "exec.\nms", "payload\nB"):
+        table.add_column(heading, justify="right")
+    for chain in system.by_urgency():
+        for position, callback in enumerate(chain.callbacks):
+            first = position == 0
+            table.add_row(
+                (chain.name, chain.reliability.replace("_", " "))[position] if position < 2 else "",
+                callback.name,
+                f"{system.where(callback)}: {callback.executor}",
+                str(chain.priority) if first else "",
+                str(chain.period_ms) if first else "",
+                str(chain.deadline_ms) if first else "",
+                str(callback.execution_ms),
+                str(callback.publishes.payload_bytes) if callback.publishes else "",
+                end_section=position == len(chain.callbacks) - 1,
+            )
+    print_whole(console, table)

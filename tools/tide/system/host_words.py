@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A system whose chains stay on the host, in the words of sim/workloads/host_chains/plan.h."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from tide.system.model import Callback, System
+
+Policy = Literal["tide", "readyset"]
+
+
+def host_words(system: System, policy: Policy, seconds: float, seed: int = 1) -> list[str]:
+    return [f"policy={policy}", f"seconds={seconds:g}", f"seed={seed}", *_entries(system)]
+
+
+def priority_of(system: System, callback: Callback) -> int:
+    """Its own, or the chain-aware one (tide_chain_add): later in a chain is more urgent; of several the highest."""
+    if callback.priority is not None:
+        return callback.priority
+    return max(
+        chain.priority << 8 | position
+        for chain in system.chains
+        for position, one in enumerate(system.path(chain))
+        if one is callback
+    )
+
+
+def _entries(system: System) -> Iterator[str]:
+    for executor in system.executors:
+        yield f"executor={executor.name},{executor.lanes}"
+    for group in system.groups:
+        yield f"group={group.name},{group.kind}"
+    names: dict[int, str] = {}
+    for chain in system.chains:
+        for callback in chain.callbacks:
+            names[id(callback)] = f"{chain.name}.{callback.name}"
+            period_us = chain.period_ns / 1e3 if callback.kind == "timer" else 0
+            most_us = callback.execution_ns / 1e3
+            least_us = callback.least_ns / 1e3 if callback.least_ns else most_us
+            yield (
+                f"callback={names[id(callback)]},{callback.executor},{period_us:.15g},{priority_of(system, callback)},"
+                f"{least_us:.15g},{most_us:.15g}" + (f",{callback.group}" if callback.group else "")
+            )
+    for chain in system.chains:
+        yield ",".join((f"chain={chain.name}", *(names[id(one)] for one in system.path(chain))))
