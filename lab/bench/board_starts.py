@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does the Cortex-M7 image get up, however the machine beside it limps? Starts sim/workloads/exchange/mps2 in QEMU many
-times with the agent, until it has created its objects, while both are stopped for moments at random and the bytes between
-them are held back. Stops at the first start that does not end, and keeps what both sides sent, when, and where the
-image stands.
+times with the agent, until it has created its objects, while both are stopped for moments at random and the bytes
+between them are held back. Stops at the first start that does not end, and keeps what both sides sent, when, and where
+the image stands.
 
 .venv/bin/python lab/bench/board_starts.py --starts 300
 .venv/bin/python lab/bench/board_starts.py --seed 17 --starts 1    the same disturbances once more

@@ -52,13 +52,13 @@ def sources() -> list[Path]:
         ROOT / "runtime" / "port" / "cortex_m" / f"{name}.c"
         for name in ("platform", "software", "lanes", "uart", "mps2_uart", "small")
     ]
-    firmware = [ROOT / "sim" / "boards" / "mps2" / "startup.c", ROOT / "lab" / "images" / "footprint" / "native.c"]
+    firmware = [ROOT / "sim" / "mps2" / "startup.c", ROOT / "lab" / "images" / "footprint" / "native.c"]
     return [*runtime, *port, *firmware]
 
 
 def build(options: tuple[str, ...], folder: Path, workers: ThreadPoolExecutor) -> Path:
     """The image with these options; subprocess.CalledProcessError when the compiler complains."""
-    includes = [f"-I{ROOT / name}" for name in ("runtime/include", "runtime/port/cortex_m", "sim/boards/mps2")]
+    includes = [f"-I{ROOT / name}" for name in ("runtime/include", "runtime/port/cortex_m", "sim/mps2")]
     reliable = "TIDE_RELIABLE_STREAMS=0" not in options
     defines = [f"-D{option}" for option in (*options, f"FOOTPRINT_RELIABLE={int(reliable)}")]
     objects = []
@@ -70,7 +70,7 @@ def build(options: tuple[str, ...], folder: Path, workers: ThreadPoolExecutor) -
         objects.append(str(target))
     for job in jobs:
         job.result()
-    script = ROOT / "sim" / "boards" / "mps2" / "mps2.ld"
+    script = ROOT / "sim" / "mps2" / "mps2.ld"
     image = folder / "image.elf"
     link = ["-nostartfiles", "--specs=nano.specs", "-Wl,--gc-sections", "-T", str(script), "-o", str(image)]
     subprocess.run(["arm-none-eabi-gcc", *FLAGS, *objects, *link], check=True)

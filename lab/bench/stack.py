@@ -187,7 +187,7 @@ class Image:
 def _defined() -> frozenset[str]:
     """Every file:function that the sources have, also what the compiler took in."""
     found = set()
-    for folder in ("runtime/src", "runtime/port/cortex_m", "sim/boards", "sim/workloads", "lab/images"):
+    for folder in ("runtime/src", "runtime/port/cortex_m", "sim/mps2", "sim/workloads", "lab/images"):
         for path in (ROOT / folder).rglob("*.c"):
             found |= {f"{path.name}:{name}" for name in re.findall(r"(\w+)\(", path.read_text())}
     return frozenset(found)

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/bounds.h"
-#include "sim/system.h"
+#include "sim/board/bounds.h"
+#include "sim/board/system.h"
 
 namespace tide::analysis {
 namespace {

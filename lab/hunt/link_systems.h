@@ -6,8 +6,8 @@
 #include <string>
 
 #include "analysis/link_system.h"
-#include "sim/plan.h"
-#include "sim/random.h"
+#include "sim/board/plan.h"
+#include "sim/engine/random.h"
 
 namespace tide::analysis {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "sim/engine.h"
+#include "sim/engine/engine.h"
 #include "tide/executor.h"
 #include "tide/status.h"
 

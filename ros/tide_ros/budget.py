@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tide.programs.binaries import build_folder
-
 _LIBRARY = "libtide_ros_budget.so"
 _COUNTERS = "activations exhaustions replenishments denied forgiven used_ns low_ns overrun_ns".split()
 

@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-#include "sim/host_system.h"
+#include "sim/host/host_system.h"
 
 namespace tide::sim {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <random>
 
-#include "sim/budget.h"
-#include "sim/budget_pong.h"
+#include "sim/engine/budget.h"
+#include "sim/host/budget_pong.h"
 
 namespace {
 

@@ -4,8 +4,8 @@
 
 #include <stdexcept>
 
-#include "sim/campaign.h"
-#include "sim/system.h"
+#include "sim/board/campaign.h"
+#include "sim/board/system.h"
 
 namespace tide::sim {
 namespace {

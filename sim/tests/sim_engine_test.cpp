@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "sim/platform/platform.h"
-#include "sim/engine.h"
-#include "sim/line.h"
-#include "sim/random.h"
+#include "sim/engine/platform.h"
+#include "sim/engine/engine.h"
+#include "sim/engine/line.h"
+#include "sim/engine/random.h"
 
 namespace tide::sim {
 namespace {

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "gtest/gtest.h"
-#include "sim/host_system.h"
+#include "sim/host/host_system.h"
 
 namespace tide::sim {
 namespace {

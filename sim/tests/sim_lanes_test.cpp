@@ -9,8 +9,8 @@
 #include <memory>
 
 #include "gtest/gtest.h"
-#include "sim/engine.h"
-#include "sim/random.h"
+#include "sim/engine/engine.h"
+#include "sim/engine/random.h"
 #include "tide/executor.h"
 #include "tide/status.h"
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "sim/plan.h"
-#include "sim/random.h"
-#include "sim/report.h"
-#include "sim/system.h"
+#include "sim/board/plan.h"
+#include "sim/engine/random.h"
+#include "sim/board/report.h"
+#include "sim/board/system.h"
 
 namespace tide::sim {
 namespace {

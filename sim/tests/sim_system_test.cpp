@@ -6,9 +6,9 @@
 #include <set>
 #include <stdexcept>
 
-#include "sim/campaign.h"
-#include "sim/plan.h"
-#include "sim/system.h"
+#include "sim/board/campaign.h"
+#include "sim/board/plan.h"
+#include "sim/board/system.h"
 
 namespace tide::sim {
 namespace {

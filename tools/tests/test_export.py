@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from tide.analysis.bounds import bounds_of
 from tide.export.pycpa import to_pycpa
 from tide.main import app
-from tide.run.plan import with_chain_count, with_reliability
 from tide.system.load import load
+from tide.system.variants import with_chain_count, with_reliability
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples/three_chains/system.toml"

@@ -24,8 +24,8 @@ from tide.report.references import references
 from tide.report.results import ChainResult, Machine, Results, Row, Run, Sweep, nearest_rank, summarise, write
 from tide.report.table import conclusion, results_table, rows, sweep_table
 from tide.report.timeline import Period, Span
-from tide.run.plan import with_chain_count, with_reliability
 from tide.system.load import load
+from tide.system.variants import with_chain_count, with_reliability
 from tide.terminal.style import empty_table, print_whole
 
 THREE_CHAINS = load(Path(__file__).parents[2] / "examples/three_chains/system.toml")

@@ -26,19 +26,11 @@ from tide.run.experiment import Settings, Variant, _link_options
 from tide.run.frames import Frame, data_object, frame_spans
 from tide.run.kernel_work import kept_off
 from tide.run.live_board import live_plan
-from tide.run.plan import (
-    PlanError,
-    run_chains,
-    serial_link,
-    with_chain_count,
-    with_heartbeat_delay,
-    with_hold,
-    with_reliability,
-    write_plan,
-)
+from tide.run.plan import run_chains, serial_link, write_plan
 from tide.run.qemu import board_plan
 from tide.system.check import check
 from tide.system.load import load, parse
+from tide.system.variants import PlanError, with_chain_count, with_heartbeat_delay, with_hold, with_reliability
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples/three_chains/system.toml"

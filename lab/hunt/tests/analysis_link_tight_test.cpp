@@ -7,8 +7,8 @@
 
 #include "analysis/link_bound.h"
 #include "hunt/link_systems.h"
-#include "sim/bounds.h"
-#include "sim/system.h"
+#include "sim/board/bounds.h"
+#include "sim/board/system.h"
 
 namespace tide::analysis {
 namespace {

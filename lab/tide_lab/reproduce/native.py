@@ -12,9 +12,9 @@ from tide.programs.binaries import ROOT
 from tide.programs.child import RunError
 from tide.report.results import Row
 from tide.run.experiment import Settings, Variant, run_once
-from tide.run.plan import with_chain_count, with_heartbeat_delay, with_hold, with_reliability
 from tide.system.load import load
 from tide.system.model import Callback, Publication, System
+from tide.system.variants import with_chain_count, with_heartbeat_delay, with_hold, with_reliability
 from tide_lab.reproduce.cases import METRICS, Case
 from tide_lab.reproduce.published import published
 

@@ -183,7 +183,7 @@ def above(every: Sequence[Observation]) -> list[Observation]:
 
 def _as_run(system: System, run: dict[str, Any]) -> System:
     """With as many chains, and as reliable, as the run had them."""
-    from tide.run.plan import PlanError, with_chain_count
+    from tide.system.variants import PlanError, with_chain_count
 
     names = [one["name"] for one in run["chains"]]
     known = {chain.name for chain in system.chains}

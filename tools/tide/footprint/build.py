@@ -20,7 +20,7 @@ CORES = {
     "cortex-m4f": ("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"),
 }
 _FLAGS = ("-mthumb", "-Os", "-std=c11", "-ffunction-sections", "-fdata-sections", "-fno-common", "-ffreestanding")
-_INCLUDES = ("runtime/include", "runtime/port/cortex_m", "sim/boards/mps2")
+_INCLUDES = ("runtime/include", "runtime/port/cortex_m", "sim/mps2")
 _MESSAGES = re.compile(r"tide_message_memory|message_\d+")
 
 
@@ -48,7 +48,7 @@ def runtime_sources() -> list[Path]:
     runtime = [file for file in sorted((ROOT / "runtime" / "src").glob("*/*.c")) if file.parent.name != "utilities"]
     links = sorted((ROOT / "runtime" / "src" / "link").glob("*/*.c"))
     port = [file for file in sorted((ROOT / "runtime" / "port" / "cortex_m").glob("*.c")) if file.stem != "uart_board"]
-    return [*runtime, *links, *port, ROOT / "sim" / "boards" / "mps2" / "startup.c"]
+    return [*runtime, *links, *port, ROOT / "sim" / "mps2" / "startup.c"]
 
 
 def _compile(core: str, options: list[str], folder: Path, extra: list[Path], graph: bool) -> list[Path]:
@@ -81,7 +81,7 @@ def build(client: Client, core: str, options: list[str], folder: Path, graph: bo
     _run(["arm-none-eabi-gcc-ar", "rcs", str(library), *(str(file) for file in parts)])
     rest = [str(file) for file in objects if file not in parts]
     image = folder / "image.elf"
-    script = ROOT / "sim" / "boards" / "mps2" / "mps2.ld"
+    script = ROOT / "sim" / "mps2" / "mps2.ld"
     link = ["-nostartfiles", "--specs=nano.specs", "-Wl,--gc-sections", "-T", str(script), "-o", str(image)]
     _run(["arm-none-eabi-gcc", *CORES[core], *_FLAGS, *rest, str(library), *link])
     return image

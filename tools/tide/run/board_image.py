@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The image of sim/workloads/three_chains/mps2, and how tide-sim is told to run it in QEMU in place of its own client."""
+"""The image of sim/workloads/three_chains/mps2, and how tide-sim runs it in QEMU in place of its own client."""
 
 from __future__ import annotations
 

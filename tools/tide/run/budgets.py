@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tide.report.results import Run
-from tide.run.plan import PlanError
 from tide.system.model import System, Where, nanoseconds
+from tide.system.variants import PlanError
 
 _BOARD_LANES = 5  # ten priorities of the hardware, of which a budget takes two
 _SIDES = {"mcu": "microcontroller", "host": "host"}

@@ -24,17 +24,10 @@ from tide.programs.child import RunError, may_use_fifo
 from tide.programs.simulator import SimulationError
 from tide.run.budgets import sentences
 from tide.run.experiment import Outcome, Settings, Variant, run_once
-from tide.run.plan import (
-    PlanError,
-    run_chains,
-    serial_link,
-    with_chain_count,
-    with_heartbeat_delay,
-    with_hold,
-    with_reliability,
-)
+from tide.run.plan import run_chains, serial_link
 from tide.run.times import hint
 from tide.system.command import load_or_exit
+from tide.system.variants import PlanError, with_chain_count, with_heartbeat_delay, with_hold, with_reliability
 from tide.terminal.style import print_whole
 
 if TYPE_CHECKING:

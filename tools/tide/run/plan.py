@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a system description to what this run does: variants of the system, and the plan file of the client."""
+"""From a system description to the plan file of the client."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 
-from tide.system.model import LEVEL_MAXIMUM, Callback, Chain, Publication, Reliability, SerialLink, System
+from tide.system.model import Callback, Chain, Publication, SerialLink, System
+from tide.system.variants import PlanError
 
 _CLIENT_CHAINS = 16  # PLAN_CHAINS of examples/three_chains/plan.h
 _CLIENT_TYPE = "std_msgs/msg/String"
-
-
-class PlanError(Exception):
-    """A system that cannot be run so; one line that says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -31,59 +27,6 @@ class RunChain:
     @property
     def reliable(self) -> bool:
         return self.chain.reliability == "reliable"
-
-
-def with_reliability(system: System, reliability: Reliability) -> System:
-    chains = tuple(chain.model_copy(update={"reliability": reliability}) for chain in system.chains)
-    return system.model_copy(update={"chains": chains})
-
-
-def with_hold(system: System, hold: bool) -> System:
-    """For every chain."""
-    chains = tuple(chain.model_copy(update={"hold": hold}) for chain in system.chains)
-    return system.model_copy(update={"chains": chains})
-
-
-def with_heartbeat_delay(system: System, delay_ms: Decimal | None) -> System:
-    """For every serial link; null: measured."""
-    links = tuple(
-        link.model_copy(update={"heartbeat_delay_ms": delay_ms}) if isinstance(link, SerialLink) else link
-        for link in system.links
-    )
-    return system.model_copy(update={"links": links})
-
-
-def with_chain_count(system: System, count: int) -> System:
-    """The most urgent `count` chains; when there are too few, less urgent copies of the last one are added below."""
-    chains = list(system.by_urgency())
-    extra = count - len(chains)
-    if extra <= 0:
-        return system.model_copy(update={"chains": tuple(chains[:count])})
-    lift = max(0, extra + 1 - chains[-1].priority)
-    if chains[0].priority + lift > LEVEL_MAXIMUM:
-        raise PlanError(f"there is no room for {count} priorities below {LEVEL_MAXIMUM}; lower the chains' priorities")
-    chains = [chain.model_copy(update={"priority": chain.priority + lift}) for chain in chains]
-    last = chains[-1]
-    for number in range(1, extra + 1):
-        chains.append(_copy_of(last, number))
-    return system.model_copy(update={"chains": tuple(chains)})
-
-
-def _copy_of(chain: Chain, number: int) -> Chain:
-    suffix = f"_{number + 1}"
-    callbacks = tuple(
-        callback.model_copy(update={"publishes": _renamed(callback.publishes, suffix)}) for callback in chain.callbacks
-    )
-    update = {"name": chain.name + suffix, "priority": chain.priority - number, "callbacks": callbacks}
-    return chain.model_copy(update=update)
-
-
-def _renamed(publication: Publication | None, suffix: str) -> Publication | None:
-    if publication is None:
-        return None
-    head, _, tail = publication.topic.rpartition("/")
-    topic = f"{head}{suffix}/{tail}" if head else tail + suffix
-    return publication.model_copy(update={"topic": topic})
 
 
 def run_chains(system: System) -> tuple[RunChain, ...]:

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host: the real core of the agent at the far end of the line, with the latency of its serial adapter and system.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/agent.h"
+#include "sim/board/bus.h"
+#include "sim/engine/line.h"
+#include "sim/board/plan.h"
+#include "sim/engine/random.h"
+#include "tide/framing.h"
+
+namespace tide::sim {
+
+class AgentHost {
+ public:
+  struct Manner {
+    Time least = 0, most = 0;  // from the last byte on the line to the agent, uniform; frames keep their order
+    Acknowledges acknowledges = Acknowledges::kAlways;
+    Time heartbeat_delay = agent::kLineHeartbeatDelay;
+  };
+
+  AgentHost(Engine &engine, Bus &bus, Line &down, const Manner &manner, uint64_t seed);
+  AgentHost(const AgentHost &) = delete;
+  AgentHost &operator=(const AgentHost &) = delete;
+
+  // A frame came over the line.
+  void receive(const Line::Bytes &frame);
+  // It dies, and a new one that knows nothing takes its place after `outage`.
+  void restart(Time outage);
+
+  // Called before the agent sees a message, and when it begins to send one.
+  std::function<void(agent::Bytes message)> on_input, on_output;
+  const agent::Counters *counters() const { return agent_ ? &agent_->counters() : nullptr; }
+  unsigned restarts() const { return restarts_; }
+
+ private:
+  void begin();
+  void input(const Line::Bytes &frame);
+  void schedule(Time time);
+  void pump();
+  void send();
+  bool next(std::vector<uint8_t> &message);
+  void note_heartbeat(agent::Bytes message);
+  bool is_unasked(agent::Bytes message);
+
+  Engine &engine_;
+  Bus &bus_;
+  Line &down_;
+  Manner manner_;
+  Random random_;
+  std::unique_ptr<agent::Agent> agent_;
+  unsigned life_ = 0, restarts_ = 0;
+  bool sending_ = false, pump_due_ = false;
+  Time last_input_ = 0, next_poll_ = kForever;
+  tide_framing_reader_t reader_{};
+  std::vector<uint8_t> buffer_;
+  std::vector<agent::Endpoint> ready_;
+  std::array<bool, 256> asked_{};  // streams whose HEARTBEAT is to be answered
+};
+
+}  // namespace tide::sim

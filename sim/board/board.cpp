@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/board/board.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <stdexcept>
+
+#include "sim/board/agent_host.h"
+#include "sim/board/bus.h"
+#include "sim/board/client.h"
+#include "sim/board/losses.h"
+#include "tide/link_serial.h"
+
+extern char **environ;
+
+namespace tide::sim {
+namespace {
+
+// 16 ns an instruction, 62.5 MIPS: then a message costs the binary about what it costs the paper's board.
+constexpr int kInstructionShift = 4;
+
+enum Kind : uint32_t { kTransmit = 1, kEvent, kReady, kBegin, kSampled, kActed, kEnd, kTimes, kBudget };
+
+struct Header {
+  uint32_t kind, bytes;
+  int64_t time;
+};
+struct Answer {
+  int64_t next;
+  uint32_t bytes, zero;
+};
+struct Execution {
+  uint32_t chain, index;
+  int64_t start, end;
+};
+struct BudgetTold {
+  uint32_t level, zero;
+  uint64_t exhaustions, used, low, overrun;
+};
+struct Ending {
+  uint32_t publish_failures, strangers, masked_maximum, stack_bytes;
+};
+
+// The board may not see bytes and times as this machine does; both are little-endian.
+static_assert(std::endian::native == std::endian::little);
+
+// Two pipes and the plan, for as long as the board runs.
+class Meeting {
+ public:
+  Meeting() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "tide-board-").string();
+    pattern.append(6, 'X');  // which mkdtemp replaces
+    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    folder_ = pattern;
+    for (const char *name : {"up", "down"}) {
+      if (mkfifo((folder_ / name).c_str(), 0600) != 0) throw std::runtime_error("no named pipe");
+    }
+  }
+  ~Meeting() {
+    for (const int descriptor : {up_, down_}) {
+      if (descriptor >= 0) close(descriptor);
+    }
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  Meeting(const Meeting &) = delete;
+  Meeting &operator=(const Meeting &) = delete;
+
+  const std::filesystem::path &folder() const { return folder_; }
+  // Both ends are opened for both directions, so that neither waits for a board that does not come.
+  void open() {
+    up_ = ::open((folder_ / "up").c_str(), O_RDWR | O_CLOEXEC);
+    down_ = ::open((folder_ / "down").c_str(), O_RDWR | O_CLOEXEC);
+    if (up_ < 0 || down_ < 0) throw std::runtime_error("no named pipe");
+  }
+  int up() const { return up_; }
+  void write(const void *bytes, size_t count) const {
+    const auto *place = static_cast<const uint8_t *>(bytes);
+    while (count > 0) {
+      const ssize_t written = ::write(down_, place, count);
+      if (written < 0 && errno != EINTR) throw std::runtime_error("the pipe to the board is broken");
+      if (written > 0) place += written, count -= static_cast<size_t>(written);
+    }
+  }
+
+ private:
+  std::filesystem::path folder_;
+  int up_ = -1, down_ = -1;
+};
+
+class Emulator {
+ public:
+  Emulator(const Board &board, const std::filesystem::path &folder) {
+    const std::string semihosting = "enable=on,target=native,arg=board,arg=" + folder.string();
+    std::vector<std::string> words{"qemu-system-arm",
+                                   "-M",
+                                   board.machine,
+                                   "-display",
+                                   "none",
+                                   "-monitor",
+                                   "none",
+                                   "-serial",
+                                   "none",
+                                   "-icount",
+                                   "shift=" + std::to_string(kInstructionShift) + ",sleep=off",
+                                   "-semihosting-config",
+                                   semihosting,
+                                   "-kernel",
+                                   board.image};
+    std::vector<char *> arguments;
+    arguments.reserve(words.size() + 1);
+    for (std::string &word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+    const int status = posix_spawnp(&pid_, arguments[0], &actions, nullptr, arguments.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (status != 0) throw std::runtime_error("qemu-system-arm could not be started; run `make firmware` first");
+  }
+  ~Emulator() {
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  Emulator(const Emulator &) = delete;
+  Emulator &operator=(const Emulator &) = delete;
+
+  bool has_ended() {
+    if (pid_ <= 0) return true;
+    int status = 0;
+    if (waitpid(pid_, &status, WNOHANG) != pid_) return false;
+    note_end(status);
+    return true;
+  }
+  // Its exit code.
+  int wait() {
+    int status = 0;
+    if (pid_ > 0 && waitpid(pid_, &status, 0) == pid_) note_end(status);
+    return code_;
+  }
+
+ private:
+  void note_end(int status) {
+    pid_ = -1;
+    code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  pid_t pid_ = -1;
+  int code_ = -1;
+};
+
+class World {
+ public:
+  World(const Plan &plan, const Board &board);
+  Result run();
+
+ private:
+  struct Instance {
+    Time start = -1, end = -1;
+  };
+  size_t chain_count() const { return plan_.only_first ? 1 : plan_.chains.size(); }
+  std::string board_plan() const;
+  void add_node(size_t chain);
+  void read(void *place, size_t count);
+  void answer();
+  void transmit(const std::vector<uint8_t> &bytes, Time time);
+  void frame_has_left();
+  void note_execution(const Execution &execution, bool acted);
+  Result result(const Ending &ending);
+
+  const Plan &plan_;
+  Engine engine_;
+  Bus bus_;
+  Line down_;
+  AgentHost host_;
+  FirstLosses losses_;
+  std::vector<std::unique_ptr<HostCallback>> nodes_;
+  std::deque<Line::Bytes> arrived_;
+  tide_framing_reader_t reader_{};
+  std::vector<uint8_t> message_, frame_;  // leaving: without and with its framing
+  LineCounters up_counters_;
+  Time first_release_ = -1;
+  std::vector<std::vector<Instance>> instances_;
+  std::vector<std::string> violations_, execution_times_;
+  std::vector<LaneBudget> budgets_;
+  Meeting meeting_;
+  Emulator emulator_;
+};
+
+World::World(const Plan &plan, const Board &board)
+    : plan_(plan),
+      down_(engine_, plan.baud, seed_of(plan, Chance::kDown)),
+      host_(engine_, bus_, down_, {plan.agent_least, plan.agent_most, plan.agent_acknowledges},
+            seed_of(plan, Chance::kLatency)),
+      losses_(plan),
+      message_(plan.mtu),
+      instances_(chain_count(), std::vector<Instance>(plan.periods)),
+      emulator_(board,
+                (std::ofstream(meeting_.folder() / "plan") << board_plan(), meeting_.open(), meeting_.folder())) {
+  down_.deliver = [this](const Line::Bytes &frame) { arrived_.push_back(frame); };
+  tide_framing_reader_init(&reader_, TIDE_SERIAL_ADDRESS_AGENT);
+  tide_framing_reader_set_buffer(&reader_, message_.data(), message_.size());
+  for (size_t chain = 0; chain < chain_count(); chain++) add_node(chain);
+}
+
+// As sim/workloads/three_chains/mps2/plan.c reads it.
+std::string World::board_plan() const {
+  std::ostringstream out;
+  const bool lanes = plan_.lanes > 1 && plan_.policy == Policy::kTide;
+  out << "lockstep 1 marks 1 instruction_ns " << (1 << kInstructionShift) << " baud " << plan_.baud << " periods "
+      << plan_.periods << " lanes " << lanes << " executor " << text_of(plan_.policy) << " send " << text_of(plan_.send)
+      << " heartbeat_delay_ns " << plan_.heartbeat_delay << " batch_waits " << plan_.batch_waits_for_new_data
+      << " budget_ns " << plan_.budget << " budget_period_ns " << plan_.budget_period << " chains " << chain_count()
+      << '\n';
+  for (size_t chain = 0; chain < chain_count(); chain++) {
+    const ChainPlan &each = plan_.chains[chain];
+    out << each.name << ' ' << each.level << ' ' << each.period << ' ' << each.sample << ' ' << each.act << ' '
+        << each.payload_bytes << ' ' << each.reply_bytes << ' ' << each.name << ' ' << each.name << "_reply "
+        << each.reliable << ' ' << each.is_reply_reliable() << ' ' << (plan_.hold_until_acknowledged || each.hold)
+        << '\n';
+  }
+  return out.str();
+}
+
+void World::add_node(size_t chain) {
+  const ChainPlan &each = plan_.chains[chain];
+  nodes_.push_back(std::make_unique<HostCallback>(engine_, each.host, [this, chain](const Bus::Payload &payload) {
+    Bus::Payload reply(plan_.chains[chain].reply_bytes, 0x3B);
+    std::copy_n(payload.begin(), kMarkBytes, reply.begin());
+    bus_.publish("rt/" + plan_.chains[chain].name + "_reply", reply);
+  }));
+  bus_.subscribe("rt/" + each.name, [this, chain](const Bus::Payload &payload) {
+    if (payload.size() < plan_.chains[chain].payload_bytes || get_mark(payload.data()).chain != chain) {
+      violations_.push_back("a ROS 2 node got what nobody sent");
+    } else {
+      nodes_[chain]->receive(payload);
+    }
+  });
+}
+
+// ---- the line ----
+
+void World::transmit(const std::vector<uint8_t> &bytes, Time time) {
+  up_counters_.bytes += bytes.size();
+  engine_.at(time + down_.duration(bytes.size()), [this, bytes] {
+    for (size_t used = 0; used < bytes.size();) {
+      int complete = 0;
+      const size_t count = tide_framing_reader_input(&reader_, bytes.data() + used, bytes.size() - used, &complete);
+      frame_.insert(frame_.end(), bytes.begin() + static_cast<ptrdiff_t>(used),
+                    bytes.begin() + static_cast<ptrdiff_t>(used + count));
+      used += count;
+      if (complete != 0) frame_has_left();
+    }
+  });
+}
+
+void World::frame_has_left() {
+  up_counters_.frames++;
+  losses_.begin({message_.data(), reader_.length});
+  if (first_release_ >= 0 && losses_.lost(engine_.now() - first_release_)) {
+    up_counters_.refused++;
+  } else {
+    host_.receive(frame_);
+  }
+  frame_.clear();
+  tide_framing_reader_set_buffer(&reader_, message_.data(), message_.size());
+}
+
+// ---- the board ----
+
+void World::read(void *place, size_t count) {
+  auto *next = static_cast<uint8_t *>(place);
+  while (count > 0) {
+    pollfd wait{meeting_.up(), POLLIN, 0};
+    const int ready = poll(&wait, 1, 100);
+    if (ready == 0 && emulator_.has_ended()) {
+      throw std::runtime_error("the board ended in the midst of the run, with " + std::to_string(emulator_.wait()) +
+                               " (see sim/workloads/three_chains/mps2)");
+    }
+    if (ready <= 0) continue;
+    const ssize_t got = ::read(meeting_.up(), next, count);
+    if (got < 0 && errno != EINTR) throw std::runtime_error("the pipe from the board is broken");
+    if (got > 0) next += got, count -= static_cast<size_t>(got);
+  }
+}
+
+void World::answer() {
+  Answer answer{arrived_.empty() ? engine_.next_time() : engine_.now(), 0, 0};
+  meeting_.write(&answer, sizeof answer);
+}
+
+void World::note_execution(const Execution &execution, bool acted) {
+  if (execution.chain >= instances_.size() || execution.index >= plan_.periods) {
+    violations_.push_back("the board ran an instance that does not exist");
+    return;
+  }
+  Instance &instance = instances_[execution.chain][execution.index];
+  if (acted && instance.end < 0) instance.end = execution.end;
+  if (!acted) instance.start = execution.start;
+}
+
+Result World::run() {
+  for (;;) {
+    Header header{};
+    read(&header, sizeof header);
+    std::vector<uint8_t> bytes(header.bytes);
+    read(bytes.data(), bytes.size());
+    engine_.run_until(header.time);
+    Execution execution{};
+    Ending ending{};
+    BudgetTold budget{};
+    switch (header.kind) {
+      case kTransmit:
+        transmit(bytes, header.time);
+        answer();
+        break;
+      case kEvent: {
+        Line::Bytes frame;
+        if (!arrived_.empty()) frame = std::move(arrived_.front()), arrived_.pop_front();
+        Answer answer{arrived_.empty() ? engine_.next_time() : engine_.now(), static_cast<uint32_t>(frame.size()), 0};
+        meeting_.write(&answer, sizeof answer);
+        meeting_.write(frame.data(), frame.size());
+        break;
+      }
+      case kReady:
+        answer();
+        break;
+      case kBegin:
+        first_release_ = header.time;
+        break;
+      case kSampled:
+      case kActed:
+        std::memcpy(&execution, bytes.data(), std::min(bytes.size(), sizeof execution));
+        note_execution(execution, header.kind == kActed);
+        break;
+      case kTimes:
+        execution_times_.emplace_back(bytes.begin(), bytes.end());
+        break;
+      case kBudget:
+        std::memcpy(&budget, bytes.data(), std::min(bytes.size(), sizeof budget));
+        budgets_.push_back({budget.level, budget.exhaustions, budget.used, budget.low, budget.overrun});
+        break;
+      case kEnd:
+        std::memcpy(&ending, bytes.data(), std::min(bytes.size(), sizeof ending));
+        return result(ending);
+      default:
+        throw std::runtime_error("the board speaks another protocol; rebuild it: make firmware");
+    }
+  }
+}
+
+Result World::result(const Ending &ending) {
+  Result result;
+  const int code = emulator_.wait();
+  if (code != 0) violations_.push_back("the board ended with " + std::to_string(code));
+  if (ending.strangers > 0) violations_.push_back("the board got what no node sent");
+  for (size_t chain = 0; chain < chain_count(); chain++) {
+    const ChainPlan &plan = plan_.chains[chain];
+    ChainResult each{plan.name, plan.level, plan.deadline > 0 ? plan.deadline : plan.period, {}, 0, -1};
+    for (const Instance &instance : instances_[chain]) {
+      if (instance.start >= 0 && instance.end >= 0) each.latencies.push_back(instance.end - instance.start);
+      if (instance.start >= 0 && instance.end < 0) each.lost++;
+    }
+    result.chains.push_back(std::move(each));
+  }
+  result.violations = violations_;
+  result.execution_times = execution_times_;
+  result.budgets = budgets_;
+  result.simulated = engine_.now();
+  result.events = engine_.event_count();
+  result.publish_failures = ending.publish_failures;
+  result.up = up_counters_;
+  result.down = down_.counters();
+  result.masked_maximum = ending.masked_maximum;
+  result.stack_bytes = ending.stack_bytes;
+  return result;
+}
+
+}  // namespace
+
+Result run_board(const Plan &plan, const Board &board) {
+  if (plan.chains.empty()) throw std::invalid_argument("a plan needs a chain");
+  if (plan.budget > 0 && plan.policy != Policy::kTide)
+    throw std::invalid_argument("the batch executor has no lane to give a budget to");
+  if (plan.cuts > 0 || plan.restarts > 0 || plan.up.any() || plan.down.any())
+    throw std::invalid_argument("a board's line has no faults but first losses (success_percent)");
+  if (!std::filesystem::exists(board.image))
+    throw std::invalid_argument(board.image + " is missing; run `make firmware`");
+  return World(plan, board).run();
+}
+
+}  // namespace tide::sim

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real binary in the simulated world: sim/workloads/three_chains/mps2 in QEMU instead of the simulated client, in lock-step.
+//
+// QEMU counts instructions as time (-icount), so the board's clock is exact and is the world's clock. The board's line
+// asks the world, over two named pipes and by semihosting, which takes the board no time: when it begins to send, and
+// when the time has come that the last answer named. The world lets its own events happen until that time, and answers
+// with the bytes that have arrived and with the time of its next event. So neither is ever ahead of what the other may
+// still do, and the load of the machine below changes nothing.
+//
+// Messages of the board are {u32 kind, u32 bytes, i64 time} and the bytes; answers {i64 next time, u32 bytes, u32 0}
+// and the bytes. sim/workloads/three_chains/mps2/world.h has the kinds.
+#pragma once
+
+#include <string>
+
+#include "sim/board/system.h"
+
+namespace tide::sim {
+
+struct Board {
+  std::string image;    // ELF
+  std::string machine;  // of QEMU
+};
+
+// A run of the plan. Throws std::invalid_argument when the plan needs what the board's world has not (faults, cuts,
+// restarts), std::runtime_error when the board does not end as it should.
+Result run_board(const Plan &plan, const Board &board);
+
+}  // namespace tide::sim

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ROS 2 side: topics in memory, the agent's middleware on top of them, and nodes that answer.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/middleware.h"
+#include "sim/engine/engine.h"
+
+namespace tide::sim {
+
+// Volatile topics: a sample reaches the subscriptions that exist when it is published.
+class Bus : public agent::Middleware {
+ public:
+  using Payload = std::vector<uint8_t>;
+  using Receive = std::function<void(const Payload &payload)>;
+
+  std::unique_ptr<agent::Participant> create_participant(int domain, const std::string &name) override;
+
+  // Of a node of the simulation; stays for good.
+  void subscribe(const std::string &topic, Receive receive);
+  // Returns how many readers of the agent got it.
+  size_t publish(const std::string &topic, const Payload &payload);
+
+ private:
+  friend class BusParticipant;
+  friend class BusReader;
+  friend class BusWriter;
+  std::map<std::string, std::vector<Receive>> subscriptions_;
+  std::map<std::string, std::vector<class BusReader *>> readers_;
+};
+
+// A callback of a ROS 2 node on a core of its own: first come, first served.
+class HostCallback {
+ public:
+  // body runs when the execution ends.
+  HostCallback(Engine &engine, Time execution, std::function<void(const Bus::Payload &payload)> body)
+      : engine_(engine), execution_(execution), body_(std::move(body)) {}
+  void receive(const Bus::Payload &payload);
+
+ private:
+  Engine &engine_;
+  Time execution_;
+  Time free_at_ = 0;
+  std::function<void(const Bus::Payload &payload)> body_;
+};
+
+}  // namespace tide::sim

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What must hold in every run, whatever the line does to frames.
+//
+// In each step: no callback starts while a more urgent one is ready or a more urgent frame waits to be digested; no
+// frame of a message starts while one of a more urgent level could go; the wire is never idle while one could go. For
+// each chain, in both directions (and from its timer to a callback of the same process): nothing arrives that was not
+// sent, nothing reliable is lost or doubled, and nothing overtakes. At the end: every message is delivered, and all
+// nodes, slots and reassemblies are free again.
+//
+// Where the session began anew (the agent was restarted, or a long cut made the client connect again), reliable
+// messages arrive at least once: first arrivals are in order, and answers that were under way may be lost.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/board/client.h"
+
+namespace tide::sim {
+
+class Checks {
+ public:
+  Checks(const Plan &plan, size_t chains);
+
+  void callback_start(const Client &client, const tide_executor_t &executor, const tide_callback_t &callback, Time now);
+  void frame_start(Client &client, const tide_frame_parts_t &frame, Time now);
+  void step_end(Client &client, Time now);
+  void published(size_t chain, uint32_t index) { ways_[chain].published.push_back(index); }
+  void host_received(size_t chain, uint32_t index, bool session_renewed, Time now);
+  void host_answered(size_t chain, uint32_t index) { ways_[chain].answered.push_back(index); }
+  void acted(size_t chain, uint32_t index, bool session_renewed, Time now);
+  void stranger(const char *where, Time now);
+  void broken(size_t chain, const char *what, Time now);
+  // Everything that is promised has come; false while something is under way.
+  bool is_complete(Client &client, bool session_renewed) const;
+  void at_end(Client &client, bool session_renewed, Time now);
+
+  // Empty: all is well. The first few only.
+  const std::vector<std::string> &violations() const { return violations_; }
+
+ private:
+  struct Way {
+    bool reliable = false, reply_reliable = false;
+    std::vector<uint32_t> published, received, answered, acted;
+    std::vector<bool> seen_by_host, seen_by_client;
+    int64_t last_received = -1, last_acted = -1;
+  };
+  void arrived(Way &way, std::vector<bool> &seen, int64_t &last, uint32_t index, bool renewed, const char *where,
+               Time now);
+  static std::string missing_in_pools(Client &client);
+  void violate(Time now, const std::string &what);
+
+  std::vector<Way> ways_;
+  bool tide_;
+  std::vector<std::string> violations_;
+};
+
+}  // namespace tide::sim

@@ -1,0 +1,541 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/board/client.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tide/status.h"
+
+namespace tide::sim {
+namespace {
+
+constexpr uint32_t kClientKey = 0x74696465;
+constexpr uint32_t kSmallNodeBytes = 256;
+constexpr uint32_t kWriteOverheadBytes = 16;  // headers of a WRITE_DATA, and a little
+constexpr uint8_t kReaderDepth = 8;
+constexpr Time kSetUpLimit = 120 * kSecond;
+constexpr Time kConfirmLimit = kSecond;  // as the stock library waits
+constexpr Time kBeforeRelease = 50 * kMillisecond;
+
+constexpr tide_frame_share_t kAllFrames{0, UINT16_MAX, 0};
+
+uint32_t rounded(uint32_t bytes) { return (bytes + 3u) & ~3u; }
+
+}  // namespace
+
+void put_mark(uint8_t *bytes, const Mark &mark) {
+  for (unsigned octet = 0; octet < 2; octet++) bytes[octet] = static_cast<uint8_t>(mark.chain >> 8 * octet);
+  for (unsigned octet = 0; octet < 4; octet++) bytes[2 + octet] = static_cast<uint8_t>(mark.index >> 8 * octet);
+}
+
+Mark get_mark(const uint8_t *bytes) {
+  Mark mark;
+  mark.chain = static_cast<uint16_t>(bytes[0] | bytes[1] << 8);
+  for (unsigned octet = 0; octet < 4; octet++) mark.index |= uint32_t{bytes[2 + octet]} << 8 * octet;
+  return mark;
+}
+
+// Counts who is inside of the exclusive group of a chain.
+class Client::Inside {
+ public:
+  Inside(Client &client, const Chain &chain) : group_(chain.plan.group == 0 ? nullptr : client.group_of(chain)) {
+    if (group_ != nullptr && group_->inside++ > 0) client.observer_.broken(chain.index, "two of a group overlap");
+  }
+  ~Inside() {
+    if (group_ != nullptr) group_->inside--;
+  }
+  Inside(const Inside &) = delete;
+  Inside &operator=(const Inside &) = delete;
+
+ private:
+  Group *group_;
+};
+
+// ---- set-up ----
+
+Client::Client(Machine &machine, Line &up, const Plan &plan, Observer observer)
+    : machine_(machine),
+      plan_(plan),
+      observer_(std::move(observer)),
+      link_(machine, session_, up, {plan.interrupt_complete, plan.interrupt_receive}) {
+  const size_t count = plan.only_first ? 1 : plan.chains.size();
+  for (size_t index = 0; index < count; index++) {
+    auto chain = std::make_unique<Chain>();
+    chain->client = this;
+    chain->index = index;
+    chain->plan = plan.chains[index];
+    chain->request.name = "rt/" + chain->plan.name;
+    chain->reply.name = chain->request.name + "_reply";
+    chain->samples.resize(kReaderDepth);
+    chain->instances.resize(plan.periods);
+    chain->payload.assign(chain->plan.payload_bytes, 0x2E);
+    chains_.push_back(std::move(chain));
+  }
+  configure_session();
+  link_.on_left = [this] { wake_waiters(); };
+  main_ = std::make_unique<Task>(machine.core(), "main", 200, [this] { run(); });
+}
+
+void Client::configure_session() {
+  uint32_t payload = 0, reply = 0;
+  for (const auto &chain : chains_) {
+    payload = std::max(payload, chain->plan.payload_bytes);
+    reply = std::max(reply, chain->plan.reply_bytes);
+  }
+  const uint32_t large_bytes = std::max(rounded(payload + kWriteOverheadBytes), kSmallNodeBytes + 4);
+  nodes_.resize(plan_.nodes * 2);
+  execution_.resize(nodes_.size());
+  pending_.resize(nodes_.size());
+  node_storage_.resize(plan_.nodes * (kSmallNodeBytes + large_bytes));
+  classes_ = {{node_storage_.data(), kSmallNodeBytes, static_cast<uint16_t>(plan_.nodes)},
+              {node_storage_.data() + plan_.nodes * kSmallNodeBytes, large_bytes, static_cast<uint16_t>(plan_.nodes)}};
+  outputs_.resize(2 * chains_.size() + 2);
+  inputs_.resize(outputs_.size());
+  slots_.resize(plan_.slots);
+  slot_storage_.resize(size_t{plan_.slots} * plan_.mtu);
+  noted_.resize(plan_.slots);
+  reassemblies_.resize(plan_.reassemblies);
+  reassembly_storage_.resize(plan_.reassemblies * (rounded(reply) + kWriteOverheadBytes));
+  for (size_t index = 0; index < reassemblies_.size(); index++) {
+    reassemblies_[index].capacity = rounded(reply) + kWriteOverheadBytes;
+    reassemblies_[index].bytes = reassembly_storage_.data() + index * reassemblies_[index].capacity;
+  }
+  objects_.resize(1 + 6 * chains_.size());
+
+  tide_session_config_t config{};
+  config.daemon.platform = machine_.platform();
+  tide_transmitter_config_t &transmitter = config.daemon.transmitter;
+  transmitter.nodes = nodes_.data();
+  transmitter.execution_storage = execution_.data();
+  transmitter.pending_storage = pending_.data();
+  transmitter.node_count = nodes_.size();
+  transmitter.classes = classes_.data();
+  transmitter.class_count = classes_.size();
+  transmitter.streams = outputs_.data();
+  transmitter.stream_count = outputs_.size();
+  transmitter.message_bytes = (plan_.mtu - 4u) & ~3u;
+  transmitter.window = static_cast<uint8_t>(plan_.window);
+  transmitter.pad_last = true;
+  transmitter.hold_until_acknowledged = plan_.hold_until_acknowledged;
+  for (const ChainPlan &chain : plan_.chains) {
+    if (chain.hold) transmitter.hold_levels[chain.level / 32u] |= 1u << chain.level % 32u;
+  }
+  transmitter.heartbeat_delay_ns = plan_.heartbeat_delay;
+  tide_receiver_config_t &receiver = config.daemon.receiver;
+  receiver.slots = slots_.data();
+  receiver.slot_count = slots_.size();
+  receiver.storage = slot_storage_.data();
+  receiver.slot_bytes = plan_.mtu;
+  receiver.noted_storage = noted_.data();
+  receiver.streams = inputs_.data();
+  receiver.stream_count = inputs_.size();
+  receiver.window = static_cast<uint8_t>(plan_.window);
+  receiver.reassemblies = reassemblies_.data();
+  receiver.reassembly_count = reassemblies_.size();
+  config.daemon.on_activity = on_activity;
+  config.daemon.on_done = on_done;
+  config.daemon.context = this;
+  config.key = kClientKey;
+  config.session = 0x81;
+  config.objects = objects_.data();
+  config.object_count = objects_.size();
+  config.mtu = static_cast<uint16_t>(plan_.mtu);
+  config.on_state = on_state;
+  config.on_work = on_work;
+  config.context = this;
+  const int status = tide_session_init(&session_, &config);
+  if (status != TIDE_OK)
+    throw std::invalid_argument(std::string("the session refuses the plan: ") + tide_status_text(status));
+}
+
+void Client::describe_topic(Topic &topic, bool writer, bool reliable) {
+  tide_xrce_object_t &name = topic.topic.description;
+  name.kind = TIDE_XRCE_KIND_TOPIC;
+  name.name = {topic.name.c_str(), topic.name.size()};
+  static constexpr char kType[] = "std_msgs::msg::dds_::String_";
+  name.type = {kType, sizeof kType - 1};
+  topic.group.description.kind = writer ? TIDE_XRCE_KIND_PUBLISHER : TIDE_XRCE_KIND_SUBSCRIBER;
+  for (tide_object_t *object : {&topic.topic, &topic.group}) {
+    object->description.representation = TIDE_XRCE_BY_BINARY;
+    object->description.parent = participant_.id;
+    tide_session_add_object(&session_, object);
+  }
+  tide_xrce_object_t &endpoint = topic.endpoint.description;
+  endpoint.kind = writer ? TIDE_XRCE_KIND_DATAWRITER : TIDE_XRCE_KIND_DATAREADER;
+  endpoint.representation = TIDE_XRCE_BY_BINARY;
+  endpoint.parent = topic.group.id;
+  endpoint.topic = topic.topic.id;
+  endpoint.has_qos = true;
+  // Reliable readers keep all, so that every loss is the client's own and counted there.
+  endpoint.qos_flags = reliable ? TIDE_XRCE_QOS_RELIABLE : TIDE_XRCE_QOS_KEEP_LAST;
+  endpoint.has_depth = true;
+  endpoint.depth = kReaderDepth;
+  tide_session_add_object(&session_, &topic.endpoint);
+}
+
+void Client::create_objects() {
+  participant_.description.kind = TIDE_XRCE_KIND_PARTICIPANT;
+  participant_.description.representation = TIDE_XRCE_BY_BINARY;
+  participant_.description.has_name = true;
+  participant_.description.name = {"chain_client", 12};
+  tide_session_add_object(&session_, &participant_);
+  for (const auto &chain : chains_) {
+    describe_topic(chain->request, true, chain->plan.reliable);
+    describe_topic(chain->reply, false, chain->plan.is_reply_reliable());
+    chain->reader.object = chain->reply.endpoint.id;
+    chain->reader.priority = chain->subscription.priority;
+    chain->reader.reliable = chain->plan.is_reply_reliable();
+    chain->reader.samples = chain->samples.data();
+    chain->reader.depth = kReaderDepth;
+    chain->reader.on_sample = on_sample;
+    chain->reader.context = chain.get();
+    tide_session_add_reader(&session_, &chain->reader);
+  }
+}
+
+// The baseline knows nothing of priorities.
+void Client::name_chain(Chain &chain) {
+  chain.timer.callback.context = &chain;
+  chain.timer.period_ns = chain.plan.period;
+  chain.timer.on_expiry = [](tide_timer_t *timer, int64_t) {
+    auto *self = static_cast<Chain *>(timer->callback.context);
+    self->client->sample(*self);
+  };
+  chain.subscription.kind = TIDE_CALLBACK_SUBSCRIPTION;
+  chain.subscription.context = &chain;
+  chain.subscription.execute = [](tide_callback_t *, void *context) {
+    auto *self = static_cast<Chain *>(context);
+    self->client->act(*self);
+  };
+  tide_chain_t priorities;
+  if (plan_.policy == Policy::kBatch || chain.plan.level == 0) return;
+  tide_chain_init(&priorities, chain.plan.name.c_str(), static_cast<uint8_t>(chain.plan.level), chain.plan.period,
+                  chain.plan.period);
+  tide_chain_add(&priorities, &chain.timer.callback);
+  tide_chain_add_remote(&priorities);
+  tide_chain_add(&priorities, &chain.subscription);
+}
+
+// One lane: the cooperative form. More: preemptive, lanes for each level; or lanes that share the set.
+void Client::choose_lanes() {
+  std::vector<unsigned> levels;
+  if (plan_.lanes > 1 && plan_.policy == Policy::kTide) {
+    for (const auto &chain : chains_) levels.push_back(chain->plan.level);
+    std::sort(levels.begin(), levels.end());
+    levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
+    const std::vector<unsigned> bands = levels;
+    for (unsigned more = 1; more < plan_.lanes_a_band; more++) levels.insert(levels.end(), bands.begin(), bands.end());
+    std::sort(levels.begin(), levels.end());
+  } else if (plan_.policy == Policy::kReadyset) {
+    levels.assign(plan_.lanes, 0);
+  }
+  lanes_.resize(std::max<size_t>(levels.size(), 1));
+  for (size_t index = 0; index < levels.size(); index++) {
+    lanes_[index].settings.least_level = static_cast<uint8_t>(levels[index]);
+  }
+}
+
+Client::Group *Client::group_of(const Chain &chain) { return groups_[chain.plan.group - 1].get(); }
+
+void Client::set_up_groups() {
+  for (const auto &chain : chains_) {
+    if (chain->plan.group == 0) continue;
+    while (groups_.size() < chain->plan.group) {
+      groups_.push_back(std::make_unique<Group>());
+      groups_.back()->waiting.resize(3 * chains_.size());
+      tide_group_init(&groups_.back()->group, TIDE_GROUP_EXCLUSIVE, groups_.back()->waiting.data(), 3 * chains_.size());
+    }
+    chain->timer.callback.group = &group_of(*chain)->group;
+    chain->subscription.group = &group_of(*chain)->group;
+    chain->listener.group = &group_of(*chain)->group;
+  }
+}
+
+// A callback of this process for what a chain samples, as urgent as the timer.
+void Client::set_up_local() {
+  uint32_t messages = 1;
+  for (const auto &chain : chains_) messages += chain->plan.local_depth == 0 ? 0 : chain->plan.local_depth + 2;
+  local_storage_.resize(TIDE_LOCAL_STORAGE_BYTES(messages, sizeof(uint32_t)) / sizeof(uint64_t));
+  tide_local_pool_init(&pool_, machine_.platform(), local_storage_.data(), messages, sizeof(uint32_t));
+  for (const auto &chain : chains_) {
+    if (chain->plan.local_depth == 0) continue;
+    chain->listener.kind = TIDE_CALLBACK_SUBSCRIPTION;
+    chain->listener.priority = chain->timer.callback.priority;
+    chain->listener.context = chain.get();
+    chain->listener.execute = [](tide_callback_t *, void *context) {
+      auto *self = static_cast<Chain *>(context);
+      self->client->hear(*self);
+    };
+    chain->queue.resize(chain->plan.local_depth);
+    chain->heard.callback = &chain->listener;
+    chain->heard.queue = chain->queue.data();
+    chain->heard.depth = static_cast<uint16_t>(chain->plan.local_depth);
+    tide_executor_add(&executor_, &chain->listener);
+    const bool fits = tide_local_topic_init(&chain->topic, &pool_, 1) == TIDE_OK &&
+                      tide_local_subscribe(&chain->topic, &chain->heard) == TIDE_OK;
+    if (!fits) throw std::invalid_argument("the pool of local messages is too small");
+  }
+}
+
+void Client::add_executor() {
+  const size_t places = 3 * chains_.size();
+  callbacks_.resize(places);
+  ready_.resize(places * lanes_.size());
+  timers_.resize(places * lanes_.size());
+  tide_executor_config_t config{};
+  config.platform = machine_.platform();
+  config.policy = plan_.policy == Policy::kTide    ? TIDE_POLICY_TIDE
+                  : plan_.policy == Policy::kBatch ? TIDE_POLICY_BATCH
+                                                   : TIDE_POLICY_READYSET;
+  config.callbacks = callbacks_.data();
+  config.ready_storage = ready_.data();
+  config.timer_storage = timers_.data();
+  config.callback_count = places;
+  config.lanes = lanes_.data();
+  config.lane_count = lanes_.size();
+  config.source = {this, source_most_urgent, source_process_most_urgent, source_process_oldest, nullptr};
+  config.batch_waits_for_new_data = plan_.batch_waits_for_new_data;
+  config.on_start = on_start;
+  config.context = this;
+  if (tide_executor_init(&executor_, &config) != TIDE_OK) throw std::invalid_argument("the executor refuses the plan");
+  set_up_groups();
+  for (const auto &chain : chains_) tide_executor_add_timer(&executor_, &chain->timer);
+  for (const auto &chain : chains_) tide_executor_add(&executor_, &chain->subscription);
+  set_up_local();
+}
+
+void Client::start_lanes() {
+  for (size_t index = 0; index < lanes_.size(); index++) {
+    tasks_.push_back(std::make_unique<Task>(machine_.core(), "lane", 1 + static_cast<int>(index),
+                                            [this, index] { tide_executor_spin_lane(&executor_, index); }));
+  }
+}
+
+void Client::release_timers() {
+  first_release_ = machine_.engine().now() + kBeforeRelease;
+  for (const auto &chain : chains_) tide_timer_set_phase(&chain->timer, first_release_ + chain->plan.phase);
+}
+
+void Client::run() {
+  for (const auto &chain : chains_) name_chain(*chain);
+  create_objects();
+  machine_.core().interrupt(0, [this] { link_.attach(); });
+  tide_session_open(&session_);
+  const Time limit = machine_.engine().now() + kSetUpLimit;
+  int status = tide_session_wait_state(&session_, TIDE_SESSION_READY, limit, nullptr);
+  // Frames that were asked for by then may still be on the line: the measured part begins in silence.
+  if (status == TIDE_OK) status = tide_session_wait_idle(&session_, 0, limit, nullptr);
+  if (status != TIDE_OK || stopping_) return;
+  choose_lanes();
+  add_executor();
+  start_lanes();
+  release_timers();
+  observer_.event("set up");
+}
+
+void Client::stop() {
+  stopping_ = true;
+  wake_waiters();
+  if (executor_.count > 0) tide_executor_stop(&executor_);
+}
+
+bool Client::is_stopped() const {
+  return main_->is_finished() &&
+         std::all_of(tasks_.begin(), tasks_.end(), [](const auto &task) { return task->is_finished(); });
+}
+
+// ---- the program ----
+
+void Client::sample(Chain &chain) {
+  const Inside inside(*this, chain);
+  Engine &engine = machine_.engine();
+  Task::current()->execute(plan_.dispatch);
+  const Time start = engine.now();
+  // By its expiry: late in its period it may start in the next one.
+  const Time since = chain.timer.callback.ready_ns - first_release_ - chain.plan.phase;
+  const auto index = static_cast<uint32_t>(since / chain.plan.period);
+  const bool counted = since >= 0 && index < chain.instances.size();
+  if (!counted || stopping_) return;
+  Instance &instance = chain.instances[index];
+  instance.release = first_release_ + chain.plan.phase + index * chain.plan.period;
+  instance.sample_start = start;
+  Task::current()->execute(chain.plan.sample);
+  tell(chain, index);
+  instance.published = publish(chain, index);
+  if (!instance.published) publish_failures_++;
+  instance.sample_end = engine.now();
+  observer_.sample_end(chain.index, index);
+}
+
+void Client::tell(Chain &chain, uint32_t index) {
+  void *message = nullptr;
+  if (chain.plan.local_depth == 0) return;
+  if (tide_local_borrow(&chain.topic, &message) != TIDE_OK) {
+    observer_.broken(chain.index, "a loan that was set aside is refused");
+    return;
+  }
+  std::memcpy(message, &index, sizeof index);
+  tide_local_publish(&chain.topic, message, sizeof index);
+  chain.told++;
+}
+
+// In order, each once.
+void Client::hear(Chain &chain) {
+  const Inside inside(*this, chain);
+  Task::current()->execute(plan_.dispatch);
+  const void *message = tide_local_take(&chain.heard, nullptr);
+  if (message == nullptr) {
+    observer_.broken(chain.index, "a callback runs for no message");
+    return;
+  }
+  Task::current()->execute(chain.plan.act / 4);
+  uint32_t index = 0;
+  std::memcpy(&index, message, sizeof index);
+  tide_local_release(message);
+  if (int64_t{index} <= chain.last_heard) observer_.broken(chain.index, "a local message comes late or twice");
+  chain.last_heard = index;
+  chain.runs_of_listener++;
+}
+
+void Client::act(Chain &chain) {
+  const Inside inside(*this, chain);
+  Engine &engine = machine_.engine();
+  Task::current()->execute(plan_.dispatch);
+  const Time start = engine.now();
+  const tide_sample_t *sample = tide_session_peek(&session_, &chain.reader);
+  if (sample == nullptr) return;
+  const Mark mark = sample->length == chain.plan.reply_bytes ? get_mark(sample->bytes) : Mark{UINT16_MAX, UINT32_MAX};
+  const uint32_t length = sample->length;
+  Task::current()->execute(chain.plan.act);
+  tide_session_take_done(&session_, &chain.reader);
+  if (mark.chain != chain.index || mark.index >= chain.instances.size()) {
+    observer_.strange_sample(chain.index, length);
+    return;
+  }
+  Instance &instance = chain.instances[mark.index];
+  if (instance.act_end < 0) {
+    instance.act_start = start;
+    instance.act_end = engine.now();
+  }
+  observer_.act(chain.index, mark.index);
+}
+
+bool Client::publish(Chain &chain, uint32_t index) {
+  const bool reliable = chain.plan.reliable;
+  const uint64_t heartbeats_before = heartbeats_;
+  Task::current()->execute(plan_.submit);
+  put_mark(chain.payload.data(), {static_cast<uint16_t>(chain.index), index});
+  tide_write_t write;
+  int status = TIDE_OK;
+  const auto begun = [&] {
+    status = tide_session_write_begin(&session_, &write, chain.request.endpoint.id, reliable,
+                                      chain.timer.callback.priority, chain.plan.payload_bytes);
+    return status != TIDE_ERROR_FULL;
+  };
+  if (reliable) {
+    wait_until(begun, machine_.engine().now() + kConfirmLimit, false);
+  } else {
+    begun();
+  }
+  if (status != TIDE_OK) return false;
+  tide_cdr_put_bytes(&write.cdr, chain.payload.data(), chain.payload.size());
+  const uint8_t stream = write.stream;
+  if (tide_session_write_end(&write) != TIDE_OK) return false;
+  wait_as_sent(stream, reliable, heartbeats_before);
+  return true;
+}
+
+void Client::wait_as_sent(uint8_t stream, bool reliable, uint64_t heartbeats_before) {
+  if (plan_.send == Send::kAsynchronous || (plan_.send == Send::kStock && !reliable)) return;
+  const Time deadline = machine_.engine().now() + kConfirmLimit;
+  const auto idle = [&] { return tide_daemon_is_idle(&session_.daemon, stream); };
+  const auto answered = [&] {
+    const tide_transmitter_t &transmitter = session_.daemon.transmitter;
+    for (const tide_output_stream_t &output : outputs_) {
+      if (output.id != stream || output.nodes == 0) continue;
+      const bool on_wire = transmitter.current_node != nullptr && transmitter.current_stream == &output;
+      return heartbeats_answered_ > heartbeats_before && output.queued == 0 && !on_wire;
+    }
+    return heartbeats_answered_ > heartbeats_before;
+  };
+  if (reliable && plan_.send == Send::kAnswered) {
+    wait_until(answered, deadline, true);
+  } else {
+    wait_until(idle, deadline, reliable);
+  }
+}
+
+bool Client::wait_until(const std::function<bool()> &done, Time deadline, bool digest) {
+  tide_event_t event;
+  const tide_platform_t *platform = machine_.platform();
+  platform->event_init(platform->context, &event);
+  waiters_.push_back(&event);
+  bool held = false;
+  for (;;) {
+    while (digest && tide_daemon_most_urgent(&session_.daemon) != TIDE_PRIORITY_NONE)
+      process(tide_daemon_process_oldest_of, kAllFrames);
+    held = done();
+    if (held || stopping_ || machine_.engine().now() >= deadline) break;
+    platform->event_wait(platform->context, &event, deadline);
+  }
+  std::erase(waiters_, &event);
+  return held;
+}
+
+void Client::wake_waiters() {
+  const tide_platform_t *platform = machine_.platform();
+  for (tide_event_t *event : std::vector<tide_event_t *>(waiters_)) platform->event_set(platform->context, event);
+}
+
+void Client::note_heartbeats_answered(uint64_t count) {
+  heartbeats_answered_ = count;
+  wake_waiters();
+}
+
+// ---- between session and executor ----
+
+int Client::process(int (*digest)(tide_daemon_t *daemon, const tide_frame_share_t *share),
+                    const tide_frame_share_t &share) {
+  Task::current()->execute(plan_.process);
+  return digest(&session_.daemon, &share);
+}
+
+void Client::on_activity(void *context) {
+  auto *client = static_cast<Client *>(context);
+  if (client->executor_.count > 0) tide_executor_wake_for_frames(&client->executor_);
+  client->wake_waiters();
+}
+
+void Client::on_done(void *context, tide_node_t *, tide_node_outcome_t) {
+  static_cast<Client *>(context)->wake_waiters();
+}
+
+void Client::on_work(void *context) { static_cast<Client *>(context)->link_.wake(); }
+
+void Client::on_state(void *context, tide_session_state_t state) {
+  static constexpr const char *kNames[] = {"idle", "connecting", "creating", "ready", "refused", "closing"};
+  static_cast<Client *>(context)->observer_.event(kNames[state]);
+}
+
+void Client::on_sample(void *context, tide_reader_t *) {
+  tide_executor_notify(&static_cast<Chain *>(context)->subscription);
+}
+
+void Client::on_start(void *context, tide_callback_t *callback, int64_t) {
+  static_cast<Client *>(context)->observer_.callback_start(*callback->executor, *callback);
+}
+
+int32_t Client::source_most_urgent(void *context, tide_priority_t least, tide_priority_t most) {
+  const tide_frame_share_t share{least, most, 0};
+  return tide_daemon_most_urgent_of(&static_cast<Client *>(context)->session_.daemon, &share);
+}
+
+int Client::source_process_most_urgent(void *context, tide_priority_t least, tide_priority_t most) {
+  return static_cast<Client *>(context)->process(tide_daemon_process_most_urgent_of, {least, most, 0});
+}
+
+int Client::source_process_oldest(void *context) {
+  return static_cast<Client *>(context)->process(tide_daemon_process_oldest_of, kAllFrames);
+}
+
+}  // namespace tide::sim

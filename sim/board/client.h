@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program on a simulated microcontroller: the shipped session, daemon and executor, and for each chain a timer that
+// samples and publishes, and a subscription that acts on the answer. What examples/three_chains does with rclc, this
+// does with tide_session and tide_executor.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/engine/link.h"
+#include "sim/engine/platform.h"
+#include "sim/board/plan.h"
+#include "tide/executor.h"
+#include "tide/local.h"
+#include "tide/session.h"
+
+namespace tide::sim {
+
+// What payloads begin with.
+struct Mark {
+  uint16_t chain = 0;
+  uint32_t index = 0;
+};
+constexpr size_t kMarkBytes = 6;
+void put_mark(uint8_t *bytes, const Mark &mark);
+Mark get_mark(const uint8_t *bytes);
+
+struct Instance {
+  Time release = 0, sample_start = -1, sample_end = -1, act_start = -1, act_end = -1;
+  bool published = false;  // the session took it
+};
+
+class Client {
+ public:
+  // What happens in the program, for traces and checks. All are set.
+  struct Observer {
+    std::function<void(const tide_executor_t &executor, const tide_callback_t &callback)> callback_start;
+    std::function<void(size_t chain, uint32_t index)> sample_end, act;
+    std::function<void(size_t chain, uint32_t bytes)> strange_sample;
+    std::function<void(size_t chain, const char *what)> broken;  // a rule, seen from within
+    std::function<void(const char *what)> event;
+  };
+
+  Client(Machine &machine, Line &up, const Plan &plan, Observer observer);
+  Client(const Client &) = delete;
+  Client &operator=(const Client &) = delete;
+
+  // All objects exist and the first release is known.
+  bool is_set_up() const { return first_release_ >= 0; }
+  Time first_release() const { return first_release_; }
+  void stop();
+  bool is_stopped() const;
+
+  tide_session_t &session() { return session_; }
+  SerialLink &link() { return link_; }
+  size_t chain_count() const { return chains_.size(); }
+  const ChainPlan &chain_plan(size_t chain) const { return chains_[chain]->plan; }
+  const std::vector<Instance> &instances(size_t chain) const { return chains_[chain]->instances; }
+  const tide_reader_t &reader(size_t chain) const { return chains_[chain]->reader; }
+  const tide_executor_t &executor() const { return executor_; }
+  std::string topic(size_t chain) const { return "rt/" + chains_[chain]->plan.name; }
+  std::string reply_topic(size_t chain) const { return topic(chain) + "_reply"; }
+  // Messages to a callback of this process that did not arrive and were not let go by its queue.
+  int64_t unheard(size_t chain) const {
+    const Chain &each = *chains_[chain];
+    return int64_t{each.told} - each.runs_of_listener - each.heard.dropped;
+  }
+  uint32_t publish_failures() const { return publish_failures_; }
+  const tide_slot_t *slots() const { return slots_.data(); }
+  const tide_reassembly_t *reassemblies() const { return reassemblies_.data(); }
+
+  // For Send::kAnswered: HEARTBEATs that left, and how many of them are answered.
+  void note_heartbeats_answered(uint64_t count);
+  void note_heartbeat() { heartbeats_++; }
+
+ private:
+  struct Topic {
+    std::string name;
+    tide_object_t topic{}, group{}, endpoint{};
+  };
+  struct Chain {
+    Client *client;
+    size_t index;
+    ChainPlan plan;
+    Topic request, reply;
+    tide_timer_t timer{};
+    tide_callback_t subscription{};
+    tide_reader_t reader{};
+    std::vector<tide_sample_t> samples;
+    std::vector<Instance> instances;
+    std::vector<uint8_t> payload;
+    tide_callback_t listener{};
+    tide_local_topic_t topic{};
+    tide_local_subscription_t heard{};
+    std::vector<tide_local_message_t *> queue;
+    int64_t last_heard = -1;
+    uint32_t told = 0, runs_of_listener = 0;
+  };
+  struct Group {
+    tide_group_t group{};
+    std::vector<tide_queue_entry_t *> waiting;
+    unsigned inside = 0;
+  };
+  class Inside;
+  void configure_session();
+  void describe_topic(Topic &topic, bool writer, bool reliable);
+  void create_objects();
+  void name_chain(Chain &chain);
+  void choose_lanes();
+  void add_executor();
+  void start_lanes();
+  void release_timers();
+  Group *group_of(const Chain &chain);
+  void set_up_groups();
+  void set_up_local();
+  void tell(Chain &chain, uint32_t index);
+  void hear(Chain &chain);
+  void run();
+
+  void sample(Chain &chain);
+  void act(Chain &chain);
+  bool publish(Chain &chain, uint32_t index);
+  void wait_as_sent(uint8_t stream, bool reliable, uint64_t heartbeats_before);
+  bool wait_until(const std::function<bool()> &done, Time deadline, bool digest);
+  void wake_waiters();
+  int process(int (*digest)(tide_daemon_t *daemon, const tide_frame_share_t *share), const tide_frame_share_t &share);
+
+  static void on_activity(void *context);
+  static void on_done(void *context, tide_node_t *node, tide_node_outcome_t outcome);
+  static void on_work(void *context);
+  static void on_state(void *context, tide_session_state_t state);
+  static void on_sample(void *context, tide_reader_t *reader);
+  static void on_start(void *context, tide_callback_t *callback, int64_t now_ns);
+  static int32_t source_most_urgent(void *context, tide_priority_t least, tide_priority_t most);
+  static int source_process_most_urgent(void *context, tide_priority_t least, tide_priority_t most);
+  static int source_process_oldest(void *context);
+
+  Machine &machine_;
+  const Plan &plan_;
+  Observer observer_;
+  tide_session_t session_{};
+  SerialLink link_;
+  std::vector<tide_node_t> nodes_;
+  std::vector<tide_queue_entry_t *> execution_, pending_, noted_;
+  std::vector<tide_size_class_t> classes_;
+  std::vector<uint8_t> node_storage_, slot_storage_, reassembly_storage_;
+  std::vector<tide_output_stream_t> outputs_;
+  std::vector<tide_input_stream_t> inputs_;
+  std::vector<tide_slot_t> slots_;
+  std::vector<tide_reassembly_t> reassemblies_;
+  std::vector<tide_object_t *> objects_;
+  tide_object_t participant_{};
+  std::vector<std::unique_ptr<Chain>> chains_;
+  tide_executor_t executor_{};
+  std::vector<tide_lane_t> lanes_;
+  std::vector<tide_callback_t *> callbacks_;
+  std::vector<tide_queue_entry_t *> ready_, timers_;
+  std::vector<std::unique_ptr<Group>> groups_;
+  tide_local_pool_t pool_{};
+  std::vector<uint64_t> local_storage_;
+  std::vector<std::unique_ptr<Task>> tasks_;
+  std::vector<tide_event_t *> waiters_;
+  bool stopping_ = false;
+  Time first_release_ = -1;
+  uint32_t publish_failures_ = 0;
+  uint64_t heartbeats_ = 0, heartbeats_answered_ = 0;
+  std::unique_ptr<Task> main_;
+};
+
+}  // namespace tide::sim

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/board/losses.h"
+
+#include <algorithm>
+
+#include "sim/board/client.h"
+
+namespace tide::sim {
+namespace {
+
+constexpr size_t kWriteHeaderBytes = 8;   // of a WRITE_DATA, before the sample
+constexpr size_t kAnswerStreamPlace = 8;  // of a HEARTBEAT or ACKNACK, behind the header of the message
+
+std::vector<bool> draw_successes(const Plan &plan, uint64_t deck) {
+  std::vector<bool> successes(plan.periods);
+  const auto count = static_cast<size_t>(plan.success_percent / 100 * plan.periods + 0.5);
+  std::fill_n(successes.begin(), count, true);
+  Random random(seed_of(plan, Chance::kDraw) + 16 * deck);
+  for (size_t index = successes.size(); index > 1; index--) {
+    const size_t other = random.below(index);
+    const bool swapped = successes[index - 1];
+    successes[index - 1] = successes[other];
+    successes[other] = swapped;
+  }
+  return successes;
+}
+
+}  // namespace
+
+Glance glance(agent::Bytes message) {
+  Glance result;
+  const int header_bytes = tide_xrce_get_header(message.data(), message.size(), &result.header);
+  size_t position = static_cast<size_t>(std::max(header_bytes, 0));
+  tide_xrce_submessage_t submessage;
+  const bool read =
+      header_bytes > 0 && tide_xrce_next_submessage(message.data(), message.size(), &position, &submessage) == 1;
+  if (read) result.submessage = submessage.id;
+  return result;
+}
+
+FirstLosses::FirstLosses(const Plan &plan) : plan_(plan), sent_(256, -1) {
+  for (size_t deck = 0; deck < plan.chains.size(); deck++) {
+    successes_.push_back(draw_successes(plan, plan.draw == Draw::kTogether ? 0 : deck));
+  }
+}
+
+Glance FirstLosses::begin(agent::Bytes message) {
+  const Glance seen = glance(message);
+  first_leaving_ = false;
+  if (!TIDE_STREAM_IS_RELIABLE(seen.header.stream) || plan_.success_percent >= 100) return seen;
+  int64_t &highest = sent_[seen.header.stream];
+  const bool first = highest < 0 || tide_sequence_distance(seen.header.sequence, static_cast<uint16_t>(highest)) > 0;
+  if (first) highest = seen.header.sequence;
+  chain_ = 0;
+  for (size_t chain = 0; chain < plan_.chains.size(); chain++) {
+    if (plan_.chains[chain].level == TIDE_STREAM_LEVEL(seen.header.stream)) chain_ = chain;
+  }
+  if (seen.submessage == TIDE_XRCE_WRITE_DATA) {
+    const size_t mark = tide_xrce_header_bytes(seen.header.session) + kWriteHeaderBytes;
+    if (message.size() >= mark + kMarkBytes) {
+      const size_t chain = get_mark(message.data() + mark).chain;
+      if (chain < plan_.chains.size()) chain_ = chain;
+    }
+  }
+  first_leaving_ = first && (seen.submessage == TIDE_XRCE_WRITE_DATA || seen.submessage == TIDE_XRCE_FRAGMENT);
+  return seen;
+}
+
+bool FirstLosses::lost(Time since_release) const {
+  if (!first_leaving_ || since_release < 0) return false;
+  const auto period = static_cast<size_t>(since_release / plan_.chains[chain_].period);
+  const auto &successes = successes_[chain_];
+  return period < successes.size() && !successes[period];
+}
+
+InstanceLosses::InstanceLosses(const Plan &plan)
+    : plan_(plan), random_(seed_of(plan, Chance::kInstances)), budgets_(plan.chains.size()) {}
+
+void InstanceLosses::begin(Way way, agent::Bytes message) {
+  size_t &chain = chains_[static_cast<size_t>(way)];
+  chain = plan_.chains.size();
+  if (plan_.instance_losses == 0 || plan_.policy == Policy::kBatch) return;
+  const Glance seen = glance(message);
+  uint8_t stream = seen.header.stream;
+  if (seen.submessage == TIDE_XRCE_HEARTBEAT || seen.submessage == TIDE_XRCE_ACKNACK) {
+    const size_t place = tide_xrce_header_bytes(seen.header.session) + kAnswerStreamPlace;
+    if (message.size() > place) stream = message[place];
+  }
+  if (!TIDE_STREAM_IS_RELIABLE(stream)) return;
+  for (size_t each = 0; each < plan_.chains.size(); each++) {
+    if (plan_.chains[each].level == TIDE_STREAM_LEVEL(stream)) chain = each;
+  }
+}
+
+bool InstanceLosses::lost(Way way, Time since_release) {
+  const size_t chain = chains_[static_cast<size_t>(way)];
+  if (chain >= plan_.chains.size()) return false;
+  const Time since = since_release - plan_.chains[chain].phase;
+  const int64_t instance = since < 0 ? -1 : since / plan_.chains[chain].period;
+  if (instance < 0 || instance >= plan_.periods) return false;
+  Budget &budget = budgets_[chain];
+  if (budget.instance != instance) budget = {instance, plan_.instance_losses};
+  if (budget.left == 0 || !random_.chance(plan_.instance_loss)) return false;
+  budget.left--;
+  return true;
+}
+
+}  // namespace tide::sim

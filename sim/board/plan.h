@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What to simulate, as plain text: one `name = value` a line, `#` begins a comment. Times carry their unit in the name.
+//
+//   periods = 500
+//   chain = name=brake level=3 period_us=500000 payload_bytes=96 reply_bytes=10 sample_us=10000 act_us=10000
+//
+// Each `chain` adds one; later settings override earlier ones. Chains are registered in this order.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/engine/line.h"
+
+namespace tide::sim {
+
+struct ChainPlan {
+  std::string name = "chain";
+  unsigned level = 0;
+  Time period = 500 * kMillisecond, phase = 0, deadline = 0;  // deadline 0: the period
+  uint32_t payload_bytes = 96, reply_bytes = 10;              // CDR; 6 or more
+  Time sample = 0, host = 0, act = 0;                         // execution times
+  bool reliable = true;
+  bool reply_reliable = true;  // only when reliable
+  unsigned group = 0;          // 0: none; callbacks of chains of the same number are one exclusive group
+  uint32_t local_depth = 0;  // more than 0: what is sampled is also delivered to a callback of this process, this deep
+  bool hold = false;         // nothing less urgent leaves while a message of it waits for its acknowledgment
+  bool is_reply_reliable() const { return reliable && reply_reliable; }
+};
+
+enum class Policy { kTide, kBatch, kReadyset };
+// asynchronous: the daemon sends. stock: reliable publishes wait until all is acknowledged. blocking: those of best
+// effort, too, until the last byte has left. answered: blocking, and a reliable publish waits for the answer to its
+// HEARTBEAT; when that asks for the message again, until it has left again (see README.md).
+enum class Send { kAsynchronous, kStock, kBlocking, kAnswered };
+// always: the agent acknowledges each reliable message, as stock agents do. asked: only HEARTBEATs are answered, as the
+// paper describes it; the other ACKNACKs of the agent are left out.
+enum class Acknowledges { kAlways, kAsked };
+enum class Draw { kTogether, kIndependent };
+
+struct Plan {
+  std::string system = "system";
+  uint64_t seed = 1;
+  Policy policy = Policy::kTide;
+  Send send = Send::kAsynchronous;
+  unsigned lanes = 1;  // 1: cooperative; more: one lane for each chain, preemptive; readyset: lanes over its one set
+  unsigned lanes_a_band = 1;  // of each chain level, when there are lanes for each (tide)
+  bool only_first = false;    // the physical limit: no other chain exists
+  uint32_t periods = 60;      // of the chain with the longest period
+  std::vector<ChainPlan> chains;
+
+  // The line and the host.
+  uint64_t baud = 115200;
+  Time agent_least = 0, agent_most = 0;  // latency of the host, uniform, of each frame
+  Acknowledges agent_acknowledges = Acknowledges::kAlways;
+  Time agent_heartbeat_delay = 100 * kMillisecond;  // as tide-agent on a line; -1: measured
+  uint32_t mtu = 512;
+
+  // CPU time of each lane in every period; 0: no budget. Of a board only: the simulated client has none.
+  Time budget = 0, budget_period = 0;
+
+  // Costs on the microcontroller.
+  Time submit = 0;    // serialise, frame and submit one message
+  Time process = 0;   // verify and copy one received frame
+  Time dispatch = 0;  // choose one callback
+  Time interrupt_receive = 0, interrupt_complete = 0;
+
+  // The daemon.
+  bool hold_until_acknowledged = false;  // every chain, as if each said hold
+  Time heartbeat_delay = -1;
+  bool batch_waits_for_new_data = true;
+  uint32_t nodes = 16, slots = 16, window = 16, reassemblies = 2;
+
+  // First transmissions of reliable samples that reach the agent, in percent; the rest is lost on the line.
+  double success_percent = 100;
+  Draw draw = Draw::kTogether;
+
+  // So many frames of each instance of a chain are lost at most, of its reliable messages and what belongs to them,
+  // each with this probability; not known to a batch client, whose chains share their streams.
+  uint32_t instance_losses = 0;
+  double instance_loss = 0.5;
+
+  // Faults between the first release and the last.
+  Faults up, down;
+  unsigned cuts = 0, restarts = 0;
+  Time cut_maximum = 0, outage_maximum = 0;
+  bool cut_unplugs = false;   // the client notices cuts
+  Time settle = 2 * kSecond;  // after the last period, without faults
+
+  bool trace = false;
+};
+
+// Throws std::invalid_argument with a message for the user.
+void set(Plan &plan, const std::string &name, const std::string &value);
+void read_plan(Plan &plan, const std::string &text);
+std::string write_plan(const Plan &plan);
+const char *text_of(Policy policy);
+const char *text_of(Send send);
+
+}  // namespace tide::sim

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/board/system.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+
+#include "sim/board/agent_host.h"
+#include "sim/board/bus.h"
+#include "sim/board/checks.h"
+#include "sim/board/client.h"
+#include "sim/board/losses.h"
+#include "tide/xrce.h"
+
+namespace tide::sim {
+namespace {
+
+constexpr Time kSetUpLimit = 150 * kSecond;
+constexpr Time kNotice = 6 * kSecond;
+constexpr Time kCheckPeriod = 10 * kMillisecond;
+
+class Trace {
+ public:
+  explicit Trace(bool kept) : kept_(kept) {}
+  void add(Time now, const char *what, int64_t first = -1, int64_t second = -1) {
+    char line[128];
+    char *end = put(line, line + sizeof line, now);
+    *end++ = ' ';
+    end = std::copy_n(what, std::strlen(what), end);
+    for (const int64_t number : {first, second}) {
+      if (number < 0) continue;
+      *end++ = ' ';
+      end = put(end, line + sizeof line, number);
+    }
+    *end++ = '\n';
+    for (const char *byte = line; byte < end; byte++) {
+      hash_ = (hash_ ^ static_cast<uint8_t>(*byte)) * 0x100000001B3u;
+    }
+    if (kept_) text_.append(line, end);
+  }
+  std::string text() const { return text_; }
+  uint64_t hash() const { return hash_; }
+
+ private:
+  // A line is made for each of some thousand events of a seed: printf took a quarter of a campaign.
+  static char *put(char *begin, char *end, int64_t number) { return std::to_chars(begin, end, number).ptr; }
+
+  bool kept_;
+  std::string text_;
+  uint64_t hash_ = 0xCBF29CE484222325u;
+};
+
+class System {
+ public:
+  explicit System(const Plan &plan);
+  Result run();
+
+ private:
+  size_t chain_count() const { return plan_.only_first ? 1 : plan_.chains.size(); }
+  Client::Observer observer();
+  void connect();
+  void add_node(size_t chain);
+  void answer(size_t chain, const Bus::Payload &payload);
+  bool is_renewed() { return client_.session().counters.reconnects > 0 || host_.restarts() > 0; }
+  void set_up();
+  void schedule_incidents();
+  Time last_release() const;
+  Time longest_period() const;
+  bool is_done();
+  void finish();
+  Result result();
+
+  const Plan &plan_;
+  Engine engine_;
+  Trace trace_;
+  Checks checks_;
+  Line up_, down_;
+  Bus bus_;
+  AgentHost host_;
+  Machine machine_;
+  Client client_;
+  Random incidents_;
+  std::vector<std::unique_ptr<HostCallback>> nodes_;
+  FirstLosses losses_;
+  InstanceLosses instance_losses_;
+  uint64_t heartbeats_seen_ = 0, heartbeats_answered_ = 0;
+  bool acknowledging_ = false;
+  unsigned cuts_now_ = 0;
+};
+
+System::System(const Plan &plan)
+    : plan_(plan),
+      trace_(plan.trace),
+      checks_(plan, chain_count()),
+      up_(engine_, plan.baud, seed_of(plan, Chance::kUp)),
+      down_(engine_, plan.baud, seed_of(plan, Chance::kDown)),
+      host_(engine_, bus_, down_,
+            {plan.agent_least, plan.agent_most, plan.agent_acknowledges, plan.agent_heartbeat_delay},
+            seed_of(plan, Chance::kLatency)),
+      machine_(engine_),
+      client_(machine_, up_, plan, observer()),
+      incidents_(seed_of(plan, Chance::kIncidents)),
+      losses_(plan),
+      instance_losses_(plan) {
+  connect();
+  engine_.on_step = [this] { checks_.step_end(client_, engine_.now()); };
+  for (size_t chain = 0; chain < chain_count(); chain++) add_node(chain);
+}
+
+Client::Observer System::observer() {
+  Client::Observer observer;
+  observer.callback_start = [this](const tide_executor_t &executor, const tide_callback_t &callback) {
+    trace_.add(engine_.now(), "callback", callback.priority, callback.index);
+    checks_.callback_start(client_, executor, callback, engine_.now());
+  };
+  observer.sample_end = [this](size_t chain, uint32_t index) {
+    const bool published = client_.instances(chain)[index].published;
+    trace_.add(engine_.now(), published ? "published" : "refused", static_cast<int64_t>(chain), index);
+    if (published) checks_.published(chain, index);
+  };
+  observer.act = [this](size_t chain, uint32_t index) {
+    trace_.add(engine_.now(), "acted", static_cast<int64_t>(chain), index);
+    checks_.acted(chain, index, is_renewed(), engine_.now());
+  };
+  observer.strange_sample = [this](size_t, uint32_t) { checks_.stranger("client", engine_.now()); };
+  observer.broken = [this](size_t chain, const char *what) { checks_.broken(chain, what, engine_.now()); };
+  observer.event = [this](const char *what) { trace_.add(engine_.now(), what); };
+  return observer;
+}
+
+void System::connect() {
+  up_.deliver = [this](const Line::Bytes &frame) { host_.receive(frame); };
+  up_.refuse = [this](const Line::Bytes &) {
+    if (!client_.is_set_up()) return false;
+    const Time since = engine_.now() - client_.first_release();
+    return losses_.lost(since) || instance_losses_.lost(Way::kUp, since);
+  };
+  down_.refuse = [this](const Line::Bytes &) {
+    return client_.is_set_up() && instance_losses_.lost(Way::kDown, engine_.now() - client_.first_release());
+  };
+  down_.deliver = [this](const Line::Bytes &frame) {
+    trace_.add(engine_.now(), "line_down", static_cast<int64_t>(frame.size()));
+    client_.link().receive(frame);
+    if (acknowledging_) {
+      machine_.core().interrupt(0, [this, count = heartbeats_answered_] { client_.note_heartbeats_answered(count); });
+    }
+  };
+  host_.on_input = [this](agent::Bytes message) {
+    const Glance seen = glance(message);
+    trace_.add(engine_.now(), "agent_input", seen.submessage, seen.header.sequence);
+    if (seen.submessage == TIDE_XRCE_HEARTBEAT) heartbeats_seen_++;
+  };
+  host_.on_output = [this](agent::Bytes message) {
+    const Glance seen = glance(message);
+    instance_losses_.begin(Way::kDown, message);
+    trace_.add(engine_.now(), "agent_output", seen.submessage, seen.header.sequence);
+    acknowledging_ = seen.submessage == TIDE_XRCE_ACKNACK;
+    if (acknowledging_) heartbeats_answered_ = heartbeats_seen_;
+  };
+  client_.link().on_start = [this](const tide_frame_parts_t &parts) {
+    std::vector<uint8_t> message(parts.head, parts.head + parts.head_bytes);
+    message.insert(message.end(), parts.body, parts.body + parts.body_bytes);
+    trace_.add(engine_.now(), "line_up", parts.priority, static_cast<int64_t>(message.size() + parts.tail_bytes));
+    instance_losses_.begin(Way::kUp, message);
+    if (losses_.begin(message).submessage == TIDE_XRCE_HEARTBEAT) client_.note_heartbeat();
+    checks_.frame_start(client_, parts, engine_.now());
+  };
+}
+
+void System::add_node(size_t chain) {
+  nodes_.push_back(std::make_unique<HostCallback>(
+      engine_, plan_.chains[chain].host, [this, chain](const Bus::Payload &payload) { answer(chain, payload); }));
+  bus_.subscribe(client_.topic(chain), [this, chain](const Bus::Payload &payload) {
+    const Mark mark = payload.size() >= kMarkBytes ? get_mark(payload.data()) : Mark{UINT16_MAX, UINT32_MAX};
+    trace_.add(engine_.now(), "host_received", static_cast<int64_t>(chain), mark.index);
+    const size_t least = plan_.chains[chain].payload_bytes;  // the sender's padding may follow
+    if (mark.chain != chain || payload.size() < least || payload.size() > least + 3) {
+      checks_.stranger("host", engine_.now());
+      return;
+    }
+    checks_.host_received(chain, mark.index, is_renewed(), engine_.now());
+    nodes_[chain]->receive(payload);
+  });
+}
+
+void System::answer(size_t chain, const Bus::Payload &payload) {
+  Bus::Payload reply(plan_.chains[chain].reply_bytes, 0x3B);
+  std::copy_n(payload.begin(), kMarkBytes, reply.begin());
+  const size_t readers = bus_.publish(client_.reply_topic(chain), reply);
+  if (readers > 0) checks_.host_answered(chain, get_mark(payload.data()).index);
+}
+
+// ---- the run ----
+
+void System::set_up() {
+  while (!client_.is_set_up() && engine_.now() < kSetUpLimit) {
+    if (!engine_.step(kSetUpLimit)) break;
+  }
+  if (!client_.is_set_up()) throw std::runtime_error("the client could not connect");
+}
+
+Time System::last_release() const {
+  Time last = 0;
+  for (size_t chain = 0; chain < chain_count(); chain++) {
+    const ChainPlan &plan = client_.chain_plan(chain);
+    last = std::max(last, client_.first_release() + plan.phase + (plan_.periods - 1) * plan.period);
+  }
+  return last;
+}
+
+void System::schedule_incidents() {
+  const Time begin = client_.first_release();
+  const Time end = std::max(last_release(), begin + 1);
+  engine_.at(begin, [this] {
+    up_.set_faults(plan_.up);
+    down_.set_faults(plan_.down);
+  });
+  for (unsigned cut = 0; cut < plan_.cuts; cut++) {
+    const Time from = incidents_.between(begin, end);
+    const Time to = std::min(from + incidents_.between(0, plan_.cut_maximum), end);
+    const auto change = [this](int by) {
+      const bool before = cuts_now_ > 0;
+      cuts_now_ += static_cast<unsigned>(by);
+      const bool after = cuts_now_ > 0;
+      if (before == after) return;
+      trace_.add(engine_.now(), after ? "cut" : "mended");
+      up_.set_cut(after);
+      down_.set_cut(after);
+      if (!plan_.cut_unplugs) return;
+      machine_.core().interrupt(0, [this, after] { after ? client_.link().detach() : client_.link().attach(); });
+    };
+    engine_.at(from, [change] { change(1); });
+    engine_.at(to, [change] { change(-1); });
+  }
+  for (unsigned restart = 0; restart < plan_.restarts; restart++) {
+    const Time outage = incidents_.between(0, plan_.outage_maximum);
+    engine_.at(incidents_.between(begin, end), [this, outage] {
+      trace_.add(engine_.now(), "agent_restarts");
+      host_.restart(outage);
+    });
+  }
+  engine_.at(end, [this] {
+    up_.set_faults({});
+    down_.set_faults({});
+  });
+}
+
+Time System::longest_period() const {
+  Time longest = 0;
+  for (const ChainPlan &chain : plan_.chains) longest = std::max(longest, chain.period);
+  return longest;
+}
+
+bool System::is_done() {
+  for (size_t chain = 0; chain < chain_count(); chain++) {
+    for (const Instance &instance : client_.instances(chain)) {
+      if (instance.sample_end < 0 && instance.release > 0) return false;
+    }
+  }
+  return checks_.is_complete(client_, is_renewed());
+}
+
+void System::finish() {
+  // A client notices a restart that changed nothing by its own signs of life.
+  const Time noticed = plan_.restarts > 0 || plan_.cuts > 0 ? kNotice + plan_.outage_maximum : 0;
+  Time next = last_release() + noticed + longest_period();
+  const Time limit = next + plan_.settle;
+  engine_.run_until(next);
+  // Best-effort messages and callbacks that are still under way hold places in the pools, so they are waited for, too.
+  while (!is_done() && next < limit) engine_.run_until(next += kCheckPeriod);
+  checks_.at_end(client_, is_renewed(), engine_.now());
+  client_.stop();
+  Time longest = kSecond;
+  for (const ChainPlan &chain : plan_.chains) longest += chain.sample + chain.act + chain.host;
+  engine_.run_until(engine_.now() + longest);
+  if (!client_.is_stopped()) throw std::runtime_error("the client does not stop");
+}
+
+Result System::result() {
+  Result result;
+  for (size_t chain = 0; chain < chain_count(); chain++) {
+    const ChainPlan &plan = client_.chain_plan(chain);
+    ChainResult each{plan.name, plan.level, plan.deadline > 0 ? plan.deadline : plan.period, {}, 0, -1};
+    for (const Instance &instance : client_.instances(chain)) {
+      if (instance.act_end >= 0) {
+        each.latencies.push_back(instance.act_end - instance.sample_start);
+        each.worst_response = std::max(each.worst_response, instance.act_end - instance.release);
+      } else if (instance.release > 0) {
+        each.lost++;
+      }
+    }
+    result.chains.push_back(std::move(each));
+  }
+  result.violations = checks_.violations();
+  result.trace = trace_.text();
+  result.trace_hash = trace_.hash();
+  result.simulated = engine_.now();
+  result.events = engine_.event_count();
+  result.publish_failures = client_.publish_failures();
+  result.agent_restarts = host_.restarts();
+  result.up = up_.counters();
+  result.down = down_.counters();
+  result.transmitter = client_.session().daemon.transmitter.counters;
+  result.receiver = client_.session().daemon.receiver.counters;
+  result.session = client_.session().counters;
+  return result;
+}
+
+Result System::run() {
+  set_up();
+  schedule_incidents();
+  finish();
+  return result();
+}
+
+}  // namespace
+
+Result simulate(const Plan &plan) {
+  if (plan.chains.empty()) throw std::invalid_argument("a plan needs a chain");
+  if (plan.budget > 0) throw std::invalid_argument("the simulated client has no budgets; a board has (--board)");
+  return System(plan).run();
+}
+
+}  // namespace tide::sim

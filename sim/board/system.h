@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run: a client, a line, the agent and ROS 2 nodes that answer, from the plan to the result.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/engine/line.h"
+#include "sim/board/plan.h"
+#include "tide/executor.h"
+#include "tide/session.h"
+
+namespace tide::sim {
+
+struct ChainResult {
+  std::string name;
+  unsigned level = 0;
+  Time deadline = 0;
+  std::vector<Time> latencies;  // start of the first callback to completion of the last, by period
+  uint32_t lost = 0;            // released, but never completed
+  Time worst_response = -1;     // from a release on the timer's grid to completion; -1: none was completed
+};
+
+struct LaneBudget {
+  unsigned level = 0;  // the least of the lane
+  uint64_t exhaustions = 0, used = 0, low = 0, overrun = 0;
+};
+
+struct Result {
+  std::vector<ChainResult> chains;
+  std::vector<std::string> violations;
+  std::string trace;
+  uint64_t trace_hash = 0;  // of the trace, whether it was kept or not
+  Time simulated = 0;
+  uint64_t events = 0;
+  uint32_t publish_failures = 0;
+  unsigned agent_restarts = 0;
+  uint32_t masked_maximum = 0, stack_bytes = 0;  // of a board: instructions, bytes; 0: not measured
+  std::vector<std::string> execution_times;      // of a board: lines of tide_measurement_line
+  std::vector<LaneBudget> budgets;               // of a board
+  LineCounters up, down;
+  tide_transmitter_counters_t transmitter{};
+  tide_receiver_counters_t receiver{};
+  tide_session_counters_t session{};
+};
+
+// Throws std::invalid_argument when the plan makes no sense.
+Result simulate(const Plan &plan);
+
+}  // namespace tide::sim

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/engine/engine.h"
+
+#include <algorithm>
+
+#include "sim/engine/fiber.h"
+
+namespace tide::sim {
+namespace {
+
+// More switches than this without time passing: somebody polls instead of waiting.
+constexpr unsigned kSwitchesWithoutTime = 1'000'000;
+
+thread_local Task *current_task = nullptr;
+
+}  // namespace
+
+// ---- events ----
+
+Engine::Engine() = default;
+Engine::~Engine() = default;
+
+bool Engine::later(const Event &left, const Event &right) {
+  return left.time != right.time ? left.time > right.time : left.sequence > right.sequence;
+}
+
+void Engine::at(Time time, Action action) {
+  queue_.push_back({std::max(time, now_), sequence_++, std::move(action)});
+  std::push_heap(queue_.begin(), queue_.end(), later);
+}
+
+Core &Engine::add_core() { return *cores_.emplace_back(std::make_unique<Core>(*this)); }
+
+void Engine::settle() {
+  unsigned switches = 0;
+  for (bool ran = true; ran;) {
+    ran = false;
+    for (const auto &core : cores_) ran = (core->dirty_ && core->settle()) || ran;
+    if (++switches > kSwitchesWithoutTime) throw std::runtime_error("the simulated program never waits");
+  }
+}
+
+bool Engine::step(Time limit) {
+  settle();
+  if (queue_.empty() || queue_.front().time > limit) {
+    now_ = std::max(now_, limit);
+    return false;
+  }
+  std::pop_heap(queue_.begin(), queue_.end(), later);
+  const Event event = std::move(queue_.back());
+  queue_.pop_back();
+  now_ = event.time;
+  events_++;
+  event.action();
+  settle();
+  if (on_step) on_step();
+  return true;
+}
+
+// ---- cores ----
+
+Task *Core::most_urgent() const {
+  Task *best = nullptr;
+  for (Task *task : tasks_) {
+    if (task->state_ != Task::State::kReady) continue;
+    const bool better = best == nullptr || task->priority_ > best->priority_ ||
+                        (task->priority_ == best->priority_ && task->ready_order_ < best->ready_order_);
+    if (better) best = task;
+  }
+  return best;
+}
+
+void Core::put_down() {
+  Task *const stopped = burning_ ? running_ : nullptr;
+  if (stopped != nullptr) stopped->remaining_ -= engine_.now() - started_;
+  burning_ = false;
+  generation_++;
+  running_ = nullptr;
+  if (stopped != nullptr && stopped->observer_ != nullptr) stopped->observer_->on_stop();
+}
+
+void Core::pick_up(Task &task) {
+  running_ = &task;
+  started_ = engine_.now();
+  burning_ = true;
+  const uint64_t generation = ++generation_;
+  engine_.at(started_ + task.remaining_, [this, generation] {
+    if (generation == generation_) dirty_ = true;
+  });
+  if (task.observer_ != nullptr) task.observer_->on_run();
+}
+
+void Core::interrupt(Time cost, Engine::Action handler) {
+  interrupts_.push_back({cost, std::move(handler)});
+  dirty_ = true;
+}
+
+bool Core::take_interrupt() {
+  if (interrupts_.empty()) return false;
+  put_down();
+  const Interrupt interrupt = std::move(interrupts_.front());
+  interrupts_.pop_front();
+  if (interrupt.cost > 0) {
+    interrupted_until_ = engine_.now() + interrupt.cost;
+    engine_.at(interrupted_until_, [this] { dirty_ = true; });
+  }
+  interrupt.handler();
+  return true;
+}
+
+bool Core::settle() {
+  if (engine_.now() < interrupted_until_) {
+    dirty_ = false;
+    return false;
+  }
+  if (take_interrupt()) return true;
+  Task *task = most_urgent();
+  if (burning_ && (task != running_ || running_->remaining_ == engine_.now() - started_)) put_down();
+  if (task == nullptr || burning_) {
+    dirty_ = false;
+    return false;
+  }
+  if (task->remaining_ > 0) {
+    pick_up(*task);
+    dirty_ = false;
+    return false;
+  }
+  Task *const outer = current_task;
+  current_task = task;
+  task->fiber_->resume();
+  current_task = outer;
+  return true;
+}
+
+// ---- tasks ----
+
+Task::Task(Core &core, std::string name, int priority, std::function<void()> body)
+    : core_(core),
+      name_(std::move(name)),
+      priority_(priority),
+      body_(std::move(body)),
+      ready_order_(core.order_++),
+      fiber_(std::make_unique<Fiber>(entry, this)) {
+  core_.tasks_.push_back(this);
+  core_.dirty_ = true;
+}
+
+Task::~Task() {
+  if (core_.running_ == this) core_.put_down();
+  std::erase(core_.tasks_, this);
+}
+
+Task *Task::current() { return current_task; }
+
+void Task::entry(void *context) {
+  auto *task = static_cast<Task *>(context);
+  task->body_();
+  task->state_ = State::kFinished;
+  if (task->observer_ != nullptr) task->observer_->on_block();
+}
+
+void Task::leave() { fiber_->yield(); }
+
+void Task::execute(Time duration) {
+  if (duration <= 0) return;
+  remaining_ = duration;
+  core_.dirty_ = true;
+  leave();
+  remaining_ = 0;
+}
+
+void Task::give_way() {
+  if (core_.most_urgent() == this && core_.interrupts_.empty()) return;
+  core_.dirty_ = true;
+  leave();
+}
+
+bool Task::block(Time deadline) {
+  woken_ = false;
+  state_ = State::kBlocked;
+  if (observer_ != nullptr) observer_->on_block();
+  const uint64_t wait = ++wait_;
+  if (deadline != kForever) {
+    core_.engine_.at(deadline, [this, wait] {
+      if (wait_ != wait || state_ != State::kBlocked) return;
+      become_ready();
+    });
+  }
+  leave();
+  ++wait_;
+  return woken_;
+}
+
+void Task::wake() {
+  if (state_ != State::kBlocked) return;
+  woken_ = true;
+  become_ready();
+}
+
+void Task::become_ready() {
+  state_ = State::kReady;
+  ready_order_ = core_.order_++;
+  core_.dirty_ = true;
+  if (observer_ != nullptr) observer_->on_ready();
+}
+
+void Task::set_priority(int priority) {
+  if (priority == priority_) return;
+  priority_ = priority;
+  ready_order_ = core_.order_++;
+  core_.dirty_ = true;
+}
+
+}  // namespace tide::sim

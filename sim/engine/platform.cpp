@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/engine/platform.h"
+
+#include <algorithm>
+
+namespace tide::sim {
+namespace {
+
+Machine &machine_of(void *context) { return *static_cast<Machine *>(context); }
+
+}  // namespace
+
+Machine::Machine(Engine &engine, size_t cores)
+    : engine_(engine),
+      platform_{.context = this,
+                .now_ns = now_ns,
+                .wall_ns = now_ns,
+                .critical_enter = critical_enter,
+                .critical_exit = critical_exit,
+                .lanes_enter = nullptr,
+                .lanes_exit = nullptr,
+                .event_init = event_init,
+                .event_set = event_set,
+                .event_wait = event_wait} {
+  for (size_t index = 0; index < cores; index++) cores_.push_back(&engine.add_core());
+}
+
+void Machine::let_others_go() {
+  Task *task = Task::current();
+  if (task == nullptr || std::find(cores_.begin(), cores_.end(), &task->core()) == cores_.end()) return;
+  if (on_section_end) on_section_end();
+  task->give_way();
+}
+
+int64_t Machine::now_ns(void *context) { return machine_of(context).engine_.now(); }
+
+uintptr_t Machine::critical_enter(void *context) { return machine_of(context).sections_++; }
+
+void Machine::critical_exit(void *context, uintptr_t state) {
+  Machine &machine = machine_of(context);
+  machine.sections_ = static_cast<unsigned>(state);
+  if (machine.sections_ == 0) machine.let_others_go();
+}
+
+void Machine::event_init(void *, tide_event_t *event) { *event = {}; }
+
+void Machine::event_set(void *context, tide_event_t *event) {
+  Machine &machine = machine_of(context);
+  event->state = 1;
+  if (event->port == nullptr) return;
+  static_cast<Task *>(event->port)->wake();
+  if (machine.sections_ == 0) machine.let_others_go();
+}
+
+int Machine::event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
+  const Machine &machine = machine_of(context);
+  while (event->state == 0) {
+    if (machine.engine_.now() >= deadline_ns) return 0;
+    event->port = Task::current();
+    Task::current()->block(deadline_ns);
+    event->port = nullptr;
+  }
+  event->state = 0;
+  return 1;
+}
+
+}  // namespace tide::sim

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chains on executors of one process: sim/workloads/host_chains on simulated cores, one for each lane.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/workloads/host_chains/program.h"
+#include "sim/engine/engine.h"
+
+namespace tide::sim {
+
+struct HostResult {
+  struct Deleter {
+    void operator()(program_t *program) const {
+      program_free(program);
+      delete program;
+    }
+  };
+  std::unique_ptr<program_t, Deleter> program;  // with its responses and counters; refers to the plan
+  std::vector<std::string> violations;
+  std::string trace;  // of what ran when, a line each, when it was asked for
+  uint64_t events = 0;
+};
+
+struct HostOptions {
+  // Lanes stand still for a moment between two critical sections, by the plan's seed, so that others get in between.
+  bool hesitate = false;
+  bool trace = false;
+};
+
+// Plan must outlive the result. Throws std::runtime_error when the executors refuse it.
+HostResult simulate_host(const plan_t &plan, const HostOptions &options);
+
+// A random system by the seed alone.
+plan_t draw_host_plan(uint64_t seed);
+std::string write_host_plan(const plan_t &plan);
+
+}  // namespace tide::sim
