@@ -15,7 +15,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/schedule.h"
-#include "hunt/random_system.h"
+#include "analysis/random_system.h"
 
 namespace tide::analysis {
 

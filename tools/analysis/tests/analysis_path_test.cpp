@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/end_to_end.h"
-#include "hunt/random_system.h"
+#include "analysis/random_system.h"
 
 namespace tide::analysis {
 namespace {

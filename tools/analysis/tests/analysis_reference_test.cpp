@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "analysis/analysis.h"
-#include "hunt/random_system.h"
+#include "analysis/random_system.h"
 
 namespace tide::analysis {
 namespace {

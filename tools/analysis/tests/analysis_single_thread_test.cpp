@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hunt/random_system.h"
+#include "analysis/random_system.h"
 
 namespace tide::analysis {
 namespace {

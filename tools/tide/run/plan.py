@@ -9,7 +9,7 @@ from pathlib import Path
 from tide.system.model import Callback, Chain, Publication, SerialLink, System
 from tide.system.variants import PlanError
 
-_CLIENT_CHAINS = 16  # PLAN_CHAINS of examples/three_chains/plan.h
+_CLIENT_CHAINS = 16  # PLAN_CHAINS of sim/workloads/three_chains/plan.h
 _CLIENT_TYPE = "std_msgs/msg/String"
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* To whoever started the emulator, by semihosting, which takes no virtual time but the instructions of the call: files
- * of the folder that the command line names. "up" takes messages, "down" gives answers (sim/board.h). */
+ * of the folder that the command line names. "up" takes messages, "down" gives answers (sim/board/board.h). */
 #ifndef TIDE_FIRMWARE_WORLD_H
 #define TIDE_FIRMWARE_WORLD_H
 

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said of the house is so: rooms, their README, and every file that a comment or a page names."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+_TEXTS = (".md", ".c", ".h", ".cpp", ".py", ".sh", ".toml", ".cmake", ".txt")
+_NAME = re.compile(
+    r"(?<![\w/.$}<-])((?:runtime|agent|ros|tools|sim|lab|examples|tests|docs|scripts)/[\w./-]+\.(?:c|h|cpp|py|sh|md|toml))\b"
+)
+_LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
+
+
+@pytest.fixture(scope="module")
+def rooms() -> ModuleType:
+    specification = importlib.util.spec_from_file_location("rooms", ROOT / "scripts/rooms.py")
+    assert specification is not None and specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules["rooms"] = module
+    specification.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def house(rooms: ModuleType) -> object:
+    return rooms.house()
+
+
+def test_dependencies_point_one_way(rooms: ModuleType, house: object) -> None:
+    assert rooms.forbidden(house) == []
+    assert rooms.circles(house) == []
+
+
+def test_an_arrow_that_is_not_allowed_and_a_circle_are_found(rooms: ModuleType) -> None:
+    """The test above could not fail otherwise."""
+    wrong = rooms.House({"runtime": [], "agent": ["runtime"]})
+    wrong.arrows = [
+        rooms.Arrow("runtime/src/daemon/daemon.c", "agent/core/agent.h"),
+        rooms.Arrow("agent/core/agent.cpp", "agent/io/link.h"),
+        rooms.Arrow("agent/io/link.cpp", "agent/core/agent.h"),
+    ]
+    assert len(rooms.forbidden(wrong)) == 1 and "runtime uses agent" in rooms.forbidden(wrong)[0]
+    assert rooms.circles(wrong) == ["agent/core -> agent/io -> agent/core"]
+
+
+def test_the_picture_is_the_code(rooms: ModuleType, house: object) -> None:
+    kept = (ROOT / "docs/internals/rooms.md").read_text(encoding="utf-8")
+    assert rooms.mermaid(house) in kept, "draw it again: scripts/rooms.py --mermaid"
+
+
+def test_ten_folders_at_the_top_and_each_says_what_it_is(rooms: ModuleType) -> None:
+    folders = {name.split("/")[0] for name in rooms.tracked() if "/" in name and not name.startswith(".")}
+    assert len(folders) <= 10
+    assert [one for one in sorted(folders) if not (ROOT / one / "README.md").exists()] == []
+
+
+def test_every_file_that_a_text_names_exists(rooms: ModuleType) -> None:
+    missing = []
+    for name in rooms.tracked():
+        if not name.endswith(_TEXTS) or "/data/" in name or "/results/" in name:
+            continue
+        for found in _NAME.findall((ROOT / name).read_text(encoding="utf-8", errors="replace")):
+            if not (ROOT / found).exists() and not list((ROOT / found).parent.glob(Path(found).name)):
+                missing.append(f"{name}: {found}")
+    assert missing == []
+
+
+def test_every_link_of_a_page_leads_somewhere(rooms: ModuleType) -> None:
+    missing = [
+        f"{name}: {target}"
+        for name in rooms.tracked()
+        if name.endswith(".md")
+        for target in _LINK.findall((ROOT / name).read_text(encoding="utf-8"))
+        if not (ROOT / name).parent.joinpath(target).exists()
+    ]
+    assert missing == []
