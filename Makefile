@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Thin names over CMake, CTest and the tide command. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test check build build-release build-asan build-tsan firmware sizes bench fuzz soak sanitized-agent clean \
+.PHONY: help run test t check build build-release build-asan build-tsan firmware sizes bench fuzz sanitized-agent clean \
         test-release test-asan test-tsan test-python test-firmware test-check
 SHELL := /bin/bash
 stage = scripts/stage.sh
 
-help: ## what each name does
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
+help: ## print this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
+	@echo "The stages of make test, each also alone:"
+	@grep -hE '^[a-z%-]+:.*#:' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*#: /  make \1\t/' | expand -t 24
 
 run: build ## install what is missing, build, and run the main job: three chains, batch against TIDE
 	.venv/bin/tide run examples/three_chains/system.toml --out results/three_chains
@@ -19,7 +21,10 @@ test: ## install what is missing, build, and pass all tests (with the checks of 
 	@scripts/stage.sh table
 	@echo "all tests passed"
 
-build:
+t: ## build and run one test: T=queue_heap_test[:FILTER] or T=test_check[:KEYWORD]; P=asan or tsan
+	@scripts/one_test.sh "$(T)" $(P)
+
+build: ## install what is missing and build the programs in build/release/bin
 	@scripts/setup.sh run
 	@$(stage) $@ "optimised build of the programs in build/release" scripts/build.sh release programs
 
@@ -30,43 +35,46 @@ build-release:
 build-asan build-tsan: build-%:
 	@$(stage) $@ "$* build in build/$*" scripts/build.sh $* tests
 
-test-release: build-release
+test-check: build-release #: clang-format, clang-tidy, ruff, mypy
+	@$(stage) $@ "clang-format clang-tidy ruff mypy" scripts/check.sh
+
+test-release: build-release #: C and C++ tests, optimised
 	@$(stage) $@ "unit and property tests" scripts/ctest.sh release
 
-test-asan test-tsan: test-%: build-%
-	@$(stage) $@ "unit and property tests under sanitizers: $*" scripts/ctest.sh $*
+test-asan: build-asan #: the same under AddressSanitizer and UndefinedBehaviorSanitizer
+	@$(stage) $@ "unit and property tests under sanitizers: asan" scripts/ctest.sh asan
 
-test-python: build-release
-	@$(stage) $@ "the command and the real parts: line and agent and ROS 2" scripts/pytest.sh python 2
+test-tsan: build-tsan #: those with threads under ThreadSanitizer
+	@$(stage) $@ "unit and property tests under sanitizers: tsan" scripts/ctest.sh tsan
 
-test-firmware: firmware
+test-firmware: firmware #: Cortex-M images in QEMU against the agent and ROS 2, and their sizes
 	@$(stage) $@ "Cortex-M images in QEMU against the agent and ROS 2" scripts/pytest.sh firmware 2
 	@.venv/bin/python lab/bench/sizes.py --check 2
 
-firmware: ## Cortex-M7 and M4F libraries and images
+test-python: build-release #: the command, the ROS 2 executors and the real parts
+	@$(stage) $@ "the command and the real parts: line and agent and ROS 2" scripts/pytest.sh python 2
+
+firmware: ## build Cortex-M7 and M4F libraries and images
 	@scripts/setup.sh firmware
 	@for core in cortex-m7 cortex-m4f; do $(stage) $$core "$$core build" scripts/build.sh $$core || exit 1; done
 
-sizes: firmware ## flash, RAM and stack of the Cortex-M builds, against the last recorded ones
+sizes: firmware ## print flash, RAM and stack of the Cortex-M builds, against the last recorded ones
 	@.venv/bin/python lab/bench/sizes.py
 	@.venv/bin/python lab/bench/stack.py multi_lane
 	@.venv/bin/python lab/bench/stack.py three_chains
 
-check: build-release ## formatting, static analysis, types: everything
+check: build-release ## check formatting, static analysis and types: everything
 	@scripts/check.sh all
 
-test-check: build-release
-	@$(stage) $@ "clang-format clang-tidy ruff mypy" scripts/check.sh
-
-sanitized-agent: build-release ## the agent with the real DDS beside ROS 2, under AddressSanitizer
+sanitized-agent: build-release ## test the agent with the real DDS beside ROS 2, under AddressSanitizer
 	@scripts/sanitized_agent.sh
 
-bench: ## measured ratios against a baseline in the same run
+bench: ## measure ratios against a baseline in the same run
 	@scripts/setup.sh bench
 	@$(MAKE) --no-print-directory build-release
 	@scripts/bench.sh
 
-fuzz: ## coverage-guided fuzzing, FUZZ_SECONDS each target (default 300)
+fuzz: ## fuzz with coverage, FUZZ_SECONDS each target (default 300)
 	@scripts/setup.sh fuzz
 	@scripts/fuzz.sh $${FUZZ_SECONDS:-300}
 
