@@ -20,7 +20,7 @@ from tide.main import app
 from tide.system.load import load
 from tide.system.model import System
 
-DATA = Path(__file__).parents[1] / "data/describe"
+DATA = Path(__file__).parent / "data/describe"
 TRACE = DATA / "ros2_trace.txt"
 
 

@@ -37,6 +37,6 @@ def compile_c(source: Path, generated: Path, output: Path, *options: str) -> Pat
     )
     unity = generated / "unity.c"
     unity.write_text("".join(f'#include "{f.relative_to(generated)}"\n' for f in generated_sources(generated)))
-    command = [COMPILER, "-std=c11", f"-I{generated}", f"-I{ROOT / 'include'}", str(source), str(unity)]
+    command = [COMPILER, "-std=c11", f"-I{generated}", f"-I{ROOT / 'runtime/include'}", str(source), str(unity)]
     subprocess.run([*command, *map(str, own), *options, "-o", str(output)], check=True)
     return output

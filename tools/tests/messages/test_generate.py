@@ -46,7 +46,7 @@ def test_all_common_compiles_freestanding(common: Path, command: list[str], tmp_
         joined = tmp_path / "all.c"
         joined.write_text("".join(f'#include "{f.relative_to(common)}"\n' for f in sources))
         sources = [joined]
-    includes = [f"-I{common}", f"-I{ROOT / 'include'}"]
+    includes = [f"-I{common}", f"-I{ROOT / 'runtime/include'}"]
     subprocess.run([*command, *WARNINGS, "-fsyntax-only", *includes, *map(str, sources)], check=True)
 
 
@@ -55,7 +55,7 @@ def test_headers_serve_cpp(common: Path, tmp_path: Path) -> None:
     source = tmp_path / "all.cpp"
     source.write_text("".join(f'#include "{h.relative_to(common)}"\n' for h in headers))
     warnings = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
-    includes = [f"-I{common}", f"-I{ROOT / 'include'}"]
+    includes = [f"-I{common}", f"-I{ROOT / 'runtime/include'}"]
     command = [COMPILER, "-std=c++20", *warnings, "-DTIDE_MESSAGES_ON_HEAP", "-fsyntax-only", *includes, str(source)]
     subprocess.run(command, check=True)
 
@@ -198,7 +198,7 @@ project(robot C CXX)
 set(TIDE_HOST OFF)
 set(TIDE_PYTHON "{sys.executable}")
 add_subdirectory("{ROOT}" tide)
-include("{ROOT}/cmake/TideMessages.cmake")
+include("{ROOT}/runtime/cmake/TideMessages.cmake")
 tide_generate_messages(TARGET robot_messages PACKAGES std_msgs/String FILES "{DEMO}/msg/Leaf.msg")
 add_executable(robot main.c)
 target_link_libraries(robot robot_messages)

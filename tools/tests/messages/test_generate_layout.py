@@ -55,7 +55,7 @@ def programs(common: Path, harness: Harness, tmp_path_factory: pytest.TempPathFa
     packages = sorted(
         {Path(h).parts[0] for h in headers} | {"rosidl_runtime_c", "rosidl_typesupport_interface", "rcutils"}
     )
-    ours = _print_program(lines, headers, out / "ours", f"-I{common}", f"-I{ROOT / 'include'}")
+    ours = _print_program(lines, headers, out / "ours", f"-I{common}", f"-I{ROOT / 'runtime/include'}")
     upstream = _print_program(lines, theirs, out / "theirs", *(f"-I{INCLUDE / p}" for p in packages))
     return ours, upstream
 

@@ -23,7 +23,7 @@ def build_folder() -> Path:
 
 def find_binary(name: str) -> Path:
     build = build_folder()
-    candidate = build / "bin" / name
-    if candidate.is_file() and os.access(candidate, os.X_OK):
-        return candidate
-    raise MissingBinaryError(f"{name} is not in {build / 'bin'}; run `make build`, or set TIDE_BUILD_DIR to a build")
+    for candidate in (build / "bin" / name, build / name):
+        if candidate.is_file() and os.access(candidate, os.X_OK):
+            return candidate
+    raise MissingBinaryError(f"{name} is not in {build}; run `make build`, or set TIDE_BUILD_DIR to a build")
