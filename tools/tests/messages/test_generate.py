@@ -197,7 +197,7 @@ def test_cmake_makes_a_library(tmp_path: Path) -> None:
 project(robot C CXX)
 set(TIDE_HOST OFF)
 set(TIDE_PYTHON "{sys.executable}")
-add_subdirectory("{ROOT}" tide)
+add_subdirectory("{ROOT}/runtime" tide)
 include("{ROOT}/runtime/cmake/TideMessages.cmake")
 tide_generate_messages(TARGET robot_messages PACKAGES std_msgs/String FILES "{DEMO}/msg/Leaf.msg")
 add_executable(robot main.c)
