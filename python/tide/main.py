@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import tide
+from tide.errors import UsageError
 
 _HERE = Path(__file__).parent
 
@@ -50,12 +51,28 @@ class _LazyGroup(TyperGroup):
             return _load(cmd_name)
         return TyperCommand(name=cmd_name, help=_summary(cmd_name))
 
+    def invoke(self, ctx: Any) -> Any:
+        """What any command may end with, in the same words from each."""
+        try:
+            return super().invoke(ctx)
+        except UsageError as error:
+            typer.echo(str(error), err=True)
+            raise typer.Exit(2) from None
+        except KeyboardInterrupt:
+            typer.echo("interrupted", err=True)
+            raise typer.Exit(130) from None
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
         return name, command if command is None or name is None else _load(name), rest
 
 
-app = typer.Typer(cls=_LazyGroup, no_args_is_help=True, pretty_exceptions_enable=False)
+app = typer.Typer(
+    cls=_LazyGroup,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
 def _print_version(wanted: bool) -> None:
@@ -67,7 +84,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", "-V", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Priority-driven, chain-aware micro-ROS: generate, check, simulate and run systems."""
