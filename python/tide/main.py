@@ -6,7 +6,9 @@ is imported only when it is invoked, so `tide --help` stays quick."""
 from __future__ import annotations
 
 import ast
+import difflib
 import importlib
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +19,7 @@ import tide
 from tide.errors import UsageError
 
 _HERE = Path(__file__).parent
+_WordsError: Any = typer.BadParameter.__mro__[1]  # of all that is wrong with words of a command
 
 
 def _folder(name: str) -> Path:
@@ -40,6 +43,16 @@ def _load(name: str) -> Any:
     return command
 
 
+def _print_error(error: Any) -> None:
+    if error.ctx is not None and not error.format_message():  # no words at all: the help
+        error.show()
+        return
+    path = error.ctx.command_path if error.ctx else "tide"
+    message = error.format_message().rstrip(".")
+    hint = "" if "did you mean" in message.lower() or "there are" in message else f"; see {path} --help"
+    typer.echo(f"{path}: {message[:1].lower()}{message[1:]}{hint}", err=True)
+
+
 class _LazyGroup(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         return command_names()
@@ -50,6 +63,19 @@ class _LazyGroup(TyperGroup):
         if getattr(ctx, "resilient_parsing", False):  # shell completion needs the options
             return _load(cmd_name)
         return TyperCommand(name=cmd_name, help=_summary(cmd_name))
+
+    def main(self, args: Any = None, prog_name: Any = None, **kwargs: Any) -> Any:
+        """As the library's, but what is wrong with the words of a command is a line, as every other error is."""
+        if not kwargs.pop("standalone_mode", True):
+            return super().main(args, prog_name, standalone_mode=False, **kwargs)
+        try:
+            status = super().main(args, prog_name, standalone_mode=False, **kwargs)
+        except _WordsError as error:
+            _print_error(error)
+            status = error.exit_code
+        except typer.Abort:
+            status = 1
+        sys.exit(status if isinstance(status, int) else 0)
 
     def invoke(self, ctx: Any) -> Any:
         """What any command may end with, in the same words from each."""
@@ -63,6 +89,10 @@ class _LazyGroup(TyperGroup):
             raise typer.Exit(130) from None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and not args[0].startswith("-") and args[0] not in command_names():
+            near = difflib.get_close_matches(args[0], command_names(), n=1)
+            advice = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(command_names())}"
+            ctx.fail(f"there is no command '{args[0]}'; {advice}")
         name, command, rest = super().resolve_command(ctx, args)
         return name, command if command is None or name is None else _load(name), rest
 
@@ -91,4 +121,6 @@ def main(
 
 
 if __name__ == "__main__":
-    app()
+    from tide.start import main as start
+
+    start()
