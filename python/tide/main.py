@@ -17,6 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import tide
 from tide.errors import UsageError
+from tide.interrupts import interruptible
 
 _HERE = Path(__file__).parent
 _WordsError: Any = typer.BadParameter.__mro__[1]  # of all that is wrong with words of a command
@@ -64,12 +65,21 @@ class _LazyGroup(TyperGroup):
             return _load(cmd_name)
         return TyperCommand(name=cmd_name, help=_summary(cmd_name))
 
-    def main(self, args: Any = None, prog_name: Any = None, **kwargs: Any) -> Any:
+    def main(
+        self,
+        args: Any = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
         """As the library's, but what is wrong with the words of a command is a line, as every other error is."""
-        if not kwargs.pop("standalone_mode", True):
-            return super().main(args, prog_name, standalone_mode=False, **kwargs)
+        common = (args, prog_name, complete_var)
+        if not standalone_mode:
+            return super().main(*common, False, windows_expand_args, **extra)
         try:
-            status = super().main(args, prog_name, standalone_mode=False, **kwargs)
+            status = super().main(*common, False, windows_expand_args, **extra)
         except _WordsError as error:
             _print_error(error)
             status = error.exit_code
@@ -80,7 +90,8 @@ class _LazyGroup(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """What any command may end with, in the same words from each."""
         try:
-            return super().invoke(ctx)
+            with interruptible():
+                return super().invoke(ctx)
         except UsageError as error:
             typer.echo(str(error), err=True)
             raise typer.Exit(2) from None
