@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import random
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
@@ -102,11 +103,12 @@ def test_a_second_board_is_one_line() -> None:
         assert "arm_mcu" in line and "a file of their own" in line
 
 
-def test_more_lanes_than_callbacks_or_processors_are_never_tried() -> None:
+@pytest.mark.parametrize("cores", [None, 64.0])
+def test_more_lanes_than_callbacks_or_processors_are_never_tried(cores: float | None) -> None:
     system = parse(host_system((30, 30, 30)))
-    search = Search(system, 3, 400)
+    search = Search(system, 3, 400, 0, Moves(system, cores=cores))
     search.run()
-    limit = max(len(os.sched_getaffinity(0)), cores_of(system, present(system)))
+    limit = cores or max(len(os.sched_getaffinity(0)), cores_of(system, present(system)))
     for choice in search._known:
         assert cores_of(system, choice) <= limit
         for index, executor in enumerate(system.executors):
@@ -132,6 +134,22 @@ def test_of_the_orders_that_help_one_with_the_fewest_exchanges_is_found(seed: in
     assert (min(feasible) == 0) == (found.choice == now), seed
     for one in undone(found.choice, now):
         assert not search.evaluate(one).score.feasible, seed
+
+
+def test_what_is_not_needed_is_taken_back() -> None:
+    """From a choice that meets every deadline and changes far too much, as climbing may find one."""
+    system = parse(host_system((17, 26, 34)))
+    moves = Moves(system, cores=8.0)
+    search = Search(system, 1, 400, 0, moves)
+    now = present(system)
+    places = tuple(tuple("right" if number else "left" for _ in row) for number, row in enumerate(now.places))
+    wild = search.evaluate(replace(now, priorities=(3, 1, 2), lanes=(2, 2), places=places))
+    assert wild.score.feasible
+    found = FewestChanges(system, search, moves)._reduced(wild)
+    assert found.score.feasible
+    assert distance(found.choice, now) < distance(wild.choice, now)
+    for one in undone(found.choice, now):
+        assert not search.evaluate(one).score.feasible
 
 
 def test_the_drawn_systems_are_of_all_kinds() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar
@@ -33,6 +34,7 @@ class Moves:
         self._keep_places = keep_places
         self.keep_order = keep_order
         self._cores = cores
+        self._lanes_now = present(system).lanes
         self._limit = max(workers(), cores_of(system, present(system))) if cores is None else cores
 
     def around(self, choice: Choice) -> list[Choice]:
@@ -45,7 +47,14 @@ class Moves:
         return [other for kind in kinds for other in self._allowed(choice, kind)]
 
     def _allowed(self, choice: Choice, others: Iterable[Choice]) -> list[Choice]:
-        return [other for other in others if self.fits(other) or self._less(choice, other)]
+        return [other for other in others if (self.fits(other) or self._less(choice, other)) and self._has_work(other)]
+
+    def _has_work(self, choice: Choice) -> bool:
+        """More lanes than an executor has callbacks would have nothing to run; what the description says may stay."""
+        count = Counter(place for places in choice.places for place in places)
+        names = [executor.name for executor in self._system.executors]
+        entries = zip(names, choice.lanes, self._lanes_now, strict=True)
+        return all(lanes <= max(count[name], now) for name, lanes, now in entries)
 
     def fits(self, choice: Choice) -> bool:
         return cores_of(self._system, choice) <= self._limit + 1e-9
@@ -62,13 +71,11 @@ class Moves:
                 yield replace(choice, priorities=tuple(priorities))
 
     def _lanes(self, choice: Choice) -> Iterator[Choice]:
-        """On the microcontroller one lane is cooperative and two stand for a preemptive one for each level. More lanes
-        than an executor has callbacks would have nothing to run."""
+        """On the microcontroller one lane is cooperative and two stand for a preemptive one for each level."""
         for index, lanes in enumerate([] if self._keep_lanes else choice.lanes):
-            executor = self._system.executors[index]
-            callbacks = sum(place == executor.name for places in choice.places for place in places)
-            for option in (3 - min(lanes, 2),) if executor.where == "mcu" else (lanes - 1, lanes + 1):
-                if 1 <= option < lanes or lanes < option <= callbacks:
+            on_mcu = self._system.executors[index].where == "mcu"
+            for option in (3 - min(lanes, 2),) if on_mcu else (lanes - 1, lanes + 1):
+                if option >= 1:
                     yield replace(choice, lanes=_with(choice.lanes, index, option))
 
     def _quanta(self, choice: Choice) -> Iterator[Choice]:
