@@ -51,10 +51,21 @@ def require_file(path: Path | None) -> None:
             _remove_empty(made)
 
 
+def require_folder(folder: Path) -> None:
+    """As `require_file`, of files in a folder."""
+    with _told(folder):
+        made = _make_folders(folder)
+        try:
+            _probe(folder)
+        finally:
+            _remove_empty(made)
+
+
 @contextlib.contextmanager
-def written(path: Path) -> Iterator[Path]:
+def written(path: Path, synchronise: bool = True) -> Iterator[Path]:
     """A name beside `path`, with the same ending, to write to; when the block ends well the file takes its place.
-    Folders above it are made. A device or a pipe has no place beside it and is written as it is. OutputError."""
+    Folders above it are made. A device or a pipe has no place beside it and is written as it is. synchronise: wait for
+    the disk, which may tell only then that it is full. OutputError."""
     if _is_special(path):
         with _told(path):
             yield path
@@ -68,7 +79,8 @@ def written(path: Path) -> Iterator[Path]:
             if target.exists():
                 shutil.copymode(target, beside)
             yield beside
-            _synchronise(beside)
+            if synchronise:
+                _synchronise(beside)
             beside.replace(target)
             made = []
         finally:
