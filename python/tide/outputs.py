@@ -38,17 +38,11 @@ def require_file(path: Path | None) -> None:
     """OutputError if the file cannot be written; nothing stays behind. None: there is nothing to write."""
     if path is None or str(path) == "-":
         return
-    made: list[Path] = []
     with _told(path):
         if _is_special(path):
             _require_access(path)
-            return
-        target = _target(path)
-        made = _make_folders(target.parent)
-        try:
-            _probe(target.parent)
-        finally:
-            _remove_empty(made)
+        else:
+            _probe(_target(path).parent)
 
 
 def require_folder(folder: Path) -> None:
@@ -64,15 +58,14 @@ def require_folder(folder: Path) -> None:
 @contextlib.contextmanager
 def written(path: Path, synchronise: bool = True) -> Iterator[Path]:
     """A name beside `path`, with the same ending, to write to; when the block ends well the file takes its place.
-    Folders above it are made. A device or a pipe has no place beside it and is written as it is. synchronise: wait for
-    the disk, which may tell only then that it is full. OutputError."""
+    A device or a pipe has no place beside it and is written as it is. synchronise: wait for the disk, which may tell
+    only then that it is full. OutputError."""
     if _is_special(path):
         with _told(path):
             yield path
         return
     with interruptible(), _told(path):
         target = _target(path)
-        made = _make_folders(target.parent)
         beside = target.with_name(f".{target.stem}.{os.getpid()}{target.suffix}")
         try:
             os.close(os.open(beside, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o666))
@@ -82,10 +75,9 @@ def written(path: Path, synchronise: bool = True) -> Iterator[Path]:
             if synchronise:
                 _synchronise(beside)
             beside.replace(target)
-            made = []
         finally:
-            beside.unlink(missing_ok=True)
-            _remove_empty(made)
+            with contextlib.suppress(OSError):
+                beside.unlink()
 
 
 def write_text(path: Path, text: str) -> None:
@@ -254,6 +246,8 @@ def _told(path: Path, about: Callable[[OSError], bool] | None = None) -> Iterato
 
 def _line(path: Path, error: OSError) -> str:
     cause = (error.strerror or str(error)).lower()
+    if error.errno == errno.ENOENT and not path.parent.exists():
+        return f"{path}: cannot be written: there is no folder '{path.parent}'; make it, or choose another place"
     remedy = _REMEDIES.get(error.errno or 0, "choose another place")
     if error.errno in (errno.ENOTDIR, errno.EEXIST):
         blocking = next((one for one in (path, *path.parents) if one.exists() and not one.is_dir()), path)

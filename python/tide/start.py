@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -20,9 +21,17 @@ def main() -> None:
     except SystemExit as ending:
         status = ending.code
         raise
+    except OSError as error:
+        if error.errno not in _OF_THE_OUTPUT or error.filename is not None:
+            raise
+        status = _refuse(error)
+        raise SystemExit(status) from None
     finally:
         _end_at_once()
         _flush(status)
+
+
+_OF_THE_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def _end_at_once() -> None:
@@ -35,9 +44,20 @@ def _flush(status: object) -> None:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence()
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        print(f"standard output: cannot be written: {error.strerror}; choose another place", file=sys.stderr)
+        new = _refuse(error)
         if status in (0, None):
-            raise SystemExit(2) from None
+            raise SystemExit(new) from None
+
+
+def _refuse(error: OSError) -> int:
+    _silence()
+    print(
+        f"standard output: cannot be written: {(error.strerror or '').lower()}; choose another place", file=sys.stderr
+    )
+    return 2
+
+
+def _silence() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

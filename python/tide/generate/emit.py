@@ -173,8 +173,11 @@ def _write(path: Path, content: str) -> bool:
     except OSError:
         pass
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with written(path, synchronise=False) as beside:
             beside.write_bytes(data)
     except OutputError as error:
         raise GenerateError(str(error)) from None
+    except OSError as error:
+        raise GenerateError(f"cannot be written: {error.strerror}; choose another --out", path) from None
     return True

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from tide.interrupts import shielded
 
@@ -104,17 +104,19 @@ class Child:
 
     def _read(self) -> None:
         assert self.process.stdout is not None
-        log = self.log.open("a", encoding="utf-8")
+        log: IO[str] | None = None
         for line in self.process.stdout:  # to its end, or the child would wait for us
-            if self.log_failure is None:
-                try:
+            try:
+                if self.log_failure is None:
+                    log = log or self.log.open("a", encoding="utf-8")
                     log.write(line)
                     log.flush()
-                except OSError as error:
-                    self.log_failure = OSError(error.errno, error.strerror, str(self.log))
+            except OSError as error:
+                self.log_failure = OSError(error.errno, error.strerror, str(self.log))
             self.lines.put(line.rstrip("\n"))
-        with contextlib.suppress(OSError):
-            log.close()
+        if log is not None:
+            with contextlib.suppress(OSError):
+                log.close()
         self.lines.put(None)
 
     def next_line(self, deadline: float) -> str | None:

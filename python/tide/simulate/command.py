@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from tide.analysis.observed import Observation
-from tide.outputs import results_folder, written
+from tide.outputs import require_file, results_folder, written
 from tide.report.observed import observed_plot, observed_table
 from tide.report.style import empty_table, print_whole
 from tide.report.table import milliseconds
@@ -104,6 +104,7 @@ def _place(out: Path | None) -> AbstractContextManager[Path | None]:
 
 
 def _traced(trace: Path | None) -> AbstractContextManager[Path | None]:
+    require_file(trace)
     return nullcontext() if trace is None else written(trace)
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from tide.outputs import require_file, results_folder
+from tide.outputs import require_folder, results_folder
 from tide.report.style import empty_table, print_whole
 from tide.run.binaries import MissingBinaryError
 from tide.simulate.simulator import terminable
@@ -102,7 +102,7 @@ def run_study(
 ) -> list[dict[str, Any]]:
     """Runs what is missing, then writes and, if not brief, shows the result. Exits with 1 or 130 when it cannot."""
     path = folder / "checkpoint.jsonl"
-    require_file(path)
+    require_folder(folder)
     if restart:
         path.unlink(missing_ok=True)
     try:

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tide.outputs import results_folder
+from tide.outputs import require_folder, results_folder
 from tide.report.style import print_whole
 from tide.run.binaries import MissingBinaryError
 from tide.simulate.simulator import terminable
@@ -82,13 +82,14 @@ def timers(
 
       tide timers --timeout-us 50 --repetitions 200000 --policy rr --no-rclpy
     """
+    folder = out or Path("results/timers")
+    require_folder(folder)
     try:
         settings = _settings(
             repetitions, timeout_us, policy.value, priority, load, cpus, cyclictest, rclpy, rclpy_repetitions
         )
         settings = replace(settings, wake_up_lead_us=wake_up_lead_us)
         require_permission(settings)
-        folder = out or Path("results/timers")
         with terminable(), results_folder(folder, _LEFT) as place:
             outcome = _measure(settings)
             if outcome.interrupted and not len(outcome.tide.measured_ns):
