@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
+import signal
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -20,6 +23,21 @@ from tide_ros.chain import Chain
 from tide_ros.lane import Lane
 from tide_ros.seat import Seat, stack
 from tide_ros.turns import Turns, never
+
+_with_lanes: weakref.WeakSet[PriorityExecutor] = weakref.WeakSet()
+
+
+@atexit.register
+def _end_lanes(process: int = os.getpid()) -> None:
+    """Not in a process that was forked off: it has the executors, but not their threads. A second Ctrl-C ends it."""
+    if os.getpid() != process:
+        return
+    try:
+        for executor in tuple(_with_lanes):
+            executor._end_with_the_program()
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGINT)
 
 
 class PriorityExecutor(Turns):
@@ -226,7 +244,20 @@ class PriorityExecutor(Turns):
             attached = self._budgets.get(lane)
             return self._spent[lane] if attached is None else attached.counters()
 
+    def _end_with_the_program(self) -> None:
+        """Let running callbacks come to their end, as rclpy's MultiThreadedExecutor does: a thread that is still in the
+        middleware when Python ends would abort the process."""
+        self._is_shutdown = True
+        for thread in tuple(self._threads):
+            while thread.is_alive() and thread is not threading.current_thread():
+                self._poke()
+                if self._lock.acquire(timeout=0.1):
+                    self._wake_everybody()
+                    self._lock.release()
+                thread.join(0.1)
+
     def _start_lanes(self) -> None:
+        _with_lanes.add(self)
         for number, lane in enumerate(self._lanes):
             if number < len(self._threads) and self._threads[number].is_alive():
                 continue

@@ -7,7 +7,9 @@ import bisect
 import contextlib
 import threading
 import time
+import weakref
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from rclpy.context import Context
@@ -50,7 +52,26 @@ class ReadyCallbacks(Executor):  # type: ignore[misc]
         self._waiting = False
         self._idle: list[Seat] = []
         self._callers: set[threading.Event] = set()
-        super().__init__(context=context)  # from here on a context that ends calls wake
+        self._join(context)
+
+    def _join(self, context: Context | None) -> None:
+        """rclpy's part; from here on a context that ends calls wake. It gets a function: of a method it would keep a
+        WeakMethod, which raises in a callback of its own when both go at the end of a program."""
+        weak = weakref.ref(self)
+
+        def wake() -> None:
+            executor = weak()
+            if executor is not None:
+                executor.wake()
+
+        self.wake = wake  # type: ignore[method-assign]
+        try:
+            super().__init__(context=context)
+        finally:
+            del self.wake
+        callbacks = getattr(self._context, "_callbacks", None)
+        if isinstance(callbacks, list):
+            weakref.finalize(self, _leave, callbacks, wake).atexit = False
 
     # ---- priorities ----
 
@@ -252,3 +273,8 @@ class ReadyCallbacks(Executor):  # type: ignore[misc]
             self._become_ready(timer)
         while self._again and self._again[0][0] <= now_ns:
             self._admit(self._again.pop(0)[1])
+
+
+def _leave(callbacks: list[Any], wake: Callable[[], None]) -> None:
+    with contextlib.suppress(ValueError):  # the context has ended and let go of all
+        callbacks.remove(wake)

@@ -28,7 +28,7 @@ class TimerQueue:
     """``moved(source)`` is called by any thread after a reset; with None when a ROS clock moved by itself."""
 
     def __init__(self, moved: Callable[[TimerSource | None], None]) -> None:
-        self._moved = moved
+        self._moved = _weak(moved)  # or the executor would be part of a cycle, and live on when the program ends
         self._heap: list[tuple[int, int, TimerSource]] = []
         self._sequence = 0
         self.sources: set[TimerSource] = set()
@@ -121,12 +121,10 @@ class TimerQueue:
         self._heap.clear()
 
     def _watch(self, clock: Any) -> Any:
-        moved = weakref.WeakMethod(self._moved)
+        moved = self._moved
 
         def jumped(_jump: Any) -> None:
-            report = moved()
-            if report is not None:
-                report(None)
+            moved(None)
 
         threshold = JumpThreshold(
             min_forward=Duration(nanoseconds=1), min_backward=Duration(nanoseconds=-1), on_clock_change=True
@@ -138,20 +136,32 @@ def _follows_topic(clock: Any) -> bool:
     return clock.clock_type == ClockType.ROS_TIME and bool(clock.ros_time_is_active)
 
 
+def _weak(method: Callable[[TimerSource | None], None]) -> Callable[[TimerSource | None], None]:
+    """The method while its object lives, nothing after. Not a WeakMethod: one that goes before its object, as at the
+    end of a program, raises in a callback of its own."""
+    owner, name = weakref.ref(getattr(method, "__self__")), method.__name__  # noqa: B009
+
+    def call(source: TimerSource | None) -> None:
+        target = owner()
+        if target is not None:
+            getattr(target, name)(source)
+
+    return call
+
+
 def _hook_reset(source: TimerSource, moved: Callable[[TimerSource | None], None]) -> None:
     """A reset can make a timer due earlier than the queue knows, and rclpy tells nobody but who waits for the timer.
 
     Who took the method before is not noticed here; the executor waits for every timer now and then, therefore.
     """
-    report = weakref.WeakMethod(moved)
     timer = source.entity
     kind = type(timer)
     weak_timer, weak_source = weakref.ref(timer), weakref.ref(source)
 
     def reset() -> None:
         kind.reset(weak_timer())
-        target, about = report(), weak_source()
-        if target is not None and about is not None:
-            target(about)
+        about = weak_source()
+        if about is not None:
+            moved(about)
 
     timer.reset = reset

@@ -252,7 +252,7 @@ def test_host_systems_use_the_published_shape_in_its_safe_form(tmp_path: Path) -
     ("old", "new", "what"),
     [
         ('kind = "serial"\nbaud = 115_200\nmtu_bytes = 512\nescaped_bytes = 0\nagent_ms = 1', 'kind = "udp"', "is UDP"),
-        ("[[links]]", '[[executors]]\nname = "more"\nwhere = "mcu"\n\n[[links]]', "second one on the microcontroller"),
+        ("[[links]]", '[[executors]]\nname = "more"\nwhere = "mcu"\n\n[[links]]', "second one on a microcontroller"),
         ("least_ms = 10.5", "least_ms = 11", "shortest run of 'sample' is longer"),
         ("period_ms = 500", "period_ms = 0", "'period_ms' is 0"),
         ("payload_bytes = 100", "payload_bytes = 600", "best effort knows no fragments"),

@@ -331,7 +331,7 @@ def test_a_client_that_dies_is_reported_with_its_log(build: Path, fast: Path, tm
 
 def test_an_interrupted_run_leaves_no_process(build: Path, fast: Path, tmp_path: Path) -> None:
     process = start(build, tmp_path, str(fast), "--periods", "50", "--executor", "tide", fake="child")
-    log = tmp_path / "tide/client.log"
+    log = tmp_path / "unfinished/tide/client.log"
     deadline = time.monotonic() + 30
     while not (log.exists() and '"pid"' in log.read_text(encoding="utf-8")) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -7,8 +7,10 @@ the laboratory, where that is installed."""
 from __future__ import annotations
 
 import ast
+import difflib
 import importlib
 import importlib.util
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,8 +19,11 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import tide
+from tide.errors import UsageError
+from tide.interrupts import interruptible
 
 _PACKAGES = ("tide", "tide_lab")
+_WordsError: Any = typer.BadParameter.__mro__[1]  # of all that is wrong with words of a command
 
 
 @cache
@@ -50,6 +55,16 @@ def _load(name: str) -> Any:
     return command
 
 
+def _print_error(error: Any) -> None:
+    if error.ctx is not None and not error.format_message():  # no words at all: the help
+        error.show()
+        return
+    path = error.ctx.command_path if error.ctx else "tide"
+    message = error.format_message().rstrip(".")
+    hint = "" if "did you mean" in message.lower() or "there are" in message else f"; see {path} --help"
+    typer.echo(f"{path}: {message[:1].lower()}{message[1:]}{hint}", err=True)
+
+
 class _LazyGroup(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         return command_names()
@@ -61,12 +76,55 @@ class _LazyGroup(TyperGroup):
             return _load(cmd_name)
         return TyperCommand(name=cmd_name, help=_summary(cmd_name))
 
+    def main(
+        self,
+        args: Any = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """As the library's, but what is wrong with the words of a command is a line, as every other error is."""
+        common = (args, prog_name, complete_var)
+        if not standalone_mode:
+            return super().main(*common, False, windows_expand_args, **extra)
+        try:
+            status = super().main(*common, False, windows_expand_args, **extra)
+        except _WordsError as error:
+            _print_error(error)
+            status = error.exit_code
+        except typer.Abort:
+            status = 1
+        sys.exit(status if isinstance(status, int) else 0)
+
+    def invoke(self, ctx: Any) -> Any:
+        """What any command may end with, in the same words from each."""
+        try:
+            with interruptible():
+                return super().invoke(ctx)
+        except UsageError as error:
+            typer.echo(str(error), err=True)
+            raise typer.Exit(2) from None
+        except KeyboardInterrupt:
+            typer.echo("interrupted", err=True)
+            raise typer.Exit(130) from None
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and not args[0].startswith("-") and args[0] not in command_names():
+            near = difflib.get_close_matches(args[0], command_names(), n=1)
+            advice = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(command_names())}"
+            ctx.fail(f"there is no command '{args[0]}'; {advice}")
         name, command, rest = super().resolve_command(ctx, args)
         return name, command if command is None or name is None else _load(name), rest
 
 
-app = typer.Typer(cls=_LazyGroup, no_args_is_help=True, pretty_exceptions_enable=False)
+app = typer.Typer(
+    cls=_LazyGroup,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
 def _print_version(wanted: bool) -> None:
@@ -78,11 +136,13 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", "-V", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Priority-driven, chain-aware micro-ROS: generate, check, simulate and run systems."""
 
 
 if __name__ == "__main__":
-    app()
+    from tide.start import main as start
+
+    start()

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from tide.outputs import require_file, write_text
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.simulator import Simulator, terminable
 from tide.terminal.style import empty_table, print_whole
@@ -56,6 +57,7 @@ def hunt(
     found: dict[tuple[str, str], Found] = {}
     failures: list[str] = []
     interrupted = False
+    require_file(out)
     try:
         known = quarry_names()
         names = bounds or known
@@ -80,8 +82,7 @@ def hunt(
     if out is not None:
         rows = [{"bound": name, "observer": by, **one.to_json()} for (name, by), one in found.items()]
         settings = {"first": first, "systems": systems, "schedules": schedules, "climbs": climbs}
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps({"schema": 1, **settings, "rows": rows}, indent=1) + "\n", encoding="utf-8")
+        write_text(out, json.dumps({"schema": 1, **settings, "rows": rows}, indent=1) + "\n")
     if failures or interrupted:
         raise typer.Exit(1 if failures else 130)
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from tide.outputs import results_folder
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.simulator import terminable
 from tide.run.machine import describe
@@ -36,9 +37,10 @@ def reproduce_budget(name: str, pings: int, out: Path | None, on: str) -> None:
     case = BUDGET_CASES[name]
     folder = out or Path("results") / (name if on == "sim" else f"{name}-{on}")
     try:
-        with terminable():
+        with terminable(), results_folder(folder, ("results.json", "replies.png")) as place:
             result = _run(case, on, pings)
-        _report(result, folder)
+            _report(result, place)
+        Console().print(f"{folder}/: results.json, replies.png", highlight=False, markup=False, soft_wrap=True)
     except (BudgetError, MissingBinaryError, OSError) as error:
         _fail(str(error), 1)
     except KeyboardInterrupt:
@@ -73,10 +75,8 @@ def _report(result: BudgetResult, folder: Path) -> None:
         whose = "paper" if finding.published else "here"
         verdict = "[green]holds[/green]" if holds else "[red]does not hold[/red]"
         console.print(f"{verdict} ({whose}): {finding.text}", highlight=False, soft_wrap=True)
-    folder.mkdir(parents=True, exist_ok=True)
     (folder / "results.json").write_text(result.to_json(), encoding="utf-8")
     _plot(result, folder / "replies.png")
-    console.print(f"{folder}/: results.json, replies.png", highlight=False, markup=False, soft_wrap=True)
 
 
 def _table(result: BudgetResult) -> Table:

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from tide.outputs import results_folder
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.child import RunError
 from tide.programs.simulator import SimulationError, Simulator, terminable
@@ -105,10 +106,12 @@ def reproduce(
     count = samples or (QUICK_SAMPLES if quick else SAMPLES[on])
     folder = out or Path("results") / (case if on == "sim" else f"{case}-{on}")
     try:
-        with terminable():
+        left = ("results.json", "latency.png", *(f"{system}_[0-9]*" for system in ("batch", "tide", "limit")))
+        with terminable(), results_folder(folder, left, keep=(RunError,)) as place:
             native = on == "native"
-            result = _run_native(chosen, count, seed, folder) if native else _run(chosen, count, seed, on)
-        _report(result, folder)
+            result = _run_native(chosen, count, seed, place) if native else _run(chosen, count, seed, on)
+            _report(result, place)
+        Console().print(f"{folder}/: results.json, latency.png", highlight=False, markup=False, soft_wrap=True)
     except SimulationError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(error.status) from None
@@ -200,7 +203,5 @@ def _report(result: Reproduction, folder: Path) -> None:
         console.print(f"[bold]{beside_simulator(result)}[/bold]", highlight=False, soft_wrap=True)
     if result.on == "native" and result.case.quantity == "success_percent":
         console.print(LOSSES_NATIVELY, highlight=False, soft_wrap=True)
-    folder.mkdir(parents=True, exist_ok=True)
     (folder / "results.json").write_text(result.to_json(), encoding="utf-8")
     latency_plot(result, folder / "latency.png")
-    console.print(f"{folder}/: results.json, latency.png", highlight=False, markup=False, soft_wrap=True)

@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from tide.analysis.bounds import AnalysisError
+from tide.outputs import results_folder
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.simulator import terminable
 from tide.run.machine import describe
@@ -37,6 +38,7 @@ SOURCE = {
     "VI-A; published: real rclcpp 28.1.6 and a PiCAS-like subclass of it, two cores",
     "four-chains": "published: real rclcpp 28.1.6 and a PiCAS-like subclass of it, two cores",
 }
+PICTURES = ("responses.png", "distributions.png", "updates.png")
 QUICK_SECONDS = {"sim": 20.0, "native": 3.0}
 NATIVE_SECONDS = 60.0
 
@@ -56,10 +58,12 @@ def reproduce_mt(
     folder = out or Path("results") / (name if on == "sim" else f"{name}-{on}")
     result = MtResult(case, on, length, seed, describe(real_time=True) if on == "native" else None)
     try:
-        with terminable():
+        with terminable(), results_folder(folder, ("results.json", *PICTURES)) as place:
             _run(result, wanted)
-        found = findings(result)
-        _report(result, found, folder)
+            found = findings(result)
+            _report(result, found, place)
+        files = ", ".join(("results.json", *PICTURES))
+        Console().print(f"{folder}/: {files}", highlight=False, markup=False, soft_wrap=True)
     except (HostError, MissingBinaryError, AnalysisError, OSError) as error:
         _fail(str(error), 1)
     except KeyboardInterrupt:
@@ -111,10 +115,8 @@ def _report(result: MtResult, found: list[Finding], folder: Path) -> None:
         whose = "paper" if finding.published else "here"
         verdict = "[green]holds[/green]" if finding.holds else "[red]does not hold[/red]"
         console.print(f"{verdict} ({whose}): {finding.text}", highlight=False, soft_wrap=True)
-    folder.mkdir(parents=True, exist_ok=True)
     (folder / "results.json").write_text(_json(result, found), encoding="utf-8")
-    files = ", ".join(["results.json", *plot_all(result, folder)])
-    console.print(f"{folder}/: {files}", highlight=False, markup=False, soft_wrap=True)
+    plot_all(result, folder)
 
 
 def _figures(chain: Responses) -> str:

@@ -22,13 +22,11 @@ _SHADES = ("#56B4E9", "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00")
 _FAINT = "#d9d9d9"
 
 
-def plot_all(result: MtResult, folder: Path) -> list[str]:
-    """Names of the files."""
+def plot_all(result: MtResult, folder: Path) -> None:
     with plt.rc_context(PLOT_STYLE):
         _responses(result, folder / "responses.png")
         _distributions(result, folder / "distributions.png")
         _updates(result, folder / "updates.png")
-    return ["responses.png", "distributions.png", "updates.png"]
 
 
 def _save(figure: Any, result: MtResult, path: Path) -> None:

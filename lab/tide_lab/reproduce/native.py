@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from tide.programs.binaries import ROOT
 from tide.programs.child import RunError
 from tide.report.results import Row
+from tide.run.domain import ros_domain
 from tide.run.experiment import Settings, Variant, run_once
 from tide.system.load import load
 from tide.system.model import Callback, Publication, System
@@ -66,7 +66,7 @@ def run_native_point(
     case: Case, system: str, x: int, samples: int, seed: int, out: Path, report: Callable[[str, int], None]
 ) -> list[Row]:
     first_loss = (100 - x) / 100 if case.quantity == "success_percent" else 0.0
-    domain = int(os.environ.get("ROS_DOMAIN_ID") or 10 + os.getpid() % 90)
+    domain = ros_domain()
     settings = Settings(samples, seed, 0.0, domain, first_loss)
     folder = out / f"{system}_{x}"
     outcome = run_once(system_of(case, system, x), variant_of(case, system), settings, folder, report)

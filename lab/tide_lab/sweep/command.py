@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from tide.outputs import require_folder, results_folder
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.simulator import terminable
 from tide.terminal.style import empty_table, print_whole
@@ -101,6 +102,7 @@ def run_study(
 ) -> list[dict[str, Any]]:
     """Runs what is missing, then writes and, if not brief, shows the result. Exits with 1 or 130 when it cannot."""
     path = folder / "checkpoint.jsonl"
+    require_folder(folder)
     if restart:
         path.unlink(missing_ok=True)
     try:
@@ -159,11 +161,13 @@ def _report(study: Study, checkpoint: Checkpoint, folder: Path, brief: bool) -> 
     for block, counts in checkpoint.done.items():
         tallies.setdefault(block.point, Tally()).add(counts)
     table = rows(study, tallies)
-    write_parquet(table, folder / "sweep.parquet")
-    write_json(study, table, folder / "results.json")
+    with results_folder(folder) as place:
+        write_parquet(table, place / "sweep.parquet")
+        write_json(study, table, place / "results.json")
+        if not brief:
+            schedulability_plot(study, table, place / "sweep.png")
     if brief:
         return table
-    schedulability_plot(study, table, folder / "sweep.png")
     console = Console()
     console.print(f"[bold]{study.title}[/bold]: {study.conditions()}", highlight=False, soft_wrap=True)
     for variant in VARIANTS:

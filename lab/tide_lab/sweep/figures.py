@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
+from tide.outputs import write_text, written
 from tide.terminal.style import empty_table, print_whole
 from tide_lab.sweep.claims import CLAIMS, Shares
 from tide_lab.sweep.command import run_study
@@ -41,7 +42,8 @@ def reproduce_figure(case: str, sets: int | None, seed: int, folder: Path, quick
         return
     from tide_lab.sweep.plot import variants_plot
 
-    variants_plot({"stated": study, **others}, rows, folder / "variants.png")
+    with written(folder / "variants.png") as path:
+        variants_plot({"stated": study, **others}, rows, path)
     claims = [
         {
             "recipe": name,
@@ -56,7 +58,7 @@ def reproduce_figure(case: str, sets: int | None, seed: int, folder: Path, quick
     ]
     conditions = {name: one.conditions() for name, one in {"stated": study, **others}.items()}
     data = {"schema": 1, "case": case, "seed": seed, "conditions": conditions, "claims": claims}
-    (folder / "claims.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    write_text(folder / "claims.json", json.dumps(data, indent=1) + "\n")
     Console().print(f"{folder}/: variants.png, claims.json, and a folder for each recipe", soft_wrap=True)
 
 

@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from tide.outputs import require_folder, results_folder
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.simulator import terminable
 from tide.terminal.style import print_whole
@@ -30,6 +31,10 @@ from tide_lab.timers.plan import (
 )
 
 app = typer.Typer()
+_LEFT = (
+    *("results.json", "latencies.npz", "*.measured.log", "*.reported.log", "cyclictest.histogram.log"),
+    *("histogram.png", "percentiles.png"),
+)
 
 
 class Policy(str, Enum):
@@ -77,15 +82,22 @@ def timers(
 
       tide timers --timeout-us 50 --repetitions 200000 --policy rr --no-rclpy
     """
+    folder = out or Path("results/timers")
+    require_folder(folder)
     try:
         settings = _settings(
             repetitions, timeout_us, policy.value, priority, load, cpus, cyclictest, rclpy, rclpy_repetitions
         )
         settings = replace(settings, wake_up_lead_us=wake_up_lead_us)
         require_permission(settings)
-        with terminable():
+        with terminable(), results_folder(folder, _LEFT) as place:
             outcome = _measure(settings)
-            complete = _report(settings, outcome, out or Path("results/timers"))
+            if outcome.interrupted and not len(outcome.tide.measured_ns):
+                raise KeyboardInterrupt  # nothing to keep, so older results stay
+            complete = _report(settings, outcome, place)
+        console = Console()
+        names = ", ".join(sorted(entry.name for entry in folder.iterdir()))
+        console.print(f"{folder}/: {names}", highlight=False, markup=False, soft_wrap=True)
     except PlanError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None
@@ -160,12 +172,10 @@ def _report(settings: Settings, outcome: Outcome, folder: Path) -> bool:
         print_whole(console, summary_table(result))
     for line in [*load_lines(outcome.loads), *map(verdict_line, result.verdicts())]:
         console.print(line, highlight=False, soft_wrap=True)
-    names = write_files(result, folder)
+    write_files(result, folder)
     if result.summaries:
         histogram_plot(result, folder / "histogram.png")
         percentiles_plot(result, folder / "percentiles.png")
-        names += ["histogram.png", "percentiles.png"]
-    console.print(f"{folder}/: {', '.join(names)}", highlight=False, markup=False, soft_wrap=True)
     if outcome.failure is not None:
         typer.echo(outcome.failure, err=True)
     return outcome.failure is None

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from tide.outputs import results_folder
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.simulator import terminable
 from tide.terminal.style import empty_table, print_whole
@@ -207,7 +208,7 @@ def reproduce_timers(samples: int, folder: Path) -> None:
     console = Console()
     columns = (TextColumn("timers"), BarColumn(bar_width=30), TimeRemainingColumn(), TextColumn("{task.description}"))
     try:
-        with terminable():
+        with terminable(), results_folder(folder, ("results.json", "latency.png")) as place:
             with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
                 task = progress.add_task("")
                 result = run_all(
@@ -218,9 +219,8 @@ def reproduce_timers(samples: int, folder: Path) -> None:
             for line in loads_missed(result):
                 console.print(line, highlight=False, soft_wrap=True)
             console.print(f"[bold]{conclusion(result)}[/bold]", highlight=False, soft_wrap=True)
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / "results.json").write_text(result.to_json(), encoding="utf-8")
-            latency_plot(result, folder / "latency.png")
+            (place / "results.json").write_text(result.to_json(), encoding="utf-8")
+            latency_plot(result, place / "latency.png")
             console.print(f"{folder}/: results.json, latency.png", highlight=False, markup=False, soft_wrap=True)
     except PlanError as error:
         typer.echo(str(error), err=True)

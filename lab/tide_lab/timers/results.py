@@ -124,29 +124,23 @@ class Result:
         return json.dumps(data, indent=1) + "\n"
 
 
-def write_files(result: Result, folder: Path) -> list[str]:
+def write_files(result: Result, folder: Path) -> None:
     """results.json, a log of each kind of latency with one value in us a line, all values as an archive of numpy, and
-    cyclictest's histogram. Returns their names."""
-    folder.mkdir(parents=True, exist_ok=True)
+    cyclictest's histogram."""
     (folder / "results.json").write_text(result.to_json(), encoding="utf-8")
-    names = ["results.json"]
     arrays: dict[str, Array] = {}
     for tally in (result.outcome.tide, result.outcome.rclpy):
         for kind, values in (("measured", tally.measured_ns), ("reported", tally.reported_ns)):
             if len(values):
                 arrays[f"{tally.name}_{kind}_ns"] = values
-                names.append(f"{tally.name}.{kind}.log")
-                _write_log(folder / names[-1], values)
+                _write_log(folder / f"{tally.name}.{kind}.log", values)
     if arrays:
         np.savez_compressed(folder / "latencies.npz", **arrays)  # type: ignore[arg-type]
-        names.append("latencies.npz")
     other = result.latencies.get("cyclictest")
     if other is not None:
-        names.append("cyclictest.histogram.log")
         pairs = zip(other.values_ns.tolist(), other.counts.tolist(), strict=True)
         lines = [f"{_us(value)} {count}" for value, count in pairs]
-        (folder / names[-1]).write_text("\n".join([*lines, ""]), encoding="ascii")
-    return names
+        (folder / "cyclictest.histogram.log").write_text("\n".join([*lines, ""]), encoding="ascii")
 
 
 def _us(value_ns: int) -> str:

@@ -157,7 +157,7 @@ def test_mistakes_name_file_and_line(tmp_path: Path, text: str, line: int, says:
     file.parent.mkdir(parents=True)
     file.write_text(text)
     done = run_tide("--out", tmp_path / "out", file, check=False)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert f"{file}:" in done.stderr
@@ -186,7 +186,7 @@ def test_mistakes_name_file_and_line(tmp_path: Path, text: str, line: int, says:
 )
 def test_wrong_words_get_one_line(tmp_path: Path, words: list[str], says: str) -> None:
     done = run_tide("--out", tmp_path / "out", *words, check=False)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert says in done.stderr
 

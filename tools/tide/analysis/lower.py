@@ -239,7 +239,10 @@ def _link_chain(chain: Chain, on_client: set[str]) -> Document:
 
 
 def _link_findings(system: System) -> list[Finding]:
-    findings = [*_executor_findings(system), *_line_findings(system)]
+    boards = _second_boards(system)
+    if boards:  # what else does not fit follows from it
+        return boards
+    findings = [*_budgets(system), *_line_findings(system)]
     for index, chain in enumerate(system.chains):
         if chain.branches_from is not None:
             findings.append(
@@ -269,10 +272,6 @@ def _link_findings(system: System) -> list[Finding]:
     return findings
 
 
-def _executor_findings(system: System) -> list[Finding]:
-    return [*_second_executors(system), *_budgets(system)]
-
-
 def _budgets(system: System) -> list[Finding]:
     return [
         Finding(
@@ -285,15 +284,16 @@ def _budgets(system: System) -> list[Finding]:
     ]
 
 
-def _second_executors(system: System) -> list[Finding]:
+def _second_boards(system: System) -> list[Finding]:
     on_mcu = [index for index, one in enumerate(system.executors) if one.where == "mcu"]
     return [
         Finding(
             ("executors", index),
-            f"executor '{system.executors[index].name}' is a second one on the microcontroller; there is no bound",
-            "put its callbacks on the first, or give that lanes",
+            f"executor '{system.executors[index].name}' is a second one on a microcontroller, and bounds are of one",
+            "give a second board, its link and its chains a file of their own; on the same board use "
+            f"'{system.executors[on_mcu[0]].name}', with lanes",
         )
-        for index in on_mcu[1:]
+        for index in on_mcu[1:2]
     ]
 
 

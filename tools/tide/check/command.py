@@ -17,6 +17,7 @@ from tide.analysis.lower import NoBoundError
 from tide.analysis.observed import ObservationError, above, beyond, longer, observations, read_results
 from tide.check.table import comparison_table, print_bounds, print_explanation
 from tide.measured.lines import MeasurementError, measured_system
+from tide.outputs import require_file, written
 from tide.programs.binaries import MissingBinaryError
 from tide.system.load import SystemFileError, load, problem_lines
 from tide.terminal.style import print_whole
@@ -165,6 +166,7 @@ def _stamp(file: Path) -> tuple[int, int]:
 
 
 def _check(file: Path, wanted: _Wanted, console: Console) -> int:
+    require_file(wanted.plot)
     system = _load(file)
     if wanted.measured is not None:
         system = _with_measured(file, system, wanted.measured, wanted.margin_percent)
@@ -241,8 +243,9 @@ def _plot(bounds: Bounds, path: Path, explain: str | None) -> None:
 
 def _write_plot(path: Path, write: Callable[[Path], None]) -> None:
     try:
-        write(path)
-    except (OSError, ValueError) as error:
+        with written(path) as beside:
+            write(beside)
+    except ValueError as error:
         raise _BadInputError([f"{path}: cannot be written: {error}; use a name that ends in .png or .svg"]) from None
 
 

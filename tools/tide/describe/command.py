@@ -11,6 +11,7 @@ from tide.describe.draft import Draft, write_draft
 from tide.describe.recording import from_recording, is_recording
 from tide.describe.ros2 import from_ros2
 from tide.describe.trace import TraceError, read_trace
+from tide.outputs import require_file, write_text
 
 app = typer.Typer()
 
@@ -44,18 +45,16 @@ def describe(
 
       tide describe results/three_chains --out seen.toml; tide check seen.toml
     """
+    require_file(out)
     try:
         draft = _draft(source, name, executor)
         text = write_draft(draft, margin)
         if out is None:
             typer.echo(text, nl=False)
         else:
-            out.write_text(text, encoding="utf-8")
+            write_text(out, text)
     except TraceError as error:
         typer.echo(str(error), err=True)
-        raise typer.Exit(2) from None
-    except OSError as error:
-        typer.echo(f"{out}: cannot be written: {error.strerror}", err=True)
         raise typer.Exit(2) from None
 
 

@@ -10,6 +10,7 @@ import typer
 from tide.analysis.bounds import AnalysisError
 from tide.analysis.lower import NoBoundError
 from tide.export.pycpa import to_pycpa
+from tide.outputs import require_file, write_text
 from tide.programs.binaries import MissingBinaryError
 from tide.system.command import load_or_exit
 from tide.system.load import problem_lines
@@ -34,20 +35,18 @@ def export(
     Example: tide export examples/three_chains/system.toml --out three_chains.py && python three_chains.py
     """
     system = load_or_exit(file)
+    require_file(out)
     try:
         assert to is Form.pycpa
         text = to_pycpa(system)
         if out is None:
             typer.echo(text, nl=False)
         else:
-            out.write_text(text, encoding="utf-8")
+            write_text(out, text)
     except NoBoundError as error:
         for line in problem_lines(file, [(one.path, one.what, one.remedy) for one in error.findings]):
             typer.echo(line, err=True)
         raise typer.Exit(2) from None
     except (AnalysisError, MissingBinaryError) as error:
         typer.echo(f"{file}: {error}", err=True)
-        raise typer.Exit(2) from None
-    except OSError as error:
-        typer.echo(f"{out}: cannot be written: {error.strerror}", err=True)
         raise typer.Exit(2) from None

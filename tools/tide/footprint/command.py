@@ -17,6 +17,7 @@ from tide.footprint.build import BuildError, Sizes, build, growth, measure, runt
 from tide.footprint.program import header
 from tide.footprint.sizing import Client, client_of, options, pools
 from tide.footprint.stack import EXCEPTION_FRAME_BYTES, bound, read
+from tide.outputs import require_file, write_text
 from tide.system.load import SystemFileError, load
 from tide.terminal.style import print_whole
 
@@ -122,6 +123,7 @@ def footprint(
 
     The image is linked with everything that the description names and with empty callbacks; the sizes are of the whole
     image with its start-up code. RAM leaves out the memory of messages, which is printed beside it."""
+    require_file(header_file)
     try:
         client = client_of(load(file))
     except SystemFileError as error:
@@ -131,7 +133,7 @@ def footprint(
         typer.echo(f"tide footprint: '{file}' has no executor on a microcontroller", err=True)
         raise typer.Exit(2)
     if header_file is not None:
-        header_file.write_text(header(client, file.name), encoding="utf-8")
+        write_text(header_file, header(client, file.name))
         return
     try:
         result = measured(client, core.value, each_option)

@@ -64,7 +64,7 @@ def generate(
         result = run(library, wanted, memory, out, registry=registry)
     except GenerateError as error:
         typer.echo(f"tide generate: {error}", err=True)
-        raise typer.Exit(1) from None
+        raise typer.Exit(2) from None
     if result.up_to_date:
         typer.echo(f"{result.interfaces} interfaces in {out} are up to date")
     else:

@@ -16,6 +16,7 @@ from tide.generate.errors import GenerateError
 from tide.generate.model import Field, Interface, Message, Shape, TypeId
 from tide.generate.source import Library
 from tide.generate.wire import Wire
+from tide.outputs import OutputError, require_folder, written
 
 _HERE = Path(__file__).parent
 _STAMP = "tide_generate.json"
@@ -39,6 +40,7 @@ def generate(
     request = _digest(_own_sources(), [str(w) for w in sorted(set(wanted))], _capacity_key(capacities), registry)
     if stamp.get("request") == request and _inputs_unchanged(library, stamp) and _outputs_exist(out, stamp):
         return Result(interfaces=len(stamp["inputs"]), up_to_date=True)
+    require_folder(out)
     interfaces = library.closure(wanted)
     files = render(interfaces, capacities, registry=registry)
     result = Result(interfaces=len(interfaces))
@@ -172,7 +174,10 @@ def _write(path: Path, content: str) -> bool:
         pass
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        with written(path, synchronise=False) as beside:
+            beside.write_bytes(data)
+    except OutputError as error:
+        raise GenerateError(str(error)) from None
     except OSError as error:
-        raise GenerateError(f"cannot be written: {error.strerror}", path) from error
+        raise GenerateError(f"cannot be written: {error.strerror}; choose another --out", path) from None
     return True

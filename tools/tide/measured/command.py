@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tide.measured.lines import MeasurementError, Times, measured_text, milliseconds, read_log
+from tide.outputs import require_file, write_text
 from tide.system.load import SystemFileError, load
 from tide.terminal.style import print_whole
 
@@ -39,6 +40,7 @@ def measured(
     tide measured system.toml firmware.log --out measured.toml --margin 20 && tide check measured.toml
 
     What was measured is what happened, not the worst that can happen: the margin is the engineer's."""
+    require_file(out)
     try:
         system = load(file)
     except SystemFileError as error:
@@ -48,7 +50,7 @@ def measured(
         times = read_log(file, system, log)
         _print(times)
         if out is not None:
-            out.write_text(measured_text(file, system, times, margin), encoding="utf-8")
+            write_text(out, measured_text(file, system, times, margin))
     except MeasurementError as error:
         typer.echo(f"tide measured: {error}", err=True)
         raise typer.Exit(2) from error

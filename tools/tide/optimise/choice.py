@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -53,6 +54,27 @@ def applied(system: System, choice: Choice) -> System:
         for link, quantum in zip(system.links, choice.quanta, strict=True)
     )
     return system.model_copy(update={"chains": chains, "executors": executors, "links": links})
+
+
+def only(system: System, names: Collection[str]) -> System:
+    """The system with some of its chains. One that branches from another that is not among them begins with the
+    callbacks that it shared, whose names get the other chain's in front where they would be there twice."""
+    chains = []
+    for chain in system.chains:
+        if chain.name not in names:
+            continue
+        if chain.branches_from is not None and chain.branches_from[0] not in names:
+            own = {callback.name for callback in chain.callbacks}
+            shared = system.path(chain)[: -len(chain.callbacks)]
+            renamed = [
+                callback.model_copy(update={"name": f"{chain.branches_from[0]}_{callback.name}"})
+                if callback.name in own
+                else callback
+                for callback in shared
+            ]
+            chain = chain.model_copy(update={"branches_from": None, "callbacks": (*renamed, *chain.callbacks)})
+        chains.append(chain)
+    return system.model_copy(update={"chains": tuple(chains)})
 
 
 def cores_of(system: System, choice: Choice) -> float:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from dataclasses import replace
+import difflib
+import json
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -12,12 +14,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from tide.analysis.bounds import AnalysisError, bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.check.table import label, milliseconds
-from tide.optimise.choice import Choice, present
+from tide.interrupts import interruptible
+from tide.optimise.changes import Change, changes
+from tide.optimise.choice import only, present
+from tide.optimise.fewest import FewestChanges
 from tide.optimise.moves import Moves
 from tide.optimise.rewrite import rewritten
-from tide.optimise.search import Found, Search, core
+from tide.optimise.search import Found, Report, Search, core
+from tide.outputs import require_file, write_text
 from tide.programs.binaries import MissingBinaryError
-from tide.programs.simulator import terminable
 from tide.system.command import load_or_exit
 from tide.system.load import problem_lines
 from tide.terminal.style import empty_table, print_whole
@@ -35,53 +40,81 @@ def optimise(
     seed: Annotated[int, typer.Option(min=0, help="Of the search.")] = 1,
     tries: Annotated[int, typer.Option(min=1, max=1_000_000, help="Choices that are tried at most.")] = 300,
     losses: Annotated[int, typer.Option(min=0, max=16, help="Frames of one instance that are lost at most.")] = 0,
+    keep_order: Annotated[
+        bool, typer.Option("--keep-order", help="Do not change the order of the chains, even if it is impossible.")
+    ] = False,
     keep_lanes: Annotated[bool, typer.Option("--keep-lanes", help="Do not change the number of lanes.")] = False,
     keep_places: Annotated[bool, typer.Option("--keep-places", help="Move no callback to another executor.")] = False,
     cores: Annotated[
         float | None,
         typer.Option(
-            min=0.01, help="Processors of the host; a lane is one, or its budget's share. Default: any number."
+            min=0.01,
+            help="Processors of the host; a lane is one, or its budget's share. Default: those of this machine, or "
+            "what the description asks for if that is more.",
         ),
     ] = None,
+    largest_margin: Annotated[
+        bool,
+        typer.Option(
+            "--largest-margin", help="Change whatever makes the smallest slack larger, also when deadlines are met."
+        ),
+    ] = False,
     write: Annotated[Path | None, typer.Option(help="Write the description with what was chosen.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show as a diff what would change in the file; write nothing.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Choose priorities, lanes, who runs which callback, budgets and link quantum with the largest margin.
+    """Change as little as possible so that every deadline is guaranteed, and say why.
 
-    Ends with 0 if every deadline is guaranteed with what was found, 1 if not (then the chains that cannot be met
-    together are named), 2 if the system cannot be checked. The same seed finds the same.
+    The order of the chains stays, unless no other change was found that helps; then the fewest pairs are exchanged.
+    Lanes, who runs which callback, budgets and the link's quantum change before that.
+
+    Ends with 0 if every deadline is guaranteed, changed or not; 1 if nothing that was tried does (then the chains that
+    cannot be met together are named, and nothing is written); 2 if the system cannot be checked. The same seed finds
+    the same.
 
     Examples:
 
-      tide optimise examples/three_chains/system.toml
+      tide optimise examples/three_chains/system.toml --dry-run
 
-      tide optimise system.toml --seed 7 --tries 2000 --write better.toml
+      tide optimise system.toml --keep-order --tries 2000 --write better.toml
 
-      tide optimise system.toml --cores 2
+      tide optimise system.toml --cores 2 --largest-margin
     """
     system = load_or_exit(file)
-    console = Console()
+    require_file(write if not dry_run else None)
+    console = Console(quiet=as_json)
 
     def moves(one: System) -> Moves:
-        return Moves(one, keep_lanes, keep_places, cores)
+        return Moves(one, keep_lanes, keep_places, cores, keep_order)
 
     try:
-        with terminable():
-            before = _present(system, losses)
-            found = _search(Search(system, seed, tries, losses, moves(system)), tries, console)
-            _report(system, before, found, console)
-            if write is not None:
-                write.write_text(rewritten(file.read_text(encoding="utf-8"), system, found.choice), encoding="utf-8")
+        with interruptible():
+            search = Search(system, seed, tries, losses, moves(system))
+            before = search.evaluate(present(system))
+            found = _search(system, search, moves(system), tries, console, largest_margin)
+            every = changes(system, found, search.evaluate)
+            _report(system, before, found, every, console)
+            text = file.read_text(encoding="utf-8")
+            new = rewritten(text, system, found.choice) if found.score.feasible else text
+            if dry_run:
+                console.print(_diff(file, write, text, new), end="", highlight=False, markup=False, soft_wrap=True)
+            elif write is not None and found.score.feasible:
+                write_text(write, new)
                 console.print(f"written: {write}", highlight=False, markup=False, soft_wrap=True)
-            if not found.score.feasible:
-                _explain(system, found, core(system, seed, max(20, tries // 4), losses, moves), console)
+            elif write is not None:
+                typer.echo(f"not written: {write}, as no choice that was tried meets every deadline", err=True)
+            names = [] if found.score.feasible else core(system, seed, max(20, tries // 4), losses, moves)
+            if names:
+                _explain(system, found, names, console)
+            if as_json:
+                typer.echo(json.dumps(_as_json(system, before, found, every, names), indent=1))
     except NoBoundError as error:
         problems = [(finding.path, finding.what, finding.remedy) for finding in error.findings]
         _refuse(problem_lines(file, problems))
-    except (AnalysisError, MissingBinaryError, OSError) as error:
+    except (AnalysisError, MissingBinaryError) as error:
         _refuse([f"{file}: {line}" for line in str(error).splitlines()])
-    except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
-        raise typer.Exit(130) from None
     raise typer.Exit(FEASIBLE if found.score.feasible else INFEASIBLE)
 
 
@@ -91,11 +124,7 @@ def _refuse(lines: list[str]) -> None:
     raise typer.Exit(BAD_INPUT)
 
 
-def _present(system: System, losses: int) -> Found:
-    return Search(system, 0, 1, losses).evaluate(present(system))
-
-
-def _search(search: Search, tries: int, console: Console) -> Found:
+def _search(system: System, search: Search, moves: Moves, tries: int, console: Console, largest_margin: bool) -> Found:
     columns = (BarColumn(bar_width=30), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=tries)
@@ -104,51 +133,60 @@ def _search(search: Search, tries: int, console: Console) -> Found:
             late = f"{found.score.late} late, " if found.score.late else ""
             progress.update(task, completed=tried, description=f"{late}smallest slack {100 * found.score.margin:.1f} %")
 
-        return search.run(report)
+        told: Report = report
+        return search.run(told) if largest_margin else FewestChanges(system, search, moves, told).run()
 
 
-def _report(system: System, before: Found, found: Found, console: Console) -> None:
+def _report(system: System, before: Found, found: Found, every: list[Change], console: Console) -> None:
     table = empty_table(system.name)
     table.add_column("chain", no_wrap=True)
-    for heading in ("priority", "now", "bound ms", "now", "deadline ms"):
+    for heading in ("priority", "new", "bound ms", "new", "deadline ms"):
         table.add_column(heading, justify="right")
     for index, chain in enumerate(system.chains):
         old, new = before.bounds.chain(chain.name), found.bounds.chain(chain.name)
         assert old is not None and new is not None
         colour = "green" if new.met else "red"
+        priority = found.choice.priorities[index]
         table.add_row(
             chain.name,
             str(chain.priority),
-            str(found.choice.priorities[index]),
+            str(priority) if priority != chain.priority else "",
             milliseconds(old.bound_ns),
             f"[{colour}]{milliseconds(new.bound_ns)}[/]",
             milliseconds(chain.deadline_ns),
         )
     print_whole(console, table)
-    for kind, entries, old_values, new_values in (
-        ("lanes of executor", system.executors, before.choice.lanes, found.choice.lanes),
-        ("quantum of link", system.links, before.choice.quanta, found.choice.quanta),
-    ):
-        for entry, old_value, new_value in zip(entries, old_values, new_values, strict=True):
-            if old_value != new_value:
-                console.print(f"{kind} {entry.name}: {old_value} -> {new_value}", highlight=False)
-    _report_places(system, before.choice, found.choice, console)
+    if every and not found.score.feasible:
+        console.print("what came nearest, which is not written:", highlight=False)
+    for change in every:
+        console.print(change.line, highlight=False, markup=False, soft_wrap=True)
     if not found.score.fits:
         console.print("[bold]it needs more processors than there are[/bold]", highlight=False)
     if found.score.feasible:
-        text = f"every deadline is guaranteed; the smallest slack is {100 * found.score.margin:.1f} % of its deadline"
-        console.print(f"[bold]{text}[/bold]", highlight=False, soft_wrap=True)
+        met = f"every deadline is guaranteed (executor {found.bounds.executor})"
+        slack = f"the smallest slack is {100 * found.score.margin:.1f} % of its deadline"
+        nothing = "" if every else "nothing needs changing: "
+        console.print(f"[bold]{nothing}{met}; {slack}[/bold]", highlight=False, soft_wrap=True)
 
 
-def _report_places(system: System, before: Choice, now: Choice, console: Console) -> None:
-    for index, chain in enumerate(system.chains):
-        for callback, old, new in zip(chain.callbacks, before.places[index], now.places[index], strict=True):
-            if old != new:
-                console.print(f"callback {chain.name}.{callback.name}: {old} -> {new}", highlight=False)
-    for executor, old_ns, new_ns in zip(system.executors, before.budgets_ns, now.budgets_ns, strict=True):
-        if old_ns != new_ns:
-            text = f"{milliseconds(old_ns)} -> {milliseconds(new_ns)} ms of {executor.budget_period_ms} ms"
-            console.print(f"budget of executor {executor.name}: {text}", highlight=False)
+def _diff(file: Path, write: Path | None, before: str, after: str) -> str:
+    """For patch; empty if nothing changes."""
+    lines = difflib.unified_diff(
+        before.splitlines(keepends=True), after.splitlines(keepends=True), str(file), str(write or file)
+    )
+    return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
+
+
+def _as_json(system: System, before: Found, found: Found, every: list[Change], names: list[str]) -> dict[str, Any]:
+    return {
+        "schema": 1,
+        "system": system.name,
+        "met": found.score.feasible,
+        "changes": [asdict(change) for change in every],
+        "not_met_together": names,
+        "before": before.bounds.to_json(),
+        "after": found.bounds.to_json(),
+    }
 
 
 def _explain(system: System, found: Found, names: list[str], console: Console) -> None:
@@ -156,12 +194,12 @@ def _explain(system: System, found: Found, names: list[str], console: Console) -
     console.print(f"[bold]{', '.join(names)}: {together}[/bold]", highlight=False, soft_wrap=True)
     for name in names:
         chain = next(one for one in system.chains if one.name == name)
-        alone = system.model_copy(update={"chains": (chain,)})
-        bound = replace(bounds_of(alone, found.bounds.executor).chains[0])
+        bound = bounds_of(only(system, [name]), found.bounds.executor).chains[0]
         largest = max(bound.parts, key=lambda part: part.value_ns, default=None)
         part = f", most of it {label(largest)} {milliseconds(largest.value_ns)} ms" if largest else ""
+        alone = "no bound" if bound.bound_ns is None else f"{milliseconds(bound.bound_ns)} ms"
         console.print(
-            f"  {name}: deadline {milliseconds(chain.deadline_ns)} ms, alone {milliseconds(bound.bound_ns)} ms{part}",
+            f"  {name}: deadline {milliseconds(chain.deadline_ns)} ms, alone {alone}{part}",
             highlight=False,
             soft_wrap=True,
         )

@@ -3,36 +3,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
-from tide.optimise.choice import Choice, cores_of
+from tide.optimise.choice import Choice, cores_of, present
+from tide.programs.simulator import workers
 from tide.system.model import Callback, Chain, SerialLink, System, nanoseconds
 
 Value = TypeVar("Value")
 QUANTA = (0, 64, 128, 256)
-MOST_LANES = 8
 BUDGET_STEPS = (8, 32)  # of a lane's period
 
 
 class Moves:
-    """cores: what the host's executors may use up, lanes and budgets together; None: lanes as wanted, budgets no more
-    than now."""
+    """cores: processors of the host, which its executors may use up, lanes and budgets together. What the description
+    asks for already counts as there: it may be meant for another machine. None: as many as this machine has."""
 
-    def __init__(self, system: System, keep_lanes: bool = False, keep_places: bool = False, cores: float | None = None):
+    def __init__(
+        self,
+        system: System,
+        keep_lanes: bool = False,
+        keep_places: bool = False,
+        cores: float | None = None,
+        keep_order: bool = False,
+    ) -> None:
         self._system = system
         self._keep_lanes = keep_lanes
         self._keep_places = keep_places
+        self.keep_order = keep_order
         self._cores = cores
+        self._lanes_now = present(system).lanes
+        self._limit = max(workers(), cores_of(system, present(system))) if cores is None else cores
 
     def around(self, choice: Choice) -> list[Choice]:
-        kinds = [self._exchanges(choice), self._lanes(choice), self._quanta(choice)]
-        kinds += [self._places(choice), self._budgets(choice)]
-        return [other for kind in kinds for other in kind if self.fits(other) or self._less(choice, other)]
+        """All, the order of chains among them unless it is to be kept."""
+        return [*([] if self.keep_order else self._allowed(choice, self._exchanges(choice))), *self.values(choice)]
+
+    def values(self, choice: Choice) -> list[Choice]:
+        """Those that leave the order of the chains as it is."""
+        kinds = (self._lanes(choice), self._quanta(choice), self._places(choice), self._budgets(choice))
+        return [other for kind in kinds for other in self._allowed(choice, kind)]
+
+    def _allowed(self, choice: Choice, others: Iterable[Choice]) -> list[Choice]:
+        return [other for other in others if (self.fits(other) or self._less(choice, other)) and self._has_work(other)]
+
+    def _has_work(self, choice: Choice) -> bool:
+        """More lanes than an executor has callbacks would have nothing to run; what the description says may stay."""
+        count = Counter(place for places in choice.places for place in places)
+        names = [executor.name for executor in self._system.executors]
+        entries = zip(names, choice.lanes, self._lanes_now, strict=True)
+        return all(lanes <= max(count[name], now) for name, lanes, now in entries)
 
     def fits(self, choice: Choice) -> bool:
-        return self._cores is None or cores_of(self._system, choice) <= self._cores + 1e-9
+        return cores_of(self._system, choice) <= self._limit + 1e-9
 
     def _less(self, choice: Choice, other: Choice) -> bool:
         """From a description that asks for too much there is a way down."""
@@ -50,7 +75,7 @@ class Moves:
         for index, lanes in enumerate([] if self._keep_lanes else choice.lanes):
             on_mcu = self._system.executors[index].where == "mcu"
             for option in (3 - min(lanes, 2),) if on_mcu else (lanes - 1, lanes + 1):
-                if 1 <= option <= MOST_LANES:
+                if option >= 1:
                     yield replace(choice, lanes=_with(choice.lanes, index, option))
 
     def _quanta(self, choice: Choice) -> Iterator[Choice]:

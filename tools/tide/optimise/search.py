@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A search over what a system may change without changing what it does: the order of its chains, the lanes and budgets
-of its executors, who runs which callback, the quantum of its line. Bounds depend on each other's lateness, so no order
-is known to be the best one without trying; the search starts at deadline-monotonic and the present order and climbs by
-single changes, then from shaken choices, by the seed."""
+"""A search for the largest margin over what a system may change without changing what it does: the order of its
+chains, the lanes and budgets of its executors, who runs which callback, the quantum of its line. Bounds depend on each
+other's lateness, so no order is known to be the best one without trying; the search starts at deadline-monotonic and
+the present order and climbs by single changes, then from shaken choices, by the seed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from math import inf
 
 from tide.analysis.bounds import Bounds, bounds_of
 from tide.analysis.lower import is_on_host
-from tide.optimise.choice import Choice, applied, present
+from tide.optimise.choice import Choice, applied, only, present
 from tide.optimise.moves import Moves
 from tide.system.model import System
 
@@ -67,6 +67,11 @@ class Search:
         self._executor = "priority" if is_on_host(system) else None
 
     @property
+    def left(self) -> int:
+        """Choices that may still be tried."""
+        return self._left
+
+    @property
     def tried(self) -> int:
         return len(self._known)
 
@@ -105,7 +110,7 @@ class Search:
             for value, index in zip(values, order, strict=True):
                 priorities[index] = value
             starts.append(replace(now, priorities=tuple(priorities)))
-        return list(dict.fromkeys(starts))
+        return [now] if self._moves.keep_order else list(dict.fromkeys(starts))
 
     def _climb(self, start: Choice, best: Found | None, report: Report | None, until_feasible: bool) -> Found:
         at = self.evaluate(start)
@@ -137,7 +142,8 @@ class Search:
 
     def _shaken(self, choice: Choice) -> Choice:
         priorities = list(choice.priorities)
-        self._random.shuffle(priorities)
+        if not self._moves.keep_order:
+            self._random.shuffle(priorities)
         shaken = replace(choice, priorities=tuple(priorities))
         for _ in range(3):
             shaken = self._random.choice(self._moves.around(shaken) or [shaken])
@@ -148,12 +154,12 @@ def core(system: System, seed: int, tries: int, losses: int = 0, moves: Callable
     """Chains that cannot be met together although any of them could be left out: each is taken away in turn, and stays
     away if the rest still cannot be met. By the same search, so a core is what the search found, not a proof, except
     where it is a single chain."""
-    kept = list(system.chains)
+    kept = [chain.name for chain in system.chains]
     for chain in sorted(system.chains, key=lambda one: one.priority):
-        rest = [one for one in kept if one.name != chain.name]
+        rest = [name for name in kept if name != chain.name]
         if not rest:
             break
-        smaller = system.model_copy(update={"chains": tuple(rest)})
+        smaller = only(system, rest)
         if not Search(smaller, seed, tries, losses, moves(smaller)).run(until_feasible=True).score.feasible:
             kept = rest
-    return [chain.name for chain in kept]
+    return kept

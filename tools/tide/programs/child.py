@@ -15,7 +15,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+from tide.interrupts import shielded
 
 
 class RunError(Exception):
@@ -66,6 +68,7 @@ class Child:
     log: Path
     process: subprocess.Popen[str]
     lines: queue.Queue[str | None] = field(default_factory=queue.Queue)
+    log_failure: OSError | None = None  # why the log is not whole
 
     @classmethod
     def start(
@@ -101,16 +104,27 @@ class Child:
 
     def _read(self) -> None:
         assert self.process.stdout is not None
-        with self.log.open("a", encoding="utf-8") as log:
-            for line in self.process.stdout:
-                log.write(line)
-                log.flush()
-                self.lines.put(line.rstrip("\n"))
+        log: IO[str] | None = None
+        for line in self.process.stdout:  # to its end, or the child would wait for us
+            try:
+                if self.log_failure is None:
+                    log = log or self.log.open("a", encoding="utf-8")
+                    log.write(line)
+                    log.flush()
+            except OSError as error:
+                self.log_failure = OSError(error.errno, error.strerror, str(self.log))
+            self.lines.put(line.rstrip("\n"))
+        if log is not None:
+            with contextlib.suppress(OSError):
+                log.close()
         self.lines.put(None)
 
     def next_line(self, deadline: float) -> str | None:
-        """The next line, or null when the child has closed its output. RunError at the deadline (monotonic)."""
+        """The next line, or null when the child has closed its output. RunError at the deadline (monotonic), OSError
+        when the log cannot be written any more."""
         try:
+            if self.log_failure is not None:
+                raise self.log_failure
             return self.lines.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
             raise RunError(f"{self.name} said nothing in time\n{self.tail()}") from None
@@ -185,21 +199,6 @@ def json_line(line: str) -> dict[str, Any]:
     return message if isinstance(message, dict) else {}
 
 
-@contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
-    """A second Ctrl-C while children are being ended must not leave the rest of them running."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, signal.SIG_IGN) for number in numbers]
-    try:
-        yield
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
-
-
 class Children:
     """The children of one run; all of them end with it, the last started first."""
 
@@ -210,13 +209,14 @@ class Children:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with _undisturbed():
+        with shielded():  # a second Ctrl-C must not leave the rest of them running, and must not go lost
             for child in reversed(self._children):
                 child.stop()
 
     def start(self, *arguments: Any, **keywords: Any) -> Child:
-        child = Child.start(*arguments, **keywords)
-        self._children.append(child)
+        with shielded():
+            child = Child.start(*arguments, **keywords)
+            self._children.append(child)
         return child
 
     def require_alive(self, but: Child) -> None:

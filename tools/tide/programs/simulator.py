@@ -10,9 +10,9 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from tide.interrupts import interruptible, shielded
 from tide.programs.binaries import find_binary
 
 Task = TypeVar("Task")
@@ -52,16 +52,17 @@ class Simulator:
         with self._lock:
             if self._stopped:
                 raise SimulationError("stopped", 1)
-            child = subprocess.Popen(
-                [str(self._binary), *words],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
-                start_new_session=True,  # Ctrl-C is ours to handle; a child it ends would look like a crash
-            )
-            self._running.add(child)
+            with shielded():
+                child = subprocess.Popen(
+                    [str(self._binary), *words],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                    errors="replace",
+                    start_new_session=True,  # Ctrl-C is ours to handle; a child it ends would look like a crash
+                )
+                self._running.add(child)
         try:
             output, errors = child.communicate()
         except BaseException:
@@ -129,18 +130,4 @@ def violations(data: dict[str, Any]) -> list[str]:
     return [f"{run['executor']}: {rule}" for run in data["runs"] for rule in run.get("violations", [])]
 
 
-@contextmanager
-def terminable() -> Iterator[None]:
-    """SIGTERM ends the work as Ctrl-C does, so that no child is left behind."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+terminable = interruptible  # a SIGTERM ends the work as Ctrl-C does, so that no child is left behind

@@ -2,11 +2,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import signal
 import sys
-from contextlib import contextmanager
 from decimal import Decimal
 from enum import Enum
 from pathlib import Path
@@ -19,10 +16,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from tide.analysis.bounds import AnalysisError
 from tide.analysis.lower import NoBoundError
 from tide.analysis.observed import Observation, ObservationError, above, longer, observations
+from tide.interrupts import interruptible
+from tide.outputs import results_folder
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.child import RunError, may_use_fifo
 from tide.programs.simulator import SimulationError
 from tide.run.budgets import sentences
+from tide.run.domain import DOMAIN_MAXIMUM, ros_domain
 from tide.run.experiment import Outcome, Settings, Variant, run_once
 from tide.run.plan import run_chains, serial_link
 from tide.run.times import hint
@@ -31,13 +31,16 @@ from tide.system.variants import PlanError, with_chain_count, with_heartbeat_del
 from tide.terminal.style import print_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tide.report.results import Results
     from tide.system.model import System
 
 app = typer.Typer()
 console = Console()
+_LEFT_BY_A_RUN = (
+    *("results.json", "sweep.json", "exchange.json", "report.html"),
+    *("latency.png", "timeline.png", "observed.png", "sweep.png"),
+    *("tide", "tide_[0-9]*", "tide-preemptive", "tide-preemptive_[0-9]*", "batch_stock*", "batch_blocking*", "live"),
+)
 
 
 class ExecutorChoice(str, Enum):
@@ -111,7 +114,8 @@ def run(
         bool, typer.Option("--hold-to-bounds", help="End with 3 if an observation is above its bound.")
     ] = False,
     domain: Annotated[
-        int | None, typer.Option(min=0, max=232, help="ROS domain. Default: ROS_DOMAIN_ID, or one of its own.")
+        int | None,
+        typer.Option(min=0, max=DOMAIN_MAXIMUM, help="ROS domain. Default: ROS_DOMAIN_ID, or one of its own."),
     ] = None,
     on: Annotated[
         PlaceChoice,
@@ -152,7 +156,7 @@ def run(
       tide run examples/three_chains/system.toml --on qemu --messages 10000 --restart-agent 2
     """
     system = load_or_exit(file)
-    settings = Settings(periods, seed, line_loss, _domain(domain))
+    settings = Settings(periods, seed, line_loss, ros_domain(domain))
     folder = out or Path("results") / system.name
     try:
         if reliability is not None:
@@ -168,22 +172,28 @@ def run(
             raise PlanError("--restart-agent needs --messages")
         if messages is not None and on is not PlaceChoice.qemu:
             raise PlanError("--messages needs --on qemu")
-        with _terminable():
+        counts = _range(sweep_chains) if sweep_chains is not None else None
+        every: list[Observation] = []
+        sound = True
+        with interruptible(), results_folder(folder, _LEFT_BY_A_RUN, keep=(RunError,)) as place:
             if messages is not None:
-                return _exchange(system, messages, restart_agent, settings, folder)
-            if on is PlaceChoice.qemu:
+                sound = _exchange(system, messages, restart_agent, settings, place)
+            elif on is PlaceChoice.qemu:
                 from tide.run.qemu import run_on_qemu
 
-                every_form = variants + (_variants(ExecutorChoice.preemptive, send) if executor == "both" else [])
-                run_on_qemu(system, every_form, settings, folder, _command_line())
-                return _print_hint(file, folder, every_form)
-            if sweep_chains is not None:
-                _sweep(system, variants, settings, folder, _range(sweep_chains))
+                variants += _variants(ExecutorChoice.preemptive, send) if executor == "both" else []
+                run_on_qemu(system, variants, settings, place, _command_line())
+            elif counts is not None:
+                _sweep(system, variants, settings, place, counts)
             else:
-                every = _compare(system, variants, settings, folder)
-                _print_hint(file, folder, variants)
-                if hold_to_bounds and above(every):
-                    raise typer.Exit(3)
+                every = _compare(system, variants, settings, place)
+        console.print(f"\n{folder}/: {_files(folder)}, and the logs of every part", highlight=False, soft_wrap=True)
+        if messages is None and counts is None:
+            _print_hint(file, folder, variants)
+        if not sound:
+            raise typer.Exit(1)
+        if hold_to_bounds and above(every):
+            raise typer.Exit(3)
     except PlanError as error:
         typer.echo(f"{file}: {error}", err=True)
         raise typer.Exit(2) from None
@@ -191,16 +201,16 @@ def run(
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        typer.echo("interrupted; every part has been stopped", err=True)
+        typer.echo("interrupted; every part has been stopped, older results are as they were", err=True)
         raise typer.Exit(130) from None
 
 
-def _exchange(system: System, messages: int, restarts: int, settings: Settings, folder: Path) -> None:
+def _exchange(system: System, messages: int, restarts: int, settings: Settings, folder: Path) -> bool:
+    """Whether nothing was lost that may not be."""
     from tide.run.exchange import run_exchange
     from tide.run.exchange_tables import exchange_tables, verdict
     from tide.run.machine import describe
 
-    folder.mkdir(parents=True, exist_ok=True)
     machine = describe(may_use_fifo())
     columns = (TextColumn("messages both ways"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console) as progress:
@@ -214,9 +224,7 @@ def _exchange(system: System, messages: int, restarts: int, settings: Settings, 
     for table in exchange_tables(account):
         print_whole(console, table)
     console.print(f"[bold]{verdict(account)}[/bold]", highlight=False, soft_wrap=True)
-    console.print(f"\n{folder}/: exchange.json, and the log of every part", soft_wrap=True)
-    if not account.is_sound:
-        raise typer.Exit(1)
+    return account.is_sound
 
 
 def _print_hint(file: Path, folder: Path, variants: list[Variant]) -> None:
@@ -225,25 +233,10 @@ def _print_hint(file: Path, folder: Path, variants: list[Variant]) -> None:
         console.print(line, highlight=False, soft_wrap=True)
 
 
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """SIGTERM ends a run as Ctrl-C does, so that no child is left behind."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _domain(given: int | None) -> int:
-    if given is not None:
-        return given
-    named = os.environ.get("ROS_DOMAIN_ID", "")
-    return int(named) if named.isdecimal() else 10 + os.getpid() % 90
+def _files(folder: Path) -> str:
+    """What people look at, that first which says most."""
+    names = sorted(entry.name for entry in folder.iterdir() if entry.is_file())
+    return ", ".join(sorted(names, key=lambda name: (not name.endswith(".html"), not name.endswith(".json"))))
 
 
 def _variants(executor: ExecutorChoice, send: SendChoice) -> list[Variant]:
@@ -342,7 +335,6 @@ def _compare(system: System, variants: list[Variant], settings: Settings, folder
     machine = describe(may_use_fifo())
     if machine.load_average > machine.cores:
         console.print(f"this machine is busy (load average {machine.load_average:g}): latencies will scatter")
-    folder.mkdir(parents=True, exist_ok=True)
     outcomes = [
         _run_with_progress(system, variant, settings, folder / variant.folder, _title(variant)) for variant in variants
     ]
@@ -383,10 +375,6 @@ def _compare(system: System, variants: list[Variant], settings: Settings, folder
     if observed:
         observed_plot(every, f"{system.name}: observation and bound", observed)
     write_page(results, known, (folder / "latency.png", timeline, observed), folder / "report.html")
-    console.print(
-        f"\n{folder}/: report.html, results.json, latency.png, timeline.png, observed.png, and logs of each run",
-        soft_wrap=True,
-    )
     return every
 
 
@@ -422,4 +410,3 @@ def _sweep(system: System, variants: list[Variant], settings: Settings, folder: 
     print_whole(console, sweep_table(sweep))
     reliability = " and ".join(sorted({chain.reliability.replace("_", " ") for chain in system.chains}))
     sweep_plot(sweep, f"{system.name}, {reliability}", "number of chains", folder / "sweep.png")
-    console.print(f"\n{folder}/: sweep.json, sweep.png, and a folder of logs for each run", soft_wrap=True)

@@ -11,6 +11,8 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from tide.interrupts import shielded
+
 _MASK = Path("/sys/devices/virtual/workqueue/cpumask")
 
 
@@ -19,14 +21,16 @@ def kept_off(cpu: int | None, file: Path = _MASK) -> Iterator[bool]:
     """True when it worked; without the right to change the mask the run goes on as it is."""
     before = _read(file)
     wanted = None if before is None or cpu is None else before & ~(1 << cpu)
-    if not wanted or wanted == before or not _write(file, wanted):
-        yield wanted is not None and wanted == before
-        return
+    changed = False
     try:
-        yield True
+        with shielded():  # or an interruption between the two would leave the machine changed
+            changed = bool(wanted) and wanted != before and _write(file, wanted or 0)
+        yield changed or (wanted is not None and wanted == before)
     finally:
-        assert before is not None
-        _write(file, before)
+        if changed:
+            assert before is not None
+            with shielded():
+                _write(file, before)
 
 
 def _read(file: Path) -> int | None:

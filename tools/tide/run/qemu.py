@@ -133,7 +133,6 @@ def run_on_qemu(system: System, variants: list[Variant], settings: Settings, fol
     with console.status("the same binary with the agent and ROS 2 nodes"):
         exchange = run_live(system, Settings(LIVE_PERIODS, settings.seed, 0.0, settings.domain), folder / "live")
     console.print(_live_sentence(exchange), highlight=False, soft_wrap=True)
-    console.print(f"\n{folder}/: results.json, latency.png, and a folder of logs for the live run", soft_wrap=True)
 
 
 def _live_sentence(exchange: Exchange) -> str:

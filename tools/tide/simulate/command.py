@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from tide.analysis.observed import Observation
+from tide.outputs import require_file, results_folder, written
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.simulator import SimulationError, Simulator, terminable, violations
 from tide.report.observed import observed_plot, observed_table
@@ -72,17 +74,18 @@ def simulate(
         _refuse("--host belongs to --seeds and --seed; a PLAN, --systems and --out do not go with it")
     console = Console()
     try:
-        with terminable(), Simulator("tide-host-sim" if host else "tide-sim") as simulator:
+        program = "tide-host-sim" if host else "tide-sim"
+        with terminable(), _place(out) as place, _traced(trace) as told, Simulator(program) as simulator:
             if seeds is not None:
                 broken = _campaign(console, simulator, first, seeds, " --host" if host else "")
             elif host:
-                words = ["--seed", str(seed), *(["--trace", str(trace)] if trace else [])]
+                words = ["--seed", str(seed), *(["--trace", str(told)] if told else [])]
                 broken = replay_host(console, simulator, words)
             else:
                 words = [str(plan), *(settings or [])] if seed is None else ["--seed", str(seed)]
                 words += ["--systems", systems] if systems else []
-                words += ["--trace", str(trace)] if trace else []
-                broken = _single(console, simulator.results(words), out)
+                words += ["--trace", str(told)] if told else []
+                broken = _single(console, simulator.results(words), place)
     except SimulationError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(error.status) from None
@@ -94,6 +97,15 @@ def simulate(
         raise typer.Exit(130) from None
     if broken:
         raise typer.Exit(1)
+
+
+def _place(out: Path | None) -> AbstractContextManager[Path | None]:
+    return nullcontext() if out is None else results_folder(out, ("results.json", "observed.png"))
+
+
+def _traced(trace: Path | None) -> AbstractContextManager[Path | None]:
+    require_file(trace)
+    return nullcontext() if trace is None else written(trace)
 
 
 def _refuse(text: str) -> None:
@@ -142,7 +154,6 @@ def _single(console: Console, data: dict[str, Any], out: Path | None) -> bool:
     if every:
         print_whole(console, observed_table(every))
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
         (out / "results.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
         if every:
             observed_plot(every, f"{data['system']}: observation and bound", out / "observed.png")

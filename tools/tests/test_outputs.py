@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files and folders that commands write: tried before the work, written beside and renamed, nothing half-written."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from tide.main import app
+from tide.outputs import OutputError, require_file, results_folder, write_text, written
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = "examples/three_chains/system.toml"
+FOLDERS = (
+    f"run {EXAMPLE} --out",
+    f"run {EXAMPLE} --on qemu --out",
+    "simulate lab/pods/pods-reliable.plan --out",
+    "timers --repetitions 10 --no-cyclictest --no-rclpy --out",
+    "sweep mt-schedulability-utilisation --sets 1 --out",
+    "reproduce pods-reliable --out",
+    "reproduce timers --out",
+    "reproduce mt-case-study --out",
+    "reproduce mt-schedulability-chains --out",
+    "reproduce budget-work-conserving --out",
+    "generate std_msgs --out",
+)
+FILES = (
+    "hunt --systems 10 --out",
+    "simulate --seed 1 --trace",
+    f"measured {EXAMPLE} examples/README.md --out",
+    f"footprint {EXAMPLE} --header",
+    f"check {EXAMPLE} --plot",
+    f"optimise {EXAMPLE} --write",
+    "describe tests/data/describe --out",
+    f"export {EXAMPLE} --out",
+)
+
+
+@contextlib.contextmanager
+def full_disk(left_bytes: int = 0) -> Iterator[None]:
+    """No file can grow above this, which programs see as they see a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (left_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def refused(command: str, place: Path | str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The one line; no work may have begun."""
+    monkeypatch.chdir(ROOT)
+
+    def no_work(*_: object, **__: object) -> None:
+        raise AssertionError("work began")
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", no_work)
+    result = CliRunner().invoke(app, [*command.split(), str(place)])
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == 2, result.output
+    (line,) = result.output.splitlines()
+    assert line.startswith(f"{place}"), line
+    assert ": cannot be written: " in line and "; " in line.rpartition(": ")[2]
+    return line
+
+
+@pytest.mark.parametrize("command", [*FOLDERS, *FILES])
+def test_a_place_below_a_file_is_refused(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "file.toml"
+    file.write_text("mine", encoding="utf-8")
+    assert f"'{file}' is not a folder" in refused(command, file / "x.png", monkeypatch)
+    assert file.read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.parametrize("command", FOLDERS)
+def test_a_file_is_no_folder(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    assert "is not a folder" in refused(command, file, monkeypatch)
+
+
+@pytest.mark.parametrize("command", FILES)
+def test_a_folder_is_no_file(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "is a directory; name a file in it" in refused(command, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("command", [*FOLDERS, *FILES])
+def test_where_nothing_can_be_made_is_refused(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "no such file or directory" in refused(command, "/proc/none.png", monkeypatch)
+
+
+@pytest.mark.parametrize("command", [*FOLDERS, *FILES])
+def test_a_full_disk_is_refused_before_the_work(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "x.png"
+    with full_disk():
+        assert "file too large" in refused(command, place, monkeypatch)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", FILES)
+def test_a_folder_that_is_missing_is_named(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = refused(command, tmp_path / "none" / "x.png", monkeypatch)
+    assert f"there is no folder '{tmp_path}/none'; make it" in line
+
+
+@pytest.mark.parametrize("command", FOLDERS)
+def test_missing_folders_of_results_are_made_and_taken_back(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with full_disk():
+        refused(command, tmp_path / "deep" / "results", monkeypatch)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_disk_that_gets_full_leaves_the_old_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    picture = tmp_path / "x.png"
+    picture.write_bytes(b"old")
+    with full_disk(8000):
+        result = CliRunner().invoke(app, ["check", EXAMPLE, "--plot", str(picture)])
+    assert result.exit_code == 2 and f"{picture}: cannot be written: file too large" in result.output
+    assert picture.read_bytes() == b"old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["x.png"]
+
+
+def test_a_disk_that_gets_full_leaves_the_old_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    (tmp_path / "results.json").write_text("old", encoding="utf-8")
+    words = ["simulate", "lab/pods/pods-reliable.plan", "periods=20", "--out", str(tmp_path)]
+    with full_disk(6000):
+        result = CliRunner().invoke(app, words)
+    assert result.exit_code == 2, result.output
+    assert f"{tmp_path}: cannot be written: file too large" in result.output
+    assert {entry.name: entry.read_text(encoding="utf-8") for entry in tmp_path.iterdir()} == {"results.json": "old"}
+
+
+def test_what_was_printed_in_vain_is_one_line() -> None:
+    for words in (["system", "schema"], ["check", EXAMPLE], ["check", "--help"]):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            command = [sys.executable, "-m", "tide.main", *words]
+            environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
+            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=environment)
+        assert done.returncode == 2
+        assert done.stderr == "standard output: cannot be written: no space left on device; choose another place\n"
+
+
+def test_a_failure_in_the_middle_leaves_what_was_there(tmp_path: Path) -> None:
+    file = tmp_path / "file.txt"
+    with pytest.raises(RuntimeError), written(file) as beside:
+        beside.write_text("half", encoding="utf-8")
+        raise RuntimeError
+    assert not list(tmp_path.iterdir())
+    write_text(file, "whole")
+    file.chmod(0o640)
+    with pytest.raises(KeyboardInterrupt), written(file) as beside:
+        beside.write_text("half", encoding="utf-8")
+        raise KeyboardInterrupt
+    assert [entry.name for entry in file.parent.iterdir()] == ["file.txt"]
+    assert file.read_text(encoding="utf-8") == "whole"
+    write_text(file, "new")
+    assert (file.read_text(encoding="utf-8"), file.stat().st_mode & 0o777) == ("new", 0o640)
+
+
+def test_a_link_and_a_pipe_stay_what_they_are(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("old", encoding="utf-8")
+    (tmp_path / "link").symlink_to("target")
+    write_text(tmp_path / "link", "new")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "target").read_text(encoding="utf-8") == "new"
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    said: list[str] = []
+    reader = threading.Thread(target=lambda: said.append(pipe.read_text(encoding="utf-8")))
+    reader.start()
+    require_file(pipe)
+    write_text(pipe, "told")
+    reader.join(10)
+    assert said == ["told"] and pipe.is_fifo()
+
+
+def entries(folder: Path) -> dict[str, str]:
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_text(encoding="utf-8") for path in found}
+
+
+def test_results_take_their_place_together(tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    with results_folder(folder, ("*.png", "tide")) as place:
+        (place / "results.json").write_text("1", encoding="utf-8")
+        (place / "tide").mkdir()
+        (place / "tide" / "log").write_text("1", encoding="utf-8")
+        (place / "a.png").write_text("1", encoding="utf-8")
+        assert entries(folder).keys() == {f"unfinished/{name}" for name in ("results.json", "tide/log", "a.png")}
+    first = entries(folder)
+    assert first == {"results.json": "1", "tide/log": "1", "a.png": "1"}
+    (folder / "mine.txt").write_text("mine", encoding="utf-8")
+    for failure in (KeyboardInterrupt, ValueError):
+        with pytest.raises(failure), results_folder(folder, ("*.png", "tide")) as place:
+            (place / "results.json").write_text("2", encoding="utf-8")
+            raise failure
+        assert entries(folder) == {**first, "mine.txt": "mine"}
+    with pytest.raises(typer.Exit), results_folder(folder, ("*.png", "tide")) as place:
+        (place / "results.json").write_text("3", encoding="utf-8")
+        raise typer.Exit(3)  # a verdict, not a failure
+    assert entries(folder) == {"results.json": "3", "mine.txt": "mine"}
+
+
+def test_logs_of_a_failure_stay_until_the_next_run(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="why"), results_folder(tmp_path, keep=(ValueError,)) as place:
+        (place / "log").write_text("why", encoding="utf-8")
+        raise ValueError("why")
+    assert entries(tmp_path) == {"unfinished/log": "why"}
+    with results_folder(tmp_path) as place:
+        assert not list(place.iterdir())
+    assert entries(tmp_path) == {}
+
+
+def test_one_command_at_a_time_writes_to_a_folder(tmp_path: Path) -> None:
+    with results_folder(tmp_path) as place:
+        (place / "mine").touch()
+        with pytest.raises(OutputError, match="another command is writing there; wait"), results_folder(tmp_path):
+            raise AssertionError("both write")
+        assert (place / "mine").exists()
+    assert (tmp_path / "mine").exists()

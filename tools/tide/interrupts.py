@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ctrl-C and SIGTERM: both end the work in order, at any moment but one that must not be cut in two, and never go lost.
+
+A command that has nothing to tidy up keeps the system's own way, which is to end at once."""
+
+from __future__ import annotations
+
+import _thread
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+_NUMBERS = (signal.SIGINT, signal.SIGTERM)
+
+
+class _State:
+    shields = 0  # how many blocks that must not be cut are open
+    waiting = False  # an interruption came while one was open
+    raised = False  # an interruption was raised since the outermost block began
+
+
+def _interrupt(*_: object) -> None:
+    if _State.shields:
+        _State.waiting = True
+        return
+    _State.raised = True
+    raise KeyboardInterrupt
+
+
+def _is_ours() -> bool:
+    return signal.getsignal(signal.SIGINT) is _interrupt or signal.getsignal(signal.SIGTERM) is _interrupt
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """SIGINT and SIGTERM raise KeyboardInterrupt in this block. One that a finalizer or a library swallowed is raised
+    again, at the end of the block at the latest. A signal that was ignored before stays ignored, as nohup wants. Other
+    threads than the main one cannot change this, and need not: signals reach the main one."""
+    if threading.current_thread() is not threading.main_thread() or _is_ours():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in _NUMBERS}
+    hook = sys.unraisablehook
+
+    def again(unraisable: Any) -> None:
+        if issubclass(unraisable.exc_type, KeyboardInterrupt):
+            _thread.interrupt_main()
+        else:
+            hook(unraisable)
+
+    _State.raised = False
+    try:
+        sys.unraisablehook = again
+        for number, handler in before.items():
+            if handler is not signal.SIG_IGN:
+                signal.signal(number, _interrupt)
+        yield
+    finally:
+        sys.unraisablehook = hook
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if _State.raised:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def shielded() -> Iterator[None]:
+    """An interruption in this block is raised at its end. For what must be whole: a child process and its entry in the
+    list of those to end, the end of all children, several files that belong together."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    with interruptible():
+        _State.shields += 1
+        try:
+            yield
+        finally:
+            _State.shields -= 1
+            if _State.waiting and not _State.shields:
+                _State.waiting = False
+                _interrupt()

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first and the last thing that `tide` does: quiet while it loads and when it is over, whatever interrupts it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+
+
+def main() -> None:
+    """Until a command has something to tidy up, and after it has, Ctrl-C ends the process as it ends any other: a
+    KeyboardInterrupt in the middle of an import would only print where that was."""
+    _end_at_once()
+    status: object = 1
+    try:
+        from tide.main import app
+
+        app()
+    except SystemExit as ending:
+        status = ending.code
+        raise
+    except OSError as error:
+        if error.errno not in _OF_THE_OUTPUT or error.filename is not None:
+            raise
+        status = _refuse(error)
+        raise SystemExit(status) from None
+    finally:
+        _end_at_once()
+        _flush(status)
+
+
+_OF_THE_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
+def _end_at_once() -> None:
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _flush(status: object) -> None:
+    """What could not be printed is an error too, which Python would tell as an ignored exception."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence()
+    except OSError as error:
+        new = _refuse(error)
+        if status in (0, None):
+            raise SystemExit(new) from None
+
+
+def _refuse(error: OSError) -> int:
+    _silence()
+    print(
+        f"standard output: cannot be written: {(error.strerror or '').lower()}; choose another place", file=sys.stderr
+    )
+    return 2
+
+
+def _silence() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
