@@ -59,7 +59,7 @@ def symbols(file: Path) -> Figures:
 def stack_frames(build: Path, room: str) -> Figures:
     """Stack of each function of a room, from -fstack-usage."""
     frames: Figures = {}
-    for file in (build / "CMakeFiles" / f"tide_{room}.dir").rglob("*.su"):
+    for file in (build / "runtime" / "CMakeFiles" / f"tide_{room}.dir").rglob("*.su"):
         for line in file.read_text().splitlines():
             function, size, *_ = line.split("\t")
             frames[function.rsplit(":", 1)[-1]] = int(size)
@@ -90,6 +90,12 @@ def measure_room(build: Path, library: Path) -> Figures:
     }
 
 
+def room_libraries(build: Path) -> list[Path]:
+    """The libraries of the rooms of runtime/src, without ports and without the runtimes that leave parts out."""
+    folder = build / "runtime" / "CMakeFiles"
+    return [file for file in sorted((build / "lib").glob("libtide_*.a")) if (folder / f"{file.stem[3:]}.dir").is_dir()]
+
+
 def measure_growth(build: Path) -> dict[str, Figures]:
     """What one more of something takes: lab/images/footprint/growth.c holds an array of that size for each."""
     files = list(build.rglob("growth.c.obj"))
@@ -99,7 +105,7 @@ def measure_growth(build: Path) -> dict[str, Figures]:
 
 
 def measure(build: Path) -> Sizes:
-    libraries = sorted((build / "lib").glob("libtide_*.a"))
+    libraries = room_libraries(build)
     return {
         "images": {file.stem: measure_image(file) for file in sorted((build / "bin").glob("*.elf"))},
         "rooms": {file.stem.removeprefix("libtide_"): measure_room(build, file) for file in libraries},

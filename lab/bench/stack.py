@@ -6,8 +6,8 @@
 
 The call graph is that of the linked image (objdump); the frame of a function is that of -fstack-usage, and where the
 compiler left no such file (the C library) what its instructions push. Calls through pointers are resolved by a table
-that names who can be called (firmware/stack/*.toml): one that is missing, a recursion that is not declared harmless and
-a frame without a bound are errors. Each level of interrupt priority is added once, with the frame that the core pushes,
+that names who can be called (lab/images/stack/*.toml): one that is missing, a recursion that is not declared harmless
+and a frame without a bound are errors. Each level of interrupt priority is added once, with the frame that the core pushes,
 floating point registers and alignment included; a lane is a level of its own."""
 
 from __future__ import annotations
@@ -276,7 +276,7 @@ def levels(core: str, name: str) -> list[Level]:
     table["calls"] = {**table.get("calls", {}), **own.get("calls", {})}
     for edges in ("never", "once"):
         table[edges] = [*table.get(edges, []), *own.get(edges, [])]
-    image = Image(build / "firmware" / f"{name}.elf", build)
+    image = Image(build / "bin" / f"{name}.elf", build)
     found = []
     for level in own["levels"]:
         graph = Graph(image, table, level.get("calls", {}))
@@ -297,7 +297,7 @@ def reserved_bytes(core: str, name: str) -> int:
 
 
 def main(
-    image: Annotated[str, typer.Argument(help="An image with a table in firmware/stack.")],
+    image: Annotated[str, typer.Argument(help="An image with a table in lab/images/stack.")],
     core: Annotated[str, typer.Option(help="cortex-m7 or cortex-m4f")] = "cortex-m7",
     paths: Annotated[bool, typer.Option("--paths", help="Also the calls that get so deep, with their frames.")] = False,
 ) -> None:

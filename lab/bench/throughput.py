@@ -108,7 +108,7 @@ class Figure:
 
 
 def program(name: str) -> str:
-    path = build_folder() / "bench" / name
+    path = build_folder() / "bin" / name
     if not path.is_file():
         raise MissingBinaryError(f"{name} is not in {path.parent}; run `make build`, or set TIDE_BUILD_DIR to a build")
     return str(path)

@@ -21,6 +21,6 @@ def run(core: str) -> tuple[int, str]:
 @pytest.mark.parametrize("core", MACHINES)
 def test_clock_keeps_its_promises(core: str) -> None:
     code, output = run(core)
-    assert code == 0, f"broken promise {code} (see firmware/clock/main.c)\n{output}"
+    assert code == 0, f"broken promise {code} (see lab/images/clock/main.c)\n{output}"
     assert "latest wake-up ns" in output
     assert run(core) == (code, output)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbered messages both ways between the Cortex-M7 binary in QEMU and rclpy while the agent is killed and started
-again: of what was accepted nothing is lost, changed or out of order (firmware/exchange)."""
+again: of what was accepted nothing is lost, changed or out of order (sim/workloads/exchange)."""
 
 from __future__ import annotations
 

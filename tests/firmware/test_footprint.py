@@ -39,7 +39,7 @@ def test_lean_image_talks_to_ros(core: str, name: str, tmp_path: Path) -> None:
 
         node.create_subscription(Int32, "said", echo, qos)
         code, output = run_with_agent(core, name, tmp_path, spin)
-    assert code == 0, f"the image ended with {code} (see firmware/footprint)\n{output}"
+    assert code == 0, f"the image ended with {code} (see lab/images/footprint)\n{output}"
     assert said[-1] == 20
     assert all(later in (earlier, earlier + 1) for earlier, later in pairwise(said)), said
 
@@ -64,7 +64,7 @@ def test_lean_image_stays_small(name: str, flash: int, ram: int) -> None:
 @pytest.mark.parametrize("core", ["cortex-m7", "cortex-m4f"])
 def test_no_function_takes_much_of_a_stack(core: str) -> None:
     build = ROOT / "build" / core
-    rooms = [library.stem.removeprefix("libtide_") for library in (build / "lib").glob("libtide_*.a")]
+    rooms = [library.stem.removeprefix("libtide_") for library in sizes.room_libraries(build)]
     assert "compat" in rooms
     for room in rooms:
         frames = sizes.stack_frames(build, room)

@@ -20,6 +20,6 @@ def run(core: str) -> tuple[int, str]:
 @pytest.mark.parametrize("core", MACHINES)
 def test_lanes_keep_their_promises(core: str) -> None:
     code, output = run(core)
-    assert code == 0, f"broken promise {code} (see firmware/multi_lane/main.c)\n{output}"
+    assert code == 0, f"broken promise {code} (see lab/images/multi_lane/main.c)\n{output}"
     assert "stack used" in output
     assert run(core) == (code, output)

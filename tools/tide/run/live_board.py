@@ -30,7 +30,16 @@ from tide.run.experiment import (
 from tide.run.plan import RunChain, run_chains, serial_link
 from tide.system.model import SerialLink, System
 
-READY, BEGIN, SAMPLED, ACTED, END, TIMES, BUDGET, FLOW = 3, 4, 5, 6, 7, 8, 9, 10  # firmware/three_chains/world.h
+READY, BEGIN, SAMPLED, ACTED, END, TIMES, BUDGET, FLOW = (
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    9,
+    10,
+)  # sim/workloads/three_chains/mps2/world.h
 _HEADER = struct.Struct("<IIq")
 _ANSWER = struct.Struct("<qII")
 _ENDING = struct.Struct("<IIII")
