@@ -186,7 +186,26 @@ Chain to_chain(const ChainEntry &entry, const std::vector<std::string> &groups) 
   return chain;
 }
 
+constexpr std::pair<const char *, Policy> policies[] = {{"any_order", Policy::any_order},
+                                                        {"default", Policy::ready_set},
+                                                        {"wait_set", Policy::wait_set},
+                                                        {"priority", Policy::priority}};
+
 }  // namespace
+
+const char *name_of(Policy policy) {
+  for (const auto &[name, one] : policies) {
+    if (one == policy) return name;
+  }
+  return "";
+}
+
+std::optional<Policy> policy_of(std::string_view name) {
+  for (const auto &[known, policy] : policies) {
+    if (name == known) return policy;
+  }
+  return std::nullopt;
+}
 
 Executor::Executor(std::string name, Policy policy, std::vector<Lane> lanes, std::vector<Chain> chains,
                    std::vector<std::string> groups)
@@ -219,6 +238,13 @@ Executor::Executor(std::string name, Policy policy, std::vector<Lane> lanes, std
                                                              : left < right;
   });
   for (std::size_t place = 0; place < order_.size(); ++place) rank_[order_[place]] = place;
+}
+
+Executor Executor::with_deadlines(const std::vector<time_ns> &deadline_ns) const {
+  Executor other = *this;
+  for (std::size_t index = 0; index < other.chains_.size(); ++index)
+    other.chains_[index].deadline_ns = deadline_ns[index];
+  return other;
 }
 
 Executor Executor::with_jitter(const std::vector<time_ns> &jitter_ns) const {

@@ -8,15 +8,29 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/time.h"
 
 namespace tide::analysis {
 
-// Which ready callback a free lane takes: any of a cached ready set (the default executor of rclcpp), or always the
-// most important one (the priority-driven executor).
-enum class Policy { ready_set, priority };
+// Which ready callback a free lane takes. any_order: nothing is known but that it takes one. ready_set: one of a cached
+// set in which each callback has one place, but for timers, which are added as they expire (TIDE_POLICY_READYSET; the
+// model of Casini et al. 2019 and Blass et al. 2021). wait_set: the same, and timers are cached, too (rclcpp of Jazzy
+// on one thread). priority: always the most important one.
+enum class Policy { any_order, ready_set, wait_set, priority };
+
+// Whether what is proved of executors of one policy holds for an executor of another. A timer that is cached runs no
+// more often than one that is not.
+constexpr bool holds_for(Policy proved, Policy executor) {
+  return proved == executor || proved == Policy::any_order ||
+         (proved == Policy::ready_set && executor == Policy::wait_set);
+}
+
+// As descriptions and results write them: "any_order", "default", "wait_set", "priority".
+const char *name_of(Policy policy);
+std::optional<Policy> policy_of(std::string_view name);
 
 // A thread of an executor: budget_ns of processor time in every period_ns. Equal values mean a core of its own.
 struct Lane {
@@ -82,7 +96,8 @@ class Executor {
   std::size_t rank(std::size_t chain) const { return rank_[chain]; }
   bool above(std::size_t left, std::size_t right) const { return rank_[left] < rank_[right]; }
 
-  Executor with_jitter(const std::vector<time_ns> &jitter_ns) const;  // one value for each chain
+  Executor with_deadlines(const std::vector<time_ns> &deadline_ns) const;  // one value for each chain
+  Executor with_jitter(const std::vector<time_ns> &jitter_ns) const;       // one value for each chain
 
  private:
   std::string name_;

@@ -37,10 +37,10 @@ class Reader {
     fields.text("name", executor.name);
     std::string policy;
     fields.text("policy", policy);
-    if (policy == "default") {
-      executor.policy = Policy::ready_set;
-    } else if (policy != "priority") {
-      fields.error("'policy' must be \"priority\" or \"default\"");
+    if (const auto known = policy_of(policy)) {
+      executor.policy = *known;
+    } else {
+      fields.error("'policy' must be \"priority\", \"default\", \"wait_set\" or \"any_order\"");
     }
     if (fields.has("threads") && fields.has("lanes")) fields.error("has both 'threads' and 'lanes'");
     time_ns threads = 0;
