@@ -62,9 +62,11 @@ struct LinkChainAnswer {
   std::optional<time_ns> response_ns;
   time_ns deadline_ns = 0;
   bool met = false, hidden = false;
-  std::optional<std::string> reason;
+  std::optional<std::string> reason, root;
+  time_ns reached_ns = 0, limit_ns = 0;
   time_ns lateness_ns = 0;
-  std::vector<std::pair<Share, std::string>> parts;  // the name of a part and its time; whose it is, if anybody's
+  // The name of a part and its time; whose it is, if anybody's. reached_parts: of the root, without a bound.
+  std::vector<std::pair<Share, std::string>> parts, reached_parts;
   std::vector<std::string> depends_on;
 };
 
@@ -163,25 +165,15 @@ std::vector<ChainAnswer> compare_executors(Json document, const Options &options
   return answers;
 }
 
-LinkChainAnswer answer(const LinkSystem &system, const LinkResult &found, std::size_t index) {
-  LinkChainAnswer one;
-  one.chain = system.chains[index].name;
-  one.response_ns = found.response_ns;
-  one.deadline_ns = system.chains[index].deadline_ns;
-  one.met = found.met;
-  one.hidden = found.hidden;
-  if (!found.response_ns) one.reason = found.reason;
-  for (const std::size_t other : found.depends_on) one.depends_on.push_back(system.chains[other].name);
-  if (!found.response_ns) return one;
-  one.lateness_ns = found.parts.lateness_ns;
-  const auto add_part = [&one](const char *kind, time_ns value_ns, const std::string &chain = {}) {
-    if (value_ns != 0) one.parts.push_back({{kind, value_ns}, chain});
+std::vector<std::pair<Share, std::string>> named(const LinkSystem &system, const LinkParts &parts) {
+  std::vector<std::pair<Share, std::string>> named;
+  const auto add_part = [&named](const char *kind, time_ns value_ns, const std::string &chain = {}) {
+    if (value_ns != 0) named.push_back({{kind, value_ns}, chain});
   };
   const auto add_shares = [&](const char *kind, const std::vector<time_ns> &by_chain) {
     for (std::size_t other = 0; other < by_chain.size(); ++other)
       add_part(kind, by_chain[other], system.chains[other].name);
   };
-  const LinkParts &parts = found.parts;
   add_part("execution", parts.execution_ns);
   add_part("line", parts.line_ns);
   add_part("host", parts.host_ns);
@@ -193,6 +185,27 @@ LinkChainAnswer answer(const LinkSystem &system, const LinkResult &found, std::s
   add_part("interrupts", parts.interrupts_ns);
   add_part("host_wait", parts.host_wait_ns);
   add_part("losses", parts.losses_ns);
+  return named;
+}
+
+LinkChainAnswer answer(const LinkSystem &system, const LinkResult &found, std::size_t index) {
+  LinkChainAnswer one;
+  one.chain = system.chains[index].name;
+  one.response_ns = found.response_ns;
+  one.deadline_ns = system.chains[index].deadline_ns;
+  one.met = found.met;
+  one.hidden = found.hidden;
+  for (const std::size_t other : found.depends_on) one.depends_on.push_back(system.chains[other].name);
+  if (found.response_ns) {
+    one.lateness_ns = found.parts.lateness_ns;
+    one.parts = named(system, found.parts);
+    return one;
+  }
+  one.reason = found.reason;
+  one.root = system.chains[found.root].name;
+  one.reached_ns = found.reached_ns;
+  one.limit_ns = found.limit_ns;
+  one.reached_parts = named(system, found.reached_parts);
   return one;
 }
 
@@ -219,9 +232,9 @@ auto as_tuple(std::vector<Value> Owner::*member) {
   return [member](const Owner &owner) { return tuple_of(owner.*member); };
 }
 
-nb::tuple parts_of(const LinkChainAnswer &answer) {
+nb::tuple parts_of(const std::vector<std::pair<Share, std::string>> &parts) {
   nb::list list;
-  for (const auto &[part, chain] : answer.parts) {
+  for (const auto &[part, chain] : parts) {
     list.append(
         nb::make_tuple(part.first, part.second, chain.empty() ? nb::object(nb::none()) : nb::object(nb::cast(chain))));
   }
@@ -322,7 +335,11 @@ void bind_results(nb::module_ &module) {
       .def_ro("hidden", &LinkChainAnswer::hidden)
       .def_ro("reason", &LinkChainAnswer::reason)
       .def_ro("lateness_ns", &LinkChainAnswer::lateness_ns)
-      .def_prop_ro("parts", parts_of)
+      .def_ro("root", &LinkChainAnswer::root)
+      .def_ro("reached_ns", &LinkChainAnswer::reached_ns)
+      .def_ro("limit_ns", &LinkChainAnswer::limit_ns)
+      .def_prop_ro("reached_parts", [](const LinkChainAnswer &self) { return parts_of(self.reached_parts); })
+      .def_prop_ro("parts", [](const LinkChainAnswer &self) { return parts_of(self.parts); })
       .def_prop_ro("depends_on", as_tuple(&LinkChainAnswer::depends_on));
   nb::class_<LinkAnswer>(module, "LinkAnswer")
       .def_ro("met", &LinkAnswer::met)

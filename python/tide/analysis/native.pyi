@@ -134,6 +134,17 @@ class LinkChainAnswer:
     @property
     def reason(self) -> str | None: ...
     @property
+    def root(self) -> str | None:
+        """Without a bound: the chain that failed first, which may be this one."""
+    @property
+    def reached_ns(self) -> int:
+        """What that would take at least, against limit_ns; 0: it was not looked at."""
+    @property
+    def limit_ns(self) -> int: ...
+    @property
+    def reached_parts(self) -> tuple[tuple[str, int, str | None], ...]:
+        """What it would be made of."""
+    @property
     def lateness_ns(self) -> int: ...
     @property
     def parts(self) -> tuple[tuple[str, int, str | None], ...]:
