@@ -213,6 +213,10 @@ class Run {
   bool pass() {
     bool all_met = true;
     bool more_important_met = true;
+    if (options_.only < chains_.size()) {
+      bound(options_.only);
+      return chains_[options_.only].met;
+    }
     for (const std::size_t index : executor_.order()) {
       bound(index);
       all_met = all_met && chains_[index].met;
@@ -272,6 +276,10 @@ class Run {
 
   void explain() {
     bool more_important_met = true;
+    if (options_.only < chains_.size()) {
+      for (std::size_t other = 0; other < chains_.size(); ++other) depend(chains_[options_.only], options_.only, other);
+      return;
+    }
     for (const std::size_t index : executor_.order()) {
       ChainResult &result = chains_[index];
       more_important_met = more_important_met && result.met;

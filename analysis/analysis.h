@@ -45,6 +45,8 @@ struct Options {
   // The caller confirms what deadlines say of the chains: none of them is distrusted for being late but those of
   // `late`.
   bool presume = false;
+  // The one chain that is bounded; by default all are.
+  std::size_t only = std::numeric_limits<std::size_t>::max();
   // Asks only whether all chains are met: stops at the first that is not, explains nothing.
   bool only_verdict = false;
 };

@@ -35,40 +35,45 @@ Confirmed::Confirmed(const Executor &executor, std::size_t number, const Options
     options_.search_ns = std::max(options_.search_ns, longest_response_ns(chain.deadline_ns, chain.period_ns));
     allowed_ns_.push_back(chain.execution_ns);
   }
+  if (executor.policy() == Policy::priority && executor.own_priorities()) {
+    views_ = own_order_views(executor);
+    unordered_executor_ = std::make_unique<Executor>(executor.with_policy(Policy::any_order));
+    unordered_ = std::make_unique<Confirmed>(*unordered_executor_, number, options, work);
+    from_below_ = true;
+  }
   find_overload();
 }
 
-// By priority only what is as important takes the time of a chain in the long run.
+// In the long run only what goes before a chain takes time from it.
 void Confirmed::find_overload() {
   using Share = long double;
-  Share given = 0, asked = 0;
+  Share given = 0;
   for (const Lane &lane : executor_.lanes())
     given += static_cast<Share>(lane.budget_ns) / static_cast<Share>(lane.period_ns);
   constexpr Share rounding = 1e-12L;
-  const bool by_priority = executor_.policy() == Policy::priority;
-  std::optional<std::size_t> least;
-  for (const std::size_t index : executor_.order()) {
-    const Chain &chain = executor_.chains()[index];
-    asked += static_cast<Share>(chain.execution_ns) / static_cast<Share>(chain.period_ns);
-    if (!by_priority || asked > given * (1 + rounding)) least = index;
-    if (by_priority && least) break;
+  for (const std::size_t chain : executor_.order()) {
+    Share asked = 0;
+    for (std::size_t other = 0; other < why_.size(); ++other)
+      asked += static_cast<Share>(before_ns(executor_, other, chain)) /
+               static_cast<Share>(executor_.chains()[other].period_ns);
+    if (why_[chain] || asked <= given * (1 + rounding)) continue;
+    Shortfall why{Shortfall::Kind::overload, number_, chain};
+    why.asked_permille = static_cast<std::int64_t>(asked * 1000) + 1;
+    why.given_permille = static_cast<std::int64_t>(given * 1000);
+    lose_from(chain, why);
   }
-  if (!least || asked <= given * (1 + rounding)) return;
-  Shortfall why{Shortfall::Kind::overload, number_, *least};
-  why.asked_permille = static_cast<std::int64_t>(asked * 1000) + 1;
-  why.given_permille = static_cast<std::int64_t>(given * 1000);
-  lose_from(*least, why);
 }
 
 void Confirmed::lose(std::size_t chain, const Shortfall &why) {
+  if (unordered_) unordered_->lose(chain, why);
   if (!why_[chain]) lose_from(chain, why);
 }
 
 // What goes after a chain of which nothing is known has no bound either.
-void Confirmed::lose_from(std::size_t chain, const Shortfall &why) {
-  const bool by_priority = executor_.policy() == Policy::priority;
+void Confirmed::lose_from(std::size_t chain, const Shortfall &why, bool alone) {
   for (std::size_t other = 0; other < why_.size(); ++other) {
-    if (why_[other] || (by_priority && executor_.above(other, chain))) continue;
+    if (why_[other] || !goes_before(executor_, chain, other)) continue;
+    if (alone && other != chain && alone_[other].sound) continue;
     why_[other] = why;
   }
 }
@@ -89,6 +94,52 @@ Result Confirmed::analysed(const Executor &executor, bool presume) {
   Result result = analyse(fitting_analysis(executor), executor, options, &nothing_known);
   work_ -= result.work;
   return sharpened(alone_, std::move(result));
+}
+
+// Each chain in its own order, with what the others are taken to do.
+Result Confirmed::analysed_views(const std::vector<time_ns> &jitter_ns) {
+  Result result;
+  result.chains.resize(why_.size());
+  bool keeps = true;
+  for (std::size_t chain = 0; chain < why_.size(); ++chain) {
+    if (why_[chain]) continue;
+    ChainResult &one = result.chains[chain];
+    one = seen_by(chain, jitter_ns, result.analysis);
+    const ChainResult &any = alone_[chain];
+    if (any.sound && (!one.response_ns || *any.response_ns <= *one.response_ns)) one = any;
+    keeps = keeps && one.response_ns && *one.response_ns <= allowed_ns_[chain];
+  }
+  for (ChainResult &one : result.chains) one.sound = one.sound || (keeps && one.response_ns);
+  return result;
+}
+
+ChainResult Confirmed::seen_by(std::size_t chain, const std::vector<time_ns> &jitter_ns, const Analysis *&analysis) {
+  View &view = views_[chain];
+  std::vector<time_ns> late_ns, allowed_ns;
+  std::vector<char> nothing_known;
+  for (std::size_t part = 0; part < view.origin.size(); ++part) {
+    const std::size_t origin = view.origin[part];
+    late_ns.push_back(jitter_ns[origin]);
+    allowed_ns.push_back(allowed_ns_[origin]);
+    nothing_known.push_back(why_[origin] ? 1 : 0);
+    if (why_[origin] && view.executor.above(part, view.subject)) return {};
+  }
+  view.executor.retime(late_ns, allowed_ns);
+  Options options = options_;
+  options.most_work = std::max<std::int64_t>(work_, 0);
+  options.presume = true;
+  options.refine = false;
+  options.only = view.subject;
+  Result seen = analyse(fitting_analysis(view.executor), view.executor, options, &nothing_known);
+  work_ -= seen.work;
+  analysis = seen.analysis;
+  ChainResult one = std::move(seen.chains[view.subject]);
+  std::vector<time_ns> shares_ns(why_.size(), 0);
+  for (std::size_t part = 0; part < one.breakdown.interference_ns.size(); ++part)
+    shares_ns[view.origin[part]] += one.breakdown.interference_ns[part];
+  one.breakdown.interference_ns = std::move(shares_ns);
+  for (Dependence &dependence : one.depends_on) dependence.chain = view.origin[dependence.chain];
+  return one;
 }
 
 bool Confirmed::all_sound() const {
@@ -131,7 +182,7 @@ Shortfall Confirmed::too_long(std::size_t chain) const {
 }
 
 // True: values were raised, or a chain was lost, and bounds have to be found anew.
-bool Confirmed::raise(const Executor &executor, bool further) {
+bool Confirmed::raise(bool further) {
   bool changed = false;
   for (const std::size_t chain : executor_.order()) {
     if (why_[chain]) continue;
@@ -139,14 +190,10 @@ bool Confirmed::raise(const Executor &executor, bool further) {
     const Chain &entry = executor_.chains()[chain];
     const time_ns limit_ns = longest_response_ns(entry.deadline_ns, entry.period_ns);
     if (work_ <= 0 || !one.response_ns || *one.response_ns > limit_ns) {
-      if (is_single_thread(executor)) {
-        why_[chain] = too_long(chain);  // those of the others do not need it
-      } else {
-        lose_from(chain, too_long(chain));
-      }
+      lose_from(chain, too_long(chain), true);
       return true;
     }
-    if (*one.response_ns <= executor.chains()[chain].deadline_ns) continue;
+    if (*one.response_ns <= allowed_ns_[chain]) continue;
     allowed_ns_[chain] = add(*one.response_ns, further ? *one.response_ns / 16 : 0);
     changed = true;
   }
@@ -164,7 +211,12 @@ bool Confirmed::confirmed(const Result &result) const {
 void Confirmed::find(const std::vector<time_ns> &jitter_ns) {
   const Executor released = executor_.with_jitter(jitter_ns);
   alone_.assign(why_.size(), {});
-  if (options_.sharpen) alone_ = single_thread_results(released, work_);
+  if (unordered_) {
+    unordered_->find(jitter_ns);
+    alone_ = unordered_->result().chains;
+  } else if (options_.sharpen) {
+    alone_ = single_thread_results(released, work_);
+  }
   if (!from_below_) {
     result_ = analysed(released, false);
     from_below_ = !all_sound();
@@ -172,9 +224,9 @@ void Confirmed::find(const std::vector<time_ns> &jitter_ns) {
   for (int pass = 0; from_below_; ++pass) {
     const Executor presumed = released.with_deadlines(allowed_ns_);
     if (pass == most_passes) work_ = 0;  // there is no end to it
-    result_ = analysed(presumed, true);
-    if (raise(presumed, pass >= exact_passes)) continue;
-    if (options_.refine) {
+    result_ = views_.empty() ? analysed(presumed, true) : analysed_views(jitter_ns);
+    if (raise(pass >= exact_passes)) continue;
+    if (options_.refine && views_.empty()) {
       Result refined = analysed(presumed, false);
       if (confirmed(refined)) result_ = std::move(refined);
     }

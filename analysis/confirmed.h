@@ -7,11 +7,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "analysis/analysis.h"
+#include "analysis/own_orders.h"
 
 namespace tide::analysis {
 
@@ -53,10 +55,13 @@ class Confirmed {
   void find_overload();
   Result analysed(const Executor &executor, bool presume);
   bool all_sound() const;
-  bool raise(const Executor &executor, bool further);
+  bool raise(bool further);
   bool confirmed(const Result &result) const;
   void conclude();
-  void lose_from(std::size_t chain, const Shortfall &why);
+  // alone: those whose bounds need no other chain keep them.
+  void lose_from(std::size_t chain, const Shortfall &why, bool alone = false);
+  ChainResult seen_by(std::size_t chain, const std::vector<time_ns> &jitter_ns, const Analysis *&analysis);
+  Result analysed_views(const std::vector<time_ns> &jitter_ns);
   Shortfall too_long(std::size_t chain) const;
   std::vector<char> late() const;
 
@@ -65,7 +70,10 @@ class Confirmed {
   Options options_;
   std::int64_t &work_;
   Result result_;
-  std::vector<ChainResult> alone_;  // of one thread, which need no other chain to be in time
+  std::vector<ChainResult> alone_;  // those that need no other chain to be in time
+  std::vector<View> views_;         // where callbacks have priorities of their own
+  std::unique_ptr<Executor> unordered_executor_;
+  std::unique_ptr<Confirmed> unordered_;  // the same in any order
   std::vector<std::optional<Shortfall>> why_;
   std::vector<time_ns> allowed_ns_;  // how late each chain is taken to be, when deadlines do not do
   bool from_below_ = false;

@@ -73,6 +73,7 @@ class Reader {
       one.text("name", callback.name);
       one.time("execution_ns", callback.execution_ns);
       one.text("group", callback.group);
+      one.time("priority", callback.priority);
     });
   }
 
