@@ -58,7 +58,7 @@ void Confirmed::find_overload() {
                static_cast<Share>(executor_.chains()[other].period_ns);
     if (why_[chain] || asked <= given * (1 + rounding)) continue;
     Shortfall why{Shortfall::Kind::overload, number_, chain};
-    why.asked_permille = static_cast<std::int64_t>(asked * 1000) + 1;
+    why.asked_permille = static_cast<std::int64_t>(asked * 1000 + 0.999L);
     why.given_permille = static_cast<std::int64_t>(given * 1000);
     lose_from(chain, why);
   }
@@ -99,6 +99,7 @@ Result Confirmed::analysed(const Executor &executor, bool presume) {
 // Each chain in its own order, with what the others are taken to do.
 Result Confirmed::analysed_views(const std::vector<time_ns> &jitter_ns) {
   Result result;
+  result.analysis = &fitting_analysis(executor_);
   result.chains.resize(why_.size());
   bool keeps = true;
   for (std::size_t chain = 0; chain < why_.size(); ++chain) {
