@@ -158,8 +158,12 @@ Shortfall Confirmed::too_long(std::size_t chain) const {
   const Chain &entry = executor_.chains()[chain];
   Shortfall why{Shortfall::Kind::too_long, number_, chain};
   why.limit_ns = longest_response_ns(entry.deadline_ns, entry.period_ns);
-  why.reached_ns = one.response_ns.value_or(add(one.breakdown.window_ns, one.breakdown.finish_ns));
-  if (work_ <= 0) why.kind = Shortfall::Kind::effort;
+  why.reached_ns = one.response_ns.value_or(one.reached_ns);
+  if (work_ <= 0) {
+    why.kind = Shortfall::Kind::effort;
+  } else {
+    why.reached_ns = std::max(why.reached_ns, why.limit_ns);
+  }
   // As a share of the window.
   const auto scaled = [&one](time_ns value_ns) {
     __extension__ typedef __int128 Wide;

@@ -9,7 +9,7 @@
 namespace tide::analysis {
 namespace {
 
-constexpr time_ns most_time_ns = 1'000'000'000'000;  // a quarter of an hour, so that no sum overflows
+constexpr time_ns most_time_ns = 1'000'000'000'000;        // a quarter of an hour, so that no sum overflows
 constexpr time_ns most_period_ns = 1'000'000'000'000'000;  // eleven days, as on the host
 constexpr std::size_t most_chains = 1000, most_steps = 1000;
 constexpr std::int64_t most_payload_bytes = 1'000'000;
