@@ -123,45 +123,63 @@ class _Draw:
 
     def host_chains(self, document: Document) -> list[Document]:
         hosts = document["executors"]
-        count = self.random.randint(2, 4 if len(hosts) == 1 else 5)
+        crowd = self.chance(0.3)  # one fast timer and many slow chains
+        count = self.random.randint(3, 9) if crowd else self.random.randint(2, 4 if len(hosts) == 1 else 5)
         # Of all lanes; what a budget leaves.
         capacity = sum(one["lanes"] * one.get("budget_ms", 1) / one.get("budget_period_ms", 1) for one in hosts)
-        load = self.random.uniform(0.3, 0.85) * capacity
+        # A chain that moves between executors loads whichever it comes to.
+        load = self.random.uniform(0.3, 0.9 if len(hosts) == 1 else 0.6) * capacity
         shares = self.parts(load, count)
         priorities = self.random.sample(range(1, 127), count)
         chains: list[Document] = []
-        for name, share, priority in zip(self.names("c", count), shares, priorities, strict=True):
-            chains.append(self.host_chain(document, name, min(share, 0.9), priority, chains))
+        for place, (name, share, priority) in enumerate(zip(self.names("c", count), shares, priorities, strict=True)):
+            if crowd:
+                period_ms, steps = (self.random.choice((4, 5, 8)), 1) if place == 0 else (100, self.random.randint(1, 2))
+            else:
+                period_ms, steps = self.random.choice(_PERIODS_MS), self.random.choice((1, 1, 2, 2, 3, 4, 6))
+            chain: Document = {"name": name, "priority": priority, "period_ms": period_ms}
+            if chains and self.of.branches and self.chance(0.6):
+                other = self.random.choice(chains)
+                chain["branches_from"] = f"{other['name']}.{self.random.choice(other['callbacks'])['name']}"
+                chain["period_ms"] = other["period_ms"]
+            chain["reliability"] = "reliable"
+            chain["callbacks"] = self.host_callbacks(document, chain, min(share, 0.8), steps)
+            before_ms = self.shared_ms(chain, chains)
+            own_ms = sum(callback["execution_ms"] for callback in chain["callbacks"])
+            chain["deadline_ms"] = max(self.deadline_ms(chain["period_ms"]), round(before_ms + own_ms, 1))
+            chains.append(chain)
         return chains
 
-    def host_chain(
-        self, document: Document, name: str, share: float, priority: int, before: Sequence[Document]
-    ) -> Document:
-        period_ms: float = self.random.choice(_PERIODS_MS)
-        chain: Document = {"name": name, "priority": priority}
-        if before and self.of.branches and self.chance(0.6):
-            other = self.random.choice(before)
-            chain["branches_from"] = f"{other['name']}.{self.random.choice(other['callbacks'])['name']}"
-            period_ms = other["period_ms"]
-        chain |= {"period_ms": period_ms, "deadline_ms": self.deadline_ms(period_ms), "reliability": "reliable"}
-        callbacks = self.random.choice((1, 1, 2, 2, 3, 4, 6))
-        times_ms = [max(0.1, round(one, 1)) for one in self.parts(share * period_ms, callbacks)]
+    def shared_ms(self, chain: Document, chains: Sequence[Document]) -> float:
+        """Of the callbacks that it branches behind."""
+        if "branches_from" not in chain:
+            return 0.0
+        name, _, last = chain["branches_from"].partition(".")
+        other = next(one for one in chains if one["name"] == name)
+        place = next(place for place, one in enumerate(other["callbacks"]) if one["name"] == last)
+        shared_ms = sum(one["execution_ms"] for one in other["callbacks"][: place + 1])
+        return float(shared_ms + self.shared_ms(other, chains))
+
+    def host_callbacks(self, document: Document, chain: Document, share: float, steps: int) -> list[Document]:
         hosts = document["executors"]
         at = self.random.choice(hosts)
-        chain["callbacks"] = []
-        for place, (own_name, execution_ms) in enumerate(zip(self.names("b", callbacks), times_ms, strict=True)):
+        times_ms = [max(0.1, round(one, 1)) for one in self.parts(share * chain["period_ms"], steps)]
+        if steps == 2 and self.chance(0.5):  # a short timer starts long work
+            times_ms = [0.1, max(0.1, round(sum(times_ms) - 0.1, 1))]
+        callbacks = []
+        for place, (name, execution_ms) in enumerate(zip(self.names("b", steps), times_ms, strict=True)):
             kind = "timer" if place == 0 and "branches_from" not in chain else "subscription"
-            callback: Document = {"name": own_name, "kind": kind, "executor": at["name"], "execution_ms": execution_ms}
+            callback: Document = {"name": name, "kind": kind, "executor": at["name"], "execution_ms": execution_ms}
             if self.chance(0.2):
                 callback["least_ms"] = round(execution_ms * self.random.choice((0.3, 0.5, 1)), 1)
             groups = [one["name"] for one in document["groups"] if one["executor"] == at["name"]]
             if groups and self.chance(0.6):
                 callback["group"] = self.random.choice(groups)
-            callback["publishes"] = {"topic": f"{name}/{own_name}", "payload_bytes": 8}
-            chain["callbacks"].append(callback)
+            callback["publishes"] = {"topic": f"{chain['name']}/{name}", "payload_bytes": 8}
+            callbacks.append(callback)
             if len(hosts) > 1 and self.chance(0.5):
                 at = self.random.choice(hosts)
-        return chain
+        return callbacks
 
     def deadline_ms(self, period_ms: float) -> float:
         kind = self.random.random()
@@ -235,12 +253,10 @@ class _Draw:
         chain["reliability"] = "reliable" if reliable else "best_effort"
         if self.chance(self.of.hold):
             chain["hold"] = True
-        steps = (("sample", "timer", "m"), ("decide", "subscription", self.random.choice(hosts)))
         names = self.names("b", 3)
         chain["callbacks"] = []
-        for place, (kind, where) in enumerate(
-            [(steps[0][1], steps[0][2]), (steps[1][1], steps[1][2]), ("subscription", "m")]
-        ):
+        for place, where in enumerate(("m", self.random.choice(hosts), "m")):
+            kind = "timer" if place == 0 else "subscription"
             callback: Document = {"name": names[place], "kind": kind, "executor": where}
             callback["execution_ms"] = times_ms[place]
             if self.chance(0.5):
