@@ -103,8 +103,7 @@ int serve() {
       words.push_back(word);
     const char *const wrong = plan_read(&plan, static_cast<int>(words.size()), words.data());
     if (wrong != nullptr) {
-      complain(wrong);
-      std::cout << "{\"refused\": true}" << std::endl;
+      std::cout << "{\"refused\": \"" << wrong << "\"}" << std::endl;
       continue;
     }
     std::cout << answer(plan) << std::endl;
