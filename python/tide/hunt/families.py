@@ -74,6 +74,7 @@ class _Draw:
         self.of = of
         self.random = source
         self.alike = source.random() < 0.25
+        self.few = source.random() < 0.35  # few chains, short on a board: what the line and the host do counts for more
 
     def chance(self, share: float) -> bool:
         return self.random.random() < share
@@ -211,7 +212,9 @@ class _Draw:
     def client(self) -> Document:
         lanes = 2 if self.of.executors == ("lanes",) or self.chance(0.1) else 1
         client: Document = {"name": "m", "where": "mcu", "lanes": lanes}
-        for name, most_us in (("submit", 400), ("process", 300), ("dispatch", 30), ("interrupt", 60)):
+        longer = 6 if self.few else 1
+        costs_us = (("submit", 400 * longer), ("process", 300), ("dispatch", 30), ("interrupt", 80 * longer))
+        for name, most_us in costs_us:
             if self.chance(0.6):
                 client[f"{name}_ms"] = self.random.randint(0, most_us) / 1000
         return client
@@ -221,9 +224,10 @@ class _Draw:
         link["mtu_bytes"] = self.random.choice((128, 256, 512, 512, 512, 4096))
         link["agent_ms"] = round(self.random.uniform(0, 5), 2) if self.chance(0.7) else 0
         link["return_ms"] = round(self.random.uniform(0, 3), 2) if self.chance(0.5) else 0
-        link["exact_sizes"] = self.chance(0.5)
-        if self.chance(0.5):
-            link["escaped_bytes"] = 12  # no frame of the simulator has more
+        known = 0.8 if self.few else 0.5
+        link["exact_sizes"] = self.chance(known)
+        if self.chance(known):  # no frame of the simulator has more, no short one more than 4
+            link["escaped_bytes"] = 4 if self.few else 12
         if self.chance(0.5) or self.of.losses != (0,):
             link["heartbeat_delay_ms"] = self.random.randint(0, 60)
         if self.chance(0.5):
@@ -232,23 +236,25 @@ class _Draw:
 
     def board_chains(self, document: Document) -> list[Document]:
         hosts = [one["name"] for one in document["executors"] if one["where"] == "host"]
-        few = self.chance(0.3)  # short executions: what the line does counts for more
-        count = self.random.randint(1, 3 if few else 6)
+        count = self.random.randint(1, 2 if self.few else 6)
         priorities = self.random.sample(range(1, 127), count)
         return [
-            self.board_chain(name, priority, hosts, few, document["links"][0]["mtu_bytes"])
+            self.board_chain(name, priority, hosts, document["links"][0]["mtu_bytes"])
             for name, priority in zip(self.names("c", count), priorities, strict=True)
         ]
 
-    def board_chain(self, name: str, priority: int, hosts: Sequence[str], few: bool, mtu_bytes: int) -> Document:
+    def board_chain(self, name: str, priority: int, hosts: Sequence[str], mtu_bytes: int) -> Document:
         period_ms = self.random.choice((100, 150, 200, 250, 400, 500, 800, 1000))
+        if self.of.losses != (0,):
+            period_ms = self.random.choice((800, 1000, 1200))
         reliable = self.chance(self.of.reliable)
-        execution_ms = 1 if few else self.random.choice((2, 8, 15))
+        execution_ms = 1 if self.few else self.random.choice((2, 8, 15))
+        host_ms = self.random.choice((1, 8))
         whole = mtu_bytes - 20  # a message of best effort that is longer goes in fragments, which is the same code
-        request, reply = (self.random.randint(8, min(whole, most)) for most in (250, 120))
-        if reliable and self.of.losses == (0,) and self.chance(0.15):
+        request, reply = (self.random.randint(8, min(whole, most)) for most in ((200, 20) if self.few else (250, 120)))
+        if reliable and self.of.losses == (0,) and not self.few and self.chance(0.15):
             request = self.random.randint(8, min(3000, 13 * whole))
-        times_ms = [round(self.random.uniform(0, most), 2) for most in (execution_ms, execution_ms / 2, execution_ms)]
+        times_ms = [round(self.random.uniform(0, most), 2) for most in (execution_ms, host_ms, execution_ms)]
         chain: Document = {"name": name, "priority": priority, "period_ms": period_ms, "deadline_ms": period_ms}
         chain["reliability"] = "reliable" if reliable else "best_effort"
         if self.chance(self.of.hold):
@@ -259,8 +265,8 @@ class _Draw:
             kind = "timer" if place == 0 else "subscription"
             callback: Document = {"name": names[place], "kind": kind, "executor": where}
             callback["execution_ms"] = times_ms[place]
-            if self.chance(0.5):
-                callback["least_ms"] = times_ms[place] if self.chance(0.5) else round(times_ms[place] / 2, 2)
+            if self.chance(0.8 if self.few else 0.5):
+                callback["least_ms"] = times_ms[place] if self.chance(0.7) else round(times_ms[place] / 2, 2)
             if place < 2:
                 size = request if place == 0 else reply
                 callback["publishes"] = {"topic": f"{name}/{names[place]}", "payload_bytes": size}
