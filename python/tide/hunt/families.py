@@ -135,7 +135,9 @@ class _Draw:
         chains: list[Document] = []
         for place, (name, share, priority) in enumerate(zip(self.names("c", count), shares, priorities, strict=True)):
             if crowd:
-                period_ms, steps = (self.random.choice((4, 5, 8)), 1) if place == 0 else (100, self.random.randint(1, 2))
+                period_ms, steps = (
+                    (self.random.choice((4, 5, 8)), 1) if place == 0 else (100, self.random.randint(1, 2))
+                )
             else:
                 period_ms, steps = self.random.choice(_PERIODS_MS), self.random.choice((1, 1, 2, 2, 3, 4, 6))
             chain: Document = {"name": name, "priority": priority, "period_ms": period_ms}

@@ -57,7 +57,8 @@ class HostPlayer:
         ]
         self._ends = [f",{one.group}" if one.group else "" for one in self._callbacks]
         self._chains = [
-            ",".join((f"chain={chain.name}", *(names[id(one)] for one in system.path(chain)))) for chain in system.chains
+            ",".join((f"chain={chain.name}", *(names[id(one)] for one in system.path(chain))))
+            for chain in system.chains
         ]
         self.chain_names = [chain.name for chain in system.chains]
 

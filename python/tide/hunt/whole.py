@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole way of `tide check`, hunted: a description is drawn and written as TOML, read, checked and bounded exactly as
+"""The whole way of `tide check`, hunted: a description is drawn and written as TOML, then read, checked and bounded as
 the command does it, and played on the shipped executor, daemon and agent core in virtual time, with real timers. No
 response may be above the number in the column "bound".
 
@@ -11,15 +11,17 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import tide.analysis.bounds as bounding
 from tide.analysis.bounds import AnalysisError, Bounds
-from tide.analysis.lower import NoBoundError
+from tide.analysis.lower import NoBoundError, is_on_host
 from tide.hunt import board_play, host_play
-from tide.hunt.families import Document, Family, draw, family, losses_of, rendered
+from tide.hunt.families import FAMILIES, Family, draw, family, losses_of, rendered
 from tide.hunt.server import Played, Server, ServerError
-from tide.system.load import SystemFileError, parse
+from tide.run.binaries import MissingBinaryError, find_binary
+from tide.system.load import SystemFileError, load, parse
 from tide.system.model import System
 
 # Events of one instant may be taken in either order, and bounds are in whole nanoseconds: what begins at the instant of
@@ -27,6 +29,13 @@ from tide.system.model import System
 INSTANT_NS = 1000
 STEP = 0.02
 KEPT_FAILURES = 3  # of a block
+
+
+def need_programs() -> None:
+    """MissingBinaryError if something has not been built that descriptions are hunted with."""
+    for program in (host_play.PROGRAM, board_play.PROGRAM):
+        find_binary(program)
+    bounding.bounds_of(parse(rendered(draw(FAMILIES[0], 1))))
 
 
 class Player(Protocol):
@@ -99,57 +108,45 @@ def hunt_block(
     count: int,
     trial: Trial,
     servers: Servers,
-    stop_at_first: bool = False,
     at: Callable[[int], None] = lambda seed: None,
 ) -> Tally:
-    """The descriptions of these seeds. at: told each seed before its turn."""
-    of = family(name)
+    """The descriptions of these seeds. name: a family, or a file, whose runs these seeds draw. at: told each seed
+    before its turn."""
     tally = Tally()
+    is_file = is_description(name)
     for seed in range(first, first + count):
         at(seed)
-        _hunt_one(of, seed, trial, servers, tally)
-        if stop_at_first and tally.failure_count:
-            break
+        if is_file:
+            _hunt_file(Path(name), seed, trial, servers, tally)
+        else:
+            _hunt_drawn(family(name), seed, trial, servers, tally)
     return tally
 
 
-def _hunt_one(of: Family, seed: int, trial: Trial, servers: Servers, tally: Tally) -> None:
-    document = draw(of, seed)
-    hunt_document(document, of.executors, losses_of(of, seed), f"{of.name} {seed}", trial, servers, tally, seed)
+def is_description(name: str) -> bool:
+    """A file of the user's, not a family."""
+    return name.endswith(".toml")
 
 
-def hunt_document(
-    document: Document,
-    executors: tuple[str, ...],
-    losses: int,
-    chance: str,
-    trial: Trial,
-    servers: Servers,
-    tally: Tally,
-    seed: int = 0,
-) -> None:
-    """chance: what the runs are drawn from."""
-    text = rendered(document)
+def _hunt_drawn(of: Family, seed: int, trial: Trial, servers: Servers, tally: Tally) -> None:
+    text = rendered(draw(of, seed))
     tally.systems += 1
     try:
         system = parse(text)
     except SystemFileError as error:
         tally.unplayed[_reason(error.lines[0])] += 1
         return
-    source = random.Random(f"{chance} runs")
-    played = False
-    for executor in executors:
-        try:
-            bounds = bounding.bounds_of(system, executor, losses)
-        except NoBoundError as error:
-            tally.unplayed[error.findings[0].remedy] += 1
-            continue
-        except AnalysisError as error:
-            tally.fail({"seed": seed, "executor": executor, "what": f"refused: {error}", "system": text})
-            continue
-        hunt = _Hunt(system, text, executor, losses, bounds, source, servers, tally, seed)
-        played = hunt.run(trial) or played
-    tally.accepted += played
+    source = random.Random(f"{of.name} {seed} runs")
+    hunt = _Hunt(system, text, losses_of(of, seed), source, servers, tally, seed)
+    tally.accepted += hunt.run(of.executors, trial)
+
+
+def _hunt_file(file: Path, seed: int, trial: Trial, servers: Servers, tally: Tally) -> None:
+    system = load(file)
+    tally.systems += 1
+    source = random.Random(f"{seed} runs")
+    hunt = _Hunt(system, file.read_text(encoding="utf-8"), 0, source, servers, tally, seed)
+    tally.accepted += hunt.run(bounding.executors_for(system), trial)
 
 
 def _reason(line: str) -> str:
@@ -158,40 +155,100 @@ def _reason(line: str) -> str:
 
 
 class _Hunt:
-    """One description under one executor."""
+    """One description."""
 
     def __init__(
         self,
         system: System,
         text: str,
-        executor: str,
         losses: int,
-        bounds: Bounds,
         source: random.Random,
         servers: Servers,
         tally: Tally,
         seed: int,
     ) -> None:
-        self._executor, self._text, self._seed, self._tally = executor, text, seed, tally
-        is_board = any(one.where == "mcu" for one in system.executors)
-        self._server = servers.of(is_board)
-        self._player: Player = (
-            board_play.BoardPlayer(system, executor, losses, source)
-            if is_board
-            else host_play.HostPlayer(system, executor, source)
+        self._system, self._text, self._losses, self._seed = system, text, losses, seed
+        self._source, self._tally = source, tally
+        self._is_board = not is_on_host(system)
+        self._server = servers.of(self._is_board)
+        self._executor = ""
+
+    def run(self, executors: tuple[str, ...], trial: Trial) -> bool:
+        """False: there is no bound to hold anything against."""
+        played = False
+        for executor in executors:
+            self._executor = executor
+            try:
+                bounds = bounding.bounds_of(self._system, executor, self._losses)
+                if all(one.bound_ns is None for one in bounds.chains):
+                    continue
+                _Climb(self, self._player(), bounds).run(trial)
+                played = True
+            except NoBoundError as error:
+                self._tally.unplayed[error.findings[0].remedy] += 1
+            except board_play.UnplayableError as error:
+                self._tally.unplayed[str(error)] += 1
+            except AnalysisError as error:
+                self.fail(f"the analysis refuses it: {error}")
+            except MissingBinaryError:
+                raise
+            except Exception as error:  # whatever a valid description brings down is a find
+                self.fail(f"{type(error).__name__}: {error}")
+        return played
+
+    def _player(self) -> Player:
+        if self._is_board:
+            return board_play.BoardPlayer(self._system, self._executor, self._losses, self._source)
+        return host_play.HostPlayer(self._system, self._executor, self._source)
+
+    @property
+    def source(self) -> random.Random:
+        return self._source
+
+    @property
+    def tally(self) -> Tally:
+        return self._tally
+
+    def play(self, words: str) -> Played | None:
+        """None: it says nothing of bounds."""
+        try:
+            played = self._server.play(words)
+        except ServerError as error:
+            self.fail(str(error), words)
+            return None
+        for rule in played.violations[:1]:
+            self.fail(f"a rule of the runtime is broken: {rule}", words)
+        return None if played.excluded else played
+
+    def fail(self, what: str, words: str = "") -> None:
+        program = board_play.PROGRAM if self._is_board else host_play.PROGRAM
+        self._tally.fail(
+            {
+                "seed": self._seed,
+                "executor": self._executor,
+                "losses": self._losses,
+                "what": what,
+                "program": program,
+                "run": words,
+                "system": self._text,
+            }
         )
+
+
+class _Climb:
+    """One description under one executor."""
+
+    def __init__(self, hunt: _Hunt, player: Player, bounds: Bounds) -> None:
+        self._hunt, self._player = hunt, player
         by_name = {one.name: one for one in bounds.chains}
-        self._bounds = [by_name[name] for name in self._player.chain_names]
+        self._bounds = [by_name[name] for name in player.chain_names]
         self._bounds_ns = [one.bound_ns for one in self._bounds]
         self._worst_ns = [0] * len(self._bounds)
         bounded = [place for place, bound in enumerate(self._bounds_ns) if bound is not None]
-        self._victim = source.choice([None, *bounded])  # whom the climb drives; none: whoever is nearest
+        self._victim = hunt.source.choice([None, *bounded])  # whom the climb drives; none: whoever is nearest
         self._above: set[int] = set()  # chains that are told already
 
-    def run(self, trial: Trial) -> bool:
-        """False: there is no bound to hold anything against."""
-        if all(bound is None for bound in self._bounds_ns):
-            return False
+    def run(self, trial: Trial) -> None:
         best, nearest = None, -1.0
         for _ in range(trial.schedules):
             run = self._player.drawn()
@@ -205,46 +262,35 @@ class _Hunt:
                 best, nearest = run, near
         for worst_ns, bound_ns in zip(self._worst_ns, self._bounds_ns, strict=True):
             if bound_ns is not None and worst_ns > 0:
-                self._tally.add_ratio(bound_ns / worst_ns)
-        return True
+                self._hunt.tally.add_ratio(bound_ns / worst_ns)
 
     def _play(self, run: Any) -> float:
         words = self._player.words(run)
-        try:
-            played = self._server.play(words)
-        except ServerError as error:
-            self._fail(words, str(error))
-            return 0.0
-        if played.excluded:
-            return 0.0
-        for rule in played.violations[:1]:
-            self._fail(words, f"a rule of the runtime is broken: {rule}")
-        return self._hold(words, played)
+        played = self._hunt.play(words)
+        return 0.0 if played is None else self._hold(words, played)
 
     def _hold(self, words: str, played: Played) -> float:
         nearest = 0.0
+        tally = self._hunt.tally
         for place, bound_ns in enumerate(self._bounds_ns):
             if bound_ns is None:
                 continue
-            self._tally.observations += 1
+            tally.observations += 1
             worst_ns = played.worst_ns[place]
             self._worst_ns[place] = max(self._worst_ns[place], worst_ns)
             if self._victim in (None, place):
-                nearest = max(nearest, worst_ns / bound_ns)
+                nearest = max(nearest, worst_ns / max(bound_ns, 1))
             above = worst_ns > bound_ns + INSTANT_NS
             if not above and played.lost[place] == 0:
                 continue
-            self._tally.exceeded += 1
+            tally.exceeded += 1
             if place in self._above:
                 continue
             self._above.add(place)
             bound = self._bounds[place]
             seen = f"{worst_ns / 1e6:.6f} ms" if above else f"{played.lost[place]} instances that never ended"
             guaranteed = "guaranteed" if bound.met else "not guaranteed"
-            self._fail(words, f"chain '{bound.name}': {seen}, above its {guaranteed} bound of {bound_ns / 1e6:.6f} ms")
+            self._hunt.fail(
+                f"chain '{bound.name}': {seen}, above its {guaranteed} bound of {bound_ns / 1e6:.6f} ms", words
+            )
         return nearest
-
-    def _fail(self, words: str, what: str) -> None:
-        self._tally.fail(
-            {"seed": self._seed, "executor": self._executor, "what": what, "run": words, "system": self._text}
-        )
