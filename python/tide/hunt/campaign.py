@@ -88,7 +88,7 @@ class Found:
                 **{f"p{percent}": self.quantile(percent / 100) for percent in (10, 50, 90, 99)},
             },
             **({"unplayed": dict(self.unplayed)} if self.unplayed else {}),
-            "failures": self.failures,
+            "failures": sorted(self.failures, key=lambda one: int(one["seed"])),
         }
 
 

@@ -104,6 +104,15 @@ def _one_lane_more(document: Document) -> None:
             executor["lanes"].append(executor["lanes"][0])
 
 
+def _policy(described: str, asked: str) -> Callable[[Document], None]:
+    def changed(document: Document) -> None:
+        for executor in document["executors"]:
+            if executor["policy"] == described:
+                executor["policy"] = asked
+
+    return changed
+
+
 def _lanes(change: Callable[[Document], Document]) -> Callable[[Document], None]:
     def changed(document: Document) -> None:
         for executor in document["executors"]:
@@ -166,12 +175,6 @@ def _without_carried_jitter() -> Iterator[None]:
         return SimpleNamespace(chains=answer.chains, paths=paths)
 
     with patch.object(bounding, "ask_executors", other):
-        yield
-
-
-@contextmanager
-def _own_priorities_ignored() -> Iterator[None]:
-    with patch.object(bounding, "own_priorities", lambda system: False):
         yield
 
 
@@ -257,7 +260,13 @@ def twins() -> list[Twin]:
         Twin("groups forgotten", "check-lanes", _asked(_no_groups)),
         Twin("priorities reversed", "check-one-lane", _asked(_reversed_priorities)),
         Twin("priorities reversed, several lanes", "check-lanes", _asked(_reversed_priorities)),
-        Twin("own priorities ignored", "check-own-lanes", _own_priorities_ignored),
+        Twin(
+            "own priorities ignored",
+            "check-own-lanes",
+            _described(lambda one: one.model_copy(update={"priority": None})),
+        ),
+        Twin("ready sets for any order", "check-one-lane", _asked(_policy("priority", "default"))),
+        Twin("timers that are cached", "check-one-lane", _asked(_policy("default", "wait_set"))),
         Twin("one lane more", "check-lanes", _asked(_one_lane_more)),
         Twin("the lanes of another executor", "check-several", _asked(_shared_lanes)),
         Twin(

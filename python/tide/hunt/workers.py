@@ -18,6 +18,7 @@ import tide
 
 # A description that takes longer is a find of its own: `tide check` would not end either. 0.01 s is usual.
 SILENCE_S = 30.0
+COMMAND = [sys.executable, "-m", "tide.hunt.worker"]
 _PYTHON = Path(tide.__file__).parents[1]
 
 
@@ -29,7 +30,7 @@ class _Worker:
     def __init__(self) -> None:
         path = os.pathsep.join(filter(None, (str(_PYTHON), os.environ.get("PYTHONPATH", ""))))
         self.child = subprocess.Popen(
-            [sys.executable, "-m", "tide.hunt.worker"],
+            COMMAND,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,  # Ctrl-C is ours to handle
