@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/host_supply.h"
 
+#include <algorithm>
+
 namespace tide::sim {
 namespace {
 
 constexpr int kLess = HostSupply::kLanePriority - 1, kMore = HostSupply::kLanePriority + 1;
+// What ends at the instant at which the budget does has ended: the code behind it takes no time, but needs the core.
+constexpr Time kInstant = 1;
 constexpr uint16_t kReplenishments = 64;  // so many activations in a period that leave some of the budget
 
 }  // namespace
 
 HostSupply::HostSupply(Task &lane, const executor_plan_t &executor, plan_supply_t supply, uint64_t seed)
-    : budget_(executor.budget_ns), period_(executor.budget_period_ns), random_(seed), engine_(lane.core().engine()) {
+    : budget_(std::min(executor.budget_ns + kInstant, executor.budget_period_ns)),
+      period_(executor.budget_period_ns),
+      random_(seed),
+      engine_(lane.core().engine()) {
   if (supply == PLAN_SUPPLY_ANYWHERE) {
     other_ = std::make_unique<Task>(lane.core(), "others", kMore, [this] { take_all_but_the_budget(); });
     return;

@@ -37,7 +37,8 @@ class HostSystem {
       throw std::runtime_error(std::string("the executors refuse the plan: ") + tide_status_text(status));
     machine_.on_section_end = [this] { section_end(); };
     engine_.on_step = [this] {
-      if (hesitating_ == 0) checks_.settled(engine_.now());
+      // Of the events of one instant all have to have happened.
+      if (hesitating_ == 0 && engine_.next_time() > engine_.now()) checks_.settled(engine_.now());
     };
     start_lanes();
     program_start(program_.get(), engine_.now());
