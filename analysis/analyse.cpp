@@ -13,9 +13,10 @@ constexpr int most_steps = 2'000'000;
 // The bound is the least window whose supply exceeds its demand. Below a solution both are straight up to the nearer
 // corner, so the next candidate is where they cross or the first window behind that corner. Where the demand never
 // falls, the window that supplies the present demand is another lower bound of the solution.
-// work: counts down; none is left: no bound. last_ns: the window that was looked at last.
+// work: counts down; none is left: no bound. last_ns: the window that was looked at last; next_ns: the
+// one that it asks for.
 std::optional<time_ns> least_window(const Supply &supply, const Situation &situation, const Analysis &analysis,
-                                    time_ns limit_ns, std::int64_t &work, time_ns &last_ns) {
+                                    time_ns limit_ns, std::int64_t &work, time_ns &last_ns, time_ns &next_ns) {
   const Chain &self = situation.self();
   const auto shares = static_cast<std::int64_t>(situation.executor.chains().size());
   time_ns window_ns = self.execution_ns - self.last_ns + 1;
@@ -27,7 +28,7 @@ std::optional<time_ns> least_window(const Supply &supply, const Situation &situa
     if (demand.value >= never_ns) return std::nullopt;
     if (demand.value < given.value) return window_ns;
     const time_ns gap_ns = demand.value - given.value;
-    time_ns next_ns = std::min(demand.until_ns, given.until_ns) + 1;
+    next_ns = std::min(demand.until_ns, given.until_ns) + 1;
     if (given.slope > demand.slope) {
       next_ns = std::min(next_ns, window_ns + gap_ns / (given.slope - demand.slope) + 1);
     }
@@ -172,8 +173,8 @@ class Run {
     const Chain &chain = executor_.chains()[index];
     const time_ns finish_ns = supply_.worst_window_for_ns(chain.last_ns - 1);
     const time_ns limit_ns = options_.only_verdict ? assumed_ns_[index] - finish_ns : limit_ns_;
-    time_ns last_ns = 0;
-    const auto window_ns = least_window(supply_, situation_, analysis_, limit_ns, work_, last_ns);
+    time_ns last_ns = 0, next_ns = 0;
+    const auto window_ns = least_window(supply_, situation_, analysis_, limit_ns, work_, last_ns, next_ns);
     ChainResult &result = chains_[index];
     result.analysis = analysis_.name;
     result.proved_for = analysis_.policy;
@@ -184,6 +185,7 @@ class Run {
       result.response_ns = add(*window_ns, finish_ns);
       if (!options_.only_verdict) break_down(result.breakdown);
     } else if (!options_.only_verdict && last_ns > 0) {
+      result.reached_ns = add(next_ns, finish_ns);
       result.breakdown.window_ns = last_ns;
       result.breakdown.finish_ns = finish_ns;
       break_down(result.breakdown);

@@ -121,7 +121,8 @@ struct ChainResult {
   bool sound = false;                  // the bound holds, be the deadline met or not
   std::string_view analysis;           // that the bound comes from
   Policy proved_for = Policy::any_order;
-  Breakdown breakdown;  // without a bound: of the window that was looked at last
+  time_ns reached_ns = 0;  // without a bound: it would be no less
+  Breakdown breakdown;     // without a bound: of the window that was looked at last
   std::vector<Dependence> depends_on;
 };
 

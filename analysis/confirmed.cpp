@@ -58,7 +58,7 @@ void Confirmed::find_overload() {
                static_cast<Share>(executor_.chains()[other].period_ns);
     if (why_[chain] || asked <= given * (1 + rounding)) continue;
     Shortfall why{Shortfall::Kind::overload, number_, chain};
-    why.asked_permille = static_cast<std::int64_t>(asked * 1000) + 1;
+    why.asked_permille = static_cast<std::int64_t>(asked * 1000 + 0.999L);
     why.given_permille = static_cast<std::int64_t>(given * 1000);
     lose_from(chain, why);
   }
@@ -99,6 +99,7 @@ Result Confirmed::analysed(const Executor &executor, bool presume) {
 // Each chain in its own order, with what the others are taken to do.
 Result Confirmed::analysed_views(const std::vector<time_ns> &jitter_ns) {
   Result result;
+  result.analysis = &fitting_analysis(executor_);
   result.chains.resize(why_.size());
   bool keeps = true;
   for (std::size_t chain = 0; chain < why_.size(); ++chain) {
@@ -157,8 +158,12 @@ Shortfall Confirmed::too_long(std::size_t chain) const {
   const Chain &entry = executor_.chains()[chain];
   Shortfall why{Shortfall::Kind::too_long, number_, chain};
   why.limit_ns = longest_response_ns(entry.deadline_ns, entry.period_ns);
-  why.reached_ns = one.response_ns.value_or(add(one.breakdown.window_ns, one.breakdown.finish_ns));
-  if (work_ <= 0) why.kind = Shortfall::Kind::effort;
+  why.reached_ns = one.response_ns.value_or(one.reached_ns);
+  if (work_ <= 0) {
+    why.kind = Shortfall::Kind::effort;
+  } else {
+    why.reached_ns = std::max(why.reached_ns, why.limit_ns);
+  }
   // As a share of the window.
   const auto scaled = [&one](time_ns value_ns) {
     __extension__ typedef __int128 Wide;
