@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Document = dict[str, Any]
-HOST_POLICIES = ("default", "priority")
+HOST_POLICIES = ("default", "priority", "any_order")
 BATCHES = ("batch", "batch_stock", "batch_blocking")
 # Names that run into each other when somebody joins them with a character that a name may have.
 _ALIKE = ("a", "b", "c", "a_b", "b_c", "a_1", "a_2", "a_b_1", "a_b_c", "b_itself", "a_b_itself", "c_itself", "itself")

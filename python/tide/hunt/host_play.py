@@ -22,6 +22,7 @@ class HostRun:
     offsets_ns: tuple[int, ...]  # by timer
     executions_ns: tuple[tuple[int, int], ...]  # shortest and longest, by callback
     registration: tuple[int, ...]  # callbacks in this order
+    priorities: tuple[int, ...]  # by callback; none: as described
     extremes: bool
     anywhere: bool  # where budgets lie in their periods
     seed: int
@@ -42,8 +43,10 @@ class HostPlayer:
         }
         self._timers = list(self._periods_ns)
         self._marks_ns = [0, *self._sums(system)]
+        self._policy = policy
+        self._priorities = tuple(priority_of(system, one) for one in self._callbacks)
         names = {id(callback): f"{chain.name}.{callback.name}" for chain, callback in entries}
-        self._begin = [f"policy={'tide' if policy == 'priority' else 'readyset'} depth={_DEPTH}"]
+        self._begin = [f"policy={'readyset' if policy == 'default' else 'tide'} depth={_DEPTH}"]
         for executor in system.executors:
             budget = ""
             if executor.budget_ms:
@@ -52,7 +55,7 @@ class HostPlayer:
         self._begin += [f"group={group.name},{group.kind}" for group in system.groups]
         self._names = [names[id(one)] for one in self._callbacks]
         self._heads = [
-            f"callback={name},{one.executor},{self._periods_ns.get(place, 0) / 1e3:.15g},{priority_of(system, one)}"
+            f"callback={name},{one.executor},{self._periods_ns.get(place, 0) / 1e3:.15g}"
             for place, (name, one) in enumerate(zip(self._names, self._callbacks, strict=True))
         ]
         self._ends = [f",{one.group}" if one.group else "" for one in self._callbacks]
@@ -83,6 +86,7 @@ class HostPlayer:
             tuple(self._offset(place) for place in self._timers),
             tuple(self._execution(place, heavy) for place in range(count)),
             tuple(registration),
+            self._drawn_priorities(),
             source.random() < 0.5,
             source.random() < 0.7,
             source.randrange(1_000_000),
@@ -111,9 +115,17 @@ class HostPlayer:
             one, other = (source.randrange(len(registration)) for _ in range(2))
             registration[one], registration[other] = registration[other], registration[one]
             return replace(run, registration=tuple(registration))
+        if self._policy == "any_order" and kind < 0.95:
+            return replace(run, priorities=self._drawn_priorities())
         if self._budgets and kind < 0.9:
             return replace(run, anywhere=not run.anywhere)
         return replace(run, seed=source.randrange(1_000_000))
+
+    def _drawn_priorities(self) -> tuple[int, ...]:
+        """An executor that takes callbacks in any order may take them in this one."""
+        if self._policy != "any_order":
+            return self._priorities
+        return tuple(self._random.randint(1, 9) for _ in self._callbacks)
 
     def _offset(self, place: int) -> int:
         source = self._random
@@ -141,7 +153,8 @@ class HostPlayer:
         ]
         for place in run.registration:
             least_ns, most_ns = run.executions_ns[place]
-            words.append(f"{self._heads[place]},{least_ns / 1e3:.15g},{most_ns / 1e3:.15g}{self._ends[place]}")
+            head = f"{self._heads[place]},{run.priorities[place]}"
+            words.append(f"{head},{least_ns / 1e3:.15g},{most_ns / 1e3:.15g}{self._ends[place]}")
         for place, offset_ns in zip(self._timers, run.offsets_ns, strict=True):
             words.append(f"offset={self._names[place]},{offset_ns / 1e3:.15g}")
         return " ".join((*words, *self._chains))

@@ -27,6 +27,8 @@ from tide.system.model import System
 # Events of one instant may be taken in either order, and bounds are in whole nanoseconds: what begins at the instant of
 # a release may count as begun before it. Each such choice is worth one of them; times are drawn in microseconds.
 INSTANT_NS = 1000
+# Of `tide check`: nothing of ours is an executor whose wait set keeps the timers that had expired.
+UNPLAYABLE = ("rclcpp",)
 STEP = 0.02
 KEPT_FAILURES = 3  # of a block
 
@@ -146,7 +148,8 @@ def _hunt_file(file: Path, seed: int, trial: Trial, servers: Servers, tally: Tal
     tally.systems += 1
     source = random.Random(f"{seed} runs")
     hunt = _Hunt(system, file.read_text(encoding="utf-8"), 0, source, servers, tally, seed)
-    tally.accepted += hunt.run(bounding.executors_for(system), trial)
+    executors = tuple(one for one in bounding.executors_for(system) if one not in UNPLAYABLE)
+    tally.accepted += hunt.run(executors, trial)
 
 
 def _reason(line: str) -> str:
