@@ -239,11 +239,12 @@ std::string World::board_plan() const {
 
 void World::add_node(size_t chain) {
   const ChainPlan &each = plan_.chains[chain];
-  nodes_.push_back(std::make_unique<HostCallback>(engine_, each.host, [this, chain](const Bus::Payload &payload) {
-    Bus::Payload reply(plan_.chains[chain].reply_bytes, 0x3B);
-    std::copy_n(payload.begin(), kMarkBytes, reply.begin());
-    bus_.publish("rt/" + plan_.chains[chain].name + "_reply", reply);
-  }));
+  nodes_.push_back(
+      std::make_unique<HostCallback>(engine_, each.host, nullptr, [this, chain](const Bus::Payload &payload) {
+        Bus::Payload reply(plan_.chains[chain].reply_bytes, 0x3B);
+        std::copy_n(payload.begin(), kMarkBytes, reply.begin());
+        bus_.publish("rt/" + plan_.chains[chain].name + "_reply", reply);
+      }));
   bus_.subscribe("rt/" + each.name, [this, chain](const Bus::Payload &payload) {
     if (payload.size() < plan_.chains[chain].payload_bytes || get_mark(payload.data()).chain != chain) {
       violations_.push_back("a ROS 2 node got what nobody sent");
@@ -395,6 +396,8 @@ Result World::result(const Ending &ending) {
 
 Result run_board(const Plan &plan, const Board &board) {
   if (plan.chains.empty()) throw std::invalid_argument("a plan needs a chain");
+  if (!plan.hosts.empty() || plan.return_most > 0)
+    throw std::invalid_argument("a board's answers have cores of their own and return at once");
   if (plan.budget > 0 && plan.policy != Policy::kTide)
     throw std::invalid_argument("the batch executor has no lane to give a budget to");
   if (plan.cuts > 0 || plan.restarts > 0 || plan.up.any() || plan.down.any())

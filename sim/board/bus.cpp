@@ -89,7 +89,34 @@ size_t Bus::publish(const std::string &topic, const Payload &payload) {
   return readers.size();
 }
 
+HostExecutor::HostExecutor(Engine &engine, unsigned lanes, uint64_t seed)
+    : engine_(engine), free_lanes_(lanes), random_(seed), order_(static_cast<Order>(random_.below(3))) {}
+
+void HostExecutor::add(Time execution, std::function<void()> body) {
+  ready_.push_back({execution, std::move(body)});
+  begin();
+}
+
+void HostExecutor::begin() {
+  while (free_lanes_ > 0 && !ready_.empty()) {
+    const size_t place = order_ == Order::kOldest   ? 0
+                         : order_ == Order::kNewest ? ready_.size() - 1
+                                                    : random_.below(ready_.size());
+    free_lanes_--;
+    engine_.after(ready_[place].execution, [this, body = std::move(ready_[place].body)] {
+      free_lanes_++;
+      body();
+      begin();
+    });
+    ready_.erase(ready_.begin() + static_cast<std::ptrdiff_t>(place));
+  }
+}
+
 void HostCallback::receive(const Bus::Payload &payload) {
+  if (executor_ != nullptr) {
+    executor_->add(execution_, [this, payload] { body_(payload); });
+    return;
+  }
   free_at_ = std::max(free_at_, engine_.now()) + execution_;
   engine_.at(free_at_, [this, payload] { body_(payload); });
 }

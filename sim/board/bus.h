@@ -11,6 +11,7 @@
 
 #include "core/middleware.h"
 #include "sim/engine/engine.h"
+#include "sim/engine/random.h"
 
 namespace tide::sim {
 
@@ -35,17 +36,41 @@ class Bus : public agent::Middleware {
   std::map<std::string, std::vector<class BusReader *>> readers_;
 };
 
-// A callback of a ROS 2 node on a core of its own: first come, first served.
+// An executor of ROS 2 nodes: its lanes take ready callbacks in some order, which the seed draws.
+class HostExecutor {
+ public:
+  HostExecutor(Engine &engine, unsigned lanes, uint64_t seed);
+  // body runs when the execution ends.
+  void add(Time execution, std::function<void()> body);
+
+ private:
+  enum class Order { kOldest, kNewest, kAny };
+  struct Ready {
+    Time execution;
+    std::function<void()> body;
+  };
+  void begin();
+
+  Engine &engine_;
+  unsigned free_lanes_;
+  Random random_;
+  Order order_;
+  std::deque<Ready> ready_;
+};
+
+// A callback of a ROS 2 node: first come, first served, if it has a core of its own.
 class HostCallback {
  public:
-  // body runs when the execution ends.
-  HostCallback(Engine &engine, Time execution, std::function<void(const Bus::Payload &payload)> body)
-      : engine_(engine), execution_(execution), body_(std::move(body)) {}
+  // body runs when the execution ends. executor: it runs there; null: on a core of its own.
+  HostCallback(Engine &engine, Time execution, HostExecutor *executor,
+               std::function<void(const Bus::Payload &payload)> body)
+      : engine_(engine), execution_(execution), executor_(executor), body_(std::move(body)) {}
   void receive(const Bus::Payload &payload);
 
  private:
   Engine &engine_;
   Time execution_;
+  HostExecutor *executor_;
   Time free_at_ = 0;
   std::function<void(const Bus::Payload &payload)> body_;
 };

@@ -24,6 +24,7 @@ constexpr const char *kUsage =
     "  tide-sim PLAN [NAME=VALUE ...] [--systems LIST] [--trace FILE]\n"
     "  tide-sim --seed N [--show]\n"
     "  tide-sim --seeds FIRST..LAST\n"
+    "  tide-sim --serve\n"
     "\n"
     "  PLAN              lines of name = value; NAME=VALUE overrides them; see sim/README.md\n"
     "  --systems LIST    tide,batch,readyset,tide-preemptive,limit: runs of the same plan; default: what the plan "
@@ -34,6 +35,8 @@ constexpr const char *kUsage =
     "  --seed N          the system and the faults of this seed, as in a campaign\n"
     "  --show            print its plan instead\n"
     "  --seeds A..B      a campaign: one line on standard output for each seed that breaks a rule\n"
+    "  --serve           a plan in each line of standard input, its settings divided by ';'; a line of JSON for each:\n"
+    "                    worst response, how many instances ended and how many did not, of each chain; broken rules\n"
     "\n"
     "Results are JSON on standard output. Exit: 0 all is well, 1 a rule was broken, 2 wrong arguments.\n";
 
@@ -169,6 +172,45 @@ int run_plan(const Arguments &arguments) {
   return 0;
 }
 
+std::string answer(const std::string &line) {
+  Plan plan;
+  std::istringstream settings(line);
+  for (std::string setting; std::getline(settings, setting, ';');) {
+    const size_t equals = setting.find('=');
+    if (equals == std::string::npos) throw std::invalid_argument("'" + setting + "' is not NAME=VALUE");
+    set(plan, setting.substr(0, equals), setting.substr(equals + 1));
+  }
+  const Result result = simulate(plan);
+  const bool full =
+      result.publish_failures > 0 || result.transmitter.evicted > 0 || result.receiver.overflow_dropped > 0;
+  std::ostringstream out;
+  out << "{\"excluded\": " << (full ? "true" : "false") << ", \"chains\": [";
+  const char *separator = "";
+  for (const ChainResult &chain : result.chains) {
+    out << separator << "[" << chain.worst_response << ", " << chain.latencies.size() << ", " << chain.lost << "]";
+    separator = ", ";
+  }
+  out << "], \"violations\": [";
+  separator = "";
+  for (const std::string &violation : result.violations) {
+    out << separator << '"' << violation << '"';
+    separator = ", ";
+  }
+  out << "]}";
+  return out.str();
+}
+
+int serve() {
+  for (std::string line; std::getline(std::cin, line);) {
+    try {
+      std::cout << answer(line) << std::endl;
+    } catch (const std::exception &error) {
+      std::cout << "{\"refused\": \"" << error.what() << "\"}" << std::endl;
+    }
+  }
+  return 0;
+}
+
 std::string failure_of(uint64_t seed) {
   try {
     const Result result = simulate(draw_plan(seed));
@@ -201,6 +243,7 @@ int run(const std::vector<std::string> &words) {
     std::fputs(kUsage, words.empty() ? stderr : stdout);
     return words.empty() ? 2 : 0;
   }
+  if (words.size() == 1 && words[0] == "--serve") return serve();
   try {
     const Arguments arguments = parse(words);
     return arguments.seeds.empty() ? run_plan(arguments) : run_campaign(arguments.seeds);

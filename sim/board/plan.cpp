@@ -87,6 +87,19 @@ Field choice_field(Choice &place, const std::array<const char *, kCount> &texts)
           [&place, texts] { return std::string(texts[static_cast<size_t>(place)]); }};
 }
 
+Field numbers_field(std::vector<unsigned> &place, unsigned least, unsigned most) {
+  return {[&place, least, most](const std::string &name, const std::string &value) {
+            place.clear();
+            std::istringstream parts(value);
+            for (std::string part; std::getline(parts, part, ',');) place.push_back(number(name, part, least, most));
+          },
+          [&place] {
+            std::string text;
+            for (const unsigned one : place) text += (text.empty() ? "" : ",") + std::to_string(one);
+            return text;
+          }};
+}
+
 constexpr std::array<const char *, 3> kPolicies = {"tide", "batch", "readyset"};
 constexpr std::array<const char *, 4> kSends = {"asynchronous", "stock", "blocking", "answered"};
 constexpr std::array<const char *, 2> kDraws = {"together", "independent"};
@@ -106,6 +119,7 @@ Fields fields_of(ChainPlan &chain) {
           {"act_us", time_field(chain.act, kMicrosecond)},
           {"reliable", bool_field(chain.reliable)},
           {"reply_reliable", bool_field(chain.reply_reliable)},
+          {"node", number_field(chain.node, 0u, 64u)},
           {"group", number_field(chain.group, 0u, 8u)},
           {"local_depth", number_field<uint32_t>(chain.local_depth, 0, 16)},
           {"hold", bool_field(chain.hold)}};
@@ -131,6 +145,9 @@ Fields fields_of(Plan &plan) {
                    {"baud", number_field<uint64_t>(plan.baud, 0, 1000000000)},
                    {"agent_least_us", time_field(plan.agent_least, kMicrosecond)},
                    {"agent_most_us", time_field(plan.agent_most, kMicrosecond)},
+                   {"return_least_us", time_field(plan.return_least, kMicrosecond)},
+                   {"return_most_us", time_field(plan.return_most, kMicrosecond)},
+                   {"hosts", numbers_field(plan.hosts, 1, 64)},
                    {"agent_acknowledges", choice_field(plan.agent_acknowledges, kAcknowledges)},
                    {"agent_heartbeat_delay_us", time_field(plan.agent_heartbeat_delay, kMicrosecond, -1)},
                    {"mtu", number_field<uint32_t>(plan.mtu, 128, 8000)},

@@ -23,6 +23,7 @@ struct ChainPlan {
   Time sample = 0, host = 0, act = 0;                         // execution times
   bool reliable = true;
   bool reply_reliable = true;  // only when reliable
+  unsigned node = 0;           // 0: its answer has a core of its own; else the executor of that number in `hosts`
   unsigned group = 0;          // 0: none; callbacks of chains of the same number are one exclusive group
   uint32_t local_depth = 0;  // more than 0: what is sampled is also delivered to a callback of this process, this deep
   bool hold = false;         // nothing less urgent leaves while a message of it waits for its acknowledgment
@@ -52,7 +53,9 @@ struct Plan {
 
   // The line and the host.
   uint64_t baud = 115200;
-  Time agent_least = 0, agent_most = 0;  // latency of the host, uniform, of each frame
+  Time agent_least = 0, agent_most = 0;    // latency of the host, uniform, of each frame
+  Time return_least = 0, return_most = 0;  // from a node's publish to the agent, uniform, of each answer
+  std::vector<unsigned> hosts;             // lanes of each executor of ROS 2 nodes
   Acknowledges agent_acknowledges = Acknowledges::kAlways;
   Time agent_heartbeat_delay = 100 * kMillisecond;  // as tide-agent on a line; -1: measured
   uint32_t mtu = 512;

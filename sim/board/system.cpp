@@ -81,7 +81,9 @@ class System {
   AgentHost host_;
   Machine machine_;
   Client client_;
-  Random incidents_;
+  Random incidents_, return_;
+  Time last_return_ = 0;
+  std::vector<std::unique_ptr<HostExecutor>> hosts_;
   std::vector<std::unique_ptr<HostCallback>> nodes_;
   FirstLosses losses_;
   InstanceLosses instance_losses_;
@@ -102,10 +104,13 @@ System::System(const Plan &plan)
       machine_(engine_),
       client_(machine_, up_, plan, observer()),
       incidents_(seed_of(plan, Chance::kIncidents)),
+      return_(seed_of(plan, Chance::kReturn)),
       losses_(plan),
       instance_losses_(plan) {
   connect();
   engine_.on_step = [this] { checks_.step_end(client_, engine_.now()); };
+  for (const unsigned lanes : plan.hosts)
+    hosts_.push_back(std::make_unique<HostExecutor>(engine_, lanes, seed_of(plan, Chance::kHosts) + hosts_.size()));
   for (size_t chain = 0; chain < chain_count(); chain++) add_node(chain);
 }
 
@@ -170,8 +175,11 @@ void System::connect() {
 }
 
 void System::add_node(size_t chain) {
-  nodes_.push_back(std::make_unique<HostCallback>(
-      engine_, plan_.chains[chain].host, [this, chain](const Bus::Payload &payload) { answer(chain, payload); }));
+  const unsigned node = plan_.chains[chain].node;
+  HostExecutor *const executor = node == 0 ? nullptr : hosts_.at(node - 1).get();
+  nodes_.push_back(
+      std::make_unique<HostCallback>(engine_, plan_.chains[chain].host, executor,
+                                     [this, chain](const Bus::Payload &payload) { answer(chain, payload); }));
   bus_.subscribe(client_.topic(chain), [this, chain](const Bus::Payload &payload) {
     const Mark mark = payload.size() >= kMarkBytes ? get_mark(payload.data()) : Mark{UINT16_MAX, UINT32_MAX};
     trace_.add(engine_.now(), "host_received", static_cast<int64_t>(chain), mark.index);
@@ -188,8 +196,16 @@ void System::add_node(size_t chain) {
 void System::answer(size_t chain, const Bus::Payload &payload) {
   Bus::Payload reply(plan_.chains[chain].reply_bytes, 0x3B);
   std::copy_n(payload.begin(), kMarkBytes, reply.begin());
-  const size_t readers = bus_.publish(client_.reply_topic(chain), reply);
-  if (readers > 0) checks_.host_answered(chain, get_mark(payload.data()).index);
+  const auto publish = [this, chain, reply] {
+    const size_t readers = bus_.publish(client_.reply_topic(chain), reply);
+    if (readers > 0) checks_.host_answered(chain, get_mark(reply.data()).index);
+  };
+  if (plan_.return_most == 0) {
+    publish();
+    return;
+  }
+  last_return_ = std::max(last_return_, engine_.now() + return_.between(plan_.return_least, plan_.return_most));
+  engine_.at(last_return_, publish);  // in order
 }
 
 // ---- the run ----
@@ -319,6 +335,9 @@ Result System::run() {
 
 Result simulate(const Plan &plan) {
   if (plan.chains.empty()) throw std::invalid_argument("a plan needs a chain");
+  for (const ChainPlan &chain : plan.chains) {
+    if (chain.node > plan.hosts.size()) throw std::invalid_argument("a chain names a host executor that is not there");
+  }
   if (plan.budget > 0) throw std::invalid_argument("the simulated client has no budgets; a board has (--board)");
   return System(plan).run();
 }

@@ -26,6 +26,8 @@ size_t add_callback(plan_t &plan, Random &random, Time period, bool timer) {
   callback.least_ns = random.chance(0.5) ? callback.most_ns : random.between(0, callback.most_ns);
   // The groups of an executor are those whose number has the same remainder.
   const size_t group = callback.executor + plan.executor_count * static_cast<size_t>(random.below(3));
+  callback.placed = timer && random.chance(0.5);
+  if (callback.placed) callback.offset_ns = random.between(0, period);
   callback.grouped = group < plan.group_count && random.chance(0.7);
   callback.group = callback.grouped ? group : 0;
   return plan.callback_count++;
@@ -60,10 +62,15 @@ plan_t draw_host_plan(uint64_t seed) {
   plan.dispatch_ns = random.chance(0.5) ? 0 : random.between(0, 50 * kMicrosecond);
   plan.spread_ns = random.chance(0.3) ? 0 : random.between(0, 20 * kMillisecond);
   plan.depth = random.chance(0.2) ? 1 : count(random, 1, 12);
+  plan.executions = random.chance(0.3) ? PLAN_EXECUTIONS_EXTREMES : PLAN_EXECUTIONS_UNIFORM;
+  plan.supply = random.chance(0.5) ? PLAN_SUPPLY_SERVER : PLAN_SUPPLY_ANYWHERE;
   plan.executor_count = random.chance(0.8) ? 1 : 2;
   for (size_t index = 0; index < plan.executor_count; index++) {
     name(plan.executors[index].name, "executor", index);
     plan.executors[index].lanes = count(random, 1, random.chance(0.1) ? 16 : 5);
+    if (!random.chance(0.2)) continue;
+    plan.executors[index].budget_period_ns = random.between(1, 10) * kMillisecond;
+    plan.executors[index].budget_ns = random.between(1, 10) * plan.executors[index].budget_period_ns / 10;
   }
   plan.group_count = count(random, 0, 6);
   for (size_t index = 0; index < plan.group_count; index++) {
@@ -80,9 +87,15 @@ std::string write_host_plan(const plan_t &plan) {
   const auto microseconds = [](Time time) { return static_cast<double>(time) / 1000; };
   out << "policy=" << plan_policy(plan.policy) << "\nseconds=" << static_cast<double>(plan.duration_ns) / 1e9
       << "\nseed=" << plan.seed << "\nspread_us=" << microseconds(plan.spread_ns)
-      << "\ndispatch_us=" << microseconds(plan.dispatch_ns) << "\ndepth=" << plan.depth << '\n';
+      << "\ndispatch_us=" << microseconds(plan.dispatch_ns) << "\ndepth=" << plan.depth
+      << "\nexecutions=" << (plan.executions == PLAN_EXECUTIONS_UNIFORM ? "uniform" : "extremes")
+      << "\nsupply=" << (plan.supply == PLAN_SUPPLY_SERVER ? "server" : "anywhere") << '\n';
   for (size_t index = 0; index < plan.executor_count; index++) {
-    out << "executor=" << plan.executors[index].name << ',' << plan.executors[index].lanes << '\n';
+    const executor_plan_t &executor = plan.executors[index];
+    out << "executor=" << executor.name << ',' << executor.lanes;
+    if (executor.budget_ns > 0)
+      out << ',' << microseconds(executor.budget_ns) << ',' << microseconds(executor.budget_period_ns);
+    out << '\n';
   }
   for (size_t index = 0; index < plan.group_count; index++) {
     out << "group=" << plan.groups[index].name << ','
@@ -95,6 +108,7 @@ std::string write_host_plan(const plan_t &plan) {
         << microseconds(callback.most_ns);
     if (callback.grouped) out << ',' << plan.groups[callback.group].name;
     out << '\n';
+    if (callback.placed) out << "offset=" << callback.name << ',' << microseconds(callback.offset_ns) << '\n';
   }
   for (size_t index = 0; index < plan.chain_count; index++) {
     out << "chain=" << plan.chains[index].name;

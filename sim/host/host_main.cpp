@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // tide-host-sim: chains on executors of several lanes in virtual time, and campaigns of random ones with the checks on.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <fstream>
+#include <iostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -16,6 +19,8 @@ namespace {
 constexpr const char *kMore =
     "   or: tide-host-sim --seed N [--show] [--trace FILE]   the random system of this seed\n"
     "   or: tide-host-sim --seeds FIRST..LAST                a campaign: a line for each seed that breaks a rule\n"
+    "   or: tide-host-sim --serve                            a plan in each line of standard input; its worst "
+    "responses\n"
     "--trace FILE: what ran when. Exit: 0 all is well, 1 a rule was broken, 2 wrong arguments.\n";
 
 int complain(const std::string &what) {
@@ -67,7 +72,47 @@ int run_campaign(uint64_t first, uint64_t last) {
   return failures == 0 ? 0 : 1;
 }
 
+// One line of JSON: the worst response of each chain, how many instances ended and how many did not, broken rules.
+std::string answer(const plan_t &plan) {
+  const HostResult result = simulate_host(plan, {});
+  std::ostringstream out;
+  out << "{\"chains\": [";
+  for (size_t index = 0; index < plan.chain_count; index++) {
+    const chain_plan_t &chain = plan.chains[index];
+    const program_chain_t &seen = result.program->chains[index];
+    const int64_t *const end = seen.responses_ns + seen.completed;
+    const int64_t *const worst = std::max_element<const int64_t *>(seen.responses_ns, end);
+    out << (index == 0 ? "[" : ", [") << (worst == end ? -1 : *worst) << ", " << seen.completed << ", "
+        << result.program->released[chain.callbacks[0]] - seen.completed << "]";
+  }
+  out << "], \"violations\": [";
+  const char *separator = "";
+  for (const std::string &violation : result.violations) {
+    out << separator << '"' << violation << '"';
+    separator = ", ";
+  }
+  out << "]}";
+  return out.str();
+}
+
+int serve() {
+  plan_t plan;
+  for (std::string line; std::getline(std::cin, line);) {
+    std::vector<char *> words;
+    for (char *word = std::strtok(line.data(), " "); word != nullptr; word = std::strtok(nullptr, " "))
+      words.push_back(word);
+    const char *const wrong = plan_read(&plan, static_cast<int>(words.size()), words.data());
+    if (wrong != nullptr) {
+      std::cout << "{\"refused\": \"" << wrong << "\"}" << std::endl;
+      continue;
+    }
+    std::cout << answer(plan) << std::endl;
+  }
+  return 0;
+}
+
 int run(int count, char **words) {
+  if (count == 1 && std::strcmp(words[0], "--serve") == 0) return serve();
   const char *trace = nullptr, *seeds = nullptr, *seed = nullptr;
   bool show = false;
   std::vector<char *> rest;

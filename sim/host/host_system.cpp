@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/host/host_system.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "sim/engine/platform.h"
 #include "sim/host/host_checks.h"
+#include "sim/host/host_supply.h"
 #include "sim/engine/random.h"
 #include "tide/status.h"
 
@@ -35,7 +37,8 @@ class HostSystem {
       throw std::runtime_error(std::string("the executors refuse the plan: ") + tide_status_text(status));
     machine_.on_section_end = [this] { section_end(); };
     engine_.on_step = [this] {
-      if (hesitating_ == 0) checks_.settled(engine_.now());
+      // Of the events of one instant all have to have happened.
+      if (hesitating_ == 0 && engine_.next_time() > engine_.now()) checks_.settled(engine_.now());
     };
     start_lanes();
     program_start(program_.get(), engine_.now());
@@ -48,7 +51,9 @@ class HostSystem {
     checks_.at_end(engine_.now());
     engine_.on_step = nullptr;
     program_stop(program_.get());
-    engine_.run_until(engine_.now() + kSecond);
+    const Time stopped = engine_.now();
+    while (!lanes_have_ended() && engine_.now() < stopped + kSettleLimit)
+      engine_.run_until(engine_.now() + kSettleStep);
     for (const auto &task : tasks_) {
       if (!task->is_finished()) throw std::runtime_error("a lane does not end its spin");
     }
@@ -62,11 +67,21 @@ class HostSystem {
     size_t core = 0;
     for (size_t executor = 0; executor < plan_.executor_count; executor++) {
       for (size_t lane = 0; lane < plan_.executors[executor].lanes; lane++) {
-        tasks_.push_back(std::make_unique<Task>(machine_.core(core++), "lane", 1, [this, executor, lane] {
+        constexpr int priority = HostSupply::kLanePriority;
+        tasks_.push_back(std::make_unique<Task>(machine_.core(core), "lane", priority, [this, executor, lane] {
           tide_executor_spin_lane(&program_->executors[executor], lane);
         }));
+        if (plan_.executors[executor].budget_ns > 0) {
+          supplies_.push_back(std::make_unique<HostSupply>(*tasks_.back(), plan_.executors[executor], plan_.supply,
+                                                           plan_.seed * 0x9E3779B97F4A7C15u + core));
+        }
+        core++;
       }
     }
+  }
+
+  bool lanes_have_ended() const {
+    return std::all_of(tasks_.begin(), tasks_.end(), [](const auto &task) { return task->is_finished(); });
   }
 
   static void work(void *, int64_t duration_ns) { Task::current()->execute(duration_ns); }
@@ -105,6 +120,7 @@ class HostSystem {
   decltype(HostResult::program) program_;
   HostChecks checks_;
   std::vector<std::unique_ptr<Task>> tasks_;
+  std::vector<std::unique_ptr<HostSupply>> supplies_;
   std::string trace_;
   unsigned hesitating_ = 0;
 };

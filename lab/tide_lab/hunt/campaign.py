@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns of tide-hunt: blocks of seeds on all processors, added up."""
+"""Campaigns: blocks of seeds on all processors, added up. Single bounds are hunted by tide-hunt, whole descriptions by
+workers."""
 
 from __future__ import annotations
 
@@ -12,9 +13,13 @@ from typing import Any
 
 from tide.programs.binaries import find_binary
 from tide.programs.simulator import Simulator
+from tide_lab.hunt.families import FAMILIES
+from tide_lab.hunt.whole import is_description
+from tide_lab.hunt.workers import WorkerError, Workers
 
 BLOCK_SYSTEMS = 5000
 BLOCK_BOARDS = 100  # of boards with a line, which take longer
+BLOCK_DESCRIPTIONS = 250
 OBSERVERS = ("exact", "shipped")
 
 
@@ -42,6 +47,8 @@ class Found:
     exceeded: int = 0
     ratio_sum: float = 0.0
     histogram: Counter[float] = field(default_factory=Counter)
+    unplayed: Counter[str] = field(default_factory=Counter)  # descriptions, by what would have to be different
+    failed: int = 0  # of descriptions: finds of any kind, of which the first few of a block are in `failures`
     failures: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, told: dict[str, Any]) -> None:
@@ -52,8 +59,10 @@ class Found:
         self.ratio_sum += told["ratios"]["sum"]
         for ratio, count in told["ratios"]["histogram"]:
             self.histogram[ratio] += count
-        if "failure" in told:
-            self.failures.append(told["failure"])
+        self.unplayed.update(told.get("unplayed", {}))
+        new = [told["failure"]] if "failure" in told else told.get("failures", [])
+        self.failed += told.get("failed", len(new))
+        self.failures += new
 
     @property
     def mean(self) -> float | None:
@@ -78,13 +87,19 @@ class Found:
                 "mean": self.mean,
                 **{f"p{percent}": self.quantile(percent / 100) for percent in (10, 50, 90, 99)},
             },
-            "failures": self.failures,
+            **({"unplayed": dict(self.unplayed)} if self.unplayed else {}),
+            "failures": sorted(self.failures, key=lambda one: int(one["seed"])),
         }
 
 
 def quarry_names() -> list[str]:
     done = subprocess.run([str(find_binary("tide-hunt")), "--list"], capture_output=True, text=True, check=True)
-    return done.stdout.split()
+    return [*done.stdout.split(), *(one.name for one in FAMILIES)]
+
+
+def is_whole(quarry: str) -> bool:
+    """Descriptions, on the whole way of `tide check`: a family of them, or a file."""
+    return is_description(quarry) or any(one.name == quarry for one in FAMILIES)
 
 
 def is_board(quarry: str) -> bool:
@@ -92,19 +107,30 @@ def is_board(quarry: str) -> bool:
     return quarry.startswith("link-")
 
 
+def block_size(quarry: str) -> int:
+    return BLOCK_DESCRIPTIONS if is_whole(quarry) else BLOCK_BOARDS if is_board(quarry) else BLOCK_SYSTEMS
+
+
 def observers_of(quarry: str, observers: list[str]) -> list[str]:
-    return [one for one in observers if one == "shipped" or not is_board(quarry)]
+    return [one for one in observers if one == "shipped" or not (is_board(quarry) or is_whole(quarry))]
 
 
 def blocks(quarries: list[str], observers: list[str], first: int, systems: int) -> Iterator[Block]:
     """All bounds advance together, so that an interrupted campaign has seen something of each."""
     for start in range(first, first + systems, BLOCK_SYSTEMS):
         for quarry in quarries:
-            size = BLOCK_BOARDS if is_board(quarry) else BLOCK_SYSTEMS
+            size = block_size(quarry)
             end = min(start + BLOCK_SYSTEMS, first + systems)
             for observer in observers_of(quarry, observers):
                 for part in range(start, end, size):
                     yield Block(quarry, observer, part, min(size, end - part))
+
+
+def hunt_descriptions(workers: Workers, block: Block, schedules: int, climbs: int) -> list[dict[str, Any]]:
+    try:
+        return workers.hunt(block.quarry, block.first, block.count, schedules, climbs)
+    except WorkerError as error:
+        raise HuntError(str(error)) from None
 
 
 def hunt_block(hunter: Simulator, block: Block, schedules: int, climbs: int) -> dict[str, Any]:
@@ -117,7 +143,8 @@ def hunt_block(hunter: Simulator, block: Block, schedules: int, climbs: int) -> 
 
 
 def replay(block: Block, failure: dict[str, Any], schedules: int, climbs: int) -> str:
+    observer = "" if is_whole(block.quarry) else f" --observer {block.observer}"
     return (
-        f"tide hunt {block.quarry} --observer {block.observer} --first {failure['seed']} --systems 1 "
+        f"tide hunt {block.quarry}{observer} --first {failure['seed']} --systems 1 "
         f"--schedules {schedules} --climbs {climbs}"
     )

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from tide.outputs import require_file, write_text
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.simulator import Simulator, terminable
+from tide.system.load import SystemFileError, load
 from tide.terminal.style import empty_table, print_whole
 from tide_lab.hunt.campaign import (
     OBSERVERS,
@@ -20,17 +22,37 @@ from tide_lab.hunt.campaign import (
     HuntError,
     blocks,
     hunt_block,
+    hunt_descriptions,
+    is_whole,
     observers_of,
     quarry_names,
     replay,
 )
+from tide_lab.hunt.checkpoint import Checkpoint, OtherHuntError
+from tide_lab.hunt.whole import is_description, need_programs
+from tide_lab.hunt.workers import Workers
 
 app = typer.Typer()
+_SHOWN_FAILURES = 10
+
+
+@dataclass
+class _Hunt:
+    """What is asked for, and what was seen so far."""
+
+    schedules: int
+    climbs: int
+    keep: Path
+    found: dict[tuple[str, str], Found] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
 
 
 @app.command()
 def hunt(
-    bounds: Annotated[list[str] | None, typer.Argument(help="Bounds to hunt, by name. Default: all.")] = None,
+    bounds: Annotated[
+        list[str] | None,
+        typer.Argument(help="Bounds to hunt and families of descriptions, by name, or a system.toml. Default: all."),
+    ] = None,
     systems: Annotated[int, typer.Option(min=1, max=1_000_000_000, help="Random systems for each bound.")] = 20_000,
     first: Annotated[int, typer.Option(min=0, help="Seed of the first system; the others follow.")] = 1,
     observer: Annotated[
@@ -38,13 +60,27 @@ def hunt(
     ] = "both",
     schedules: Annotated[int, typer.Option(min=1, max=1000, help="Drawn at random for each system.")] = 6,
     climbs: Annotated[int, typer.Option(min=0, max=100, help="Changes after them that drive towards the bound.")] = 10,
-    out: Annotated[Path | None, typer.Option(help="File for the result, as JSON.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File for the result, as JSON. An interrupted hunt with the same file goes on.")
+    ] = None,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Begin anew what --out has of an interrupted hunt.")
+    ] = False,
+    keep: Annotated[Path, typer.Option(metavar="FOLDER", help="Where descriptions that fail are written.")] = Path(
+        "hunt-found"
+    ),
+    twins: Annotated[
+        bool,
+        typer.Option("--twins", help="Hunt bounds and lowerings that are broken on purpose: each must be caught."),
+    ] = False,
 ) -> None:
     """Play random systems out and hold every response against its bound.
 
-    Ends with 0 if nothing exceeded a bound, 1 if something did (then the system and the command that replays it are
-    printed), 2 if there is no such bound. The same seeds are the same hunt. Ctrl-C ends it with what was seen until
-    then, and 130.
+    The bounds are those of single analyses (`theorem2-safe`, `link-tide`) and, for the families `check-...`, what tide
+    check prints for whole descriptions; these are played on the shipped executor, daemon and agent core with real
+    timers. Ends with 0 if nothing exceeded a bound, 1 if something did (then the system and the command that replays it
+    are printed, and a description is written to --keep), 2 if there is no such bound. The same seeds are the same hunt.
+    Ctrl-C ends it with what was seen until then, and 130.
 
     Examples:
 
@@ -53,38 +89,70 @@ def hunt(
       tide hunt theorem2-safe --systems 1000000 --out campaign.json
 
       tide hunt link-lanes-reliable --observer shipped --systems 1000
+
+      tide hunt check-several check-board-tide --systems 10000 --schedules 2 --climbs 4
+
+      tide hunt examples/three_chains/system.toml --systems 200
+
+      tide hunt --twins --systems 2000
     """
-    found: dict[tuple[str, str], Found] = {}
-    failures: list[str] = []
+    wanted = _Hunt(schedules, climbs, keep)
     interrupted = False
     require_file(out)
+    checkpoint = None
     try:
-        known = quarry_names()
-        names = bounds or known
-        for name in names:
-            if name not in known:
-                _refuse(f"there is no bound '{name}'; there are {', '.join(known)}")
-        if observer not in (*OBSERVERS, "both"):
-            _refuse(f"--observer does not take '{observer}'; it takes exact, shipped or both")
+        names = _names(bounds, observer)
         observers = list(OBSERVERS) if observer == "both" else [observer]
-        for name in bounds or []:
-            if not observers_of(name, observers):
-                _refuse(f"'{name}' is hunted on the shipped runtime only; use --observer shipped")
+        settings = {"first": first, "systems": systems, "schedules": schedules, "climbs": climbs}
+        if twins:
+            from tide_lab.hunt.twins import hunt_twins
+
+            with terminable():
+                raise typer.Exit(0 if hunt_twins(systems, schedules, climbs) else 1)
+        if out is not None:
+            checkpoint = Checkpoint(out, {**settings, "bounds": names, "observers": observers}, restart)
         with terminable():
-            _run(list(blocks(names, observers, first, systems)), schedules, climbs, found, failures)
+            _run(list(blocks(names, observers, first, systems)), wanted, checkpoint)
+        if checkpoint is not None:
+            checkpoint.finish()
     except (HuntError, MissingBinaryError, OSError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
+    except OtherHuntError as error:
+        _refuse(str(error))
     except KeyboardInterrupt:
         typer.echo("interrupted; this is what was seen until then", err=True)
         interrupted = True
-    _report(found, failures)
+    finally:
+        if checkpoint is not None:
+            checkpoint.close()
+    _report(wanted)
     if out is not None:
-        rows = [{"bound": name, "observer": by, **one.to_json()} for (name, by), one in found.items()]
-        settings = {"first": first, "systems": systems, "schedules": schedules, "climbs": climbs}
+        rows = [{"bound": name, "observer": by, **one.to_json()} for (name, by), one in wanted.found.items()]
         write_text(out, json.dumps({"schema": 1, **settings, "rows": rows}, indent=1) + "\n")
-    if failures or interrupted:
-        raise typer.Exit(1 if failures else 130)
+    if wanted.failures or interrupted:
+        raise typer.Exit(1 if wanted.failures else 130)
+
+
+def _names(bounds: list[str] | None, observer: str) -> list[str]:
+    known = quarry_names()
+    for name in bounds or []:
+        if is_description(name):
+            try:
+                load(name)
+            except SystemFileError as error:
+                _refuse("\n".join(error.lines))
+        elif name not in known:
+            _refuse(f"there is no bound '{name}'; there are {', '.join(known)}")
+    if observer not in (*OBSERVERS, "both"):
+        _refuse(f"--observer does not take '{observer}'; it takes exact, shipped or both")
+    for name in bounds or []:
+        if not observers_of(name, list(OBSERVERS) if observer == "both" else [observer]):
+            _refuse(f"'{name}' is hunted on the shipped runtime only; use --observer shipped")
+    names = bounds or known
+    if any(is_whole(name) for name in names) and observer != "exact":
+        need_programs()
+    return names
 
 
 def _refuse(text: str) -> None:
@@ -92,50 +160,112 @@ def _refuse(text: str) -> None:
     raise typer.Exit(2)
 
 
-def _run(
-    work: list[Block], schedules: int, climbs: int, found: dict[tuple[str, str], Found], failures: list[str]
-) -> None:
-    """Fills the last two as it goes."""
+def _run(work: list[Block], wanted: _Hunt, checkpoint: Checkpoint | None) -> None:
+    """Fills `wanted` as it goes."""
     for block in work:
-        found.setdefault((block.quarry, block.observer), Found())
+        wanted.found.setdefault((block.quarry, block.observer), Found())
     columns = (TextColumn("hunt"), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console()
-    with Simulator("tide-hunt") as hunter, Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+    hidden = not console.is_terminal
+    with (
+        Simulator("tide-hunt") as hunter,
+        Workers() as workers,
+        Progress(*columns, console=console, disable=hidden) as bar,
+    ):
         task = bar.add_task("", total=len(work))
-
-        def one(block: Block) -> dict[str, Any]:
-            return hunt_block(hunter, block, schedules, climbs)
-
-        for block, told in hunter.each(one, work):
-            found[block.quarry, block.observer].add(told)
+        left = []
+        for block in work:
+            if checkpoint is None or block not in checkpoint.done:
+                left.append(block)
+                continue
+            _add(block, checkpoint.done[block], wanted)
             bar.update(task, advance=1)
-            if "failure" in told:
-                failures.append(_described(block, told["failure"], schedules, climbs))
+
+        def one(block: Block) -> list[dict[str, Any]]:
+            if is_whole(block.quarry):
+                return hunt_descriptions(workers, block, wanted.schedules, wanted.climbs)
+            return [hunt_block(hunter, block, wanted.schedules, wanted.climbs)]
+
+        try:
+            for block, told in hunter.each(one, left):
+                if checkpoint is not None:
+                    checkpoint.add(block, told)
+                _add(block, told, wanted)
+                bar.update(task, advance=1)
+        except BaseException:
+            workers.stop()  # threads that wait for them end
+            raise
 
 
-def _described(block: Block, failure: dict[str, Any], schedules: int, climbs: int) -> str:
+def _add(block: Block, answers: list[dict[str, Any]], wanted: _Hunt) -> None:
+    for told in answers:
+        wanted.found[block.quarry, block.observer].add(told)
+        if "failure" in told:
+            wanted.failures.append(_described(block, told["failure"], wanted))
+        for failure in told.get("failures", ()):
+            wanted.failures.append(_kept(block, failure, wanted))
+
+
+def _described(block: Block, failure: dict[str, Any], wanted: _Hunt) -> str:
+    again = replay(block, failure, wanted.schedules, wanted.climbs)
     return (
         f"{block.quarry} ({failure['form']}): chain {failure['chain']} took {failure['observed']}, "
-        f"its bound is {failure['bound']}\n{failure['system']}replay: {replay(block, failure, schedules, climbs)}"
+        f"its bound is {failure['bound']}\n{failure['system']}replay: {again}"
     )
 
 
-def _report(found: dict[tuple[str, str], Found], failures: list[str]) -> None:
+def _kept(block: Block, failure: dict[str, Any], wanted: _Hunt) -> str:
+    """Writes the description; the file says how it was played."""
+    again = replay(block, failure, wanted.schedules, wanted.climbs)
+    executor = f", executor {failure['executor']}" if failure["executor"] else ""
+    lines = [f"{block.quarry} {failure['seed']}{executor}: {failure['what']}"]
+    if failure["system"]:
+        name = Path(block.quarry).stem if is_description(block.quarry) else block.quarry
+        file = wanted.keep / f"{name}-{failure['seed']}-{failure['executor']}.toml"
+        losses = f", at most {failure['losses']} lost frames of an instance" if failure["losses"] else ""
+        head = [*lines[0].splitlines(), f"replay: {again}"]
+        if failure["run"]:
+            head.append(f"played as a line to `{failure['program']} --serve`{losses}: {failure['run']}")
+        wanted.keep.mkdir(parents=True, exist_ok=True)
+        file.write_text("".join(f"# {line}\n" for line in head) + "\n" + failure["system"], encoding="utf-8")
+        lines.append(f"description: {file}")
+    return "\n".join([*lines, f"replay: {again}"])
+
+
+def _report(wanted: _Hunt) -> None:
     table = empty_table("bound over the worst observed of the same chain", gap=0)
     table.add_column("bound", no_wrap=True)
     table.add_column("observer", no_wrap=True)
-    for heading in ("systems", "observed", "exceeded", "mean", "p50", "p90"):
+    for heading in ("systems", "observed", "exceeded", "mean", "p10", "p50", "p90", "p99"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for (name, observer), one in found.items():
-        ratios = [one.mean, *(one.quantile(percent / 100) for percent in (50, 90))]
+    for (name, observer), one in wanted.found.items():
+        ratios = [one.mean, *(one.quantile(percent / 100) for percent in (10, 50, 90, 99))]
         counts = [f"{count:,}" for count in (one.systems, one.observations, one.exceeded)]
         table.add_row(name, observer, *counts, *("-" if ratio is None else f"{ratio:.2f}" for ratio in ratios))
     console = Console()
     print_whole(console, table)
-    for text in failures:
+    for text in wanted.failures[:_SHOWN_FAILURES]:
         console.print(text, highlight=False, markup=False, soft_wrap=True)
-    observations = sum(one.observations for one in found.values())
-    exceeded = sum(one.exceeded for one in found.values())
+    failed = sum(one.failed for one in wanted.found.values())
+    if failed > _SHOWN_FAILURES:
+        console.print(f"{failed:,} finds in all; {len(wanted.failures):,} are kept", highlight=False, soft_wrap=True)
+    _report_unplayed(wanted, console)
+    observations = sum(one.observations for one in wanted.found.values())
+    exceeded = sum(one.exceeded for one in wanted.found.values())
     console.print(
         f"[bold]{exceeded:,} of {observations:,} observations exceeded a bound[/bold]", highlight=False, soft_wrap=True
     )
+
+
+def _report_unplayed(wanted: _Hunt, console: Console) -> None:
+    """What was drawn and not held against anything is said."""
+    for (name, _), one in wanted.found.items():
+        if not is_whole(name):
+            continue
+        told = [f"{count:,} would need: {why}" for why, count in one.unplayed.most_common(3)]
+        rest = one.systems - one.accepted - sum(one.unplayed.values())
+        if rest > 0:
+            told.append(f"{rest:,} had no bound, or failed")
+        if told:
+            text = f"{name}: {one.systems - one.accepted:,} of {one.systems:,} not played: {'; '.join(told)}"
+            console.print(text, highlight=False, markup=False, soft_wrap=True)

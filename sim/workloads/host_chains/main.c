@@ -113,6 +113,10 @@ int main(int count, char **words) {
     (void)fprintf(stderr, "host_chains: %s\n", wrong);
     return 2;
   }
+  if (plan_has_budgets(&plan)) {
+    (void)fprintf(stderr, "host_chains: only tide-host-sim plays executors with budgets; leave the budgets out\n");
+    return 2;
+  }
   (void)alarm((unsigned)(plan.duration_ns / NANOSECONDS) +
               30u); /* should anything hang, it does not keep the machine */
   const int status = run();

@@ -75,9 +75,15 @@ static const char *read_executor(plan_t *plan, const char *word, const fields_t 
   executor_plan_t *const executor = &plan->executors[plan->executor_count];
   size_t same;
   if (plan->executor_count == PLAN_EXECUTORS) return complain(word, "there are too many executors");
-  if (fields->count != 2u || !copy_name(executor->name, fields->field[0]) ||
+  if ((fields->count != 2u && fields->count != 4u) || !copy_name(executor->name, fields->field[0]) ||
       !whole(fields->field[1], 1, PLAN_LANES, &executor->lanes)) {
-    return complain(word, "an executor is NAME,LANES with 1 to 16 lanes");
+    return complain(word, "an executor is NAME,LANES[,BUDGET_US,PERIOD_US] with 1 to 16 lanes");
+  }
+  executor->budget_ns = executor->budget_period_ns = 0;
+  if (fields->count == 4u && (!time_of(fields->field[2], 1e3, 1e-3, &executor->budget_ns) ||
+                              !time_of(fields->field[3], 1e3, 1e-3, &executor->budget_period_ns) ||
+                              executor->budget_ns > executor->budget_period_ns)) {
+    return complain(word, "a budget is more than 0 and not longer than its period");
   }
   FIND(plan->executors, plan->executor_count, executor->name, same);
   if (same < plan->executor_count) return complain(word, "there is an executor of this name");
@@ -171,6 +177,22 @@ static const char *read_chain(plan_t *plan, const char *word, const fields_t *fi
   return NULL;
 }
 
+static const char *read_offset(plan_t *plan, const char *word, const fields_t *fields) {
+  size_t found = plan->callback_count;
+  if (fields->count == 2u) FIND(plan->callbacks, plan->callback_count, fields->field[0], found);
+  if (found == plan->callback_count || plan->callbacks[found].period_ns == 0) {
+    return complain(word, "an offset is CALLBACK,OFFSET_US of a timer before it");
+  }
+  callback_plan_t *const callback = &plan->callbacks[found];
+  callback->placed = time_of(fields->field[1], 1e3, 0, &callback->offset_ns);
+  return callback->placed ? NULL : complain(word, "wants a time");
+}
+
+static bool choice(const char *text, const char *first, const char *second, unsigned *value) {
+  *value = strcmp(text, second) == 0 ? 1u : 0u;
+  return *value == 1u || strcmp(text, first) == 0;
+}
+
 static const char *read_policy(plan_t *plan, const char *word, const char *text) {
   for (tide_policy_t policy = TIDE_POLICY_TIDE; plan_policy(policy) != NULL; policy++) {
     if (strcmp(text, plan_policy(policy)) == 0 && policy != TIDE_POLICY_BATCH) {
@@ -185,12 +207,16 @@ static const char *read_word(plan_t *plan, const char *word) {
   static const struct {
     const char *name;
     const char *(*read)(plan_t *plan, const char *word, const fields_t *fields);
-  } entries[] = {
-      {"executor=", read_executor}, {"group=", read_group}, {"callback=", read_callback}, {"chain=", read_chain}};
+  } entries[] = {{"executor=", read_executor},
+                 {"group=", read_group},
+                 {"callback=", read_callback},
+                 {"offset=", read_offset},
+                 {"chain=", read_chain}};
   const char *const equals = strchr(word, '=');
   const char *const text = equals == NULL ? word : equals + 1;
   const size_t length = (size_t)(text - word);
   fields_t fields;
+  unsigned chosen;
 #define IS(name) (length == sizeof(name) - 1u && memcmp(word, name, length) == 0)
   for (size_t entry = 0; entry < sizeof entries / sizeof *entries; entry++) {
     if (length != strlen(entries[entry].name) || memcmp(word, entries[entry].name, length) != 0) continue;
@@ -205,6 +231,16 @@ static const char *read_word(plan_t *plan, const char *word) {
   if (IS("dispatch_us=")) return time_of(text, 1e3, 0, &plan->dispatch_ns) ? NULL : complain(word, "wants a time");
   if (IS("spread_us=")) return time_of(text, 1e3, 0, &plan->spread_ns) ? NULL : complain(word, "wants a time");
   if (IS("depth=")) return whole(text, 1, PLAN_DEPTH, &plan->depth) ? NULL : complain(word, "wants 1 to 64");
+  if (IS("executions=")) {
+    if (!choice(text, "uniform", "extremes", &chosen)) return complain(word, "executions are uniform or extremes");
+    plan->executions = (plan_executions_t)chosen;
+    return NULL;
+  }
+  if (IS("supply=")) {
+    if (!choice(text, "server", "anywhere", &chosen)) return complain(word, "a supply is server or anywhere");
+    plan->supply = (plan_supply_t)chosen;
+    return NULL;
+  }
   if (IS("seed=")) return seed_of(text, &plan->seed) ? NULL : complain(word, "wants a whole number");
 #undef IS
   return complain(word, "is not a word of a plan; --help lists them");
@@ -238,10 +274,18 @@ const char *plan_policy(tide_policy_t policy) {
   return (size_t)policy < sizeof names / sizeof *names ? names[policy] : NULL;
 }
 
+bool plan_has_budgets(const plan_t *plan) {
+  for (size_t index = 0; index < plan->executor_count; index++) {
+    if (plan->executors[index].budget_ns > 0) return true;
+  }
+  return false;
+}
+
 void plan_help(const char *program) {
   printf(
       "usage: %s [policy=tide|readyset] [seconds=60] [seed=1] [spread_us=0] [dispatch_us=0] [depth=10]\n"
-      "       executor=NAME,LANES ... [group=NAME,exclusive|reentrant ...]\n"
+      "       [executions=uniform|extremes] [supply=server|anywhere] [offset=CALLBACK,OFFSET_US ...]\n"
+      "       executor=NAME,LANES[,BUDGET_US,PERIOD_US] ... [group=NAME,exclusive|reentrant ...]\n"
       "       callback=NAME,EXECUTOR,PERIOD_US,PRIORITY,LEAST_US,MOST_US[,GROUP] ... chain=NAME,CALLBACK,... ...\n"
       "Chains of callbacks on executors of several lanes; prints response times as JSON.\n"
       "Example: %s seconds=2 executor=main,2 callback=a,main,50000,1,3000,3000 callback=b,main,0,2,4000,4000 "

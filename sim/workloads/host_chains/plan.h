@@ -28,6 +28,7 @@ enum {
 typedef struct executor_plan {
   char name[PLAN_NAME_BYTES];
   size_t lanes;
+  int64_t budget_ns, budget_period_ns; /* of each lane, on a core that others want, too; 0: a core of its own */
 } executor_plan_t;
 
 typedef struct group_plan {
@@ -40,7 +41,9 @@ typedef struct callback_plan {
   size_t executor;
   int64_t period_ns; /* 0: a subscription */
   tide_priority_t priority;
-  int64_t least_ns, most_ns; /* execution time, drawn uniformly for each run */
+  int64_t least_ns, most_ns; /* execution time, drawn for each run */
+  bool placed;
+  int64_t offset_ns; /* if it is placed: of a timer's first expiry, from the start */
   bool grouped;
   size_t group;
 } callback_plan_t;
@@ -51,8 +54,16 @@ typedef struct chain_plan {
   size_t length;
 } chain_plan_t;
 
+/* How executions are drawn. extremes: the shortest or the longest. */
+typedef enum plan_executions { PLAN_EXECUTIONS_UNIFORM, PLAN_EXECUTIONS_EXTREMES } plan_executions_t;
+/* Of lanes with a budget, in virtual time. server: the runtime's budget, and somebody less urgent who always wants the
+ * core. anywhere: the budget in one piece somewhere in each period, drawn by the seed. */
+typedef enum plan_supply { PLAN_SUPPLY_SERVER, PLAN_SUPPLY_ANYWHERE } plan_supply_t;
+
 typedef struct plan {
   tide_policy_t policy;
+  plan_executions_t executions;
+  plan_supply_t supply;
   int64_t duration_ns; /* releases come in this time */
   uint64_t seed;
   int64_t dispatch_ns; /* what starting a callback costs beside what the runtime itself takes: another one's */
@@ -69,17 +80,20 @@ typedef struct plan {
 } plan_t;
 
 /* Words, each in the order in which others name it:
- *   policy=tide|readyset seconds=60 seed=1 spread_us=0 dispatch_us=0 depth=10
- *   executor=NAME,LANES
+ *   policy=tide|readyset seconds=60 seed=1 spread_us=0 dispatch_us=0 depth=10 executions=uniform|extremes
+ *   supply=server|anywhere                                                of budgets, which only the simulator has
+ *   executor=NAME,LANES[,BUDGET_US,PERIOD_US]
  *   group=NAME,exclusive|reentrant
  *   callback=NAME,EXECUTOR,PERIOD_US,PRIORITY,LEAST_US,MOST_US[,GROUP]     period 0: a subscription
- *   chain=NAME,CALLBACK,CALLBACK...                                       chains may begin with the same callbacks
+ *   offset=CALLBACK,OFFSET_US        of a timer's first expiry from the start; else a period and its share of the
+ * spread chain=NAME,CALLBACK,CALLBACK...                                       chains may begin with the same callbacks
  * Times may have decimals. Null, or one line that says what is wrong (static until the next call). */
 const char *plan_read(plan_t *plan, int count, char **words);
 void plan_help(const char *program);
 /* The callback before it in its chains, or itself: a timer. */
 size_t plan_predecessor(const plan_t *plan, size_t callback);
 const char *plan_policy(tide_policy_t policy);
+bool plan_has_budgets(const plan_t *plan);
 
 #ifdef __cplusplus
 }

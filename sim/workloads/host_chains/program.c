@@ -25,6 +25,9 @@ static int64_t execution(program_callback_t *callback) {
   const uintptr_t state = lock(callback->program); /* a reentrant callback runs on several lanes at once */
   const uint64_t drawn = draw(&callback->random);
   unlock(callback->program, state);
+  if (callback->program->plan->executions == PLAN_EXECUTIONS_EXTREMES) {
+    return (drawn & 1u) == 0u ? plan->least_ns : plan->most_ns;
+  }
   return plan->least_ns + (int64_t)(drawn % ((uint64_t)(plan->most_ns - plan->least_ns) + 1u));
 }
 
@@ -192,8 +195,11 @@ void program_start(program_t *program, int64_t start_ns) {
     program_callback_t *const callback = &program->callbacks[index];
     const int64_t period_ns = program->plan->callbacks[index].period_ns;
     if (period_ns == 0) continue;
+    const callback_plan_t *const plan = &program->plan->callbacks[index];
     callback->grid_ns = start_ns + (int64_t)(draw(&callback->random) % ((uint64_t)program->plan->spread_ns + 1u));
-    (void)tide_timer_set_phase(&callback->timer, callback->grid_ns + period_ns);
+    int64_t first_ns = callback->grid_ns + period_ns;
+    if (plan->placed) first_ns = callback->grid_ns = start_ns + plan->offset_ns;
+    (void)tide_timer_set_phase(&callback->timer, first_ns);
   }
 }
 

@@ -61,8 +61,8 @@ struct program {
 /* Settings of the lanes are given before; all memory is taken here. TIDE_ERROR_FULL when there is none. plan and
  * program stay where they are. */
 int program_init(program_t *program, const plan_t *plan, const program_world_t *world);
-/* The first expiry of each timer is one period after start_ns and its share of the spread, the last before start_ns and
- * the plan's duration. */
+/* The first expiry of each timer is at its offset or, without one, a period after start_ns and its share of the spread;
+ * the last is before start_ns and the plan's duration. */
 void program_start(program_t *program, int64_t start_ns);
 /* No timer starts an instance any more, and nothing waits or runs. From any thread. */
 bool program_is_quiet(const program_t *program);

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hunt on the whole way of tide check: what is drawn, that nothing exceeds a bound, that each broken lowering is
+caught, and what becomes of a find.
+
+TIDE_SEED is the first seed, TIDE_SEEDS how many of each family."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import tide_lab.hunt.workers
+from tide.main import app
+from tide.programs.binaries import find_binary
+from tide.system.load import SystemFileError, parse
+from tide_lab.hunt.campaign import Block, Found
+from tide_lab.hunt.checkpoint import Checkpoint, OtherHuntError
+from tide_lab.hunt.families import FAMILIES, draw, family, rendered
+from tide_lab.hunt.lowering_twins import Twin, catch, twins
+from tide_lab.hunt.server import Server, ServerError
+from tide_lab.hunt.whole import Servers, Tally, Trial, hunt_block
+from tide_lab.hunt.workers import Workers
+
+ROOT = Path(__file__).parents[2]
+SEED = int(os.environ.get("TIDE_SEED", "1"))
+SEEDS = int(os.environ.get("TIDE_SEEDS", "60"))
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[Servers]:
+    each = Servers()
+    yield each
+    each.close()
+
+
+def run(*arguments: str | Path) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["hunt", *map(str, arguments)], env={"COLUMNS": "200"})
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.output
+
+
+# ---- what is drawn ----
+
+
+def test_descriptions_have_all_that_one_may_say() -> None:
+    seen: Counter[str] = Counter()
+    refused = 0
+    for one in FAMILIES:
+        for seed in range(1, 41):
+            try:
+                system = parse(rendered(draw(one, seed)))
+            except SystemFileError:
+                refused += 1
+                continue
+            hosts = [executor for executor in system.executors if executor.where == "host"]
+            callbacks = [callback for chain in system.chains for callback in chain.callbacks]
+            seen["several hosts"] += len(hosts) > 1
+            seen["one lane beside several"] += {True, False} == {executor.lanes > 1 for executor in hosts}
+            seen["budgets"] += any(executor.budget_ms for executor in hosts)
+            seen["own priorities"] += any(callback.priority for callback in callbacks)
+            seen["shorter runs"] += any(callback.least_ms for callback in callbacks)
+            seen["boards"] += len(hosts) < len(system.executors)
+            seen["look-alike names"] += any("_" in chain.name for chain in system.chains)
+            for kind in ("exclusive", "reentrant"):
+                groups = {group.name for group in system.groups if group.kind == kind}
+                seen[kind] += any(callback.group in groups for callback in callbacks)
+            for chain in system.chains:
+                executors = {callback.executor for callback in system.path(chain)}
+                seen["between executors"] += len(executors) > 1 and system.link_of(chain) is None
+                seen["branches"] += chain.branches_from is not None
+                seen["late"] += chain.deadline_ms > chain.period_ms
+                seen["early"] += chain.deadline_ms < chain.period_ms
+                seen["hold"] += chain.hold
+                seen[chain.reliability] += 1
+    assert refused < 40 * len(FAMILIES) / 20
+    assert min(seen.values()) > 20, seen
+
+
+def test_the_same_seed_is_the_same_hunt(servers: Servers) -> None:
+    for one in ("check-everything", "check-board-tide"):
+        twice = [hunt_block(one, 1, 15, Trial(2, 3), servers).to_json() for _ in range(2)]
+        assert twice[0] == twice[1]
+        assert twice[0] != hunt_block(one, 16, 15, Trial(2, 3), servers).to_json()
+
+
+# ---- what is found ----
+
+
+@pytest.mark.parametrize("name", [one.name for one in FAMILIES])
+def test_nothing_exceeds_a_bound(name: str, servers: Servers) -> None:
+    count = SEEDS if not family(name).board else SEEDS // 2
+    tally = hunt_block(name, SEED, count, Trial(2, 4), servers)
+    for failure in tally.failures:
+        pytest.fail(f"{failure['what']}; replay with TIDE_SEED={failure['seed']}, or tide hunt {name}\n{failure}")
+    assert tally.observations > 4 * count, "the descriptions prove nothing"
+    assert min(tally.histogram) < 1.5, "no run comes near its bound"
+
+
+@pytest.mark.parametrize("twin", twins(), ids=lambda twin: twin.name.replace(" ", "-"))
+def test_a_broken_lowering_is_caught(twin: Twin, servers: Servers) -> None:
+    assert catch(twin, 800, Trial(3, 8), servers).after > 0
+
+
+def test_a_find_says_how_it_was_played(servers: Servers) -> None:
+    """The line that is kept shows the same again, without the hunt."""
+    for name in ("groups forgotten", "agent_ms forgotten"):
+        (twin,) = [one for one in twins() if one.name == name]
+        seed = catch(twin, 50, Trial(3, 8), servers).after
+        with twin.broken():
+            found = hunt_block(twin.family, seed, 1, Trial(3, 8), servers)
+        failure = found.failures[0]
+        server = Server(failure["program"])
+        played = server.play(failure["run"])
+        server.close()
+        assert any(f"{worst_ns / 1e6:.6f} ms" in failure["what"] for worst_ns in played.worst_ns)
+        assert parse(failure["system"])
+
+
+def told(**values: object) -> dict[str, object]:
+    return Tally().to_json() | {"systems": 1} | values
+
+
+def test_a_find_is_written_with_the_command_that_replays_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    system = rendered(draw(family("check-lanes"), 3))
+    failure = {"seed": 3, "executor": "priority", "losses": 0, "what": "chain 'c0': 9 ms, above its bound of 7 ms"}
+    failure |= {"program": "tide-host-sim", "run": "policy=tide", "system": system}
+    answer = told(observations=2, exceeded=1, failed=1, failures=[failure], unplayed={"add lanes": 1})
+    monkeypatch.setattr(Workers, "hunt", lambda *_: [answer])
+    keep = tmp_path / "kept"
+    status, output = run("check-lanes", "--systems", "1", "--keep", keep, "--climbs", "3")
+    assert status == 1
+    assert "1 of 2 observations exceeded a bound" in output
+    assert "replay: tide hunt check-lanes --first 3 --systems 1 --schedules 6 --climbs 3" in output
+    assert "1 would need: add lanes" in output
+    (file,) = keep.iterdir()
+    assert file.name == "check-lanes-3-priority.toml"
+    text = file.read_text()
+    assert parse(text) == parse(system)
+    assert "replay: tide hunt check-lanes --first 3" in text and "tide-host-sim --serve`: policy=tide" in text
+
+
+def test_a_description_of_the_users_is_hunted(tmp_path: Path) -> None:
+    file = ROOT / "examples/three_chains/system.toml"
+    status, output = run(file, "--systems", "2", "--schedules", "2", "--climbs", "2", "--keep", tmp_path)
+    assert status == 0, output
+    assert "0 of " in output and "tide hunt" not in output
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text("[system]\n")
+    status, output = run(wrong)
+    assert status == 2 and f"{wrong}:1: the file lacks" in output
+
+
+# ---- campaigns ----
+
+
+def test_a_description_that_does_not_end_is_a_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that answers for all but the fourth seed, on which it is silent, and the sixth, on which it ends."""
+    worker = tmp_path / "worker.py"
+    worker.write_text(
+        """
+import json, sys, time
+for line in sys.stdin:
+    asked = json.loads(line)
+    for seed in range(asked["first"], asked["first"] + asked["count"]):
+        print(seed, flush=True)
+        if seed == 4:
+            time.sleep(100)
+        if seed == 6:
+            sys.exit(3)
+    print(json.dumps({"systems": asked["count"]}), flush=True)
+"""
+    )
+    monkeypatch.setattr(tide_lab.hunt.workers, "SILENCE_S", 1.0)
+    monkeypatch.setattr(tide_lab.hunt.workers, "COMMAND", [sys.executable, str(worker)])
+    with Workers() as workers:
+        answers = workers.hunt("check-lanes", 1, 8, 2, 2)
+    assert [answer["systems"] for answer in answers] == [3, 1, 1, 1, 2]
+    finds = [failure for answer in answers for failure in answer.get("failures", ())]
+    assert [(find["seed"], find["what"]) for find in finds] == [
+        (4, "no answer within 1 s"),
+        (6, "the hunting process ended with status 3"),
+    ]
+
+
+def test_an_interrupted_campaign_goes_on(tmp_path: Path) -> None:
+    words = [
+        "check-one-lane",
+        "--systems",
+        "1500",
+        "--schedules",
+        "1",
+        "--climbs",
+        "1",
+        "--keep",
+        str(tmp_path / "kept"),
+    ]
+    command = [sys.executable, "-m", "tide.main", "hunt", *words, "--out", str(tmp_path / "cut.json")]
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
+    part = tmp_path / "cut.json.part"
+    child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    while child.poll() is None and (not part.exists() or '"block"' not in part.read_text()):
+        time.sleep(0.02)
+    child.send_signal(signal.SIGINT)
+    output, _ = child.communicate(timeout=60)
+    assert child.returncode == 130, output
+    (row,) = json.loads((tmp_path / "cut.json").read_text())["rows"]
+    assert 0 < row["systems"] < 750
+    assert run(*words, "--out", tmp_path / "cut.json")[0] == 0
+    assert run(*words, "--out", tmp_path / "whole.json")[0] == 0
+    assert not part.exists()
+    cut, whole = (json.loads((tmp_path / name).read_text()) for name in ("cut.json", "whole.json"))
+    means = [one["rows"][0]["bound_over_observed"].pop("mean") for one in (cut, whole)]  # sums in another order
+    assert means[0] == pytest.approx(means[1])
+    assert cut == whole
+
+
+def test_blocks_of_another_hunt_are_not_mixed_in(tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    block = Block("check-lanes", "shipped", 1, 250)
+    checkpoint = Checkpoint(out, {"first": 1})
+    checkpoint.add(block, [told()])
+    checkpoint.close()
+    with (tmp_path / "out.json.part").open("a") as file:
+        file.write('{"block": ["check')  # cut off
+    checkpoint = Checkpoint(out, {"first": 1})
+    assert list(checkpoint.done) == [block]
+    checkpoint.close()
+    with pytest.raises(OtherHuntError, match="use another --out, or --restart"):
+        Checkpoint(out, {"first": 2})
+    assert not Checkpoint(out, {"first": 2}, restart=True).done
+    found = Found()
+    found.add(told(unplayed={"add lanes": 2}))
+    assert found.to_json()["unplayed"] == {"add lanes": 2}
+
+
+# ---- the simulators ----
+
+
+def worst_ms(server: Server, plan: str) -> list[float]:
+    return [worst_ns / 1e6 for worst_ns in server.play(plan).worst_ns]
+
+
+def test_the_host_simulator_plays_budgets_offsets_and_extremes() -> None:
+    server = Server("tide-host-sim")
+    budget = "seconds=0.2 executor=m,1,5000,10000 callback=a,m,20000,1,6000,6000 offset=a,0 chain=c,a"
+    assert worst_ms(server, f"policy=tide {budget}") == [11.0]  # 5 ms, and the last one of the next period
+    anywhere = [worst_ms(server, f"policy=tide supply=anywhere seed={seed} {budget}")[0] for seed in range(20)]
+    assert min(anywhere) >= 6 and max(anywhere) <= 21 and max(anywhere) > 11
+    two = "executor=m,1 callback=a,m,20000,2,1000,1000 callback=b,m,20000,1,2000,2000 chain=a,a chain=b,b seconds=0.1"
+    assert worst_ms(server, f"policy=tide {two} offset=a,500 offset=b,0") == [2.5, 2.0]
+    assert worst_ms(server, f"policy=tide {two} offset=a,0 offset=b,500") == [1.0, 2.5]
+    drawn = "policy=tide seconds=0.2 executor=m,1 callback=a,m,20000,1,1000,3000 chain=c,a"
+    assert worst_ms(server, f"{drawn} executions=extremes") == [3.0]
+    assert worst_ms(server, drawn)[0] < 3
+    with pytest.raises(ServerError, match="a budget is more than 0 and not longer than its period"):
+        server.play("policy=tide executor=m,1,5,4")
+    server.close()
+
+
+def test_a_budget_is_refused_on_this_machine() -> None:
+    words = ["policy=tide", "executor=m,1,5000,10000", "callback=a,m,20000,1,1,1", "chain=c,a"]
+    done = subprocess.run([str(find_binary("host_chains")), *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "host_chains: only tide-host-sim plays executors with budgets; leave the budgets out\n"
+
+
+def test_the_board_simulator_plays_executors_of_nodes_and_their_way_back() -> None:
+    server = Server("tide-sim")
+    chain = "period_us=200000 host_us=20000 reliable=false node=1"
+
+    def both(setting: str) -> list[float]:
+        return worst_ms(server, f"periods=4;{setting};chain=name=a level=2 {chain};chain=name=b level=1 {chain}")
+
+    one, two, late = both("hosts=1"), both("hosts=2"), both("hosts=2;return_least_us=3000;return_most_us=3000")
+    assert max(one) - max(two) > 5  # one of the two waits for the other
+    assert [round(after - before, 3) for after, before in zip(late, two, strict=True)] == [3, 3]
+    with pytest.raises(ServerError, match="names a host executor that is not there"):
+        both("hosts=")
+    server.close()

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A description with a board and a line on the shipped session, daemon, executor and agent core in virtual time: what
+may vary from run to run, and the plan of one run for tide-sim."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+
+from tide.system.model import Chain, SerialLink, System, nanoseconds
+
+PROGRAM = "tide-sim"
+_MICROSECOND = 1000
+_MILLISECOND = 1_000_000
+_PERIODS, _MOST_PERIODS = 4, 10  # that are played: so many instances of each chain
+_POOL = 64  # nodes and slots: so many that none is short
+_LEAST_BYTES = 8  # what the simulated program needs
+
+
+class UnplayableError(Exception):
+    """The simulated program cannot be this board; the text says why."""
+
+
+@dataclass(frozen=True)
+class BoardRun:
+    """All that may differ between two runs of a description."""
+
+    phases_ns: tuple[int, ...]
+    executions_ns: tuple[tuple[int, int, int], ...]  # sample, host, act
+    payload_bytes: tuple[tuple[int, int], ...]  # request, reply
+    agent_ns: tuple[int, int]
+    return_ns: tuple[int, int]
+    costs: bool  # of the executor: as described, or none
+    seed: int
+
+
+class BoardPlayer:
+    """Of one executor. The source of chance is the caller's."""
+
+    def __init__(self, system: System, executor: str, losses: int, source: random.Random) -> None:
+        self._random = source
+        self._losses = losses
+        self._system = system
+        self._executor = executor
+        (self._client,) = (one for one in system.executors if one.where == "mcu")
+        (link,) = system.links
+        if not isinstance(link, SerialLink):
+            raise UnplayableError("the link is no serial one")
+        self._link = link
+        if link.quantum_bytes not in (0, link.mtu_bytes):
+            raise UnplayableError("the simulated board has the MTU as its quantum")
+        self._hosts = [one for one in system.executors if one.where == "host"]
+        self._chains = system.chains
+        for chain in system.chains:
+            if [system.where(callback) for callback in chain.callbacks] != ["mcu", "host", "mcu"]:
+                raise UnplayableError("a chain is not timer (mcu), subscription (host), subscription (mcu)")
+        self._marks_ns = [0]
+        for chain in system.chains:
+            times_ns = [callback.execution_ns for callback in chain.callbacks]
+            self._marks_ns += [times_ns[0], times_ns[0] + times_ns[2], sum(times_ns)]
+        self.chain_names = [chain.name for chain in system.chains]
+
+    def drawn(self) -> BoardRun:
+        source = self._random
+        places = range(len(self._chains))
+        heavy = source.random() < 0.5
+        return BoardRun(
+            tuple(self._phase(place) for place in places),
+            tuple(self._executions(place, heavy) for place in places),
+            tuple(self._bytes(place) for place in places),
+            self._span(nanoseconds(self._link.agent_ms)),
+            self._span(nanoseconds(self._link.return_ms)),
+            source.random() < 0.8,
+            source.randrange(1_000_000),
+        )
+
+    def changed(self, run: BoardRun) -> BoardRun:
+        """One thing is different."""
+        source = self._random
+        place = source.randrange(len(self._chains))
+        kind = source.random()
+        if kind < 0.55:
+            phases = list(run.phases_ns)
+            if source.random() < 0.6:
+                reach = 1 << source.randrange(4, 16)
+                phases[place] = max(0, phases[place] + source.randint(-reach, reach) * _MICROSECOND)
+            else:
+                phases[place] = self._phase(place)
+            return replace(run, phases_ns=tuple(phases))
+        if kind < 0.7:
+            executions = list(run.executions_ns)
+            executions[place] = self._executions(place, source.random() < 0.5)
+            return replace(run, executions_ns=tuple(executions))
+        if kind < 0.75:
+            sizes = list(run.payload_bytes)
+            sizes[place] = self._bytes(place)
+            return replace(run, payload_bytes=tuple(sizes))
+        if kind < 0.85:
+            return replace(
+                run,
+                agent_ns=self._span(nanoseconds(self._link.agent_ms)),
+                return_ns=self._span(nanoseconds(self._link.return_ms)),
+            )
+        return replace(run, seed=source.randrange(1_000_000))
+
+    def _phase(self, place: int) -> int:
+        source = self._random
+        if source.random() < 0.25:
+            return source.randrange(self._chains[place].period_ns // _MICROSECOND) * _MICROSECOND
+        base_ns = source.choice(self._marks_ns) + source.choice((0, 0, source.randint(0, 60) * _MILLISECOND))
+        return max(0, base_ns + source.randint(-2, 4) * _MICROSECOND)
+
+    def _executions(self, place: int, heavy: bool) -> tuple[int, int, int]:
+        source = self._random
+        times = []
+        for callback in self._chains[place].callbacks:
+            most_ns = callback.execution_ns
+            least_ns = min(callback.least_ns, most_ns)
+            shorter = not heavy and source.random() < 0.4
+            one_ns = source.choice((least_ns, source.randint(least_ns, most_ns))) if shorter else most_ns
+            times.append(max(one_ns // _MICROSECOND * _MICROSECOND, least_ns))
+        return times[0], times[1], times[2]
+
+    def _bytes(self, place: int) -> tuple[int, int]:
+        source = self._random
+        sizes = []
+        for callback in self._chains[place].callbacks[:2]:
+            assert callback.publishes is not None
+            most = callback.publishes.payload_bytes
+            shorter = not self._link.exact_sizes and source.random() < 0.2
+            sizes.append(source.randint(min(_LEAST_BYTES, most), most) if shorter else most)
+        return sizes[0], sizes[1]
+
+    def _span(self, most_ns: int) -> tuple[int, int]:
+        return self._random.choice(((0, most_ns), (most_ns, most_ns), (most_ns, most_ns), (0, 0)))
+
+    def words(self, run: BoardRun) -> str:
+        link, client = self._link, self._client
+        batch, _, send = self._executor.partition("_")
+        lanes = self._executor == "lanes" or (self._executor == "tide" and client.lanes > 1)
+        longest_ns = max(chain.period_ns for chain in self._chains)
+        shortest_ns = min(chain.period_ns for chain in self._chains)
+        fields: dict[str, object] = {
+            "seed": run.seed,
+            "policy": "batch" if batch == "batch" else "tide",
+            "send": send or "asynchronous",
+            "lanes": 2 if lanes else 1,
+            "periods": min(_MOST_PERIODS, max(_PERIODS, 2 * longest_ns // shortest_ns)),
+            "baud": link.baud,
+            "mtu": link.mtu_bytes,
+            "agent_least_us": run.agent_ns[0] // _MICROSECOND,
+            "agent_most_us": run.agent_ns[1] // _MICROSECOND,
+            "return_least_us": run.return_ns[0] // _MICROSECOND,
+            "return_most_us": run.return_ns[1] // _MICROSECOND,
+            "heartbeat_delay_us": -1 if link.heartbeat_delay_ms is None else link.heartbeat_delay_ns // _MICROSECOND,
+            "agent_heartbeat_delay_us": nanoseconds(link.agent_heartbeat_ms) // _MICROSECOND,
+            "hosts": ",".join(str(one.lanes) for one in self._hosts),
+            "nodes": _POOL,
+            "slots": _POOL,
+            "settle_us": longest_ns // _MICROSECOND,
+        }
+        if run.costs:
+            interrupt_us = nanoseconds(client.interrupt_ms) // _MICROSECOND
+            fields |= {
+                "submit_us": nanoseconds(client.submit_ms) // _MICROSECOND,
+                "process_us": nanoseconds(client.process_ms) // _MICROSECOND,
+                "dispatch_us": nanoseconds(client.dispatch_ms) // _MICROSECOND,
+                "interrupt_receive_us": interrupt_us,
+                "interrupt_complete_us": interrupt_us,
+            }
+        if self._losses:
+            fields |= {"instance_losses": self._losses, "instance_loss": 0.3}
+        settings = [f"{name}={value}" for name, value in fields.items() if value != ""]
+        return ";".join((*settings, *(self._chain(place, chain, run) for place, chain in enumerate(self._chains))))
+
+    def _chain(self, place: int, chain: Chain, run: BoardRun) -> str:
+        sample_ns, host_ns, act_ns = run.executions_ns[place]
+        request, reply = run.payload_bytes[place]
+        node = next(n for n, one in enumerate(self._hosts, 1) if one.name == chain.callbacks[1].executor)
+        fields = {
+            "name": f"chain{place}",
+            "level": chain.priority,
+            "period_us": chain.period_ns // _MICROSECOND,
+            "phase_us": run.phases_ns[place] // _MICROSECOND,
+            "payload_bytes": request,
+            "reply_bytes": reply,
+            "sample_us": sample_ns // _MICROSECOND,
+            "host_us": host_ns // _MICROSECOND,
+            "act_us": act_ns // _MICROSECOND,
+            "reliable": str(chain.reliability == "reliable").lower(),
+            "hold": str(chain.hold).lower(),
+            "node": node,
+        }
+        return "chain=" + " ".join(f"{name}={value}" for name, value in fields.items())

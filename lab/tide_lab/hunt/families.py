@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Families of whole system descriptions, drawn by seed. What is drawn is what a system.toml says; nobody downstream
+knows how it came about."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Document = dict[str, Any]
+HOST_POLICIES = ("default", "priority", "any_order")
+BATCHES = ("batch", "batch_stock", "batch_blocking")
+# Names that run into each other when somebody joins them with a character that a name may have.
+_ALIKE = ("a", "b", "c", "a_b", "b_c", "a_1", "a_2", "a_b_1", "a_b_c", "b_itself", "a_b_itself", "c_itself", "itself")
+_PERIODS_MS = (4, 5, 8, 10, 16, 20, 25, 40, 50, 80, 100, 200)
+
+
+@dataclass(frozen=True)
+class Family:
+    """Shares are of systems. executors: what `tide check` is asked for."""
+
+    name: str
+    executors: tuple[str, ...] = HOST_POLICIES
+    hosts: tuple[int, ...] = (1,)
+    lanes: tuple[int, ...] = (1,)
+    own_priorities: float = 0.0
+    groups: float = 0.0
+    branches: float = 0.0
+    budgets: float = 0.0
+    board: bool = False
+    reliable: float = 0.0
+    hold: float = 0.0
+    losses: tuple[int, ...] = (0,)
+
+
+FAMILIES = (
+    Family("check-one-lane"),
+    Family("check-lanes", lanes=(2, 2, 3, 4), groups=0.6),
+    Family("check-own-one-lane", own_priorities=1, groups=0.2),
+    Family("check-own-lanes", own_priorities=1, lanes=(2, 2, 3, 4), groups=0.6),
+    Family("check-branches", branches=1, lanes=(1, 1, 2, 3), groups=0.4, own_priorities=0.4),
+    Family("check-budgets", budgets=1, lanes=(1, 1, 2, 3), groups=0.3, own_priorities=0.2),
+    Family("check-several", hosts=(2, 2, 3), lanes=(1, 1, 2, 3), groups=0.3),
+    Family(
+        "check-everything",
+        hosts=(1, 2, 3),
+        lanes=(1, 1, 2, 3),
+        own_priorities=0.5,
+        groups=0.5,
+        branches=0.5,
+        budgets=0.3,
+    ),
+    Family("check-board-tide", ("tide",), (1, 1, 2, 3), (1, 1, 2), board=True, reliable=0.5),
+    Family("check-board-lanes", ("lanes",), (1, 1, 2, 3), (1, 1, 2), board=True, reliable=0.5),
+    Family("check-board-hold", ("tide", "lanes"), (1, 2), (1, 1, 2), board=True, reliable=0.9, hold=0.4),
+    Family("check-board-losses", ("tide", "lanes"), (1, 2), (1, 2), board=True, reliable=1, losses=(1, 1, 2)),
+    Family("check-board-batch", BATCHES, (1, 1, 2, 3), (1, 1, 2), board=True, reliable=0.5),
+)
+
+
+def family(name: str) -> Family:
+    return next(one for one in FAMILIES if one.name == name)
+
+
+def draw(of: Family, seed: int) -> Document:
+    """The description of this seed. `losses`, which a description does not say, goes beside it."""
+    return _Draw(of, random.Random(f"{of.name} {seed}")).document()
+
+
+class _Draw:
+    def __init__(self, of: Family, source: random.Random) -> None:
+        self.of = of
+        self.random = source
+        self.alike = source.random() < 0.25
+        self.few = source.random() < 0.35  # few chains, short on a board: what the line and the host do counts for more
+
+    def chance(self, share: float) -> bool:
+        return self.random.random() < share
+
+    def names(self, letter: str, count: int) -> list[str]:
+        if self.alike:
+            return self.random.sample(_ALIKE, count)
+        return [f"{letter}{number}" for number in range(count)]
+
+    def document(self) -> Document:
+        hosts = self.hosts()
+        document: Document = {"executors": hosts, "links": [], "groups": [], "chains": []}
+        if self.of.board:
+            document["executors"] = [self.client(), *hosts]
+            document["links"] = [self.link()]
+            document["chains"] = self.board_chains(document)
+            return document
+        document["groups"] = self.groups(hosts)
+        document["chains"] = self.host_chains(document)
+        if self.chance(self.of.own_priorities):
+            self.give_priorities(document)
+        return document
+
+    # ---- the host ----
+
+    def hosts(self) -> list[Document]:
+        count = self.random.choice(self.of.hosts)
+        executors = []
+        for name in self.names("h", count):
+            executor: Document = {"name": name, "where": "host", "lanes": self.random.choice(self.of.lanes)}
+            if self.chance(self.of.budgets):
+                period_ms = self.random.choice((2, 4, 5, 10))
+                executor["budget_ms"] = round(period_ms * self.random.choice((0.4, 0.5, 0.6, 0.8, 0.9)), 3)
+                executor["budget_period_ms"] = period_ms
+            executors.append(executor)
+        return executors
+
+    def groups(self, hosts: Sequence[Document]) -> list[Document]:
+        if not self.chance(self.of.groups):
+            return []
+        count = self.random.randint(1, 3)
+        kinds = ("exclusive", "exclusive", "reentrant")
+        return [
+            {"name": name, "kind": self.random.choice(kinds), "executor": self.random.choice(hosts)["name"]}
+            for name in self.names("g", count)
+        ]
+
+    def host_chains(self, document: Document) -> list[Document]:
+        hosts = document["executors"]
+        crowd = self.chance(0.3)  # one fast timer and many slow chains
+        count = self.random.randint(3, 9) if crowd else self.random.randint(2, 4 if len(hosts) == 1 else 5)
+        # Of all lanes; what a budget leaves.
+        capacity = sum(one["lanes"] * one.get("budget_ms", 1) / one.get("budget_period_ms", 1) for one in hosts)
+        # A chain that moves between executors loads whichever it comes to.
+        load = self.random.uniform(0.3, 0.9 if len(hosts) == 1 else 0.6) * capacity
+        shares = self.parts(load, count)
+        priorities = self.random.sample(range(1, 127), count)
+        chains: list[Document] = []
+        for place, (name, share, priority) in enumerate(zip(self.names("c", count), shares, priorities, strict=True)):
+            if crowd:
+                period_ms, steps = (
+                    (self.random.choice((4, 5, 8)), 1) if place == 0 else (100, self.random.randint(1, 2))
+                )
+            else:
+                period_ms, steps = self.random.choice(_PERIODS_MS), self.random.choice((1, 1, 2, 2, 3, 4, 6))
+            chain: Document = {"name": name, "priority": priority, "period_ms": period_ms}
+            if chains and self.of.branches and self.chance(0.6):
+                other = self.random.choice(chains)
+                chain["branches_from"] = f"{other['name']}.{self.random.choice(other['callbacks'])['name']}"
+                chain["period_ms"] = other["period_ms"]
+            chain["reliability"] = "reliable"
+            chain["callbacks"] = self.host_callbacks(document, chain, min(share, 0.8), steps)
+            before_ms = self.shared_ms(chain, chains)
+            own_ms = sum(callback["execution_ms"] for callback in chain["callbacks"])
+            chain["deadline_ms"] = max(self.deadline_ms(chain["period_ms"]), round(before_ms + own_ms, 1))
+            chains.append(chain)
+        return chains
+
+    def shared_ms(self, chain: Document, chains: Sequence[Document]) -> float:
+        """Of the callbacks that it branches behind."""
+        if "branches_from" not in chain:
+            return 0.0
+        name, _, last = chain["branches_from"].partition(".")
+        other = next(one for one in chains if one["name"] == name)
+        place = next(place for place, one in enumerate(other["callbacks"]) if one["name"] == last)
+        shared_ms = sum(one["execution_ms"] for one in other["callbacks"][: place + 1])
+        return float(shared_ms + self.shared_ms(other, chains))
+
+    def host_callbacks(self, document: Document, chain: Document, share: float, steps: int) -> list[Document]:
+        hosts = document["executors"]
+        at = self.random.choice(hosts)
+        times_ms = [max(0.1, round(one, 1)) for one in self.parts(share * chain["period_ms"], steps)]
+        if steps == 2 and self.chance(0.5):  # a short timer starts long work
+            times_ms = [0.1, max(0.1, round(sum(times_ms) - 0.1, 1))]
+        callbacks = []
+        for place, (name, execution_ms) in enumerate(zip(self.names("b", steps), times_ms, strict=True)):
+            kind = "timer" if place == 0 and "branches_from" not in chain else "subscription"
+            callback: Document = {"name": name, "kind": kind, "executor": at["name"], "execution_ms": execution_ms}
+            if self.chance(0.2):
+                callback["least_ms"] = round(execution_ms * self.random.choice((0.3, 0.5, 1)), 1)
+            groups = [one["name"] for one in document["groups"] if one["executor"] == at["name"]]
+            if groups and self.chance(0.6):
+                callback["group"] = self.random.choice(groups)
+            callback["publishes"] = {"topic": f"{chain['name']}/{name}", "payload_bytes": 8}
+            callbacks.append(callback)
+            if len(hosts) > 1 and self.chance(0.5):
+                at = self.random.choice(hosts)
+        return callbacks
+
+    def deadline_ms(self, period_ms: float) -> float:
+        kind = self.random.random()
+        if kind < 0.65:
+            return period_ms
+        factor = self.random.uniform(0.5, 1) if kind < 0.8 else self.random.uniform(1, 3)
+        return max(0.1, round(period_ms * factor, 1))
+
+    def give_priorities(self, document: Document) -> None:
+        most = self.random.choice((6, 12, 40))
+        for chain in document["chains"]:
+            rising = self.random.randint(1, most)
+            ordered = self.chance(0.5)  # as tide_chain_add would give them
+            for place, callback in enumerate(chain["callbacks"]):
+                callback["priority"] = rising + place if ordered else self.random.randint(1, most)
+
+    def parts(self, whole: float, count: int) -> list[float]:
+        """Uniform of all ways to divide it (UUniFast)."""
+        parts, rest = [], whole
+        for left in range(count - 1, 0, -1):
+            further = rest * self.random.random() ** (1 / left)
+            parts.append(rest - further)
+            rest = further
+        self.random.shuffle(parts := [*parts, rest])
+        return parts
+
+    # ---- a board with a line ----
+
+    def client(self) -> Document:
+        lanes = 2 if self.of.executors == ("lanes",) or self.chance(0.1) else 1
+        client: Document = {"name": "m", "where": "mcu", "lanes": lanes}
+        longer = 6 if self.few else 1
+        costs_us = (("submit", 400 * longer), ("process", 300), ("dispatch", 30), ("interrupt", 80 * longer))
+        for name, most_us in costs_us:
+            if self.chance(0.6):
+                client[f"{name}_ms"] = self.random.randint(0, most_us) / 1000
+        return client
+
+    def link(self) -> Document:
+        link: Document = {"name": "l", "kind": "serial", "baud": self.random.choice((115200, 460800, 921600))}
+        link["mtu_bytes"] = self.random.choice((128, 256, 512, 512, 512, 4096))
+        link["agent_ms"] = round(self.random.uniform(0, 5), 2) if self.chance(0.7) else 0
+        link["return_ms"] = round(self.random.uniform(0, 3), 2) if self.chance(0.5) else 0
+        known = 0.8 if self.few else 0.5
+        link["exact_sizes"] = self.chance(known)
+        if self.chance(known):  # no frame of the simulator has more, no short one more than 4
+            link["escaped_bytes"] = 4 if self.few else 12
+        if self.chance(0.5) or self.of.losses != (0,):
+            link["heartbeat_delay_ms"] = self.random.randint(0, 60)
+        if self.chance(0.5):
+            link["agent_heartbeat_ms"] = self.random.randint(0, 120)
+        return link
+
+    def board_chains(self, document: Document) -> list[Document]:
+        hosts = [one["name"] for one in document["executors"] if one["where"] == "host"]
+        count = self.random.randint(1, 2 if self.few else 6)
+        priorities = self.random.sample(range(1, 127), count)
+        return [
+            self.board_chain(name, priority, hosts, document["links"][0]["mtu_bytes"])
+            for name, priority in zip(self.names("c", count), priorities, strict=True)
+        ]
+
+    def board_chain(self, name: str, priority: int, hosts: Sequence[str], mtu_bytes: int) -> Document:
+        period_ms = self.random.choice((100, 150, 200, 250, 400, 500, 800, 1000))
+        if self.of.losses != (0,):
+            period_ms = self.random.choice((800, 1000, 1200))
+        reliable = self.chance(self.of.reliable)
+        execution_ms = 1 if self.few else self.random.choice((2, 8, 15))
+        host_ms = self.random.choice((1, 8))
+        whole = mtu_bytes - 20  # a message of best effort that is longer goes in fragments, which is the same code
+        request, reply = (self.random.randint(8, min(whole, most)) for most in ((200, 20) if self.few else (250, 120)))
+        if reliable and self.of.losses == (0,) and not self.few and self.chance(0.15):
+            request = self.random.randint(8, min(3000, 13 * whole))
+        times_ms = [round(self.random.uniform(0, most), 2) for most in (execution_ms, host_ms, execution_ms)]
+        chain: Document = {"name": name, "priority": priority, "period_ms": period_ms, "deadline_ms": period_ms}
+        chain["reliability"] = "reliable" if reliable else "best_effort"
+        if self.chance(self.of.hold):
+            chain["hold"] = True
+        names = self.names("b", 3)
+        chain["callbacks"] = []
+        for place, where in enumerate(("m", self.random.choice(hosts), "m")):
+            kind = "timer" if place == 0 else "subscription"
+            callback: Document = {"name": names[place], "kind": kind, "executor": where}
+            callback["execution_ms"] = times_ms[place]
+            if self.chance(0.8 if self.few else 0.5):
+                callback["least_ms"] = times_ms[place] if self.chance(0.7) else round(times_ms[place] / 2, 2)
+            if place < 2:
+                size = request if place == 0 else reply
+                callback["publishes"] = {"topic": f"{name}/{names[place]}", "payload_bytes": size}
+            chain["callbacks"].append(callback)
+        return chain
+
+
+def losses_of(of: Family, seed: int) -> int:
+    return random.Random(f"{of.name} {seed} losses").choice(of.losses)
+
+
+def rendered(document: Document, name: str = "drawn") -> str:
+    """As a system.toml."""
+    lines = ["[system]", f'name = "{name}"']
+    for kind in ("executors", "links", "groups"):
+        for entry in document[kind]:
+            lines += ["", f"[[{kind}]]", *_fields(entry, ("executor",) if kind == "groups" else ())]
+    for chain in document["chains"]:
+        lines += ["", "[[chains]]", *_fields(chain, ("callbacks",))]
+        for callback in chain["callbacks"]:
+            lines += ["", "[[chains.callbacks]]", *_fields(callback)]
+    return "\n".join(lines) + "\n"
+
+
+def _fields(entry: Document, but: tuple[str, ...] = ()) -> list[str]:
+    return [f"{name} = {_value(value)}" for name, value in entry.items() if name not in but]
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{name} = {_value(one)}" for name, one in value.items()) + " }"
+    return f'"{value}"' if isinstance(value, str) else f"{value}"

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A description whose chains stay on the host, on the shipped executors in virtual time: what may vary from run to run,
+and the words of one run for tide-host-sim."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+
+from tide.system.host_words import priority_of
+from tide.system.model import Callback, System
+
+PROGRAM = "tide-host-sim"
+_DEPTH = 64  # messages that wait for a subscription: so many that none is let go
+_MICROSECOND = 1000
+
+
+@dataclass(frozen=True)
+class HostRun:
+    """All that may differ between two runs of a description."""
+
+    offsets_ns: tuple[int, ...]  # by timer
+    executions_ns: tuple[tuple[int, int], ...]  # shortest and longest, by callback
+    registration: tuple[int, ...]  # callbacks in this order
+    priorities: tuple[int, ...]  # by callback; none: as described
+    extremes: bool
+    anywhere: bool  # where budgets lie in their periods
+    seed: int
+
+
+class HostPlayer:
+    """Of one policy. The source of chance is the caller's."""
+
+    def __init__(self, system: System, policy: str, source: random.Random) -> None:
+        self._random = source
+        self._budgets = any(one.budget_ms for one in system.executors)
+        entries = [(chain, callback) for chain in system.chains for callback in chain.callbacks]
+        self._callbacks: list[Callback] = [callback for _, callback in entries]
+        self._most_ns = [max(one.execution_ns, 1) for one in self._callbacks]
+        self._least_ns = [min(one.least_ns, most) for one, most in zip(self._callbacks, self._most_ns, strict=True)]
+        self._periods_ns = {
+            place: chain.period_ns for place, (chain, callback) in enumerate(entries) if callback.kind == "timer"
+        }
+        self._timers = list(self._periods_ns)
+        self._marks_ns = [0, *self._sums(system)]
+        self._policy = policy
+        self._priorities = tuple(priority_of(system, one) for one in self._callbacks)
+        names = {id(callback): f"{chain.name}.{callback.name}" for chain, callback in entries}
+        self._begin = [f"policy={'readyset' if policy == 'default' else 'tide'} depth={_DEPTH}"]
+        for executor in system.executors:
+            budget = ""
+            if executor.budget_ms:
+                budget = f",{executor.budget_ms * 1000:f},{executor.budget_period_ms * 1000:f}"
+            self._begin.append(f"executor={executor.name},{executor.lanes}{budget}")
+        self._begin += [f"group={group.name},{group.kind}" for group in system.groups]
+        self._names = [names[id(one)] for one in self._callbacks]
+        self._heads = [
+            f"callback={name},{one.executor},{self._periods_ns.get(place, 0) / 1e3:.15g}"
+            for place, (name, one) in enumerate(zip(self._names, self._callbacks, strict=True))
+        ]
+        self._ends = [f",{one.group}" if one.group else "" for one in self._callbacks]
+        self._chains = [
+            ",".join((f"chain={chain.name}", *(names[id(one)] for one in system.path(chain))))
+            for chain in system.chains
+        ]
+        self.chain_names = [chain.name for chain in system.chains]
+
+    def _sums(self, system: System) -> list[int]:
+        """Times from a release to a callback of its chain."""
+        sums = []
+        for chain in system.chains:
+            sum_ns = 0
+            for callback in system.path(chain):
+                sum_ns += callback.execution_ns
+                sums.append(sum_ns)
+        return sums
+
+    def drawn(self) -> HostRun:
+        source = self._random
+        heavy = source.random() < 0.5  # every execution as long as it may be
+        count = len(self._callbacks)
+        registration = list(range(count))
+        if source.random() < 0.7:
+            source.shuffle(registration)
+        return HostRun(
+            tuple(self._offset(place) for place in self._timers),
+            tuple(self._execution(place, heavy) for place in range(count)),
+            tuple(registration),
+            self._drawn_priorities(),
+            source.random() < 0.5,
+            source.random() < 0.7,
+            source.randrange(1_000_000),
+        )
+
+    def changed(self, run: HostRun) -> HostRun:
+        """One thing is different."""
+        source = self._random
+        kind = source.random()
+        if kind < 0.5:
+            place = source.randrange(len(self._timers))
+            offsets = list(run.offsets_ns)
+            if source.random() < 0.5:
+                reach = 1 << source.randrange(4, 16)
+                offsets[place] = max(0, offsets[place] + source.randint(-reach, reach) * _MICROSECOND)
+            else:
+                offsets[place] = self._offset(self._timers[place])
+            return replace(run, offsets_ns=tuple(offsets))
+        if kind < 0.75:
+            executions = list(run.executions_ns)
+            place = source.randrange(len(executions))
+            executions[place] = self._execution(place, source.random() < 0.5)
+            return replace(run, executions_ns=tuple(executions))
+        if kind < 0.85:
+            registration = list(run.registration)
+            one, other = (source.randrange(len(registration)) for _ in range(2))
+            registration[one], registration[other] = registration[other], registration[one]
+            return replace(run, registration=tuple(registration))
+        if self._policy == "any_order" and kind < 0.95:
+            return replace(run, priorities=self._drawn_priorities())
+        if self._budgets and kind < 0.9:
+            return replace(run, anywhere=not run.anywhere)
+        return replace(run, seed=source.randrange(1_000_000))
+
+    def _drawn_priorities(self) -> tuple[int, ...]:
+        """An executor that takes callbacks in any order may take them in this one."""
+        if self._policy != "any_order":
+            return self._priorities
+        return tuple(self._random.randint(1, 9) for _ in self._callbacks)
+
+    def _offset(self, place: int) -> int:
+        source = self._random
+        if source.random() < 0.3:
+            return source.randrange(self._periods_ns[place] // _MICROSECOND) * _MICROSECOND
+        return max(0, source.choice(self._marks_ns) + source.choice((-1, 0, 0, 1)) * _MICROSECOND)
+
+    def _execution(self, place: int, heavy: bool) -> tuple[int, int]:
+        source = self._random
+        least_ns, most_ns = self._least_ns[place], self._most_ns[place]
+        if heavy or source.random() < 0.5:
+            return most_ns, most_ns
+        if source.random() < 0.5:
+            return least_ns, most_ns
+        fixed_ns = least_ns if source.random() < 0.5 else source.randint(least_ns, most_ns)
+        return fixed_ns, fixed_ns
+
+    def words(self, run: HostRun) -> str:
+        """The longest period twice, from the last release."""
+        longest_ns = max(self._periods_ns.values())
+        words = [
+            *self._begin,
+            f"seconds={(2 * longest_ns + max(run.offsets_ns)) / 1e9:.9f} seed={run.seed}",
+            f"executions={'extremes' if run.extremes else 'uniform'} supply={'anywhere' if run.anywhere else 'server'}",
+        ]
+        for place in run.registration:
+            least_ns, most_ns = run.executions_ns[place]
+            head = f"{self._heads[place]},{run.priorities[place]}"
+            words.append(f"{head},{least_ns / 1e3:.15g},{most_ns / 1e3:.15g}{self._ends[place]}")
+        for place, offset_ns in zip(self._timers, run.offsets_ns, strict=True):
+            words.append(f"offset={self._names[place]},{offset_ns / 1e3:.15g}")
+        return " ".join((*words, *self._chains))

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lowerings that are broken on purpose: what a hunt of whole descriptions must catch, so that catching nothing means
+something. Each changes what the analysis is asked, as a defect between the description and the analysis would."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import tide.analysis.bounds as bounding
+from tide.system.model import Callback, System
+from tide_lab.hunt.whole import Servers, Trial, hunt_block
+
+Document = dict[str, Any]
+_ASKS = ("ask_executors", "ask_link")
+
+
+@dataclass(frozen=True)
+class Twin:
+    """`broken` holds the defect as long as it is entered."""
+
+    name: str
+    family: str
+    broken: Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Caught:
+    """after: descriptions; 0: it was not caught."""
+
+    twin: Twin
+    after: int
+    what: str = ""
+
+
+def _asked(change: Callable[[Document], None]) -> Callable[[], Any]:
+    """The analysis is asked for a changed document."""
+
+    @contextmanager
+    def broken() -> Iterator[None]:
+        def wrapped(ask: Callable[..., Any]) -> Callable[..., Any]:
+            def other(document: Document, **options: Any) -> Any:
+                changed = copy.deepcopy(document)
+                change(changed)
+                return ask(changed, **options)
+
+            return other
+
+        with ExitStack() as stack:
+            for name in _ASKS:
+                stack.enter_context(patch.object(bounding, name, wrapped(getattr(bounding, name))))
+            yield
+
+    return broken
+
+
+def _described(change: Callable[[Callback], Callback]) -> Callable[[], Any]:
+    """The description has other callbacks."""
+
+    @contextmanager
+    def broken() -> Iterator[None]:
+        whole = bounding.bounds_of
+
+        def other(system: System, *options: Any) -> Any:
+            chains = tuple(
+                chain.model_copy(update={"callbacks": tuple(change(one) for one in chain.callbacks)})
+                for chain in system.chains
+            )
+            return whole(system.model_copy(update={"chains": chains}), *options)
+
+        with patch.object(bounding, "bounds_of", other):
+            yield
+
+    return broken
+
+
+# ---- the host ----
+
+
+def _no_groups(document: Document) -> None:
+    document["groups"] = []
+    for chain in document["chains"]:
+        for callback in chain["callbacks"]:
+            callback.pop("group", None)
+
+
+def _reversed_priorities(document: Document) -> None:
+    ranks = sorted(chain["priority"] for chain in document["chains"])
+    turned = dict(zip(ranks, reversed(ranks), strict=True))
+    for chain in document["chains"]:
+        chain["priority"] = turned[chain["priority"]]
+
+
+def _one_lane_more(document: Document) -> None:
+    for executor in document["executors"]:
+        if "threads" in executor:
+            executor["threads"] += 1
+        else:
+            executor["lanes"].append(executor["lanes"][0])
+
+
+def _policy(described: str, asked: str) -> Callable[[Document], None]:
+    def changed(document: Document) -> None:
+        for executor in document["executors"]:
+            if executor["policy"] == described:
+                executor["policy"] = asked
+
+    return changed
+
+
+def _lanes(change: Callable[[Document], Document]) -> Callable[[Document], None]:
+    def changed(document: Document) -> None:
+        for executor in document["executors"]:
+            executor["lanes"] = [change(lane) for lane in executor.get("lanes", ())] or None
+            if executor["lanes"] is None:
+                del executor["lanes"]
+
+    return changed
+
+
+def _chains(change: Callable[[Document], None]) -> Callable[[Document], None]:
+    def changed(document: Document) -> None:
+        for chain in document["chains"]:
+            change(chain)
+
+    return changed
+
+
+def _without_first(chain: Document) -> None:
+    chain["callbacks"] = chain["callbacks"][1:] or chain["callbacks"]
+
+
+def _one_callback(chain: Document) -> None:
+    """As one that nothing passes."""
+    first = chain["callbacks"][0]
+    first["execution_ns"] = sum(one["execution_ns"] for one in chain["callbacks"])
+    chain["callbacks"] = [first]
+
+
+def _rarely(chain: Document) -> None:
+    chain["period_ns"] *= 2
+
+
+def _shared_lanes(document: Document) -> None:
+    most = max(executor.get("threads", 1) for executor in document["executors"])
+    for executor in document["executors"]:
+        if "threads" in executor:
+            executor["threads"] = most
+
+
+@contextmanager
+def _without_carried_jitter() -> Iterator[None]:
+    """The bound of a path is the sum of those of its stretches, each released as its timer is."""
+    ask = bounding.ask_executors
+
+    def other(document: Document, **options: Any) -> Any:
+        answer = ask({**document, "paths": []}, **options)
+        by_name = {one.chain: one for one in answer.chains}
+        paths = []
+        for path in document["paths"]:
+            parts = [(name, by_name[name].response_ns) for name in path["segments"]]
+            known = all(one is not None for _, one in parts)
+            response_ns = sum(one for _, one in parts if one is not None) if known else None
+            met = response_ns is not None and response_ns <= path["deadline_ns"]
+            paths.append(
+                SimpleNamespace(
+                    path=path["name"], response_ns=response_ns, guaranteed=met, segments=parts, why=None, met=met
+                )
+            )
+        return SimpleNamespace(chains=answer.chains, paths=paths)
+
+    with patch.object(bounding, "ask_executors", other):
+        yield
+
+
+@contextmanager
+def _branches_without_what_they_share() -> Iterator[None]:
+    whole = bounding.bounds_of
+
+    def other(system: System, *options: Any) -> Any:
+        chains = tuple(chain.model_copy(update={"branches_from": None}) for chain in system.chains)
+        return whole(system.model_copy(update={"chains": chains}), *options)
+
+    with patch.object(bounding, "bounds_of", other):
+        yield
+
+
+# ---- boards ----
+
+
+def _line(**values: Any) -> Callable[[Document], None]:
+    def changed(document: Document) -> None:
+        document["line"] |= values
+
+    return changed
+
+
+def _client(**values: Any) -> Callable[[Document], None]:
+    def changed(document: Document) -> None:
+        document["client"] |= values
+
+    return changed
+
+
+def _protocol(**values: Any) -> Callable[[Document], None]:
+    def changed(document: Document) -> None:
+        document["protocol"] |= values
+
+    return changed
+
+
+def _best_effort(chain: Document) -> None:
+    chain["uplink_reliable"] = chain["downlink_reliable"] = False
+
+
+def _short_messages(chain: Document) -> None:
+    for callback in chain["callbacks"]:
+        callback["payload_bytes"] = min(callback["payload_bytes"], 1)
+
+
+def _hosts_at_once(chain: Document) -> None:
+    for callback in chain["callbacks"]:
+        if callback["on"] != "client":
+            callback["execution_ns"] = callback["least_ns"] = 0
+
+
+def _always_as_long(chain: Document) -> None:
+    for callback in chain["callbacks"]:
+        callback["execution_ns"] = callback["least_ns"]
+
+
+def _reversed_levels(document: Document) -> None:
+    levels = sorted(chain["level"] for chain in document["chains"])
+    turned = dict(zip(levels, reversed(levels), strict=True))
+    for chain in document["chains"]:
+        chain["level"] = turned[chain["level"]]
+
+
+def _many_lanes(document: Document) -> None:
+    for host in document["hosts"]:
+        host["lanes"] = 64
+
+
+def _fast_line(document: Document) -> None:
+    document["line"]["baud"] *= 2
+
+
+def _half(lane: Document) -> Document:
+    """As much in every period, and twice as often as half of it."""
+    return {"budget_ns": lane["budget_ns"] // 2, "period_ns": lane["period_ns"] // 2}
+
+
+def twins() -> list[Twin]:
+    return [
+        Twin("groups forgotten", "check-lanes", _asked(_no_groups)),
+        Twin("priorities reversed", "check-one-lane", _asked(_reversed_priorities)),
+        Twin("priorities reversed, several lanes", "check-lanes", _asked(_reversed_priorities)),
+        Twin(
+            "own priorities ignored",
+            "check-own-lanes",
+            _described(lambda one: one.model_copy(update={"priority": None})),
+        ),
+        Twin("ready sets for any order", "check-one-lane", _asked(_policy("priority", "default"))),
+        Twin("timers that are cached", "check-one-lane", _asked(_policy("default", "wait_set"))),
+        Twin("one lane more", "check-lanes", _asked(_one_lane_more)),
+        Twin("the lanes of another executor", "check-several", _asked(_shared_lanes)),
+        Twin(
+            "a budget's period for its budget",
+            "check-budgets",
+            _asked(_lanes(lambda lane: lane | {"budget_ns": lane["period_ns"]})),
+        ),
+        Twin("a budget in smaller pieces", "check-budgets", _asked(_lanes(_half))),
+        Twin(
+            "shortest executions",
+            "check-one-lane",
+            _described(lambda one: one.model_copy(update={"execution_ms": one.least_ms})),
+        ),
+        Twin("the first callback forgotten", "check-one-lane", _asked(_chains(_without_first))),
+        Twin("a chain as one callback", "check-one-lane", _asked(_chains(_one_callback))),
+        Twin("twice the period", "check-one-lane", _asked(_chains(_rarely))),
+        Twin("branches without what they share", "check-branches", _branches_without_what_they_share),
+        Twin("jitter between executors forgotten", "check-everything", _without_carried_jitter),
+        Twin("agent_ms forgotten", "check-board-tide", _asked(_line(agent_most_ns=0))),
+        Twin("return_ms forgotten", "check-board-tide", _asked(_line(return_most_ns=0))),
+        Twin("twice the baud rate", "check-board-lanes", _asked(_fast_line)),
+        Twin("payload forgotten", "check-board-lanes", _asked(_chains(_short_messages))),
+        Twin("acknowledgments forgotten", "check-board-hold", _asked(_chains(_best_effort))),
+        Twin("the host's executions forgotten", "check-board-tide", _asked(_chains(_hosts_at_once))),
+        Twin("the host's lanes forgotten", "check-board-lanes", _asked(_many_lanes)),
+        Twin("shortest executions on a board", "check-board-tide", _asked(_chains(_always_as_long))),
+        Twin("levels reversed", "check-board-lanes", _asked(_reversed_levels)),
+        Twin("a cooperative executor as a preemptive one", "check-board-tide", _asked(_client(policy="lanes"))),
+        Twin("submit_ms forgotten", "check-board-tide", _asked(_client(submit_ns=0))),
+        Twin(
+            "interrupt_ms forgotten",
+            "check-board-lanes",
+            _asked(_client(interrupt_receive_ns=0, interrupt_complete_ns=0)),
+        ),
+        Twin("hold forgotten", "check-board-hold", _asked(_protocol(hold=False))),
+        Twin("losses forgotten", "check-board-losses", _asked(_protocol(losses=0))),
+        Twin("publishes that wait forgotten", "check-board-batch", _asked(_client(send="asynchronous"))),
+    ]
+
+
+def catch(twin: Twin, most: int, trial: Trial, servers: Servers) -> Caught:
+    """A description counts that fails with the defect and not without it."""
+    for seed in range(1, most + 1):
+        with twin.broken():
+            found = hunt_block(twin.family, seed, 1, trial, servers)
+        if not found.failures or "above its guaranteed" not in found.failures[0]["what"]:
+            continue
+        if not hunt_block(twin.family, seed, 1, trial, servers).failures:
+            return Caught(twin, seed, found.failures[0]["what"])
+    return Caught(twin, 0)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulator that stays: one plan in, what its chains did out."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass
+from typing import Any
+
+from tide.programs.binaries import find_binary
+
+
+class ServerError(Exception):
+    """It refused a plan or ended; the text is what is known."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """Of each chain the worst response (-1: none ended), how many instances ended, and how many did not."""
+
+    worst_ns: tuple[int, ...]
+    ended: tuple[int, ...]
+    lost: tuple[int, ...]
+    violations: tuple[str, ...]  # broken rules
+    excluded: bool  # a pool was full, of which bounds say nothing
+
+
+class Server:
+    """One process; not for several threads. Standard error is the caller's."""
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+        self._child: subprocess.Popen[str] | None = None
+
+    def play(self, plan: str) -> Played:
+        if self._child is None:
+            self._child = subprocess.Popen(
+                [str(find_binary(self._program)), "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
+        assert self._child.stdin is not None and self._child.stdout is not None
+        try:
+            self._child.stdin.write(plan + "\n")
+            self._child.stdin.flush()
+            line = self._child.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            status = self._child.wait()
+            self._child = None
+            raise ServerError(f"{self._program} ended with status {status}")
+        told: dict[str, Any] = json.loads(line)
+        if "refused" in told:
+            raise ServerError(f"{self._program} refuses the plan: {told['refused']}")
+        worst, ended, lost = zip(*told["chains"], strict=True)
+        return Played(worst, ended, lost, tuple(told["violations"]), told.get("excluded", False))
+
+    def close(self) -> None:
+        child, self._child = self._child, None
+        if child is None:
+            return
+        assert child.stdin is not None and child.stdout is not None
+        child.stdin.close()
+        child.stdout.close()
+        child.wait()

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole way of `tide check`, hunted: a description is drawn and written as TOML, then read, checked and bounded as
+the command does it, and played on the shipped executor, daemon and agent core in virtual time, with real timers. No
+response may be above the number in the column "bound".
+
+Runs are drawn at random, then changed one thing at a time; what brings a chain nearer to its bound is kept."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import tide.analysis.bounds as bounding
+from tide.analysis.bounds import AnalysisError, Bounds
+from tide.analysis.lower import NoBoundError, is_on_host
+from tide.programs.binaries import MissingBinaryError, find_binary
+from tide.system.load import SystemFileError, load, parse
+from tide.system.model import System
+from tide_lab.hunt import board_play, host_play
+from tide_lab.hunt.families import FAMILIES, Family, draw, family, losses_of, rendered
+from tide_lab.hunt.server import Played, Server, ServerError
+
+# Events of one instant may be taken in either order, and bounds are in whole nanoseconds: what begins at the instant of
+# a release may count as begun before it. Each such choice is worth one of them; times are drawn in microseconds.
+INSTANT_NS = 1000
+# Of `tide check`: nothing of ours is an executor whose wait set keeps the timers that had expired.
+UNPLAYABLE = ("rclcpp",)
+STEP = 0.02
+KEPT_FAILURES = 3  # of a block
+
+
+def need_programs() -> None:
+    """MissingBinaryError if something has not been built that descriptions are hunted with."""
+    for program in (host_play.PROGRAM, board_play.PROGRAM):
+        find_binary(program)
+    bounding.bounds_of(parse(rendered(draw(FAMILIES[0], 1))))
+
+
+class Player(Protocol):
+    chain_names: list[str]
+
+    def drawn(self) -> Any: ...
+    def changed(self, run: Any) -> Any: ...
+    def words(self, run: Any) -> str: ...
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How much each description is played, by each executor."""
+
+    schedules: int = 2
+    climbs: int = 4
+
+
+class Servers:
+    """The simulators, started when they are first needed."""
+
+    def __init__(self) -> None:
+        self._host = Server(host_play.PROGRAM)
+        self._board = Server(board_play.PROGRAM)
+
+    def of(self, is_board: bool) -> Server:
+        return self._board if is_board else self._host
+
+    def close(self) -> None:
+        self._host.close()
+        self._board.close()
+
+
+class Tally:
+    """As tide-hunt tells it, and what became of the descriptions that were not played."""
+
+    def __init__(self) -> None:
+        self.systems = self.accepted = self.observations = self.exceeded = 0
+        self.ratio_sum = 0.0
+        self.histogram: Counter[float] = Counter()
+        self.unplayed: Counter[str] = Counter()
+        self.failures: list[dict[str, Any]] = []
+        self.failure_count = 0
+
+    def fail(self, failure: dict[str, Any]) -> None:
+        self.failure_count += 1
+        if len(self.failures) < KEPT_FAILURES:
+            self.failures.append(failure)
+
+    def add_ratio(self, ratio: float) -> None:
+        self.ratio_sum += ratio
+        self.histogram[round(STEP * min(250, int(ratio / STEP - 1e-9) + 1), 2)] += 1
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "systems": self.systems,
+            "accepted": self.accepted,
+            "observations": self.observations,
+            "exceeded": self.exceeded,
+            "ratios": {"sum": self.ratio_sum, "histogram": sorted(self.histogram.items())},
+            "unplayed": dict(self.unplayed),
+            "failed": self.failure_count,
+            "failures": self.failures,
+        }
+
+
+def hunt_block(
+    name: str,
+    first: int,
+    count: int,
+    trial: Trial,
+    servers: Servers,
+    at: Callable[[int], None] = lambda seed: None,
+) -> Tally:
+    """The descriptions of these seeds. name: a family, or a file, whose runs these seeds draw. at: told each seed
+    before its turn."""
+    tally = Tally()
+    is_file = is_description(name)
+    for seed in range(first, first + count):
+        at(seed)
+        if is_file:
+            _hunt_file(Path(name), seed, trial, servers, tally)
+        else:
+            _hunt_drawn(family(name), seed, trial, servers, tally)
+    return tally
+
+
+def is_description(name: str) -> bool:
+    """A file of the user's, not a family."""
+    return name.endswith(".toml")
+
+
+def _hunt_drawn(of: Family, seed: int, trial: Trial, servers: Servers, tally: Tally) -> None:
+    text = rendered(draw(of, seed))
+    tally.systems += 1
+    try:
+        system = parse(text)
+    except SystemFileError as error:
+        tally.unplayed[_reason(error.lines[0])] += 1
+        return
+    source = random.Random(f"{of.name} {seed} runs")
+    hunt = _Hunt(system, text, losses_of(of, seed), source, servers, tally, seed)
+    tally.accepted += hunt.run(of.executors, trial)
+
+
+def _hunt_file(file: Path, seed: int, trial: Trial, servers: Servers, tally: Tally) -> None:
+    system = load(file)
+    tally.systems += 1
+    source = random.Random(f"{seed} runs")
+    hunt = _Hunt(system, file.read_text(encoding="utf-8"), 0, source, servers, tally, seed)
+    executors = tuple(one for one in bounding.executors_for(system) if one not in UNPLAYABLE)
+    tally.accepted += hunt.run(executors, trial)
+
+
+def _reason(line: str) -> str:
+    """Without the line and the names."""
+    return line.split(": ", 1)[-1].split("; ")[-1]
+
+
+class _Hunt:
+    """One description."""
+
+    def __init__(
+        self,
+        system: System,
+        text: str,
+        losses: int,
+        source: random.Random,
+        servers: Servers,
+        tally: Tally,
+        seed: int,
+    ) -> None:
+        self._system, self._text, self._losses, self._seed = system, text, losses, seed
+        self._source, self._tally = source, tally
+        self._is_board = not is_on_host(system)
+        self._server = servers.of(self._is_board)
+        self._executor = ""
+
+    def run(self, executors: tuple[str, ...], trial: Trial) -> bool:
+        """False: there is no bound to hold anything against."""
+        played = False
+        for executor in executors:
+            self._executor = executor
+            try:
+                bounds = bounding.bounds_of(self._system, executor, self._losses)
+                if all(one.bound_ns is None for one in bounds.chains):
+                    continue
+                _Climb(self, self._player(), bounds).run(trial)
+                played = True
+            except NoBoundError as error:
+                self._tally.unplayed[error.findings[0].remedy] += 1
+            except board_play.UnplayableError as error:
+                self._tally.unplayed[str(error)] += 1
+            except AnalysisError as error:
+                self.fail(f"the analysis refuses it: {error}")
+            except MissingBinaryError:
+                raise
+            except Exception as error:  # whatever a valid description brings down is a find
+                self.fail(f"{type(error).__name__}: {error}")
+        return played
+
+    def _player(self) -> Player:
+        if self._is_board:
+            return board_play.BoardPlayer(self._system, self._executor, self._losses, self._source)
+        return host_play.HostPlayer(self._system, self._executor, self._source)
+
+    @property
+    def source(self) -> random.Random:
+        return self._source
+
+    @property
+    def tally(self) -> Tally:
+        return self._tally
+
+    def play(self, words: str) -> Played | None:
+        """None: it says nothing of bounds."""
+        try:
+            played = self._server.play(words)
+        except ServerError as error:
+            self.fail(str(error), words)
+            return None
+        for rule in played.violations[:1]:
+            self.fail(f"a rule of the runtime is broken: {rule}", words)
+        return None if played.excluded else played
+
+    def fail(self, what: str, words: str = "") -> None:
+        program = board_play.PROGRAM if self._is_board else host_play.PROGRAM
+        self._tally.fail(
+            {
+                "seed": self._seed,
+                "executor": self._executor,
+                "losses": self._losses,
+                "what": what,
+                "program": program,
+                "run": words,
+                "system": self._text,
+            }
+        )
+
+
+class _Climb:
+    """One description under one executor."""
+
+    def __init__(self, hunt: _Hunt, player: Player, bounds: Bounds) -> None:
+        self._hunt, self._player = hunt, player
+        by_name = {one.name: one for one in bounds.chains}
+        self._bounds = [by_name[name] for name in player.chain_names]
+        self._bounds_ns = [one.bound_ns for one in self._bounds]
+        self._worst_ns = [0] * len(self._bounds)
+        bounded = [place for place, bound in enumerate(self._bounds_ns) if bound is not None]
+        self._victim = hunt.source.choice([None, *bounded])  # whom the climb drives; none: whoever is nearest
+        self._above: set[int] = set()  # chains that are told already
+
+    def run(self, trial: Trial) -> None:
+        best, nearest = None, -1.0
+        for _ in range(trial.schedules):
+            run = self._player.drawn()
+            near = self._play(run)
+            if near > nearest:
+                best, nearest = run, near
+        for _ in range(trial.climbs):
+            run = self._player.changed(best)
+            near = self._play(run)
+            if near >= nearest:  # what is as near may lead on
+                best, nearest = run, near
+        for worst_ns, bound_ns in zip(self._worst_ns, self._bounds_ns, strict=True):
+            if bound_ns is not None and worst_ns > 0:
+                self._hunt.tally.add_ratio(bound_ns / worst_ns)
+
+    def _play(self, run: Any) -> float:
+        words = self._player.words(run)
+        played = self._hunt.play(words)
+        return 0.0 if played is None else self._hold(words, played)
+
+    def _hold(self, words: str, played: Played) -> float:
+        nearest = 0.0
+        tally = self._hunt.tally
+        for place, bound_ns in enumerate(self._bounds_ns):
+            if bound_ns is None:
+                continue
+            tally.observations += 1
+            worst_ns = played.worst_ns[place]
+            self._worst_ns[place] = max(self._worst_ns[place], worst_ns)
+            if self._victim in (None, place):
+                nearest = max(nearest, worst_ns / max(bound_ns, 1))
+            above = worst_ns > bound_ns + INSTANT_NS
+            if not above and played.lost[place] == 0:
+                continue
+            tally.exceeded += 1
+            if place in self._above:
+                continue
+            self._above.add(place)
+            bound = self._bounds[place]
+            seen = f"{worst_ns / 1e6:.6f} ms" if above else f"{played.lost[place]} instances that never ended"
+            guaranteed = "guaranteed" if bound.met else "not guaranteed"
+            self._hunt.fail(
+                f"chain '{bound.name}': {seen}, above its {guaranteed} bound of {bound_ns / 1e6:.6f} ms", words
+            )
+        return nearest
