@@ -103,6 +103,17 @@ Client::Client(Context &context, Endpoint endpoint, const Announcement &announce
   reset_streams();
 }
 
+Made *Client::Entity::made() const {
+  if (participant != nullptr) return participant.get();
+  if (writer != nullptr) return writer.get();
+  return source.get();
+}
+
+Client::Creation::~Creation() {
+  if (entity.signal) entity.signal->client = nullptr;
+  if (signal) signal->client = nullptr;
+}
+
 Client::~Client() {
   for (auto &[object, entity] : entities_) {
     if (entity.signal) entity.signal->client = nullptr;
@@ -135,6 +146,8 @@ void Client::forget_requests() {
 void Client::reset_streams() {
   epoch_ = context_.next_epoch++;
   data_nodes_ = 0;
+  creation_.reset();
+  write_retry_ns_ = TIDE_FOREVER;
   for (auto &[object, entity] : entities_) {
     entity.generation = ++generation_;
     entity.in_flight = 0;
@@ -208,7 +221,7 @@ void Client::control_submessage(const tide_xrce_submessage_t &submessage, Time n
     case TIDE_XRCE_CREATE_CLIENT:
       return;  // some clients answer a probe with zero octets, which read like this
     default:
-      (void)stream_submessage(TIDE_XRCE_STREAM_NONE, submessage);
+      input_->submessage(TIDE_XRCE_STREAM_NONE, submessage);
       return;
   }
   context_.counters.malformed++;
@@ -219,8 +232,7 @@ bool Client::stream_submessage(uint8_t stream, const tide_xrce_submessage_t &sub
   if (closing_) return true;
   switch (submessage.id) {
     case TIDE_XRCE_CREATE:
-      on_create(stream, submessage);
-      break;
+      return on_create(stream, submessage);
     case TIDE_XRCE_DELETE:
       on_delete(stream, submessage);
       break;
@@ -284,20 +296,31 @@ void Client::send_status(uint8_t stream, tide_xrce_request_t related, uint8_t st
 
 // ---- entities ----
 
-void Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage) {
+bool Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage) {
+  if (is_creating()) return false;
   tide_cdr_t cdr = reader_of(submessage);
   tide_xrce_create_t body{};
   tide_xrce_get_create(&cdr, &body);
   if (submessage.body_bytes < kRequestBytes) {
     context_.counters.malformed++;
-    return;
+    return true;
   }
-  const uint8_t status =
-      cdr.status == TIDE_OK ? create(body, submessage.flags) : uint8_t{TIDE_XRCE_STATUS_ERR_INVALID_DATA};
-  if (cdr.status != TIDE_OK) {
+  if (creation_ != nullptr && creation_->stream != stream && input_->is_stalled(creation_->stream)) return false;
+  const bool returns = creation_ != nullptr && creation_->stream == stream &&
+                       creation_->request.request == body.request.request &&
+                       creation_->request.object == body.request.object;
+  if (!returns) creation_.reset();  // or there was no room to keep what asked for it
+  std::optional<uint8_t> outcome = uint8_t{TIDE_XRCE_STATUS_ERR_INVALID_DATA};
+  if (returns) {
+    outcome = finish_creation();
+  } else if (cdr.status == TIDE_OK) {
+    outcome = create(body, submessage.flags, stream);
+  } else {
     tide_cdr_t ids = reader_of(submessage);
     body.request = tide_xrce_get_request(&ids);
   }
+  if (!outcome) return false;
+  const uint8_t status = *outcome;
   if (status == TIDE_XRCE_STATUS_OK) {
     context_.counters.entities_created++;
   } else if (status != TIDE_XRCE_STATUS_OK_MATCHED) {
@@ -305,9 +328,10 @@ void Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage)
   }
   if (context_.log) context_.log(line_of(key(), body, status));
   send_status(stream, body.request, status);
+  return true;
 }
 
-uint8_t Client::create(const tide_xrce_create_t &body, uint8_t flags) {
+std::optional<uint8_t> Client::create(const tide_xrce_create_t &body, uint8_t flags, uint8_t stream) {
   const uint16_t object = body.request.object;
   const bool reuse = (flags & TIDE_XRCE_FLAG_REUSE) != 0;
   const bool replace = (flags & TIDE_XRCE_FLAG_REPLACE) != 0;
@@ -334,15 +358,38 @@ uint8_t Client::create(const tide_xrce_create_t &body, uint8_t flags) {
     if (!replace) return TIDE_XRCE_STATUS_ERR_MISMATCH;
   }
   if (existing != nullptr) remove(object);
-  Entity entity;
+  creation_ = std::make_unique<Creation>();
+  creation_->stream = stream;
+  creation_->request = body.request;
+  Entity &entity = creation_->entity;
   const uint8_t made = instantiate(object, definition, entity);
-  if (made != TIDE_XRCE_STATUS_OK) return made;
+  if (made != TIDE_XRCE_STATUS_OK) {
+    creation_.reset();
+    return made;
+  }
   entity.definition = std::move(definition);
+  if (!is_creating()) return finish_creation();
+  entity.made()->await(wake_of(creation_->signal, object));
+  return std::nullopt;
+}
+
+bool Client::is_creating() const {
+  if (creation_ == nullptr) return false;
+  const Made *made = creation_->entity.made();
+  return made != nullptr && made->state() == Made::State::kUnderWay;
+}
+
+uint8_t Client::finish_creation() {
+  const std::unique_ptr<Creation> creation = std::move(creation_);
+  const Made *made = creation->entity.made();
+  if (creation->orphaned) return TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE;
+  if (made != nullptr && made->state() == Made::State::kRefused) return TIDE_XRCE_STATUS_ERR_DDS;
+  Entity &entity = creation->entity;
   entity.generation = ++generation_;
   const Qos &qos = entity.definition.qos;
   const bool forgets = entity.writer != nullptr && qos.reliable && !qos.transient_local;
   if (announcement_.continues && forgets) entity.reader_deadline_ns = now_ + context_.limits.reader_wait_ns;
-  entities_.emplace(object, std::move(entity));
+  entities_.emplace(creation->request.object, std::move(entity));
   return TIDE_XRCE_STATUS_OK;
 }
 
@@ -380,11 +427,11 @@ const Client::Entity *Client::find_participant(uint16_t object) const {
   return place == entities_.end() ? nullptr : &place->second;
 }
 
-Wake Client::wake_of(Entity &entity, uint16_t object) {
-  entity.signal = std::make_shared<Signal>();
-  entity.signal->client = this;
-  entity.signal->object = object;
-  return [queue = context_.signals, signal = entity.signal] { queue->push(signal); };
+Wake Client::wake_of(std::shared_ptr<Signal> &signal, uint16_t object) {
+  signal = std::make_shared<Signal>();
+  signal->client = this;
+  signal->object = object;
+  return [queue = context_.signals, signal] { queue->push(signal); };
 }
 
 uint8_t Client::instantiate(uint16_t object, Definition &definition, Entity &entity) {
@@ -405,18 +452,18 @@ uint8_t Client::instantiate(uint16_t object, Definition &definition, Entity &ent
       made = entity.writer != nullptr;
       break;
     case TIDE_XRCE_KIND_DATAREADER:
-      entity.source = participant.create_reader(definition.topic, definition.qos, wake_of(entity, object));
+      entity.source = participant.create_reader(definition.topic, definition.qos, wake_of(entity.signal, object));
       made = entity.source != nullptr;
       break;
     case TIDE_XRCE_KIND_REQUESTER: {
-      auto requester = participant.create_requester(definition.service, definition.qos, wake_of(entity, object));
+      auto requester = participant.create_requester(definition.service, definition.qos, wake_of(entity.signal, object));
       entity.requester = requester.get();
       entity.source = std::move(requester);
       made = entity.source != nullptr;
       break;
     }
     case TIDE_XRCE_KIND_REPLIER: {
-      auto replier = participant.create_replier(definition.service, definition.qos, wake_of(entity, object));
+      auto replier = participant.create_replier(definition.service, definition.qos, wake_of(entity.signal, object));
       entity.replier = replier.get();
       entity.source = std::move(replier);
       made = entity.source != nullptr;
@@ -435,6 +482,7 @@ Client::Entity *Client::find(uint16_t object) {
 
 // With everything that it contains.
 void Client::remove(uint16_t object) {
+  if (creation_ != nullptr && creation_->entity.definition.parent == object) creation_->orphaned = true;
   std::vector<uint16_t> children;
   for (const auto &[child, entity] : entities_) {
     if (entity.definition.kind != TIDE_XRCE_KIND_PARTICIPANT && entity.definition.parent == object) {
@@ -481,11 +529,11 @@ bool Client::on_write(uint8_t stream, const tide_xrce_submessage_t &submessage) 
     context_.counters.write_unknown++;
     return true;
   }
-  if (waits_for_reader(*entity, stream)) return false;
+  if (waits_for_reader(*entity, stream)) return offer_again();
   if ((submessage.flags & TIDE_XRCE_FORMAT_MASK) == TIDE_XRCE_FORMAT_DATA) {
     const Bytes payload{submessage.body + kRequestBytes, submessage.body_bytes - kRequestBytes};
     if (write(*entity, request.request, payload, big_endian(submessage))) return true;
-    if (may_wait(*entity, stream)) return false;
+    if (may_wait(*entity, stream)) return offer_again();
     context_.counters.write_failed++;
     return true;
   }
@@ -501,6 +549,11 @@ bool Client::on_write(uint8_t stream, const tide_xrce_submessage_t &submessage) 
   }
   if (cdr.status != TIDE_OK) context_.counters.malformed++;
   return true;
+}
+
+bool Client::offer_again() {
+  write_retry_ns_ = now_ + context_.limits.write_retry_ns;
+  return false;
 }
 
 // DDS refuses for a moment when its lock is taken or its history is full of what readers have not acknowledged. Until
@@ -778,14 +831,19 @@ void Client::node_done(void *owner, tide_node_outcome_t outcome) {
 
 Time Client::poll(Time now) {
   now_ = now;
-  if (input_->is_stalled()) input_->resume([this](const tide_input_stream_t &stream) { acknowledge(&stream); });
+  if (input_->is_stalled() && (!is_creating() || now >= write_retry_ns_)) {
+    write_retry_ns_ = TIDE_FOREVER;
+    input_->resume([this](const tide_input_stream_t &stream) { acknowledge(&stream); });
+  }
   flush_all_waiting(now);
   serve(now);
   const Time transmitter_next = tide_transmitter_poll(&output_->transmitter(), now);
   watch(now);
   Time next = std::min({transmitter_next, readers_next_ns_, waiting_next_ns_});
   if (next_probe_ns_ != TIDE_FOREVER) next = std::min(next, next_probe_ns_);
-  if (input_->is_stalled()) next = std::min(next, now + context_.limits.write_retry_ns);
+  if (input_->is_stalled()) {
+    next = std::min(next, is_creating() ? write_retry_ns_ : now + context_.limits.write_retry_ns);
+  }
   return next;
 }
 

@@ -139,12 +139,22 @@ class Client {
     std::optional<Sample> stalled;  // taken, no node free
     uint32_t in_flight = 0;
     uint32_t generation = 0;  // of readings: nodes of older ones no longer count
+    Made *made() const;       // what DDS makes of it; null: nothing
+  };
+  // Its stream stands still until DDS has made the entity, and so do other creations of this client.
+  struct Creation {
+    uint8_t stream = 0;
+    tide_xrce_request_t request{};
+    Entity entity;
+    bool orphaned = false;           // its parent was deleted meanwhile
+    std::shared_ptr<Signal> signal;  // that it is made
+    ~Creation();
   };
 
   void control_submessage(const tide_xrce_submessage_t &submessage, Time now);
   bool stream_submessage(uint8_t stream, const tide_xrce_submessage_t &submessage);
   void acknowledge(const tide_input_stream_t *stream);
-  void on_create(uint8_t stream, const tide_xrce_submessage_t &submessage);
+  bool on_create(uint8_t stream, const tide_xrce_submessage_t &submessage);
   void on_delete(uint8_t stream, const tide_xrce_submessage_t &submessage);
   bool on_write(uint8_t stream, const tide_xrce_submessage_t &submessage);
   void on_read(uint8_t stream, const tide_xrce_submessage_t &submessage);
@@ -153,7 +163,9 @@ class Client {
   void reset_streams();
   void forget_requests();
 
-  uint8_t create(const tide_xrce_create_t &body, uint8_t flags);
+  std::optional<uint8_t> create(const tide_xrce_create_t &body, uint8_t flags, uint8_t stream);  // unset: later
+  bool is_creating() const;
+  uint8_t finish_creation();
   uint8_t instantiate(uint16_t object, Definition &definition, Entity &entity);
   uint8_t find_topic(Definition &definition, const Entity &participant) const;
   Entity *participant_of(const Definition &definition);
@@ -161,9 +173,10 @@ class Client {
   bool has_parent(const Definition &definition) const;
   Entity *find(uint16_t object);
   void remove(uint16_t object);
-  Wake wake_of(Entity &entity, uint16_t object);
+  Wake wake_of(std::shared_ptr<Signal> &signal, uint16_t object);
 
   bool write(Entity &entity, uint16_t request, Bytes payload, bool big_endian);
+  bool offer_again();
   bool may_wait(Entity &entity, uint8_t stream);
   bool waits_for_reader(Entity &entity, uint8_t stream) const;
   bool write_to_service(Entity &entity, uint16_t request, Bytes payload, bool big_endian);
@@ -192,6 +205,7 @@ class Client {
   std::unique_ptr<Input> input_;
   std::unique_ptr<Output> output_;
   std::map<uint16_t, Entity> entities_;
+  std::unique_ptr<Creation> creation_;
   std::vector<uint16_t> readers_;  // active ones, most urgent stream first
   Time now_ = 0;                   // of the call in progress
   Time last_heard_ = 0;
@@ -204,6 +218,7 @@ class Client {
   uint32_t generation_ = 0;
   size_t data_nodes_ = 0;
   Time readers_next_ns_ = 0;
+  Time write_retry_ns_ = TIDE_FOREVER;   // when a sample that DDS refused is offered again
   Time waiting_next_ns_ = TIDE_FOREVER;  // when the next message to a service is given up
 };
 

@@ -71,7 +71,7 @@ const tide_input_stream_t *Input::heartbeat(const tide_xrce_heartbeat_t &heartbe
 // A message of which something waits counts as held, so that it is neither acknowledged nor asked for.
 void Input::deliver_in_order(Stream &stream, Bytes message) {
   deliver(stream, message);
-  if (stream.waiting.empty()) {
+  if (stream.waiting.empty() || !TIDE_STREAM_IS_RELIABLE(stream.state.id)) {
     tide_input_stream_advance(&stream.state);
   } else {
     stream.state.held |= 1u;
@@ -98,14 +98,21 @@ void Input::resume(const OnProgress &on_progress) {
       if (stream->waiting.empty()) {
         process(*stream, part);
       } else {
-        wait(*stream, part);
+        wait(*stream, std::move(part));
       }
     }
-    if (!stream->waiting.empty()) continue;
+    if (!stream->waiting.empty() || !TIDE_STREAM_IS_RELIABLE(stream->state.id)) continue;
     tide_input_stream_advance(&stream->state);
     deliver_held(*stream);
     on_progress(stream->state);
   }
+}
+
+void Input::submessage(uint8_t stream_id, const tide_xrce_submessage_t &submessage) {
+  Stream *stream = find(stream_id);
+  if (stream == nullptr) return;
+  const uint8_t *start = submessage.body - TIDE_XRCE_SUBMESSAGE_HEADER_BYTES;
+  process(*stream, {start, TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + submessage.body_bytes});
 }
 
 void Input::hold(Stream &stream, uint16_t sequence, Bytes message) {
@@ -143,23 +150,34 @@ void Input::process(Stream &stream, Bytes submessages) {
   }
   if (more < 0) counters_.malformed++;
   const Bytes behind = submessages.subspan(std::min(aligned(position), submessages.size()));
-  if (!stream.waiting.empty() && !behind.empty()) wait(stream, behind);
-}
-
-// rest: from this submessage on.
-void Input::offer(Stream &stream, const tide_xrce_submessage_t &submessage, Bytes rest) {
-  if (on_submessage_(stream.state.id, submessage)) return;
-  if (TIDE_STREAM_IS_RELIABLE(stream.state.id) && held_bytes_ + rest.size() <= limits_.held_bytes) {
-    wait(stream, rest);
+  if (stream.waiting.empty() || behind.empty()) return;
+  if (TIDE_STREAM_IS_RELIABLE(stream.state.id) || held_bytes_ + behind.size() <= limits_.held_bytes) {
+    wait(stream, {behind.begin(), behind.end()});
   } else {
     counters_.held_dropped++;
   }
 }
 
-void Input::wait(Stream &stream, Bytes rest) {
+// rest: from this submessage on.
+void Input::offer(Stream &stream, const tide_xrce_submessage_t &submessage, Bytes rest) {
+  if (on_submessage_(stream.state.id, submessage)) return;
+  if (held_bytes_ + rest.size() <= limits_.held_bytes) {
+    wait(stream, {rest.begin(), rest.end()});
+  } else {
+    counters_.held_dropped++;
+  }
+}
+
+void Input::wait(Stream &stream, std::vector<uint8_t> rest) {
   if (stream.waiting.empty()) stalled_streams_++;
-  stream.waiting.emplace_back(rest.begin(), rest.end());
   held_bytes_ += rest.size();
+  stream.waiting.push_back(std::move(rest));
+}
+
+bool Input::is_stalled(uint8_t stream_id) const {
+  return std::any_of(streams_.begin(), streams_.end(), [stream_id](const auto &stream) {
+    return stream->state.id == stream_id && !stream->waiting.empty();
+  });
 }
 
 void Input::fragment(Stream &stream, const tide_xrce_submessage_t &submessage) {
