@@ -37,6 +37,7 @@ struct Arguments {
   double client_timeout_s = 30.0, reader_wait_s = 10.0;
   int priority = 0, busy_poll_us = TIDE_BUSY_POLL_USUAL_US;
   double heartbeat_delay_ms = kLineHeartbeatDelay / 1e6;
+  bool shared_participants = true;
   bool ros_network = false, verbose = false, json_stats = false;
   Limits limits;
 };
@@ -63,6 +64,10 @@ void describe(CLI::App &app, Arguments &arguments) {
       ->transform(CLI::CheckedTransformer(
           std::map<std::string, size_t>{{"jazzy", kGidBytes}, {"humble", kGidBytesOfHumble}, {"off", 0}}))
       ->default_str("jazzy");
+  app.add_option("--participants", arguments.shared_participants,
+                 "Make a DDS participant for each domain, or for each client: more memory and threads, nothing shared")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, bool>{{"domain", true}, {"client", false}}))
+      ->default_str("domain");
   app.add_option("--client-timeout", arguments.client_timeout_s,
                  "Seconds of silence after which a client is asked for a sign of life; 0: never")
       ->capture_default_str();
@@ -170,8 +175,10 @@ void run(const Arguments &arguments) {
   raise_priority(arguments.priority);
   const Waker waker;
   Poller poller;
-  const auto middleware = make_fast_dds(
-      {.loopback_only = !arguments.ros_network, .verbose = arguments.verbose, .gid_bytes = arguments.gid_bytes});
+  const auto middleware = make_fast_dds({.loopback_only = !arguments.ros_network,
+                                         .verbose = arguments.verbose,
+                                         .shared_participants = arguments.shared_participants,
+                                         .gid_bytes = arguments.gid_bytes});
   Agent agent(*middleware, options_of(arguments, waker));
   Loop *running = nullptr;
   Loop loop(agent, poller, waker, signals, [&] { print_statistics(agent, *running); });
