@@ -88,7 +88,7 @@ class FastDds : public Middleware {
 
   DdsOptions options_;
   Reaper reaper_;
-  Domains domains_{[this](int domain) { return make_domain(domain, kSharedName); }, worker_};
+  SharedDomains domains_{[this](int domain) { return make_domain(domain, kSharedName); }, worker_};
   Worker worker_;  // last, so that it ends first
 };
 

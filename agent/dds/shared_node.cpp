@@ -169,7 +169,7 @@ class SharedNode : public Participant {
 
 }  // namespace
 
-std::shared_ptr<Domain> Domains::enter(int domain) {
+std::shared_ptr<Domain> SharedDomains::enter(int domain) {
   const auto place = entries_.find(domain);
   if (place != entries_.end()) return place->second.domain;
   std::shared_ptr<Domain> made = make_(domain);
@@ -177,7 +177,7 @@ std::shared_ptr<Domain> Domains::enter(int domain) {
   return made;
 }
 
-void Domains::left(int domain) {
+void SharedDomains::left(int domain) {
   const auto place = entries_.find(domain);
   if (place == entries_.end()) return;
   place->second.left = Worker::Clock::now();
@@ -188,7 +188,7 @@ void Domains::left(int domain) {
   }
 }
 
-void Domains::release(int domain) {
+void SharedDomains::release(int domain) {
   const auto place = entries_.find(domain);
   if (place == entries_.end() || place->second.domain.use_count() > 1) return;
   const bool stays = entries_.size() <= kDomainsThatStay;

@@ -15,12 +15,12 @@ namespace tide::agent {
 
 // The domains that clients share; a domain stays for a while when its last client has gone, so that one that comes back
 // finds its peers known. Used by the worker's thread only; outlives the worker.
-class Domains {
+class SharedDomains {
  public:
   // Null: DDS refuses.
   using Make = std::function<std::shared_ptr<Domain>(int domain)>;
 
-  Domains(Make make, Worker &worker) : make_(std::move(make)), worker_(worker) {}
+  SharedDomains(Make make, Worker &worker) : make_(std::move(make)), worker_(worker) {}
   std::shared_ptr<Domain> enter(int domain);
   void left(int domain);
 
