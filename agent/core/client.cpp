@@ -103,12 +103,6 @@ Client::Client(Context &context, Endpoint endpoint, const Announcement &announce
   reset_streams();
 }
 
-Client::~Client() {
-  for (auto &[object, entity] : entities_) {
-    if (entity.signal) entity.signal->client = nullptr;
-  }
-}
-
 void Client::resume(Endpoint endpoint, const Announcement &announcement, Time now) {
   endpoint_ = endpoint;
   // Else it is a program that has started anew, or may be: its request ids are others'.
@@ -381,9 +375,7 @@ const Client::Entity *Client::find_participant(uint16_t object) const {
 }
 
 Wake Client::wake_of(Entity &entity, uint16_t object) {
-  entity.signal = std::make_shared<Signal>();
-  entity.signal->client = this;
-  entity.signal->object = object;
+  entity.signal = std::make_shared<Signal>(key(), object, context_.next_entity++);
   return [queue = context_.signals, signal = entity.signal] { queue->push(signal); };
 }
 
@@ -444,7 +436,6 @@ void Client::remove(uint16_t object) {
   for (const uint16_t child : children) remove(child);
   const auto place = entities_.find(object);
   if (place == entities_.end()) return;
-  if (place->second.signal) place->second.signal->client = nullptr;
   data_nodes_ -= place->second.in_flight;
   entities_.erase(place);
   rank_readers();
@@ -659,9 +650,9 @@ void Client::rank_readers() {
   });
 }
 
-void Client::wake(uint16_t object, Time now) {
-  Entity *entity = find(object);
-  if (entity == nullptr) return;
+void Client::wake(const Signal &signal, Time now) {
+  Entity *entity = find(signal.object);
+  if (entity == nullptr || entity->signal == nullptr || entity->signal->number != signal.number) return;
   now_ = now;
   entity->has_data = true;
   if (!entity->waiting.empty()) {

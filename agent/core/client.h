@@ -21,8 +21,6 @@
 
 namespace tide::agent {
 
-class Client;
-
 // The vendor id that every stock client has seen so far.
 constexpr uint16_t kVendor = 0x010F;
 constexpr uint8_t kVersionMajor = 1, kVersionMinor = 0;
@@ -32,11 +30,15 @@ size_t answer_get_info(const tide_xrce_submessage_t &question, bool known, std::
 
 using Endpoint = uint64_t;  // where a client is: chosen by the side that does I/O
 
-// Readers that have data, filled by threads of the middleware, emptied by the thread of the agent.
+// News of an entity, queued by threads of the middleware, taken by the thread of the agent. It names the entity by a
+// number that no other ever has, and never points to it: what is gone by then, or never came about, is not found.
 struct Signal {
+  Signal(uint32_t key_of_client, uint16_t object_id, uint64_t entity_number)
+      : key(key_of_client), object(object_id), number(entity_number) {}
   std::atomic<bool> queued{false};
-  Client *client = nullptr;  // thread of the agent only; null: the reader is gone
-  uint16_t object = 0;
+  const uint32_t key;
+  const uint16_t object;
+  const uint64_t number;
 };
 class SignalQueue {
  public:
@@ -63,6 +65,7 @@ struct Context {
   std::function<void(const std::string &)> log;
   std::function<Time(Endpoint)> heartbeat_delay_ns;
   uint32_t next_epoch = 1;
+  uint64_t next_entity = 1;
 };
 
 class Client {
@@ -76,7 +79,6 @@ class Client {
   };
 
   Client(Context &context, Endpoint endpoint, const Announcement &announcement, Time now);
-  ~Client();
   Client(const Client &) = delete;
   Client &operator=(const Client &) = delete;
 
@@ -99,8 +101,8 @@ class Client {
 
   // A message of this client's session.
   void message(const tide_xrce_header_t &header, Bytes message, Time now);
-  // A reader has data.
-  void wake(uint16_t object, Time now);
+  // An entity of this client, if it still is there, has data or peers.
+  void wake(const Signal &signal, Time now);
   // Timers. Returns when to call again.
   Time poll(Time now);
   // Deliver what became possible since nodes were freed.

@@ -168,6 +168,30 @@ TEST(Session, NewsOfAReaderThatIsGoneAreIgnored) {
   EXPECT_EQ(driver.agent.client_count(), 0u);
 }
 
+// DDS may announce something of an entity and then refuse it, and the client may leave before the agent looks.
+TEST(Session, NewsOfAnEntityThatNeverCameAboutAreIgnored) {
+  static constexpr const char *kRequester = "<dds><requester service_name='s' request_type='Q' reply_type='R'/></dds>";
+  static constexpr const char *kReplier = "<dds><replier service_name='s' request_type='Q' reply_type='R'/></dds>";
+  const std::vector<std::tuple<uint16_t, uint16_t, const char *>> kinds = {
+      {0x0026, 0x0014, TestClient::kReader}, {0x0017, 0x0011, kRequester}, {0x0018, 0x0011, kReplier}};
+  for (const auto &[object, parent, xml] : kinds) {
+    for (const bool leaves : {false, true}) {
+      Driver driver;
+      TestClient client(driver, 1, 0x11);
+      EXPECT_EQ(client.connect(), 0);
+      client.create_all();
+      driver.middleware.wake_and_refuse = true;
+      driver.pumps = false;
+      client.create_xml(object, parent, xml);
+      if (leaves) client.remove(TIDE_XRCE_OBJECT_CLIENT);
+      driver.pump();
+      EXPECT_EQ(driver.agent.client_count(), leaves ? 0u : 1u);
+      EXPECT_EQ(driver.agent.counters().entities_refused, 1u);
+      EXPECT_EQ(driver.middleware.sources.size(), leaves ? 0u : 1u);
+    }
+  }
+}
+
 TEST(Entities, StatusesByRule) {
   Driver driver;
   TestClient client(driver, 1, 0x11);
