@@ -345,6 +345,11 @@ bool Client::has_parent(const Definition &definition) const {
   return entities_.contains(definition.parent);
 }
 
+size_t Client::count(uint8_t kind) const {
+  return static_cast<size_t>(std::count_if(entities_.begin(), entities_.end(),
+                                           [kind](const auto &entry) { return entry.second.definition.kind == kind; }));
+}
+
 Client::Entity *Client::participant_of(const Definition &definition) {
   Entity *parent = find(definition.parent);
   if (parent == nullptr || parent->definition.kind == TIDE_XRCE_KIND_PARTICIPANT) return parent;
@@ -381,6 +386,11 @@ Wake Client::wake_of(Entity &entity, uint16_t object) {
 
 uint8_t Client::instantiate(uint16_t object, Definition &definition, Entity &entity) {
   if (definition.kind == TIDE_XRCE_KIND_PARTICIPANT) {
+    if (count(TIDE_XRCE_KIND_PARTICIPANT) >= context_.limits.participants_per_client) {
+      return TIDE_XRCE_STATUS_ERR_RESOURCES;
+    }
+    entity.domain = context_.domains.enter(definition.domain, context_.limits.domains);
+    if (entity.domain == nullptr) return TIDE_XRCE_STATUS_ERR_RESOURCES;
     entity.participant = context_.middleware.create_participant(definition.domain, definition.name);
     return entity.participant != nullptr ? TIDE_XRCE_STATUS_OK : TIDE_XRCE_STATUS_ERR_DDS;
   }

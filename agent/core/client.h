@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/definition.h"
+#include "core/domains.h"
 #include "core/input.h"
 #include "core/limits.h"
 #include "core/middleware.h"
@@ -66,6 +67,7 @@ struct Context {
   std::function<Time(Endpoint)> heartbeat_delay_ns;
   uint32_t next_epoch = 1;
   uint64_t next_entity = 1;
+  Domains domains = {};
 };
 
 class Client {
@@ -124,6 +126,7 @@ class Client {
   };
   struct Entity {
     Definition definition;
+    Domains::Use domain;  // of a participant
     std::unique_ptr<Participant> participant;
     std::unique_ptr<Writer> writer;
     Time reader_deadline_ns = 0;            // until then samples wait for a first reader; 0: they do not
@@ -161,6 +164,7 @@ class Client {
   Entity *participant_of(const Definition &definition);
   const Entity *find_participant(uint16_t object) const;
   bool has_parent(const Definition &definition) const;
+  size_t count(uint8_t kind) const;
   Entity *find(uint16_t object);
   void remove(uint16_t object);
   Wake wake_of(Entity &entity, uint16_t object);

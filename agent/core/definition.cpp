@@ -5,11 +5,12 @@
 #include <charconv>
 #include <optional>
 
+#include "core/domains.h"
+
 namespace tide::agent {
 namespace {
 
 constexpr size_t kNameBytesMaximum = 255;  // of DDS
-constexpr int kDomainMaximum = 232;        // the ports of a larger one exceed 65535
 constexpr uint32_t kServiceDepth = 64;
 
 std::string_view tag_of(uint8_t kind) {

@@ -25,6 +25,8 @@ constexpr Time kLineHeartbeatDelay = 100'000'000;
 struct Limits {
   size_t clients = 64;
   size_t entities_per_client = 256;
+  size_t participants_per_client = 32;
+  size_t domains = 16;                       // of all clients
   size_t pending_requests = 256;             // of one requester; the oldest is forgotten
   size_t waiting_messages = 64;              // of one requester or replier: the oldest gives way
   size_t waiting_bytes = size_t{64} * 1024;  // the same

@@ -8,6 +8,7 @@
 #include <fastdds/dds/log/Log.hpp>
 #include <fastdds/dds/log/StdoutErrConsumer.hpp>
 
+#include "core/domains.h"
 #include "dds/endpoints.h"
 #include "dds/loopback_transport.h"
 #include "dds/services.h"
@@ -82,14 +83,18 @@ class FastDds : public Middleware {
   }
 
   std::unique_ptr<Participant> create_participant(int domain, const std::string &name) override {
+    // Fast DDS would end the process. Those that are still being deleted keep their numbers.
+    if (made_ - reaper_.deleted() >= participants_maximum(domain)) return nullptr;
     dds::DomainParticipant *participant = dds::DomainParticipantFactory::get_instance()->create_participant(
         static_cast<uint32_t>(domain), participant_qos(options_, name), nullptr, dds::StatusMask::none());
     if (participant == nullptr) return nullptr;
+    made_++;
     return std::make_unique<DdsParticipant>(std::make_shared<Owner>(participant, name, options_.gid_bytes, reaper_));
   }
 
  private:
   DdsOptions options_;
+  size_t made_ = 0;
   Reaper reaper_;
 };
 

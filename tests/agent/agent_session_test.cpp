@@ -261,6 +261,46 @@ TEST(Entities, AreLimited) {
   EXPECT_EQ(client.create_xml(0x0013, 0x0011, "", TIDE_XRCE_FLAG_REUSE), TIDE_XRCE_STATUS_OK_MATCHED);
 }
 
+TEST(Entities, ParticipantsAndDomainsAreLimited) {
+  Options options;
+  options.limits.participants_per_client = 3;
+  options.limits.domains = 2;
+  Driver driver(options);
+  TestClient client(driver, 1, 0x11), other(driver, 2, 0x22);
+  EXPECT_EQ(client.connect(), 0);
+  EXPECT_EQ(other.connect(), 0);
+  tide_xrce_object_t participant{};
+  participant.representation = TIDE_XRCE_BY_BINARY;
+  for (const auto &[object, domain, status] :
+       std::vector<std::tuple<int, int, int>>{{0x0011, 3, 0},
+                                              {0x0021, 4, 0},
+                                              {0x0031, 5, TIDE_XRCE_STATUS_ERR_RESOURCES},
+                                              {0x0031, 4, 0},
+                                              {0x0041, 4, TIDE_XRCE_STATUS_ERR_RESOURCES},
+                                              {0x0051, 233, TIDE_XRCE_STATUS_ERR_INVALID_DATA},
+                                              {0x0051, -1, TIDE_XRCE_STATUS_ERR_INVALID_DATA}}) {
+    participant.domain = static_cast<int16_t>(domain);
+    EXPECT_EQ(client.create(static_cast<uint16_t>(object), participant), status) << object << " in " << domain;
+  }
+  participant.domain = 5;
+  EXPECT_EQ(other.create(0x0011, participant), TIDE_XRCE_STATUS_ERR_RESOURCES);
+  EXPECT_EQ(client.remove(0x0021), 0);
+  EXPECT_EQ(other.create(0x0011, participant), TIDE_XRCE_STATUS_ERR_RESOURCES);  // 0x0031 is there too
+  EXPECT_EQ(client.remove(0x0031), 0);
+  EXPECT_EQ(other.create(0x0011, participant), 0);
+}
+
+// Ports of RTPS by its formula, for every domain: the last participant's is a port, and the reserve is never negative.
+TEST(Entities, EveryDomainHasPortsForItsParticipants) {
+  for (int domain = 0; domain <= 232; domain++) {
+    const size_t most = participants_maximum(domain);
+    ASSERT_GT(most, 40u) << domain;
+    EXPECT_LE(7400u + 250u * static_cast<size_t>(domain) + 11u + 2u * (most - 1), 65535u) << domain;
+  }
+  EXPECT_EQ(participants_maximum(233), 0u);
+  EXPECT_EQ(participants_maximum(-1), 0u);
+}
+
 TEST(Entities, DomainsAreOverridden) {
   for (const auto &[override, fallback, expected] :
        {std::tuple{std::optional<int>{}, 0, 3}, std::tuple{std::optional<int>{5}, 0, 5},
