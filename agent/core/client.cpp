@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/names.h"
 #include "tide/platform.h"
 #include "tide/priority.h"
 #include "tide/status.h"
@@ -43,11 +44,11 @@ uint8_t session_after(uint8_t session) {
   return session == 0x7F ? uint8_t{0x01} : static_cast<uint8_t>(session + 1);
 }
 
-std::string line_of(uint32_t key, const tide_xrce_create_t &body, uint8_t status) {
+std::string line_of(uint32_t key, const tide_xrce_create_t &body, uint8_t status, const std::string &fault) {
   std::array<char, 96> line;
   std::snprintf(line.data(), line.size(), "client %08X: create object 0x%04X, status 0x%02X", key, body.request.object,
                 status);
-  return line.data();
+  return fault.empty() ? line.data() : std::string(line.data()) + ": " + fault;
 }
 
 uint8_t needed_parent(uint8_t kind) {
@@ -133,10 +134,12 @@ void Client::reset_streams() {
     entity.generation = ++generation_;
     entity.in_flight = 0;
   }
-  input_ = std::make_unique<Input>(context_.limits, context_.counters,
-                                   [this](uint8_t stream, const tide_xrce_submessage_t &submessage) {
-                                     return stream_submessage(stream, submessage);
-                                   });
+  input_ = std::make_unique<Input>(
+      context_.limits, context_.counters,
+      [this](uint8_t stream, const tide_xrce_submessage_t &submessage) {
+        return stream_submessage(stream, submessage);
+      },
+      [this](uint8_t stream, const tide_xrce_submessage_t &submessage) { refuse_fragments(stream, submessage); });
   const Time heartbeat_delay_ns = context_.heartbeat_delay_ns ? context_.heartbeat_delay_ns(endpoint_) : -1;
   output_ = std::make_unique<Output>(context_.limits, session(), key(), announcement_.message_bytes, heartbeat_delay_ns,
                                      [this](void *owner, tide_node_outcome_t outcome) { node_done(owner, outcome); });
@@ -233,6 +236,14 @@ bool Client::stream_submessage(uint8_t stream, const tide_xrce_submessage_t &sub
   return true;
 }
 
+// No reason for the stream to stand still for ever; the client hears of it by a STATUS that it did not wait for.
+void Client::refuse_fragments(uint8_t stream, const tide_xrce_submessage_t &submessage) {
+  tide_cdr_t cdr = reader_of(submessage);
+  const tide_xrce_request_t request = tide_xrce_get_request(&cdr);
+  if (cdr.status != TIDE_OK) return;
+  send_status(stream, request, TIDE_XRCE_STATUS_ERR_RESOURCES);
+}
+
 void Client::on_timestamp(const tide_xrce_submessage_t &submessage) {
   tide_cdr_t cdr = reader_of(submessage);
   tide_xrce_timestamp_reply_t reply{};
@@ -286,8 +297,9 @@ void Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage)
     context_.counters.malformed++;
     return;
   }
+  std::string fault;
   const uint8_t status =
-      cdr.status == TIDE_OK ? create(body, submessage.flags) : uint8_t{TIDE_XRCE_STATUS_ERR_INVALID_DATA};
+      cdr.status == TIDE_OK ? create(body, submessage.flags, fault) : uint8_t{TIDE_XRCE_STATUS_ERR_INVALID_DATA};
   if (cdr.status != TIDE_OK) {
     tide_cdr_t ids = reader_of(submessage);
     body.request = tide_xrce_get_request(&ids);
@@ -297,11 +309,11 @@ void Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage)
   } else if (status != TIDE_XRCE_STATUS_OK_MATCHED) {
     context_.counters.entities_refused++;
   }
-  if (context_.log) context_.log(line_of(key(), body, status));
+  if (context_.log) context_.log(line_of(key(), body, status, fault));
   send_status(stream, body.request, status);
 }
 
-uint8_t Client::create(const tide_xrce_create_t &body, uint8_t flags) {
+uint8_t Client::create(const tide_xrce_create_t &body, uint8_t flags, std::string &fault) {
   const uint16_t object = body.request.object;
   const bool reuse = (flags & TIDE_XRCE_FLAG_REUSE) != 0;
   const bool replace = (flags & TIDE_XRCE_FLAG_REPLACE) != 0;
@@ -311,7 +323,7 @@ uint8_t Client::create(const tide_xrce_create_t &body, uint8_t flags) {
     return TIDE_XRCE_STATUS_ERR_RESOURCES;
   }
   Definition definition;
-  const uint8_t defined = define(body, context_.profiles, definition);
+  const uint8_t defined = define(body, context_.profiles, definition, fault);
   // An unknown parent tells the client more than its bad description does.
   if (needed_parent(definition.kind) != TIDE_XRCE_KIND_INVALID && !has_parent(definition)) {
     if (defined != TIDE_XRCE_STATUS_ERR_INVALID_DATA) return TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE;
@@ -391,7 +403,8 @@ uint8_t Client::instantiate(uint16_t object, Definition &definition, Entity &ent
     }
     entity.domain = context_.domains.enter(definition.domain, context_.limits.domains);
     if (entity.domain == nullptr) return TIDE_XRCE_STATUS_ERR_RESOURCES;
-    entity.participant = context_.middleware.create_participant(definition.domain, definition.name);
+    entity.participant = context_.middleware.create_participant(
+        definition.domain, is_node_name(definition.name) ? definition.name : std::string{});
     return entity.participant != nullptr ? TIDE_XRCE_STATUS_OK : TIDE_XRCE_STATUS_ERR_DDS;
   }
   Entity *owner = participant_of(definition);

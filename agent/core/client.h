@@ -149,6 +149,7 @@ class Client {
   void control_submessage(const tide_xrce_submessage_t &submessage, Time now);
   bool stream_submessage(uint8_t stream, const tide_xrce_submessage_t &submessage);
   void acknowledge(const tide_input_stream_t *stream);
+  void refuse_fragments(uint8_t stream, const tide_xrce_submessage_t &submessage);
   void on_create(uint8_t stream, const tide_xrce_submessage_t &submessage);
   void on_delete(uint8_t stream, const tide_xrce_submessage_t &submessage);
   bool on_write(uint8_t stream, const tide_xrce_submessage_t &submessage);
@@ -158,7 +159,7 @@ class Client {
   void reset_streams();
   void forget_requests();
 
-  uint8_t create(const tide_xrce_create_t &body, uint8_t flags);
+  uint8_t create(const tide_xrce_create_t &body, uint8_t flags, std::string &fault);
   uint8_t instantiate(uint16_t object, Definition &definition, Entity &entity);
   uint8_t find_topic(Definition &definition, const Entity &participant) const;
   Entity *participant_of(const Definition &definition);

@@ -64,7 +64,7 @@ struct Limits {
   X(samples_too_large) X(write_unknown) X(write_waited) X(write_failed) X(format_unsupported) X(replies_unmatched) \
   X(requests_waited) X(requests_unserved) X(replies_waited) X(replies_unreachable) \
   X(statuses_lost) X(replies_dropped) X(streams_refused) X(duplicates) X(outside_window) X(held_dropped) \
-  X(given_up) X(fragments_dropped) X(nodes_evicted) X(probes_sent)
+  X(given_up) X(fragments_dropped) X(fragmented_refused) X(nodes_evicted) X(probes_sent)
 // clang-format on
 
 struct Counters {
