@@ -15,6 +15,7 @@
 #include <string>
 
 #include "core/agent.h"
+#include "core/domains.h"
 #include "dds/fast_dds.h"
 #include "io/loop.h"
 #include "io/serial.h"
@@ -56,7 +57,7 @@ void describe(CLI::App &app, Arguments &arguments) {
   app.add_option("--domain", arguments.domain,
                  "DDS domain for all clients; without it each client's own, and "
                  "ROS_DOMAIN_ID where that is 0")
-      ->check(CLI::Range(0, 232));
+      ->check(CLI::Range(0, kDomainMaximum));
   app.add_option("--references", arguments.references, "XML file of profiles that clients may create entities from")
       ->check(CLI::ExistingFile);
   app.add_flag("--ros-network", arguments.ros_network, "Let DDS use all interfaces, not only loopback");
@@ -79,6 +80,8 @@ void describe(CLI::App &app, Arguments &arguments) {
       ->capture_default_str();
   app.add_option("--max-clients", arguments.limits.clients, "Further clients are refused")->capture_default_str();
   app.add_option("--max-entities", arguments.limits.entities_per_client, "Of one client")->capture_default_str();
+  app.add_option("--max-domains", arguments.limits.domains, "DDS domains of all clients together")
+      ->capture_default_str();
   app.add_option("--max-message", arguments.limits.message_bytes, "Largest message sent")
       ->check(CLI::Range(64, 65500))
       ->capture_default_str();
@@ -114,7 +117,7 @@ void raise_priority(int priority) {
 int domain_of(const std::string &text) {
   int domain = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), domain);
-  if (error != std::errc{} || end != text.data() + text.size() || domain < 0 || domain > 232) {
+  if (error != std::errc{} || end != text.data() + text.size() || domain < 0 || domain > kDomainMaximum) {
     throw std::runtime_error("ROS_DOMAIN_ID is '" + text + "'; it has to be a number from 0 to 232");
   }
   return domain;

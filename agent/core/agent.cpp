@@ -329,9 +329,10 @@ Time Agent::poll(Time now) {
   woken_.clear();
   signals_->take(woken_);
   for (const auto &signal : woken_) {
-    if (signal->client == nullptr) continue;
-    signal->client->wake(signal->object, now);
-    mark(signal->client->key());
+    const auto slot = clients_.find(signal->key);
+    if (slot == clients_.end()) continue;
+    slot->second.client->wake(*signal, now);
+    mark(signal->key);
   }
   Time deadline = TIDE_FOREVER;
   std::vector<uint32_t> gone;

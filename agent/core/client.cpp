@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/names.h"
 #include "tide/platform.h"
 #include "tide/priority.h"
 #include "tide/status.h"
@@ -43,11 +44,11 @@ uint8_t session_after(uint8_t session) {
   return session == 0x7F ? uint8_t{0x01} : static_cast<uint8_t>(session + 1);
 }
 
-std::string line_of(uint32_t key, const tide_xrce_create_t &body, uint8_t status) {
+std::string line_of(uint32_t key, const tide_xrce_create_t &body, uint8_t status, const std::string &fault) {
   std::array<char, 96> line;
   std::snprintf(line.data(), line.size(), "client %08X: create object 0x%04X, status 0x%02X", key, body.request.object,
                 status);
-  return line.data();
+  return fault.empty() ? line.data() : std::string(line.data()) + ": " + fault;
 }
 
 uint8_t needed_parent(uint8_t kind) {
@@ -109,17 +110,6 @@ Made *Client::Entity::made() const {
   return source.get();
 }
 
-Client::Creation::~Creation() {
-  if (entity.signal) entity.signal->client = nullptr;
-  if (signal) signal->client = nullptr;
-}
-
-Client::~Client() {
-  for (auto &[object, entity] : entities_) {
-    if (entity.signal) entity.signal->client = nullptr;
-  }
-}
-
 void Client::resume(Endpoint endpoint, const Announcement &announcement, Time now) {
   endpoint_ = endpoint;
   // Else it is a program that has started anew, or may be: its request ids are others'.
@@ -152,10 +142,12 @@ void Client::reset_streams() {
     entity.generation = ++generation_;
     entity.in_flight = 0;
   }
-  input_ = std::make_unique<Input>(context_.limits, context_.counters,
-                                   [this](uint8_t stream, const tide_xrce_submessage_t &submessage) {
-                                     return stream_submessage(stream, submessage);
-                                   });
+  input_ = std::make_unique<Input>(
+      context_.limits, context_.counters,
+      [this](uint8_t stream, const tide_xrce_submessage_t &submessage) {
+        return stream_submessage(stream, submessage);
+      },
+      [this](uint8_t stream, const tide_xrce_submessage_t &submessage) { refuse_fragments(stream, submessage); });
   const Time heartbeat_delay_ns = context_.heartbeat_delay_ns ? context_.heartbeat_delay_ns(endpoint_) : -1;
   output_ = std::make_unique<Output>(context_.limits, session(), key(), announcement_.message_bytes, heartbeat_delay_ns,
                                      [this](void *owner, tide_node_outcome_t outcome) { node_done(owner, outcome); });
@@ -251,6 +243,14 @@ bool Client::stream_submessage(uint8_t stream, const tide_xrce_submessage_t &sub
   return true;
 }
 
+// No reason for the stream to stand still for ever; the client hears of it by a STATUS that it did not wait for.
+void Client::refuse_fragments(uint8_t stream, const tide_xrce_submessage_t &submessage) {
+  tide_cdr_t cdr = reader_of(submessage);
+  const tide_xrce_request_t request = tide_xrce_get_request(&cdr);
+  if (cdr.status != TIDE_OK) return;
+  send_status(stream, request, TIDE_XRCE_STATUS_ERR_RESOURCES);
+}
+
 void Client::on_timestamp(const tide_xrce_submessage_t &submessage) {
   tide_cdr_t cdr = reader_of(submessage);
   tide_xrce_timestamp_reply_t reply{};
@@ -305,6 +305,7 @@ bool Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage)
     context_.counters.malformed++;
     return true;
   }
+  std::string fault;
   if (creation_ != nullptr && creation_->stream != stream && input_->is_stalled(creation_->stream)) return false;
   const bool returns = creation_ != nullptr && creation_->stream == stream &&
                        creation_->request.request == body.request.request &&
@@ -314,7 +315,7 @@ bool Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage)
   if (returns) {
     outcome = finish_creation();
   } else if (cdr.status == TIDE_OK) {
-    outcome = create(body, submessage.flags, stream);
+    outcome = create(body, submessage.flags, stream, fault);
   } else {
     tide_cdr_t ids = reader_of(submessage);
     body.request = tide_xrce_get_request(&ids);
@@ -326,12 +327,13 @@ bool Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage)
   } else if (status != TIDE_XRCE_STATUS_OK_MATCHED) {
     context_.counters.entities_refused++;
   }
-  if (context_.log) context_.log(line_of(key(), body, status));
+  if (context_.log) context_.log(line_of(key(), body, status, fault));
   send_status(stream, body.request, status);
   return true;
 }
 
-std::optional<uint8_t> Client::create(const tide_xrce_create_t &body, uint8_t flags, uint8_t stream) {
+std::optional<uint8_t> Client::create(const tide_xrce_create_t &body, uint8_t flags, uint8_t stream,
+                                      std::string &fault) {
   const uint16_t object = body.request.object;
   const bool reuse = (flags & TIDE_XRCE_FLAG_REUSE) != 0;
   const bool replace = (flags & TIDE_XRCE_FLAG_REPLACE) != 0;
@@ -341,7 +343,7 @@ std::optional<uint8_t> Client::create(const tide_xrce_create_t &body, uint8_t fl
     return TIDE_XRCE_STATUS_ERR_RESOURCES;
   }
   Definition definition;
-  const uint8_t defined = define(body, context_.profiles, definition);
+  const uint8_t defined = define(body, context_.profiles, definition, fault);
   // An unknown parent tells the client more than its bad description does.
   if (needed_parent(definition.kind) != TIDE_XRCE_KIND_INVALID && !has_parent(definition)) {
     if (defined != TIDE_XRCE_STATUS_ERR_INVALID_DATA) return TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE;
@@ -398,6 +400,11 @@ bool Client::has_parent(const Definition &definition) const {
   return entities_.contains(definition.parent);
 }
 
+size_t Client::count(uint8_t kind) const {
+  return static_cast<size_t>(std::count_if(entities_.begin(), entities_.end(),
+                                           [kind](const auto &entry) { return entry.second.definition.kind == kind; }));
+}
+
 Client::Entity *Client::participant_of(const Definition &definition) {
   Entity *parent = find(definition.parent);
   if (parent == nullptr || parent->definition.kind == TIDE_XRCE_KIND_PARTICIPANT) return parent;
@@ -428,15 +435,19 @@ const Client::Entity *Client::find_participant(uint16_t object) const {
 }
 
 Wake Client::wake_of(std::shared_ptr<Signal> &signal, uint16_t object) {
-  signal = std::make_shared<Signal>();
-  signal->client = this;
-  signal->object = object;
+  signal = std::make_shared<Signal>(key(), object, context_.next_entity++);
   return [queue = context_.signals, signal] { queue->push(signal); };
 }
 
 uint8_t Client::instantiate(uint16_t object, Definition &definition, Entity &entity) {
   if (definition.kind == TIDE_XRCE_KIND_PARTICIPANT) {
-    entity.participant = context_.middleware.create_participant(definition.domain, definition.name);
+    if (count(TIDE_XRCE_KIND_PARTICIPANT) >= context_.limits.participants_per_client) {
+      return TIDE_XRCE_STATUS_ERR_RESOURCES;
+    }
+    entity.domain = context_.domains.enter(definition.domain, context_.limits.domains);
+    if (entity.domain == nullptr) return TIDE_XRCE_STATUS_ERR_RESOURCES;
+    entity.participant = context_.middleware.create_participant(
+        definition.domain, is_node_name(definition.name) ? definition.name : std::string{});
     return entity.participant != nullptr ? TIDE_XRCE_STATUS_OK : TIDE_XRCE_STATUS_ERR_DDS;
   }
   Entity *owner = participant_of(definition);
@@ -492,7 +503,6 @@ void Client::remove(uint16_t object) {
   for (const uint16_t child : children) remove(child);
   const auto place = entities_.find(object);
   if (place == entities_.end()) return;
-  if (place->second.signal) place->second.signal->client = nullptr;
   data_nodes_ -= place->second.in_flight;
   entities_.erase(place);
   rank_readers();
@@ -712,9 +722,9 @@ void Client::rank_readers() {
   });
 }
 
-void Client::wake(uint16_t object, Time now) {
-  Entity *entity = find(object);
-  if (entity == nullptr) return;
+void Client::wake(const Signal &signal, Time now) {
+  Entity *entity = find(signal.object);
+  if (entity == nullptr || entity->signal == nullptr || entity->signal->number != signal.number) return;
   now_ = now;
   entity->has_data = true;
   if (!entity->waiting.empty()) {

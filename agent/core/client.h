@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/definition.h"
+#include "core/domains.h"
 #include "core/input.h"
 #include "core/limits.h"
 #include "core/middleware.h"
@@ -20,8 +21,6 @@
 #include "tide/platform.h"
 
 namespace tide::agent {
-
-class Client;
 
 // The vendor id that every stock client has seen so far.
 constexpr uint16_t kVendor = 0x010F;
@@ -32,11 +31,15 @@ size_t answer_get_info(const tide_xrce_submessage_t &question, bool known, std::
 
 using Endpoint = uint64_t;  // where a client is: chosen by the side that does I/O
 
-// Readers that have data, filled by threads of the middleware, emptied by the thread of the agent.
+// News of an entity, queued by threads of the middleware, taken by the thread of the agent. It names the entity by a
+// number that no other ever has, and never points to it: what is gone by then, or never came about, is not found.
 struct Signal {
+  Signal(uint32_t key_of_client, uint16_t object_id, uint64_t entity_number)
+      : key(key_of_client), object(object_id), number(entity_number) {}
   std::atomic<bool> queued{false};
-  Client *client = nullptr;  // thread of the agent only; null: the reader is gone
-  uint16_t object = 0;
+  const uint32_t key;
+  const uint16_t object;
+  const uint64_t number;
 };
 class SignalQueue {
  public:
@@ -63,6 +66,8 @@ struct Context {
   std::function<void(const std::string &)> log;
   std::function<Time(Endpoint)> heartbeat_delay_ns;
   uint32_t next_epoch = 1;
+  uint64_t next_entity = 1;
+  Domains domains = {};
 };
 
 class Client {
@@ -76,7 +81,6 @@ class Client {
   };
 
   Client(Context &context, Endpoint endpoint, const Announcement &announcement, Time now);
-  ~Client();
   Client(const Client &) = delete;
   Client &operator=(const Client &) = delete;
 
@@ -99,8 +103,8 @@ class Client {
 
   // A message of this client's session.
   void message(const tide_xrce_header_t &header, Bytes message, Time now);
-  // A reader has data.
-  void wake(uint16_t object, Time now);
+  // An entity of this client, if it still is there, has data or peers.
+  void wake(const Signal &signal, Time now);
   // Timers. Returns when to call again.
   Time poll(Time now);
   // Deliver what became possible since nodes were freed.
@@ -122,6 +126,7 @@ class Client {
   };
   struct Entity {
     Definition definition;
+    Domains::Use domain;  // of a participant
     std::unique_ptr<Participant> participant;
     std::unique_ptr<Writer> writer;
     Time reader_deadline_ns = 0;            // until then samples wait for a first reader; 0: they do not
@@ -148,12 +153,12 @@ class Client {
     Entity entity;
     bool orphaned = false;           // its parent was deleted meanwhile
     std::shared_ptr<Signal> signal;  // that it is made
-    ~Creation();
   };
 
   void control_submessage(const tide_xrce_submessage_t &submessage, Time now);
   bool stream_submessage(uint8_t stream, const tide_xrce_submessage_t &submessage);
   void acknowledge(const tide_input_stream_t *stream);
+  void refuse_fragments(uint8_t stream, const tide_xrce_submessage_t &submessage);
   bool on_create(uint8_t stream, const tide_xrce_submessage_t &submessage);
   void on_delete(uint8_t stream, const tide_xrce_submessage_t &submessage);
   bool on_write(uint8_t stream, const tide_xrce_submessage_t &submessage);
@@ -163,7 +168,8 @@ class Client {
   void reset_streams();
   void forget_requests();
 
-  std::optional<uint8_t> create(const tide_xrce_create_t &body, uint8_t flags, uint8_t stream);  // unset: later
+  // Unset: later.
+  std::optional<uint8_t> create(const tide_xrce_create_t &body, uint8_t flags, uint8_t stream, std::string &fault);
   bool is_creating() const;
   uint8_t finish_creation();
   uint8_t instantiate(uint16_t object, Definition &definition, Entity &entity);
@@ -171,6 +177,7 @@ class Client {
   Entity *participant_of(const Definition &definition);
   const Entity *find_participant(uint16_t object) const;
   bool has_parent(const Definition &definition) const;
+  size_t count(uint8_t kind) const;
   Entity *find(uint16_t object);
   void remove(uint16_t object);
   Wake wake_of(std::shared_ptr<Signal> &signal, uint16_t object);

@@ -21,9 +21,11 @@ class Input {
  public:
   // False: not now. Offered again by resume.
   using OnSubmessage = std::function<bool(uint8_t stream, const tide_xrce_submessage_t &)>;
+  // A submessage that was put together and is not what its header says, or too long; what is there of its body.
+  using OnRefused = std::function<void(uint8_t stream, const tide_xrce_submessage_t &)>;
   using OnProgress = std::function<void(const tide_input_stream_t &)>;
 
-  Input(const Limits &limits, Counters &counters, OnSubmessage on_submessage);
+  Input(const Limits &limits, Counters &counters, OnSubmessage on_submessage, OnRefused on_refused);
 
   // A message of a stream (not 0). The reliable state to acknowledge, or null (best effort, no room for the stream).
   const tide_input_stream_t *message(const tide_xrce_header_t &header, Bytes message);
@@ -56,11 +58,13 @@ class Input {
   void hold(Stream &stream, uint16_t sequence, Bytes message);
   void fragment(Stream &stream, const tide_xrce_submessage_t &submessage);
   void finish_fragments(Stream &stream);
+  void refuse_fragments(Stream &stream);
   void drop_fragments(Stream &stream);
 
   const Limits &limits_;
   Counters &counters_;
   OnSubmessage on_submessage_;
+  OnRefused on_refused_;
   std::vector<std::unique_ptr<Stream>> streams_;
   size_t held_bytes_ = 0;
   size_t fragment_bytes_ = 0;

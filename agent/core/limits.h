@@ -25,6 +25,8 @@ constexpr Time kLineHeartbeatDelay = 100'000'000;
 struct Limits {
   size_t clients = 64;
   size_t entities_per_client = 256;
+  size_t participants_per_client = 32;
+  size_t domains = 16;                       // of all clients
   size_t pending_requests = 256;             // of one requester; the oldest is forgotten
   size_t waiting_messages = 64;              // of one requester or replier: the oldest gives way
   size_t waiting_bytes = size_t{64} * 1024;  // the same
@@ -62,7 +64,7 @@ struct Limits {
   X(samples_too_large) X(write_unknown) X(write_waited) X(write_failed) X(format_unsupported) X(replies_unmatched) \
   X(requests_waited) X(requests_unserved) X(replies_waited) X(replies_unreachable) \
   X(statuses_lost) X(replies_dropped) X(streams_refused) X(duplicates) X(outside_window) X(held_dropped) \
-  X(given_up) X(fragments_dropped) X(nodes_evicted) X(probes_sent)
+  X(given_up) X(fragments_dropped) X(fragmented_refused) X(nodes_evicted) X(probes_sent)
 // clang-format on
 
 struct Counters {

@@ -8,6 +8,7 @@
 #include <fastdds/dds/log/Log.hpp>
 #include <fastdds/dds/log/StdoutErrConsumer.hpp>
 
+#include "core/domains.h"
 #include "dds/domain.h"
 #include "dds/loopback_transport.h"
 #include "dds/reaper.h"
@@ -81,12 +82,17 @@ class FastDds : public Middleware {
   }
 
   OwnerPointer make_owner(int domain, const std::string &name) {
+    // Fast DDS would end the process. Those that are still being deleted keep their numbers.
+    if (made_ - reaper_.deleted() >= participants_maximum(domain)) return nullptr;
     dds::DomainParticipant *participant = dds::DomainParticipantFactory::get_instance()->create_participant(
         static_cast<uint32_t>(domain), participant_qos(options_, name), nullptr, dds::StatusMask::none());
-    return participant == nullptr ? nullptr : std::make_shared<Owner>(participant, reaper_);
+    if (participant == nullptr) return nullptr;
+    made_++;
+    return std::make_shared<Owner>(participant, reaper_);
   }
 
   DdsOptions options_;
+  size_t made_ = 0;  // the worker's
   Reaper reaper_;
   SharedDomains domains_{[this](int domain) { return make_domain(domain, kSharedName); }, worker_};
   Worker worker_;  // last, so that it ends first

@@ -168,6 +168,30 @@ TEST(Session, NewsOfAReaderThatIsGoneAreIgnored) {
   EXPECT_EQ(driver.agent.client_count(), 0u);
 }
 
+// DDS may announce something of an entity and then refuse it, and the client may leave before the agent looks.
+TEST(Session, NewsOfAnEntityThatNeverCameAboutAreIgnored) {
+  static constexpr const char *kRequester = "<dds><requester service_name='s' request_type='Q' reply_type='R'/></dds>";
+  static constexpr const char *kReplier = "<dds><replier service_name='s' request_type='Q' reply_type='R'/></dds>";
+  const std::vector<std::tuple<uint16_t, uint16_t, const char *>> kinds = {
+      {0x0026, 0x0014, TestClient::kReader}, {0x0017, 0x0011, kRequester}, {0x0018, 0x0011, kReplier}};
+  for (const auto &[object, parent, xml] : kinds) {
+    for (const bool leaves : {false, true}) {
+      Driver driver;
+      TestClient client(driver, 1, 0x11);
+      EXPECT_EQ(client.connect(), 0);
+      client.create_all();
+      driver.middleware.wake_and_refuse = true;
+      driver.pumps = false;
+      client.create_xml(object, parent, xml);
+      if (leaves) client.remove(TIDE_XRCE_OBJECT_CLIENT);
+      driver.pump();
+      EXPECT_EQ(driver.agent.client_count(), leaves ? 0u : 1u);
+      EXPECT_EQ(driver.agent.counters().entities_refused, 1u);
+      EXPECT_EQ(driver.middleware.sources.size(), leaves ? 0u : 1u);
+    }
+  }
+}
+
 TEST(Entities, StatusesByRule) {
   Driver driver;
   TestClient client(driver, 1, 0x11);
@@ -235,6 +259,46 @@ TEST(Entities, AreLimited) {
   }
   EXPECT_EQ(client.create_xml(0x0014, 0x0011, ""), TIDE_XRCE_STATUS_ERR_RESOURCES);
   EXPECT_EQ(client.create_xml(0x0013, 0x0011, "", TIDE_XRCE_FLAG_REUSE), TIDE_XRCE_STATUS_OK_MATCHED);
+}
+
+TEST(Entities, ParticipantsAndDomainsAreLimited) {
+  Options options;
+  options.limits.participants_per_client = 3;
+  options.limits.domains = 2;
+  Driver driver(options);
+  TestClient client(driver, 1, 0x11), other(driver, 2, 0x22);
+  EXPECT_EQ(client.connect(), 0);
+  EXPECT_EQ(other.connect(), 0);
+  tide_xrce_object_t participant{};
+  participant.representation = TIDE_XRCE_BY_BINARY;
+  for (const auto &[object, domain, status] :
+       std::vector<std::tuple<int, int, int>>{{0x0011, 3, 0},
+                                              {0x0021, 4, 0},
+                                              {0x0031, 5, TIDE_XRCE_STATUS_ERR_RESOURCES},
+                                              {0x0031, 4, 0},
+                                              {0x0041, 4, TIDE_XRCE_STATUS_ERR_RESOURCES},
+                                              {0x0051, 233, TIDE_XRCE_STATUS_ERR_INVALID_DATA},
+                                              {0x0051, -1, TIDE_XRCE_STATUS_ERR_INVALID_DATA}}) {
+    participant.domain = static_cast<int16_t>(domain);
+    EXPECT_EQ(client.create(static_cast<uint16_t>(object), participant), status) << object << " in " << domain;
+  }
+  participant.domain = 5;
+  EXPECT_EQ(other.create(0x0011, participant), TIDE_XRCE_STATUS_ERR_RESOURCES);
+  EXPECT_EQ(client.remove(0x0021), 0);
+  EXPECT_EQ(other.create(0x0011, participant), TIDE_XRCE_STATUS_ERR_RESOURCES);  // 0x0031 is there too
+  EXPECT_EQ(client.remove(0x0031), 0);
+  EXPECT_EQ(other.create(0x0011, participant), 0);
+}
+
+// Ports of RTPS by its formula, for every domain: the last participant's is a port, and the reserve is never negative.
+TEST(Entities, EveryDomainHasPortsForItsParticipants) {
+  for (int domain = 0; domain <= 232; domain++) {
+    const size_t most = participants_maximum(domain);
+    ASSERT_GT(most, 40u) << domain;
+    EXPECT_LE(7400u + 250u * static_cast<size_t>(domain) + 11u + 2u * (most - 1), 65535u) << domain;
+  }
+  EXPECT_EQ(participants_maximum(233), 0u);
+  EXPECT_EQ(participants_maximum(-1), 0u);
 }
 
 TEST(Entities, DomainsAreOverridden) {
