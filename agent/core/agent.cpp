@@ -258,13 +258,20 @@ void Agent::erase(uint32_t key) {
   log(key, "gone");
   const auto slot = clients_.find(key);
   detach(slot->second.client->endpoint(), key);
+  deadlines_.erase({slot->second.deadline, key});
   clients_.erase(slot);
 }
 
 void Agent::mark(uint32_t key) {
   Slot &slot = clients_.at(key);
-  slot.dirty = true;
+  mark_dirty(key, slot);
   mark_ready(slot.client->endpoint());
+}
+
+void Agent::mark_dirty(uint32_t key, Slot &slot) {
+  if (slot.dirty) return;
+  slot.dirty = true;
+  dirty_.push_back(key);
 }
 
 void Agent::mark_ready(Endpoint endpoint) {
@@ -334,22 +341,31 @@ Time Agent::poll(Time now) {
     slot->second.client->wake(*signal, now);
     mark(signal->key);
   }
-  Time deadline = TIDE_FOREVER;
+  // Only those that have something to do: with many clients the others would take most of the time.
+  due_.clear();
+  due_.swap(dirty_);
+  for (auto place = deadlines_.begin(); place != deadlines_.end() && place->first <= now; place++) {
+    due_.push_back(place->second);
+  }
+  std::sort(due_.begin(), due_.end());
+  due_.erase(std::unique(due_.begin(), due_.end()), due_.end());
   std::vector<uint32_t> gone;
-  for (auto &[key, slot] : clients_) {
-    if (slot.dirty || now >= slot.deadline) {
-      slot.dirty = false;
-      slot.deadline = slot.client->poll(now);
-      mark_ready(slot.client->endpoint());
-      if (slot.client->liveliness() == Client::Liveliness::kGone) gone.push_back(key);
-    }
-    deadline = std::min(deadline, slot.deadline);
+  for (const uint32_t key : due_) {
+    const auto place = clients_.find(key);
+    if (place == clients_.end()) continue;
+    Slot &slot = place->second;
+    slot.dirty = false;
+    deadlines_.erase({slot.deadline, key});
+    slot.deadline = slot.client->poll(now);
+    deadlines_.emplace(slot.deadline, key);
+    mark_ready(slot.client->endpoint());
+    if (slot.client->liveliness() == Client::Liveliness::kGone) gone.push_back(key);
   }
   for (const uint32_t key : gone) {
     counters_.clients_lost++;
     erase(key);
   }
-  return deadline;
+  return deadlines_.empty() ? TIDE_FOREVER : deadlines_.begin()->first;
 }
 
 bool Agent::next(Endpoint endpoint, Time now, tide_frame_parts_t &frame) {
@@ -397,7 +413,7 @@ void Agent::sent(Endpoint endpoint, Time now) {
   if (slot == clients_.end() || slot->second.client->epoch() != place.sending_epoch) return;
   place.sending_epoch = 0;
   tide_transmitter_sent(&slot->second.client->output().transmitter(), now);
-  slot->second.dirty = true;
+  mark_dirty(slot->first, slot->second);
 }
 
 }  // namespace tide::agent

@@ -16,7 +16,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/client.h"
@@ -60,8 +62,8 @@ class Agent {
   };
   struct Slot {
     std::unique_ptr<Client> client;
-    bool dirty = true;
-    Time deadline = 0;
+    bool dirty = false;
+    Time deadline = TIDE_FOREVER;
   };
   struct Place {  // of an endpoint
     std::deque<Reply> replies;
@@ -86,6 +88,7 @@ class Agent {
   void erase(uint32_t key);
   void log(uint32_t key, const char *what);
   void mark(uint32_t key);
+  void mark_dirty(uint32_t key, Slot &slot);
   void mark_ready(Endpoint endpoint);
   void forget_if_empty(Endpoint endpoint);
   bool next_of_client(Place &place, uint32_t key, Time now, tide_frame_parts_t &frame);
@@ -98,6 +101,9 @@ class Agent {
   std::unordered_map<Endpoint, Place> places_;
   std::vector<Endpoint> ready_;
   std::vector<std::shared_ptr<Signal>> woken_;
+  std::vector<uint32_t> dirty_;                    // keys of clients to poll, whatever their deadline
+  std::set<std::pair<Time, uint32_t>> deadlines_;  // of all others
+  std::vector<uint32_t> due_;
   size_t reply_count_ = 0;
 };
 
