@@ -37,7 +37,7 @@ using Octets = std::vector<uint8_t>;
 using Time = int64_t;
 
 constexpr Time kMillisecond = 1'000'000, kSecond = 1'000'000'000;
-constexpr Time kRepeat = kSecond, kPatience = 120 * kSecond;
+constexpr Time kRepeat = kSecond, kRepeatMessages = 100 * kMillisecond, kPatience = 120 * kSecond;
 constexpr uint8_t kSession = 0x81, kReliable = 0x80, kBestEffort = 0x01;
 constexpr size_t kWindow = 16;
 constexpr uint16_t kParticipant = 0x0011, kUp = 0x0012, kDown = 0x0022, kPublisher = 0x0013, kSubscriber = 0x0014,
@@ -185,7 +185,7 @@ class Client {
       question_ns_ = now;
       repeated++;
     }
-    if (unacknowledged_.empty() || now - sent_ns_ < kRepeat) return;
+    if (unacknowledged_.empty() || now - sent_ns_ < kRepeatMessages) return;
     for (const auto &[sequence, message] : unacknowledged_) send(message);
     sent_ns_ = now;
     repeated++;
@@ -352,7 +352,7 @@ class Fleet {
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.ptr = nullptr;
-    epoll_ctl(epoll_, EPOLL_CTL_ADD, STDIN_FILENO, &event);
+    ended_ = epoll_ctl(epoll_, EPOLL_CTL_ADD, STDIN_FILENO, &event) != 0;  // a file
     fcntl(STDIN_FILENO, F_SETFL, fcntl(STDIN_FILENO, F_GETFL) | O_NONBLOCK);
   }
   ~Fleet() { close(epoll_); }
