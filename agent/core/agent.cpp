@@ -91,7 +91,7 @@ void Agent::input(Endpoint endpoint, Bytes message, Time now) {
   }
   Client *client = find(endpoint, header);
   if (client == nullptr) {
-    if (options_.allows && !options_.allows(endpoint, std::nullopt)) {
+    if (!allows(endpoint)) {
       counters_.not_allowed++;
       return;
     }

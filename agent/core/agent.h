@@ -57,6 +57,10 @@ class Agent {
   const Counters &counters() const { return counters_; }
   Notices &notices() { return notices_; }
   bool has_client(Endpoint endpoint) const;
+  bool allows(Endpoint endpoint) const { return !options_.allows || options_.allows(endpoint, std::nullopt); }
+  void warn(const std::string &line) const {
+    if (options_.warn) options_.warn(line);
+  }
   size_t client_count() const { return clients_.size(); }
   size_t entity_count() const;
 
