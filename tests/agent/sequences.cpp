@@ -154,7 +154,8 @@ void Sequences::set_up_good() {
     talker->connect(talker->endpoint(), 512, now_);
     pump(nullptr);
     TIDE_MUST(session_opened_);
-    create(*talker, 0x0011, 0, "<dds><participant><rtps><name>good</name></rtps></participant></dds>");
+    create(*talker, 0x0011, 0,
+           std::string("<dds><participant><rtps><name>") + kGoodName + "</name></rtps></participant></dds>");
   }
   const std::string topic = "<topic><name>" + good_topic_ +
                             "</name><dataType>G</dataType><historyQos><kind>KEEP_ALL</kind>"

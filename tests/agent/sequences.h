@@ -31,6 +31,9 @@ void announce_seed(uint64_t seed);
     }                                                                                 \
   } while (false)
 
+// Of the participants of the good clients.
+constexpr const char *kGoodName = "good";
+
 class Choices {
  public:
   explicit Choices(Bytes bytes) : bytes_(bytes) {}

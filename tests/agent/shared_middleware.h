@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "core/middleware.h"
+#include "sequences.h"
 
 namespace tide::agent::test {
 
@@ -16,8 +17,9 @@ class SharedMiddleware : public Middleware {
   SharedMiddleware(Middleware &real, unsigned own_every) : real_(real), own_every_(own_every) {}
 
   std::unique_ptr<Participant> create_participant(int domain, const std::string &name) override {
-    count_++;
-    if (own_every_ != 0 && count_ % own_every_ == 0) return real_.create_participant(domain, name);
+    const bool is_good = name == kGoodName;  // those two find each other at once
+    if (!is_good) count_++;
+    if (!is_good && own_every_ != 0 && count_ % own_every_ == 0) return real_.create_participant(domain, name);
     std::shared_ptr<Participant> &shared = shared_[domain];
     if (shared == nullptr) shared = real_.create_participant(domain, name);
     if (shared == nullptr) return nullptr;
