@@ -877,6 +877,13 @@ void Client::watch(Time now) {
   next_probe_ns_ = TIDE_FOREVER;
 }
 
+bool Client::ask(Time now) {
+  if (now - asked_ns_ < context_.limits.probe_period_ns && asked_ns_ != 0) return false;
+  asked_ns_ = now;
+  probe();
+  return true;
+}
+
 // A client that knows liveliness answers GET_INFO; every client answers a HEARTBEAT of a reliable stream it has.
 void Client::probe() {
   context_.counters.probes_sent++;

@@ -30,6 +30,7 @@ constexpr uint8_t kVersionMajor = 1, kVersionMinor = 0;
 size_t answer_get_info(const tide_xrce_submessage_t &question, bool known, std::span<uint8_t> answer);
 
 using Endpoint = uint64_t;  // where a client is: chosen by the side that does I/O
+using Host = uint64_t;      // what it runs on, the same when it has been restarted: chosen by that side too
 
 // News of an entity, queued by threads of the middleware, taken by the thread of the agent. It names the entity by a
 // number that no other ever has, and never points to it: what is gone by then, or never came about, is not found.
@@ -93,13 +94,16 @@ class Client {
   uint8_t former_session() const { return former_session_; }  // before a resume under another id; 0: none
   Time began() const { return began_; }                       // when this session did
   Endpoint endpoint() const { return endpoint_; }
-  uint32_t epoch() const { return epoch_; }  // changes when output starts anew
+  bool is_half_open() const { return entities_.empty() && last_heard_ == began_; }  // said nothing since it came
+  uint32_t epoch() const { return epoch_; }                                         // changes when output starts anew
   Output &output() { return *output_; }
   size_t entity_count() const { return entities_.size(); }
   Time last_heard() const { return last_heard_; }
   bool is_closing() const { return closing_; }
   tide_xrce_request_t closing_request() const { return closing_request_; }
   bool answers_probes() const { return announcement_.liveliness_ns != 0 || acknowledged_; }
+  // Asks for a sign of life. Returns false when it was asked just now.
+  bool ask(Time now);
 
   // A message of this client's session.
   void message(const tide_xrce_header_t &header, Bytes message, Time now);
@@ -217,6 +221,7 @@ class Client {
   Time now_ = 0;                   // of the call in progress
   Time last_heard_ = 0;
   Time next_probe_ns_ = 0;
+  Time asked_ns_ = 0;
   uint32_t probes_unanswered_ = 0;
   Liveliness liveliness_ = Liveliness::kAlive;
   bool acknowledged_ = false;  // has answered on a reliable stream: it will answer a probe
