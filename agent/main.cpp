@@ -3,7 +3,10 @@
 #include <sched.h>
 #include <sys/prctl.h>
 
+#include <sys/resource.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
@@ -15,6 +18,7 @@
 #include <string>
 
 #include "core/agent.h"
+#include "core/domains.h"
 #include "dds/fast_dds.h"
 #include "io/loop.h"
 #include "io/serial.h"
@@ -28,7 +32,8 @@ using namespace tide::agent;
 
 struct Arguments {
   std::vector<uint16_t> udp, tcp;
-  std::vector<std::string> serial;
+  std::vector<std::string> serial, allow;
+  size_t tcp_per_address = 0;
   uint32_t baud = 115200;
   std::string bind = "127.0.0.1";
   std::string references;
@@ -37,6 +42,7 @@ struct Arguments {
   double client_timeout_s = 30.0, reader_wait_s = 10.0;
   int priority = 0, busy_poll_us = TIDE_BUSY_POLL_USUAL_US;
   double heartbeat_delay_ms = kLineHeartbeatDelay / 1e6;
+  bool shared_participants = true;
   bool ros_network = false, verbose = false, json_stats = false;
   Limits limits;
 };
@@ -52,10 +58,13 @@ void describe(CLI::App &app, Arguments &arguments) {
       ->check(CLI::Range(-1.0, 10'000.0))
       ->capture_default_str();
   app.add_option("--bind", arguments.bind, "Address for UDP and TCP; 0.0.0.0 for all")->capture_default_str();
+  app.add_option("--allow", arguments.allow,
+                 "Let in only clients that this names: an address (192.168.1.7, 192.168.1.0/24), a serial device, a "
+                 "client's key (0A0B0C0D), or KEY@ADDRESS, KEY@DEVICE; may be repeated");
   app.add_option("--domain", arguments.domain,
                  "DDS domain for all clients; without it each client's own, and "
                  "ROS_DOMAIN_ID where that is 0")
-      ->check(CLI::Range(0, 232));
+      ->check(CLI::Range(0, kDomainMaximum));
   app.add_option("--references", arguments.references, "XML file of profiles that clients may create entities from")
       ->check(CLI::ExistingFile);
   app.add_flag("--ros-network", arguments.ros_network, "Let DDS use all interfaces, not only loopback");
@@ -63,6 +72,10 @@ void describe(CLI::App &app, Arguments &arguments) {
       ->transform(CLI::CheckedTransformer(
           std::map<std::string, size_t>{{"jazzy", kGidBytes}, {"humble", kGidBytesOfHumble}, {"off", 0}}))
       ->default_str("jazzy");
+  app.add_option("--participants", arguments.shared_participants,
+                 "Make a DDS participant for each domain, or for each client: more memory and threads, nothing shared")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, bool>{{"domain", true}, {"client", false}}))
+      ->default_str("domain");
   app.add_option("--client-timeout", arguments.client_timeout_s,
                  "Seconds of silence after which a client is asked for a sign of life; 0: never")
       ->capture_default_str();
@@ -73,7 +86,11 @@ void describe(CLI::App &app, Arguments &arguments) {
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
   app.add_option("--max-clients", arguments.limits.clients, "Further clients are refused")->capture_default_str();
+  app.add_option("--max-tcp-per-address", arguments.tcp_per_address,
+                 "TCP connections from one address; 0: half of all, or all when only this machine is served");
   app.add_option("--max-entities", arguments.limits.entities_per_client, "Of one client")->capture_default_str();
+  app.add_option("--max-domains", arguments.limits.domains, "DDS domains of all clients together")
+      ->capture_default_str();
   app.add_option("--max-message", arguments.limits.message_bytes, "Largest message sent")
       ->check(CLI::Range(64, 65500))
       ->capture_default_str();
@@ -106,10 +123,18 @@ void raise_priority(int priority) {
   }
 }
 
+// Participants of DDS and connections take some descriptors each.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int domain_of(const std::string &text) {
   int domain = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), domain);
-  if (error != std::errc{} || end != text.data() + text.size() || domain < 0 || domain > 232) {
+  if (error != std::errc{} || end != text.data() + text.size() || domain < 0 || domain > kDomainMaximum) {
     throw std::runtime_error("ROS_DOMAIN_ID is '" + text + "'; it has to be a number from 0 to 232");
   }
   return domain;
@@ -130,6 +155,7 @@ Options options_of(const Arguments &arguments, const Waker &waker) {
     return endpoint >> kLinkShift >= lines_from ? line_delay : Time{-1};
   };
   if (arguments.verbose) options.log = [](const std::string &line) { std::cerr << line << '\n'; };
+  options.warn = [](const std::string &line) { std::cerr << "tide-agent: " << line << '\n'; };
   return options;
 }
 
@@ -140,16 +166,40 @@ void print_statistics(const Agent &agent, const Loop &loop) {
     links.checksum_errors += link->counters().checksum_errors;
     links.send_dropped += link->counters().send_dropped;
     links.reopened += link->counters().reopened;
+    links.connections_refused += link->counters().connections_refused;
+    links.connections_timed_out += link->counters().connections_timed_out;
   }
   std::cout << "{\"clients\": " << agent.client_count() << ", \"entities\": " << agent.entity_count();
 #define TIDE_AGENT_COUNTER(name) std::cout << ", \"" #name "\": " << counters.name;
   TIDE_AGENT_COUNTERS(TIDE_AGENT_COUNTER)
 #undef TIDE_AGENT_COUNTER
   std::cout << ", \"checksum_errors\": " << links.checksum_errors << ", \"send_dropped\": " << links.send_dropped
-            << ", \"reopened\": " << links.reopened << ", \"busy_poll_us\": " << loop.busy_poll().limit_ns / 1000
+            << ", \"reopened\": " << links.reopened << ", \"connections_refused\": " << links.connections_refused
+            << ", \"connections_timed_out\": " << links.connections_timed_out
+            << ", \"busy_poll_us\": " << loop.busy_poll().limit_ns / 1000
             << ", \"busy_poll_hits\": " << loop.busy_poll().hits
             << ", \"busy_poll_misses\": " << loop.busy_poll().misses
             << ", \"busy_polled_ns\": " << loop.busy_poll().polled_ns << "}" << std::endl;
+}
+
+TcpLimits tcp_limits(const Arguments &arguments) {
+  constexpr size_t kForNewcomers = 16;
+  TcpLimits limits;
+  limits.connections = arguments.limits.clients + kForNewcomers;
+  const bool own_machine = arguments.bind.starts_with("127.");
+  limits.per_address = own_machine ? limits.connections : std::max<size_t>(limits.connections / 2, 1);
+  if (arguments.tcp_per_address != 0) limits.per_address = arguments.tcp_per_address;
+  return limits;
+}
+
+AccessList access_list(const Arguments &arguments) {
+  AccessList list;
+  for (const std::string &rule : arguments.allow) list.add(rule);
+  for (const std::string &device : list.devices()) {
+    if (std::find(arguments.serial.begin(), arguments.serial.end(), device) != arguments.serial.end()) continue;
+    throw std::runtime_error("--allow " + device + ": no --serial serves this device");
+  }
+  return list;
 }
 
 void open_links(const Arguments &arguments, Agent &agent, Poller &poller, Loop &loop) {
@@ -158,7 +208,7 @@ void open_links(const Arguments &arguments, Agent &agent, Poller &poller, Loop &
     loop.add(std::make_unique<UdpLink>(number(), agent, poller, arguments.bind, port));
   }
   for (const uint16_t port : arguments.tcp) {
-    loop.add(std::make_unique<TcpLink>(number(), agent, poller, arguments.bind, port, arguments.limits.clients));
+    loop.add(std::make_unique<TcpLink>(number(), agent, poller, arguments.bind, port, tcp_limits(arguments)));
   }
   for (const std::string &device : arguments.serial) {
     loop.add(std::make_unique<SerialLink>(number(), agent, poller, device, arguments.baud));
@@ -168,12 +218,27 @@ void open_links(const Arguments &arguments, Agent &agent, Poller &poller, Loop &
 void run(const Arguments &arguments) {
   const int signals = open_signals();
   raise_priority(arguments.priority);
+  raise_descriptor_limit();
   const Waker waker;
   Poller poller;
-  const auto middleware = make_fast_dds(
-      {.loopback_only = !arguments.ros_network, .verbose = arguments.verbose, .gid_bytes = arguments.gid_bytes});
-  Agent agent(*middleware, options_of(arguments, waker));
+  const auto middleware = make_fast_dds({.loopback_only = !arguments.ros_network,
+                                         .verbose = arguments.verbose,
+                                         .shared_participants = arguments.shared_participants,
+                                         .gid_bytes = arguments.gid_bytes});
+  const AccessList access = access_list(arguments);
   Loop *running = nullptr;
+  Options options = options_of(arguments, waker);
+  const auto link_of = [&running](Endpoint endpoint) -> const Link & {
+    return *running->links()[endpoint >> kLinkShift];
+  };
+  options.host_of = [link_of](Endpoint endpoint) { return link_of(endpoint).host_of(endpoint); };
+  options.name_of = [link_of](Endpoint endpoint) { return link_of(endpoint).name_of(endpoint); };
+  if (!arguments.allow.empty()) {
+    options.allows = [link_of, &access](Endpoint endpoint, std::optional<uint32_t> key) {
+      return access.allows(link_of(endpoint).peer(endpoint), key);
+    };
+  }
+  Agent agent(*middleware, std::move(options));
   Loop loop(agent, poller, waker, signals, [&] { print_statistics(agent, *running); });
   running = &loop;
   loop.set_busy_poll(arguments.busy_poll_us * Time{1000});

@@ -53,6 +53,7 @@ Time liveliness_of(const tide_xrce_create_client_t &body) {
 
 Agent::Agent(Middleware &middleware, Options options)
     : options_(std::move(options)),
+      notices_(options_.warn),
       signals_(std::make_shared<SignalQueue>(options_.wake)),
       context_{middleware,        options_.limits,
                options_.profiles, counters_,
@@ -90,6 +91,10 @@ void Agent::input(Endpoint endpoint, Bytes message, Time now) {
   }
   Client *client = find(endpoint, header);
   if (client == nullptr) {
+    if (!allows(endpoint)) {
+      counters_.not_allowed++;
+      return;
+    }
     answer_stranger(endpoint, header, message);
     return;
   }
@@ -148,6 +153,7 @@ void Agent::create_client(Endpoint endpoint, const tide_xrce_submessage_t &subme
     counters_.duplicates++;
     return;
   }
+  if (!may_come(endpoint, body.key, now)) return;
   const uint8_t status = admit(endpoint, body, now);
   if (status != TIDE_XRCE_STATUS_OK) counters_.clients_refused++;
   const tide_xrce_status_agent_t answer = {.status = status,
@@ -170,6 +176,33 @@ bool Agent::is_of_former_session(const tide_xrce_create_client_t &body, Time now
   if (body.vendor != TIDE_XRCE_VENDOR || existing == clients_.end()) return false;
   const Client &client = *existing->second.client;
   return client.former_session() == body.session && now - client.began() < kLateCopy;
+}
+
+// False: no answer at all. A stock client asks for ten seconds until it gives up, so the owner of a key that comes from
+// elsewhere is in as soon as its former place has been silent; a thief learns nothing.
+bool Agent::may_come(Endpoint endpoint, uint32_t key, Time now) {
+  if (options_.allows && !options_.allows(endpoint, key)) {
+    counters_.not_allowed++;
+    refuse(endpoint, key, "not let in: no --allow names it", now);
+    return false;
+  }
+  const auto existing = clients_.find(key);
+  if (existing == clients_.end() || may_take_over(*existing->second.client, endpoint, now)) return true;
+  counters_.takeovers_refused++;
+  existing->second.client->ask(now);
+  mark(key);
+  refuse(endpoint, key, "not let in: a client with this key is alive elsewhere; give each client a key of its own",
+         now);
+  return false;
+}
+
+// The owner of a session is who comes from where it is, also from another port or connection there: so does a program
+// that was restarted. Anyone else has to wait until the owner has been silent for a while and has not answered.
+bool Agent::may_take_over(const Client &client, Endpoint endpoint, Time now) const {
+  if (client.endpoint() == endpoint || clients_.at(client.key()).host == host_of(endpoint)) return true;
+  const Limits &limits = options_.limits;
+  const Time slow = limits.client_timeout_ns != 0 ? limits.client_timeout_ns : limits.takeover_slow_ns;
+  return now - client.last_heard() >= (client.answers_probes() ? limits.takeover_ns : slow);
 }
 
 uint8_t Agent::admit(Endpoint endpoint, const tide_xrce_create_client_t &body, Time now) {
@@ -196,11 +229,15 @@ uint8_t Agent::admit(Endpoint endpoint, const tide_xrce_create_client_t &body, T
   } else {
     if (known) erase(body.key);
     displace(endpoint, body);
-    if (clients_.size() >= options_.limits.clients && !make_room()) return TIDE_XRCE_STATUS_ERR_RESOURCES;
+    if (clients_.size() >= options_.limits.clients && !make_room(now)) {
+      refuse(endpoint, body.key, "not let in: as many clients as --max-clients allows are in", now);
+      return TIDE_XRCE_STATUS_ERR_RESOURCES;
+    }
     clients_[body.key].client = std::make_unique<Client>(context_, endpoint, announcement, now);
     counters_.clients_created++;
     log(body.key, "session created");
   }
+  clients_.at(body.key).host = host_of(endpoint);
   attach(endpoint, body.key);
   mark(body.key);
   return TIDE_XRCE_STATUS_OK;
@@ -218,16 +255,27 @@ void Agent::displace(Endpoint endpoint, const tide_xrce_create_client_t &body) {
   erase(former->key());
 }
 
-// A client that has been silent, and never showed that it could answer, gives way to a new one.
-bool Agent::make_room() {
-  const Client *oldest = nullptr;
+// Who gives way to a new client: first who has said nothing since it came, as a flood of invented keys leaves behind;
+// then who has no entities and is silent; then who has been silent and never showed that it could answer. Of them the
+// one that was heard least recently.
+bool Agent::make_room(Time now) {
+  const auto rank = [&](const Client &client) {
+    if (client.is_half_open()) return 3;
+    if (client.entity_count() == 0 && now - client.last_heard() >= options_.limits.idle_ns) return 2;
+    return client.liveliness() == Client::Liveliness::kSilent ? 1 : 0;
+  };
+  const Client *chosen = nullptr;
   for (const auto &[key, slot] : clients_) {
-    if (slot.client->liveliness() != Client::Liveliness::kSilent) continue;
-    if (oldest == nullptr || slot.client->last_heard() < oldest->last_heard()) oldest = slot.client.get();
+    const Client &client = *slot.client;
+    const int its = rank(client), best = chosen == nullptr ? 1 : rank(*chosen);
+    if (its < best) continue;
+    if (chosen == nullptr || its > best || client.last_heard() < chosen->last_heard()) chosen = &client;
   }
-  if (oldest == nullptr) return false;
+  if (chosen == nullptr) return false;
   counters_.clients_lost++;
-  erase(oldest->key());
+  notices_.tell("gave way to a new client, as many are in as --max-clients allows",
+                name_of(chosen->key(), chosen->endpoint()), now);
+  erase(chosen->key());
   return true;
 }
 
@@ -247,6 +295,25 @@ void Agent::forget_if_empty(Endpoint endpoint) {
   if (place->second.keys.empty() && place->second.replies.empty()) places_.erase(place);
 }
 
+bool Agent::has_client(Endpoint endpoint) const {
+  const auto place = places_.find(endpoint);
+  return place != places_.end() && !place->second.keys.empty();
+}
+
+std::string Agent::name_of(Endpoint endpoint) const {
+  return options_.name_of ? options_.name_of(endpoint) : "endpoint " + std::to_string(endpoint);
+}
+
+std::string Agent::name_of(uint32_t key, Endpoint endpoint) const {
+  std::array<char, 24> name;
+  std::snprintf(name.data(), name.size(), "client %08X at ", key);
+  return name.data() + name_of(endpoint);
+}
+
+void Agent::refuse(Endpoint endpoint, uint32_t key, const char *cause, Time now) {
+  notices_.tell(cause, name_of(key, endpoint), now);
+}
+
 void Agent::log(uint32_t key, const char *what) {
   if (!options_.log) return;
   std::array<char, 64> line;
@@ -258,13 +325,20 @@ void Agent::erase(uint32_t key) {
   log(key, "gone");
   const auto slot = clients_.find(key);
   detach(slot->second.client->endpoint(), key);
+  deadlines_.erase({slot->second.deadline, key});
   clients_.erase(slot);
 }
 
 void Agent::mark(uint32_t key) {
   Slot &slot = clients_.at(key);
-  slot.dirty = true;
+  mark_dirty(key, slot);
   mark_ready(slot.client->endpoint());
+}
+
+void Agent::mark_dirty(uint32_t key, Slot &slot) {
+  if (slot.dirty) return;
+  slot.dirty = true;
+  dirty_.push_back(key);
 }
 
 void Agent::mark_ready(Endpoint endpoint) {
@@ -329,26 +403,37 @@ Time Agent::poll(Time now) {
   woken_.clear();
   signals_->take(woken_);
   for (const auto &signal : woken_) {
-    if (signal->client == nullptr) continue;
-    signal->client->wake(signal->object, now);
-    mark(signal->client->key());
+    const auto slot = clients_.find(signal->key);
+    if (slot == clients_.end()) continue;
+    slot->second.client->wake(*signal, now);
+    mark(signal->key);
   }
-  Time deadline = TIDE_FOREVER;
+  const Time noticed = notices_.poll(now);
+  // Only those that have something to do: with many clients the others would take most of the time.
+  due_.clear();
+  due_.swap(dirty_);
+  for (auto place = deadlines_.begin(); place != deadlines_.end() && place->first <= now; place++) {
+    due_.push_back(place->second);
+  }
+  std::sort(due_.begin(), due_.end());
+  due_.erase(std::unique(due_.begin(), due_.end()), due_.end());
   std::vector<uint32_t> gone;
-  for (auto &[key, slot] : clients_) {
-    if (slot.dirty || now >= slot.deadline) {
-      slot.dirty = false;
-      slot.deadline = slot.client->poll(now);
-      mark_ready(slot.client->endpoint());
-      if (slot.client->liveliness() == Client::Liveliness::kGone) gone.push_back(key);
-    }
-    deadline = std::min(deadline, slot.deadline);
+  for (const uint32_t key : due_) {
+    const auto place = clients_.find(key);
+    if (place == clients_.end()) continue;
+    Slot &slot = place->second;
+    slot.dirty = false;
+    deadlines_.erase({slot.deadline, key});
+    slot.deadline = slot.client->poll(now);
+    deadlines_.emplace(slot.deadline, key);
+    mark_ready(slot.client->endpoint());
+    if (slot.client->liveliness() == Client::Liveliness::kGone) gone.push_back(key);
   }
   for (const uint32_t key : gone) {
     counters_.clients_lost++;
     erase(key);
   }
-  return deadline;
+  return deadlines_.empty() ? noticed : std::min(noticed, deadlines_.begin()->first);
 }
 
 bool Agent::next(Endpoint endpoint, Time now, tide_frame_parts_t &frame) {
@@ -396,7 +481,7 @@ void Agent::sent(Endpoint endpoint, Time now) {
   if (slot == clients_.end() || slot->second.client->epoch() != place.sending_epoch) return;
   place.sending_epoch = 0;
   tide_transmitter_sent(&slot->second.client->output().transmitter(), now);
-  slot->second.dirty = true;
+  mark_dirty(slot->first, slot->second);
 }
 
 }  // namespace tide::agent

@@ -16,13 +16,16 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/client.h"
 #include "core/definition.h"
 #include "core/limits.h"
 #include "core/middleware.h"
+#include "core/notices.h"
 
 namespace tide::agent {
 
@@ -33,8 +36,12 @@ struct Options {
   int default_domain = 0;                            // for clients that ask for 0
   std::function<int64_t()> wall_clock_ns;            // for time synchronisation; unset: the system's
   std::function<Time(Endpoint)> heartbeat_delay_ns;  // of a client there, as tide_transmitter_config_t; unset: -1
-  Wake wake;                                         // poll is needed; from any thread
-  std::function<void(const std::string &)> log;      // what clients do, a line each; unset: silence
+  std::function<Host(Endpoint)> host_of;             // unset: each endpoint is a host of its own
+  std::function<bool(Endpoint, std::optional<uint32_t> key)> allows;  // no key: any at all there; unset: everything
+  Wake wake;                                                          // poll is needed; from any thread
+  std::function<void(const std::string &)> log;                       // what clients do, a line each; unset: silence
+  std::function<void(const std::string &)> warn;                      // limits and refusals, few lines; unset: silence
+  std::function<std::string(Endpoint)> name_of;  // of an endpoint, for such lines; unset: its number
 };
 
 class Agent {
@@ -50,6 +57,12 @@ class Agent {
   void forget(Endpoint endpoint);
 
   const Counters &counters() const { return counters_; }
+  Notices &notices() { return notices_; }
+  bool has_client(Endpoint endpoint) const;
+  bool allows(Endpoint endpoint) const { return !options_.allows || options_.allows(endpoint, std::nullopt); }
+  void warn(const std::string &line) const {
+    if (options_.warn) options_.warn(line);
+  }
   size_t client_count() const { return clients_.size(); }
   size_t entity_count() const;
 
@@ -60,8 +73,9 @@ class Agent {
   };
   struct Slot {
     std::unique_ptr<Client> client;
-    bool dirty = true;
-    Time deadline = 0;
+    bool dirty = false;
+    Time deadline = TIDE_FOREVER;
+    Host host = 0;
   };
   struct Place {  // of an endpoint
     std::deque<Reply> replies;
@@ -74,8 +88,13 @@ class Agent {
 
   void create_client(Endpoint endpoint, const tide_xrce_submessage_t &submessage, Time now);
   bool is_of_former_session(const tide_xrce_create_client_t &body, Time now) const;
+  bool may_come(Endpoint endpoint, uint32_t key, Time now);
+  bool may_take_over(const Client &client, Endpoint endpoint, Time now) const;
   uint8_t admit(Endpoint endpoint, const tide_xrce_create_client_t &body, Time now);
-  bool make_room();
+  bool make_room(Time now);
+  Host host_of(Endpoint endpoint) const { return options_.host_of ? options_.host_of(endpoint) : endpoint; }
+  std::string name_of(Endpoint endpoint) const;
+  std::string name_of(uint32_t key, Endpoint endpoint) const;
   void displace(Endpoint endpoint, const tide_xrce_create_client_t &body);
   void answer_stranger(Endpoint endpoint, const tide_xrce_header_t &header, Bytes message);
   void reply(Endpoint endpoint, uint8_t session, uint32_t key, uint8_t id, Bytes body);
@@ -84,20 +103,26 @@ class Agent {
   void attach(Endpoint endpoint, uint32_t key);
   void detach(Endpoint endpoint, uint32_t key);
   void erase(uint32_t key);
+  void refuse(Endpoint endpoint, uint32_t key, const char *cause, Time now);
   void log(uint32_t key, const char *what);
   void mark(uint32_t key);
+  void mark_dirty(uint32_t key, Slot &slot);
   void mark_ready(Endpoint endpoint);
   void forget_if_empty(Endpoint endpoint);
   bool next_of_client(Place &place, uint32_t key, Time now, tide_frame_parts_t &frame);
 
   Options options_;
   Counters counters_;
+  Notices notices_;
   std::shared_ptr<SignalQueue> signals_;
   Context context_;
   std::map<uint32_t, Slot> clients_;  // in order: a run is repeatable
   std::unordered_map<Endpoint, Place> places_;
   std::vector<Endpoint> ready_;
   std::vector<std::shared_ptr<Signal>> woken_;
+  std::vector<uint32_t> dirty_;                    // keys of clients to poll, whatever their deadline
+  std::set<std::pair<Time, uint32_t>> deadlines_;  // of all others
+  std::vector<uint32_t> due_;
   size_t reply_count_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/names.h"
 #include "tide/platform.h"
 #include "tide/priority.h"
 #include "tide/status.h"
@@ -43,11 +44,11 @@ uint8_t session_after(uint8_t session) {
   return session == 0x7F ? uint8_t{0x01} : static_cast<uint8_t>(session + 1);
 }
 
-std::string line_of(uint32_t key, const tide_xrce_create_t &body, uint8_t status) {
+std::string line_of(uint32_t key, const tide_xrce_create_t &body, uint8_t status, const std::string &fault) {
   std::array<char, 96> line;
   std::snprintf(line.data(), line.size(), "client %08X: create object 0x%04X, status 0x%02X", key, body.request.object,
                 status);
-  return line.data();
+  return fault.empty() ? line.data() : std::string(line.data()) + ": " + fault;
 }
 
 uint8_t needed_parent(uint8_t kind) {
@@ -103,10 +104,10 @@ Client::Client(Context &context, Endpoint endpoint, const Announcement &announce
   reset_streams();
 }
 
-Client::~Client() {
-  for (auto &[object, entity] : entities_) {
-    if (entity.signal) entity.signal->client = nullptr;
-  }
+Made *Client::Entity::made() const {
+  if (participant != nullptr) return participant.get();
+  if (writer != nullptr) return writer.get();
+  return source.get();
 }
 
 void Client::resume(Endpoint endpoint, const Announcement &announcement, Time now) {
@@ -135,14 +136,18 @@ void Client::forget_requests() {
 void Client::reset_streams() {
   epoch_ = context_.next_epoch++;
   data_nodes_ = 0;
+  creation_.reset();
+  write_retry_ns_ = TIDE_FOREVER;
   for (auto &[object, entity] : entities_) {
     entity.generation = ++generation_;
     entity.in_flight = 0;
   }
-  input_ = std::make_unique<Input>(context_.limits, context_.counters,
-                                   [this](uint8_t stream, const tide_xrce_submessage_t &submessage) {
-                                     return stream_submessage(stream, submessage);
-                                   });
+  input_ = std::make_unique<Input>(
+      context_.limits, context_.counters,
+      [this](uint8_t stream, const tide_xrce_submessage_t &submessage) {
+        return stream_submessage(stream, submessage);
+      },
+      [this](uint8_t stream, const tide_xrce_submessage_t &submessage) { refuse_fragments(stream, submessage); });
   const Time heartbeat_delay_ns = context_.heartbeat_delay_ns ? context_.heartbeat_delay_ns(endpoint_) : -1;
   output_ = std::make_unique<Output>(context_.limits, session(), key(), announcement_.message_bytes, heartbeat_delay_ns,
                                      [this](void *owner, tide_node_outcome_t outcome) { node_done(owner, outcome); });
@@ -208,7 +213,7 @@ void Client::control_submessage(const tide_xrce_submessage_t &submessage, Time n
     case TIDE_XRCE_CREATE_CLIENT:
       return;  // some clients answer a probe with zero octets, which read like this
     default:
-      (void)stream_submessage(TIDE_XRCE_STREAM_NONE, submessage);
+      input_->submessage(TIDE_XRCE_STREAM_NONE, submessage);
       return;
   }
   context_.counters.malformed++;
@@ -219,8 +224,7 @@ bool Client::stream_submessage(uint8_t stream, const tide_xrce_submessage_t &sub
   if (closing_) return true;
   switch (submessage.id) {
     case TIDE_XRCE_CREATE:
-      on_create(stream, submessage);
-      break;
+      return on_create(stream, submessage);
     case TIDE_XRCE_DELETE:
       on_delete(stream, submessage);
       break;
@@ -237,6 +241,14 @@ bool Client::stream_submessage(uint8_t stream, const tide_xrce_submessage_t &sub
       break;
   }
   return true;
+}
+
+// No reason for the stream to stand still for ever; the client hears of it by a STATUS that it did not wait for.
+void Client::refuse_fragments(uint8_t stream, const tide_xrce_submessage_t &submessage) {
+  tide_cdr_t cdr = reader_of(submessage);
+  const tide_xrce_request_t request = tide_xrce_get_request(&cdr);
+  if (cdr.status != TIDE_OK) return;
+  send_status(stream, request, TIDE_XRCE_STATUS_ERR_RESOURCES);
 }
 
 void Client::on_timestamp(const tide_xrce_submessage_t &submessage) {
@@ -284,30 +296,44 @@ void Client::send_status(uint8_t stream, tide_xrce_request_t related, uint8_t st
 
 // ---- entities ----
 
-void Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage) {
+bool Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage) {
+  if (is_creating()) return false;
   tide_cdr_t cdr = reader_of(submessage);
   tide_xrce_create_t body{};
   tide_xrce_get_create(&cdr, &body);
   if (submessage.body_bytes < kRequestBytes) {
     context_.counters.malformed++;
-    return;
+    return true;
   }
-  const uint8_t status =
-      cdr.status == TIDE_OK ? create(body, submessage.flags) : uint8_t{TIDE_XRCE_STATUS_ERR_INVALID_DATA};
-  if (cdr.status != TIDE_OK) {
+  std::string fault;
+  if (creation_ != nullptr && creation_->stream != stream && input_->is_stalled(creation_->stream)) return false;
+  const bool returns = creation_ != nullptr && creation_->stream == stream &&
+                       creation_->request.request == body.request.request &&
+                       creation_->request.object == body.request.object;
+  if (!returns) creation_.reset();  // or there was no room to keep what asked for it
+  std::optional<uint8_t> outcome = uint8_t{TIDE_XRCE_STATUS_ERR_INVALID_DATA};
+  if (returns) {
+    outcome = finish_creation();
+  } else if (cdr.status == TIDE_OK) {
+    outcome = create(body, submessage.flags, stream, fault);
+  } else {
     tide_cdr_t ids = reader_of(submessage);
     body.request = tide_xrce_get_request(&ids);
   }
+  if (!outcome) return false;
+  const uint8_t status = *outcome;
   if (status == TIDE_XRCE_STATUS_OK) {
     context_.counters.entities_created++;
   } else if (status != TIDE_XRCE_STATUS_OK_MATCHED) {
     context_.counters.entities_refused++;
   }
-  if (context_.log) context_.log(line_of(key(), body, status));
+  if (context_.log) context_.log(line_of(key(), body, status, fault));
   send_status(stream, body.request, status);
+  return true;
 }
 
-uint8_t Client::create(const tide_xrce_create_t &body, uint8_t flags) {
+std::optional<uint8_t> Client::create(const tide_xrce_create_t &body, uint8_t flags, uint8_t stream,
+                                      std::string &fault) {
   const uint16_t object = body.request.object;
   const bool reuse = (flags & TIDE_XRCE_FLAG_REUSE) != 0;
   const bool replace = (flags & TIDE_XRCE_FLAG_REPLACE) != 0;
@@ -317,7 +343,7 @@ uint8_t Client::create(const tide_xrce_create_t &body, uint8_t flags) {
     return TIDE_XRCE_STATUS_ERR_RESOURCES;
   }
   Definition definition;
-  const uint8_t defined = define(body, context_.profiles, definition);
+  const uint8_t defined = define(body, context_.profiles, definition, fault);
   // An unknown parent tells the client more than its bad description does.
   if (needed_parent(definition.kind) != TIDE_XRCE_KIND_INVALID && !has_parent(definition)) {
     if (defined != TIDE_XRCE_STATUS_ERR_INVALID_DATA) return TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE;
@@ -334,21 +360,49 @@ uint8_t Client::create(const tide_xrce_create_t &body, uint8_t flags) {
     if (!replace) return TIDE_XRCE_STATUS_ERR_MISMATCH;
   }
   if (existing != nullptr) remove(object);
-  Entity entity;
+  creation_ = std::make_unique<Creation>();
+  creation_->stream = stream;
+  creation_->request = body.request;
+  Entity &entity = creation_->entity;
   const uint8_t made = instantiate(object, definition, entity);
-  if (made != TIDE_XRCE_STATUS_OK) return made;
+  if (made != TIDE_XRCE_STATUS_OK) {
+    creation_.reset();
+    return made;
+  }
   entity.definition = std::move(definition);
+  if (!is_creating()) return finish_creation();
+  entity.made()->await(wake_of(creation_->signal, object));
+  return std::nullopt;
+}
+
+bool Client::is_creating() const {
+  if (creation_ == nullptr) return false;
+  const Made *made = creation_->entity.made();
+  return made != nullptr && made->state() == Made::State::kUnderWay;
+}
+
+uint8_t Client::finish_creation() {
+  const std::unique_ptr<Creation> creation = std::move(creation_);
+  const Made *made = creation->entity.made();
+  if (creation->orphaned) return TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE;
+  if (made != nullptr && made->state() == Made::State::kRefused) return TIDE_XRCE_STATUS_ERR_DDS;
+  Entity &entity = creation->entity;
   entity.generation = ++generation_;
   const Qos &qos = entity.definition.qos;
   const bool forgets = entity.writer != nullptr && qos.reliable && !qos.transient_local;
   if (announcement_.continues && forgets) entity.reader_deadline_ns = now_ + context_.limits.reader_wait_ns;
-  entities_.emplace(object, std::move(entity));
+  entities_.emplace(creation->request.object, std::move(entity));
   return TIDE_XRCE_STATUS_OK;
 }
 
 bool Client::has_parent(const Definition &definition) const {
   if (TIDE_XRCE_OBJECT_KIND(definition.parent) != needed_parent(definition.kind)) return false;
   return entities_.contains(definition.parent);
+}
+
+size_t Client::count(uint8_t kind) const {
+  return static_cast<size_t>(std::count_if(entities_.begin(), entities_.end(),
+                                           [kind](const auto &entry) { return entry.second.definition.kind == kind; }));
 }
 
 Client::Entity *Client::participant_of(const Definition &definition) {
@@ -380,16 +434,20 @@ const Client::Entity *Client::find_participant(uint16_t object) const {
   return place == entities_.end() ? nullptr : &place->second;
 }
 
-Wake Client::wake_of(Entity &entity, uint16_t object) {
-  entity.signal = std::make_shared<Signal>();
-  entity.signal->client = this;
-  entity.signal->object = object;
-  return [queue = context_.signals, signal = entity.signal] { queue->push(signal); };
+Wake Client::wake_of(std::shared_ptr<Signal> &signal, uint16_t object) {
+  signal = std::make_shared<Signal>(key(), object, context_.next_entity++);
+  return [queue = context_.signals, signal] { queue->push(signal); };
 }
 
 uint8_t Client::instantiate(uint16_t object, Definition &definition, Entity &entity) {
   if (definition.kind == TIDE_XRCE_KIND_PARTICIPANT) {
-    entity.participant = context_.middleware.create_participant(definition.domain, definition.name);
+    if (count(TIDE_XRCE_KIND_PARTICIPANT) >= context_.limits.participants_per_client) {
+      return TIDE_XRCE_STATUS_ERR_RESOURCES;
+    }
+    entity.domain = context_.domains.enter(definition.domain, context_.limits.domains);
+    if (entity.domain == nullptr) return TIDE_XRCE_STATUS_ERR_RESOURCES;
+    entity.participant = context_.middleware.create_participant(
+        definition.domain, is_node_name(definition.name) ? definition.name : std::string{});
     return entity.participant != nullptr ? TIDE_XRCE_STATUS_OK : TIDE_XRCE_STATUS_ERR_DDS;
   }
   Entity *owner = participant_of(definition);
@@ -405,18 +463,18 @@ uint8_t Client::instantiate(uint16_t object, Definition &definition, Entity &ent
       made = entity.writer != nullptr;
       break;
     case TIDE_XRCE_KIND_DATAREADER:
-      entity.source = participant.create_reader(definition.topic, definition.qos, wake_of(entity, object));
+      entity.source = participant.create_reader(definition.topic, definition.qos, wake_of(entity.signal, object));
       made = entity.source != nullptr;
       break;
     case TIDE_XRCE_KIND_REQUESTER: {
-      auto requester = participant.create_requester(definition.service, definition.qos, wake_of(entity, object));
+      auto requester = participant.create_requester(definition.service, definition.qos, wake_of(entity.signal, object));
       entity.requester = requester.get();
       entity.source = std::move(requester);
       made = entity.source != nullptr;
       break;
     }
     case TIDE_XRCE_KIND_REPLIER: {
-      auto replier = participant.create_replier(definition.service, definition.qos, wake_of(entity, object));
+      auto replier = participant.create_replier(definition.service, definition.qos, wake_of(entity.signal, object));
       entity.replier = replier.get();
       entity.source = std::move(replier);
       made = entity.source != nullptr;
@@ -435,6 +493,7 @@ Client::Entity *Client::find(uint16_t object) {
 
 // With everything that it contains.
 void Client::remove(uint16_t object) {
+  if (creation_ != nullptr && creation_->entity.definition.parent == object) creation_->orphaned = true;
   std::vector<uint16_t> children;
   for (const auto &[child, entity] : entities_) {
     if (entity.definition.kind != TIDE_XRCE_KIND_PARTICIPANT && entity.definition.parent == object) {
@@ -444,7 +503,6 @@ void Client::remove(uint16_t object) {
   for (const uint16_t child : children) remove(child);
   const auto place = entities_.find(object);
   if (place == entities_.end()) return;
-  if (place->second.signal) place->second.signal->client = nullptr;
   data_nodes_ -= place->second.in_flight;
   entities_.erase(place);
   rank_readers();
@@ -481,11 +539,11 @@ bool Client::on_write(uint8_t stream, const tide_xrce_submessage_t &submessage) 
     context_.counters.write_unknown++;
     return true;
   }
-  if (waits_for_reader(*entity, stream)) return false;
+  if (waits_for_reader(*entity, stream)) return offer_again();
   if ((submessage.flags & TIDE_XRCE_FORMAT_MASK) == TIDE_XRCE_FORMAT_DATA) {
     const Bytes payload{submessage.body + kRequestBytes, submessage.body_bytes - kRequestBytes};
     if (write(*entity, request.request, payload, big_endian(submessage))) return true;
-    if (may_wait(*entity, stream)) return false;
+    if (may_wait(*entity, stream)) return offer_again();
     context_.counters.write_failed++;
     return true;
   }
@@ -501,6 +559,11 @@ bool Client::on_write(uint8_t stream, const tide_xrce_submessage_t &submessage) 
   }
   if (cdr.status != TIDE_OK) context_.counters.malformed++;
   return true;
+}
+
+bool Client::offer_again() {
+  write_retry_ns_ = now_ + context_.limits.write_retry_ns;
+  return false;
 }
 
 // DDS refuses for a moment when its lock is taken or its history is full of what readers have not acknowledged. Until
@@ -659,9 +722,9 @@ void Client::rank_readers() {
   });
 }
 
-void Client::wake(uint16_t object, Time now) {
-  Entity *entity = find(object);
-  if (entity == nullptr) return;
+void Client::wake(const Signal &signal, Time now) {
+  Entity *entity = find(signal.object);
+  if (entity == nullptr || entity->signal == nullptr || entity->signal->number != signal.number) return;
   now_ = now;
   entity->has_data = true;
   if (!entity->waiting.empty()) {
@@ -778,14 +841,19 @@ void Client::node_done(void *owner, tide_node_outcome_t outcome) {
 
 Time Client::poll(Time now) {
   now_ = now;
-  if (input_->is_stalled()) input_->resume([this](const tide_input_stream_t &stream) { acknowledge(&stream); });
+  if (input_->is_stalled() && (!is_creating() || now >= write_retry_ns_)) {
+    write_retry_ns_ = TIDE_FOREVER;
+    input_->resume([this](const tide_input_stream_t &stream) { acknowledge(&stream); });
+  }
   flush_all_waiting(now);
   serve(now);
   const Time transmitter_next = tide_transmitter_poll(&output_->transmitter(), now);
   watch(now);
   Time next = std::min({transmitter_next, readers_next_ns_, waiting_next_ns_});
   if (next_probe_ns_ != TIDE_FOREVER) next = std::min(next, next_probe_ns_);
-  if (input_->is_stalled()) next = std::min(next, now + context_.limits.write_retry_ns);
+  if (input_->is_stalled()) {
+    next = std::min(next, is_creating() ? write_retry_ns_ : now + context_.limits.write_retry_ns);
+  }
   return next;
 }
 
@@ -807,6 +875,13 @@ void Client::watch(Time now) {
   }
   liveliness_ = answers_probes() ? Liveliness::kGone : Liveliness::kSilent;
   next_probe_ns_ = TIDE_FOREVER;
+}
+
+bool Client::ask(Time now) {
+  if (now - asked_ns_ < context_.limits.probe_period_ns && asked_ns_ != 0) return false;
+  asked_ns_ = now;
+  probe();
+  return true;
 }
 
 // A client that knows liveliness answers GET_INFO; every client answers a HEARTBEAT of a reliable stream it has.

@@ -5,11 +5,12 @@
 #include <charconv>
 #include <optional>
 
+#include "core/domains.h"
+#include "core/names.h"
+
 namespace tide::agent {
 namespace {
 
-constexpr size_t kNameBytesMaximum = 255;  // of DDS
-constexpr int kDomainMaximum = 232;        // the ports of a larger one exceed 65535
 constexpr uint32_t kServiceDepth = 64;
 
 std::string_view tag_of(uint8_t kind) {
@@ -152,27 +153,36 @@ uint8_t define_by_binary(const tide_xrce_object_t &object, Definition &definitio
   return TIDE_XRCE_STATUS_OK;
 }
 
-bool fits(const Topic &topic) {
-  return topic.name.size() <= kNameBytesMaximum && topic.type.size() <= kNameBytesMaximum;
+std::string fault_of(const char *what, std::string_view name, const std::string &fault) {
+  return fault.empty() ? fault : std::string(what) + " " + quoted(name) + " " + fault;
 }
 
-bool is_named(const Topic &topic) { return !topic.name.empty() && !topic.type.empty() && fits(topic); }
+// A writer or reader may leave its type to the topic of that name.
+std::string fault_of(const Topic &topic, bool may_lack_type = false) {
+  std::string fault = fault_of("topic", topic.name, topic_fault(topic.name));
+  if (!fault.empty() || (may_lack_type && topic.type.empty())) return fault;
+  return fault_of("type", topic.type, type_fault(topic.type));
+}
 
-bool is_complete(const Definition &definition) {
+// What cannot be, or an empty text.
+std::string fault_of(const Definition &definition) {
   switch (definition.kind) {
     case TIDE_XRCE_KIND_PARTICIPANT:
-      return definition.domain >= 0 && definition.domain <= kDomainMaximum &&
-             definition.name.size() <= kNameBytesMaximum;
+      if (participants_maximum(definition.domain) == 0)
+        return "there is no domain " + std::to_string(definition.domain);
+      return fault_of("participant", definition.name, participant_fault(definition.name));
     case TIDE_XRCE_KIND_TOPIC:
-      return is_named(definition.topic);
+      return fault_of(definition.topic);
     case TIDE_XRCE_KIND_DATAWRITER:
     case TIDE_XRCE_KIND_DATAREADER:
-      return definition.topic_object != 0 || (!definition.topic.name.empty() && fits(definition.topic));
+      return definition.topic_object != 0 ? std::string{} : fault_of(definition.topic, true);
     case TIDE_XRCE_KIND_REQUESTER:
-    case TIDE_XRCE_KIND_REPLIER:
-      return is_named(definition.service.request) && is_named(definition.service.reply);
+    case TIDE_XRCE_KIND_REPLIER: {
+      const std::string fault = fault_of(definition.service.request);
+      return fault.empty() ? fault_of(definition.service.reply) : fault;
+    }
     default:
-      return true;
+      return {};
   }
 }
 
@@ -199,7 +209,8 @@ const XmlElement *Profiles::find(std::string_view tag, std::string_view name) co
   return place == elements_.end() ? nullptr : &place->second;
 }
 
-uint8_t define(const tide_xrce_create_t &create, const Profiles &profiles, Definition &definition) {
+uint8_t define(const tide_xrce_create_t &create, const Profiles &profiles, Definition &definition, std::string &fault) {
+  fault.clear();
   const tide_xrce_object_t &object = create.object;
   if (tag_of(object.kind).empty() || TIDE_XRCE_OBJECT_KIND(create.request.object) != object.kind) {
     return TIDE_XRCE_STATUS_ERR_INVALID_DATA;
@@ -224,7 +235,8 @@ uint8_t define(const tide_xrce_create_t &create, const Profiles &profiles, Defin
       break;
   }
   if (status != TIDE_XRCE_STATUS_OK) return status;
-  if (is_complete(definition)) return TIDE_XRCE_STATUS_OK;
+  fault = fault_of(definition);
+  if (fault.empty()) return TIDE_XRCE_STATUS_OK;
   return object.representation == TIDE_XRCE_BY_XML ? TIDE_XRCE_STATUS_ERR_DDS : TIDE_XRCE_STATUS_ERR_INVALID_DATA;
 }
 

@@ -38,7 +38,8 @@ class Profiles {
 };
 
 // Fill in the definition. Returns a TIDE_XRCE_STATUS_*: OK, ERR_DDS (bad XML), ERR_UNKNOWN_REFERENCE,
-// ERR_INVALID_DATA (a kind, name or domain that cannot be).
-uint8_t define(const tide_xrce_create_t &create, const Profiles &profiles, Definition &definition);
+// ERR_INVALID_DATA (a kind, name or domain that cannot be; ERR_DDS when XML says so). fault: what is wrong with a name
+// or domain, for a message.
+uint8_t define(const tide_xrce_create_t &create, const Profiles &profiles, Definition &definition, std::string &fault);
 
 }  // namespace tide::agent

@@ -2,18 +2,26 @@
 #include "core/input.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tide/priority.h"
 
 namespace tide::agent {
 namespace {
 
+// The longest submessage that a header can announce, and what may fill it up to a multiple of 4.
+constexpr size_t kPaddingMaximum = 3;
+constexpr size_t kSubmessageMaximum = TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + UINT16_MAX + kPaddingMaximum;
+
 size_t aligned(size_t position) { return (position + 3u) & ~size_t{3}; }
 
 }  // namespace
 
-Input::Input(const Limits &limits, Counters &counters, OnSubmessage on_submessage)
-    : limits_(limits), counters_(counters), on_submessage_(std::move(on_submessage)) {}
+Input::Input(const Limits &limits, Counters &counters, OnSubmessage on_submessage, OnRefused on_refused)
+    : limits_(limits),
+      counters_(counters),
+      on_submessage_(std::move(on_submessage)),
+      on_refused_(std::move(on_refused)) {}
 
 Input::Stream *Input::find(uint8_t id) {
   for (const auto &stream : streams_) {
@@ -71,7 +79,7 @@ const tide_input_stream_t *Input::heartbeat(const tide_xrce_heartbeat_t &heartbe
 // A message of which something waits counts as held, so that it is neither acknowledged nor asked for.
 void Input::deliver_in_order(Stream &stream, Bytes message) {
   deliver(stream, message);
-  if (stream.waiting.empty()) {
+  if (stream.waiting.empty() || !TIDE_STREAM_IS_RELIABLE(stream.state.id)) {
     tide_input_stream_advance(&stream.state);
   } else {
     stream.state.held |= 1u;
@@ -98,14 +106,21 @@ void Input::resume(const OnProgress &on_progress) {
       if (stream->waiting.empty()) {
         process(*stream, part);
       } else {
-        wait(*stream, part);
+        wait(*stream, std::move(part));
       }
     }
-    if (!stream->waiting.empty()) continue;
+    if (!stream->waiting.empty() || !TIDE_STREAM_IS_RELIABLE(stream->state.id)) continue;
     tide_input_stream_advance(&stream->state);
     deliver_held(*stream);
     on_progress(stream->state);
   }
+}
+
+void Input::submessage(uint8_t stream_id, const tide_xrce_submessage_t &submessage) {
+  Stream *stream = find(stream_id);
+  if (stream == nullptr) return;
+  const uint8_t *start = submessage.body - TIDE_XRCE_SUBMESSAGE_HEADER_BYTES;
+  process(*stream, {start, TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + submessage.body_bytes});
 }
 
 void Input::hold(Stream &stream, uint16_t sequence, Bytes message) {
@@ -143,23 +158,34 @@ void Input::process(Stream &stream, Bytes submessages) {
   }
   if (more < 0) counters_.malformed++;
   const Bytes behind = submessages.subspan(std::min(aligned(position), submessages.size()));
-  if (!stream.waiting.empty() && !behind.empty()) wait(stream, behind);
-}
-
-// rest: from this submessage on.
-void Input::offer(Stream &stream, const tide_xrce_submessage_t &submessage, Bytes rest) {
-  if (on_submessage_(stream.state.id, submessage)) return;
-  if (TIDE_STREAM_IS_RELIABLE(stream.state.id) && held_bytes_ + rest.size() <= limits_.held_bytes) {
-    wait(stream, rest);
+  if (stream.waiting.empty() || behind.empty()) return;
+  if (TIDE_STREAM_IS_RELIABLE(stream.state.id) || held_bytes_ + behind.size() <= limits_.held_bytes) {
+    wait(stream, {behind.begin(), behind.end()});
   } else {
     counters_.held_dropped++;
   }
 }
 
-void Input::wait(Stream &stream, Bytes rest) {
+// rest: from this submessage on.
+void Input::offer(Stream &stream, const tide_xrce_submessage_t &submessage, Bytes rest) {
+  if (on_submessage_(stream.state.id, submessage)) return;
+  if (held_bytes_ + rest.size() <= limits_.held_bytes) {
+    wait(stream, {rest.begin(), rest.end()});
+  } else {
+    counters_.held_dropped++;
+  }
+}
+
+void Input::wait(Stream &stream, std::vector<uint8_t> rest) {
   if (stream.waiting.empty()) stalled_streams_++;
-  stream.waiting.emplace_back(rest.begin(), rest.end());
   held_bytes_ += rest.size();
+  stream.waiting.push_back(std::move(rest));
+}
+
+bool Input::is_stalled(uint8_t stream_id) const {
+  return std::any_of(streams_.begin(), streams_.end(), [stream_id](const auto &stream) {
+    return stream->state.id == stream_id && !stream->waiting.empty();
+  });
 }
 
 void Input::fragment(Stream &stream, const tide_xrce_submessage_t &submessage) {
@@ -168,8 +194,9 @@ void Input::fragment(Stream &stream, const tide_xrce_submessage_t &submessage) {
     counters_.fragments_dropped++;
     return;
   }
-  if (!stream.skip_fragments && fragment_bytes_ + submessage.body_bytes > limits_.reassembly_bytes) {
-    drop_fragments(stream);
+  if (!stream.skip_fragments && (fragment_bytes_ + submessage.body_bytes > limits_.reassembly_bytes ||
+                                 stream.fragments.size() + submessage.body_bytes > kSubmessageMaximum)) {
+    refuse_fragments(stream);
     stream.skip_fragments = true;
   }
   if (stream.skip_fragments) {
@@ -183,17 +210,32 @@ void Input::fragment(Stream &stream, const tide_xrce_submessage_t &submessage) {
 }
 
 void Input::finish_fragments(Stream &stream) {
-  std::vector<uint8_t> whole;
-  whole.swap(stream.fragments);
-  fragment_bytes_ -= whole.size();
   size_t position = 0;
   tide_xrce_submessage_t submessage;
-  if (tide_xrce_next_submessage(whole.data(), whole.size(), &position, &submessage) == 1 &&
-      submessage.id != TIDE_XRCE_FRAGMENT) {
-    offer(stream, submessage, whole);
-  } else {
-    counters_.malformed++;
+  const std::vector<uint8_t> &fragments = stream.fragments;
+  const bool whole = tide_xrce_next_submessage(fragments.data(), fragments.size(), &position, &submessage) == 1 &&
+                     submessage.id != TIDE_XRCE_FRAGMENT && fragments.size() - position <= kPaddingMaximum;
+  if (!whole) {
+    refuse_fragments(stream);
+    return;
   }
+  const std::vector<uint8_t> taken = std::exchange(stream.fragments, {});
+  fragment_bytes_ -= taken.size();
+  offer(stream, submessage, taken);
+}
+
+// A length beyond 65535 is announced modulo 65536: a part of such a message must not pass for the whole.
+void Input::refuse_fragments(Stream &stream) {
+  counters_.fragmented_refused++;
+  const std::vector<uint8_t> refused = std::exchange(stream.fragments, {});
+  fragment_bytes_ -= refused.size();
+  if (refused.size() < TIDE_XRCE_SUBMESSAGE_HEADER_BYTES) return;
+  tide_xrce_submessage_t submessage{};
+  submessage.id = refused[0];
+  submessage.flags = refused[1];
+  submessage.body = refused.data() + TIDE_XRCE_SUBMESSAGE_HEADER_BYTES;
+  submessage.body_bytes = refused.size() - TIDE_XRCE_SUBMESSAGE_HEADER_BYTES;
+  on_refused_(stream.state.id, submessage);
 }
 
 void Input::drop_fragments(Stream &stream) {

@@ -25,6 +25,8 @@ constexpr Time kLineHeartbeatDelay = 100'000'000;
 struct Limits {
   size_t clients = 64;
   size_t entities_per_client = 256;
+  size_t participants_per_client = 32;
+  size_t domains = 16;                       // of all clients
   size_t pending_requests = 256;             // of one requester; the oldest is forgotten
   size_t waiting_messages = 64;              // of one requester or replier: the oldest gives way
   size_t waiting_bytes = size_t{64} * 1024;  // the same
@@ -52,17 +54,22 @@ struct Limits {
   Time client_timeout_ns = 30'000'000'000;  // silence after which a client is asked for a sign of life; 0: never
   Time probe_period_ns = 1'000'000'000;     // between such questions
   uint32_t probes = 3;                      // unanswered ones after which a client is gone
+  // Silence after which a client that answers such questions may be taken over from another place; the others have
+  // client_timeout_ns, or takeover_slow_ns where that is 0.
+  Time takeover_ns = 5'000'000'000;
+  Time takeover_slow_ns = 30'000'000'000;
+  Time idle_ns = 2'000'000'000;  // silence after which a client without entities gives way to a new one
 };
 
 // clang-format off
 #define TIDE_AGENT_COUNTERS(X) \
   X(messages_in) X(bytes_in) X(messages_out) X(bytes_out) X(malformed) X(unknown_session) X(clients_created) \
-  X(clients_resumed) X(clients_refused) X(clients_deleted) X(clients_lost) X(clients_displaced) \
+  X(clients_resumed) X(clients_refused) X(clients_deleted) X(clients_lost) X(clients_displaced) X(takeovers_refused) X(not_allowed) \
   X(entities_created) X(entities_refused) X(samples_to_dds) X(samples_to_client) X(samples_skipped) \
   X(samples_too_large) X(write_unknown) X(write_waited) X(write_failed) X(format_unsupported) X(replies_unmatched) \
   X(requests_waited) X(requests_unserved) X(replies_waited) X(replies_unreachable) \
   X(statuses_lost) X(replies_dropped) X(streams_refused) X(duplicates) X(outside_window) X(held_dropped) \
-  X(given_up) X(fragments_dropped) X(nodes_evicted) X(probes_sent)
+  X(given_up) X(fragments_dropped) X(fragmented_refused) X(nodes_evicted) X(probes_sent)
 // clang-format on
 
 struct Counters {

@@ -50,16 +50,25 @@ struct Sample {
   uint32_t skipped = 0;       // samples that DDS dropped before this one
 };
 
-class Source {
+// What DDS may take a while to make. Until it is made only its state is asked for, and it may be destroyed at any time.
+class Made {
  public:
-  virtual ~Source() = default;
+  enum class State { kMade, kUnderWay, kRefused };
+
+  virtual ~Made() = default;
+  virtual State state() const { return State::kMade; }
+  // Calls wake once when it is under way no longer, from any thread; at once when it is not.
+  virtual void await(Wake wake) { wake(); }
+};
+
+class Source : public Made {
+ public:
   // The oldest sample that waits in DDS; false when there is none.
   virtual bool take(Sample &sample) = 0;
 };
 
-class Writer {
+class Writer : public Made {
  public:
-  virtual ~Writer() = default;
   virtual bool write(Bytes payload, bool big_endian) = 0;
   // A reader has been found; until then what is written is for nobody, unless the topic keeps it.
   virtual bool has_reader() const = 0;
@@ -79,11 +88,10 @@ class Replier : public Source {
   virtual bool send(const SampleIdentity &request, Bytes payload, bool big_endian) = 0;
 };
 
-// Creation returns null when DDS refuses. wake: data has come, or what is_served and reaches say may have changed; from
-// any thread.
-class Participant {
+// Creation returns null, or what ends up refused, when DDS refuses. wake: data has come, or what is_served and reaches
+// say may have changed; from any thread.
+class Participant : public Made {
  public:
-  virtual ~Participant() = default;
   // False when the topic exists with another type.
   virtual bool check_topic(const Topic &topic) = 0;
   virtual std::unique_ptr<Writer> create_writer(const Topic &topic, const Qos &qos) = 0;

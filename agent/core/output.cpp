@@ -34,9 +34,9 @@ Output::Output(const Limits &limits, uint8_t session, uint32_t key, uint32_t mes
       nodes_(total_nodes(limits)),
       execution_(nodes_.size()),
       pending_(nodes_.size()),
-      storage_(total_bytes(limits)),
+      storage_(std::make_unique_for_overwrite<uint8_t[]>(total_bytes(limits))),
       streams_(limits.output_streams) {
-  uint8_t *place = storage_.data();
+  uint8_t *place = storage_.get();
   for (const NodeClass &entry : limits.nodes) {
     if (entry.count == 0) continue;
     classes_.push_back({place, entry.node_bytes, entry.count});

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "core/limits.h"
@@ -37,7 +38,7 @@ class Output {
   std::vector<tide_node_t> nodes_;
   std::vector<tide_queue_entry_t *> execution_, pending_;
   std::vector<tide_size_class_t> classes_;
-  std::vector<uint8_t> storage_;
+  std::unique_ptr<uint8_t[]> storage_;  // takes memory as it comes into use: most clients need little of it
   std::vector<tide_output_stream_t> streams_;
   tide_transmitter_t transmitter_{};
 };

@@ -59,47 +59,7 @@ dds::DataReaderQos reader_qos(const Qos &qos) {
 
 }  // namespace
 
-// ---- participants and topics ----
-
-Owner::Owner(dds::DomainParticipant *participant, const std::string &name, size_t gid_bytes, Reaper &reaper)
-    : participant_(participant), reaper_(reaper), graph_(participant, name, gid_bytes) {
-  publisher_ = participant_->create_publisher(dds::PUBLISHER_QOS_DEFAULT);
-  subscriber_ = participant_->create_subscriber(dds::SUBSCRIBER_QOS_DEFAULT);
-}
-
-Owner::~Owner() { reaper_.bury(participant_); }
-
-bool Owner::check(const Topic &topic) const {
-  const auto place = topics_.find(topic.name);
-  return place == topics_.end() || place->second.type == topic.type;
-}
-
-dds::Topic *Owner::acquire(const Topic &topic) {
-  const auto place = topics_.find(topic.name);
-  if (place != topics_.end()) {
-    if (place->second.type != topic.type) return nullptr;
-    place->second.users++;
-    return place->second.topic;
-  }
-  if (types_[topic.type] == 0) {
-    dds::TypeSupport(new OpaqueType(topic.type)).register_type(participant_);
-  }
-  dds::Topic *made = participant_->create_topic(topic.name, topic.type, dds::TOPIC_QOS_DEFAULT);
-  if (made == nullptr) return nullptr;
-  types_[topic.type]++;
-  topics_[topic.name] = {made, topic.type, 1};
-  return made;
-}
-
-void Owner::release(const Topic &topic) {
-  const auto place = topics_.find(topic.name);
-  if (place == topics_.end() || --place->second.users != 0) return;
-  participant_->delete_topic(place->second.topic);
-  topics_.erase(place);
-  if (--types_[topic.type] != 0) return;
-  types_.erase(topic.type);
-  participant_->unregister_type(topic.type);
-}
+// ---- peers ----
 
 void Peers::change(const dds::InstanceHandle_t &handle, bool matched) {
   {
@@ -134,25 +94,25 @@ bool Peers::meets(const Peers &other) const {
 
 // ---- writers ----
 
-DdsWriter::DdsWriter(OwnerPointer owner, Topic topic, Peers *peers)
-    : owner_(std::move(owner)), topic_(std::move(topic)), listener_(peers) {}
+DdsWriter::DdsWriter(NodePointer node, OwnerPointer owner, Topic topic, Peers *peers)
+    : node_(std::move(node)), owner_(std::move(owner)), topic_(std::move(topic)), listener_(peers) {}
 
-std::unique_ptr<DdsWriter> DdsWriter::make(const OwnerPointer &owner, const Topic &topic, const Qos &qos,
-                                           Peers *peers) {
-  dds::Topic *shared = owner->acquire(topic);
+std::unique_ptr<DdsWriter> DdsWriter::make(const NodePointer &node, const Topic &topic, const Qos &qos, Peers *peers) {
+  const OwnerPointer owner = node->domain().find_owner(topic);
+  dds::Topic *shared = owner == nullptr ? nullptr : owner->acquire(topic);
   if (shared == nullptr) return nullptr;
-  auto result = std::unique_ptr<DdsWriter>(new DdsWriter(owner, topic, peers));
+  auto result = std::unique_ptr<DdsWriter>(new DdsWriter(node, owner, topic, peers));
   const dds::StatusMask mask = peers == nullptr ? dds::StatusMask::none() : dds::StatusMask::publication_matched();
   result->writer_ = owner->publisher()->create_datawriter(shared, writer_qos(qos),
                                                           peers == nullptr ? nullptr : &result->listener_, mask);
   if (result->writer_ == nullptr) return nullptr;
-  owner->graph().add_writer(result->guid());
+  node->add_writer(result->guid());
   return result;
 }
 
 DdsWriter::~DdsWriter() {
   if (writer_ != nullptr) {
-    owner_->graph().remove_writer(guid());
+    node_->remove_writer(guid());
     writer_->set_listener(nullptr);
     owner_->publisher()->delete_datawriter(writer_);
   }
@@ -180,25 +140,29 @@ void DdsWriter::Listener::on_publication_matched(dds::DataWriter *, const dds::P
 
 // ---- readers ----
 
-DdsReader::DdsReader(OwnerPointer owner, Topic topic, Arrival arrival, Peers *peers)
-    : owner_(std::move(owner)), topic_(std::move(topic)), listener_(std::move(arrival), peers) {}
+DdsReader::DdsReader(NodePointer node, OwnerPointer owner, Topic topic, Arrival arrival, Peers *peers)
+    : node_(std::move(node)),
+      owner_(std::move(owner)),
+      topic_(std::move(topic)),
+      listener_(std::move(arrival), peers) {}
 
-std::unique_ptr<DdsReader> DdsReader::make(const OwnerPointer &owner, const Topic &topic, const Qos &qos,
-                                           Arrival arrival, Peers *peers) {
-  dds::Topic *shared = owner->acquire(topic);
+std::unique_ptr<DdsReader> DdsReader::make(const NodePointer &node, const Topic &topic, const Qos &qos, Arrival arrival,
+                                           Peers *peers) {
+  const OwnerPointer owner = node->domain().find_owner(topic);
+  dds::Topic *shared = owner == nullptr ? nullptr : owner->acquire(topic);
   if (shared == nullptr) return nullptr;
-  auto result = std::unique_ptr<DdsReader>(new DdsReader(owner, topic, std::move(arrival), peers));
+  auto result = std::unique_ptr<DdsReader>(new DdsReader(node, owner, topic, std::move(arrival), peers));
   dds::StatusMask mask = dds::StatusMask::data_available();
   if (peers != nullptr) mask << dds::StatusMask::subscription_matched();
   result->reader_ = owner->subscriber()->create_datareader(shared, reader_qos(qos), &result->listener_, mask);
   if (result->reader_ == nullptr) return nullptr;
-  owner->graph().add_reader(result->guid());
+  node->add_reader(result->guid());
   return result;
 }
 
 DdsReader::~DdsReader() {
   if (reader_ != nullptr) {
-    owner_->graph().remove_reader(guid());
+    node_->remove_reader(guid());
     reader_->set_listener(nullptr);
     owner_->subscriber()->delete_datareader(reader_);
   }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A participant with its topics, and readers and writers of one topic each.
+// Readers and writers of one topic each.
 #pragma once
 
 #include <fastdds/rtps/common/Guid.h>
 #include <fastdds/rtps/common/WriteParams.h>
 
-#include <fastdds/dds/domain/DomainParticipant.hpp>
 #include <fastdds/dds/publisher/DataWriter.hpp>
 #include <fastdds/dds/publisher/DataWriterListener.hpp>
 #include <fastdds/dds/subscriber/DataReader.hpp>
@@ -18,46 +17,12 @@
 #include <string>
 
 #include "core/middleware.h"
-#include "dds/graph.h"
+#include "dds/domain.h"
 #include "dds/opaque_type.h"
-#include "dds/reaper.h"
 
 namespace tide::agent {
 
 using DdsGuid = eprosima::fastrtps::rtps::GUID_t;
-
-class Owner {  // of a DDS participant; readers and writers keep it alive
- public:
-  Owner(eprosima::fastdds::dds::DomainParticipant *participant, const std::string &name, size_t gid_bytes,
-        Reaper &reaper);
-  ~Owner();
-  Owner(const Owner &) = delete;
-  Owner &operator=(const Owner &) = delete;
-
-  eprosima::fastdds::dds::Publisher *publisher() const { return publisher_; }
-  eprosima::fastdds::dds::Subscriber *subscriber() const { return subscriber_; }
-  Graph &graph() { return graph_; }
-  // False: it is there with another type.
-  bool check(const Topic &topic) const;
-  // Shared by all who ask for it; null: it is there with another type, or DDS refuses.
-  eprosima::fastdds::dds::Topic *acquire(const Topic &topic);
-  void release(const Topic &topic);
-
- private:
-  struct Shared {
-    eprosima::fastdds::dds::Topic *topic;
-    std::string type;
-    size_t users;
-  };
-  eprosima::fastdds::dds::DomainParticipant *participant_;
-  Reaper &reaper_;
-  Graph graph_;
-  eprosima::fastdds::dds::Publisher *publisher_;
-  eprosima::fastdds::dds::Subscriber *subscriber_;
-  std::map<std::string, Shared> topics_;
-  std::map<std::string, size_t> types_;
-};
-using OwnerPointer = std::shared_ptr<Owner>;
 
 // The ends of others that DDS has matched with one of ours. Changed by threads of DDS, which then call `wake`.
 class Peers {
@@ -79,7 +44,7 @@ class Peers {
 class DdsWriter : public Writer {
  public:
   // peers: null, or kept up to date; outlives the writer. Null when DDS refuses.
-  static std::unique_ptr<DdsWriter> make(const OwnerPointer &owner, const Topic &topic, const Qos &qos,
+  static std::unique_ptr<DdsWriter> make(const NodePointer &node, const Topic &topic, const Qos &qos,
                                          Peers *peers = nullptr);
   ~DdsWriter() override;
   DdsWriter(const DdsWriter &) = delete;
@@ -101,8 +66,9 @@ class DdsWriter : public Writer {
     Peers *peers_;
   };
 
-  DdsWriter(OwnerPointer owner, Topic topic, Peers *peers);
+  DdsWriter(NodePointer node, OwnerPointer owner, Topic topic, Peers *peers);
 
+  NodePointer node_;
   OwnerPointer owner_;
   Topic topic_;
   Listener listener_;
@@ -114,7 +80,7 @@ class DdsReader : public Source {
   using Arrival = std::function<void(eprosima::fastdds::dds::DataReader &reader)>;
 
   // arrival: data has come; by a thread of DDS, also before this returns. peers: as a writer's.
-  static std::unique_ptr<DdsReader> make(const OwnerPointer &owner, const Topic &topic, const Qos &qos, Arrival arrival,
+  static std::unique_ptr<DdsReader> make(const NodePointer &node, const Topic &topic, const Qos &qos, Arrival arrival,
                                          Peers *peers = nullptr);
   ~DdsReader() override;
   DdsReader(const DdsReader &) = delete;
@@ -137,9 +103,10 @@ class DdsReader : public Source {
     Peers *peers_;
   };
 
-  DdsReader(OwnerPointer owner, Topic topic, Arrival arrival, Peers *peers);
+  DdsReader(NodePointer node, OwnerPointer owner, Topic topic, Arrival arrival, Peers *peers);
   uint32_t skipped(const eprosima::fastrtps::rtps::SampleIdentity &identity);
 
+  NodePointer node_;
   OwnerPointer owner_;
   Topic topic_;
   Listener listener_;

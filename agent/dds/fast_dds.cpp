@@ -8,9 +8,11 @@
 #include <fastdds/dds/log/Log.hpp>
 #include <fastdds/dds/log/StdoutErrConsumer.hpp>
 
-#include "dds/endpoints.h"
+#include "core/domains.h"
+#include "dds/domain.h"
 #include "dds/loopback_transport.h"
-#include "dds/services.h"
+#include "dds/reaper.h"
+#include "dds/shared_node.h"
 
 namespace tide::agent {
 namespace {
@@ -19,29 +21,8 @@ namespace dds = eprosima::fastdds::dds;
 namespace rtps = eprosima::fastrtps::rtps;
 
 constexpr uint32_t kPeersOnLoopback = 32;
+constexpr const char *kSharedName = "tide-agent";
 constexpr uint32_t kSocketBytes = 4 * 1024 * 1024;
-
-class DdsParticipant : public Participant {
- public:
-  explicit DdsParticipant(OwnerPointer owner) : owner_(std::move(owner)) {}
-
-  bool check_topic(const Topic &topic) override { return owner_->check(topic); }
-  std::unique_ptr<Writer> create_writer(const Topic &topic, const Qos &qos) override {
-    return DdsWriter::make(owner_, topic, qos);
-  }
-  std::unique_ptr<Source> create_reader(const Topic &topic, const Qos &qos, Wake wake) override {
-    return DdsReader::make(owner_, topic, qos, [wake = std::move(wake)](dds::DataReader &) { wake(); });
-  }
-  std::unique_ptr<Requester> create_requester(const Service &service, const Qos &qos, Wake wake) override {
-    return make_requester(owner_, service, qos, std::move(wake));
-  }
-  std::unique_ptr<Replier> create_replier(const Service &service, const Qos &qos, Wake wake) override {
-    return make_replier(owner_, service, qos, std::move(wake));
-  }
-
- private:
-  OwnerPointer owner_;
-};
 
 dds::DomainParticipantQos participant_qos(const DdsOptions &options, const std::string &name) {
   dds::DomainParticipantQos qos = dds::PARTICIPANT_QOS_DEFAULT;
@@ -82,15 +63,39 @@ class FastDds : public Middleware {
   }
 
   std::unique_ptr<Participant> create_participant(int domain, const std::string &name) override {
-    dds::DomainParticipant *participant = dds::DomainParticipantFactory::get_instance()->create_participant(
-        static_cast<uint32_t>(domain), participant_qos(options_, name), nullptr, dds::StatusMask::none());
-    if (participant == nullptr) return nullptr;
-    return std::make_unique<DdsParticipant>(std::make_shared<Owner>(participant, name, options_.gid_bytes, reaper_));
+    if (options_.shared_participants) {
+      return make_shared_node(worker_, [this, domain, name]() -> NodePointer {
+        std::shared_ptr<Domain> shared = domains_.enter(domain);
+        if (shared == nullptr) return nullptr;
+        return std::make_shared<Node>(std::move(shared), name, [this, domain] { domains_.left(domain); });
+      });
+    }
+    return make_shared_node(worker_, [this, domain, name]() -> NodePointer {
+      std::shared_ptr<Domain> own = make_domain(domain, name);
+      return own == nullptr ? nullptr : std::make_shared<Node>(std::move(own), name, nullptr);
+    });
   }
 
  private:
+  std::shared_ptr<Domain> make_domain(int domain, const std::string &name) {
+    return Domain::make([this, domain, name] { return make_owner(domain, name); }, options_.gid_bytes, worker_);
+  }
+
+  OwnerPointer make_owner(int domain, const std::string &name) {
+    // Fast DDS would end the process. Those that are still being deleted keep their numbers.
+    if (made_ - reaper_.deleted() >= participants_maximum(domain)) return nullptr;
+    dds::DomainParticipant *participant = dds::DomainParticipantFactory::get_instance()->create_participant(
+        static_cast<uint32_t>(domain), participant_qos(options_, name), nullptr, dds::StatusMask::none());
+    if (participant == nullptr) return nullptr;
+    made_++;
+    return std::make_shared<Owner>(participant, reaper_);
+  }
+
   DdsOptions options_;
+  size_t made_ = 0;  // the worker's
   Reaper reaper_;
+  SharedDomains domains_{[this](int domain) { return make_domain(domain, kSharedName); }, worker_};
+  Worker worker_;  // last, so that it ends first
 };
 
 }  // namespace

@@ -14,9 +14,10 @@ namespace tide::agent {
 constexpr size_t kGidBytes = 16, kGidBytesOfHumble = 24;
 
 struct DdsOptions {
-  bool loopback_only = true;     // false: all interfaces of this machine
-  bool verbose = false;          // let the library report more than errors
-  size_t gid_bytes = kGidBytes;  // of the ROS 2 that clients are shown to as nodes; 0: they are not shown
+  bool loopback_only = true;        // false: all interfaces of this machine
+  bool verbose = false;             // let the library report more than errors
+  bool shared_participants = true;  // one for each domain; false: one for each participant of a client
+  size_t gid_bytes = kGidBytes;     // of the ROS 2 that clients are shown to as nodes; 0: they are not shown
 };
 
 std::unique_ptr<Middleware> make_fast_dds(const DdsOptions &options);

@@ -16,6 +16,10 @@ namespace rtps = eprosima::fastrtps::rtps;
 constexpr const char *kTopic = "ros_discovery_info";
 constexpr const char *kType = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_";
 constexpr size_t kNameMaximum = 255;  // of a node or a namespace, in the message's definition
+// Between two samples: with many nodes each is long, every participant of the domain reads it whole, and while clients
+// come and go one after the other each is out of date at once.
+constexpr std::chrono::milliseconds kGap{20};
+constexpr std::chrono::microseconds kGapOfOctet{2};
 
 dds::DataWriterQos writer_qos() {
   dds::DataWriterQos qos = dds::DATAWRITER_QOS_DEFAULT;
@@ -42,29 +46,49 @@ void put_text(std::vector<uint8_t> &sample, const std::string &text) {
 
 }  // namespace
 
-Graph::Graph(dds::DomainParticipant *participant, const std::string &name, size_t gid_bytes)
-    : participant_(participant->guid()), gid_bytes_(gid_bytes) {
-  const size_t slash = name.find_last_of('/');
-  name_ = slash == std::string::npos ? name : name.substr(slash + 1);
-  namespace_ = slash == std::string::npos ? "/" : name.substr(0, slash);
-  if (namespace_.empty() || namespace_.front() != '/') namespace_ = std::string(1, '/').append(namespace_);
-  if (gid_bytes == 0 || name_.empty() || name_.size() > kNameMaximum || namespace_.size() > kNameMaximum) return;
+Graph::Graph(dds::DomainParticipant *participant, size_t gid_bytes, Schedule schedule)
+    : participant_(participant->guid()), gid_bytes_(gid_bytes), schedule_(std::move(schedule)) {
+  if (gid_bytes == 0) return;
   dds::TypeSupport(new OpaqueType(kType)).register_type(participant);
   dds::Publisher *publisher = participant->create_publisher(dds::PUBLISHER_QOS_DEFAULT);
-  dds::Topic *topic = participant->create_topic(kTopic, kType, dds::TOPIC_QOS_DEFAULT);
-  if (publisher == nullptr || topic == nullptr) return;
-  writer_ = publisher->create_datawriter(topic, writer_qos());
-  publish();
+  dds::Topic *topic = participant->create_topic(kTopic, kType, dds::TOPIC_QOS_DEFAULT);  // before a client asks for it
+  if (publisher != nullptr && topic != nullptr) writer_ = publisher->create_datawriter(topic, writer_qos());
 }
 
-void Graph::change(std::set<Guid> &entities, const Guid &entity, bool add) {
-  if (writer_ == nullptr) return;
+bool Graph::is_shown(const Node &node) {
+  return !node.name.empty() && node.name.size() <= kNameMaximum && node.space.size() <= kNameMaximum;
+}
+
+Graph::Place Graph::add(const std::string &name) {
+  Node node;
+  const size_t slash = name.find_last_of('/');
+  node.name = slash == std::string::npos ? name : name.substr(slash + 1);
+  node.space = slash == std::string::npos ? "/" : name.substr(0, slash);
+  if (node.space.empty() || node.space.front() != '/') node.space = std::string(1, '/').append(node.space);
+  nodes_.push_back(std::move(node));
+  if (is_shown(nodes_.back())) changed();
+  return std::prev(nodes_.end());
+}
+
+void Graph::remove(Place node) {
+  const bool shown = is_shown(*node);
+  nodes_.erase(node);
+  if (shown) changed();
+}
+
+void Graph::change(Node &node, std::set<Guid> &entities, const Guid &entity, bool add) {
   if (add) {
     entities.insert(entity);
   } else {
     entities.erase(entity);
   }
-  publish();
+  if (is_shown(node)) changed();
+}
+
+void Graph::changed() {
+  if (writer_ == nullptr || scheduled_) return;
+  scheduled_ = true;
+  schedule_(std::max(Clock::now(), free_));
 }
 
 void Graph::put_gid(std::vector<uint8_t> &sample, const Guid &guid) const {
@@ -77,21 +101,25 @@ void Graph::put_gid(std::vector<uint8_t> &sample, const Guid &guid) const {
 std::vector<uint8_t> Graph::describe() const {
   std::vector<uint8_t> sample;
   put_gid(sample, participant_);
-  put_count(sample, 1);  // nodes
-  put_text(sample, namespace_);
-  put_text(sample, name_);
-  for (const std::set<Guid> *entities : {&readers_, &writers_}) {
-    put_count(sample, entities->size());
-    for (const Guid &guid : *entities) put_gid(sample, guid);
+  put_count(sample, static_cast<size_t>(std::count_if(nodes_.begin(), nodes_.end(), is_shown)));
+  for (const Node &node : nodes_) {
+    if (!is_shown(node)) continue;
+    put_text(sample, node.space);
+    put_text(sample, node.name);
+    for (const std::set<Guid> *entities : {&node.readers, &node.writers}) {
+      put_count(sample, entities->size());
+      for (const Guid &guid : *entities) put_gid(sample, guid);
+    }
   }
   return sample;
 }
 
 void Graph::publish() {
-  if (writer_ == nullptr) return;
+  scheduled_ = false;
   const std::vector<uint8_t> sample = describe();
   OutgoingSample outgoing{sample, false};
   writer_->write(&outgoing);
+  free_ = Clock::now() + kGap + kGapOfOctet * sample.size();
 }
 
 }  // namespace tide::agent

@@ -7,6 +7,7 @@ namespace tide::agent {
 namespace {
 
 constexpr size_t kWaitingMaximum = 8;
+constexpr int kOkay = 0;
 
 }  // namespace
 
@@ -36,7 +37,9 @@ void Reaper::run() {
     eprosima::fastdds::dds::DomainParticipant *participant = waiting_.front();
     lock.unlock();
     participant->delete_contained_entities();
-    eprosima::fastdds::dds::DomainParticipantFactory::get_instance()->delete_participant(participant);
+    const auto status =
+        eprosima::fastdds::dds::DomainParticipantFactory::get_instance()->delete_participant(participant);
+    if (status() == kOkay) deleted_++;
     lock.lock();
     waiting_.pop_front();
     changed_.notify_all();

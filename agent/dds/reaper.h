@@ -3,6 +3,7 @@
 // the other clients are to be served.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <fastdds/dds/domain/DomainParticipant.hpp>
@@ -20,6 +21,8 @@ class Reaper {
 
   // When many wait already, the caller waits too.
   void bury(eprosima::fastdds::dds::DomainParticipant *participant);
+  // How many have been deleted.
+  size_t deleted() const { return deleted_; }
 
  private:
   void run();
@@ -27,6 +30,7 @@ class Reaper {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<eprosima::fastdds::dds::DomainParticipant *> waiting_;
+  std::atomic<size_t> deleted_ = 0;
   bool ending_ = false;
   std::thread thread_;
 };

@@ -19,15 +19,15 @@ constexpr uint8_t kReaderEntity = 0x04;  // RTPS, table 9.1: this bit of an enti
 // push none of ours out of DDS while this client's line is slow.
 class DdsRequester : public Requester {
  public:
-  static std::unique_ptr<DdsRequester> make(const OwnerPointer &owner, const Service &service, const Qos &qos,
+  static std::unique_ptr<DdsRequester> make(const NodePointer &node, const Service &service, const Qos &qos,
                                             const Wake &wake) {
     auto result = std::unique_ptr<DdsRequester>(new DdsRequester(wake));
-    result->writer_ = DdsWriter::make(owner, service.request, qos, &result->request_readers_);
+    result->writer_ = DdsWriter::make(node, service.request, qos, &result->request_readers_);
     if (result->writer_ == nullptr) return nullptr;
     result->writer_guid_ = result->writer_->guid();
     DdsRequester *self = result.get();
     result->reader_ = DdsReader::make(
-        owner, service.reply, qos, [self](dds::DataReader &reader) { self->sort(reader); }, &result->reply_writers_);
+        node, service.reply, qos, [self](dds::DataReader &reader) { self->sort(reader); }, &result->reply_writers_);
     return result->reader_ == nullptr ? nullptr : std::move(result);
   }
 
@@ -110,12 +110,12 @@ rtps::SampleIdentity get_identity(const SampleIdentity &identity) {
 
 class DdsReplier : public Replier {
  public:
-  static std::unique_ptr<DdsReplier> make(const OwnerPointer &owner, const Service &service, const Qos &qos,
+  static std::unique_ptr<DdsReplier> make(const NodePointer &node, const Service &service, const Qos &qos,
                                           const Wake &wake) {
     auto result = std::unique_ptr<DdsReplier>(new DdsReplier(wake));
-    result->writer_ = DdsWriter::make(owner, service.reply, qos, &result->reply_readers_);
+    result->writer_ = DdsWriter::make(node, service.reply, qos, &result->reply_readers_);
     if (result->writer_ == nullptr) return nullptr;
-    result->reader_ = DdsReader::make(owner, service.request, qos, [wake](dds::DataReader &) { wake(); });
+    result->reader_ = DdsReader::make(node, service.request, qos, [wake](dds::DataReader &) { wake(); });
     return result->reader_ == nullptr ? nullptr : std::move(result);
   }
 
@@ -152,14 +152,14 @@ class DdsReplier : public Replier {
 
 }  // namespace
 
-std::unique_ptr<Requester> make_requester(const OwnerPointer &owner, const Service &service, const Qos &qos,
+std::unique_ptr<Requester> make_requester(const NodePointer &node, const Service &service, const Qos &qos,
                                           const Wake &wake) {
-  return DdsRequester::make(owner, service, qos, wake);
+  return DdsRequester::make(node, service, qos, wake);
 }
 
-std::unique_ptr<Replier> make_replier(const OwnerPointer &owner, const Service &service, const Qos &qos,
+std::unique_ptr<Replier> make_replier(const NodePointer &node, const Service &service, const Qos &qos,
                                       const Wake &wake) {
-  return DdsReplier::make(owner, service, qos, wake);
+  return DdsReplier::make(node, service, qos, wake);
 }
 
 }  // namespace tide::agent

@@ -11,9 +11,9 @@
 namespace tide::agent {
 
 // Null when DDS refuses.
-std::unique_ptr<Requester> make_requester(const OwnerPointer &owner, const Service &service, const Qos &qos,
+std::unique_ptr<Requester> make_requester(const NodePointer &node, const Service &service, const Qos &qos,
                                           const Wake &wake);
-std::unique_ptr<Replier> make_replier(const OwnerPointer &owner, const Service &service, const Qos &qos,
+std::unique_ptr<Replier> make_replier(const NodePointer &node, const Service &service, const Qos &qos,
                                       const Wake &wake);
 
 }  // namespace tide::agent

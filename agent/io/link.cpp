@@ -72,6 +72,12 @@ Time monotonic_ns() {
   return now.tv_sec * kSecond + now.tv_nsec;
 }
 
+std::string text_of_address(uint32_t address) {
+  std::string text = std::to_string(address >> 24);
+  for (const unsigned shift : {16u, 8u, 0u}) text += "." + std::to_string(address >> shift & 0xFF);
+  return text;
+}
+
 size_t copy_frame(const tide_frame_parts_t &frame, uint8_t *bytes) {
   uint8_t *place = bytes;
   const auto append = [&place](const uint8_t *part, size_t length) {

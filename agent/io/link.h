@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "core/agent.h"
+#include "io/access.h"
 #include "tide/platform.h"
 
 namespace tide::agent {
 
 struct LinkCounters {
   uint64_t frames_in = 0, frames_out = 0, checksum_errors = 0, send_dropped = 0, reopened = 0;
+  uint64_t connections_refused = 0, connections_timed_out = 0;
 };
 
 // Who waits for which file descriptors.
@@ -58,6 +60,11 @@ class Link {
   // All that was gathered by write goes out. True: frames left or reached their end, so ask the agent again.
   virtual bool flush(Time now) = 0;
   virtual Time deadline() const { return TIDE_FOREVER; }
+  // Who is there; nobody: address 0 and no device.
+  virtual Peer peer(Endpoint endpoint) const = 0;
+  virtual std::string name_of(Endpoint endpoint) const = 0;
+  // The same for all that one machine, or one line, opens on this link one after the other.
+  Host host_of(Endpoint endpoint) const { return base_ | peer(endpoint).address; }
   const LinkCounters &counters() const { return counters_; }
 
  protected:
@@ -68,6 +75,7 @@ class Link {
 };
 
 Time monotonic_ns();
+std::string text_of_address(uint32_t address);
 // All octets of a frame after each other; returns their count.
 size_t copy_frame(const tide_frame_parts_t &frame, uint8_t *bytes);
 

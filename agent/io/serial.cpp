@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <stdexcept>
+#include <system_error>
+
+#include "serial_speed.h"
 
 namespace tide::agent {
 namespace {
@@ -18,23 +21,12 @@ constexpr Time kBitsOfOctet = 10;  // 8N1
 constexpr size_t kMessageBytesMaximum = 65535;
 constexpr uint8_t kAgentAddress = 0;
 
-constexpr std::array<std::pair<uint32_t, speed_t>, 17> kSpeeds = {{{9600, B9600},
-                                                                   {19200, B19200},
-                                                                   {38400, B38400},
-                                                                   {57600, B57600},
-                                                                   {115200, B115200},
-                                                                   {230400, B230400},
-                                                                   {460800, B460800},
-                                                                   {500000, B500000},
-                                                                   {576000, B576000},
-                                                                   {921600, B921600},
-                                                                   {1000000, B1000000},
-                                                                   {1152000, B1152000},
-                                                                   {1500000, B1500000},
-                                                                   {2000000, B2000000},
-                                                                   {2500000, B2500000},
-                                                                   {3000000, B3000000},
-                                                                   {4000000, B4000000}}};
+// Of the speeds that this system knows, for a message.
+std::string known_speeds() {
+  std::string text;
+  for (const tide_serial_speed &entry : tide_serial_speeds) text += " " + std::to_string(entry.baud);
+  return text;
+}
 
 bool make_raw(int descriptor, uint32_t baud) {
   termios settings{};
@@ -44,9 +36,7 @@ bool make_raw(int descriptor, uint32_t baud) {
   settings.c_cflag &= ~static_cast<tcflag_t>(CRTSCTS | CSTOPB);
   settings.c_cc[VMIN] = 1;
   settings.c_cc[VTIME] = 0;
-  for (const auto &[rate, speed] : kSpeeds) {
-    if (rate == baud) cfsetspeed(&settings, speed);
-  }
+  if (!tide_serial_set_speed(&settings, baud)) return false;
   return tcsetattr(descriptor, TCSANOW, &settings) == 0;
 }
 
@@ -58,11 +48,15 @@ SerialLink::SerialLink(uint8_t number, Agent &agent, Poller &poller, const std::
       baud_(baud),
       message_(kMessageBytesMaximum),
       frame_(TIDE_FRAMING_WORST_BYTES(kMessageBytesMaximum)) {
-  const auto known = [baud](const auto &speed) { return speed.first == baud; };
-  if (std::none_of(kSpeeds.begin(), kSpeeds.end(), known))
-    throw std::runtime_error("no such baud rate: " + std::to_string(baud));
+  termios settings{};
+  if (!tide_serial_set_speed(&settings, baud)) {
+    throw std::runtime_error("no such baud rate: " + std::to_string(baud) + "; there are" + known_speeds());
+  }
   tide_framing_reader_init(&reader_, kAgentAddress);
   open_device(monotonic_ns());
+  if (waits_because_ == ENOTTY || waits_because_ == EISDIR) {
+    throw std::runtime_error("--serial " + device + " is not a serial device; give a tty or a pseudo terminal");
+  }
 }
 
 SerialLink::~SerialLink() {
@@ -74,15 +68,31 @@ std::string SerialLink::describe() const { return "serial " + device_ + " " + st
 void SerialLink::open_device(Time now) {
   retry_at_ns_ = now + kRetry;
   const int descriptor = open(device_.c_str(), O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-  if (descriptor < 0) return;
+  if (descriptor < 0) {
+    wait_for_device(errno);
+    return;
+  }
   if (!make_raw(descriptor, baud_)) {
+    wait_for_device(errno);
     close(descriptor);
     return;
   }
   descriptor_ = descriptor;
+  if (waits_because_ != 0) agent_.warn("opened " + device_);
+  waits_because_ = 0;
   poller_.watch(descriptor_, base_);
   tide_framing_reader_reset(&reader_);
   tide_framing_reader_set_buffer(&reader_, message_.data(), message_.size());
+}
+
+// One line for each new reason.
+void SerialLink::wait_for_device(int reason) {
+  if (reason == waits_because_) return;
+  waits_because_ = reason;
+  if (reason == ENOTTY || reason == EISDIR) return;  // it never will be one
+  std::string line = "waiting for " + device_ + ": " + std::generic_category().message(reason);
+  if (reason == EACCES) line += "; the user of the agent needs the right to it (often the group dialout)";
+  agent_.warn(line);
 }
 
 // What was on the wire is lost; reliable streams repair that once the device is back.

@@ -14,7 +14,8 @@ namespace tide::agent {
 
 class SerialLink : public Link {
  public:
-  // A device that is missing or vanishes is opened again as soon as it is there.
+  // A device that is missing or vanishes is opened again as soon as it is there, and the user is told; one that is no
+  // terminal, and a speed that this system does not know, throw.
   SerialLink(uint8_t number, Agent &agent, Poller &poller, const std::string &device, uint32_t baud);
   ~SerialLink() override;
 
@@ -24,9 +25,12 @@ class SerialLink : public Link {
   void write(Endpoint endpoint, Time now) override;
   bool flush(Time now) override;
   Time deadline() const override;
+  Peer peer(Endpoint) const override { return {0, device_}; }
+  std::string name_of(Endpoint) const override { return "serial " + device_; }
 
  private:
   void open_device(Time now);
+  void wait_for_device(int reason);
   void close_device(Time now);
   void receive(Time now);
   void message_complete(Time now);
@@ -38,6 +42,7 @@ class SerialLink : public Link {
   uint32_t baud_;
   int descriptor_ = -1;
   Time retry_at_ns_ = 0;
+  int waits_because_ = 0;  // an errno that the user knows of; 0: the device is there
   tide_framing_reader_t reader_{};
   std::vector<uint8_t> message_;
   std::vector<uint8_t> frame_;  // on its way

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <stdexcept>
@@ -45,12 +46,12 @@ int open_listener(const std::string &address, uint16_t &port) {
 }  // namespace
 
 TcpLink::TcpLink(uint8_t number, Agent &agent, Poller &poller, const std::string &address, uint16_t port,
-                 size_t connections)
+                 const TcpLimits &limits)
     : Link(number, agent, poller),
       listener_(open_listener(address, port)),
       address_(address),
       port_(port),
-      connections_maximum_(connections) {
+      limits_(limits) {
   poller_.watch(listener_, base_);
 }
 
@@ -64,7 +65,7 @@ std::string TcpLink::describe() const { return "tcp " + address_ + ":" + std::to
 void TcpLink::event(const Poller::Event &event, Time now) {
   const uint64_t number = event.token & kLinkMask;
   if (number == 0) {
-    accept_connection();
+    accept_connection(now);
     return;
   }
   const auto place = connections_.find(number);
@@ -73,20 +74,103 @@ void TcpLink::event(const Poller::Event &event, Time now) {
   if (event.readable && connections_.contains(number)) receive(number, place->second, now);
 }
 
-void TcpLink::accept_connection() {
-  const int descriptor = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-  if (descriptor < 0) return;
-  if (connections_.size() >= connections_maximum_) {
+Peer TcpLink::peer(Endpoint endpoint) const {
+  const auto place = connections_.find(endpoint & kLinkMask);
+  return {place == connections_.end() ? 0 : place->second.address, {}};
+}
+
+std::string TcpLink::name_of(Endpoint endpoint) const { return "tcp " + text_of_address(peer(endpoint).address); }
+
+void TcpLink::accept_connection(Time now) {
+  sockaddr_in from{};
+  socklen_t length = sizeof from;
+  const int descriptor = accept4(listener_, reinterpret_cast<sockaddr *>(&from), &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (descriptor < 0) {
+    if (errno == EMFILE || errno == ENFILE) pause(now);
+    return;
+  }
+  const uint64_t number = next_number_++;
+  const uint32_t address = ntohl(from.sin_addr.s_addr);
+  const char *reason = reason_to_refuse(address, now);
+  connections_[number] = {.descriptor = descriptor, .address = address, .heard_ns = now};
+  if (reason == nullptr && !agent_.allows(base_ | number)) reason = "not let in: no --allow names it";
+  if (reason != nullptr) {
+    agent_.notices().tell(reason, name_of(base_ | number), now);
+    counters_.connections_refused++;
     close(descriptor);
-    counters_.send_dropped++;
+    connections_.erase(number);
     return;
   }
   const int on = 1;
   setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   setsockopt(descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsentBytes, sizeof kUnsentBytes);
-  const uint64_t number = next_number_++;
-  connections_[number].descriptor = descriptor;
   poller_.watch(descriptor, base_ | number);
+  next_check_ns_ = std::min(next_check_ns_, now + limits_.session_wait_ns);
+}
+
+// Null: none.
+const char *TcpLink::reason_to_refuse(uint32_t address, Time now) {
+  const auto same = std::count_if(connections_.begin(), connections_.end(),
+                                  [address](const auto &entry) { return entry.second.address == address; });
+  if (static_cast<size_t>(same) >= limits_.per_address && !make_room(address, now)) {
+    return "connection refused: this address has as many as --max-tcp-per-address allows";
+  }
+  if (connections_.size() >= limits_.connections && !make_room({}, now)) {
+    return "connection refused: all are taken by clients; see --max-clients";
+  }
+  return nullptr;
+}
+
+// address: of the one that gives way.
+bool TcpLink::make_room(std::optional<uint32_t> address, Time now) {
+  auto chosen = connections_.end();
+  for (auto place = connections_.begin(); place != connections_.end(); ++place) {
+    if ((address && place->second.address != *address) || agent_.has_client(base_ | place->first)) continue;
+    if (chosen == connections_.end() || place->second.heard_ns < chosen->second.heard_ns) chosen = place;
+  }
+  if (chosen == connections_.end()) return false;
+  agent_.notices().tell("connection without a session closed, to make room for another one",
+                        name_of(base_ | chosen->first), now);
+  counters_.connections_timed_out++;
+  close_connection(chosen->first);
+  return true;
+}
+
+void TcpLink::pause(Time now) {
+  constexpr Time kPause = 1'000'000'000;
+  agent_.notices().tell("connections wait: no file descriptor is left; raise the limit (ulimit -n)", describe(), now);
+  if (!paused_) poller_.forget(listener_);
+  paused_ = true;
+  next_check_ns_ = std::min(next_check_ns_, now + kPause);
+}
+
+// Whoever keeps a connection without using it loses it.
+void TcpLink::check(Time now) {
+  next_check_ns_ = TIDE_FOREVER;
+  if (paused_) poller_.watch(listener_, base_);
+  paused_ = false;
+  std::vector<std::pair<uint64_t, const char *>> over;
+  for (const auto &[number, connection] : connections_) {
+    Time limit = TIDE_FOREVER;
+    const char *reason = "connection closed: no session within five seconds";
+    if (!agent_.has_client(base_ | number)) limit = connection.heard_ns + limits_.session_wait_ns;
+    if (connection.half_ns != 0 && connection.half_ns + limits_.message_wait_ns < limit) {
+      limit = connection.half_ns + limits_.message_wait_ns;
+      reason = "connection closed: a message was not finished within five seconds";
+    }
+    if (now >= limit) {
+      over.emplace_back(number, reason);
+    } else if (limit != TIDE_FOREVER) {
+      next_check_ns_ = std::min(next_check_ns_, limit);
+    } else {
+      next_check_ns_ = std::min(next_check_ns_, now + limits_.session_wait_ns);  // its session may end
+    }
+  }
+  for (const auto &[number, reason] : over) {
+    agent_.notices().tell(reason, name_of(base_ | number), now);
+    counters_.connections_timed_out++;
+    close_connection(number);
+  }
 }
 
 void TcpLink::receive(uint64_t number, Connection &connection, Time now) {
@@ -106,8 +190,13 @@ void TcpLink::receive(uint64_t number, Connection &connection, Time now) {
     counters_.frames_in++;
     agent_.input(base_ | number, {in.data() + position + kLengthBytes, length}, now);
     position += kLengthBytes + length;
+    connection.heard_ns = now;
+    connection.half_ns = 0;
   }
   in.erase(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(position));
+  if (in.empty() || connection.half_ns != 0) return;
+  connection.half_ns = now;
+  next_check_ns_ = std::min(next_check_ns_, now + limits_.message_wait_ns);
 }
 
 void TcpLink::write(Endpoint endpoint, Time now) {
@@ -135,7 +224,8 @@ void TcpLink::write(Endpoint endpoint, Time now) {
   put_bytes(number, connection);
 }
 
-bool TcpLink::flush(Time) {
+bool TcpLink::flush(Time now) {
+  if (now >= next_check_ns_) check(now);
   const bool sent = sent_;
   sent_ = false;
   return sent;

@@ -73,6 +73,12 @@ UdpLink::~UdpLink() { close(socket_); }
 
 std::string UdpLink::describe() const { return "udp " + address_ + ":" + std::to_string(port_); }
 
+Peer UdpLink::peer(Endpoint endpoint) const { return {static_cast<uint32_t>((endpoint & kLinkMask) >> 16), {}}; }
+
+std::string UdpLink::name_of(Endpoint endpoint) const {
+  return "udp " + text_of_address(peer(endpoint).address) + ":" + std::to_string(endpoint & 0xFFFF);
+}
+
 void UdpLink::event(const Poller::Event &event, Time now) {
   now_ = now;
   for (size_t round = 0; event.readable && round < kReceiveRounds; round++) {

@@ -24,6 +24,8 @@ class UdpLink : public Link {
   void event(const Poller::Event &event, Time now) override;
   void write(Endpoint endpoint, Time now) override;
   bool flush(Time now) override;
+  Peer peer(Endpoint endpoint) const override;
+  std::string name_of(Endpoint endpoint) const override;
 
  private:
   static void received(void *link, const uint8_t *bytes, size_t length, const sockaddr_in *from);

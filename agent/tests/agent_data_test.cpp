@@ -493,6 +493,49 @@ TEST(Streams, AnyOrderWithRepetitionAndResendingGivesTheSameSamples) {
   }
 }
 
+// A header announces at most 65535 octets; stock clients announce more modulo 65536. The client hears of it, nothing of
+// the sample reaches DDS, and the stream goes on.
+TEST(Streams, WhatWasPutTogetherIsAsLongAsItsHeaderSays) {
+  struct Case {
+    size_t payload_bytes;
+    int announced_more;  // than is there
+    bool good;
+  };
+  const std::vector<Case> cases = {{1, 0, true},      {65531, 0, true},    {65532, 0, false},   {65533, 0, false},
+                                   {65536, 0, false}, {100'040, 0, false}, {131'068, 0, false}, {200'000, 0, false},
+                                   {1000, 4, false},  {1000, 1, false},    {1000, -4, false},   {1000, -500, false}};
+  for (const Case &one : cases) {
+    SCOPED_TRACE(std::to_string(one.payload_bytes) + " octets, announced " + std::to_string(one.announced_more) +
+                 " more");
+    Driver driver;
+    TestClient client(driver, 1, 0x11);
+    ASSERT_EQ(client.connect(), 0);
+    client.create_all();
+    driver.sent.clear();
+    const uint16_t request = client.next_request();
+    Octets body = TestClient::ids(request, 0x0015);
+    body.resize(body.size() + one.payload_bytes, 7);
+    Octets whole(4);
+    tide_xrce_put_submessage_header(whole.data(), TIDE_XRCE_WRITE_DATA, 1,
+                                    static_cast<uint16_t>(static_cast<int>(body.size()) + one.announced_more));
+    whole.insert(whole.end(), body.begin(), body.end());
+    for (size_t at = 0; at < whole.size(); at += 1400) {
+      const size_t end = std::min<size_t>(at + 1400, whole.size());
+      client.submit(
+          0x80, TIDE_XRCE_FRAGMENT, end == whole.size() ? 3 : 1,
+          {whole.begin() + static_cast<std::ptrdiff_t>(at), whole.begin() + static_cast<std::ptrdiff_t>(end)});
+    }
+    EXPECT_EQ(driver.middleware.written.size(), one.good ? 1u : 0u);
+    EXPECT_EQ(driver.agent.counters().samples_to_dds, one.good ? 1u : 0u);
+    EXPECT_EQ(driver.agent.counters().fragmented_refused, one.good ? 0u : 1u);
+    EXPECT_EQ(client.status(request), one.good ? -1 : TIDE_XRCE_STATUS_ERR_RESOURCES);
+    driver.middleware.written.clear();
+    client.write(0x0015, {1});
+    ASSERT_EQ(driver.middleware.written.size(), 1u);
+    EXPECT_EQ(driver.middleware.written[0].payload, (Octets{1}));
+  }
+}
+
 TEST(Streams, ReassemblyIsBounded) {
   Options options;
   options.limits.reassembly_bytes = 1000;

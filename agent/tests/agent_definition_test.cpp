@@ -5,10 +5,13 @@
 
 #include <random>
 
+#include "core/names.h"
 #include "core/xml.h"
 
 namespace tide::agent {
 namespace {
+
+std::string fault;
 
 tide_xrce_create_t create(uint8_t kind, uint8_t representation, std::string_view text) {
   tide_xrce_create_t body{};
@@ -68,7 +71,7 @@ TEST(Definition, ReadsQosFromXml) {
              "<historyQos><kind>KEEP_LAST</kind><depth>7</depth></historyQos></topic><qos><reliability>"
              "<kind>RELIABLE</kind></reliability><durability><kind>TRANSIENT_LOCAL</kind></durability></qos>"
              "</data_reader></dds>");
-  ASSERT_EQ(define(body, profiles, definition), TIDE_XRCE_STATUS_OK);
+  ASSERT_EQ(define(body, profiles, definition, fault), TIDE_XRCE_STATUS_OK);
   EXPECT_EQ(definition.topic, (Topic{"rt/chatter", "T_"}));
   EXPECT_EQ(definition.qos, (Qos{true, true, false, 7, 0, 0}));
 }
@@ -78,11 +81,11 @@ TEST(Definition, HasTheDefaultsOfDds) {
   Definition writer, reader;
   ASSERT_EQ(define(create(TIDE_XRCE_KIND_DATAWRITER, TIDE_XRCE_BY_XML,
                           "<dds><data_writer><topic><name>t</name></topic></data_writer></dds>"),
-                   profiles, writer),
+                   profiles, writer, fault),
             TIDE_XRCE_STATUS_OK);
   ASSERT_EQ(define(create(TIDE_XRCE_KIND_DATAREADER, TIDE_XRCE_BY_XML,
                           "<dds><data_reader><topic><name>t</name></topic></data_reader></dds>"),
-                   profiles, reader),
+                   profiles, reader, fault),
             TIDE_XRCE_STATUS_OK);
   EXPECT_EQ(writer.qos, (Qos{true, true, false, 1, 0, 0}));
   EXPECT_EQ(reader.qos, (Qos{false, false, false, 1, 0, 0}));
@@ -97,10 +100,10 @@ TEST(Definition, ReadsQosFromBinary) {
   body.object.qos_flags = TIDE_XRCE_QOS_KEEP_LAST | TIDE_XRCE_QOS_TRANSIENT_LOCAL;
   body.object.has_depth = true;
   body.object.depth = 5;
-  ASSERT_EQ(define(body, profiles, definition), TIDE_XRCE_STATUS_OK);
+  ASSERT_EQ(define(body, profiles, definition, fault), TIDE_XRCE_STATUS_OK);
   EXPECT_EQ(definition.qos, (Qos{false, true, false, 5, 0, 0}));
   body.object.qos_flags = TIDE_XRCE_QOS_RELIABLE;
-  ASSERT_EQ(define(body, profiles, definition), TIDE_XRCE_STATUS_OK);
+  ASSERT_EQ(define(body, profiles, definition, fault), TIDE_XRCE_STATUS_OK);
   EXPECT_EQ(definition.qos, (Qos{true, false, true, 5, 0, 0}));
 }
 
@@ -110,14 +113,14 @@ TEST(Definition, NamesTheTopicsOfServices) {
   ASSERT_EQ(
       define(create(TIDE_XRCE_KIND_REQUESTER, TIDE_XRCE_BY_XML,
                     "<dds><requester profile_name='p' service_name='add' request_type='Q' reply_type='R'/></dds>"),
-             profiles, definition),
+             profiles, definition, fault),
       TIDE_XRCE_STATUS_OK);
   EXPECT_EQ(definition.service, (Service{{"add_Request", "Q"}, {"add_Reply", "R"}}));
   ASSERT_EQ(
       define(create(TIDE_XRCE_KIND_REPLIER, TIDE_XRCE_BY_XML,
                     "<dds><replier service_name='add' request_type='Q' reply_type='R'><request_topic_name>rq/addRequest"
                     "</request_topic_name><reply_topic_name>rr/addReply</reply_topic_name></replier></dds>"),
-             profiles, definition),
+             profiles, definition, fault),
       TIDE_XRCE_STATUS_OK);
   EXPECT_EQ(definition.service, (Service{{"rq/addRequest", "Q"}, {"rr/addReply", "R"}}));
 }
@@ -129,12 +132,12 @@ TEST(Definition, FindsReferences) {
       profiles.add("<dds><profiles><topic profile_name='square'><name>Square</name><dataType>Shape</dataType>"
                    "</topic></profiles></dds>"));
   Definition definition;
-  EXPECT_EQ(define(create(TIDE_XRCE_KIND_TOPIC, TIDE_XRCE_BY_REFERENCE, "square"), profiles, definition),
+  EXPECT_EQ(define(create(TIDE_XRCE_KIND_TOPIC, TIDE_XRCE_BY_REFERENCE, "square"), profiles, definition, fault),
             TIDE_XRCE_STATUS_OK);
   EXPECT_EQ(definition.topic, (Topic{"Square", "Shape"}));
-  EXPECT_EQ(define(create(TIDE_XRCE_KIND_TOPIC, TIDE_XRCE_BY_REFERENCE, "circle"), profiles, definition),
+  EXPECT_EQ(define(create(TIDE_XRCE_KIND_TOPIC, TIDE_XRCE_BY_REFERENCE, "circle"), profiles, definition, fault),
             TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE);
-  EXPECT_EQ(define(create(TIDE_XRCE_KIND_PARTICIPANT, TIDE_XRCE_BY_REFERENCE, "square"), profiles, definition),
+  EXPECT_EQ(define(create(TIDE_XRCE_KIND_PARTICIPANT, TIDE_XRCE_BY_REFERENCE, "square"), profiles, definition, fault),
             TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE);
 }
 
@@ -143,23 +146,80 @@ TEST(Definition, RefusesWhatCannotBe) {
   Definition definition;
   auto kinds_differ = create(TIDE_XRCE_KIND_TOPIC, TIDE_XRCE_BY_XML, "");
   kinds_differ.request.object = 0x0011;
-  EXPECT_EQ(define(kinds_differ, profiles, definition), TIDE_XRCE_STATUS_ERR_INVALID_DATA);
+  EXPECT_EQ(define(kinds_differ, profiles, definition, fault), TIDE_XRCE_STATUS_ERR_INVALID_DATA);
   auto domain = create(TIDE_XRCE_KIND_PARTICIPANT, TIDE_XRCE_BY_BINARY, {});
   domain.object.domain = 233;
-  EXPECT_EQ(define(domain, profiles, definition), TIDE_XRCE_STATUS_ERR_INVALID_DATA);
+  EXPECT_EQ(define(domain, profiles, definition, fault), TIDE_XRCE_STATUS_ERR_INVALID_DATA);
   domain.object.domain = -1;
-  EXPECT_EQ(define(domain, profiles, definition), TIDE_XRCE_STATUS_ERR_INVALID_DATA);
-  EXPECT_EQ(define(create(TIDE_XRCE_KIND_TOPIC, TIDE_XRCE_BY_XML, "<dds><nonsense/></dds>"), profiles, definition),
-            TIDE_XRCE_STATUS_ERR_DDS);
+  EXPECT_EQ(define(domain, profiles, definition, fault), TIDE_XRCE_STATUS_ERR_INVALID_DATA);
+  EXPECT_EQ(
+      define(create(TIDE_XRCE_KIND_TOPIC, TIDE_XRCE_BY_XML, "<dds><nonsense/></dds>"), profiles, definition, fault),
+      TIDE_XRCE_STATUS_ERR_DDS);
   EXPECT_EQ(define(create(TIDE_XRCE_KIND_TOPIC, TIDE_XRCE_BY_XML, "<dds><topic><name>t</name></topic></dds>"), profiles,
-                   definition),
+                   definition, fault),
             TIDE_XRCE_STATUS_ERR_DDS);
   const std::string name(256, 'n');
   const std::string xml = "<dds><topic><name>" + name + "</name><dataType>T</dataType></topic></dds>";
-  EXPECT_EQ(define(create(TIDE_XRCE_KIND_TOPIC, TIDE_XRCE_BY_XML, xml), profiles, definition),
+  EXPECT_EQ(define(create(TIDE_XRCE_KIND_TOPIC, TIDE_XRCE_BY_XML, xml), profiles, definition, fault),
             TIDE_XRCE_STATUS_ERR_DDS);
-  EXPECT_EQ(define(create(9, TIDE_XRCE_BY_XML, ""), profiles, definition), TIDE_XRCE_STATUS_ERR_INVALID_DATA);
-  EXPECT_EQ(define(create(TIDE_XRCE_KIND_TOPIC, 7, ""), profiles, definition), TIDE_XRCE_STATUS_ERR_INVALID_DATA);
+  EXPECT_EQ(define(create(9, TIDE_XRCE_BY_XML, ""), profiles, definition, fault), TIDE_XRCE_STATUS_ERR_INVALID_DATA);
+  EXPECT_EQ(define(create(TIDE_XRCE_KIND_TOPIC, 7, ""), profiles, definition, fault),
+            TIDE_XRCE_STATUS_ERR_INVALID_DATA);
+}
+
+TEST(Names, OfTopicsAreAsRos2HasThem) {
+  for (const char *good :
+       {"rt/chatter", "rt/a/b_c/d1", "rt/_hidden", "rq/add_two_intsRequest", "rr/ns/add_two_intsReply",
+        "rt/fib/_action/feedback", "rt/A", "Square", "HelloWorldTopic", "a.b-c", "plain/1/2", "rtx", "r/x"}) {
+    EXPECT_EQ(topic_fault(good), "") << good;
+  }
+  for (const char *bad : {"",         "rt/",         "rt//chatter", "rt/a//b",
+                          "rt/a/",    "rt/1a",       "rt/a/2",      "rt/a b",
+                          "rt/a-b",   "rt/\xff\xfe", "rt/\xc3\xa9", "rt/a\n",
+                          "rq/a~",    "rr/{node}",   "a b",         "a\tb",
+                          "\x01",     "\x7f",        "caf\xc3\xa9", "ros_discovery_info",
+                          "DCPSTopic"}) {
+    EXPECT_NE(topic_fault(bad), "") << bad;
+  }
+  EXPECT_EQ(topic_fault("rt/" + std::string(252, 'a')), "");
+  EXPECT_NE(topic_fault("rt/" + std::string(253, 'a')), "");
+}
+
+TEST(Names, OfTypesAndParticipantsCanBeShown) {
+  EXPECT_EQ(type_fault("std_msgs::msg::dds_::String_"), "");
+  for (const char *bad : {"", "a b", "\xff", "a\n"}) EXPECT_NE(type_fault(bad), "") << bad;
+  EXPECT_EQ(participant_fault(""), "");
+  EXPECT_EQ(participant_fault("my robot-7"), "");
+  EXPECT_NE(participant_fault("my\nrobot"), "");
+  for (const char *node : {"node", "/node", "/ns/node", "ns/node_1"}) EXPECT_TRUE(is_node_name(node)) << node;
+  for (const char *other : {"", "/", "my robot", "7up", "/ns//node", "/ns/node/", "n\xff"}) {
+    EXPECT_FALSE(is_node_name(other)) << other;
+  }
+}
+
+TEST(Names, AreCheckedInEveryDescriptionAndTheFaultSaysWhichAndWhy) {
+  const Profiles profiles;
+  Definition definition;
+  const std::string bad = "rt/\xff\xfe";
+  const std::vector<std::pair<uint8_t, std::string>> kinds = {
+      {TIDE_XRCE_KIND_TOPIC, "<dds><topic><name>" + bad + "</name><dataType>T</dataType></topic></dds>"},
+      {TIDE_XRCE_KIND_TOPIC, "<dds><topic><name>rt/a</name><dataType>" + bad + "</dataType></topic></dds>"},
+      {TIDE_XRCE_KIND_DATAWRITER, "<dds><data_writer><topic><name>" + bad + "</name></topic></data_writer></dds>"},
+      {TIDE_XRCE_KIND_DATAREADER,
+       "<dds><data_reader><topic><name>rt/a</name><dataType>" + bad + "</dataType></topic></data_reader></dds>"},
+      {TIDE_XRCE_KIND_REQUESTER, "<dds><requester service_name='s' request_type='" + bad + "' reply_type='R'/></dds>"},
+      {TIDE_XRCE_KIND_REPLIER, "<dds><replier service_name='s' request_type='Q' reply_type='R'><reply_topic_name>" +
+                                   bad + "</reply_topic_name></replier></dds>"},
+      {TIDE_XRCE_KIND_PARTICIPANT, "<dds><participant><rtps><name>" + bad + "</name></rtps></participant></dds>"}};
+  for (const auto &[kind, xml] : kinds) {
+    EXPECT_EQ(define(create(kind, TIDE_XRCE_BY_XML, xml), profiles, definition, fault), TIDE_XRCE_STATUS_ERR_DDS)
+        << xml;
+    EXPECT_NE(fault.find("'rt/\\xff\\xfe' has characters"), std::string::npos) << fault;
+  }
+  tide_xrce_create_t binary = create(TIDE_XRCE_KIND_TOPIC, TIDE_XRCE_BY_BINARY, "");
+  binary.object.name = {bad.data(), bad.size()};
+  binary.object.type = {"T", 1};
+  EXPECT_EQ(define(binary, profiles, definition, fault), TIDE_XRCE_STATUS_ERR_INVALID_DATA);
 }
 
 }  // namespace

@@ -205,7 +205,7 @@ struct TcpClient {
 TEST(TcpLink, APeerThatReadsLateGetsEverythingAndTheUrgentEarly) {
   constexpr size_t kBacklog = 2000, kBytes = 400;
   Served served;
-  served.link = std::make_unique<TcpLink>(0, served.agent, served.poller, "127.0.0.1", 0, 4);
+  served.link = std::make_unique<TcpLink>(0, served.agent, served.poller, "127.0.0.1", 0, TcpLimits{});
   TcpClient robot(served);
   ASSERT_EQ(robot.client.connect(), 0);
   create_readers(robot.client, {{0x0016, "slow"}, {0x0026, "urgent"}});

@@ -33,7 +33,11 @@ TEST(Session, LimitsClients) {
   Options options;
   options.limits.clients = 3;
   Driver driver(options);
-  for (uint32_t key = 1; key <= 3; key++) EXPECT_EQ(TestClient(driver, key, key).connect(), 0);
+  for (uint32_t key = 1; key <= 3; key++) {
+    TestClient client(driver, key, key);
+    EXPECT_EQ(client.connect(), 0);
+    EXPECT_EQ(client.create_xml(0x0011, 0, ""), 0);
+  }
   TestClient late(driver, 4, 4);
   EXPECT_EQ(late.connect(), TIDE_XRCE_STATUS_ERR_RESOURCES);
   EXPECT_EQ(TestClient(driver, 1, 1).connect(), 0);  // known ones come back
@@ -64,18 +68,6 @@ TEST(Session, ADeviceThatRestartsWithAnotherKeyTakesItsOldPlace) {
   EXPECT_EQ(driver.agent.client_count(), 1u);
   EXPECT_EQ(driver.middleware.participants, 0);
   EXPECT_EQ(driver.agent.counters().clients_displaced, 1u);
-}
-
-TEST(Session, TheSameKeyFromElsewhereMovesTheClient) {
-  Driver driver;
-  TestClient before(driver, 1, 0x11), after(driver, 2, 0x11);
-  EXPECT_EQ(before.connect(), 0);
-  before.create_all();
-  EXPECT_EQ(after.connect(), 0);
-  EXPECT_EQ(driver.agent.client_count(), 1u);
-  EXPECT_EQ(after.create_xml(0x0013, 0x0011, ""), TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS);
-  driver.sent.clear();
-  EXPECT_EQ(before.create_xml(0x0023, 0x0011, ""), -1);
 }
 
 TEST(Session, AnotherSessionOfTheSameKeyStartsAnew) {
@@ -168,6 +160,30 @@ TEST(Session, NewsOfAReaderThatIsGoneAreIgnored) {
   EXPECT_EQ(driver.agent.client_count(), 0u);
 }
 
+// DDS may announce something of an entity and then refuse it, and the client may leave before the agent looks.
+TEST(Session, NewsOfAnEntityThatNeverCameAboutAreIgnored) {
+  static constexpr const char *kRequester = "<dds><requester service_name='s' request_type='Q' reply_type='R'/></dds>";
+  static constexpr const char *kReplier = "<dds><replier service_name='s' request_type='Q' reply_type='R'/></dds>";
+  const std::vector<std::tuple<uint16_t, uint16_t, const char *>> kinds = {
+      {0x0026, 0x0014, TestClient::kReader}, {0x0017, 0x0011, kRequester}, {0x0018, 0x0011, kReplier}};
+  for (const auto &[object, parent, xml] : kinds) {
+    for (const bool leaves : {false, true}) {
+      Driver driver;
+      TestClient client(driver, 1, 0x11);
+      EXPECT_EQ(client.connect(), 0);
+      client.create_all();
+      driver.middleware.wake_and_refuse = true;
+      driver.pumps = false;
+      client.create_xml(object, parent, xml);
+      if (leaves) client.remove(TIDE_XRCE_OBJECT_CLIENT);
+      driver.pump();
+      EXPECT_EQ(driver.agent.client_count(), leaves ? 0u : 1u);
+      EXPECT_EQ(driver.agent.counters().entities_refused, 1u);
+      EXPECT_EQ(driver.middleware.sources.size(), leaves ? 0u : 1u);
+    }
+  }
+}
+
 TEST(Entities, StatusesByRule) {
   Driver driver;
   TestClient client(driver, 1, 0x11);
@@ -237,6 +253,46 @@ TEST(Entities, AreLimited) {
   EXPECT_EQ(client.create_xml(0x0013, 0x0011, "", TIDE_XRCE_FLAG_REUSE), TIDE_XRCE_STATUS_OK_MATCHED);
 }
 
+TEST(Entities, ParticipantsAndDomainsAreLimited) {
+  Options options;
+  options.limits.participants_per_client = 3;
+  options.limits.domains = 2;
+  Driver driver(options);
+  TestClient client(driver, 1, 0x11), other(driver, 2, 0x22);
+  EXPECT_EQ(client.connect(), 0);
+  EXPECT_EQ(other.connect(), 0);
+  tide_xrce_object_t participant{};
+  participant.representation = TIDE_XRCE_BY_BINARY;
+  for (const auto &[object, domain, status] :
+       std::vector<std::tuple<int, int, int>>{{0x0011, 3, 0},
+                                              {0x0021, 4, 0},
+                                              {0x0031, 5, TIDE_XRCE_STATUS_ERR_RESOURCES},
+                                              {0x0031, 4, 0},
+                                              {0x0041, 4, TIDE_XRCE_STATUS_ERR_RESOURCES},
+                                              {0x0051, 233, TIDE_XRCE_STATUS_ERR_INVALID_DATA},
+                                              {0x0051, -1, TIDE_XRCE_STATUS_ERR_INVALID_DATA}}) {
+    participant.domain = static_cast<int16_t>(domain);
+    EXPECT_EQ(client.create(static_cast<uint16_t>(object), participant), status) << object << " in " << domain;
+  }
+  participant.domain = 5;
+  EXPECT_EQ(other.create(0x0011, participant), TIDE_XRCE_STATUS_ERR_RESOURCES);
+  EXPECT_EQ(client.remove(0x0021), 0);
+  EXPECT_EQ(other.create(0x0011, participant), TIDE_XRCE_STATUS_ERR_RESOURCES);  // 0x0031 is there too
+  EXPECT_EQ(client.remove(0x0031), 0);
+  EXPECT_EQ(other.create(0x0011, participant), 0);
+}
+
+// Ports of RTPS by its formula, for every domain: the last participant's is a port, and the reserve is never negative.
+TEST(Entities, EveryDomainHasPortsForItsParticipants) {
+  for (int domain = 0; domain <= 232; domain++) {
+    const size_t most = participants_maximum(domain);
+    ASSERT_GT(most, 40u) << domain;
+    EXPECT_LE(7400u + 250u * static_cast<size_t>(domain) + 11u + 2u * (most - 1), 65535u) << domain;
+  }
+  EXPECT_EQ(participants_maximum(233), 0u);
+  EXPECT_EQ(participants_maximum(-1), 0u);
+}
+
 TEST(Entities, DomainsAreOverridden) {
   for (const auto &[override, fallback, expected] :
        {std::tuple{std::optional<int>{}, 0, 3}, std::tuple{std::optional<int>{5}, 0, 5},
@@ -298,6 +354,7 @@ TEST(Liveliness, AClientThatNeverCouldAnswerStaysUntilItsPlaceIsNeeded) {
   Driver driver(options);
   TestClient silent(driver, 1, 0x11);
   EXPECT_EQ(silent.connect(), 0);
+  EXPECT_EQ(silent.create_xml(0x0011, 0, ""), 0);
   TestClient next(driver, 2, 0x22);
   EXPECT_EQ(next.connect(), TIDE_XRCE_STATUS_ERR_RESOURCES);
   driver.run_until(1000 * kSecond);

@@ -38,7 +38,7 @@ class Driver {
     const std::unique_ptr<uint8_t[]> exact(new uint8_t[bytes.size()]);
     std::copy(bytes.begin(), bytes.end(), exact.get());
     agent.input(endpoint, {exact.get(), bytes.size()}, now_);
-    pump();
+    if (pumps) pump();
   }
 
   void pump() {
@@ -68,6 +68,7 @@ class Driver {
   std::vector<Sent> sent;
   std::function<void(Endpoint, const Octets &)> forward;  // set: messages go there instead, and the answers into sent
   bool keep = true;
+  bool pumps = true;  // false: the agent looks after its clients when pump is called, not after each message
   uint64_t frames = 0;
 
  private:

@@ -59,6 +59,7 @@ class FakeMiddleware : public Middleware {
   int participants = 0, writers = 0;
   uint64_t requests = 0;
   bool refuse = false;                   // to create anything
+  bool wake_and_refuse = false;          // to create what reads, after news of it
   bool full = false;                     // writers take nothing
   bool unread = false;                   // writers have no reader
   bool served = true;                    // requesters have a server
@@ -139,19 +140,25 @@ class FakeParticipant : public Participant {
     return std::make_unique<FakeWriter>(middleware_, topic);
   }
   std::unique_ptr<Source> create_reader(const Topic &topic, const Qos &qos, Wake wake) override {
-    if (middleware_.refuse) return nullptr;
+    if (refuses(wake)) return nullptr;
     return std::make_unique<FakeReading<Source>>(middleware_, topic, qos, std::move(wake));
   }
   std::unique_ptr<Requester> create_requester(const Service &service, const Qos &qos, Wake wake) override {
-    if (middleware_.refuse) return nullptr;
+    if (refuses(wake)) return nullptr;
     return std::make_unique<FakeRequester>(middleware_, service, qos, std::move(wake));
   }
   std::unique_ptr<Replier> create_replier(const Service &service, const Qos &qos, Wake wake) override {
-    if (middleware_.refuse) return nullptr;
+    if (refuses(wake)) return nullptr;
     return std::make_unique<FakeReplier>(middleware_, service, qos, std::move(wake));
   }
 
  private:
+  // As DDS, which matches the one half of a service before it refuses the other.
+  bool refuses(const Wake &wake) const {
+    if (middleware_.wake_and_refuse) wake();
+    return middleware_.refuse || middleware_.wake_and_refuse;
+  }
+
   FakeMiddleware &middleware_;
 };
 

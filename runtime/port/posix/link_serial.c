@@ -11,28 +11,11 @@
 #include <unistd.h>
 
 #include "link.h"
+#include "serial_speed.h"
 #include "tide/status.h"
 
 #define PSEUDO_TERMINAL_FIRST 136u /* major numbers of the terminal side, as Linux assigns them */
 #define PSEUDO_TERMINAL_LAST 143u
-
-static const struct {
-  uint32_t baud;
-  speed_t speed;
-} speeds[] = {{1200u, B1200},       {2400u, B2400},       {4800u, B4800},       {9600u, B9600},
-              {19200u, B19200},     {38400u, B38400},     {57600u, B57600},     {115200u, B115200},
-              {230400u, B230400},   {460800u, B460800},   {500000u, B500000},   {576000u, B576000},
-              {921600u, B921600},   {1000000u, B1000000}, {1152000u, B1152000}, {1500000u, B1500000},
-              {2000000u, B2000000}, {2500000u, B2500000}, {3000000u, B3000000}, {3500000u, B3500000},
-              {4000000u, B4000000}};
-
-/* False: not a speed of this system. */
-static bool set_speed(struct termios *mode, uint32_t baud) {
-  for (size_t index = 0; index < sizeof speeds / sizeof speeds[0]; index++) {
-    if (speeds[index].baud == baud) return cfsetspeed(mode, speeds[index].speed) == 0;
-  }
-  return false;
-}
 
 static bool is_pseudo_terminal(int descriptor) {
   struct stat status;
@@ -51,7 +34,7 @@ static int make_raw(tide_posix_link_t *link, int descriptor) {
   mode.c_cflag &= ~(tcflag_t)(CSTOPB | CRTSCTS);
   mode.c_cc[VMIN] = 1;
   mode.c_cc[VTIME] = 0;
-  if (!set_speed(&mode, link->address.baud) && !link->is_pseudo_terminal) return TIDE_ERROR_ARGUMENT;
+  if (!tide_serial_set_speed(&mode, link->address.baud) && !link->is_pseudo_terminal) return TIDE_ERROR_ARGUMENT;
   if (tcsetattr(descriptor, TCSANOW, &mode) != 0) return TIDE_ERROR_LINK;
   (void)tcflush(descriptor, TCIOFLUSH);
   return TIDE_OK;

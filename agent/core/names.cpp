@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/names.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+namespace tide::agent {
+namespace {
+
+constexpr size_t kNameBytesMaximum = 255;  // of DDS
+constexpr size_t kQuotedMaximum = 80;
+
+constexpr std::array<std::string_view, 6> kPrefixes = {"rt/", "rq/", "rr/", "rs/", "rp/", "ra/"};
+constexpr std::array<std::string_view, 5> kReserved = {"ros_discovery_info", "DCPSParticipant", "DCPSTopic",
+                                                       "DCPSPublication", "DCPSSubscription"};
+
+bool is_printable(char character) { return character > ' ' && character <= '~'; }
+bool is_digit(char character) { return character >= '0' && character <= '9'; }
+bool is_word(char character) {
+  return (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z') || is_digit(character) ||
+         character == '_';
+}
+
+std::string length_fault(std::string_view name) {
+  if (name.empty()) return "is empty";
+  if (name.size() > kNameBytesMaximum) return "is longer than 255 characters";
+  return {};
+}
+
+// Words with / between them.
+std::string words_fault(std::string_view path) {
+  for (;;) {
+    const size_t end = std::min(path.find('/'), path.size());
+    const std::string_view word = path.substr(0, end);
+    if (word.empty()) return "has an empty part";
+    if (is_digit(word.front())) return "has a part that starts with a digit";
+    if (!std::all_of(word.begin(), word.end(), is_word)) return "has characters that are not letters, digits, _ or /";
+    if (end == path.size()) return {};
+    path.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+std::string topic_fault(std::string_view name) {
+  if (std::string fault = length_fault(name); !fault.empty()) return fault;
+  if (std::find(kReserved.begin(), kReserved.end(), name) != kReserved.end()) return "is reserved";
+  for (const std::string_view prefix : kPrefixes) {
+    if (name.starts_with(prefix)) return words_fault(name.substr(prefix.size()));
+  }
+  return std::all_of(name.begin(), name.end(), is_printable) ? std::string{} : "has characters that are not printable";
+}
+
+std::string type_fault(std::string_view name) {
+  if (std::string fault = length_fault(name); !fault.empty()) return fault;
+  return std::all_of(name.begin(), name.end(), is_printable) ? std::string{} : "has characters that are not printable";
+}
+
+std::string participant_fault(std::string_view name) {
+  if (name.size() > kNameBytesMaximum) return length_fault(name);
+  const bool printable =
+      std::all_of(name.begin(), name.end(), [](char character) { return character == ' ' || is_printable(character); });
+  return printable ? std::string{} : "has characters that are not printable";
+}
+
+bool is_node_name(std::string_view name) {
+  if (name.starts_with('/')) name.remove_prefix(1);
+  return name.size() <= kNameBytesMaximum && words_fault(name).empty();
+}
+
+std::string quoted(std::string_view text) {
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string result = "'";
+  for (const char character : text.substr(0, kQuotedMaximum)) {
+    if (character == ' ' || (is_printable(character) && character != '\'' && character != '\\')) {
+      result += character;
+      continue;
+    }
+    const auto octet = static_cast<unsigned char>(character);
+    result += {'\\', 'x', kDigits[octet >> 4], kDigits[octet & 15]};
+  }
+  return result + (text.size() > kQuotedMaximum ? "...'" : "'");
+}
+
+}  // namespace tide::agent

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may have which session: takeover, lists of who is let in, limits, and what the user hears of all that.
+#include <gtest/gtest.h>
+
+#include "client_messages.h"
+
+namespace tide::agent::test {
+namespace {
+
+constexpr Time kSecond = 1'000'000'000;
+
+Options hosts_of_ten() {
+  Options options;
+  options.host_of = [](Endpoint endpoint) { return endpoint / 10; };
+  return options;
+}
+
+TEST(Takeover, ALiveSessionIsKeptFromEveryOtherHost) {
+  Driver driver(hosts_of_ten());
+  TestClient owner(driver, 10, 0x11), thief(driver, 20, 0x11);
+  ASSERT_EQ(owner.connect(), 0);
+  owner.create_all();
+  owner.acknowledge(0x80);
+  for (Time t_ns = 0; t_ns < 100 * kSecond; t_ns += kSecond) {
+    driver.run_until(t_ns);
+    driver.sent.clear();
+    EXPECT_EQ(thief.connect(), -1);
+    EXPECT_EQ(thief.create_xml(0x0023, 0x0011, ""), -1);
+    EXPECT_EQ(thief.remove(0x0011), -1);
+    owner.write(0x0015, {1});
+  }
+  EXPECT_EQ(driver.agent.counters().takeovers_refused, 100u);
+  EXPECT_EQ(driver.agent.counters().samples_to_dds, 100u);
+  EXPECT_EQ(driver.agent.entity_count(), 6u);
+}
+
+// Whoever only reads is not silent either: it answers when it is asked.
+TEST(Takeover, TheOwnerIsAskedBeforeItLosesItsSession) {
+  Driver driver(hosts_of_ten());
+  TestClient owner(driver, 10, 0x11), thief(driver, 20, 0x11);
+  ASSERT_EQ(owner.connect(), 0);
+  owner.create_all();
+  owner.acknowledge(0x80);
+  uint64_t asked = 0;
+  for (Time t_ns = kSecond; t_ns < 60 * kSecond; t_ns += kSecond) {
+    driver.run_until(t_ns);
+    driver.sent.clear();
+    EXPECT_EQ(thief.connect(), -1) << t_ns;
+    if (owner.all(TIDE_XRCE_HEARTBEAT).empty()) continue;
+    asked++;
+    owner.acknowledge(0x80);
+  }
+  EXPECT_GT(asked, 10u);
+}
+
+TEST(Takeover, AnOwnerThatMovedIsInAfterFiveSeconds) {
+  for (const bool answers : {true, false}) {
+    Driver driver(hosts_of_ten());
+    TestClient before(driver, 10, 0x11), after(driver, 20, 0x11);
+    ASSERT_EQ(before.connect(), 0);
+    before.create_all();
+    if (answers) before.acknowledge(0x80);
+    const Time heard = driver.now(), silence = (answers ? 5 : 30) * kSecond;
+    driver.run_until(heard + silence - 1);
+    EXPECT_EQ(after.connect(), -1);
+    driver.run_until(heard + silence);
+    EXPECT_EQ(after.connect(), 0);
+    EXPECT_EQ(driver.agent.client_count(), 1u);
+    EXPECT_EQ(after.create_xml(0x0013, 0x0011, ""), TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS);
+    driver.sent.clear();
+    EXPECT_EQ(before.create_xml(0x0023, 0x0011, ""), -1);
+  }
+}
+
+// A program that was started again has another port, or another connection, on the same host.
+TEST(Takeover, AnOwnerThatWasStartedAgainIsInAtOnce) {
+  Driver driver(hosts_of_ten());
+  TestClient before(driver, 10, 0x11), after(driver, 11, 0x11);
+  ASSERT_EQ(before.connect(), 0);
+  before.create_all();
+  EXPECT_EQ(after.connect(), 0);
+  EXPECT_EQ(driver.agent.client_count(), 1u);
+  EXPECT_EQ(after.create_xml(0x0013, 0x0011, ""), TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS);
+  driver.sent.clear();
+  EXPECT_EQ(before.create_xml(0x0023, 0x0011, ""), -1);
+  EXPECT_EQ(driver.agent.counters().takeovers_refused, 0u);
+}
+
+TEST(Allowed, OnlyThoseThatAreNamedAreAnswered) {
+  Options options;
+  options.allows = [](Endpoint endpoint, std::optional<uint32_t> key) {
+    return endpoint == 1 && (!key || *key == 0x11);
+  };
+  std::vector<std::string> lines;
+  options.warn = [&lines](const std::string &line) { lines.push_back(line); };
+  Driver driver(options);
+  TestClient good(driver, 1, 0x11), other(driver, 1, 0x12, 0x82), elsewhere(driver, 2, 0x11);
+  EXPECT_EQ(good.connect(), 0);
+  driver.sent.clear();
+  EXPECT_EQ(other.connect(), -1);
+  EXPECT_EQ(elsewhere.connect(), -1);
+  driver.sent.clear();
+  const Octets question = from_hex("000afffd02000000");
+  elsewhere.submit(0, TIDE_XRCE_GET_INFO, 1, question);
+  EXPECT_TRUE(driver.sent.empty());
+  other.submit(0, TIDE_XRCE_GET_INFO, 1, question);
+  EXPECT_EQ(driver.sent.size(), 1u);
+  EXPECT_EQ(driver.agent.counters().not_allowed, 3u);
+  EXPECT_EQ(lines, (std::vector<std::string>{"client 00000012 at endpoint 1: not let in: no --allow names it"}));
+}
+
+TEST(Crowd, InventedKeysGiveWayToClientsThatWork) {
+  Options options;
+  options.limits.clients = 64;
+  std::vector<std::string> lines;
+  options.warn = [&lines](const std::string &line) { lines.push_back(line); };
+  Driver driver(options);
+  std::vector<std::unique_ptr<TestClient>> clients;
+  for (uint32_t number = 0; number < 20; number++) {
+    clients.push_back(std::make_unique<TestClient>(driver, 100 + number, 0x1000 + number));
+    ASSERT_EQ(clients.back()->connect(), 0) << number;
+    clients.back()->create_all();
+    for (uint32_t flood = 0; flood < 500; flood++) {
+      driver.run_until(driver.now() + 100'000);
+      TestClient(driver, 1000 + flood, 0x10000 + number * 500 + flood).connect();
+      driver.sent.clear();
+    }
+  }
+  for (const auto &client : clients) {
+    EXPECT_EQ(client->create_xml(0x0023, 0x0011, ""), 0);
+    driver.sent.clear();
+  }
+  EXPECT_EQ(driver.agent.client_count(), 64u);
+  EXPECT_EQ(lines.size(), 1u);
+  driver.run_until(driver.now() + 11 * kSecond);
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_NE(lines[1].find("times more in"), std::string::npos) << lines[1];
+}
+
+TEST(Crowd, ThoseThatWorkStay) {
+  Options options;
+  options.limits.clients = 3;
+  std::vector<std::string> lines;
+  options.warn = [&lines](const std::string &line) { lines.push_back(line); };
+  Driver driver(options);
+  for (uint32_t key = 1; key <= 3; key++) {
+    TestClient client(driver, key, key);
+    EXPECT_EQ(client.connect(), 0);
+    EXPECT_EQ(client.create_xml(0x0011, 0, ""), 0);
+  }
+  for (uint32_t key = 10; key < 1000; key++) {
+    EXPECT_EQ(TestClient(driver, key, key).connect(), TIDE_XRCE_STATUS_ERR_RESOURCES);
+  }
+  EXPECT_EQ(driver.agent.counters().clients_lost, 0u);
+  EXPECT_EQ(lines.size(), 1u);
+}
+
+TEST(Notices, OfOneCauseAreALineAndThenACount) {
+  std::vector<std::string> lines;
+  Notices notices([&lines](const std::string &line) { lines.push_back(line); });
+  for (Time t_ns = 0; t_ns < 60 * kSecond; t_ns += kSecond / 100) {
+    if (t_ns < 25 * kSecond) notices.tell("too many", "client 1", t_ns);
+    if (t_ns == 3 * kSecond) notices.tell("too long", "client 2", t_ns);
+    notices.poll(t_ns);
+  }
+  EXPECT_EQ(lines,
+            (std::vector<std::string>{"client 1: too many", "client 2: too long", "1000 times more in 10 s: too many",
+                                      "1000 times more in 10 s: too many", "499 times more in 10 s: too many"}));
+  notices.tell("too many", "client 3", 100 * kSecond);
+  EXPECT_EQ(lines.back(), "client 3: too many");
+}
+
+}  // namespace
+}  // namespace tide::agent::test

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sequences of well-formed operations that fail half-way: several clients create, delete and create again the whole zoo
+// of entities, with shared topics and conflicting types, requesters and repliers; they restart, reset, stop in the
+// middle of fragments, steal each other's keys, and leave. The agent is polled when it happens to be, and time jumps.
+// Beside them two good clients exchange samples, none of which may be lost, doubled or late. Every choice comes from
+// one source, octets of a fuzzer or a seed, so a run can be repeated. What must hold aborts the process when it does
+// not.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/agent.h"
+#include "tide/xrce.h"
+
+namespace tide::agent::test {
+
+// Whatever ends the process from now on is told with this number, which repeats it.
+void announce_seed(uint64_t seed);
+
+#define TIDE_MUST(condition)                                                          \
+  do {                                                                                \
+    if (!(condition)) {                                                               \
+      std::fprintf(stderr, "%s:%d: must hold: %s\n", __FILE__, __LINE__, #condition); \
+      std::abort();                                                                   \
+    }                                                                                 \
+  } while (false)
+
+// Of the participants of the good clients.
+constexpr const char *kGoodName = "good";
+
+class Choices {
+ public:
+  explicit Choices(Bytes bytes) : bytes_(bytes) {}
+  explicit Choices(uint64_t seed) : random_(seed), is_random_(true) {}
+  // 0 to below.
+  uint32_t operator()(uint32_t below) {
+    if (is_random_) return static_cast<uint32_t>(random_() % below);
+    const uint32_t high = octet(), low = below > 256 ? octet() : 0;
+    return (high | low << 8) % below;
+  }
+  bool one_in(uint32_t count) { return (*this)(count) == count - 1; }
+  bool is_over() const { return !is_random_ && place_ >= bytes_.size(); }
+
+ private:
+  uint8_t octet() { return place_ < bytes_.size() ? bytes_[place_++] : uint8_t{0}; }
+  Bytes bytes_;
+  size_t place_ = 0;
+  std::mt19937_64 random_;
+  bool is_random_ = false;
+};
+
+class Body {
+ public:
+  template <typename Put, typename... Values>
+  explicit Body(Put put, const Values &...values) : octets_(1024) {
+    tide_cdr_writer(&cdr_, octets_.data(), octets_.size());
+    put(&cdr_, values...);
+    octets_.resize(cdr_.position);
+  }
+  void append(size_t count, uint8_t value) { octets_.insert(octets_.end(), count, value); }
+  void append(Bytes bytes) { octets_.insert(octets_.end(), bytes.begin(), bytes.end()); }
+  const std::vector<uint8_t> &octets() const { return octets_; }
+
+ private:
+  std::vector<uint8_t> octets_;
+  tide_cdr_t cdr_{};
+};
+
+// Sends what an XRCE client would.
+class Talker {
+ public:
+  Talker(Agent &agent, Endpoint endpoint, uint32_t key, uint8_t session)
+      : agent_(agent), endpoint_(endpoint), key_(key), session_(session) {}
+
+  void connect(Endpoint from, uint16_t mtu, Time now) {
+    tide_xrce_create_client_t body{};
+    body.version_major = 1;
+    body.vendor = 0x010F;
+    body.key = key_;
+    body.session = session_;
+    body.mtu = mtu;
+    const uint8_t none = session_ < 0x80 ? TIDE_XRCE_SESSION_NONE_WITH_KEY : TIDE_XRCE_SESSION_NONE_WITHOUT_KEY;
+    start(none, 0, 0);
+    add(TIDE_XRCE_CREATE_CLIENT, 1, Body(tide_xrce_put_create_client, &body).octets());
+    send(from, now);
+    sequences_.clear();
+  }
+  void start(uint8_t stream) { start(session_, stream, stream == 0 ? uint16_t{0} : sequences_[stream]++); }
+  void add(uint8_t id, uint8_t flags, Bytes body) {
+    while (message_.size() % 4 != 0) message_.push_back(0);
+    uint8_t head[4];
+    tide_xrce_put_submessage_header(head, id, flags, static_cast<uint16_t>(body.size()));
+    message_.insert(message_.end(), head, head + sizeof head);
+    message_.insert(message_.end(), body.begin(), body.end());
+  }
+  void send(Endpoint from, Time now) {
+    // An exact allocation: reading beyond the end of a message is seen by the sanitizer.
+    const std::unique_ptr<uint8_t[]> exact(new uint8_t[message_.size()]);
+    std::copy(message_.begin(), message_.end(), exact.get());
+    agent_.input(from, {exact.get(), message_.size()}, now);
+  }
+  void send(Time now) { send(endpoint_, now); }
+  void skip(uint8_t stream, int count) { sequences_[stream] = static_cast<uint16_t>(sequences_[stream] + count); }
+  void restart_streams() { sequences_.clear(); }
+  uint16_t next_of(uint8_t stream) { return sequences_[stream]; }
+  uint16_t next_request() { return request_++; }
+  Endpoint endpoint() const { return endpoint_; }
+
+ private:
+  void start(uint8_t session, uint8_t stream, uint16_t sequence) {
+    message_.resize(TIDE_XRCE_HEADER_MAXIMUM_BYTES);
+    const tide_xrce_header_t header = {session, stream, sequence, key_};
+    message_.resize(tide_xrce_put_header(message_.data(), &header));
+  }
+
+  Agent &agent_;
+  Endpoint endpoint_;
+  uint32_t key_;
+  uint8_t session_;
+  uint16_t request_ = 10;
+  std::map<uint8_t, uint16_t> sequences_;
+  std::vector<uint8_t> message_;
+};
+
+class Sequences {
+ public:
+  // domain: of all participants that are meant to work.
+  Sequences(Middleware &middleware, int domain);
+  // One sequence of at most `operations`.
+  void run(Choices &choices, uint32_t operations);
+  // All of the others leave.
+  void clear(Choices &choices);
+  // One sample between the good clients, and a sign of life of both; run does it too.
+  void exchange();
+
+  std::function<void()> before_poll;  // unset: nothing
+
+  uint64_t operations() const { return operations_; }
+  uint64_t exchanged() const { return exchanged_; }
+  const Counters &counters() const { return agent_.counters(); }
+
+ private:
+  void operate(Choices &choices);
+  void describe(Choices &choices, Talker &talker);
+  void write(Choices &choices, Talker &talker, uint8_t stream);
+  void read(Choices &choices, Talker &talker);
+  void control(Choices &choices, Talker &talker);
+  void pump(Choices *choices);
+  void take(Endpoint endpoint, Bytes frame);
+  void set_up_good();
+
+  Agent agent_;
+  int domain_;
+  std::string good_topic_;
+  Time now_ = 1'000'000'000, exchanged_ns_ = 0;
+  std::vector<Talker> actors_;
+  Talker writer_, reader_;
+  uint32_t number_ = 0, received_ = 0;  // of samples of the good writer
+  uint16_t acknowledged_ = 0;           // by the agent, of its stream
+  bool session_opened_ = false, informed_ = false;
+  int status_ = -1;
+  uint64_t operations_ = 0, exchanged_ = 0;
+  std::vector<Endpoint> ready_;
+};
+
+}  // namespace tide::agent::test
