@@ -6,13 +6,14 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=$1
 cmake -S . -B build/fuzz -G Ninja -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DTIDE_FUZZ=ON >/dev/null
-fuzzers=$(sed -n 's/^tide_fuzzer(\([a-z_]*\).*/\1/p' tests/fuzz/CMakeLists.txt)
+fuzzers=$(cmake --build build/fuzz --target help | sed -n 's/^\([a-z_]*_fuzz\): phony$/\1/p')
 # shellcheck disable=SC2086
 cmake --build build/fuzz --target $fuzzers wire_corpus
-mkdir -p build/fuzz/corpus build/fuzz/findings
-build/fuzz/bin/wire_corpus build/fuzz/corpus
+mkdir -p build/fuzz/findings
+build/fuzz/bin/wire_corpus build/fuzz/corpus/wire_fuzz
 for fuzzer in $fuzzers; do
   echo "fuzzing with $fuzzer for $seconds s on each of $(nproc) cores"
-  build/fuzz/bin/"$fuzzer" build/fuzz/corpus -max_total_time="$seconds" -jobs="$(nproc)" -workers="$(nproc)" \
+  mkdir -p "build/fuzz/corpus/$fuzzer"
+  build/fuzz/bin/"$fuzzer" "build/fuzz/corpus/$fuzzer" -max_total_time="$seconds" -jobs="$(nproc)" -workers="$(nproc)" \
     -artifact_prefix=build/fuzz/findings/ -print_final_stats=1
 done

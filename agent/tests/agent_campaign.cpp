@@ -55,6 +55,7 @@ int main(int count, char **arguments) {
   std::printf("good clients alone: %.0f samples/s\n", rate_alone(middleware, domain));
   const double start = seconds();
   double told = start, slowest = 0;
+  int waited_ms = 0;
   uint64_t done = 0, operations = 0, exchanged = 0, created = 0, refused = 0;
   for (uint64_t seed = first_seed; done < wanted; seed++) {
     announce_seed(seed);
@@ -68,17 +69,18 @@ int main(int count, char **arguments) {
     sequences.clear(choices);
     operations += sequences.operations();
     exchanged += sequences.exchanged();
+    waited_ms = std::max(waited_ms, sequences.waited_ms());
     created += sequences.counters().entities_created;
     refused += sequences.counters().entities_refused;
     if (seconds() - told < 10 && done < wanted) continue;
     told = seconds();
     std::printf(
         "%llu sequences, %llu operations, %.0f sequences/s; %llu entities made, %llu refused; good clients: "
-        "%llu samples, none lost, %.0f/s; slowest sequence %.0f ms; %ld MB; next seed %llu\n",
+        "%llu samples, none lost, %.0f/s, the slowest %d ms in DDS; slowest sequence %.0f ms; %ld MB; next seed %llu\n",
         static_cast<unsigned long long>(done), static_cast<unsigned long long>(operations),
         static_cast<double>(done) / (told - start), static_cast<unsigned long long>(created),
         static_cast<unsigned long long>(refused), static_cast<unsigned long long>(exchanged),
-        static_cast<double>(exchanged) / (told - start), slowest * 1e3, memory_kb() / 1024,
+        static_cast<double>(exchanged) / (told - start), waited_ms, slowest * 1e3, memory_kb() / 1024,
         static_cast<unsigned long long>(seed + 1));
     std::fflush(stdout);
   }

@@ -189,6 +189,7 @@ void Sequences::exchange() {
   for (int tries = 0; received_ != number_ && tries < 5000; tries++) {  // DDS may hand it over in a thread of its own
     usleep(1000);
     pump(nullptr);
+    waited_ms_ = std::max(waited_ms_, tries + 1);
   }
   TIDE_MUST(received_ == number_);
   for (Talker *talker : {&writer_, &reader_}) {

@@ -141,6 +141,8 @@ class Sequences {
 
   std::function<void()> before_poll;  // unset: nothing
 
+  // The longest that a sample took through DDS, in wall time; 0: all came at once.
+  int waited_ms() const { return waited_ms_; }
   uint64_t operations() const { return operations_; }
   uint64_t exchanged() const { return exchanged_; }
   const Counters &counters() const { return agent_.counters(); }
@@ -164,7 +166,7 @@ class Sequences {
   uint32_t number_ = 0, received_ = 0;  // of samples of the good writer
   uint16_t acknowledged_ = 0;           // by the agent, of its stream
   bool session_opened_ = false, informed_ = false;
-  int status_ = -1;
+  int status_ = -1, waited_ms_ = 0;
   uint64_t operations_ = 0, exchanged_ = 0;
   std::vector<Endpoint> ready_;
 };

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The agent's core with the real DDS: the input chooses a sequence of well-formed operations of several clients, which
+// fail half-way, beside two good clients (tests/agent/sequences.h). Fast DDS itself carries no coverage marks.
+#include "dds/fast_dds.h"
+#include "sequences.h"
+#include "shared_middleware.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
+extern "C" const char *__asan_default_options();
+
+// As Debian ships it, Fast DDS deletes its own readers with another size than it allocated.
+extern "C" const char *__asan_default_options() { return "new_delete_type_mismatch=0"; }
+
+namespace {
+
+constexpr int kDomain = 93;
+constexpr unsigned kOwnEvery = 1024;
+constexpr uint32_t kOperations = 48;
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
+  using namespace tide::agent;
+  // Never deleted: threads of DDS run until the process ends.
+  static Middleware *const real = make_fast_dds({}).release();
+  static auto *const middleware = new test::SharedMiddleware(*real, kOwnEvery);
+  test::Sequences sequences(*middleware, kDomain);
+  test::Choices choices(Bytes(bytes, count));
+  sequences.run(choices, kOperations);
+  sequences.clear(choices);
+  return 0;
+}
