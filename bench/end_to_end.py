@@ -31,7 +31,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,7 +53,7 @@ LATE_SHARE_MAXIMUM = 0.1  # of the time of sending, that the last message may ta
 LATE_S = 0.05
 PACKED = 64
 STEPS = 6
-READY_S, MATCH_S, QUIET_S = 30.0, 30.0, 0.3
+READY_S, MATCH_S, QUIET_S = 30.0, 60.0, 0.3
 
 
 @dataclass(frozen=True)
@@ -156,10 +156,14 @@ def processor_ns(child: Child) -> int:
 class Bench:
     """Agents and subscribers of one run, and the clients one after the other."""
 
-    def __init__(self, children: Children, folder: Path, stock_agent: str | None, transport: str) -> None:
+    def __init__(
+        self, children: Children, folder: Path, stock_agent: str | None, other_agent: str | None, transport: str
+    ) -> None:
         self._children, self._folder, self._transport = children, folder, transport
         self._number = 0
-        self.agents: dict[str, tuple[Child, int]] = {"tide": self._tide_agent()}
+        self.agents: dict[str, tuple[Child, int]] = {"tide": self._tide_agent(str(find_binary("tide-agent")))}
+        if other_agent is not None:
+            self.agents["other"] = self._tide_agent(other_agent)
         if stock_agent is not None:
             self.agents["stock"] = self._stock_agent(stock_agent)
         self._subscribers: dict[str, Child] = {}
@@ -170,8 +174,8 @@ class Bench:
         child: Child = self._children.start(name, [str(word) for word in command], log)
         return child
 
-    def _tide_agent(self) -> tuple[Child, int]:
-        agent = self._start("tide-agent", find_binary("tide-agent"), "--udp", "0")
+    def _tide_agent(self, path: str) -> tuple[Child, int]:
+        agent = self._start("tide-agent", path, "--udp", "0")
         line = agent.wait_line(lambda text: ":" in text, READY_S, "ready")
         return agent, int(line.rsplit(":", 1)[1])
 
@@ -261,7 +265,7 @@ def measure_flood(bench: Bench, pair: Pair, reliability: str, size: int, seconds
 
 
 def measure_lossless(bench: Bench, pair: Pair, flood: Trial, case: tuple[str, int, float], rows: Rows) -> None:
-    """Bisection by ratios, from what a flood brought; a rate that fails is tried once more, for the neighbours' sake."""
+    """Bisection by ratios, from what a flood brought; a rate that fails is tried once more."""
     reliability, size, seconds = case
     low_hz, high_hz = flood.received_hz / 8, max(flood.received_hz * 3, 1000.0)
     best_hz, agent_ns = 0.0, 0.0
@@ -286,9 +290,11 @@ def measure_lossless(bench: Bench, pair: Pair, flood: Trial, case: tuple[str, in
     row.agent_ns.append(agent_ns)
 
 
-def pairs_of(stock: bool, reliability: str) -> list[Pair]:
+def pairs_of(agents: Collection[str], reliability: str) -> list[Pair]:
     pairs = [Pair("tide", "tide", "tide", 1)]
-    if stock:
+    if "other" in agents:
+        pairs.append(Pair("tide, other agent", "tide", "other", 1))
+    if "stock" in agents:
         pairs += [
             Pair("stock", "stock", "stock", 1),
             Pair("stock, packed", "stock", "stock", PACKED),
@@ -297,9 +303,11 @@ def pairs_of(stock: bool, reliability: str) -> list[Pair]:
     return pairs
 
 
-def requesting_pairs(stock: bool) -> list[Pair]:
+def requesting_pairs(agents: Collection[str]) -> list[Pair]:
     pairs = [Pair("tide", "tide", "tide", 1)]
-    if stock:
+    if "other" in agents:
+        pairs.append(Pair("tide, other agent", "tide", "other", 1))
+    if "stock" in agents:
         pairs += [Pair("stock", "stock", "stock", 1), Pair("stock client, tide agent", "stock", "tide", 1)]
     return pairs
 
@@ -358,6 +366,7 @@ def main(
     stock_client: Annotated[
         str | None, typer.Option(envvar="TIDE_STOCK_CLIENT", help="Program that bench/stock makes.")
     ] = None,
+    other_agent: Annotated[str | None, typer.Option(help="Another build of our agent, measured in turns.")] = None,
     seconds: Annotated[float, typer.Option(min=0.1, help="Of each trial.")] = 1.0,
     repetitions: Annotated[int, typer.Option(min=1, help="Of everything, the pairs in turns.")] = 5,
     requests: Annotated[int, typer.Option(min=0, max=100_000, help="Calls of the service; 0: none.")] = 2000,
@@ -377,11 +386,11 @@ def main(
     os.environ.setdefault("ROS_DOMAIN_ID", str(10 + os.getpid() % 90))
     console, rows, loads = Console(), Rows(), [os.getloadavg()[0]]
     with Children() as children, tempfile.TemporaryDirectory() as folder:
-        bench = Bench(children, Path(folder), stock_agent if stock else None, transport)
+        bench = Bench(children, Path(folder), stock_agent if stock else None, other_agent, transport)
         for kind in reliability.split(","):
             for repetition in range(repetitions):
-                for size in (int(size) for size in sizes.split(",")):
-                    for pair in pairs_of(stock, kind):
+                for size in (int(text) for text in sizes.split(",")):
+                    for pair in pairs_of(bench.agents, kind):
                         console.print(f"{kind} {size} B, {pair.name}, {repetition + 1} of {repetitions}", style="dim")
                         flood = measure_flood(bench, pair, kind, size, seconds, rows)
                         if search:
@@ -390,7 +399,7 @@ def main(
         if requests:
             with bench.server():
                 for _ in range(repetitions):
-                    for pair in requesting_pairs(stock):
+                    for pair in requesting_pairs(bench.agents):
                         seen = bench.request(pair, requests)
                         rows.get("request", "reliable", 1, pair.name, "us").values.append(seen["p50_ns"] / 1e3)
     print_table(console, rows.data())

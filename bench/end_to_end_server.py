@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A ROS 2 node as any other: serves /throughput (std_srvs/SetBool). bench/end_to_end.py starts it."""
 
+import contextlib
+
 import rclpy
+from rclpy.executors import ExternalShutdownException
 from std_srvs.srv import SetBool
 
 
@@ -19,7 +22,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
+    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
         main()
-    except (KeyboardInterrupt, rclpy.executors.ExternalShutdownException):
-        pass

@@ -61,13 +61,17 @@ dds::DataReaderQos reader_qos(const Qos &qos) {
 
 // ---- participants and topics ----
 
-Owner::Owner(dds::DomainParticipant *participant, const std::string &name, size_t gid_bytes, Reaper &reaper)
-    : participant_(participant), reaper_(reaper), graph_(participant, name, gid_bytes) {
+Owner::Owner(dds::DomainParticipant *participant, const std::string &name, size_t gid_bytes, Outbox &outbox,
+             Reaper &reaper)
+    : participant_(participant), outbox_(outbox), reaper_(reaper), graph_(participant, name, gid_bytes) {
   publisher_ = participant_->create_publisher(dds::PUBLISHER_QOS_DEFAULT);
   subscriber_ = participant_->create_subscriber(dds::SUBSCRIBER_QOS_DEFAULT);
 }
 
-Owner::~Owner() { reaper_.bury(participant_); }
+Owner::~Owner() {
+  outbox_.flush();  // nothing of this participant waits when another thread deletes it
+  reaper_.bury(participant_);
+}
 
 bool Owner::check(const Topic &topic) const {
   const auto place = topics_.find(topic.name);

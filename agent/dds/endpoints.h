@@ -20,6 +20,7 @@
 #include "core/middleware.h"
 #include "dds/graph.h"
 #include "dds/opaque_type.h"
+#include "dds/outbox.h"
 #include "dds/reaper.h"
 
 namespace tide::agent {
@@ -29,7 +30,7 @@ using DdsGuid = eprosima::fastrtps::rtps::GUID_t;
 class Owner {  // of a DDS participant; readers and writers keep it alive
  public:
   Owner(eprosima::fastdds::dds::DomainParticipant *participant, const std::string &name, size_t gid_bytes,
-        Reaper &reaper);
+        Outbox &outbox, Reaper &reaper);
   ~Owner();
   Owner(const Owner &) = delete;
   Owner &operator=(const Owner &) = delete;
@@ -50,6 +51,7 @@ class Owner {  // of a DDS participant; readers and writers keep it alive
     size_t users;
   };
   eprosima::fastdds::dds::DomainParticipant *participant_;
+  Outbox &outbox_;
   Reaper &reaper_;
   Graph graph_;
   eprosima::fastdds::dds::Publisher *publisher_;

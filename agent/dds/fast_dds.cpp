@@ -9,8 +9,8 @@
 #include <fastdds/dds/log/StdoutErrConsumer.hpp>
 
 #include "dds/endpoints.h"
-#include "dds/loopback_transport.h"
 #include "dds/services.h"
+#include "dds/transport.h"
 
 namespace tide::agent {
 namespace {
@@ -43,7 +43,7 @@ class DdsParticipant : public Participant {
   OwnerPointer owner_;
 };
 
-dds::DomainParticipantQos participant_qos(const DdsOptions &options, const std::string &name) {
+dds::DomainParticipantQos participant_qos(const DdsOptions &options, const std::string &name, Outbox &outbox) {
   dds::DomainParticipantQos qos = dds::PARTICIPANT_QOS_DEFAULT;
   qos.name(name.c_str());
   auto transport = std::make_shared<eprosima::fastdds::rtps::UDPv4TransportDescriptor>();
@@ -52,11 +52,8 @@ dds::DomainParticipantQos participant_qos(const DdsOptions &options, const std::
   transport->receiveBufferSize = kSocketBytes;
   // The segments of shared memory differ between versions of Fast DDS, so it is left out even on one machine.
   qos.transport().use_builtin_transports = false;
-  if (options.loopback_only) {
-    qos.transport().user_transports.push_back(std::make_shared<LoopbackTransportDescriptor>(transport));
-  } else {
-    qos.transport().user_transports.push_back(transport);
-  }
+  qos.transport().user_transports.push_back(
+      std::make_shared<TransportDescriptor>(transport, options.loopback_only, outbox));
   auto &builtin = qos.wire_protocol().builtin;
   builtin.readerHistoryMemoryPolicy = rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
   builtin.writerHistoryMemoryPolicy = rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
@@ -83,13 +80,17 @@ class FastDds : public Middleware {
 
   std::unique_ptr<Participant> create_participant(int domain, const std::string &name) override {
     dds::DomainParticipant *participant = dds::DomainParticipantFactory::get_instance()->create_participant(
-        static_cast<uint32_t>(domain), participant_qos(options_, name), nullptr, dds::StatusMask::none());
+        static_cast<uint32_t>(domain), participant_qos(options_, name, outbox_), nullptr, dds::StatusMask::none());
     if (participant == nullptr) return nullptr;
-    return std::make_unique<DdsParticipant>(std::make_shared<Owner>(participant, name, options_.gid_bytes, reaper_));
+    return std::make_unique<DdsParticipant>(
+        std::make_shared<Owner>(participant, name, options_.gid_bytes, outbox_, reaper_));
   }
+
+  void flush() override { outbox_.flush(); }
 
  private:
   DdsOptions options_;
+  Outbox outbox_;
   Reaper reaper_;
 };
 
