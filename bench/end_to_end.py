@@ -31,8 +31,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -46,14 +46,12 @@ from tide.run.binaries import MissingBinaryError, build_folder, find_binary
 from tide.run.child import Child, Children, RunError, json_line, may_use_fifo
 from tide.run.machine import describe
 
-SIZES = (16, 100, 1000)
-RELIABILITIES = ("best_effort", "reliable")
 LOST_SHARE_MAXIMUM = 0.001
 LATE_SHARE_MAXIMUM = 0.1  # of the time of sending, that the last message may take longer
 LATE_S = 0.05
 PACKED = 64
 STEPS = 6
-READY_S, MATCH_S, QUIET_S = 30.0, 60.0, 0.3
+READY_S, MATCH_S, ORDER_S, DISCOVERY_S, QUIET_S = 30.0, 60.0, 120.0, 4.0, 0.3
 
 
 @dataclass(frozen=True)
@@ -207,39 +205,63 @@ class Bench:
                 raise RunError(f"the subscriber had not {count} writers within {MATCH_S:g} s\n{subscriber.tail()}")
             time.sleep(0.02)
 
-    def _result(self, client: Child) -> dict[str, Any]:
-        client.say("go")
-        line = client.wait_line(lambda text: bool(json_line(text)), 120.0, "done")
-        client.process.wait(timeout=30)
-        return json_line(line)
-
-    def publish(self, pair: Pair, reliability: str, size: int, seconds: float, rate_hz: float) -> Trial:
-        agent, port = self.agents[pair.agent]
-        subscriber = self._subscriber(reliability)
-        self._await_match(subscriber, 0)
-        arguments = ("publish", reliability, size, f"{seconds:g}", f"{rate_hz:.0f}", pair.messages)
+    @contextmanager
+    def client(self, pair: Pair, *arguments: object) -> Iterator[Child]:
+        _, port = self.agents[pair.agent]
         client = self._start(f"{pair.client}-client", client_program(pair.client), port, *arguments)
         client.wait_json("ready", READY_S, "ready")
-        self._await_match(subscriber, 1)
-        self._ask(subscriber, "clear")
-        before_ns = processor_ns(agent)
-        sent = self._result(client)
+        try:
+            yield client
+        finally:
+            if client.process.stdin is not None:
+                client.process.stdin.close()
+            with suppress(subprocess.TimeoutExpired):
+                client.process.wait(timeout=30)
+
+    @staticmethod
+    def _order(client: Child, order: str) -> dict[str, Any]:
+        client.say(order)
+        return json_line(client.wait_line(lambda text: bool(json_line(text)), ORDER_S, "done"))
+
+    @contextmanager
+    def publishing(self, pair: Pair, reliability: str, size: int) -> Iterator[Callable[[float, float], Trial]]:
+        """A client that the subscriber has found; what is yielded makes it publish, for some seconds, at a rate."""
+        agent, _ = self.agents[pair.agent]
+        subscriber = self._subscriber(reliability)
+        self._await_match(subscriber, 0)
+        with self.client(pair, "publish", reliability, size, pair.messages) as client:
+            self._await_match(subscriber, 1)
+
+            def publish(seconds: float, rate_hz: float) -> Trial:
+                self._ask(subscriber, "clear")
+                before_ns = processor_ns(agent)
+                sent = self._order(client, f"{seconds:g} {rate_hz:.0f}")
+                seen = self._settled(subscriber)
+                if seen["disordered"] or seen["damaged"]:
+                    raise RunError(f"{pair.name}: {seen['disordered']} out of order, {seen['damaged']} damaged")
+                return Trial(
+                    sent["published"],
+                    sent["sending_ns"] / 1e9,
+                    seen["received"],
+                    seen["span_ns"] / 1e9,
+                    processor_ns(agent) - before_ns,
+                )
+
+            yield publish
+
+    def _settled(self, subscriber: Child) -> dict[str, Any]:
+        """What was counted when nothing more comes."""
         seen, received = self._ask(subscriber, "count"), -1
         while seen["received"] != received:
             received = seen["received"]
             time.sleep(QUIET_S)
             seen = self._ask(subscriber, "count")
-        if seen["disordered"] or seen["damaged"]:
-            raise RunError(f"{pair.name}: {seen['disordered']} messages out of order, {seen['damaged']} damaged")
-        agent_ns = processor_ns(agent) - before_ns
-        return Trial(sent["published"], sent["sending_ns"] / 1e9, received, seen["span_ns"] / 1e9, agent_ns)
+        return seen
 
     def request(self, pair: Pair, count: int) -> dict[str, Any]:
-        _, port = self.agents[pair.agent]
-        client = self._start(f"{pair.client}-client", client_program(pair.client), port, "request", count)
-        client.wait_json("ready", READY_S, "ready")
-        time.sleep(4.0)  # DDS finds the server
-        return self._result(client)
+        with self.client(pair, "request") as client:
+            time.sleep(DISCOVERY_S)
+            return self._order(client, f"{count}")
 
     @contextmanager
     def server(self) -> Iterator[None]:
@@ -255,39 +277,47 @@ def client_program(name: str) -> str:
     return program("end_to_end_client") if name == "tide" else os.environ["TIDE_STOCK_CLIENT"]
 
 
-def measure_flood(bench: Bench, pair: Pair, reliability: str, size: int, seconds: float, rows: Rows) -> Trial:
-    trial = bench.publish(pair, reliability, size, seconds, 0)
+Publish = Callable[[float, float], Trial]
+
+
+def measure(publish: Publish, pair: Pair, case: tuple[str, int], seconds: float, rows: Rows, search: bool) -> None:
+    reliability, size = case
+    publish(seconds / 4, 0)  # caches, and buffers that grow
+    flood = publish(seconds, 0)
     row = rows.get("flood", reliability, size, pair.name)
-    row.values.append(trial.received_hz)
-    row.published.append(trial.published / trial.sending_s)
-    row.agent_ns.append(trial.agent_ns / max(trial.received, 1))
-    return trial
+    row.values.append(flood.received_hz)
+    row.published.append(flood.published / flood.sending_s)
+    row.agent_ns.append(flood.agent_ns / max(flood.received, 1))
+    if not search:
+        return
+    best = lossless(publish, flood, seconds)
+    row = rows.get("lossless", reliability, size, pair.name)
+    row.values.append(best.received_hz if best else 0.0)
+    if best:
+        row.agent_ns.append(best.agent_ns / best.received)
 
 
-def measure_lossless(bench: Bench, pair: Pair, flood: Trial, case: tuple[str, int, float], rows: Rows) -> None:
+def lossless(publish: Publish, flood: Trial, seconds: float) -> Trial | None:
     """Bisection by ratios, from what a flood brought; a rate that fails is tried once more."""
-    reliability, size, seconds = case
-    low_hz, high_hz = flood.received_hz / 8, max(flood.received_hz * 3, 1000.0)
-    best_hz, agent_ns = 0.0, 0.0
-    if flood.keeps(0, 0):
-        best_hz = low_hz = flood.published / flood.sending_s
-        agent_ns = flood.agent_ns / flood.received
+    low_hz, high_hz = max(flood.received_hz / 8, 100.0), max(flood.received_hz * 3, 1000.0)
+    best = flood if flood.keeps(0, 0) else None
+    if best is not None:
+        low_hz = flood.published / flood.sending_s
     for _ in range(STEPS):
         rate_hz = (low_hz * high_hz) ** 0.5
+        good = None
         for _ in range(2):
-            trial = bench.publish(pair, reliability, size, seconds, rate_hz)
-            good = trial.keeps(rate_hz, seconds)
-            if good:
+            trial = publish(seconds, rate_hz)
+            if trial.keeps(rate_hz, seconds):
+                good = trial
                 break
-        if good:
-            low_hz = rate_hz
-            if trial.received_hz > best_hz:
-                best_hz, agent_ns = trial.received_hz, trial.agent_ns / trial.received
-        else:
+        if good is None:
             high_hz = rate_hz
-    row = rows.get("lossless", reliability, size, pair.name)
-    row.values.append(best_hz)
-    row.agent_ns.append(agent_ns)
+            continue
+        low_hz = rate_hz
+        if best is None or good.received_hz > best.received_hz:
+            best = good
+    return best
 
 
 def pairs_of(agents: Collection[str], reliability: str) -> list[Pair]:
@@ -370,8 +400,8 @@ def main(
     seconds: Annotated[float, typer.Option(min=0.1, help="Of each trial.")] = 1.0,
     repetitions: Annotated[int, typer.Option(min=1, help="Of everything, the pairs in turns.")] = 5,
     requests: Annotated[int, typer.Option(min=0, max=100_000, help="Calls of the service; 0: none.")] = 2000,
-    sizes: Annotated[str, typer.Option(help="Bytes of the messages.")] = ",".join(str(size) for size in SIZES),
-    reliability: Annotated[str, typer.Option(help="Of the messages.")] = ",".join(RELIABILITIES),
+    sizes: Annotated[str, typer.Option(help="Bytes of the messages.")] = "16,100,1000",
+    reliability: Annotated[str, typer.Option(help="Of the messages.")] = "best_effort,reliable",
     search: Annotated[bool, typer.Option(help="Look for the highest rate without loss.")] = True,
     transport: Annotated[str, typer.Option(help="Of the subscriber: udp, or Fast DDS's default.")] = "udp",
     own_network: Annotated[bool, typer.Option("--own-network", help="Run in a network namespace of its own.")] = False,
@@ -384,7 +414,7 @@ def main(
     if stock_client is not None:
         os.environ["TIDE_STOCK_CLIENT"] = stock_client
     os.environ.setdefault("ROS_DOMAIN_ID", str(10 + os.getpid() % 90))
-    console, rows, loads = Console(), Rows(), [os.getloadavg()[0]]
+    console, rows, loads = Console(width=100), Rows(), [os.getloadavg()[0]]
     with Children() as children, tempfile.TemporaryDirectory() as folder:
         bench = Bench(children, Path(folder), stock_agent if stock else None, other_agent, transport)
         for kind in reliability.split(","):
@@ -392,15 +422,19 @@ def main(
                 for size in (int(text) for text in sizes.split(",")):
                     for pair in pairs_of(bench.agents, kind):
                         console.print(f"{kind} {size} B, {pair.name}, {repetition + 1} of {repetitions}", style="dim")
-                        flood = measure_flood(bench, pair, kind, size, seconds, rows)
-                        if search:
-                            measure_lossless(bench, pair, flood, (kind, size, seconds), rows)
+                        with bench.publishing(pair, kind, size) as publish:
+                            measure(publish, pair, (kind, size), seconds, rows, search)
                 loads.append(os.getloadavg()[0])
         if requests:
             with bench.server():
                 for _ in range(repetitions):
                     for pair in requesting_pairs(bench.agents):
-                        seen = bench.request(pair, requests)
+                        console.print(f"request, {pair.name}", style="dim")
+                        try:
+                            seen = bench.request(pair, requests)
+                        except RunError as error:
+                            console.print(f"{error}", style="red", highlight=False)
+                            continue
                         rows.get("request", "reliable", 1, pair.name, "us").values.append(seen["p50_ns"] / 1e3)
     print_table(console, rows.data())
     if out is not None:

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Our client as bench/end_to_end.py measures it: an rclc program that publishes, or asks a service.
  *
- *   end_to_end_client PORT publish best_effort|reliable BYTES SECONDS RATE MESSAGES
- *   end_to_end_client PORT request COUNT
+ *   end_to_end_client PORT publish best_effort|reliable BYTES MESSAGES
+ *   end_to_end_client PORT request
  *
  * The line protocol, which a benchmark client of another library follows too: ROS_DOMAIN_ID names the domain, if the
- * library sends one. The program creates what it needs and prints {"ready": true}. It waits for a line on its standard
- * input. Then it publishes std_msgs/String on /throughput, or calls the service /throughput (std_srvs/SetBool) COUNT
- * times, one call after the other. At the end it prints one line:
+ * library sends one. The program creates what it needs and prints {"ready": true}. Then it answers each line of its
+ * standard input with one line, and ends when there are no more:
  *
- *   {"published": N, "sending_ns": NS}                 until everything has left, or has been acknowledged (reliable)
- *   {"p50_ns": NS, "p99_ns": NS, "max_ns": NS}         of the calls
+ *   SECONDS RATE   it publishes std_msgs/String on /throughput, RATE messages a second in steps of a millisecond; 0: as
+ *                  fast as it can. {"published": N, "sending_ns": NS}, until everything has left, or has been
+ *                  acknowledged (reliable)
+ *   COUNT          it calls the service /throughput (std_srvs/SetBool), one call after the other.
+ *                  {"p50_ns": NS, "p99_ns": NS, "max_ns": NS}
  *
- * BYTES are those of the serialised message; its text begins with its number, from 0, in 8 hexadecimal digits. RATE is
- * in messages a second, in steps of a millisecond; 0: as fast as it can. MESSAGES is how many the program packs into a
- * datagram; only 1 is known here, as every message of tide is a datagram (the system takes trains of them). */
+ * BYTES are those of the serialised message; its text begins with its number, from 0, in 8 hexadecimal digits.
+ * MESSAGES is how many the program packs into a datagram; only 1 is known here, as every message of tide is a datagram
+ * (the system takes trains of them). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
@@ -32,6 +34,7 @@
 #define TIDE_SMALL_NODES 64
 #define TIDE_LARGE_NODES 64
 #define TIDE_SLOTS 64
+#define TIDE_CLIENTS 1
 #define TIDE_DEFINE_POOLS
 #include <tide/pools.h>
 #include <tide/posix.h>
@@ -77,11 +80,12 @@ static void fail(const char *what) {
 #define CHECK(call) \
   if ((call) != RCL_RET_OK) fail(#call)
 
-static void wait_for_go(void) {
-  char line[16];
-  printf("{\"ready\": true}\n");
+/* The next line of numbers; returns how many there are, 0 at the end. */
+static int next_order(double *first, double *second) {
+  char line[64];
+  *first = *second = 0.0;
   (void)fflush(stdout);
-  if (fgets(line, sizeof line, stdin) == NULL) fail("nobody said go");
+  return fgets(line, sizeof line, stdin) == NULL ? 0 : sscanf(line, "%lf %lf", first, second);
 }
 
 static void start(const char *port) {
@@ -109,7 +113,7 @@ static void publish(void) {
   published++;
 }
 
-static void run_publish(bool reliable, size_t bytes, double seconds, double rate) {
+static void create_publisher(bool reliable, size_t bytes) {
   const rosidl_message_type_support_t *type = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, String);
   CHECK(reliable ? rclc_publisher_init_default(&publisher, &node, type, "throughput")
                  : rclc_publisher_init_best_effort(&publisher, &node, type, "throughput"));
@@ -118,19 +122,22 @@ static void run_publish(bool reliable, size_t bytes, double seconds, double rate
   message.data.data = text;
   message.data.capacity = sizeof text;
   message.data.size = bytes - 5u;
-  wait_for_go();
+}
+
+static void run_publish(double seconds, double rate) {
+  const uint64_t before = published;
   const int64_t start_ns = now_ns(), end_ns = start_ns + (int64_t)(seconds * 1e9);
   for (int64_t time_ns = start_ns; time_ns < end_ns; time_ns = now_ns()) {
     if (rate <= 0.0) {
       for (int burst = 0; burst < 16; burst++) publish();
       continue;
     }
-    const uint64_t due = (uint64_t)((double)(time_ns - start_ns) * rate / 1e9);
+    const uint64_t due = before + (uint64_t)((double)(time_ns - start_ns) * rate / 1e9);
     while (published < due) publish();
     sleep_until(time_ns + TICK_NS);
   }
   wait_until_sent();
-  printf("{\"published\": %" PRIu64 ", \"sending_ns\": %" PRId64 "}\n", published, now_ns() - start_ns);
+  printf("{\"published\": %" PRIu64 ", \"sending_ns\": %" PRId64 "}\n", published - before, now_ns() - start_ns);
 }
 
 static int ascending(const void *left, const void *right) {
@@ -143,22 +150,30 @@ static void on_response(const void *answer) {
   replies++;
 }
 
-static void run_requests(size_t count) {
+static void create_client(void) {
   const rosidl_service_type_support_t *type = ROSIDL_GET_SRV_TYPE_SUPPORT(std_srvs, srv, SetBool);
   CHECK(rclc_client_init_default(&client, &node, type, "/throughput"));
   CHECK(rclc_executor_init(&executor, &support.context, 1, &allocator));
   CHECK(rclc_executor_add_client(&executor, &client, &response, on_response));
-  wait_for_go();
   request.data = true;
+}
+
+/* The first call also waits until DDS has found the server. */
+static void call(int64_t limit_ns) {
+  const uint64_t wanted = replies + 1u;
+  int64_t number = 0;
+  CHECK(rcl_send_request(&client, &request, &number));
+  while (replies < wanted) {
+    if (now_ns() > limit_ns) fail("a reply did not come");
+    (void)rclc_executor_spin_some(&executor, RCL_MS_TO_NS(100));
+  }
+}
+
+static void run_requests(size_t count) {
+  call(now_ns() + 10 * ANSWER_MS * INT64_C(1000000));
   for (size_t index = 0; index < count; index++) {
-    const uint64_t wanted = replies + 1u;
-    int64_t number = 0;
     const int64_t asked_ns = now_ns();
-    CHECK(rcl_send_request(&client, &request, &number));
-    while (replies < wanted) {
-      if (now_ns() - asked_ns > ANSWER_MS * INT64_C(1000000)) fail("a reply did not come");
-      (void)rclc_executor_spin_some(&executor, RCL_MS_TO_NS(100));
-    }
+    call(asked_ns + ANSWER_MS * INT64_C(1000000));
     round_trips_ns[index] = now_ns() - asked_ns;
   }
   qsort(round_trips_ns, count, sizeof *round_trips_ns, ascending);
@@ -167,24 +182,23 @@ static void run_requests(size_t count) {
 }
 
 int main(int count, char **arguments) {
-  const bool publishes = count == 8 && strcmp(arguments[2], "publish") == 0 && strcmp(arguments[7], "1") == 0;
-  const bool requests = count == 4 && strcmp(arguments[2], "request") == 0;
-  const size_t amount = publishes ? strtoul(arguments[4], NULL, 10) : requests ? strtoul(arguments[3], NULL, 10) : 0u;
-  const bool good = publishes ? amount >= BYTES_MINIMUM && amount <= BYTES_MAXIMUM
-                              : requests && amount >= 1u && amount <= COUNT_MAXIMUM;
-  if (!good) {
+  const bool publishes = count == 6 && strcmp(arguments[2], "publish") == 0 && strcmp(arguments[5], "1") == 0;
+  const bool requests = count == 3 && strcmp(arguments[2], "request") == 0;
+  const size_t bytes = publishes ? strtoul(arguments[4], NULL, 10) : BYTES_MINIMUM;
+  if ((!publishes && !requests) || bytes < BYTES_MINIMUM || bytes > BYTES_MAXIMUM) {
     fprintf(stderr,
-            "usage: end_to_end_client PORT publish best_effort|reliable BYTES SECONDS RATE 1 (BYTES: %u to %u)\n"
-            "       end_to_end_client PORT request COUNT (at most %u)\n",
-            BYTES_MINIMUM, BYTES_MAXIMUM, COUNT_MAXIMUM);
+            "usage: end_to_end_client PORT publish best_effort|reliable BYTES 1 (BYTES: %u to %u)\n"
+            "       end_to_end_client PORT request\n",
+            BYTES_MINIMUM, BYTES_MAXIMUM);
     return 2;
   }
   start(arguments[1]);
-  if (publishes) {
-    const bool reliable = strcmp(arguments[3], "reliable") == 0;
-    run_publish(reliable, amount, strtod(arguments[5], NULL), strtod(arguments[6], NULL));
-  } else {
-    run_requests(amount);
+  if (publishes) create_publisher(strcmp(arguments[3], "reliable") == 0, bytes);
+  if (requests) create_client();
+  printf("{\"ready\": true}\n");
+  for (double first, second; next_order(&first, &second) > 0;) {
+    if (publishes) run_publish(first, second);
+    if (requests) run_requests(first < 1.0 ? 1u : first > COUNT_MAXIMUM ? COUNT_MAXIMUM : (size_t)first);
   }
   CHECK(rclc_support_fini(&support));
   CHECK(rcl_init_options_fini(&options));

@@ -2,6 +2,10 @@
 """A ROS 2 node as any other: serves /throughput (std_srvs/SetBool). bench/end_to_end.py starts it."""
 
 import contextlib
+import os
+
+# Agents are built with other versions of Fast DDS than rclpy, whose segments of shared memory differ.
+os.environ["FASTDDS_BUILTIN_TRANSPORTS"] = "UDPv4"
 
 import rclpy
 from rclpy.executors import ExternalShutdownException

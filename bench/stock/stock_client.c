@@ -2,8 +2,8 @@
 /* The stock client library (microxrcedds_client) as bench/end_to_end.py measures it beside our own: a program of ours
  * over its public headers. Built only by hand, against an installation that the user names (CMakeLists.txt here).
  *
- *   stock_client PORT publish best_effort|reliable BYTES SECONDS RATE MESSAGES
- *   stock_client PORT request COUNT
+ *   stock_client PORT publish best_effort|reliable BYTES MESSAGES
+ *   stock_client PORT request
  *
  * The same line protocol as bench/end_to_end_client.c, where it is described. MESSAGES: as many the program packs into
  * a datagram before it sends (best effort), or gives to the stream before it lets the session run (reliable); 1: each
@@ -51,11 +51,12 @@ static void fail(const char *what) {
   exit(EXIT_FAILURE);
 }
 
-static void wait_for_go(void) {
-  char line[16];
-  printf("{\"ready\": true}\n");
+/* The next line of numbers; returns how many there are, 0 at the end. */
+static int next_order(double *first, double *second) {
+  char line[64];
+  *first = *second = 0.0;
   (void)fflush(stdout);
-  if (fgets(line, sizeof line, stdin) == NULL) fail("nobody said go");
+  return fgets(line, sizeof line, stdin) == NULL ? 0 : sscanf(line, "%lf %lf", first, second);
 }
 
 static void require_status(uint16_t request, const char *what) {
@@ -152,19 +153,20 @@ static void publish(plan_t *plan) {
 }
 
 static void run_publish(plan_t *plan, double seconds, double rate) {
+  const uint64_t before = plan->published;
   const int64_t start_ns = now_ns(), end_ns = start_ns + (int64_t)(seconds * 1e9);
   for (int64_t time_ns = start_ns; time_ns < end_ns; time_ns = now_ns()) {
     if (rate <= 0.0) {
       for (int burst = 0; burst < 16; burst++) publish(plan);
       continue;
     }
-    const uint64_t due = (uint64_t)((double)(time_ns - start_ns) * rate / 1e9);
+    const uint64_t due = before + (uint64_t)((double)(time_ns - start_ns) * rate / 1e9);
     while (plan->published < due) publish(plan);
     if (plan->packed != 0) send_all(plan);
     sleep_until(time_ns + TICK_NS);
   }
   send_all(plan);
-  printf("{\"published\": %" PRIu64 ", \"sending_ns\": %" PRId64 "}\n", plan->published, now_ns() - start_ns);
+  printf("{\"published\": %" PRIu64 ", \"sending_ns\": %" PRId64 "}\n", plan->published - before, now_ns() - start_ns);
 }
 
 static int ascending(const void *left, const void *right) {
@@ -172,7 +174,7 @@ static int ascending(const void *left, const void *right) {
   return difference < 0 ? -1 : difference > 0;
 }
 
-static void run_requests(uxrObjectId participant, size_t count) {
+static uxrObjectId create_requester(uxrObjectId participant) {
   const uxrObjectId requester = uxr_object_id(1, UXR_REQUESTER_ID);
   const uxrDeliveryControl control = {.max_samples = UXR_MAX_SAMPLES_UNLIMITED};
   require_status(
@@ -182,16 +184,25 @@ static void run_requests(uxrObjectId participant, size_t count) {
       "no requester");
   (void)uxr_buffer_request_data(&session, reliable_output, requester, reliable_input, &control);
   (void)uxr_run_session_time(&session, 100);
-  wait_for_go();
+  return requester;
+}
+
+static bool call(uxrObjectId requester, int64_t limit_ns) {
+  const uint64_t wanted = replies + 1u;
   uint8_t request = 1;
+  (void)uxr_buffer_request(&session, reliable_output, requester, &request, sizeof request);
+  while (replies < wanted && now_ns() < limit_ns) (void)uxr_run_session_until_data(&session, 100);
+  return replies >= wanted;
+}
+
+/* A request that comes before DDS has found the server is lost, so the first is repeated. */
+static void run_requests(uxrObjectId requester, size_t count) {
+  for (int attempt = 0; !call(requester, now_ns() + ANSWER_MS * INT64_C(500000)); attempt++) {
+    if (attempt == 20) fail("no reply came");
+  }
   for (size_t index = 0; index < count; index++) {
-    const uint64_t wanted = replies + 1u;
     const int64_t asked_ns = now_ns();
-    (void)uxr_buffer_request(&session, reliable_output, requester, &request, sizeof request);
-    while (replies < wanted) {
-      if (now_ns() - asked_ns > ANSWER_MS * INT64_C(1000000)) fail("a reply did not come");
-      (void)uxr_run_session_until_data(&session, 100);
-    }
+    if (!call(requester, asked_ns + ANSWER_MS * INT64_C(1000000))) fail("a reply did not come");
     round_trips_ns[index] = now_ns() - asked_ns;
   }
   qsort(round_trips_ns, count, sizeof *round_trips_ns, ascending);
@@ -200,27 +211,28 @@ static void run_requests(uxrObjectId participant, size_t count) {
 }
 
 int main(int count, char **arguments) {
-  const bool publishes = count == 8 && strcmp(arguments[2], "publish") == 0;
-  const bool requests = count == 4 && strcmp(arguments[2], "request") == 0;
+  const bool publishes = count == 6 && strcmp(arguments[2], "publish") == 0;
+  const bool requests = count == 3 && strcmp(arguments[2], "request") == 0;
   if (!publishes && !requests) {
     fprintf(stderr,
-            "usage: stock_client PORT publish best_effort|reliable BYTES SECONDS RATE MESSAGES\n"
-            "       stock_client PORT request COUNT\n");
+            "usage: stock_client PORT publish best_effort|reliable BYTES MESSAGES\n"
+            "       stock_client PORT request\n");
     return 2;
   }
+  plan_t plan = {.reliable = publishes && strcmp(arguments[3], "reliable") == 0,
+                 .bytes = publishes ? (uint32_t)strtoul(arguments[4], NULL, 10) : 16u,
+                 .messages = publishes ? (uint32_t)strtoul(arguments[5], NULL, 10) : 1u};
+  if (plan.bytes < 4u + NUMBER_CHARACTERS + 1u || plan.bytes > PAYLOAD_BYTES_MAXIMUM) fail("no such size");
   const uxrObjectId participant = start(arguments[1]);
-  if (publishes) {
-    plan_t plan = {.reliable = strcmp(arguments[3], "reliable") == 0,
-                   .bytes = (uint32_t)strtoul(arguments[4], NULL, 10),
-                   .messages = (uint32_t)strtoul(arguments[7], NULL, 10)};
-    if (plan.bytes < 4u + NUMBER_CHARACTERS + 1u || plan.bytes > PAYLOAD_BYTES_MAXIMUM) fail("no such size");
-    plan.writer = create_writer(participant, plan.reliable);
-    wait_for_go();
-    run_publish(&plan, strtod(arguments[5], NULL), strtod(arguments[6], NULL));
-  } else {
-    const size_t times = strtoul(arguments[3], NULL, 10);
-    if (times == 0u || times > COUNT_MAXIMUM) fail("no such count");
-    run_requests(participant, times);
+  uxrObjectId requester = {0};
+  if (publishes) plan.writer = create_writer(participant, plan.reliable);
+  if (requests) requester = create_requester(participant);
+  printf("{\"ready\": true}\n");
+  for (double first, second; next_order(&first, &second) > 0;) {
+    if (publishes) run_publish(&plan, first, second);
+    if (requests) {
+      run_requests(requester, first < 1.0 ? 1u : first > COUNT_MAXIMUM ? COUNT_MAXIMUM : (size_t)first);
+    }
   }
   (void)uxr_delete_session(&session);
   return EXIT_SUCCESS;
