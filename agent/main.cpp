@@ -139,6 +139,7 @@ void print_statistics(const Agent &agent, const Loop &loop) {
   for (const auto &link : loop.links()) {
     links.checksum_errors += link->counters().checksum_errors;
     links.send_dropped += link->counters().send_dropped;
+    links.receive_dropped += link->counters().receive_dropped;
     links.reopened += link->counters().reopened;
   }
   std::cout << "{\"clients\": " << agent.client_count() << ", \"entities\": " << agent.entity_count();
@@ -146,7 +147,8 @@ void print_statistics(const Agent &agent, const Loop &loop) {
   TIDE_AGENT_COUNTERS(TIDE_AGENT_COUNTER)
 #undef TIDE_AGENT_COUNTER
   std::cout << ", \"checksum_errors\": " << links.checksum_errors << ", \"send_dropped\": " << links.send_dropped
-            << ", \"reopened\": " << links.reopened << ", \"busy_poll_us\": " << loop.busy_poll().limit_ns / 1000
+            << ", \"receive_dropped\": " << links.receive_dropped << ", \"reopened\": " << links.reopened
+            << ", \"busy_poll_us\": " << loop.busy_poll().limit_ns / 1000
             << ", \"busy_poll_hits\": " << loop.busy_poll().hits
             << ", \"busy_poll_misses\": " << loop.busy_poll().misses
             << ", \"busy_polled_ns\": " << loop.busy_poll().polled_ns << "}" << std::endl;

@@ -12,7 +12,7 @@
 namespace tide::agent {
 
 struct LinkCounters {
-  uint64_t frames_in = 0, frames_out = 0, checksum_errors = 0, send_dropped = 0, reopened = 0;
+  uint64_t frames_in = 0, frames_out = 0, checksum_errors = 0, send_dropped = 0, receive_dropped = 0, reopened = 0;
 };
 
 // Who waits for which file descriptors.
@@ -57,7 +57,10 @@ class Link {
   virtual void write(Endpoint endpoint, Time now) = 0;
   // All that was gathered by write goes out. True: frames left or reached their end, so ask the agent again.
   virtual bool flush(Time now) = 0;
+  // When turn is to be called next.
   virtual Time deadline() const { return TIDE_FOREVER; }
+  // After the events, each time: goes on with what has been received and waits.
+  virtual void turn(Time) {}
   const LinkCounters &counters() const { return counters_; }
 
  protected:

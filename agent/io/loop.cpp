@@ -59,6 +59,7 @@ void Loop::run() {
     wait(until);
     const Time now = monotonic_ns();
     for (const Poller::Event &event : events_) dispatch(event, now);
+    for (const auto &link : links_) link->turn(now);
   }
 }
 
