@@ -58,13 +58,16 @@ void Backlog::make_room(Endpoint endpoint, Line &line, size_t length) {
   }
 }
 
-void Backlog::serve(size_t messages) {
-  while (messages != 0 && !turns_.empty()) {
+void Backlog::serve(size_t messages, size_t bytes) {
+  while (messages != 0 && bytes != 0 && !turns_.empty()) {
     const Endpoint endpoint = turns_.front();
     turns_.pop_front();
     Line &line = lines_[endpoint];
-    for (size_t turn = std::min(messages, limits_.messages_a_turn); turn != 0 && line.messages != 0; turn--) {
-      deliver_(endpoint, front(line));
+    for (size_t turn = std::min(messages, limits_.messages_a_turn); turn != 0 && bytes != 0 && line.messages != 0;
+         turn--) {
+      const Bytes message = front(line);
+      deliver_(endpoint, message);
+      bytes -= std::min(bytes, message.size());
       pop(line);
       messages--;
     }

@@ -34,8 +34,8 @@ class Backlog {
   bool empty() const { return turns_.empty(); }
   // Keeps a copy. What may not be lost is delivered at once when there is no room, with what is before it.
   void push(Endpoint endpoint, Bytes message);
-  // Delivers about so many messages.
-  void serve(size_t messages);
+  // Delivers at most so many messages, and no more once they are so many octets.
+  void serve(size_t messages, size_t bytes = SIZE_MAX);
   // How many were lost.
   uint64_t dropped() const { return dropped_; }
 

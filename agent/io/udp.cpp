@@ -2,6 +2,7 @@
 #include "io/udp.h"
 
 #include <arpa/inet.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,7 +17,9 @@ namespace {
 
 constexpr size_t kFramesPerTurn = TIDE_DATAGRAMS_A_BATCH;  // of one endpoint, before others get theirs
 constexpr size_t kReceiveRounds = 64;                      // at once; more waits in the kernel
-constexpr size_t kMessagesPerTurn = 512;                   // of all endpoints, before the kernel is asked again
+// Dealt with before what they became leaves and the kernel is asked again. A reader in DDS has a socket with room for
+// 200 kB as a rule: what the agent writes faster than readers take is lost to them, and the agent's time with it.
+constexpr size_t kMessagesPerTurn = 256, kBytesPerTurn = 32768;
 constexpr size_t kReceivePlaces = TIDE_DATAGRAM_PLACES_MAXIMUM;
 constexpr int kReceiveBytes = 8 * 1024 * 1024;
 constexpr int kSendBytes = 4 * TIDE_DATAGRAM_SOCKET_BYTES;  // the longest message in pieces takes more than its length
@@ -78,6 +81,7 @@ std::string UdpLink::describe() const { return "udp " + address_ + ":" + std::to
 void UdpLink::event(const Poller::Event &event, Time now) {
   now_ = now;
   behind_ = !backlog_.empty();
+  turn_messages_ = turn_bytes_ = 0;
   for (size_t round = 0; event.readable && round < kReceiveRounds; round++) {
     if (!tide_datagram_input_take(&in_, received, this)) break;
     behind_ = true;
@@ -87,7 +91,9 @@ void UdpLink::event(const Poller::Event &event, Time now) {
 
 void UdpLink::turn(Time now) {
   now_ = now;
-  backlog_.serve(kMessagesPerTurn);
+  if (backlog_.empty()) return;
+  backlog_.serve(kMessagesPerTurn, kBytesPerTurn);
+  if (!backlog_.empty()) sched_yield();  // on a full processor a reader comes first: what waits here may be lost anyway
   counters_.receive_dropped = backlog_.dropped();
 }
 
@@ -99,6 +105,8 @@ void UdpLink::received(void *link, const uint8_t *bytes, size_t length, const so
     self.backlog_.push(endpoint, {bytes, length});
   } else {
     self.agent_.input(endpoint, {bytes, length}, self.now_);
+    self.turn_bytes_ += length;
+    self.behind_ = ++self.turn_messages_ >= kMessagesPerTurn || self.turn_bytes_ >= kBytesPerTurn;
   }
 }
 

@@ -41,9 +41,10 @@ class UdpLink : public Link {
   tide_datagram_input_t in_{};
   tide_datagram_output_t out_{};
   Backlog backlog_;
-  bool behind_ = false;            // what comes waits behind what has come
-  std::vector<Endpoint> waiting_;  // have frames, and the kernel takes none
-  Time now_ = 0;                   // of the call in progress
+  bool behind_ = false;                        // what comes waits behind what has come
+  size_t turn_messages_ = 0, turn_bytes_ = 0;  // dealt with as they came
+  std::vector<Endpoint> waiting_;              // have frames, and the kernel takes none
+  Time now_ = 0;                               // of the call in progress
   bool sent_ = false;
 };
 
