@@ -101,6 +101,7 @@ class Row:
     values: list[float] = field(default_factory=list)
     published: list[float] = field(default_factory=list)
     agent_ns: list[float] = field(default_factory=list)
+    lost_shares: list[float] = field(default_factory=list)
 
     def data(self) -> dict[str, Any]:
         result: dict[str, Any] = {
@@ -116,6 +117,8 @@ class Row:
         }
         if self.published:
             result["published_per_s"] = round(statistics.median(self.published))
+        if self.lost_shares:
+            result["lost_share"] = round(statistics.median(self.lost_shares), 4)
         if self.agent_ns:
             result["agent_ns_a_message"] = round(statistics.median(self.agent_ns))
         return result
@@ -287,6 +290,7 @@ def measure(publish: Publish, pair: Pair, case: tuple[str, int], seconds: float,
     row = rows.get("flood", reliability, size, pair.name)
     row.values.append(flood.received_hz)
     row.published.append(flood.published / flood.sending_s)
+    row.lost_shares.append(flood.lost_share)
     row.agent_ns.append(flood.agent_ns / max(flood.received, 1))
     if not search:
         return
@@ -352,7 +356,7 @@ def short(value: float) -> str:
 
 def print_table(console: Console, rows: list[dict[str, Any]]) -> None:
     table = Table(title="what the DDS subscriber received", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in ("", "", "bytes", "pair", "median", "spread", "published", "agent, ns"):
+    for column in ("", "", "bytes", "pair", "median", "spread", "published", "lost", "agent, ns"):
         table.add_column(column, justify="left" if column in ("", "pair") else "right", no_wrap=True)
     for row in rows:
         table.add_row(
@@ -363,6 +367,7 @@ def print_table(console: Console, rows: list[dict[str, Any]]) -> None:
             f"{short(row['median'])}{' us' if row['unit'] == 'us' else ''}",
             f"{short(row['min'])}-{short(row['max'])}",
             short(row["published_per_s"]) if "published_per_s" in row else "",
+            f"{row['lost_share']:.1%}" if "lost_share" in row else "",
             f"{row['agent_ns_a_message']}" if "agent_ns_a_message" in row else "",
         )
     console.print(table)
@@ -435,7 +440,9 @@ def main(
                         except RunError as error:
                             console.print(f"{error}", style="red", highlight=False)
                             continue
-                        rows.get("request", "reliable", 1, pair.name, "us").values.append(seen["p50_ns"] / 1e3)
+                        row = rows.get("request", "reliable", 1, pair.name, "us")
+                        row.values.append(seen["p50_ns"] / 1e3)
+                        row.lost_shares.append(seen.get("lost", 0) / requests)
     print_table(console, rows.data())
     if out is not None:
         data = {

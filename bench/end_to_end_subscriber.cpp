@@ -4,10 +4,10 @@
 //
 //   end_to_end_subscriber best_effort|reliable udp|default
 //
-// udp: DDS over UDP only, as nodes on other machines and of other versions of Fast DDS are reached. default: what Fast
-// DDS does by itself, which between processes of one version is shared memory. ROS_DOMAIN_ID names the domain.
-// On its standard input: "matched", "count" or "clear"; each is answered with one line of JSON. Messages carry a number
-// (see end_to_end_client.c): a copy, one out of order and one that is damaged are told from good ones.
+// udp: DDS over UDP only, on loopback, as nodes on other machines and of other versions of Fast DDS are reached.
+// default: what Fast DDS does by itself, which between processes of one version is shared memory. ROS_DOMAIN_ID names
+// the domain. On its standard input: "matched", "count" or "clear"; each is answered with one line of JSON. Messages
+// carry a number (see end_to_end_client.c): a copy, one out of order and one that is damaged are told from good ones.
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
 
 #include <atomic>
@@ -127,8 +127,9 @@ int run(int count, char **arguments) {
   dds::DomainParticipantQos participant_qos = dds::PARTICIPANT_QOS_DEFAULT;
   if (std::string(arguments[2]) == "udp") {
     participant_qos.transport().use_builtin_transports = false;
-    participant_qos.transport().user_transports.push_back(
-        std::make_shared<eprosima::fastdds::rtps::UDPv4TransportDescriptor>());
+    auto loopback = std::make_shared<eprosima::fastdds::rtps::UDPv4TransportDescriptor>();
+    loopback->interfaceWhiteList = {"127.0.0.1"};
+    participant_qos.transport().user_transports.push_back(loopback);
   }
   auto *participant = dds::DomainParticipantFactory::get_instance()->create_participant(
       number == nullptr ? 0 : static_cast<uint32_t>(std::strtoul(number, nullptr, 10)), participant_qos);

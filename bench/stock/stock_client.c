@@ -200,14 +200,15 @@ static void run_requests(uxrObjectId requester, size_t count) {
   for (int attempt = 0; !call(requester, now_ns() + ANSWER_MS * INT64_C(500000)); attempt++) {
     if (attempt == 20) fail("no reply came");
   }
+  size_t lost = 0;
   for (size_t index = 0; index < count; index++) {
     const int64_t asked_ns = now_ns();
-    if (!call(requester, asked_ns + ANSWER_MS * INT64_C(1000000))) fail("a reply did not come");
+    if (!call(requester, asked_ns + ANSWER_MS * INT64_C(1000000))) lost++;
     round_trips_ns[index] = now_ns() - asked_ns;
   }
   qsort(round_trips_ns, count, sizeof *round_trips_ns, ascending);
-  printf("{\"p50_ns\": %" PRId64 ", \"p99_ns\": %" PRId64 ", \"max_ns\": %" PRId64 "}\n", round_trips_ns[count / 2u],
-         round_trips_ns[count * 99u / 100u], round_trips_ns[count - 1u]);
+  printf("{\"p50_ns\": %" PRId64 ", \"p99_ns\": %" PRId64 ", \"max_ns\": %" PRId64 ", \"lost\": %zu}\n",
+         round_trips_ns[count / 2u], round_trips_ns[count * 99u / 100u], round_trips_ns[count - 1u], lost);
 }
 
 int main(int count, char **arguments) {
