@@ -2,8 +2,8 @@
 // The model that the bounds of the link are solved on; private to link_*.cpp.
 //
 // Names: a chain's `visit` of the client is what it executes there between two waits for the line. Loads are of one
-// instance. All demands are functions of a window that begins with the release; the least window that they fit into is
-// the bound.
+// instance. All demands are functions of a window that begins with the release; the least window that they fit into,
+// and the jitter of the release before it, is the bound. `responses_` count from the nominal expiry.
 #pragma once
 
 #include <algorithm>
@@ -105,6 +105,7 @@ class LinkModel {
     return other != chain && (is_batch() || system_.chains[other].level > system_.chains[chain].level);
   }
   time_ns period(std::size_t chain) const { return system_.chains[chain].period_ns; }
+  time_ns jitter(std::size_t chain) const { return system_.chains[chain].jitter_ns; }
   bool waits_for_answer(const LinkChain &chain) const {
     return is_batch() && system_.client.send != Send::asynchronous && chain.uplink_reliable;
   }
@@ -152,12 +153,12 @@ class LinkModel {
   time_ns settled(std::size_t chain, time_ns window_ns) const;
   void explain(std::size_t chain, LinkResult &result) const;
   std::string reason(std::size_t chain) const;
-  std::vector<std::string> assumptions() const;
+  std::vector<Assumption> assumptions() const;
 
   const LinkSystem &system_;
   const int most_passes_;
   std::vector<std::size_t> order_;  // most urgent first
-  std::vector<time_ns> responses_;  // never_ns: late
+  std::vector<time_ns> responses_;  // from the nominal expiry; never_ns: late
   std::vector<time_ns> remotes_;    // from the end of the first visit until the answer is there
   std::vector<Load> loads_;
   time_ns answer_ns_ = 0, gap_ns_ = 0;

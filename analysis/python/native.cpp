@@ -63,7 +63,7 @@ struct LinkChainAnswer {
 struct LinkAnswer {
   bool met = false;
   std::vector<LinkChainAnswer> chains;
-  std::vector<std::string> assumptions;
+  std::vector<Assumption> assumptions;
 };
 
 [[noreturn]] void refuse(const std::vector<std::string> &errors) {
@@ -159,6 +159,7 @@ LinkChainAnswer answer(const LinkSystem &system, const LinkResult &found, std::s
       add_part(kind, by_chain[other], system.chains[other].name);
   };
   const LinkParts &parts = found.parts;
+  add_part("jitter", parts.jitter_ns);
   add_part("execution", parts.execution_ns);
   add_part("line", parts.line_ns);
   add_part("host", parts.host_ns);
@@ -283,6 +284,10 @@ void bind_results(nb::module_ &module) {
       .def_ro("lateness_ns", &LinkChainAnswer::lateness_ns)
       .def_prop_ro("parts", parts_of)
       .def_prop_ro("depends_on", as_tuple(&LinkChainAnswer::depends_on));
+  nb::class_<Assumption>(module, "Assumption")
+      .def_ro("id", &Assumption::id)
+      .def_ro("text", &Assumption::text)
+      .def_prop_ro("values", as_tuple(&Assumption::values));
   nb::class_<LinkAnswer>(module, "LinkAnswer")
       .def_ro("met", &LinkAnswer::met)
       .def_prop_ro("chains", as_tuple(&LinkAnswer::chains))

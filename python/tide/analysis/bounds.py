@@ -49,6 +49,17 @@ class Part(NamedTuple):
     chain: str | None = None
 
 
+class Assumption(NamedTuple):
+    """What bounds take for granted: `id` tells a run which of its counters answers it, `values` are the limits."""
+
+    id: str
+    text: str
+    values: dict[str, int] = {}  # noqa: RUF012
+
+    def to_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+
 Share = tuple[str, int, str | None]  # a part, as the analysis tells it
 
 
@@ -89,7 +100,7 @@ class Bounds:
     executor: str
     met: bool
     chains: tuple[ChainBound, ...]
-    assumptions: tuple[str, ...] = field(default=())
+    assumptions: tuple[Assumption, ...] = field(default=())
 
     def chain(self, name: str) -> ChainBound | None:
         return next((chain for chain in self.chains if chain.name == name), None)
@@ -118,7 +129,7 @@ class Bounds:
                 }
                 for bound in self.chains
             ],
-            "assumptions": self.assumptions,
+            "assumptions": [one.to_json() for one in self.assumptions],
         }
 
 
@@ -174,7 +185,8 @@ def _tight(document: Document) -> ExecutorsAnswer:
 
 def _link_bounds(system: System, executor: str, answer: LinkAnswer) -> Bounds:
     chains = [_link_bound(chain, told) for chain, told in zip(system.chains, answer.chains, strict=True)]
-    return Bounds(system.name, executor, answer.met, _by_urgency(chains), (*_not_given(system), *answer.assumptions))
+    assumed = tuple(Assumption(one.id, one.text, dict(one.values)) for one in answer.assumptions)
+    return Bounds(system.name, executor, answer.met, _by_urgency(chains), (*_not_given(system), *assumed))
 
 
 def _link_bound(chain: Chain, told: LinkChainAnswer) -> ChainBound:
@@ -192,7 +204,7 @@ def _link_bound(chain: Chain, told: LinkChainAnswer) -> ChainBound:
     )
 
 
-def _not_given(system: System) -> list[str]:
+def _not_given(system: System) -> list[Assumption]:
     """What a bound is made of and the description does not say."""
     lines = []
     for kind, entries, names in (
@@ -202,7 +214,8 @@ def _not_given(system: System) -> list[str]:
         for entry in entries:
             absent = [name for name in names if name not in entry.model_fields_set]
             if absent:
-                lines.append(f"{' and '.join(absent)} of {kind} '{entry.name}' are 0 ms: the description gives none")
+                text = f"{' and '.join(absent)} of {kind} '{entry.name}' are 0 ms: the description gives none"
+                lines.append(Assumption("not_given", text, dict.fromkeys(absent, 0)))
     return lines
 
 
@@ -211,10 +224,10 @@ def _by_urgency(chains: list[ChainBound]) -> tuple[ChainBound, ...]:
 
 
 _HOST_ASSUMPTIONS = (
-    "execution times are worst cases and contain what the executor itself spends",
-    "every thread without a budget has a core of its own",
-    "a free thread takes a ready callback at once",
-    "DDS takes no time between two executors",
+    Assumption("execution", "execution times are worst cases and contain what the executor itself spends"),
+    Assumption("own_cores", "every thread without a budget has a core of its own"),
+    Assumption("work_conserving", "a free thread takes a ready callback at once"),
+    Assumption("dds", "DDS takes no time between two executors"),
 )
 
 
@@ -254,30 +267,39 @@ def _host_bounds(system: System, policy: HostPolicy, answer: ExecutorsAnswer) ->
     by_chain = {one.chain: one for one in answer.chains}
     by_path = {one.path: one for one in answer.paths}
     chains = [
-        _path_bound(chain, by_path[chain.name]) if chain.name in by_path else _host_bound(chain, by_chain[chain.name])
+        _path_bound(chain, by_path[chain.name], system.timer_of(chain).jitter_ns)
+        if chain.name in by_path
+        else _host_bound(chain, by_chain[chain.name], system.timer_of(chain).jitter_ns)
         for chain in system.chains
     ]
     met = all(chain.met for chain in chains)
     return Bounds(system.name, policy, met, _by_urgency(chains), _HOST_ASSUMPTIONS)
 
 
-def _path_bound(chain: Chain, told: PathAnswer) -> ChainBound:
+def _late(jitter_ns: int) -> list[Share]:
+    return [("jitter", jitter_ns, None)] if jitter_ns else []
+
+
+def _from_expiry(response_ns: int | None, jitter_ns: int) -> int | None:
+    return None if response_ns is None else response_ns + jitter_ns
+
+
+def _path_bound(chain: Chain, told: PathAnswer, jitter_ns: int) -> ChainBound:
     def parts() -> list[Share]:
         segments = () if told.response_ns is None else told.segments
-        return [("stretch", segment_ns or 0, name) for name, segment_ns in segments]
+        return [*_late(jitter_ns), *(("stretch", segment_ns or 0, name) for name, segment_ns in segments)]
 
-    return ChainBound(
-        chain.name, chain.priority, told.response_ns, chain.deadline_ns, told.guaranteed, find_parts=parts
-    )
+    bound_ns = _from_expiry(told.response_ns, jitter_ns)
+    return ChainBound(chain.name, chain.priority, bound_ns, chain.deadline_ns, told.guaranteed, find_parts=parts)
 
 
-def _host_bound(chain: Chain, told: ChainAnswer) -> ChainBound:
+def _host_bound(chain: Chain, told: ChainAnswer, jitter_ns: int) -> ChainBound:
     return ChainBound(
         chain.name,
         chain.priority,
-        told.response_ns,
+        _from_expiry(told.response_ns, jitter_ns),
         chain.deadline_ns,
         told.guaranteed,
-        find_parts=lambda: told.parts,
+        find_parts=lambda: [*_late(jitter_ns), *told.parts],
         find_depends_on=lambda: tuple(sorted({other.removesuffix(BELOW) for other, _ in told.depends_on})),
     )

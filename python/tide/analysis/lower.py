@@ -41,6 +41,8 @@ def link_document(system: System, executor: ClientExecutor = "tide", losses: int
     line = next((link for link in system.links if isinstance(link, SerialLink)), None)
     lanes = client is not None and client.lanes > 1 and policy == "tide"
     on_client = {one.name for one in system.executors if one.where == "mcu"}
+    # Of the client the analysis has costs of their own; on a host they are part of the callback.
+    makes_ns = {one.name: nanoseconds(one.submit_ms) for one in system.executors if one.where == "host"}
     document: Document = {
         "client": {"policy": "lanes" if lanes else policy, "send": send or "asynchronous"},
         "line": {},
@@ -49,7 +51,7 @@ def link_document(system: System, executor: ClientExecutor = "tide", losses: int
             "hold": any(chain.hold for chain in system.chains),
         },
         "hosts": [{"name": one.name, "lanes": one.lanes} for one in system.executors if one.where == "host"],
-        "chains": [_link_chain(chain, on_client) for chain in system.chains],
+        "chains": [_link_chain(chain, on_client, makes_ns) for chain in system.chains],
     }
     if client is not None:
         for name in ("submit", "process", "dispatch"):
@@ -167,6 +169,8 @@ def host_document(
         period_ns, deadline_ns = chain.period_ns, chain.deadline_ns
         if known_ns is not None and chain is not subject and not stretches[0].several:
             deadline_ns = known_ns.get(chain.name, deadline_ns)
+        jitter_ns = system.timer_of(chain).jitter_ns
+        deadline_ns = max(deadline_ns - jitter_ns, 1)  # there it counts from the release
         chains += [
             {
                 "name": one.name,
@@ -174,15 +178,16 @@ def host_document(
                 "priority": ranks[one.name],
                 "period_ns": period_ns,
                 "deadline_ns": deadline_ns,
+                "jitter_ns": jitter_ns if number == 0 or not one.several else 0,
                 "timer": one.timer,
                 "callbacks": [_host_callback(callback, group_of(chain, callback)) for callback in one.callbacks],
             }
-            for one in stretches
+            for number, one in enumerate(stretches)
         ]
         if stretches[0].several:
             names = [one.name for one in stretches]
             delays = [0] * (len(names) - 1)
-            paths.append({"name": chain.name, "segments": names, "delays_ns": delays, "deadline_ns": chain.deadline_ns})
+            paths.append({"name": chain.name, "segments": names, "delays_ns": delays, "deadline_ns": deadline_ns})
     used = {chain["executor"] for chain in chains}
     executors = [
         {"name": one.name, "policy": policy, **_host_lanes(one)} for one in system.executors if one.name in used
@@ -216,20 +221,22 @@ def _segments(callbacks: tuple[Callback, ...]) -> list[tuple[str, list[Any]]]:
     return segments
 
 
-def _link_chain(chain: Chain, on_client: set[str]) -> Document:
+def _link_chain(chain: Chain, on_client: set[str], makes_ns: Mapping[str, int]) -> Document:
     reliable = chain.reliability == "reliable"
     return {
         "name": chain.name,
         "level": chain.priority,
         "period_ns": chain.period_ns,
         "deadline_ns": chain.deadline_ns,
+        "jitter_ns": chain.jitter_ns,
         "uplink_reliable": reliable,
         "downlink_reliable": reliable,
         "callbacks": [
             {
                 "name": callback.name,
                 "on": "client" if callback.executor in on_client else callback.executor,
-                "execution_ns": callback.execution_ns,
+                "execution_ns": callback.execution_ns
+                + (makes_ns.get(callback.executor, 0) if callback.publishes else 0),
                 "least_ns": callback.least_ns,
                 "payload_bytes": callback.publishes.payload_bytes if callback.publishes else 0,
             }

@@ -12,6 +12,7 @@ from tide.report.ruled import Cell, Column, RuledTable
 from tide.report.style import print_whole
 
 LABELS = {
+    "jitter": "release jitter of its timer",
     "execution": "its own callbacks",
     "line": "its own frames on the line",
     "host": "agent, DDS and host",
@@ -87,7 +88,7 @@ def print_bounds(bounds: Bounds, console: Console) -> None:
     late = [chain.name for chain in bounds.chains if not chain.met]
     verdict = "every deadline is guaranteed" if not late else f"no guarantee for: {', '.join(late)}"
     reasons = [f"{chain.name} has no bound: {chain.reason}" for chain in bounds.chains if chain.reason]
-    assumptions = [f"  - {assumption}" for assumption in bounds.assumptions]
+    assumptions = [f"  - {assumption.text}" for assumption in bounds.assumptions]
     lines = [*reasons, f"[bold]{verdict}[/bold], provided that", *assumptions]
     console.print("\n".join(lines), highlight=False, soft_wrap=True)
 

@@ -54,6 +54,8 @@ def _chain_line(chain: RunChain) -> str:
         "name": chain.chain.name,
         "level": chain.chain.priority,
         "period_us": chain.chain.period_ns // 1000,
+        "phase_us": chain.chain.offset_ns // 1000,
+        "jitter_us": chain.chain.jitter_ns // 1000,
         "deadline_us": chain.chain.deadline_ns // 1000,
         "payload_bytes": chain.request.payload_bytes,
         "reply_bytes": chain.reply.payload_bytes,
