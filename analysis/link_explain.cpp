@@ -92,19 +92,18 @@ std::vector<Assumption> LinkModel::assumptions() const {
   const Client &client = system_.client;
   const std::vector<LinkChain> &chains = system_.chains;
   std::vector<Assumption> list;
-  list.push_back(
-      {"execution",
-       "execution times are worst cases; to make a message takes " + milliseconds(client.submit_ns) + " more at most",
-       {{"submit_ns", client.submit_ns}}});
+  list.push_back({"execution",
+                  "execution times are worst cases; to make a message takes " + milliseconds(client.submit_ns) +
+                      " more at most, to choose a callback " + milliseconds(client.dispatch_ns),
+                  {{"submit_ns", client.submit_ns}, {"dispatch_ns", client.dispatch_ns}}});
   const bool shortest = std::any_of(chains.begin(), chains.end(), [](const LinkChain &chain) {
     return std::any_of(chain.callbacks.begin(), chain.callbacks.end(),
                        [](const LinkCallback &callback) { return callback.least_ns > 0; });
   });
   if (shortest) list.push_back({"shortest_execution", "no execution is shorter than its least_ms", {}});
   list.push_back({"digestion",
-                  "to take over a frame takes " + milliseconds(client.process_ns) + " at most, to choose a callback " +
-                      milliseconds(client.dispatch_ns),
-                  {{"process_ns", client.process_ns}, {"dispatch_ns", client.dispatch_ns}}});
+                  "to take over a frame takes " + milliseconds(client.process_ns) + " at most",
+                  {{"process_ns", client.process_ns}}});
   Assumption releases{"release_jitter", "a timer starts its chain when it expires", {}};
   std::string late;
   for (const LinkChain &chain : chains) {

@@ -16,7 +16,7 @@ from tide.run.plan import with_chain_count, with_reliability
 from tide.system.load import load
 
 ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "examples/three_chains/system.toml"
+EXAMPLE = ROOT / "tests/data/systems/three_chains.toml"
 
 
 def told(program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> dict[str, float]:

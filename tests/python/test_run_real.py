@@ -119,12 +119,13 @@ def test_execution_times_feed_the_check(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("brake 3 500000000 1 1 100 10 a b", "plan.txt:2: does not have the ten fields"),
-        ("brake 0 500000000 1 1 100 10 a b reliable", "level outside 1..126"),
-        ("brake 3 0 1 1 100 10 a b reliable", "impossible time"),
-        ("brake 3 5 1 1 9 10 a b reliable", "payload below 10 bytes"),
-        ("brake 3 5 1 1 5000 10 a b reliable", "payload above 4096 bytes"),
-        ("brake 3 5 1 1 100 10 a b sure", "neither reliable nor best_effort"),
+        ("brake 3 500000000 0 1 1 100 10 a b", "plan.txt:2: does not have the eleven fields"),
+        ("brake 0 500000000 0 1 1 100 10 a b reliable", "level outside 1..126"),
+        ("brake 3 5 -1 1 1 100 10 a b reliable", "impossible time"),
+        ("brake 3 0 0 1 1 100 10 a b reliable", "impossible time"),
+        ("brake 3 5 0 1 1 9 10 a b reliable", "payload below 10 bytes"),
+        ("brake 3 5 0 1 1 5000 10 a b reliable", "payload above 4096 bytes"),
+        ("brake 3 5 0 1 1 100 10 a b sure", "neither reliable nor best_effort"),
         ("# nothing", "there was no chain"),
     ],
 )
@@ -138,7 +139,7 @@ def test_the_client_refuses_a_bad_plan_in_one_line(tmp_path: Path, line: str, pr
 
 def test_the_client_says_that_there_is_no_device(tmp_path: Path) -> None:
     plan = tmp_path / "plan.txt"
-    plan.write_text("brake 3 500000000 1 1 100 10 a b reliable\n", encoding="utf-8")
+    plan.write_text("brake 3 500000000 0 1 1 100 10 a b reliable\n", encoding="utf-8")
     command = [str(find_binary("chain_client")), "--plan", str(plan), "--device", str(tmp_path / "none")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=20)
     assert done.returncode == 1 and "connecting to the agent failed" in done.stderr

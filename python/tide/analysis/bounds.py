@@ -15,6 +15,7 @@ from tide.analysis.lower import (
     ClientExecutor,
     Document,
     HostPolicy,
+    described_executor,
     host_document,
     is_on_host,
     link_document,
@@ -135,13 +136,14 @@ class Bounds:
 
 def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> Bounds:
     """NoBoundError or AnalysisError when there is no analysis for it. executor: of the client, or the policy of the
-    host's executors where no chain touches the microcontroller; None: tide, or default."""
+    host's executors where no chain touches the microcontroller; None: that of the description (tide, or lanes), or
+    default."""
     if is_on_host(system):
         policy: HostPolicy = "priority" if executor == "priority" else "default"
         if policy == "priority" and own_priorities(system):
             return _bounds_one_by_one(system, policy)
         return _host_bounds(system, policy, _tight(host_document(system, policy)))
-    client = next((name for name in CLIENT_EXECUTORS if name == executor), CLIENT_EXECUTORS[0])
+    client = next((name for name in CLIENT_EXECUTORS if name == executor), described_executor(system))
     return _link_bounds(system, client, ask_link(link_document(system, client, losses)))
 
 

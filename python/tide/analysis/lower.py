@@ -31,20 +31,24 @@ def is_on_host(system: System) -> bool:
     return not any(callback.executor in on_mcu for chain in system.chains for callback in chain.callbacks)
 
 
-def link_document(system: System, executor: ClientExecutor = "tide", losses: int = 0) -> Document:
-    """The form of analysis/link_file.h."""
+def described_executor(system: System) -> ClientExecutor:
+    """The client's, as the description has it: preemptive where it has several lanes."""
+    return "lanes" if any(one.where == "mcu" and one.lanes > 1 for one in system.executors) else "tide"
+
+
+def link_document(system: System, executor: ClientExecutor | None = None, losses: int = 0) -> Document:
+    """The form of analysis/link_file.h. executor: None: that of the description."""
     findings = _link_findings(system)
     if findings:
         raise NoBoundError(findings)
-    policy, _, send = executor.partition("_")
+    policy, _, send = (executor or described_executor(system)).partition("_")
     client = next((one for one in system.executors if one.where == "mcu"), None)
     line = next((link for link in system.links if isinstance(link, SerialLink)), None)
-    lanes = client is not None and client.lanes > 1 and policy == "tide"
     on_client = {one.name for one in system.executors if one.where == "mcu"}
     # Of the client the analysis has costs of their own; on a host they are part of the callback.
     makes_ns = {one.name: nanoseconds(one.submit_ms) for one in system.executors if one.where == "host"}
     document: Document = {
-        "client": {"policy": "lanes" if lanes else policy, "send": send or "asynchronous"},
+        "client": {"policy": policy, "send": send or "asynchronous"},
         "line": {},
         "protocol": {
             "losses": losses,
