@@ -126,7 +126,7 @@ class _Judge:
     def host(self, way: str, limit_ns: int) -> Verdict:
         seen = self.seen.get(way)
         if seen is None:
-            return UNSEEN, "the log of the line does not tell which frame belongs to which instance", None
+            return UNSEEN, "no log of the line tells which frame belongs to which instance", None
         counts = {int(upto_us): count for upto_us, count in seen["upto_us"].items()}
         hidden = sum(count for upto_us, count in counts.items() if upto_us * 1000 > limit_ns)
         text = f"{_milliseconds(seen['sure_ns'])} of {_milliseconds(limit_ns)}, {sum(counts.values())} messages"
