@@ -136,12 +136,13 @@ def test_frames_tell_what_they_carry(index: int, payload: int, filler: bytes, se
 
 
 def test_questions_and_strangers_are_counted() -> None:
-    heartbeat = bytes([0x81, 0, 0, 0, 11, 1, 5, 0, 1, 0, 1, 0, 0x83])
-    other = bytes([0x81, 0, 0, 0, 11, 1, 5, 0, 1, 0, 1, 0, 0x82])
-    frames = [frame(data(1)), frame(other, start=20 * MS), frame(heartbeat, start=40 * MS)]
+    heartbeat = bytes([0x81, 0, 0, 0, 11, 1, 5, 0, 4, 0, 5, 0, 0x83])  # about 4 and 5
+    other = bytes([0x81, 0, 0, 0, 11, 1, 5, 0, 4, 0, 4, 0, 0x82])  # of a stream without messages
+    frames = [frame(data(1)), frame(other, start=20 * MS), frame(data(2, sequence=5), start=30 * MS)]
+    frames.append(frame(heartbeat, start=45 * MS))
     seen = evidence.of_frames(frames, ["brake"], 0, 100 * MS)
-    assert seen["client_questions"] == {"count": 1, "soonest_ns": 40 * MS - frames[0].end_ns}
-    assert (seen["frames"], seen["strangers"], seen["dropped"]) == (3, 0, 0)
+    assert seen["client_questions"] == {"count": 1, "soonest_ns": 45 * MS - frames[0].end_ns}
+    assert (seen["frames"], seen["strangers"], seen["dropped"]) == (4, 0, 0)
     stranger = bytes([0x82, 0x83, 0, 0]) + data(1)[4:]
     assert evidence.of_frames([*frames, frame(stranger)], ["brake"], 0, 100 * MS)["strangers"] == 1
     create = bytes([0x81, 0x80, 0, 0, 1, 1, 5, 0, 1, 0, 1, 0, 0])
@@ -271,6 +272,13 @@ def test_what_others_hide_is_not_called_held() -> None:
         assert verdicts(run_with(seen))[way_back] == UNSEEN
     assert verdicts(run_with({**sound(), "taken_ns": {"3": 1_400_000}}))["digestion"] == UNSEEN
     assert verdicts(run_with({**sound(), "taken_ns": {"3": 1_600_000}}))["digestion"] == BROKEN
+
+
+def test_a_line_that_was_late_itself_proves_no_early_question() -> None:
+    seen = {**sound(), "client_questions": {"count": 1, "soonest_ns": 15 * MS}}
+    late = {"line": {"a_to_b": {"late_maximum_ns": 70 * MS}, "b_to_a": {"late_maximum_ns": 0}}}
+    (answer,) = [one for one in judge(SYSTEM, bounds_of(SYSTEM), run_with(seen, late)) if one.id == "client_questions"]
+    assert answer.verdict == UNSEEN and "itself up to 70.000 ms late" in answer.counter
 
 
 def test_what_the_description_does_not_give_is_answered_by_what_uses_it(tmp_path: Path) -> None:

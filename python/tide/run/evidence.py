@@ -85,14 +85,15 @@ def starts(instances: Sequence[Instance], frames: Sequence[Frame], levels: dict[
 
 
 def _questions(frames: Sequence[Frame], track: str) -> Evidence:
-    """HEARTBEATs, and how soon after a message of their stream the soonest left."""
-    last: dict[int | None, int] = {}
+    """HEARTBEATs, and how long after the message that they ask about the soonest left."""
+    left: dict[tuple[int | None, int | None], int] = {}
     waited: list[int] = []
     for frame in (frame for frame in frames if frame.track == track):
+        key = (frame.stream, frame.sequence)
         if frame.kind == HEARTBEAT:
-            waited += [frame.start_ns - last[frame.stream]] if frame.stream in last else []
+            waited += [frame.start_ns - left[key]] if key in left else []
         elif frame.object_id is not None or frame.kind == FRAGMENT:
-            last[frame.stream] = frame.end_ns
+            left.setdefault(key, frame.end_ns)
     return {"count": len(waited), "soonest_ns": min(waited, default=None)}
 
 

@@ -33,6 +33,7 @@ class Frame:
     stream: int | None = None  # that its data is on, or that it asks about or acknowledges
     escaped_bytes: int | None = None
     payload_bytes: int | None = None  # of its data
+    sequence: int | None = None  # of its data; of a HEARTBEAT the first that is not acknowledged
     index: int | None = None  # of the chain's instance, which the program writes into its messages
 
 
@@ -52,6 +53,7 @@ def frame_of(track: str, start_ns: int, end_ns: int, dropped: bool, head: bytes,
     about = {"kind": kind, "session": session, "escaped_bytes": escaped if escaped >= 0 else None}
     if kind in (ACKNACK, HEARTBEAT):
         stream = submessage[8] if len(submessage) > 8 else 0
+    about["sequence"] = _word(submessage, 4) if kind == HEARTBEAT else _word(message, 2)
     object_id = data_object(head)
     if object_id is None:
         return Frame(track, start_ns, end_ns, dropped, None, stream=stream, **about)

@@ -109,6 +109,7 @@ class _Judge:
         text = f"{_milliseconds(most_ns)} from an answer to its callback on a free processor"
         if most_ns <= frame_ns:
             return _within(most_ns, frame_ns, f"{text}, of {_milliseconds(frame_ns)}")
+        text += self.line_was_late()
         over = [count for count, value_ns in taken.items() if value_ns > int(count) * frame_ns]
         if over:
             return BROKEN, f"{text}, with {over[0]} frames", None
@@ -133,6 +134,7 @@ class _Judge:
         text += f", {hidden} of them hidden by a line or a node that was busy" if hidden else ""
         if seen["sure_ns"] <= limit_ns and hidden == sum(counts.values()):
             return UNSEEN, text, None
+        text += self.line_was_late() if seen["sure_ns"] > limit_ns else ""
         return _within(seen["sure_ns"], limit_ns, text)
 
     def escapes(self, values: dict[str, int]) -> Verdict:
@@ -197,7 +199,22 @@ class _Judge:
         if seen["soonest_ns"] is None:
             return HELD, "no HEARTBEAT was sent", None
         text = f"{seen['count']} HEARTBEATs, the soonest after {_milliseconds(seen['soonest_ns'])}"
-        return (HELD if seen["soonest_ns"] + _CLOCK_NS >= values["delay_ns"] else BROKEN), text, None
+        if seen["soonest_ns"] + _CLOCK_NS >= values["delay_ns"]:
+            return HELD, text, None
+        verdict = BROKEN if seen["soonest_ns"] + _CLOCK_NS + self.line_late_ns() < values["delay_ns"] else UNSEEN
+        return verdict, text + self.line_was_late(), None
+
+    def line_late_ns(self) -> int:
+        """How late the emulated line was at most: its log has the times at which bytes should have passed."""
+        line = self.run.counters.get("line", {})
+        ways = [line[way] for way in ("a_to_b", "b_to_a") if isinstance(line, dict) and way in line]
+        return max((int(way.get("late_maximum_ns", 0)) for way in ways), default=0)
+
+    def line_was_late(self) -> str:
+        late_ns = self.line_late_ns()
+        return (
+            f"; the line of this machine was itself up to {_milliseconds(late_ns)} late" if late_ns > _CLOCK_NS else ""
+        )
 
     def pools(self, _: dict[str, int]) -> Verdict:
         if "transmitter" not in self.run.counters:
