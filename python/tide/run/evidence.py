@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tide.run.frames import ACKNACK, FRAGMENT, HEARTBEAT, Frame, owners_of
-from tide.run.parts import NAMES, Instance, Interval, Parts, split
+from tide.run.parts import NAMES, Instance, Interval, Parts, overlap_ns, split
 from tide.run.plan import RunChain
 
 Evidence = dict[str, Any]
@@ -95,6 +95,20 @@ def _questions(frames: Sequence[Frame], track: str) -> Evidence:
         elif frame.object_id is not None or frame.kind == FRAGMENT:
             left.setdefault(key, frame.end_ns)
     return {"count": len(waited), "soonest_ns": min(waited, default=None)}
+
+
+def line_behind(instances: Sequence[Instance], frames: Sequence[Frame]) -> Evidence:
+    """How long after a publish its frame began although the line was free: the emulated line took it late."""
+    ups = sorted((frame.start_ns, frame.end_ns) for frame in frames if frame.track == "up")
+    ends = [end_ns for _, end_ns in ups]
+    most_ns = 0
+    for one in instances:
+        if one.up is None:
+            continue
+        since_ns = one.sample[1]
+        busy = ups[bisect_left(ends, since_ns) : bisect_left(ups, (one.up.first_ns, 0))]
+        most_ns = max(most_ns, one.up.first_ns - since_ns - overlap_ns(since_ns, one.up.first_ns, busy))
+    return {"line_behind_ns": most_ns}
 
 
 def _strangers(frames: Sequence[Frame], session: int | None) -> int:

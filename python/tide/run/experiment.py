@@ -315,6 +315,7 @@ def _with_evidence(
     seen = evidence.of_frames(frames, [one.chain.name for one in chains], since_ns, until_ns)
     if seen:
         seen["lost_by_instance"] = evidence.lost_by_instance(found, frames)
+        seen |= evidence.line_behind(found, frames)
     seen |= evidence.starts(found, frames, levels) | evidence.way_of_the_host(every)
     seen |= evidence.in_time(chains, recorded)
     results = [

@@ -109,10 +109,9 @@ class _Judge:
         text = f"{_milliseconds(most_ns)} from an answer to its callback on a free processor"
         if most_ns <= frame_ns:
             return _within(most_ns, frame_ns, f"{text}, of {_milliseconds(frame_ns)}")
-        text += self.line_was_late()
         over = [count for count, value_ns in taken.items() if value_ns > int(count) * frame_ns]
         if over:
-            return BROKEN, f"{text}, with {over[0]} frames", None
+            return BROKEN, f"{text}, with {over[0]} frames{self.line_was_late()}", None
         return UNSEEN, f"{text}, in which it took over more than one frame", None
 
     def release_jitter(self, values: dict[str, int]) -> Verdict:
@@ -208,7 +207,8 @@ class _Judge:
         """How late the emulated line was at most: its log has the times at which bytes should have passed."""
         line = self.run.counters.get("line", {})
         ways = [line[way] for way in ("a_to_b", "b_to_a") if isinstance(line, dict) and way in line]
-        return max((int(way.get("late_maximum_ns", 0)) for way in ways), default=0)
+        woken_ns = max((int(way.get("late_maximum_ns", 0)) for way in ways), default=0)
+        return max(woken_ns, int(self.seen.get("line_behind_ns", 0)))
 
     def line_was_late(self) -> str:
         late_ns = self.line_late_ns()
