@@ -102,10 +102,11 @@ def _latency_row(axes: Any, run: Run, number: int, position: float, jitter: rand
     median, high = (chain.p50_ns or 0) / 1e6, (chain.p99_ns or 0) / 1e6
     axes.plot([median, median], [position - 0.36, position + 0.36], color=INK, linewidth=2, zorder=4)
     axes.plot([high, high], [position - 0.26, position + 0.26], color=INK, linewidth=1, zorder=4)
+    bound = "" if chain.bound_ns is None else f", bound {chain.bound_ns / 1e6:.1f}"
     misses = f", {chain.deadline_misses} late" if chain.deadline_misses else ""
     lost = f", {chain.lost} lost" if chain.lost else ""
     axes.annotate(
-        f"p50 {median:.1f} ms{misses}{lost}",
+        f"p50 {median:.1f} ms{bound}{misses}{lost}",
         (max(*values, (chain.bound_ns or 0) / 1e6), position),
         xytext=(8, 0),
         textcoords="offset points",
