@@ -79,6 +79,17 @@ TEST(LinkJitter, ABoundThatForgetsItIsCaught) {
   std::printf("  %u of %u observations\n", found.above, found.observations);
 }
 
+// A bound of the TIDE executor is that of one that never waits for its messages.
+TEST(LinkPlans, OnlyABatchHasBoundsWithPublishesThatWait) {
+  sim::Plan plan;
+  plan.chains.resize(1);
+  EXPECT_TRUE(sim::bounds_of(plan)[0]);
+  for (const sim::Send send : {sim::Send::kStock, sim::Send::kBlocking, sim::Send::kAnswered}) {
+    plan.send = send;
+    EXPECT_FALSE(sim::bounds_of(plan)[0]) << sim::text_of(send);
+  }
+}
+
 TEST(LinkJitter, IsAPartOfTheBound) {
   LinkSystem system;
   const LinkCallback sample{"sample", on_client, 10'000'000, 0, 0};
