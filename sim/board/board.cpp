@@ -232,7 +232,7 @@ std::string World::board_plan() const {
     out << each.name << ' ' << each.level << ' ' << each.period << ' ' << each.sample << ' ' << each.act << ' '
         << each.payload_bytes << ' ' << each.reply_bytes << ' ' << each.name << ' ' << each.name << "_reply "
         << each.reliable << ' ' << each.is_reply_reliable() << ' ' << (plan_.hold_until_acknowledged || each.hold)
-        << '\n';
+        << ' ' << each.phase << '\n';
   }
   return out.str();
 }
@@ -373,9 +373,15 @@ Result World::result(const Ending &ending) {
   for (size_t chain = 0; chain < chain_count(); chain++) {
     const ChainPlan &plan = plan_.chains[chain];
     ChainResult each{plan.name, plan.level, plan.deadline > 0 ? plan.deadline : plan.period, {}, 0, -1};
+    Time release = first_release_ + plan.phase;
     for (const Instance &instance : instances_[chain]) {
-      if (instance.start >= 0 && instance.end >= 0) each.latencies.push_back(instance.end - instance.start);
+      const Time begin = plan_.latency_from == LatencyFrom::kStart ? instance.start : release;
+      if (instance.start >= 0 && instance.end >= 0) {
+        each.latencies.push_back(instance.end - begin);
+        each.worst_response = std::max(each.worst_response, instance.end - release);
+      }
       if (instance.start >= 0 && instance.end < 0) each.lost++;
+      release += plan.period;
     }
     result.chains.push_back(std::move(each));
   }

@@ -17,7 +17,8 @@ constexpr uint32_t kMostPeriods = 10'000;  // the high bytes of numbers stay bel
 
 bool is_covered(const Plan &plan, const analysis::LinkSystem &system) {
   if (plan.up.any() || plan.down.any() || plan.cuts > 0 || plan.restarts > 0) return false;
-  if (plan.send == Send::kAnswered && plan.policy == Policy::kBatch) return false;
+  if (plan.send == Send::kAnswered) return false;
+  if (plan.send != Send::kAsynchronous && plan.policy != Policy::kBatch) return false;  // of a batch only
   if (plan.policy == Policy::kReadyset || plan.lanes_a_band > 1) return false;
   for (const ChainPlan &chain : plan.chains) {
     if (chain.group != 0 || chain.local_depth > 0 || chain.node > 0) return false;
@@ -68,7 +69,8 @@ analysis::LinkSystem system_of(const Plan &plan) {
                              chain.is_reply_reliable(),
                              {{"sample", analysis::on_client, chain.sample, 0, chain.payload_bytes},
                               {"decide", place, chain.host, 0, chain.reply_bytes},
-                              {"act", analysis::on_client, chain.act, 0, 0}}});
+                              {"act", analysis::on_client, chain.act, 0, 0}},
+                             chain.jitter});
   }
   return system;
 }

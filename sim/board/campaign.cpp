@@ -94,6 +94,9 @@ Plan draw_plan(uint64_t seed) {
   plan.settle = 120 * kSecond;
   if (random.chance(0.1)) plan.slots = 2;  // one to fill, one to use
   if (random.chance(0.5)) plan.agent_heartbeat_delay = random.chance(0.5) ? -1 : random.between(0, 80) * kMillisecond;
+  if (random.chance(0.3)) {
+    for (ChainPlan &chain : plan.chains) chain.jitter = random.between(0, chain.period / 4);
+  }
   return plan;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sim/board/losses.h"
 #include "tide/status.h"
 
 namespace tide::sim {
@@ -57,6 +58,7 @@ Client::Client(Machine &machine, Line &up, const Plan &plan, Observer observer)
     : machine_(machine),
       plan_(plan),
       observer_(std::move(observer)),
+      releases_(seed_of(plan, Chance::kReleases)),
       link_(machine, session_, up, {plan.interrupt_complete, plan.interrupt_receive}) {
   const size_t count = plan.only_first ? 1 : plan.chains.size();
   for (size_t index = 0; index < count; index++) {
@@ -313,7 +315,16 @@ void Client::start_lanes() {
 
 void Client::release_timers() {
   first_release_ = machine_.engine().now() + kBeforeRelease;
-  for (const auto &chain : chains_) tide_timer_set_phase(&chain->timer, first_release_ + chain->plan.phase);
+  for (const auto &chain : chains_) release(*chain, 0);
+}
+
+// Late by what is drawn: nothing, all of the jitter, or in between.
+void Client::release(Chain &chain, int64_t index) {
+  const Time jitter = chain.plan.jitter;
+  const Time late = jitter == 0 || releases_.chance(0.3) ? 0
+                    : releases_.chance(0.5)              ? jitter
+                                                         : releases_.between(0, jitter);
+  tide_timer_set_phase(&chain.timer, first_release_ + chain.plan.phase + index * chain.plan.period + late);
 }
 
 void Client::run() {
@@ -354,6 +365,7 @@ void Client::sample(Chain &chain) {
   // By its expiry: late in its period it may start in the next one.
   const Time since = chain.timer.callback.ready_ns - first_release_ - chain.plan.phase;
   const auto index = static_cast<uint32_t>(since / chain.plan.period);
+  if (chain.plan.jitter > 0) release(chain, int64_t{index} + 1);
   const bool counted = since >= 0 && index < chain.instances.size();
   if (!counted || stopping_) return;
   Instance &instance = chain.instances[index];

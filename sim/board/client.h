@@ -13,6 +13,7 @@
 #include "sim/engine/link.h"
 #include "sim/engine/platform.h"
 #include "sim/board/plan.h"
+#include "sim/engine/random.h"
 #include "tide/executor.h"
 #include "tide/local.h"
 #include "tide/session.h"
@@ -113,6 +114,7 @@ class Client {
   void add_executor();
   void start_lanes();
   void release_timers();
+  void release(Chain &chain, int64_t index);
   Group *group_of(const Chain &chain);
   void set_up_groups();
   void set_up_local();
@@ -141,6 +143,7 @@ class Client {
   Machine &machine_;
   const Plan &plan_;
   Observer observer_;
+  Random releases_;  // how late they are
   tide_session_t session_{};
   SerialLink link_;
   std::vector<tide_node_t> nodes_;

@@ -104,6 +104,7 @@ constexpr std::array<const char *, 3> kPolicies = {"tide", "batch", "readyset"};
 constexpr std::array<const char *, 4> kSends = {"asynchronous", "stock", "blocking", "answered"};
 constexpr std::array<const char *, 2> kDraws = {"together", "independent"};
 constexpr std::array<const char *, 2> kAcknowledges = {"always", "asked"};
+constexpr std::array<const char *, 2> kLatencyFrom = {"expiry", "start"};
 constexpr Time kMicrosecond = 1000;
 
 Fields fields_of(ChainPlan &chain) {
@@ -111,6 +112,7 @@ Fields fields_of(ChainPlan &chain) {
           {"level", number_field(chain.level, 0u, 126u)},
           {"period_us", time_field(chain.period, kMicrosecond, 1)},
           {"phase_us", time_field(chain.phase, kMicrosecond)},
+          {"jitter_us", time_field(chain.jitter, kMicrosecond)},
           {"deadline_us", time_field(chain.deadline, kMicrosecond)},
           {"payload_bytes", number_field<uint32_t>(chain.payload_bytes, 6, 60000)},
           {"reply_bytes", number_field<uint32_t>(chain.reply_bytes, 6, 60000)},
@@ -177,6 +179,7 @@ Fields fields_of(Plan &plan) {
   fields.emplace_back("restarts", number_field(plan.restarts, 0u, 1000u));
   fields.emplace_back("outage_maximum_us", time_field(plan.outage_maximum, kMicrosecond));
   fields.emplace_back("settle_us", time_field(plan.settle, kMicrosecond));
+  fields.emplace_back("latency_from", choice_field(plan.latency_from, kLatencyFrom));
   fields.emplace_back("trace", bool_field(plan.trace));
   return fields;
 }

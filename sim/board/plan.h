@@ -19,8 +19,9 @@ struct ChainPlan {
   std::string name = "chain";
   unsigned level = 0;
   Time period = 500 * kMillisecond, phase = 0, deadline = 0;  // deadline 0: the period
-  uint32_t payload_bytes = 96, reply_bytes = 10;              // CDR; 6 or more
-  Time sample = 0, host = 0, act = 0;                         // execution times
+  Time jitter = 0;                                // its timer releases it so much late at most, drawn for each instance
+  uint32_t payload_bytes = 96, reply_bytes = 10;  // CDR; 6 or more
+  Time sample = 0, host = 0, act = 0;             // execution times
   bool reliable = true;
   bool reply_reliable = true;  // only when reliable
   unsigned node = 0;           // 0: its answer has a core of its own; else the executor of that number in `hosts`
@@ -39,6 +40,9 @@ enum class Send { kAsynchronous, kStock, kBlocking, kAnswered };
 // paper describes it; the other ACKNACKs of the agent are left out.
 enum class Acknowledges { kAlways, kAsked };
 enum class Draw { kTogether, kIndependent };
+// Where a latency begins: at the nominal expiry of the chain's timer, or, as publications count, when its first
+// callback starts.
+enum class LatencyFrom { kExpiry, kStart };
 
 struct Plan {
   std::string system = "system";
@@ -91,6 +95,7 @@ struct Plan {
   bool cut_unplugs = false;   // the client notices cuts
   Time settle = 2 * kSecond;  // after the last period, without faults
 
+  LatencyFrom latency_from = LatencyFrom::kExpiry;
   bool trace = false;
 };
 

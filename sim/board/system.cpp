@@ -301,7 +301,8 @@ Result System::result() {
     ChainResult each{plan.name, plan.level, plan.deadline > 0 ? plan.deadline : plan.period, {}, 0, -1};
     for (const Instance &instance : client_.instances(chain)) {
       if (instance.act_end >= 0) {
-        each.latencies.push_back(instance.act_end - instance.sample_start);
+        const bool published = plan_.latency_from == LatencyFrom::kStart;
+        each.latencies.push_back(instance.act_end - (published ? instance.sample_start : instance.release));
         each.worst_response = std::max(each.worst_response, instance.act_end - instance.release);
       } else if (instance.release > 0) {
         each.lost++;

@@ -17,7 +17,7 @@ struct ChainResult {
   std::string name;
   unsigned level = 0;
   Time deadline = 0;
-  std::vector<Time> latencies;  // start of the first callback to completion of the last, by period
+  std::vector<Time> latencies;  // as the plan says where they begin, to completion of the last callback, by period
   uint32_t lost = 0;            // released, but never completed
   Time worst_response = -1;     // from a release on the timer's grid to completion; -1: none was completed
 };

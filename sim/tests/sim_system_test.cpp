@@ -141,6 +141,44 @@ TEST(SimSystem, CampaignHolds) {
   }
 }
 
+// The same runs, told in both ways: a latency from the expiry has all that the one from the start has, and what was
+// before.
+TEST(SimSystem, LatencyFromTheExpiryIsNeverBelowThatFromTheStart) {
+  size_t compared = 0, longer = 0;
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    Plan plan = draw_plan(seed);
+    for (ChainPlan &chain : plan.chains) chain.jitter = seed % 2 == 0 ? 0 : chain.period / 5;
+    const Result expiry = simulate(plan);
+    plan.latency_from = LatencyFrom::kStart;
+    const Result start = simulate(plan);
+    ASSERT_EQ(expiry.trace_hash, start.trace_hash) << "seed " << seed;
+    for (size_t chain = 0; chain < plan.chains.size(); chain++) {
+      const std::vector<Time> &whole = expiry.chains[chain].latencies, &part = start.chains[chain].latencies;
+      ASSERT_EQ(whole.size(), part.size()) << "seed " << seed;
+      for (size_t sample = 0; sample < whole.size(); sample++) {
+        EXPECT_GE(whole[sample], part[sample]) << "seed " << seed;
+        EXPECT_LE(whole[sample], expiry.chains[chain].worst_response) << "seed " << seed;
+        longer += whole[sample] > part[sample] ? 1 : 0;
+        compared++;
+      }
+    }
+  }
+  EXPECT_GT(longer, compared / 10);
+}
+
+// Every instance of a chain that is alone begins late by what is drawn, never by more.
+TEST(SimSystem, ReleasesAreLateByTheirJitter) {
+  Plan plan = three_chains();
+  plan.chains.resize(1);
+  plan.periods = 200;
+  const Time punctual = simulate(plan).chains[0].worst_response;
+  plan.chains[0].jitter = 7 * kMillisecond;
+  const Result late = simulate(plan);
+  EXPECT_EQ(late.chains[0].latencies.size(), plan.periods);
+  EXPECT_GT(late.chains[0].worst_response, punctual + 6 * kMillisecond);
+  EXPECT_LE(late.chains[0].worst_response, punctual + 7 * kMillisecond);
+}
+
 TEST(SimPlan, WhatIsWrittenIsRead) {
   for (uint64_t seed = 1; seed <= 50; seed++) {
     Plan again;

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,9 +33,23 @@ def tide_run(out: Path, *arguments: str) -> dict[str, object]:
     return data
 
 
-def test_three_chains_under_both_executors(tmp_path: Path) -> None:
+def recorded(out: Path, folder: str) -> list[dict[str, Any]]:
+    """Instances that came to their end."""
+    lines = (out / folder / "client.log").read_text(encoding="utf-8").splitlines()
+    return [one for line in lines if line.startswith('{"chain"') and "latency_ns" in (one := json.loads(line))]
+
+
+def test_three_chains_under_all_executors(tmp_path: Path) -> None:
     data = tide_run(tmp_path, "--periods", "6")
-    batch, tide = data["runs"]  # type: ignore[misc]
+    batch, tide, preemptive = data["runs"]  # type: ignore[misc]
+    for run in (batch, tide, preemptive):
+        assert {one["verdict"] for one in run["answers"]} <= {"held", "broken", "not observable here"}
+        assert len(run["answers"]) == 14
+        for chain in run["chains"]:
+            parts = {part["name"]: part["slowest_ns"] for part in chain["parts"]}
+            assert sum(parts.values()) == chain["max_ns"] and "elsewhere" not in parts, parts
+        for one in recorded(tmp_path, "tide" if run is tide else "batch_stock"):
+            assert one["latency_ns"] == one["end_ns"] - one["release_ns"] >= one["end_ns"] - one["start_ns"]
     for run in (batch, tide):
         assert [chain["name"] for chain in run["chains"]] == ["brake", "steer", "battery"]
         assert [(chain["samples"], chain["lost"]) for chain in run["chains"]] == [(6, 0)] * 3
@@ -46,7 +61,32 @@ def test_three_chains_under_both_executors(tmp_path: Path) -> None:
     frames = [json.loads(line) for line in (tmp_path / "tide/frames.jsonl").read_text(encoding="utf-8").splitlines()]
     data_frames = [frame for frame in frames if frame["direction"] == "a-to-b" and frame["bytes"] >= 119]
     assert len(data_frames) >= 9 * 3
-    assert (tmp_path / "report.html").read_text(encoding="utf-8").count("data:image/png") == 3
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").count("data:image/png") == 2
+
+
+def test_what_a_run_breaks_on_purpose_is_called_broken(tmp_path: Path) -> None:
+    """Callbacks and the agent are slower than stated, frames are lost; and a chain has an offset."""
+    text = EXAMPLE.read_text(encoding="utf-8")
+    for old, new in (
+        ("agent_ms = 3", "agent_ms = 0.01"),
+        ("submit_ms = 0.4", "submit_ms = 0"),
+        ("dispatch_ms = 0.1", "dispatch_ms = 0"),
+        ("priority = 2\n", "priority = 2\noffset_ms = 120.5\n"),
+    ):
+        assert old in text
+        text = text.replace(old, new, 1)
+    file = tmp_path / "system.toml"
+    file.write_text(text, encoding="utf-8")
+    done = run_file(file, tmp_path, "--executor", "tide", "--periods", "6", "--line-loss", "0.2", "--seed", "4")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (run,) = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["runs"]
+    broken = {one["id"] for one in run["answers"] if one["verdict"] == "broken"}
+    assert {"execution", "agent", "losses"} <= broken, run["answers"]
+    assert not broken & {"sizes", "escapes", "pools", "line_alone", "agent_questions"}, run["answers"]
+    assert "tide: broken: no frame is lost (" in done.stdout
+    releases = {(one["chain"], one["index"]): one["release_ns"] for one in recorded(tmp_path, "tide")}
+    shared = [index for chain, index in releases if chain == "steer" and ("battery", index) in releases]
+    assert shared and {releases["steer", n] - releases["battery", n] for n in shared} == {120_500_000}
 
 
 @pytest.mark.parametrize("executor", ["tide", "tide-preemptive"])
@@ -119,12 +159,13 @@ def test_execution_times_feed_the_check(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("brake 3 500000000 1 1 100 10 a b", "plan.txt:2: does not have the ten fields"),
-        ("brake 0 500000000 1 1 100 10 a b reliable", "level outside 1..126"),
-        ("brake 3 0 1 1 100 10 a b reliable", "impossible time"),
-        ("brake 3 5 1 1 9 10 a b reliable", "payload below 10 bytes"),
-        ("brake 3 5 1 1 5000 10 a b reliable", "payload above 4096 bytes"),
-        ("brake 3 5 1 1 100 10 a b sure", "neither reliable nor best_effort"),
+        ("brake 3 500000000 0 1 1 100 10 a b", "plan.txt:2: does not have the eleven fields"),
+        ("brake 0 500000000 0 1 1 100 10 a b reliable", "level outside 1..126"),
+        ("brake 3 5 -1 1 1 100 10 a b reliable", "impossible time"),
+        ("brake 3 0 0 1 1 100 10 a b reliable", "impossible time"),
+        ("brake 3 5 0 1 1 9 10 a b reliable", "payload below 10 bytes"),
+        ("brake 3 5 0 1 1 5000 10 a b reliable", "payload above 4096 bytes"),
+        ("brake 3 5 0 1 1 100 10 a b sure", "neither reliable nor best_effort"),
         ("# nothing", "there was no chain"),
     ],
 )
@@ -138,7 +179,7 @@ def test_the_client_refuses_a_bad_plan_in_one_line(tmp_path: Path, line: str, pr
 
 def test_the_client_says_that_there_is_no_device(tmp_path: Path) -> None:
     plan = tmp_path / "plan.txt"
-    plan.write_text("brake 3 500000000 1 1 100 10 a b reliable\n", encoding="utf-8")
+    plan.write_text("brake 3 500000000 0 1 1 100 10 a b reliable\n", encoding="utf-8")
     command = [str(find_binary("chain_client")), "--plan", str(plan), "--device", str(tmp_path / "none")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=20)
     assert done.returncode == 1 and "connecting to the agent failed" in done.stderr

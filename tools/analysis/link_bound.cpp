@@ -204,15 +204,16 @@ time_ns LinkModel::solve(std::size_t chain, time_ns &reached_ns) const {
   for (const std::size_t other : dependences(chain)) {
     if (responses_[other] == never_ns) return never_ns;
   }
-  time_ns window_ns = std::max<time_ns>(responses_[chain], 1);
-  for (int step = 0; step < most_steps && window_ns <= period(chain); step++) {
+  const time_ns most_ns = period(chain) - jitter(chain);
+  time_ns window_ns = std::max<time_ns>(responses_[chain] - jitter(chain), 1);
+  for (int step = 0; step < most_steps && window_ns <= most_ns; step++) {
     time_ns next_ns = window_ns;
     for (const Linear &each : demand(chain, window_ns).cases) {
       if (each.value <= window_ns) continue;
       const time_ns behind_ns = each.slope >= 1 ? each.until_ns + 1 : 0;
-      next_ns = std::max({next_ns, each.value, std::min(behind_ns, add(period(chain), 1))});
+      next_ns = std::max({next_ns, each.value, std::min(behind_ns, add(most_ns, 1))});
     }
-    if (next_ns == window_ns) return settled(chain, window_ns);
+    if (next_ns == window_ns) return add(jitter(chain), settled(chain, window_ns));
     reached_ns = window_ns = next_ns;
   }
   return never_ns;
@@ -226,10 +227,11 @@ void LinkModel::fail(std::size_t chain, time_ns reached_ns) {
     roots_[chain] = roots_[other];
     return;
   }
-  if (reached_ns <= period(chain)) return;  // it was not looked at
-  const time_ns window_ns = period(chain);
+  const time_ns window_ns = period(chain) - jitter(chain);
+  if (reached_ns <= window_ns) return;  // it was not looked at
   Demand made = demand(chain, window_ns);
-  for (const Linear &each : made.cases) reached_[chain] = std::max(reached_[chain], each.value);
+  made.parts.jitter_ns = jitter(chain);
+  for (const Linear &each : made.cases) reached_[chain] = std::max(reached_[chain], add(jitter(chain), each.value));
   reached_parts_[chain] = std::move(made.parts);
 }
 
@@ -254,9 +256,10 @@ LinkResults LinkModel::run() {
       settled_ = settled_ && pass < most_passes;
       const time_ns found_ns = settled_ ? solve(chain, reached_ns) : never_ns;
       if (found_ns == never_ns) fail(chain, reached_ns);
+      const time_ns window_ns = found_ns - jitter(chain);
       const time_ns remote_ns = found_ns == never_ns
                                     ? never_ns
-                                    : add(demand(chain, found_ns).remote.value, interrupts(chain, found_ns).value);
+                                    : add(demand(chain, window_ns).remote.value, interrupts(chain, window_ns).value);
       changed = changed || found_ns != responses_[chain] || remote_ns != remotes_[chain];
       responses_[chain] = found_ns;
       remotes_[chain] = remote_ns;
@@ -279,8 +282,8 @@ LinkResults LinkModel::run() {
   return results;
 }
 time_ns LinkParts::total_ns() const {
-  time_ns sum = execution_ns + line_ns + host_ns + client_blocking_ns + line_blocking_ns + control_ns + interrupts_ns +
-                host_wait_ns + losses_ns;
+  time_ns sum = jitter_ns + execution_ns + line_ns + host_ns + client_blocking_ns + line_blocking_ns + control_ns +
+                interrupts_ns + host_wait_ns + losses_ns;
   for (const time_ns part : client_interference_ns) sum += part;
   for (const time_ns part : line_interference_ns) sum += part;
   return sum;

@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/link_system.h"
@@ -15,6 +16,7 @@ namespace tide::analysis {
 
 // What a bound is made of. Everything but `lateness_ns` adds up to the bound.
 struct LinkParts {
+  time_ns jitter_ns = 0;                        // from the nominal expiry of its timer to the release
   time_ns execution_ns = 0;                     // the chain's own callbacks on the client, with their costs
   time_ns line_ns = 0;                          // its own frames
   time_ns host_ns = 0;                          // agent, DDS and the chain's callbacks on the host
@@ -31,7 +33,7 @@ struct LinkParts {
 };
 
 struct LinkResult {
-  std::optional<time_ns> response_ns;  // from the release to the end of the last callback; none: no bound
+  std::optional<time_ns> response_ns;  // from the nominal expiry to the end of the last callback; none: no bound
   bool met = false;
   LinkParts parts;
   bool hidden = false;  // the way over the line is hidden behind callbacks that run meanwhile
@@ -44,10 +46,17 @@ struct LinkResult {
   std::vector<std::size_t> depends_on;  // chains that the bound needs to be over within their periods
 };
 
+// What the bounds take for granted, so that a run can answer it: `id` is one of those in docs/analysis/link.md, the
+// values have the names of system.toml or of what they limit.
+struct Assumption {
+  std::string id, text;
+  std::vector<std::pair<std::string, std::int64_t>> values;
+};
+
 struct LinkResults {
   std::vector<LinkResult> chains;
   bool met = false;
-  std::vector<std::string> assumptions;
+  std::vector<Assumption> assumptions;
 };
 
 // The system must have passed check().

@@ -105,6 +105,7 @@ class Reader {
     fields.time("level", chain.level);
     fields.time("period_ns", chain.period_ns);
     fields.time("deadline_ns", chain.deadline_ns);
+    fields.time("jitter_ns", chain.jitter_ns);
     fields.flag("uplink_reliable", chain.uplink_reliable);
     fields.flag("downlink_reliable", chain.downlink_reliable);
     each(fields.list("callbacks"), fields.where() + ", callback", [this, &chain](Fields &of) {
@@ -142,14 +143,23 @@ std::string by_chain(const LinkSystem &system, const std::vector<time_ns> &share
 
 std::string parts_of(const LinkSystem &system, const LinkParts &parts) {
   const auto time = [](const char *name, time_ns value) { return field(name, std::to_string(value)); };
-  return join({time("execution_ns", parts.execution_ns), time("line_ns", parts.line_ns), time("host_ns", parts.host_ns),
-               field("client_interference_ns", by_chain(system, parts.client_interference_ns)),
-               field("line_interference_ns", by_chain(system, parts.line_interference_ns)),
-               time("client_blocking_ns", parts.client_blocking_ns), time("line_blocking_ns", parts.line_blocking_ns),
-               time("control_ns", parts.control_ns), time("interrupts_ns", parts.interrupts_ns),
-               time("host_wait_ns", parts.host_wait_ns), time("losses_ns", parts.losses_ns),
-               time("lateness_ns", parts.lateness_ns)},
-              "{", "}");
+  return join(
+      {time("jitter_ns", parts.jitter_ns), time("execution_ns", parts.execution_ns), time("line_ns", parts.line_ns),
+       time("host_ns", parts.host_ns), field("client_interference_ns", by_chain(system, parts.client_interference_ns)),
+       field("line_interference_ns", by_chain(system, parts.line_interference_ns)),
+       time("client_blocking_ns", parts.client_blocking_ns), time("line_blocking_ns", parts.line_blocking_ns),
+       time("control_ns", parts.control_ns), time("interrupts_ns", parts.interrupts_ns),
+       time("host_wait_ns", parts.host_wait_ns), time("losses_ns", parts.losses_ns),
+       time("lateness_ns", parts.lateness_ns)},
+      "{", "}");
+}
+
+std::string assumption_of(const Assumption &one) {
+  std::vector<std::string> values;
+  for (const auto &[name, value] : one.values) values.push_back(field(name, std::to_string(value)));
+  return join(
+      {field("id", json_string(one.id)), field("text", json_string(one.text)), field("values", join(values, "{", "}"))},
+      "{", "}");
 }
 
 std::string chain_of(const LinkSystem &system, const LinkResults &results, std::size_t index) {
@@ -187,7 +197,7 @@ std::string write_link_results(const LinkSystem &system, const LinkResults &resu
   std::vector<std::string> chains, assumptions;
   for (std::size_t chain = 0; chain < results.chains.size(); ++chain)
     chains.push_back(chain_of(system, results, chain));
-  for (const std::string &one : results.assumptions) assumptions.push_back(json_string(one));
+  for (const Assumption &one : results.assumptions) assumptions.push_back(assumption_of(one));
   return "{\n  " + field("met", flag(results.met)) + ",\n  " + field("chains", lines(chains)) + ",\n  " +
          field("assumptions", lines(assumptions)) + "\n}\n";
 }

@@ -183,7 +183,7 @@ Linear LinkModel::uplink_by_level(std::size_t chain, time_ns window_ns, LinkPart
     parts.control_ns = add(parts.control_ns, control.value);
     sum = sum + frames + control;
   }
-  if (self.answers_first || add(window_ns, self.settling_ns) > period(chain)) {
+  if (self.answers_first || add(add(window_ns, jitter(chain)), self.settling_ns) > period(chain)) {
     sum = sum + constant(self.up.control * control_ns);
     parts.control_ns = add(parts.control_ns, self.up.control * control_ns);
   }
@@ -212,7 +212,7 @@ Linear LinkModel::downlink(std::size_t chain, time_ns window_ns, LinkParts &part
 Linear LinkModel::downlink_by_level(std::size_t chain, time_ns window_ns, LinkParts &parts) const {
   const Load &self = loads_[chain];
   // Its own acknowledgments may stand before its answer, and those of the instance before.
-  const bool late_answer = add(window_ns, self.settling_ns) > period(chain);
+  const bool late_answer = add(add(window_ns, jitter(chain)), self.settling_ns) > period(chain);
   const time_ns own_ns = self.down.control * answer_ns_ * (late_answer ? 2 : 1);
   Linear sum = constant(own_ns);
   parts.control_ns = add(parts.control_ns, own_ns);

@@ -316,7 +316,8 @@ void LinkModel::derive(std::size_t chain) {
                                   [this](const LinkChain &other) { return waits_for_answer(other); });
   if (stored && client.waits_for_new_data) {
     time_ns event_ns = longest_event_ns;
-    for (std::size_t other = 0; other < size(); other++) event_ns = std::min(event_ns, period(other));
+    for (std::size_t other = 0; other < size(); other++)
+      event_ns = std::min(event_ns, add(period(other), jitter(other)));
     load.new_data_ns = load.down.messages * event_ns;
   }
 }

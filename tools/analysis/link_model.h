@@ -2,8 +2,8 @@
 // The model that the bounds of the link are solved on; private to link_*.cpp.
 //
 // Names: a chain's `visit` of the client is what it executes there between two waits for the line. Loads are of one
-// instance. All demands are functions of a window that begins with the release; the least window that they fit into is
-// the bound.
+// instance. All demands are functions of a window that begins with the release; the least window that they fit into,
+// and the jitter of the release before it, is the bound. `responses_` count from the nominal expiry.
 #pragma once
 
 #include <algorithm>
@@ -113,6 +113,7 @@ class LinkModel {
     return other != chain && (is_batch() || system_.chains[other].level > system_.chains[chain].level);
   }
   time_ns period(std::size_t chain) const { return system_.chains[chain].period_ns; }
+  time_ns jitter(std::size_t chain) const { return system_.chains[chain].jitter_ns; }
   bool waits_for_answer(const LinkChain &chain) const {
     return is_batch() && system_.client.send != Send::asynchronous && chain.uplink_reliable;
   }
@@ -163,12 +164,12 @@ class LinkModel {
   void explain(std::size_t chain, LinkResult &result) const;
   void blame(std::size_t chain, LinkResult &result) const;
   std::string reason(std::size_t chain) const;
-  std::vector<std::string> assumptions() const;
+  std::vector<Assumption> assumptions() const;
 
   const LinkSystem &system_;
   const int most_passes_;
   std::vector<std::size_t> order_;  // most urgent first
-  std::vector<time_ns> responses_;  // never_ns: late
+  std::vector<time_ns> responses_;  // from the nominal expiry; never_ns: late
   std::vector<std::size_t> roots_;  // of those that are late, the chain that was late first
   std::vector<time_ns> reached_;    // and what was found of it then
   std::vector<LinkParts> reached_parts_;

@@ -85,6 +85,7 @@ class Checker {
     const std::string where = "chain '" + chain.name + "'";
     time(where, "period_ns", chain.period_ns, 1, most_period_ns);
     time(where, "deadline_ns", chain.deadline_ns, 1, most_period_ns);
+    time(where, "jitter_ns", chain.jitter_ns);
     if (chain.callbacks.empty()) error(where, "has no callbacks");
     if (chain.callbacks.size() > most_steps) error(where, "has more than 1000 callbacks");
     for (std::size_t index = 0; index < chain.callbacks.size(); index++) callback(chain, index);

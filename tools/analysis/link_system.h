@@ -87,6 +87,7 @@ struct LinkChain {
   time_ns deadline_ns = 0;
   bool uplink_reliable = false, downlink_reliable = false;
   std::vector<LinkCallback> callbacks;
+  time_ns jitter_ns = 0;  // how late its timer may release it after the nominal expiry
 };
 
 struct LinkSystem {

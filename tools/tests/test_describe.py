@@ -4,6 +4,7 @@ trace that its own writer made; the recording is one of tide run."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -170,3 +171,21 @@ def test_what_cannot_be_described_is_one_line(words: tuple[str, ...], what: str)
     status, output = run(*words)
     assert status == 2
     assert what in output and len(output.strip().splitlines()) == 1
+
+
+def test_offsets_and_late_starts_of_a_run_are_described(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(DATA / "recording", folder)
+    plan = folder / "tide/plan.txt"
+    header, *rows = (line.split() for line in plan.read_text().splitlines())
+    header.insert(header.index("period_ns") + 1, "offset_ns")
+    for row in rows:
+        row.insert(3, "7000000")
+    lines = map(" ".join, [header, *rows])
+    plan.write_text("\n".join(lines) + "\n")
+    results = json.loads((folder / "results.json").read_text())
+    for run in results["runs"]:
+        run["evidence"] = {"start_late_ns": {"brake": 250_000}}
+    (folder / "results.json").write_text(json.dumps(results))
+    system = described(tmp_path, folder, "--margin", "0")
+    assert {(chain.offset_ns, chain.jitter_ns) for chain in system.chains} == {(7_000_000, 250_000)}

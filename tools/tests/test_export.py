@@ -16,7 +16,7 @@ from tide.system.load import load
 from tide.system.variants import with_chain_count, with_reliability
 
 ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "examples/three_chains/system.toml"
+EXAMPLE = ROOT / "tests/data/systems/three_chains.toml"
 
 
 def told(program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> dict[str, float]:
@@ -75,3 +75,10 @@ def test_the_command_writes_or_says_why_not(tmp_path: Path) -> None:
     assert "pyCPA knows one processor a resource" in output
     status, output = run(EXAMPLE, "--out", "/absent/program.py")
     assert (status, "cannot be written" in output) == (2, True)
+
+
+def test_release_jitter_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "late.toml"
+    file.write_text(EXAMPLE.read_text(encoding="utf-8").replace("priority = 3", "priority = 3\njitter_ms = 2", 1))
+    program = to_pycpa(load(file))
+    assert "PJdEventModel(P=500000000, J=2000000)" in program and program.count("J=0)") == 2

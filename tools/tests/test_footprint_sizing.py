@@ -13,8 +13,9 @@ from tide.footprint.sizing import client_of, options, pools
 from tide.footprint.stack import bound, read
 from tide.system.load import load, parse
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
-SYSTEM = EXAMPLES / "three_chains" / "system.toml"
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+SYSTEM = ROOT / "tests/data/systems/three_chains.toml"
 
 
 def test_pools_hold_what_the_description_names() -> None:

@@ -33,7 +33,7 @@ from tide.system.load import load, parse
 from tide.system.variants import PlanError, with_chain_count, with_heartbeat_delay, with_hold, with_reliability
 
 ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "examples/three_chains/system.toml"
+EXAMPLE = ROOT / "tests/data/systems/three_chains.toml"
 TEXT = EXAMPLE.read_text(encoding="utf-8")
 SYSTEM = load(EXAMPLE)
 
@@ -44,7 +44,7 @@ SYSTEM = load(EXAMPLE)
 def test_plan_file_has_a_line_for_each_chain(tmp_path: Path) -> None:
     write_plan(run_chains(SYSTEM), tmp_path / "plan.txt")
     lines = (tmp_path / "plan.txt").read_text(encoding="utf-8").splitlines()
-    assert lines[1] == "brake 3 500000000 10000000 10000000 100 10 brake/request brake/answer reliable"
+    assert lines[1] == "brake 3 500000000 0 10000000 10000000 100 10 brake/request brake/answer reliable"
     assert [line.split()[0] for line in lines[1:]] == ["brake", "steer", "battery"]
 
 
@@ -75,7 +75,7 @@ def test_the_board_is_told_what_the_description_says() -> None:
     assert [" hold=true" in line for line in plan.splitlines() if line.startswith("chain")] == [False, True, False]
     live = live_plan(run_chains(system), serial_link(system), 3, True, budget_of(system, "mcu"))
     assert " heartbeat_delay_ns 1500000 " in live and " budget_ns 5000000 budget_period_ns 100000000 " in live
-    assert [line.split()[-1] for line in live.splitlines()[1:]] == ["0", "1", "0"]
+    assert [line.split()[-2:] for line in live.splitlines()[1:]] == [["0", "0"], ["1", "0"], ["0", "0"]]
 
 
 def test_budgets_reach_the_parts_or_are_refused() -> None:
@@ -287,7 +287,9 @@ def start(build: Path, out: Path, *arguments: str, fake: str = "") -> subprocess
 
 
 def test_both_executors_give_all_result_files(build: Path, fast: Path, tmp_path: Path) -> None:
-    process = start(build, tmp_path, str(fast), "--periods", "4", "--seed", "9", "--line-loss", "0.25")
+    process = start(
+        build, tmp_path, str(fast), "--periods", "4", "--seed", "9", "--line-loss", "0.25", "--executor", "both"
+    )
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 0, output + errors
     assert "brake" in output and "batch, stock" in output and "times" in output

@@ -236,7 +236,8 @@ TEST(LinkObserved, MoreLossesThanTheBoundsTake) {
   stated.protocol.losses = 1;
   const LinkResults of_one = bound_link(stated);
   const auto says = [&of_one](const std::string &assumption) {
-    return std::find(of_one.assumptions.begin(), of_one.assumptions.end(), assumption) != of_one.assumptions.end();
+    return std::any_of(of_one.assumptions.begin(), of_one.assumptions.end(),
+                       [&](const Assumption &one) { return one.text == assumption; });
   };
   EXPECT_TRUE(says("at most 1 frames of an instance are lost"));
   const std::vector<std::optional<sim::Time>> of_all = sim::bounds_of(plan);

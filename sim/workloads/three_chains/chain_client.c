@@ -3,7 +3,7 @@
  * subscription acts on the answer. Everything below main's set-up is plain rclc; what tide adds are the chains with
  * their levels, the policy of the executor and the way of sending, which `tide run` varies.
  *
- * Latency of an instance: start of its first callback to completion of its last, on CLOCK_MONOTONIC. */
+ * Latency of an instance: nominal expiry of its timer to completion of its last callback, on CLOCK_MONOTONIC. */
 #define _POSIX_C_SOURCE 200809L
 #include <getopt.h>
 #include <inttypes.h>
@@ -94,6 +94,13 @@ static int64_t now_ns(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* Of the calling thread. */
+static int64_t cpu_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 static void require(rcl_ret_t result, const char *step) {
   if (result == RCL_RET_OK) return;
   fprintf(stderr, "chain_client: %s failed: %s\n", step, tide_status_text(tide_rclc_last_status()));
@@ -114,19 +121,23 @@ static void write_index(char *characters, uint32_t index) {
   }
 }
 
+/* An instance is that of its expiry: late in its period it may start in the next one. */
 static void on_sample(rcl_timer_t *timer, int64_t since_last_call_ns) {
   (void)since_last_call_ns;
-  const int64_t start_ns = now_ns();
+  const int64_t start_ns = now_ns(), start_cpu_ns = cpu_ns();
   chain_t *chain = chain_of(timer);
-  const int64_t index = (start_ns - first_release_ns) / chain->plan->period_ns;
-  if (index < 0 || index >= options.periods) return; /* past the last counted period */
+  const int64_t release_ns = tide_rclc_timer_callback(timer)->ready_ns;
+  const int64_t since_ns = release_ns - first_release_ns - chain->plan->offset_ns;
+  const int64_t index = since_ns / chain->plan->period_ns;
+  if (since_ns < 0 || index >= options.periods) return; /* past the last counted period */
   record_t *record = recorder_at((size_t)(chain - chains), (uint32_t)index);
-  record->release_ns = first_release_ns + index * chain->plan->period_ns;
+  record->release_ns = release_ns;
   record->sample_start_ns = start_ns;
   tide_posix_spin_cpu(chain->plan->sample_ns);
   write_index(chain->request_characters, (uint32_t)index);
   if (rcl_publish(&chain->publisher, &chain->request, NULL) != RCL_RET_OK) publish_failures++;
   record->sample_end_ns = now_ns();
+  record->sample_cpu_ns = cpu_ns() - start_cpu_ns;
 }
 
 static bool read_index(const std_msgs__msg__String *message, uint32_t *index) {
@@ -141,7 +152,7 @@ static bool read_index(const std_msgs__msg__String *message, uint32_t *index) {
 }
 
 static void on_act(const void *message, void *context) {
-  const int64_t start_ns = now_ns();
+  const int64_t start_ns = now_ns(), start_cpu_ns = cpu_ns();
   chain_t *chain = context;
   uint32_t index = 0;
   record_t *record = NULL;
@@ -153,6 +164,7 @@ static void on_act(const void *message, void *context) {
   tide_posix_spin_cpu(chain->plan->act_ns);
   record->act_start_ns = start_ns;
   record->act_end_ns = now_ns();
+  record->act_cpu_ns = cpu_ns() - start_cpu_ns;
   recorder_finish((size_t)(chain - chains), index);
 }
 
@@ -259,7 +271,8 @@ static void wait_for_start(void) {
 static void release_timers(void) {
   first_release_ns = now_ns() + options.offset_ns;
   for (size_t index = 0; index < plan.count; index++) {
-    require(tide_rclc_timer_set_phase(&chains[index].timer, first_release_ns), "setting the first release");
+    require(tide_rclc_timer_set_phase(&chains[index].timer, first_release_ns + plan.chains[index].offset_ns),
+            "setting the first release");
   }
   printf("{\"event\": \"start\", \"first_release_ns\": %" PRId64 "}\n", first_release_ns);
   fflush(stdout);
@@ -275,9 +288,18 @@ static int64_t longest_period_ns(void) {
   return longest_ns;
 }
 
+static int64_t longest_offset_ns(void) {
+  int64_t longest_ns = 0;
+  for (size_t index = 0; index < plan.count; index++) {
+    if (plan.chains[index].offset_ns > longest_ns) longest_ns = plan.chains[index].offset_ns;
+  }
+  return longest_ns;
+}
+
 static bool is_over(void) {
   const int64_t grace_ns = 2000000000;
-  const int64_t end_ns = first_release_ns + (int64_t)options.periods * longest_period_ns() + grace_ns;
+  const int64_t last_ns = (int64_t)options.periods * longest_period_ns() + longest_offset_ns();
+  const int64_t end_ns = first_release_ns + last_ns + grace_ns;
   return interrupted || recorder_finished() >= plan.count * options.periods || now_ns() >= end_ns;
 }
 

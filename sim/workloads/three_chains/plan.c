@@ -8,12 +8,14 @@
 static const char *parse_line(const char *line, plan_chain_t *chain) {
   char reliability[16];
   unsigned level = 0;
-  const int fields = sscanf(line, "%63s %u %" SCNd64 " %" SCNd64 " %" SCNd64 " %zu %zu %63s %63s %15s", chain->name,
-                            &level, &chain->period_ns, &chain->sample_ns, &chain->act_ns, &chain->payload_bytes,
-                            &chain->reply_bytes, chain->topic, chain->reply_topic, reliability);
-  if (fields != 10) return "does not have the ten fields of a chain";
+  const int fields =
+      sscanf(line, "%63s %u %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %zu %zu %63s %63s %15s", chain->name,
+             &level, &chain->period_ns, &chain->offset_ns, &chain->sample_ns, &chain->act_ns, &chain->payload_bytes,
+             &chain->reply_bytes, chain->topic, chain->reply_topic, reliability);
+  if (fields != 11) return "does not have the eleven fields of a chain";
   if (level < 1 || level > 126) return "has a level outside 1..126";
-  if (chain->period_ns <= 0 || chain->sample_ns < 0 || chain->act_ns < 0) return "has an impossible time";
+  if (chain->period_ns <= 0 || chain->offset_ns < 0 || chain->sample_ns < 0 || chain->act_ns < 0)
+    return "has an impossible time";
   const size_t least = PLAN_INDEX_DIGITS + PLAN_STRING_OVERHEAD_BYTES;
   if (chain->payload_bytes < least || chain->reply_bytes < least) return "has a payload below 10 bytes";
   if (chain->payload_bytes > PLAN_PAYLOAD_BYTES || chain->reply_bytes > PLAN_PAYLOAD_BYTES) {

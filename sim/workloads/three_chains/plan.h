@@ -2,7 +2,7 @@
 /* The plan file that `tide run` writes from system.toml: a microcontroller program would have these numbers compiled
  * in. One line a chain, most urgent first, fields separated by blanks, lines that begin with # are comments:
  *
- *   name level period_ns sample_ns act_ns payload_bytes reply_bytes topic reply_topic reliable|best_effort
+ *   name level period_ns offset_ns sample_ns act_ns payload_bytes reply_bytes topic reply_topic reliable|best_effort
  */
 #ifndef THREE_CHAINS_PLAN_H
 #define THREE_CHAINS_PLAN_H
@@ -23,6 +23,7 @@ typedef struct plan_chain {
   char topic[PLAN_NAME_BYTES], reply_topic[PLAN_NAME_BYTES];
   uint8_t level;
   int64_t period_ns;
+  int64_t offset_ns;         /* from the first release of the program to the first expiry of its timer */
   int64_t sample_ns, act_ns; /* execution times of the two callbacks of this program */
   size_t payload_bytes, reply_bytes;
   bool reliable;

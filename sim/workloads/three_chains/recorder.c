@@ -25,9 +25,9 @@ static struct {
   pthread_t thread;
 } recorder;
 
-static void print_event(const char *name, int64_t start_ns, int64_t end_ns, const char *separator) {
-  printf("%s{\"callback\": \"%s\", \"start_ns\": %" PRId64 ", \"end_ns\": %" PRId64 "}", separator, name, start_ns,
-         end_ns);
+static void print_event(const char *name, int64_t start_ns, int64_t end_ns, int64_t cpu_ns, const char *separator) {
+  printf("%s{\"callback\": \"%s\", \"start_ns\": %" PRId64 ", \"end_ns\": %" PRId64 ", \"cpu_ns\": %" PRId64 "}",
+         separator, name, start_ns, end_ns, cpu_ns);
 }
 
 static void print_instance(uint32_t chain, uint32_t index) {
@@ -35,9 +35,9 @@ static void print_instance(uint32_t chain, uint32_t index) {
   printf("{\"chain\": \"%s\", \"index\": %" PRIu32 ", \"release_ns\": %" PRId64 ", \"start_ns\": %" PRId64
          ", \"end_ns\": %" PRId64 ", \"latency_ns\": %" PRId64 ", \"events\": [",
          recorder.names[chain], index, record->release_ns, record->sample_start_ns, record->act_end_ns,
-         record->act_end_ns - record->sample_start_ns);
-  print_event("sample", record->sample_start_ns, record->sample_end_ns, "");
-  print_event("act", record->act_start_ns, record->act_end_ns, ", ");
+         record->act_end_ns - record->release_ns);
+  print_event("sample", record->sample_start_ns, record->sample_end_ns, record->sample_cpu_ns, "");
+  print_event("act", record->act_start_ns, record->act_end_ns, record->act_cpu_ns, ", ");
   printf("]}\n");
 }
 

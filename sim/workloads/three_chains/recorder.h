@@ -10,9 +10,9 @@
 
 /* One instance of a chain, on CLOCK_MONOTONIC; 0 where it did not get to. */
 typedef struct record {
-  int64_t release_ns;
-  int64_t sample_start_ns, sample_end_ns;
-  int64_t act_start_ns, act_end_ns;
+  int64_t release_ns; /* the nominal expiry of its timer */
+  int64_t sample_start_ns, sample_end_ns, sample_cpu_ns;
+  int64_t act_start_ns, act_end_ns, act_cpu_ns; /* cpu: processor time of the callback */
 } record_t;
 
 /* Starts the printing thread. Call before the program raises its own priority, which threads inherit. */

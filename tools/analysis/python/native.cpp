@@ -73,7 +73,7 @@ struct LinkChainAnswer {
 struct LinkAnswer {
   bool met = false;
   std::vector<LinkChainAnswer> chains;
-  std::vector<std::string> assumptions;
+  std::vector<Assumption> assumptions;
 };
 
 [[noreturn]] void refuse(const std::vector<std::string> &errors) {
@@ -174,6 +174,7 @@ std::vector<std::pair<Share, std::string>> named(const LinkSystem &system, const
     for (std::size_t other = 0; other < by_chain.size(); ++other)
       add_part(kind, by_chain[other], system.chains[other].name);
   };
+  add_part("jitter", parts.jitter_ns);
   add_part("execution", parts.execution_ns);
   add_part("line", parts.line_ns);
   add_part("host", parts.host_ns);
@@ -341,6 +342,10 @@ void bind_results(nb::module_ &module) {
       .def_prop_ro("reached_parts", [](const LinkChainAnswer &self) { return parts_of(self.reached_parts); })
       .def_prop_ro("parts", [](const LinkChainAnswer &self) { return parts_of(self.parts); })
       .def_prop_ro("depends_on", as_tuple(&LinkChainAnswer::depends_on));
+  nb::class_<Assumption>(module, "Assumption")
+      .def_ro("id", &Assumption::id)
+      .def_ro("text", &Assumption::text)
+      .def_prop_ro("values", as_tuple(&Assumption::values));
   nb::class_<LinkAnswer>(module, "LinkAnswer")
       .def_ro("met", &LinkAnswer::met)
       .def_prop_ro("chains", as_tuple(&LinkAnswer::chains))

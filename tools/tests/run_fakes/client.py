@@ -66,7 +66,7 @@ def main() -> None:
             time.sleep(100)
         release_ns = start_ns + int(index * period_s * 1e9)
         begun: dict[str, tuple[int, int]] = {}
-        for name, _level, _period, _sample, _act, payload, *_ in plan:
+        for name, _level, _period, _offset, _sample, _act, payload, *_ in plan:
             begin_ns = time.monotonic_ns()
             publishers[name].publish(String(data=f"{index:05d}".ljust(int(payload) - 5, ".")))
             begun[name] = begin_ns, time.monotonic_ns()
@@ -82,7 +82,7 @@ def main() -> None:
                 {"callback": "act", "start_ns": act_ns, "end_ns": end_ns},
             ]
             say(chain=name, index=index, release_ns=release_ns, start_ns=begin_ns, end_ns=end_ns,
-                latency_ns=end_ns - begin_ns, events=events)  # fmt: skip
+                latency_ns=end_ns - release_ns, events=events)  # fmt: skip
             answers[name, index] = 0
     for name, *_ in plan:
         for index in range(options.periods):

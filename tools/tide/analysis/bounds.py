@@ -15,6 +15,7 @@ from tide.analysis.lower import (
     Document,
     HostPolicy,
     chain_of,
+    described_executor,
     host_document,
     is_on_host,
     link_document,
@@ -36,6 +37,17 @@ HOST_POLICIES: tuple[HostPolicy, ...] = ("default", "priority", "rclcpp", "any_o
 
 class AnalysisError(Exception):
     """The analysis refused the system; the text has a line for each entry that is wrong."""
+
+
+class Assumption(NamedTuple):
+    """What bounds take for granted: `id` tells a run which of its counters answers it, `values` are the limits."""
+
+    id: str
+    text: str
+    values: dict[str, int] = {}  # noqa: RUF012
+
+    def to_json(self) -> dict[str, Any]:
+        return self._asdict()
 
 
 # A part, as the analysis tells it: kind, time, the chain whose it is, the executor where it is.
@@ -86,7 +98,7 @@ class Bounds:
     executor: str
     met: bool
     chains: tuple[ChainBound, ...]
-    assumptions: tuple[str, ...] = field(default=())
+    assumptions: tuple[Assumption, ...] = field(default=())
     models: tuple[Model, ...] = field(default=())
 
     def chain(self, name: str) -> ChainBound | None:
@@ -117,7 +129,7 @@ class Bounds:
                 for bound in self.chains
             ],
             "models": [model.to_json() for model in self.models],
-            "assumptions": self.assumptions,
+            "assumptions": [one.to_json() for one in self.assumptions],
         }
 
 
@@ -127,13 +139,14 @@ def _part_json(kind: str, value_ns: int, chain: str | None, executor: str | None
 
 def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> Bounds:
     """NoBoundError or AnalysisError when there is no analysis for it. executor: of the client, or the policy of the
-    host's executors where no chain touches the microcontroller; None: tide, or default."""
+    host's executors where no chain touches the microcontroller; None: that of the description (tide, or lanes), or
+    default."""
     if is_on_host(system):
         policy = next((name for name in HOST_POLICIES if name == executor), HOST_POLICIES[0])
         document = host_document(system, policy)
         answer = ask_executors(document, refine=True, joint=True, cap_running=True, sharpen=True)
         return _host_bounds(system, policy, answer)
-    client = next((name for name in CLIENT_EXECUTORS if name == executor), CLIENT_EXECUTORS[0])
+    client = next((name for name in CLIENT_EXECUTORS if name == executor), described_executor(system))
     return _link_bounds(system, client, ask_link(link_document(system, client, losses)))
 
 
@@ -173,7 +186,8 @@ def _refusals() -> Iterator[None]:
 
 def _link_bounds(system: System, executor: str, answer: LinkAnswer) -> Bounds:
     chains = [_link_bound(system, chain, told) for chain, told in zip(system.chains, answer.chains, strict=True)]
-    assumptions = (*_not_given(system), *answer.assumptions)
+    assumed = tuple(Assumption(one.id, one.text, dict(one.values)) for one in answer.assumptions)
+    assumptions = (*_not_given(system), *assumed)
     return Bounds(system.name, executor, answer.met, _by_urgency(chains), assumptions, line_models(system))
 
 
@@ -193,7 +207,7 @@ def _link_bound(system: System, chain: Chain, told: LinkChainAnswer) -> ChainBou
     )
 
 
-def _not_given(system: System) -> list[str]:
+def _not_given(system: System) -> list[Assumption]:
     """What a bound is made of and the description does not say."""
     lines = []
     for kind, entries, names in (
@@ -203,7 +217,8 @@ def _not_given(system: System) -> list[str]:
         for entry in entries:
             absent = [name for name in names if name not in entry.model_fields_set]
             if absent:
-                lines.append(f"{' and '.join(absent)} of {kind} '{entry.name}' are 0 ms: the description gives none")
+                text = f"{' and '.join(absent)} of {kind} '{entry.name}' are 0 ms: the description gives none"
+                lines.append(Assumption("not_given", text, dict.fromkeys(absent, 0)))
     return lines
 
 
@@ -212,10 +227,10 @@ def _by_urgency(chains: list[ChainBound]) -> tuple[ChainBound, ...]:
 
 
 _HOST_ASSUMPTIONS = (
-    "execution times are worst cases and contain what the executor itself spends",
-    "every thread without a budget has a core of its own",
-    "a free thread takes a ready callback at once",
-    "DDS takes no time between two executors",
+    Assumption("execution", "execution times are worst cases and contain what the executor itself spends"),
+    Assumption("own_cores", "every thread without a budget has a core of its own"),
+    Assumption("work_conserving", "a free thread takes a ready callback at once"),
+    Assumption("dds", "DDS takes no time between two executors"),
 )
 
 
@@ -242,11 +257,13 @@ def _host_bound(system: System, chain: Chain, stretches: list[ChainAnswer], root
         root = host_root(system, why)
     if root is not None:
         return ChainBound(chain.name, chain.priority, None, chain.deadline_ns, False, root=root)
-    bound_ns = sum(one.response_ns or 0 for one in stretches)
+    jitter_ns = system.timer_of(chain).jitter_ns
+    bound_ns = jitter_ns + sum(one.response_ns or 0 for one in stretches)
     several = len(stretches) > 1
 
     def parts() -> list[Share]:
-        return [
+        late: list[Share] = [("jitter", jitter_ns, None)] if jitter_ns else []
+        return late + [
             (kind, value_ns, other and chain_of(other), one.executor if several else None)
             for one in stretches
             for kind, value_ns, other in one.parts

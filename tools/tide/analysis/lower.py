@@ -37,19 +37,25 @@ def is_on_host(system: System) -> bool:
     return not any(callback.executor in on_mcu for chain in system.chains for callback in chain.callbacks)
 
 
-def link_document(system: System, executor: ClientExecutor = "tide", losses: int = 0) -> Document:
-    """The form of tools/analysis/link_file.h."""
+def described_executor(system: System) -> ClientExecutor:
+    """The client's, as the description has it: preemptive where it has several lanes."""
+    return "lanes" if any(one.where == "mcu" and one.lanes > 1 for one in system.executors) else "tide"
+
+
+def link_document(system: System, executor: ClientExecutor | None = None, losses: int = 0) -> Document:
+    """The form of tools/analysis/link_file.h. executor: None: that of the description."""
     findings = _link_findings(system)
     if findings:
         raise NoBoundError(findings)
-    policy, _, send = executor.partition("_")
+    policy, _, send = (executor or described_executor(system)).partition("_")
     client = next((one for one in system.executors if one.where == "mcu"), None)
     line = next((link for link in system.links if isinstance(link, SerialLink)), None)
-    lanes = client is not None and client.lanes > 1 and policy == "tide"
     on_client = {one.name for one in system.executors if one.where == "mcu"}
     excluding = shared_exclusive_groups(system)  # while one of them waits, no more than one other need run
+    # Of the client the analysis has costs of their own; on a host they are part of the callback.
+    makes_ns = {one.name: nanoseconds(one.submit_ms) for one in system.executors if one.where == "host"}
     document: Document = {
-        "client": {"policy": "lanes" if lanes else policy, "send": send or "asynchronous"},
+        "client": {"policy": policy, "send": send or "asynchronous"},
         "line": {},
         "protocol": {
             "losses": losses,
@@ -60,7 +66,7 @@ def link_document(system: System, executor: ClientExecutor = "tide", losses: int
             for one in system.executors
             if one.where == "host"
         ],
-        "chains": [_link_chain(chain, on_client) for chain in system.chains],
+        "chains": [_link_chain(chain, on_client, makes_ns) for chain in system.chains],
     }
     if client is not None:
         for name in ("submit", "process", "dispatch"):
@@ -154,7 +160,9 @@ def host_document(system: System, policy: HostPolicy = "default") -> Document:
     chains: list[Document] = []
     paths: list[Document] = []
     for chain in system.chains:
-        for one in every[chain.name]:
+        jitter_ns = system.timer_of(chain).jitter_ns
+        deadline_ns = max(chain.deadline_ns - jitter_ns, 1)  # there it counts from the release
+        for number, one in enumerate(every[chain.name]):
             callbacks = []
             for position, callback in enumerate(one.callbacks):
                 group = group_of(one, position, callback)
@@ -167,7 +175,8 @@ def host_document(system: System, policy: HostPolicy = "default") -> Document:
                     "executor": one.executor,
                     "priority": ranks[one.name],
                     "period_ns": chain.period_ns,
-                    "deadline_ns": chain.deadline_ns,
+                    "deadline_ns": deadline_ns,
+                    "jitter_ns": jitter_ns if number == 0 else 0,
                     "timer": one.timer,
                     "callbacks": callbacks,
                 }
@@ -175,7 +184,7 @@ def host_document(system: System, policy: HostPolicy = "default") -> Document:
         names = [one.name for one in every[chain.name]]
         if len(names) > 1:
             delays = [0] * (len(names) - 1)
-            paths.append({"name": chain.name, "segments": names, "delays_ns": delays, "deadline_ns": chain.deadline_ns})
+            paths.append({"name": chain.name, "segments": names, "delays_ns": delays, "deadline_ns": deadline_ns})
     used = {chain["executor"] for chain in chains}
     executors = [
         {"name": one.name, "policy": _POLICIES[policy], **_host_lanes(one)}
@@ -215,20 +224,22 @@ def _segments(callbacks: tuple[Callback, ...]) -> list[tuple[str, list[Any]]]:
     return segments
 
 
-def _link_chain(chain: Chain, on_client: set[str]) -> Document:
+def _link_chain(chain: Chain, on_client: set[str], makes_ns: Mapping[str, int]) -> Document:
     reliable = chain.reliability == "reliable"
     return {
         "name": chain.name,
         "level": chain.priority,
         "period_ns": chain.period_ns,
         "deadline_ns": chain.deadline_ns,
+        "jitter_ns": chain.jitter_ns,
         "uplink_reliable": reliable,
         "downlink_reliable": reliable,
         "callbacks": [
             {
                 "name": callback.name,
                 "on": "client" if callback.executor in on_client else _HOST + callback.executor,
-                "execution_ns": callback.execution_ns,
+                "execution_ns": callback.execution_ns
+                + (makes_ns.get(callback.executor, 0) if callback.publishes else 0),
                 "least_ns": callback.least_ns,
                 "payload_bytes": callback.publishes.payload_bytes if callback.publishes else 0,
             }

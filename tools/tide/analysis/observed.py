@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What runs and simulations measured beside the bounds: one line for each chain of each run.
 
-Results count from the start of the first callback, bounds from its release, so that an observation is never above what
-the bound speaks of."""
+Both count from the nominal expiry of the chain's timer."""
 
 from __future__ import annotations
 
@@ -90,20 +89,33 @@ def executor_of(run: dict[str, Any]) -> str | None:
     return _EXECUTORS.get((name, send), name if name in ("default", "priority") else None)
 
 
-def observations(system: System, results: dict[str, Any], losses: int = 0) -> list[Observation]:
-    """All chains of all runs that have an analysis. Bounds are those of the reliability that the run had."""
-    if results.get("line_loss") and losses == 0:
+def observations(
+    system: System, results: dict[str, Any], losses: int = 0, whatever_was_lost: bool = False
+) -> list[Observation]:
+    """All chains of all runs that have an analysis. Bounds are those of the reliability that the run had.
+    whatever_was_lost: also where frames were lost on purpose; then the observations are marked as excluded."""
+    return [
+        one
+        for run, bounds in bounded_runs(system, results, losses, whatever_was_lost)
+        for one in joined(bounds, run, str(results.get("command", "")), _excluded(run, losses))
+    ]
+
+
+def bounded_runs(
+    system: System, results: dict[str, Any], losses: int = 0, whatever_was_lost: bool = False
+) -> list[tuple[dict[str, Any], Bounds]]:
+    """The runs that have an analysis, with their bounds. ObservationError when there is none."""
+    if results.get("line_loss") and losses == 0 and not whatever_was_lost:
         raise ObservationError(
             f"{results['line_loss'] * 100:g} % of the frames of this run were lost and the bounds assume none; "
             "say how many of one instance with --losses"
         )
-    found: list[Observation] = []
+    found: list[tuple[dict[str, Any], Bounds]] = []
     for run in results["runs"]:
         executor = executor_of(run)
         if executor is None or executor not in executors_for(system):
             continue
-        bounds = bounds_of(_as_run(system, run), executor, losses)
-        found += joined(bounds, run, str(results.get("command", "")), _excluded(run, losses))
+        found.append((run, bounds_of(as_run(system, run), executor, losses)))
     if not found:
         raise ObservationError("no run of these results has an executor that is analysed")
     return found
@@ -181,7 +193,7 @@ def above(every: Sequence[Observation]) -> list[Observation]:
     return [one for one in every if one.is_above]
 
 
-def _as_run(system: System, run: dict[str, Any]) -> System:
+def as_run(system: System, run: dict[str, Any]) -> System:
     """With as many chains, and as reliable, as the run had them."""
     from tide.system.variants import PlanError, with_chain_count
 

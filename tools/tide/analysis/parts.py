@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 LABELS = {
+    "jitter": "release jitter of its timer",
     "execution": "its own callbacks",
     "line": "its own frames on the line",
     "host": "agent, DDS and host",

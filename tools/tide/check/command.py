@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tomli
 import typer
@@ -87,8 +87,8 @@ def check(
         Path | None,
         typer.Option(
             metavar="RESULTS",
-            help="A results.json of tide run (or its folder): every observation beside its bound. With --plot as a "
-            "picture. Ends with 3 if one is above its bound.",
+            help="A results.json of tide run (or its folder): every observation, each of its parts and every "
+            "assumption beside the bounds. With --plot as a picture. Ends with 3 if one is above its bound.",
         ),
     ] = None,
     measured: Annotated[
@@ -225,6 +225,7 @@ def _held_against(file: Path, system: System, results: Path, wanted: _Wanted, co
         typer.echo(to_json({"schema": 1, "observed": [one.to_json() for one in every]}, indent=2).decode())
     else:
         print_whole(console, observed_table(every))
+        _print_answers(system, data, wanted.losses, console)
     for line in [*beyond(data, wanted.losses), *(one.verdict() for one in longer(every))]:
         typer.echo(line, err=True)
     return ABOVE if above(every) else MET
@@ -243,6 +244,23 @@ def _places(file: Path, bounds: Bounds) -> Where:
         return f"{file}:{lines[path]}: "
 
     return where
+
+
+def _print_answers(system: System, data: dict[str, Any], losses: int, console: Console) -> None:
+    """Parts and assumptions of the runs that recorded them, held against this description."""
+    from tide.report.answers import answer_lines, parts_table
+    from tide.report.results import Results
+    from tide.run.answers import with_bounds
+
+    try:
+        results, _ = with_bounds(system, Results.from_json(to_json(data).decode()), losses)
+    except ValueError:  # of a simulator, which records no parts
+        return
+    for run in results.runs:
+        if any(part.bound_ns is not None for chain in run.chains for part in chain.parts):
+            print_whole(console, parts_table(run))
+        for line in answer_lines(run, ("held", "broken", "not observable here")):
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def _print(bounds: Bounds, every: list[Bounds], explain: str | None, console: Console, where: Where) -> None:

@@ -77,7 +77,7 @@ def print_bounds(bounds: Bounds, console: Console, where: Where = nowhere) -> No
     elif late:
         console.print("This was found supposing that", highlight=False)
     supposed = [f"executor '{model.executor}': {model.text}" for model in bounds.models]
-    for line in [*supposed, *bounds.assumptions]:
+    for line in [*supposed, *(assumption.text for assumption in bounds.assumptions)]:
         console.print(f"  - {line}", highlight=False, soft_wrap=True, markup=False)
 
 

@@ -29,6 +29,8 @@ class DraftChain:
     branches_from: str | None = None
     reliability: str = "reliable"
     priority: int = 0  # 0: by the deadline
+    offset_ns: int = 0
+    jitter_ns: int = 0
     callbacks: list[DraftCallback] = field(default_factory=list)
 
 
@@ -91,6 +93,8 @@ def write_draft(draft: Draft, margin_percent: int) -> str:
         lines += ["", "[[chains]]", f'name = "{chain.name}"', f"priority = {chain.priority or priorities[id(chain)]}"]
         lines += [f"period_ms = {_milliseconds(chain.period_ns, ROUND_FLOOR)}"]
         lines += [f"deadline_ms = {_milliseconds(chain.deadline_ns, ROUND_FLOOR)}"]
+        lines += [f"offset_ms = {_milliseconds(chain.offset_ns, ROUND_FLOOR)}"] if chain.offset_ns else []
+        lines += [f"jitter_ms = {_milliseconds(chain.jitter_ns, ROUND_CEILING, margin)}"] if chain.jitter_ns else []
         lines += [f'reliability = "{chain.reliability}"']
         lines += [f'branches_from = "{chain.branches_from}"'] if chain.branches_from else []
         for callback in chain.callbacks:

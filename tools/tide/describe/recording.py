@@ -15,8 +15,6 @@ from tide.describe.trace import TraceError
 from tide.report.timeline import Span
 from tide.run.frames import frame_spans, read_frames
 
-_FIELDS = "name level period_ns sample_ns act_ns payload_bytes reply_bytes topic reply_topic reliability".split()
-
 
 def is_recording(path: Path) -> bool:
     return (path / "results.json").is_file()
@@ -27,7 +25,7 @@ def from_recording(folder: Path, executor: str) -> Draft:
     try:
         results = read_results(folder)
         run_folder = folder / executor
-        plan = [line.split() for line in _lines(run_folder / "plan.txt") if not line.startswith("#")]
+        fields, *plan = [line.lstrip("# ").split() for line in _lines(run_folder / "plan.txt")] or [[]]
         instances = list(_entries(run_folder / "client.log", "events"))
         answers = list(_entries(run_folder / "echo.log", "answer"))
     except ObservationError as error:
@@ -37,7 +35,7 @@ def from_recording(folder: Path, executor: str) -> Draft:
     link = re.match(r"(\d+) baud", str(results.get("link", "")))
     if link is None or not plan or not instances:
         raise TraceError(f"{folder}: says nothing of a line or of what ran on it; give a folder of tide run")
-    chains = [dict(zip(_FIELDS, words, strict=True)) for words in plan]
+    chains = [dict(zip(fields, words, strict=True)) for words in plan]
     names = [chain["name"] for chain in chains]
     frames = frame_spans(read_frames(run_folder / "frames.jsonl"), names)
     agent_ns, return_ns = _ways(frames, answers)
@@ -45,8 +43,15 @@ def from_recording(folder: Path, executor: str) -> Draft:
     draft.executors = [DraftExecutor("client", "mcu"), DraftExecutor("ros2", "host")]
     draft.links = [DraftLink("line", int(link[1]), agent_ns, return_ns)]
     deadlines = {one["name"]: one["deadline_ns"] for run in results["runs"] for one in run["chains"]}
+    late_ns = {}
+    for run in results["runs"]:
+        if executor.startswith(run["executor"]) and "start_late_ns" in run.get("evidence", {}):
+            late_ns = run["evidence"]["start_late_ns"]
     for chain in chains:
-        draft.chains.append(_chain(chain, deadlines.get(chain["name"]), instances, answers))
+        described = _chain(chain, deadlines.get(chain["name"]), instances, answers)
+        described.offset_ns = int(chain.get("offset_ns", 0))
+        described.jitter_ns = max(late_ns.values(), default=0)  # timers are alike, and not each was seen alone
+        draft.chains.append(described)
     return draft
 
 

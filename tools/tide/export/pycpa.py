@@ -36,7 +36,8 @@ class _Path:
     name: str
     period_ns: int
     deadline_ns: int
-    overhead_ns: int = 0
+    jitter_ns: int
+    overhead_ns: int
     tasks: list[_Task] = field(default_factory=list)
 
 
@@ -82,7 +83,9 @@ def _scheduler(system: System, name: str) -> str:
 
 
 def _path(system: System, chain: Chain, line: Document) -> _Path:
-    path = _Path(chain.name, chain.period_ns, chain.deadline_ns)
+    path = _Path(
+        chain.name, chain.period_ns, chain.deadline_ns, chain.jitter_ns, chain.jitter_ns
+    )  # pyCPA counts from the release
     for place, callback in enumerate(chain.callbacks):
         executor = system.executor(callback.executor)
         here = executor.where == "mcu"
@@ -155,7 +158,7 @@ def _program(system: System, resources: dict[str, str], paths: list[_Path]) -> s
             lines.append("    ),")
         lines += [
             "]",
-            f"tasks[0].in_event_model = model.PJdEventModel(P={path.period_ns}, J=0)",
+            f"tasks[0].in_event_model = model.PJdEventModel(P={path.period_ns}, J={path.jitter_ns})",
             "for before, behind in zip(tasks, tasks[1:]):",
             "    before.link_dependent_task(behind)",
             f"path = system.bind_path(model.Path({json.dumps(path.name)}, tasks))",

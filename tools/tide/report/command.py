@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from tide.report.answers import answers_table
 from tide.report.results import Results
-from tide.report.table import conclusion, results_table
+from tide.report.table import conclusion, results_table, verdict_table
 from tide.terminal.style import print_whole
 
 app = typer.Typer()
@@ -32,7 +33,10 @@ def report(
         typer.echo(f"{path}: is not a results.json of this version; run tide run again", err=True)
         raise typer.Exit(2) from None
     console = Console()
+    print_whole(console, verdict_table(results))
     print_whole(console, results_table(results))
+    if any(run.answers for run in results.runs):
+        print_whole(console, answers_table(results.runs))
     sentence = conclusion(results)
     if sentence:
         console.print(sentence, highlight=False)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import jinja2
 
-from tide.report import table
+from tide.report import answers, table
+from tide.report.counters import counter_rows
 from tide.report.references import Reference
 from tide.report.results import Results
 
@@ -18,11 +19,11 @@ def _embedded(path: Path) -> str:
     return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode("ascii")
 
 
-Pictures = tuple[Path, Path | None, Path | None]  # latency, one period, observation and bound
+Pictures = tuple[Path, Path | None]  # latency, one period
 
 
 def write_page(results: Results, references: Sequence[Reference], pictures: Pictures, path: Path) -> None:
-    latency, timeline, observed = pictures
+    latency, timeline = pictures
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("tide.report", "."),
         autoescape=True,
@@ -39,6 +40,11 @@ def write_page(results: Results, references: Sequence[Reference], pictures: Pict
         references=references,
         latency=_embedded(latency),
         timeline=_embedded(timeline) if timeline else None,
-        observed=_embedded(observed) if observed else None,
+        verdict_headings=table.VERDICT_HEADINGS,
+        verdicts=table.verdict_rows(results),
+        good=table.VERDICT_COLOURS,
+        parts=[(run, answers.part_rows(run)) for run in results.runs if any(chain.parts for chain in run.chains)],
+        answered=[run for run in results.runs if run.answers],
+        counters=[(run, counter_rows(run.counters)) for run in results.runs if run.counters],
     )
     path.write_text(text, encoding="utf-8")

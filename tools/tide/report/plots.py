@@ -22,7 +22,13 @@ from tide.report.timeline import Period
 from tide.terminal.style import INK, PLOT_STYLE
 
 _FAINT = "#d9d9d9"
-_EXECUTOR_COLOURS = {"tide": "#0072B2", "batch, stock": "#D55E00", "batch, blocking": "#CC79A7"}
+_DEADLINE = "#B00020"
+_EXECUTOR_COLOURS = {
+    "tide": "#0072B2",
+    "tide-preemptive": "#009E73",
+    "batch, stock": "#D55E00",
+    "batch, blocking": "#CC79A7",
+}
 _CHAIN_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 _TRACKS = {"mcu": "microcontroller", "up": "line, to the host", "host": "ROS 2 node", "down": "line, to the MCU"}
 _STYLE: dict[str, Any] = PLOT_STYLE | {
@@ -38,7 +44,7 @@ def _executor_colour(label: str) -> str:
 
 
 def latency_plot(results: Results, references: Sequence[Reference], path: Path) -> None:
-    """Every sample of every chain, a row for each executor; median and 99th percentile marked."""
+    """Every sample of every chain, a row for each executor; median, 99th percentile, bound and deadline marked."""
     jitter = random.Random(results.seed)
     chain_count = max((len(run.chains) for run in results.runs), default=1)
     row_count = chain_count * len(results.runs)
@@ -60,7 +66,7 @@ def latency_plot(results: Results, references: Sequence[Reference], path: Path) 
         axes.set_yticks(ticks, labels)
         axes.set_ylim(position - 0.75, -1.15)
         axes.set_xlim(0, 1.27 * _longest_ms(results))
-        axes.set_xlabel("end-to-end latency, ms (start of the first callback to completion of the last)")
+        axes.set_xlabel("ms from the nominal expiry of the timer to completion of the last callback; grey: bound")
         axes.grid(axis="x", color=_FAINT, linewidth=0.7)
         axes.tick_params(axis="y", length=0)
         axes.set_title(
@@ -71,7 +77,10 @@ def latency_plot(results: Results, references: Sequence[Reference], path: Path) 
 
 
 def _longest_ms(results: Results) -> float:
-    return max((value for run in results.runs for chain in run.chains for value in chain.latencies_ns), default=1) / 1e6
+    every = [chain for run in results.runs for chain in run.chains]
+    observed = max((value for chain in every for value in chain.latencies_ns), default=1)
+    bounds = [chain.bound_ns for chain in every if chain.bound_ns is not None and chain.bound_ns < 3 * observed]
+    return max([observed, *bounds]) / 1e6
 
 
 def _conditions(results: Results) -> str:
@@ -87,15 +96,18 @@ def _latency_row(axes: Any, run: Run, number: int, position: float, jitter: rand
     values = [latency / 1e6 for latency in chain.latencies_ns]
     offsets = [position + jitter.uniform(-0.22, 0.22) for _ in values]
     colour = _executor_colour(run.label)
+    if chain.bound_ns is not None:
+        axes.barh(position, chain.bound_ns / 1e6, height=0.62, color=_FAINT, zorder=0)
     axes.scatter(values, offsets, s=11, color=colour, alpha=0.45, linewidths=0)
     median, high = (chain.p50_ns or 0) / 1e6, (chain.p99_ns or 0) / 1e6
     axes.plot([median, median], [position - 0.36, position + 0.36], color=INK, linewidth=2, zorder=4)
     axes.plot([high, high], [position - 0.26, position + 0.26], color=INK, linewidth=1, zorder=4)
+    bound = "" if chain.bound_ns is None else f", bound {chain.bound_ns / 1e6:.1f}"
     misses = f", {chain.deadline_misses} late" if chain.deadline_misses else ""
     lost = f", {chain.lost} lost" if chain.lost else ""
     axes.annotate(
-        f"p50 {median:.1f} ms{misses}{lost}",
-        (max(values), position),
+        f"p50 {median:.1f} ms{bound}{misses}{lost}",
+        (max(*values, (chain.bound_ns or 0) / 1e6), position),
         xytext=(8, 0),
         textcoords="offset points",
         va="center",
@@ -112,7 +124,7 @@ def _chain_frame(axes: Any, results: Results, number: int, top: float, bottom: f
     )
     deadline = chain.deadline_ns / 1e6
     if deadline <= 1.15 * _longest_ms(results):
-        axes.plot([deadline, deadline], [top - 0.5, bottom + 0.45], color="#B00020", linewidth=1.4)
+        axes.plot([deadline, deadline], [top - 0.5, bottom + 0.45], color=_DEADLINE, linewidth=1.4)
         axes.annotate(
             f"deadline {deadline:g} ms",
             (deadline, bottom + 0.45),
@@ -120,7 +132,19 @@ def _chain_frame(axes: Any, results: Results, number: int, top: float, bottom: f
             textcoords="offset points",
             va="top",
             fontsize=8,
-            color="#B00020",
+            color=_DEADLINE,
+        )
+    else:
+        axes.annotate(
+            f"deadline {deadline:g} ms →",
+            (1, top - 0.5),
+            xycoords=("axes fraction", "data"),
+            xytext=(-3, 0),
+            textcoords="offset points",
+            ha="right",
+            va="bottom",
+            fontsize=8,
+            color=_DEADLINE,
         )
 
 

@@ -27,8 +27,29 @@ class Machine(_Entry):
     date: str
 
 
+class PartResult(_Entry):
+    """A part of the latency (tide.run.parts): the most of all instances, that of the slowest one, and its share of the
+    bound where it has one."""
+
+    name: str
+    most_ns: int
+    slowest_ns: int
+    bound_ns: int | None = None
+
+
+class Answer(_Entry):
+    """What a run says of an assumption of its bounds. margin: what is left of the limit, as a share of it."""
+
+    id: str
+    text: str
+    verdict: Literal["held", "broken", "not observable here"]
+    counter: str
+    margin: float | None = None
+
+
 class ChainResult(_Entry):
-    """One chain under one executor. Latency: start of the first callback to completion of the last."""
+    """One chain under one executor. Latency: nominal expiry of its timer to completion of its last callback (in results
+    of older versions from the start of its first callback)."""
 
     name: str
     priority: int
@@ -46,6 +67,21 @@ class ChainResult(_Entry):
     lost: int  # started, and the answer never came
     skipped: int = 0  # the timer had no chance to run in its period
     latencies_ns: list[int]
+    parts: list[PartResult] = []
+
+    @property
+    def verdict(self) -> str:
+        """Of deadline, bound and observation, in words."""
+        if self.lost or self.skipped:
+            return "not met: instances are missing"
+        if self.max_ns is None:
+            return "nothing came to its end"
+        if self.deadline_misses:
+            return "not met"
+        if self.bound_ns is not None and self.max_ns > self.bound_ns:
+            return "met, above its bound"
+        guaranteed = self.bound_ns is not None and self.bound_ns <= self.deadline_ns
+        return "met, guaranteed" if guaranteed else "met, no guarantee"
 
 
 class Run(_Entry):
@@ -54,6 +90,8 @@ class Run(_Entry):
     periods: int
     chains: list[ChainResult]
     counters: dict[str, Any] = {}
+    evidence: dict[str, Any] = {}  # what answers the assumptions (tide.run.evidence)
+    answers: list[Answer] = []
 
     @property
     def label(self) -> str:

@@ -10,6 +10,10 @@ from tide.terminal.style import empty_table
 
 HEADINGS = ("chain", "executor", "min", "p50", "p99", "max", "std", "deadline", "late", "lost", "skipped", "samples")
 
+_WORDS = {"batch": "the batch executor", "tide": "tide", "tide-preemptive": "tide's preemptive lanes"}
+VERDICT_HEADINGS = ("chain", "executor", "median", "worst", "bound", "deadline", "verdict")
+VERDICT_COLOURS = {"met, guaranteed": "green", "met, no guarantee": "yellow"}
+
 
 def milliseconds(value_ns: int | None) -> str:
     return "-" if value_ns is None else f"{value_ns / 1e6:.1f}"
@@ -33,6 +37,34 @@ def rows(results: Results) -> list[list[str]]:
     if not results.runs:
         return []
     return [cells(run, run.chains[position]) for position in range(len(results.runs[0].chains)) for run in results.runs]
+
+
+def verdict_rows(results: Results) -> list[list[str]]:
+    """Chain by chain: what was observed beside its bound and its deadline, and what that means."""
+    if not results.runs:
+        return []
+    found = []
+    for position in range(len(results.runs[0].chains)):
+        for run in results.runs:
+            chain = run.chains[position]
+            bound = "none" if chain.bound_ns is None else milliseconds(chain.bound_ns)
+            times = (milliseconds(chain.p50_ns), milliseconds(chain.max_ns), bound, milliseconds(chain.deadline_ns))
+            found.append([chain.name, run.label, *times, chain.verdict])
+    return found
+
+
+def verdict_table(results: Results) -> Table:
+    table = empty_table(f"{results.system}: observation, bound and deadline in ms", gap=0)
+    for position, heading in enumerate(VERDICT_HEADINGS):
+        table.add_column(heading, justify="right" if 2 <= position <= 5 else "left", no_wrap=True)
+    last = ""
+    for row in verdict_rows(results):
+        if last and row[0] != last:
+            table.add_section()
+        colour = VERDICT_COLOURS.get(row[-1], "red")
+        table.add_row(row[0] if row[0] != last else "", *row[1:-1], f"[{colour}]{row[-1]}[/]")
+        last = row[0]
+    return table
 
 
 def results_table(results: Results) -> Table:
@@ -67,12 +99,16 @@ def sweep_table(sweep: Sweep) -> Table:
 
 
 def conclusion(results: Results) -> str | None:
-    """One sentence: how much sooner the most urgent chain is, tide against batch."""
-    medians = {run.executor: run.chains[0].p50_ns for run in results.runs if run.chains}
-    tide, batch = medians.get("tide"), medians.get("batch")
-    if not tide or not batch:
+    """What was shown of the most urgent chain: its median by executor, and where its deadline is guaranteed."""
+    urgent = [(run, run.chains[0]) for run in results.runs if run.chains and run.chains[0].p50_ns]
+    if len(urgent) < 2:
         return None
-    name = results.runs[0].chains[0].name
-    return (
-        f"{name}: {batch / 1e6:.1f} ms with the batch executor, {tide / 1e6:.1f} ms with tide: {batch / tide:.2f} times"
-    )
+    name = urgent[0][1].name
+    medians = ", ".join(f"{(chain.p50_ns or 0) / 1e6:.1f} ms with {_WORDS[run.executor]}" for run, chain in urgent)
+    guaranteed = [run for run, chain in urgent if chain.verdict == "met, guaranteed"]
+    if not guaranteed:
+        return f"{name}: {medians}"
+    deadline = f"its deadline of {urgent[0][1].deadline_ns / 1e6:g} ms"
+    only = "only " if len(guaranteed) < len(urgent) else ""
+    by = " and ".join(_WORDS[one.executor] for one in guaranteed)
+    return f"{name}: {medians}; {deadline} is guaranteed {only}with {by}"

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from tide.analysis.bounds import AnalysisError
 from tide.analysis.lower import NoBoundError
-from tide.analysis.observed import Observation, ObservationError, above, longer, observations
+from tide.analysis.observed import Observation, ObservationError, above, longer
 from tide.interrupts import interruptible
 from tide.outputs import results_folder
 from tide.programs.binaries import MissingBinaryError
@@ -48,6 +48,7 @@ class ExecutorChoice(str, Enum):
     preemptive = "tide-preemptive"
     batch = "batch"
     both = "both"
+    every = "all"
 
 
 class PlaceChoice(str, Enum):
@@ -58,6 +59,7 @@ class PlaceChoice(str, Enum):
 class SendChoice(str, Enum):
     stock = "stock"
     blocking = "blocking"
+    asynchronous = "asynchronous"
     both = "both"
 
 
@@ -71,16 +73,19 @@ def run(
     file: Annotated[Path, typer.Argument(help="The system to run, a system.toml.")],
     executor: Annotated[
         ExecutorChoice,
-        typer.Option(help="The client's executor; tide-preemptive: a thread for each level. both: batch and tide."),
-    ] = ExecutorChoice.both,
+        typer.Option(
+            help="The client's executor; tide-preemptive: a preemptive lane for each chain. both: batch and tide."
+        ),
+    ] = ExecutorChoice.every,
     send: Annotated[
         SendChoice,
         typer.Option(
             help="How the batch executor sends: stock (only a reliable publish waits), blocking (each publish waits "
-            "until its frame has left, as a driver that waits for its DMA)."
+            "until its frame has left, as a driver that waits for its DMA), asynchronous (no publish waits, as with a "
+            "session timeout of 0 for publishers of the stock library). both: stock and blocking."
         ),
     ] = SendChoice.stock,
-    periods: Annotated[int, typer.Option(min=1, max=90_000, help="Instances of each chain and executor.")] = 60,
+    periods: Annotated[int, typer.Option(min=1, max=90_000, help="Instances of each chain and executor.")] = 36,
     seed: Annotated[int, typer.Option(min=0, help="Of the faults on the line.")] = 1,
     out: Annotated[Path | None, typer.Option(help="Folder of the results. Default: results/<system>.")] = None,
     chains: Annotated[
@@ -140,8 +145,9 @@ def run(
     """Run a system on real parts and measure every chain.
 
     Starts the serial line, the agent, real ROS 2 nodes and the client program, once for each executor. Writes
-    results.json, latency.png, timeline.png, observed.png (beside the bounds of tide check) and report.html; and for
-    each executor the log of every part, and the execution times of all callbacks, for tide check --measured.
+    results.json, latency.png (with bounds and deadlines), timeline.png and report.html; and for each executor the log
+    of every part, and the execution times of all callbacks, for tide check --measured. Says of every assumption of the
+    bounds whether it held.
 
     Examples:
 
@@ -181,9 +187,10 @@ def run(
             elif on is PlaceChoice.qemu:
                 from tide.run.qemu import run_on_qemu
 
-                variants += _variants(ExecutorChoice.preemptive, send) if executor == "both" else []
                 run_on_qemu(system, variants, settings, place, _command_line())
             elif counts is not None:
+                if executor is ExecutorChoice.every:
+                    variants = _variants(ExecutorChoice.both, send)
                 _sweep(system, variants, settings, place, counts)
             else:
                 every = _compare(system, variants, settings, place)
@@ -249,6 +256,7 @@ def _variants(executor: ExecutorChoice, send: SendChoice) -> list[Variant]:
         ExecutorChoice.preemptive: preemptive,
         ExecutorChoice.batch: batch,
         ExecutorChoice.both: batch + tide,
+        ExecutorChoice.every: batch + tide + preemptive,
     }[executor]
 
 
@@ -293,32 +301,33 @@ def _title(variant: Variant) -> str:
 
 def _with_bounds(system: System, results: Results) -> tuple[Results, list[Observation]]:
     """The results with the bound of every chain that has one, and both side by side."""
+    from tide.run.answers import with_bounds
+
     try:
-        every = observations(system, json.loads(results.to_json()))
+        return with_bounds(system, results)
     except (ObservationError, NoBoundError, AnalysisError, MissingBinaryError) as error:
         console.print(f"no bounds to compare with: {error}", highlight=False, soft_wrap=True)
         return results, []
-    bounds = {(one.run, one.chain): one.bound_ns for one in every}
-    runs = [
-        run.model_copy(
-            update={
-                "chains": [
-                    chain.model_copy(update={"bound_ns": bounds.get((run.label, chain.name))}) for chain in run.chains
-                ]
-            }
-        )
-        for run in results.runs
-    ]
-    return results.model_copy(update={"runs": runs}), every
+
+
+def _print_answers(results: Results) -> None:
+    from tide.report.answers import answer_lines, answers_table, urgent_parts_table
+
+    if any(run.chains and run.chains[0].parts for run in results.runs):
+        print_whole(console, urgent_parts_table(results.runs))
+    if any(run.answers for run in results.runs):
+        print_whole(console, answers_table(results.runs))
+    for run in results.runs:
+        for line in answer_lines(run):
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def _compare(system: System, variants: list[Variant], settings: Settings, folder: Path) -> list[Observation]:
-    from tide.report.observed import observed_plot, observed_table
     from tide.report.page import write_page
     from tide.report.plots import latency_plot, timeline_plot
     from tide.report.references import references
     from tide.report.results import Results, write
-    from tide.report.table import conclusion, results_table
+    from tide.report.table import conclusion, results_table, verdict_table
     from tide.run.machine import describe
 
     link = serial_link(system)
@@ -351,9 +360,9 @@ def _compare(system: System, variants: list[Variant], settings: Settings, folder
     results, every = _with_bounds(system, results)
     write(results, folder / "results.json")
     console.print()
+    print_whole(console, verdict_table(results))
     print_whole(console, results_table(results))
-    if every:
-        print_whole(console, observed_table(every))
+    _print_answers(results)
     for one in longer(every):
         console.print(f"[bold]{one.verdict()}[/bold]", highlight=False, soft_wrap=True)
     for line in sentences(system, results.runs):
@@ -371,10 +380,7 @@ def _compare(system: System, variants: list[Variant], settings: Settings, folder
     timeline = folder / "timeline.png" if periods else None
     if timeline:
         timeline_plot(periods, timeline)
-    observed = folder / "observed.png" if every else None
-    if observed:
-        observed_plot(every, f"{system.name}: observation and bound", observed)
-    write_page(results, known, (folder / "latency.png", timeline, observed), folder / "report.html")
+    write_page(results, known, (folder / "latency.png", timeline), folder / "report.html")
     return every
 
 

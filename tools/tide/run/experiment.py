@@ -15,11 +15,13 @@ from typing import Any
 
 from tide.programs.binaries import find_binary
 from tide.programs.child import Child, Children, RunError, Scheduling, json_line, may_use_fifo
-from tide.report.results import Run, summarise
+from tide.report.results import PartResult, Run, summarise
 from tide.report.timeline import Period, Span
+from tide.run import evidence
 from tide.run.budgets import Budget, budget_of, client_options
-from tide.run.frames import frame_spans, read_frames
+from tide.run.frames import Frame, frame_spans, read_frames
 from tide.run.kernel_work import kept_off
+from tide.run.parts import instances_of
 from tide.run.plan import RunChain, run_chains, serial_link, write_plan
 from tide.run.times import node_lines, program_lines, write_times
 from tide.system.model import SerialLink, System
@@ -116,10 +118,13 @@ def run_once(system: System, variant: Variant, settings: Settings, out: Path, re
     counters = {key: value for key, value in summary.items() if key != "event"}
     counters["host_budgets"] = host_budgets
     said = client.log.read_text(encoding="utf-8", errors="replace").splitlines()
-    write_times(out, program_lines(chains, said) + node_lines(chains, answers))
+    times = program_lines(chains, said) + node_lines(chains, answers)
+    write_times(out, times)
     counters["agent"], counters["line"] = last_json(agent), last_json(line)
-    run = _summary(chains, variant, settings, instances, counters)
-    spans = frame_spans(read_frames(out / "frames.jsonl"), [chain.chain.name for chain in chains])
+    frames = read_frames(out / "frames.jsonl")
+    run = _with_evidence(_summary(chains, variant, settings, instances, counters), chains, instances, answers, frames)
+    run = run.model_copy(update={"evidence": {**run.evidence, **evidence.executions(times)}})
+    spans = frame_spans(frames, [chain.chain.name for chain in chains])
     period = _median_period(chains, run, instances, answers, spans)
     return Outcome(run, instances, period)
 
@@ -291,6 +296,39 @@ def _summary(
     return Run(
         executor=variant.executor, send=variant.send, periods=settings.periods, chains=results, counters=counters
     )
+
+
+def _with_evidence(
+    run: Run,
+    chains: tuple[RunChain, ...],
+    recorded: list[dict[str, Any]],
+    answers: list[dict[str, Any]],
+    frames: list[Frame],
+) -> Run:
+    """With what became of the time of each instance, and what answers the assumptions of bounds."""
+    found = instances_of(chains, recorded, answers, frames)
+    if not found:
+        return run.model_copy(update={"evidence": evidence.in_time(chains, recorded)})
+    since_ns, until_ns = min(one.release_ns for one in found), max(one.act[1] for one in found)
+    levels = {one.chain.name: one.chain.priority for one in chains} if run.executor == "tide-preemptive" else {}
+    every = evidence.split_all(found, frames)
+    seen = evidence.of_frames(frames, [one.chain.name for one in chains], since_ns, until_ns)
+    if seen:
+        seen["lost_by_instance"] = evidence.lost_by_instance(found, frames)
+        seen |= evidence.line_behind(found, frames)
+    seen |= evidence.starts(found, frames, levels) | evidence.way_of_the_host(every)
+    seen |= evidence.in_time(chains, recorded)
+    results = [
+        one.model_copy(
+            update={
+                "parts": [
+                    PartResult(name=name, **values) for name, values in evidence.parts_of(every, one.name).items()
+                ]
+            }
+        )
+        for one in run.chains
+    ]
+    return run.model_copy(update={"chains": results, "evidence": seen})
 
 
 def _median_period(

@@ -79,6 +79,7 @@ def live_plan(
             int(chain.reliable),
             int(chain.reliable),
             int(chain.chain.hold),
+            chain.chain.offset_ns,
         )
         lines.append(" ".join(map(str, fields)))
     return "\n".join(lines) + "\n"

@@ -72,12 +72,15 @@ def _run_chain(system: System, chain: Chain) -> RunChain:
 
 def write_plan(chains: tuple[RunChain, ...], path: Path) -> None:
     """The file that sim/workloads/three_chains/plan.h describes."""
-    lines = ["# name level period_ns sample_ns act_ns payload_bytes reply_bytes topic reply_topic reliability"]
+    lines = [
+        "# name level period_ns offset_ns sample_ns act_ns payload_bytes reply_bytes topic reply_topic reliability"
+    ]
     for chain in chains:
         fields = (
             chain.chain.name,
             chain.chain.priority,
             chain.chain.period_ns,
+            chain.chain.offset_ns,
             chain.sample.execution_ns,
             chain.act.execution_ns,
             chain.request.payload_bytes,

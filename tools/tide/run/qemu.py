@@ -10,9 +10,13 @@ from typing import Any
 
 from rich.console import Console
 
+from tide.analysis.bounds import AnalysisError
+from tide.analysis.lower import NoBoundError
+from tide.analysis.observed import ObservationError
 from tide.programs.child import RunError, may_use_fifo
 from tide.programs.simulator import Simulator, violations
 from tide.report.results import Results, Run, summarise, write
+from tide.run import evidence
 from tide.run.board_image import in_lockstep
 from tide.run.budgets import board_budget, sentences
 from tide.run.experiment import Settings, Variant
@@ -54,6 +58,8 @@ def _chain_line(chain: RunChain) -> str:
         "name": chain.chain.name,
         "level": chain.chain.priority,
         "period_us": chain.chain.period_ns // 1000,
+        "phase_us": chain.chain.offset_ns // 1000,
+        "jitter_us": chain.chain.jitter_ns // 1000,
         "deadline_us": chain.chain.deadline_ns // 1000,
         "payload_bytes": chain.request.payload_bytes,
         "reply_bytes": chain.reply.payload_bytes,
@@ -89,16 +95,32 @@ def run_virtual(simulator: Simulator, system: System, variant: Variant, settings
         for chain, found in zip(run_chains(system), measured["chains"], strict=True)
     ]
     counters = {key: measured[key] for key in ("masked_instructions", "stack_bytes", "budgets", "counters")}
+    recorded = [
+        {"chain": chain.chain.name, "latency_ns": latency_ns}
+        for chain, found in zip(run_chains(system), measured["chains"], strict=True)
+        for latency_ns in found["latencies_ns"]
+    ]
+    seen = evidence.in_time(run_chains(system), recorded)
+    seen["in_time"]["missing"] = sum(chain.lost + chain.skipped for chain in results)
     if variant.executor != "batch":  # its callbacks wait for the line, which the counter cannot tell from work
-        write_times(folder, program_lines(run_chains(system), measured["execution_times"]))
+        times = program_lines(run_chains(system), measured["execution_times"])
+        write_times(folder, times)
+        seen |= evidence.executions(times)
     return Run(
-        executor=variant.executor, send=variant.send, periods=settings.periods, chains=results, counters=counters
+        executor=variant.executor,
+        send=variant.send,
+        periods=settings.periods,
+        chains=results,
+        counters=counters,
+        evidence=seen,
     )
 
 
 def run_on_qemu(system: System, variants: list[Variant], settings: Settings, folder: Path, command_line: str) -> None:
+    from tide.report.answers import answers_table
     from tide.report.plots import latency_plot
-    from tide.report.table import conclusion, results_table
+    from tide.report.table import conclusion, results_table, verdict_table
+    from tide.run.answers import with_bounds
     from tide.run.machine import describe
 
     console = Console()
@@ -117,8 +139,15 @@ def run_on_qemu(system: System, variants: list[Variant], settings: Settings, fol
         machine=describe(may_use_fifo()),
         runs=runs,
     )
+    try:
+        results, _ = with_bounds(system, results)
+    except (ObservationError, NoBoundError, AnalysisError) as error:
+        console.print(f"no bounds to compare with: {error}", highlight=False, soft_wrap=True)
     write(results, folder / "results.json")
+    print_whole(console, verdict_table(results))
     print_whole(console, results_table(results))
+    if any(run.answers for run in results.runs):
+        print_whole(console, answers_table(results.runs))
     sentence = conclusion(results)
     if sentence:
         console.print(f"[bold]{sentence}[/bold]", highlight=False, soft_wrap=True)

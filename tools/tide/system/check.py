@@ -99,6 +99,28 @@ def _unknown_names(system: System) -> Iterator[Finding]:
                 )
 
 
+def _releases(chain: Chain, path: Path) -> Iterator[Finding]:
+    for name, value in (("offset_ms", chain.offset_ms), ("jitter_ms", chain.jitter_ms)):
+        if value and chain.branches_from is not None:
+            yield Finding(
+                (*path, name),
+                f"chain '{chain.name}' has no timer of its own to give a {name}",
+                f"give it to chain '{chain.branches_from[0]}'",
+            )
+        elif value >= chain.period_ms:
+            yield Finding(
+                (*path, name),
+                f"{name} of chain '{chain.name}' is not below its period of {chain.period_ms} ms",
+                "leave out whole periods" if name == "offset_ms" else "make it smaller",
+            )
+    if chain.deadline_ms <= chain.jitter_ms < chain.period_ms:
+        yield Finding(
+            (*path, "jitter_ms"),
+            f"chain '{chain.name}' may be released after its deadline of {chain.deadline_ms} ms",
+            "make jitter_ms smaller or lengthen deadline_ms",
+        )
+
+
 def _chains(system: System) -> Iterator[Finding]:
     places = _places(system)
     for index, chain in enumerate(system.chains):
@@ -112,6 +134,7 @@ def _chains(system: System) -> Iterator[Finding]:
                 f"{len(system.links)} links to choose from",
                 'add link = "NAME" to the chain' if system.links else "add a [[links]] entry",
             )
+        yield from _releases(chain, path)
         if sum(callback.execution_ms for callback in system.path(chain)) > chain.deadline_ms:
             yield Finding(
                 (*path, "deadline_ms"),

@@ -246,7 +246,23 @@ class Chain(_Entry):
     name: Name
     priority: Annotated[int, Field(ge=1, le=LEVEL_MAXIMUM, description="Larger is more urgent.")]
     period_ms: Milliseconds
-    deadline_ms: Milliseconds
+    deadline_ms: Annotated[
+        Milliseconds, Field(description="From the nominal expiry of its timer to the end of its last callback.")
+    ]
+    offset_ms: Annotated[
+        MillisecondsOrZero,
+        Field(
+            description="First expiry of its timer, from the start of the system. Runs and simulations keep to it; "
+            "bounds hold for any."
+        ),
+    ] = Decimal(0)
+    jitter_ms: Annotated[
+        MillisecondsOrZero,
+        Field(
+            description="How late its timer may start it, at most. Simulations draw it, bounds add it, runs say "
+            "whether it held."
+        ),
+    ] = Decimal(0)
     reliability: Reliability
     hold: Annotated[
         bool,
@@ -272,6 +288,14 @@ class Chain(_Entry):
     @property
     def deadline_ns(self) -> int:
         return nanoseconds(self.deadline_ms)
+
+    @property
+    def offset_ns(self) -> int:
+        return nanoseconds(self.offset_ms)
+
+    @property
+    def jitter_ns(self) -> int:
+        return nanoseconds(self.jitter_ms)
 
 
 class Header(_Entry):
@@ -314,6 +338,12 @@ class System(_Entry):
 
     def chain(self, name: str) -> Chain:
         return next(chain for chain in self.chains if chain.name == name)
+
+    def timer_of(self, chain: Chain) -> Chain:
+        """The chain whose timer starts it: itself, or the one at the root of its branches."""
+        while chain.branches_from is not None:
+            chain = self.chain(chain.branches_from[0])
+        return chain
 
     def path(self, chain: Chain) -> tuple[Callback, ...]:
         """All callbacks from the timer to the end of the chain, those of the chains it branches from among them."""

@@ -125,7 +125,7 @@ static void on_sample(rcl_timer_t *timer, int64_t since_last_call_ns) {
   const int64_t start_ns = now_ns();
   const uint32_t number = (uint32_t)((const char *)timer - (const char *)&chains[0].timer) / sizeof chains[0];
   chain_t *chain = &chains[number];
-  const int64_t since_ns = tide_rclc_timer_callback(timer)->ready_ns - first_release_ns;
+  const int64_t since_ns = tide_rclc_timer_callback(timer)->ready_ns - first_release_ns - chain->plan->offset_ns;
   if (since_ns < 0) return;
   const uint32_t index = (uint32_t)(since_ns / chain->plan->period_ns);
   if (index >= plan.periods + GRACE_PERIODS) stop();
@@ -279,7 +279,7 @@ static void release_timers(void) {
   first_release_ns = now_ns() + SETTLE_NS;
   world_tell(WORLD_BEGIN, first_release_ns, NULL, 0);
   for (uint32_t index = 0; index < plan.count; index++)
-    require(tide_rclc_timer_set_phase(&chains[index].timer, first_release_ns), 21);
+    require(tide_rclc_timer_set_phase(&chains[index].timer, first_release_ns + plan.chains[index].offset_ns), 21);
 }
 
 /* ---- results ---- */

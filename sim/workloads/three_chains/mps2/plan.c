@@ -40,8 +40,9 @@ static bool read_chain(const char **text, plan_chain_t *chain) {
   chain->reliable = number(text) == 1;
   chain->reply_reliable = number(text) == 1;
   chain->hold = number(text) == 1;
-  return chain->reply_topic[0] != '\0' && chain->period_ns > 0 && chain->payload_bytes <= PLAN_PAYLOAD_BYTES &&
-         chain->reply_bytes <= PLAN_PAYLOAD_BYTES;
+  chain->offset_ns = number(text);
+  return chain->reply_topic[0] != '\0' && chain->period_ns > 0 && chain->offset_ns >= 0 &&
+         chain->payload_bytes <= PLAN_PAYLOAD_BYTES && chain->reply_bytes <= PLAN_PAYLOAD_BYTES;
 }
 
 static bool read_send(const char *name, plan_send_t *send) {

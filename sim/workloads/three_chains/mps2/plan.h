@@ -15,8 +15,9 @@
 typedef struct plan_chain {
   char name[PLAN_NAME_BYTES], topic[PLAN_NAME_BYTES], reply_topic[PLAN_NAME_BYTES];
   uint8_t level;
-  int64_t period_ns, sample_ns, act_ns; /* execution times of its two callbacks here */
-  uint32_t payload_bytes, reply_bytes;  /* as serialised */
+  int64_t period_ns, offset_ns;        /* of its first release, from that of the system */
+  int64_t sample_ns, act_ns;           /* execution times of its two callbacks here */
+  uint32_t payload_bytes, reply_bytes; /* as serialised */
   bool reliable, reply_reliable;
   bool hold; /* nothing less urgent leaves while a message of it waits for its acknowledgment */
 } plan_chain_t;

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Offsets and release jitter of a description: what is refused, what bounds make of them, who is told."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tide.analysis.bounds import bounds_of
+from tide.analysis.lower import host_document
+from tide.run.experiment import Settings, Variant
+from tide.run.live_board import live_plan
+from tide.run.plan import run_chains, serial_link, write_plan
+from tide.run.qemu import board_plan
+from tide.system.load import SystemFileError, load, parse
+from tide.system.model import System
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = load(ROOT / "examples/three_chains/system.toml")
+HOST = """
+[system]
+name = "host"
+[[executors]]
+name = "one"
+where = "host"
+lanes = 2
+[[executors]]
+name = "two"
+where = "host"
+[[chains]]
+name = "plan"
+priority = 2
+period_ms = 100
+deadline_ms = 90
+reliability = "reliable"
+callbacks = [
+  { name = "a", kind = "timer", executor = "one", execution_ms = 5, publishes = { topic = "a", payload_bytes = 9 } },
+  { name = "b", kind = "subscription", executor = "two", execution_ms = 4 },
+]
+[[chains]]
+name = "look"
+priority = 1
+period_ms = 50
+deadline_ms = 50
+reliability = "reliable"
+callbacks = [{ name = "c", kind = "timer", executor = "two", execution_ms = 7 }]
+[[chains]]
+name = "alone"
+priority = 3
+period_ms = 40
+deadline_ms = 39
+reliability = "reliable"
+callbacks = [{ name = "d", kind = "timer", executor = "one", execution_ms = 3 }]
+"""
+
+
+def with_releases(system: System, jitter_ms: dict[str, int], offset_ms: int = 0) -> System:
+    chains = tuple(
+        chain.model_copy(update={"jitter_ms": Decimal(jitter_ms.get(chain.name, 0)), "offset_ms": Decimal(offset_ms)})
+        for chain in system.chains
+    )
+    return system.model_copy(update={"chains": chains})
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("jitter_ms = 40", "jitter_ms of chain 'alone' is not below its period of 40 ms; make it smaller"),
+        ("offset_ms = 41", "offset_ms of chain 'alone' is not below its period of 40 ms; leave out whole periods"),
+        ("jitter_ms = 39", "chain 'alone' may be released after its deadline of 39 ms"),
+        ("jitter_ms = -1", "is -1; it must be at least 0"),
+        ("offset_ms = true", "number of milliseconds"),
+    ],
+)
+def test_impossible_releases_are_refused_in_one_line(line: str, problem: str) -> None:
+    text = HOST.replace("deadline_ms = 39", f"deadline_ms = 39\n{line}")
+    with pytest.raises(SystemFileError) as refused:
+        parse(text)
+    (told,) = refused.value.lines
+    number = text.splitlines().index(line) + 1
+    assert f":{number}: " in told and problem in told
+
+
+def test_a_branch_has_the_timer_of_its_root() -> None:
+    branch = """
+[[chains]]
+name = "branch"
+priority = 4
+period_ms = 100
+deadline_ms = 100
+reliability = "reliable"
+branches_from = "plan.a"
+callbacks = [{ name = "e", kind = "subscription", executor = "two", execution_ms = 1 }]
+"""
+    with pytest.raises(SystemFileError, match=r"no timer of its own to give a jitter_ms; give it to chain 'plan'"):
+        parse(HOST + branch.replace("period_ms", "jitter_ms = 1\nperiod_ms"))
+    system = parse(HOST + branch)
+    late = with_releases(system, {"plan": 6})
+    late_ns = {one["name"]: one.get("jitter_ns", 0) for one in host_document(late)["chains"]}
+    assert {name for name, value in late_ns.items() if value} == {"plan_1", "branch_1"}
+
+
+def test_a_chain_alone_is_late_by_its_jitter() -> None:
+    (alone,) = [chain for chain in parse(HOST).chains if chain.name == "alone"]
+    system = parse(HOST).model_copy(update={"chains": (alone,)})
+    for jitter_ms in (0, 5, 36, 37):
+        bound = bounds_of(with_releases(system, {"alone": jitter_ms})).chain("alone")
+        assert bound is not None and bound.bound_ns == (3 + jitter_ms) * 1_000_000
+        assert bound.met == (3 + jitter_ms <= 39)
+        assert sum(part.value_ns for part in bound.parts) == bound.bound_ns
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.dictionaries(st.sampled_from(["plan", "look", "alone"]), st.integers(0, 20)), st.integers(0, 39))
+def test_no_jitter_lowers_a_bound_and_no_offset_changes_one_on_the_host(jitter_ms: dict[str, int], offset: int) -> None:
+    compared(parse(HOST), "default", jitter_ms, offset)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.dictionaries(st.sampled_from(["brake", "steer", "battery"]), st.integers(0, 50)),
+    st.integers(0, 499),
+    st.sampled_from(["tide", "lanes", "batch"]),
+)
+def test_no_jitter_lowers_a_bound_and_no_offset_changes_one_over_a_line(
+    jitter_ms: dict[str, int], offset: int, executor: str
+) -> None:
+    compared(EXAMPLE, executor, jitter_ms, offset)
+
+
+def compared(system: System, executor: str, jitter_ms: dict[str, int], offset: int) -> None:
+    punctual = bounds_of(with_releases(system, {}), executor)
+    late = bounds_of(with_releases(system, jitter_ms), executor)
+    shifted = bounds_of(with_releases(system, jitter_ms, offset), executor)
+    for before, after, moved in zip(punctual.chains, late.chains, shifted.chains, strict=True):
+        assert moved.bound_ns == after.bound_ns
+        if after.bound_ns is None:
+            continue
+        assert before.bound_ns is not None
+        assert after.bound_ns >= before.bound_ns + jitter_ms.get(after.name, 0) * 1_000_000
+        assert sum(part.value_ns for part in after.parts) == after.bound_ns
+
+
+def test_offsets_reach_client_board_and_simulator(tmp_path: Path) -> None:
+    system = with_releases(EXAMPLE, {"steer": 2}, 7)
+    write_plan(run_chains(system), tmp_path / "plan.txt")
+    plan = [line.split() for line in (tmp_path / "plan.txt").read_text(encoding="utf-8").splitlines()[1:]]
+    assert [fields[3] for fields in plan] == ["7000000"] * 3
+    live = live_plan(run_chains(system), serial_link(system), 3, True).splitlines()
+    assert [line.split()[-1] for line in live[1:]] == ["7000000"] * 3
+    board = board_plan(system, Variant("tide", "asynchronous"), Settings(3, 1, 0.0, 0))
+    chains = [line for line in board.splitlines() if line.startswith("chain")]
+    assert [" phase_us=7000 " in line for line in chains] == [True] * 3
+    assert [" jitter_us=2000 " in line for line in chains] == [False, True, False]

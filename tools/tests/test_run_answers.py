@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run says of the assumptions of its bounds, and where the time of each instance went."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from tide.analysis.bounds import CLIENT_EXECUTORS, bounds_of
+from tide.main import app
+from tide.report.answers import answer_lines
+from tide.report.results import Machine, Results, Run, summarise, write
+from tide.run import evidence
+from tide.run.answers import with_bounds
+from tide.run.frames import Frame, frame_of
+from tide.run.judge import BROKEN, HELD, UNSEEN, judge
+from tide.run.parts import NAMES, Instance, Way, split
+from tide.run.shares import shares
+from tide.system.load import load
+from tide.system.model import System
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples/three_chains/system.toml"
+SYSTEM = load(EXAMPLE)
+MS = 1_000_000
+
+times = st.integers(0, 50 * MS)
+
+
+def way(draw: st.DrawFn, since: int) -> Way:
+    first = since + draw(times)
+    start = first + draw(times)
+    return Way(first, start, start + draw(times))
+
+
+@st.composite
+def instances(draw: st.DrawFn) -> Instance:
+    """Recorded by several clocks' reads: frames may begin before the callback that sent them has ended."""
+    release = draw(st.integers(0, 10**12))
+    sample = release + draw(times)
+    sample_end = sample + draw(times)
+    up = way(draw, sample)
+    node = up.end_ns + draw(st.integers(-MS, 50 * MS))
+    down = way(draw, node)
+    act = max(sample_end, down.end_ns + draw(st.integers(-MS, 50 * MS)))
+    known = draw(st.booleans())
+    return Instance(
+        "brake",
+        0,
+        release,
+        (sample, sample_end),
+        (act, act + draw(times)),
+        draw(st.none() | times),
+        draw(st.none() | times),
+        up if known else None,
+        (node, node + draw(times)) if known else None,
+        down if known else None,
+    )
+
+
+@given(instances(), st.lists(st.tuples(times, times), max_size=4))
+def test_the_parts_of_an_instance_add_up_to_its_latency(one: Instance, busy: list[tuple[int, int]]) -> None:
+    at = one.release_ns
+    line = []
+    for gap, length in busy:
+        line.append((at + gap, at + gap + length))
+        at += gap + length
+    parts = split(one, line, line)
+    assert set(parts.by_name) == set(NAMES)
+    assert sum(parts.by_name.values()) == one.latency_ns
+    assert min(parts.by_name.values()) >= 0
+    assert parts.by_name["return"] <= parts.return_most_ns and parts.by_name["agent"] <= parts.agent_most_ns
+    from_start = one.act[1] - one.sample[0]
+    assert one.latency_ns >= from_start and parts.by_name["start"] == one.latency_ns - from_start
+
+
+def test_parts_are_what_they_are_called() -> None:
+    one = Instance(
+        "brake", 0, 0, (1 * MS, 12 * MS), (60 * MS, 72 * MS), 10 * MS, 10 * MS,
+        Way(14 * MS, 25 * MS, 35 * MS), (37 * MS, 38 * MS), Way(45 * MS, 45 * MS, 48 * MS),
+    )  # fmt: skip
+    parts = split(one, [(39 * MS, 44 * MS)], [(36 * MS, 37 * MS)])
+    assert {name: value // MS for name, value in parts.by_name.items() if value} == {
+        "start": 1,
+        "execution": 20,
+        "processor_wait": 1 + 12 + 2,
+        "wire_wait": 2 + 5,
+        "repair": 11,
+        "wire": 13,
+        "agent": 1,
+        "node_wait": 1,
+        "node": 1,
+        "return": 2,
+    }
+
+
+# ---- frames of the line ----
+
+
+def wire(message: bytes) -> bytes:
+    plain = b"\x01\x00" + len(message).to_bytes(2, "little") + message + b"\x12\x34"
+    escaped = b"".join(bytes([0x7D, byte ^ 0x20]) if byte in (0x7D, 0x7E) else bytes([byte]) for byte in plain)
+    return b"\x7e" + escaped
+
+
+def data(index: int, payload: int = 100, kind: int = 7, filler: bytes = b".", sequence: int = 4) -> bytes:
+    text = f"{index:05d}".encode().ljust(payload - 5, filler)
+    body = bytes([0, 0x2C, 0, 0x15]) + (payload - 4).to_bytes(4, "little") + text + b"\0"
+    return (
+        bytes([0x81, 0x83]) + sequence.to_bytes(2, "little") + bytes([kind, 1]) + len(body).to_bytes(2, "little") + body
+    )
+
+
+def frame(message: bytes, track: str = "up", start: int = 0, dropped: bool = False) -> Frame:
+    raw = wire(message)
+    return frame_of(track, start, start + len(raw) * 86_806, dropped, raw[:32], len(raw))
+
+
+@given(st.integers(0, 99_999), st.integers(10, 400), st.binary(min_size=1, max_size=1), st.integers(0, 65_535))
+def test_frames_tell_what_they_carry(index: int, payload: int, filler: bytes, sequence: int) -> None:
+    message = data(index, payload, filler=filler, sequence=sequence)
+    found = frame(message)
+    assert (found.object_id, found.stream, found.session, found.payload_bytes) == (0x15, 0x83, 0x81, payload)
+    assert found.escaped_bytes == sum(byte in (0x7D, 0x7E) for byte in wire(message)[1:]) - wire(message)[1:].count(
+        0x7E
+    )
+    assert found.index in (index, None)  # the head may end before the number does
+    if not found.escaped_bytes:
+        assert found.index == index
+
+
+def test_questions_and_strangers_are_counted() -> None:
+    heartbeat = bytes([0x81, 0, 0, 0, 11, 1, 5, 0, 4, 0, 5, 0, 0x83])  # about 4 and 5
+    other = bytes([0x81, 0, 0, 0, 11, 1, 5, 0, 4, 0, 4, 0, 0x82])  # of a stream without messages
+    frames = [frame(data(1)), frame(other, start=20 * MS), frame(data(2, sequence=5), start=30 * MS)]
+    frames.append(frame(heartbeat, start=45 * MS))
+    seen = evidence.of_frames(frames, ["brake"], 0, 100 * MS)
+    assert seen["client_questions"] == {"count": 1, "soonest_ns": 45 * MS - frames[0].end_ns}
+    assert (seen["frames"], seen["strangers"], seen["dropped"]) == (4, 0, 0)
+    stranger = bytes([0x82, 0x83, 0, 0]) + data(1)[4:]
+    assert evidence.of_frames([*frames, frame(stranger)], ["brake"], 0, 100 * MS)["strangers"] == 1
+    create = bytes([0x81, 0x80, 0, 0, 1, 1, 5, 0, 1, 0, 1, 0, 0])
+    assert evidence.of_frames([*frames, frame(create)], ["brake"], 0, 100 * MS)["strangers"] == 1
+
+
+# ---- answers ----
+
+
+def sound() -> dict[str, Any]:
+    """A run in which everything held."""
+    executions = {
+        f"{chain.name}/{callback.name}": {
+            "count": 9,
+            "least_ns": callback.least_ns,
+            "most_ns": callback.execution_ns,
+        }
+        for chain in SYSTEM.chains
+        for callback in chain.callbacks
+    }
+    messages = {f"{chain.name} up": {"least": 100, "most": 100} for chain in SYSTEM.chains}
+    messages |= {f"{chain.name} down": {"least": 12, "most": 12} for chain in SYSTEM.chains}
+    return {
+        "executions": executions,
+        "start_late_ns": {"brake": 60_000},
+        "taken_ns": {"1": 40_000, "3": 90_000},
+        "agent": {"sure_ns": 900_000, "upto_us": {"800": 10, "2600": 4}},
+        "return": {"sure_ns": 300_000, "upto_us": {"450": 1, "2200": 13}},
+        "frames": 100,
+        "dropped": 0,
+        "lost_by_instance": 0,
+        "escaped_bytes": 2,
+        "strangers": 0,
+        "sizes": {"messages": messages, "fragments": 0},
+        "client_questions": {"count": 0, "soonest_ns": None},
+        "agent_questions": {"count": 2, "soonest_ns": 101 * MS},
+        "in_time": {"share": 0.12, "chain": "battery", "missing": 0},
+    }
+
+
+COUNTERS = {"transmitter": {"retransmissions": 0, "refused_full": 0}, "receiver": {"checksum_errors": 0}, "session": {}}
+
+
+def run_with(seen: dict[str, Any], counters: dict[str, Any] | None = None, executor: str = "tide") -> Run:
+    chains = [
+        summarise(one.name, one.priority, one.reliability, one.deadline_ns, [40 * MS, 41 * MS], 0)
+        for one in SYSTEM.chains
+    ]
+    told = {**COUNTERS, **(counters or {})}
+    return Run(executor=executor, send="asynchronous", periods=2, chains=chains, evidence=seen, counters=told)
+
+
+def verdicts(run: Run, system: System = SYSTEM, executor: str = "tide", losses: int = 0) -> dict[str, str]:
+    return {one.id: one.verdict for one in judge(system, bounds_of(system, executor, losses), run)}
+
+
+@pytest.mark.parametrize("executor", CLIENT_EXECUTORS)
+@pytest.mark.parametrize("losses", [0, 2])
+def test_every_assumption_that_check_prints_has_an_answer(executor: str, losses: int) -> None:
+    bounds = bounds_of(SYSTEM, executor, losses)
+    answers = judge(SYSTEM, bounds, run_with(sound()))
+    assert [one.text for one in answers] == [one.text for one in bounds.assumptions]
+    assert {one.verdict for one in answers} == {HELD}, answers
+    assert all(one.counter for one in answers)
+    unseen = judge(SYSTEM, bounds, Run(executor=executor, send="", periods=2, chains=[], counters={}))
+    assert {one.verdict for one in unseen} == {UNSEEN} and all(one.counter for one in unseen)
+
+
+def changed(seen: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
+    return {**seen, name: value}
+
+
+BREAKS: list[tuple[str, str, Any]] = [
+    ("execution", "executions", {"brake/act": {"count": 9, "least_ns": 10 * MS, "most_ns": 12 * MS}}),
+    ("shortest_execution", "executions", {"brake/act": {"count": 9, "least_ns": 9 * MS, "most_ns": 10 * MS}}),
+    ("digestion", "taken_ns", {"1": 600_000}),
+    ("release_jitter", "start_late_ns", {"brake": 1_100_000}),
+    ("agent", "agent", {"sure_ns": 3_100_000, "upto_us": {"800": 10, "3100": 1}}),
+    ("return", "return", {"sure_ns": 1_500_000, "upto_us": {"450": 1, "1500": 13}}),
+    ("escapes", "escaped_bytes", 5),
+    ("sizes", "sizes", {"messages": {"brake up": {"least": 90, "most": 100}}, "fragments": 0}),
+    ("sizes", "sizes", {"messages": {"brake down": {"least": 10, "most": 16}}, "fragments": 0}),
+    ("losses", "dropped", 1),
+    ("client_questions", "client_questions", {"count": 1, "soonest_ns": 15 * MS}),
+    ("agent_questions", "agent_questions", {"count": 1, "soonest_ns": 40 * MS}),
+    ("line_alone", "strangers", 3),
+    ("over_in_time", "in_time", {"share": 0.2, "chain": "battery", "missing": 1}),
+    ("over_in_time", "in_time", {"share": 1.01, "chain": "battery", "missing": 0}),
+]
+
+
+@pytest.mark.parametrize(("broken", "name", "value"), BREAKS)
+def test_what_breaks_an_assumption_is_told_of_that_one_alone(broken: str, name: str, value: Any) -> None:
+    found = verdicts(run_with({**sound(), name: value}))
+    assert {one for one, verdict in found.items() if verdict == BROKEN} == {broken}
+
+
+@pytest.mark.parametrize(
+    ("counters", "broken"),
+    [
+        ({"transmitter": {"retransmissions": 1}}, "losses"),
+        ({"receiver": {"checksum_errors": 1}}, "losses"),
+        ({"transmitter": {"refused_full": 1}}, "pools"),
+        ({"receiver": {"overflow_dropped": 2}}, "pools"),
+        ({"publish_failures": 1}, "pools"),
+        ({"session": {"reconnects": 1}}, "over_in_time"),
+    ],
+)
+def test_counters_of_the_client_break_theirs(counters: dict[str, Any], broken: str) -> None:
+    found = verdicts(run_with(sound(), counters))
+    assert {one for one, verdict in found.items() if verdict == BROKEN} == {broken}
+
+
+def test_losses_that_the_bounds_take_are_no_break() -> None:
+    seen = {**sound(), "dropped": 5, "lost_by_instance": 2}
+    counters = {"transmitter": {"retransmissions": 5}}
+    assert verdicts(run_with(seen, counters), losses=2)["losses"] == HELD
+    assert verdicts(run_with(seen, counters), losses=1)["losses"] == BROKEN
+    hidden = {**sound()}
+    hidden.pop("lost_by_instance")
+    assert verdicts(run_with(hidden, counters), losses=1)["losses"] == UNSEEN
+
+
+def test_what_others_hide_is_not_called_held() -> None:
+    for way_back in ("return", "agent"):
+        seen = {**sound(), way_back: {"sure_ns": 200_000, "upto_us": {"9000": 14}}}
+        assert verdicts(run_with(seen))[way_back] == UNSEEN
+    assert verdicts(run_with({**sound(), "taken_ns": {"3": 1_400_000}}))["digestion"] == UNSEEN
+    assert verdicts(run_with({**sound(), "taken_ns": {"3": 1_600_000}}))["digestion"] == BROKEN
+
+
+def test_a_line_that_was_late_itself_proves_no_early_question() -> None:
+    seen = {**sound(), "client_questions": {"count": 1, "soonest_ns": 15 * MS}}
+    late = {"line": {"a_to_b": {"late_maximum_ns": 70 * MS}, "b_to_a": {"late_maximum_ns": 0}}}
+    (answer,) = [one for one in judge(SYSTEM, bounds_of(SYSTEM), run_with(seen, late)) if one.id == "client_questions"]
+    assert answer.verdict == UNSEEN and "itself up to 70.000 ms late" in answer.counter
+
+
+def test_what_the_description_does_not_give_is_answered_by_what_uses_it(tmp_path: Path) -> None:
+    text = EXAMPLE.read_text(encoding="utf-8").replace("agent_ms = 3\nreturn_ms = 1\n", "")
+    file = tmp_path / "system.toml"
+    file.write_text(text, encoding="utf-8")
+    system = load(file)
+    answers = judge(system, bounds_of(system), run_with(sound()))
+    assert (
+        answers[0].id == "not_given" and answers[0].verdict == BROKEN and "0.900 ms of 0.000 ms" in answers[0].counter
+    )
+
+
+# ---- beside the bounds ----
+
+
+def results(run: Run) -> Results:
+    machine = Machine(
+        processor="", cores=2, memory_mib=1, kernel="", python="", real_time_priorities=True, load_average=0, date=""
+    )
+    return Results(system="three_chains", on="native", seed=1, command="tide run x", machine=machine, runs=[run])
+
+
+def test_shares_of_all_parts_make_up_the_bound() -> None:
+    bounds = bounds_of(SYSTEM, "lanes")
+    for chain in SYSTEM.chains:
+        bound = bounds.chain(chain.name)
+        assert bound is not None and bound.bound_ns is not None and not bound.hidden
+        assert sum(shares(SYSTEM, chain, bound).values()) == bound.bound_ns
+
+
+def test_an_observation_from_the_expiry_stands_beside_bound_and_answers(tmp_path: Path) -> None:
+    late = run_with({**sound(), "agent": {"sure_ns": 9 * MS, "upto_us": {"9000": 1}}})
+    bounded, every = with_bounds(SYSTEM, results(late))
+    assert [one.bound_ns for one in every] == [one.bound_ns for one in bounded.runs[0].chains]
+    (line,) = answer_lines(bounded.runs[0])
+    assert line.startswith("tide: broken: agent, DDS") and "9.000 ms of 3.000 ms" in line
+    write(results(late), tmp_path / "results.json")
+    shown = CliRunner().invoke(app, ["check", str(EXAMPLE), "--observed", str(tmp_path)])
+    assert shown.exit_code == 0, shown.output
+    assert line in shown.output.replace("\n", " ") and "tide: held: no frame is lost" in shown.output
+    assert json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["runs"][0]["evidence"]["frames"] == 100
