@@ -7,8 +7,8 @@
 The call graph is that of the linked image (objdump); the frame of a function is that of -fstack-usage, and where the
 compiler left no such file (the C library) what its instructions push. Calls through pointers are resolved by a table
 that names who can be called (lab/images/stack/*.toml): one that is missing, a recursion that is not declared harmless
-and a frame without a bound are errors. Each level of interrupt priority is added once, with the frame that the core pushes,
-floating point registers and alignment included; a lane is a level of its own."""
+and a frame without a bound are errors. Each level of interrupt priority is added once, with the frame that the core
+pushes, floating point registers and alignment included; a lane is a level of its own."""
 
 from __future__ import annotations
 

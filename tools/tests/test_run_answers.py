@@ -15,12 +15,13 @@ from typer.testing import CliRunner
 from tide.analysis.bounds import CLIENT_EXECUTORS, bounds_of
 from tide.main import app
 from tide.report.answers import answer_lines
+from tide.report.parts import NAMES
 from tide.report.results import Machine, Results, Run, summarise, write
 from tide.run import evidence
 from tide.run.answers import with_bounds
 from tide.run.frames import Frame, frame_of
 from tide.run.judge import BROKEN, HELD, UNSEEN, judge
-from tide.run.parts import NAMES, Instance, Way, split
+from tide.run.parts import Instance, Way, split
 from tide.run.shares import shares
 from tide.system.load import load
 from tide.system.model import System

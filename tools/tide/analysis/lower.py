@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -137,8 +138,8 @@ def chain_of(stretch: str) -> str:
 
 
 def host_document(system: System, policy: HostPolicy = "default") -> Document:
-    """The form of tools/analysis/system_file.h: every stretch of a chain on one executor is a chain of its own there, and a
-    chain that branches has callbacks of its own in place of those it shares, which only adds work."""
+    """The form of tools/analysis/system_file.h: every stretch of a chain on one executor is a chain of its own there,
+    and a chain that branches has callbacks of its own in place of those it shares, which only adds work."""
     kinds = {group.name: group.kind for group in system.groups}
     lanes = {executor.name: executor.lanes for executor in system.executors}
     own = policy == "priority" and own_priorities(system)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from rich.markup import escape
 from rich.table import Table
 
+from tide.report.parts import LABELS, NAMES
 from tide.report.results import Answer, ChainResult, Run
-from tide.run.parts import LABELS, NAMES
 from tide.terminal.style import empty_table
 
 _COLOURS = {"held": "green", "broken": "bold red", "not observable here": "yellow"}

@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tide.report.parts import NAMES
 from tide.run.frames import ACKNACK, FRAGMENT, HEARTBEAT, Frame, owners_of
-from tide.run.parts import NAMES, Instance, Interval, Parts, overlap_ns, split
+from tide.run.parts import Instance, Interval, Parts, overlap_ns, split
 from tide.run.plan import RunChain
 
 Evidence = dict[str, Any]

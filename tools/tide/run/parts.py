@@ -8,36 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tide.report.parts import NAMES
 from tide.run.frames import Frame, owners_of
 from tide.run.plan import RunChain
 
-# In the order in which they are shown.
-NAMES = (
-    "start",
-    "processor_wait",
-    "execution",
-    "wire_wait",
-    "wire",
-    "agent",
-    "node",
-    "node_wait",
-    "return",
-    "repair",
-    "elsewhere",
-)
-LABELS = {
-    "start": "release to start",
-    "processor_wait": "waiting for the processor",
-    "execution": "execution",
-    "wire_wait": "waiting for the wire",
-    "wire": "the wire",
-    "agent": "agent, to the node",
-    "node": "ROS 2 node",
-    "node_wait": "waiting for the node",
-    "return": "return, to the line",
-    "repair": "repair of lost frames",
-    "elsewhere": "line, agent and node together",
-}
 Interval = tuple[int, int]
 
 
