@@ -86,7 +86,7 @@ class Trial:
         """Whether the rate was offered, arrived, and did not wait in a buffer instead."""
         offered = self.published >= 0.97 * rate_hz * seconds
         in_time = self.span_s <= self.sending_s * (1.0 + LATE_SHARE_MAXIMUM) + LATE_S
-        return offered and in_time and self.lost_share <= LOST_SHARE_MAXIMUM
+        return offered and in_time and self.published - self.received <= LOST_SHARE_MAXIMUM * self.published
 
 
 @dataclass
