@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Thin names over CMake, CTest and the tide command. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test check build build-release build-asan build-tsan firmware sizes bench fuzz soak sanitized-agent clean \
+.PHONY: help run test check build build-release build-asan build-tsan firmware sizes bench measurements fuzz soak sanitized-agent clean \
         test-release test-asan test-tsan test-python test-firmware test-check
 SHELL := /bin/bash
 stage = scripts/stage.sh
@@ -65,6 +65,9 @@ bench: ## measured ratios against a baseline in the same run
 	@scripts/setup.sh bench
 	@$(MAKE) --no-print-directory build-release
 	@scripts/bench.sh
+
+measurements: ## the tables of docs/measurements.md from what bench/results/ keeps
+	@.venv/bin/python bench/measurements.py
 
 fuzz: ## coverage-guided fuzzing, FUZZ_SECONDS each target (default 300)
 	@scripts/setup.sh fuzz

@@ -5,8 +5,8 @@
  *   end_to_end_client PORT request
  *
  * The line protocol, which a benchmark client of another library follows too: ROS_DOMAIN_ID names the domain, if the
- * library sends one. The program creates what it needs and prints {"ready": true}. Then it answers each line of its
- * standard input with one line, and ends when there are no more:
+ * library sends one. The program creates what it needs and prints {"ready": true}, with the "version" of its library if
+ * it likes. Then it answers each line of its standard input with one line, and ends when there are no more:
  *
  *   SECONDS RATE   it publishes std_msgs/String on /throughput, RATE messages a second in steps of a millisecond; 0: as
  *                  fast as it can. {"published": N, "sending_ns": NS}, until everything has left, or has been

@@ -228,7 +228,7 @@ int main(int count, char **arguments) {
   uxrObjectId requester = {0};
   if (publishes) plan.writer = create_writer(participant, plan.reliable);
   if (requests) requester = create_requester(participant);
-  printf("{\"ready\": true}\n");
+  printf("{\"ready\": true, \"version\": \"%s\"}\n", UXR_CLIENT_VERSION_STR);
   for (double first, second; next_order(&first, &second) > 0;) {
     if (publishes) run_publish(&plan, first, second);
     if (requests) {

@@ -90,7 +90,7 @@ def test_what_a_dds_subscriber_received_is_counted_and_kept(tmp_path: Path) -> N
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stdout + done.stderr
     data = json.loads(out.read_text(encoding="utf-8"))
-    assert (data["schema"], data["bench"], data["stock_agent"]) == (1, "end_to_end", None)
+    assert (data["schema"], data["bench"], data["versions"]["stock agent"]) == (1, "end_to_end", None)
     rows = {(row["what"], row["reliability"]): row for row in data["rows"]}
     assert set(rows) == {("flood", "best_effort"), ("flood", "reliable"), ("request", "reliable")}
     for kind in ("best_effort", "reliable"):
