@@ -80,12 +80,14 @@ static void fail(const char *what) {
 #define CHECK(call) \
   if ((call) != RCL_RET_OK) fail(#call)
 
-/* The next line of numbers; returns how many there are, 0 at the end. */
-static int next_order(double *first, double *second) {
-  char line[64];
-  *first = *second = 0.0;
+/* The next line of one or two numbers; false at the end. */
+static bool next_order(double *first, double *second) {
+  char line[64], *rest = line;
   (void)fflush(stdout);
-  return fgets(line, sizeof line, stdin) == NULL ? 0 : sscanf(line, "%lf %lf", first, second);
+  if (fgets(line, sizeof line, stdin) == NULL) return false;
+  *first = strtod(line, &rest);
+  *second = strtod(rest, NULL);
+  return true;
 }
 
 static void start(const char *port) {
@@ -170,7 +172,7 @@ static void call(int64_t limit_ns) {
 }
 
 static void run_requests(size_t count) {
-  call(now_ns() + 10 * ANSWER_MS * INT64_C(1000000));
+  call(now_ns() + ANSWER_MS * INT64_C(10000000));
   for (size_t index = 0; index < count; index++) {
     const int64_t asked_ns = now_ns();
     call(asked_ns + ANSWER_MS * INT64_C(1000000));
@@ -196,7 +198,7 @@ int main(int count, char **arguments) {
   if (publishes) create_publisher(strcmp(arguments[3], "reliable") == 0, bytes);
   if (requests) create_client();
   printf("{\"ready\": true}\n");
-  for (double first, second; next_order(&first, &second) > 0;) {
+  for (double first, second; next_order(&first, &second);) {
     if (publishes) run_publish(first, second);
     if (requests) run_requests(first < 1.0 ? 1u : first > COUNT_MAXIMUM ? COUNT_MAXIMUM : (size_t)first);
   }
