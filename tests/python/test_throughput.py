@@ -121,3 +121,9 @@ def test_the_search_finds_a_capacity(end_to_end: ModuleType, capacity_hz: float)
 
     best = end_to_end.lossless(publish, publish(1.0, 0), 1.0)
     assert 0.9 * capacity_hz <= best.received_hz <= capacity_hz
+
+
+def test_the_page_is_what_the_results_say() -> None:
+    words = [sys.executable, str(ROOT / "bench/measurements.py"), "--check"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
