@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Thin names over CMake, CTest and the tide command. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test t check build build-release build-asan build-tsan firmware sizes bench fuzz sanitized-agent clean \
+.PHONY: help run test t check build build-release build-asan build-tsan firmware sizes bench measurements fuzz \
+        sanitized-agent clean \
         test-release test-asan test-tsan test-python test-firmware test-check
 SHELL := /bin/bash
 stage = scripts/stage.sh
@@ -73,6 +74,9 @@ bench: ## measure ratios against a baseline in the same run
 	@scripts/setup.sh bench
 	@$(MAKE) --no-print-directory build-release
 	@scripts/bench.sh
+
+measurements: ## make the tables of docs/measurements.md from what lab/results/ keeps
+	@.venv/bin/python lab/bench/measurements.py
 
 fuzz: ## fuzz with coverage, FUZZ_SECONDS each target (default 300)
 	@scripts/setup.sh fuzz

@@ -36,3 +36,5 @@ run build/release/bin/lanes_bench
 run .venv/bin/python lab/bench/analysis_cost.py
 run .venv/bin/python lab/bench/analysis_tightness.py
 run .venv/bin/python lab/bench/throughput.py
+# With the stock programs beside ours when TIDE_STOCK_AGENT and TIDE_STOCK_CLIENT name them.
+run .venv/bin/python lab/bench/end_to_end.py

@@ -86,7 +86,7 @@ class Trial:
         """Whether the rate was offered, arrived, and did not wait in a buffer instead."""
         offered = self.published >= 0.97 * rate_hz * seconds
         in_time = self.span_s <= self.sending_s * (1.0 + LATE_SHARE_MAXIMUM) + LATE_S
-        return offered and in_time and self.lost_share <= LOST_SHARE_MAXIMUM
+        return offered and in_time and self.published - self.received <= LOST_SHARE_MAXIMUM * self.published
 
 
 @dataclass
@@ -168,6 +168,7 @@ class Bench:
         if stock_agent is not None:
             self.agents["stock"] = self._stock_agent(stock_agent)
         self._subscribers: dict[str, Child] = {}
+        self.versions: dict[str, str | None] = {"tide": commit(), "stock agent": stock_version(stock_agent)}
 
     def _start(self, name: str, *command: object) -> Child:
         self._number += 1
@@ -199,7 +200,8 @@ class Bench:
     @staticmethod
     def _ask(subscriber: Child, question: str) -> dict[str, Any]:
         subscriber.say(question)
-        return subscriber.wait_json("matched" if question == "matched" else "received", READY_S, "answering")
+        answers = {"matched": "matched", "version": "version"}
+        return subscriber.wait_json(answers.get(question, "received"), READY_S, "answering")
 
     def _await_match(self, subscriber: Child, count: int) -> None:
         deadline = time.monotonic() + MATCH_S
@@ -212,7 +214,9 @@ class Bench:
     def client(self, pair: Pair, *arguments: object) -> Iterator[Child]:
         _, port = self.agents[pair.agent]
         client = self._start(f"{pair.client}-client", client_program(pair.client), port, *arguments)
-        client.wait_json("ready", READY_S, "ready")
+        ready = client.wait_json("ready", READY_S, "ready")
+        if "version" in ready:
+            self.versions[f"{pair.client} client"] = ready["version"]
         try:
             yield client
         finally:
@@ -231,6 +235,7 @@ class Bench:
         """A client that the subscriber has found; what is yielded makes it publish, for some seconds, at a rate."""
         agent, _ = self.agents[pair.agent]
         subscriber = self._subscriber(reliability)
+        self.versions["Fast DDS of the subscriber"] = self._ask(subscriber, "version")["version"]
         self._await_match(subscriber, 0)
         with self.client(pair, "publish", reliability, size, pair.messages) as client:
             self._await_match(subscriber, 1)
@@ -384,6 +389,15 @@ def stock_version(path: str | None) -> str | None:
     return None
 
 
+def commit() -> str | None:
+    """Of the source tree that this file is in."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    with suppress(OSError):
+        done = subprocess.run(command, capture_output=True, text=True)
+        return done.stdout.strip() or None
+    return None
+
+
 def enter_own_network() -> None:
     """This program again in a network of its own with nothing but loopback, multicast included; never returns."""
     unshare, ip = shutil.which("unshare"), shutil.which("ip")
@@ -452,7 +466,7 @@ def main(
             f" --seconds {seconds:g} --repetitions {repetitions} --requests {requests} --transport {transport}",
             "machine": describe(may_use_fifo()).model_dump(),
             "load_average": {"min": round(min(loads), 2), "max": round(max(loads), 2)},
-            "stock_agent": stock_version(stock_agent if stock else None),
+            "versions": bench.versions,
             "rows": rows.data(),
             "date": time.strftime("%Y-%m-%d"),
         }

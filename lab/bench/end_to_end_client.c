@@ -5,8 +5,8 @@
  *   end_to_end_client PORT request
  *
  * The line protocol, which a benchmark client of another library follows too: ROS_DOMAIN_ID names the domain, if the
- * library sends one. The program creates what it needs and prints {"ready": true}. Then it answers each line of its
- * standard input with one line, and ends when there are no more:
+ * library sends one. The program creates what it needs and prints {"ready": true}, with the "version" of its library if
+ * it likes. Then it answers each line of its standard input with one line, and ends when there are no more:
  *
  *   SECONDS RATE   it publishes std_msgs/String on /throughput, RATE messages a second in steps of a millisecond; 0: as
  *                  fast as it can. {"published": N, "sending_ns": NS}, until everything has left, or has been
@@ -80,12 +80,14 @@ static void fail(const char *what) {
 #define CHECK(call) \
   if ((call) != RCL_RET_OK) fail(#call)
 
-/* The next line of numbers; returns how many there are, 0 at the end. */
-static int next_order(double *first, double *second) {
-  char line[64];
-  *first = *second = 0.0;
+/* The next line of one or two numbers; false at the end. */
+static bool next_order(double *first, double *second) {
+  char line[64], *rest = line;
   (void)fflush(stdout);
-  return fgets(line, sizeof line, stdin) == NULL ? 0 : sscanf(line, "%lf %lf", first, second);
+  if (fgets(line, sizeof line, stdin) == NULL) return false;
+  *first = strtod(line, &rest);
+  *second = strtod(rest, NULL);
+  return true;
 }
 
 static void start(const char *port) {
@@ -170,7 +172,7 @@ static void call(int64_t limit_ns) {
 }
 
 static void run_requests(size_t count) {
-  call(now_ns() + 10 * ANSWER_MS * INT64_C(1000000));
+  call(now_ns() + ANSWER_MS * INT64_C(10000000));
   for (size_t index = 0; index < count; index++) {
     const int64_t asked_ns = now_ns();
     call(asked_ns + ANSWER_MS * INT64_C(1000000));
@@ -196,7 +198,7 @@ int main(int count, char **arguments) {
   if (publishes) create_publisher(strcmp(arguments[3], "reliable") == 0, bytes);
   if (requests) create_client();
   printf("{\"ready\": true}\n");
-  for (double first, second; next_order(&first, &second) > 0;) {
+  for (double first, second; next_order(&first, &second);) {
     if (publishes) run_publish(first, second);
     if (requests) run_requests(first < 1.0 ? 1u : first > COUNT_MAXIMUM ? COUNT_MAXIMUM : (size_t)first);
   }

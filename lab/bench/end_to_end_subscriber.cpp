@@ -6,9 +6,12 @@
 //
 // udp: DDS over UDP only, on loopback, as nodes on other machines and of other versions of Fast DDS are reached.
 // default: what Fast DDS does by itself, which between processes of one version is shared memory. ROS_DOMAIN_ID names
-// the domain. On its standard input: "matched", "count" or "clear"; each is answered with one line of JSON. Messages
-// carry a number (see end_to_end_client.c): a copy, one out of order and one that is damaged are told from good ones.
+// the domain. On its standard input: "version", "matched", "count" or "clear"; each is answered with one line of JSON.
+// Messages carry a number (see end_to_end_client.c): a copy, one out of order and one that is damaged are told from
+// good ones.
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
+
+#include <fastrtps/config.h>
 
 #include <atomic>
 #include <chrono>
@@ -149,7 +152,9 @@ int run(int count, char **arguments) {
   if (reader == nullptr) fail("no reader");
   for (std::string line; std::getline(std::cin, line);) {
     if (line == "clear") counter.clear();
-    if (line == "matched") {
+    if (line == "version") {
+      std::printf("{\"version\": \"%s\"}\n", FASTRTPS_VERSION_STR);
+    } else if (line == "matched") {
       std::printf("{\"matched\": %d}\n", counter.matched());
     } else {
       counter.print();

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages a second and round trips over UDP on loopback: a client and the agent, in processes of their own.
+"""Round trips between a client and the agent over UDP on loopback, in processes of their own; what polling costs; how
+long a publish takes beside a flood. Messages a second that reach a DDS subscriber: lab/bench/end_to_end.py.
 
 .venv/bin/python lab/bench/throughput.py                       print
 .venv/bin/python lab/bench/throughput.py --out lab/results/throughput.json    and keep
 
 Beside each figure stands what plain sockets do here in the same seconds: two processes, one system call a datagram
-(lab/bench/udp_baseline.c). The ratio to it is meaningful on any machine, busy or not; the stock figures (wire.md of the
-design: micro-XRCE-DDS client and agent) are of a machine like the one this was written on.
+(lab/bench/udp_baseline.c). The ratio to it is meaningful on any machine, busy or not.
 
-best effort, accepted    messages that came through the agent's socket, by the time in which they were sent
-best effort, delivered   samples that DDS took, by the time until the agent had dealt with the last one
-reliable                 acknowledged samples that DDS took, by the time until the last acknowledgment
-ping, echo               round trip of a sign of life; of a sample that the client subscribes to itself, through DDS
+ping               round trip of a sign of life
+echo through DDS   of a sample that the client subscribes to itself: client, agent, DDS within the agent, and back. No
+                   process of ROS 2 is in it; a call of a ROS 2 service is in lab/bench/end_to_end.py
 
 The first table is of the defaults: which priority the link's thread had, and how long client and agent might poll
 before they slept (busy_poll.h of the POSIX port), stands above it. The second holds the default against a client and an
@@ -43,21 +42,10 @@ from tide.programs.binaries import MissingBinaryError, build_folder, find_binary
 from tide.programs.child import may_use_fifo
 from tide.run.machine import describe
 
-SIZES = (16, 100, 1000)
 ROUND_TRIP_BYTES = 100
 RATES_HZ = (100, 1000)
 TIDE_BUSY_POLL_DEFAULT, TIDE_BUSY_POLL_OFF = 0, -1  # include/tide/port.h
 POLLING, SLEEPING = "as it is", "without polling"
-STOCK = {
-    ("best effort, accepted", 16): 60_000,
-    ("best effort, accepted", 100): 60_000,
-    ("best effort, accepted", 1000): 32_000,
-    ("reliable", 16): 50_000,
-    ("reliable", 100): 48_000,
-    ("reliable", 1000): 15_000,
-    ("ping", ROUND_TRIP_BYTES): 43,
-    ("echo", ROUND_TRIP_BYTES): 410,
-}
 
 
 @dataclass
@@ -75,21 +63,10 @@ class Figure:
         self.baselines.append(baseline)
 
     @property
-    def stock(self) -> int | None:
-        return STOCK.get((self.what, self.payload_bytes))
-
-    @property
     def ratio(self) -> float:
-        """To the baseline, pair by pair; for times as for rates more is better."""
+        """To the baseline, pair by pair; more is better."""
         pairs = zip(self.values, self.baselines, strict=True)
-        return statistics.median(base / value if self.unit == "us" else value / base for value, base in pairs)
-
-    @property
-    def times_stock(self) -> float | None:
-        if self.stock is None:
-            return None
-        middle = statistics.median(self.values)
-        return self.stock / middle if self.unit == "us" else middle / self.stock
+        return statistics.median(base / value for value, base in pairs)
 
     def row(self) -> dict[str, Any]:
         return {
@@ -102,8 +79,6 @@ class Figure:
             "repetitions": len(self.values),
             "baseline_median": round(statistics.median(self.baselines), 1),
             "ratio_to_baseline": round(self.ratio, 2),
-            "stock": self.stock,
-            "times_stock": None if self.times_stock is None else round(self.times_stock, 2),
         }
 
 
@@ -159,28 +134,9 @@ def running_agent(*arguments: str) -> Iterator[Agent]:
         agent.stop()
 
 
-def measure_rates(agent: Agent, size: int, seconds: float, figures: dict[tuple[str, int], Figure]) -> None:
-    for mode in ("best_effort", "reliable"):
-        plain = output_of(program("udp_baseline"), "rate", size, seconds)
-        client = program("throughput_client_512" if mode == "reliable" else "throughput_client_1472")
-        before = agent.counters()
-        seen = output_of(client, agent.port, mode, size, seconds)
-        after = agent.counters()
-        samples = after["samples_to_dds"] - before["samples_to_dds"]
-        delivered = samples / seen["total_ns"] * 1e9
-        if mode == "reliable":
-            if samples != seen["published"]:
-                raise typer.BadParameter(f"{seen['published']} reliable messages, {samples} samples for DDS")
-            figures["reliable", size].add(delivered, plain["received_per_s"])
-        else:
-            accepted = min(after["messages_in"] - before["messages_in"], seen["published"]) / seen["sending_ns"] * 1e9
-            figures["best effort, accepted", size].add(accepted, plain["received_per_s"])
-            figures["best effort, delivered", size].add(delivered, plain["received_per_s"])
-
-
 def link_of(agent: Agent) -> dict[str, int]:
     """What the system allowed: the priority of the link's thread (0: none of its own), and the limits of polling."""
-    seen = output_of(program("throughput_client_1472"), agent.port, "best_effort", ROUND_TRIP_BYTES, 0.01)
+    seen = output_of(program("throughput_client"), agent.port, "best_effort", ROUND_TRIP_BYTES, 0.01)
     limits = {"busy_poll_us": seen["busy_poll_us"], "agent_busy_poll_us": agent.counters()["busy_poll_us"]}
     return {"thread_priority": seen["link_priority"], **limits}
 
@@ -193,12 +149,12 @@ def let_go(agent: Agent) -> None:
         time.sleep(0.1)
 
 
-def measure_round_trips(agent: Agent, count: int, figures: dict[tuple[str, int], Figure]) -> None:
+def measure_round_trips(agent: Agent, count: int, figures: dict[str, Figure]) -> None:
     let_go(agent)
     for mode in ("ping", "echo"):
         plain = output_of(program("udp_baseline"), "round_trip", ROUND_TRIP_BYTES, count)
-        seen = output_of(program("throughput_client_1472"), agent.port, mode, ROUND_TRIP_BYTES, count)
-        figures[mode, ROUND_TRIP_BYTES].add(seen["p50_ns"] / 1e3, plain["p50_ns"] / 1e3)
+        seen = output_of(program("throughput_client"), agent.port, mode, ROUND_TRIP_BYTES, count)
+        figures[mode].add(seen["p50_ns"] / 1e3, plain["p50_ns"] / 1e3)
 
 
 class Polling:
@@ -211,7 +167,7 @@ class Polling:
         self.values.setdefault((what, unit), {POLLING: [], SLEEPING: []})[form].append(value)
 
     def measure(self, agent: Agent, form: str, count: int) -> None:
-        client = program("throughput_client_1472")
+        client = program("throughput_client")
         options = (TIDE_BUSY_POLL_DEFAULT if form == POLLING else TIDE_BUSY_POLL_OFF, 0)
         let_go(agent)
         for mode in ("ping", "echo"):
@@ -239,7 +195,7 @@ def spread(values: list[float]) -> dict[str, float]:
 
 def measure_urgent(agent: Agent, count: int, urgent: dict[str, list[dict[str, Any]]]) -> None:
     for mode in ("urgent_alone", "urgent"):
-        client = program("throughput_client_1472")
+        client = program("throughput_client")
         urgent.setdefault(mode, []).append(output_of(client, agent.port, mode, ROUND_TRIP_BYTES, count))
 
 
@@ -257,14 +213,9 @@ def urgent_rows(urgent: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]
     ]
 
 
-def empty_figures() -> dict[tuple[str, int], Figure]:
-    names = [
-        (what, size, "1/s")
-        for what in ("best effort, accepted", "best effort, delivered", "reliable")
-        for size in SIZES
-    ]
-    names += [(what, ROUND_TRIP_BYTES, "us") for what in ("ping", "echo")]
-    return {(what, size): Figure(what, size, unit) for what, size, unit in names}
+def empty_figures() -> dict[str, Figure]:
+    names = {"ping": "ping", "echo": "echo through DDS"}
+    return {mode: Figure(name, ROUND_TRIP_BYTES, "us") for mode, name in names.items()}
 
 
 def short(value: float, digits: int = 0) -> str:
@@ -284,13 +235,13 @@ def short(value: float, digits: int = 0) -> str:
 
 def print_table(console: Console, figures: list[Figure]) -> None:
     table = Table(
-        title="client and agent over UDP on loopback, messages a second and microseconds",
+        title="client and agent over UDP on loopback, microseconds",
         title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         padding=(0, 1, 0, 0),
     )
-    for column in ("", "bytes", "median", "spread", "plain", "ratio", "stock", "vs"):
+    for column in ("", "bytes", "median", "spread", "plain", "ratio"):
         table.add_column(column, justify="right" if column else "left", no_wrap=True)
     for figure in figures:
         row = figure.row()
@@ -301,8 +252,6 @@ def print_table(console: Console, figures: list[Figure]) -> None:
             f"{short(row['min'])}-{short(row['max'])}",
             short(row["baseline_median"]),
             short(row["ratio_to_baseline"], digits=2),
-            "-" if row["stock"] is None else short(row["stock"]),
-            "-" if row["times_stock"] is None else short(row["times_stock"], digits=2),
         )
     console.print(table)
 
@@ -336,7 +285,6 @@ def print_urgent(console: Console, rows: list[dict[str, Any]]) -> None:
 
 
 def main(
-    seconds: Annotated[float, typer.Option(min=0.01, help="Of each rate.")] = 1.0,
     round_trips: Annotated[int, typer.Option(min=10, max=100_000, help="Of each kind.")] = 4000,
     repetitions: Annotated[int, typer.Option(min=1, help="Of everything.")] = 5,
     out: Annotated[Path | None, typer.Option(help="Keep the figures here.")] = None,
@@ -347,8 +295,6 @@ def main(
     with running_agent() as agent, running_agent("--busy-poll-us", "0") as sleeping_agent:
         link = link_of(agent)
         for _ in range(repetitions):
-            for size in SIZES:
-                measure_rates(agent, size, seconds, figures)
             measure_round_trips(agent, round_trips, figures)
             polling.measure(agent, POLLING, round_trips)
             polling.measure(sleeping_agent, SLEEPING, round_trips)
@@ -360,9 +306,7 @@ def main(
     print_urgent(console, urgent_rows(urgent))
     if out is not None:
         machine = describe(may_use_fifo()).model_dump()
-        command = (
-            f"lab/bench/throughput.py --seconds {seconds:g} --round-trips {round_trips} --repetitions {repetitions}"
-        )
+        command = f"lab/bench/throughput.py --round-trips {round_trips} --repetitions {repetitions}"
         rows = [figure.row() for figure in figures.values()]
         data = {"schema": 1, "bench": "throughput", "command": command, "machine": machine, "link": link, "rows": rows}
         data["polling"], data["urgent"] = polling.rows(), urgent_rows(urgent)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""lab/bench/throughput.py works, and what it counts is there: figures themselves are not tested, machines differ."""
+"""lab/bench/throughput.py and lab/bench/end_to_end.py work, and what they count is there: figures themselves are not tested,
+machines differ."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -18,14 +20,23 @@ from rich.console import Console
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def throughput() -> ModuleType:
-    specification = importlib.util.spec_from_file_location("throughput", ROOT / "lab/bench/throughput.py")
+def load(name: str) -> ModuleType:
+    specification = importlib.util.spec_from_file_location(name, ROOT / f"bench/{name}.py")
     assert specification is not None and specification.loader is not None
     module = importlib.util.module_from_spec(specification)
-    sys.modules["throughput"] = module
+    sys.modules[name] = module
     specification.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def throughput() -> ModuleType:
+    return load("throughput")
+
+
+@pytest.fixture(scope="module")
+def end_to_end() -> ModuleType:
+    return load("end_to_end")
 
 
 @pytest.mark.parametrize("value", [0.04, 9.996, 99.96, 999.96, 9999.6, 99_999.6, 999_999.6, 9_999_999, 99_999_999])
@@ -48,8 +59,8 @@ def test_figures_of_any_machine_fit_into_80_columns(throughput: ModuleType, valu
 
 def test_figures_are_counted_and_kept(tmp_path: Path) -> None:
     out = tmp_path / "throughput.json"
-    words = [sys.executable, str(ROOT / "lab/bench/throughput.py"), "--seconds", "0.02", "--round-trips", "20"]
-    words += ["--repetitions", "1", "--out", str(out)]
+    words = [sys.executable, str(ROOT / "lab/bench/throughput.py"), "--round-trips", "20", "--repetitions", "1"]
+    words += ["--out", str(out)]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -57,9 +68,7 @@ def test_figures_are_counted_and_kept(tmp_path: Path) -> None:
     data = json.loads(out.read_text(encoding="utf-8"))
     assert (data["schema"], data["bench"]) == (1, "throughput")
     rows = {(row["what"], row["payload_bytes"]): row for row in data["rows"]}
-    sizes = (16, 100, 1000)
-    kinds = ("best effort, accepted", "best effort, delivered", "reliable")
-    assert set(rows) == {(kind, size) for kind in kinds for size in sizes} | {("ping", 100), ("echo", 100)}
+    assert set(rows) == {("ping", 100), ("echo through DDS", 100)}
     for row in rows.values():
         assert row["min"] <= row["median"] <= row["max"] and row["median"] > 0 and row["baseline_median"] > 0
     assert data["link"]["thread_priority"] >= 0 and data["link"]["busy_poll_us"] >= 0
@@ -69,5 +78,52 @@ def test_figures_are_counted_and_kept(tmp_path: Path) -> None:
     assert {row["what"] for row in data["polling"]} >= {"ping, median", "ping at 1000 Hz, processor"}
     assert [row["what"] for row in data["urgent"]] == ["alone", "beside a flood"]
     assert data["urgent"][1]["flood_per_s"] > 0
-    for size in sizes:  # counted by the agent while it dealt with them, so never more than were sent in that time
-        assert rows["best effort, delivered", size]["median"] <= rows["best effort, accepted", size]["median"]
+
+
+def test_what_a_dds_subscriber_received_is_counted_and_kept(tmp_path: Path) -> None:
+    out = tmp_path / "end_to_end.json"
+    words = [sys.executable, str(ROOT / "lab/bench/end_to_end.py"), "--seconds", "0.1", "--repetitions", "1", "--out"]
+    words += [str(out), "--requests", "5", "--sizes", "100", "--no-search"]
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
+    for name in ("TIDE_STOCK_AGENT", "TIDE_STOCK_CLIENT"):
+        environment.pop(name, None)
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    data = json.loads(out.read_text(encoding="utf-8"))
+    assert (data["schema"], data["bench"], data["versions"]["stock agent"]) == (1, "end_to_end", None)
+    rows = {(row["what"], row["reliability"]): row for row in data["rows"]}
+    assert set(rows) == {("flood", "best_effort"), ("flood", "reliable"), ("request", "reliable")}
+    for kind in ("best_effort", "reliable"):
+        assert 0 < rows["flood", kind]["median"] <= rows["flood", kind]["published_per_s"] * 1.01
+    assert rows["flood", "reliable"]["lost_share"] <= 0.5, "a reliable writer keeps the last ten"
+    assert rows["request", "reliable"]["median"] > 0
+
+
+def test_a_rate_counts_only_when_it_was_offered_and_arrived_in_time(end_to_end: ModuleType) -> None:
+    def trial(published: int = 1000, received: int = 1000, sending_s: float = 1.0, span_s: float = 1.0) -> Any:
+        return end_to_end.Trial(published, sending_s, received, span_s, 0)
+
+    assert trial().keeps(1000, 1.0)
+    assert trial(received=999).keeps(1000, 1.0), "one in a thousand may be lost"
+    assert not trial(received=998).keeps(1000, 1.0)
+    assert not trial(published=900, received=900).keeps(1000, 1.0), "the client did not offer it"
+    assert not trial(span_s=1.5).keeps(1000, 1.0), "it waited in a buffer"
+
+
+@pytest.mark.parametrize("capacity_hz", [3_000.0, 40_000.0, 400_000.0])
+def test_the_search_finds_a_capacity(end_to_end: ModuleType, capacity_hz: float) -> None:
+    """A way that carries so much and loses the rest; in a flood it carries half of that."""
+
+    def publish(seconds: float, rate_hz: float) -> Any:
+        offered = 1e6 if rate_hz == 0 else rate_hz
+        arrives = offered if offered <= capacity_hz else capacity_hz / 2
+        return end_to_end.Trial(round(offered * seconds), seconds, round(arrives * seconds), seconds, 0)
+
+    best = end_to_end.lossless(publish, publish(1.0, 0), 1.0)
+    assert 0.9 * capacity_hz <= best.received_hz <= capacity_hz
+
+
+def test_the_page_is_what_the_results_say() -> None:
+    words = [sys.executable, str(ROOT / "lab/bench/measurements.py"), "--check"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -51,12 +51,14 @@ static void fail(const char *what) {
   exit(EXIT_FAILURE);
 }
 
-/* The next line of numbers; returns how many there are, 0 at the end. */
-static int next_order(double *first, double *second) {
-  char line[64];
-  *first = *second = 0.0;
+/* The next line of one or two numbers; false at the end. */
+static bool next_order(double *first, double *second) {
+  char line[64], *rest = line;
   (void)fflush(stdout);
-  return fgets(line, sizeof line, stdin) == NULL ? 0 : sscanf(line, "%lf %lf", first, second);
+  if (fgets(line, sizeof line, stdin) == NULL) return false;
+  *first = strtod(line, &rest);
+  *second = strtod(rest, NULL);
+  return true;
 }
 
 static void require_status(uint16_t request, const char *what) {
@@ -228,8 +230,8 @@ int main(int count, char **arguments) {
   uxrObjectId requester = {0};
   if (publishes) plan.writer = create_writer(participant, plan.reliable);
   if (requests) requester = create_requester(participant);
-  printf("{\"ready\": true}\n");
-  for (double first, second; next_order(&first, &second) > 0;) {
+  printf("{\"ready\": true, \"version\": \"%s\"}\n", UXR_CLIENT_VERSION_STR);
+  for (double first, second; next_order(&first, &second);) {
     if (publishes) run_publish(&plan, first, second);
     if (requests) {
       run_requests(requester, first < 1.0 ? 1u : first > COUNT_MAXIMUM ? COUNT_MAXIMUM : (size_t)first);

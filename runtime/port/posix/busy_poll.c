@@ -11,6 +11,7 @@
  * interrupt is that long. */
 #define BUSY_POLL_TAKEN_AWAY_NS INT64_C(200000)
 #define BUSY_POLL_REST_NS INT64_C(5000000)
+#define BUSY_POLL_REST_MAXIMUM_NS INT64_C(1280000000)
 /* Each time that looking paid is worth one; nothing is left: sleep. */
 #define CONFIDENCE_MAXIMUM 8
 #define LOST_BY_A_LONG_WAIT 4
@@ -54,16 +55,24 @@ void tide_busy_poll_start(tide_busy_poll_t *poll, int64_t now_ns) {
   poll->until_ns = now_ns + (poll->real_time ? smaller(poll->window_ns, credit_ns(poll, now_ns)) : poll->window_ns);
 }
 
-static void rest(tide_busy_poll_t *poll, int64_t now_ns) {
+static void rest(tide_busy_poll_t *poll, int64_t now_ns, int64_t rest_ns) {
   poll->window_ns = 0;
-  poll->rest_ns = now_ns + BUSY_POLL_REST_NS;
+  poll->rest_ns = now_ns + rest_ns;
+}
+
+/* Others need the processor: they will again. */
+static void rest_longer(tide_busy_poll_t *poll, int64_t now_ns) {
+  const bool again = poll->taken_rest_ns > 0 && now_ns - poll->taken_ns < 2 * BUSY_POLL_REST_MAXIMUM_NS;
+  poll->taken_rest_ns = again ? smaller(2 * poll->taken_rest_ns, BUSY_POLL_REST_MAXIMUM_NS) : BUSY_POLL_REST_NS;
+  poll->taken_ns = now_ns;
+  rest(poll, now_ns, poll->taken_rest_ns);
 }
 
 bool tide_busy_poll_goes_on(tide_busy_poll_t *poll, int64_t now_ns) {
   if (poll->until_ns == poll->start_ns) return false;
   if (now_ns - poll->looked_ns > BUSY_POLL_TAKEN_AWAY_NS) {
     poll->confidence = 0;
-    rest(poll, now_ns);
+    rest_longer(poll, now_ns);
     return false;
   }
   poll->looked_ns = now_ns;
@@ -86,7 +95,7 @@ static void lose_confidence(tide_busy_poll_t *poll, int64_t now_ns) {
     poll->confidence -= LOST_BY_A_LONG_WAIT;
     return;
   }
-  if (poll->window_ns > 0 && poll->confidence == 0) rest(poll, now_ns);
+  if (poll->window_ns > 0 && poll->confidence == 0) rest(poll, now_ns, BUSY_POLL_REST_NS);
   poll->confidence = 0;
   poll->window_ns = 0;
 }

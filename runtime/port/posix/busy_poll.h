@@ -11,8 +11,10 @@
  * So whoever is served every millisecond or less often sleeps at once. It never looks longer than the limit in a wait,
  * and never where its thread may use only one processor. On a busy machine the other side may wait for the very
  * processor on which this one looks: when the time came back to 0 without having paid once, or somebody else took the
- * processor meanwhile, it does not try again for BUSY_POLL_REST_NS (busy_poll.c). A thread with a real-time policy
- * keeps all others from its processor while it looks, so it may do so for at most a quarter of the time.
+ * processor meanwhile, it does not try again for BUSY_POLL_REST_NS (busy_poll.c). Each time that the processor is taken
+ * this rest is twice as long, up to BUSY_POLL_REST_MAXIMUM_NS, because the system lets those who used their share wait
+ * when they have something to do; after the longest rest without that it is short again. A thread with a real-time
+ * policy keeps all others from its processor while it looks, so it may do so for at most a quarter of the time.
  *
  * Not thread-safe: the owner serialises. Nothing allocates. Cost of a turn: some ten instructions. */
 #ifndef TIDE_PORT_POSIX_BUSY_POLL_H
@@ -30,6 +32,7 @@ typedef struct tide_busy_poll {
   int64_t window_ns;                     /* of the next wait: 0 to limit_ns */
   int64_t start_ns, until_ns, looked_ns; /* of this wait: its start, when to sleep, the last look */
   int64_t rest_ns;                       /* no growth before this time */
+  int64_t taken_ns, taken_rest_ns;       /* when the processor was taken last, and the rest after that */
   int64_t credit_ns, credited_ns;        /* of a real-time thread: what it may look; when this was reckoned */
   bool real_time;                        /* the thread of this wait */
   int confidence;                        /* grows with each time that looking paid */

@@ -91,6 +91,31 @@ TEST(BusyPoll, GivesUpWhenSomebodyElseGetsTheProcessor) {
   EXPECT_GT(poll.wait(50 * kUs), 0);
 }
 
+// Each time the processor is taken; returns the rest that follows.
+int64_t rest_after_loss(BusyPoll &poll) {
+  while (poll.wait(50 * kUs) == 0) {
+  }
+  tide_busy_poll_start(&poll.core, poll.now_ns);
+  EXPECT_TRUE(tide_busy_poll_goes_on(&poll.core, poll.now_ns));
+  poll.now_ns += 300 * kUs;
+  EXPECT_FALSE(tide_busy_poll_goes_on(&poll.core, poll.now_ns));
+  tide_busy_poll_end(&poll.core, 300 * kUs, poll.now_ns, true);
+  return poll.core.rest_ns - poll.now_ns;
+}
+
+TEST(BusyPoll, RestsTwiceAsLongEachTimeOnABusyMachineAndForgetsIt) {
+  BusyPoll poll;
+  const int64_t first_ns = rest_after_loss(poll);
+  int64_t rest_ns = first_ns;
+  for (int count = 0; count < 8; count++) {
+    rest_ns *= 2;
+    EXPECT_EQ(rest_after_loss(poll), rest_ns) << count;
+  }
+  EXPECT_EQ(rest_after_loss(poll), rest_ns) << "that is the longest";
+  for (int64_t until_ns = poll.now_ns + 3 * rest_ns; poll.now_ns < until_ns;) poll.wait(50 * kUs);
+  EXPECT_EQ(rest_after_loss(poll), first_ns);
+}
+
 TEST(BusyPoll, NeverLooksWhenItIsOffOrHasOneProcessor) {
   BusyPoll off(0);
   for (int count = 0; count < 10; count++) EXPECT_EQ(off.wait(20 * kUs), 0);

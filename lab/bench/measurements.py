@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of docs/measurements.md, from what lab/results/ keeps: `make measurements`.
+
+A table stands between <!-- NAME --> and <!-- end --> and is replaced; everything else of the page is written by hand.
+--check changes nothing and fails when the page is not what the results say."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/measurements.md"
+RESULTS = ROOT / "lab/results"
+PAIRS = ("tide", "stock", "stock, packed", "stock client, tide agent")
+HEADINGS = {
+    "tide": "tide: one message a datagram",
+    "stock": "stock: one message a datagram",
+    "stock, packed": "stock: packed by the program",
+    "stock client, tide agent": "stock client, our agent",
+}
+
+
+def read(name: str) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    return data
+
+
+def rate(value: float) -> str:
+    if value < 1000:
+        return f"{value:.0f}"
+    if value < 1_000_000:
+        return f"{value / 1000:.1f}k"
+    return f"{value / 1_000_000:.2f}M"
+
+
+def lines_of(header: list[str], rows: list[list[str]]) -> str:
+    lines = ["| " + " | ".join(cells) + " |" for cells in (header, *rows)]
+    lines.insert(1, "|" + "---|" * len(header))
+    return "\n".join(lines)
+
+
+def origin(data: dict[str, Any]) -> str:
+    """Where and when: below each table."""
+    machine = data["machine"]
+    load = data.get("load_average", machine["load_average"])
+    text = f"{load['min']} to {load['max']}" if isinstance(load, dict) else f"{load}"
+    versions = ", ".join(f"{name} {version}" for name, version in data.get("versions", {}).items() if version)
+    parts = [
+        f"{machine['processor']}, {machine['cores']} cores, {machine['kernel']}",
+        f"load {text}",
+        machine["date"],
+        versions,
+    ]
+    return f"`{data['command']}`; {'; '.join(part for part in parts if part)}."
+
+
+def pick(data: dict[str, Any], **wanted: object) -> dict[str, Any] | None:
+    for row in data["rows"]:
+        if all(row.get(key) == value for key, value in wanted.items()):
+            found: dict[str, Any] = row
+            return found
+    return None
+
+
+def rate_cell(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return "-"
+    lost = row.get("lost_share")
+    suffix = f", {lost:.0%} lost" if lost is not None and lost >= 0.005 else ""
+    return f"{rate(row['median'])} ({rate(row['min'])} to {rate(row['max'])}){suffix}"
+
+
+def rates(what: str) -> Callable[[], str]:
+    def table() -> str:
+        data = read("end_to_end")
+        cases = sorted({(row["reliability"], row["payload_bytes"]) for row in data["rows"] if row["what"] == what})
+        rows = []
+        for reliability, size in cases:
+            cells = [pick(data, what=what, reliability=reliability, payload_bytes=size, pair=pair) for pair in PAIRS]
+            ours, others = cells[0], [cell["median"] for cell in cells[1:3] if cell is not None]
+            ratio = f"{ours['median'] / max(others):.1f}" if ours is not None and others and max(others) > 0 else "-"
+            rows.append([f"{reliability.replace('_', ' ')}, {size} B", *map(rate_cell, cells), ratio])
+        header = ["messages a second", *(HEADINGS[pair] for pair in PAIRS), "tide over the better stock"]
+        return f"{lines_of(header, rows)}\n\n{origin(data)}"
+
+    return table
+
+
+def agent_cost() -> str:
+    data = read("end_to_end")
+    cases = sorted({(row["reliability"], row["payload_bytes"]) for row in data["rows"] if row["what"] == "flood"})
+    rows = []
+    for reliability, size in cases:
+        cells = [pick(data, what="flood", reliability=reliability, payload_bytes=size, pair=pair) for pair in PAIRS]
+        costs = [f"{cell['agent_ns_a_message'] / 1000:.1f}" if cell is not None else "-" for cell in cells]
+        rows.append([f"{reliability.replace('_', ' ')}, {size} B", *costs])
+    header = ["agent's processor, us a message received", *(HEADINGS[pair] for pair in PAIRS)]
+    return lines_of(header, rows)
+
+
+def requests() -> str:
+    data = read("end_to_end")
+    rows = []
+    for pair in ("tide", "stock client, tide agent", "stock"):
+        row = pick(data, what="request", pair=pair)
+        lost = f"{row['lost_share']:.1%}" if row is not None else "-"
+        cell = f"{row['median']:.0f} us ({row['min']:.0f} to {row['max']:.0f})" if row is not None else "-"
+        rows.append([pair if pair != "tide" else "tide: client and agent", cell, lost])
+    return f"{lines_of(['call of a service of rclpy, one after the other', 'median', 'not answered'], rows)}"
+
+
+def round_trips() -> str:
+    data = read("throughput")
+    rows = [
+        [row["what"], f"{row['median']} us ({row['min']} to {row['max']})", f"{row['baseline_median']} us"]
+        for row in data["rows"]
+        if row["unit"] == "us"
+    ]
+    return f"{lines_of(['100 B', 'round trip', 'plain sockets in the same run'], rows)}\n\n{origin(data)}"
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "flood": rates("flood"),
+    "lossless": rates("lossless"),
+    "agent": agent_cost,
+    "requests": requests,
+    "round_trips": round_trips,
+}
+
+
+def spliced(page: str) -> str:
+    for name, table in TABLES.items():
+        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+        parts = pattern.split(page)
+        if len(parts) != 4:
+            raise typer.BadParameter(f"{PAGE.name} has {len(parts) // 3} places for the table '{name}', not one")
+        page = "".join((parts[0], parts[1], table(), "\n", parts[2], parts[3]))
+    return page
+
+
+def main(check: Annotated[bool, typer.Option("--check", help="Change nothing; fail when it would.")] = False) -> None:
+    """Put the tables of lab/results/ into docs/measurements.md."""
+    before = PAGE.read_text(encoding="utf-8")
+    after = spliced(before)
+    if check and after != before:
+        raise typer.BadParameter(f"{PAGE.relative_to(ROOT)} is not what lab/results/ says; run `make measurements`")
+    if not check:
+        PAGE.write_text(after, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    typer.run(main)
