@@ -165,6 +165,7 @@ void print_statistics(const Agent &agent, const Loop &loop) {
   for (const auto &link : loop.links()) {
     links.checksum_errors += link->counters().checksum_errors;
     links.send_dropped += link->counters().send_dropped;
+    links.receive_dropped += link->counters().receive_dropped;
     links.reopened += link->counters().reopened;
     links.connections_refused += link->counters().connections_refused;
     links.connections_timed_out += link->counters().connections_timed_out;
@@ -174,7 +175,8 @@ void print_statistics(const Agent &agent, const Loop &loop) {
   TIDE_AGENT_COUNTERS(TIDE_AGENT_COUNTER)
 #undef TIDE_AGENT_COUNTER
   std::cout << ", \"checksum_errors\": " << links.checksum_errors << ", \"send_dropped\": " << links.send_dropped
-            << ", \"reopened\": " << links.reopened << ", \"connections_refused\": " << links.connections_refused
+            << ", \"receive_dropped\": " << links.receive_dropped << ", \"reopened\": " << links.reopened
+            << ", \"connections_refused\": " << links.connections_refused
             << ", \"connections_timed_out\": " << links.connections_timed_out
             << ", \"busy_poll_us\": " << loop.busy_poll().limit_ns / 1000
             << ", \"busy_poll_hits\": " << loop.busy_poll().hits

@@ -172,6 +172,7 @@ class AgentThread {
     if (link_.flush(monotonic_ns())) return;
     poller_.wait(std::min(deadline, monotonic_ns() + 10'000'000), events_);
     for (const Poller::Event &event : events_) link_.event(event, monotonic_ns());
+    link_.turn(monotonic_ns());
   }
 
   const bool udp_;

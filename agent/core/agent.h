@@ -51,6 +51,8 @@ class Agent {
   void input(Endpoint endpoint, Bytes message, Time now);
   Time poll(Time now);
   void take_ready(std::vector<Endpoint> &endpoints);
+  // Sends what has been written into DDS and waits there: before the caller waits (middleware.h).
+  void flush() { context_.middleware.flush(); }
   bool next(Endpoint endpoint, Time now, tide_frame_parts_t &frame);
   void sent(Endpoint endpoint, Time now);
   // The endpoint is no more: answers that wait for it are dropped. Its clients may come back from another one.

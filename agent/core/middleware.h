@@ -104,6 +104,8 @@ class Middleware {
  public:
   virtual ~Middleware() = default;
   virtual std::unique_ptr<Participant> create_participant(int domain, const std::string &name) = 0;
+  // Sends what waits. From the first call on, what its thread writes may wait until the next; always the same thread.
+  virtual void flush() {}
 };
 
 }  // namespace tide::agent

@@ -10,9 +10,10 @@
 
 #include "core/domains.h"
 #include "dds/domain.h"
-#include "dds/loopback_transport.h"
+#include "dds/outbox.h"
 #include "dds/reaper.h"
 #include "dds/shared_node.h"
+#include "dds/transport.h"
 
 namespace tide::agent {
 namespace {
@@ -24,7 +25,7 @@ constexpr uint32_t kPeersOnLoopback = 32;
 constexpr const char *kSharedName = "tide-agent";
 constexpr uint32_t kSocketBytes = 4 * 1024 * 1024;
 
-dds::DomainParticipantQos participant_qos(const DdsOptions &options, const std::string &name) {
+dds::DomainParticipantQos participant_qos(const DdsOptions &options, const std::string &name, Outbox &outbox) {
   dds::DomainParticipantQos qos = dds::PARTICIPANT_QOS_DEFAULT;
   qos.name(name.c_str());
   auto transport = std::make_shared<eprosima::fastdds::rtps::UDPv4TransportDescriptor>();
@@ -33,11 +34,8 @@ dds::DomainParticipantQos participant_qos(const DdsOptions &options, const std::
   transport->receiveBufferSize = kSocketBytes;
   // The segments of shared memory differ between versions of Fast DDS, so it is left out even on one machine.
   qos.transport().use_builtin_transports = false;
-  if (options.loopback_only) {
-    qos.transport().user_transports.push_back(std::make_shared<LoopbackTransportDescriptor>(transport));
-  } else {
-    qos.transport().user_transports.push_back(transport);
-  }
+  qos.transport().user_transports.push_back(
+      std::make_shared<TransportDescriptor>(transport, options.loopback_only, outbox));
   auto &builtin = qos.wire_protocol().builtin;
   builtin.readerHistoryMemoryPolicy = rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
   builtin.writerHistoryMemoryPolicy = rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
@@ -64,17 +62,19 @@ class FastDds : public Middleware {
 
   std::unique_ptr<Participant> create_participant(int domain, const std::string &name) override {
     if (options_.shared_participants) {
-      return make_shared_node(worker_, [this, domain, name]() -> NodePointer {
+      return make_shared_node(worker_, outbox_, [this, domain, name]() -> NodePointer {
         std::shared_ptr<Domain> shared = domains_.enter(domain);
         if (shared == nullptr) return nullptr;
         return std::make_shared<Node>(std::move(shared), name, [this, domain] { domains_.left(domain); });
       });
     }
-    return make_shared_node(worker_, [this, domain, name]() -> NodePointer {
+    return make_shared_node(worker_, outbox_, [this, domain, name]() -> NodePointer {
       std::shared_ptr<Domain> own = make_domain(domain, name);
       return own == nullptr ? nullptr : std::make_shared<Node>(std::move(own), name, nullptr);
     });
   }
+
+  void flush() override { outbox_.flush(); }
 
  private:
   std::shared_ptr<Domain> make_domain(int domain, const std::string &name) {
@@ -85,7 +85,7 @@ class FastDds : public Middleware {
     // Fast DDS would end the process. Those that are still being deleted keep their numbers.
     if (made_ - reaper_.deleted() >= participants_maximum(domain)) return nullptr;
     dds::DomainParticipant *participant = dds::DomainParticipantFactory::get_instance()->create_participant(
-        static_cast<uint32_t>(domain), participant_qos(options_, name), nullptr, dds::StatusMask::none());
+        static_cast<uint32_t>(domain), participant_qos(options_, name, outbox_), nullptr, dds::StatusMask::none());
     if (participant == nullptr) return nullptr;
     made_++;
     return std::make_shared<Owner>(participant, reaper_);
@@ -93,6 +93,7 @@ class FastDds : public Middleware {
 
   DdsOptions options_;
   size_t made_ = 0;  // the worker's
+  Outbox outbox_;
   Reaper reaper_;
   SharedDomains domains_{[this](int domain) { return make_domain(domain, kSharedName); }, worker_};
   Worker worker_;  // last, so that it ends first

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/middleware.h"
+#include "dds/outbox.h"
 #include "dds/worker.h"
 
 namespace tide::agent {
@@ -19,12 +20,13 @@ class Later {
  public:
   using Make = std::function<std::unique_ptr<Object>()>;  // null: refused
 
-  Later(Worker &worker, std::shared_ptr<Worker::Lane> lane, Make make)
-      : worker_(worker), lane_(std::move(lane)), shared_(std::make_shared<Shared>()) {
+  Later(Worker &worker, Outbox &outbox, std::shared_ptr<Worker::Lane> lane, Make make)
+      : worker_(worker), outbox_(outbox), lane_(std::move(lane)), shared_(std::make_shared<Shared>()) {
     worker_.add(lane_, [shared = shared_, make = std::move(make)] { shared->make(make); });
   }
   ~Later() {
     shared_->abandoned = true;
+    outbox_.flush();  // nothing of it waits when the worker deletes it, perhaps with its participant
     worker_.add(lane_, [shared = std::move(shared_)] { shared->object.reset(); });
   }
   Later(const Later &) = delete;
@@ -72,6 +74,7 @@ class Later {
   };
 
   Worker &worker_;
+  Outbox &outbox_;
   std::shared_ptr<Worker::Lane> lane_;
   std::shared_ptr<Shared> shared_;
 };

@@ -56,8 +56,9 @@ class Uses {
 template <typename Base>
 class LaterEntity : public Base {
  public:
-  LaterEntity(Uses uses, Worker &worker, std::shared_ptr<Worker::Lane> lane, typename Later<Base>::Make make)
-      : uses_(std::move(uses)), later_(worker, std::move(lane), std::move(make)) {}
+  LaterEntity(Uses uses, Worker &worker, Outbox &outbox, std::shared_ptr<Worker::Lane> lane,
+              typename Later<Base>::Make make)
+      : uses_(std::move(uses)), later_(worker, outbox, std::move(lane), std::move(make)) {}
 
   Made::State state() const override { return later_.state(); }
   void await(Wake wake) override { later_.await(std::move(wake)); }
@@ -105,12 +106,13 @@ using CellPointer = std::shared_ptr<Cell>;
 
 class SharedNode : public Participant {
  public:
-  SharedNode(Worker &worker, EnterDomain enter)
+  SharedNode(Worker &worker, Outbox &outbox, EnterDomain enter)
       : worker_(worker),
+        outbox_(outbox),
         lane_(std::make_shared<Worker::Lane>()),
         cell_(std::make_shared<Cell>()),
         names_(std::make_shared<Names>()),
-        later_(worker, lane_, [cell = cell_, enter = std::move(enter)]() -> std::unique_ptr<Entrance> {
+        later_(worker, outbox, lane_, [cell = cell_, enter = std::move(enter)]() -> std::unique_ptr<Entrance> {
           cell->node = enter();
           return cell->node == nullptr ? nullptr : std::make_unique<Entrance>(cell);
         }) {}
@@ -154,13 +156,14 @@ class SharedNode : public Participant {
     for (const Topic &topic : topics) {
       if (!uses.add(topic)) return nullptr;
     }
-    return std::make_unique<Handle>(std::move(uses), worker_, lane_,
+    return std::make_unique<Handle>(std::move(uses), worker_, outbox_, lane_,
                                     [cell = cell_, how = std::move(how)]() -> std::unique_ptr<Base> {
                                       return cell->node == nullptr ? nullptr : how(cell->node);
                                     });
   }
 
   Worker &worker_;
+  Outbox &outbox_;
   std::shared_ptr<Worker::Lane> lane_;
   CellPointer cell_;
   NamesPointer names_;
@@ -195,8 +198,8 @@ void SharedDomains::release(int domain) {
   if (!stays || Worker::Clock::now() - place->second.left >= kStay) entries_.erase(place);
 }
 
-std::unique_ptr<Participant> make_shared_node(Worker &worker, EnterDomain enter) {
-  return std::make_unique<SharedNode>(worker, std::move(enter));
+std::unique_ptr<Participant> make_shared_node(Worker &worker, Outbox &outbox, EnterDomain enter) {
+  return std::make_unique<SharedNode>(worker, outbox, std::move(enter));
 }
 
 }  // namespace tide::agent

@@ -9,6 +9,7 @@
 
 #include "core/middleware.h"
 #include "dds/domain.h"
+#include "dds/outbox.h"
 #include "dds/worker.h"
 
 namespace tide::agent {
@@ -39,6 +40,6 @@ class SharedDomains {
 // Null: DDS refuses.
 using EnterDomain = std::function<NodePointer()>;
 
-std::unique_ptr<Participant> make_shared_node(Worker &worker, EnterDomain enter);
+std::unique_ptr<Participant> make_shared_node(Worker &worker, Outbox &outbox, EnterDomain enter);
 
 }  // namespace tide::agent

@@ -13,7 +13,7 @@
 namespace tide::agent {
 
 struct LinkCounters {
-  uint64_t frames_in = 0, frames_out = 0, checksum_errors = 0, send_dropped = 0, reopened = 0;
+  uint64_t frames_in = 0, frames_out = 0, checksum_errors = 0, send_dropped = 0, receive_dropped = 0, reopened = 0;
   uint64_t connections_refused = 0, connections_timed_out = 0;
 };
 
@@ -59,12 +59,15 @@ class Link {
   virtual void write(Endpoint endpoint, Time now) = 0;
   // All that was gathered by write goes out. True: frames left or reached their end, so ask the agent again.
   virtual bool flush(Time now) = 0;
+  // When turn is to be called next.
   virtual Time deadline() const { return TIDE_FOREVER; }
   // Who is there; nobody: address 0 and no device.
   virtual Peer peer(Endpoint endpoint) const = 0;
   virtual std::string name_of(Endpoint endpoint) const = 0;
   // The same for all that one machine, or one line, opens on this link one after the other.
   Host host_of(Endpoint endpoint) const { return base_ | peer(endpoint).address; }
+  // After the events, each time: goes on with what has been received and waits.
+  virtual void turn(Time) {}
   const LinkCounters &counters() const { return counters_; }
 
  protected:

@@ -51,12 +51,15 @@ Loop::Loop(Agent &agent, Poller &poller, const Waker &waker, int signals, std::f
 
 void Loop::run() {
   while (!ending_) {
-    if (pump(monotonic_ns())) continue;
+    const bool more = pump(monotonic_ns());
+    agent_.flush();
+    if (more) continue;
     Time until = deadline_ns_;
     for (const auto &link : links_) until = std::min(until, link->deadline());
     wait(until);
     const Time now = monotonic_ns();
     for (const Poller::Event &event : events_) dispatch(event, now);
+    for (const auto &link : links_) link->turn(now);
   }
 }
 

@@ -15,7 +15,8 @@ namespace tide::agent {
 namespace {
 
 constexpr size_t kFramesPerTurn = TIDE_DATAGRAMS_A_BATCH;  // of one endpoint, before others get theirs
-constexpr size_t kReceiveRounds = 4;
+constexpr size_t kReceiveRounds = 64;                      // at once; more waits in the kernel
+constexpr size_t kMessagesPerTurn = 512;                   // of all endpoints, before the kernel is asked again
 constexpr size_t kReceivePlaces = TIDE_DATAGRAM_PLACES_MAXIMUM;
 constexpr int kReceiveBytes = 8 * 1024 * 1024;
 constexpr int kSendBytes = 4 * TIDE_DATAGRAM_SOCKET_BYTES;  // the longest message in pieces takes more than its length
@@ -63,7 +64,8 @@ UdpLink::UdpLink(uint8_t number, Agent &agent, Poller &poller, const std::string
       address_(address),
       port_(port),
       in_storage_(kReceivePlaces * TIDE_DATAGRAM_BYTES_MAXIMUM),
-      out_storage_(TIDE_DATAGRAM_BYTES_MAXIMUM + TIDE_DATAGRAM_BATCH_BYTES) {
+      out_storage_(TIDE_DATAGRAM_BYTES_MAXIMUM + TIDE_DATAGRAM_BATCH_BYTES),
+      backlog_([this](Endpoint endpoint, Bytes message) { agent_.input(endpoint, message, now_); }) {
   tide_datagram_input_init(&in_, socket_, in_storage_.data(), in_storage_.size());
   tide_datagram_output_init(&out_, socket_, out_storage_.data(), out_storage_.size());
   poller_.watch(socket_, base_);
@@ -81,16 +83,29 @@ std::string UdpLink::name_of(Endpoint endpoint) const {
 
 void UdpLink::event(const Poller::Event &event, Time now) {
   now_ = now;
+  behind_ = !backlog_.empty();
   for (size_t round = 0; event.readable && round < kReceiveRounds; round++) {
     if (!tide_datagram_input_take(&in_, received, this)) break;
+    behind_ = true;
   }
   if (event.writable) go_on(now);
+}
+
+void UdpLink::turn(Time now) {
+  now_ = now;
+  backlog_.serve(kMessagesPerTurn);
+  counters_.receive_dropped = backlog_.dropped();
 }
 
 void UdpLink::received(void *link, const uint8_t *bytes, size_t length, const sockaddr_in *from) {
   auto &self = *static_cast<UdpLink *>(link);
   self.counters_.frames_in++;
-  self.agent_.input(self.base_ | place_of(*from), {bytes, length}, self.now_);
+  const Endpoint endpoint = self.base_ | place_of(*from);
+  if (self.behind_) {
+    self.backlog_.push(endpoint, {bytes, length});
+  } else {
+    self.agent_.input(endpoint, {bytes, length}, self.now_);
+  }
 }
 
 void UdpLink::write(Endpoint endpoint, Time now) {

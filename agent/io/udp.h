@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // UDP over IPv4: one socket, one endpoint for each source address. Frames leave in batches (see link_datagrams.h): one
 // that becomes the most urgent waits for the batch under way, at most kFramesPerTurn frames for each endpoint. While
-// the kernel takes no more, nothing is chosen.
+// the kernel takes no more, nothing is chosen. When more comes than one look at the socket brings, all of it is taken
+// out of the kernel and waits in the agent (backlog.h).
 #pragma once
 
 #include <netinet/in.h>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "io/backlog.h"
 #include "io/link.h"
 #include "link_datagrams.h"
 
@@ -26,6 +28,8 @@ class UdpLink : public Link {
   bool flush(Time now) override;
   Peer peer(Endpoint endpoint) const override;
   std::string name_of(Endpoint endpoint) const override;
+  Time deadline() const override { return backlog_.empty() ? TIDE_FOREVER : 0; }
+  void turn(Time now) override;
 
  private:
   static void received(void *link, const uint8_t *bytes, size_t length, const sockaddr_in *from);
@@ -38,6 +42,8 @@ class UdpLink : public Link {
   std::vector<uint8_t> in_storage_, out_storage_;
   tide_datagram_input_t in_{};
   tide_datagram_output_t out_{};
+  Backlog backlog_;
+  bool behind_ = false;            // what comes waits behind what has come
   std::vector<Endpoint> waiting_;  // have frames, and the kernel takes none
   Time now_ = 0;                   // of the call in progress
   bool sent_ = false;

@@ -44,7 +44,8 @@ struct Served {
       pump(now);
       poller.wait(monotonic_ns() + while_ns, events);
       for (const Poller::Event &event : events) link->event(event, now);
-      more = !events.empty();
+      link->turn(now);
+      more = !events.empty() || link->deadline() <= now;
     }
     pump(now);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dds/loopback_transport.h"
+#include "dds/transport.h"
 
 #include <fastdds/rtps/transport/ChainingTransport.h>
 #include <fastrtps/utils/IPLocator.h>
@@ -15,17 +15,21 @@ using eprosima::fastrtps::rtps::octet;
 using eprosima::fastrtps::rtps::SenderResource;
 
 constexpr const char *kLoopback = "127.0.0.1";
+// Loopback takes longer ones, but a reader's socket has room for about 200 kB; Ethernet takes no more in one packet.
+constexpr size_t kLoopbackDatagramBytes = 16384, kNetworkDatagramBytes = 1472;
 
-class LoopbackTransport : public rtps::ChainingTransport {
+class Transport : public rtps::ChainingTransport {
  public:
-  explicit LoopbackTransport(const LoopbackTransportDescriptor &descriptor)
-      : ChainingTransport(descriptor), descriptor_(descriptor) {}
+  explicit Transport(const TransportDescriptor &descriptor)
+      : ChainingTransport(descriptor),
+        descriptor_(descriptor),
+        outlet_(descriptor.outbox(), descriptor.is_loopback_only() ? kLoopbackDatagramBytes : kNetworkDatagramBytes) {}
 
   rtps::TransportDescriptorInterface *get_configuration() override { return &descriptor_; }
 
   bool transform_remote_locator(const Locator_t &remote, Locator_t &result) const override {
     if (!low_level_transport_->IsLocatorSupported(remote)) return false;
-    if (!low_level_transport_->is_local_locator(remote))
+    if (!descriptor_.is_loopback_only() || !low_level_transport_->is_local_locator(remote))
       return low_level_transport_->transform_remote_locator(remote, result);
     result = remote;
     IPLocator::setIPv4(result, kLoopback);
@@ -34,7 +38,7 @@ class LoopbackTransport : public rtps::ChainingTransport {
 
   bool send(SenderResource *sender, const octet *bytes, uint32_t count, LocatorsIterator *first, LocatorsIterator *last,
             const std::chrono::steady_clock::time_point &timeout) override {
-    return sender->send(bytes, count, first, last, timeout);
+    return outlet_.send(*sender, {bytes, count}, *first, *last, timeout);
   }
 
   void receive(rtps::TransportReceiverInterface *receiver, const octet *bytes, uint32_t count, const Locator_t &local,
@@ -45,19 +49,24 @@ class LoopbackTransport : public rtps::ChainingTransport {
   void shutdown() override { low_level_transport_->shutdown(); }
 
  private:
-  LoopbackTransportDescriptor descriptor_;
+  TransportDescriptor descriptor_;
+  Outlet outlet_;
 };
 
-std::shared_ptr<rtps::UDPv4TransportDescriptor> confined(std::shared_ptr<rtps::UDPv4TransportDescriptor> udp) {
-  udp->interfaceWhiteList.assign(1, kLoopback);
+std::shared_ptr<rtps::UDPv4TransportDescriptor> confined(std::shared_ptr<rtps::UDPv4TransportDescriptor> udp,
+                                                         bool loopback_only) {
+  if (loopback_only) udp->interfaceWhiteList.assign(1, kLoopback);
   return udp;
 }
 
 }  // namespace
 
-LoopbackTransportDescriptor::LoopbackTransportDescriptor(std::shared_ptr<rtps::UDPv4TransportDescriptor> udp)
-    : ChainingTransportDescriptor(confined(std::move(udp))) {}
+TransportDescriptor::TransportDescriptor(std::shared_ptr<rtps::UDPv4TransportDescriptor> udp, bool loopback_only,
+                                         Outbox &outbox)
+    : ChainingTransportDescriptor(confined(std::move(udp), loopback_only)),
+      loopback_only_(loopback_only),
+      outbox_(outbox) {}
 
-rtps::TransportInterface *LoopbackTransportDescriptor::create_transport() const { return new LoopbackTransport(*this); }
+rtps::TransportInterface *TransportDescriptor::create_transport() const { return new Transport(*this); }
 
 }  // namespace tide::agent
