@@ -48,7 +48,7 @@ struct Arguments {
   size_t clients = 1, bytes = 16;
   uint32_t first_key = 0x0F000001;
   std::string name = "robot", type = "std_msgs::msg::dds_::String_";
-  bool shared = false, reliable = false;
+  bool shared = false, reliable = false, hear = false, number = false;
 };
 
 Time now_ns() {
@@ -114,7 +114,7 @@ class Client {
         {kWriter, kPublisher, endpoint("data_writer", topic("up"))},
         {kDown, kParticipant, described(topic("down"))},
         {kSubscriber, kParticipant, ""},
-        {kReader, kSubscriber, endpoint("data_reader", topic("down"))},
+        {kReader, kSubscriber, endpoint("data_reader", topic(arguments.hear ? "up" : "down"))},
     };
     flood_ = endpoint("data_writer", topic("up"));
   }
@@ -149,7 +149,11 @@ class Client {
     const Octets body = body_of([&](tide_cdr_t *cdr) {
       tide_xrce_put_request(cdr, {0, kWriter});
       const std::string text(arguments_.bytes, 'x');
-      tide_cdr_put_string(cdr, text.data(), text.size());
+      if (arguments_.number) {
+        tide_cdr_put_u32(cdr, static_cast<uint32_t>(arguments_.bytes));
+      } else {
+        tide_cdr_put_string(cdr, text.data(), text.size());
+      }
     });
     if (arguments_.reliable) {
       submit(TIDE_XRCE_WRITE_DATA, body);
@@ -527,6 +531,8 @@ int main(int argc, char **argv) {
   app.add_option("--name", arguments.name, "Of the robots; number 7 is the node /robot_7/base")->capture_default_str();
   app.add_option("--type", arguments.type, "Of all topics, as DDS names it")->capture_default_str();
   app.add_flag("--shared", arguments.shared, "All use the topics /fleet/up and /fleet/down");
+  app.add_flag("--hear", arguments.hear, "Subscribe to the topics that they publish on");
+  app.add_flag("--number", arguments.number, "Send the number of --bytes instead of a text");
   app.add_flag("--reliable", arguments.reliable, "Publish on the reliable stream");
   CLI11_PARSE(app, argc, argv);
   rlimit files{};

@@ -29,7 +29,7 @@ START_LIMIT_S = 30.0
 
 def program(name: str) -> str:
     """Path of a built program."""
-    for folder in ("examples", "agent", "line", "tests/compat"):
+    for folder in ("examples", "agent", "line", "bench", "tests/compat"):
         path = build_folder() / folder / name
         if path.is_file():
             return str(path)
