@@ -189,9 +189,10 @@ class Client {
       question_ns_ = now;
       repeated++;
     }
-    if (unacknowledged_.empty() || now - sent_ns_ < kRepeatMessages) return;
+    if (unacknowledged_.empty() || now - sent_ns_ < repeat_ns_) return;
     for (const auto &[sequence, message] : unacknowledged_) send(message);
     sent_ns_ = now;
+    repeat_ns_ = std::min(2 * repeat_ns_, 2 * kSecond);  // a thousand that repeat in vain are a load of their own
     repeated++;
   }
 
@@ -297,6 +298,7 @@ class Client {
         while (!unacknowledged_.empty() &&
                static_cast<int16_t>(unacknowledged_.front().first - body.first_unacknowledged) < 0) {
           unacknowledged_.pop_front();
+          repeat_ns_ = kRepeatMessages;
           acknowledged++;
         }
         break;
@@ -330,6 +332,7 @@ class Client {
   uint16_t request_ = 10, reliable_ = 0, best_effort_ = 0, expected_ = 0;
   Octets question_;
   std::deque<std::pair<uint16_t, Octets>> unacknowledged_;
+  Time repeat_ns_ = kRepeatMessages;
   Time question_ns_ = 0, sent_ns_ = 0, asked_ns_ = 0;
   uint64_t flooded_ = 0;
 };
