@@ -36,3 +36,4 @@ run build/release/bench/lanes_bench
 run .venv/bin/python bench/analysis_cost.py
 run .venv/bin/python bench/analysis_tightness.py
 run .venv/bin/python bench/throughput.py
+run .venv/bin/python bench/fleet.py
