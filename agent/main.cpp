@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tide-agent: joins DDS-XRCE clients (tide, micro-ROS) to ROS 2.
+#include <malloc.h>
 #include <sched.h>
 #include <sys/prctl.h>
 
@@ -114,6 +115,16 @@ Profiles read_profiles(const std::string &path) {
   return profiles;
 }
 
+// Clients that come and go are made, used and deleted by several threads. With a heap for each of them, memory grows
+// for as many rounds of a fleet as it takes until every heap has room for all of it.
+void keep_one_heap() {
+#ifdef __GLIBC__
+  constexpr int kLargeBytes = 128 * 1024;  // beyond, memory is given back as it is freed
+  mallopt(M_ARENA_MAX, 1);
+  mallopt(M_MMAP_THRESHOLD, kLargeBytes);
+#endif
+}
+
 void raise_priority(int priority) {
   prctl(PR_SET_TIMERSLACK, 1UL);
   if (priority == 0) return;
@@ -218,6 +229,7 @@ void open_links(const Arguments &arguments, Agent &agent, Poller &poller, Loop &
 }
 
 void run(const Arguments &arguments) {
+  keep_one_heap();
   const int signals = open_signals();
   raise_priority(arguments.priority);
   raise_descriptor_limit();

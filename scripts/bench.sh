@@ -38,3 +38,4 @@ run .venv/bin/python lab/bench/analysis_tightness.py
 run .venv/bin/python lab/bench/throughput.py
 # With the stock programs beside ours when TIDE_STOCK_AGENT and TIDE_STOCK_CLIENT name them.
 run .venv/bin/python lab/bench/end_to_end.py
+run .venv/bin/python lab/bench/fleet.py

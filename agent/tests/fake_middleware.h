@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/middleware.h"
@@ -22,6 +23,12 @@ struct Written {
 };
 
 class FakeMiddleware;
+
+// What DDS takes its time for.
+struct FakeMaking {
+  Made::State state = Made::State::kMade;
+  Wake wake;
+};
 
 // A reader, the reply side of a requester or the request side of a replier.
 struct FakeSource {
@@ -58,6 +65,16 @@ class FakeMiddleware : public Middleware {
   std::vector<int> domains;
   int participants = 0, writers = 0;
   uint64_t requests = 0;
+  // Ends what is under way.
+  void finish(Made::State state) {
+    for (const auto &one : std::exchange(making, {})) {
+      one->state = state;
+      if (one->wake) one->wake();
+    }
+  }
+
+  bool later = false;  // participants and writers are made when finish is called
+  std::vector<std::shared_ptr<FakeMaking>> making;
   bool refuse = false;                   // to create anything
   bool wake_and_refuse = false;          // to create what reads, after news of it
   bool full = false;                     // writers take nothing
@@ -81,9 +98,27 @@ class FakeReading : public Base {
   FakeSource source_;
 };
 
-class FakeWriter : public Writer {
+template <typename Base>
+class FakeMade : public Base {
  public:
-  FakeWriter(FakeMiddleware &middleware, Topic topic) : middleware_(middleware), topic_(std::move(topic)) {
+  explicit FakeMade(FakeMiddleware &middleware) : middleware_(middleware) {
+    if (!middleware.later) return;
+    making_->state = Made::State::kUnderWay;
+    middleware.making.push_back(making_);
+  }
+  Made::State state() const override { return making_->state; }
+  void await(Wake wake) override { making_->wake = std::move(wake); }
+
+ protected:
+  FakeMiddleware &middleware_;
+
+ private:
+  std::shared_ptr<FakeMaking> making_ = std::make_shared<FakeMaking>();
+};
+
+class FakeWriter : public FakeMade<Writer> {
+ public:
+  FakeWriter(FakeMiddleware &middleware, Topic topic) : FakeMade(middleware), topic_(std::move(topic)) {
     middleware_.writers++;
   }
   ~FakeWriter() override { middleware_.writers--; }
@@ -95,7 +130,6 @@ class FakeWriter : public Writer {
   }
 
  private:
-  FakeMiddleware &middleware_;
   Topic topic_;
 };
 
@@ -128,9 +162,9 @@ class FakeReplier : public FakeReading<Replier> {
   Topic topic_;
 };
 
-class FakeParticipant : public Participant {
+class FakeParticipant : public FakeMade<Participant> {
  public:
-  explicit FakeParticipant(FakeMiddleware &middleware) : middleware_(middleware) { middleware_.participants++; }
+  explicit FakeParticipant(FakeMiddleware &middleware) : FakeMade(middleware) { middleware_.participants++; }
   ~FakeParticipant() override { middleware_.participants--; }
   bool check_topic(const Topic &topic) override {
     return middleware_.topics.try_emplace(topic.name, topic.type).first->second == topic.type;
@@ -158,8 +192,6 @@ class FakeParticipant : public Participant {
     if (middleware_.wake_and_refuse) wake();
     return middleware_.refuse || middleware_.wake_and_refuse;
   }
-
-  FakeMiddleware &middleware_;
 };
 
 inline std::unique_ptr<Participant> FakeMiddleware::create_participant(int domain, const std::string &) {

@@ -48,7 +48,7 @@ struct Arguments {
   size_t clients = 1, bytes = 16;
   uint32_t first_key = 0x0F000001;
   std::string name = "robot", type = "std_msgs::msg::dds_::String_";
-  bool shared = false, reliable = false;
+  bool shared = false, reliable = false, hear = false, number = false;
 };
 
 Time now_ns() {
@@ -114,7 +114,7 @@ class Client {
         {kWriter, kPublisher, endpoint("data_writer", topic("up"))},
         {kDown, kParticipant, described(topic("down"))},
         {kSubscriber, kParticipant, ""},
-        {kReader, kSubscriber, endpoint("data_reader", topic("down"))},
+        {kReader, kSubscriber, endpoint("data_reader", topic(arguments.hear ? "up" : "down"))},
     };
     flood_ = endpoint("data_writer", topic("up"));
   }
@@ -149,7 +149,11 @@ class Client {
     const Octets body = body_of([&](tide_cdr_t *cdr) {
       tide_xrce_put_request(cdr, {0, kWriter});
       const std::string text(arguments_.bytes, 'x');
-      tide_cdr_put_string(cdr, text.data(), text.size());
+      if (arguments_.number) {
+        tide_cdr_put_u32(cdr, static_cast<uint32_t>(arguments_.bytes));
+      } else {
+        tide_cdr_put_string(cdr, text.data(), text.size());
+      }
     });
     if (arguments_.reliable) {
       submit(TIDE_XRCE_WRITE_DATA, body);
@@ -185,9 +189,10 @@ class Client {
       question_ns_ = now;
       repeated++;
     }
-    if (unacknowledged_.empty() || now - sent_ns_ < kRepeatMessages) return;
+    if (unacknowledged_.empty() || now - sent_ns_ < repeat_ns_) return;
     for (const auto &[sequence, message] : unacknowledged_) send(message);
     sent_ns_ = now;
+    repeat_ns_ = std::min(2 * repeat_ns_, 2 * kSecond);  // a thousand that repeat in vain are a load of their own
     repeated++;
   }
 
@@ -293,6 +298,7 @@ class Client {
         while (!unacknowledged_.empty() &&
                static_cast<int16_t>(unacknowledged_.front().first - body.first_unacknowledged) < 0) {
           unacknowledged_.pop_front();
+          repeat_ns_ = kRepeatMessages;
           acknowledged++;
         }
         break;
@@ -326,6 +332,7 @@ class Client {
   uint16_t request_ = 10, reliable_ = 0, best_effort_ = 0, expected_ = 0;
   Octets question_;
   std::deque<std::pair<uint16_t, Octets>> unacknowledged_;
+  Time repeat_ns_ = kRepeatMessages;
   Time question_ns_ = 0, sent_ns_ = 0, asked_ns_ = 0;
   uint64_t flooded_ = 0;
 };
@@ -527,6 +534,8 @@ int main(int argc, char **argv) {
   app.add_option("--name", arguments.name, "Of the robots; number 7 is the node /robot_7/base")->capture_default_str();
   app.add_option("--type", arguments.type, "Of all topics, as DDS names it")->capture_default_str();
   app.add_flag("--shared", arguments.shared, "All use the topics /fleet/up and /fleet/down");
+  app.add_flag("--hear", arguments.hear, "Subscribe to the topics that they publish on");
+  app.add_flag("--number", arguments.number, "Send the number of --bytes instead of a text");
   app.add_flag("--reliable", arguments.reliable, "Publish on the reliable stream");
   CLI11_PARSE(app, argc, argv);
   rlimit files{};

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import socket
 import threading
 import time
@@ -110,7 +111,9 @@ def host(domain: int) -> Iterator[Host]:
 
 
 def start_agent(children: Children, domain: int, log: Path, *arguments: str) -> Child:
-    command = [program("tide-agent"), "--domain", str(domain), "--json-stats", *arguments]
+    """With the words of TIDE_AGENT_ARGUMENTS, so that all tests can be run with an option (--participants client)."""
+    more = shlex.split(os.environ.get("TIDE_AGENT_ARGUMENTS", ""))
+    command = [program("tide-agent"), "--domain", str(domain), "--json-stats", *more, *arguments]
     agent: Child = children.start("tide-agent", command, log)
     agent.wait_line(lambda line: line.startswith("ready"), START_LIMIT_S, "ready")
     return agent

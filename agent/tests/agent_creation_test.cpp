@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entities that DDS takes its time to make: their stream waits for them, and nothing else does.
+#include <gtest/gtest.h>
+
+#include "client_messages.h"
+
+namespace tide::agent::test {
+namespace {
+
+constexpr uint16_t kSecondWriter = 0x0025;
+constexpr const char *kWriterXml = "<dds><data_writer><topic><name>t</name></topic></data_writer></dds>";
+constexpr int kNoAnswer = -1;
+constexpr Time kSecond = 1'000'000'000;
+
+struct World {
+  World() {
+    EXPECT_EQ(client.connect(), 0);
+    client.create_all();
+    driver.middleware.later = true;
+  }
+  int status() const { return client.status(request); }
+  int begin(uint8_t stream = 0x80) {
+    tide_xrce_object_t description{};
+    description.representation = TIDE_XRCE_BY_XML;
+    description.parent = 0x0013;
+    description.text = text(kWriterXml);
+    request = client.next_request();
+    request++;  // of the creation
+    return client.create(kSecondWriter, description, 0, stream);
+  }
+  void finish(Made::State state) {
+    driver.middleware.finish(state);
+    driver.pump();
+  }
+
+  Driver driver;
+  TestClient client{driver, 1, 0x60};
+  uint16_t request = 0;
+};
+
+TEST(Creation, IsAnsweredWhenDdsHasMadeTheEntity) {
+  World world;
+  EXPECT_EQ(world.begin(), kNoAnswer);
+  world.driver.run_until(3 * kSecond);
+  EXPECT_EQ(world.status(), kNoAnswer);
+  world.finish(Made::State::kMade);
+  EXPECT_EQ(world.status(), TIDE_XRCE_STATUS_OK);
+  world.client.write(kSecondWriter, {7});
+  EXPECT_EQ(world.driver.middleware.written.size(), 1u);
+}
+
+TEST(Creation, ThatDdsRefusesLaterIsRefused) {
+  World world;
+  EXPECT_EQ(world.begin(), kNoAnswer);
+  world.finish(Made::State::kRefused);
+  EXPECT_EQ(world.status(), TIDE_XRCE_STATUS_ERR_DDS);
+  EXPECT_EQ(world.driver.middleware.writers, 1);
+  world.client.write(kSecondWriter, {7});
+  EXPECT_EQ(world.driver.agent.counters().write_unknown, 1u);
+}
+
+TEST(Creation, HoldsUpItsStreamAndNothingElse) {
+  World world;
+  world.driver.middleware.later = false;
+  TestClient other(world.driver, 2, 0x61);
+  ASSERT_EQ(other.connect(), 0);
+  other.create_all();
+  world.driver.middleware.later = true;
+  EXPECT_EQ(world.begin(), kNoAnswer);
+  world.client.write(0x0015, {1}, 0x80);
+  EXPECT_EQ(world.driver.middleware.written.size(), 0u) << "behind the creation, in its stream";
+  world.client.write(0x0015, {2}, 0x81);
+  world.client.write(0x0015, {3}, 0x01);
+  other.write(0x0015, {4});
+  EXPECT_EQ(world.driver.middleware.written.size(), 3u);
+  world.finish(Made::State::kMade);
+  ASSERT_EQ(world.driver.middleware.written.size(), 4u);
+  EXPECT_EQ(world.driver.middleware.written.back().payload, Octets{1});
+}
+
+TEST(Creation, OfAnotherStreamOfTheClientWaitsItsTurn) {
+  World world;
+  EXPECT_EQ(world.begin(), kNoAnswer);
+  world.driver.middleware.later = false;
+  world.client.create_xml(0x0035, 0x0013, kWriterXml);  // behind it
+  tide_xrce_object_t description{};
+  description.representation = TIDE_XRCE_BY_XML;
+  description.parent = 0x0013;
+  description.text = text(kWriterXml);
+  EXPECT_EQ(world.client.create(0x0045, description, 0, 0x81), kNoAnswer);
+  EXPECT_EQ(world.driver.middleware.writers, 2);
+  world.finish(Made::State::kMade);
+  world.driver.run_until(world.driver.now() + kSecond / 100);
+  EXPECT_EQ(world.driver.middleware.writers, 4);
+}
+
+TEST(Creation, WithoutConfirmationKeepsTheOrderAsFarAsThereIsRoom) {
+  for (const uint8_t stream : {uint8_t{0x01}, uint8_t{0x00}}) {
+    World world;
+    EXPECT_EQ(world.begin(stream), kNoAnswer);
+    world.client.write(kSecondWriter, {5}, stream);
+    EXPECT_EQ(world.driver.middleware.written.size(), 0u);
+    EXPECT_EQ(world.driver.agent.counters().held_dropped, 0u);
+    for (int message = 0; message < 100; message++) world.client.write(kSecondWriter, Octets(4000, 6), stream);
+    EXPECT_GT(world.driver.agent.counters().held_dropped, 0u) << "400 kB have no room";
+    world.finish(Made::State::kMade);
+    ASSERT_GT(world.driver.middleware.written.size(), 50u);
+    EXPECT_EQ(world.driver.middleware.written.front().payload, Octets{5});
+  }
+}
+
+TEST(Creation, ThatComesTwiceIsOne) {
+  World world;
+  EXPECT_EQ(world.begin(), kNoAnswer);
+  const Octets body = TestClient::ids(99, kSecondWriter);
+  world.client.send(0x81, 0x80, 6, TIDE_XRCE_CREATE, 1, body);  // the same place in the stream
+  EXPECT_EQ(world.driver.middleware.making.size(), 1u);
+  world.finish(Made::State::kMade);
+  EXPECT_EQ(world.driver.middleware.writers, 2);
+  EXPECT_EQ(world.driver.agent.counters().duplicates, 1u);
+}
+
+TEST(Creation, EndsWithItsParentItsSessionAndItsClient) {
+  World parent;
+  EXPECT_EQ(parent.begin(), kNoAnswer);
+  const uint16_t request = parent.client.next_request();
+  parent.client.submit(0x81, TIDE_XRCE_DELETE, 1, TestClient::ids(request, 0x0013));
+  parent.finish(Made::State::kMade);
+  EXPECT_EQ(parent.status(), TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE);
+  EXPECT_EQ(parent.driver.middleware.writers, 0);
+
+  World session;
+  EXPECT_EQ(session.begin(), kNoAnswer);
+  ASSERT_EQ(session.client.connect(), 0);
+  EXPECT_EQ(session.driver.middleware.writers, 1);
+  session.finish(Made::State::kMade);  // of what nobody waits for
+  session.driver.middleware.later = false;
+  EXPECT_EQ(session.client.create_xml(kSecondWriter, 0x0013, kWriterXml), 0);
+
+  World gone;
+  EXPECT_EQ(gone.begin(), kNoAnswer);
+  EXPECT_EQ(gone.client.remove(TIDE_XRCE_OBJECT_CLIENT), 0);
+  EXPECT_EQ(gone.driver.middleware.writers, 0);
+  gone.finish(Made::State::kMade);
+}
+
+TEST(Creation, IsWaitedForWithoutLookingAgainAndAgain) {
+  World world;
+  world.client.acknowledge(0x80);
+  world.driver.run_until(kSecond);  // what is sent again has been
+  EXPECT_EQ(world.begin(), kNoAnswer);
+  EXPECT_GT(world.driver.deadline(), world.driver.now() + kSecond / 20);
+}
+
+}  // namespace
+}  // namespace tide::agent::test
