@@ -168,6 +168,7 @@ class AgentServer {
   agent::Options options() {
     agent::Options options;
     options.wake = [this] { wake(); };
+    options.host_of = [](agent::Endpoint) { return agent::Host{0}; };  // all clients are on this machine
     return options;
   }
   void wake() const {
