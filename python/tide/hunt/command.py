@@ -82,6 +82,7 @@ def hunt(
     if out is not None:
         rows = [{"bound": name, "observer": by, **one.to_json()} for (name, by), one in found.items()]
         settings = {"first": first, "systems": systems, "schedules": schedules, "climbs": climbs}
+        settings |= {"interrupted": interrupted}
         write_text(out, json.dumps({"schema": 1, **settings, "rows": rows}, indent=1) + "\n")
     if failures or interrupted:
         raise typer.Exit(1 if failures else 130)
