@@ -150,20 +150,29 @@ def _start(subject: Subject, folder: Path, mark: str) -> subprocess.Popen[str]:
     )
 
 
-def duration_s(subject: Subject) -> float:
-    """Of a trial that nobody interrupts."""
+def undisturbed(subject: Subject) -> tuple[float, set[str]]:
+    """How long one takes that nobody interrupts, and the names of what it writes."""
     if subject.from_ready:
-        return 0.4
+        return 0.4, set()
     with TemporaryDirectory(prefix="tide-interrupted-") as name:
-        _old_results(Path(name) / "out")
+        before = _old_results(Path(name) / "out")
         begin = time.monotonic()
         process = _start(subject, Path(name), uuid.uuid4().hex)
         _, errors = process.communicate(timeout=600)
         assert process.returncode in (0, 1), errors
-        return time.monotonic() - begin
+        length_s = time.monotonic() - begin
+        after = _content(Path(name) / "out")
+        return length_s, {entry for entry, content in after.items() if before.get(entry) != content}
 
 
-def trial(subject: Subject, moment_s: float, signals: tuple[signal.Signals, ...], found: Found, replay: str) -> None:
+def trial(
+    subject: Subject,
+    moment_s: float,
+    signals: tuple[signal.Signals, ...],
+    writes: set[str],
+    found: Found,
+    replay: str,
+) -> None:
     with TemporaryDirectory(prefix="tide-interrupted-") as name:
         folder, mark = Path(name), uuid.uuid4().hex
         before = _old_results(folder / "out")
@@ -196,7 +205,8 @@ def trial(subject: Subject, moment_s: float, signals: tuple[signal.Signals, ...]
         problems += [f"says '{word}'" for word in BAD_WORDS if word in errors]
         problems += [f"left {one}" for one in _wait_until_gone(mark)]
         after = _content(folder / "out")
-        if status != 0 and not subject.keeps and after != before:
+        is_new = after.keys() >= writes and all(after[one] != before.get(one) for one in writes)
+        if not subject.keeps and after != before and not (is_new and _is_whole(after)):  # the end came just before
             problems.append(f"changed older results: {sorted(after)}")
         if subject.keeps and not _is_whole(after):
             problems.append(f"left half of its results: {sorted(after)}")
@@ -225,13 +235,13 @@ def _wait_until_gone(mark: str) -> list[str]:
 def campaign(name: str, times: int, seed: int, report: Callable[[str], None] = lambda _: None) -> Found:
     """The moment of each trial is drawn over the whole length of the subject."""
     subject = SUBJECTS[name]
-    length_s = duration_s(subject)
+    length_s, writes = undisturbed(subject)
     found = Found()
     for number in range(times):
         draw = random.Random(f"{name} {seed} {number}")
         moment_s, signals = draw.uniform(0, length_s), draw.choice(subject.signals)
         replay = f"{name}, seed {seed}, trial {number}: {'+'.join(map(str, signals))} after {moment_s:.3f} s"
-        trial(subject, moment_s, signals, found, replay)
+        trial(subject, moment_s, signals, writes, found, replay)
         report(f"{name}: {number + 1} of {times}, {len(found.bad)} bad")
     return found
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -60,11 +61,8 @@ def test_an_interruption_that_a_finalizer_swallows_is_raised_again() -> None:
 
 
 def test_one_that_a_library_swallows_is_raised_at_the_end() -> None:
-    with pytest.raises(KeyboardInterrupt), interruptible():
-        try:
-            signal.raise_signal(signal.SIGTERM)
-        except BaseException:  # as some libraries do
-            pass
+    with pytest.raises(KeyboardInterrupt), interruptible(), contextlib.suppress(BaseException):  # as some do
+        signal.raise_signal(signal.SIGTERM)
 
 
 def test_shields_end_together() -> None:
