@@ -77,7 +77,7 @@ SUBJECTS = {
     "timers": Subject(
         _tide("timers", "--repetitions", "800", "--rclpy-repetitions", "100", "--out", "{out}"), keeps=True
     ),
-    "optimise": Subject(_tide("optimise", EXAMPLE, "--largest-margin", "--tries", "2000", "--write", "{out}/x.json")),
+    "optimise": Subject(_tide("optimise", EXAMPLE, "--largest-margin", "--tries", "2000", "--write", "{out}/x.toml")),
     "tide_ros-1": Subject(("-c", PROGRAM, "1"), True, _ONCE),
     "tide_ros-2": Subject(("-c", PROGRAM, "2"), True, _ONCE),
 }
