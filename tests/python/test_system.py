@@ -325,7 +325,7 @@ def test_of_many_problems_the_first_are_told() -> None:
         for n in range(50)
     )
     lines = problems(text)
-    assert len(lines) == 21 and "more problems; correct these first" in lines[-1]
+    assert len(lines) == 21 and "more problems from here on; correct those above first" in lines[-1]
 
 
 def test_a_device_without_an_end_is_no_description(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,8 +86,10 @@ def problem_lines(file: str | FilePath, problems: list[tuple[Path, str, str]]) -
 def _report(name: str, lines: dict[Path, int], problems: list[tuple[Path, str, str]]) -> SystemFileError:
     placed = sorted({(_line_of(path, lines), what, remedy) for path, what, remedy in problems})
     told = [f"{name}:{line}: {what}; {remedy}" for line, what, remedy in placed[:MOST_LINES]]
-    more = len(placed) - len(told)
-    return SystemFileError([*told, f"{name}: {more} more problems; correct these first"] if more else told)
+    more = placed[MOST_LINES:]
+    if more:
+        told.append(f"{name}:{more[0][0]}: {len(more)} more problems from here on; correct those above first")
+    return SystemFileError(told)
 
 
 def _line_of(path: Path, lines: dict[Path, int]) -> int:
