@@ -11,7 +11,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from std_msgs.msg import Int32
 
 from ros_graph import LIMIT_S, Graph, await_messages, eventually, graph, nothing
-from tide_ros import REMOTE, Chain, PriorityExecutor, level_of, priority_of
+from tide_ros import REMOTE, Chain, Lane, PriorityExecutor, level_of, priority_of
 
 SEEDS = range(12)
 
