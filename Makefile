@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Thin names over CMake, CTest and the tide command. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test check build build-release build-asan build-tsan firmware sizes bench fuzz soak sanitized-agent clean \
+.PHONY: help run test check build build-release build-asan build-tsan firmware sizes bench fuzz soak sanitized-agent interruptions clean \
         test-release test-asan test-tsan test-python test-firmware test-check
 SHELL := /bin/bash
 stage = scripts/stage.sh
@@ -60,6 +60,9 @@ test-check: build-release
 
 sanitized-agent: build-release ## the agent with the real DDS beside ROS 2, under AddressSanitizer
 	@scripts/sanitized_agent.sh
+
+interruptions: build-release ## commands and tide_ros programs interrupted at random moments, TIMES each (default 100)
+	@.venv/bin/python tests/python/interruptions.py --times $${TIMES:-100}
 
 bench: ## measured ratios against a baseline in the same run
 	@scripts/setup.sh bench

@@ -30,6 +30,7 @@ PLAN = str(ROOT / "examples/pods/pods-reliable.plan")
 MARK = "TIDE_INTERRUPTION"  # in the environment of every process of a trial, which children keep
 LIMIT_S = 60.0
 GONE_LIMIT_S = 5.0
+OVER_S = 0.3  # so late the process may already have been going, by itself
 BAD_WORDS = ("Traceback", "terminate called", "Exception ignored", "Aborted", "core dumped", "never retrieved")
 SIGNALS = ((signal.SIGINT,), (signal.SIGINT,), (signal.SIGTERM,), (signal.SIGINT, signal.SIGINT))
 PROGRAM = """
@@ -187,6 +188,7 @@ def trial(
                 process.send_signal(number)
                 time.sleep(0.02 if len(signals) > 1 else 0)
         problems = []
+        told = time.monotonic()
         try:
             _, errors = process.communicate(timeout=LIMIT_S)
         except subprocess.TimeoutExpired:
@@ -200,7 +202,8 @@ def trial(
         status = process.returncode
         ending = str(status) if asked else f"{status} by itself"
         found.endings[ending] += 1
-        if asked and status not in (130, *(-number for number in signals)):
+        was_over = status == 0 and time.monotonic() - told < OVER_S
+        if asked and not was_over and status not in (130, *(-number for number in signals)):
             problems.append(f"status {status}")
         problems += [f"says '{word}'" for word in BAD_WORDS if word in errors]
         problems += [f"left {one}" for one in _wait_until_gone(mark)]
