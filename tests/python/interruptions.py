@@ -205,7 +205,8 @@ def trial(
         ending = str(status) if asked else f"{status} by itself"
         found.endings[ending] += 1
         was_over = status == 0 and time.monotonic() - told < OVER_S
-        if asked and not was_over and status not in (130, *(-number for number in signals)):
+        # Python ends itself by SIGINT if a KeyboardInterrupt has passed through an exec, as imports have some.
+        if asked and not was_over and status not in (130, -signal.SIGINT, *(-number for number in signals)):
             problems.append(f"status {status}")
         problems += [f"says '{word}'" for word in BAD_WORDS if word in errors]
         problems += [f"left {one}" for one in _wait_until_gone(mark)]
