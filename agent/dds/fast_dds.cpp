@@ -5,10 +5,9 @@
 #include <fastrtps/utils/IPLocator.h>
 
 #include <fastdds/dds/domain/DomainParticipantFactory.hpp>
-#include <fastdds/dds/log/Log.hpp>
-#include <fastdds/dds/log/StdoutErrConsumer.hpp>
 
 #include "dds/endpoints.h"
+#include "dds/log.h"
 #include "dds/loopback_transport.h"
 #include "dds/services.h"
 
@@ -75,11 +74,7 @@ dds::DomainParticipantQos participant_qos(const DdsOptions &options, const std::
 
 class FastDds : public Middleware {
  public:
-  explicit FastDds(const DdsOptions &options) : options_(options) {
-    dds::Log::ClearConsumers();
-    dds::Log::RegisterConsumer(std::make_unique<dds::StdoutErrConsumer>());
-    dds::Log::SetVerbosity(options.verbose ? dds::Log::Kind::Warning : dds::Log::Kind::Error);
-  }
+  explicit FastDds(const DdsOptions &options) : options_(options) { log_to_standard_error(options.verbose); }
 
   std::unique_ptr<Participant> create_participant(int domain, const std::string &name) override {
     dds::DomainParticipant *participant = dds::DomainParticipantFactory::get_instance()->create_participant(
