@@ -39,6 +39,7 @@ def hunt(
     schedules: Annotated[int, typer.Option(min=1, max=1000, help="Drawn at random for each system.")] = 6,
     climbs: Annotated[int, typer.Option(min=0, max=100, help="Changes after them that drive towards the bound.")] = 10,
     out: Annotated[Path | None, typer.Option(help="File for the result, as JSON.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the same instead of a table.")] = False,
 ) -> None:
     """Play random systems out and hold every response against its bound.
 
@@ -78,12 +79,17 @@ def hunt(
     except KeyboardInterrupt:
         typer.echo("interrupted; this is what was seen until then", err=True)
         interrupted = True
-    _report(found, failures)
-    if out is not None:
+    if not as_json:
+        _report(found, failures)
+    if out is not None or as_json:
         rows = [{"bound": name, "observer": by, **one.to_json()} for (name, by), one in found.items()]
         settings = {"first": first, "systems": systems, "schedules": schedules, "climbs": climbs}
         settings |= {"interrupted": interrupted}
-        write_text(out, json.dumps({"schema": 1, **settings, "rows": rows}, indent=1) + "\n")
+        text = json.dumps({"schema": 1, **settings, "rows": rows}, indent=1)
+        if as_json:
+            typer.echo(text)
+        if out is not None:
+            write_text(out, text + "\n")
     if failures or interrupted:
         raise typer.Exit(1 if failures else 130)
 
