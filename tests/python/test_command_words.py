@@ -94,3 +94,12 @@ def test_json_is_all_that_is_printed(words: list[str], keys: set[str]) -> None:
     status, output = run(*words)
     assert status in (0, 1)
     assert json.loads(output).keys() >= keys
+
+
+def test_a_case_whose_files_are_not_installed_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As from a wheel, which has no examples."""
+    monkeypatch.setattr("tide.reproduce.mt_cases.ROOT", tmp_path)
+    status, output = run("reproduce", "four-chains", "--out", str(tmp_path / "out"))
+    assert status == 2
+    (line,) = output.splitlines()
+    assert line.startswith(str(tmp_path)) and "cannot be read" in line

@@ -15,6 +15,7 @@ import tomli
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from tide.errors import UsageError
 from tide.system.check import check
 from tide.system.locate import Path, locate
 from tide.system.model import System
@@ -23,7 +24,7 @@ MOST_BYTES = 512 * 2**20
 MOST_LINES = 20  # of problems; nobody reads more at once
 
 
-class SystemFileError(Exception):
+class SystemFileError(UsageError):
     """A description that cannot be used; `lines` says why, one line a problem, in the order of the file."""
 
     def __init__(self, lines: list[str]) -> None:
