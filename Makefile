@@ -2,7 +2,7 @@
 # Thin names over CMake, CTest and the tide command. `make help` lists them.
 .DEFAULT_GOAL := help
 .PHONY: help run test t check build build-release build-asan build-tsan firmware sizes bench measurements fuzz \
-        sanitized-agent clean \
+        interruptions sanitized-agent clean \
         test-release test-asan test-tsan test-python test-firmware test-check
 SHELL := /bin/bash
 stage = scripts/stage.sh
@@ -69,6 +69,9 @@ check: build-release ## check formatting, static analysis and types: everything
 
 sanitized-agent: build-release ## test the agent with the real DDS beside ROS 2, under AddressSanitizer
 	@scripts/sanitized_agent.sh
+
+interruptions: build-release ## interrupt commands and tide_ros programs at random moments, TIMES each (default 100)
+	@.venv/bin/python tools/tests/interruptions.py --times $${TIMES:-100}
 
 bench: ## measure ratios against a baseline in the same run
 	@scripts/setup.sh bench

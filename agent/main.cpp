@@ -273,7 +273,14 @@ int main(int argc, char **argv) {
       "tide-agent"};
   Arguments arguments;
   describe(app, arguments);
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success &asked) {  // --help
+    return app.exit(asked);
+  } catch (const CLI::ParseError &error) {
+    std::cerr << "tide-agent: " << error.what() << "; see tide-agent --help\n";
+    return 2;
+  }
   if (arguments.udp.empty() && arguments.tcp.empty() && arguments.serial.empty()) {
     std::cerr << "tide-agent: nothing to serve; give --udp, --tcp or --serial\n";
     return 2;

@@ -5,11 +5,10 @@
 #include <fastrtps/utils/IPLocator.h>
 
 #include <fastdds/dds/domain/DomainParticipantFactory.hpp>
-#include <fastdds/dds/log/Log.hpp>
-#include <fastdds/dds/log/StdoutErrConsumer.hpp>
 
 #include "core/domains.h"
 #include "dds/domain.h"
+#include "dds/log.h"
 #include "dds/outbox.h"
 #include "dds/reaper.h"
 #include "dds/shared_node.h"
@@ -54,11 +53,7 @@ dds::DomainParticipantQos participant_qos(const DdsOptions &options, const std::
 
 class FastDds : public Middleware {
  public:
-  explicit FastDds(const DdsOptions &options) : options_(options) {
-    dds::Log::ClearConsumers();
-    dds::Log::RegisterConsumer(std::make_unique<dds::StdoutErrConsumer>());
-    dds::Log::SetVerbosity(options.verbose ? dds::Log::Kind::Warning : dds::Log::Kind::Error);
-  }
+  explicit FastDds(const DdsOptions &options) : options_(options) { log_to_standard_error(options.verbose); }
 
   std::unique_ptr<Participant> create_participant(int domain, const std::string &name) override {
     if (options_.shared_participants) {

@@ -11,7 +11,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from ros_graph import LIMIT_S, Graph, await_messages, eventually, graph, nothing
 from std_msgs.msg import Int32
 
-from tide_ros import REMOTE, Chain, PriorityExecutor, level_of, priority_of
+from tide_ros import REMOTE, Chain, Lane, PriorityExecutor, level_of, priority_of
 
 SEEDS = range(12)
 
@@ -34,11 +34,43 @@ def test_chain_priorities_are_those_of_the_c_header():
         (1, [nothing] * 257, ValueError),
         (1, [None], TypeError),
         (1, [[]], TypeError),
+        (1, ["callback"], TypeError),
+        (1, "callback", TypeError),
+        (1, [7], TypeError),
+        ("high", [nothing], TypeError),
+        (1.0, [nothing], TypeError),
+        (True, [nothing], TypeError),
     ],
 )
 def test_a_wrong_chain_names_itself(level: int, callbacks: list[Any], error: type[Exception]):
     with pytest.raises(error, match="'brake'"):
         Chain("brake", level, callbacks)
+
+
+def test_what_no_lane_would_ever_run_is_refused():
+    with graph() as g:
+        with pytest.raises(ValueError, match="no lane serves level 0"):
+            PriorityExecutor([Lane("urgent", levels=(2, 126))], context=g.context)
+        lanes = [Lane("low", levels=(0, 1)), Lane("high", levels=(3, 126))]
+        with pytest.raises(
+            ValueError, match=r"chain 'brake': no lane serves level 2 \('low' 0 to 1, 'high' 3 to 126\)"
+        ):
+            PriorityExecutor(lanes, chains=[Chain("brake", 2, [nothing])], context=g.context)
+        with PriorityExecutor(lanes, context=g.context) as executor:
+            with pytest.raises(ValueError, match="no lane serves level 2"):
+                executor.set_priority(nothing, priority_of(2))
+            executor.set_priority(nothing, priority_of(3))
+
+
+def test_a_callback_has_one_place_in_a_level():
+    def other() -> None: ...
+
+    with graph() as g, PriorityExecutor(context=g.context) as executor:
+        executor.add_chain(Chain("brake", 2, [nothing, REMOTE]))
+        with pytest.raises(ValueError, match="'brake' and 'steer' of level 2; give them different levels"):
+            executor.add_chain(Chain("steer", 2, [other, nothing]))
+        executor.add_chain(Chain("steer", 2, [other, REMOTE]))
+        executor.add_chain(Chain("both", 3, [other, nothing]))
 
 
 def test_unmatched_names_what_no_node_has():

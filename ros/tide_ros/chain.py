@@ -27,11 +27,19 @@ def priority_of(level: int, position: int = 0) -> int:
 
     ``level`` is 0 (of no chain) to 126, ``position`` 0 to 255; a ValueError says which one is not.
     """
+    _require_whole("level", level)
+    _require_whole("position", position)
     if not 0 <= level <= LEVEL_MAXIMUM:
         raise ValueError(f"level {level} is not in 0..{LEVEL_MAXIMUM}")
     if not 0 <= position < CHAIN_LENGTH_MAXIMUM:
         raise ValueError(f"position {position} is not in 0..{CHAIN_LENGTH_MAXIMUM - 1}")
     return level << 8 | position
+
+
+def _require_whole(what: str, value: object) -> None:
+    """As index does it, and no truth value."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{what} {value!r} is not a whole number")
 
 
 def level_of(priority: int) -> int:
@@ -57,8 +65,11 @@ class Chain:
     callbacks: Sequence[Any]
 
     def __post_init__(self) -> None:
+        _require_whole(f"chain {self.name!r}: level", self.level)
         if not 1 <= self.level <= LEVEL_MAXIMUM:
             raise ValueError(f"chain {self.name!r}: level {self.level} is not in 1..{LEVEL_MAXIMUM}")
+        if isinstance(self.callbacks, str):
+            raise TypeError(f"chain {self.name!r}: callbacks is a text, {self.callbacks!r}; give a list of callbacks")
         object.__setattr__(self, "callbacks", tuple(self.callbacks))
         if len(self.callbacks) > CHAIN_LENGTH_MAXIMUM:
             raise ValueError(f"chain {self.name!r}: {len(self.callbacks)} callbacks, at most {CHAIN_LENGTH_MAXIMUM}")
@@ -67,6 +78,11 @@ class Chain:
                 raise TypeError(f"chain {self.name!r}: callback {position} ({callback!r}) cannot be hashed")
             if callback is None:
                 raise TypeError(f"chain {self.name!r}: callback {position} is None; REMOTE stands for one elsewhere")
+            if callback is not REMOTE and not callable(callback) and not hasattr(callback, "callback_group"):
+                raise TypeError(
+                    f"chain {self.name!r}: callback {position} is {callback!r}; give what rclpy made (a timer, "
+                    "subscription ...), the function it calls, or REMOTE"
+                )
 
     def priorities(self) -> list[tuple[Any, int]]:
         """(callback, priority) of each callback that is not :data:`REMOTE`, in the order of the chain."""

@@ -19,7 +19,7 @@ from rclpy.executors import ExternalShutdownException, TimeoutObject
 from rclpy.task import Future
 
 from tide_ros.budget import AttachedBudget, BudgetCounters, Supervisor
-from tide_ros.chain import Chain
+from tide_ros.chain import Chain, priority_of
 from tide_ros.lane import Lane
 from tide_ros.seat import Seat, stack
 from tide_ros.turns import Turns, never
@@ -67,6 +67,11 @@ class PriorityExecutor(Turns):
             lanes = [Lane(name=f"lane {number}") for number in range(lanes)]
         if not lanes:
             raise ValueError("no lanes: at least one is needed")
+        if not any(lane.serves(0) for lane in lanes):
+            raise ValueError(
+                "no lane serves level 0, the level of all that no chain names (services of parameters among it); "
+                "give a lane levels that begin with 0"
+            )
         super().__init__(lanes, context, event_period_s)
         self._supervisor: Supervisor | None = None
         self._budgets: dict[str, AttachedBudget] = {}
@@ -75,6 +80,11 @@ class PriorityExecutor(Turns):
         self._failures: deque[BaseException] = deque()
         for chain in chains:
             self.add_chain(chain)
+
+    def _require_lane(self, level: int, what: str) -> None:
+        if not any(lane.serves(priority_of(level)) for lane in self._lanes):
+            served = ", ".join(f"{lane.name!r} {lane.levels[0]} to {lane.levels[1]}" for lane in self._lanes)
+            raise ValueError(f"{what}: no lane serves level {level} ({served}), so it would never run")
 
     def shutdown(self, timeout_sec: float | None = None) -> bool:
         """Begin no more callbacks, wait for the running ones (except one that calls this), let go of everything.

@@ -17,7 +17,7 @@ from rclpy.exceptions import InvalidHandle
 from rclpy.executors import Executor
 from rclpy.task import Task
 
-from tide_ros.chain import REMOTE, Chain
+from tide_ros.chain import REMOTE, Chain, level_of
 from tide_ros.coroutines import TaskWork
 from tide_ros.seat import Seat, stack
 from tide_ros.sources import KINDS, Source, TimerSource, Work
@@ -76,8 +76,16 @@ class ReadyCallbacks(Executor):  # type: ignore[misc]
     # ---- priorities ----
 
     def add_chain(self, chain: Chain) -> None:
-        """Give the callbacks of a chain their priorities. At any time; counts from when a callback is next ready."""
+        """Give the callbacks of a chain their priorities. At any time; counts from when a callback is next ready.
+
+        ValueError when no lane serves the chain's level, or when a callback is in another chain of this level: it would
+        have two places and no order.
+        """
+        self._require_lane(chain.level, f"chain {chain.name!r}")
         with self._lock:
+            for other in self._chains:
+                if other.level == chain.level:
+                    self._require_apart(other, chain)
             self._chains.append(chain)
             for callback, priority in chain.priorities():
                 self._priorities[callback] = max(priority, self._priorities.get(callback, 0))
@@ -87,9 +95,20 @@ class ReadyCallbacks(Executor):  # type: ignore[misc]
         """Give one callback a priority (see :func:`priority_of`) that comes from no chain. It replaces any other."""
         if not 0 <= priority <= 0x7EFF:
             raise ValueError(f"priority {priority} is not in 0..{0x7EFF}; see priority_of")
+        self._require_lane(level_of(priority), f"priority {priority}")
         with self._lock:
             self._priorities[callback] = priority
         self.wake()
+
+    def _require_lane(self, level: int, what: str) -> None:
+        """ValueError when callbacks of this level would never run."""
+
+    @staticmethod
+    def _require_apart(chain: Chain, other: Chain) -> None:
+        shared = {one for one in chain.callbacks if one is not REMOTE} & set(other.callbacks)
+        for callback in shared:
+            names = f"{chain.name!r} and {other.name!r}"
+            raise ValueError(f"{callback!r} is in chains {names} of level {chain.level}; give them different levels")
 
     def unmatched(self) -> list[tuple[str, int]]:
         """(chain, position) of every callback that no node of this executor has: mostly a mistake in the chain."""

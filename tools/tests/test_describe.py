@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -18,7 +19,10 @@ from tide.analysis.bounds import bounds_of
 from tide.describe.ros2 import from_ros2
 from tide.describe.trace import TraceError, parse
 from tide.main import app
+from tide.run.names import NAMES, write_names
+from tide.run.plan import run_chains
 from tide.system.load import load
+from tide.system.load import parse as parse_system
 from tide.system.model import System
 
 DATA = Path(__file__).parent / "data/describe"
@@ -189,3 +193,30 @@ def test_offsets_and_late_starts_of_a_run_are_described(tmp_path: Path) -> None:
     (folder / "results.json").write_text(json.dumps(results))
     system = described(tmp_path, folder, "--margin", "0")
     assert {(chain.offset_ns, chain.jitter_ns) for chain in system.chains} == {(7_000_000, 250_000)}
+
+
+def test_a_run_keeps_the_names_of_its_description(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "examples/three_chains/system.toml").read_text(encoding="utf-8")
+    for old, new in (
+        ("client", "base_mcu"),
+        ("ros2", "nav"),
+        ("sample", "bumper"),
+        ("decide", "plan"),
+        ("act", "drive"),
+    ):
+        text = re.sub(rf'"{old}"', f'"{new}"', text)
+    system = parse_system(text)
+    run = tmp_path / "run"
+    shutil.copytree(DATA / "recording", run)
+    write_names(system, run_chains(system), run / "tide" / NAMES)
+    out = tmp_path / "seen.toml"
+    done = CliRunner().invoke(app, ["describe", str(run), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    seen = load(out)
+    assert {(one.name, one.where) for one in seen.executors} == {("base_mcu", "mcu"), ("nav", "host")}
+    assert [one.name for one in seen.links] == [system.links[0].name]
+    for chain in seen.chains:
+        wanted = system.chain(chain.name)
+        assert [(one.name, one.executor) for one in chain.callbacks] == [
+            (one.name, one.executor) for one in wanted.callbacks
+        ]

@@ -101,3 +101,40 @@ def test_check_refuses_measurements_that_do_not_fit(tmp_path: Path, said: str, p
     assert done.exit_code == 2
     assert problem in done.output and done.output.count("\n") == 1
     assert CliRunner().invoke(app, ["check", str(SYSTEM), "--measured", str(tmp_path / "none")]).exit_code == 2
+
+
+PUBLISHES = 'publishes = {{ topic = "t_{name}", payload_bytes = 8 }}'
+TABLE = '[[chains.callbacks]]\nname = "{name}"\nkind = "{kind}"\nexecutor = "h"\n'
+FORMS = {
+    "tables": f"{TABLE}execution_ms = {{ms}}\n{PUBLISHES}\n",
+    "commented": f"{TABLE}{PUBLISHES} # what\nexecution_ms   = {{ms}}# execution_ms = 9\n",
+    "quoted": f"{TABLE.replace('name =', chr(34) + 'name' + chr(34) + ' =')}{PUBLISHES}\n'execution_ms' = {{ms}}\n",
+    "inline": f'{{{{ execution_ms = {{ms}}, name = "{{name}}", kind = "{{kind}}", executor = "h", {PUBLISHES} }}}},\n',
+    "one line": f'{{{{name="{{name}}",kind="{{kind}}",executor="h",{PUBLISHES},execution_ms={{ms}}}}}},',
+}
+
+
+def described(form: str, newline: str) -> str:
+    callbacks = [FORMS[form].format(name=f"c{n}", kind="subscription" if n else "timer", ms="1.5") for n in range(3)]
+    text = "".join(callbacks) if form not in ("inline", "one line") else "callbacks = [" + "".join(callbacks) + "]\n"
+    head = '[system]\nname = "s"\n[[executors]]\nname = "h"\nwhere = "host"\n[[chains]]\nname = "a"\npriority = 1\n'
+    whole = f'{head}period_ms = 100\ndeadline_ms = 100\nreliability = "reliable"\n{text}'
+    return whole.replace("\n", newline)
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("form", FORMS)
+def test_however_the_callbacks_are_written(form: str, newline: str, tmp_path: Path) -> None:
+    text = described(form, newline).removesuffix(newline if form == "quoted" else "")
+    file, log, out = (tmp_path / name for name in ("system.toml", "log", "out.toml"))
+    file.write_bytes(text.encode("utf-8"))
+    log.write_text("tide-execution a/c0 1 2000000 3000000 3\ntide-execution a/c2 1 1 4000001 4\n", encoding="utf-8")
+    done = CliRunner().invoke(app, ["measured", str(file), str(log), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    new = load(out)
+    assert [one.execution_ns for one in new.chains[0].callbacks] == [3_000_000, 1_500_000, 4_000_001]
+    assert [one.least_ns for one in new.chains[0].callbacks] == [2_000_000, 0, 1]
+    assert CliRunner().invoke(app, ["check", str(file), "--measured", str(log)]).exit_code == 0
+    changed = out.read_bytes().decode("utf-8")
+    assert changed.count("#") == text.count("#")
+    assert changed.count("\r") == (changed.count("\n") if newline == "\r\n" else 0)

@@ -20,7 +20,8 @@ from tide.main import app
 from tide.system.host_words import host_words
 from tide.system.load import SystemFileError, load, parse
 from tide.system.locate import locate
-from tide.system.model import System, json_schema
+from tide.system.model import System
+from tide.system.schema import json_schema
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -254,6 +255,83 @@ def test_schema_accepts_the_example_and_refuses_mistakes() -> None:
     for change in ({"period_ms": 0}, {"colour": 1}, {"reliability": "sure"}, {"priority": 127}, {"name": "Brake"}):
         data["chains"][0] = {**tomllib.loads(TEXT)["chains"][0], **change}
         assert not validator.is_valid(data), change
+
+
+def _words(schema: object) -> set[str]:
+    if isinstance(schema, list):
+        return set().union(*map(_words, schema))
+    if not isinstance(schema, dict):
+        return set()
+    inner = [_words(value) for key, value in schema.items() if key not in ("properties", "$defs", "mapping", "default")]
+    tables = [_words(value) for key in ("properties", "$defs") for value in schema.get(key, {}).values()]
+    return set(schema) | set().union(*inner, *tables)
+
+
+def test_schema_has_only_words_that_editors_know_and_describes_every_key() -> None:
+    schema = json_schema()
+    known = (
+        "$schema $defs $ref type properties required additionalProperties items anyOf oneOf const enum default title"
+    )
+    limits = "description minimum maximum exclusiveMinimum minLength maxLength pattern minItems maxItems discriminator"
+    assert _words(schema) <= {*known.split(), *limits.split(), "propertyName", "mapping"} | {
+        "mcu",
+        "host",
+        "serial",
+        "udp",
+    }
+    for name, definition in {**schema["$defs"], "System": schema}.items():
+        for key, entry in definition["properties"].items():
+            assert entry.get("description"), f"{name}.{key}"
+
+
+@pytest.mark.parametrize("key", ["heartbeat_delay_ms", "agent_heartbeat_ms", "agent_ms", "baud", "mtu_bytes"])
+@pytest.mark.parametrize("value", [-1, 0, 1, 63, 1000, 1001, 10_000, 10_001, 65_536, 10**9, 10**9 + 1])
+def test_schema_and_tide_have_the_same_limits(key: str, value: int) -> None:
+    text = re.sub(rf"^{key} = .*\n", "", TEXT, flags=re.MULTILINE)
+    text = text.replace('kind = "serial"\n', f'kind = "serial"\n{key} = {value}\n', 1)
+    validator = jsonschema.Draft202012Validator(json_schema())
+    try:
+        parse(text)
+        said = []
+    except SystemFileError as error:
+        said = [line for line in error.lines if "it must be" in line]
+    assert validator.is_valid(tomllib.loads(text)) == (not said), said
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("[system]", "[sytem]", "unknown key 'sytem'; did you mean 'system'?"),
+        ("[[links]]", "[links]", "'links' is a table; write a list of tables, each below a line [[links]]"),
+        ("period_ms", "perid_ms", "unknown key 'perid_ms' in chain 1; did you mean 'period_ms'?"),
+        ("\nbaud", "\nbaut", "unknown key 'baut' in link 1; did you mean 'baud'?"),
+    ],
+)
+def test_one_mistake_is_one_line(old: str, new: str, says: str) -> None:
+    (line,) = problems(TEXT.replace(old, new, 1))
+    assert line.endswith(says)
+
+
+def test_a_missing_table_is_shown_as_it_is_written() -> None:
+    text = TEXT[TEXT.index("[[executors]]") :]
+    (line,) = problems(text)
+    assert line.endswith("the file lacks 'system'; add [system]")
+
+
+def test_of_many_problems_the_first_are_told() -> None:
+    text = TEXT + "".join(
+        f'[[chains]]\nname = "c{n}"\npriority = 1\nperiod_ms = 9\ndeadline_ms = 9\nreliability = "reliable"\n'
+        f'[[chains.callbacks]]\nname = "a"\nkind = "timer"\nexecutor = "none"\nexecution_ms = 1\n'
+        for n in range(50)
+    )
+    lines = problems(text)
+    assert len(lines) == 21 and "more problems from here on; correct those above first" in lines[-1]
+
+
+def test_a_device_without_an_end_is_no_description(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tide.system.load.MOST_BYTES", 2**20)
+    with pytest.raises(SystemFileError, match="has more than 1 MB"):
+        load("/dev/zero")
 
 
 def test_commands_print_table_schema_and_problems(tmp_path: Path) -> None:

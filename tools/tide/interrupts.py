@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+_AGAIN_S = 0.01
 _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -47,7 +48,7 @@ def interruptible() -> Iterator[None]:
 
     def again(unraisable: Any) -> None:
         if issubclass(unraisable.exc_type, KeyboardInterrupt):
-            _thread.interrupt_main()
+            threading.Timer(_AGAIN_S, _thread.interrupt_main).start()  # not in here, where it would be swallowed too
         else:
             hook(unraisable)
 

@@ -61,3 +61,7 @@ def _refuse(error: OSError) -> int:
 
 def _silence() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    main()

@@ -73,6 +73,7 @@ def hunt(
         bool,
         typer.Option("--twins", help="Hunt bounds and lowerings that are broken on purpose: each must be caught."),
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the same instead of a table.")] = False,
 ) -> None:
     """Play random systems out and hold every response against its bound.
 
@@ -126,10 +127,15 @@ def hunt(
     finally:
         if checkpoint is not None:
             checkpoint.close()
-    _report(wanted)
-    if out is not None:
+    if not as_json:
+        _report(wanted)
+    if out is not None or as_json:
         rows = [{"bound": name, "observer": by, **one.to_json()} for (name, by), one in wanted.found.items()]
-        write_text(out, json.dumps({"schema": 1, **settings, "rows": rows}, indent=1) + "\n")
+        text = json.dumps({"schema": 1, **settings, "interrupted": interrupted, "rows": rows}, indent=1)
+        if as_json:
+            typer.echo(text)
+        if out is not None:
+            write_text(out, text + "\n")
     if wanted.failures or interrupted:
         raise typer.Exit(1 if wanted.failures else 130)
 

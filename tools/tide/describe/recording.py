@@ -14,6 +14,7 @@ from tide.describe.draft import Draft, DraftCallback, DraftChain, DraftExecutor,
 from tide.describe.trace import TraceError
 from tide.report.timeline import Span
 from tide.run.frames import frame_spans, read_frames
+from tide.run.names import NAMES, CallbackNames, Names, read_names
 
 
 def is_recording(path: Path) -> bool:
@@ -40,23 +41,38 @@ def from_recording(folder: Path, executor: str) -> Draft:
     frames = frame_spans(read_frames(run_folder / "frames.jsonl"), names)
     agent_ns, return_ns = _ways(frames, answers)
     draft = Draft(str(results["system"]), f"from a run of {executor}")
-    draft.executors = [DraftExecutor("client", "mcu"), DraftExecutor("ros2", "host")]
-    draft.links = [DraftLink("line", int(link[1]), agent_ns, return_ns)]
+    told = read_names(run_folder / NAMES) or _plain_names(names)
+    mcu = {roles[role].executor for roles in told.callbacks.values() for role in ("sample", "act")}
+    draft.executors = [
+        DraftExecutor(name, "mcu" if name in mcu else "host", lanes) for name, lanes in told.lanes.items()
+    ]
+    draft.links = [DraftLink(told.link, int(link[1]), agent_ns, return_ns)]
     deadlines = {one["name"]: one["deadline_ns"] for run in results["runs"] for one in run["chains"]}
     late_ns = {}
     for run in results["runs"]:
         if executor.startswith(run["executor"]) and "start_late_ns" in run.get("evidence", {}):
             late_ns = run["evidence"]["start_late_ns"]
     for chain in chains:
-        described = _chain(chain, deadlines.get(chain["name"]), instances, answers)
+        described = _chain(chain, told, deadlines.get(chain["name"]), instances, answers)
         described.offset_ns = int(chain.get("offset_ns", 0))
         described.jitter_ns = max(late_ns.values(), default=0)  # timers are alike, and not each was seen alone
         draft.chains.append(described)
     return draft
 
 
+def _plain_names(chains: list[str]) -> Names:
+    """Of a run that left none."""
+    callbacks = {"sample": "client", "decide": "ros2", "act": "client"}
+    roles = {role: CallbackNames(role, executor) for role, executor in callbacks.items()}
+    return Names("line", {"client": 1, "ros2": 1}, dict.fromkeys(chains, roles))
+
+
 def _chain(
-    chain: dict[str, str], deadline_ns: int | None, instances: list[dict[str, Any]], answers: list[dict[str, Any]]
+    chain: dict[str, str],
+    told: Names,
+    deadline_ns: int | None,
+    instances: list[dict[str, Any]],
+    answers: list[dict[str, Any]],
 ) -> DraftChain:
     name, period_ns = chain["name"], int(chain["period_ns"])
     made = DraftChain(name, period_ns, deadline_ns or period_ns, None, chain["reliability"], int(chain["level"]))
@@ -65,13 +81,14 @@ def _chain(
         for event in instance["events"] if instance["chain"] == name else ():
             spans.setdefault(event["callback"], []).append(event["end_ns"] - event["start_ns"])
     spans["decide"] = [one["end_ns"] - one["start_ns"] for one in answers if one["chain"] == name]
-    for callback, kind, executor, topic, size in (
-        ("sample", "timer", "client", chain["topic"], chain["payload_bytes"]),
-        ("decide", "subscription", "ros2", chain["reply_topic"], chain["reply_bytes"]),
-        ("act", "subscription", "client", "", "0"),
+    for role, kind, topic, size in (
+        ("sample", "timer", chain["topic"], chain["payload_bytes"]),
+        ("decide", "subscription", chain["reply_topic"], chain["reply_bytes"]),
+        ("act", "subscription", "", "0"),
     ):
-        seen = spans[callback] or [0]
-        made.callbacks.append(DraftCallback(callback, kind, executor, max(seen), min(seen), topic, int(size)))
+        seen = spans[role] or [0]
+        one = told.callbacks[name][role]
+        made.callbacks.append(DraftCallback(one.name, kind, one.executor, max(seen), min(seen), topic, int(size)))
     return made
 
 

@@ -63,8 +63,12 @@ def _compile(core: str, options: list[str], folder: Path, extra: list[Path], gra
             target = folder / f"{file.parent.name}_{file.stem}.o"
             jobs.append(workers.submit(_run, ["arm-none-eabi-gcc", *flags, "-c", str(file), "-o", str(target)]))
             objects.append(target)
-        for job in jobs:
-            job.result()
+        try:
+            for job in jobs:
+                job.result()
+        except BaseException:  # what has not begun need not
+            workers.shutdown(cancel_futures=True)
+            raise
     return objects
 
 

@@ -11,12 +11,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tide.system.edit import Edit, edited
 from tide.system.load import SystemFileError, parse
-from tide.system.locate import locate
 from tide.system.model import System
 
 _LINE = re.compile(r"tide-execution ([a-z][a-z0-9_]*)/([a-z][a-z0-9_]*) (\d+) (\d+) (\d+) (\d+)\s*$")
-_NUMBER = re.compile(r"(\b(?:execution|least)_ms\s*=\s*)([0-9_.eE+-]+)")
 
 
 @dataclass(frozen=True)
@@ -65,23 +64,15 @@ def milliseconds(time_ns: int, percent_more: float = 0.0) -> str:
 
 def rewrite(text: str, system: System, times: Times, percent_more: float) -> str:
     """The description with execution_ms (longest, and some more) and least_ms (shortest) of the measured callbacks."""
-    lines = text.splitlines()
-    places = locate(text)
-    behind: dict[int, str] = {}  # line, and what comes after it
+    edits: list[Edit] = []
     for index, chain in enumerate(system.chains):
         for position, callback in enumerate(chain.callbacks):
             one = times.get((chain.name, callback.name))
-            if one is None:
-                continue
-            new = {"execution_ms": milliseconds(one.maximum_ns, percent_more), "least_ms": milliseconds(one.minimum_ns)}
-            for key, value in new.items():
-                place = places.get(("chains", index, "callbacks", position, key))
-                if place is None:
-                    place = places[("chains", index, "callbacks", position, "execution_ms")]
-                    behind[place] = f"{key} = {value}"
-                else:
-                    lines[place - 1] = _NUMBER.sub(rf"\g<1>{value}", lines[place - 1], count=1)
-    return "".join(f"{line}\n" + (f"{behind[n]}\n" if n in behind else "") for n, line in enumerate(lines, 1))
+            if one is not None:
+                entry = ("chains", index, "callbacks", position)
+                edits.append((entry, "execution_ms", milliseconds(one.maximum_ns, percent_more), "name"))
+                edits.append((entry, "least_ms", milliseconds(one.minimum_ns), "execution_ms"))
+    return edited(text, edits)
 
 
 class MeasurementError(Exception):
@@ -105,14 +96,11 @@ def read_log(file: Path, system: System, log: Path) -> Times:
 
 def measured_text(file: Path, system: System, times: Times, percent_more: float) -> str:
     """The description with the times. MeasurementError."""
-    text = rewrite(file.read_text(encoding="utf-8"), system, times, percent_more)
+    text = rewrite(file.read_bytes().decode("utf-8"), system, times, percent_more)
     try:
-        chains = parse(text, str(file)).chains
+        parse(text, str(file))
     except SystemFileError as error:
         raise MeasurementError(f"'{file}' cannot take the measured times: {error.lines[0]}") from None
-    least = {(chain.name, callback.name): callback.least_ns for chain in chains for callback in chain.callbacks}
-    if any(least[key] != one.minimum_ns for key, one in times.items()):
-        raise MeasurementError(f"'{file}' has several callbacks in a line; give each its own lines")
     return text
 
 

@@ -96,7 +96,7 @@ def optimise(
             found = _search(system, search, moves(system), tries, console, largest_margin)
             every = changes(system, found, search.evaluate)
             _report(system, before, found, every, console)
-            text = file.read_text(encoding="utf-8")
+            text = file.read_bytes().decode("utf-8")
             new = rewritten(text, system, found.choice) if found.score.feasible else text
             if dry_run:
                 console.print(_diff(file, write, text, new), end="", highlight=False, markup=False, soft_wrap=True)

@@ -21,6 +21,7 @@ from tide.run import evidence
 from tide.run.budgets import Budget, budget_of, client_options
 from tide.run.frames import Frame, frame_spans, read_frames
 from tide.run.kernel_work import kept_off
+from tide.run.names import NAMES, write_names
 from tide.run.parts import instances_of
 from tide.run.plan import RunChain, run_chains, serial_link, write_plan
 from tide.run.times import node_lines, program_lines, write_times
@@ -94,6 +95,7 @@ def run_once(system: System, variant: Variant, settings: Settings, out: Path, re
     out.mkdir(parents=True, exist_ok=True)
     (out / "frames.jsonl").unlink(missing_ok=True)
     write_plan(chains, out / "plan.txt")
+    write_names(system, chains, out / NAMES)
     layout = _layout()
     if any(budgets) and not layout.fifo:
         raise RunError("a budget needs real-time priorities: run as root, or raise ulimit -r")

@@ -46,6 +46,7 @@ def simulate(
     ] = None,
     trace: Annotated[Path | None, typer.Option(help="File for what happened when, a line each.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for results.json and observed.png.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Run the shipped runtime in exact virtual time, with every check on.
 
@@ -72,12 +73,19 @@ def simulate(
         _refuse("--systems, --trace and --out belong to a single run, not to a campaign")
     if host and (plan is not None or systems or out):
         _refuse("--host belongs to --seeds and --seed; a PLAN, --systems and --out do not go with it")
-    console = Console()
+    if host and seed is not None and as_json:
+        _refuse("--json does not go with --host --seed; tide-host-sim prints JSON itself")
+    console = Console(quiet=as_json)
     try:
         program = "tide-host-sim" if host else "tide-sim"
         with terminable(), _place(out) as place, _traced(trace) as told, Simulator(program) as simulator:
             if seeds is not None:
-                broken = _campaign(console, simulator, first, seeds, " --host" if host else "")
+                failed = _campaign(console, simulator, first, seeds, " --host" if host else "")
+                broken = bool(failed)
+                if as_json:
+                    reasons = {str(number): failed[number] for number in sorted(failed)}
+                    summary = {"schema": 1, "first": first, "seeds": seeds, "failed": reasons}
+                    typer.echo(json.dumps(summary, indent=1))
             elif host:
                 words = ["--seed", str(seed), *(["--trace", str(told)] if told else [])]
                 broken = replay_host(console, simulator, words)
@@ -85,7 +93,10 @@ def simulate(
                 words = [str(plan), *(settings or [])] if seed is None else ["--seed", str(seed)]
                 words += ["--systems", systems] if systems else []
                 words += ["--trace", str(told)] if told else []
-                broken = _single(console, simulator.results(words), place)
+                data = simulator.results(words)
+                broken = _single(console, data, place)
+                if as_json:
+                    typer.echo(json.dumps(data, indent=1))
     except SimulationError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(error.status) from None
@@ -113,7 +124,8 @@ def _refuse(text: str) -> None:
     raise typer.Exit(2)
 
 
-def _campaign(console: Console, simulator: Simulator, first: int, count: int, option: str) -> bool:
+def _campaign(console: Console, simulator: Simulator, first: int, count: int, option: str) -> dict[int, str]:
+    """What is wrong, by seed."""
     columns = (
         TextColumn("seeds"),
         BarColumn(bar_width=30),
@@ -145,7 +157,7 @@ def _campaign(console: Console, simulator: Simulator, first: int, count: int, op
         highlight=False,
         soft_wrap=True,
     )
-    return bool(failed)
+    return failed
 
 
 def _single(console: Console, data: dict[str, Any], out: Path | None) -> bool:

@@ -8,29 +8,49 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from tide.outputs import write_text
 from tide.system.load import SystemFileError, load
-from tide.system.model import SerialLink, System, json_schema
+from tide.system.model import SerialLink, System
+from tide.system.schema import HINT, json_schema
 from tide.terminal.style import empty_table, print_whole
 
 app = typer.Typer(no_args_is_help=True, help="Read a system description: show it, or print its JSON schema.")
 
 
 @app.command()
-def schema() -> None:
+def schema(
+    out: Annotated[Path | None, typer.Option(help="File for the schema. Default: to standard output.")] = None,
+) -> None:
     """Print the JSON schema of system.toml, for editors that check as you type.
 
-    Example: tide system schema > system.schema.json
+    An editor finds it by the first line of the description: #:schema ./system.schema.json
+
+    Example: tide system schema --out system.schema.json
     """
-    typer.echo(json.dumps(json_schema(), indent=2))
+    text = json.dumps(json_schema(), indent=2)
+    if out is None:
+        typer.echo(text)
+    else:
+        write_text(out, text + "\n")
+        typer.echo(
+            f"{out}; put this into the first line of a description beside it: {HINT.rpartition('/')[0]}/{out.name}"
+        )
 
 
 @app.command()
-def show(file: Annotated[Path, typer.Argument(help="A system.toml.")]) -> None:
+def show(
+    file: Annotated[Path, typer.Argument(help="A system.toml.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table, defaults filled in.")] = False,
+) -> None:
     """Check a description and print it as a table.
 
     Example: tide system show examples/three_chains/system.toml
     """
-    print_system(load_or_exit(file), Console())
+    system = load_or_exit(file)
+    if as_json:
+        typer.echo(system.model_dump_json(indent=1))
+    else:
+        print_system(system, Console())
 
 
 def load_or_exit(file: Path) -> System:

@@ -15,12 +15,16 @@ import tomli
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from tide.errors import UsageError
 from tide.system.check import check
 from tide.system.locate import Path, locate
 from tide.system.model import System
 
+MOST_BYTES = 512 * 2**20
+MOST_LINES = 20  # of problems; nobody reads more at once
 
-class SystemFileError(Exception):
+
+class SystemFileError(UsageError):
     """A description that cannot be used; `lines` says why, one line a problem, in the order of the file."""
 
     def __init__(self, lines: list[str]) -> None:
@@ -32,11 +36,16 @@ def load(file: str | FilePath) -> System:
     """The system that the file describes, or SystemFileError."""
     file = FilePath(file)
     try:
-        text = file.read_bytes().decode("utf-8")
+        with file.open("rb") as stream:
+            data = stream.read(MOST_BYTES + 1)
     except OSError as error:
         raise SystemFileError([f"{file}: cannot be read: {error.strerror}; check the path"]) from None
+    if len(data) > MOST_BYTES:
+        raise SystemFileError([f"{file}: has more than {MOST_BYTES // 2**20} MB; give a system.toml"])
+    try:
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = file.read_bytes()[: error.start].count(b"\n") + 1
+        line = data[: error.start].count(b"\n") + 1
         raise SystemFileError([f"{file}:{line}: is not UTF-8 text; save the file as UTF-8"]) from None
     return parse(text, str(file))
 
@@ -63,7 +72,9 @@ def _read_exactly(text: str, name: str) -> System:
     try:
         return System.model_validate(data)
     except ValidationError as error:
-        problems = [_shape_problem(details, data) for details in error.errors() if not _is_echo(details)]
+        details = [one for one in error.errors() if not _is_echo(one)]
+        misspelt = _misspelt(details, data)
+        problems = [_shape_problem(one, data) for one in details if _real_path(one["loc"], data) not in misspelt]
         raise _report(name, locate(text), problems) from None
 
 
@@ -75,7 +86,11 @@ def problem_lines(file: str | FilePath, problems: list[tuple[Path, str, str]]) -
 
 def _report(name: str, lines: dict[Path, int], problems: list[tuple[Path, str, str]]) -> SystemFileError:
     placed = sorted({(_line_of(path, lines), what, remedy) for path, what, remedy in problems})
-    return SystemFileError([f"{name}:{line}: {what}; {remedy}" for line, what, remedy in placed])
+    told = [f"{name}:{line}: {what}; {remedy}" for line, what, remedy in placed[:MOST_LINES]]
+    more = placed[MOST_LINES:]
+    if more:
+        told.append(f"{name}:{more[0][0]}: {len(more)} more problems from here on; correct those above first")
+    return SystemFileError(told)
 
 
 def _line_of(path: Path, lines: dict[Path, int]) -> int:
@@ -106,6 +121,23 @@ def _real_path(location: tuple[str | int, ...], data: Any) -> Path:
     return tuple(path)
 
 
+def _misspelt(details: list[ErrorDetails], data: Any) -> set[Path]:
+    """Keys that are missing where a key like it is unknown: one mistake, which the unknown one tells."""
+    paths: dict[str, list[Path]] = {"missing": [], "extra_forbidden": []}
+    for one in details:
+        paths.setdefault(one["type"], []).append(_real_path(one["loc"], data))
+    return {
+        missing
+        for missing in paths["missing"]
+        for unknown in paths["extra_forbidden"]
+        if missing[:-1] == unknown[:-1] and _near(str(unknown[-1]), sorted(_known_keys(missing[:-1]))) == missing[-1]
+    }
+
+
+def _near(key: str, known: list[str]) -> str | None:
+    return next(iter(difflib.get_close_matches(key, known, n=1)), None)
+
+
 def _is_echo(details: ErrorDetails) -> bool:
     """A list counts as too short when its entries are wrong; those have been reported themselves."""
     return details["type"] == "too_short" and bool(details["input"])
@@ -119,7 +151,7 @@ def _shape_problem(details: ErrorDetails, data: dict[str, Any]) -> tuple[Path, s
     if kind == "extra_forbidden":
         return path, f"unknown key '{key}'{_place(path)}", _nearest_key(path, str(key))
     if kind == "missing":
-        return path, f"{_place(path).removeprefix(' in ') or 'the file'} lacks '{key}'", f"add {key} = ..."
+        return path, f"{_place(path).removeprefix(' in ') or 'the file'} lacks '{key}'", f"add {_written(path)}"
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         return path, "a link's kind must be 'serial' or 'udp'", 'write kind = "serial" or kind = "udp"'
     if kind == "literal_error":
@@ -141,9 +173,19 @@ def _shape_problem(details: ErrorDetails, data: dict[str, Any]) -> tuple[Path, s
         return path, f"'{key}' is {_shown(details['input'])}", "write a whole number"
     if kind in ("model_type", "model_attributes_type", "tuple_type"):
         wanted = "a list of tables" if kind == "tuple_type" else "a table"
+        if len(path) == 1:
+            wanted += f", each below a line [[{key}]]" if kind == "tuple_type" else f", [{key}]"
         return path, f"{_place((*path, ''))[4:] or repr(key)} is {_shown(details['input'])}", f"write {wanted}"
     expected = details["msg"].removeprefix("Input should be ").lower()
     return path, f"'{key}' is {_shown(details['input'])}", f"write {expected}"
+
+
+def _written(path: Path) -> str:
+    """How a key is begun: a table of the file has a line of its own."""
+    key = str(path[-1])
+    if len(path) > 1:
+        return f"[[chains.{key}]]" if path[0] == "chains" and key == "callbacks" else f"{key} = ..."
+    return f"[{key}]" if key == "system" else f"[[{key}]]"
 
 
 def _pattern_advice(key: str) -> str:
@@ -168,8 +210,8 @@ def _place(path: Path) -> str:
 
 def _nearest_key(path: Path, key: str) -> str:
     known = sorted(_known_keys(path[:-1]))
-    near = difflib.get_close_matches(key, known, n=1)
-    return f"did you mean '{near[0]}'?" if near else f"remove it, or use one of: {', '.join(known)}"
+    near = _near(key, known)
+    return f"did you mean '{near}'?" if near else f"remove it, or use one of: {', '.join(known)}"
 
 
 def _known_keys(path: Path) -> set[str]:

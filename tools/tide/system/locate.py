@@ -6,6 +6,7 @@ The text has already been accepted by the TOML parser, so this reader only has t
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 Path = tuple[str | int, ...]
 
@@ -19,6 +20,21 @@ def locate(text: str) -> dict[Path, int]:
     return _Reader(text.replace("\r\n", "\n")).read()
 
 
+@dataclass(frozen=True)
+class Values:
+    """Where the values of a text stand, as offsets (begin, end) by path, and which tables are inline."""
+
+    spans: dict[Path, tuple[int, int]]
+    inline: frozenset[Path]
+
+
+def locate_values(text: str) -> Values:
+    """Of a text without carriage returns."""
+    reader = _Reader(text)
+    reader.read()
+    return Values(reader.spans, frozenset(reader.inline))
+
+
 class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
@@ -26,6 +42,8 @@ class _Reader:
         self.counted = (0, 1)  # up to where line ends have been counted, and the line there
         self.lines: dict[Path, int] = {(): 1}
         self.array_lengths: dict[Path, int] = {}
+        self.spans: dict[Path, tuple[int, int]] = {}
+        self.inline: set[Path] = set()
 
     def read(self) -> dict[Path, int]:
         table: Path = ()
@@ -106,12 +124,18 @@ class _Reader:
         return keys
 
     def _value(self, path: Path) -> None:
+        begin = self.at
+        self._past_value(path)
+        self.spans[path] = (begin, self.at)
+
+    def _past_value(self, path: Path) -> None:
         character = self.text[self.at : self.at + 1]
         if character and character in "\"'":
             self._string()
         elif character == "[":
             self._elements(path, "]")
         elif character == "{":
+            self.inline.add(path)
             self._elements(path, "}")
         else:
             match = _SCALAR.match(self.text, self.at)

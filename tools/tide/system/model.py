@@ -356,12 +356,3 @@ class System(_Entry):
 
     def by_urgency(self) -> tuple[Chain, ...]:
         return tuple(sorted(self.chains, key=lambda chain: -chain.priority))
-
-
-def json_schema() -> dict[str, Any]:
-    schema = System.model_json_schema()
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **schema,
-        "title": "tide system description",
-    }

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interruptions at random moments of what users interrupt, and what must be true then: it ends soon, with 130 or by the
+signal; it prints no traceback and aborts nowhere; no process is left, in whatever session it is; older results are as
+they were, with nothing beside them.
+
+A campaign: python tests/python/interruptions.py [--times 100] [--seed 1] [SUBJECT...]"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import reserved
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = str(ROOT / "examples/three_chains/system.toml")
+PLAN = str(ROOT / "lab/pods/pods-reliable.plan")
+MARK = "TIDE_INTERRUPTION"  # in the environment of every process of a trial, which children keep
+LIMIT_S = 60.0
+GONE_LIMIT_S = 5.0
+OVER_S = 0.3  # so late the process may already have been going, by itself
+BAD_WORDS = ("Traceback", "terminate called", "Exception ignored", "Aborted", "core dumped", "never retrieved")
+SIGNALS = ((signal.SIGINT,), (signal.SIGINT,), (signal.SIGTERM,), (signal.SIGINT, signal.SIGINT))
+PROGRAM = """
+import sys, rclpy, tide_ros
+from rclpy.node import Node
+from std_msgs.msg import String
+rclpy.init(signal_handler_options=rclpy.SignalHandlerOptions.ALL)
+node = Node("interrupted")
+publisher = node.create_publisher(String, "topic", 10)
+node.create_subscription(String, "topic", lambda message: None, 10)
+node.create_timer(0.002, lambda: publisher.publish(String(data="x")))
+executor = tide_ros.PriorityExecutor(int(sys.argv[1]))
+executor.add_node(node)
+try:
+    print("ready", flush=True)
+    executor.spin()
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """words: behind the interpreter; {out} is a folder that holds older results. from_ready: moments count from its
+    first line, and it runs until it is interrupted. keeps: it writes what was seen until then, whole. about_s: how long
+    it takes if nothing else runs."""
+
+    words: tuple[str, ...]
+    from_ready: bool = False
+    signals: tuple[tuple[signal.Signals, ...], ...] = SIGNALS
+    keeps: bool = False
+    about_s: float = 1.0
+
+
+def _tide(*words: str) -> tuple[str, ...]:
+    return ("-m", "tide.start", *words)
+
+
+_ONCE = ((signal.SIGINT,),)
+SUBJECTS = {
+    "run": Subject(_tide("run", EXAMPLE, "--executor", "tide", "--periods", "4", "--out", "{out}"), about_s=8.0),
+    "simulate": Subject(_tide("simulate", "--seeds", "1000")),
+    "simulate-plan": Subject(_tide("simulate", PLAN, "periods=3000", "--out", "{out}")),
+    "hunt": Subject(
+        _tide("hunt", "theorem2-safe", "link-lanes-reliable", "--systems", "300", "--out", "{out}/x.json"), keeps=True
+    ),
+    "timers": Subject(
+        _tide("timers", "--repetitions", "800", "--rclpy-repetitions", "100", "--out", "{out}"), keeps=True
+    ),
+    "optimise": Subject(_tide("optimise", EXAMPLE, "--largest-margin", "--tries", "2000", "--write", "{out}/x.toml")),
+    "tide_ros-1": Subject(("-c", PROGRAM, "1"), True, _ONCE),
+    "tide_ros-2": Subject(("-c", PROGRAM, "2"), True, _ONCE),
+}
+
+
+@dataclass
+class Found:
+    """What a campaign against one subject saw; `bad` has a line for each trial that broke a rule."""
+
+    trials: int = 0
+    endings: Counter[str] = field(default_factory=Counter)
+    bad: list[str] = field(default_factory=list)
+
+
+def environment(mark: str) -> dict[str, str]:
+    path = os.pathsep.join((f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab", os.environ.get("PYTHONPATH", "")))
+    build = os.environ.get("TIDE_BUILD_DIR", str(ROOT / "build/release"))
+    domain = {"ROS_DOMAIN_ID": str(reserved.domain()), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+    return {**os.environ, **domain, "PYTHONPATH": path, "TIDE_BUILD_DIR": build, MARK: mark}
+
+
+def left_behind(mark: str) -> list[str]:
+    """Processes of the trial, but zombies, which only wait for their parent."""
+    wanted = f"{MARK}={mark}".encode()
+    found = []
+    for process in Path("/proc").iterdir():
+        if not process.name.isdecimal():
+            continue
+        try:
+            if wanted in (process / "environ").read_bytes().split(b"\0"):
+                found.append(f"{process.name} {(process / 'cmdline').read_bytes().replace(bytes(1), b' ').decode()}")
+        except OSError:
+            continue
+    return found
+
+
+def _old_results(folder: Path) -> dict[str, bytes]:
+    folder.mkdir()
+    for name in ("results.json", "x.json", "latency.png", "report.html"):
+        (folder / name).write_text("old", encoding="utf-8")
+    return _content(folder)
+
+
+def _content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def _is_whole(content: dict[str, bytes]) -> bool:
+    """Nothing beside its place, and what is to be read by programs can be."""
+    names = all(not name.startswith((".", "unfinished")) for name in content)
+    texts = [text for name, text in content.items() if name.endswith(".json") and text != b"old"]
+    try:
+        return names and all(isinstance(json.loads(text), dict) for text in texts)
+    except ValueError:
+        return False
+
+
+def _start(subject: Subject, folder: Path, mark: str) -> subprocess.Popen[str]:
+    words = [word.replace("{out}", str(folder / "out")) for word in subject.words]
+    return subprocess.Popen(
+        [sys.executable, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env=environment(mark),
+        cwd=folder,
+        start_new_session=True,
+        restore_signals=True,
+    )
+
+
+def undisturbed(subject: Subject) -> tuple[float, set[str]]:
+    """How long one takes that nobody interrupts, and the names of what it writes."""
+    if subject.from_ready:
+        return 0.4, set()
+    with TemporaryDirectory(prefix="tide-interrupted-") as name:
+        before = _old_results(Path(name) / "out")
+        begin = time.monotonic()
+        process = _start(subject, Path(name), uuid.uuid4().hex)
+        _, errors = process.communicate(timeout=600)
+        assert process.returncode in (0, 1), errors
+        length_s = time.monotonic() - begin
+        after = _content(Path(name) / "out")
+        return length_s, {entry for entry, content in after.items() if before.get(entry) != content}
+
+
+def trial(
+    subject: Subject,
+    moment_s: float,
+    signals: tuple[signal.Signals, ...],
+    writes: set[str],
+    found: Found,
+    replay: str,
+) -> None:
+    with TemporaryDirectory(prefix="tide-interrupted-") as name:
+        folder, mark = Path(name), uuid.uuid4().hex
+        before = _old_results(folder / "out")
+        process = _start(subject, folder, mark)
+        if subject.from_ready:
+            assert process.stdout is not None
+            process.stdout.readline()
+        _wait(process, moment_s)
+        asked = process.poll() is None
+        for number in signals:
+            if process.poll() is None:
+                process.send_signal(number)
+                time.sleep(0.02 if len(signals) > 1 else 0)
+        problems = []
+        told = time.monotonic()
+        try:
+            _, errors = process.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            _, errors = process.communicate()
+            problems.append(f"did not end in {LIMIT_S:g} s")
+        if asked and _before_the_command(errors):
+            found.endings["before the command began"] += 1  # Python itself was still starting
+            return
+        found.trials += 1
+        status = process.returncode
+        ending = str(status) if asked else f"{status} by itself"
+        found.endings[ending] += 1
+        was_over = status == 0 and time.monotonic() - told < OVER_S
+        # Python ends itself by SIGINT if a KeyboardInterrupt has passed through an exec, as imports have some.
+        if asked and not was_over and status not in (130, -signal.SIGINT, *(-number for number in signals)):
+            problems.append(f"status {status}")
+        problems += [f"says '{word}'" for word in BAD_WORDS if word in errors]
+        problems += [f"left {one}" for one in _wait_until_gone(mark)]
+        after = _content(folder / "out")
+        is_new = after.keys() >= writes and all(after[one] != before.get(one) for one in writes or ("results.json",))
+        if not subject.keeps and after != before and not (is_new and _is_whole(after)):  # the end came just before
+            problems.append(f"changed older results: {sorted(after)}")
+        if subject.keeps and not _is_whole(after):
+            problems.append(f"left half of its results: {sorted(after)}")
+        if problems:
+            found.bad.append(f"{replay}: {'; '.join(problems)}\n{errors}")
+
+
+def _wait(process: subprocess.Popen[str], moment_s: float) -> None:
+    try:
+        process.wait(moment_s)
+    except subprocess.TimeoutExpired:
+        return
+
+
+def _before_the_command(errors: str) -> bool:
+    return "KeyboardInterrupt" in errors and "tide" not in errors.replace(str(ROOT), "").replace("tide.start", "")
+
+
+def _wait_until_gone(mark: str) -> list[str]:
+    deadline = time.monotonic() + GONE_LIMIT_S
+    while (left := left_behind(mark)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return left
+
+
+def campaign(
+    name: str, times: int, seed: int, report: Callable[[str], None] = lambda _: None, brief: bool = False
+) -> Found:
+    """The moment of each trial is drawn over the whole length of the subject. brief: its length is not measured."""
+    subject = SUBJECTS[name]
+    length_s, writes = (subject.about_s, set[str]()) if brief else undisturbed(subject)
+    found = Found()
+    for number in range(times):
+        draw = random.Random(f"{name} {seed} {number}")
+        moment_s, signals = draw.uniform(0, length_s), draw.choice(subject.signals)
+        replay = f"{name}, seed {seed}, trial {number}: {'+'.join(map(str, signals))} after {moment_s:.3f} s"
+        trial(subject, moment_s, signals, writes, found, replay)
+        report(f"{name}: {number + 1} of {times}, {len(found.bad)} bad")
+    return found
+
+
+def main() -> int:
+    words = argparse.ArgumentParser(description="Interrupt commands at random moments.")
+    words.add_argument("subjects", nargs="*", choices=[*SUBJECTS, []], metavar="SUBJECT", help=", ".join(SUBJECTS))
+    words.add_argument("--times", type=int, default=100)
+    words.add_argument("--seed", type=int, default=1)
+    chosen = words.parse_args()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # what is started must not be deaf
+    status = 0
+    for name in chosen.subjects or SUBJECTS:
+        found = campaign(name, chosen.times, chosen.seed, lambda text: print(f"\r{text}", end="", file=sys.stderr))
+        print(file=sys.stderr)
+        endings = ", ".join(f"{ending}: {count}" for ending, count in sorted(found.endings.items()))
+        print(f"{name}: {found.trials} trials, {len(found.bad)} bad ({endings})", flush=True)
+        for line in found.bad:
+            print(line, flush=True)
+        status = status or bool(found.bad)
+    return int(status)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

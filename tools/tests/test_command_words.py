@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wrong words of commands, and their environment: one line and status 2 from each."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import tide
+from tide.main import app
+from tide.programs.binaries import find_binary
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = str(ROOT / "examples/three_chains/system.toml")
+
+
+def run(*words: str, **environment: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, words, env=environment or None, prog_name="tide")
+    assert isinstance(result.exception, SystemExit | None), result.exception
+    return result.exit_code, result.output
+
+
+def test_the_usual_short_words() -> None:
+    assert run("-V") == run("--version") == (0, f"tide {tide.__version__}\n")
+    for words in (["-h"], ["check", "-h"], ["system", "-h"], ["system", "show", "-h"]):
+        status, output = run(*words)
+        assert status == 0 and "Usage: " in output, words
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["chek"], "tide: there is no command 'chek'; did you mean 'check'?"),
+        (["zzz"], "tide: there is no command 'zzz'; there are agent, check, "),
+        (["check"], "tide check: missing argument 'file'; see tide check --help"),
+        (["check", EXAMPLE, "--losss", "1"], "tide check: no such option: --losss"),
+        (["check", EXAMPLE, "--losses", "-1"], "tide check: invalid value for '--losses': "),
+        (["run", EXAMPLE, "--executor", "x"], "tide run: invalid value for '--executor': "),
+        (["system", "shw"], "tide system: no such command 'shw'. Did you mean 'show'?"),
+        (["optimise", EXAMPLE, "one", "more"], "tide optimise: got unexpected extra argument"),
+    ],
+)
+def test_wrong_words_are_one_line(words: list[str], says: str) -> None:
+    status, output = run(*words)
+    assert status == 2
+    (line,) = output.splitlines()
+    assert line.startswith(says), line
+
+
+@pytest.mark.parametrize("domain", ["500", "233", "abc", "-1", "1.5", "\u0661"])
+def test_a_wrong_domain_is_told_before_the_work(domain: str, tmp_path: Path) -> None:
+    for words in (["run", EXAMPLE], ["reproduce", "pods-reliable", "--on", "native", "--quick"]):
+        status, output = run(*words, "--out", str(tmp_path / "out"), ROS_DOMAIN_ID=domain)
+        assert status == 2
+        assert output.splitlines()[-1] == f"ROS_DOMAIN_ID is '{domain}'; set it to a number from 0 to 232"
+        assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--foo"], "tide-agent: The following argument was not expected: --foo; see tide-agent --help"),
+        (["--domain", "500"], "tide-agent: --domain: Value 500 not in range 0 to 232; see tide-agent --help"),
+        ([], "tide-agent: nothing to serve; give --udp, --tcp or --serial"),
+    ],
+)
+def test_the_agent_refuses_as_the_others_do(words: list[str], says: str) -> None:
+    environment = {key: value for key, value in os.environ.items() if key != "ROS_DOMAIN_ID"}
+    command = [str(find_binary("tide-agent")), *words]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=30)
+    assert (done.returncode, done.stderr) == (2, says + "\n")
+    assert subprocess.run([command[0], "--help"], capture_output=True, timeout=30).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "keys"),
+    [
+        (["system", "show", EXAMPLE, "--json"], {"system", "executors", "links", "groups", "chains"}),
+        (["simulate", "--seeds", "5", "--json"], {"schema", "first", "seeds", "failed"}),
+        (
+            ["simulate", str(ROOT / "lab/pods/pods-reliable.plan"), "periods=5", "--json"],
+            {"system", "runs", "seed"},
+        ),
+        (["hunt", "theorem2-safe", "--systems", "3", "--json"], {"schema", "rows", "systems", "interrupted"}),
+        (["optimise", EXAMPLE, "--tries", "5", "--json"], {"schema", "met", "changes", "before", "after"}),
+    ],
+)
+def test_json_is_all_that_is_printed(words: list[str], keys: set[str]) -> None:
+    status, output = run(*words)
+    assert status in (0, 1)
+    assert json.loads(output).keys() >= keys
+
+
+def test_a_case_whose_files_are_not_installed_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As from a wheel, which has no examples."""
+    monkeypatch.setattr("tide_lab.reproduce.mt_cases.ROOT", tmp_path)
+    status, output = run("reproduce", "four-chains", "--out", str(tmp_path / "out"))
+    assert status == 2
+    (line,) = output.splitlines()
+    assert line.startswith(str(tmp_path)) and "cannot be read" in line

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ctrl-C and SIGTERM at random moments, and at the worst ones."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from interruptions import campaign, environment, left_behind
+
+from tide.interrupts import interruptible, shielded
+from tide.programs.child import Children
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", ["run", "run", "simulate", "hunt", "timers", "tide_ros-1", "tide_ros-2"])
+def test_an_interruption_at_any_moment_is_quiet_and_leaves_nothing(name: str) -> None:
+    """A few of what `make interruptions` does; other moments each time, which a failure tells."""
+    found = campaign(name, times=1, seed=time.monotonic_ns(), brief=True)
+    assert not found.bad, "\n".join(found.bad)
+
+
+def interrupt_soon(after_s: float = 0.1) -> None:
+    threading.Timer(after_s, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+
+
+def test_an_interruption_while_children_are_ended_is_not_lost(tmp_path: Path) -> None:
+    """The child takes its time to end; that the work was over already does not matter."""
+    slow = "import signal, time; signal.signal(15, lambda *_: (time.sleep(0.5), exit(0))); print('up', flush=True)"
+    with pytest.raises(KeyboardInterrupt), interruptible(), Children() as children:
+        child = children.start("slow", [sys.executable, "-c", slow + "; time.sleep(60)"], tmp_path / "log")
+        child.wait_line(lambda line: line == "up", 20, "up")
+        interrupt_soon()
+    assert child.process.poll() is not None
+
+
+def test_an_interruption_that_a_finalizer_swallows_is_raised_again() -> None:
+    class Swallower:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    went_on = []
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        del [Swallower()][0]
+        for _ in range(1000):
+            time.sleep(0.01)
+        went_on.append(1)
+    assert not went_on
+
+
+def test_one_that_a_library_swallows_is_raised_at_the_end() -> None:
+    with pytest.raises(KeyboardInterrupt), interruptible(), contextlib.suppress(BaseException):  # as some do
+        signal.raise_signal(signal.SIGTERM)
+
+
+def test_shields_end_together() -> None:
+    passed = []
+    with pytest.raises(KeyboardInterrupt), shielded():
+        with shielded():
+            signal.raise_signal(signal.SIGINT)
+            passed.append("inner")
+        passed.append("outer")
+    assert passed == ["inner", "outer"]
+    assert signal.getsignal(signal.SIGINT) is not signal.SIG_DFL
+
+
+def test_what_nohup_ignores_stays_ignored() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with interruptible():
+            signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+ENDINGS = """
+import os, signal, sys, threading, time, rclpy, tide_ros
+from rclpy.node import Node
+rclpy.init()
+node = Node("slow")
+executor = tide_ros.MultiThreadedExecutor(2)
+executor.add_node(node)
+node.create_timer(0.01, lambda: (print("begun", flush=True), time.sleep(0.5), print("ended", flush=True)))
+try:
+    executor.spin()
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def test_running_callbacks_come_to_their_end_before_the_program_does(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", ENDINGS],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment("endings"),
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert output.splitlines().count("ended") == output.splitlines().count("begun") + 1
+    assert "interrupted" in output
+    assert "Traceback" not in errors and "ignored" not in errors
+    assert not left_behind("endings")

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Change values in the text of a description. Everything else in it stays: comments, order, the way it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tide.system.locate import Path, locate_values
+
+Edit = tuple[Path, str, str, str]  # the entry; its key, the new value as it is written; the key to stand behind if new
+
+
+def edited(text: str, edits: Iterable[Edit]) -> str:
+    """`text` has been accepted as a description. A key that an entry lacks comes behind another one that it has, in an
+    inline table too."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    text = text.replace("\r\n", "\n")
+    for entry, key, value, behind in edits:
+        text = _set(text, entry, key, value, behind)
+    return text.replace("\n", newline)
+
+
+def _set(text: str, entry: Path, key: str, value: str, behind: str) -> str:
+    values = locate_values(text)
+    span = values.spans.get((*entry, key))
+    if span is not None:
+        return text[: span[0]] + value + text[span[1] :]
+    end = values.spans[(*entry, behind)][1]
+    if entry in values.inline:
+        return f"{text[:end]}, {key} = {value}{text[end:]}"
+    line_end = text.find("\n", end)
+    head = text + "\n" if line_end < 0 else text[: line_end + 1]
+    return f"{head}{key} = {value}\n{'' if line_end < 0 else text[line_end + 1 :]}"

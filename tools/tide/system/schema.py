@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JSON schema of system.toml, for editors: every key with its limits and what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tide.system.model import System, _Entry
+
+HINT = "#:schema ./system.schema.json"  # what editors look for in the first line of a TOML file
+_NAME = "Lower case letters, digits and _, a letter first; at most 64."
+_DESCRIPTIONS = {
+    "System.system": "The system's name and what it is for.",
+    "System.executors": "Who runs callbacks, on the microcontroller and on the host.",
+    "System.links": "Lines between microcontroller and agent.",
+    "System.groups": "Callbacks that may not overlap, or that may overlap even themselves.",
+    "System.chains": "Callbacks in data-dependency order, each with a deadline.",
+    "Header.name": f"Of the system. {_NAME}",
+    "Header.description": "What it is for, in a line.",
+    "Executor.name": f"By which callbacks say where they run. {_NAME}",
+    "Executor.where": "mcu: the microcontroller, a client of the agent. host: a ROS 2 process.",
+    "SerialLink.name": f"By which chains say what they cross. {_NAME}",
+    "SerialLink.kind": "A serial line: 8N1, full duplex.",
+    "SerialLink.baud": "Bits per second; a byte takes ten.",
+    "UdpLink.name": f"By which chains say what they cross. {_NAME}",
+    "UdpLink.kind": "UDP on IPv4. It has no bound, as networks have none.",
+    "UdpLink.port": "UDP port of the agent.",
+    "UdpLink.mtu_bytes": "Largest message; longer ones go in fragments.",
+    "UdpLink.quantum_bytes": "Largest piece before an urgent frame may pass. 0: the MTU.",
+    "Publication.topic": "ROS 2 topic, as brake/request.",
+    "Publication.type": "ROS 2 type, as std_msgs/msg/String.",
+    "Group.name": f"By which callbacks say that they belong to it. {_NAME}",
+    "Group.kind": "exclusive: one at a time. reentrant: each may overlap all, itself too.",
+    "Callback.name": f"Unique in its chain. {_NAME}",
+    "Callback.kind": "timer begins a chain; a subscription takes what the callback before it publishes.",
+    "Callback.executor": "Name of the executor that runs it.",
+    "Callback.publishes": "What it publishes at its end, for the next callback of the chain.",
+    "Callback.group": "Name of its group. Absent: it overlaps all but itself.",
+    "Chain.name": f"Unique. {_NAME}",
+    "Chain.period_ms": "From one release of its timer to the next.",
+    "Chain.deadline_ms": "From the release of its timer to the end of its last callback, at most.",
+    "Chain.reliability": "Of its messages: reliable are sent again until they are acknowledged.",
+    "Chain.link": "Name of the link it crosses. Absent: the first one.",
+    "Chain.callbacks": "In data-dependency order: a timer, then subscriptions.",
+}
+
+
+def json_schema() -> dict[str, Any]:
+    schema = System.model_json_schema()
+    models: set[type[_Entry]] = {System, *_Entry.__subclasses__()}
+    for model in models:
+        definition = schema if model is System else schema["$defs"][model.__name__]
+        for key, entry in definition["properties"].items():
+            for limit in model.model_fields[key].metadata:
+                _limit(entry, "maximum", min, getattr(limit, "le", None))
+                _limit(entry, "minimum", max, getattr(limit, "ge", None))
+            described = _DESCRIPTIONS.get(f"{model.__name__}.{key}")
+            if described is not None:
+                entry["description"] = described
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "title": "tide system description",
+    }
+
+
+def _limit(entry: dict[str, Any], word: str, narrower: Callable[..., Any], limit: Any) -> None:
+    """Limits on top of those of a type: pydantic leaves them out, or tells them by a word of its own."""
+    for form in entry.get("anyOf", [entry]):
+        form.pop("le", None)
+        form.pop("ge", None)
+        if limit is not None and form.get("type") in ("number", "integer"):
+            form[word] = narrower(form.get(word, limit), limit)
