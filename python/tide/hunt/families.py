@@ -33,6 +33,7 @@ class Family:
     reliable: float = 0.0
     hold: float = 0.0
     losses: tuple[int, ...] = (0,)
+    shapes: bool = False  # chains that do not come back, or begin on the host
 
 
 FAMILIES = (
@@ -56,6 +57,15 @@ FAMILIES = (
     Family("check-board-lanes", ("lanes",), (1, 1, 2, 3), (1, 1, 2), board=True, reliable=0.5),
     Family("check-board-hold", ("tide", "lanes"), (1, 2), (1, 1, 2), board=True, reliable=0.9, hold=0.4),
     Family("check-board-losses", ("tide", "lanes"), (1, 2), (1, 2), board=True, reliable=1, losses=(1, 1, 2)),
+    Family(
+        "check-board-shapes",
+        ("tide", "lanes", *BATCHES),
+        (1, 1, 2, 3),
+        (1, 1, 2),
+        board=True,
+        reliable=0.5,
+        shapes=True,
+    ),
     Family("check-board-batch", BATCHES, (1, 1, 2, 3), (1, 1, 2), board=True, reliable=0.5),
 )
 
@@ -263,13 +273,18 @@ class _Draw:
             chain["hold"] = True
         names = self.names("b", 3)
         chain["callbacks"] = []
-        for place, where in enumerate(("m", self.random.choice(hosts), "m")):
+        way: tuple[str, ...] = ("m", "h", "m")
+        if self.of.shapes and self.chance(0.7):
+            way = self.random.choice((("m",), ("m", "h"), ("h", "m"), ("m", "m"), ("h",)))
+        host = self.random.choice(hosts)
+        for place, side in enumerate(way):
+            where = host if side == "h" else "m"
             kind = "timer" if place == 0 else "subscription"
             callback: Document = {"name": names[place], "kind": kind, "executor": where}
             callback["execution_ms"] = times_ms[place]
             if self.chance(0.8 if self.few else 0.5):
                 callback["least_ms"] = times_ms[place] if self.chance(0.7) else round(times_ms[place] / 2, 2)
-            if place < 2:
+            if place < len(way) - 1:
                 size = request if place == 0 else reply
                 callback["publishes"] = {"topic": f"{name}/{names[place]}", "payload_bytes": size}
             chain["callbacks"].append(callback)
