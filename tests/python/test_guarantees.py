@@ -154,20 +154,19 @@ def test_a_ring_of_executors_ends_and_says_why() -> None:
         status, output = told(DATA / f"{name}.toml")
         assert status == 1
         lines = [line for line in output.splitlines() if "has no bound: " in line]
-        assert lines and all(f"{name}.toml:" in line and "beyond" in line for line in lines), output
+        assert lines and all(
+            f"{name}.toml:" in line and "ten times the longer of its deadline" in line for line in lines
+        ), output
 
 
 def test_a_large_system_of_several_executors_ends() -> None:
     """100 chains of 20 callbacks that go back and forth between four executors, near to what these can take."""
-    for load_share, own in ((0.5, False), (0.9, False), (0.99, False), (0.6, True)):
+    for load_share, own, policy in ((0.3, False, "default"), (0.9, False, "priority"), (0.3, True, "priority")):
         system = large_system(load_share, own)
         begin = time.process_time()
-        for policy in HOST_POLICIES if not own else ("priority",):
-            bounds = bounds_of(system, policy)
-            assert all(chain.bound_ns or chain.root for chain in bounds.chains)
-            spent = time.process_time() - begin
-            begin = time.process_time()
-            assert spent < 4, (load_share, policy)  # two seconds on a core that nobody disturbs
+        bounds = bounds_of(system, policy)
+        assert time.process_time() - begin < 2, (load_share, policy)
+        assert all(chain.bound_ns or chain.root for chain in bounds.chains)
 
 
 def large_system(load_share: float, own: bool) -> System:
@@ -355,8 +354,7 @@ def test_the_model_is_named_and_stock_rclcpp_is_not_trusted() -> None:
     one_lane = parse(file.read_text(encoding="utf-8").replace("lanes = 2", "lanes = 1"))
     assert bounds_of(one_lane, "rclcpp").met
     models = {
-        name: bounds_of(load(DATA / "live_timers_in_a_large_ready_set.toml"), name).models[0].model
-        for name in HOST_POLICIES
+        name: bounds_of(load(DATA / "own_priorities_on_one_lane.toml"), name).models[0].model for name in HOST_POLICIES
     }
     assert models == {"default": "default", "priority": "priority", "rclcpp": "wait_set", "any_order": "any_order"}
 
@@ -399,27 +397,26 @@ def test_a_group_of_the_host_is_waited_for_behind_a_line_too() -> None:
 def test_long_periods_are_possible_over_a_line_and_limits_have_a_line(tmp_path: Path) -> None:
     file = tmp_path / "system.toml"
     text = (DATA / "period_too_short_over_a_line.toml").read_text(encoding="utf-8")
-    file.write_text(text.replace("period_ms = 20\n", "period_ms = 36_000_000\n"), encoding="utf-8")  # ten hours
+    long = text.replace("_ms = 20\n", "_ms = 36_000_000\n")  # ten hours
+    file.write_text(long, encoding="utf-8")
     assert told(file)[0] == 0
-    for old, new, line, what in (
+    for old, new, what in (
         (
             "agent_ms = 2",
             "agent_ms = 2e6",
-            17,
-            "'agent_ms' of 'uart' is 2000000.0; with a microcontroller it must be at",
+            "'agent_ms' of 'uart' is 2000000.0; with a microcontroller it must be at most",
         ),
-        ("payload_bytes = 300", "payload_bytes = 2000000", 32, "'payload_bytes' of 'enc' is 2000000"),
-        ("baud = 921600", "baud = 921600\nmtu_bytes = 64", 16, "'mtu_bytes' is 64; it must be at least 68"),
+        ("payload_bytes = 300", "payload_bytes = 2000000", "'payload_bytes' of 'enc' is 2000000"),
+        ("baud = 921600", "mtu_bytes = 64\nbaud = 921600", "'mtu_bytes' is 64; it must be at least 68"),
         (
             "baud = 921600",
-            "baud = 921600\nquantum_bytes = 20",
-            16,
+            "quantum_bytes = 20\nbaud = 921600",
             "'quantum_bytes' of 'uart' is 20; it must be 0, or from",
         ),
-        ("payload_bytes = 10 }", "payload_bytes = 900 }", 25, "best effort knows no fragments"),
+        ("payload_bytes = 10 }", "payload_bytes = 900 }", "best effort knows no fragments"),
     ):
-        assert old in text
-        file.write_text(text.replace(old, new), encoding="utf-8")
+        line = long[: long.index(old)].count("\n") + 1
+        file.write_text(long.replace(old, new), encoding="utf-8")
         status, output = told(file)
         assert status == 2
         assert f"{file}:{line}: " in output and what in output, output
