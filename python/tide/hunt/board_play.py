@@ -207,6 +207,7 @@ class BoardPlayer:
             "sample_us": on_client_us[0] if on_client_us else 0,
             "host_us": on_host_us[0] if on_host_us else 0,
             "act_us": on_client_us[1] if len(on_client_us) > 1 else 0,
+            **({"jitter_us": jitter_us} if (jitter_us := getattr(chain, "jitter_ns", 0) // _MICROSECOND) else {}),
             "reliable": str(chain.reliability == "reliable").lower(),
             "hold": str(chain.hold).lower(),
             "node": node,

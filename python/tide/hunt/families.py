@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tide.system.model import Chain
+
 Document = dict[str, Any]
 HOST_POLICIES = ("default", "priority", "any_order")
 BATCHES = ("batch", "batch_stock", "batch_blocking")
@@ -155,13 +157,20 @@ class _Draw:
                 other = self.random.choice(chains)
                 chain["branches_from"] = f"{other['name']}.{self.random.choice(other['callbacks'])['name']}"
                 chain["period_ms"] = other["period_ms"]
+            if "branches_from" not in chain:
+                self.give_jitter(chain)
             chain["reliability"] = "reliable"
             chain["callbacks"] = self.host_callbacks(document, chain, min(share, 0.8), steps)
             before_ms = self.shared_ms(chain, chains)
             own_ms = sum(callback["execution_ms"] for callback in chain["callbacks"])
-            chain["deadline_ms"] = max(self.deadline_ms(chain["period_ms"]), round(before_ms + own_ms, 1))
+            least_ms = before_ms + own_ms + self.root(chain, chains).get("jitter_ms", 0)
+            chain["deadline_ms"] = max(self.deadline_ms(chain["period_ms"]), round(least_ms + 0.1, 1))
             chains.append(chain)
         return chains
+
+    def give_jitter(self, chain: Document) -> None:
+        if "jitter_ms" in Chain.model_fields and self.chance(0.2):
+            chain["jitter_ms"] = round(chain["period_ms"] * self.random.choice((0.05, 0.1, 0.25)), 2)
 
     def shared_ms(self, chain: Document, chains: Sequence[Document]) -> float:
         """Of the callbacks that it branches behind."""
@@ -172,6 +181,13 @@ class _Draw:
         place = next(place for place, one in enumerate(other["callbacks"]) if one["name"] == last)
         shared_ms = sum(one["execution_ms"] for one in other["callbacks"][: place + 1])
         return float(shared_ms + self.shared_ms(other, chains))
+
+    def root(self, chain: Document, chains: Sequence[Document]) -> Document:
+        """Whose timer starts it."""
+        while "branches_from" in chain:
+            name = chain["branches_from"].partition(".")[0]
+            chain = next(one for one in chains if one["name"] == name)
+        return chain
 
     def host_callbacks(self, document: Document, chain: Document, share: float, steps: int) -> list[Document]:
         hosts = document["executors"]
@@ -271,6 +287,7 @@ class _Draw:
         chain["reliability"] = "reliable" if reliable else "best_effort"
         if self.chance(self.of.hold):
             chain["hold"] = True
+        self.give_jitter(chain)
         names = self.names("b", 3)
         chain["callbacks"] = []
         way: tuple[str, ...] = ("m", "h", "m")
