@@ -20,6 +20,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tide.hunt.workers
+from tide.analysis.bounds import bounds_of
 from tide.hunt.campaign import Block, Found
 from tide.hunt.checkpoint import Checkpoint, OtherHuntError
 from tide.hunt.families import FAMILIES, draw, family, rendered
@@ -287,3 +288,44 @@ def test_the_board_simulator_plays_executors_of_nodes_and_their_way_back() -> No
     with pytest.raises(ServerError, match="names a host executor that is not there"):
         both("hosts=")
     server.close()
+
+
+# ---- what it has found ----
+
+SHARED_NODE = """
+[system]
+name = "shared"
+[[executors]]
+name = "m"
+where = "mcu"
+[[executors]]
+name = "h"
+where = "host"
+[[links]]
+name = "l"
+kind = "serial"
+baud = 921600
+"""
+
+
+def test_a_callback_without_execution_time_waits_for_a_lane_too() -> None:
+    """check-board-tide 103878: 14.386 ms on a lane that another chain's callback had, above a bound of 12.632 ms."""
+    text = SHARED_NODE
+    for name, priority, execution_ms in (("quick", 2, "EXECUTION"), ("slow", 1, 50)):
+        text += f"""
+[[chains]]
+name = "{name}"
+priority = {priority}
+period_ms = 500
+deadline_ms = 500
+reliability = "best_effort"
+callbacks = [
+  {{ name = "sample", kind = "timer", executor = "m", execution_ms = 0.1,
+    publishes = {{ topic = "{name}/a", payload_bytes = 20 }} }},
+  {{ name = "decide", kind = "subscription", executor = "h", execution_ms = {execution_ms} }},
+]
+"""
+    found = [bounds_of(parse(text.replace("EXECUTION", one))).chain("quick") for one in ("0", "0.001")]
+    nothing_ns, little_ns = (bound.bound_ns for bound in found if bound is not None and bound.bound_ns is not None)
+    assert nothing_ns > 50_000_000
+    assert nothing_ns == little_ns - 1000
