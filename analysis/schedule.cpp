@@ -76,8 +76,17 @@ class Machine {
   }
 
  private:
-  // Callbacks of a more important chain first, within a chain the later ones.
+  // Callbacks of a more important chain first, within a chain the later ones; or by priorities of their own.
   void arrange_by_priority() {
+    if (executor_.own_priorities()) {
+      arrange_by_registration();
+      const auto priority = [this](std::size_t station) {
+        return executor_.chains()[stations_[station].chain].callbacks[stations_[station].callback].priority;
+      };
+      std::stable_sort(order_.begin(), order_.end(),
+                       [&priority](std::size_t left, std::size_t right) { return priority(left) > priority(right); });
+      return;
+    }
     for (const std::size_t chain : executor_.order()) {
       const std::size_t count = executor_.chains()[chain].callbacks.size();
       for (std::size_t callback = count; callback-- > 0;) order_.push_back(first_station_[chain] + callback);

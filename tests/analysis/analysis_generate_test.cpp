@@ -24,6 +24,21 @@ TEST(Generate, UUniFastSplitsEvenly) {
   for (const double mean : means) EXPECT_NEAR(mean, 0.5, 0.02);  // no place is favoured
 }
 
+// Ten callbacks that were rounded one by one made one chain of a thousand in four execute for longer than its period.
+TEST(Generate, AChainThatFillsItsPeriodFitsIntoIt) {
+  Recipe recipe;
+  recipe.chains = 1;
+  recipe.callbacks = 10;
+  recipe.utilisation = 1;
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+    const Executor executor = generate(recipe, seed);
+    EXPECT_EQ(executor.chains()[0].execution_ns, executor.chains()[0].period_ns) << seed;
+    for (const Callback &callback : executor.chains()[0].callbacks) EXPECT_GE(callback.execution_ns, 1);
+  }
+  recipe.utilisation = 1e-12;  // a nanosecond for each callback all the same
+  EXPECT_EQ(generate(recipe, 1).chains()[0].execution_ns, 10);
+}
+
 double sum_of(const std::vector<double> &shares) { return std::accumulate(shares.begin(), shares.end(), 0.0); }
 
 // Sums and limits hold whatever the limits are, also where there is next to no room.

@@ -211,5 +211,24 @@ TEST(Theorems, FullLoadIsSolvedByCorners) {
   EXPECT_EQ(bounds("theorem2-safe", executor), (Pair{66 * ms - 1, 132 * ms - 1, 165 * ms}));
 }
 
+// It took the group a unit ago at least, and has executed that unit.
+TEST(Theorems, ALessImportantGroupMateOfOneUnitHoldsNothing) {
+  const auto bound_ns = [](time_ns mate_ns) {
+    std::vector<Chain> chains{make_chain({2, 3}, 100, 100, 3), make_chain({mate_ns}, 100, 100, 2),
+                              make_chain({5}, 100, 100, 1)};
+    chains[0].callbacks[1].group = chains[1].callbacks[0].group = 0;
+    const Executor executor("e", Policy::priority, cores(2), std::move(chains), {"lock"});
+    return *analyse(*find_analysis("theorem6-constrained-safe"), executor).chains[0].response_ns;
+  };
+  const auto without = [] {
+    const Executor executor(
+        "e", Policy::priority, cores(2),
+        {make_chain({2, 3}, 100, 100, 3), make_chain({1}, 100, 100, 2), make_chain({5}, 100, 100, 1)});
+    return *analyse(*find_analysis("theorem2-safe"), executor).chains[0].response_ns;
+  };
+  EXPECT_EQ(bound_ns(1), without());
+  EXPECT_GT(bound_ns(2), bound_ns(1));
+}
+
 }  // namespace
 }  // namespace tide::analysis
