@@ -215,7 +215,7 @@ def test_an_interrupted_campaign_goes_on(tmp_path: Path) -> None:
     output, _ = child.communicate(timeout=60)
     assert child.returncode == 130, output
     (row,) = json.loads((tmp_path / "cut.json").read_text())["rows"]
-    assert 0 < row["systems"] < 750
+    assert 0 < row["systems"] < 500
     assert run(*words, "--out", tmp_path / "cut.json")[0] == 0
     assert run(*words, "--out", tmp_path / "whole.json")[0] == 0
     assert not part.exists()
@@ -254,7 +254,9 @@ def worst_ms(server: Server, plan: str) -> list[float]:
 def test_the_host_simulator_plays_budgets_offsets_and_extremes() -> None:
     server = Server("tide-host-sim")
     budget = "seconds=0.2 executor=m,1,5000,10000 callback=a,m,20000,1,6000,6000 offset=a,0 chain=c,a"
-    assert worst_ms(server, f"policy=tide {budget}") == [11.0]  # 5 ms, and the last one of the next period
+    assert worst_ms(server, f"policy=tide {budget}") == [
+        pytest.approx(11.0, abs=1e-5)
+    ]  # 5 ms, and the last one of the next period
     anywhere = [worst_ms(server, f"policy=tide supply=anywhere seed={seed} {budget}")[0] for seed in range(20)]
     assert min(anywhere) >= 6 and max(anywhere) <= 21 and max(anywhere) > 11
     two = "executor=m,1 callback=a,m,20000,2,1000,1000 callback=b,m,20000,1,2000,2000 chain=a,a chain=b,b seconds=0.1"

@@ -124,11 +124,11 @@ def hunt(
     finally:
         if checkpoint is not None:
             checkpoint.close()
-    _report(wanted)
     if out is not None:
         rows = [{"bound": name, "observer": by, **one.to_json()} for (name, by), one in wanted.found.items()]
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(json.dumps({"schema": 1, **settings, "rows": rows}, indent=1) + "\n", encoding="utf-8")
+    _report(wanted)
     if wanted.failures or interrupted:
         raise typer.Exit(1 if wanted.failures else 130)
 
