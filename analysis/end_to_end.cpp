@@ -6,7 +6,7 @@ namespace {
 
 constexpr int most_rounds = 400;
 constexpr int exact_rounds = 24;  // after them jitters are raised a little further, which keeps the rounds few
-constexpr std::int64_t most_work = 60'000'000;
+constexpr std::int64_t most_work = 40'000'000;
 
 class Composition {
  public:
