@@ -5,6 +5,7 @@ deadlines around periods; and systems with a microcontroller and a line."""
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 from tide.system.load import SystemFileError, parse
 from tide.system.model import System
@@ -74,6 +75,47 @@ def random_board(draw: random.Random) -> System | None:
             text += 'group = "mutex"\n' if at == "host" and draw.random() < 0.3 else ""
             text += f'publishes = {{ topic = "c{number}/t{place}", payload_bytes = {draw.choice([8, 100, 300])} }}\n'
     return _parsed(text)
+
+
+def long_urgent_chain(draw: random.Random) -> System | None:
+    """One lane: an urgent chain of many callbacks, and one callback below all of these. In a ready set it waits for two
+    of them, by priority for all."""
+    text = _one_lane()
+    length = draw.randint(3, 9)
+    execution_ms = round(draw.uniform(1, 10), 1)
+    text += _chain("high", 2, 200, [execution_ms] * length, lambda place: f"priority = {place + 2}\n")
+    text += _chain("low", 1, 200, [round(draw.uniform(1, 10), 1)], lambda _: "priority = 1\n")
+    return _parsed(text)
+
+
+def fast_timer(draw: random.Random) -> System | None:
+    """One lane: chains of a short timer and a long subscription beside a timer that expires many times while these
+    subscriptions, a ready set of them, run."""
+    text = _one_lane() + _chain("fast", 20, 4, [1], lambda _: "", 20)
+    for number in range(draw.randint(6, 13)):
+        text += _chain(f"work{number}", 19 - number, 100, [0.1, round(draw.uniform(2.5, 3.5), 1)])
+    return _parsed(text + _chain("victim", 1, 100, [0.1, 0.5]))
+
+
+def _one_lane() -> str:
+    return '[system]\nname = "s"\n[[executors]]\nname = "main"\nwhere = "host"\n'
+
+
+def _chain(
+    name: str,
+    priority: int,
+    period_ms: int,
+    executions_ms: list[float],
+    more: Callable[[int], str] = lambda _: "",
+    deadlines: int = 1,
+) -> str:
+    text = f'[[chains]]\nname = "{name}"\npriority = {priority}\nperiod_ms = {period_ms}\n'
+    text += f'deadline_ms = {period_ms * deadlines}\nreliability = "reliable"\n'
+    for place, execution_ms in enumerate(executions_ms):
+        text += f'[[chains.callbacks]]\nname = "b{place}"\nkind = "{"subscription" if place else "timer"}"\n'
+        text += f'executor = "main"\nexecution_ms = {execution_ms}\n{more(place)}'
+        text += f'publishes = {{ topic = "{name}/t{place}", payload_bytes = 8 }}\n'
+    return text
 
 
 def _parsed(text: str) -> System | None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from random_hosts import random_board, random_host
+from random_hosts import fast_timer, long_urgent_chain, random_board, random_host
 from tide.analysis.bounds import CLIENT_EXECUTORS, HOST_POLICIES, Bounds, bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.main import app
@@ -82,11 +82,14 @@ def test_a_set_with_live_timers_takes_longer_than_one_with_cached_timers() -> No
     assert cached.bound_ns < seen_ns == live.bound_ns
 
 
-def test_no_random_response_is_above_a_bound() -> None:
+@pytest.mark.parametrize(
+    ("make", "systems", "checks"), [(random_host, 25, 5), (long_urgent_chain, 6, 2), (fast_timer, 6, 5)]
+)
+def test_no_random_response_is_above_a_bound(make: Any, systems: int, checks: int) -> None:
     draw = random.Random(SEED)
     count, none = 0, 0
-    for number in range(SEEDS or 40):
-        system = random_host(draw)
+    for number in range(SEEDS or systems):
+        system = make(draw)
         if system is None:
             continue
         for executor, policy in PLAYED:
@@ -99,7 +102,7 @@ def test_no_random_response_is_above_a_bound() -> None:
                 except AssertionError as error:
                     raise AssertionError(f"system {number} of TIDE_SEED={SEED}, {executor}: {error}") from None
     print(f"{count} checks; {none} chains without a bound")
-    assert count > (SEEDS or 40) * 5, "the systems prove nothing"
+    assert count > (SEEDS or systems) * checks, "the systems prove nothing"
 
 
 def every_bounds(make: Callable[[random.Random], System | None], executors: tuple[str, ...]) -> list[Bounds]:
