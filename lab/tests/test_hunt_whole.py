@@ -20,6 +20,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tide_lab.hunt.workers
+from tide.analysis.bounds import bounds_of
 from tide.main import app
 from tide.programs.binaries import find_binary
 from tide.system.load import SystemFileError, parse
@@ -214,7 +215,7 @@ def test_an_interrupted_campaign_goes_on(tmp_path: Path) -> None:
     output, _ = child.communicate(timeout=60)
     assert child.returncode == 130, output
     (row,) = json.loads((tmp_path / "cut.json").read_text())["rows"]
-    assert 0 < row["systems"] < 750
+    assert 0 < row["systems"] < 500
     assert run(*words, "--out", tmp_path / "cut.json")[0] == 0
     assert run(*words, "--out", tmp_path / "whole.json")[0] == 0
     assert not part.exists()
@@ -253,7 +254,9 @@ def worst_ms(server: Server, plan: str) -> list[float]:
 def test_the_host_simulator_plays_budgets_offsets_and_extremes() -> None:
     server = Server("tide-host-sim")
     budget = "seconds=0.2 executor=m,1,5000,10000 callback=a,m,20000,1,6000,6000 offset=a,0 chain=c,a"
-    assert worst_ms(server, f"policy=tide {budget}") == [11.0]  # 5 ms, and the last one of the next period
+    assert worst_ms(server, f"policy=tide {budget}") == [
+        pytest.approx(11.0, abs=1e-5)
+    ]  # 5 ms, and the last one of the next period
     anywhere = [worst_ms(server, f"policy=tide supply=anywhere seed={seed} {budget}")[0] for seed in range(20)]
     assert min(anywhere) >= 6 and max(anywhere) <= 21 and max(anywhere) > 11
     two = "executor=m,1 callback=a,m,20000,2,1000,1000 callback=b,m,20000,1,2000,2000 chain=a,a chain=b,b seconds=0.1"
@@ -287,3 +290,68 @@ def test_the_board_simulator_plays_executors_of_nodes_and_their_way_back() -> No
     with pytest.raises(ServerError, match="names a host executor that is not there"):
         both("hosts=")
     server.close()
+
+
+# ---- what it has found ----
+
+SHARED_NODE = """
+[system]
+name = "shared"
+[[executors]]
+name = "m"
+where = "mcu"
+[[executors]]
+name = "h"
+where = "host"
+[[links]]
+name = "l"
+kind = "serial"
+baud = 921600
+"""
+
+
+def test_a_callback_without_execution_time_waits_for_a_lane_too() -> None:
+    """check-board-tide 103878: 14.386 ms on a lane that another chain's callback had, above a bound of 12.632 ms."""
+    text = SHARED_NODE
+    for name, priority, execution_ms in (("quick", 2, "EXECUTION"), ("slow", 1, 50)):
+        text += f"""
+[[chains]]
+name = "{name}"
+priority = {priority}
+period_ms = 500
+deadline_ms = 500
+reliability = "best_effort"
+callbacks = [
+  {{ name = "sample", kind = "timer", executor = "m", execution_ms = 0.1,
+    publishes = {{ topic = "{name}/a", payload_bytes = 20 }} }},
+  {{ name = "decide", kind = "subscription", executor = "h", execution_ms = {execution_ms} }},
+]
+"""
+    found = [bounds_of(parse(text.replace("EXECUTION", one))).chain("quick") for one in ("0", "0.001")]
+    nothing_ns, little_ns = (bound.bound_ns for bound in found if bound is not None and bound.bound_ns is not None)
+    assert nothing_ns > 50_000_000
+    assert nothing_ns == little_ns - 1000
+
+
+def test_a_chain_without_a_bound_is_released_late_to_others_too() -> None:
+    """check-several 301678: what waits behind 51.5 ms on one executor comes in a heap to the next one, whether or not
+    its own bound there is too long to be one."""
+
+    def chain(name: str, period_ms: int, *steps: tuple[str, float]) -> str:
+        text = f'[[chains]]\nname = "{name}"\npriority = {len(name)}\nperiod_ms = {period_ms}\n'
+        text += f'deadline_ms = {period_ms}\nreliability = "reliable"\n'
+        for place, (executor, execution_ms) in enumerate(steps):
+            text += f'[[chains.callbacks]]\nname = "b{place}"\nkind = "{"subscription" if place else "timer"}"\n'
+            text += f'executor = "{executor}"\nexecution_ms = {execution_ms}\n'
+            text += f'publishes = {{ topic = "{name}/b{place}", payload_bytes = 8 }}\n'
+        return text
+
+    text = '[system]\nname = "heap"\n' + "".join(f'[[executors]]\nname = "{one}"\nwhere = "host"\n' for one in "fg")
+    text += chain("x", 80, ("f", 51.5)) + chain("often", 10, ("f", 0.1), ("g", 0.3))
+    text += chain("seldom", 200, ("g", 13.9), ("g", 94.3))
+    bounds = bounds_of(parse(text), "any_order")
+    found = {one.name: one.bound_ns for one in bounds.chains}
+    assert found["often"] is None
+    late_ns = 51_600_000  # so that 7 of its instances may come within 13.9 ms and what they take
+    assert found["seldom"] is not None
+    assert found["seldom"] >= 13_900_000 + 94_300_000 + (late_ns + 13_900_000) // 10_000_000 * 300_000

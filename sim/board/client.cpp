@@ -67,7 +67,7 @@ Client::Client(Machine &machine, Line &up, const Plan &plan, Observer observer)
     chain->index = index;
     chain->plan = plan.chains[index];
     chain->request.name = "rt/" + chain->plan.name;
-    chain->reply.name = chain->request.name + "_reply";
+    chain->reply.name = chain->request.name + (chain->plan.shape == Shape::kLooped ? "" : "_reply");
     chain->samples.resize(kReaderDepth);
     chain->instances.resize(plan.periods);
     chain->payload.assign(chain->plan.payload_bytes, 0x2E);
@@ -301,7 +301,10 @@ void Client::add_executor() {
   config.context = this;
   if (tide_executor_init(&executor_, &config) != TIDE_OK) throw std::invalid_argument("the executor refuses the plan");
   set_up_groups();
-  for (const auto &chain : chains_) tide_executor_add_timer(&executor_, &chain->timer);
+  for (const auto &chain : chains_) {
+    tide_executor_add_timer(&executor_, &chain->timer);
+    if (chain->plan.begins_on_host()) tide_timer_cancel(&chain->timer);
+  }
   for (const auto &chain : chains_) tide_executor_add(&executor_, &chain->subscription);
   set_up_local();
 }
@@ -315,7 +318,9 @@ void Client::start_lanes() {
 
 void Client::release_timers() {
   first_release_ = machine_.engine().now() + kBeforeRelease;
-  for (const auto &chain : chains_) release(*chain, 0);
+  for (const auto &chain : chains_) {
+    if (!chain->plan.begins_on_host()) release(*chain, 0);
+  }
 }
 
 // Late by what is drawn: nothing, all of the jitter, or in between.
@@ -343,6 +348,13 @@ void Client::run() {
   release_timers();
   observer_.event("set up");
 }
+
+void Client::note_release(size_t chain, uint32_t index, Time release) {
+  Instance &instance = chains_[chain]->instances[index];
+  instance.release = instance.sample_start = instance.sample_end = release;
+}
+
+void Client::note_end(size_t chain, uint32_t index, Time end) { chains_[chain]->instances[index].act_end = end; }
 
 void Client::stop() {
   stopping_ = true;
@@ -372,6 +384,10 @@ void Client::sample(Chain &chain) {
   instance.release = first_release_ + chain.plan.phase + index * chain.plan.period;
   instance.sample_start = start;
   Task::current()->execute(chain.plan.sample);
+  if (chain.plan.shape == Shape::kSampled) {
+    instance.sample_end = instance.act_end = engine.now();
+    return;
+  }
   tell(chain, index);
   instance.published = publish(chain, index);
   if (!instance.published) publish_failures_++;
@@ -416,7 +432,10 @@ void Client::act(Chain &chain) {
   const Time start = engine.now();
   const tide_sample_t *sample = tide_session_peek(&session_, &chain.reader);
   if (sample == nullptr) return;
-  const Mark mark = sample->length == chain.plan.reply_bytes ? get_mark(sample->bytes) : Mark{UINT16_MAX, UINT32_MAX};
+  // What comes back from the agent has the client's own padding.
+  const uint32_t padding = chain.plan.shape == Shape::kLooped ? 3 : 0;
+  const bool whole = sample->length >= chain.plan.reply_bytes && sample->length <= chain.plan.reply_bytes + padding;
+  const Mark mark = whole ? get_mark(sample->bytes) : Mark{UINT16_MAX, UINT32_MAX};
   const uint32_t length = sample->length;
   Task::current()->execute(chain.plan.act);
   tide_session_take_done(&session_, &chain.reader);

@@ -60,6 +60,9 @@ class Client {
   size_t chain_count() const { return chains_.size(); }
   const ChainPlan &chain_plan(size_t chain) const { return chains_[chain]->plan; }
   const std::vector<Instance> &instances(size_t chain) const { return chains_[chain]->instances; }
+  // Of a chain that begins, or ends, on the host.
+  void note_release(size_t chain, uint32_t index, Time release);
+  void note_end(size_t chain, uint32_t index, Time end);
   const tide_reader_t &reader(size_t chain) const { return chains_[chain]->reader; }
   const tide_executor_t &executor() const { return executor_; }
   std::string topic(size_t chain) const { return "rt/" + chains_[chain]->plan.name; }

@@ -105,11 +105,13 @@ constexpr std::array<const char *, 4> kSends = {"asynchronous", "stock", "blocki
 constexpr std::array<const char *, 2> kDraws = {"together", "independent"};
 constexpr std::array<const char *, 2> kAcknowledges = {"always", "asked"};
 constexpr std::array<const char *, 2> kLatencyFrom = {"expiry", "start"};
+constexpr std::array<const char *, 6> kShapes = {"answered", "sampled", "heard", "told", "looped", "hosted"};
 constexpr Time kMicrosecond = 1000;
 
 Fields fields_of(ChainPlan &chain) {
   return {{"name", text_field(chain.name)},
           {"level", number_field(chain.level, 0u, 126u)},
+          {"shape", choice_field(chain.shape, kShapes)},
           {"period_us", time_field(chain.period, kMicrosecond, 1)},
           {"phase_us", time_field(chain.phase, kMicrosecond)},
           {"jitter_us", time_field(chain.jitter, kMicrosecond)},

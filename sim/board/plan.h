@@ -15,9 +15,15 @@
 
 namespace tide::sim {
 
+// What a chain is made of. answered: sample on the client, a node's answer, act on the client. sampled: sample alone.
+// heard: it ends at the node. told: a timer of the node, act on the client. looped: sample and act, by way of the
+// agent. hosted: a timer of the node alone.
+enum class Shape { kAnswered, kSampled, kHeard, kTold, kLooped, kHosted };
+
 struct ChainPlan {
   std::string name = "chain";
   unsigned level = 0;
+  Shape shape = Shape::kAnswered;
   Time period = 500 * kMillisecond, phase = 0, deadline = 0;  // deadline 0: the period
   Time jitter = 0;                                // its timer releases it so much late at most, drawn for each instance
   uint32_t payload_bytes = 96, reply_bytes = 10;  // CDR; 6 or more
@@ -28,6 +34,7 @@ struct ChainPlan {
   unsigned group = 0;          // 0: none; callbacks of chains of the same number are one exclusive group
   uint32_t local_depth = 0;  // more than 0: what is sampled is also delivered to a callback of this process, this deep
   bool hold = false;         // nothing less urgent leaves while a message of it waits for its acknowledgment
+  bool begins_on_host() const { return shape == Shape::kTold || shape == Shape::kHosted; }
   bool is_reply_reliable() const { return reliable && reply_reliable; }
 };
 

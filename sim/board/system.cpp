@@ -62,6 +62,7 @@ class System {
   Client::Observer observer();
   void connect();
   void add_node(size_t chain);
+  void release_nodes();
   void answer(size_t chain, const Bus::Payload &payload);
   bool is_renewed() { return client_.session().counters.reconnects > 0 || host_.restarts() > 0; }
   void set_up();
@@ -175,6 +176,16 @@ void System::connect() {
 }
 
 void System::add_node(size_t chain) {
+  const Shape shape = plan_.chains[chain].shape;
+  if (shape == Shape::kLooped) {
+    nodes_.push_back(nullptr);
+    bus_.subscribe(client_.topic(chain), [this, chain](const Bus::Payload &payload) {
+      const uint32_t index = get_mark(payload.data()).index;
+      checks_.host_received(chain, index, is_renewed(), engine_.now());
+      checks_.host_answered(chain, index);
+    });
+    return;
+  }
   const unsigned node = plan_.chains[chain].node;
   HostExecutor *const executor = node == 0 ? nullptr : hosts_.at(node - 1).get();
   nodes_.push_back(
@@ -193,7 +204,30 @@ void System::add_node(size_t chain) {
   });
 }
 
+// What begins on the host does so by timers there.
+void System::release_nodes() {
+  for (size_t chain = 0; chain < chain_count(); chain++) {
+    const ChainPlan &each = plan_.chains[chain];
+    if (!each.begins_on_host()) continue;
+    for (uint32_t index = 0; index < plan_.periods; index++) {
+      const Time release = client_.first_release() + each.phase + index * each.period;
+      engine_.at(release, [this, chain, index, release] {
+        client_.note_release(chain, index, release);
+        checks_.host_received(chain, index, is_renewed(), release);
+        Bus::Payload payload(kMarkBytes);
+        put_mark(payload.data(), {static_cast<uint16_t>(chain), index});
+        nodes_[chain]->receive(payload);
+      });
+    }
+  }
+}
+
 void System::answer(size_t chain, const Bus::Payload &payload) {
+  const Shape shape = plan_.chains[chain].shape;
+  if (shape == Shape::kHeard || shape == Shape::kHosted) {
+    client_.note_end(chain, get_mark(payload.data()).index, engine_.now());
+    return;
+  }
   Bus::Payload reply(plan_.chains[chain].reply_bytes, 0x3B);
   std::copy_n(payload.begin(), kMarkBytes, reply.begin());
   const auto publish = [this, chain, reply] {
@@ -327,6 +361,7 @@ Result System::result() {
 
 Result System::run() {
   set_up();
+  release_nodes();
   schedule_incidents();
   finish();
   return result();

@@ -27,6 +27,7 @@ size_t add_callback(plan_t &plan, Random &random, Time period, bool timer) {
   // The groups of an executor are those whose number has the same remainder.
   const size_t group = callback.executor + plan.executor_count * static_cast<size_t>(random.below(3));
   callback.placed = timer && random.chance(0.5);
+  if (timer && random.chance(0.2)) callback.jitter_ns = random.between(0, period / 2);
   if (callback.placed) callback.offset_ns = random.between(0, period);
   callback.grouped = group < plan.group_count && random.chance(0.7);
   callback.group = callback.grouped ? group : 0;
@@ -108,6 +109,7 @@ std::string write_host_plan(const plan_t &plan) {
         << microseconds(callback.most_ns);
     if (callback.grouped) out << ',' << plan.groups[callback.group].name;
     out << '\n';
+    if (callback.jitter_ns > 0) out << "jitter=" << callback.name << ',' << microseconds(callback.jitter_ns) << '\n';
     if (callback.placed) out << "offset=" << callback.name << ',' << microseconds(callback.offset_ns) << '\n';
   }
   for (size_t index = 0; index < plan.chain_count; index++) {

@@ -29,7 +29,12 @@ const char *name_of(Shortfall::Kind kind) {
 }
 
 Confirmed::Confirmed(const Executor &executor, std::size_t number, const Options &options, std::int64_t &work)
-    : executor_(executor), number_(number), options_(options), work_(work), why_(executor.chains().size()) {
+    : executor_(executor),
+      number_(number),
+      options_(options),
+      work_(work),
+      lost_(executor.chains().size(), 0),
+      why_(executor.chains().size()) {
   options_.only_verdict = false;
   for (const Chain &chain : executor.chains()) {
     options_.search_ns = std::max(options_.search_ns, longest_response_ns(chain.deadline_ns, chain.period_ns));
@@ -66,7 +71,10 @@ void Confirmed::find_overload() {
 
 void Confirmed::lose(std::size_t chain, const Shortfall &why) {
   if (unordered_) unordered_->lose(chain, why);
-  if (!why_[chain]) lose_from(chain, why);
+  if (is_lost(chain)) return;
+  lost_[chain] = 1;
+  lose_from(chain,
+            why);  // others may have bounds beside one that has none, but not beside one of which nothing is known
 }
 
 // What goes after a chain of which nothing is known has no bound either.

@@ -46,6 +46,7 @@ class Confirmed {
   void find(const std::vector<time_ns> &jitter_ns);
   // Nothing is known of the releases of a chain any more. Takes effect with the next find().
   void lose(std::size_t chain, const Shortfall &why);
+  bool is_lost(std::size_t chain) const { return lost_[chain] != 0; }
 
   // `sound` and `response_ns` of a chain come and go together; met and guaranteed are those of its deadline.
   const Result &result() const { return result_; }
@@ -70,6 +71,7 @@ class Confirmed {
   Options options_;
   std::int64_t &work_;
   Result result_;
+  std::vector<char> lost_;
   std::vector<ChainResult> alone_;  // those that need no other chain to be in time
   std::vector<View> views_;         // where callbacks have priorities of their own
   std::unique_ptr<Executor> unordered_executor_;

@@ -41,12 +41,13 @@ class Composition {
       time_ns late_ns = jitter_ns(path.segments.front());
       for (std::size_t segment = 1; segment < path.segments.size(); ++segment) {
         const Place &before = path.segments[segment - 1], &place = path.segments[segment];
-        if (why(place)) continue;
+        if (executors_[place.executor].is_lost(place.chain)) continue;
         if (why(before)) {
           lose(place, *why(before));
           changed = true;
           continue;
         }
+        // Also of one that has no bound: how late it is released is in the bounds of others.
         late_ns = add(late_ns, add(*at(before).response_ns, path.delays_ns[segment - 1]));
         time_ns &known_ns = jitter_ns(place);
         if (late_ns <= known_ns) {
@@ -73,7 +74,7 @@ class Composition {
       const time_ns period_ns = system_.executors()[first.executor].chains()[first.chain].period_ns;
       for (std::size_t segment = 1; segment < path.segments.size(); ++segment) {
         const Place &place = path.segments[segment];
-        if (!why(place))
+        if (!executors_[place.executor].is_lost(place.chain))
           lose(place, {Shortfall::Kind::effort, first.executor, first.chain, jitter_ns(place),
                        longest_response_ns(path.deadline_ns, period_ns)});
       }

@@ -43,7 +43,7 @@ Linear LinkModel::host(std::size_t chain, time_ns window_ns) const {
   Linear sum;
   if (hosts_keep_up_) return sum;
   for (std::size_t place = 0; place < system_.hosts.size(); place++) {
-    if (system_.hosts[place].own_cores || loads_[chain].hosts_ns[place] == 0) continue;
+    if (system_.hosts[place].own_cores || !loads_[chain].visits_host[place]) continue;
     Linear others;
     for (std::size_t other = 0; other < size(); other++) {
       if (other != chain)
@@ -188,7 +188,7 @@ std::vector<std::size_t> LinkModel::dependences(std::size_t chain) const {
     bool shares_host = false;
     for (std::size_t place = 0; place < system_.hosts.size(); place++) {
       shares_host = shares_host ||
-                    (!system_.hosts[place].own_cores && load.hosts_ns[place] > 0 && loads_[chain].hosts_ns[place] > 0);
+                    (!system_.hosts[place].own_cores && load.hosts_ns[place] > 0 && loads_[chain].visits_host[place]);
     }
     if (goes_first(other, chain) || shares_host || load.interrupts_ns > 0 || other == only_less_urgent(chain, 1) ||
         (load.up.control > 0 && up_waits_[chain] != never_ns) ||

@@ -68,6 +68,7 @@ Load LinkModel::visit_load(const LinkChain &chain) const {
   const Line &line = system_.line;
   Load load;
   load.hosts_ns.resize(system_.hosts.size());
+  load.visits_host.resize(system_.hosts.size());
   for (std::size_t index = 0; index < chain.callbacks.size(); index++) {
     const LinkCallback &callback = chain.callbacks[index];
     const bool has_next = index + 1 < chain.callbacks.size();
@@ -92,6 +93,7 @@ Load LinkModel::visit_load(const LinkChain &chain) const {
       load.taking_ns = frames * taking_ns;
     } else {
       load.hosts_ns[static_cast<std::size_t>(callback.place)] += callback.execution_ns;
+      load.visits_host[static_cast<std::size_t>(callback.place)] = true;
       load.host_ns += callback.execution_ns;
       load.host_least_ns += callback.least_ns;
     }

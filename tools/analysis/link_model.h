@@ -37,6 +37,7 @@ struct Load {
   bool pair = false;                  // starts and ends on the client, elsewhere in between
   Traffic up, down;
   std::vector<time_ns> hosts_ns;             // by host executor
+  std::vector<bool> visits_host;             // the same; a callback that takes no time has to wait for a lane, too
   time_ns host_ns = 0, host_least_ns = 0;    // the way through the agent and the chain's own host callbacks
   time_ns up_wait_ns = 0, down_wait_ns = 0;  // of an ACKNACK, until it has crossed
   time_ns taking_most_ns = 0;                // from the arrival of an answer until it is taken

@@ -17,6 +17,17 @@ _POOL = 64  # nodes and slots: so many that none is short
 _LEAST_BYTES = 8  # what the simulated program needs
 
 
+# Where the callbacks of a chain are, and what the simulator calls it.
+_SHAPES = {
+    ("mcu", "host", "mcu"): "answered",
+    ("mcu",): "sampled",
+    ("mcu", "host"): "heard",
+    ("host", "mcu"): "told",
+    ("mcu", "mcu"): "looped",
+    ("host",): "hosted",
+}
+
+
 class UnplayableError(Exception):
     """The simulated program cannot be this board; the text says why."""
 
@@ -26,8 +37,8 @@ class BoardRun:
     """All that may differ between two runs of a description."""
 
     phases_ns: tuple[int, ...]
-    executions_ns: tuple[tuple[int, int, int], ...]  # sample, host, act
-    payload_bytes: tuple[tuple[int, int], ...]  # request, reply
+    executions_ns: tuple[tuple[int, ...], ...]  # by callback
+    payload_bytes: tuple[tuple[int, ...], ...]  # of what each publishes
     agent_ns: tuple[int, int]
     return_ns: tuple[int, int]
     costs: bool  # of the executor: as described, or none
@@ -51,13 +62,14 @@ class BoardPlayer:
             raise UnplayableError("the simulated board has the MTU as its quantum")
         self._hosts = [one for one in system.executors if one.where == "host"]
         self._chains = system.chains
-        for chain in system.chains:
-            if [system.where(callback) for callback in chain.callbacks] != ["mcu", "host", "mcu"]:
-                raise UnplayableError("a chain is not timer (mcu), subscription (host), subscription (mcu)")
+        self._places = [tuple(system.where(callback) for callback in chain.callbacks) for chain in system.chains]
+        for places in self._places:
+            if places not in _SHAPES:
+                raise UnplayableError("a chain goes over the line once and back at most, with one callback on a side")
         self._marks_ns = [0]
         for chain in system.chains:
             times_ns = [callback.execution_ns for callback in chain.callbacks]
-            self._marks_ns += [times_ns[0], times_ns[0] + times_ns[2], sum(times_ns)]
+            self._marks_ns += [times_ns[0], times_ns[0] + times_ns[-1], sum(times_ns)]
         self.chain_names = [chain.name for chain in system.chains]
 
     def drawn(self) -> BoardRun:
@@ -110,7 +122,7 @@ class BoardPlayer:
         base_ns = source.choice(self._marks_ns) + source.choice((0, 0, source.randint(0, 60) * _MILLISECOND))
         return max(0, base_ns + source.randint(-2, 4) * _MICROSECOND)
 
-    def _executions(self, place: int, heavy: bool) -> tuple[int, int, int]:
+    def _executions(self, place: int, heavy: bool) -> tuple[int, ...]:
         source = self._random
         times = []
         for callback in self._chains[place].callbacks:
@@ -119,17 +131,16 @@ class BoardPlayer:
             shorter = not heavy and source.random() < 0.4
             one_ns = source.choice((least_ns, source.randint(least_ns, most_ns))) if shorter else most_ns
             times.append(max(one_ns // _MICROSECOND * _MICROSECOND, least_ns))
-        return times[0], times[1], times[2]
+        return tuple(times)
 
-    def _bytes(self, place: int) -> tuple[int, int]:
+    def _bytes(self, place: int) -> tuple[int, ...]:
         source = self._random
         sizes = []
-        for callback in self._chains[place].callbacks[:2]:
-            assert callback.publishes is not None
-            most = callback.publishes.payload_bytes
+        for callback in self._chains[place].callbacks:
+            most = callback.publishes.payload_bytes if callback.publishes else _LEAST_BYTES
             shorter = not self._link.exact_sizes and source.random() < 0.2
             sizes.append(source.randint(min(_LEAST_BYTES, most), most) if shorter else most)
-        return sizes[0], sizes[1]
+        return tuple(sizes)
 
     def _span(self, most_ns: int) -> tuple[int, int]:
         return self._random.choice(((0, most_ns), (most_ns, most_ns), (most_ns, most_ns), (0, 0)))
@@ -174,19 +185,29 @@ class BoardPlayer:
         return ";".join((*settings, *(self._chain(place, chain, run) for place, chain in enumerate(self._chains))))
 
     def _chain(self, place: int, chain: Chain, run: BoardRun) -> str:
-        sample_ns, host_ns, act_ns = run.executions_ns[place]
-        request, reply = run.payload_bytes[place]
-        node = next(n for n, one in enumerate(self._hosts, 1) if one.name == chain.callbacks[1].executor)
+        places = self._places[place]
+        shape = _SHAPES[places]
+        times_us = [time_ns // _MICROSECOND for time_ns in run.executions_ns[place]]
+        on_client_us = [time_us for time_us, where in zip(times_us, places, strict=True) if where == "mcu"]
+        on_host_us = [time_us for time_us, where in zip(times_us, places, strict=True) if where == "host"]
+        if shape == "told":
+            on_client_us.insert(0, 0)
+        sizes = run.payload_bytes[place]
+        request, reply = sizes[0], sizes[1] if shape == "answered" else sizes[0]
+        hosts = [callback.executor for callback in chain.callbacks if callback.executor != self._client.name]
+        node = next((n for n, one in enumerate(self._hosts, 1) if one.name in hosts), 0)
         fields = {
             "name": f"chain{place}",
             "level": chain.priority,
+            "shape": shape,
             "period_us": chain.period_ns // _MICROSECOND,
             "phase_us": run.phases_ns[place] // _MICROSECOND,
             "payload_bytes": request,
             "reply_bytes": reply,
-            "sample_us": sample_ns // _MICROSECOND,
-            "host_us": host_ns // _MICROSECOND,
-            "act_us": act_ns // _MICROSECOND,
+            "sample_us": on_client_us[0] if on_client_us else 0,
+            "host_us": on_host_us[0] if on_host_us else 0,
+            "act_us": on_client_us[1] if len(on_client_us) > 1 else 0,
+            **({"jitter_us": jitter_us} if (jitter_us := getattr(chain, "jitter_ns", 0) // _MICROSECOND) else {}),
             "reliable": str(chain.reliability == "reliable").lower(),
             "hold": str(chain.hold).lower(),
             "node": node,

@@ -127,8 +127,6 @@ def hunt(
     finally:
         if checkpoint is not None:
             checkpoint.close()
-    if not as_json:
-        _report(wanted)
     if out is not None or as_json:
         rows = [{"bound": name, "observer": by, **one.to_json()} for (name, by), one in wanted.found.items()]
         text = json.dumps({"schema": 1, **settings, "interrupted": interrupted, "rows": rows}, indent=1)
@@ -136,6 +134,8 @@ def hunt(
             typer.echo(text)
         if out is not None:
             write_text(out, text + "\n")
+    if not as_json:
+        _report(wanted)
     if wanted.failures or interrupted:
         raise typer.Exit(1 if wanted.failures else 130)
 

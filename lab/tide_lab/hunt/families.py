@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tide.system.model import Chain
+
 Document = dict[str, Any]
 HOST_POLICIES = ("default", "priority", "any_order")
 BATCHES = ("batch", "batch_stock", "batch_blocking")
@@ -33,6 +35,7 @@ class Family:
     reliable: float = 0.0
     hold: float = 0.0
     losses: tuple[int, ...] = (0,)
+    shapes: bool = False  # chains that do not come back, or begin on the host
 
 
 FAMILIES = (
@@ -56,6 +59,15 @@ FAMILIES = (
     Family("check-board-lanes", ("lanes",), (1, 1, 2, 3), (1, 1, 2), board=True, reliable=0.5),
     Family("check-board-hold", ("tide", "lanes"), (1, 2), (1, 1, 2), board=True, reliable=0.9, hold=0.4),
     Family("check-board-losses", ("tide", "lanes"), (1, 2), (1, 2), board=True, reliable=1, losses=(1, 1, 2)),
+    Family(
+        "check-board-shapes",
+        ("tide", "lanes", *BATCHES),
+        (1, 1, 2, 3),
+        (1, 1, 2),
+        board=True,
+        reliable=0.5,
+        shapes=True,
+    ),
     Family("check-board-batch", BATCHES, (1, 1, 2, 3), (1, 1, 2), board=True, reliable=0.5),
 )
 
@@ -145,13 +157,20 @@ class _Draw:
                 other = self.random.choice(chains)
                 chain["branches_from"] = f"{other['name']}.{self.random.choice(other['callbacks'])['name']}"
                 chain["period_ms"] = other["period_ms"]
+            if "branches_from" not in chain:
+                self.give_jitter(chain)
             chain["reliability"] = "reliable"
             chain["callbacks"] = self.host_callbacks(document, chain, min(share, 0.8), steps)
             before_ms = self.shared_ms(chain, chains)
             own_ms = sum(callback["execution_ms"] for callback in chain["callbacks"])
-            chain["deadline_ms"] = max(self.deadline_ms(chain["period_ms"]), round(before_ms + own_ms, 1))
+            least_ms = before_ms + own_ms + self.root(chain, chains).get("jitter_ms", 0)
+            chain["deadline_ms"] = max(self.deadline_ms(chain["period_ms"]), round(least_ms + 0.1, 1))
             chains.append(chain)
         return chains
+
+    def give_jitter(self, chain: Document) -> None:
+        if "jitter_ms" in Chain.model_fields and self.chance(0.2):
+            chain["jitter_ms"] = round(chain["period_ms"] * self.random.choice((0.05, 0.1, 0.25)), 2)
 
     def shared_ms(self, chain: Document, chains: Sequence[Document]) -> float:
         """Of the callbacks that it branches behind."""
@@ -162,6 +181,13 @@ class _Draw:
         place = next(place for place, one in enumerate(other["callbacks"]) if one["name"] == last)
         shared_ms = sum(one["execution_ms"] for one in other["callbacks"][: place + 1])
         return float(shared_ms + self.shared_ms(other, chains))
+
+    def root(self, chain: Document, chains: Sequence[Document]) -> Document:
+        """Whose timer starts it."""
+        while "branches_from" in chain:
+            name = chain["branches_from"].partition(".")[0]
+            chain = next(one for one in chains if one["name"] == name)
+        return chain
 
     def host_callbacks(self, document: Document, chain: Document, share: float, steps: int) -> list[Document]:
         hosts = document["executors"]
@@ -261,15 +287,21 @@ class _Draw:
         chain["reliability"] = "reliable" if reliable else "best_effort"
         if self.chance(self.of.hold):
             chain["hold"] = True
+        self.give_jitter(chain)
         names = self.names("b", 3)
         chain["callbacks"] = []
-        for place, where in enumerate(("m", self.random.choice(hosts), "m")):
+        way: tuple[str, ...] = ("m", "h", "m")
+        if self.of.shapes and self.chance(0.7):
+            way = self.random.choice((("m",), ("m", "h"), ("h", "m"), ("m", "m"), ("h",)))
+        host = self.random.choice(hosts)
+        for place, side in enumerate(way):
+            where = host if side == "h" else "m"
             kind = "timer" if place == 0 else "subscription"
             callback: Document = {"name": names[place], "kind": kind, "executor": where}
             callback["execution_ms"] = times_ms[place]
             if self.chance(0.8 if self.few else 0.5):
                 callback["least_ms"] = times_ms[place] if self.chance(0.7) else round(times_ms[place] / 2, 2)
-            if place < 2:
+            if place < len(way) - 1:
                 size = request if place == 0 else reply
                 callback["publishes"] = {"topic": f"{name}/{names[place]}", "payload_bytes": size}
             chain["callbacks"].append(callback)

@@ -22,7 +22,8 @@ class HostRun:
     offsets_ns: tuple[int, ...]  # by timer
     executions_ns: tuple[tuple[int, int], ...]  # shortest and longest, by callback
     registration: tuple[int, ...]  # callbacks in this order
-    priorities: tuple[int, ...]  # by callback; none: as described
+    priorities: tuple[int, ...]  # by callback
+    late: bool  # timers that may start instances late do
     extremes: bool
     anywhere: bool  # where budgets lie in their periods
     seed: int
@@ -42,6 +43,11 @@ class HostPlayer:
             place: chain.period_ns for place, (chain, callback) in enumerate(entries) if callback.kind == "timer"
         }
         self._timers = list(self._periods_ns)
+        self._jitters_ns = {
+            place: jitter_ns
+            for place, (chain, callback) in enumerate(entries)
+            if callback.kind == "timer" and (jitter_ns := getattr(chain, "jitter_ns", 0)) > 0
+        }
         self._marks_ns = [0, *self._sums(system)]
         self._policy = policy
         self._priorities = tuple(priority_of(system, one) for one in self._callbacks)
@@ -87,6 +93,7 @@ class HostPlayer:
             tuple(self._execution(place, heavy) for place in range(count)),
             tuple(registration),
             self._drawn_priorities(),
+            source.random() < 0.8,
             source.random() < 0.5,
             source.random() < 0.7,
             source.randrange(1_000_000),
@@ -157,4 +164,6 @@ class HostPlayer:
             words.append(f"{head},{least_ns / 1e3:.15g},{most_ns / 1e3:.15g}{self._ends[place]}")
         for place, offset_ns in zip(self._timers, run.offsets_ns, strict=True):
             words.append(f"offset={self._names[place]},{offset_ns / 1e3:.15g}")
+        if run.late:
+            words += [f"jitter={self._names[place]},{one / 1e3:.15g}" for place, one in self._jitters_ns.items()]
         return " ".join((*words, *self._chains))

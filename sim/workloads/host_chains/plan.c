@@ -188,6 +188,18 @@ static const char *read_offset(plan_t *plan, const char *word, const fields_t *f
   return callback->placed ? NULL : complain(word, "wants a time");
 }
 
+static const char *read_jitter(plan_t *plan, const char *word, const fields_t *fields) {
+  size_t found = plan->callback_count;
+  if (fields->count == 2u) FIND(plan->callbacks, plan->callback_count, fields->field[0], found);
+  if (found == plan->callback_count || plan->callbacks[found].period_ns == 0) {
+    return complain(word, "a jitter is CALLBACK,JITTER_US of a timer before it");
+  }
+  callback_plan_t *const callback = &plan->callbacks[found];
+  const bool fits =
+      time_of(fields->field[1], 1e3, 0, &callback->jitter_ns) && callback->jitter_ns < callback->period_ns;
+  return fits ? NULL : complain(word, "wants a time that is shorter than the period");
+}
+
 static bool choice(const char *text, const char *first, const char *second, unsigned *value) {
   *value = strcmp(text, second) == 0 ? 1u : 0u;
   return *value == 1u || strcmp(text, first) == 0;
@@ -207,11 +219,8 @@ static const char *read_word(plan_t *plan, const char *word) {
   static const struct {
     const char *name;
     const char *(*read)(plan_t *plan, const char *word, const fields_t *fields);
-  } entries[] = {{"executor=", read_executor},
-                 {"group=", read_group},
-                 {"callback=", read_callback},
-                 {"offset=", read_offset},
-                 {"chain=", read_chain}};
+  } entries[] = {{"executor=", read_executor}, {"group=", read_group},   {"callback=", read_callback},
+                 {"offset=", read_offset},     {"jitter=", read_jitter}, {"chain=", read_chain}};
   const char *const equals = strchr(word, '=');
   const char *const text = equals == NULL ? word : equals + 1;
   const size_t length = (size_t)(text - word);
@@ -284,7 +293,8 @@ bool plan_has_budgets(const plan_t *plan) {
 void plan_help(const char *program) {
   printf(
       "usage: %s [policy=tide|readyset] [seconds=60] [seed=1] [spread_us=0] [dispatch_us=0] [depth=10]\n"
-      "       [executions=uniform|extremes] [supply=server|anywhere] [offset=CALLBACK,OFFSET_US ...]\n"
+      "       [executions=uniform|extremes] [supply=server|anywhere] [offset=CALLBACK,OFFSET_US ...] "
+      "[jitter=CALLBACK,JITTER_US ...]\n"
       "       executor=NAME,LANES[,BUDGET_US,PERIOD_US] ... [group=NAME,exclusive|reentrant ...]\n"
       "       callback=NAME,EXECUTOR,PERIOD_US,PRIORITY,LEAST_US,MOST_US[,GROUP] ... chain=NAME,CALLBACK,... ...\n"
       "Chains of callbacks on executors of several lanes; prints response times as JSON.\n"

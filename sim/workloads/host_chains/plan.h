@@ -44,6 +44,7 @@ typedef struct callback_plan {
   int64_t least_ns, most_ns; /* execution time, drawn for each run */
   bool placed;
   int64_t offset_ns; /* if it is placed: of a timer's first expiry, from the start */
+  int64_t jitter_ns; /* so much later than its expiry a timer starts an instance at most, drawn for each */
   bool grouped;
   size_t group;
 } callback_plan_t;
@@ -85,8 +86,9 @@ typedef struct plan {
  *   executor=NAME,LANES[,BUDGET_US,PERIOD_US]
  *   group=NAME,exclusive|reentrant
  *   callback=NAME,EXECUTOR,PERIOD_US,PRIORITY,LEAST_US,MOST_US[,GROUP]     period 0: a subscription
- *   offset=CALLBACK,OFFSET_US        of a timer's first expiry from the start; else a period and its share of the
- * spread chain=NAME,CALLBACK,CALLBACK...                                       chains may begin with the same callbacks
+ *   offset=CALLBACK,OFFSET_US      of a timer's first expiry; without it a period and its share of the spread
+ *   jitter=CALLBACK,JITTER_US      so much later than its expiry a timer may start an instance, drawn for each
+ *   chain=NAME,CALLBACK,CALLBACK...                                       chains may begin with the same callbacks
  * Times may have decimals. Null, or one line that says what is wrong (static until the next call). */
 const char *plan_read(plan_t *plan, int count, char **words);
 void plan_help(const char *program);

@@ -60,10 +60,30 @@ static void run(program_callback_t *callback, int64_t release_ns) {
   publish(callback, release_ns);
 }
 
+/* Late by nothing, by all of its jitter, or by something in between. */
+static int64_t lateness(program_callback_t *callback) {
+  const int64_t jitter_ns = callback->program->plan->callbacks[callback->index].jitter_ns;
+  if (jitter_ns == 0) return 0;
+  const uint64_t drawn = draw(&callback->random);
+  const uint64_t kind = drawn % 3u;
+  return kind == 0u ? 0 : kind == 1u ? jitter_ns : (int64_t)((drawn >> 8) % ((uint64_t)jitter_ns + 1u));
+}
+
+/* The expiry on its grid from which an instance counts; the next one is placed. One that waits already is not moved. */
+static int64_t nominal(program_callback_t *callback, int64_t release_ns) {
+  const callback_plan_t *const plan = &callback->program->plan->callbacks[callback->index];
+  if (plan->jitter_ns == 0) return release_ns;
+  const int64_t nominal_ns = release_ns - (release_ns - callback->grid_ns) % plan->period_ns;
+  if (callback->timer.callback.pending == 0u) {
+    (void)tide_timer_set_phase(&callback->timer, nominal_ns + plan->period_ns + lateness(callback));
+  }
+  return nominal_ns;
+}
+
 static void on_expiry(tide_timer_t *timer, int64_t since_last_call_ns) {
   program_callback_t *const callback = timer->callback.context;
   program_t *const program = callback->program;
-  const int64_t release_ns = timer->callback.ready_ns;
+  const int64_t release_ns = nominal(callback, timer->callback.ready_ns);
   (void)since_last_call_ns;
   if (release_ns - program->start_ns >= program->plan->duration_ns) {
     (void)tide_timer_cancel(timer);
@@ -199,7 +219,7 @@ void program_start(program_t *program, int64_t start_ns) {
     callback->grid_ns = start_ns + (int64_t)(draw(&callback->random) % ((uint64_t)program->plan->spread_ns + 1u));
     int64_t first_ns = callback->grid_ns + period_ns;
     if (plan->placed) first_ns = callback->grid_ns = start_ns + plan->offset_ns;
-    (void)tide_timer_set_phase(&callback->timer, first_ns);
+    (void)tide_timer_set_phase(&callback->timer, first_ns + lateness(callback));
   }
 }
 
