@@ -13,17 +13,22 @@ constexpr int most_steps = 2'000'000;
 // The bound is the least window whose supply exceeds its demand. Below a solution both are straight up to the nearer
 // corner, so the next candidate is where they cross or the first window behind that corner. Where the demand never
 // falls, the window that supplies the present demand is another lower bound of the solution.
+// work: counts down; none is left: no bound. last_ns: the window that was looked at last; next_ns: the
+// one that it asks for.
 std::optional<time_ns> least_window(const Supply &supply, const Situation &situation, const Analysis &analysis,
-                                    time_ns limit_ns) {
+                                    time_ns limit_ns, std::int64_t &work, time_ns &last_ns, time_ns &next_ns) {
   const Chain &self = situation.self();
+  const auto shares = static_cast<std::int64_t>(situation.executor.chains().size());
   time_ns window_ns = self.execution_ns - self.last_ns + 1;
-  for (int step = 0; step < most_steps && window_ns <= limit_ns; ++step) {
+  for (int step = 0; step < most_steps && window_ns <= limit_ns && work > 0; ++step) {
+    work -= shares;
+    last_ns = window_ns;
     const Linear demand = analysis.demand(situation, window_ns).total();
     const Linear given = supply.least(window_ns);
     if (demand.value >= never_ns) return std::nullopt;
     if (demand.value < given.value) return window_ns;
     const time_ns gap_ns = demand.value - given.value;
-    time_ns next_ns = std::min(demand.until_ns, given.until_ns) + 1;
+    next_ns = std::min(demand.until_ns, given.until_ns) + 1;
     if (given.slope > demand.slope) {
       next_ns = std::min(next_ns, window_ns + gap_ns / (given.slope - demand.slope) + 1);
     }
@@ -41,10 +46,12 @@ std::optional<time_ns> least_window(const Supply &supply, const Situation &situa
 
 class Run {
  public:
-  Run(const Analysis &analysis, const Executor &executor, const Options &options)
+  Run(const Analysis &analysis, const Executor &executor, const Options &options, const std::vector<char> *late)
       : analysis_(analysis),
         executor_(executor),
         options_(options),
+        late_(late),
+        work_(options.most_work),
         supply_(executor.lanes()),
         situation_{executor, supply_, options, {}, {}, 0, 0, {}, false, nullptr} {}
 
@@ -68,6 +75,7 @@ class Run {
     result.met = !stopped_;
     for (const ChainResult &chain : chains_) result.met = result.met && chain.met;
     result.chains = std::move(chains_);
+    result.work = options_.most_work - work_;
     return result;
   }
 
@@ -76,7 +84,7 @@ class Run {
   bool safe() const { return analysis_.variant == Variant::safe; }
 
   std::string objection() const {
-    if (by_priority() && executor_.policy() != Policy::priority) {
+    if (!holds_for(analysis_.policy, executor_.policy())) {
       return std::string(analysis_.name) + " needs an executor that always takes the most important callback";
     }
     if (executor_.has_groups() && !analysis_.groups) {
@@ -120,7 +128,7 @@ class Run {
       longest_ns = std::max(longest_ns, add(chain.deadline_ns, chain.jitter_ns));
       limit_ns_ = add(limit_ns_, chain.execution_ns);
     }
-    limit_ns_ = add(limit_ns_, 4 * longest_ns);
+    limit_ns_ = std::max(add(limit_ns_, 4 * longest_ns), options_.search_ns);
     situation_.slack_ns = deadline_slack_ns_;
   }
 
@@ -165,20 +173,29 @@ class Run {
     const Chain &chain = executor_.chains()[index];
     const time_ns finish_ns = supply_.worst_window_for_ns(chain.last_ns - 1);
     const time_ns limit_ns = options_.only_verdict ? assumed_ns_[index] - finish_ns : limit_ns_;
-    const auto window_ns = least_window(supply_, situation_, analysis_, limit_ns);
+    time_ns last_ns = 0, next_ns = 0;
+    const auto window_ns = least_window(supply_, situation_, analysis_, limit_ns, work_, last_ns, next_ns);
     ChainResult &result = chains_[index];
+    result.analysis = analysis_.name;
+    result.proved_for = analysis_.policy;
     result.response_ns.reset();
     if (window_ns) {
       result.breakdown.window_ns = *window_ns;
       result.breakdown.finish_ns = finish_ns;
       result.response_ns = add(*window_ns, finish_ns);
       if (!options_.only_verdict) break_down(result.breakdown);
+    } else if (!options_.only_verdict && last_ns > 0) {
+      result.reached_ns = add(next_ns, finish_ns);
+      result.breakdown.window_ns = last_ns;
+      result.breakdown.finish_ns = finish_ns;
+      break_down(result.breakdown);
     }
     result.met = window_ns && *result.response_ns <= assumed_ns_[index];
     // The constrained theorems need each instance to be over before the next one can be released.
     if (safe() && analysis_.deadlines == Deadlines::constrained && result.met) {
       result.met = add(*result.response_ns, chain.jitter_ns) <= chain.period_ns;
     }
+    if (late_ != nullptr && (*late_)[index] != 0) result.met = false;
   }
 
   // With what is known at this moment, as that is what the window was found with.
@@ -198,6 +215,10 @@ class Run {
   bool pass() {
     bool all_met = true;
     bool more_important_met = true;
+    if (options_.only < chains_.size()) {
+      bound(options_.only);
+      return chains_[options_.only].met;
+    }
     for (const std::size_t index : executor_.order()) {
       bound(index);
       all_met = all_met && chains_[index].met;
@@ -216,6 +237,12 @@ class Run {
 
   // Chains that turn out late, and those below them, lose the trust that the others had put into them.
   void settle_trust() {
+    if (options_.presume) {
+      for (std::size_t index = 0; late_ != nullptr && index < chains_.size(); ++index)
+        situation_.trusted[index] = (*late_)[index] != 0 ? 0 : 1;
+      all_met_ = pass();
+      return;
+    }
     for (std::size_t round = 0; round <= chains_.size(); ++round) {
       situation_.slack_ns = deadline_slack_ns_;
       all_met_ = pass();
@@ -251,10 +278,14 @@ class Run {
 
   void explain() {
     bool more_important_met = true;
+    if (options_.only < chains_.size()) {
+      for (std::size_t other = 0; other < chains_.size(); ++other) depend(chains_[options_.only], options_.only, other);
+      return;
+    }
     for (const std::size_t index : executor_.order()) {
       ChainResult &result = chains_[index];
       more_important_met = more_important_met && result.met;
-      result.guaranteed = safe() && (by_priority() ? more_important_met : all_met_);
+      result.guaranteed = result.sound = safe() && (by_priority() ? more_important_met : all_met_);
       for (std::size_t other = 0; other < chains_.size(); ++other) depend(result, index, other);
     }
   }
@@ -271,6 +302,8 @@ class Run {
   const Analysis &analysis_;
   const Executor &executor_;
   const Options &options_;
+  const std::vector<char> *late_;
+  std::int64_t work_;  // that is left
   Supply supply_;
   Situation situation_;
   std::vector<ChainResult> chains_;
@@ -285,8 +318,9 @@ class Run {
 
 }  // namespace
 
-Result analyse(const Analysis &analysis, const Executor &executor, const Options &options) {
-  return Run(analysis, executor, options).run();
+Result analyse(const Analysis &analysis, const Executor &executor, const Options &options,
+               const std::vector<char> *late) {
+  return Run(analysis, executor, options, late).run();
 }
 
 }  // namespace tide::analysis

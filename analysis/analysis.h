@@ -6,6 +6,8 @@
 // window in which the supply exceeds that demand; what remains of the last callback is added (docs/analysis).
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,6 +38,15 @@ struct Options {
   bool sharpen = false;
   // Counts whole instances of other chains, as the published theorems for arbitrary deadlines do.
   bool whole_instances = false;
+  // Windows are looked for at least this far; 0: as far as deadlines suggest.
+  time_ns search_ns = 0;
+  // Shares of chains that may be looked at before it is given up, which leaves chains without a bound.
+  std::int64_t most_work = std::numeric_limits<std::int64_t>::max();
+  // The caller confirms what deadlines say of the chains: none of them is distrusted for being late but those of
+  // `late`.
+  bool presume = false;
+  // The one chain that is bounded; by default all are.
+  std::size_t only = std::numeric_limits<std::size_t>::max();
   // Asks only whether all chains are met: stops at the first that is not, explains nothing.
   bool only_verdict = false;
 };
@@ -71,7 +82,7 @@ using Demand = Terms (*)(const Situation &situation, time_ns window_ns);
 struct Analysis {
   std::string_view name;
   std::string_view title;
-  Policy policy = Policy::ready_set;
+  Policy policy = Policy::any_order;  // of the executors that it is proved for
   Deadlines deadlines = Deadlines::constrained;
   Variant variant = Variant::safe;
   bool groups = false;  // knows mutually exclusive groups
@@ -107,7 +118,11 @@ struct ChainResult {
   std::optional<time_ns> response_ns;  // none: the analysis finds no bound
   bool met = false;                    // the bound is within the deadline
   bool guaranteed = false;             // met, safe, and everything it depends on is met too
-  Breakdown breakdown;
+  bool sound = false;                  // the bound holds, be the deadline met or not
+  std::string_view analysis;           // that the bound comes from
+  Policy proved_for = Policy::any_order;
+  time_ns reached_ns = 0;  // without a bound: it would be no less
+  Breakdown breakdown;     // without a bound: of the window that was looked at last
   std::vector<Dependence> depends_on;
 };
 
@@ -115,9 +130,12 @@ struct Result {
   const Analysis *analysis = nullptr;
   std::string error;  // why the analysis does not apply; then there are no chains
   std::vector<ChainResult> chains;
-  bool met = false;  // all chains are
+  bool met = false;       // all chains are
+  std::int64_t work = 0;  // shares of chains that were looked at
 };
 
-Result analyse(const Analysis &analysis, const Executor &executor, const Options &options = {});
+// late, if given: chains of which nothing is known but their order, so that they meet no deadline.
+Result analyse(const Analysis &analysis, const Executor &executor, const Options &options = {},
+               const std::vector<char> *late = nullptr);
 
 }  // namespace tide::analysis

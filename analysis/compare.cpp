@@ -13,7 +13,8 @@ std::vector<Compared> compare(const Executor &executor, const Options &options) 
   }
   if (!is_single_thread(executor)) return all;
   for (const SingleThreadAnalysis &analysis : single_thread_analyses()) {
-    if (analysis.policy == executor.policy()) all.push_back({analysis.name, single_thread_result(analysis, executor)});
+    if (holds_for(analysis.policy, executor.policy()))
+      all.push_back({analysis.name, single_thread_result(analysis, executor)});
   }
   return all;
 }

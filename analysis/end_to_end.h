@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/analysis.h"
+#include "analysis/confirmed.h"
 
 namespace tide::analysis {
 
@@ -16,18 +17,21 @@ struct PathResult {
   bool guaranteed = false;
   std::vector<std::optional<time_ns>> segments_ns;
   std::vector<time_ns> jitter_ns;  // with which each segment is released
+  std::optional<Shortfall> why;    // there is no bound
 };
 
 struct SystemResult {
-  std::vector<Result> executors;  // in the order of the system
+  std::vector<Result> executors;  // in the order of the system; bounds hold whether or not deadlines are met
+  std::vector<std::vector<std::optional<Shortfall>>> why;  // by executor and chain: why there is no bound
   std::vector<PathResult> paths;
-  bool settled = true;      // false: jitters grew without end, or a segment that others wait for has no bound
+  bool settled = true;      // false: of some segment nobody knows how late it may be released
   bool guaranteed = false;  // every chain and every path is
 };
 
 // Applies to each executor its fitting safe analysis. A segment is released when the one before it ends, so its jitter
 // is all the time that may have passed until then; as bounds depend on jitter and jitter on bounds, this is repeated
-// from no jitter upwards until nothing changes.
+// from no jitter upwards until nothing changes, the path is later than makes sense (most_times_late), or too much has
+// been looked at: a second at most.
 SystemResult analyse_system(const System &system, const Options &options = {});
 
 }  // namespace tide::analysis

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/generate.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -23,10 +24,20 @@ std::vector<double> utilisations_of(const Recipe &recipe, Random &random) {
   return dirichlet_rescale(random, recipe.utilisation, most);
 }
 
+// Their sum is rounded once: ten callbacks of a chain that is to execute for its period would exceed it otherwise.
 std::vector<time_ns> executions_of(const Recipe &recipe, Random &random, double total_ns) {
   std::vector<time_ns> executions_ns;
+  const auto count = static_cast<time_ns>(recipe.callbacks);
+  time_ns left_ns = std::max(count, static_cast<time_ns>(std::llround(total_ns)));
+  double sum_ns = 0;
+  time_ns taken_ns = 0;
   for (const double part_ns : uunifast(random, recipe.callbacks, total_ns)) {
-    executions_ns.push_back(std::max<time_ns>(1, std::llround(part_ns)));
+    sum_ns += part_ns;
+    const time_ns behind = count - static_cast<time_ns>(executions_ns.size()) - 1;  // each needs a nanosecond
+    const time_ns wanted_ns = behind == 0 ? left_ns : std::llround(sum_ns) - taken_ns;
+    executions_ns.push_back(std::clamp<time_ns>(wanted_ns, 1, left_ns - behind));
+    left_ns -= executions_ns.back();
+    taken_ns += executions_ns.back();
   }
   return executions_ns;
 }

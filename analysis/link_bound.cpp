@@ -198,7 +198,8 @@ std::vector<std::size_t> LinkModel::dependences(std::size_t chain) const {
   return found;
 }
 
-time_ns LinkModel::solve(std::size_t chain) const {
+// reached_ns: if it is late by itself, what it would take from its release at least.
+time_ns LinkModel::solve(std::size_t chain, time_ns &reached_ns) const {
   if (!control_counted_ || loads_[chain].settling_ns >= longest_wait_ns) return never_ns;
   for (const std::size_t other : dependences(chain)) {
     if (responses_[other] == never_ns) return never_ns;
@@ -213,9 +214,25 @@ time_ns LinkModel::solve(std::size_t chain) const {
       next_ns = std::max({next_ns, each.value, std::min(behind_ns, add(most_ns, 1))});
     }
     if (next_ns == window_ns) return add(jitter(chain), settled(chain, window_ns));
-    window_ns = next_ns;
+    reached_ns = window_ns = next_ns;
   }
   return never_ns;
+}
+
+// Of a chain that depends on one which is late already, that is the reason.
+void LinkModel::fail(std::size_t chain, time_ns reached_ns) {
+  roots_[chain] = chain;
+  for (const std::size_t other : dependences(chain)) {
+    if (responses_[other] != never_ns) continue;
+    roots_[chain] = roots_[other];
+    return;
+  }
+  const time_ns window_ns = std::max<time_ns>(period(chain) - jitter(chain), 1);
+  if (reached_ns <= window_ns) return;  // it was not looked at
+  Demand made = demand(chain, window_ns);
+  for (const Linear &each : made.cases) reached_[chain] = std::max(reached_[chain], add(each.value, jitter(chain)));
+  reached_parts_[chain] = std::move(made.parts);
+  reached_parts_[chain].jitter_ns = jitter(chain);
 }
 
 // A step behind a corner may go a little too far; whatever a window is enough for is itself a window that is enough.
@@ -235,7 +252,10 @@ LinkResults LinkModel::run() {
     bool changed = false;
     for (const std::size_t chain : order_) {
       if (responses_[chain] == never_ns) continue;
-      const time_ns found_ns = pass < most_passes ? solve(chain) : never_ns;
+      time_ns reached_ns = 0;
+      settled_ = settled_ && pass < most_passes;
+      const time_ns found_ns = settled_ ? solve(chain, reached_ns) : never_ns;
+      if (found_ns == never_ns) fail(chain, reached_ns);
       const time_ns window_ns = found_ns - jitter(chain);
       const time_ns remote_ns = found_ns == never_ns
                                     ? never_ns
@@ -252,7 +272,7 @@ LinkResults LinkModel::run() {
     LinkResult &result = results.chains.emplace_back();
     result.depends_on = dependences(chain);
     if (responses_[chain] == never_ns) {
-      result.reason = reason(chain);
+      blame(chain, result);
     } else {
       explain(chain, result);
     }

@@ -36,8 +36,13 @@ struct LinkResult {
   std::optional<time_ns> response_ns;  // from the nominal expiry to the end of the last callback; none: no bound
   bool met = false;
   LinkParts parts;
-  bool hidden = false;                  // the way over the line is hidden behind callbacks that run meanwhile
-  std::string reason;                   // why there is no bound
+  bool hidden = false;  // the way over the line is hidden behind callbacks that run meanwhile
+  // Without a bound: the chain that failed first, which may be this one; how long that would take at least, no more
+  // than what may be; and what most of it is made of, as parts of that chain. reached_ns 0: it was not looked at.
+  std::size_t root = 0;
+  time_ns reached_ns = 0, limit_ns = 0;
+  LinkParts reached_parts;
+  std::string reason;                   // the same in words
   std::vector<std::size_t> depends_on;  // chains that the bound needs to be over within their periods
 };
 

@@ -18,7 +18,39 @@ std::string milliseconds(time_ns time) {
 
 }  // namespace
 
-// The first of: more is asked than there is time, the repair of losses, another chain, the sum of all.
+// The most urgent chain, this one or one that goes before it, at which more is asked than there is time.
+std::optional<std::size_t> LinkModel::overloaded(std::size_t chain) const {
+  const auto asked = [this](std::size_t of) {
+    double up = 0, down = 0, client = 0;
+    for (std::size_t other = 0; other < size(); other++) {
+      if (other != of && !goes_first(other, of)) continue;
+      const auto period_ns = static_cast<double>(period(other));
+      up += static_cast<double>(loads_[other].up.total_ns) / period_ns;
+      down += static_cast<double>(loads_[other].down.total_ns) / period_ns;
+      client += static_cast<double>(loads_[other].client_ns) / period_ns;
+    }
+    return std::max({up, down, client});
+  };
+  for (const std::size_t other : order_) {
+    if ((other == chain || goes_first(other, chain)) && asked(other) >= 1) return other;
+  }
+  return std::nullopt;
+}
+
+void LinkModel::blame(std::size_t chain, LinkResult &result) const {
+  result.root = control_counted_ ? overloaded(chain).value_or(roots_[chain]) : chain;
+  const std::size_t root = result.root;
+  if (!overloaded(chain)) {
+    result.reached_ns = reached_[root];
+    result.reached_parts = reached_parts_[root];
+  }
+  result.limit_ns = period(root);
+  result.reason = reason(root);
+  if (root != chain)
+    result.reason = "it needs a bound of chain '" + system_.chains[root].name + "', which has none: " + result.reason;
+}
+
+// Of a chain that has no bound by itself: more is asked than there is time, the repair of losses, the sum of all.
 std::string LinkModel::reason(std::size_t chain) const {
   if (!control_counted_)
     return "the questions whether reliable messages have arrived keep each other waiting; send fewer reliable messages";
@@ -44,10 +76,10 @@ std::string LinkModel::reason(std::size_t chain) const {
     return "the repair of lost frames may take " + milliseconds(loads_[chain].losses_ns) + ", longer than its period" +
            (measured ? "; a measured HEARTBEAT delay may be 2 s: give 'heartbeat_delay_ms'" : "");
   }
-  for (const std::size_t other : dependences(chain)) {
-    if (responses_[other] == never_ns) return "it needs a bound of chain '" + system_.chains[other].name + "'";
-  }
-  return "what may be in front of it does not fit into its period of " + milliseconds(period(chain));
+  const std::string limit = "its period of " + milliseconds(period(chain)) + ", within which it must be over";
+  if (loads_[chain].settling_ns >= longest_wait_ns) return "its acknowledgments and HEARTBEATs have no end";
+  if (reached_[chain] > 0) return "it may take " + milliseconds(reached_[chain]) + " or more, beyond " + limit;
+  return "its bound and those of others raise each other, and did not settle below " + limit;
 }
 
 void LinkModel::explain(std::size_t chain, LinkResult &result) const {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -72,7 +73,14 @@ class LinkModel {
  public:
   // most_passes: until what is asked and answered must have been counted; else there is no bound.
   explicit LinkModel(const LinkSystem &system, int most_passes = 2000)
-      : system_(system), most_passes_(most_passes), responses_(size(), 0), remotes_(size(), 0), loads_(size()) {
+      : system_(system),
+        most_passes_(most_passes),
+        responses_(size(), 0),
+        roots_(size(), 0),
+        reached_(size(), 0),
+        reached_parts_(size()),
+        remotes_(size(), 0),
+        loads_(size()) {
     // What is more urgent comes first: then one walk knows most of what the next would.
     for (std::size_t chain = 0; chain < size(); chain++) order_.push_back(chain);
     std::stable_sort(order_.begin(), order_.end(), [this](std::size_t left, std::size_t right) {
@@ -149,9 +157,12 @@ class LinkModel {
   Once visits_once(std::size_t chain, time_ns window_ns) const;
   std::size_t only_less_urgent(std::size_t chain, time_ns window_ns) const;
   Demand demand(std::size_t chain, time_ns window_ns) const;
-  time_ns solve(std::size_t chain) const;
+  time_ns solve(std::size_t chain, time_ns &reached_ns) const;
+  void fail(std::size_t chain, time_ns reached_ns);
+  std::optional<std::size_t> overloaded(std::size_t chain) const;
   time_ns settled(std::size_t chain, time_ns window_ns) const;
   void explain(std::size_t chain, LinkResult &result) const;
+  void blame(std::size_t chain, LinkResult &result) const;
   std::string reason(std::size_t chain) const;
   std::vector<Assumption> assumptions() const;
 
@@ -159,7 +170,11 @@ class LinkModel {
   const int most_passes_;
   std::vector<std::size_t> order_;  // most urgent first
   std::vector<time_ns> responses_;  // from the nominal expiry; never_ns: late
-  std::vector<time_ns> remotes_;    // from the end of the first visit until the answer is there
+  std::vector<std::size_t> roots_;  // of those that are late, the chain that was late first
+  std::vector<time_ns> reached_;    // and what was found of it then
+  std::vector<LinkParts> reached_parts_;
+  bool settled_ = true;           // else bounds raised each other without end
+  std::vector<time_ns> remotes_;  // from the end of the first visit until the answer is there
   std::vector<Load> loads_;
   time_ns answer_ns_ = 0, gap_ns_ = 0;
   std::vector<time_ns> up_waits_, down_waits_;  // by chain, of one instance where the line keeps up; else never_ns

@@ -9,7 +9,8 @@
 namespace tide::analysis {
 namespace {
 
-constexpr time_ns most_time_ns = 1'000'000'000'000;  // a quarter of an hour, so that no sum overflows
+constexpr time_ns most_time_ns = 1'000'000'000'000;        // a quarter of an hour, so that no sum overflows
+constexpr time_ns most_period_ns = 1'000'000'000'000'000;  // eleven days, as on the host
 constexpr std::size_t most_chains = 1000, most_steps = 1000;
 constexpr std::int64_t most_payload_bytes = 1'000'000;
 constexpr std::int64_t most_fragments = 15;
@@ -32,10 +33,11 @@ class Checker {
 
  private:
   void error(const std::string &where, const std::string &what) { errors_.push_back(where + ": " + what); }
-  void time(const std::string &where, const std::string &name, time_ns value, time_ns least = 0) {
-    if (value < least || value > most_time_ns)
+  void time(const std::string &where, const std::string &name, time_ns value, time_ns least = 0,
+            time_ns most = most_time_ns) {
+    if (value < least || value > most)
       error(where, "'" + name + "' is " + std::to_string(value) + "; it must be from " + std::to_string(least) +
-                       " to " + std::to_string(most_time_ns));
+                       " to " + std::to_string(most));
   }
 
   void questions(const std::string &whose, const Questions &asked) {
@@ -81,8 +83,8 @@ class Checker {
 
   void chain(const LinkChain &chain) {
     const std::string where = "chain '" + chain.name + "'";
-    time(where, "period_ns", chain.period_ns, 1);
-    time(where, "deadline_ns", chain.deadline_ns, 1);
+    time(where, "period_ns", chain.period_ns, 1, most_period_ns);
+    time(where, "deadline_ns", chain.deadline_ns, 1, most_period_ns);
     time(where, "jitter_ns", chain.jitter_ns);
     if (chain.callbacks.empty()) error(where, "has no callbacks");
     if (chain.callbacks.size() > most_steps) error(where, "has more than 1000 callbacks");

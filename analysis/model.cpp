@@ -81,6 +81,12 @@ class Checker {
 
   void callback(const ChainEntry &chain, const std::string &where, const CallbackEntry &callback) {
     time(where, "execution_ns", callback.execution_ns, 1);
+    if (callback.priority < 0 || callback.priority > most_priority)
+      error(where, "priority must be from 1 to " + std::to_string(most_priority) + ", or absent");
+    auto &[with, without] = own_priorities_[chain.executor];
+    (callback.priority > 0 ? with : without) = where;
+    if (!with.empty() && !without.empty() && mixed_.insert(chain.executor).second)
+      error(without, "has no priority of its own, and other callbacks of executor " + quote(chain.executor) + " have");
     if (callback.group.empty()) return;
     const auto found = groups_.find(callback.group);
     if (found == groups_.end()) {
@@ -169,6 +175,9 @@ class Checker {
   std::map<std::string, std::string> groups_;
   std::map<std::string, const ChainEntry *> chains_;
   std::set<std::string> used_;
+  std::map<std::string, std::pair<std::string, std::string>>
+      own_priorities_;  // by executor: a callback with, one without
+  std::set<std::string> mixed_;
 };
 
 int index_of(const std::vector<std::string> &names, const std::string &name) {
@@ -181,12 +190,32 @@ int index_of(const std::vector<std::string> &names, const std::string &name) {
 Chain to_chain(const ChainEntry &entry, const std::vector<std::string> &groups) {
   Chain chain{entry.name, {}, entry.period_ns, entry.deadline_ns, entry.jitter_ns, entry.priority, entry.timer};
   for (const CallbackEntry &callback : entry.callbacks) {
-    chain.callbacks.push_back({callback.name, callback.execution_ns, index_of(groups, callback.group)});
+    chain.callbacks.push_back(
+        {callback.name, callback.execution_ns, index_of(groups, callback.group), callback.priority});
   }
   return chain;
 }
 
+constexpr std::pair<const char *, Policy> policies[] = {{"any_order", Policy::any_order},
+                                                        {"default", Policy::ready_set},
+                                                        {"wait_set", Policy::wait_set},
+                                                        {"priority", Policy::priority}};
+
 }  // namespace
+
+const char *name_of(Policy policy) {
+  for (const auto &[name, one] : policies) {
+    if (one == policy) return name;
+  }
+  return "";
+}
+
+std::optional<Policy> policy_of(std::string_view name) {
+  for (const auto &[known, policy] : policies) {
+    if (name == known) return policy;
+  }
+  return std::nullopt;
+}
 
 Executor::Executor(std::string name, Policy policy, std::vector<Lane> lanes, std::vector<Chain> chains,
                    std::vector<std::string> groups)
@@ -207,6 +236,7 @@ Executor::Executor(std::string name, Policy policy, std::vector<Lane> lanes, std
       const Callback &callback = chain.callbacks[number];
       chain.execution_ns += callback.execution_ns;
       chain.longest_ns = std::max(chain.longest_ns, callback.execution_ns);
+      own_priorities_ = own_priorities_ || callback.priority > 0;
       if (callback.group == reentrant) continue;
       members_[static_cast<std::size_t>(callback.group)].push_back({index, number});
       has_groups_ = true;
@@ -219,6 +249,26 @@ Executor::Executor(std::string name, Policy policy, std::vector<Lane> lanes, std
                                                              : left < right;
   });
   for (std::size_t place = 0; place < order_.size(); ++place) rank_[order_[place]] = place;
+}
+
+Executor Executor::with_policy(Policy policy) const {
+  Executor other = *this;
+  other.policy_ = policy;
+  return other;
+}
+
+void Executor::retime(const std::vector<time_ns> &jitter_ns, const std::vector<time_ns> &deadline_ns) {
+  for (std::size_t index = 0; index < chains_.size(); ++index) {
+    chains_[index].jitter_ns = jitter_ns[index];
+    chains_[index].deadline_ns = deadline_ns[index];
+  }
+}
+
+Executor Executor::with_deadlines(const std::vector<time_ns> &deadline_ns) const {
+  Executor other = *this;
+  for (std::size_t index = 0; index < other.chains_.size(); ++index)
+    other.chains_[index].deadline_ns = deadline_ns[index];
+  return other;
 }
 
 Executor Executor::with_jitter(const std::vector<time_ns> &jitter_ns) const {
@@ -259,7 +309,7 @@ Built System::build(const Description &description) {
 Chain make_chain(const std::vector<time_ns> &execution_ns, time_ns period_ns, time_ns deadline_ns,
                  std::int64_t priority) {
   Chain chain;
-  for (const time_ns one_ns : execution_ns) chain.callbacks.push_back({{}, one_ns, reentrant});
+  for (const time_ns one_ns : execution_ns) chain.callbacks.push_back({{}, one_ns, reentrant, 0});
   chain.period_ns = period_ns;
   chain.deadline_ns = deadline_ns;
   chain.priority = priority;

@@ -8,15 +8,29 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/time.h"
 
 namespace tide::analysis {
 
-// Which ready callback a free lane takes: any of a cached ready set (the default executor of rclcpp), or always the
-// most important one (the priority-driven executor).
-enum class Policy { ready_set, priority };
+// Which ready callback a free lane takes. any_order: nothing is known but that it takes one. ready_set: one of a cached
+// set in which each callback has one place, but for timers, which are added as they expire (TIDE_POLICY_READYSET; the
+// model of Casini et al. 2019 and Blass et al. 2021). wait_set: the same, and timers are cached, too (rclcpp of Jazzy
+// on one thread). priority: always the most important one.
+enum class Policy { any_order, ready_set, wait_set, priority };
+
+// Whether what is proved of executors of one policy holds for an executor of another. A timer that is cached runs no
+// more often than one that is not.
+constexpr bool holds_for(Policy proved, Policy executor) {
+  return proved == executor || proved == Policy::any_order ||
+         (proved == Policy::ready_set && executor == Policy::wait_set);
+}
+
+// As descriptions and results write them: "any_order", "default", "wait_set", "priority".
+const char *name_of(Policy policy);
+std::optional<Policy> policy_of(std::string_view name);
 
 // A thread of an executor: budget_ns of processor time in every period_ns. Equal values mean a core of its own.
 struct Lane {
@@ -32,12 +46,15 @@ inline constexpr time_ns longest_time_ns = 1'000'000'000'000'000;
 inline constexpr std::size_t most_callbacks = 1000;
 inline constexpr std::size_t most_lanes = 1024;
 
+inline constexpr std::int64_t most_priority = 1'000'000'000;  // of a callback
+
 inline constexpr int reentrant = -1;
 
 struct Callback {
   std::string name;
-  time_ns execution_ns = 0;  // worst case, at least 1
-  int group = reentrant;     // index of its mutually exclusive group in the executor
+  time_ns execution_ns = 0;   // worst case, at least 1
+  int group = reentrant;      // index of its mutually exclusive group in the executor
+  std::int64_t priority = 0;  // its own, in place of what its chain gives it; 0: none. Larger is more important
 };
 
 // Callbacks that start one another. The first one is released by a timer or an event, at most once every period_ns
@@ -76,13 +93,17 @@ class Executor {
   const std::vector<std::vector<Member>> &members() const { return members_; }  // of each group
   bool dedicated() const { return dedicated_; }                                 // every lane is
   bool has_groups() const { return has_groups_; }                               // with at least one member
+  bool own_priorities() const { return own_priorities_; }                       // of all callbacks
 
   // Chains from the most to the least important, and the place of each chain in that order.
   const std::vector<std::size_t> &order() const { return order_; }
   std::size_t rank(std::size_t chain) const { return rank_[chain]; }
   bool above(std::size_t left, std::size_t right) const { return rank_[left] < rank_[right]; }
 
-  Executor with_jitter(const std::vector<time_ns> &jitter_ns) const;  // one value for each chain
+  Executor with_policy(Policy policy) const;
+  void retime(const std::vector<time_ns> &jitter_ns, const std::vector<time_ns> &deadline_ns);
+  Executor with_deadlines(const std::vector<time_ns> &deadline_ns) const;  // one value for each chain
+  Executor with_jitter(const std::vector<time_ns> &jitter_ns) const;       // one value for each chain
 
  private:
   std::string name_;
@@ -95,12 +116,14 @@ class Executor {
   std::vector<std::size_t> rank_;
   bool dedicated_ = true;
   bool has_groups_ = false;
+  bool own_priorities_ = false;
 };
 
 struct CallbackEntry {
   std::string name;
   time_ns execution_ns = 0;
-  std::string group;  // empty: reentrant
+  std::string group;          // empty: reentrant
+  std::int64_t priority = 0;  // 0: that of its chain
 };
 
 struct ChainEntry {

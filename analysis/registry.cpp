@@ -26,9 +26,10 @@ const Analysis &fitting_analysis(const Executor &executor) {
   for (const Chain &chain : executor.chains()) {
     if (add(chain.deadline_ns, chain.jitter_ns) > chain.period_ns) deadlines = Deadlines::arbitrary;
   }
+  const Policy policy = executor.policy() == Policy::priority ? Policy::priority : Policy::any_order;
   const Analysis *fitting = nullptr;
   for (const Analysis &analysis : analyses()) {
-    if (analysis.variant == Variant::safe && analysis.policy == executor.policy() && analysis.deadlines == deadlines &&
+    if (analysis.variant == Variant::safe && analysis.policy == policy && analysis.deadlines == deadlines &&
         analysis.groups == executor.has_groups()) {
       fitting = &analysis;
     }

@@ -60,6 +60,8 @@ class Machine {
     } else {
       arrange_by_registration();
     }
+    place_.resize(stations_.size());
+    for (std::size_t place = 0; place < order_.size(); ++place) place_[order_[place]] = place;
   }
 
   Schedule run() {
@@ -74,8 +76,17 @@ class Machine {
   }
 
  private:
-  // Callbacks of a more important chain first, within a chain the later ones.
+  // Callbacks of a more important chain first, within a chain the later ones; or by priorities of their own.
   void arrange_by_priority() {
+    if (executor_.own_priorities()) {
+      arrange_by_registration();
+      const auto priority = [this](std::size_t station) {
+        return executor_.chains()[stations_[station].chain].callbacks[stations_[station].callback].priority;
+      };
+      std::stable_sort(order_.begin(), order_.end(),
+                       [&priority](std::size_t left, std::size_t right) { return priority(left) > priority(right); });
+      return;
+    }
     for (const std::size_t chain : executor_.order()) {
       const std::size_t count = executor_.chains()[chain].callbacks.size();
       for (std::size_t callback = count; callback-- > 0;) order_.push_back(first_station_[chain] + callback);
@@ -104,11 +115,21 @@ class Machine {
     ++waiting_;
   }
 
+  // A timer that is not cached gets its place in the ready set at once, and goes before what is no timer.
+  void admit_timer(std::size_t station) {
+    const bool live = executor_.policy() == Policy::ready_set && stations_[station].timer;
+    if (!live || stations_[station].head == none || std::count(ready_.begin(), ready_.end(), station) != 0) return;
+    ready_.push_back(station);
+    std::sort(ready_.begin(), ready_.end(),
+              [this](std::size_t left, std::size_t right) { return place_[left] < place_[right]; });
+  }
+
   void release(time_ns now_ns) {
     for (std::size_t chain = 0; chain < scenario_.releases.size(); ++chain) {
       const auto &releases = scenario_.releases[chain];
       while (released_[chain] < releases.size() && releases[released_[chain]].at_ns <= now_ns) {
         wait_at(first_station_[chain], first_instance_[chain] + released_[chain]++);
+        admit_timer(first_station_[chain]);
       }
     }
   }
@@ -166,6 +187,7 @@ class Machine {
       const std::size_t instance = at.head;
       at.head = instances_[instance].next;
       --waiting_;
+      admit_timer(station);
       const Release &release = scenario_.releases[at.chain][instances_[instance].number];
       const bool worst = release.execution_ns.empty();
       lanes_[lane] = {station, instance, worst ? at.execution_ns : release.execution_ns[at.callback]};
@@ -221,6 +243,7 @@ class Machine {
   std::vector<std::size_t> first_station_, first_instance_;
   std::vector<Instance> instances_;
   std::vector<std::size_t> order_;  // of stations, as the executor looks at them
+  std::vector<std::size_t> place_;  // of each station in that order
   std::vector<std::size_t> ready_;  // the cached set of the default executor
   std::size_t waiting_ = 0;
   std::vector<Running> lanes_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exact schedule of an executor, from event to event: what a bound must never be below.
 //
-// It knows nothing of the analyses. All completions and releases of an instant are seen before a lane takes a callback.
+// It knows nothing of the analyses. An executor of which no order is known takes callbacks from cached sets, too. All
+// completions and releases of an instant are seen before a lane takes a callback.
 #pragma once
 
 #include <cstdint>

@@ -37,10 +37,10 @@ class Reader {
     fields.text("name", executor.name);
     std::string policy;
     fields.text("policy", policy);
-    if (policy == "default") {
-      executor.policy = Policy::ready_set;
-    } else if (policy != "priority") {
-      fields.error("'policy' must be \"priority\" or \"default\"");
+    if (const auto known = policy_of(policy)) {
+      executor.policy = *known;
+    } else {
+      fields.error("'policy' must be \"priority\", \"default\", \"wait_set\" or \"any_order\"");
     }
     if (fields.has("threads") && fields.has("lanes")) fields.error("has both 'threads' and 'lanes'");
     time_ns threads = 0;
@@ -73,6 +73,7 @@ class Reader {
       one.text("name", callback.name);
       one.time("execution_ns", callback.execution_ns);
       one.text("group", callback.group);
+      one.time("priority", callback.priority);
     });
   }
 
@@ -117,7 +118,20 @@ std::string breakdown(const Executor &executor, const Breakdown &breakdown) {
       "{", "}");
 }
 
-std::string chain_result(const Executor &executor, std::string_view analysis, const Result &result, std::size_t index) {
+std::string shortfall(const System &system, const std::optional<Shortfall> &why) {
+  if (!why) return "null";
+  const Executor &executor = system.executors()[why->executor];
+  return join({field("kind", json_string(name_of(why->kind))), field("executor", json_string(executor.name())),
+               field("chain", json_string(executor.chains()[why->chain].name)),
+               field("reached_ns", std::to_string(why->reached_ns)), field("limit_ns", std::to_string(why->limit_ns)),
+               field("asked_permille", std::to_string(why->asked_permille)),
+               field("given_permille", std::to_string(why->given_permille))},
+              "{", "}");
+}
+
+// why: as JSON, where it is known.
+std::string chain_result(const Executor &executor, std::string_view analysis, const Result &result, std::size_t index,
+                         const std::string &why = "null") {
   const Chain &chain = executor.chains()[index];
   const ChainResult &answer = result.chains[index];
   std::optional<time_ns> slack_ns;
@@ -128,14 +142,16 @@ std::string chain_result(const Executor &executor, std::string_view analysis, co
     depends.push_back(
         join({field("chain", json_string(executor.chains()[one.chain].name)), field("because", reason)}, "{", "}"));
   }
-  return join({field("chain", json_string(chain.name)), field("executor", json_string(executor.name())),
-               field("analysis", json_string(analysis)), field("response_ns", number(answer.response_ns)),
-               field("deadline_ns", std::to_string(chain.deadline_ns)), field("slack_ns", number(slack_ns)),
-               field("met", flag(answer.met)), field("guaranteed", flag(answer.guaranteed)),
-               field("execution_ns", std::to_string(chain.execution_ns)),
-               field("breakdown", answer.response_ns ? breakdown(executor, answer.breakdown) : "null"),
-               field("depends_on", join(depends, "[", "]"))},
-              "{", "}");
+  return join(
+      {field("chain", json_string(chain.name)), field("executor", json_string(executor.name())),
+       field("analysis", json_string(answer.analysis.empty() ? analysis : answer.analysis)),
+       field("holds_for", json_string(name_of(answer.proved_for))), field("response_ns", number(answer.response_ns)),
+       field("deadline_ns", std::to_string(chain.deadline_ns)), field("slack_ns", number(slack_ns)),
+       field("met", flag(answer.met)), field("guaranteed", flag(answer.guaranteed)),
+       field("execution_ns", std::to_string(chain.execution_ns)),
+       field("breakdown", answer.response_ns ? breakdown(executor, answer.breakdown) : "null"),
+       field("depends_on", join(depends, "[", "]")), field("why", why)},
+      "{", "}");
 }
 
 }  // namespace
@@ -158,7 +174,8 @@ std::string write_results(const System &system, const SystemResult &result) {
     const Executor &one = system.executors()[executor];
     for (std::size_t chain = 0; chain < one.chains().size(); ++chain) {
       const Result &answer = result.executors[executor];
-      chains.push_back(chain_result(one, answer.analysis->name, answer, chain));
+      chains.push_back(
+          chain_result(one, answer.analysis->name, answer, chain, shortfall(system, result.why[executor][chain])));
     }
   }
   std::vector<std::string> paths;
@@ -176,7 +193,8 @@ std::string write_results(const System &system, const SystemResult &result) {
     }
     paths.push_back(join({field("path", json_string(path.name)), field("response_ns", number(answer.response_ns)),
                           field("deadline_ns", std::to_string(path.deadline_ns)), field("met", flag(answer.met)),
-                          field("guaranteed", flag(answer.guaranteed)), field("segments", join(segments, "[", "]"))},
+                          field("guaranteed", flag(answer.guaranteed)), field("segments", join(segments, "[", "]")),
+                          field("why", shortfall(system, answer.why))},
                          "{", "}"));
   }
   return "{\n  " + field("guaranteed", flag(result.guaranteed)) + ",\n  " + field("settled", flag(result.settled)) +

@@ -9,7 +9,8 @@
 //    "paths":     [{"name": "all", "segments": ["steer", "show"], "delays_ns": [500000], "deadline_ns": 50000000}]}
 //
 // An executor has either "threads" on cores of their own or "lanes": [{"budget_ns": 4, "period_ns": 5}]; its policy is
-// "priority" or "default". Groups, paths, jitter, timer and the group of a callback may be absent.
+// "priority", "default" (ready sets, timers live), "wait_set" (ready sets, timers cached) or "any_order". Groups,
+// paths, jitter, timer and the group of a callback may be absent.
 #pragma once
 
 #include <string>

@@ -244,7 +244,8 @@ GroupTerms groups_safe(const Situation &situation, Policy policy, Deadlines dead
       }
       charge(member, own && member.callback == number);
     }
-    if (less_important_ns == 0) continue;
+    // What took the group before took it a unit ago at least, and on a core of its own has executed that.
+    if (less_important_ns <= (situation.supply.dedicated() ? 1 : 0)) continue;
     // One of them may hold the group already, even while other lanes are idle.
     const time_ns held_ns = situation.supply.dedicated() ? multiply(situation.supply.lanes(), less_important_ns - 1)
                                                          : holding_ns(situation, less_important_ns);

@@ -6,7 +6,7 @@
 namespace tide::analysis {
 namespace {
 
-constexpr Policy policy = Policy::ready_set;
+constexpr Policy policy = Policy::any_order;
 
 template <Deadlines deadlines>
 Terms published(const Situation &situation, time_ns window_ns) {

@@ -62,7 +62,7 @@ class Search {
     std::vector<Meeting> meetings(executor_.chains().size());
     for (std::size_t index = 0; index < meetings.size(); ++index) {
       if (index == victim_) continue;
-      const bool ahead = executor_.policy() == Policy::ready_set || executor_.above(index, victim_);
+      const bool ahead = executor_.policy() != Policy::priority || executor_.above(index, victim_);
       if (!ahead) meetings[index] = {longest_of(index), -1, chance(0.5)};
       if (chance(0.3)) meetings[index].key = below(chain(index).callbacks.size());
     }

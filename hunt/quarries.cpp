@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "analysis/confirmed.h"
 #include "analysis/single_thread.h"
 #include "hunt/hunt.h"
 
@@ -48,6 +49,34 @@ Quarry quarry_of(const SingleThreadAnalysis &analysis) {
   return {std::string(analysis.name), draw, {{"plain", bounds}}};
 }
 
+// Bounds that hold whether or not deadlines are met: most of these are far too short to be.
+Quarry confirmed_quarry(const char *name, Policy policy, bool groups, bool own_priorities) {
+  const auto draw = [policy, groups, own_priorities](RandomSystem &random, std::uint64_t seed, bool budgets) {
+    const Executor drawn = seed % 4 == 1
+                               ? random.crowded(policy, groups)
+                               : random.executor(policy, Deadlines::arbitrary, groups, budgets && seed % 3 == 0);
+    std::vector<Chain> chains = drawn.chains();
+    for (Chain &chain : chains) {
+      chain.deadline_ns = random.within(1, chain.period_ns);
+      for (Callback &callback : chain.callbacks) callback.priority = own_priorities ? random.within(1, 5) : 0;
+    }
+    return Executor(drawn.name(), policy, drawn.lanes(), std::move(chains), drawn.groups());
+  };
+  const auto bounds = [](const Executor &executor) {
+    Options options = tight_options();
+    options.sharpen = true;
+    std::int64_t work = 1'000'000'000;
+    Confirmed confirmed(executor, 0, options, work);
+    std::vector<time_ns> jitter_ns;
+    for (const Chain &chain : executor.chains()) jitter_ns.push_back(chain.jitter_ns);
+    confirmed.find(jitter_ns);
+    Bounds each;
+    for (const ChainResult &chain : confirmed.result().chains) each.push_back(chain.response_ns);
+    return each;
+  };
+  return {name, draw, {{"confirmed", bounds}}};
+}
+
 }  // namespace
 
 Options tight_options() {
@@ -66,6 +95,13 @@ std::vector<Quarry> quarries() {
   for (const SingleThreadAnalysis &analysis : single_thread_analyses()) {
     if (!analysis.exceeded) all.push_back(quarry_of(analysis));
   }
+  all.push_back(confirmed_quarry("confirmed-any-order", Policy::any_order, false, false));
+  all.push_back(confirmed_quarry("confirmed-ready-sets", Policy::ready_set, false, false));
+  all.push_back(confirmed_quarry("confirmed-groups", Policy::any_order, true, false));
+  all.push_back(confirmed_quarry("confirmed-priority", Policy::priority, false, false));
+  all.push_back(confirmed_quarry("confirmed-priority-groups", Policy::priority, true, false));
+  all.push_back(confirmed_quarry("confirmed-own-priorities", Policy::priority, false, true));
+  all.push_back(confirmed_quarry("confirmed-own-priorities-groups", Policy::priority, true, true));
   return all;
 }
 

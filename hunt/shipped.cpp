@@ -116,6 +116,8 @@ class Shipped {
         station.callback.group = &overlapping_;
       }
       tide_chain_add(&order, &station.callback);
+      if (const std::int64_t own = model_.chains()[chain].callbacks[number].priority; own > 0)
+        station.callback.priority = static_cast<tide_priority_t>(own);
       if (tide_executor_add(&executor_, &station.callback) != TIDE_OK)
         throw std::logic_error("the executor refuses a callback");
     }

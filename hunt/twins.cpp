@@ -120,10 +120,10 @@ std::vector<Twin> twins() {
     }
     if (quarry.name == "single-any-order" || quarry.name == "casini2019-published")
       all.push_back(twin_of(quarry, "the shortest other chain", shortest_other));
-    if (quarry.name == "single-ready-sets")
+    if (quarry.name == "single-ready-sets" || quarry.name == "single-wait-sets")
       all.push_back(twin_of(quarry, "the shortest callback of another", shortest_callback));
     if (quarry.name == "single-priority") all.push_back(twin_of(quarry, "blocking", blocking));
-    if (quarry.name == "single-ready-sets" || quarry.name.starts_with("blass2021"))
+    if (quarry.name == "single-ready-sets" || quarry.name == "single-wait-sets" || quarry.name.starts_with("blass2021"))
       all.push_back(twin_of(quarry, "one ready set", one_ready_set));
   }
   return all;

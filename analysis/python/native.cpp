@@ -26,13 +26,20 @@ struct NamedBreakdown {
   std::vector<Share> interference_ns;
 };
 
+// analysis/confirmed.h, with names.
+struct ShortfallAnswer {
+  std::string kind, executor, chain, part, part_chain;
+  Shortfall whole;
+};
+
 struct ChainAnswer {
-  std::string chain, executor, analysis;
+  std::string chain, executor, analysis, holds_for;
   std::optional<time_ns> response_ns;
   time_ns deadline_ns = 0;
   bool met = false, guaranteed = false;
   std::optional<NamedBreakdown> breakdown;
   std::vector<std::pair<std::string, std::string>> depends_on;
+  std::optional<ShortfallAnswer> why;
 };
 
 struct PathAnswer {
@@ -41,6 +48,7 @@ struct PathAnswer {
   time_ns deadline_ns = 0;
   bool met = false, guaranteed = false;
   std::vector<std::pair<std::string, std::optional<time_ns>>> segments;
+  std::optional<ShortfallAnswer> why;
 };
 
 struct ExecutorsAnswer {
@@ -54,9 +62,11 @@ struct LinkChainAnswer {
   std::optional<time_ns> response_ns;
   time_ns deadline_ns = 0;
   bool met = false, hidden = false;
-  std::optional<std::string> reason;
+  std::optional<std::string> reason, root;
+  time_ns reached_ns = 0, limit_ns = 0;
   time_ns lateness_ns = 0;
-  std::vector<std::pair<Share, std::string>> parts;  // the name of a part and its time; whose it is, if anybody's
+  // The name of a part and its time; whose it is, if anybody's. reached_parts: of the root, without a bound.
+  std::vector<std::pair<Share, std::string>> parts, reached_parts;
   std::vector<std::string> depends_on;
 };
 
@@ -88,7 +98,8 @@ void answer(const Executor &executor, std::string_view analysis, const Result &r
     ChainAnswer &one = answers.emplace_back();
     one.chain = chain.name;
     one.executor = executor.name();
-    one.analysis = analysis;
+    one.analysis = found.analysis.empty() ? analysis : found.analysis;
+    one.holds_for = name_of(found.proved_for);
     one.response_ns = found.response_ns;
     one.deadline_ns = chain.deadline_ns;
     one.met = found.met;
@@ -99,6 +110,17 @@ void answer(const Executor &executor, std::string_view analysis, const Result &r
                                   other.reason == Reason::interference ? "interference" : "blocking");
     }
   }
+}
+
+std::optional<ShortfallAnswer> named(const System &system, const std::optional<Shortfall> &why) {
+  if (!why) return std::nullopt;
+  const Executor &executor = system.executors()[why->executor];
+  return ShortfallAnswer{name_of(why->kind),
+                         executor.name(),
+                         executor.chains()[why->chain].name,
+                         std::string(why->part),
+                         why->part_chain ? executor.chains()[*why->part_chain].name : "",
+                         *why};
 }
 
 System built(Json document) {
@@ -116,12 +138,15 @@ ExecutorsAnswer bound_executors(Json document, const Options &options) {
   for (std::size_t index = 0; index < system.executors().size(); ++index) {
     const Result &found = result.executors[index];
     answer(system.executors()[index], found.analysis->name, found, answers.chains);
+    const std::size_t first = answers.chains.size() - found.chains.size();
+    for (std::size_t chain = 0; chain < found.chains.size(); ++chain)
+      answers.chains[first + chain].why = named(system, result.why[index][chain]);
   }
   for (std::size_t index = 0; index < system.paths().size(); ++index) {
     const Path &path = system.paths()[index];
     const PathResult &found = result.paths[index];
-    PathAnswer &one = answers.paths.emplace_back(
-        PathAnswer{path.name, found.response_ns, path.deadline_ns, found.met, found.guaranteed, {}});
+    PathAnswer &one = answers.paths.emplace_back(PathAnswer{
+        path.name, found.response_ns, path.deadline_ns, found.met, found.guaranteed, {}, named(system, found.why)});
     for (std::size_t segment = 0; segment < path.segments.size(); ++segment) {
       const Place &place = path.segments[segment];
       one.segments.emplace_back(system.executors()[place.executor].chains()[place.chain].name,
@@ -140,25 +165,15 @@ std::vector<ChainAnswer> compare_executors(Json document, const Options &options
   return answers;
 }
 
-LinkChainAnswer answer(const LinkSystem &system, const LinkResult &found, std::size_t index) {
-  LinkChainAnswer one;
-  one.chain = system.chains[index].name;
-  one.response_ns = found.response_ns;
-  one.deadline_ns = system.chains[index].deadline_ns;
-  one.met = found.met;
-  one.hidden = found.hidden;
-  if (!found.response_ns) one.reason = found.reason;
-  for (const std::size_t other : found.depends_on) one.depends_on.push_back(system.chains[other].name);
-  if (!found.response_ns) return one;
-  one.lateness_ns = found.parts.lateness_ns;
-  const auto add_part = [&one](const char *kind, time_ns value_ns, const std::string &chain = {}) {
-    if (value_ns != 0) one.parts.push_back({{kind, value_ns}, chain});
+std::vector<std::pair<Share, std::string>> named(const LinkSystem &system, const LinkParts &parts) {
+  std::vector<std::pair<Share, std::string>> named;
+  const auto add_part = [&named](const char *kind, time_ns value_ns, const std::string &chain = {}) {
+    if (value_ns != 0) named.push_back({{kind, value_ns}, chain});
   };
   const auto add_shares = [&](const char *kind, const std::vector<time_ns> &by_chain) {
     for (std::size_t other = 0; other < by_chain.size(); ++other)
       add_part(kind, by_chain[other], system.chains[other].name);
   };
-  const LinkParts &parts = found.parts;
   add_part("jitter", parts.jitter_ns);
   add_part("execution", parts.execution_ns);
   add_part("line", parts.line_ns);
@@ -171,6 +186,27 @@ LinkChainAnswer answer(const LinkSystem &system, const LinkResult &found, std::s
   add_part("interrupts", parts.interrupts_ns);
   add_part("host_wait", parts.host_wait_ns);
   add_part("losses", parts.losses_ns);
+  return named;
+}
+
+LinkChainAnswer answer(const LinkSystem &system, const LinkResult &found, std::size_t index) {
+  LinkChainAnswer one;
+  one.chain = system.chains[index].name;
+  one.response_ns = found.response_ns;
+  one.deadline_ns = system.chains[index].deadline_ns;
+  one.met = found.met;
+  one.hidden = found.hidden;
+  for (const std::size_t other : found.depends_on) one.depends_on.push_back(system.chains[other].name);
+  if (found.response_ns) {
+    one.lateness_ns = found.parts.lateness_ns;
+    one.parts = named(system, found.parts);
+    return one;
+  }
+  one.reason = found.reason;
+  one.root = system.chains[found.root].name;
+  one.reached_ns = found.reached_ns;
+  one.limit_ns = found.limit_ns;
+  one.reached_parts = named(system, found.reached_parts);
   return one;
 }
 
@@ -197,9 +233,9 @@ auto as_tuple(std::vector<Value> Owner::*member) {
   return [member](const Owner &owner) { return tuple_of(owner.*member); };
 }
 
-nb::tuple parts_of(const LinkChainAnswer &answer) {
+nb::tuple parts_of(const std::vector<std::pair<Share, std::string>> &parts) {
   nb::list list;
-  for (const auto &[part, chain] : answer.parts) {
+  for (const auto &[part, chain] : parts) {
     list.append(
         nb::make_tuple(part.first, part.second, chain.empty() ? nb::object(nb::none()) : nb::object(nb::cast(chain))));
   }
@@ -251,24 +287,42 @@ void bind_results(nb::module_ &module) {
   time("demand_ns", &Breakdown::demand_ns);
   time("window_ns", &Breakdown::window_ns);
   time("finish_ns", &Breakdown::finish_ns);
+  auto shortfall = nb::class_<ShortfallAnswer>(module, "Shortfall");
+  shortfall.def_ro("kind", &ShortfallAnswer::kind)
+      .def_ro("executor", &ShortfallAnswer::executor)
+      .def_ro("chain", &ShortfallAnswer::chain)
+      .def_prop_ro("part", [](const ShortfallAnswer &self) {
+        return nb::make_tuple(self.part, self.whole.part_ns,
+                              self.part_chain.empty() ? nb::object(nb::none()) : nb::object(nb::cast(self.part_chain)));
+      });
+  const auto figure = [&shortfall](const char *name, std::int64_t Shortfall::*member) {
+    shortfall.def_prop_ro(name, [member](const ShortfallAnswer &self) { return self.whole.*member; });
+  };
+  figure("reached_ns", &Shortfall::reached_ns);
+  figure("limit_ns", &Shortfall::limit_ns);
+  figure("asked_permille", &Shortfall::asked_permille);
+  figure("given_permille", &Shortfall::given_permille);
   nb::class_<ChainAnswer>(module, "ChainAnswer")
       .def_ro("chain", &ChainAnswer::chain)
       .def_ro("executor", &ChainAnswer::executor)
       .def_ro("analysis", &ChainAnswer::analysis)
+      .def_ro("holds_for", &ChainAnswer::holds_for)
       .def_ro("response_ns", &ChainAnswer::response_ns)
       .def_ro("deadline_ns", &ChainAnswer::deadline_ns)
       .def_ro("met", &ChainAnswer::met)
       .def_ro("guaranteed", &ChainAnswer::guaranteed)
       .def_ro("breakdown", &ChainAnswer::breakdown)
       .def_prop_ro("parts", window_parts_of)
-      .def_prop_ro("depends_on", as_tuple(&ChainAnswer::depends_on));
+      .def_prop_ro("depends_on", as_tuple(&ChainAnswer::depends_on))
+      .def_ro("why", &ChainAnswer::why);
   nb::class_<PathAnswer>(module, "PathAnswer")
       .def_ro("path", &PathAnswer::path)
       .def_ro("response_ns", &PathAnswer::response_ns)
       .def_ro("deadline_ns", &PathAnswer::deadline_ns)
       .def_ro("met", &PathAnswer::met)
       .def_ro("guaranteed", &PathAnswer::guaranteed)
-      .def_prop_ro("segments", as_tuple(&PathAnswer::segments));
+      .def_prop_ro("segments", as_tuple(&PathAnswer::segments))
+      .def_ro("why", &PathAnswer::why);
   nb::class_<ExecutorsAnswer>(module, "ExecutorsAnswer")
       .def_ro("guaranteed", &ExecutorsAnswer::guaranteed)
       .def_ro("settled", &ExecutorsAnswer::settled)
@@ -282,7 +336,11 @@ void bind_results(nb::module_ &module) {
       .def_ro("hidden", &LinkChainAnswer::hidden)
       .def_ro("reason", &LinkChainAnswer::reason)
       .def_ro("lateness_ns", &LinkChainAnswer::lateness_ns)
-      .def_prop_ro("parts", parts_of)
+      .def_ro("root", &LinkChainAnswer::root)
+      .def_ro("reached_ns", &LinkChainAnswer::reached_ns)
+      .def_ro("limit_ns", &LinkChainAnswer::limit_ns)
+      .def_prop_ro("reached_parts", [](const LinkChainAnswer &self) { return parts_of(self.reached_parts); })
+      .def_prop_ro("parts", [](const LinkChainAnswer &self) { return parts_of(self.parts); })
       .def_prop_ro("depends_on", as_tuple(&LinkChainAnswer::depends_on));
   nb::class_<Assumption>(module, "Assumption")
       .def_ro("id", &Assumption::id)

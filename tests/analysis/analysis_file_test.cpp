@@ -66,7 +66,7 @@ TEST(SystemFile, ErrorsNameTheEntry) {
             (Errors{"executor 'main': 'threads' must be from 1 to 1024"}));
   EXPECT_EQ(errors_of("\"threads\": 2", "\"threads\": 0"), (Errors{"executor 'main': has no lane"}));
   EXPECT_EQ(errors_of("\"policy\": \"priority\"", "\"policy\": \"urgent\""),
-            (Errors{"executor 'main': 'policy' must be \"priority\" or \"default\""}));
+            (Errors{"executor 'main': 'policy' must be \"priority\", \"default\", \"wait_set\" or \"any_order\""}));
   EXPECT_EQ(errors_of("[3]", "[true]").front(), "path 'all': 'delays_ns' must be integers");
   EXPECT_EQ(errors_of("\"name\": \"c\", \"execution_ns\": 2", "\"name\": \"c\""),
             (Errors{"chain 'C', callback 'c': execution_ns is 0, but must be at least 1"}));

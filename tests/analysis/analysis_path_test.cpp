@@ -60,18 +60,27 @@ TEST(Path, NoBoundUpstreamTakesTheGuaranteeDownstream) {
   EXPECT_FALSE(result.settled);
   EXPECT_FALSE(result.paths[0].response_ns.has_value());
   EXPECT_FALSE(result.guaranteed);
-  EXPECT_TRUE(result.executors[1].chains[1].met);
+  EXPECT_FALSE(result.executors[1].chains[1].response_ns);
   EXPECT_FALSE(result.executors[1].chains[1].guaranteed);
+  // Both have the same root: the executor on which more is asked than there is.
+  for (const auto &why : {result.paths[0].why, result.why[1][1]}) {
+    ASSERT_TRUE(why);
+    EXPECT_EQ(why->kind, Shortfall::Kind::overload);
+    EXPECT_EQ(why->executor, 0U);
+  }
 }
 
-TEST(Path, ALateUpstreamChainTakesIt) {
+TEST(Path, ABoundUpstreamThatMissesItsDeadlineIsABound) {
   Description description = two_executors(10, 4);
+  const SystemResult in_time = analysed(description);
   description.chains[0].deadline_ns = 10;  // bounded, but not in time
   const SystemResult result = analysed(description);
   EXPECT_TRUE(result.settled);
-  EXPECT_FALSE(result.executors[1].chains[0].guaranteed);
-  EXPECT_FALSE(result.executors[1].chains[1].guaranteed);
-  EXPECT_FALSE(result.paths[0].guaranteed);
+  EXPECT_FALSE(result.guaranteed);
+  EXPECT_FALSE(result.executors[0].chains[0].met);
+  EXPECT_EQ(result.executors[0].chains[0].response_ns, in_time.executors[0].chains[0].response_ns);
+  EXPECT_TRUE(result.executors[1].chains[1].guaranteed);
+  EXPECT_EQ(result.paths[0].response_ns, in_time.paths[0].response_ns);
 }
 
 TEST(Path, ARingOfExecutorsEndsOneWayOrTheOther) {
@@ -85,6 +94,12 @@ TEST(Path, ARingOfExecutorsEndsOneWayOrTheOther) {
   description.paths = {{"p", {"p1", "p2"}, {0}, 400}, {"q", {"q1", "q2"}, {0}, 400}};
   const SystemResult heavy = analysed(description);
   EXPECT_FALSE(heavy.guaranteed);
+  EXPECT_FALSE(heavy.settled);
+  for (const PathResult &path : heavy.paths) {
+    ASSERT_TRUE(path.why);
+    EXPECT_FALSE(path.response_ns);
+    EXPECT_GT(path.why->reached_ns, path.why->limit_ns);
+  }
   for (ChainEntry &chain : description.chains) chain.callbacks[0].execution_ns = 5;
   const SystemResult light = analysed(description);
   EXPECT_TRUE(light.settled);

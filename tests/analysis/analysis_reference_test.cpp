@@ -195,8 +195,9 @@ class Reference {
           stages += count;
         }
       }
-      if (below > 0) sum += executor_.dedicated() ? lanes() * (below - 1) : passing(below);
-      if (below > 0) ++stages;
+      if (below <= (executor_.dedicated() ? 1 : 0)) continue;
+      sum += executor_.dedicated() ? lanes() * (below - 1) : passing(below);
+      ++stages;
     }
     return sum;
   }

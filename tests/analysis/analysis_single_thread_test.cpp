@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/schedule.h"
 #include "hunt/random_system.h"
 
 namespace tide::analysis {
@@ -36,6 +37,67 @@ TEST(SingleThread, AFrequentChainIsInEachReadySetOnce) {
   EXPECT_EQ(bound_of("single-any-order", executor, 0), 5 * 3 + 4 * 4 + 1);
   EXPECT_EQ(bound_of("single-ready-sets", executor, 0), 2 * (3 + 4) + 1);
   EXPECT_EQ(single_thread_bound(executor, 0), 15);
+}
+
+// The second chain's callback has begun when the first is released; a cached timer then runs once, a live one as often
+// as it expires until then.
+TEST(SingleThread, ALiveTimerRunsManyTimesInAReadySet) {
+  std::vector<Chain> chains{make_chain({1, 1}, 100, 100, 3), make_chain({1}, 4, 100, 2), make_chain({16}, 100, 100, 1)};
+  for (Chain &chain : chains) chain.timer = true;
+  Scenario scenario;
+  scenario.releases = {{{1, {}}}, {}, {{0, {}}}};
+  for (time_ns at_ns = 1; at_ns < 60; at_ns += 4) scenario.releases[1].push_back({at_ns, {}});
+  const Executor cached = one_thread(Policy::wait_set, chains), live = one_thread(Policy::ready_set, chains);
+  const time_ns cached_ns = bound_of("single-wait-sets", cached, 0), live_ns = bound_of("single-ready-sets", live, 0);
+  EXPECT_LE(run_schedule(cached, scenario).worst_ns(0), cached_ns);
+  EXPECT_GT(run_schedule(live, scenario).worst_ns(0), cached_ns);
+  EXPECT_LE(run_schedule(live, scenario).worst_ns(0), live_ns);
+}
+
+// No bound is used for an executor in whose order it need not hold.
+TEST(SingleThread, ABoundIsUsedWhereItHolds) {
+  const std::vector<Policy> policies{Policy::any_order, Policy::ready_set, Policy::wait_set, Policy::priority};
+  const bool holds[4][4] = {
+      {true, true, true, true}, {false, true, true, false}, {false, false, true, false}, {false, false, false, true}};
+  for (std::size_t proved = 0; proved < policies.size(); ++proved) {
+    for (std::size_t used = 0; used < policies.size(); ++used)
+      EXPECT_EQ(holds_for(policies[proved], policies[used]), holds[proved][used]) << proved << ", " << used;
+  }
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    RandomSystem random(seed);
+    for (const Policy policy : policies) {
+      const Executor drawn = random.executor(policy, Deadlines::constrained, false, false, 3);
+      const Executor executor = one_thread(policy, drawn.chains());
+      std::int64_t work = 1'000'000'000;
+      for (const ChainResult &one : single_thread_results(executor, work))
+        EXPECT_TRUE(holds_for(one.proved_for, policy)) << seed << ", " << one.analysis;
+    }
+  }
+}
+
+// What a bound is made of is all of it.
+TEST(SingleThread, PartsAreTheWholeDemand) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    RandomSystem random(seed);
+    for (const Policy policy : {Policy::any_order, Policy::ready_set, Policy::wait_set, Policy::priority}) {
+      const Executor drawn = random.executor(policy, Deadlines::arbitrary, false, false, 3);
+      const Executor executor = one_thread(policy, drawn.chains());
+      std::int64_t work = 1'000'000'000;
+      const auto results = single_thread_results(executor, work);
+      for (std::size_t chain = 0; chain < results.size(); ++chain) {
+        const ChainResult &one = results[chain];
+        if (!one.response_ns) continue;
+        const Breakdown &parts = one.breakdown;
+        time_ns sum_ns = parts.precedence_ns + parts.own_ns + parts.blocking_ns;
+        for (const time_ns share_ns : parts.interference_ns) sum_ns += share_ns;
+        EXPECT_EQ(sum_ns, parts.demand_ns);
+        EXPECT_EQ(parts.window_ns + parts.finish_ns, *one.response_ns);
+        EXPECT_EQ(parts.finish_ns, executor.chains()[chain].last_ns) << seed;
+        // On a core of its own what is asked is what passes, but for the time by which a later instance was released.
+        EXPECT_GE(sum_ns, parts.window_ns) << seed << ", " << one.analysis;
+      }
+    }
+  }
 }
 
 TEST(SingleThread, AnInstanceComesNoFurtherThanACallbackInEachReadySet) {

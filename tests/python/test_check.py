@@ -169,7 +169,9 @@ def test_why_there_is_no_bound_is_one_line(example: Path) -> None:
         status, output = run(example, *words)
         assert status == 1
         start = f"{chain} has no bound: "
-        return next(line.removeprefix(start) for line in output.splitlines() if line.startswith(start))
+        found = next(line.removeprefix(start) for line in output.splitlines() if line.startswith(start))
+        assert re.match(rf"{re.escape(str(example))}:\d+: ", found)
+        return found.split(": ", 1)[1]
 
     slow = text.replace("baud = 115_200", "baud = 6400")
     ask = "it and the more urgent chains ask for "
@@ -242,9 +244,13 @@ def test_host_systems_use_the_published_shape_in_its_safe_form(tmp_path: Path) -
     data = checked(file)
     assert data["executor"] == "default"
     assert data["met"]
-    assert {part["kind"] for part in data["chains"][0]["parts"]} == {"stretch"}
+    assert {part["executor"] for part in data["chains"][0]["parts"]} == {"first", "second"}
+    for chain in data["chains"]:
+        assert sum(part["value_ns"] for part in chain["parts"]) == chain["bound_ns"]
+    status, output = run(file, "--explain", "plan")
+    assert status == 0 and "its last callback, on second" in output
     compared = checked(file, "--compare")["compared"]
-    assert [one["executor"] for one in compared] == ["default", "priority"]
+    assert [one["executor"] for one in compared] == ["default", "priority", "rclcpp", "any_order"]
     assert run(file, "--executor", "tide")[0] == 2
 
 
@@ -252,7 +258,11 @@ def test_host_systems_use_the_published_shape_in_its_safe_form(tmp_path: Path) -
     ("old", "new", "what"),
     [
         ('kind = "serial"\nbaud = 115_200\nmtu_bytes = 512\nescaped_bytes = 0\nagent_ms = 1', 'kind = "udp"', "is UDP"),
-        ("[[links]]", '[[executors]]\nname = "more"\nwhere = "mcu"\n\n[[links]]', "second one on the microcontroller"),
+        (
+            "[[links]]",
+            '[[executors]]\nname = "more"\nwhere = "mcu"\n\n[[links]]',
+            "'client' and 'more' are two microcontrollers",
+        ),
         ("least_ms = 10.5", "least_ms = 11", "shortest run of 'sample' is longer"),
         ("period_ms = 500", "period_ms = 0", "'period_ms' is 0"),
         ("payload_bytes = 100", "payload_bytes = 600", "best effort knows no fragments"),

@@ -5,49 +5,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tide.analysis.lower import (
-    BELOW,
     ClientExecutor,
     Document,
     HostPolicy,
+    chain_of,
     described_executor,
     host_document,
     is_on_host,
     link_document,
-    own_priorities,
+    shared_exclusive_groups,
+    stretches_of,
 )
+from tide.analysis.models import Model, host_models, line_models
+from tide.analysis.parts import Part
+from tide.analysis.reasons import Root, host_root, link_root, starvation_root
 from tide.run.binaries import MissingBinaryError, build_folder
 from tide.system.model import Chain, System
 
 if TYPE_CHECKING:
-    from tide.analysis.native import (
-        ChainAnswer,
-        ExecutorsAnswer,
-        LinkAnswer,
-        LinkChainAnswer,
-        PathAnswer,
-    )
+    from tide.analysis.native import ChainAnswer, ExecutorsAnswer, LinkAnswer, LinkChainAnswer
 
 CLIENT_EXECUTORS: tuple[ClientExecutor, ...] = ("tide", "lanes", "batch", "batch_stock", "batch_blocking")
-HOST_POLICIES: tuple[HostPolicy, ...] = ("default", "priority")
-_MOST_PASSES = 8
+HOST_POLICIES: tuple[HostPolicy, ...] = ("default", "priority", "rclcpp", "any_order")
 
 
 class AnalysisError(Exception):
     """The analysis refused the system; the text has a line for each entry that is wrong."""
-
-
-class Part(NamedTuple):
-    """A share of a bound; `chain` names whose interference it is."""
-
-    kind: str
-    value_ns: int
-    chain: str | None = None
 
 
 class Assumption(NamedTuple):
@@ -61,12 +50,14 @@ class Assumption(NamedTuple):
         return self._asdict()
 
 
-Share = tuple[str, int, str | None]  # a part, as the analysis tells it
+# A part, as the analysis tells it: kind, time, the chain whose it is, the executor where it is.
+Share = tuple[str, int, str | None] | tuple[str, int, str | None, str | None]
 
 
 @dataclass(frozen=True)
 class ChainBound:
-    """The bound of one chain. None: there is none, for the reason given."""
+    """The bound of one chain. It holds whether or not the deadline is met. None: there is none, and `root` says what
+    fails first. holds_for: the policies of the executors that it is proved for (tide.analysis.models)."""
 
     name: str
     priority: int
@@ -75,18 +66,23 @@ class ChainBound:
     met: bool
     lateness_ns: int = 0
     hidden: bool = False
-    reason: str | None = None
+    root: Root | None = None
+    holds_for: tuple[str, ...] = ()
     find_parts: Callable[[], Sequence[Share]] = field(default=tuple, repr=False, compare=False)
     find_depends_on: Callable[[], tuple[str, ...]] = field(default=tuple, repr=False, compare=False)
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """Made when they are asked for: 100 chains over a line have 10,000."""
+        """They add up to the bound. Made when they are asked for: 100 chains over a line have 10,000."""
         return tuple(starmap(Part, self.find_parts()))
 
     @cached_property
     def depends_on(self) -> tuple[str, ...]:
         return self.find_depends_on()
+
+    @property
+    def reason(self) -> str | None:
+        return None if self.root is None else self.root.reason(self.name)
 
     @property
     def slack_ns(self) -> int | None:
@@ -95,13 +91,15 @@ class ChainBound:
 
 @dataclass(frozen=True)
 class Bounds:
-    """All chains of a system under one executor, most urgent first."""
+    """All chains of a system under one executor, most urgent first. models: what is supposed of executors
+    of the host."""
 
     system: str
     executor: str
     met: bool
     chains: tuple[ChainBound, ...]
     assumptions: tuple[Assumption, ...] = field(default=())
+    models: tuple[Model, ...] = field(default=())
 
     def chain(self, name: str) -> ChainBound | None:
         return next((chain for chain in self.chains if chain.name == name), None)
@@ -119,19 +117,24 @@ class Bounds:
                     "bound_ns": bound.bound_ns,
                     "deadline_ns": bound.deadline_ns,
                     "met": bound.met,
-                    "parts": [
-                        {"kind": kind, "value_ns": value, "chain": chain} for kind, value, chain in bound.find_parts()
-                    ],
+                    "parts": [_part_json(*share) for share in bound.find_parts()],
                     "lateness_ns": bound.lateness_ns,
                     "hidden": bound.hidden,
                     "depends_on": bound.depends_on,
                     "reason": bound.reason,
+                    "root": bound.root and bound.root.to_json(),
+                    "holds_for": bound.holds_for,
                     "slack_ns": bound.slack_ns,
                 }
                 for bound in self.chains
             ],
+            "models": [model.to_json() for model in self.models],
             "assumptions": [one.to_json() for one in self.assumptions],
         }
+
+
+def _part_json(kind: str, value_ns: int, chain: str | None, executor: str | None = None) -> dict[str, Any]:
+    return {"kind": kind, "value_ns": value_ns, "chain": chain, "executor": executor}
 
 
 def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> Bounds:
@@ -139,10 +142,10 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
     host's executors where no chain touches the microcontroller; None: that of the description (tide, or lanes), or
     default."""
     if is_on_host(system):
-        policy: HostPolicy = "priority" if executor == "priority" else "default"
-        if policy == "priority" and own_priorities(system):
-            return _bounds_one_by_one(system, policy)
-        return _host_bounds(system, policy, _tight(host_document(system, policy)))
+        policy = next((name for name in HOST_POLICIES if name == executor), HOST_POLICIES[0])
+        document = host_document(system, policy)
+        answer = ask_executors(document, refine=True, joint=True, cap_running=True, sharpen=True)
+        return _host_bounds(system, policy, answer)
     client = next((name for name in CLIENT_EXECUTORS if name == executor), described_executor(system))
     return _link_bounds(system, client, ask_link(link_document(system, client, losses)))
 
@@ -181,17 +184,14 @@ def _refusals() -> Iterator[None]:
         ) from None
 
 
-def _tight(document: Document) -> ExecutorsAnswer:
-    return ask_executors(document, refine=True, joint=True, cap_running=True, sharpen=True)
-
-
 def _link_bounds(system: System, executor: str, answer: LinkAnswer) -> Bounds:
-    chains = [_link_bound(chain, told) for chain, told in zip(system.chains, answer.chains, strict=True)]
+    chains = [_link_bound(system, chain, told) for chain, told in zip(system.chains, answer.chains, strict=True)]
     assumed = tuple(Assumption(one.id, one.text, dict(one.values)) for one in answer.assumptions)
-    return Bounds(system.name, executor, answer.met, _by_urgency(chains), (*_not_given(system), *assumed))
+    assumptions = (*_not_given(system), *assumed)
+    return Bounds(system.name, executor, answer.met, _by_urgency(chains), assumptions, line_models(system))
 
 
-def _link_bound(chain: Chain, told: LinkChainAnswer) -> ChainBound:
+def _link_bound(system: System, chain: Chain, told: LinkChainAnswer) -> ChainBound:
     return ChainBound(
         chain.name,
         chain.priority,
@@ -200,7 +200,8 @@ def _link_bound(chain: Chain, told: LinkChainAnswer) -> ChainBound:
         told.met,
         told.lateness_ns,
         told.hidden,
-        told.reason,
+        link_root(system, told) if told.response_ns is None else None,
+        ("any_order",),
         lambda: told.parts,
         lambda: told.depends_on,
     )
@@ -233,75 +234,71 @@ _HOST_ASSUMPTIONS = (
 )
 
 
-def _bounds_one_by_one(system: System, policy: HostPolicy) -> Bounds:
-    """The order of the chains is each one's own. What holds in whatever order callbacks are taken holds in this one,
-    too: where it bounds every chain, it takes the place of the deadlines, and the lower of both is the bound. Bounds of
-    all chains take the place of those that they came from, as long as they become lower."""
-    any_order = _host_bounds(system, policy, _tight(host_document(system, "default")))
-    best = {one.name: one for one in any_order.chains} if any_order.met else {}
-    for _ in range(_MOST_PASSES):
-        known_ns = {name: one.bound_ns for name, one in best.items() if one.bound_ns is not None}
-        found = {chain.name: _in_its_order(system, policy, chain, known_ns) for chain in system.chains}
-        for name, one in best.items():
-            if not _is_lower(found[name], one):
-                found[name] = one
-        met = all(one.bound_ns is not None and one.bound_ns <= one.deadline_ns for one in found.values())
-        chains = [replace(one, met=met) for one in found.values()]
-        settled = not met or not any(name not in best or _is_lower(one, best[name]) for name, one in found.items())
-        if settled:
-            break
-        best = found
-    return Bounds(system.name, policy, met, _by_urgency(chains), _HOST_ASSUMPTIONS)
-
-
-def _in_its_order(system: System, policy: HostPolicy, chain: Chain, known_ns: dict[str, int]) -> ChainBound:
-    document = host_document(system, policy, chain, known_ns)
-    bound = _host_bounds(system, policy, ask_executors(document, joint=True, cap_running=True)).chain(chain.name)
-    assert bound is not None  # every chain is answered
-    return bound
-
-
-def _is_lower(left: ChainBound, right: ChainBound) -> bool:
-    return left.bound_ns is not None and (right.bound_ns is None or left.bound_ns < right.bound_ns)
-
-
 def _host_bounds(system: System, policy: HostPolicy, answer: ExecutorsAnswer) -> Bounds:
-    by_chain = {one.chain: one for one in answer.chains}
-    by_path = {one.path: one for one in answer.paths}
-    chains = [
-        _path_bound(chain, by_path[chain.name], system.timer_of(chain).jitter_ns)
-        if chain.name in by_path
-        else _host_bound(chain, by_chain[chain.name], system.timer_of(chain).jitter_ns)
-        for chain in system.chains
-    ]
+    told = {one.chain: one for one in answer.chains}
+    starving = _starving(system) if policy == "rclcpp" else {}
+    chains = []
+    proved: dict[str, set[str]] = {one.executor: set() for one in answer.chains}
+    for chain in system.chains:
+        stretches = [told[one.name] for one in stretches_of(system, chain)]
+        bound = _host_bound(system, chain, stretches, starving.get(chain.name))
+        if bound.bound_ns is not None:
+            for one in stretches:
+                proved[one.executor].add(one.holds_for)
+        chains.append(bound)
     met = all(chain.met for chain in chains)
-    return Bounds(system.name, policy, met, _by_urgency(chains), _HOST_ASSUMPTIONS)
+    models = host_models(system, policy, proved)
+    return Bounds(system.name, policy, met, _by_urgency(chains), _HOST_ASSUMPTIONS, models)
 
 
-def _late(jitter_ns: int) -> list[Share]:
-    return [("jitter", jitter_ns, None)] if jitter_ns else []
+def _host_bound(system: System, chain: Chain, stretches: list[ChainAnswer], root: Root | None) -> ChainBound:
+    why = next((one.why for one in stretches if one.why is not None), None)
+    if root is None and why is not None:
+        root = host_root(system, why)
+    if root is not None:
+        return ChainBound(chain.name, chain.priority, None, chain.deadline_ns, False, root=root)
+    jitter_ns = system.timer_of(chain).jitter_ns  # the analysis counts from the release
+    bound_ns = jitter_ns + sum(one.response_ns or 0 for one in stretches)
+    several = len(stretches) > 1
 
-
-def _from_expiry(response_ns: int | None, jitter_ns: int) -> int | None:
-    return None if response_ns is None else response_ns + jitter_ns
-
-
-def _path_bound(chain: Chain, told: PathAnswer, jitter_ns: int) -> ChainBound:
     def parts() -> list[Share]:
-        segments = () if told.response_ns is None else told.segments
-        return [*_late(jitter_ns), *(("stretch", segment_ns or 0, name) for name, segment_ns in segments)]
+        late: list[Share] = [("jitter", jitter_ns, None)] if jitter_ns else []
+        return late + [
+            (kind, value_ns, other and chain_of(other), one.executor if several else None)
+            for one in stretches
+            for kind, value_ns, other in one.parts
+        ]
 
-    bound_ns = _from_expiry(told.response_ns, jitter_ns)
-    return ChainBound(chain.name, chain.priority, bound_ns, chain.deadline_ns, told.guaranteed, find_parts=parts)
+    def depends_on() -> tuple[str, ...]:
+        names = {chain_of(other) for one in stretches for other, _ in one.depends_on}
+        return tuple(sorted(names - {chain.name}))
 
-
-def _host_bound(chain: Chain, told: ChainAnswer, jitter_ns: int) -> ChainBound:
     return ChainBound(
         chain.name,
         chain.priority,
-        _from_expiry(told.response_ns, jitter_ns),
+        bound_ns,
         chain.deadline_ns,
-        told.guaranteed,
-        find_parts=lambda: [*_late(jitter_ns), *told.parts],
-        find_depends_on=lambda: tuple(sorted({other.removesuffix(BELOW) for other, _ in told.depends_on})),
+        bound_ns <= chain.deadline_ns,
+        holds_for=tuple(dict.fromkeys(one.holds_for for one in stretches)),
+        find_parts=parts,
+        find_depends_on=depends_on,
     )
+
+
+def _starving(system: System) -> dict[str, Root]:
+    """Chains that stock rclcpp may starve, and those that share an executor with them or come after them: of what never
+    ran nobody knows when it will."""
+    roots = {name: starvation_root(system, name, group) for name, group in shared_exclusive_groups(system).items()}
+    found: dict[str, Root] = {}
+    while True:
+        before = len(found)
+        for chain in system.chains:
+            places = [one.executor for one in stretches_of(system, chain)]
+            root = next((roots[place] for place in places if place in roots), None)
+            if root is None:
+                continue
+            found.setdefault(chain.name, root)
+            for place in places:
+                roots.setdefault(place, root)
+        if len(found) == before:
+            return found

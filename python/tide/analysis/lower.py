@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,9 +12,16 @@ from tide.system.locate import Path
 from tide.system.model import Callback, Chain, Executor, SerialLink, System, nanoseconds
 
 ClientExecutor = Literal["tide", "lanes", "batch", "batch_stock", "batch_blocking"]
-HostPolicy = Literal["default", "priority"]
+HostPolicy = Literal["default", "priority", "rclcpp", "any_order"]
 Document = dict[str, Any]
-BELOW = " below"  # the name of a chain and this: its callbacks that are below the subject
+# Names in documents that are not the user's contain one of these characters, which none of the user's may.
+_NUMBER, _ITSELF, _HOST = "#", "!", "@"
+_POLICIES: dict[HostPolicy, str] = {
+    "default": "default",
+    "priority": "priority",
+    "rclcpp": "wait_set",
+    "any_order": "any_order",
+}
 
 
 class NoBoundError(Exception):
@@ -47,6 +54,7 @@ def link_document(system: System, executor: ClientExecutor | None = None, losses
     on_client = {one.name for one in system.executors if one.where == "mcu"}
     # Of the client the analysis has costs of their own; on a host they are part of the callback.
     makes_ns = {one.name: nanoseconds(one.submit_ms) for one in system.executors if one.where == "host"}
+    excluding = shared_exclusive_groups(system)  # while one of them waits, no more than one other need run
     document: Document = {
         "client": {"policy": policy, "send": send or "asynchronous"},
         "line": {},
@@ -54,7 +62,11 @@ def link_document(system: System, executor: ClientExecutor | None = None, losses
             "losses": losses,
             "hold": any(chain.hold for chain in system.chains),
         },
-        "hosts": [{"name": one.name, "lanes": one.lanes} for one in system.executors if one.where == "host"],
+        "hosts": [
+            {"name": _HOST + one.name, "lanes": 1 if one.name in excluding else one.lanes}
+            for one in system.executors
+            if one.where == "host"
+        ],
         "chains": [_link_chain(chain, on_client, makes_ns) for chain in system.chains],
     }
     if client is not None:
@@ -77,124 +89,108 @@ def link_document(system: System, executor: ClientExecutor | None = None, losses
     return document
 
 
+def shared_exclusive_groups(system: System) -> dict[str, str]:
+    """Of each executor with several lanes a group whose callbacks exclude each other, if it has one with several."""
+    kinds = {group.name: group.kind for group in system.groups}
+    lanes = {one.name: one.lanes for one in system.executors}
+    members: dict[tuple[str, str], int] = {}
+    for chain in system.chains:
+        for callback in chain.callbacks:
+            if callback.group is not None and kinds[callback.group] == "exclusive" and lanes[callback.executor] > 1:
+                key = (callback.executor, callback.group)
+                members[key] = members.get(key, 0) + 1
+    return {executor: group for (executor, group), count in members.items() if count > 1}
+
+
 def own_priorities(system: System) -> bool:
     """Callbacks have priorities that do not come from their chains."""
     return any(callback.priority is not None for chain in system.chains for callback in chain.callbacks)
 
 
 @dataclass(frozen=True)
-class _Stretch:
-    """Callbacks of a chain that follow each other on one executor, or those of them that are above the subject's, or
-    the others."""
+class Stretch:
+    """Callbacks of a chain that follow each other on one executor. No name of the user has its name's number."""
 
     name: str
     chain: Chain
     executor: str
     callbacks: tuple[Callback, ...]
     timer: bool
-    urgency: tuple[int, int]  # below, beside or above the subject; then by priority
-    several: bool  # the chain runs on several executors
 
 
-def _stretches(system: System, subject: Chain | None) -> list[list[_Stretch]]:
-    """By chain. Where callbacks have priorities of their own the order is the subject's: a callback that is below all
-    of the subject's can only have begun before it, so a chain that has such callbacks and others is two chains there.
-    (Not where it runs on several executors, as the second half would need the jitter of the first.)"""
-    own = subject is not None and own_priorities(system)
-    lowest = min(one.priority or 0 for one in system.path(subject)) if own and subject is not None else 0
-
-    def urgency(chain: Chain, callbacks: Sequence[Callback]) -> tuple[int, int]:
-        if not own:
-            return 0, chain.priority
-        highest = max(one.priority or 0 for one in callbacks)
-        return 1 if chain is subject else 2 if highest >= lowest else 0, highest
-
-    every = []
-    for chain in system.chains:
-        segments = _segments(system.path(chain))
-        if len(segments) > 1:
-            whole = urgency(chain, system.path(chain))
-            every.append(
-                [
-                    _Stretch(f"{chain.name}_{number + 1}", chain, executor, tuple(callbacks), number == 0, whole, True)
-                    for number, (executor, callbacks) in enumerate(segments)
-                ]
-            )
-            continue
-        ((executor, callbacks),) = segments
-        parts: dict[bool, list[Callback]] = {True: [], False: []}
-        for callback in callbacks:
-            parts[not own or chain is subject or (callback.priority or 0) >= lowest].append(callback)
-        halves = [part for part in parts.values() if part]
-        names = (chain.name, chain.name + BELOW)
-        every.append(
-            [
-                _Stretch(name, chain, executor, tuple(part), part[0] is callbacks[0], urgency(chain, part), False)
-                for name, part in zip(names, halves, strict=False)
-            ]
+def stretches_of(system: System, chain: Chain) -> list[Stretch]:
+    segments = _segments(system.path(chain))
+    return [
+        Stretch(
+            f"{chain.name}{_NUMBER}{number + 1}" if len(segments) > 1 else chain.name,
+            chain,
+            executor,
+            tuple(callbacks),
+            number == 0,
         )
-    return every
+        for number, (executor, callbacks) in enumerate(segments)
+    ]
 
 
-def host_document(
-    system: System,
-    policy: HostPolicy = "default",
-    subject: Chain | None = None,
-    known_ns: Mapping[str, int] | None = None,
-) -> Document:
+def chain_of(stretch: str) -> str:
+    """The user's name of the chain that a name in a document of the host belongs to."""
+    return stretch.partition(_NUMBER)[0]
+
+
+def host_document(system: System, policy: HostPolicy = "default") -> Document:
     """The form of analysis/system_file.h: every stretch of a chain on one executor is a chain of its own there, and a
-    chain that branches has callbacks of its own in place of those it shares, which only adds work. subject: the chain
-    whose bound is asked for, where callbacks have priorities of their own. known_ns: bounds of the others, in place of
-    their deadlines."""
+    chain that branches has callbacks of its own in place of those it shares, which only adds work."""
     kinds = {group.name: group.kind for group in system.groups}
     lanes = {executor.name: executor.lanes for executor in system.executors}
+    own = policy == "priority" and own_priorities(system)
 
-    def group_of(chain: Chain, callback: Callback) -> str | None:
+    def group_of(stretch: Stretch, position: int, callback: Callback) -> str | None:
         """One of no group overlaps all but itself, which matters where an instance may meet the one before it. On one
         thread nothing overlaps anything."""
         if lanes[callback.executor] == 1:
             return None
         if callback.group is None:
-            return f"{chain.name}_{callback.name}_itself" if chain.deadline_ms > chain.period_ms else None
+            late = stretch.chain.deadline_ms > stretch.chain.period_ms
+            return f"{stretch.name}{_ITSELF}{position}" if late else None
         return callback.group if kinds[callback.group] == "exclusive" else None
 
-    groups = {
-        group: callback.executor
-        for chain in system.chains
-        for callback in system.path(chain)
-        if (group := group_of(chain, callback)) is not None
-    }
-    every = _stretches(system, subject)
-    order = sorted((one for stretches in every for one in stretches), key=lambda one: one.urgency)
+    every = {chain.name: stretches_of(system, chain) for chain in system.chains}
+    order = sorted((one for stretches in every.values() for one in stretches), key=lambda one: one.chain.priority)
     ranks = {one.name: rank for rank, one in enumerate(order, 1)}
+    groups: dict[str, str] = {}
     chains: list[Document] = []
     paths: list[Document] = []
-    for chain, stretches in zip(system.chains, every, strict=True):
-        period_ns, deadline_ns = chain.period_ns, chain.deadline_ns
-        if known_ns is not None and chain is not subject and not stretches[0].several:
-            deadline_ns = known_ns.get(chain.name, deadline_ns)
+    for chain in system.chains:
         jitter_ns = system.timer_of(chain).jitter_ns
-        deadline_ns = max(deadline_ns - jitter_ns, 1)  # there it counts from the release
-        chains += [
-            {
-                "name": one.name,
-                "executor": one.executor,
-                "priority": ranks[one.name],
-                "period_ns": period_ns,
-                "deadline_ns": deadline_ns,
-                "jitter_ns": jitter_ns if number == 0 or not one.several else 0,
-                "timer": one.timer,
-                "callbacks": [_host_callback(callback, group_of(chain, callback)) for callback in one.callbacks],
-            }
-            for number, one in enumerate(stretches)
-        ]
-        if stretches[0].several:
-            names = [one.name for one in stretches]
+        deadline_ns = max(chain.deadline_ns - jitter_ns, 1)  # there it counts from the release
+        for one in every[chain.name]:
+            callbacks = []
+            for position, callback in enumerate(one.callbacks):
+                group = group_of(one, position, callback)
+                if group is not None:
+                    groups[group] = callback.executor
+                callbacks.append(_host_callback(callback, group, own))
+            chains.append(
+                {
+                    "name": one.name,
+                    "executor": one.executor,
+                    "priority": ranks[one.name],
+                    "period_ns": chain.period_ns,
+                    "deadline_ns": deadline_ns,
+                    "jitter_ns": jitter_ns if one.timer else 0,
+                    "timer": one.timer,
+                    "callbacks": callbacks,
+                }
+            )
+        names = [one.name for one in every[chain.name]]
+        if len(names) > 1:
             delays = [0] * (len(names) - 1)
             paths.append({"name": chain.name, "segments": names, "delays_ns": delays, "deadline_ns": deadline_ns})
     used = {chain["executor"] for chain in chains}
     executors = [
-        {"name": one.name, "policy": policy, **_host_lanes(one)} for one in system.executors if one.name in used
+        {"name": one.name, "policy": _POLICIES[policy], **_host_lanes(one)}
+        for one in system.executors
+        if one.name in used
     ]
     return {
         "executors": executors,
@@ -211,9 +207,13 @@ def _host_lanes(executor: Executor) -> Document:
     return {"lanes": [lane] * executor.lanes}
 
 
-def _host_callback(callback: Callback, group: str | None) -> Document:
+def _host_callback(callback: Callback, group: str | None, own: bool) -> Document:
     entry: Document = {"name": callback.name, "execution_ns": max(callback.execution_ns, 1)}
-    return entry if group is None else entry | {"group": group}
+    if group is not None:
+        entry["group"] = group
+    if own and callback.priority is not None:
+        entry["priority"] = callback.priority
+    return entry
 
 
 def _segments(callbacks: tuple[Callback, ...]) -> list[tuple[str, list[Any]]]:
@@ -238,7 +238,7 @@ def _link_chain(chain: Chain, on_client: set[str], makes_ns: Mapping[str, int]) 
         "callbacks": [
             {
                 "name": callback.name,
-                "on": "client" if callback.executor in on_client else callback.executor,
+                "on": "client" if callback.executor in on_client else _HOST + callback.executor,
                 "execution_ns": callback.execution_ns
                 + (makes_ns.get(callback.executor, 0) if callback.publishes else 0),
                 "least_ns": callback.least_ns,
@@ -249,8 +249,13 @@ def _link_chain(chain: Chain, on_client: set[str], makes_ns: Mapping[str, int]) 
     }
 
 
+_LONGEST_MS = 1_000_000  # most_time_ns of analysis/link_system.cpp
+_LONGEST_PAYLOAD = 1_000_000  # most_payload_bytes there
+_LEAST_QUANTUM = 64
+
+
 def _link_findings(system: System) -> list[Finding]:
-    findings = [*_executor_findings(system), *_line_findings(system)]
+    findings = [*_boards(system), *_budgets(system), *_line_findings(system)]
     for index, chain in enumerate(system.chains):
         if chain.branches_from is not None:
             findings.append(
@@ -261,27 +266,45 @@ def _link_findings(system: System) -> list[Finding]:
                 )
             )
         for position, callback in enumerate(chain.callbacks):
-            if callback.least_ms > callback.execution_ms:
-                findings.append(
-                    Finding(
-                        ("chains", index, "callbacks", position, "least_ms"),
-                        f"the shortest run of '{callback.name}' is longer than its execution_ms",
-                        "make least_ms smaller",
-                    )
-                )
-            if not system.links and callback.publishes and system.where(callback) == "mcu":
-                findings.append(
-                    Finding(
-                        ("chains", index, "callbacks", position),
-                        f"'{callback.name}' publishes and there is no line",
-                        "add a [[links]] entry",
-                    )
-                )
+            findings += _callback_findings(system, callback, ("chains", index, "callbacks", position))
     return findings
 
 
-def _executor_findings(system: System) -> list[Finding]:
-    return [*_second_executors(system), *_budgets(system)]
+def _callback_findings(system: System, callback: Callback, path: Path) -> list[Finding]:
+    findings = [*_too_long(callback, path, ("execution_ms",))]
+    if callback.least_ms > callback.execution_ms:
+        findings.append(
+            Finding(
+                (*path, "least_ms"),
+                f"the shortest run of '{callback.name}' is longer than its execution_ms",
+                "make least_ms smaller",
+            )
+        )
+    if callback.publishes is None:
+        return findings
+    if callback.publishes.payload_bytes > _LONGEST_PAYLOAD:
+        findings.append(
+            Finding(
+                (*path, "publishes", "payload_bytes"),
+                f"'payload_bytes' of '{callback.name}' is {callback.publishes.payload_bytes}",
+                f"with a microcontroller it must be at most {_LONGEST_PAYLOAD}",
+            )
+        )
+    if not system.links and system.where(callback) == "mcu":
+        findings.append(Finding(path, f"'{callback.name}' publishes and there is no line", "add a [[links]] entry"))
+    return findings
+
+
+def _too_long(entry: Callback | Executor | SerialLink, path: Path, keys: tuple[str, ...]) -> list[Finding]:
+    return [
+        Finding(
+            (*path, key),
+            f"'{key}' of '{entry.name}' is {getattr(entry, key)}",
+            f"with a microcontroller it must be at most {_LONGEST_MS}",
+        )
+        for key in keys
+        if getattr(entry, key) > _LONGEST_MS
+    ]
 
 
 def _budgets(system: System) -> list[Finding]:
@@ -296,19 +319,28 @@ def _budgets(system: System) -> list[Finding]:
     ]
 
 
-def _second_executors(system: System) -> list[Finding]:
+def _boards(system: System) -> list[Finding]:
+    """Executors of one board share a core, its line and its levels; a second one is another board."""
     on_mcu = [index for index, one in enumerate(system.executors) if one.where == "mcu"]
-    return [
-        Finding(
-            ("executors", index),
-            f"executor '{system.executors[index].name}' is a second one on the microcontroller; there is no bound",
-            "put its callbacks on the first, or give that lanes",
+    findings = []
+    for index in on_mcu[:1]:
+        path: Path = ("executors", index)
+        costs = ("submit_ms", "process_ms", "dispatch_ms", "interrupt_ms")
+        findings += _too_long(system.executors[index], path, costs)
+    if len(on_mcu) > 1:
+        first, second = (system.executors[index].name for index in on_mcu[:2])
+        findings.append(
+            Finding(
+                ("executors", on_mcu[1]),
+                f"executors '{first}' and '{second}' are two microcontrollers, and bounds know one with one line",
+                "write a description for each board with its chains, or put the callbacks on one executor",
+            )
         )
-        for index in on_mcu[1:]
-    ]
+    return findings
 
 
 def _line_findings(system: System) -> list[Finding]:
+    several_boards = sum(one.where == "mcu" for one in system.executors) > 1
     findings = []
     lines = 0
     for index, link in enumerate(system.links):
@@ -319,7 +351,16 @@ def _line_findings(system: System) -> list[Finding]:
             )
             continue
         lines += 1
-        if lines > 1:
+        findings += _too_long(link, path, ("agent_ms", "return_ms"))
+        if link.quantum_bytes and not _LEAST_QUANTUM <= link.quantum_bytes <= link.mtu_bytes:
+            findings.append(
+                Finding(
+                    (*path, "quantum_bytes"),
+                    f"'quantum_bytes' of '{link.name}' is {link.quantum_bytes}",
+                    f"it must be 0, or from {_LEAST_QUANTUM} to mtu_bytes",
+                )
+            )
+        if lines > 1 and not several_boards:
             findings.append(
                 Finding(
                     path, f"link '{link.name}' is the second line, for which there is no bound", "check one at a time"

@@ -28,8 +28,32 @@ class Breakdown:
     def finish_ns(self) -> int: ...
 
 @final
+class Shortfall:
+    """Why there is no bound: what fails first (analysis/confirmed.h)."""
+
+    @property
+    def kind(self) -> str:
+        """overload, too_long, unsettled or effort."""
+    @property
+    def executor(self) -> str: ...
+    @property
+    def chain(self) -> str: ...
+    @property
+    def reached_ns(self) -> int: ...
+    @property
+    def limit_ns(self) -> int: ...
+    @property
+    def asked_permille(self) -> int: ...
+    @property
+    def given_permille(self) -> int: ...
+    @property
+    def part(self) -> tuple[str, int, str | None]:
+        """The largest part of what was reached: kind, time, and the chain whose it is; an empty kind: none is known."""
+
+@final
 class ChainAnswer:
-    """A chain of one executor under one analysis. response_ns None: there is no bound."""
+    """A chain of one executor under one analysis. response_ns None: there is no bound. Of bound_executors a bound holds
+    whether or not deadlines are met."""
 
     @property
     def chain(self) -> str: ...
@@ -38,6 +62,10 @@ class ChainAnswer:
     @property
     def analysis(self) -> str: ...
     @property
+    def holds_for(self) -> str:
+        """The policy that the bound is proved for, be that of the executor or one that covers it: any_order, default,
+        wait_set or priority."""
+    @property
     def response_ns(self) -> int | None: ...
     @property
     def deadline_ns(self) -> int: ...
@@ -45,6 +73,9 @@ class ChainAnswer:
     def met(self) -> bool: ...
     @property
     def guaranteed(self) -> bool: ...
+    @property
+    def why(self) -> Shortfall | None:
+        """There is no bound."""
     @property
     def breakdown(self) -> Breakdown | None: ...
     @property
@@ -71,6 +102,9 @@ class PathAnswer:
     @property
     def segments(self) -> tuple[tuple[str, int | None], ...]:
         """Chains in order, and the bound of each."""
+    @property
+    def why(self) -> Shortfall | None:
+        """There is no bound."""
 
 @final
 class ExecutorsAnswer:
@@ -99,6 +133,17 @@ class LinkChainAnswer:
     def hidden(self) -> bool: ...
     @property
     def reason(self) -> str | None: ...
+    @property
+    def root(self) -> str | None:
+        """Without a bound: the chain that failed first, which may be this one."""
+    @property
+    def reached_ns(self) -> int:
+        """What that would take at least, against limit_ns; 0: it was not looked at."""
+    @property
+    def limit_ns(self) -> int: ...
+    @property
+    def reached_parts(self) -> tuple[tuple[str, int, str | None], ...]:
+        """What it would be made of."""
     @property
     def lateness_ns(self) -> int: ...
     @property

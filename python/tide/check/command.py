@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import tomli
 import typer
 from pydantic_core import to_json
 from rich.console import Console
@@ -15,11 +17,13 @@ from rich.console import Console
 from tide.analysis.bounds import AnalysisError, Bounds, bounds_of, executors_for
 from tide.analysis.lower import NoBoundError
 from tide.analysis.observed import ObservationError, above, beyond, longer, observations, read_results
-from tide.check.table import comparison_table, print_bounds, print_explanation
+from tide.analysis.reasons import Root
+from tide.check.table import Where, comparison_table, nowhere, print_bounds, print_explanation
 from tide.measured.lines import MeasurementError, measured_system
 from tide.report.style import print_whole
 from tide.run.binaries import MissingBinaryError
 from tide.system.load import SystemFileError, load, problem_lines
+from tide.system.locate import locate
 
 if TYPE_CHECKING:
     from tide.system.model import System
@@ -37,6 +41,8 @@ class ExecutorChoice(str, Enum):
     batch_blocking = "batch_blocking"
     default = "default"
     priority = "priority"
+    rclcpp = "rclcpp"
+    any_order = "any_order"
 
 
 class _BadInputError(Exception):
@@ -65,8 +71,8 @@ def check(
         ExecutorChoice | None,
         typer.Option(
             help="Of the client: tide, lanes (preemptive), batch (as rclc: publishing never waits), batch_stock (a "
-            "reliable publish waits), batch_blocking (each publish waits). Without a microcontroller: default "
-            "(rclcpp), priority."
+            "reliable publish waits), batch_blocking (each publish waits). Without a microcontroller: default (ready "
+            "sets, timers as they expire), priority, rclcpp (stock: cached timers, groups may starve), any_order."
         ),
     ] = None,
     losses: Annotated[int, typer.Option(min=0, max=16, help="Frames of one instance that are lost at most.")] = 0,
@@ -187,7 +193,7 @@ def _check(file: Path, wanted: _Wanted, console: Console) -> int:
     if wanted.as_json:
         typer.echo(json_text(bounds, every, wanted.explain))
     else:
-        _print(bounds, every, wanted.explain, console)
+        _print(bounds, every, wanted.explain, console, _places(file, bounds))
     return MET if bounds.met else NOT_MET
 
 
@@ -240,15 +246,30 @@ def _print_answers(system: System, data: dict[str, Any], losses: int, console: C
             console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def _print(bounds: Bounds, every: list[Bounds], explain: str | None, console: Console) -> None:
+def _places(file: Path, bounds: Bounds) -> Where:
+    """Where in the file it is what fails first."""
+    if all(chain.root is None for chain in bounds.chains):
+        return nowhere
+    lines = locate(file.read_text(encoding="utf-8"))
+
+    def where(root: Root) -> str:
+        path = root.path
+        while path not in lines:
+            path = path[:-1]
+        return f"{file}:{lines[path]}: "
+
+    return where
+
+
+def _print(bounds: Bounds, every: list[Bounds], explain: str | None, console: Console, where: Where) -> None:
     if every:
         print_whole(console, comparison_table(bounds.system, every))
     else:
-        print_bounds(bounds, console)
+        print_bounds(bounds, console, where)
     chain = bounds.chain(explain) if explain else None
     if chain is not None:
         console.print()
-        print_explanation(chain, console)
+        print_explanation(chain, console, where)
 
 
 def _plot(bounds: Bounds, path: Path, explain: str | None) -> None:
@@ -290,5 +311,27 @@ def _refusal(file: Path, error: NoBoundError | AnalysisError | MissingBinaryErro
         problems = [(finding.path, finding.what, finding.remedy) for finding in error.findings]
         return _BadInputError(problem_lines(file, problems))
     if isinstance(error, AnalysisError):
-        return _BadInputError([f"{file}: {line}" for line in str(error).splitlines()])
+        return _BadInputError(_placed(file, str(error).splitlines()))
     return _BadInputError([str(error)])
+
+
+_ENTRY = re.compile(r"chain '(?P<chain>[^']*)'(?:, callback '(?P<callback>[^']*)')?: (?P<what>.*)")
+
+
+def _placed(file: Path, lines: list[str]) -> list[str]:
+    """What the analysis refuses, with the line of the file."""
+    text = file.read_text(encoding="utf-8")
+    chains = tomli.loads(text).get("chains", [])
+    places = locate(text)
+    placed = []
+    for line in lines:
+        match = _ENTRY.match(line)
+        index = next((n for n, one in enumerate(chains) if match and one["name"] == match["chain"]), None)
+        if match is None or index is None:
+            placed.append(f"{file}: {line}")
+            continue
+        callbacks = chains[index]["callbacks"]
+        place = next((n for n, one in enumerate(callbacks) if one["name"] == match["callback"]), None)
+        path = ("chains", index) if place is None else ("chains", index, "callbacks", place)
+        placed.append(f"{file}:{places[path]}: {line}")
+    return placed

@@ -3,40 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.console import Console
 
-from tide.analysis.bounds import Bounds, ChainBound, Part
+from tide.analysis.bounds import Bounds, ChainBound
+from tide.analysis.parts import LABELS, label
+from tide.analysis.reasons import Root
 from tide.report.ruled import Cell, Column, RuledTable
 from tide.report.style import print_whole
 
-LABELS = {
-    "jitter": "release jitter of its timer",
-    "execution": "its own callbacks",
-    "line": "its own frames on the line",
-    "host": "agent, DDS and host",
-    "client_interference": "callbacks of",
-    "line_interference": "frames of",
-    "client_blocking": "a less urgent callback that has begun",
-    "line_blocking": "a less urgent frame that has begun",
-    "control": "acknowledgments and signs of life",
-    "interrupts": "interrupts",
-    "host_wait": "others on the host",
-    "losses": "repair of lost frames",
-    "precedence": "its own earlier callbacks",
-    "interference": "callbacks of",
-    "own": "its own earlier instances",
-    "blocking": "less important callbacks that have begun",
-    "groups": "exclusive groups",
-    "last_callback": "its last callback",
-    "stretch": "on the executor of",
-}
+__all__ = ["LABELS", "label"]  # of parts
+Where = Callable[[Root], str]  # "file:line: " of what fails first
 
 
-def label(part: Part) -> str:
-    text = LABELS.get(part.kind, part.kind)
-    return f"{text} {part.chain}" if part.chain else text
+def nowhere(_: Root) -> str:
+    return ""
 
 
 def milliseconds(value_ns: int | None) -> str:
@@ -82,21 +64,35 @@ def explanation_table(chain: ChainBound) -> RuledTable:
     return table
 
 
-def print_bounds(bounds: Bounds, console: Console) -> None:
+def print_bounds(bounds: Bounds, console: Console, where: Where = nowhere) -> None:
     console.print(f"[bold]{bounds.system}[/bold], executor {bounds.executor.replace('_', ', ')}", highlight=False)
     print_whole(console, bounds_table(bounds))
+    for line in _reasons(bounds, where):
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
     late = [chain.name for chain in bounds.chains if not chain.met]
     verdict = "every deadline is guaranteed" if not late else f"no guarantee for: {', '.join(late)}"
-    reasons = [f"{chain.name} has no bound: {chain.reason}" for chain in bounds.chains if chain.reason]
-    assumptions = [f"  - {assumption.text}" for assumption in bounds.assumptions]
-    lines = [*reasons, f"[bold]{verdict}[/bold], provided that", *assumptions]
-    console.print("\n".join(lines), highlight=False, soft_wrap=True)
+    console.print(f"[bold]{verdict}[/bold]" + ("" if late else ", provided that"), highlight=False, soft_wrap=True)
+    if late and any(chain.bound_ns is not None for chain in bounds.chains):
+        console.print("The bounds hold, provided that", highlight=False)
+    elif late:
+        console.print("This was found supposing that", highlight=False)
+    supposed = [f"executor '{model.executor}': {model.text}" for model in bounds.models]
+    for line in [*supposed, *(one.text for one in bounds.assumptions)]:
+        console.print(f"  - {line}", highlight=False, soft_wrap=True, markup=False)
 
 
-def print_explanation(chain: ChainBound, console: Console) -> None:
-    if chain.bound_ns is None:
-        needs = f"it needs a bound of: {', '.join(chain.depends_on)}" if chain.depends_on else "it is too long"
-        console.print(f"{chain.name} has no bound within its period: {chain.reason or needs}", highlight=False)
+def _reasons(bounds: Bounds, where: Where) -> list[str]:
+    return [
+        f"{chain.name} has no bound: {where(chain.root)}{chain.reason}"
+        for chain in bounds.chains
+        if chain.root is not None
+    ]
+
+
+def print_explanation(chain: ChainBound, console: Console, where: Where = nowhere) -> None:
+    if chain.root is not None:
+        line = f"{chain.name} has no bound: {where(chain.root)}{chain.reason}"
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
         return
     print_whole(console, explanation_table(chain))
     if chain.hidden:
@@ -108,4 +104,4 @@ def print_explanation(chain: ChainBound, console: Console) -> None:
             soft_wrap=True,
         )
     depends = ", ".join(chain.depends_on) or "no other chain"
-    console.print(f"Holds as long as these end before their next release: {depends}.", highlight=False, soft_wrap=True)
+    console.print(f"Holds as long as these keep to their bounds: {depends}.", highlight=False, soft_wrap=True)

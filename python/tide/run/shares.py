@@ -18,8 +18,8 @@ def shares(system: System, chain: Chain, bound: ChainBound) -> dict[str, int]:
     if bound.bound_ns is None:
         return {}
     by_kind: dict[str, int] = {}
-    for kind, value_ns, _ in bound.parts:
-        by_kind[kind] = by_kind.get(kind, 0) + value_ns
+    for part in bound.parts:
+        by_kind[part.kind] = by_kind.get(part.kind, 0) + part.value_ns
     found = {
         "start": sum(by_kind.get(kind, 0) for kind in _PROCESSOR),
         "execution": by_kind.get("execution", 0),

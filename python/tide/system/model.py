@@ -24,6 +24,7 @@ from pydantic_core import PydanticKnownError
 LEVEL_MAXIMUM = 126  # TIDE_LEVEL_MAXIMUM of include/tide/priority.h
 MILLISECONDS_MAXIMUM = 1_000_000_000  # longest_time_ns of analysis/model.h
 CALLBACKS_MAXIMUM = 1000  # most_callbacks there
+MTU_MINIMUM = 68  # MTU_BYTES_MINIMUM of src/session/session.c
 PRIORITY_MAXIMUM = 32_511  # of a callback: the last position of the highest level
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -131,7 +132,9 @@ class SerialLink(_Entry):
     name: Name
     kind: Literal["serial"]
     baud: Annotated[int, Field(ge=1200, le=20_000_000)]
-    mtu_bytes: Annotated[int, Field(ge=64, le=65535, description="Largest message; longer ones go in fragments.")] = 512
+    mtu_bytes: Annotated[
+        int, Field(ge=MTU_MINIMUM, le=65535, description="Largest message; longer ones go in fragments.")
+    ] = 512
     quantum_bytes: Annotated[
         int, Field(ge=0, le=65535, description="Largest piece before an urgent frame may pass. 0: the MTU.")
     ] = 0
@@ -185,7 +188,7 @@ class UdpLink(_Entry):
     name: Name
     kind: Literal["udp"]
     port: Annotated[int, Field(ge=1, le=65535)] = 8888
-    mtu_bytes: Annotated[int, Field(ge=64, le=65535)] = 512
+    mtu_bytes: Annotated[int, Field(ge=MTU_MINIMUM, le=65535)] = 512
     quantum_bytes: Annotated[int, Field(ge=0, le=65535)] = 0
 
 

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which executor a bound supposes on the host, in words. A bound may be proved for more orders than that of the policy
+that was asked for: then the order that it is proved for is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tide.analysis.lower import HostPolicy, shared_exclusive_groups
+from tide.system.model import Executor, System
+
+TEXTS = {
+    "any_order": "a free lane takes some callback that is ready, in whatever order",
+    "default": "ready sets: each callback once in a set, timers whenever they expire (tide's ready-set policy; the "
+    "wait sets of rclcpp on one thread run a timer no more often; not events executors)",
+    "wait_set": "wait sets with cached timers: each callback once in a set, timers too (rclcpp 28 of Jazzy, "
+    "SingleThreadedExecutor; not its EventsExecutor, and not tide's ready-set policy)",
+    "priority": "a free lane always takes the most important callback that is ready (tide's priorities, also in "
+    "tide_ros; not rclcpp or rclpy)",
+}
+# From the one that holds for all to the one that holds for fewest.
+_ORDER = ("any_order", "default", "wait_set", "priority")
+STARVATION = "stock rclcpp may starve such a group (ros2/rclcpp#2360, #2645, #2702)"
+
+
+@dataclass(frozen=True)
+class Model:
+    """What the bounds suppose of an executor of the host."""
+
+    executor: str
+    model: str
+    text: str
+
+    def to_json(self) -> dict[str, str]:
+        return {"executor": self.executor, "model": self.model, "text": self.text}
+
+
+def host_models(system: System, policy: HostPolicy, proved: Mapping[str, Iterable[str]]) -> tuple[Model, ...]:
+    """proved: by executor the policies that the bounds used there are proved for."""
+    excluding = shared_exclusive_groups(system)
+    models = []
+    for executor in system.executors:
+        if executor.name not in proved:
+            continue
+        model = max(proved[executor.name], key=_ORDER.index, default="any_order")
+        text = TEXTS[model]
+        group = excluding.get(executor.name)
+        if group is not None and policy != "rclcpp":
+            text += f"; a lane passes over what group '{group}' excludes and comes back to it: {STARVATION}"
+        models.append(Model(executor.name, model, text))
+    return tuple(models)
+
+
+def line_models(system: System) -> tuple[Model, ...]:
+    """Of the host's executors in a system with a microcontroller."""
+    used = {callback.executor for chain in system.chains for callback in chain.callbacks}
+    models = []
+    for executor in system.executors:
+        if executor.where != "host" or executor.name not in used:
+            continue
+        models.append(Model(executor.name, "any_order", TEXTS["any_order"] + _excluding(system, executor)))
+    return tuple(models)
+
+
+def _excluding(system: System, executor: Executor) -> str:
+    group = shared_exclusive_groups(system).get(executor.name)
+    return f"; what group '{group}' excludes is come back to: {STARVATION}" if group is not None else ""

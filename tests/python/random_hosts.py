@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random systems on ROS 2 hosts: several executors of one and more lanes, groups, branches, priorities of callbacks,
+deadlines around periods; and systems with a microcontroller and a line."""
+
+from __future__ import annotations
+
+import random
+
+from tide.system.load import SystemFileError, parse
+from tide.system.model import System
+
+PERIODS_MS = (4, 10, 20, 25, 40, 50, 100)
+
+
+def random_host(draw: random.Random, own: bool | None = None) -> System | None:
+    """None: the description asks for too much. own: whether callbacks have priorities of their own; by default some."""
+    executors = draw.choice([1, 1, 2, 2, 3])
+    lanes = [draw.choice([1, 1, 1, 2, 3]) for _ in range(executors)]
+    own = draw.random() < 0.3 if own is None else own
+    load = draw.uniform(0.3, 0.85)
+    count = draw.randint(2, 6)
+    text = '[system]\nname = "s"\n'
+    for number in range(executors):
+        text += f'[[executors]]\nname = "e{number}"\nwhere = "host"\nlanes = {lanes[number]}\n'
+        text += f'[[groups]]\nname = "mutex{number}"\nkind = "exclusive"\n'
+        text += f'[[groups]]\nname = "all{number}"\nkind = "reentrant"\n'
+    levels = draw.sample(range(1, 127), count)
+    bases: list[tuple[int, int, int]] = []
+    for number in range(count):
+        period_ms = draw.choice(PERIODS_MS)
+        branch, kind = "", "timer"
+        if bases and draw.random() < 0.2:
+            other, period_ms, length = draw.choice(bases)
+            branch, kind = f'branches_from = "c{other}.b{draw.randrange(length)}"\n', "subscription"
+        length = draw.randint(1, 4)
+        if not branch:
+            bases.append((number, period_ms, length))
+        deadline_ms = max(1, round(period_ms * draw.choice([0.5, 1, 1, 1, 2, 3])))
+        text += f'[[chains]]\nname = "c{number}"\npriority = {levels[number]}\nperiod_ms = {period_ms}\n'
+        text += f'deadline_ms = {deadline_ms}\nreliability = "reliable"\n{branch}'
+        at = draw.randrange(executors)
+        for place in range(length):
+            if draw.random() < 0.3:
+                at = draw.randrange(executors)
+            most_ms = 2 * load * sum(lanes) * period_ms / count / length
+            execution_ms = max(0.01, round(draw.uniform(0.05, max(0.06, most_ms)), 2))
+            text += f'[[chains.callbacks]]\nname = "b{place}"\nkind = "{kind}"\nexecutor = "e{at}"\n'
+            text += f"execution_ms = {execution_ms}\n"
+            group = draw.choice([None, None, f"mutex{at}", f"all{at}"])
+            text += f'group = "{group}"\n' if group else ""
+            text += f"priority = {draw.randint(1, 9)}\n" if own else ""
+            text += f'publishes = {{ topic = "c{number}/t{place}", payload_bytes = 8 }}\n'
+            kind = "subscription"
+    return _parsed(text)
+
+
+def random_board(draw: random.Random) -> System | None:
+    """A microcontroller, a line and hosts."""
+    text = '[system]\nname = "s"\n[[executors]]\nname = "client"\nwhere = "mcu"\n'
+    text += f"lanes = {draw.choice([1, 4])}\nsubmit_ms = {draw.choice([0, 0.1])}\n"
+    text += f'[[executors]]\nname = "host"\nwhere = "host"\nlanes = {draw.choice([1, 2])}\n'
+    text += '[[groups]]\nname = "mutex"\nkind = "exclusive"\n[[links]]\nname = "uart"\nkind = "serial"\n'
+    text += f"baud = {draw.choice([115200, 921600])}\nagent_ms = {draw.choice([0, 1])}\n"
+    levels = draw.sample(range(1, 127), 5)
+    for number in range(draw.randint(1, 5)):
+        period_ms = draw.choice([20, 50, 100, 200])
+        reliability = draw.choice(["reliable", "best_effort"])
+        text += f'[[chains]]\nname = "c{number}"\npriority = {levels[number]}\nperiod_ms = {period_ms}\n'
+        text += f'deadline_ms = {period_ms}\nreliability = "{reliability}"\n'
+        places = draw.choice([["client"], ["client", "host"], ["client", "host", "client"], ["host", "host"]])
+        for place, at in enumerate(places):
+            text += f'[[chains.callbacks]]\nname = "b{place}"\nkind = "{"subscription" if place else "timer"}"\n'
+            text += f'executor = "{at}"\nexecution_ms = {round(draw.uniform(0, period_ms / 12), 2)}\n'
+            text += 'group = "mutex"\n' if at == "host" and draw.random() < 0.3 else ""
+            text += f'publishes = {{ topic = "c{number}/t{place}", payload_bytes = {draw.choice([8, 100, 300])} }}\n'
+    return _parsed(text)
+
+
+def _parsed(text: str) -> System | None:
+    try:
+        return parse(text)
+    except SystemFileError:
+        return None

@@ -1,0 +1,422 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tide check says is so: no response of the shipped executor is above a bound, a bound adds up from its parts, and
+what has no bound has one root. TIDE_SEED and TIDE_SEEDS replay and lengthen the random searches."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from random_hosts import random_board, random_host
+from tide.analysis.bounds import CLIENT_EXECUTORS, HOST_POLICIES, Bounds, bounds_of
+from tide.analysis.lower import NoBoundError
+from tide.main import app
+from tide.reproduce.host_words import Policy, host_words
+from tide.reproduce.mt_cases import call
+from tide.system.load import load, parse
+from tide.system.model import System
+
+DATA = Path(__file__).parents[1] / "data/check"
+SEED = int(os.environ.get("TIDE_SEED", "1"))
+SEEDS = int(os.environ.get("TIDE_SEEDS", "0"))
+PLAYED: tuple[tuple[str, Policy], ...] = (("default", "readyset"), ("any_order", "readyset"), ("priority", "tide"))
+
+
+def told(*words: str | Path) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["check", *map(str, words)])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.output
+
+
+def checked(*words: str | Path) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(told(*words, "--json")[1])
+    return data
+
+
+def held(system: System, bounds: Bounds, words: list[str]) -> int:
+    """Bounds that the shipped executor's longest responses in virtual time were held against."""
+    count = 0
+    for chain in call("sim", words)["chains"]:
+        bound = bounds.chain(chain["name"])
+        assert bound is not None
+        if bound.bound_ns is None or not chain["responses_ns"]:
+            continue
+        count += 1
+        worst_ns = max(chain["responses_ns"])
+        assert worst_ns <= bound.bound_ns, f"{chain['name']}: {worst_ns} > {bound.bound_ns}; {' '.join(words)}"
+    return count
+
+
+@pytest.mark.parametrize(
+    ("file", "executor", "policy", "words"),
+    [
+        ("own_priorities_on_one_lane", "priority", "tide", ()),
+        ("chain_priorities_on_one_lane", "priority", "tide", ()),
+        ("live_timers_in_a_ready_set", "default", "readyset", ("spread_us=4000",)),
+        ("live_timers_in_a_large_ready_set", "default", "readyset", ()),
+        ("exclusive_group_on_two_lanes", "default", "readyset", ()),
+        ("branch_with_a_callback_of_the_same_name", "default", "readyset", ()),
+    ],
+)
+def test_the_shipped_executor_is_never_above_a_bound(file: str, executor: str, policy: Policy, words: Any) -> None:
+    system = load(DATA / f"{file}.toml")
+    bounds = bounds_of(system, executor)
+    assert held(system, bounds, [*host_words(system, policy, 3), *words]) == len(system.chains)
+
+
+def test_a_set_with_live_timers_takes_longer_than_one_with_cached_timers() -> None:
+    """The bound for cached timers is that of rclcpp, and the shipped policy exceeds it."""
+    system = load(DATA / "live_timers_in_a_large_ready_set.toml")
+    cached, live = (bounds_of(system, name).chain("victim") for name in ("rclcpp", "default"))
+    assert cached is not None and live is not None and cached.bound_ns is not None and live.bound_ns is not None
+    assert cached.met and not live.met
+    seen_ns = max(call("sim", host_words(system, "readyset", 3))["chains"][-1]["responses_ns"])
+    assert cached.bound_ns < seen_ns == live.bound_ns
+
+
+def test_no_random_response_is_above_a_bound() -> None:
+    draw = random.Random(SEED)
+    count, none = 0, 0
+    for number in range(SEEDS or 40):
+        system = random_host(draw)
+        if system is None:
+            continue
+        for executor, policy in PLAYED:
+            bounds = bounds_of(system, executor)
+            none += sum(chain.bound_ns is None for chain in bounds.chains)
+            for phase in range(2):
+                words = [*host_words(system, policy, 1, phase + 1), f"spread_us={draw.choice([0, 500, 100000])}"]
+                try:
+                    count += held(system, bounds, words)
+                except AssertionError as error:
+                    raise AssertionError(f"system {number} of TIDE_SEED={SEED}, {executor}: {error}") from None
+    print(f"{count} checks; {none} chains without a bound")
+    assert count > (SEEDS or 40) * 5, "the systems prove nothing"
+
+
+def every_bounds(make: Callable[[random.Random], System | None], executors: tuple[str, ...]) -> list[Bounds]:
+    draw = random.Random(SEED)
+    found = []
+    for _ in range(SEEDS or 60):
+        system = make(draw)
+        if system is None:
+            continue
+        for executor in executors:
+            try:
+                found.append(bounds_of(system, executor))
+            except NoBoundError:
+                continue
+    return found
+
+
+@pytest.mark.parametrize(("make", "executors"), [(random_host, HOST_POLICIES), (random_board, CLIENT_EXECUTORS)])
+def test_parts_add_up_and_reasons_have_one_root(make: Any, executors: tuple[str, ...]) -> None:
+    every = every_bounds(make, executors)
+    bounded = 0
+    for bounds in every:
+        roots = {}
+        for chain in bounds.chains:
+            shown = json.dumps(chain.reason) + json.dumps(chain.depends_on) + json.dumps([*chain.parts])
+            assert not any(letter in shown for letter in "!@"), shown  # in names that no user gave
+            assert "#" not in shown.replace("rclcpp#2360, #2645, #2702", ""), shown
+            if chain.bound_ns is not None:
+                bounded += 1
+                assert chain.root is None and chain.met == (chain.bound_ns <= chain.deadline_ns)
+                assert sum(part.value_ns for part in chain.parts) == chain.bound_ns, (bounds.executor, chain)
+                assert all(part.value_ns >= 0 for part in chain.parts), (bounds.executor, chain)
+                continue
+            assert chain.root is not None and not chain.met and chain.parts == ()
+            roots[chain.name] = chain.root
+        for root in roots.values():
+            if root.reached_ns is not None:
+                assert (root.limit_ns is not None and root.reached_ns >= root.limit_ns) or root.kind == "effort"
+            if root.chain is not None and root.chain in roots:  # no circle: a root is its own
+                assert roots[root.chain].chain == root.chain
+            assert root.chain is None or bounds.chain(root.chain) is None or root.chain in roots
+    assert bounded > len(every) // 2
+
+
+def test_a_ring_of_executors_ends_and_says_why() -> None:
+    for name in ("ring_of_executors", "ring_of_four_chains"):
+        begin = time.process_time()
+        bounds = bounds_of(load(DATA / f"{name}.toml"))
+        assert time.process_time() - begin < 1
+        for chain in bounds.chains:
+            assert chain.bound_ns is None or chain.bound_ns <= 10 * max(chain.deadline_ns, 100_000_000)
+        status, output = told(DATA / f"{name}.toml")
+        assert status == 1
+        lines = [line for line in output.splitlines() if "has no bound: " in line]
+        assert lines and all(
+            f"{name}.toml:" in line and "ten times the longer of its deadline" in line for line in lines
+        ), output
+
+
+def test_a_large_system_of_several_executors_ends() -> None:
+    """100 chains of 20 callbacks that go back and forth between four executors, near to what these can take."""
+    for load_share, own, policy in ((0.3, False, "default"), (0.9, False, "priority"), (0.3, True, "priority")):
+        system = large_system(load_share, own)
+        begin = time.process_time()
+        bounds = bounds_of(system, policy)
+        assert time.process_time() - begin < 2, (load_share, policy)
+        assert all(chain.bound_ns or chain.root for chain in bounds.chains)
+
+
+def large_system(load_share: float, own: bool) -> System:
+    text = '[system]\nname = "large"\n'
+    for number, lanes in enumerate((1, 2, 1, 4)):
+        text += f'[[executors]]\nname = "e{number}"\nwhere = "host"\nlanes = {lanes}\n'
+    draw = random.Random(5)
+    for number in range(100):
+        period_ms = draw.choice([10, 20, 50, 100, 200, 1000])
+        text += f'[[chains]]\nname = "c{number}"\npriority = {number + 1}\nperiod_ms = {period_ms}\n'
+        text += f'deadline_ms = {period_ms}\nreliability = "reliable"\ncallbacks = [\n'
+        for place in range(20):
+            executor = f"e{place // 3 % 4}"
+            lanes = (1, 2, 1, 4)[place // 3 % 4]
+            share = sum(place // 3 % 4 == other // 3 % 4 for other in range(20))
+            execution_ms = load_share * lanes * period_ms / 100 / share
+            text += f'{{ name = "b{place}", kind = "{"subscription" if place else "timer"}", executor = "{executor}", '
+            text += f"priority = {draw.randint(1, 50)}, " if own else ""
+            text += f'execution_ms = {execution_ms:.6f}, publishes = {{ topic = "c{number}/t{place}", '
+            text += "payload_bytes = 20 } },\n"
+        text += "]\n"
+    return parse(text)
+
+
+def test_names_of_the_user_never_meet_those_of_the_analysis() -> None:
+    for name, executor in (
+        ("branch_with_a_callback_of_the_same_name", "default"),
+        ("chain_named_as_a_stretch", "default"),
+        ("chains_whose_names_join_alike", "default"),
+        ("branch_with_a_callback_of_the_same_name", "priority"),
+        ("chain_named_as_a_stretch", "priority"),
+    ):
+        data = checked(DATA / f"{name}.toml", "--executor", executor)
+        assert all(chain["bound_ns"] is not None for chain in data["chains"]), name
+
+
+GROUP_OF_THE_USER = """
+[system]
+name = "s"
+[[executors]]
+name = "main"
+where = "host"
+lanes = 3
+[[groups]]
+name = "{group}"
+kind = "exclusive"
+[[chains]]
+name = "a"
+priority = 2
+period_ms = 100
+deadline_ms = 150
+reliability = "reliable"
+callbacks = [
+  {{ name = "b", kind = "timer", executor = "main", execution_ms = 20,
+    publishes = {{ topic = "a", payload_bytes = 8 }} }},
+  {{ name = "itself", kind = "subscription", executor = "main", execution_ms = 20 }},
+]
+[[chains]]
+name = "c"
+priority = 1
+period_ms = 100
+deadline_ms = 100
+reliability = "reliable"
+callbacks = [{{ name = "d", kind = "timer", executor = "main", execution_ms = 30, group = "{group}" }}]
+"""
+
+
+def test_a_group_of_any_name_is_the_user_s_alone() -> None:
+    """Whatever the group of `d` is called, no other callback is in it."""
+    found = set()
+    for group in ("own", "a_b_itself", "a_itself_itself", "a_1", "b", "a", "main"):
+        bounds = bounds_of(parse(GROUP_OF_THE_USER.format(group=group)))
+        found.add(tuple(chain.bound_ns for chain in bounds.chains))
+    assert len(found) == 1
+
+
+def test_a_host_executor_may_be_called_client() -> None:
+    text = (
+        (DATA / "period_too_short_over_a_line.toml")
+        .read_text(encoding="utf-8")
+        .replace('"odom"\npriority', '"o"\npriority')
+    )
+    text = text.replace("period_ms = 20\ndeadline_ms = 20\n", "period_ms = 200\ndeadline_ms = 200\n")
+    assert bounds_of(parse(text)) == bounds_of(parse(text))
+    other = [chain.bound_ns for chain in bounds_of(parse(text.replace('"nav"', '"client"'))).chains]
+    assert other == [chain.bound_ns for chain in bounds_of(parse(text)).chains] and None not in other
+
+
+def test_a_budget_that_is_too_small_is_found() -> None:
+    file = DATA / "overload_of_a_budget.toml"
+    data = checked(file)
+    (chain,) = data["chains"]
+    assert chain["bound_ns"] is None and chain["slack_ns"] is None and not chain["met"]
+    assert chain["root"]["kind"] == "overload" and chain["root"]["executor"] == "main"
+    status, output = told(file)
+    assert status == 1
+    (line,) = [line for line in output.splitlines() if "has no bound" in line]
+    assert line.startswith(f"a has no bound: {file}:7: executor 'main' has a budget of 10.0 % of a core")
+    assert "asks for 50.0 %; raise budget_ms" in line
+    enough = file.read_text(encoding="utf-8").replace("budget_ms = 10\n", "budget_ms = 60\n")
+    (bound,) = bounds_of(parse(enough)).chains
+    # The lane gives nothing for twice 40 ms at worst; the deadline is missed and the number is a bound all the same.
+    assert bound.bound_ns == 130_000_000 and not bound.met and bound.root is None
+
+
+def test_a_chain_that_is_late_leaves_the_others_their_bounds() -> None:
+    text = """
+[system]
+name = "s"
+[[executors]]
+name = "main"
+where = "host"
+lanes = 2
+[[chains]]
+name = "late"
+priority = 2
+period_ms = 100
+deadline_ms = 11
+reliability = "reliable"
+callbacks = [
+  { name = "b", kind = "timer", executor = "main", execution_ms = 5, publishes = { topic = "a", payload_bytes = 8 } },
+  { name = "c", kind = "subscription", executor = "main", execution_ms = 5 },
+]
+[[chains]]
+name = "other"
+priority = 1
+period_ms = 100
+deadline_ms = 100
+reliability = "reliable"
+callbacks = [
+  { name = "b", kind = "timer", executor = "main", execution_ms = 5, publishes = { topic = "b", payload_bytes = 8 } },
+  { name = "c", kind = "subscription", executor = "main", execution_ms = 9 },
+]
+[[chains]]
+name = "third"
+priority = 3
+period_ms = 50
+deadline_ms = 50
+reliability = "reliable"
+callbacks = [{ name = "b", kind = "timer", executor = "main", execution_ms = 8 }]
+"""
+    system = parse(text)
+    bounds = bounds_of(system)
+    assert {chain.name: chain.met for chain in bounds.chains} == {"third": True, "late": False, "other": True}
+    assert all(chain.bound_ns is not None for chain in bounds.chains)
+    for seed in range(4):
+        assert held(system, bounds, [*host_words(system, "readyset", 2, seed + 1), "spread_us=50000"]) == 3
+
+
+def test_the_reason_is_the_first_chain_that_fails() -> None:
+    file = DATA / "period_too_short_over_a_line.toml"
+    status, output = told(file)
+    assert status == 1
+    lines = {line.split(" has no bound: ")[0]: line for line in output.splitlines() if " has no bound: " in line}
+    assert list(lines) == ["estop", "odom"]
+    why = f"{file}:31: "
+    assert f"has no bound: {why}it may take 23." in lines["odom"]
+    assert "beyond its period of 20 ms, within which it must be over; most of it: its own frames" in lines["odom"]
+    assert f"has no bound: {why}it depends on chain 'odom', which has none: it may take 23." in lines["estop"]
+    assert "provided that" not in output.split("no guarantee for")[1].splitlines()[0]
+    for chain in checked(file)["chains"]:
+        assert (chain["bound_ns"], chain["slack_ns"], chain["root"]["chain"]) == (None, None, "odom")
+        assert chain["root"]["reached_ns"] > chain["root"]["limit_ns"] == 20_000_000
+        assert chain["root"]["part"]["kind"] == "line"
+    assert why in told(file, "--explain", "estop")[1].rsplit("estop has no bound", 1)[1]
+
+
+def test_two_boards_are_one_clear_line() -> None:
+    status, output = told(DATA / "two_boards.toml")
+    assert status == 2
+    (line,) = output.strip().splitlines()
+    assert line.startswith(f"{DATA / 'two_boards.toml'}:9: executors 'base_mcu' and 'arm_mcu' are two microcontrollers")
+
+
+def test_the_model_is_named_and_stock_rclcpp_is_not_trusted() -> None:
+    file = DATA / "exclusive_group_on_two_lanes.toml"
+    status, output = told(file)
+    assert status == 0
+    (line,) = [line for line in output.splitlines() if line.startswith("  - executor 'main': ")]
+    assert "stock rclcpp may starve such a group (ros2/rclcpp#2360, #2645, #2702)" in line
+    assert checked(file)["models"][0]["model"] == "any_order"
+    status, output = told(file, "--executor", "rclcpp")
+    assert status == 1
+    assert f"a has no bound: {file}:9: rclcpp's MultiThreadedExecutor may leave a callback" in output
+    one_lane = parse(file.read_text(encoding="utf-8").replace("lanes = 2", "lanes = 1"))
+    assert bounds_of(one_lane, "rclcpp").met
+    models = {
+        name: bounds_of(load(DATA / "own_priorities_on_one_lane.toml"), name).models[0].model for name in HOST_POLICIES
+    }
+    assert models == {"default": "default", "priority": "priority", "rclcpp": "wait_set", "any_order": "any_order"}
+
+
+EXCLUSIVE_BEHIND_A_LINE = """
+[system]
+name = "s"
+[[executors]]
+name = "board"
+where = "mcu"
+[[executors]]
+name = "host"
+where = "host"
+lanes = 4
+[[groups]]
+name = "mutex"
+kind = "exclusive"
+[[links]]
+name = "uart"
+kind = "serial"
+baud = 921600
+"""
+
+
+def test_a_group_of_the_host_is_waited_for_behind_a_line_too() -> None:
+    """Four callbacks of 20 ms that exclude each other: the last has waited for three, however many lanes there are."""
+    text = EXCLUSIVE_BEHIND_A_LINE
+    for number in range(4):
+        text += f'[[chains]]\nname = "c{number}"\npriority = {number + 1}\nperiod_ms = 1000\ndeadline_ms = 1000\n'
+        text += 'reliability = "best_effort"\ncallbacks = [\n'
+        text += '{ name = "a", kind = "timer", executor = "board", execution_ms = 0, '
+        text += f'publishes = {{ topic = "t{number}", payload_bytes = 8 }} }},\n'
+        text += '{ name = "b", kind = "subscription", executor = "host", execution_ms = 20, group = "mutex" }]\n'
+    bounds = bounds_of(parse(text))
+    for chain in bounds.chains:
+        assert chain.bound_ns is not None and chain.bound_ns >= 80_000_000
+    assert "stock rclcpp may starve" in bounds.models[0].text
+
+
+def test_long_periods_are_possible_over_a_line_and_limits_have_a_line(tmp_path: Path) -> None:
+    file = tmp_path / "system.toml"
+    text = (DATA / "period_too_short_over_a_line.toml").read_text(encoding="utf-8")
+    long = text.replace("_ms = 20\n", "_ms = 36_000_000\n")  # ten hours
+    file.write_text(long, encoding="utf-8")
+    assert told(file)[0] == 0
+    for old, new, what in (
+        (
+            "agent_ms = 2",
+            "agent_ms = 2e6",
+            "'agent_ms' of 'uart' is 2000000.0; with a microcontroller it must be at most",
+        ),
+        ("payload_bytes = 300", "payload_bytes = 2000000", "'payload_bytes' of 'enc' is 2000000"),
+        ("baud = 921600", "mtu_bytes = 64\nbaud = 921600", "'mtu_bytes' is 64; it must be at least 68"),
+        (
+            "baud = 921600",
+            "quantum_bytes = 20\nbaud = 921600",
+            "'quantum_bytes' of 'uart' is 20; it must be 0, or from",
+        ),
+        ("payload_bytes = 10 }", "payload_bytes = 900 }", "best effort knows no fragments"),
+    ):
+        line = long[: long.index(old)].count("\n") + 1
+        file.write_text(long.replace(old, new), encoding="utf-8")
+        status, output = told(file)
+        assert status == 2
+        assert f"{file}:{line}: " in output and what in output, output
