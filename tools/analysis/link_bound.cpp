@@ -227,7 +227,7 @@ void LinkModel::fail(std::size_t chain, time_ns reached_ns) {
     roots_[chain] = roots_[other];
     return;
   }
-  const time_ns window_ns = period(chain) - jitter(chain);
+  const time_ns window_ns = std::max<time_ns>(period(chain) - jitter(chain), 1);
   if (reached_ns <= window_ns) return;  // it was not looked at
   Demand made = demand(chain, window_ns);
   made.parts.jitter_ns = jitter(chain);

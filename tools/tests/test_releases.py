@@ -101,7 +101,7 @@ callbacks = [{ name = "e", kind = "subscription", executor = "two", execution_ms
     system = parse(HOST + branch)
     late = with_releases(system, {"plan": 6})
     late_ns = {one["name"]: one.get("jitter_ns", 0) for one in host_document(late)["chains"]}
-    assert {name for name, value in late_ns.items() if value} == {"plan_1", "branch_1"}
+    assert {name for name, value in late_ns.items() if value} == {"plan#1", "branch#1"}
 
 
 def test_a_chain_alone_is_late_by_its_jitter() -> None:

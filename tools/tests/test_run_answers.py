@@ -205,8 +205,12 @@ def verdicts(run: Run, system: System = SYSTEM, executor: str = "tide", losses: 
 def test_every_assumption_that_check_prints_has_an_answer(executor: str, losses: int) -> None:
     bounds = bounds_of(SYSTEM, executor, losses)
     answers = judge(SYSTEM, bounds, run_with(sound()))
-    assert [one.text for one in answers] == [one.text for one in bounds.assumptions]
-    assert {one.verdict for one in answers} == {HELD}, answers
+    models = [f"executor '{one.executor}': {one.text}" for one in bounds.models]
+    assert [one.text for one in answers] == models + [one.text for one in bounds.assumptions]
+    assert {one.verdict for one in answers if one.id != "model"} == {HELD}, answers
+    printed = CliRunner().invoke(app, ["check", str(EXAMPLE), "--executor", executor, "--losses", str(losses)]).output
+    lines = {line.strip()[2:] for line in printed.splitlines() if line.startswith("  - ")}
+    assert lines == {one.text for one in answers}
     assert all(one.counter for one in answers)
     unseen = judge(SYSTEM, bounds, Run(executor=executor, send="", periods=2, chains=[], counters={}))
     assert {one.verdict for one in unseen} == {UNSEEN} and all(one.counter for one in unseen)
@@ -288,9 +292,8 @@ def test_what_the_description_does_not_give_is_answered_by_what_uses_it(tmp_path
     file.write_text(text, encoding="utf-8")
     system = load(file)
     answers = judge(system, bounds_of(system), run_with(sound()))
-    assert (
-        answers[0].id == "not_given" and answers[0].verdict == BROKEN and "0.900 ms of 0.000 ms" in answers[0].counter
-    )
+    (answer,) = [one for one in answers if one.id == "not_given"]
+    assert answer.verdict == BROKEN and "0.900 ms of 0.000 ms" in answer.counter
 
 
 # ---- beside the bounds ----
@@ -315,7 +318,7 @@ def test_an_observation_from_the_expiry_stands_beside_bound_and_answers(tmp_path
     late = run_with({**sound(), "agent": {"sure_ns": 9 * MS, "upto_us": {"9000": 1}}})
     bounded, every = with_bounds(SYSTEM, results(late))
     assert [one.bound_ns for one in every] == [one.bound_ns for one in bounded.runs[0].chains]
-    (line,) = answer_lines(bounded.runs[0])
+    (line,) = answer_lines(bounded.runs[0], (BROKEN,))
     assert line.startswith("tide: broken: agent, DDS") and "9.000 ms of 3.000 ms" in line
     write(results(late), tmp_path / "results.json")
     shown = CliRunner().invoke(app, ["check", str(EXAMPLE), "--observed", str(tmp_path)])

@@ -100,5 +100,10 @@ def answers_table(runs: Sequence[Run]) -> Table:
 
 
 def answer_lines(run: Run, verdicts: Sequence[str] = ("broken", "not observable here")) -> list[str]:
-    """A line for each such answer, with its counter."""
-    return [f"{run.label}: {one.verdict}: {one.text} ({one.counter})" for one in run.answers if one.verdict in verdicts]
+    """A line for each such answer, with its counter; models of executors, which no run can see, only where all are
+    wanted."""
+    return [
+        f"{run.label}: {one.verdict}: {one.text} ({one.counter})"
+        for one in run.answers
+        if one.verdict in verdicts and (one.id != "model" or "held" in verdicts)
+    ]

@@ -250,11 +250,20 @@ _ANSWERED_BY = {
 
 
 def judge(system: System, bounds: Bounds, run: Run) -> list[Answer]:
-    """One for each assumption of the bounds, in their order."""
+    """One for each model and assumption of the bounds, in their order."""
     judges = _Judge(system, run, run.evidence)
     found = [judges.answer(one) for one in bounds.assumptions if one.id != "not_given"]
     by_id = {one.id: one for one in found}
-    return [
+    models = [
+        Answer(
+            id="model",
+            text=f"executor '{one.executor}': {one.text}",
+            verdict=UNSEEN,
+            counter="a property of the executor's code, which tide hunt looks for",
+        )
+        for one in bounds.models
+    ]
+    return models + [
         _by_others(one, [by_id[_ANSWERED_BY[name]] for name in one.values if _ANSWERED_BY.get(name) in by_id])
         if one.id == "not_given"
         else by_id[one.id]
