@@ -83,19 +83,24 @@ class FastDds : public Middleware {
   }
 
   std::unique_ptr<Participant> create_participant(int domain, const std::string &name) override {
-    // Fast DDS would end the process. Those that are still being deleted keep their numbers.
-    if (made_ - reaper_.deleted() >= participants_maximum(domain)) return nullptr;
+    // Beyond that Fast DDS would end the process. Those that are still being deleted keep their numbers.
+    const std::optional<int> number = numbers_.take(participants_maximum(domain));
+    if (!number) return nullptr;
+    dds::DomainParticipantQos qos = participant_qos(options_, name);
+    qos.wire_protocol().participant_id = *number;
     dds::DomainParticipant *participant = dds::DomainParticipantFactory::get_instance()->create_participant(
-        static_cast<uint32_t>(domain), participant_qos(options_, name), nullptr, dds::StatusMask::none());
-    if (participant == nullptr) return nullptr;
-    made_++;
+        static_cast<uint32_t>(domain), qos, nullptr, dds::StatusMask::none());
+    if (participant == nullptr) {
+      numbers_.give_back(*number);
+      return nullptr;
+    }
     return std::make_unique<DdsParticipant>(std::make_shared<Owner>(participant, name, options_.gid_bytes, reaper_));
   }
 
  private:
   DdsOptions options_;
-  size_t made_ = 0;
-  Reaper reaper_;
+  ParticipantNumbers numbers_;
+  Reaper reaper_{numbers_};
 };
 
 }  // namespace
