@@ -77,19 +77,24 @@ class FastDds : public Middleware {
   }
 
   OwnerPointer make_owner(int domain, const std::string &name) {
-    // Fast DDS would end the process. Those that are still being deleted keep their numbers.
-    if (made_ - reaper_.deleted() >= participants_maximum(domain)) return nullptr;
+    // Beyond that Fast DDS would end the process. Those that are still being deleted keep their numbers.
+    const std::optional<int> number = numbers_.take(participants_maximum(domain));
+    if (!number) return nullptr;
+    dds::DomainParticipantQos qos = participant_qos(options_, name, outbox_);
+    qos.wire_protocol().participant_id = *number;
     dds::DomainParticipant *participant = dds::DomainParticipantFactory::get_instance()->create_participant(
-        static_cast<uint32_t>(domain), participant_qos(options_, name, outbox_), nullptr, dds::StatusMask::none());
-    if (participant == nullptr) return nullptr;
-    made_++;
+        static_cast<uint32_t>(domain), qos, nullptr, dds::StatusMask::none());
+    if (participant == nullptr) {
+      numbers_.give_back(*number);
+      return nullptr;
+    }
     return std::make_shared<Owner>(participant, reaper_);
   }
 
   DdsOptions options_;
-  size_t made_ = 0;  // the worker's
+  ParticipantNumbers numbers_;
   Outbox outbox_;
-  Reaper reaper_;
+  Reaper reaper_{numbers_};
   SharedDomains domains_{[this](int domain) { return make_domain(domain, kSharedName); }, worker_};
   Worker worker_;  // last, so that it ends first
 };

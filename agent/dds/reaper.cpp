@@ -11,7 +11,7 @@ constexpr int kOkay = 0;
 
 }  // namespace
 
-Reaper::Reaper() : thread_([this] { run(); }) {}
+Reaper::Reaper(ParticipantNumbers &numbers) : numbers_(numbers), thread_([this] { run(); }) {}
 
 Reaper::~Reaper() {
   {
@@ -36,10 +36,11 @@ void Reaper::run() {
     if (waiting_.empty()) return;
     eprosima::fastdds::dds::DomainParticipant *participant = waiting_.front();
     lock.unlock();
+    const int number = participant->get_qos().wire_protocol().participant_id;
     participant->delete_contained_entities();
     const auto status =
         eprosima::fastdds::dds::DomainParticipantFactory::get_instance()->delete_participant(participant);
-    if (status() == kOkay) deleted_++;
+    if (status() == kOkay) numbers_.give_back(number);
     lock.lock();
     waiting_.pop_front();
     changed_.notify_all();

@@ -3,26 +3,26 @@
 // the other clients are to be served.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <fastdds/dds/domain/DomainParticipant.hpp>
 #include <mutex>
 #include <thread>
 
+#include "dds/participant_numbers.h"
+
 namespace tide::agent {
 
 class Reaper {
  public:
-  Reaper();
+  // Gives back the numbers of those that are gone; they outlive it.
+  explicit Reaper(ParticipantNumbers &numbers);
   ~Reaper();  // waits for what is left
   Reaper(const Reaper &) = delete;
   Reaper &operator=(const Reaper &) = delete;
 
   // When many wait already, the caller waits too.
   void bury(eprosima::fastdds::dds::DomainParticipant *participant);
-  // How many have been deleted.
-  size_t deleted() const { return deleted_; }
 
  private:
   void run();
@@ -30,7 +30,7 @@ class Reaper {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<eprosima::fastdds::dds::DomainParticipant *> waiting_;
-  std::atomic<size_t> deleted_ = 0;
+  ParticipantNumbers &numbers_;
   bool ending_ = false;
   std::thread thread_;
 };
