@@ -301,6 +301,10 @@ class Client {
           repeat_ns_ = kRepeatMessages;
           acknowledged++;
         }
+        for (const auto &[sequence, message] : unacknowledged_) {
+          const auto place = static_cast<uint16_t>(sequence - body.first_unacknowledged);
+          if (place < 16 && (body.missing >> place & 1u) != 0) send(message);
+        }
         break;
       }
       case TIDE_XRCE_HEARTBEAT: {
