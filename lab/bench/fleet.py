@@ -4,8 +4,8 @@
 .venv/bin/python lab/bench/fleet.py                                  print
 .venv/bin/python lab/bench/fleet.py --out lab/results/fleet.json    and keep
 
-Each client has a socket, a session, a node, a publisher and a subscription of its own (lab/bench/fleet_clients.cpp). All
-open their session at once and ask for one entity after the other, so the time of a client holds the wait for all
+Each client has a socket, a session, a node, a publisher and a subscription of its own (lab/bench/fleet_clients.cpp).
+All open their session at once and ask for one entity after the other, so the time of a client holds the wait for all
 others'. Messages of 16 characters leave the clients in turns. The good client is a reliable publisher at 1,000 messages
 a second, alone and while four clients create and delete writers as fast as datagrams leave.
 """

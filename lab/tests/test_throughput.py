@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""lab/bench/throughput.py and lab/bench/end_to_end.py work, and what they count is there: figures themselves are not tested,
-machines differ."""
+"""lab/bench/throughput.py and lab/bench/end_to_end.py work, and what they count is there: figures themselves are not
+tested, machines differ."""
 
 from __future__ import annotations
 
