@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The agent's core with the real DDS: the input chooses a sequence of well-formed operations of several clients, which
-// fail half-way, beside two good clients (tests/agent/sequences.h). Fast DDS itself carries no coverage marks.
+// fail half-way, beside two good clients (agent/tests/sequences.h). Fast DDS itself carries no coverage marks.
 #include "dds/fast_dds.h"
 #include "sequences.h"
 #include "shared_middleware.h"

@@ -3,7 +3,7 @@
 signal; it prints no traceback and aborts nowhere; no process is left, in whatever session it is; older results are as
 they were, with nothing beside them.
 
-A campaign: python tests/python/interruptions.py [--times 100] [--seed 1] [SUBJECT...]"""
+A campaign: .venv/bin/python tools/tests/interruptions.py [--times 100] [--seed 1] [SUBJECT...]"""
 
 from __future__ import annotations
 

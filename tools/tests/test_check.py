@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from tide.main import app
 
 ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "tests/data/systems/three_chains.toml"
+EXAMPLE = ROOT / "tools/tests/data/systems/three_chains.toml"
 
 HOST = """
 [system]

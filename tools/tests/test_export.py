@@ -16,7 +16,7 @@ from tide.system.load import load
 from tide.system.variants import with_chain_count, with_reliability
 
 ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "tests/data/systems/three_chains.toml"
+EXAMPLE = ROOT / "tools/tests/data/systems/three_chains.toml"
 
 
 def told(program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> dict[str, float]:

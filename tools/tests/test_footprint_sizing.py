@@ -15,7 +15,7 @@ from tide.system.load import load, parse
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-SYSTEM = ROOT / "tests/data/systems/three_chains.toml"
+SYSTEM = ROOT / "tools/tests/data/systems/three_chains.toml"
 
 
 def test_pools_hold_what_the_description_names() -> None:

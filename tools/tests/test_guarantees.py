@@ -24,7 +24,7 @@ from tide.system.load import load, parse
 from tide.system.model import System
 from tide_lab.reproduce.mt_cases import call
 
-DATA = Path(__file__).parents[1] / "data/check"
+DATA = Path(__file__).parent / "data/check"
 SEED = int(os.environ.get("TIDE_SEED", "1"))
 SEEDS = int(os.environ.get("TIDE_SEEDS", "0"))
 PLAYED: tuple[tuple[str, Policy], ...] = (("default", "readyset"), ("any_order", "readyset"), ("priority", "tide"))

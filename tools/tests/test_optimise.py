@@ -30,7 +30,7 @@ def run(*words: str | Path) -> tuple[int, str]:
 @pytest.fixture
 def inverted(tmp_path: Path) -> Path:
     """The example with bounds that are near, and the most urgent deadline at the least urgent chain."""
-    text = (ROOT / "tests/data/systems/three_chains.toml").read_text(encoding="utf-8")
+    text = (ROOT / "tools/tests/data/systems/three_chains.toml").read_text(encoding="utf-8")
     text = text.replace("least_ms = 10\n", "").replace('"reliable"', '"best_effort"')
     text = text.replace("agent_ms = 2\nreturn_ms = 1\nescaped_bytes = 4\nexact_sizes = true\n", "")
     text = text.replace("baud = 115_200", "baud = 115_200\nescaped_bytes = 0")

@@ -41,7 +41,7 @@ FILES = (
     f"footprint {EXAMPLE} --header",
     f"check {EXAMPLE} --plot",
     f"optimise {EXAMPLE} --write",
-    "describe tests/data/describe --out",
+    "describe tools/tests/data/describe --out",
     f"export {EXAMPLE} --out",
 )
 

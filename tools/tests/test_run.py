@@ -33,7 +33,7 @@ from tide.system.load import load, parse
 from tide.system.variants import PlanError, with_chain_count, with_heartbeat_delay, with_hold, with_reliability
 
 ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "tests/data/systems/three_chains.toml"
+EXAMPLE = ROOT / "tools/tests/data/systems/three_chains.toml"
 TEXT = EXAMPLE.read_text(encoding="utf-8")
 SYSTEM = load(EXAMPLE)
 

@@ -15,7 +15,7 @@ ACKNACK, HEARTBEAT = 10, 11
 FRAGMENT = 13
 _TRACKS = {"a-to-b": "up", "b-to-a": "down"}
 _AROUND_BYTES = 7  # flag, two addresses, two of the length, two of the checksum
-_INDEX_DIGITS = 5  # PLAN_INDEX_DIGITS of examples/three_chains/plan.h
+_INDEX_DIGITS = 5  # PLAN_INDEX_DIGITS of sim/workloads/three_chains/plan.h
 
 
 @dataclass(frozen=True)
