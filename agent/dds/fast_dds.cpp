@@ -2,7 +2,9 @@
 #include "dds/fast_dds.h"
 
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
+#include <fastrtps/attributes/LibrarySettingsAttributes.h>
 #include <fastrtps/utils/IPLocator.h>
+#include <fastrtps/xmlparser/XMLProfileManager.h>
 
 #include <fastdds/dds/domain/DomainParticipantFactory.hpp>
 
@@ -53,7 +55,14 @@ dds::DomainParticipantQos participant_qos(const DdsOptions &options, const std::
 
 class FastDds : public Middleware {
  public:
-  explicit FastDds(const DdsOptions &options) : options_(options) { log_to_standard_error(options.verbose); }
+  explicit FastDds(const DdsOptions &options) : options_(options) {
+    log_to_standard_error(options.verbose);
+    // Fast DDS 2.9 hands samples to readers of the same process without keeping them alive: one that a thread deletes
+    // meanwhile is written to. Over the transport that cannot happen.
+    eprosima::fastrtps::LibrarySettingsAttributes settings;
+    settings.intraprocess_delivery = eprosima::fastrtps::INTRAPROCESS_OFF;
+    eprosima::fastrtps::xmlparser::XMLProfileManager::library_settings(settings);
+  }
 
   std::unique_ptr<Participant> create_participant(int domain, const std::string &name) override {
     if (options_.shared_participants) {

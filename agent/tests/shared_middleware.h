@@ -5,11 +5,20 @@
 
 #include <map>
 #include <memory>
+#include <semaphore>
 
 #include "core/middleware.h"
 #include "sequences.h"
 
 namespace tide::agent::test {
+
+// Whether it was made in the end.
+inline bool settled(Made &made) {
+  const auto done = std::make_shared<std::binary_semaphore>(0);
+  made.await([done] { done->release(); });
+  done->acquire();
+  return made.state() == Made::State::kMade;
+}
 
 class SharedMiddleware : public Middleware {
  public:
@@ -22,7 +31,7 @@ class SharedMiddleware : public Middleware {
     if (!is_good && own_every_ != 0 && count_ % own_every_ == 0) return real_.create_participant(domain, name);
     std::shared_ptr<Participant> &shared = shared_[domain];
     if (shared == nullptr) shared = real_.create_participant(domain, name);
-    if (shared == nullptr) return nullptr;
+    if (shared == nullptr || !settled(*shared)) return nullptr;
     return std::make_unique<Share>(shared);
   }
 
