@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def load(name: str) -> ModuleType:
-    specification = importlib.util.spec_from_file_location(name, ROOT / f"bench/{name}.py")
+    specification = importlib.util.spec_from_file_location(name, ROOT / f"lab/bench/{name}.py")
     assert specification is not None and specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     sys.modules[name] = module

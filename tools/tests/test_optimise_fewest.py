@@ -100,7 +100,7 @@ def test_a_second_board_is_one_line() -> None:
         result = CliRunner().invoke(app, [command, str(DATA / "optimise_two_boards.toml")])
         assert result.exit_code == 2
         (line,) = result.output.splitlines()
-        assert "arm_mcu" in line and "a file of their own" in line
+        assert "arm_mcu" in line and "two microcontrollers" in line
 
 
 @pytest.mark.parametrize("cores", [None, 64.0])

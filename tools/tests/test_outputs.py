@@ -137,7 +137,7 @@ def test_a_disk_that_gets_full_leaves_the_old_folder(tmp_path: Path, monkeypatch
     monkeypatch.chdir(ROOT)
     (tmp_path / "results.json").write_text("old", encoding="utf-8")
     words = ["simulate", "lab/pods/pods-reliable.plan", "periods=20", "--out", str(tmp_path)]
-    with full_disk(6000):
+    with full_disk(2000):
         result = CliRunner().invoke(app, words)
     assert result.exit_code == 2, result.output
     assert f"{tmp_path}: cannot be written: file too large" in result.output
