@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -130,9 +131,10 @@ def chain_of(stretch: str) -> str:
     return stretch.partition(_NUMBER)[0]
 
 
-def host_document(system: System, policy: HostPolicy = "default") -> Document:
+def host_document(system: System, policy: HostPolicy = "default", meeting: Collection[str] = ()) -> Document:
     """The form of analysis/system_file.h: every stretch of a chain on one executor is a chain of its own there, and a
-    chain that branches has callbacks of its own in place of those it shares, which only adds work."""
+    chain that branches has callbacks of its own in place of those it shares, which only adds work. meeting: names
+    of stretches in which an instance may meet the one before it."""
     kinds = {group.name: group.kind for group in system.groups}
     lanes = {executor.name: executor.lanes for executor in system.executors}
     own = policy == "priority" and own_priorities(system)
@@ -143,8 +145,7 @@ def host_document(system: System, policy: HostPolicy = "default") -> Document:
         if lanes[callback.executor] == 1:
             return None
         if callback.group is None:
-            late = stretch.chain.deadline_ms > stretch.chain.period_ms
-            return f"{stretch.name}{_ITSELF}{position}" if late else None
+            return f"{stretch.name}{_ITSELF}{position}" if stretch.name in meeting else None
         return callback.group if kinds[callback.group] == "exclusive" else None
 
     every = {chain.name: stretches_of(system, chain) for chain in system.chains}
