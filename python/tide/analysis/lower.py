@@ -68,7 +68,9 @@ def link_document(system: System, executor: ClientExecutor = "tide", losses: int
             document["client"][f"{name}_ns"] = int(getattr(client, f"{name}_ms") * 1_000_000)
         interrupt_ns = int(client.interrupt_ms * 1_000_000)
         document["client"] |= {"interrupt_receive_ns": interrupt_ns, "interrupt_complete_ns": interrupt_ns}
-    if line is not None:
+    if line is None:
+        document["protocol"]["silence_ns"] = 0
+    else:
         document["protocol"]["heartbeat_delay_ns"] = line.heartbeat_delay_ns
         document["protocol"]["agent_heartbeat_delay_ns"] = nanoseconds(line.agent_heartbeat_ms)
         document["line"] = {
