@@ -127,6 +127,22 @@ def test_a_find_says_how_it_was_played(servers: Servers) -> None:
         assert parse(failure["system"])
 
 
+@pytest.mark.parametrize("file", sorted((ROOT / "lab/tests/data/hunt").glob("*.toml")), ids=lambda file: file.stem)
+def test_what_was_found_once_exceeds_nothing(file: Path) -> None:
+    """Each file is a find of `check-board-shapes`, with the run that exceeded a bound."""
+    text = file.read_text(encoding="utf-8")
+    executor, words = (line.partition(": ")[2] for line in text.splitlines()[:2])
+    server = Server("tide-sim")
+    played = server.play(words)
+    server.close()
+    system = parse(text)
+    bounds = bounds_of(system, executor)
+    for chain, worst_ns in zip(system.chains, played.worst_ns, strict=True):
+        bound = bounds.chain(chain.name)
+        assert bound is not None and worst_ns > 0
+        assert bound.bound_ns is None or worst_ns <= bound.bound_ns, f"{chain.name}: {worst_ns} ns"
+
+
 def told(**values: object) -> dict[str, object]:
     return Tally().to_json() | {"systems": 1} | values
 

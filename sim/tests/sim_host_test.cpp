@@ -43,6 +43,29 @@ TEST(SimHost, RandomSystemsKeepTheRules) {
   EXPECT_GT(readyset, 300u);
 }
 
+// A notification and two expiries meet: a lane that is due to wake at that instant does not sleep.
+TEST(SimHost, RulesAreHeldWhenAnInstantIsOver) {
+  std::vector<std::string> words{"policy=readyset",
+                                 "seconds=1",
+                                 "executor=e0,1",
+                                 "executor=e1,3",
+                                 "callback=feed.b0,e0,100000,6400,40000,40000",
+                                 "callback=feed.b1,e1,0,6401,5000,5000",
+                                 "callback=a.b0,e1,20000,28928,15000,15000",
+                                 "callback=b.b0,e1,20000,20480,15000,15000",
+                                 "chain=feed,feed.b0,feed.b1",
+                                 "chain=a,a.b0",
+                                 "chain=b,b.b0"};
+  std::vector<char *> pointers;
+  for (std::string &word : words) pointers.push_back(word.data());
+  plan_t plan;
+  const char *wrong = plan_read(&plan, static_cast<int>(pointers.size()), pointers.data());
+  ASSERT_EQ(wrong, nullptr) << wrong;
+  const HostResult result = simulate_host(plan, {});
+  EXPECT_GT(result.program->chains[0].completed, 0u);
+  EXPECT_TRUE(result.violations.empty()) << result.violations.front();
+}
+
 TEST(SimHost, SameSeedSameTrace) {
   for (uint64_t seed = 1; seed <= 20; seed++) {
     const plan_t plan = draw_host_plan(seed);

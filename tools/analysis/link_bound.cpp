@@ -31,12 +31,19 @@ Linear LinkModel::client_interference(std::size_t chain, time_ns window_ns, Link
 }
 
 Linear LinkModel::interrupts(std::size_t chain, time_ns window_ns) const {
+  if (loads_[chain].visits == 0) return {};
   Linear sum = constant(2 * loads_[chain].interrupts_ns);
   for (std::size_t other = 0; other < size(); other++) {
     if (other == chain || loads_[other].interrupts_ns == 0) continue;
     sum = sum + share(loads_[other].interrupts_ns, period(other), span_ns(other), window_ns);
   }
-  return sum;
+  if (alive_) return sum;
+  // Signs of life are digested as the least urgent of all (client_blocking). In a batch they are in any order, and a
+  // publish that waits may have to wait for them.
+  time_ns each_ns = gap_ns_;
+  if (is_batch()) each_ns += system_.client.process_ns;
+  if (is_batch() && system_.client.send != Send::asynchronous) each_ns += 2 * question_frame_ns(system_.line) + gap_ns_;
+  return sum + scale(signs_of_life(window_ns), each_ns);
 }
 // While a callback waits all lanes of its executor run others.
 Linear LinkModel::host(std::size_t chain, time_ns window_ns) const {
@@ -56,8 +63,10 @@ Linear LinkModel::host(std::size_t chain, time_ns window_ns) const {
 }
 
 time_ns LinkModel::client_blocking(std::size_t chain) const {
-  time_ns longest_ns = 0;
-  if (system_.client.policy != ClientPolicy::tide) return 0;
+  if (is_batch()) return 0;
+  // A lane that digests a sign of life may have callbacks of its own.
+  time_ns longest_ns = alive_ ? 0 : system_.client.process_ns;
+  if (system_.client.policy == ClientPolicy::lanes) return longest_ns;
   for (std::size_t other = 0; other < size(); other++) {
     if (other != chain && !goes_first(other, chain)) longest_ns = std::max(longest_ns, loads_[other].unit_ns);
   }
@@ -165,10 +174,11 @@ LinkModel::Once LinkModel::visits_once(std::size_t chain, time_ns window_ns) con
   return once;
 }
 
-// The only less urgent chain of a cooperative executor, when no more than one instance of it is about; else size().
+// The only less urgent chain of a cooperative executor, when no more than one instance of it is about and no sign of
+// life; else size().
 std::size_t LinkModel::only_less_urgent(std::size_t chain, time_ns window_ns) const {
   std::size_t found = size();
-  if (system_.client.policy != ClientPolicy::tide) return found;
+  if (system_.client.policy != ClientPolicy::tide || !alive_) return found;
   for (std::size_t other = 0; other < size(); other++) {
     if (other == chain || goes_first(other, chain) || loads_[other].visits == 0) continue;
     if (found < size() || !loads_[other].pair) return size();

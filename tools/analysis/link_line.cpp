@@ -159,7 +159,7 @@ Linear LinkModel::uplink(std::size_t chain, time_ns window_ns, LinkParts &parts)
 // Questions whether the other side is there, where nothing else says so.
 Linear LinkModel::signs_of_life(time_ns window_ns, Direction direction) const {
   const time_ns frame_ns = question_frame_ns(system_.line) + (direction == Direction::up ? gap_ns_ : 0);
-  return scale(stair(window_ns, system_.protocol.silence_ns, system_.protocol.silence_ns / 2), frame_ns);
+  return scale(signs_of_life(window_ns), frame_ns);
 }
 
 Linear LinkModel::uplink_by_level(std::size_t chain, time_ns window_ns, LinkParts &parts) const {

@@ -10,6 +10,7 @@ namespace {
 constexpr time_ns millisecond_ns = 1'000'000;
 constexpr time_ns longest_delay_ns = 2000 * millisecond_ns;  // of a measured HEARTBEAT
 constexpr time_ns longest_event_ns = 1000 * millisecond_ns;  // until a batch executor looks again
+constexpr std::int64_t agent_silences = 30;                  // of the client: so long the agent waits until it asks
 
 time_ns first_step_ns(const Questions &questions) {
   return questions.delay_ns < 0 ? questions.floor_ns : questions.delay_ns;
@@ -318,8 +319,11 @@ void LinkModel::derive(std::size_t chain) {
                                   [this](const LinkChain &other) { return waits_for_answer(other); });
   if (stored && client.waits_for_new_data) {
     time_ns event_ns = longest_event_ns;
-    for (std::size_t other = 0; other < size(); other++)
+    for (std::size_t other = 0; other < size(); other++) {
+      // A timer of a host wakes nobody here.
+      if (system_.chains[other].callbacks.front().place != on_client) continue;
       event_ns = std::min(event_ns, add(period(other), jitter(other)));
+    }
     load.new_data_ns = load.down.messages * event_ns;
   }
 }
@@ -352,13 +356,29 @@ void LinkModel::make_loads() {
   find_downlink_waits();
 }
 
-// Something arrives in every silence_ns, so that nobody asks whether the other side is there.
+// Each side hears something often enough, so that nobody asks whether the other side is there.
 bool LinkModel::is_alive_anyway() const {
+  const Protocol &protocol = system_.protocol;
+  if (protocol.silence_ns == 0) return true;
+  bool client_hears = false, agent_hears = false;
   for (std::size_t chain = 0; chain < size(); chain++) {
-    if (loads_[chain].down.messages > 0 && add(period(chain), responses_[chain]) <= system_.protocol.silence_ns)
-      return true;
+    const Load &load = loads_[chain];
+    const time_ns apart_ns = add(period(chain), responses_[chain]);
+    const bool acknowledges = load.down.messages > 0 && system_.chains[chain].downlink_reliable;
+    client_hears = client_hears || (load.down.messages > 0 && apart_ns <= protocol.silence_ns);
+    agent_hears =
+        agent_hears || ((load.up.messages > 0 || acknowledges) && apart_ns <= agent_silences * protocol.silence_ns);
   }
-  return std::all_of(loads_.begin(), loads_.end(),
-                     [](const Load &load) { return load.up.messages + load.down.messages == 0; });
+  return client_hears && agent_hears;
+}
+
+// How many questions, and how many answers to them, a window has a part in: they are half a silence apart. An answer
+// may come as late as the agent is, and a batch digests it after all that is ready.
+Linear LinkModel::signs_of_life(time_ns window_ns) const {
+  const time_ns silence_ns = system_.protocol.silence_ns;
+  time_ns late_ns = system_.line.agent_most_ns;
+  for (std::size_t chain = 0; is_batch() && chain < size(); chain++)
+    late_ns = std::max(late_ns, add(system_.line.agent_most_ns, std::min(responses_[chain], period(chain))));
+  return stair(window_ns, add(silence_ns, late_ns), silence_ns / 2);
 }
 }  // namespace tide::analysis

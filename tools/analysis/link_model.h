@@ -135,6 +135,7 @@ class LinkModel {
   std::int64_t asks_within(std::size_t chain, Direction direction, time_ns window_ns) const;
   time_ns control_wait_ns(std::size_t chain, Direction direction, std::int64_t own, time_ns known_ns) const;
   time_ns taking_ns(std::size_t chain) const;
+  Linear signs_of_life(time_ns window_ns) const;
   Linear signs_of_life(time_ns window_ns, Direction direction) const;
   void derive(std::size_t chain);
   std::vector<std::int64_t> busy_instances(Direction direction) const;

@@ -56,7 +56,7 @@ class Checker {
     const Protocol &protocol = system_.protocol;
     questions("", protocol.client);
     questions("agent_", protocol.agent);
-    time("protocol", "silence_ns", protocol.silence_ns, 1'000'000);
+    if (protocol.silence_ns != 0) time("protocol", "silence_ns", protocol.silence_ns, 1'000'000);
     if (protocol.losses < 0 || protocol.losses > 16) error("protocol", "'losses' must be from 0 to 16");
     if (protocol.acknowledges == Acknowledges::asked && protocol.client.delay_ns < 0)
       error("protocol", "acknowledgments that are asked for need a 'heartbeat_delay_ns'");

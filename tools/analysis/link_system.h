@@ -60,7 +60,7 @@ struct Protocol {
   Questions client{-1, 20'000'000, 100'000'000};
   Questions agent{100'000'000, 2'000'000, 100'000'000};  // of tide-agent on a serial line
   std::int64_t losses = 0;                               // frames of one instance that are lost at most
-  time_ns silence_ns = 1'000'000'000;
+  time_ns silence_ns = 1'000'000'000;  // then a client asks whether the agent is there; 0: there is no session
 };
 
 // own_cores: every callback has a processor of its own. Else `lanes` threads that take ready callbacks in any order.

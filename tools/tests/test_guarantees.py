@@ -246,6 +246,50 @@ def test_a_group_of_any_name_is_the_user_s_alone() -> None:
     assert len(found) == 1
 
 
+ITSELF = """
+[system]
+name = "itself"
+[[executors]]
+name = "lanes"
+where = "host"
+lanes = 3
+budget_ms = 1.2
+budget_period_ms = 2
+[[executors]]
+name = "main"
+where = "host"
+[[chains]]
+name = "c"
+priority = 2
+period_ms = 100
+deadline_ms = 100
+reliability = "reliable"
+callbacks = [
+  {{ name = "t", kind = "timer", executor = "lanes", execution_ms = 0.1,
+    publishes = {{ topic = "t", payload_bytes = 8 }} }},
+  {{ name = "long", kind = "subscription", executor = "lanes", execution_ms = {long_ms},
+    publishes = {{ topic = "long", payload_bytes = 8 }} }},
+  {{ name = "last", kind = "subscription", executor = "main", execution_ms = 1 }},
+]
+[[chains]]
+name = "d"
+priority = 1
+period_ms = 100
+deadline_ms = 100
+reliability = "reliable"
+callbacks = [{{ name = "d", kind = "timer", executor = "main", execution_ms = 5 }}]
+"""
+
+
+@pytest.mark.parametrize("executor", ["default", "priority", "any_order"])
+def test_a_callback_that_waits_for_itself_may_be_late_without_end(executor: str) -> None:
+    """The deadline is the period, so only the bound tells that an instance meets the one before it. One lane gives
+    60 ms in a period, and the two others are of no use. What shares the executor of its end has no bound either."""
+    fast, late = (bounds_of(parse(ITSELF.format(long_ms=long_ms)), executor) for long_ms in (50, 79.9))
+    assert [(chain.bound_ns is not None, chain.met) for chain in fast.chains] == [(True, True)] * 2
+    assert [(chain.bound_ns, chain.met) for chain in late.chains] == [(None, False)] * 2
+
+
 def test_a_host_executor_may_be_called_client() -> None:
     text = (
         (DATA / "period_too_short_over_a_line.toml")

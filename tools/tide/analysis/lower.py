@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -74,7 +74,9 @@ def link_document(system: System, executor: ClientExecutor | None = None, losses
             document["client"][f"{name}_ns"] = int(getattr(client, f"{name}_ms") * 1_000_000)
         interrupt_ns = int(client.interrupt_ms * 1_000_000)
         document["client"] |= {"interrupt_receive_ns": interrupt_ns, "interrupt_complete_ns": interrupt_ns}
-    if line is not None:
+    if line is None:
+        document["protocol"]["silence_ns"] = 0
+    else:
         document["protocol"]["heartbeat_delay_ns"] = line.heartbeat_delay_ns
         document["protocol"]["agent_heartbeat_delay_ns"] = nanoseconds(line.agent_heartbeat_ms)
         document["line"] = {
@@ -137,9 +139,10 @@ def chain_of(stretch: str) -> str:
     return stretch.partition(_NUMBER)[0]
 
 
-def host_document(system: System, policy: HostPolicy = "default") -> Document:
+def host_document(system: System, policy: HostPolicy = "default", meeting: Collection[str] = ()) -> Document:
     """The form of tools/analysis/system_file.h: every stretch of a chain on one executor is a chain of its own there,
-    and a chain that branches has callbacks of its own in place of those it shares, which only adds work."""
+    and a chain that branches has callbacks of its own in place of those it shares, which only adds work. meeting: names
+    of stretches in which an instance may meet the one before it."""
     kinds = {group.name: group.kind for group in system.groups}
     lanes = {executor.name: executor.lanes for executor in system.executors}
     own = policy == "priority" and own_priorities(system)
@@ -150,8 +153,7 @@ def host_document(system: System, policy: HostPolicy = "default") -> Document:
         if lanes[callback.executor] == 1:
             return None
         if callback.group is None:
-            late = stretch.chain.deadline_ms > stretch.chain.period_ms
-            return f"{stretch.name}{_ITSELF}{position}" if late else None
+            return f"{stretch.name}{_ITSELF}{position}" if stretch.name in meeting else None
         return callback.group if kinds[callback.group] == "exclusive" else None
 
     every = {chain.name: stretches_of(system, chain) for chain in system.chains}
