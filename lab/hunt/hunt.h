@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "analysis/analysis.h"
-#include "analysis/schedule.h"
 #include "analysis/random_system.h"
+#include "analysis/schedule.h"
 
 namespace tide::analysis {
 

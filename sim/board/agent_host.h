@@ -10,8 +10,8 @@
 
 #include "core/agent.h"
 #include "sim/board/bus.h"
-#include "sim/engine/line.h"
 #include "sim/board/plan.h"
+#include "sim/engine/line.h"
 #include "sim/engine/random.h"
 #include "tide/framing.h"
 

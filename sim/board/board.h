@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real binary in the simulated world: sim/workloads/three_chains/mps2 in QEMU instead of the simulated client, in lock-step.
+// The real binary in the simulated world: sim/workloads/three_chains/mps2 in QEMU instead of the simulated client, in
+// lock-step.
 //
 // QEMU counts instructions as time (-icount), so the board's clock is exact and is the world's clock. The board's line
 // asks the world, over two named pipes and by semihosting, which takes the board no time: when it begins to send, and

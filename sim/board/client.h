@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "sim/board/plan.h"
 #include "sim/engine/link.h"
 #include "sim/engine/platform.h"
-#include "sim/board/plan.h"
 #include "sim/engine/random.h"
 #include "tide/executor.h"
 #include "tide/local.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/engine/line.h"
 #include "sim/board/plan.h"
+#include "sim/engine/line.h"
 #include "tide/executor.h"
 #include "tide/session.h"
 

@@ -6,8 +6,8 @@
 #include <functional>
 #include <vector>
 
-#include "sim/engine/platform.h"
 #include "sim/engine/line.h"
+#include "sim/engine/platform.h"
 #include "tide/session.h"
 
 namespace tide::sim {

@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <sstream>
 
-#include "sim/host/host_system.h"
 #include "sim/engine/random.h"
+#include "sim/host/host_system.h"
 
 namespace tide::sim {
 namespace {

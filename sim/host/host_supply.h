@@ -4,10 +4,10 @@
 
 #include <memory>
 
-#include "sim/workloads/host_chains/plan.h"
 #include "sim/engine/budget.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/random.h"
+#include "sim/workloads/host_chains/plan.h"
 
 namespace tide::sim {
 

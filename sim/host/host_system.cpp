@@ -5,9 +5,9 @@
 #include <stdexcept>
 
 #include "sim/engine/platform.h"
+#include "sim/engine/random.h"
 #include "sim/host/host_checks.h"
 #include "sim/host/host_supply.h"
-#include "sim/engine/random.h"
 #include "tide/status.h"
 
 namespace tide::sim {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/workloads/host_chains/program.h"
 #include "sim/engine/engine.h"
+#include "sim/workloads/host_chains/program.h"
 
 namespace tide::sim {
 

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "sim/engine/platform.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/line.h"
+#include "sim/engine/platform.h"
 #include "sim/engine/random.h"
 
 namespace tide::sim {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "sim/board/plan.h"
-#include "sim/engine/random.h"
 #include "sim/board/report.h"
 #include "sim/board/system.h"
+#include "sim/engine/random.h"
 
 namespace tide::sim {
 namespace {

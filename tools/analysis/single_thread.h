@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Executors with one thread: bounds that look at busy windows, and so depend on no other chain's deadline.
 //
-// For the model of tools/analysis/model.h: one lane, with or without a budget, no exclusive groups. The safe ones are our own
-// formulations, the published ones are those of the literature (docs/analysis/single_thread.md).
+// For the model of tools/analysis/model.h: one lane, with or without a budget, no exclusive groups. The safe ones are
+// our own formulations, the published ones are those of the literature (docs/analysis/single_thread.md).
 #pragma once
 
 #include <optional>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stock client library (microxrcedds_client) as lab/bench/end_to_end.py measures it beside our own: a program of ours
- * over its public headers. Built only by hand, against an installation that the user names (CMakeLists.txt here).
+/* The stock client library (microxrcedds_client) as lab/bench/end_to_end.py measures it beside our own: a program of
+ * ours over its public headers. Built only by hand, against an installation that the user names (CMakeLists.txt here).
  *
  *   stock_client PORT publish best_effort|reliable BYTES MESSAGES
  *   stock_client PORT request
  *
- * The same line protocol as lab/bench/end_to_end_client.c, where it is described. MESSAGES: as many the program packs into
- * a datagram before it sends (best effort), or gives to the stream before it lets the session run (reliable); 1: each
- * is sent by itself. */
+ * The same line protocol as lab/bench/end_to_end_client.c, where it is described. MESSAGES: as many the program packs
+ * into a datagram before it sends (best effort), or gives to the stream before it lets the session run (reliable); 1:
+ * each is sent by itself. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>

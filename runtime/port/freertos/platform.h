@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FreeRTOS 10.4 or later. The program links this folder's files, runtime/port/cortex_m/uart.c as the link, a driver for its
- * UART (runtime/port/stm32 or its own, see runtime/port/cortex_m/uart.h), and its kernel: cmake -DFREERTOS_KERNEL_PATH=... -D
- * FREERTOS_CONFIG_PATH=... (docs/porting.md).
+/* FreeRTOS 10.4 or later. The program links this folder's files, runtime/port/cortex_m/uart.c as the link, a driver for
+ * its UART (runtime/port/stm32 or its own, see runtime/port/cortex_m/uart.h), and its kernel: cmake
+ * -DFREERTOS_KERNEL_PATH=... -D FREERTOS_CONFIG_PATH=... (docs/porting.md).
  *
  * FreeRTOSConfig.h: configUSE_TASK_NOTIFICATIONS 1, INCLUDE_xTaskGetCurrentTaskHandle 1, INCLUDE_vTaskDelete 1,
  * INCLUDE_uxTaskPriorityGet 1, INCLUDE_vTaskSuspend 1. Interrupts that call the runtime must be allowed to call the

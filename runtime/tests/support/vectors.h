@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorded wire traffic for tests. The files are regular (one flat JSON object a line, see runtime/tests/data/xrce/README.md),
-// so fields are cut out by name; anything unexpected throws.
+// Recorded wire traffic for tests. The files are regular (one flat JSON object a line, see
+// runtime/tests/data/xrce/README.md), so fields are cut out by name; anything unexpected throws.
 #pragma once
 
 #include <algorithm>

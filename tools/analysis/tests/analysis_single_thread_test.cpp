@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "analysis/schedule.h"
 #include "analysis/random_system.h"
+#include "analysis/schedule.h"
 
 namespace tide::analysis {
 namespace {

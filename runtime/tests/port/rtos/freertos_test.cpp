@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The logic of runtime/port/freertos on a kernel of a few lines: one processor, time by ticks, and interrupts wherever a test
-// wants one: before or after any step that the port takes.
+// The logic of runtime/port/freertos on a kernel of a few lines: one processor, time by ticks, and interrupts wherever
+// a test wants one: before or after any step that the port takes.
 #include <gtest/gtest.h>
 
 #include <array>

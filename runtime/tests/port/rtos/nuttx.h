@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What NuttX has and this machine's C library lacks: the sporadic server of POSIX. Included before runtime/port/nuttx/lanes.c,
- * whose settings then arrive at the test (nuttx_test.cpp) instead of at a scheduler. */
+/* What NuttX has and this machine's C library lacks: the sporadic server of POSIX. Included before
+ * runtime/port/nuttx/lanes.c, whose settings then arrive at the test (nuttx_test.cpp) instead of at a scheduler. */
 #ifndef TIDE_TEST_NUTTX_H
 #define TIDE_TEST_NUTTX_H
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// runtime/port/nuttx on this machine: its link runs over a pseudo terminal; what its lanes ask of the scheduler arrives here.
+// runtime/port/nuttx on this machine: its link runs over a pseudo terminal; what its lanes ask of the scheduler arrives
+// here.
 #include "nuttx.h"
 
 #include <gtest/gtest.h>

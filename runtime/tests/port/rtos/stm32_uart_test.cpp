@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// runtime/port/stm32 against registers in memory and a DMA of a few lines, with a data cache between the DMA's memory and what
-// the program sees: a byte that was not invalidated is not there, one that was not cleaned does not leave.
+// runtime/port/stm32 against registers in memory and a DMA of a few lines, with a data cache between the DMA's memory
+// and what the program sees: a byte that was not invalidated is not there, one that was not cleaned does not leave.
 #include "stm32_uart.h"
 
 #include <gtest/gtest.h>
