@@ -197,14 +197,14 @@ for line in sys.stdin:
     print(json.dumps({"systems": asked["count"]}), flush=True)
 """
     )
-    monkeypatch.setattr(tide_lab.hunt.workers, "SILENCE_S", 1.0)
+    monkeypatch.setattr(tide_lab.hunt.workers, "SILENCE_S", 4.0)
     monkeypatch.setattr(tide_lab.hunt.workers, "COMMAND", [sys.executable, str(worker)])
     with Workers() as workers:
         answers = workers.hunt("check-lanes", 1, 8, 2, 2)
     assert [answer["systems"] for answer in answers] == [3, 1, 1, 1, 2]
     finds = [failure for answer in answers for failure in answer.get("failures", ())]
     assert [(find["seed"], find["what"]) for find in finds] == [
-        (4, "no answer within 1 s"),
+        (4, "no answer within 4 s"),
         (6, "the hunting process ended with status 3"),
     ]
 
