@@ -34,7 +34,7 @@ def test_command_prints_sizes() -> None:
     assert 16_000 < lean["flash"] < whole["flash"] < 100_000
     assert 2_000 < lean["ram"] < whole["ram"]
     assert lean["message_memory"] == whole["message_memory"] > 8 * 128
-    assert 500 < result["stack"]["the program, or its only lane"] < result["stack"]["all on one stack"] < 8_192
+    assert 500 < result["stack"]["the program, or its only lane"] < result["stack"]["all on one stack"] < 16_384
     assert result["one more"]["timer"] > 100
 
 
