@@ -336,14 +336,17 @@ static void end(tide_session_t *session, int64_t now_ns) {
 }
 
 /* What was published before the goodbye goes first, but a line that is stuck does not keep the program. */
-static bool is_drained(tide_session_t *session, int64_t now_ns) {
-  return now_ns - session->state_since_ns >= session->config.connect_period_ns / 5 ||
-         tide_daemon_is_idle(&session->daemon, 0);
+static bool may_say_goodbye(tide_session_t *session, int64_t now_ns) {
+  const uintptr_t critical = session_enter(session);
+  const bool waits =
+      session->attempts == 0u && now_ns - session->state_since_ns < session->config.connect_period_ns / 5;
+  session_exit(session, critical);
+  return !waits || tide_daemon_is_idle(&session->daemon, 0);
 }
 
 static int64_t say_goodbye(tide_session_t *session, int64_t now_ns) {
   const tide_xrce_request_t request = {SESSION_REQUEST_DELETE_CLIENT, TIDE_XRCE_OBJECT_CLIENT};
-  if (session->attempts == 0u && !is_drained(session, now_ns)) {
+  if (!may_say_goodbye(session, now_ns)) {
     return now_ns + SESSION_RETRY_FULL_NS;
   }
   const uintptr_t critical = session_enter(session);
