@@ -25,6 +25,7 @@ from tide.system.model import System
 from tide_lab.reproduce.mt_cases import call
 
 DATA = Path(__file__).parent / "data/check"
+EXAMPLE = Path(__file__).parents[2] / "examples/three_chains/system.toml"
 SEED = int(os.environ.get("TIDE_SEED", "1"))
 SEEDS = int(os.environ.get("TIDE_SEEDS", "0"))
 PLAYED: tuple[tuple[str, Policy], ...] = (("default", "readyset"), ("any_order", "readyset"), ("priority", "tide"))
@@ -438,7 +439,33 @@ def test_a_group_of_the_host_is_waited_for_behind_a_line_too() -> None:
     bounds = bounds_of(parse(text))
     for chain in bounds.chains:
         assert chain.bound_ns is not None and chain.bound_ns >= 80_000_000
-    assert "stock rclcpp may starve" in bounds.models[0].text
+    (host,) = [one for one in bounds.models if one.executor == "host"]
+    assert "stock rclcpp may starve" in host.text
+
+
+def with_lanes(lanes: int) -> str:
+    return EXAMPLE.read_text(encoding="utf-8").replace("lanes = 3\n", f"lanes = {lanes}\n", 1)
+
+
+def test_lanes_that_chains_share_have_no_bound(tmp_path: Path) -> None:
+    """Two lanes for three priorities: whoever shares one waits for what has begun there."""
+    file = tmp_path / "system.toml"
+    text = with_lanes(2)
+    file.write_text(text, encoding="utf-8")
+    status, output = told(file)
+    assert status == 2
+    line = text.splitlines().index("lanes = 2") + 1
+    assert f"{file}:{line}: executor 'client' has 2 lanes" in output
+    assert "write lanes = 1 or lanes = 3" in output
+    enough = [bounds_of(parse(with_lanes(lanes))) for lanes in (3, 4)]
+    assert enough[0].chains == enough[1].chains
+    assert enough[0].executor == "lanes" and bounds_of(parse(with_lanes(1))).executor == "tide"
+
+
+def test_a_bound_for_other_lanes_than_the_description_has_says_so() -> None:
+    for lanes, executor, differs in ((1, "tide", False), (3, "tide", True), (1, "lanes", True), (3, "batch", True)):
+        (client,) = [one for one in bounds_of(parse(with_lanes(lanes)), executor).models if one.executor == "client"]
+        assert ("for which these bounds do not hold" in client.text) == differs, (lanes, executor)
 
 
 def test_long_periods_are_possible_over_a_line_and_limits_have_a_line(tmp_path: Path) -> None:

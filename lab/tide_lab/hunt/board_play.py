@@ -148,14 +148,13 @@ class BoardPlayer:
     def words(self, run: BoardRun) -> str:
         link, client = self._link, self._client
         batch, _, send = self._executor.partition("_")
-        lanes = self._executor == "lanes" or (self._executor == "tide" and client.lanes > 1)
         longest_ns = max(chain.period_ns for chain in self._chains)
         shortest_ns = min(chain.period_ns for chain in self._chains)
         fields: dict[str, object] = {
             "seed": run.seed,
             "policy": "batch" if batch == "batch" else "tide",
             "send": send or "asynchronous",
-            "lanes": 2 if lanes else 1,
+            "lanes": 2 if self._executor == "lanes" else 1,
             "periods": min(_MOST_PERIODS, max(_PERIODS, 2 * longest_ns // shortest_ns)),
             "baud": link.baud,
             "mtu": link.mtu_bytes,

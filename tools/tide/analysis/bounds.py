@@ -144,8 +144,9 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
     if is_on_host(system):
         policy = next((name for name in HOST_POLICIES if name == executor), HOST_POLICIES[0])
         return _bounds_where_instances_meet(system, policy)
-    client = next((name for name in CLIENT_EXECUTORS if name == executor), described_executor(system))
-    return _link_bounds(system, client, ask_link(link_document(system, client, losses)))
+    asked = next((name for name in CLIENT_EXECUTORS if name == executor), None)
+    answer = ask_link(link_document(system, asked, losses))
+    return _link_bounds(system, asked or described_executor(system), answer)
 
 
 def _bounds_where_instances_meet(system: System, policy: HostPolicy) -> Bounds:
@@ -211,11 +212,11 @@ def _refusals() -> Iterator[None]:
         ) from None
 
 
-def _link_bounds(system: System, executor: str, answer: LinkAnswer) -> Bounds:
+def _link_bounds(system: System, executor: ClientExecutor, answer: LinkAnswer) -> Bounds:
     chains = [_link_bound(system, chain, told) for chain, told in zip(system.chains, answer.chains, strict=True)]
     assumed = tuple(Assumption(one.id, one.text, dict(one.values)) for one in answer.assumptions)
     assumptions = (*_not_given(system), *assumed)
-    return Bounds(system.name, executor, answer.met, _by_urgency(chains), assumptions, line_models(system))
+    return Bounds(system.name, executor, answer.met, _by_urgency(chains), assumptions, line_models(system, executor))
 
 
 def _link_bound(system: System, chain: Chain, told: LinkChainAnswer) -> ChainBound:

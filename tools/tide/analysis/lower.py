@@ -43,9 +43,18 @@ def described_executor(system: System) -> ClientExecutor:
     return "lanes" if any(one.where == "mcu" and one.lanes > 1 for one in system.executors) else "tide"
 
 
+def board_levels(system: System) -> int:
+    """Priorities of the chains that have a callback on the microcontroller."""
+    on_mcu = {one.name for one in system.executors if one.where == "mcu"}
+    chains = (chain for chain in system.chains if any(one.executor in on_mcu for one in chain.callbacks))
+    return len({chain.priority for chain in chains})
+
+
 def link_document(system: System, executor: ClientExecutor | None = None, losses: int = 0) -> Document:
     """The form of tools/analysis/link_file.h. executor: None: that of the description."""
     findings = _link_findings(system)
+    if executor is None:
+        findings += _shared_lanes(system)
     if findings:
         raise NoBoundError(findings)
     policy, _, send = (executor or described_executor(system)).partition("_")
@@ -342,6 +351,21 @@ def _boards(system: System) -> list[Finding]:
             )
         )
     return findings
+
+
+def _shared_lanes(system: System) -> list[Finding]:
+    """A callback that has begun is not preempted in its own lane, which no bound counts if others have lanes."""
+    levels = board_levels(system)
+    return [
+        Finding(
+            ("executors", index, "lanes"),
+            f"executor '{one.name}' has {one.lanes} lanes for chains of {levels} priorities, and bounds are known for "
+            "one lane or for a lane of each priority",
+            f"write lanes = 1 or lanes = {levels}",
+        )
+        for index, one in enumerate(system.executors)
+        if one.where == "mcu" and 1 < one.lanes < levels
+    ]
 
 
 def _line_findings(system: System) -> list[Finding]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tide.analysis.lower import HostPolicy, shared_exclusive_groups
+from tide.analysis.lower import ClientExecutor, HostPolicy, board_levels, shared_exclusive_groups
 from tide.system.model import Executor, System
 
 TEXTS = {
@@ -18,6 +18,14 @@ TEXTS = {
     "SingleThreadedExecutor; not its EventsExecutor, and not tide's ready-set policy)",
     "priority": "a free lane always takes the most important callback that is ready (tide's priorities, also in "
     "tide_ros; not rclcpp or rclpy)",
+}
+CLIENT_TEXTS: dict[ClientExecutor, str] = {
+    "tide": "one lane: the most urgent callback first, and one that has begun is not preempted",
+    "lanes": "a lane for each priority: the more urgent preempts",
+    "batch": "rclc's rounds: what is ready is taken at once and run in whatever order; publishing never waits",
+    "batch_stock": "rclc's rounds in whatever order; a reliable publish waits until it is confirmed",
+    "batch_blocking": "rclc's rounds in whatever order; each publish waits until it has left, a reliable "
+    "one until it is confirmed",
 }
 # From the one that holds for all to the one that holds for fewest.
 _ORDER = ("any_order", "default", "wait_set", "priority")
@@ -52,15 +60,24 @@ def host_models(system: System, policy: HostPolicy, proved: Mapping[str, Iterabl
     return tuple(models)
 
 
-def line_models(system: System) -> tuple[Model, ...]:
-    """Of the host's executors in a system with a microcontroller."""
+def line_models(system: System, client: ClientExecutor) -> tuple[Model, ...]:
+    """Of the board's executor, which is `client` whatever the description says, and of the host's."""
     used = {callback.executor for chain in system.chains for callback in chain.callbacks}
     models = []
     for executor in system.executors:
+        if executor.where == "mcu" and executor.name in used:
+            models.append(Model(executor.name, client, CLIENT_TEXTS[client] + _other_lanes(system, executor, client)))
         if executor.where != "host" or executor.name not in used:
             continue
         models.append(Model(executor.name, "any_order", TEXTS["any_order"] + _excluding(system, executor)))
     return tuple(models)
+
+
+def _other_lanes(system: System, executor: Executor, client: ClientExecutor) -> str:
+    """What is bounded and what is described may differ: the user asked so."""
+    needed = board_levels(system) if client == "lanes" else 1
+    fits = executor.lanes >= needed if client == "lanes" else executor.lanes == 1
+    return "" if fits else f"; the description has lanes = {executor.lanes}, for which these bounds do not hold"
 
 
 def _excluding(system: System, executor: Executor) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
+from tide.analysis.lower import board_levels
 from tide.optimise.choice import Choice, cores_of, present
 from tide.programs.simulator import workers
 from tide.system.model import Callback, Chain, SerialLink, System, nanoseconds
@@ -71,11 +72,11 @@ class Moves:
                 yield replace(choice, priorities=tuple(priorities))
 
     def _lanes(self, choice: Choice) -> Iterator[Choice]:
-        """On the microcontroller one lane is cooperative and two stand for a preemptive one for each level."""
+        """On the microcontroller there is one lane, or one for each priority."""
         for index, lanes in enumerate([] if self._keep_lanes else choice.lanes):
             on_mcu = self._system.executors[index].where == "mcu"
-            for option in (3 - min(lanes, 2),) if on_mcu else (lanes - 1, lanes + 1):
-                if option >= 1:
+            for option in (1, board_levels(self._system)) if on_mcu else (lanes - 1, lanes + 1):
+                if option >= 1 and option != lanes:
                     yield replace(choice, lanes=_with(choice.lanes, index, option))
 
     def _quanta(self, choice: Choice) -> Iterator[Choice]:
