@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -21,11 +22,12 @@ from typer.testing import CliRunner
 
 import tide_lab.hunt.workers
 from tide.analysis.bounds import bounds_of
+from tide.campaign.checkpoint import Checkpoint, OtherCampaignError
 from tide.main import app
 from tide.programs.binaries import find_binary
-from tide.system.load import SystemFileError, parse
+from tide.system.load import SystemFileError, load, parse
+from tide_lab.hunt.board_play import BoardPlayer
 from tide_lab.hunt.campaign import Block, Found
-from tide_lab.hunt.checkpoint import Checkpoint, OtherHuntError
 from tide_lab.hunt.families import FAMILIES, draw, family, rendered
 from tide_lab.hunt.lowering_twins import Twin, catch, twins
 from tide_lab.hunt.server import Server, ServerError
@@ -241,20 +243,28 @@ def test_an_interrupted_campaign_goes_on(tmp_path: Path) -> None:
     assert cut == whole
 
 
+def test_a_board_has_the_lanes_of_the_executor_that_is_bounded() -> None:
+    """Not those of the description: a bound of one lane says nothing of preemptive ones."""
+    system = load(ROOT / "examples/three_chains/system.toml")
+    for executor, lanes in (("tide", 1), ("lanes", 2), ("batch", 1)):
+        player = BoardPlayer(system, executor, 0, random.Random(1))
+        assert f";lanes={lanes};" in player.words(player.drawn()), executor
+
+
 def test_blocks_of_another_hunt_are_not_mixed_in(tmp_path: Path) -> None:
-    out = tmp_path / "out.json"
+    path = tmp_path / "out.json.part"
     block = Block("check-lanes", "shipped", 1, 250)
-    checkpoint = Checkpoint(out, {"first": 1})
+    checkpoint = Checkpoint(path, {"first": 1}, Block)
     checkpoint.add(block, [told()])
     checkpoint.close()
-    with (tmp_path / "out.json.part").open("a") as file:
+    with path.open("a") as file:
         file.write('{"block": ["check')  # cut off
-    checkpoint = Checkpoint(out, {"first": 1})
+    checkpoint = Checkpoint(path, {"first": 1}, Block)
     assert list(checkpoint.done) == [block]
     checkpoint.close()
-    with pytest.raises(OtherHuntError, match="use another --out, or --restart"):
-        Checkpoint(out, {"first": 2})
-    assert not Checkpoint(out, {"first": 2}, restart=True).done
+    with pytest.raises(OtherCampaignError, match="use another --out, or --restart"):
+        Checkpoint(path, {"first": 2}, Block)
+    assert not Checkpoint(path, {"first": 2}, Block, restart=True).done
     found = Found()
     found.add(told(unplayed={"add lanes": 2}))
     assert found.to_json()["unplayed"] == {"add lanes": 2}

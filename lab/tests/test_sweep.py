@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from tide.main import app
-from tide_lab.sweep import engine as engines
+from tide.programs.simulator import Simulator
+from tide_lab.sweep import run as sweep_run
 from tide_lab.sweep.claims import CURVES, Shares, fall, first_near_the_end, largest_lead, points_behind, steepest_part
 from tide_lab.sweep.figures import RECIPES
-from tide_lab.sweep.study import STUDIES, VARIANTS, Block, blocks, changed, interval, words
+from tide_lab.sweep.study import STUDIES, VARIANTS, Block, Study, blocks, changed, interval, words
 
 CASE = "mt-schedulability-utilisation"
 SMALL = ("--values", "0.4,0.8", "--sets", "300")
@@ -54,14 +55,14 @@ def test_an_interrupted_sweep_goes_on_where_it_was(tmp_path: Path, monkeypatch: 
     lines = checkpoint.read_text(encoding="utf-8").splitlines()
     assert len(lines) == 1 + 4
     checkpoint.write_text("\n".join(lines[:3]) + "\n" + lines[3][:20], encoding="utf-8")  # cut off by a crash
-    ran: list[list[str]] = []
-    real = engines.run_block
+    ran: list[Block] = []
+    real = sweep_run.run_block
 
-    def counting(binary: str, arguments: list[str]) -> dict[str, int]:
-        ran.append(arguments)
-        return real(binary, arguments)
+    def counting(program: Simulator, study: Study, block: Block) -> dict[str, int]:
+        ran.append(block)
+        return real(program, study, block)
 
-    monkeypatch.setattr(engines, "run_block", counting)
+    monkeypatch.setattr(sweep_run, "run_block", counting)
     assert run(CASE, *SMALL, "--out", tmp_path / "part")[0] == 0
     assert len(ran) == 2
     whole, part = (parquet.read_table(tmp_path / name / "sweep.parquet").to_pylist() for name in ("whole", "part"))
@@ -145,7 +146,7 @@ def test_a_folder_of_another_sweep_is_not_mixed(tmp_path: Path) -> None:
     assert run(CASE, *SMALL, "--out", tmp_path)[0] == 0
     status, output = run(CASE, *SMALL, "--seed", "2", "--out", tmp_path)
     assert status == 2
-    assert "belongs to another sweep" in output
+    assert "belongs to a campaign of other settings" in output
     assert run(CASE, *SMALL, "--seed", "2", "--out", tmp_path, "--restart")[0] == 0
 
 

@@ -9,6 +9,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import fsum
 from typing import Any
 
 from tide.programs.binaries import find_binary
@@ -45,7 +46,7 @@ class Found:
     accepted: int = 0
     observations: int = 0
     exceeded: int = 0
-    ratio_sum: float = 0.0
+    ratio_sums: list[float] = field(default_factory=list)  # of the blocks: their sum depends on no order
     histogram: Counter[float] = field(default_factory=Counter)
     unplayed: Counter[str] = field(default_factory=Counter)  # descriptions, by what would have to be different
     failed: int = 0  # of descriptions: finds of any kind, of which the first few of a block are in `failures`
@@ -56,7 +57,7 @@ class Found:
         self.accepted += told["accepted"]
         self.observations += told["observations"]
         self.exceeded += told["exceeded"]
-        self.ratio_sum += told["ratios"]["sum"]
+        self.ratio_sums.append(told["ratios"]["sum"])
         for ratio, count in told["ratios"]["histogram"]:
             self.histogram[ratio] += count
         self.unplayed.update(told.get("unplayed", {}))
@@ -67,7 +68,7 @@ class Found:
     @property
     def mean(self) -> float | None:
         count = self.histogram.total()
-        return self.ratio_sum / count if count else None
+        return fsum(self.ratio_sums) / count if count else None
 
     def quantile(self, share: float) -> float | None:
         seen = 0

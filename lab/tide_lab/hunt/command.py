@@ -10,9 +10,12 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from tide.campaign import engine as engines
+from tide.campaign.checkpoint import Checkpoint, OtherCampaignError
+from tide.campaign.engine import EngineError
 from tide.outputs import require_file, write_text
 from tide.programs.binaries import MissingBinaryError
-from tide.programs.simulator import Simulator, terminable
+from tide.programs.simulator import SimulationError, terminable
 from tide.system.load import SystemFileError, load
 from tide.terminal.style import empty_table, print_whole
 from tide_lab.hunt.campaign import (
@@ -21,16 +24,13 @@ from tide_lab.hunt.campaign import (
     Found,
     HuntError,
     blocks,
-    hunt_block,
-    hunt_descriptions,
     is_whole,
     observers_of,
     quarry_names,
     replay,
 )
-from tide_lab.hunt.checkpoint import Checkpoint, OtherHuntError
+from tide_lab.hunt.run import each_block
 from tide_lab.hunt.whole import is_description, need_programs
-from tide_lab.hunt.workers import Workers
 
 app = typer.Typer()
 _SHOWN_FAILURES = 10
@@ -69,6 +69,7 @@ def hunt(
     keep: Annotated[Path, typer.Option(metavar="FOLDER", help="Where descriptions that fail are written.")] = Path(
         "hunt-found"
     ),
+    engine: Annotated[str, typer.Option(metavar=engines.METAVAR, help=engines.HELP)] = engines.LOCAL,
     twins: Annotated[
         bool,
         typer.Option("--twins", help="Hunt bounds and lowerings that are broken on purpose: each must be caught."),
@@ -95,13 +96,16 @@ def hunt(
 
       tide hunt examples/three_chains/system.toml --systems 200
 
+      tide hunt check-several --systems 100000 --engine dask://10.0.0.5:8786 --out campaign.json
+
       tide hunt --twins --systems 2000
     """
     wanted = _Hunt(schedules, climbs, keep)
     interrupted = False
     require_file(out)
-    checkpoint = None
+    checkpoint: Checkpoint[Block] | None = None
     try:
+        engines.require_engine(engine)
         names = _names(bounds, observer)
         observers = list(OBSERVERS) if observer == "both" else [observer]
         settings = {"first": first, "systems": systems, "schedules": schedules, "climbs": climbs}
@@ -111,15 +115,16 @@ def hunt(
             with terminable():
                 raise typer.Exit(0 if hunt_twins(systems, schedules, climbs) else 1)
         if out is not None:
-            checkpoint = Checkpoint(out, {**settings, "bounds": names, "observers": observers}, restart)
+            beside = out.with_name(out.name + ".part")
+            checkpoint = Checkpoint(beside, {**settings, "bounds": names, "observers": observers}, Block, restart)
         with terminable():
-            _run(list(blocks(names, observers, first, systems)), wanted, checkpoint)
+            _run(list(blocks(names, observers, first, systems)), wanted, checkpoint, engine)
         if checkpoint is not None:
             checkpoint.finish()
-    except (HuntError, MissingBinaryError, OSError) as error:
+    except (HuntError, SimulationError, MissingBinaryError, OSError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
-    except OtherHuntError as error:
+    except (OtherCampaignError, EngineError) as error:
         _refuse(str(error))
     except KeyboardInterrupt:
         typer.echo("interrupted; this is what was seen until then", err=True)
@@ -166,18 +171,14 @@ def _refuse(text: str) -> None:
     raise typer.Exit(2)
 
 
-def _run(work: list[Block], wanted: _Hunt, checkpoint: Checkpoint | None) -> None:
+def _run(work: list[Block], wanted: _Hunt, checkpoint: Checkpoint[Block] | None, engine: str) -> None:
     """Fills `wanted` as it goes."""
     for block in work:
         wanted.found.setdefault((block.quarry, block.observer), Found())
     columns = (TextColumn("hunt"), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console()
     hidden = not console.is_terminal
-    with (
-        Simulator("tide-hunt") as hunter,
-        Workers() as workers,
-        Progress(*columns, console=console, disable=hidden) as bar,
-    ):
+    with Progress(*columns, console=console, disable=hidden) as bar:
         task = bar.add_task("", total=len(work))
         left = []
         for block in work:
@@ -186,21 +187,11 @@ def _run(work: list[Block], wanted: _Hunt, checkpoint: Checkpoint | None) -> Non
                 continue
             _add(block, checkpoint.done[block], wanted)
             bar.update(task, advance=1)
-
-        def one(block: Block) -> list[dict[str, Any]]:
-            if is_whole(block.quarry):
-                return hunt_descriptions(workers, block, wanted.schedules, wanted.climbs)
-            return [hunt_block(hunter, block, wanted.schedules, wanted.climbs)]
-
-        try:
-            for block, told in hunter.each(one, left):
-                if checkpoint is not None:
-                    checkpoint.add(block, told)
-                _add(block, told, wanted)
-                bar.update(task, advance=1)
-        except BaseException:
-            workers.stop()  # threads that wait for them end
-            raise
+        for block, told in each_block(engine, wanted.schedules, wanted.climbs, left):
+            if checkpoint is not None:
+                checkpoint.add(block, told)
+            _add(block, told, wanted)
+            bar.update(task, advance=1)
 
 
 def _add(block: Block, answers: list[dict[str, Any]], wanted: _Hunt) -> None:

@@ -10,13 +10,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from tide.campaign import engine as engines
+from tide.campaign.checkpoint import Checkpoint, OtherCampaignError
+from tide.campaign.engine import EngineError
 from tide.outputs import require_folder, results_folder
 from tide.programs.binaries import MissingBinaryError
-from tide.programs.simulator import terminable
+from tide.programs.simulator import Simulator, terminable
 from tide.terminal.style import empty_table, print_whole
-from tide_lab.sweep.checkpoint import Checkpoint, OtherSweepError
-from tide_lab.sweep.engine import EngineError, each
-from tide_lab.sweep.study import ANALYSES, STUDIES, VARIANTS, BlockError, Study, Tally, blocks, changed, rows
+from tide_lab.sweep.run import PROGRAM, each_block
+from tide_lab.sweep.study import ANALYSES, STUDIES, VARIANTS, Block, BlockError, Study, Tally, blocks, changed, rows
 
 app = typer.Typer()
 
@@ -55,7 +57,7 @@ def sweep(
         float | None, typer.Option(min=0.001, max=100, help="Of a chain, with dirichlet_rescale. Default: 1, a core.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the results. Default: results/<case>.")] = None,
-    engine: Annotated[str, typer.Option(metavar="local|dask://HOST:PORT", help="Where blocks run.")] = "local",
+    engine: Annotated[str, typer.Option(metavar=engines.METAVAR, help=engines.HELP)] = engines.LOCAL,
     restart: Annotated[bool, typer.Option("--restart", help="Drop what the folder holds already.")] = False,
 ) -> None:
     """Judge random chain sets of multi-threaded executors by all four analyses, safe and as published.
@@ -103,17 +105,15 @@ def run_study(
     """Runs what is missing, then writes and, if not brief, shows the result. Exits with 1 or 130 when it cannot."""
     path = folder / "checkpoint.jsonl"
     require_folder(folder)
-    if restart:
-        path.unlink(missing_ok=True)
     try:
-        checkpoint = Checkpoint(path, study)
+        checkpoint = Checkpoint(path, study.key(), Block, restart)
         try:
             with terminable():
                 _run(study, checkpoint, engine)
         finally:
             checkpoint.close()
         return _report(study, checkpoint, folder, brief)
-    except (OtherSweepError, EngineError) as error:
+    except (OtherCampaignError, EngineError) as error:
         _refuse(str(error))
     except (MissingBinaryError, BlockError, OSError) as error:
         typer.echo(str(error), err=True)
@@ -142,18 +142,21 @@ def _values(text: str | None, vary: str) -> tuple[float, ...] | None:
     return tuple(sorted(set(numbers)))
 
 
-def _run(study: Study, checkpoint: Checkpoint, engine: str) -> None:
+def _run(study: Study, checkpoint: Checkpoint[Block], engine: str) -> None:
     todo = [block for block in blocks(study) if block not in checkpoint.done]
     console = Console()
     columns = (TextColumn(study.case), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+    with (
+        Simulator(PROGRAM) as program,
+        Progress(*columns, console=console, disable=not console.is_terminal) as progress,
+    ):
         task = progress.add_task("", total=len(todo) + len(checkpoint.done), completed=len(checkpoint.done))
-        for block, counts in each(engine, study, todo):
+        for block, counts in each_block(engine, program, study, todo):
             checkpoint.add(block, counts)
             progress.update(task, advance=1)
 
 
-def _report(study: Study, checkpoint: Checkpoint, folder: Path, brief: bool) -> list[dict[str, Any]]:
+def _report(study: Study, checkpoint: Checkpoint[Block], folder: Path, brief: bool) -> list[dict[str, Any]]:
     from tide_lab.sweep.plot import schedulability_plot
     from tide_lab.sweep.store import write_json, write_parquet
 

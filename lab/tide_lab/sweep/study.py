@@ -5,11 +5,12 @@ of tide-analysis. A block is a pure function of its words, so it may run anywher
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from math import sqrt
 from typing import Any
+
+from tide.programs.simulator import Simulator
 
 SOURCE = (
     "Sobhani, Choi, Kim: Timing Analysis and Priority-driven Enhancements of ROS 2 Multi-threaded Executors (RTAS 2023)"
@@ -136,9 +137,9 @@ def words(study: Study, block: Block) -> list[str]:
     return [f"first={start}", f"count={block.count}", *(f"{name}={value}" for name, value in recipe.items())]
 
 
-def run_block(binary: str, arguments: list[str]) -> dict[str, int]:
-    """How many sets each analysis finds schedulable. Runs in a worker, of this machine or another."""
-    done = subprocess.run([binary, "--study", *arguments], capture_output=True, text=True, check=False)
+def run_block(program: Simulator, study: Study, block: Block) -> dict[str, int]:
+    """How many sets each analysis finds schedulable."""
+    done = program.call(["--study", *words(study, block)])
     if done.returncode != 0:
         raise BlockError(done.stderr.strip() or f"tide-analysis ended with status {done.returncode}")
     counts: dict[str, int] = json.loads(done.stdout)

@@ -26,6 +26,9 @@ class SimulationError(Exception):
         super().__init__(text)
         self.status = status
 
+    def __reduce__(self) -> tuple[type[SimulationError], tuple[str, int]]:
+        return SimulationError, (str(self), self.status)  # it comes back from workers of a cluster
+
 
 def workers() -> int:
     """Processors this process may use."""

@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
-from tide.programs.simulator import SimulationError, Simulator, how_it_ended, workers
+from tide.campaign.engine import each, of_this_worker
+from tide.programs.simulator import SimulationError, Simulator, how_it_ended
 
+# The same on every machine: what one machine did serves a campaign that goes on upon another.
+_LEAST_SLICES = 64
 LARGEST_SEED = 2**64 - 1
 _FAILURE = re.compile(r"seed (\d+): (.*?)(?:; replay: .*)?$")
 
@@ -32,8 +36,19 @@ class SliceResult:
     failures: dict[int, str] = field(default_factory=dict)
 
 
+def each_slice(
+    engine: str, simulator: Simulator, program: str, todo: Iterable[Slice]
+) -> Iterator[tuple[Slice, SliceResult]]:
+    """All slices, in the order in which they finish. Workers of a cluster need this package and the program."""
+    return each(engine, simulator, partial(run_slice, simulator), partial(_in_a_worker, program), todo)
+
+
+def _in_a_worker(program: str, piece: Slice) -> SliceResult:
+    return run_slice(of_this_worker(program), piece)
+
+
 def slices(first: int, count: int, largest: int = 250) -> Iterator[Slice]:
-    size = max(1, min(largest, count // (8 * workers())))
+    size = max(1, min(largest, count // _LEAST_SLICES))
     for start in range(first, first + count, size):
         yield Slice(start, min(start + size, first + count) - 1)
 

@@ -2,24 +2,26 @@
 from __future__ import annotations
 
 import json
-import time
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from tide.analysis.observed import Observation
+from tide.campaign import engine as engines
+from tide.campaign.checkpoint import OtherCampaignError
+from tide.campaign.engine import EngineError
 from tide.outputs import require_file, results_folder, written
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.simulator import SimulationError, Simulator, terminable, violations
 from tide.report.observed import observed_plot, observed_table
 from tide.report.table import milliseconds
-from tide.simulate.campaign import LARGEST_SEED, Slice, SliceResult, run_slice, slices
+from tide.simulate.campaign import LARGEST_SEED
 from tide.simulate.host import replay_host
+from tide.simulate.seeds import Campaign, run_campaign
 from tide.terminal.style import empty_table, print_whole
 
 app = typer.Typer()
@@ -45,7 +47,16 @@ def simulate(
         str | None, typer.Option(metavar="LIST", help="Of tide,batch,tide-preemptive,limit. Default: the plan's own.")
     ] = None,
     trace: Annotated[Path | None, typer.Option(help="File for what happened when, a line each.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for results.json and observed.png.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for results.json and observed.png; for campaign.json of a campaign, which goes on there."
+        ),
+    ] = None,
+    engine: Annotated[str, typer.Option(metavar=engines.METAVAR, help=engines.HELP)] = engines.LOCAL,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Begin anew what --out has of an interrupted campaign.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Run the shipped runtime in exact virtual time, with every check on.
@@ -62,6 +73,8 @@ def simulate(
 
       tide simulate --seeds 20000 --host
 
+      tide simulate --seeds 10000000 --out campaign --engine dask://10.0.0.5:8786
+
       tide simulate lab/pods/pods-reliable.plan success_percent=40 --systems tide,batch
     """
     chosen = [name for name, value in (("PLAN", plan), ("--seeds", seeds), ("--seed", seed)) if value is not None]
@@ -69,23 +82,30 @@ def simulate(
         _refuse("give " + (" or ".join(chosen) + ", not both" if chosen else "a PLAN, --seeds COUNT or --seed NUMBER"))
     if seeds is not None and first + seeds - 1 > LARGEST_SEED:
         _refuse(f"the last seed would be above {LARGEST_SEED}")
-    if seeds is not None and (systems or trace or out):
-        _refuse("--systems, --trace and --out belong to a single run, not to a campaign")
-    if host and (plan is not None or systems or out):
-        _refuse("--host belongs to --seeds and --seed; a PLAN, --systems and --out do not go with it")
+    if seeds is not None and (systems or trace):
+        _refuse("--systems and --trace belong to a single run, not to a campaign")
+    if seeds is None and (engine != engines.LOCAL or restart):
+        _refuse("--engine and --restart belong to a campaign, --seeds COUNT")
+    if host and (plan is not None or systems or (out and seeds is None)):
+        _refuse("--host belongs to --seeds and --seed; a PLAN, --systems and the --out of a run do not go with it")
     if host and seed is not None and as_json:
         _refuse("--json does not go with --host --seed; tide-host-sim prints JSON itself")
     console = Console(quiet=as_json)
     try:
         program = "tide-host-sim" if host else "tide-sim"
-        with terminable(), _place(out) as place, _traced(trace) as told, Simulator(program) as simulator:
+        engines.require_engine(engine)
+        with (
+            terminable(),
+            _place(out if seeds is None else None) as place,
+            _traced(trace) as told,
+            Simulator(program) as simulator,
+        ):
             if seeds is not None:
-                failed = _campaign(console, simulator, first, seeds, " --host" if host else "")
-                broken = bool(failed)
+                campaign = Campaign(program, first, seeds)
+                run_campaign(console, simulator, campaign, engine, out, restart)
+                broken = bool(campaign.failed)
                 if as_json:
-                    reasons = {str(number): failed[number] for number in sorted(failed)}
-                    summary = {"schema": 1, "first": first, "seeds": seeds, "failed": reasons}
-                    typer.echo(json.dumps(summary, indent=1))
+                    typer.echo(json.dumps(campaign.to_json(), indent=1))
             elif host:
                 words = ["--seed", str(seed), *(["--trace", str(told)] if told else [])]
                 broken = replay_host(console, simulator, words)
@@ -97,6 +117,8 @@ def simulate(
                 broken = _single(console, data, place)
                 if as_json:
                     typer.echo(json.dumps(data, indent=1))
+    except (OtherCampaignError, EngineError) as error:
+        _refuse(str(error))
     except SimulationError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(error.status) from None
@@ -104,7 +126,8 @@ def simulate(
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
+        resumable = seeds is not None and out is not None
+        typer.echo("interrupted; the same command goes on where it was" if resumable else "interrupted", err=True)
         raise typer.Exit(130) from None
     if broken:
         raise typer.Exit(1)
@@ -122,42 +145,6 @@ def _traced(trace: Path | None) -> AbstractContextManager[Path | None]:
 def _refuse(text: str) -> None:
     typer.echo(text, err=True)
     raise typer.Exit(2)
-
-
-def _campaign(console: Console, simulator: Simulator, first: int, count: int, option: str) -> dict[int, str]:
-    """What is wrong, by seed."""
-    columns = (
-        TextColumn("seeds"),
-        BarColumn(bar_width=30),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}", markup=False),
-    )
-
-    def work(piece: Slice) -> SliceResult:
-        return run_slice(simulator, piece)
-
-    failed: dict[int, str] = {}
-    start = time.monotonic()
-    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
-        task = progress.add_task("", total=count)
-        for piece, result in simulator.each(work, slices(first, count)):
-            for number, reason in sorted(result.failures.items()):
-                console.print(
-                    f"seed {number}: {reason}\n  replay: tide simulate --seed {number}{option}",
-                    highlight=False,
-                    markup=False,
-                    soft_wrap=True,
-                )
-            failed |= result.failures
-            progress.update(task, advance=piece.seeds, description=f"{len(failed)} failed" if failed else "")
-    console.print(
-        f"seeds {first} to {first + count - 1}: {len(failed)} of {count} failed, {time.monotonic() - start:.1f} s",
-        highlight=False,
-        soft_wrap=True,
-    )
-    return failed
 
 
 def _single(console: Console, data: dict[str, Any], out: Path | None) -> bool:
