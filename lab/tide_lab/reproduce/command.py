@@ -47,9 +47,10 @@ def reproduce(
     on: Annotated[
         str,
         typer.Option(
-            metavar="sim|native|qemu",
+            metavar="sim|native|qemu|ros2",
             help="Where it runs: sim, the runtime in virtual time; native, real threads, agent and ROS 2 nodes over a "
-            "paced line, half a second for each sample; qemu, the Cortex-M7 binary in the simulated world.",
+            "paced line, half a second for each sample; qemu, the Cortex-M7 binary in the simulated world; ros2, for "
+            "threads, rclpy and DDS, five minutes for each executor.",
         ),
     ] = "sim",
     threads: Annotated[
@@ -57,6 +58,9 @@ def reproduce(
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help=f"Only the ends of the varied range, {QUICK_SAMPLES} samples each.")
+    ] = False,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Begin anew what --out has of an interrupted run (of threads).")
     ] = False,
 ) -> None:
     """Repeat a published experiment on the shipped code and print its figures beside ours.
@@ -78,6 +82,8 @@ def reproduce(
 
       tide reproduce four-chains --on native
 
+      tide reproduce mt-case-study --on ros2
+
       tide reproduce timers --samples 2000 (native; as published: 2000000)
     """
     if case == "timers":
@@ -91,7 +97,7 @@ def reproduce(
     if case in MT_CASES:
         from tide_lab.reproduce.mt import reproduce_mt
 
-        return reproduce_mt(case, samples, seed, out, on, threads, quick)
+        return reproduce_mt(case, samples, seed, out, on, threads, quick, restart)
     if case in STUDIES:
         from tide_lab.sweep.figures import reproduce_figure
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +14,29 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from tide.analysis.bounds import AnalysisError
-from tide.outputs import results_folder
+from tide.campaign.checkpoint import Checkpoint, OtherCampaignError
+from tide.outputs import require_folder, results_folder
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.simulator import terminable
 from tide.run.machine import describe
 from tide.terminal.style import empty_table, print_whole
+from tide_lab.reproduce.mt_bounds import FORMS, fits, theorem_bounds
 from tide_lab.reproduce.mt_cases import (
     MT_CASES,
-    PROGRAMS,
+    PLACES,
     RCLCPP_CALLBACK_US,
+    Configuration,
     HostError,
     MtResult,
     Outcome,
     Responses,
     configurations,
+    of_json,
     one_per_choice,
     reference,
     run_configuration,
+    system_of,
+    to_json,
 )
 from tide_lab.reproduce.mt_findings import Finding, findings, is_overloaded, more_by_choice, more_updates, pairs
 
@@ -39,36 +46,54 @@ SOURCE = {
     "four-chains": "published: real rclcpp 28.1.6 and a PiCAS-like subclass of it, two cores",
 }
 PICTURES = ("responses.png", "distributions.png", "updates.png")
-QUICK_SECONDS = {"sim": 20.0, "native": 3.0}
-NATIVE_SECONDS = 60.0
+QUICK_SECONDS = {"sim": 20.0, "native": 3.0, "ros2": 3.0}
+NATIVE_SECONDS = {"native": 60.0, "ros2": 300.0}
 
 
 def reproduce_mt(
-    name: str, seconds: float | None, seed: int, out: Path | None, on: str, threads: int | None, quick: bool
+    name: str,
+    seconds: float | None,
+    seed: int,
+    out: Path | None,
+    on: str,
+    threads: int | None,
+    quick: bool,
+    restart: bool = False,
 ) -> None:
-    """Prints tables and findings; writes results.json and plots. Status 1 when a finding does not hold."""
-    if on not in PROGRAMS:
-        _fail(f"--on does not take '{on}'; it takes sim or native", 2)
+    """Prints tables, findings and the verdict; writes results.json and plots. An interrupted one goes on. Status 1 when
+    a finding of this project does not hold: what the paper says and is not so here is told in the verdict."""
+    if on not in PLACES:
+        _fail(f"--on does not take '{on}'; it takes {', '.join(PLACES[:-1])} or {PLACES[-1]}", 2)
     case = MT_CASES[name]
     wanted = configurations(case, on, threads)
     if not wanted:
         _fail("there is nothing to run: natively each thread needs a processor of its own; take --on sim", 2)
-    default_seconds = case.seconds if on == "sim" else NATIVE_SECONDS
+    default_seconds = case.seconds if on == "sim" else NATIVE_SECONDS[on]
     length = seconds or (QUICK_SECONDS[on] if quick else default_seconds)
     folder = out or Path("results") / (name if on == "sim" else f"{name}-{on}")
-    result = MtResult(case, on, length, seed, describe(real_time=True) if on == "native" else None)
+    result = MtResult(case, on, length, seed, None if on == "sim" else describe(real_time=on == "native"))
     try:
+        require_folder(folder)
+        settings = {"case": name, "on": on, "seconds": length, "seed": seed, "scale": str(case.scale)}
+        checkpoint = Checkpoint(folder / "checkpoint.jsonl", settings, Configuration, restart)
+        try:
+            with terminable():
+                _run(result, wanted, checkpoint)
+        finally:
+            checkpoint.close()
         with terminable(), results_folder(folder, ("results.json", *PICTURES)) as place:
-            _run(result, wanted)
             found = findings(result)
             _report(result, found, place)
+        checkpoint.finish()
         files = ", ".join(("results.json", *PICTURES))
         Console().print(f"{folder}/: {files}", highlight=False, markup=False, soft_wrap=True)
     except (HostError, MissingBinaryError, AnalysisError, OSError) as error:
         _fail(str(error), 1)
+    except OtherCampaignError as error:
+        _fail(str(error), 2)
     except KeyboardInterrupt:
-        _fail("interrupted", 130)
-    if not all(finding.holds for finding in found):
+        _fail("interrupted; the same command goes on with the next executor", 130)
+    if not all(finding.holds for finding in found if not finding.published):
         raise typer.Exit(1)
 
 
@@ -77,16 +102,22 @@ def _fail(text: str, status: int) -> None:
     raise typer.Exit(status) from None
 
 
-def _run(result: MtResult, wanted: list[Any]) -> None:
+def _run(result: MtResult, wanted: list[Configuration], checkpoint: Checkpoint[Configuration]) -> None:
     console = Console()
     columns = (TextColumn(result.case.name), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, TextColumn("{task.description}"), console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=len(wanted))
         for configuration in wanted:  # one after the other: on native each takes its processors for itself
             bar.update(task, description=configuration.name)
-            result.outcomes.append(
-                run_configuration(result.case, configuration, result.on, result.seconds, result.seed)
-            )
+            if configuration in checkpoint.done:
+                outcome = of_json(result.case, configuration, checkpoint.done[configuration])
+            else:
+                outcome = run_configuration(result.case, configuration, result.on, result.seconds, result.seed)
+                checkpoint.add(configuration, to_json(outcome))
+            if outcome.bounds is not None:
+                bounds = theorem_bounds(system_of(result.case, configuration), configuration)
+                outcome = replace(outcome, theorem=bounds)
+            result.outcomes.append(outcome)
             bar.advance(task)
 
 
@@ -97,7 +128,7 @@ def _report(result: MtResult, found: list[Finding], folder: Path) -> None:
     console.print(f"[bold]{result.case.name}[/bold], {result.on}: {result.case.title}", highlight=False, soft_wrap=True)
     print_whole(console, _responses_table(result))
     both = pairs(result)
-    if both:
+    if both and all(outcome.updates is not None for outcome in result.outcomes):
         print_whole(console, _updates_table(result, both))
         console.print(
             "one a choice: by the letter of the paper; here a choice for which nothing can be new performs none",
@@ -110,13 +141,45 @@ def _report(result: MtResult, found: list[Finding], folder: Path) -> None:
             f"+{RCLCPP_CALLBACK_US / 1000:g} ms: with what a callback cost rclcpp there; half: executions halved",
             highlight=False,
         )
-    console.print("bounds in brackets assume deadlines that the analysis cannot guarantee", highlight=False)
+    console.print(
+        "bound: of tide check, in brackets if it assumes deadlines that cannot be guaranteed; published, safe: of the "
+        "paper's theorem for this executor",
+        highlight=False,
+        soft_wrap=True,
+    )
     for finding in found:
         whose = "paper" if finding.published else "here"
         verdict = "[green]holds[/green]" if finding.holds else "[red]does not hold[/red]"
         console.print(f"{verdict} ({whose}): {finding.text}", highlight=False, soft_wrap=True)
+    for line in (*_of_the_set(result), _verdict(found)):
+        console.print(line, highlight=False, soft_wrap=True)
     (folder / "results.json").write_text(_json(result, found), encoding="utf-8")
     plot_all(result, folder)
+
+
+def _of_the_set(result: MtResult) -> list[str]:
+    """For which execution times all that the paper says of bounds is so; it does not say its own."""
+    if result.case.scale == 1:
+        return []
+    every = fits(result.case)
+    fitting = [one.scale for one in every if not one.wrong]
+    told = [f"execution times are {result.case.scale} times those of the authors' public example"]
+    if fitting:
+        told.append(f"what the paper says of bounds is so from {min(fitting)} to {max(fitting)} times")
+    if every[0].wrong:
+        told.append(f"not at {every[0].scale}: {'; '.join(every[0].wrong)}")
+    return ["; ".join(told)]
+
+
+def _verdict(found: list[Finding]) -> str:
+    said = [one for one in found if one.published]
+    failing = [one.text for one in said if not one.holds]
+    if not said:
+        return ""
+    if not failing:
+        return f"[bold]all {len(said)} statements of the paper hold[/bold]"
+    holding = len(said) - len(failing)
+    return f"[bold]{holding} of {len(said)} statements of the paper hold; not: {'; '.join(failing)}[/bold]"
 
 
 def _figures(chain: Responses) -> str:
@@ -144,6 +207,9 @@ def _responses_table(result: MtResult) -> Table:
             table.add_row("  lost", *(str(count) for count in lost))
         if outcome.bounds is not None and any(bound.bound_ns for bound in outcome.bounds.chains):
             table.add_row("  bound", *(_bound(outcome, chain.name) for chain in outcome.chains))
+        for form in FORMS if outcome.theorem else ():
+            bounds = (outcome.theorem[form][chain.name] for chain in outcome.chains)
+            table.add_row(f"  {form}", *("none" if one is None else f"{one:.0f}" for one in bounds))
     return table
 
 
@@ -164,8 +230,8 @@ def _updates_table(result: MtResult, both: list[tuple[Outcome, Outcome]]) -> Tab
         star = " *" if is_overloaded(result, default.configuration) else ""
         table.add_row(
             default.configuration.name.replace("-D", "") + star,
-            f"{default.updates / result.seconds:.1f}",
-            f"{driven.updates / result.seconds:.1f}",
+            f"{(default.updates or 0) / result.seconds:.1f}",
+            f"{(driven.updates or 0) / result.seconds:.1f}",
             f"{100 * more_updates(default, driven):+.1f} %",
             f"{one_per_choice(driven) / result.seconds:.1f}",
             f"{100 * more_by_choice(default, driven):+.1f} %",
@@ -179,6 +245,7 @@ def _json(result: MtResult, found: list[Finding]) -> str:
         "case": result.case.name,
         "on": result.on,
         "seed": result.seed,
+        "execution_scale": str(result.case.scale),
         "source": SOURCE[result.case.name],
         "command": f"tide reproduce {result.case.name} --samples {result.seconds:g} --seed {result.seed} "
         f"--on {result.on}",

@@ -131,7 +131,7 @@ def _updates(result: MtResult, path: Path) -> None:
         for side, outcome in zip((-0.2, 0.2), pair, strict=True):
             policy = outcome.configuration.policy
             label = ("default" if policy == "readyset" else "priority-driven") if number == 0 else None
-            axes.bar(number + side, outcome.updates / result.seconds, 0.38, color=_COLOURS[policy], label=label)
+            axes.bar(number + side, (outcome.updates or 0) / result.seconds, 0.38, color=_COLOURS[policy], label=label)
     names = [default.configuration.name.replace("-D", "").replace(" ", "\n", 1) for default, _ in both]
     axes.set_xticks(range(len(both)), names, fontsize=8)
     axes.set_ylabel("updates of the set, a second")
