@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/board/losses.h"
 #include "tide/link_serial.h"
 #include "tide/status.h"
 
@@ -28,10 +29,22 @@ tide_cdr_t body_of(agent::Bytes message, uint8_t id) {
   return cdr;
 }
 
+// The message of a frame as it was before its escapes; damaged if the frame is.
+std::vector<uint8_t> message_of(const Line::Bytes &frame) {
+  constexpr size_t kFramingBytes = 5;  // flag, addresses, length
+  std::vector<uint8_t> octets;
+  for (size_t place = 0; place < frame.size(); place++) {
+    const bool escaped = frame[place] == TIDE_FRAMING_ESCAPE && place + 1 < frame.size();
+    octets.push_back(static_cast<uint8_t>(escaped ? frame[++place] ^ TIDE_FRAMING_XOR : frame[place]));
+  }
+  octets.erase(octets.begin(), octets.begin() + static_cast<ptrdiff_t>(std::min(kFramingBytes, octets.size())));
+  return octets;
+}
+
 }  // namespace
 
 AgentHost::AgentHost(Engine &engine, Bus &bus, Line &down, const Manner &manner, uint64_t seed)
-    : engine_(engine), bus_(bus), down_(down), manner_(manner), random_(seed), buffer_(kMessageBytes) {
+    : engine_(engine), bus_(bus), down_(down), manner_(manner), seed_(seed), buffer_(kMessageBytes) {
   begin();
 }
 
@@ -59,8 +72,17 @@ void AgentHost::restart(Time outage) {
   engine_.after(outage, [this] { begin(); });
 }
 
+Random &AgentHost::latencies_of(const Line::Bytes &frame) {
+  const std::vector<uint8_t> message = message_of(frame);
+  const Glance seen = glance({message.data(), message.size()});
+  const size_t chain = chain_of({message.data(), message.size()}, seen);
+  size_t &sender = senders_[stream_of({message.data(), message.size()}, seen)];
+  if (chain != kNoChain) sender = chain + 1;
+  return latencies_.try_emplace(sender, seed_ + 0x9E3779B97F4A7C15u * sender).first->second;
+}
+
 void AgentHost::receive(const Line::Bytes &frame) {
-  last_input_ = std::max(last_input_, engine_.now() + random_.between(manner_.least, manner_.most));
+  last_input_ = std::max(last_input_, engine_.now() + latencies_of(frame).between(manner_.least, manner_.most));
   const unsigned life = life_;
   engine_.at(last_input_, [this, frame, life] {
     if (agent_ && life == life_) input(frame);

@@ -2,8 +2,10 @@
 // The host: the real core of the agent at the far end of the line, with the latency of its serial adapter and system.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -41,6 +43,7 @@ class AgentHost {
 
  private:
   void begin();
+  Random &latencies_of(const Line::Bytes &frame);
   void input(const Line::Bytes &frame);
   void schedule(Time time);
   void pump();
@@ -53,7 +56,10 @@ class AgentHost {
   Bus &bus_;
   Line &down_;
   Manner manner_;
-  Random random_;
+  const uint64_t seed_;
+  // Each chain has its own latencies, which are the same whoever else sends. 0: what belongs to none.
+  std::map<size_t, Random> latencies_;
+  std::array<size_t, 256> senders_{};  // by stream: 1 + the chain whose sample it had last
   std::unique_ptr<agent::Agent> agent_;
   unsigned life_ = 0, restarts_ = 0;
   bool sending_ = false, pump_due_ = false;

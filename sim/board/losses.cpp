@@ -38,6 +38,18 @@ Glance glance(agent::Bytes message) {
   return result;
 }
 
+uint8_t stream_of(agent::Bytes message, const Glance &seen) {
+  const size_t place = tide_xrce_header_bytes(seen.header.session) + kAnswerStreamPlace;
+  const bool is_about_one = seen.submessage == TIDE_XRCE_HEARTBEAT || seen.submessage == TIDE_XRCE_ACKNACK;
+  return is_about_one && message.size() > place ? message[place] : seen.header.stream;
+}
+
+size_t chain_of(agent::Bytes message, const Glance &seen) {
+  const size_t mark = tide_xrce_header_bytes(seen.header.session) + kWriteHeaderBytes;
+  if (seen.submessage != TIDE_XRCE_WRITE_DATA || message.size() < mark + kMarkBytes) return kNoChain;
+  return get_mark(message.data() + mark).chain;
+}
+
 FirstLosses::FirstLosses(const Plan &plan) : plan_(plan), sent_(256, -1) {
   for (size_t deck = 0; deck < plan.chains.size(); deck++) {
     successes_.push_back(draw_successes(plan, plan.draw == Draw::kTogether ? 0 : deck));
@@ -55,13 +67,7 @@ Glance FirstLosses::begin(agent::Bytes message) {
   for (size_t chain = 0; chain < plan_.chains.size(); chain++) {
     if (plan_.chains[chain].level == TIDE_STREAM_LEVEL(seen.header.stream)) chain_ = chain;
   }
-  if (seen.submessage == TIDE_XRCE_WRITE_DATA) {
-    const size_t mark = tide_xrce_header_bytes(seen.header.session) + kWriteHeaderBytes;
-    if (message.size() >= mark + kMarkBytes) {
-      const size_t chain = get_mark(message.data() + mark).chain;
-      if (chain < plan_.chains.size()) chain_ = chain;
-    }
-  }
+  if (const size_t chain = chain_of(message, seen); chain < plan_.chains.size()) chain_ = chain;
   first_leaving_ = first && (seen.submessage == TIDE_XRCE_WRITE_DATA || seen.submessage == TIDE_XRCE_FRAGMENT);
   return seen;
 }
@@ -81,11 +87,7 @@ void InstanceLosses::begin(Way way, agent::Bytes message) {
   chain = plan_.chains.size();
   if (plan_.instance_losses == 0 || plan_.policy == Policy::kBatch) return;
   const Glance seen = glance(message);
-  uint8_t stream = seen.header.stream;
-  if (seen.submessage == TIDE_XRCE_HEARTBEAT || seen.submessage == TIDE_XRCE_ACKNACK) {
-    const size_t place = tide_xrce_header_bytes(seen.header.session) + kAnswerStreamPlace;
-    if (message.size() > place) stream = message[place];
-  }
+  const uint8_t stream = stream_of(message, seen);
   if (!TIDE_STREAM_IS_RELIABLE(stream)) return;
   for (size_t each = 0; each < plan_.chains.size(); each++) {
     if (plan_.chains[each].level == TIDE_STREAM_LEVEL(stream)) chain = each;

@@ -24,6 +24,11 @@ struct Glance {
   uint8_t submessage = 0xFF;  // the first one's id
 };
 Glance glance(agent::Bytes message);
+// The stream of a message, or the one that a HEARTBEAT or ACKNACK is about.
+uint8_t stream_of(agent::Bytes message, const Glance &seen);
+// Whose sample a message begins with.
+constexpr size_t kNoChain = SIZE_MAX;
+size_t chain_of(agent::Bytes message, const Glance &seen);
 
 enum class Way { kUp, kDown };
 

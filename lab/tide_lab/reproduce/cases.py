@@ -6,16 +6,19 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tide.programs.binaries import ROOT
 from tide.programs.simulator import SimulationError, Simulator, violations
 from tide.report.results import Row
 from tide_lab.reproduce.published import SOURCE, STATEMENTS, Statement, published
 
-SYSTEMS = ("batch", "tide", "tide-preemptive", "limit")
+if TYPE_CHECKING:
+    from tide_lab.reproduce.calibration import Calibration
+
+SYSTEMS = ("batch", "batch-stock", "tide", "tide-preemptive", "limit")
 METRICS = ("min_ms", "mean_ms", "max_ms", "std_ms")
 
 
@@ -102,6 +105,7 @@ class Reproduction:
     rows: list[Row] = field(default_factory=list)
     simulated: list[Row] = field(default_factory=list)  # the same on the simulator, where the real binary ran
     statements: list[Stated] = field(default_factory=list)
+    calibration: Calibration | None = None
 
     @property
     def systems(self) -> list[str]:
@@ -134,9 +138,16 @@ class Reproduction:
             data["command"] += f" --on {self.on}"
         if self.machine is not None:
             data["machine"] = self.machine
+        if self.calibration is not None:
+            data["calibration"] = asdict(self.calibration)
         entries = [self._entry(row) for row in self.rows] + [one.entry(self.samples) for one in self.statements]
         rows = ",\n  ".join(map(json.dumps, entries))
         return json.dumps(data)[:-1] + f',\n "rows": [\n  {rows}\n ]}}\n'
+
+
+def systems_of(case: Case) -> tuple[str, ...]:
+    """The stock way of sending differs from the paper's where a first transmission fails."""
+    return SYSTEMS if case.quantity == "success_percent" else tuple(one for one in SYSTEMS if one != "batch-stock")
 
 
 def plan_file(case: Case) -> Path:
@@ -149,7 +160,10 @@ def plan_file(case: Case) -> Path:
 def run_point(
     simulator: Simulator, case: Case, system: str, x: int, samples: int, seed: int, more: Sequence[str] = ()
 ) -> list[Row]:
-    words = [str(plan_file(case)), *case.settings(x), f"periods={samples}", f"seed={seed}", "--systems", system, *more]
+    run = ["--systems", system]
+    if system == "batch-stock":  # waits for the acknowledgment of the second transmission too
+        run = ["send=stock", "--systems", "batch"]
+    words = [str(plan_file(case)), *case.settings(x), f"periods={samples}", f"seed={seed}", *run, *more]
     data = simulator.results(words)
     where = f"{case.quantity}={x}"
     broken = violations(data)

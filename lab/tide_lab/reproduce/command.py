@@ -14,8 +14,9 @@ from tide.programs.binaries import MissingBinaryError
 from tide.programs.child import RunError
 from tide.programs.simulator import SimulationError, Simulator, terminable
 from tide.terminal.style import print_whole
+from tide_lab.reproduce import calibration
 from tide_lab.reproduce.budget_cases import BUDGET_CASES
-from tide_lab.reproduce.cases import CASES, SYSTEMS, Case, Reproduction, order, run_point, stated
+from tide_lab.reproduce.cases import CASES, SYSTEMS, Case, Reproduction, order, run_point, stated, systems_of
 from tide_lab.reproduce.mt_cases import MT_CASES
 from tide_lab.sweep.study import STUDIES
 
@@ -112,7 +113,7 @@ def reproduce(
     count = samples or (QUICK_SAMPLES if quick else SAMPLES[on])
     folder = out or Path("results") / (case if on == "sim" else f"{case}-{on}")
     try:
-        left = ("results.json", "latency.png", *(f"{system}_[0-9]*" for system in ("batch", "tide", "limit")))
+        left = ("results.json", "latency.png", *(f"{system}_[0-9]*" for system in SYSTEMS))
         with terminable(), results_folder(folder, left, keep=(RunError,)) as place:
             native = on == "native"
             result = _run_native(chosen, count, seed, place) if native else _run(chosen, count, seed, on)
@@ -150,13 +151,17 @@ def _run(case: Case, samples: int, seed: int, on: str) -> Reproduction:
 
     result = Reproduction(case, seed, samples, on)
     board = in_lockstep() if on == "qemu" else []
-    points = [(system, x) for x in case.values for system in SYSTEMS]
+    more: list[str] = []
+    points = [(system, x) for x in case.values for system in SYSTEMS if system in systems_of(case)]
     with Simulator() as simulator, _progress(Console(), case.name) as progress:
+        if case.name == calibration.CASE:
+            result.calibration = calibration.calibrate(simulator, max(calibration.COLUMNS), 1)
+            more = result.calibration.words()
         task = progress.add_task("", total=len(points))
         work = simulator.each(
             lambda point: (
-                run_point(simulator, case, *point, samples, seed, board),
-                run_point(simulator, case, *point, samples, seed) if board else [],
+                run_point(simulator, case, *point, samples, seed, [*more, *board]),
+                run_point(simulator, case, *point, samples, seed, more) if board else [],
             ),
             points,
         )
@@ -192,7 +197,7 @@ def _run_native(case: Case, samples: int, seed: int, folder: Path) -> Reproducti
 def _report(result: Reproduction, folder: Path) -> None:
     from tide_lab.reproduce.board import beside_simulator, simulator_table
     from tide_lab.reproduce.plot import latency_plot
-    from tide_lab.reproduce.tables import conclusion, statements_table, tables
+    from tide_lab.reproduce.tables import conclusion, predictions, statements_table, tables
 
     console = Console()
     console.print(f"[bold]{result.case.name}[/bold], {result.on}: {result.case.title}", highlight=False, soft_wrap=True)
@@ -204,6 +209,8 @@ def _report(result: Reproduction, folder: Path) -> None:
     sentence = conclusion(result)
     if sentence:
         console.print(f"[bold]{sentence}[/bold]", highlight=False, soft_wrap=True)
+    for line in predictions(result):
+        console.print(line, highlight=False, soft_wrap=True)
     if result.simulated:
         print_whole(console, simulator_table(result))
         console.print(f"[bold]{beside_simulator(result)}[/bold]", highlight=False, soft_wrap=True)

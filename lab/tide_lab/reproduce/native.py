@@ -19,7 +19,7 @@ from tide_lab.reproduce.cases import METRICS, Case
 from tide_lab.reproduce.published import published
 
 SYSTEM = ROOT / "examples/three_chains/system.toml"
-SYSTEMS = ("batch", "tide", "limit")
+SYSTEMS = ("batch", "tide", "tide-preemptive", "limit")
 # As in the simulator's plans: the paper's frame of 100 B has 115 bytes, ours has four more of its own.
 PAYLOAD_LESS_BYTES = 4
 CHAINS = 3
@@ -58,7 +58,7 @@ def system_of(case: Case, system: str, x: int) -> System:
 def variant_of(case: Case, system: str) -> Variant:
     """The paper's baseline waits for its DMA, and for acknowledgments in reliable mode."""
     if system != "batch":
-        return Variant("tide", "asynchronous")
+        return Variant("tide" if system == "limit" else system, "asynchronous")
     return Variant("batch", "stock" if case.name == "pods-reliable" else "blocking")
 
 

@@ -18,6 +18,7 @@ from tide_lab.reproduce.published import NAMES
 
 _LOOK: dict[str, dict[str, Any]] = {
     "batch": {"color": "#D55E00", "marker": "s", "linestyle": "-", "label": "batch (micro-ROS)"},
+    "batch-stock": {"color": "#CC79A7", "marker": "D", "linestyle": "-", "label": "batch, sending as the stock client"},
     "tide": {"color": "#0072B2", "marker": "o", "linestyle": "-", "label": "tide (PoDS)"},
     "tide-preemptive": {"color": "#009E73", "marker": "^", "linestyle": "--", "label": "tide, preemptive lanes"},
     "limit": {"color": INK, "marker": "", "linestyle": ":", "label": "physical limit (the chain alone)"},

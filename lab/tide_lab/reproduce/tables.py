@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 
 from tide.terminal.style import empty_table
+from tide_lab.reproduce.calibration import cells, told
 from tide_lab.reproduce.cases import Reproduction, Stated
 from tide_lab.reproduce.published import NAMES
 
@@ -79,6 +80,18 @@ def statements_table(statements: Sequence[Stated]) -> Table:
         figures = (one.statement.stated, one.measured)
         table.add_row(one.statement.text, *map(number, figures), percent(*figures))
     return table
+
+
+def predictions(result: Reproduction) -> list[str]:
+    """What was calibrated, and which of the other cells are off."""
+    if result.calibration is None:
+        return []
+
+    def value(system: str, column: int, metric: str) -> float | None:
+        row = result.value(system, column, metric)
+        return row.measured if row is not None else None
+
+    return told(result.calibration, cells(result.calibration, value))
 
 
 def conclusion(result: Reproduction) -> str | None:
