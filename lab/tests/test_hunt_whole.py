@@ -129,6 +129,14 @@ def test_a_find_says_how_it_was_played(servers: Servers) -> None:
         assert parse(failure["system"])
 
 
+@pytest.mark.parametrize(("family_name", "seed"), [("check-everything", 2_021_883), ("check-branches", 2_018_456)])
+def test_a_branch_of_a_branch_is_played_however_long_its_path_is(family_name: str, seed: int) -> None:
+    servers = Servers()
+    told = hunt_block(family_name, seed, 1, Trial(2, 0), servers).to_json()
+    servers.close()
+    assert told["accepted"] == 1 and told["failed"] == 0 and told["observations"] > 0
+
+
 @pytest.mark.parametrize("file", sorted((ROOT / "lab/tests/data/hunt").glob("*.toml")), ids=lambda file: file.stem)
 def test_what_was_found_once_exceeds_nothing(file: Path) -> None:
     """Each file is a find of `check-board-shapes`, with the run that exceeded a bound."""

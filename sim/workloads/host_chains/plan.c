@@ -16,7 +16,7 @@ static const char *complain(const char *word, const char *wanted) {
 }
 
 typedef struct fields {
-  char text[1024];
+  char text[8192];
   const char *field[FIELDS];
   size_t count;
 } fields_t;
@@ -154,7 +154,7 @@ static const char *read_chain(plan_t *plan, const char *word, const fields_t *fi
   if (plan->chain_count == PLAN_CHAINS) return complain(word, "there are too many chains");
   *chain = (chain_plan_t){0};
   if (fields->count < 2u || fields->count > PLAN_LENGTH + 1u || !copy_name(chain->name, fields->field[0])) {
-    return complain(word, "a chain is NAME,CALLBACK,CALLBACK... of up to 16");
+    return complain(word, "a chain is NAME,CALLBACK,CALLBACK... of up to 128");
   }
   for (size_t place = 0; place + 1u < fields->count; place++) {
     size_t callback;

@@ -20,7 +20,7 @@ enum {
   PLAN_GROUPS = 16,
   PLAN_CALLBACKS = 128,
   PLAN_CHAINS = 16,
-  PLAN_LENGTH = 16, /* of a chain */
+  PLAN_LENGTH = PLAN_CALLBACKS, /* of a chain, those before its branch among them */
   PLAN_NAME_BYTES = 48,
   PLAN_DEPTH = 64
 };
