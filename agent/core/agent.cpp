@@ -300,6 +300,13 @@ bool Agent::has_client(Endpoint endpoint) const {
   return place != places_.end() && !place->second.keys.empty();
 }
 
+bool Agent::has_used_session(Endpoint endpoint) const {
+  const auto place = places_.find(endpoint);
+  return place != places_.end() &&
+         std::any_of(place->second.keys.begin(), place->second.keys.end(),
+                     [this](uint32_t key) { return !clients_.at(key).client->is_half_open(); });
+}
+
 std::string Agent::name_of(Endpoint endpoint) const {
   return options_.name_of ? options_.name_of(endpoint) : "endpoint " + std::to_string(endpoint);
 }

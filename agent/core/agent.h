@@ -61,6 +61,8 @@ class Agent {
   const Counters &counters() const { return counters_; }
   Notices &notices() { return notices_; }
   bool has_client(Endpoint endpoint) const;
+  // Of a client there that has said something in its session.
+  bool has_used_session(Endpoint endpoint) const;
   bool allows(Endpoint endpoint) const { return !options_.allows || options_.allows(endpoint, std::nullopt); }
   void warn(const std::string &line) const {
     if (options_.warn) options_.warn(line);

@@ -20,6 +20,7 @@ constexpr size_t kReceiveRounds = 64;                      // at once; more wait
 // Dealt with before what they became leaves and the kernel is asked again. A reader in DDS has a socket with room for
 // 200 kB as a rule: what the agent writes faster than readers take is lost to them, and the agent's time with it.
 constexpr size_t kMessagesPerTurn = 256, kBytesPerTurn = 32768;
+constexpr Time kTimePerTurn = 2'000'000;
 constexpr size_t kReceivePlaces = TIDE_DATAGRAM_PLACES_MAXIMUM;
 constexpr int kReceiveBytes = 8 * 1024 * 1024;
 constexpr int kSendBytes = 4 * TIDE_DATAGRAM_SOCKET_BYTES;  // the longest message in pieces takes more than its length
@@ -68,7 +69,8 @@ UdpLink::UdpLink(uint8_t number, Agent &agent, Poller &poller, const std::string
       port_(port),
       in_storage_(kReceivePlaces * TIDE_DATAGRAM_BYTES_MAXIMUM),
       out_storage_(TIDE_DATAGRAM_BYTES_MAXIMUM + TIDE_DATAGRAM_BATCH_BYTES),
-      backlog_([this](Endpoint endpoint, Bytes message) { agent_.input(endpoint, message, now_); }) {
+      backlog_([this](Endpoint endpoint, Bytes message) { agent_.input(endpoint, message, now_); }, {},
+               [this](Endpoint endpoint) { return standing_of(endpoint); }, monotonic_ns) {
   tide_datagram_input_init(&in_, socket_, in_storage_.data(), in_storage_.size());
   tide_datagram_output_init(&out_, socket_, out_storage_.data(), out_storage_.size());
   poller_.watch(socket_, base_);
@@ -98,7 +100,7 @@ void UdpLink::event(const Poller::Event &event, Time now) {
 void UdpLink::turn(Time now) {
   now_ = now;
   if (backlog_.empty()) return;
-  backlog_.serve(kMessagesPerTurn, kBytesPerTurn);
+  backlog_.serve(kMessagesPerTurn, kBytesPerTurn, kTimePerTurn);
   if (!backlog_.empty()) sched_yield();  // on a full processor a reader comes first: what waits here may be lost anyway
   counters_.receive_dropped = backlog_.dropped();
 }
@@ -107,13 +109,18 @@ void UdpLink::received(void *link, const uint8_t *bytes, size_t length, const so
   auto &self = *static_cast<UdpLink *>(link);
   self.counters_.frames_in++;
   const Endpoint endpoint = self.base_ | place_of(*from);
-  if (self.behind_) {
+  if (self.behind_ || self.standing_of(endpoint) == Standing::kStranger) {
+    self.behind_ = true;
     self.backlog_.push(endpoint, {bytes, length});
   } else {
     self.agent_.input(endpoint, {bytes, length}, self.now_);
     self.turn_bytes_ += length;
     self.behind_ = ++self.turn_messages_ >= kMessagesPerTurn || self.turn_bytes_ >= kBytesPerTurn;
   }
+}
+
+Standing UdpLink::standing_of(Endpoint endpoint) const {
+  return agent_.has_used_session(endpoint) ? Standing::kSession : Standing::kStranger;
 }
 
 void UdpLink::write(Endpoint endpoint, Time now) {

@@ -33,6 +33,7 @@ class UdpLink : public Link {
 
  private:
   static void received(void *link, const uint8_t *bytes, size_t length, const sockaddr_in *from);
+  Standing standing_of(Endpoint endpoint) const;
   void send();
   void go_on(Time now);
 

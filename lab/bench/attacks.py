@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two good clients beside somebody who means harm: what reaches the agent of theirs, and how fast.
+
+.venv/bin/python lab/bench/attacks.py --own-network                  print
+.venv/bin/python lab/bench/attacks.py --own-network --out lab/results/attacks.json
+
+The good clients publish reliable messages, each as fast as it is asked to (lab/bench/fleet_clients.cpp), and count what
+the agent acknowledges. The attacker is a process of its own that sends as fast as one process can. It takes a processor
+from everybody else, so each attack stands beside a flood of the same process to a closed port, where the kernel drops
+everything. The agent has its defaults but for --max-clients, which is 4,000 where an attack must not end at it.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import random
+import socket
+import struct
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from end_to_end import enter_own_network
+from fleet import start_clients
+from rich.console import Console
+from rich.table import Table
+
+from tide.outputs import require_file, write_text
+from tide.programs.binaries import find_binary
+from tide.programs.child import Child, Children, may_use_fifo
+from tide.run.machine import describe
+from tide.terminal.style import print_whole
+
+GOOD_HZ, GOOD_KEY = 2000, 1
+HOSTS = 58
+LIMIT_S = 60.0
+Send = Callable[[], int]  # sends some datagrams; how many
+
+
+def create_client(key: int, session: int = 0x81, vendor: bytes = b"\x01\x0f") -> bytes:
+    head = bytes.fromhex("8000000000011000585243450100") + vendor
+    return head + struct.pack(">I", key) + bytes([session]) + bytes.fromhex("00fc01")
+
+
+def submessage(kind: int, body: bytes) -> bytes:
+    return bytes([kind, 1]) + struct.pack("<H", len(body)) + body + b"\0" * (-len(body) % 4)
+
+
+def create_entity(request: int, identity: int, kind: int, xml: str, parent: int | None) -> bytes:
+    text = xml.encode() + b"\0"
+    body = struct.pack(">HH", request, identity << 4 | kind) + bytes([kind, 2, 0, 0])
+    body += struct.pack("<I", len(text)) + text
+    if parent is None:
+        return submessage(1, body + b"\0" * (-len(body) % 2) + struct.pack("<h", 0))
+    return submessage(1, body + struct.pack(">H", parent))
+
+
+class Attacker:
+    """Sockets on addresses of loopback, all connected to the agent."""
+
+    def __init__(self, port: int, hosts: int) -> None:
+        self.sockets = []
+        for host in range(1, hosts + 1):
+            one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            one.bind((f"127.0.1.{host}", 0))
+            one.connect(("127.0.0.1", port))
+            one.setblocking(False)
+            self.sockets.append(one)
+
+    def send(self, place: int, message: bytes) -> int:
+        try:
+            self.sockets[place % len(self.sockets)].send(message)
+        except (BlockingIOError, ConnectionRefusedError):
+            return 0
+        return 1
+
+    def ask(self, message: bytes) -> None:
+        """With the first socket, and waits for an answer."""
+        one = self.sockets[0]
+        one.settimeout(5.0)
+        one.send(message)
+        one.recv(2048)
+        one.setblocking(False)
+
+    def session(self, key: int) -> None:
+        """A node, a topic, a publisher and a writer, as a legitimate client makes them."""
+        self.ask(create_client(key))
+        parts = [
+            create_entity(10, 1, 1, "<dds><participant><rtps><name>bad</name></rtps></participant></dds>", None),
+            create_entity(
+                11,
+                1,
+                2,
+                "<dds><topic><name>rt/bad</name><dataType>std_msgs::msg::dds_::String_</dataType></topic></dds>",
+                0x11,
+            ),
+            create_entity(12, 1, 3, "<dds><publisher><name>p</name></publisher></dds>", 0x11),
+            create_entity(13, 1, 5, WRITER_XML, 0x13),
+        ]
+        for number, part in enumerate(parts):
+            self.ask(bytes([0x81, 0x80]) + struct.pack("<H", number) + part)
+
+
+WRITER_XML = (
+    "<dds><data_writer><topic><kind>NO_KEY</kind><name>rt/bad</name>"
+    "<dataType>std_msgs::msg::dds_::String_</dataType></topic></data_writer></dds>"
+)
+
+
+def closed_port(port: int) -> Send:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        closed = int(free.getsockname()[1])
+    attacker, message = Attacker(closed, 1), create_client(7)
+    return lambda: attacker.send(0, message)
+
+
+def half_open(port: int) -> Send:
+    attacker, source = Attacker(port, HOSTS), random.Random(1)
+    return lambda: attacker.send(source.randrange(HOSTS), create_client(source.randrange(1 << 16, 1 << 32)))
+
+
+def half_open_of_few(port: int) -> Send:
+    attacker, source = Attacker(port, HOSTS), random.Random(1)
+    return lambda: attacker.send(source.randrange(HOSTS), create_client(source.randrange(1 << 16, (1 << 16) + 50)))
+
+
+def replayed(port: int) -> Send:
+    attacker = Attacker(port, 1)
+    attacker.session(77)
+    return lambda: attacker.send(0, create_client(77))
+
+
+def alternating(port: int) -> Send:
+    """Two keys with one session id from one place: each displaces the other."""
+    attacker, source = Attacker(port, 1), random.Random(1)
+    return lambda: attacker.send(0, create_client(78 + source.randrange(2)))
+
+
+def thief(port: int) -> Send:
+    attacker = Attacker(port, HOSTS)
+    source = random.Random(1)
+    return lambda: attacker.send(source.randrange(HOSTS), create_client(GOOD_KEY + source.randrange(2)))
+
+
+def best_effort(port: int) -> Send:
+    attacker = Attacker(port, 1)
+    attacker.session(79)
+    sample = struct.pack("<I", 17) + b"x" * 16 + b"\0"
+    body = struct.pack(">HH", 20, 0x15) + sample
+    write = submessage(7, body)
+    counter = iter(range(1 << 62))
+    return lambda: attacker.send(0, bytes([0x81, 1]) + struct.pack("<H", next(counter) & 0xFFFF) + write)
+
+
+def strangers(port: int) -> Send:
+    attacker, source = Attacker(port, HOSTS), random.Random(1)
+    message = bytes([0x81, 0, 0, 0]) + submessage(3, struct.pack(">HH", 1, 0xFFFE))
+    return lambda: attacker.send(source.randrange(HOSTS), message)
+
+
+def garbage(port: int) -> Send:
+    attacker, source = Attacker(port, HOSTS), random.Random(1)
+    messages = [source.randbytes(source.randrange(1, 300)) for _ in range(1000)]
+    return lambda: attacker.send(source.randrange(HOSTS), source.choice(messages))
+
+
+ATTACKS: dict[str, tuple[str, Callable[[int], Send]]] = {
+    "closed": ("the same process against a closed port", closed_port),
+    "half-open": (f"CREATE_CLIENT with random keys from {HOSTS} addresses", half_open),
+    "half-open-few": (f"CREATE_CLIENT with 50 keys from {HOSTS} addresses", half_open_of_few),
+    "replayed": ("a client repeats its own CREATE_CLIENT", replayed),
+    "alternating": ("two keys in turns from one place", alternating),
+    "thief": (f"keys of the good clients from {HOSTS} addresses", thief),
+    "best-effort": ("a client writes best effort as fast as it can", best_effort),
+    "strangers": (f"DELETE without a session from {HOSTS} addresses", strangers),
+    "garbage": (f"random octets from {HOSTS} addresses", garbage),
+}
+
+
+def attack(name: str, port: int, begin: Any, end: Any, sent: Any) -> None:
+    """In a process of its own."""
+    send = ATTACKS[name][1](port)
+    begin.set()
+    while not end.is_set():
+        sent.value += sum(send() for _ in range(64))
+
+
+class Agent:
+    def __init__(self, children: Children, folder: Path, more: list[str]) -> None:
+        words = [str(find_binary("tide-agent")), "--udp", "0", "--domain", str(10 + os.getpid() % 90), *more]
+        self.child: Child = children.start("tide-agent", words, folder / "agent.log")
+        line = self.child.wait_line(lambda text: text.startswith("ready"), LIMIT_S, "ready")
+        self.port = int(line.rsplit(":", 1)[1])
+
+
+def entity_churn(children: Children, folder: Path, agent: Agent, seconds: float) -> Iterator[int]:
+    """Four clients create and delete writers as fast as datagrams leave."""
+    bad = start_clients(children, folder, agent, "bad", 4, "--key", "4096")  # type: ignore[arg-type]
+    bad.wait_event("ready", LIMIT_S)
+    bad.say(f"flood {seconds + 1}")
+    time.sleep(0.3)
+    yield 0
+    yield int(bad.wait_event("flooded", LIMIT_S)["datagrams"])
+
+
+def under_attack(children: Children, folder: Path, agent: Agent, name: str, seconds: float) -> Iterator[int]:
+    if name == "none":
+        yield from (0, 0)
+        return
+    if name == "churn":
+        yield from entity_churn(children, folder, agent, seconds)
+        return
+    context = multiprocessing.get_context("fork")
+    begin, end, sent = context.Event(), context.Event(), context.Value("q", 0, lock=False)
+    process = context.Process(target=attack, args=(name, agent.port, begin, end, sent), daemon=True)
+    process.start()
+    begin.wait(LIMIT_S)
+    time.sleep(0.3)
+    yield 0
+    end.set()
+    process.join(LIMIT_S)
+    yield int(sent.value)
+
+
+def measure(name: str, seconds: float, more: list[str]) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as place, Children() as children:
+        folder = Path(place)
+        agent = Agent(children, folder, more)
+        good = start_clients(children, folder, agent, "good", 2, "--reliable", "--key", str(GOOD_KEY))  # type: ignore[arg-type]
+        good.wait_event("ready", LIMIT_S)
+        harm = under_attack(children, folder, agent, name, seconds)
+        next(harm)
+        start_s = time.monotonic()
+        good.say(f"publish {2 * GOOD_HZ} {seconds}")
+        told = good.wait_event("published", LIMIT_S)
+        late_start_s = time.monotonic()
+        late = start_clients(children, folder, agent, "late", 1, "--key", "8192")  # type: ignore[arg-type]
+        late_ms: float | None = late.wait_event("ready", LIMIT_S)["client_ms"]["max"]
+        late_s = time.monotonic() - late_start_s
+        elapsed_s = late_start_s - start_s
+        datagrams = next(harm)
+        return {
+            "attack": name,
+            "sent": told["sent"],
+            "acknowledged": told["acknowledged"],
+            "good_a_second": round(told["acknowledged"] / elapsed_s),
+            "newcomer_ms": late_ms,
+            "newcomer_s": round(late_s, 3),
+            "datagrams_a_second": round(datagrams / (elapsed_s + late_s)),
+        }
+
+
+def print_table(console: Console, rows: list[dict[str, Any]]) -> None:
+    table = Table(title=f"two good clients, asked for {2 * GOOD_HZ} reliable messages a second, beside one attacker")
+    table.add_column("attack")
+    for heading in ("acknowledged a second", "of the closed port's", "lost", "newcomer, ms", "datagrams a second"):
+        table.add_column(heading, justify="right")
+    base = next((row["good_a_second"] for row in rows if row["attack"] == "closed"), None)
+    for row in rows:
+        share = f"{100 * row['good_a_second'] / base:.0f} %" if base else "-"
+        lost = row["sent"] - row["acknowledged"]
+        newcomer = "none" if row["newcomer_ms"] is None else f"{row['newcomer_ms']:.1f}"
+        figures = (f"{row['good_a_second']:,}", share, str(lost), newcomer, f"{row['datagrams_a_second']:,}")
+        table.add_row(TEXTS[row["attack"]], *figures)
+    print_whole(console, table)
+
+
+TEXTS = {
+    "none": "none",
+    **{name: text for name, (text, _) in ATTACKS.items()},
+    "churn": "four clients create and delete writers",
+}
+
+
+def main(
+    seconds: Annotated[float, typer.Option(help="Seconds that the good clients publish beside each attack.")] = 3.0,
+    attacks: Annotated[str, typer.Option(help="Attacks, with commas between. Default: all.")] = ",".join(TEXTS),
+    own_network: Annotated[bool, typer.Option("--own-network", help="Use a network namespace of its own.")] = False,
+    out: Annotated[Path | None, typer.Option(help="File for the result, as JSON.")] = None,
+) -> None:
+    require_file(out)
+    for name in attacks.split(","):
+        if name not in TEXTS:
+            raise typer.BadParameter(f"{name}: there are {', '.join(TEXTS)}", param_hint="--attacks")
+    if own_network:
+        enter_own_network()
+    console = Console()
+    console.width = max(console.width, 140)
+    machine = describe(may_use_fifo()).model_dump()
+    rows = []
+    for name in attacks.split(","):
+        with console.status(f"{TEXTS[name]}, {seconds:g} s"):
+            rows.append(measure(name, seconds, []))
+    print_table(console, rows)
+    if out is not None:
+        command = f"lab/bench/attacks.py --own-network --seconds {seconds:g}"
+        data = {"schema": 1, "command": command, "machine": machine, "good_hz": GOOD_HZ, "rows": rows}
+        write_text(out, json.dumps(data, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    typer.run(main)
