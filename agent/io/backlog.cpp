@@ -11,11 +11,18 @@ namespace {
 
 using Length = uint32_t;
 
-// A sample of a best-effort stream. Everything else somebody waits for.
-bool may_be_lost(Bytes message) {
+// A sample of a best-effort stream. All else is sent again by who gets no answer.
+bool is_lost_for_good(Bytes message) {
   tide_xrce_header_t header;
   return tide_xrce_get_header(message.data(), message.size(), &header) >= 0 && header.stream != TIDE_XRCE_STREAM_NONE &&
          !TIDE_STREAM_IS_RELIABLE(header.stream);
+}
+
+// A session is asked for, or the agent is looked for. Dear to answer, and a client asks once at a time.
+bool is_outside_sessions(Bytes message) {
+  tide_xrce_header_t header;
+  return tide_xrce_get_header(message.data(), message.size(), &header) >= 0 &&
+         (header.session == TIDE_XRCE_SESSION_NONE_WITHOUT_KEY || header.session == TIDE_XRCE_SESSION_NONE_WITH_KEY);
 }
 
 }  // namespace
@@ -23,33 +30,31 @@ bool may_be_lost(Bytes message) {
 Backlog::Backlog(Deliver deliver, const BacklogLimits &limits, StandingOf standing_of, Clock clock)
     : deliver_(std::move(deliver)), limits_(limits), standing_of_(std::move(standing_of)), clock_(std::move(clock)) {}
 
-bool Backlog::has_no_place(Endpoint endpoint, Standing standing, size_t length) const {
+bool Backlog::has_no_place(Endpoint endpoint, Standing standing, Bytes message) const {
   const auto place = lines_.find(endpoint);
-  const bool fits = total_bytes_ + length <= limits_.total_bytes;
-  if (standing == Standing::kStranger) {
-    const size_t messages = place == lines_.end() ? 0 : place->second.messages;
-    const bool is_one_too_many =
-        place == lines_.end() && class_of(Standing::kStranger).turns.size() >= limits_.strangers;
-    return !fits || is_one_too_many || messages >= limits_.stranger_messages;
-  }
-  return place == lines_.end() && (!fits || lines_.size() >= limits_.endpoints);
+  const bool is_new = place == lines_.end();
+  const size_t messages = is_new ? 0 : place->second.messages;
+  const bool is_stranger = standing == Standing::kStranger;
+  if (is_new && total_bytes_ + sizeof(Length) + message.size() > limits_.total_bytes) return true;
+  if (is_new && lines_.size() >= limits_.endpoints) return true;
+  if (is_new && is_stranger && class_of(standing).turns.size() >= limits_.strangers) return true;
+  return messages >= limits_.stranger_messages && (is_stranger || is_outside_sessions(message));
 }
 
 void Backlog::push(Endpoint endpoint, Bytes message) {
   const size_t length = sizeof(Length) + message.size();
   const Standing standing = standing_of(endpoint);
-  if (has_no_place(endpoint, standing, length)) {
-    if (standing == Standing::kStranger || may_be_lost(message)) {
-      dropped_++;
-    } else {
-      deliver_(endpoint, message);
-    }
+  if (has_no_place(endpoint, standing, message)) {
+    dropped_++;
     return;
   }
   const auto [place, is_new] = lines_.try_emplace(endpoint);
   Line &line = place->second;
   if (is_new) begin(endpoint, line, standing);
-  make_room(endpoint, line, length);
+  if (!make_room(line, length)) {
+    dropped_++;
+    return;
+  }
   const Length count = static_cast<Length>(message.size());
   const size_t end = line.bytes.size();
   line.bytes.resize(end + length);
@@ -68,18 +73,15 @@ void Backlog::begin(Endpoint endpoint, Line &line, Standing standing) {
   own.turns.push_back(endpoint);
 }
 
-// The oldest messages go until there is room for one more.
-void Backlog::make_room(Endpoint endpoint, Line &line, size_t length) {
+// The oldest samples go until there is room for one more message; false: the oldest message is none.
+bool Backlog::make_room(Line &line, size_t length) {
   while (line.messages != 0 && (line.messages >= limits_.messages || line.used() + length > limits_.bytes ||
                                 total_bytes_ + length > limits_.total_bytes)) {
-    const Bytes oldest = front(line);
-    if (may_be_lost(oldest)) {
-      dropped_++;
-    } else {
-      deliver_(endpoint, oldest);
-    }
+    if (!is_lost_for_good(front(line))) return false;
+    dropped_++;
     pop(line);
   }
+  return true;
 }
 
 Backlog::Class &Backlog::next_class() {

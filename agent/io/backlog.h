@@ -3,8 +3,8 @@
 // clients would let seconds pass and then drop anything, and keeps it here: a line for each endpoint, served in turns
 // of equal time, so that a client waits behind nobody's flood, nor behind what is dear to answer. Endpoints without a
 // session that has been used are strangers: together they get a small share of the time as long as others wait.
-// What a line has no room for is lost by the one who floods: of the messages of best-effort streams the oldest, of
-// strangers, who ask again, whatever comes, and nothing else.
+// What a line has no room for is lost by the one who floods, and nothing is dealt with out of turn: the oldest samples
+// of best-effort streams go first, then what comes, which its sender repeats.
 #pragma once
 
 #include <array>
@@ -26,11 +26,11 @@ struct BacklogLimits {
   size_t bytes = size_t{2} << 20;  // the same
   size_t total_bytes = size_t{32} << 20;
   size_t endpoints = 1024;
-  size_t messages_a_turn = 64;  // of an endpoint
-  Time turn_ns = 200'000;       // the same; who took longer sits out
-  size_t stranger_messages = 32;
-  size_t strangers = 512;   // that have a line
-  Time session_weight = 8;  // of the time of endpoints with a session against that of all strangers
+  size_t messages_a_turn = 64;    // of an endpoint
+  Time turn_ns = 200'000;         // the same; who took longer sits out
+  size_t stranger_messages = 32;  // of an endpoint; of any endpoint, those outside of sessions
+  size_t strangers = 512;         // that have a line
+  Time session_weight = 8;        // of the time of endpoints with a session against that of all strangers
 };
 
 class Backlog {
@@ -44,7 +44,7 @@ class Backlog {
   explicit Backlog(Deliver deliver, const BacklogLimits &limits = {}, StandingOf standing_of = {}, Clock clock = {});
 
   bool empty() const { return lines_.empty(); }
-  // Keeps a copy. What may not be lost is delivered at once when there is no room, with what is before it.
+  // Keeps a copy, or drops what there is no room for.
   void push(Endpoint endpoint, Bytes message);
   // Delivers at most so many messages, and no more once they are so many octets or took so long.
   void serve(size_t messages, size_t bytes = SIZE_MAX, Time time_ns = INT64_MAX);
@@ -71,8 +71,8 @@ class Backlog {
 
   Bytes front(const Line &line) const;
   void pop(Line &line);
-  void make_room(Endpoint endpoint, Line &line, size_t length);
-  bool has_no_place(Endpoint endpoint, Standing standing, size_t length) const;
+  bool make_room(Line &line, size_t length);
+  bool has_no_place(Endpoint endpoint, Standing standing, Bytes message) const;
   void begin(Endpoint endpoint, Line &line, Standing standing);
   Class &next_class();
   // What it took.

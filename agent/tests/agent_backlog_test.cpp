@@ -40,7 +40,22 @@ struct Delivered {
   }
 };
 
-TEST(Backlog, KeepsTheOrderAndLosesOnlyWhatMayBeLost) {
+// Messages that take different times, of endpoints with and without a session.
+struct Timed {
+  Time now = 0;
+  std::map<Endpoint, Time> cost_ns, spent_ns;
+  Delivered delivered;
+  std::function<Standing(Endpoint)> standing = [](Endpoint) { return Standing::kSession; };
+  BacklogLimits limits;
+  Backlog backlog{[this](Endpoint endpoint, Bytes message) {
+                    delivered(endpoint, message);
+                    now += cost_ns.at(endpoint);
+                    spent_ns[endpoint] += cost_ns.at(endpoint);
+                  },
+                  limits, [this](Endpoint endpoint) { return standing(endpoint); }, [this] { return now; }};
+};
+
+TEST(Backlog, KeepsTheOrderAndCountsWhatItLoses) {
   for (unsigned seed = 1; seed <= 300; seed++) {
     std::mt19937 random(seed);
     const auto pick = [&random](size_t count) { return std::uniform_int_distribution<size_t>(0, count - 1)(random); };
@@ -58,27 +73,48 @@ TEST(Backlog, KeepsTheOrderAndLosesOnlyWhatMayBeLost) {
       now += static_cast<Time>(pick(3000));
     };
     Backlog backlog(deliver, limits, {}, [&] { return now; });
-    std::map<Endpoint, std::vector<uint32_t>> sent_reliably;
     uint32_t number = 0;
     for (size_t step = 0; step < 400; step++) {
       if (pick(8) == 0) backlog.serve(pick(20), SIZE_MAX, static_cast<Time>(pick(10'000)));
-      const Endpoint endpoint = pick(7);
       const uint8_t stream = std::array<uint8_t, 4>{kBestEffort, kBestEffort, kReliable, 0}[pick(4)];
-      backlog.push(endpoint, message_of(stream, ++number, pick(3) == 0 ? pick(300) : 8));
-      if (stream != kBestEffort) sent_reliably[endpoint].push_back(number);
+      backlog.push(pick(7), message_of(stream, ++number, pick(3) == 0 ? pick(300) : 8));
     }
     while (!backlog.empty()) backlog.serve(10);
     ASSERT_EQ(delivered.count + backlog.dropped(), number) << "seed " << seed;
     for (const auto &[endpoint, messages] : delivered.messages) {
-      std::vector<uint32_t> reliable;
-      for (size_t place = 0; place < messages.size(); place++) {
-        const uint32_t before = place == 0 ? 0 : messages[place - 1].number;
-        ASSERT_LT(before, messages[place].number) << "seed " << seed;
-        if (messages[place].stream != kBestEffort) reliable.push_back(messages[place].number);
+      for (size_t place = 1; place < messages.size(); place++) {
+        ASSERT_LT(messages[place - 1].number, messages[place].number) << "seed " << seed;
       }
-      ASSERT_EQ(reliable, sent_reliably[endpoint]) << "seed " << seed;
     }
   }
+}
+
+TEST(Backlog, NothingIsDeliveredOutOfTurnAndSamplesGiveWayFirst) {
+  Delivered delivered;
+  BacklogLimits limits;
+  limits.messages = 10;
+  Backlog backlog([&](Endpoint endpoint, Bytes message) { delivered(endpoint, message); }, limits);
+  for (uint32_t number = 1; number <= 5; number++) backlog.push(1, message_of(kBestEffort, number, 8));
+  for (uint32_t number = 6; number <= 20; number++) backlog.push(1, message_of(kReliable, number, 8));
+  EXPECT_EQ(delivered.count, 0u);
+  EXPECT_EQ(backlog.dropped(), 10u);
+  backlog.serve(100);
+  ASSERT_EQ(delivered.messages[1].size(), 10u);
+  EXPECT_EQ(delivered.messages[1].front().number, 6u) << "all samples gave way";
+  EXPECT_EQ(delivered.messages[1].back().number, 15u) << "the client sends the others again";
+}
+
+TEST(Backlog, AClientThatAsksForItsSessionAgainAndAgainHasAShortLine) {
+  Timed timed;
+  timed.cost_ns = {{1, 100'000}, {2, 10'000}};
+  for (uint32_t number = 1; number <= 10'000; number++) {
+    Octets create = message_of(0, number, 8);
+    create[0] = 0x80;
+    timed.backlog.push(1, create);
+    timed.backlog.push(2, message_of(kReliable, number, 8));
+  }
+  EXPECT_EQ(timed.now, 0) << "nobody was served out of turn";
+  EXPECT_EQ(timed.backlog.dropped(), 10'000 - timed.limits.stranger_messages);
 }
 
 TEST(Backlog, AFloodLosesItsOldestAndNobodyElseWaits) {
@@ -93,21 +129,6 @@ TEST(Backlog, AFloodLosesItsOldestAndNobodyElseWaits) {
   ASSERT_EQ(delivered.messages[2].size(), 1u);
   EXPECT_EQ(delivered.messages[1].front().number, sent - limits.messages + 1);
 }
-
-// Messages that take different times, of endpoints with and without a session.
-struct Timed {
-  Time now = 0;
-  std::map<Endpoint, Time> cost_ns, spent_ns;
-  Delivered delivered;
-  std::function<Standing(Endpoint)> standing = [](Endpoint) { return Standing::kSession; };
-  BacklogLimits limits;
-  Backlog backlog{[this](Endpoint endpoint, Bytes message) {
-                    delivered(endpoint, message);
-                    now += cost_ns.at(endpoint);
-                    spent_ns[endpoint] += cost_ns.at(endpoint);
-                  },
-                  limits, [this](Endpoint endpoint) { return standing(endpoint); }, [this] { return now; }};
-};
 
 TEST(Backlog, WhatIsDearToAnswerCostsItsSenderAndNobodyElse) {
   Timed timed;
@@ -126,8 +147,9 @@ TEST(Backlog, StrangersShareASmallPartAndASessionWaitsForFew) {
   timed.standing = [](Endpoint endpoint) { return endpoint == kGood ? Standing::kSession : Standing::kStranger; };
   timed.cost_ns[kGood] = 10'000;
   for (Endpoint endpoint = 1; endpoint <= kStrangers; endpoint++) timed.cost_ns[endpoint] = 100'000;
-  for (uint32_t number = 1; number <= 30'000; number++) timed.backlog.push(kGood, message_of(kReliable, number, 8));
   for (uint32_t number = 1; timed.now < 200'000'000; number++) {
+    for (uint32_t sent = 0; sent < 300; sent++)
+      timed.backlog.push(kGood, message_of(kReliable, 300 * number + sent, 8));
     for (Endpoint endpoint = 1; endpoint <= kStrangers; endpoint++)
       timed.backlog.push(endpoint, message_of(0, number, 8));
     timed.backlog.serve(256, SIZE_MAX, 2'000'000);
