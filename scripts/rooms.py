@@ -2,7 +2,7 @@
 """The rooms of the house as the code has them: lines, and who uses whom by #include, import and link list.
 
     .venv/bin/python scripts/rooms.py             a table, and every arrow that scripts/rooms.toml does not allow
-    .venv/bin/python scripts/rooms.py --mermaid   the picture in docs/internals/rooms.md
+    .venv/bin/python scripts/rooms.py --mermaid   the pictures in docs/internals/rooms.md
 
 Exit status 1 if an arrow is not allowed, or if packages of Python or folders of C++ use each other in a circle."""
 
@@ -39,9 +39,11 @@ class Arrow:
 
 @dataclass
 class House:
-    """rooms: folder to what it may use. files: every tracked file of code, by room."""
+    """allowed: folder to what it may use. inside: of a room, its folders and what each may use. files: every tracked
+    file of code, by room."""
 
     allowed: dict[str, list[str]]
+    inside: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     files: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     arrows: list[Arrow] = field(default_factory=list)
 
@@ -137,8 +139,8 @@ def links(files: list[str]) -> Iterator[Arrow]:
 
 
 def house() -> House:
-    allowed = tomli.loads((ROOT / "scripts/rooms.toml").read_text(encoding="utf-8"))["rooms"]
-    found = House(allowed)
+    said = tomli.loads((ROOT / "scripts/rooms.toml").read_text(encoding="utf-8"))
+    found = House(said["rooms"], said["inside"])
     files = tracked()
     for name in files:
         room = found.room_of(name)
@@ -158,14 +160,37 @@ def between_rooms(found: House) -> dict[tuple[str, str], list[Arrow]]:
     return result
 
 
+def within(found: House, room: str) -> dict[tuple[str, str], list[Arrow]]:
+    """Arrows from one folder of a room to another, those of tests and of lists of CMake apart."""
+    result = defaultdict(list)
+    for arrow in found.arrows:
+        source, target = (_folder(room, name) for name in (arrow.source, arrow.target))
+        if source and target and source != target and not is_test(arrow.source):
+            result[source, target].append(arrow)
+    return result
+
+
+def _folder(room: str, path: str) -> str | None:
+    """The folder right below the room; none: of a file beside these folders."""
+    rest = path.removeprefix(f"{room}/")
+    return rest.split("/")[0] if rest != path and "/" in rest else None
+
+
 def forbidden(found: House) -> list[str]:
     """One line for each arrow that scripts/rooms.toml does not have."""
     lines = []
     for (source, target), arrows in sorted(between_rooms(found).items()):
         if target not in found.allowed[source]:
-            first = arrows[0]
-            lines.append(f"{source} uses {target}: {first.source} uses {first.target} ({len(arrows)} in all)")
+            lines.append(_told(source, target, arrows))
+    for room, allowed in found.inside.items():
+        for (source, target), arrows in sorted(within(found, room).items()):
+            if target not in allowed.get(source, []):
+                lines.append(_told(f"{room}/{source}", f"{room}/{target}", arrows))
     return lines
+
+
+def _told(source: str, target: str, arrows: list[Arrow]) -> str:
+    return f"{source} uses {target}: {arrows[0].source} uses {arrows[0].target} ({len(arrows)} in all)"
 
 
 def circles(found: House) -> list[str]:
@@ -195,7 +220,7 @@ def _components(graph: dict[str, set[str]]) -> Iterator[list[str]]:
             elif other in stack:
                 low[node] = min(low[node], index[other])
         if low[node] == index[node]:
-            part = []
+            part: list[str] = []
             while not part or part[-1] != node:
                 part.append(stack.pop())
             if len(part) > 1:
@@ -218,6 +243,16 @@ def lines_by_room(found: House) -> list[tuple[str, int, int, int]]:
     return rows
 
 
+def mermaid_within(found: House, room: str) -> str:
+    """The picture of one room: its folders, each with the arrows to what it uses."""
+    lines = ["flowchart BT"]
+    used: dict[str, list[str]] = defaultdict(list)
+    for source, target in sorted(within(found, room)):
+        used[source].append(target)
+    lines += [f"  {source} --> {' & '.join(used[source])}" for source in found.inside[room] if used[source]]
+    return "\n".join(lines)
+
+
 def mermaid(found: House) -> str:
     """The picture: an arrow from who uses to what is used, drawn once; what follows from other arrows is left out."""
     arrows = {pair for pair in between_rooms(found) if pair[0] not in ("tests", "lab")}
@@ -237,7 +272,7 @@ def _print(rows: Iterable[tuple[str, int, int, int]]) -> None:
 def main() -> int:
     found = house()
     if "--mermaid" in sys.argv:
-        print(mermaid(found))
+        print(mermaid(found), *(mermaid_within(found, room) for room in found.inside), sep="\n\n")
         return 0
     _print(lines_by_room(found))
     wrong = [*forbidden(found), *(f"circle: {one}" for one in circles(found))]

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/analysis.h"
-#include "analysis/random_system.h"
-#include "analysis/schedule.h"
+#include "analysis/threads/analysis.h"
+#include "analysis/trials/random_system.h"
+#include "analysis/trials/schedule.h"
 
 namespace tide::analysis {
 

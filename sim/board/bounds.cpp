@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "analysis/frames.h"
-#include "analysis/link_bound.h"
+#include "analysis/link/bound.h"
+#include "analysis/link/frames.h"
 
 namespace tide::sim {
 namespace {

@@ -8,10 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "analysis/link_file.h"
+#include "analysis/link/file.h"
+#include "analysis/model/system_file.h"
 #include "analysis/program/study.h"
-#include "analysis/single_thread.h"
-#include "analysis/system_file.h"
+#include "analysis/single/single_thread.h"
+#include "analysis/system/results_file.h"
 
 namespace {
 

@@ -9,8 +9,8 @@
 #include <map>
 #include <optional>
 
-#include "analysis/analysis.h"
-#include "analysis/generate.h"
+#include "analysis/threads/analysis.h"
+#include "analysis/trials/generate.h"
 
 namespace tide::analysis {
 namespace {

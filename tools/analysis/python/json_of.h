@@ -4,7 +4,7 @@
 
 #include <nanobind/nanobind.h>
 
-#include "analysis/json.h"
+#include "analysis/model/json.h"
 
 namespace tide::analysis {
 

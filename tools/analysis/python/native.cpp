@@ -8,10 +8,11 @@
 
 #include <stdexcept>
 
-#include "analysis/compare.h"
-#include "analysis/link_file.h"
+#include "analysis/link/file.h"
+#include "analysis/model/system_file.h"
 #include "analysis/python/json_of.h"
-#include "analysis/system_file.h"
+#include "analysis/system/compare.h"
+#include "analysis/system/end_to_end.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -26,7 +27,7 @@ struct NamedBreakdown {
   std::vector<Share> interference_ns;
 };
 
-// tools/analysis/confirmed.h, with names.
+// tools/analysis/system/confirmed.h, with names.
 struct ShortfallAnswer {
   std::string kind, executor, chain, part, part_chain;
   Shortfall whole;

@@ -2,8 +2,8 @@
 // The minimal systems whose real schedules exceed the published bounds, and never the safe ones.
 #include <gtest/gtest.h>
 
-#include "analysis/analysis.h"
-#include "analysis/schedule.h"
+#include "analysis/threads/analysis.h"
+#include "analysis/trials/schedule.h"
 
 namespace tide::analysis {
 namespace {

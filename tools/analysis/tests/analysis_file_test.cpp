@@ -7,8 +7,9 @@
 #include <fstream>
 #include <random>
 
-#include "analysis/json.h"
-#include "analysis/system_file.h"
+#include "analysis/model/json.h"
+#include "analysis/model/system_file.h"
+#include "analysis/system/results_file.h"
 
 namespace tide::analysis {
 namespace {

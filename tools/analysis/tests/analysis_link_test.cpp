@@ -5,9 +5,9 @@
 #include <array>
 #include <random>
 
-#include "analysis/frames.h"
-#include "analysis/link_file.h"
-#include "analysis/link_model.h"
+#include "analysis/link/file.h"
+#include "analysis/link/frames.h"
+#include "analysis/link/model.h"
 
 namespace tide::analysis {
 namespace {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/model.h"
+#include "analysis/model/model.h"
 
 #include <gtest/gtest.h>
-
-#include "analysis/priority.h"
 
 namespace tide::analysis {
 namespace {
@@ -95,16 +93,6 @@ TEST(Model, AllErrorsAreReportedTogether) {
   description.executors[1].lanes.clear();
   EXPECT_EQ(System::build(description).errors.size(), 4U);  // the path now has two periods as well
   EXPECT_EQ(System::build({}).errors.size(), 2U);
-}
-
-TEST(Priorities, LaterCallbacksOfImportantChainsComeFirst) {
-  const auto priorities = assign_callback_priorities({{1, {"a", "b"}}, {5, {"c", "d", "e"}}});
-  EXPECT_EQ(priorities, (std::map<std::string, std::int64_t>{{"e", 5}, {"d", 4}, {"c", 3}, {"b", 2}, {"a", 1}}));
-}
-
-TEST(Priorities, ASharedCallbackGetsTheHighest) {
-  const auto priorities = assign_callback_priorities({{1, {"shared", "b"}}, {5, {"shared", "d"}}});
-  EXPECT_EQ(priorities, (std::map<std::string, std::int64_t>{{"d", 4}, {"shared", 3}, {"b", 2}}));
 }
 
 }  // namespace

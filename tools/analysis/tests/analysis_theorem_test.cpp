@@ -2,8 +2,8 @@
 // The worked examples, each to the nanosecond.
 #include <gtest/gtest.h>
 
-#include "analysis/analysis.h"
-#include "analysis/generate.h"
+#include "analysis/threads/analysis.h"
+#include "analysis/trials/generate.h"
 
 namespace tide::analysis {
 namespace {

@@ -51,7 +51,7 @@ def board_levels(system: System) -> int:
 
 
 def link_document(system: System, executor: ClientExecutor | None = None, losses: int = 0) -> Document:
-    """The form of tools/analysis/link_file.h. executor: None: that of the description."""
+    """The form of tools/analysis/link/file.h. executor: None: that of the description."""
     findings = _link_findings(system)
     if executor is None:
         findings += _shared_lanes(system)
@@ -149,7 +149,7 @@ def chain_of(stretch: str) -> str:
 
 
 def host_document(system: System, policy: HostPolicy = "default", meeting: Collection[str] = ()) -> Document:
-    """The form of tools/analysis/system_file.h: every stretch of a chain on one executor is a chain of its own there,
+    """The form of tools/analysis/model/system_file.h: every stretch of a chain on one executor is a chain of its own there,
     and a chain that branches has callbacks of its own in place of those it shares, which only adds work. meeting: names
     of stretches in which an instance may meet the one before it."""
     kinds = {group.name: group.kind for group in system.groups}
@@ -260,7 +260,7 @@ def _link_chain(chain: Chain, on_client: set[str], makes_ns: Mapping[str, int]) 
     }
 
 
-_LONGEST_MS = 1_000_000  # most_time_ns of analysis/link_system.cpp
+_LONGEST_MS = 1_000_000  # most_time_ns of analysis/link/system.cpp
 _LONGEST_PAYLOAD = 1_000_000  # most_payload_bytes there
 _LEAST_QUANTUM = 64
 

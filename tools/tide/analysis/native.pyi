@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The analysis in this process (analysis/python/native.cpp). A document has the form of tools/analysis/system_file.h or
-analysis/link_file.h, as dictionaries and lists. What is wrong with it is a ValueError whose text has one line for each
+"""The analysis in this process (analysis/python/native.cpp). A document has the form of tools/analysis/model/system_file.h or
+analysis/link/file.h, as dictionaries and lists. What is wrong with it is a ValueError whose text has one line for each
 entry that is. Results do not change and outlive what they came from. Other threads run while bounds are computed."""
 
 from typing import Any, final
 
 @final
 class Breakdown:
-    """What the demand in the window of a chain consists of (tools/analysis/analysis.h)."""
+    """What the demand in the window of a chain consists of (tools/analysis/threads/analysis.h)."""
 
     @property
     def precedence_ns(self) -> int: ...
@@ -29,7 +29,7 @@ class Breakdown:
 
 @final
 class Shortfall:
-    """Why there is no bound: what fails first (tools/analysis/confirmed.h)."""
+    """Why there is no bound: what fails first (tools/analysis/system/confirmed.h)."""
 
     @property
     def kind(self) -> str:
@@ -119,7 +119,7 @@ class ExecutorsAnswer:
 
 @final
 class LinkChainAnswer:
-    """A chain over the serial line (tools/analysis/link_bound.h)."""
+    """A chain over the serial line (tools/analysis/link/bound.h)."""
 
     @property
     def chain(self) -> str: ...
@@ -177,7 +177,7 @@ def bound_executors(
     cap_running: bool = False,
     sharpen: bool = False,
 ) -> ExecutorsAnswer:
-    """By the safe analysis that fits each executor; the options are those of tools/analysis/analysis.h."""
+    """By the safe analysis that fits each executor; the options are those of tools/analysis/threads/analysis.h."""
 
 def compare_executors(
     document: dict[str, Any], *, refine: bool = False, joint: bool = False, cap_running: bool = False

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/link/bound.h"
+
+#include <algorithm>
+#include <array>
+
+#include "analysis/link/model.h"
+#include "analysis/model/linear.h"
+
+namespace tide::analysis {
+namespace {
+
+constexpr int most_passes = 2000;
+constexpr int most_steps = 200'000;
+
+}  // namespace
+
+Linear LinkModel::client_interference(std::size_t chain, time_ns window_ns, LinkParts &parts) const {
+  Linear sum;
+  parts.client_interference_ns.assign(size(), 0);
+  for (std::size_t other = 0; other < size(); other++) {
+    if (!goes_first(other, chain)) continue;
+    const time_ns load_ns = loads_[other].client_ns;
+    const Linear executed = share(load_ns, period(other), responses_[other], window_ns);
+    parts.client_interference_ns[other] = executed.value;
+    const time_ns punctual_ns = share(load_ns, period(other), load_ns, window_ns).value;
+    parts.lateness_ns = add(parts.lateness_ns, executed.value - punctual_ns);
+    sum = sum + executed;
+  }
+  return sum;
+}
+
+Linear LinkModel::interrupts(std::size_t chain, time_ns window_ns) const {
+  if (loads_[chain].visits == 0) return {};
+  Linear sum = constant(2 * loads_[chain].interrupts_ns);
+  for (std::size_t other = 0; other < size(); other++) {
+    if (other == chain || loads_[other].interrupts_ns == 0) continue;
+    sum = sum + share(loads_[other].interrupts_ns, period(other), span_ns(other), window_ns);
+  }
+  if (alive_) return sum;
+  // Signs of life are digested as the least urgent of all (client_blocking). In a batch they are in any order, and a
+  // publish that waits may have to wait for them.
+  time_ns each_ns = gap_ns_;
+  if (is_batch()) each_ns += system_.client.process_ns;
+  if (is_batch() && system_.client.send != Send::asynchronous) each_ns += 2 * question_frame_ns(system_.line) + gap_ns_;
+  return sum + scale(signs_of_life(window_ns), each_ns);
+}
+// While a callback waits all lanes of its executor run others.
+Linear LinkModel::host(std::size_t chain, time_ns window_ns) const {
+  Linear sum;
+  if (hosts_keep_up_) return sum;
+  for (std::size_t place = 0; place < system_.hosts.size(); place++) {
+    if (system_.hosts[place].own_cores || !loads_[chain].visits_host[place]) continue;
+    Linear others;
+    for (std::size_t other = 0; other < size(); other++) {
+      if (other != chain)
+        others = others + share(loads_[other].hosts_ns[place], period(other), responses_[other], window_ns);
+    }
+    const time_ns lanes = system_.hosts[place].lanes;
+    sum = sum + (lanes == 1 ? others : Linear{divide_up(others.value, lanes), 0, window_ns});
+  }
+  return sum;
+}
+
+time_ns LinkModel::client_blocking(std::size_t chain) const {
+  if (is_batch()) return 0;
+  // A lane that digests a sign of life may have callbacks of its own.
+  time_ns longest_ns = alive_ ? 0 : system_.client.process_ns;
+  if (system_.client.policy == ClientPolicy::lanes) return longest_ns;
+  for (std::size_t other = 0; other < size(); other++) {
+    if (other != chain && !goes_first(other, chain)) longest_ns = std::max(longest_ns, loads_[other].unit_ns);
+  }
+  return longest_ns;
+}
+
+// No busy stretch of the client is long enough to hold both visits of one instance of a more urgent chain: between the
+// two of the pair that lies innermost, every other instance has one visit at most.
+bool LinkModel::pairs_are_apart(std::size_t chain, time_ns window_ns, time_ns more_ns) const {
+  const Load &self = loads_[chain];
+  const bool preemptive = system_.client.policy == ClientPolicy::lanes;
+  for (std::size_t pair = 0; pair < size(); pair++) {
+    if (!goes_first(pair, chain) || !loads_[pair].pair) continue;
+    // Of its own visits only what may lie between two others that both delay it.
+    time_ns between_ns = more_ns + (preemptive ? self.client_ns : self.taking_ns);
+    for (std::size_t other = 0; other < size(); other++) {
+      if (other == pair || !goes_first(other, chain)) continue;
+      const Load &load = loads_[other];
+      const time_ns count = stair(window_ns, responses_[other], period(other)).value;
+      between_ns = add(between_ns, multiply(count, load.pair ? load.visit_ns : load.client_ns));
+    }
+    if (between_ns >= loads_[pair].remote_least_ns()) return false;
+  }
+  return true;
+}
+
+LinkModel::Demand LinkModel::demand(std::size_t chain, time_ns window_ns) const {
+  const Load &self = loads_[chain];
+  Demand result;
+  LinkParts &parts = result.parts;
+  const Linear client = client_interference(chain, window_ns, parts);
+  const Linear interrupt = interrupts(chain, window_ns);
+  const Linear up = uplink(chain, window_ns, parts);
+  const Linear down = downlink(chain, window_ns, parts);
+  const Linear host_wait = host(chain, window_ns);
+  const time_ns blocking_ns = client_blocking(chain);
+  const bool waited = waits_for_line(system_.chains[chain]) || waits_for_answer(system_.chains[chain]);
+  // A publish that waits has put the frame on the line already, and may hear of it later than the answer comes.
+  const time_ns line_ns = self.down.total_ns + (waited ? 0 : self.up.total_ns);
+  result.remote = constant(line_ns + self.host_ns + self.losses_ns) + up + down + host_wait;
+  parts.execution_ns = self.client_ns;
+  parts.line_ns = line_ns;
+  parts.host_ns = self.host_ns;
+  parts.client_blocking_ns = self.visits * blocking_ns + self.new_data_ns;
+  parts.interrupts_ns = interrupt.value;
+  parts.host_wait_ns = host_wait.value;
+  parts.losses_ns = self.losses_ns;
+  const Linear base = constant(self.client_ns + parts.client_blocking_ns) + interrupt;
+  const Linear generic = base + result.remote + client;
+  if (!self.pair || is_batch()) {
+    result.cases = {generic};
+    return result;
+  }
+  // The client is busy with this chain or more urgent ones all the way: the line does not count.
+  const Linear executed = constant(self.client_ns) + interrupt + client;
+  const Linear busy = executed + constant(blocking_ns);
+  if (!pairs_are_apart(chain, window_ns, interrupt.value)) {
+    result.cases = {lesser(busy, generic, window_ns), generic};
+    return result;
+  }
+  // It is not: each instance of a more urgent chain is in the way once ...
+  const Once once = visits_once(chain, window_ns);
+  // ... or some of them twice, and then the answer of the first of these was there soon after it had been in the way.
+  const Linear way = constant(self.first_ns) + result.remote;
+  const Linear latest = constant(once.latest_ns);
+  const bool preemptive = system_.client.policy == ClientPolicy::lanes;
+  Linear twice = preemptive ? client + constant(self.first_ns) + lesser(result.remote, latest, window_ns)
+                            : client + lesser(way, latest, window_ns);
+  if (!preemptive) twice = lesser(twice, once.sum + constant(once.again_ns) + latest, window_ns);
+  const std::size_t below = only_less_urgent(chain, window_ns);
+  const bool alone = below < size() && pairs_are_apart(chain, window_ns, interrupt.value + loads_[below].visit_ns);
+  Linear blocked = constant(parts.client_blocking_ns);
+  if (alone) {
+    // Of one instance only its frames' digestion comes before both of our visits; unless both of its visits do, see
+    // below.
+    const Load &load = loads_[below];
+    blocked = {load.unit_ns + load.taking_ns, 0, stair(window_ns, responses_[below], period(below)).until_ns};
+    parts.client_blocking_ns = blocked.value;
+  }
+  const Linear idle = constant(self.last_ns) + interrupt + blocked;
+  result.cases = {busy, lesser(idle + way + once.sum, generic, window_ns), lesser(idle + twice, generic, window_ns)};
+  if (alone) {
+    // Both visits of that one instance are in the way, the second as soon as its answer is there.
+    const Linear both = constant(loads_[below].client_ns);
+    const Linear late = constant(self.last_ns + remotes_[below]) + interrupt + once.sum;
+    result.cases.push_back(lesser(executed + both, generic, window_ns));
+    result.cases.push_back(lesser(late + both, generic, window_ns));
+  }
+  return result;
+}
+
+// Each instance of a more urgent chain in the way with one of its visits.
+LinkModel::Once LinkModel::visits_once(std::size_t chain, time_ns window_ns) const {
+  Once once;
+  for (std::size_t other = 0; other < size(); other++) {
+    if (!goes_first(other, chain)) continue;
+    const Load &load = loads_[other];
+    const Linear all = share(load.client_ns, period(other), responses_[other], window_ns);
+    const Linear count = stair(window_ns, responses_[other], period(other));
+    once.sum = once.sum + (load.pair ? lesser(all, scale(count, load.visit_ns), window_ns) : all);
+    if (!load.pair) continue;
+    once.latest_ns = std::max(once.latest_ns, remotes_[other]);
+    once.again_ns = std::max(once.again_ns, load.client_ns - load.visit_ns);
+  }
+  return once;
+}
+
+// The only less urgent chain of a cooperative executor, when no more than one instance of it is about and no sign of
+// life; else size().
+std::size_t LinkModel::only_less_urgent(std::size_t chain, time_ns window_ns) const {
+  std::size_t found = size();
+  if (system_.client.policy != ClientPolicy::tide || !alive_) return found;
+  for (std::size_t other = 0; other < size(); other++) {
+    if (other == chain || goes_first(other, chain) || loads_[other].visits == 0) continue;
+    if (found < size() || !loads_[other].pair) return size();
+    found = other;
+  }
+  if (found < size() && stair(window_ns, responses_[found], period(found)).value > 1) return size();
+  return found;
+}
+
+// ---- the solution ----
+
+std::vector<std::size_t> LinkModel::dependences(std::size_t chain) const {
+  std::vector<std::size_t> found;
+  for (std::size_t other = 0; other < size(); other++) {
+    if (other == chain) continue;
+    const Load &load = loads_[other];
+    bool shares_host = false;
+    for (std::size_t place = 0; place < system_.hosts.size(); place++) {
+      shares_host = shares_host ||
+                    (!system_.hosts[place].own_cores && load.hosts_ns[place] > 0 && loads_[chain].visits_host[place]);
+    }
+    if (goes_first(other, chain) || shares_host || load.interrupts_ns > 0 || other == only_less_urgent(chain, 1) ||
+        (load.up.control > 0 && up_waits_[chain] != never_ns) ||
+        (load.down.control > 0 && down_waits_[chain] != never_ns))
+      found.push_back(other);
+  }
+  return found;
+}
+
+// reached_ns: if it is late by itself, what it would take at least.
+time_ns LinkModel::solve(std::size_t chain, time_ns &reached_ns) const {
+  if (!control_counted_ || loads_[chain].settling_ns >= longest_wait_ns) return never_ns;
+  for (const std::size_t other : dependences(chain)) {
+    if (responses_[other] == never_ns) return never_ns;
+  }
+  const time_ns most_ns = period(chain) - jitter(chain);
+  time_ns window_ns = std::max<time_ns>(responses_[chain] - jitter(chain), 1);
+  for (int step = 0; step < most_steps && window_ns <= most_ns; step++) {
+    time_ns next_ns = window_ns;
+    for (const Linear &each : demand(chain, window_ns).cases) {
+      if (each.value <= window_ns) continue;
+      const time_ns behind_ns = each.slope >= 1 ? each.until_ns + 1 : 0;
+      next_ns = std::max({next_ns, each.value, std::min(behind_ns, add(most_ns, 1))});
+    }
+    if (next_ns == window_ns) return add(jitter(chain), settled(chain, window_ns));
+    reached_ns = window_ns = next_ns;
+  }
+  return never_ns;
+}
+
+// Of a chain that depends on one which is late already, that is the reason.
+void LinkModel::fail(std::size_t chain, time_ns reached_ns) {
+  roots_[chain] = chain;
+  for (const std::size_t other : dependences(chain)) {
+    if (responses_[other] != never_ns) continue;
+    roots_[chain] = roots_[other];
+    return;
+  }
+  const time_ns window_ns = std::max<time_ns>(period(chain) - jitter(chain), 1);
+  if (reached_ns <= window_ns) return;  // it was not looked at
+  Demand made = demand(chain, window_ns);
+  made.parts.jitter_ns = jitter(chain);
+  for (const Linear &each : made.cases) reached_[chain] = std::max(reached_[chain], add(jitter(chain), each.value));
+  reached_parts_[chain] = std::move(made.parts);
+}
+
+// A step behind a corner may go a little too far; whatever a window is enough for is itself a window that is enough.
+time_ns LinkModel::settled(std::size_t chain, time_ns window_ns) const {
+  for (int step = 0; step < most_steps; step++) {
+    time_ns least_ns = 1;
+    for (const Linear &each : demand(chain, window_ns).cases) least_ns = std::max(least_ns, each.value);
+    if (least_ns >= window_ns) break;
+    window_ns = least_ns;
+  }
+  return window_ns;
+}
+
+LinkResults LinkModel::run() {
+  for (int pass = 0;; pass++) {
+    make_loads();
+    bool changed = false;
+    for (const std::size_t chain : order_) {
+      if (responses_[chain] == never_ns) continue;
+      time_ns reached_ns = 0;
+      settled_ = settled_ && pass < most_passes;
+      const time_ns found_ns = settled_ ? solve(chain, reached_ns) : never_ns;
+      if (found_ns == never_ns) fail(chain, reached_ns);
+      const time_ns window_ns = found_ns - jitter(chain);
+      const time_ns remote_ns = found_ns == never_ns
+                                    ? never_ns
+                                    : add(demand(chain, window_ns).remote.value, interrupts(chain, window_ns).value);
+      changed = changed || found_ns != responses_[chain] || remote_ns != remotes_[chain];
+      responses_[chain] = found_ns;
+      remotes_[chain] = remote_ns;
+    }
+    if (!changed) break;
+  }
+  LinkResults results;
+  results.met = true;
+  for (std::size_t chain = 0; chain < size(); chain++) {
+    LinkResult &result = results.chains.emplace_back();
+    result.depends_on = dependences(chain);
+    if (responses_[chain] == never_ns) {
+      blame(chain, result);
+    } else {
+      explain(chain, result);
+    }
+    results.met = results.met && result.met;
+  }
+  results.assumptions = assumptions();
+  return results;
+}
+time_ns LinkParts::total_ns() const {
+  time_ns sum = jitter_ns + execution_ns + line_ns + host_ns + client_blocking_ns + line_blocking_ns + control_ns +
+                interrupts_ns + host_wait_ns + losses_ns;
+  for (const time_ns part : client_interference_ns) sum += part;
+  for (const time_ns part : line_interference_ns) sum += part;
+  return sum;
+}
+
+LinkResults bound_link(const LinkSystem &system) { return LinkModel(system).run(); }
+
+}  // namespace tide::analysis

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a bound is made of, and what it takes for granted.
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "analysis/link/model.h"
+
+namespace tide::analysis {
+namespace {
+
+std::string milliseconds(time_ns time) {
+  std::string text = std::to_string(time / 1'000'000);
+  const std::string rest = std::to_string(1'000'000 + time % 1'000'000).substr(1);
+  const std::size_t last = rest.find_last_not_of('0');
+  return text + (last == std::string::npos ? "" : "." + rest.substr(0, last + 1)) + " ms";
+}
+
+}  // namespace
+
+// The most urgent chain, this one or one that goes before it, at which more is asked than there is time.
+std::optional<std::size_t> LinkModel::overloaded(std::size_t chain) const {
+  const auto asked = [this](std::size_t of) {
+    double up = 0, down = 0, client = 0;
+    for (std::size_t other = 0; other < size(); other++) {
+      if (other != of && !goes_first(other, of)) continue;
+      const auto period_ns = static_cast<double>(period(other));
+      up += static_cast<double>(loads_[other].up.total_ns) / period_ns;
+      down += static_cast<double>(loads_[other].down.total_ns) / period_ns;
+      client += static_cast<double>(loads_[other].client_ns) / period_ns;
+    }
+    return std::max({up, down, client});
+  };
+  for (const std::size_t other : order_) {
+    if ((other == chain || goes_first(other, chain)) && asked(other) >= 1) return other;
+  }
+  return std::nullopt;
+}
+
+void LinkModel::blame(std::size_t chain, LinkResult &result) const {
+  result.root = control_counted_ ? overloaded(chain).value_or(roots_[chain]) : chain;
+  const std::size_t root = result.root;
+  if (!overloaded(chain)) {
+    result.reached_ns = reached_[root];
+    result.reached_parts = reached_parts_[root];
+  }
+  result.limit_ns = period(root);
+  result.reason = reason(root);
+  if (root != chain)
+    result.reason = "it needs a bound of chain '" + system_.chains[root].name + "', which has none: " + result.reason;
+}
+
+// Of a chain that has no bound by itself: more is asked than there is time, the repair of losses, the sum of all.
+std::string LinkModel::reason(std::size_t chain) const {
+  if (!control_counted_)
+    return "the questions whether reliable messages have arrived keep each other waiting; send fewer reliable messages";
+  double up = 0, down = 0, client = 0;
+  for (std::size_t other = 0; other < size(); other++) {
+    if (other != chain && !goes_first(other, chain)) continue;
+    const Load &load = loads_[other];
+    const auto period_ns = static_cast<double>(period(other));
+    up += static_cast<double>(load.up.total_ns) / period_ns;
+    down += static_cast<double>(load.down.total_ns) / period_ns;
+    client += static_cast<double>(load.client_ns) / period_ns;
+  }
+  const auto percent = [](double share) { return std::to_string(static_cast<long long>(share * 100)) + " %"; };
+  if (up >= 1 || down >= 1)
+    return "it and the more urgent chains ask for " + percent(std::max(up, down)) + " of the line " +
+           (up >= down ? "to" : "from") + " the agent at " + std::to_string(system_.line.baud) +
+           " baud; raise 'baud' or send less";
+  if (client >= 1) return "it and the more urgent chains ask for " + percent(client) + " of the microcontroller";
+  if (loads_[chain].losses_ns >= period(chain)) {
+    const LinkChain &self = system_.chains[chain];
+    const bool measured = (self.uplink_reliable && system_.protocol.client.delay_ns < 0) ||
+                          (self.downlink_reliable && system_.protocol.agent.delay_ns < 0);
+    return "the repair of lost frames may take " + milliseconds(loads_[chain].losses_ns) + ", longer than its period" +
+           (measured ? "; a measured HEARTBEAT delay may be 2 s: give 'heartbeat_delay_ms'" : "");
+  }
+  const std::string limit = "its period of " + milliseconds(period(chain)) + ", within which it must be over";
+  if (loads_[chain].settling_ns >= longest_wait_ns) return "its acknowledgments and HEARTBEATs have no end";
+  if (reached_[chain] > 0) return "it may take " + milliseconds(reached_[chain]) + " or more, beyond " + limit;
+  return "its bound and those of others raise each other, and did not settle below " + limit;
+}
+
+void LinkModel::explain(std::size_t chain, LinkResult &result) const {
+  const time_ns response_ns = responses_[chain];
+  Demand made = demand(chain, response_ns - jitter(chain));
+  LinkParts &parts = made.parts;
+  parts.jitter_ns = jitter(chain);
+  result.response_ns = response_ns;
+  result.met = response_ns <= system_.chains[chain].deadline_ns;
+  result.hidden = made.cases.size() > 1 && made.cases[0].value >= response_ns - jitter(chain);
+  if (result.hidden) {
+    parts.line_ns = parts.host_ns = parts.line_blocking_ns = parts.control_ns = parts.host_wait_ns = parts.losses_ns =
+        0;
+    parts.line_interference_ns.assign(size(), 0);
+    parts.client_blocking_ns = client_blocking(chain);
+  }
+  // What the sum of all parts counts twice is taken from the interference, that of the least urgent chain first.
+  time_ns surplus_ns = parts.total_ns() - response_ns;
+  if (surplus_ns < 0) parts.client_blocking_ns -= std::exchange(surplus_ns, 0);  // both visits of a less urgent chain
+  std::vector<std::size_t> order(size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [this](std::size_t left, std::size_t right) {
+    return system_.chains[left].level < system_.chains[right].level;
+  });
+  for (std::vector<time_ns> *shares : {&parts.client_interference_ns, &parts.line_interference_ns}) {
+    for (const std::size_t other : order) {
+      const time_ns taken_ns = std::clamp<time_ns>(surplus_ns, 0, (*shares)[other]);
+      (*shares)[other] -= taken_ns;
+      surplus_ns -= taken_ns;
+    }
+  }
+  for (time_ns *part : {&parts.control_ns, &parts.line_blocking_ns, &parts.line_ns, &parts.host_ns}) {
+    const time_ns taken_ns = std::clamp<time_ns>(surplus_ns, 0, *part);
+    *part -= taken_ns;
+    surplus_ns -= taken_ns;
+  }
+  result.parts = parts;
+}
+
+std::vector<Assumption> LinkModel::assumptions() const {
+  const Line &line = system_.line;
+  const Client &client = system_.client;
+  const std::vector<LinkChain> &chains = system_.chains;
+  std::vector<Assumption> list;
+  list.push_back({"execution",
+                  "execution times are worst cases; to make a message takes " + milliseconds(client.submit_ns) +
+                      " more at most, to choose a callback " + milliseconds(client.dispatch_ns),
+                  {{"submit_ns", client.submit_ns}, {"dispatch_ns", client.dispatch_ns}}});
+  const bool shortest = std::any_of(chains.begin(), chains.end(), [](const LinkChain &chain) {
+    return std::any_of(chain.callbacks.begin(), chain.callbacks.end(),
+                       [](const LinkCallback &callback) { return callback.least_ns > 0; });
+  });
+  if (shortest) list.push_back({"shortest_execution", "no execution is shorter than its least_ms", {}});
+  list.push_back({"digestion",
+                  "to take over a frame takes " + milliseconds(client.process_ns) + " at most",
+                  {{"process_ns", client.process_ns}}});
+  Assumption releases{"release_jitter", "a timer starts its chain when it expires", {}};
+  std::string late;
+  for (const LinkChain &chain : chains) {
+    releases.values.emplace_back(chain.name, chain.jitter_ns);
+    if (chain.jitter_ns > 0) late += (late.empty() ? "" : ", ") + chain.name + " " + milliseconds(chain.jitter_ns);
+  }
+  if (!late.empty()) releases.text += ", or later by at most: " + late;
+  list.push_back(releases);
+  list.push_back({"agent",
+                  "agent, DDS and serial adapter take " + milliseconds(line.agent_most_ns) + " to the node at most",
+                  {{"agent_ns", line.agent_most_ns}}});
+  list.push_back({"return",
+                  "they take " + milliseconds(line.return_most_ns) + " back from the node to the line at most",
+                  {{"return_ns", line.return_most_ns}}});
+  list.push_back({"escapes",
+                  line.escapes == escapes_worst
+                      ? "every byte of a frame may be escaped"
+                      : "at most " + std::to_string(line.escapes) + " bytes of a frame are escaped",
+                  {{"escaped_bytes", line.escapes}}});
+  list.push_back({"sizes",
+                  line.fixed_sizes ? "messages are exactly as long as they say" : "no message is longer than it says",
+                  {{"exact", line.fixed_sizes ? 1 : 0}}});
+  const std::int64_t losses = system_.protocol.losses;
+  list.push_back(
+      {"losses",
+       losses == 0 ? "no frame is lost" : "at most " + std::to_string(losses) + " frames of an instance are lost",
+       {{"losses", losses}}});
+  const auto questions = [&](const char *id, const char *side, const char *what, const Questions &asked) {
+    const time_ns first_ns = asked.delay_ns < 0 ? asked.floor_ns : asked.delay_ns;
+    list.push_back({id,
+                    std::string(side) + " asks about " + what + " after " + milliseconds(first_ns) +
+                        " at the earliest, and every " + milliseconds(asked.period_ns) + " again" +
+                        (asked.delay_ns < 0 ? " or sooner" : ""),
+                    {{"delay_ns", first_ns}, {"period_ns", asked.period_ns}}});
+  };
+  if (std::any_of(chains.begin(), chains.end(), [](const LinkChain &chain) { return chain.uplink_reliable; }))
+    questions("client_questions", "the client", "a request that is not acknowledged", system_.protocol.client);
+  if (std::any_of(chains.begin(), chains.end(), [](const LinkChain &chain) { return chain.downlink_reliable; }))
+    questions("agent_questions", "the agent", "an answer that is not acknowledged", system_.protocol.agent);
+  list.push_back({"pools", "pools and windows never run full", {}});
+  list.push_back({"line_alone", "nobody else uses the line", {}});
+  list.push_back(
+      {"over_in_time", "a chain is over before its next release; the chains that a bound depends on are, too", {}});
+  return list;
+}
+}  // namespace tide::analysis

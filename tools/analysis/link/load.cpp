@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one instance of each chain asks of the client, the line and the host.
+#include <algorithm>
+
+#include "analysis/link/model.h"
+
+namespace tide::analysis {
+namespace {
+
+constexpr time_ns millisecond_ns = 1'000'000;
+constexpr time_ns longest_delay_ns = 2000 * millisecond_ns;  // of a measured HEARTBEAT
+constexpr time_ns longest_event_ns = 1000 * millisecond_ns;  // until a batch executor looks again
+constexpr std::int64_t agent_silences = 30;                  // of the client: so long the agent waits until it asks
+
+time_ns first_step_ns(const Questions &questions) {
+  return questions.delay_ns < 0 ? questions.floor_ns : questions.delay_ns;
+}
+
+// HEARTBEATs about one frame that waits so long for its acknowledgment.
+std::int64_t heartbeats(const Questions &questions, time_ns pending_ns) {
+  const time_ns wait_ns = std::min(pending_ns, longest_wait_ns);
+  const bool measured = questions.delay_ns < 0;
+  const time_ns longest_step_ns = measured ? std::max(questions.period_ns, questions.floor_ns) : questions.period_ns;
+  time_ns at_ns = first_step_ns(questions);
+  time_ns step_ns = measured ? std::min(2 * questions.floor_ns, longest_step_ns) : longest_step_ns;
+  std::int64_t count = 0;
+  for (; at_ns <= wait_ns && step_ns < longest_step_ns; count++) {
+    at_ns += step_ns;
+    step_ns = std::min(2 * step_ns, longest_step_ns);
+  }
+  return at_ns <= wait_ns ? count + 1 + (wait_ns - at_ns) / step_ns : count;
+}
+
+// HEARTBEATs of one stream that leave within so long, whatever waits meanwhile. One is outstanding at most, and the
+// next comes a period after it, unless its delay has begun anew in between. beginnings: how often that can be; -1:
+// unknown.
+std::int64_t heartbeats_of_stream(const Questions &questions, std::int64_t beginnings, time_ns window_ns) {
+  const time_ns first_ns = first_step_ns(questions);
+  const time_ns apart_ns = std::min(first_ns, questions.period_ns);
+  const std::int64_t by_distance = apart_ns > 0 ? window_ns / apart_ns + 1 : never_ns;
+  if (beginnings < 0) return by_distance;
+  std::int64_t sooner = 1;
+  if (questions.delay_ns < 0) {
+    for (time_ns step_ns = 2 * first_ns; step_ns < questions.period_ns; step_ns *= 2) sooner++;
+  }
+  return std::min(by_distance, add(multiply(beginnings, sooner), window_ns / questions.period_ns + 1));
+}
+
+// Until a side asks that has not heard of what was lost, the first time or again.
+time_ns silence_ns(const Questions &questions) {
+  return std::max(questions.delay_ns < 0 ? longest_delay_ns : questions.delay_ns, questions.period_ns);
+}
+}  // namespace
+
+void LinkModel::cross(Load &load, Direction direction, const LinkCallback &from) const {
+  const Message sent = message(system_.line, direction, from.payload_bytes);
+  Traffic &traffic = direction == Direction::up ? load.up : load.down;
+  const time_ns gap_ns = direction == Direction::up ? gap_ns_ : 0;
+  traffic.messages++;
+  traffic.frames += sent.frames;
+  traffic.total_ns += sent.total_ns + sent.frames * gap_ns;
+  traffic.unit_ns = std::max(traffic.unit_ns, sent.unit_ns + gap_ns);
+  traffic.least_ns += sent.least_ns;
+}
+
+// One walk along the chain.
+Load LinkModel::visit_load(const LinkChain &chain) const {
+  const Client &client = system_.client;
+  const Line &line = system_.line;
+  Load load;
+  load.hosts_ns.resize(system_.hosts.size());
+  load.visits_host.resize(system_.hosts.size());
+  for (std::size_t index = 0; index < chain.callbacks.size(); index++) {
+    const LinkCallback &callback = chain.callbacks[index];
+    const bool has_next = index + 1 < chain.callbacks.size();
+    const bool here = callback.place == on_client;
+    const time_ns least_ns =
+        callback.least_ns +
+        (here && client.fixed_costs ? client.dispatch_ns + (callback.payload_bytes > 0 ? client.submit_ns : 0) : 0);
+    if (load.down.messages == 0) load.before_ns += least_ns;
+    load.behind_ns += least_ns;
+    if (here) {
+      const time_ns taking_ns = index == 0 ? 0 : client.process_ns;
+      const time_ns running_ns =
+          client.dispatch_ns + callback.execution_ns + (callback.payload_bytes > 0 ? client.submit_ns : 0);
+      const std::int64_t frames =
+          index == 0 ? 0 : message(line, Direction::down, chain.callbacks[index - 1].payload_bytes).frames;
+      const time_ns visit_ns = running_ns + frames * taking_ns;
+      load.visits++;
+      load.client_ns += visit_ns;
+      load.visit_ns = std::max(load.visit_ns, visit_ns);
+      load.unit_ns = std::max({load.unit_ns, running_ns, taking_ns});
+      (index == 0 ? load.first_ns : load.last_ns) = visit_ns;
+      load.taking_ns = frames * taking_ns;
+    } else {
+      load.hosts_ns[static_cast<std::size_t>(callback.place)] += callback.execution_ns;
+      load.visits_host[static_cast<std::size_t>(callback.place)] = true;
+      load.host_ns += callback.execution_ns;
+      load.host_least_ns += callback.least_ns;
+    }
+    if (callback.payload_bytes == 0) continue;
+    const bool next_here = has_next && chain.callbacks[index + 1].place == on_client;
+    if (here) {
+      load.answers_first = load.answers_first || load.down.messages > 0 || load.up.messages > 0;
+      cross(load, Direction::up, callback);
+      load.host_ns += has_next ? line.agent_most_ns : 0;
+      load.host_least_ns += has_next ? line.agent_least_ns : 0;
+      if (load.down.messages == 0)
+        load.before_ns += message(line, Direction::up, callback.payload_bytes).least_ns + line.agent_least_ns;
+    }
+    if (next_here) {
+      if (load.down.messages == 0) load.before_ns += message(line, Direction::down, callback.payload_bytes).least_ns;
+      cross(load, Direction::down, callback);
+      load.host_ns += line.return_most_ns;
+      load.behind_ns = 0;
+    }
+    if (!here && has_next && !next_here) load.host_ns += line.host_hop_ns;
+  }
+  load.pair = load.visits == 2 && chain.callbacks.front().place == on_client &&
+              chain.callbacks.back().place == on_client && chain.callbacks.back().payload_bytes == 0;
+  return load;
+}
+
+// What the last callback sends leaves after the response, before that of the next instance at the latest.
+time_ns LinkModel::tail_ns(std::size_t chain) const {
+  const LinkCallback &last = system_.chains[chain].callbacks.back();
+  return last.place == on_client && last.payload_bytes > 0 ? period(chain) : 0;
+}
+
+// From the release of an instance until nothing of it is under way any more.
+time_ns LinkModel::span_ns(std::size_t chain) const {
+  return add(add(responses_[chain], loads_[chain].settling_ns), tail_ns(chain));
+}
+
+void LinkModel::count_interrupts(Load &load) const {
+  load.interrupts_ns = add(multiply(load.down.frames + load.down.control, system_.client.interrupt_receive_ns),
+                           multiply(load.up.frames + load.up.control, system_.client.interrupt_complete_ns));
+}
+
+// The longest frame of a direction.
+time_ns LinkModel::longest_frame_ns(Direction direction) const {
+  const bool up = direction == Direction::up;
+  time_ns longest_ns = answer_ns_ + (up ? gap_ns_ : 0);
+  for (const Load &load : loads_) longest_ns = std::max(longest_ns, (up ? load.up : load.down).unit_ns);
+  return longest_ns;
+}
+
+// How often the delay of an instance's HEARTBEATs begins: when a frame has left, and, if it is measured, when some of
+// those that are out are acknowledged. Where a message has been acknowledged before the next one leaves, the latter
+// happens once less a message than it has frames.
+std::int64_t LinkModel::beginnings(std::size_t chain, const Traffic &sent) const {
+  const Protocol &protocol = system_.protocol;
+  if (is_batch()) return -1;
+  const bool one_by_one =
+      protocol.acknowledges == Acknowledges::always && protocol.losses == 0 && span_ns(chain) <= period(chain);
+  return one_by_one ? sent.frames : 3 * (sent.frames + protocol.losses);
+}
+
+// HEARTBEATs of this chain that leave within a window.
+std::int64_t LinkModel::asks_within(std::size_t chain, Direction direction, time_ns window_ns) const {
+  const bool up = direction == Direction::up;
+  const Traffic &traffic = up ? loads_[chain].up : loads_[chain].down;
+  if (traffic.asks == 0) return 0;
+  const std::int64_t instances = divide_up(add(window_ns, span_ns(chain)), period(chain));
+  const std::int64_t begun = beginnings(chain, traffic);
+  return heartbeats_of_stream(up ? system_.protocol.client : system_.protocol.agent,
+                              begun < 0 ? begun : multiply(begun, instances), window_ns);
+}
+
+// How long the last of `own` ACKNACKs and HEARTBEATs of this chain takes, with its wait: behind a frame that has begun,
+// and what is more urgent. In a batch all use one stream, of which no message stands before an ACKNACK.
+// known_ns: what it takes at least.
+time_ns LinkModel::control_wait_ns(std::size_t chain, Direction direction, std::int64_t own, time_ns known_ns) const {
+  const bool up = direction == Direction::up;
+  const time_ns frame_ns = answer_ns_ + (up ? gap_ns_ : 0);
+  const time_ns least_ns = add(longest_frame_ns(direction), multiply(own, frame_ns));
+  time_ns window_ns = 0, next_ns = std::max(least_ns, known_ns);
+  while (next_ns > window_ns && next_ns < longest_wait_ns) {
+    window_ns = next_ns;
+    next_ns = least_ns;
+    for (std::size_t other = 0; other < size(); other++) {
+      if (!goes_first(other, chain)) continue;
+      const Traffic &traffic = up ? loads_[other].up : loads_[other].down;
+      const std::int64_t answers = (up ? loads_[other].down : loads_[other].up).asks;
+      const auto within = [&](time_ns load_ns) {
+        return share(load_ns, period(other), std::min(span_ns(other), longest_wait_ns), window_ns).value;
+      };
+      const time_ns sent_ns = is_batch() ? 0 : traffic.total_ns;
+      next_ns = add(next_ns, within(add(sent_ns, multiply(traffic.control - traffic.asks - answers, frame_ns))));
+      const std::int64_t asked = asks_within(other, direction, window_ns);
+      next_ns = add(next_ns, std::min(within(multiply(traffic.asks, frame_ns)), multiply(asked, frame_ns)));
+      // An answer waits for one of them at most; the next question finds that one.
+      const std::int64_t asked_back =
+          asks_within(other, up ? Direction::down : Direction::up, add(window_ns, system_.line.agent_most_ns));
+      next_ns = add(next_ns, std::min(within(multiply(answers, frame_ns)), multiply(asked_back + 1, frame_ns)));
+    }
+    if (!alive_) next_ns = add(next_ns, signs_of_life(window_ns, direction).value);
+  }
+  return std::min(next_ns, longest_wait_ns);
+}
+
+// From the arrival of an answer until its callback begins, at most.
+time_ns LinkModel::taking_ns(std::size_t chain) const {
+  const Load &self = loads_[chain];
+  const time_ns late_ns =
+      std::max<time_ns>(std::min(responses_[chain], period(chain)) - self.before_ns - self.behind_ns, 0);
+  if (is_batch()) return late_ns;
+  const time_ns own_ns = add(client_blocking(chain), self.visit_ns);
+  LinkParts parts;
+  time_ns window_ns = 0, next_ns = std::max(own_ns, self.taking_most_ns);
+  while (next_ns > window_ns && next_ns < late_ns) {
+    window_ns = next_ns;
+    next_ns = add(own_ns, add(client_interference(chain, window_ns, parts).value, interrupts(chain, window_ns).value));
+  }
+  return std::min(next_ns, late_ns);
+}
+
+// How often one instance asks and is asked whether something has arrived, from what is known so far.
+void LinkModel::count_questions(std::size_t chain) {
+  const Protocol &protocol = system_.protocol;
+  const LinkChain &self = system_.chains[chain];
+  const bool asked = protocol.acknowledges == Acknowledges::asked;
+  const time_ns control_ns = answer_ns_ + gap_ns_;
+  Load &load = loads_[chain];
+  const time_ns up_wait_ns = load.up_wait_ns = control_wait_ns(chain, Direction::up, 1, load.up_wait_ns);
+  const time_ns down_wait_ns = load.down_wait_ns = control_wait_ns(chain, Direction::down, 1, load.down_wait_ns);
+  const time_ns way_ns = system_.line.agent_most_ns + down_wait_ns + gap_ns_;
+  const time_ns delay_ns = std::max<time_ns>(protocol.client.delay_ns, 0);
+  const time_ns asking_ns = asked ? add(delay_ns, control_wait_ns(chain, Direction::up, load.up.control + 1, 0)) : 0;
+  const time_ns silent_ns = std::max(self.uplink_reliable ? silence_ns(protocol.client) : 0,
+                                     self.downlink_reliable ? silence_ns(protocol.agent) : 0);
+  const std::int64_t lost = protocol.losses * (is_batch() ? static_cast<std::int64_t>(size()) : 1);
+  // A question, its answer and what was lost again, in whatever direction; before them what the chain itself asks and
+  // answers. What is more urgent is in front of them, too; the demand of a response has that already, where the chain
+  // itself waits for that direction.
+  const time_ns turn_ns = silent_ns + system_.line.agent_most_ns + load.up.unit_ns + load.down.unit_ns;
+  const time_ns own_ns =
+      lost == 0 ? 0 : add(multiply(load.up.control, control_ns), multiply(load.down.control, answer_ns_));
+  const bool counted_up = load.up.messages > 0 && self.uplink_reliable, counted_down = load.down.messages > 0;
+  const time_ns up_turn_ns = counted_up ? longest_frame_ns(Direction::up) + control_ns : up_wait_ns;
+  const time_ns down_turn_ns = counted_down ? longest_frame_ns(Direction::down) + answer_ns_ : down_wait_ns;
+  load.losses_ns = add(multiply(lost, add(turn_ns, add(2 * up_turn_ns, 2 * down_turn_ns))), own_ns);
+  const time_ns repair_ns = add(multiply(lost, add(turn_ns, multiply(2, add(up_wait_ns, down_wait_ns)))), own_ns);
+  const time_ns late_ns = std::min(responses_[chain], period(chain));
+  const time_ns pending_ns = add(add(late_ns, load.settling_ns), tail_ns(chain));
+  Traffic up = load.up, down = load.down;
+  up.control = down.control = up.receipts = down.receipts = up.asks = down.asks = 0;
+  const auto count = [&](const Questions &questions, const Traffic &sent, time_ns message_pending_ns) {
+    const std::int64_t begun = questions.delay_ns < 0 ? sent.frames : sent.messages;
+    return std::min(multiply(begun, heartbeats(questions, message_pending_ns)),
+                    heartbeats_of_stream(questions, beginnings(chain, sent), pending_ns));
+  };
+  time_ns settling_ns = 0;
+  if (self.uplink_reliable && up.messages > 0) {
+    // What is sent again may be held back; the message arrives before the response is over, whatever holds it.
+    const time_ns held_ns = protocol.hold && lost > 0 ? late_ns : 0;
+    load.answer_ns = add(add(way_ns, asking_ns), add(repair_ns, held_ns));
+    // Nothing less urgent stands before the question then but an answer that has begun; what is more urgent keeps
+    // the line for itself.
+    load.hold_ns = add(way_ns + (asked ? delay_ns + 2 * control_ns : 0), repair_ns);
+    up.asks = count(protocol.client, up, load.answer_ns);
+    up.control += up.asks;
+    down.receipts = asked ? 0 : up.frames;
+    down.control += up.asks + down.receipts + protocol.losses;
+    settling_ns = add(load.answer_ns, up.asks > 0 ? way_ns : 0);
+  }
+  if (self.downlink_reliable && down.messages > 0) {
+    load.taking_most_ns = taking_ns(chain);
+    const time_ns known_ns = add(add(up_wait_ns, system_.line.agent_most_ns), repair_ns);
+    down.asks = count(protocol.agent, down, add(load.taking_most_ns, known_ns));
+    down.control += down.asks;
+    up.receipts = down.frames;
+    up.control += down.asks + up.receipts + protocol.losses;
+    settling_ns = std::max(settling_ns, add(known_ns, down.asks > 0 ? add(down_wait_ns, up_wait_ns) : 0));
+  }
+  load.up = up;
+  load.down = down;
+  load.settling_ns = std::min(settling_ns, longest_wait_ns);
+  count_interrupts(load);
+}
+
+// Waiting for an answer takes longer the more is asked, so this is a fixed point of its own.
+void LinkModel::count_control() {
+  const bool reliable = std::any_of(system_.chains.begin(), system_.chains.end(), [](const LinkChain &chain) {
+    return chain.uplink_reliable || chain.downlink_reliable;
+  });
+  control_counted_ = !reliable;
+  for (int pass = 0; pass < most_passes_ && !control_counted_; pass++) {
+    control_counted_ = true;
+    for (const std::size_t chain : order_) {
+      if (!system_.chains[chain].uplink_reliable && !system_.chains[chain].downlink_reliable) continue;
+      const Load &load = loads_[chain];
+      const std::int64_t up = load.up.control, down = load.down.control;
+      const time_ns settling_ns = load.settling_ns;
+      count_questions(chain);
+      if (load.up.control != up || load.down.control != down || load.settling_ns != settling_ns)
+        control_counted_ = false;
+    }
+  }
+}
+
+void LinkModel::derive(std::size_t chain) {
+  const Client &client = system_.client;
+  const LinkChain &self = system_.chains[chain];
+  Load &load = loads_[chain];
+  const bool holds = system_.protocol.hold && self.uplink_reliable && !is_batch();
+  load.hold_ns = add(load.up.total_ns, holds ? multiply(load.up.messages, load.hold_ns) : 0);
+  // While such a publish waits nothing else runs.
+  time_ns waiting_ns = 0;
+  if (waits_for_line(self) || waits_for_answer(self)) {
+    waiting_ns = load.up.total_ns;
+    for (const Load &other : loads_) waiting_ns += other.up.control * (answer_ns_ + gap_ns_);
+  }
+  if (waits_for_answer(self)) waiting_ns = add(waiting_ns, multiply(load.up.messages, load.answer_ns));
+  load.client_ns = add(load.client_ns, waiting_ns);
+  load.visit_ns = add(load.visit_ns, waiting_ns);
+  // Samples are stored outside a wait only while a publish waits for its acknowledgment.
+  const bool stored = std::any_of(system_.chains.begin(), system_.chains.end(),
+                                  [this](const LinkChain &other) { return waits_for_answer(other); });
+  if (stored && client.waits_for_new_data) {
+    time_ns event_ns = longest_event_ns;
+    for (std::size_t other = 0; other < size(); other++) {
+      // A timer of a host wakes nobody here.
+      if (system_.chains[other].callbacks.front().place != on_client) continue;
+      event_ns = std::min(event_ns, add(period(other), jitter(other)));
+    }
+    load.new_data_ns = load.down.messages * event_ns;
+  }
+}
+
+void LinkModel::make_loads() {
+  for (std::size_t chain = 0; chain < size(); chain++) {
+    const LinkChain &self = system_.chains[chain];
+    Load load = visit_load(self);
+    if (self.uplink_reliable || self.downlink_reliable) {
+      load.up.total_ns += system_.protocol.losses * load.up.unit_ns;
+      load.down.total_ns += system_.protocol.losses * load.down.unit_ns;
+    }
+    // Responses have become longer, so there is more of it than before.
+    for (const auto &[fresh, before] : {std::pair{&load.up, &loads_[chain].up}, {&load.down, &loads_[chain].down}}) {
+      fresh->control = before->control;
+      fresh->asks = before->asks;
+    }
+    const Load &before = loads_[chain];
+    load.settling_ns = before.settling_ns;
+    load.up_wait_ns = before.up_wait_ns;
+    load.down_wait_ns = before.down_wait_ns;
+    load.taking_most_ns = before.taking_most_ns;
+    count_interrupts(load);
+    loads_[chain] = load;
+  }
+  alive_ = is_alive_anyway();
+  count_control();
+  for (std::size_t chain = 0; chain < size(); chain++) derive(chain);
+  find_uplink_waits();
+  find_downlink_waits();
+}
+
+// Each side hears something often enough, so that nobody asks whether the other side is there.
+bool LinkModel::is_alive_anyway() const {
+  const Protocol &protocol = system_.protocol;
+  if (protocol.silence_ns == 0) return true;
+  bool client_hears = false, agent_hears = false;
+  for (std::size_t chain = 0; chain < size(); chain++) {
+    const Load &load = loads_[chain];
+    const time_ns apart_ns = add(period(chain), responses_[chain]);
+    const bool acknowledges = load.down.messages > 0 && system_.chains[chain].downlink_reliable;
+    client_hears = client_hears || (load.down.messages > 0 && apart_ns <= protocol.silence_ns);
+    agent_hears =
+        agent_hears || ((load.up.messages > 0 || acknowledges) && apart_ns <= agent_silences * protocol.silence_ns);
+  }
+  return client_hears && agent_hears;
+}
+
+// How many questions, and how many answers to them, a window has a part in: they are half a silence apart. An answer
+// may come as late as the agent is, and a batch digests it after all that is ready.
+Linear LinkModel::signs_of_life(time_ns window_ns) const {
+  const time_ns silence_ns = system_.protocol.silence_ns;
+  time_ns late_ns = system_.line.agent_most_ns;
+  for (std::size_t chain = 0; is_batch() && chain < size(); chain++)
+    late_ns = std::max(late_ns, add(system_.line.agent_most_ns, std::min(responses_[chain], period(chain))));
+  return stair(window_ns, add(silence_ns, late_ns), silence_ns / 2);
+}
+}  // namespace tide::analysis

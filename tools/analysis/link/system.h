@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chains between a microcontroller and ROS 2 executors over one serial line: what the analysis of the link reads.
+//
+// A chain begins with a timer; every further callback is made ready by the message that the one before it publishes.
+// A message between the two sides crosses the line once; one between two callbacks of the client goes to the agent and
+// comes back; one between two host executors takes `host_hop_ns`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/model/time.h"
+
+namespace tide::analysis {
+
+// tide: most urgent first, one callback a round, nothing is preempted. lanes: the same with a preemptive lane for each
+// level. batch: the executor of rclc, any order.
+enum class ClientPolicy { tide, lanes, batch };
+// Of the batch executor. stock: a reliable publish waits until it is acknowledged. blocking: best effort, too, until
+// the last byte has left.
+enum class Send { asynchronous, stock, blocking };
+// always: the agent acknowledges every reliable message. asked: only when a HEARTBEAT asks.
+enum class Acknowledges { always, asked };
+
+struct Client {
+  ClientPolicy policy = ClientPolicy::tide;
+  Send send = Send::asynchronous;
+  bool waits_for_new_data = true;  // batch, as the stock rmw_wait
+  time_ns submit_ns = 0;           // make one message
+  time_ns process_ns = 0;          // verify and take over one received frame
+  time_ns dispatch_ns = 0;         // choose a callback
+  bool fixed_costs = false;        // these three take as long as they say; else at most
+  time_ns interrupt_receive_ns = 0, interrupt_complete_ns = 0;
+};
+
+inline constexpr std::int64_t escapes_worst = -1;
+
+struct Line {
+  std::int64_t baud = 115200;
+  std::int64_t mtu_bytes = 512;
+  std::int64_t quantum_bytes = 0;                 // largest piece before an urgent frame may pass; 0: the MTU
+  std::int64_t escapes = escapes_worst;           // escaped bytes in one frame at most; escapes_worst: all of them
+  bool fixed_sizes = false;                       // messages are as long as they say; else at most
+  time_ns agent_least_ns = 0, agent_most_ns = 0;  // from the last byte on the line until a ROS 2 node has the message
+  time_ns return_most_ns = 0;                     // from a node's publish until the frame can go
+  time_ns host_hop_ns = 0;                        // between two executors on the host
+};
+
+// The HEARTBEATs of one side: when it asks about a reliable message that is not acknowledged.
+struct Questions {
+  time_ns delay_ns = -1;  // from the end of the message; -1: measured, between the floor and 2 s, doubled each time
+  time_ns floor_ns = 0;   // what a measured delay never is below
+  time_ns period_ns = 0;  // between two of them
+};
+
+struct Protocol {
+  Acknowledges acknowledges = Acknowledges::always;
+  bool hold = false;  // nothing less urgent starts before the acknowledgment
+  Questions client{-1, 20'000'000, 100'000'000};
+  Questions agent{100'000'000, 2'000'000, 100'000'000};  // of tide-agent on a serial line
+  std::int64_t losses = 0;                               // frames of one instance that are lost at most
+  time_ns silence_ns = 1'000'000'000;  // then a client asks whether the agent is there; 0: there is no session
+};
+
+// own_cores: every callback has a processor of its own. Else `lanes` threads that take ready callbacks in any order.
+struct HostExecutor {
+  std::string name;
+  std::int64_t lanes = 1;
+  bool own_cores = false;
+};
+
+inline constexpr int on_client = -1;
+
+struct LinkCallback {
+  std::string name;
+  int place = on_client;  // or the index of a host executor
+  time_ns execution_ns = 0;
+  time_ns least_ns = 0;            // shortest execution
+  std::int64_t payload_bytes = 0;  // of what it publishes; 0: nothing
+};
+
+struct LinkChain {
+  std::string name;
+  std::int64_t level = 0;  // larger is more urgent
+  time_ns period_ns = 0;
+  time_ns deadline_ns = 0;
+  bool uplink_reliable = false, downlink_reliable = false;
+  std::vector<LinkCallback> callbacks;
+  time_ns jitter_ns = 0;  // how late its timer may release it after the nominal expiry
+};
+
+struct LinkSystem {
+  Client client;
+  Line line;
+  Protocol protocol;
+  std::vector<HostExecutor> hosts;
+  std::vector<LinkChain> chains;
+};
+
+// What is impossible, each with the entry that it belongs to; empty: the system can be analysed.
+std::vector<std::string> check(const LinkSystem &system);
+
+}  // namespace tide::analysis

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/model/model.h"
+
+#include <map>
+#include <numeric>
+#include <set>
+#include <utility>
+
+namespace tide::analysis {
+namespace {
+
+std::string quote(const std::string &name) { return "'" + name + "'"; }
+
+std::string entry(const char *kind, const std::string &name, std::size_t index) {
+  return std::string(kind) + " " + (name.empty() ? "number " + std::to_string(index + 1) : quote(name));
+}
+
+class Checker {
+ public:
+  explicit Checker(const Description &description) : description_(description) {}
+
+  std::vector<std::string> run() {
+    executors();
+    groups();
+    chains();
+    paths();
+    return std::move(errors_);
+  }
+
+ private:
+  void error(const std::string &where, const std::string &what) { errors_.push_back(where + ": " + what); }
+
+  // A time of a model, between least_ns and the longest one.
+  void time(const std::string &where, const char *field, time_ns value_ns, time_ns least_ns) {
+    if (value_ns < least_ns) {
+      error(where, std::string(field) + " is " + std::to_string(value_ns) + ", but must be at least " +
+                       std::to_string(least_ns));
+    } else if (value_ns > longest_time_ns) {
+      error(where, std::string(field) + " is " + std::to_string(value_ns) + ", but must be at most " +
+                       std::to_string(longest_time_ns));
+    }
+  }
+
+  void unique(std::set<std::string> &seen, const std::string &where, const std::string &name) {
+    if (name.empty()) {
+      error(where, "has no name");
+    } else if (!seen.insert(name).second) {
+      error(where, "the name is used twice");
+    }
+  }
+
+  void executors() {
+    if (description_.executors.empty()) error("system", "has no executor");
+    for (std::size_t index = 0; index < description_.executors.size(); ++index) {
+      const ExecutorEntry &executor = description_.executors[index];
+      const std::string where = entry("executor", executor.name, index);
+      unique(executors_, where, executor.name);
+      if (executor.lanes.empty()) error(where, "has no lane");
+      if (executor.lanes.size() > most_lanes) error(where, "has more than " + std::to_string(most_lanes) + " lanes");
+      for (std::size_t lane = 0; lane < executor.lanes.size(); ++lane) {
+        const std::string which = where + ", lane " + std::to_string(lane + 1);
+        time(which, "budget_ns", executor.lanes[lane].budget_ns, 1);
+        time(which, "period_ns", executor.lanes[lane].period_ns, 1);
+        if (executor.lanes[lane].budget_ns > executor.lanes[lane].period_ns) {
+          error(which, "budget_ns is larger than period_ns");
+        }
+      }
+    }
+  }
+
+  void groups() {
+    std::set<std::string> seen;
+    for (std::size_t index = 0; index < description_.groups.size(); ++index) {
+      const GroupEntry &group = description_.groups[index];
+      const std::string where = entry("group", group.name, index);
+      unique(seen, where, group.name);
+      if (!executors_.contains(group.executor)) error(where, "executor " + quote(group.executor) + " is unknown");
+      groups_[group.name] = group.executor;
+    }
+  }
+
+  void callback(const ChainEntry &chain, const std::string &where, const CallbackEntry &callback) {
+    time(where, "execution_ns", callback.execution_ns, 1);
+    if (callback.priority < 0 || callback.priority > most_priority)
+      error(where, "priority must be from 1 to " + std::to_string(most_priority) + ", or absent");
+    auto &[with, without] = own_priorities_[chain.executor];
+    (callback.priority > 0 ? with : without) = where;
+    if (!with.empty() && !without.empty() && mixed_.insert(chain.executor).second)
+      error(without, "has no priority of its own, and other callbacks of executor " + quote(chain.executor) + " have");
+    if (callback.group.empty()) return;
+    const auto found = groups_.find(callback.group);
+    if (found == groups_.end()) {
+      error(where, "group " + quote(callback.group) + " is unknown");
+    } else if (found->second != chain.executor) {
+      error(where, "group " + quote(callback.group) + " belongs to executor " + quote(found->second));
+    }
+  }
+
+  void chains() {
+    if (description_.chains.empty()) error("system", "has no chain");
+    std::map<std::pair<std::string, std::int64_t>, std::string> priorities;
+    std::set<std::string> seen;
+    for (std::size_t index = 0; index < description_.chains.size(); ++index) {
+      const ChainEntry &chain = description_.chains[index];
+      const std::string where = entry("chain", chain.name, index);
+      unique(seen, where, chain.name);
+      chains_[chain.name] = &chain;
+      if (!executors_.contains(chain.executor)) error(where, "executor " + quote(chain.executor) + " is unknown");
+      time(where, "period_ns", chain.period_ns, 1);
+      time(where, "deadline_ns", chain.deadline_ns, 1);
+      time(where, "jitter_ns", chain.jitter_ns, 0);
+      if (chain.callbacks.empty()) error(where, "has no callback");
+      if (chain.callbacks.size() > most_callbacks) {
+        error(where, "has more than " + std::to_string(most_callbacks) + " callbacks");
+      }
+      for (std::size_t number = 0; number < chain.callbacks.size(); ++number) {
+        const CallbackEntry &one = chain.callbacks[number];
+        callback(chain, where + ", " + entry("callback", one.name, number), one);
+      }
+      const auto [other, fresh] = priorities.try_emplace({chain.executor, chain.priority}, chain.name);
+      if (!fresh) {
+        error(where, "has the same priority as chain " + quote(other->second) + " on executor " +
+                         quote(chain.executor) + "; priorities must be distinct");
+      }
+    }
+  }
+
+  void segments(const std::string &where, const PathEntry &path) {
+    const ChainEntry *before = nullptr;
+    for (const std::string &name : path.segments) {
+      const auto found = chains_.find(name);
+      if (found == chains_.end()) {
+        error(where, "chain " + quote(name) + " is unknown");
+        before = nullptr;
+        continue;
+      }
+      if (!used_.insert(name).second) error(where, "chain " + quote(name) + " is already a segment of a path");
+      const ChainEntry *chain = found->second;
+      if (before != nullptr && before->executor == chain->executor) {
+        error(where, "segments " + quote(before->name) + " and " + quote(name) +
+                         " follow each other on one executor; make them one chain");
+      }
+      if (before != nullptr && before->period_ns != chain->period_ns) {
+        error(where, "segments " + quote(before->name) + " and " + quote(name) + " have different periods");
+      }
+      if (before != nullptr && chain->jitter_ns != 0) {
+        error(where, "segment " + quote(name) + " states a jitter, but it follows from the segments before it");
+      }
+      before = chain;
+    }
+  }
+
+  void paths() {
+    std::set<std::string> seen;
+    for (std::size_t index = 0; index < description_.paths.size(); ++index) {
+      const PathEntry &path = description_.paths[index];
+      const std::string where = entry("path", path.name, index);
+      unique(seen, where, path.name);
+      time(where, "deadline_ns", path.deadline_ns, 1);
+      if (path.segments.empty()) {
+        error(where, "has no segment");
+        continue;
+      }
+      if (path.delays_ns.size() + 1 != path.segments.size()) {
+        error(where, "needs one delay between each two segments");
+      }
+      for (const time_ns delay_ns : path.delays_ns) time(where, "delay_ns", delay_ns, 0);
+      segments(where, path);
+    }
+  }
+
+  const Description &description_;
+  std::vector<std::string> errors_;
+  std::set<std::string> executors_;
+  std::map<std::string, std::string> groups_;
+  std::map<std::string, const ChainEntry *> chains_;
+  std::set<std::string> used_;
+  std::map<std::string, std::pair<std::string, std::string>>
+      own_priorities_;  // by executor: a callback with, one without
+  std::set<std::string> mixed_;
+};
+
+int index_of(const std::vector<std::string> &names, const std::string &name) {
+  for (std::size_t index = 0; index < names.size(); ++index) {
+    if (names[index] == name) return static_cast<int>(index);
+  }
+  return reentrant;
+}
+
+Chain to_chain(const ChainEntry &entry, const std::vector<std::string> &groups) {
+  Chain chain{entry.name, {}, entry.period_ns, entry.deadline_ns, entry.jitter_ns, entry.priority, entry.timer};
+  for (const CallbackEntry &callback : entry.callbacks) {
+    chain.callbacks.push_back(
+        {callback.name, callback.execution_ns, index_of(groups, callback.group), callback.priority});
+  }
+  return chain;
+}
+
+constexpr std::pair<const char *, Policy> policies[] = {{"any_order", Policy::any_order},
+                                                        {"default", Policy::ready_set},
+                                                        {"wait_set", Policy::wait_set},
+                                                        {"priority", Policy::priority}};
+
+}  // namespace
+
+const char *name_of(Policy policy) {
+  for (const auto &[name, one] : policies) {
+    if (one == policy) return name;
+  }
+  return "";
+}
+
+std::optional<Policy> policy_of(std::string_view name) {
+  for (const auto &[known, policy] : policies) {
+    if (name == known) return policy;
+  }
+  return std::nullopt;
+}
+
+Executor::Executor(std::string name, Policy policy, std::vector<Lane> lanes, std::vector<Chain> chains,
+                   std::vector<std::string> groups)
+    : name_(std::move(name)),
+      policy_(policy),
+      lanes_(std::move(lanes)),
+      chains_(std::move(chains)),
+      groups_(std::move(groups)),
+      members_(groups_.size()),
+      order_(chains_.size()),
+      rank_(chains_.size()) {
+  for (const Lane &lane : lanes_) dedicated_ = dedicated_ && lane.dedicated();
+  for (std::size_t index = 0; index < chains_.size(); ++index) {
+    Chain &chain = chains_[index];
+    chain.execution_ns = 0;
+    chain.longest_ns = 0;
+    for (std::size_t number = 0; number < chain.callbacks.size(); ++number) {
+      const Callback &callback = chain.callbacks[number];
+      chain.execution_ns += callback.execution_ns;
+      chain.longest_ns = std::max(chain.longest_ns, callback.execution_ns);
+      own_priorities_ = own_priorities_ || callback.priority > 0;
+      if (callback.group == reentrant) continue;
+      members_[static_cast<std::size_t>(callback.group)].push_back({index, number});
+      has_groups_ = true;
+    }
+    chain.last_ns = chain.callbacks.back().execution_ns;
+  }
+  std::iota(order_.begin(), order_.end(), std::size_t{0});
+  std::sort(order_.begin(), order_.end(), [this](std::size_t left, std::size_t right) {
+    return chains_[left].priority != chains_[right].priority ? chains_[left].priority > chains_[right].priority
+                                                             : left < right;
+  });
+  for (std::size_t place = 0; place < order_.size(); ++place) rank_[order_[place]] = place;
+}
+
+Executor Executor::with_policy(Policy policy) const {
+  Executor other = *this;
+  other.policy_ = policy;
+  return other;
+}
+
+void Executor::retime(const std::vector<time_ns> &jitter_ns, const std::vector<time_ns> &deadline_ns) {
+  for (std::size_t index = 0; index < chains_.size(); ++index) {
+    chains_[index].jitter_ns = jitter_ns[index];
+    chains_[index].deadline_ns = deadline_ns[index];
+  }
+}
+
+Executor Executor::with_deadlines(const std::vector<time_ns> &deadline_ns) const {
+  Executor other = *this;
+  for (std::size_t index = 0; index < other.chains_.size(); ++index)
+    other.chains_[index].deadline_ns = deadline_ns[index];
+  return other;
+}
+
+Executor Executor::with_jitter(const std::vector<time_ns> &jitter_ns) const {
+  Executor other = *this;
+  for (std::size_t index = 0; index < other.chains_.size(); ++index) other.chains_[index].jitter_ns = jitter_ns[index];
+  return other;
+}
+
+Built System::build(const Description &description) {
+  Built built;
+  built.errors = Checker(description).run();
+  if (!built.errors.empty()) return built;
+  System system;
+  std::map<std::string, Place> places;
+  for (const ExecutorEntry &executor : description.executors) {
+    std::vector<std::string> groups;
+    for (const GroupEntry &group : description.groups) {
+      if (group.executor == executor.name) groups.push_back(group.name);
+    }
+    std::vector<Chain> chains;
+    for (const ChainEntry &chain : description.chains) {
+      if (chain.executor != executor.name) continue;
+      places[chain.name] = {system.executors_.size(), chains.size()};
+      chains.push_back(to_chain(chain, groups));
+    }
+    system.executors_.emplace_back(executor.name, executor.policy, executor.lanes, std::move(chains),
+                                   std::move(groups));
+  }
+  for (const PathEntry &path : description.paths) {
+    Path made{path.name, {}, path.delays_ns, path.deadline_ns};
+    for (const std::string &segment : path.segments) made.segments.push_back(places.at(segment));
+    system.paths_.push_back(std::move(made));
+  }
+  built.system = std::move(system);
+  return built;
+}
+
+Chain make_chain(const std::vector<time_ns> &execution_ns, time_ns period_ns, time_ns deadline_ns,
+                 std::int64_t priority) {
+  Chain chain;
+  for (const time_ns one_ns : execution_ns) chain.callbacks.push_back({{}, one_ns, reentrant, 0});
+  chain.period_ns = period_ns;
+  chain.deadline_ns = deadline_ns;
+  chain.priority = priority;
+  return chain;
+}
+
+}  // namespace tide::analysis

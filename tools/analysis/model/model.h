@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model that every analysis reads: executors with their lanes, and the chains of callbacks that run on them.
+//
+// A Description is what a reader of files or a generator fills in. System::build() checks it and makes the immutable
+// System from it; what is impossible or incomplete is answered with errors that name the entry.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/model/time.h"
+
+namespace tide::analysis {
+
+// Which ready callback a free lane takes. any_order: nothing is known but that it takes one. ready_set: one of a cached
+// set in which each callback has one place, but for timers, which are added as they expire (TIDE_POLICY_READYSET; the
+// model of Casini et al. 2019 and Blass et al. 2021). wait_set: the same, and timers are cached, too (rclcpp of Jazzy
+// on one thread). priority: always the most important one.
+enum class Policy { any_order, ready_set, wait_set, priority };
+
+// Whether what is proved of executors of one policy holds for an executor of another. A timer that is cached runs no
+// more often than one that is not.
+constexpr bool holds_for(Policy proved, Policy executor) {
+  return proved == executor || proved == Policy::any_order ||
+         (proved == Policy::ready_set && executor == Policy::wait_set);
+}
+
+// As descriptions and results write them: "any_order", "default", "wait_set", "priority".
+const char *name_of(Policy policy);
+std::optional<Policy> policy_of(std::string_view name);
+
+// A thread of an executor: budget_ns of processor time in every period_ns. Equal values mean a core of its own.
+struct Lane {
+  time_ns budget_ns = 1;
+  time_ns period_ns = 1;
+  bool dedicated() const { return budget_ns == period_ns; }
+  bool operator==(const Lane &) const = default;
+};
+
+// The most that a time in a model may be (eleven days), and the most callbacks a chain may have. Together they keep
+// every sum of the model below never_ns.
+inline constexpr time_ns longest_time_ns = 1'000'000'000'000'000;
+inline constexpr std::size_t most_callbacks = 1000;
+inline constexpr std::size_t most_lanes = 1024;
+
+inline constexpr std::int64_t most_priority = 1'000'000'000;  // of a callback
+
+inline constexpr int reentrant = -1;
+
+struct Callback {
+  std::string name;
+  time_ns execution_ns = 0;   // worst case, at least 1
+  int group = reentrant;      // index of its mutually exclusive group in the executor
+  std::int64_t priority = 0;  // its own, in place of what its chain gives it; 0: none. Larger is more important
+};
+
+// Callbacks that start one another. The first one is released by a timer or an event, at most once every period_ns
+// except that a release may be late by jitter_ns. deadline_ns counts from the release of the first callback to the
+// completion of the last.
+struct Chain {
+  std::string name;
+  std::vector<Callback> callbacks;
+  time_ns period_ns = 0;
+  time_ns deadline_ns = 0;
+  time_ns jitter_ns = 0;
+  std::int64_t priority = 0;  // larger is more important
+  bool timer = false;         // the first callback is a timer: it never runs twice at the same time
+  // Derived:
+  time_ns execution_ns = 0;  // of all callbacks
+  time_ns longest_ns = 0;    // of the longest callback
+  time_ns last_ns = 0;       // of the last callback
+};
+
+struct Member {
+  std::size_t chain = 0;
+  std::size_t callback = 0;
+};
+
+class Executor {
+ public:
+  // Trusts its arguments: System::build() and the generator check or make them.
+  Executor(std::string name, Policy policy, std::vector<Lane> lanes, std::vector<Chain> chains,
+           std::vector<std::string> groups = {});
+
+  const std::string &name() const { return name_; }
+  Policy policy() const { return policy_; }
+  const std::vector<Lane> &lanes() const { return lanes_; }
+  const std::vector<Chain> &chains() const { return chains_; }
+  const std::vector<std::string> &groups() const { return groups_; }
+  const std::vector<std::vector<Member>> &members() const { return members_; }  // of each group
+  bool dedicated() const { return dedicated_; }                                 // every lane is
+  bool has_groups() const { return has_groups_; }                               // with at least one member
+  bool own_priorities() const { return own_priorities_; }                       // of all callbacks
+
+  // Chains from the most to the least important, and the place of each chain in that order.
+  const std::vector<std::size_t> &order() const { return order_; }
+  std::size_t rank(std::size_t chain) const { return rank_[chain]; }
+  bool above(std::size_t left, std::size_t right) const { return rank_[left] < rank_[right]; }
+
+  Executor with_policy(Policy policy) const;
+  void retime(const std::vector<time_ns> &jitter_ns, const std::vector<time_ns> &deadline_ns);
+  Executor with_deadlines(const std::vector<time_ns> &deadline_ns) const;  // one value for each chain
+  Executor with_jitter(const std::vector<time_ns> &jitter_ns) const;       // one value for each chain
+
+ private:
+  std::string name_;
+  Policy policy_;
+  std::vector<Lane> lanes_;
+  std::vector<Chain> chains_;
+  std::vector<std::string> groups_;
+  std::vector<std::vector<Member>> members_;
+  std::vector<std::size_t> order_;
+  std::vector<std::size_t> rank_;
+  bool dedicated_ = true;
+  bool has_groups_ = false;
+  bool own_priorities_ = false;
+};
+
+struct CallbackEntry {
+  std::string name;
+  time_ns execution_ns = 0;
+  std::string group;          // empty: reentrant
+  std::int64_t priority = 0;  // 0: that of its chain
+};
+
+struct ChainEntry {
+  std::string name;
+  std::string executor;
+  std::vector<CallbackEntry> callbacks;
+  time_ns period_ns = 0;
+  time_ns deadline_ns = 0;
+  time_ns jitter_ns = 0;
+  std::int64_t priority = 0;
+  bool timer = false;
+};
+
+struct ExecutorEntry {
+  std::string name;
+  Policy policy = Policy::priority;
+  std::vector<Lane> lanes;
+};
+
+struct GroupEntry {
+  std::string name;
+  std::string executor;
+};
+
+// A chain that passes through several executors: each segment is a chain of its own, and between two of them lies a
+// propagation delay.
+struct PathEntry {
+  std::string name;
+  std::vector<std::string> segments;
+  std::vector<time_ns> delays_ns;  // one fewer than segments
+  time_ns deadline_ns = 0;
+};
+
+struct Description {
+  std::vector<ExecutorEntry> executors;
+  std::vector<GroupEntry> groups;
+  std::vector<ChainEntry> chains;
+  std::vector<PathEntry> paths;
+};
+
+struct Place {
+  std::size_t executor = 0;
+  std::size_t chain = 0;
+};
+
+struct Path {
+  std::string name;
+  std::vector<Place> segments;
+  std::vector<time_ns> delays_ns;
+  time_ns deadline_ns = 0;
+};
+
+class System;
+
+// Either a system or at least one error.
+struct Built;
+
+class System {
+ public:
+  static Built build(const Description &description);
+
+  const std::vector<Executor> &executors() const { return executors_; }
+  const std::vector<Path> &paths() const { return paths_; }
+
+ private:
+  std::vector<Executor> executors_;
+  std::vector<Path> paths_;
+};
+
+struct Built {
+  std::optional<System> system;
+  std::vector<std::string> errors;
+};
+
+// Makes a chain of reentrant callbacks from their execution times.
+Chain make_chain(const std::vector<time_ns> &execution_ns, time_ns period_ns, time_ns deadline_ns,
+                 std::int64_t priority);
+
+}  // namespace tide::analysis

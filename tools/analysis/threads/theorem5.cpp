@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sobhani, Choi and Kim, Theorem 5: the default multi-threaded executor with mutually exclusive groups.
+#include "analysis/threads/registry.h"
+#include "analysis/threads/terms.h"
+
+namespace tide::analysis {
+namespace {
+
+constexpr Policy policy = Policy::any_order;
+
+template <Deadlines deadlines>
+Terms published(const Situation &situation, time_ns window_ns) {
+  constexpr bool arbitrary = deadlines == Deadlines::arbitrary;
+  Terms terms;
+  terms.precedence = precedence(situation);
+  terms.interference = interference_of_all(situation, arbitrary ? whole_workload : constrained_workload, window_ns);
+  if (arbitrary) terms.own = own_published(situation, window_ns);
+  terms.groups = groups_published(situation, policy, deadlines, window_ns).demand;
+  return terms;
+}
+
+template <Deadlines deadlines>
+Terms safe(const Situation &situation, time_ns window_ns) {
+  constexpr bool arbitrary = deadlines == Deadlines::arbitrary;
+  const Workload workload = arbitrary ? safe_workload(situation.options) : sharp_workload;
+  const GroupTerms groups = groups_safe(situation, policy, deadlines, window_ns);
+  Terms terms;
+  terms.precedence = precedence(situation);
+  terms.interference = interference_of_all(situation, workload, window_ns);
+  if (arbitrary) terms.own = own_safe(situation, window_ns);
+  terms.groups = groups.demand;
+  return terms;
+}
+
+constexpr Deadlines constrained = Deadlines::constrained;
+constexpr Deadlines arbitrary = Deadlines::arbitrary;
+constexpr Analysis entries[] = {
+    {"theorem5-constrained-published", "default executor with groups, constrained deadlines, as published", policy,
+     constrained, Variant::published, true, published<constrained>},
+    {"theorem5-constrained-safe", "default executor with groups, constrained deadlines", policy, constrained,
+     Variant::safe, true, safe<constrained>},
+    {"theorem5-arbitrary-published", "default executor with groups, arbitrary deadlines, as published", policy,
+     arbitrary, Variant::published, true, published<arbitrary>},
+    {"theorem5-arbitrary-safe", "default executor with groups, arbitrary deadlines", policy, arbitrary, Variant::safe,
+     true, safe<arbitrary>},
+};
+
+}  // namespace
+
+std::span<const Analysis> theorem5() { return entries; }
+
+}  // namespace tide::analysis
