@@ -18,8 +18,8 @@ constexpr sim::Time kMicrosecond = 1000;
 LinkSystem seen(const sim::Plan &plan, const LinkFamily &family, std::uint64_t seed, bool fixed) {
   LinkSystem system = sim::system_of(plan);
   if (fixed) fix_executions(system);
-  if (seed % 3 == 0) system.line.escapes = kEscapes;
-  if (family.slow || family.spaced || family.few) system.line.escapes = kFewEscapes;
+  if (seed % 3 == 0) system.line.escaped_bytes = kEscapes;
+  if (family.slow || family.spaced || family.few) system.line.escaped_bytes = kFewEscapes;
   return system;
 }
 
@@ -172,7 +172,7 @@ std::vector<LinkQuarry> link_twins() {
       {"link-tide without costs", {}, [](LinkSystem &system) { system.client = {system.client.policy}; }, {}},
       {"link-tide-few without the agent",
        {.few = true},
-       [](LinkSystem &system) { system.line.agent_least_ns = system.line.agent_most_ns = 0; },
+       [](LinkSystem &system) { system.line.agent_least_ns = system.line.agent_ns = 0; },
        {}},
       {"link-tide-losses without retransmission",
        {.reliable = true, .losses = true},
@@ -185,7 +185,7 @@ std::vector<LinkQuarry> link_twins() {
       {"link-lanes without the host", {.lanes = true}, {}, part<&LinkParts::host_ns>},
       {"link-tide-few without the jitter of the agent",
        {.few = true},
-       [](LinkSystem &system) { system.line.agent_most_ns = system.line.agent_least_ns; },
+       [](LinkSystem &system) { system.line.agent_ns = system.line.agent_least_ns; },
        {}},
       {"link-lanes-dense without repetition", {.lanes = true, .dense = true}, once_a_second, {}},
       {"link-tide-few without interrupts",

@@ -149,7 +149,7 @@ void fix_executions(LinkSystem &system) {
   for (LinkChain &chain : system.chains) {
     for (LinkCallback &callback : chain.callbacks) callback.least_ns = callback.execution_ns;
   }
-  system.line.fixed_sizes = true;
+  system.line.exact_sizes = true;
 }
 
 }  // namespace tide::analysis

@@ -50,7 +50,7 @@ analysis::LinkSystem system_of(const Plan &plan) {
   system.line.baud = static_cast<std::int64_t>(plan.baud);
   system.line.mtu_bytes = plan.mtu;
   system.line.agent_least_ns = plan.agent_least;
-  system.line.agent_most_ns = plan.agent_most;
+  system.line.agent_ns = plan.agent_most;
   system.protocol.acknowledges =
       plan.agent_acknowledges == Acknowledges::kAsked ? analysis::Acknowledges::asked : analysis::Acknowledges::always;
   system.protocol.hold = plan.hold_until_acknowledged || std::any_of(plan.chains.begin(), plan.chains.end(),
@@ -82,8 +82,8 @@ std::vector<std::optional<Time>> bounds_of(const Plan &plan) {
   for (analysis::LinkChain &chain : system.chains) {
     for (analysis::LinkCallback &callback : chain.callbacks) callback.least_ns = callback.execution_ns;
   }
-  system.line.fixed_sizes = true;
-  if (plan.periods <= kMostPeriods) system.line.escapes = kEscapes;
+  system.line.exact_sizes = true;
+  if (plan.periods <= kMostPeriods) system.line.escaped_bytes = kEscapes;
   if (!is_covered(plan, system) || !analysis::check(system).empty()) return bounds;
   const analysis::LinkResults results = analysis::bound_link(system);
   for (size_t chain = 0; chain < results.chains.size(); chain++) bounds[chain] = results.chains[chain].response_ns;

@@ -63,17 +63,17 @@ def host_system(draw: random.Random) -> Document:
 
 def link_system(draw: random.Random) -> Document:
     chains = []
-    for level in range(draw.randint(1, 4)):
+    for priority in range(draw.randint(1, 4)):
         reliable = draw.random() < 0.5
         places = ["client", *draw.choice([["host", "client"], ["host"], []])]
         callbacks = [
-            {"name": f"b{place}", "on": on, "execution_ns": draw.randint(0, 9_000_000), "payload_bytes": 40}
+            {"name": f"b{place}", "executor": on, "execution_ns": draw.randint(0, 9_000_000), "payload_bytes": 40}
             for place, on in enumerate(places)
         ]
         chains.append(
             {
-                "name": f"c{level}",
-                "level": level,
+                "name": f"c{priority}",
+                "priority": priority,
                 "period_ns": draw.randint(100, 500) * 1_000_000,
                 "deadline_ns": draw.randint(40, 100) * 1_000_000,
                 "uplink_reliable": reliable,
@@ -190,7 +190,7 @@ def test_a_wrong_description_is_refused_with_the_words_of_the_program() -> None:
     document["chains"][1]["callbacks"] = []
     document["unknown"] = 1
     link = link_system(draw)
-    link["chains"][0]["callbacks"][0]["on"] = "nowhere"
+    link["chains"][0]["callbacks"][0]["executor"] = "nowhere"
     for wrong, options, ask in ((document, (), native.bound_executors), (link, ("--link",), native.bound_link)):
         done = program(wrong, *options)
         assert done.returncode == 2
@@ -248,7 +248,7 @@ def test_other_threads_run_while_bounds_are_computed() -> None:
     """No thread is made to give way here, so the other one gets the interpreter only if the analysis lets go of it."""
     document = link_system(random.Random(1))
     document["chains"] = [
-        {**document["chains"][0], "name": f"c{number}", "level": number, "period_ns": 10**12} for number in range(60)
+        {**document["chains"][0], "name": f"c{number}", "priority": number, "period_ns": 10**12} for number in range(60)
     ]
     turns = 0
     done = threading.Event()

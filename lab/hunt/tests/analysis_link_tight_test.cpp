@@ -42,7 +42,7 @@ sim::Plan three_chains(bool lanes, Kind kind) {
 LinkSystem analysed(const sim::Plan &plan) {
   LinkSystem system = sim::system_of(plan);
   fix_executions(system);
-  system.line.escapes = 3;
+  system.line.escaped_bytes = 3;
   return system;
 }
 
@@ -173,7 +173,7 @@ TEST(LinkCrowd, HundredsOfReliableCrossingsKeepToTheirBounds) {
     plan.chains.push_back(chain);
   }
   LinkSystem system = analysed(plan);
-  system.line.escapes = 12;
+  system.line.escaped_bytes = 12;
   const LinkResults results = bound_link(system);
   for (const bool together : {true, false}) {
     for (std::uint64_t seed = 1; seed <= 4; seed++) {

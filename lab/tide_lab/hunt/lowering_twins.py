@@ -223,22 +223,16 @@ def _short_messages(chain: Document) -> None:
         callback["payload_bytes"] = min(callback["payload_bytes"], 1)
 
 
-def _hosts_at_once(chain: Document) -> None:
-    for callback in chain["callbacks"]:
-        if callback["on"] != "client":
-            callback["execution_ns"] = callback["least_ns"] = 0
+def _hosts_at_once(document: Document) -> None:
+    for chain in document["chains"]:
+        for callback in chain["callbacks"]:
+            if callback["executor"] != document["client"]["name"]:
+                callback["execution_ns"] = callback["least_ns"] = 0
 
 
 def _always_as_long(chain: Document) -> None:
     for callback in chain["callbacks"]:
         callback["execution_ns"] = callback["least_ns"]
-
-
-def _reversed_levels(document: Document) -> None:
-    levels = sorted(chain["level"] for chain in document["chains"])
-    turned = dict(zip(levels, reversed(levels), strict=True))
-    for chain in document["chains"]:
-        chain["level"] = turned[chain["level"]]
 
 
 def _many_lanes(document: Document) -> None:
@@ -285,15 +279,15 @@ def twins() -> list[Twin]:
         Twin("twice the period", "check-one-lane", _asked(_chains(_rarely))),
         Twin("branches without what they share", "check-branches", _branches_without_what_they_share),
         Twin("jitter between executors forgotten", "check-everything", _without_carried_jitter),
-        Twin("agent_ms forgotten", "check-board-tide", _asked(_line(agent_most_ns=0))),
-        Twin("return_ms forgotten", "check-board-tide", _asked(_line(return_most_ns=0))),
+        Twin("agent_ms forgotten", "check-board-tide", _asked(_line(agent_ns=0))),
+        Twin("return_ms forgotten", "check-board-tide", _asked(_line(return_ns=0))),
         Twin("twice the baud rate", "check-board-lanes", _asked(_fast_line)),
         Twin("payload forgotten", "check-board-lanes", _asked(_chains(_short_messages))),
         Twin("acknowledgments forgotten", "check-board-hold", _asked(_chains(_best_effort))),
-        Twin("the host's executions forgotten", "check-board-tide", _asked(_chains(_hosts_at_once))),
+        Twin("the host's executions forgotten", "check-board-tide", _asked(_hosts_at_once)),
         Twin("the host's lanes forgotten", "check-board-lanes", _asked(_many_lanes)),
         Twin("shortest executions on a board", "check-board-tide", _asked(_chains(_always_as_long))),
-        Twin("levels reversed", "check-board-lanes", _asked(_reversed_levels)),
+        Twin("priorities reversed on a board", "check-board-lanes", _asked(_reversed_priorities)),
         Twin("a cooperative executor as a preemptive one", "check-board-tide", _asked(_client(policy="lanes"))),
         Twin("submit_ms forgotten", "check-board-tide", _asked(_client(submit_ns=0))),
         Twin(

@@ -102,7 +102,7 @@ void LinkModel::explain(std::size_t chain, LinkResult &result) const {
   std::vector<std::size_t> order(size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [this](std::size_t left, std::size_t right) {
-    return system_.chains[left].level < system_.chains[right].level;
+    return system_.chains[left].priority < system_.chains[right].priority;
   });
   for (std::vector<time_ns> *shares : {&parts.client_interference_ns, &parts.line_interference_ns}) {
     for (const std::size_t other : order) {
@@ -145,19 +145,20 @@ std::vector<Assumption> LinkModel::assumptions() const {
   if (!late.empty()) releases.text += ", or later by at most: " + late;
   list.push_back(releases);
   list.push_back({"agent",
-                  "agent, DDS and serial adapter take " + milliseconds(line.agent_most_ns) + " to the node at most",
-                  {{"agent_ns", line.agent_most_ns}}});
+                  "agent, DDS and serial adapter take " + milliseconds(line.agent_ns) + " to the node at most",
+                  {{"agent_ns", line.agent_ns}}});
   list.push_back({"return",
-                  "they take " + milliseconds(line.return_most_ns) + " back from the node to the line at most",
-                  {{"return_ns", line.return_most_ns}}});
-  list.push_back({"escapes",
-                  line.escapes == escapes_worst
-                      ? "every byte of a frame may be escaped"
-                      : "at most " + std::to_string(line.escapes) + " bytes of a frame are escaped",
-                  {{"escaped_bytes", line.escapes}}});
+                  "they take " + milliseconds(line.return_ns) + " back from the node to the line at most",
+                  {{"return_ns", line.return_ns}}});
+  Assumption escapes{"escapes", "every byte of a frame may be escaped", {}};
+  if (line.escaped_bytes) {
+    escapes.text = "at most " + std::to_string(*line.escaped_bytes) + " bytes of a frame are escaped";
+    escapes.values = {{"escaped_bytes", *line.escaped_bytes}};
+  }
+  list.push_back(std::move(escapes));
   list.push_back({"sizes",
-                  line.fixed_sizes ? "messages are exactly as long as they say" : "no message is longer than it says",
-                  {{"exact", line.fixed_sizes ? 1 : 0}}});
+                  line.exact_sizes ? "messages are exactly as long as they say" : "no message is longer than it says",
+                  {{"exact", line.exact_sizes ? 1 : 0}}});
   const std::int64_t losses = system_.protocol.losses;
   list.push_back(
       {"losses",

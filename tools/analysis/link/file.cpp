@@ -20,7 +20,7 @@ class Reader {
     each(fields.list("hosts"), "host", [this](Fields &of) {
       HostExecutor &host = file_.system.hosts.emplace_back();
       of.text("name", host.name);
-      of.time("lanes", host.lanes);
+      of.integer("lanes", host.lanes);
       of.flag("own_cores", host.own_cores);
     });
     each(fields.list("chains"), "chain", [this](Fields &of) { chain(of); });
@@ -61,68 +61,69 @@ class Reader {
 
   void client(Fields &fields) {
     Client &client = file_.system.client;
+    fields.text("name", client.name);
     choice(fields, "policy", client.policy, std::array{"tide", "lanes", "batch"});
     choice(fields, "send", client.send, std::array{"asynchronous", "stock", "blocking"});
     fields.flag("waits_for_new_data", client.waits_for_new_data);
     fields.flag("fixed_costs", client.fixed_costs);
-    fields.time("submit_ns", client.submit_ns);
-    fields.time("process_ns", client.process_ns);
-    fields.time("dispatch_ns", client.dispatch_ns);
-    fields.time("interrupt_receive_ns", client.interrupt_receive_ns);
-    fields.time("interrupt_complete_ns", client.interrupt_complete_ns);
+    fields.integer("submit_ns", client.submit_ns);
+    fields.integer("process_ns", client.process_ns);
+    fields.integer("dispatch_ns", client.dispatch_ns);
+    fields.integer("interrupt_receive_ns", client.interrupt_receive_ns);
+    fields.integer("interrupt_complete_ns", client.interrupt_complete_ns);
   }
 
   void line(Fields &fields) {
     Line &line = file_.system.line;
-    fields.time("baud", line.baud);
-    fields.time("mtu_bytes", line.mtu_bytes);
-    fields.time("quantum_bytes", line.quantum_bytes);
-    fields.time("escapes", line.escapes);
-    fields.flag("fixed_sizes", line.fixed_sizes);
-    fields.time("agent_least_ns", line.agent_least_ns);
-    fields.time("agent_most_ns", line.agent_most_ns);
-    fields.time("return_most_ns", line.return_most_ns);
-    fields.time("host_hop_ns", line.host_hop_ns);
+    fields.integer("baud", line.baud);
+    fields.integer("mtu_bytes", line.mtu_bytes);
+    fields.integer("quantum_bytes", line.quantum_bytes);
+    fields.integer("escaped_bytes", line.escaped_bytes);
+    fields.flag("exact_sizes", line.exact_sizes);
+    fields.integer("agent_least_ns", line.agent_least_ns);
+    fields.integer("agent_ns", line.agent_ns);
+    fields.integer("return_ns", line.return_ns);
+    fields.integer("host_hop_ns", line.host_hop_ns);
   }
 
   void protocol(Fields &fields) {
     Protocol &protocol = file_.system.protocol;
     choice(fields, "acknowledges", protocol.acknowledges, std::array{"always", "asked"});
     fields.flag("hold", protocol.hold);
-    fields.time("heartbeat_delay_ns", protocol.client.delay_ns);
-    fields.time("heartbeat_floor_ns", protocol.client.floor_ns);
-    fields.time("heartbeat_period_ns", protocol.client.period_ns);
-    fields.time("agent_heartbeat_delay_ns", protocol.agent.delay_ns);
-    fields.time("agent_heartbeat_floor_ns", protocol.agent.floor_ns);
-    fields.time("agent_heartbeat_period_ns", protocol.agent.period_ns);
-    fields.time("losses", protocol.losses);
-    fields.time("silence_ns", protocol.silence_ns);
+    fields.integer("heartbeat_delay_ns", protocol.client.delay_ns);
+    fields.integer("heartbeat_floor_ns", protocol.client.floor_ns);
+    fields.integer("heartbeat_period_ns", protocol.client.period_ns);
+    fields.integer("agent_heartbeat_delay_ns", protocol.agent.delay_ns);
+    fields.integer("agent_heartbeat_floor_ns", protocol.agent.floor_ns);
+    fields.integer("agent_heartbeat_period_ns", protocol.agent.period_ns);
+    fields.integer("losses", protocol.losses);
+    fields.integer("silence_ns", protocol.silence_ns);
   }
 
   void chain(Fields &fields) {
     LinkChain &chain = file_.system.chains.emplace_back();
     fields.text("name", chain.name);
-    fields.time("level", chain.level);
-    fields.time("period_ns", chain.period_ns);
-    fields.time("deadline_ns", chain.deadline_ns);
-    fields.time("jitter_ns", chain.jitter_ns);
+    fields.integer("priority", chain.priority);
+    fields.integer("period_ns", chain.period_ns);
+    fields.integer("deadline_ns", chain.deadline_ns);
+    fields.integer("jitter_ns", chain.jitter_ns);
     fields.flag("uplink_reliable", chain.uplink_reliable);
     fields.flag("downlink_reliable", chain.downlink_reliable);
     each(fields.list("callbacks"), fields.where() + ", callback", [this, &chain](Fields &of) {
       LinkCallback &callback = chain.callbacks.emplace_back();
       of.text("name", callback.name);
-      of.time("execution_ns", callback.execution_ns);
-      of.time("least_ns", callback.least_ns);
-      of.time("payload_bytes", callback.payload_bytes);
-      std::string place = "client";
-      of.text("on", place);
-      callback.place = place_of(place);
-      if (callback.place == nowhere) of.error("there is no host '" + place + "'");
+      of.integer("execution_ns", callback.execution_ns);
+      of.integer("least_ns", callback.least_ns);
+      of.integer("payload_bytes", callback.payload_bytes);
+      std::string executor = file_.system.client.name;
+      of.text("executor", executor);
+      callback.place = place_of(executor);
+      if (callback.place == nowhere) of.error("there is no executor '" + executor + "'");
     });
   }
 
   int place_of(const std::string &name) const {
-    if (name == "client") return on_client;
+    if (name == file_.system.client.name) return on_client;
     for (std::size_t index = 0; index < file_.system.hosts.size(); ++index) {
       if (file_.system.hosts[index].name == name) return static_cast<int>(index);
     }

@@ -33,8 +33,8 @@ std::int64_t message_limit(const Line &line, Direction direction) {
 
 time_ns frame_ns(const Line &line, std::int64_t message_bytes) {
   const std::int64_t worst = 1 + 2 * (message_bytes + framing_bytes - 1);
-  const bool any = line.escapes == escapes_worst;
-  return duration_ns(line, any ? worst : std::min(worst, message_bytes + framing_bytes + line.escapes));
+  if (!line.escaped_bytes) return duration_ns(line, worst);
+  return duration_ns(line, std::min(worst, message_bytes + framing_bytes + *line.escaped_bytes));
 }
 
 Message message(const Line &line, Direction direction, std::int64_t payload_bytes) {
@@ -46,7 +46,7 @@ Message message(const Line &line, Direction direction, std::int64_t payload_byte
     const std::int64_t bytes = header_bytes + padded(direction, length);
     result.frames = 1;
     result.total_ns = result.unit_ns = frame_ns(line, bytes);
-    result.least_ns = plain_ns(line, line.fixed_sizes ? bytes : shortest);
+    result.least_ns = plain_ns(line, line.exact_sizes ? bytes : shortest);
     return result;
   }
   const std::int64_t piece = limit - header_bytes - submessage_bytes;
@@ -56,13 +56,13 @@ Message message(const Line &line, Direction direction, std::int64_t payload_byte
   result.unit_ns = frame_ns(line, std::max(limit, last));
   result.total_ns = add(multiply(result.frames - 1, frame_ns(line, limit)), frame_ns(line, last));
   result.least_ns =
-      line.fixed_sizes ? (result.frames - 1) * plain_ns(line, limit) + plain_ns(line, last) : plain_ns(line, shortest);
+      line.exact_sizes ? (result.frames - 1) * plain_ns(line, limit) + plain_ns(line, last) : plain_ns(line, shortest);
   return result;
 }
 
 time_ns answer_frame_ns(const Line &line) {
-  const bool fewer = line.escapes != escapes_worst && line.escapes < answer_escapes;
-  return duration_ns(line, answer_bytes + framing_bytes + (fewer ? line.escapes : answer_escapes));
+  return duration_ns(
+      line, answer_bytes + framing_bytes + std::min(line.escaped_bytes.value_or(answer_escapes), answer_escapes));
 }
 
 time_ns question_frame_ns(const Line &line) { return frame_ns(line, question_bytes); }

@@ -133,7 +133,7 @@ void LinkModel::find_downlink_waits() {
     const std::int64_t others = load.down.control - load.down.receipts;
     unasked_ns = add(unasked_ns, multiply(multiply(instances[chain], others), answer_ns_));
   }
-  const time_ns spread_ns = std::max(host_ns, system_.line.agent_most_ns) - system_.line.agent_least_ns;
+  const time_ns spread_ns = std::max(host_ns, system_.line.agent_ns) - system_.line.agent_least_ns;
   if (add(unasked_ns, longest_ns + spread_ns) > answers_apart_ns()) return;
   hosts_keep_up_ = true;
   for (std::size_t chain = 0; chain < size(); chain++)

@@ -103,7 +103,7 @@ Load LinkModel::visit_load(const LinkChain &chain) const {
     if (here) {
       load.answers_first = load.answers_first || load.down.messages > 0 || load.up.messages > 0;
       cross(load, Direction::up, callback);
-      load.host_ns += has_next ? line.agent_most_ns : 0;
+      load.host_ns += has_next ? line.agent_ns : 0;
       load.host_least_ns += has_next ? line.agent_least_ns : 0;
       if (load.down.messages == 0)
         load.before_ns += message(line, Direction::up, callback.payload_bytes).least_ns + line.agent_least_ns;
@@ -111,7 +111,7 @@ Load LinkModel::visit_load(const LinkChain &chain) const {
     if (next_here) {
       if (load.down.messages == 0) load.before_ns += message(line, Direction::down, callback.payload_bytes).least_ns;
       cross(load, Direction::down, callback);
-      load.host_ns += line.return_most_ns;
+      load.host_ns += line.return_ns;
       load.behind_ns = 0;
     }
     if (!here && has_next && !next_here) load.host_ns += line.host_hop_ns;
@@ -191,7 +191,7 @@ time_ns LinkModel::control_wait_ns(std::size_t chain, Direction direction, std::
       next_ns = add(next_ns, std::min(within(multiply(traffic.asks, frame_ns)), multiply(asked, frame_ns)));
       // An answer waits for one of them at most; the next question finds that one.
       const std::int64_t asked_back =
-          asks_within(other, up ? Direction::down : Direction::up, add(window_ns, system_.line.agent_most_ns));
+          asks_within(other, up ? Direction::down : Direction::up, add(window_ns, system_.line.agent_ns));
       next_ns = add(next_ns, std::min(within(multiply(answers, frame_ns)), multiply(asked_back + 1, frame_ns)));
     }
     if (!alive_) next_ns = add(next_ns, signs_of_life(window_ns, direction).value);
@@ -224,7 +224,7 @@ void LinkModel::count_questions(std::size_t chain) {
   Load &load = loads_[chain];
   const time_ns up_wait_ns = load.up_wait_ns = control_wait_ns(chain, Direction::up, 1, load.up_wait_ns);
   const time_ns down_wait_ns = load.down_wait_ns = control_wait_ns(chain, Direction::down, 1, load.down_wait_ns);
-  const time_ns way_ns = system_.line.agent_most_ns + down_wait_ns + gap_ns_;
+  const time_ns way_ns = system_.line.agent_ns + down_wait_ns + gap_ns_;
   const time_ns delay_ns = std::max<time_ns>(protocol.client.delay_ns, 0);
   const time_ns asking_ns = asked ? add(delay_ns, control_wait_ns(chain, Direction::up, load.up.control + 1, 0)) : 0;
   const time_ns silent_ns = std::max(self.uplink_reliable ? silence_ns(protocol.client) : 0,
@@ -233,7 +233,7 @@ void LinkModel::count_questions(std::size_t chain) {
   // A question, its answer and what was lost again, in whatever direction; before them what the chain itself asks and
   // answers. What is more urgent is in front of them, too; the demand of a response has that already, where the chain
   // itself waits for that direction.
-  const time_ns turn_ns = silent_ns + system_.line.agent_most_ns + load.up.unit_ns + load.down.unit_ns;
+  const time_ns turn_ns = silent_ns + system_.line.agent_ns + load.up.unit_ns + load.down.unit_ns;
   const time_ns own_ns =
       lost == 0 ? 0 : add(multiply(load.up.control, control_ns), multiply(load.down.control, answer_ns_));
   const bool counted_up = load.up.messages > 0 && self.uplink_reliable, counted_down = load.down.messages > 0;
@@ -266,7 +266,7 @@ void LinkModel::count_questions(std::size_t chain) {
   }
   if (self.downlink_reliable && down.messages > 0) {
     load.taking_most_ns = taking_ns(chain);
-    const time_ns known_ns = add(add(up_wait_ns, system_.line.agent_most_ns), repair_ns);
+    const time_ns known_ns = add(add(up_wait_ns, system_.line.agent_ns), repair_ns);
     down.asks = count(protocol.agent, down, add(load.taking_most_ns, known_ns));
     down.control += down.asks;
     up.receipts = down.frames;
@@ -376,9 +376,9 @@ bool LinkModel::is_alive_anyway() const {
 // may come as late as the agent is, and a batch digests it after all that is ready.
 Linear LinkModel::signs_of_life(time_ns window_ns) const {
   const time_ns silence_ns = system_.protocol.silence_ns;
-  time_ns late_ns = system_.line.agent_most_ns;
+  time_ns late_ns = system_.line.agent_ns;
   for (std::size_t chain = 0; is_batch() && chain < size(); chain++)
-    late_ns = std::max(late_ns, add(system_.line.agent_most_ns, std::min(responses_[chain], period(chain))));
+    late_ns = std::max(late_ns, add(system_.line.agent_ns, std::min(responses_[chain], period(chain))));
   return stair(window_ns, add(silence_ns, late_ns), silence_ns / 2);
 }
 }  // namespace tide::analysis

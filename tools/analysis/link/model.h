@@ -85,7 +85,7 @@ class LinkModel {
     // What is more urgent comes first: then one walk knows most of what the next would.
     for (std::size_t chain = 0; chain < size(); chain++) order_.push_back(chain);
     std::stable_sort(order_.begin(), order_.end(), [this](std::size_t left, std::size_t right) {
-      return system_.chains[left].level > system_.chains[right].level;
+      return system_.chains[left].priority > system_.chains[right].priority;
     });
     answer_ns_ = answer_frame_ns(system.line);
     gap_ns_ = system.client.interrupt_receive_ns + system.client.interrupt_complete_ns;
@@ -111,7 +111,7 @@ class LinkModel {
   std::size_t size() const { return system_.chains.size(); }
   bool is_batch() const { return system_.client.policy == ClientPolicy::batch; }
   bool goes_first(std::size_t other, std::size_t chain) const {
-    return other != chain && (is_batch() || system_.chains[other].level > system_.chains[chain].level);
+    return other != chain && (is_batch() || system_.chains[other].priority > system_.chains[chain].priority);
   }
   time_ns period(std::size_t chain) const { return system_.chains[chain].period_ns; }
   time_ns jitter(std::size_t chain) const { return system_.chains[chain].jitter_ns; }

@@ -68,10 +68,10 @@ class Checker {
     if (line.mtu_bytes < 68 || line.mtu_bytes > 65535) error("line", "'mtu_bytes' must be from 68 to 65535");
     if (line.quantum_bytes != 0 && (line.quantum_bytes < 64 || line.quantum_bytes > line.mtu_bytes))
       error("line", "'quantum_bytes' must be 0, or from 64 to the MTU");
-    if (line.escapes < escapes_worst) error("line", "'escapes' must be -1 (all) or a number of bytes");
+    if (line.escaped_bytes.value_or(0) < 0) error("line", "'escaped_bytes' must be 0 or more, or null for all");
     time("line", "agent_least_ns", line.agent_least_ns);
-    time("line", "agent_most_ns", line.agent_most_ns, line.agent_least_ns);
-    time("line", "return_most_ns", line.return_most_ns);
+    time("line", "agent_ns", line.agent_ns, line.agent_least_ns);
+    time("line", "return_ns", line.return_ns);
     time("line", "host_hop_ns", line.host_hop_ns);
   }
 
@@ -130,9 +130,9 @@ class Checker {
     std::set<std::string> names;
     for (const LinkChain &chain : system_.chains) {
       if (!names.insert(chain.name).second) error("chain '" + chain.name + "'", "there are two of this name");
-      const auto [owner, first] = owners.emplace(chain.level, chain.name);
+      const auto [owner, first] = owners.emplace(chain.priority, chain.name);
       if (!first && system_.client.policy != ClientPolicy::batch)
-        error("chain '" + chain.name + "'", "has the level of chain '" + owner->second + "'; give each its own");
+        error("chain '" + chain.name + "'", "has the priority of chain '" + owner->second + "'; give each its own");
     }
   }
 

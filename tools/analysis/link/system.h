@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,19 +33,18 @@ struct Client {
   time_ns dispatch_ns = 0;         // choose a callback
   bool fixed_costs = false;        // these three take as long as they say; else at most
   time_ns interrupt_receive_ns = 0, interrupt_complete_ns = 0;
+  std::string name = "client";  // of its executor
 };
-
-inline constexpr std::int64_t escapes_worst = -1;
 
 struct Line {
   std::int64_t baud = 115200;
   std::int64_t mtu_bytes = 512;
-  std::int64_t quantum_bytes = 0;                 // largest piece before an urgent frame may pass; 0: the MTU
-  std::int64_t escapes = escapes_worst;           // escaped bytes in one frame at most; escapes_worst: all of them
-  bool fixed_sizes = false;                       // messages are as long as they say; else at most
-  time_ns agent_least_ns = 0, agent_most_ns = 0;  // from the last byte on the line until a ROS 2 node has the message
-  time_ns return_most_ns = 0;                     // from a node's publish until the frame can go
-  time_ns host_hop_ns = 0;                        // between two executors on the host
+  std::int64_t quantum_bytes = 0;             // largest piece before an urgent frame may pass; 0: the MTU
+  std::optional<std::int64_t> escaped_bytes;  // in one frame at most; none: all of them may be
+  bool exact_sizes = false;                   // messages are as long as they say; else at most
+  time_ns agent_least_ns = 0, agent_ns = 0;   // from the last byte on the line until a ROS 2 node has the message
+  time_ns return_ns = 0;                      // from a node's publish until the frame can go
+  time_ns host_hop_ns = 0;                    // between two executors on the host
 };
 
 // The HEARTBEATs of one side: when it asks about a reliable message that is not acknowledged.
@@ -82,7 +82,7 @@ struct LinkCallback {
 
 struct LinkChain {
   std::string name;
-  std::int64_t level = 0;  // larger is more urgent
+  std::int64_t priority = 0;  // larger is more urgent
   time_ns period_ns = 0;
   time_ns deadline_ns = 0;
   bool uplink_reliable = false, downlink_reliable = false;

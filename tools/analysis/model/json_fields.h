@@ -2,6 +2,7 @@
 // Reading objects member by member, and writing them: what the files of the analysis have in common.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -50,7 +51,16 @@ class Fields {
   }
 
   void text(const char *name, std::string &target) { get(name, target, "a string"); }
-  void time(const char *name, time_ns &target) { get(name, target, "an integer"); }
+  void integer(const char *name, std::int64_t &target) { get(name, target, "an integer"); }
+  // Absent or null: none.
+  void integer(const char *name, std::optional<std::int64_t> &target) {
+    if (const auto found = left_.find(name);
+        found != left_.end() && std::holds_alternative<std::nullptr_t>(found->second.value)) {
+      left_.erase(found);
+    } else if (found != left_.end()) {
+      get(name, target.emplace(), "an integer or null");
+    }
+  }
   void flag(const char *name, bool &target) { get(name, target, "true or false"); }
   JsonArray list(const char *name) {
     JsonArray array;

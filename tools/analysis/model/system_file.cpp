@@ -43,7 +43,7 @@ class Reader {
     }
     if (fields.has("threads") && fields.has("lanes")) fields.error("has both 'threads' and 'lanes'");
     time_ns threads = 0;
-    fields.time("threads", threads);
+    fields.integer("threads", threads);
     if (threads < 0 || threads > static_cast<time_ns>(most_lanes)) {
       fields.error("'threads' must be from 1 to " + std::to_string(most_lanes));
     } else {
@@ -51,8 +51,8 @@ class Reader {
     }
     each(fields.list("lanes"), fields.where() + ", lane", [&executor](Fields &one) {
       Lane lane{0, 0};
-      one.time("budget_ns", lane.budget_ns);
-      one.time("period_ns", lane.period_ns);
+      one.integer("budget_ns", lane.budget_ns);
+      one.integer("period_ns", lane.period_ns);
       executor.lanes.push_back(lane);
     });
   }
@@ -62,24 +62,24 @@ class Reader {
     fields.text("name", chain.name);
     fields.text("executor", chain.executor);
     if (!fields.has("priority")) fields.error("'priority' is missing");
-    fields.time("priority", chain.priority);
-    fields.time("period_ns", chain.period_ns);
-    fields.time("deadline_ns", chain.deadline_ns);
-    fields.time("jitter_ns", chain.jitter_ns);
+    fields.integer("priority", chain.priority);
+    fields.integer("period_ns", chain.period_ns);
+    fields.integer("deadline_ns", chain.deadline_ns);
+    fields.integer("jitter_ns", chain.jitter_ns);
     fields.flag("timer", chain.timer);
     each(fields.list("callbacks"), fields.where() + ", callback", [&chain](Fields &one) {
       CallbackEntry &callback = chain.callbacks.emplace_back();
       one.text("name", callback.name);
-      one.time("execution_ns", callback.execution_ns);
+      one.integer("execution_ns", callback.execution_ns);
       one.text("group", callback.group);
-      one.time("priority", callback.priority);
+      one.integer("priority", callback.priority);
     });
   }
 
   void path(Fields &fields) {
     PathEntry &path = file_.description.paths.emplace_back();
     fields.text("name", path.name);
-    fields.time("deadline_ns", path.deadline_ns);
+    fields.integer("deadline_ns", path.deadline_ns);
     for (const Json &segment : fields.list("segments")) {
       const auto *name = std::get_if<std::string>(&segment.value);
       if (name == nullptr) {

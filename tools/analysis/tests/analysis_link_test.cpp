@@ -14,10 +14,10 @@ namespace {
 
 constexpr time_ns ms = 1'000'000;
 
-LinkChain round_trip(const std::string &name, std::int64_t level, time_ns sample_ns, time_ns act_ns,
+LinkChain round_trip(const std::string &name, std::int64_t priority, time_ns sample_ns, time_ns act_ns,
                      std::int64_t payload_bytes = 96) {
   return {name,
-          level,
+          priority,
           500 * ms,
           100 * ms,
           false,
@@ -29,8 +29,8 @@ LinkChain round_trip(const std::string &name, std::int64_t level, time_ns sample
 
 LinkSystem alone() {
   LinkSystem system;
-  system.line.escapes = 0;
-  system.line.fixed_sizes = true;
+  system.line.escaped_bytes = 0;
+  system.line.exact_sizes = true;
   system.hosts.push_back({"node", 1, true});
   system.chains.push_back(round_trip("brake", 3, 10 * ms, 10 * ms));
   return system;
@@ -47,17 +47,17 @@ time_ns bound_of(const LinkSystem &system, std::size_t chain = 0) {
 
 TEST(LinkFrames, OfThePublishedEvaluation) {
   Line line;
-  line.escapes = 0;
+  line.escaped_bytes = 0;
   EXPECT_EQ(message(line, Direction::up, 96).total_ns, 9'982'639);   // 115 bytes
   EXPECT_EQ(message(line, Direction::down, 6).total_ns, 2'170'139);  // 25 bytes
   EXPECT_EQ(answer_frame_ns(line), 1'736'112);                       // 20 bytes
-  line.escapes = escapes_worst;
+  line.escaped_bytes.reset();
   EXPECT_EQ(message(line, Direction::up, 96).total_ns, 19'878'473);  // 1 + 2 * 114 bytes
 }
 
 TEST(LinkFrames, Fragments) {
   Line line;
-  line.escapes = 0;
+  line.escaped_bytes = 0;
   line.mtu_bytes = 128;
   line.quantum_bytes = 64;
   const Message sent = message(line, Direction::up, 150);  // 158 bytes of submessage in pieces of 56
@@ -71,7 +71,7 @@ TEST(LinkBound, AloneIsWhatItDoesItself) {
   EXPECT_EQ(bound_of(system), 20 * ms + 9'982'639 + 2'170'139);
   system.client.submit_ns = 268'000;
   system.client.process_ns = 268'000;
-  system.line.agent_most_ns = 1'480'000;
+  system.line.agent_ns = 1'480'000;
   EXPECT_EQ(bound_of(system), 20 * ms + 9'982'639 + 2'170'139 + 2 * 268'000 + 1'480'000);
 }
 
@@ -117,7 +117,7 @@ TEST(LinkBound, MoreOfAnythingIsNeverFaster) {
   more.client.interrupt_receive_ns = 50'000;
   EXPECT_GT(sum(more), before_ns);
   more = system;
-  more.line.escapes = escapes_worst;
+  more.line.escaped_bytes.reset();
   EXPECT_GT(sum(more), before_ns);
   more = system;
   for (LinkChain &chain : more.chains) chain.uplink_reliable = true;
@@ -257,7 +257,7 @@ TEST(LinkBound, ExtremeSystemsGetABoundOrNone) {
     system.client.send = static_cast<Send>(below(3));
     system.client.submit_ns = any_time();
     system.client.interrupt_receive_ns = any_time();
-    system.line.agent_most_ns = any_time();
+    system.line.agent_ns = any_time();
     system.line.baud = std::array<std::int64_t, 3>{1200, 115200, 1'000'000'000}[random() % 3];
     system.protocol.losses = below(2) * 16;
     system.protocol.hold = below(2) == 1;
@@ -291,8 +291,8 @@ TEST(LinkCheck, ErrorsNameTheEntry) {
   system.chains.push_back(system.chains[0]);
   system.chains[1].name = "steer";
   EXPECT_EQ(check(system),
-            std::vector<std::string>{"chain 'steer': has the level of chain 'brake'; give each its own"});
-  system.chains[1].level = 1;
+            std::vector<std::string>{"chain 'steer': has the priority of chain 'brake'; give each its own"});
+  system.chains[1].priority = 1;
   system.chains[1].callbacks[0].payload_bytes = 0;
   EXPECT_EQ(check(system),
             std::vector<std::string>{
@@ -305,11 +305,11 @@ TEST(LinkCheck, ErrorsNameTheEntry) {
 }
 
 TEST(LinkFile, ReadsAndAnswers) {
-  const LinkFile file = read_link_system(R"({"client": {"policy": "tide", "submit_ns": 5}, "line": {"escapes": 0},
+  const LinkFile file = read_link_system(R"({"client": {"policy": "tide", "submit_ns": 5}, "line": {"escaped_bytes": 0},
     "hosts": [{"name": "node", "own_cores": true}],
-    "chains": [{"name": "brake", "level": 3, "period_ns": 500000000, "deadline_ns": 60000000,
-      "callbacks": [{"name": "sample", "on": "client", "execution_ns": 10000000, "payload_bytes": 96},
-                    {"name": "decide", "on": "node", "payload_bytes": 6},
+    "chains": [{"name": "brake", "priority": 3, "period_ns": 500000000, "deadline_ns": 60000000,
+      "callbacks": [{"name": "sample", "executor": "client", "execution_ns": 10000000, "payload_bytes": 96},
+                    {"name": "decide", "executor": "node", "payload_bytes": 6},
                     {"name": "act", "execution_ns": 10000000}]}]})");
   ASSERT_TRUE(file.errors.empty()) << file.errors[0];
   const LinkResults results = bound_link(file.system);
@@ -323,10 +323,10 @@ TEST(LinkFile, ReadsAndAnswers) {
 
 TEST(LinkFile, ErrorsNameTheEntry) {
   const LinkFile file = read_link_system(
-      R"({"client": {"policy": "fast"}, "chains": [{"name": "brake", "colour": 1, "callbacks": [{"on": "moon"}]}]})");
+      R"({"client": {"policy": "fast"}, "chains": [{"name": "brake", "colour": 1, "callbacks": [{"executor": "moon"}]}]})");
   const std::vector<std::string> expected = {
       "client: 'policy' must be one of \"tide\", \"lanes\", \"batch\"",
-      "chain 'brake', callback number 1: there is no host 'moon'",
+      "chain 'brake', callback number 1: there is no executor 'moon'",
       "chain 'brake': 'colour' is unknown",
   };
   EXPECT_EQ(file.errors, expected);

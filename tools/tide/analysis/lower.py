@@ -15,7 +15,7 @@ ClientExecutor = Literal["tide", "lanes", "batch", "batch_stock", "batch_blockin
 HostPolicy = Literal["default", "priority", "rclcpp", "any_order"]
 Document = dict[str, Any]
 # Names in documents that are not the user's contain one of these characters, which none of the user's may.
-_NUMBER, _ITSELF, _HOST = "#", "!", "@"
+_NUMBER, _ITSELF = "#", "!"
 _POLICIES: dict[HostPolicy, str] = {
     "default": "default",
     "priority": "priority",
@@ -60,7 +60,6 @@ def link_document(system: System, executor: ClientExecutor | None = None, losses
     policy, _, send = (executor or described_executor(system)).partition("_")
     client = next((one for one in system.executors if one.where == "mcu"), None)
     line = next((link for link in system.links if isinstance(link, SerialLink)), None)
-    on_client = {one.name for one in system.executors if one.where == "mcu"}
     excluding = shared_exclusive_groups(system)  # while one of them waits, no more than one other need run
     # Of the client the analysis has costs of their own; on a host they are part of the callback.
     makes_ns = {one.name: nanoseconds(one.submit_ms) for one in system.executors if one.where == "host"}
@@ -72,13 +71,14 @@ def link_document(system: System, executor: ClientExecutor | None = None, losses
             "hold": any(chain.hold for chain in system.chains),
         },
         "hosts": [
-            {"name": _HOST + one.name, "lanes": 1 if one.name in excluding else one.lanes}
+            {"name": one.name, "lanes": 1 if one.name in excluding else one.lanes}
             for one in system.executors
             if one.where == "host"
         ],
-        "chains": [_link_chain(chain, on_client, makes_ns) for chain in system.chains],
+        "chains": [_link_chain(chain, makes_ns) for chain in system.chains],
     }
     if client is not None:
+        document["client"]["name"] = client.name
         for name in ("submit", "process", "dispatch"):
             document["client"][f"{name}_ns"] = int(getattr(client, f"{name}_ms") * 1_000_000)
         interrupt_ns = int(client.interrupt_ms * 1_000_000)
@@ -92,10 +92,10 @@ def link_document(system: System, executor: ClientExecutor | None = None, losses
             "baud": line.baud,
             "mtu_bytes": line.mtu_bytes,
             "quantum_bytes": line.quantum_bytes,
-            "fixed_sizes": line.exact_sizes,
-            "escapes": -1 if line.escaped_bytes is None else line.escaped_bytes,
-            "agent_most_ns": int(line.agent_ms * 1_000_000),
-            "return_most_ns": int(line.return_ms * 1_000_000),
+            "exact_sizes": line.exact_sizes,
+            "escaped_bytes": line.escaped_bytes,
+            "agent_ns": int(line.agent_ms * 1_000_000),
+            "return_ns": int(line.return_ms * 1_000_000),
         }
     return document
 
@@ -149,9 +149,9 @@ def chain_of(stretch: str) -> str:
 
 
 def host_document(system: System, policy: HostPolicy = "default", meeting: Collection[str] = ()) -> Document:
-    """The form of tools/analysis/model/system_file.h: every stretch of a chain on one executor is a chain of its own there,
-    and a chain that branches has callbacks of its own in place of those it shares, which only adds work. meeting: names
-    of stretches in which an instance may meet the one before it."""
+    """The form of tools/analysis/model/system_file.h: every stretch of a chain on one executor is a chain of its own
+    there, and a chain that branches has callbacks of its own in place of those it shares, which only adds work.
+    meeting: names of stretches in which an instance may meet the one before it."""
     kinds = {group.name: group.kind for group in system.groups}
     lanes = {executor.name: executor.lanes for executor in system.executors}
     own = policy == "priority" and own_priorities(system)
@@ -236,11 +236,11 @@ def _segments(callbacks: tuple[Callback, ...]) -> list[tuple[str, list[Any]]]:
     return segments
 
 
-def _link_chain(chain: Chain, on_client: set[str], makes_ns: Mapping[str, int]) -> Document:
+def _link_chain(chain: Chain, makes_ns: Mapping[str, int]) -> Document:
     reliable = chain.reliability == "reliable"
     return {
         "name": chain.name,
-        "level": chain.priority,
+        "priority": chain.priority,
         "period_ns": chain.period_ns,
         "deadline_ns": chain.deadline_ns,
         "jitter_ns": chain.jitter_ns,
@@ -249,7 +249,7 @@ def _link_chain(chain: Chain, on_client: set[str], makes_ns: Mapping[str, int]) 
         "callbacks": [
             {
                 "name": callback.name,
-                "on": "client" if callback.executor in on_client else _HOST + callback.executor,
+                "executor": callback.executor,
                 "execution_ns": callback.execution_ns
                 + (makes_ns.get(callback.executor, 0) if callback.publishes else 0),
                 "least_ns": callback.least_ns,

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The analysis in this process (analysis/python/native.cpp). A document has the form of tools/analysis/model/system_file.h or
-analysis/link/file.h, as dictionaries and lists. What is wrong with it is a ValueError whose text has one line for each
-entry that is. Results do not change and outlive what they came from. Other threads run while bounds are computed."""
+"""The analysis in this process (tools/analysis/python/native.cpp). A document has the form of
+tools/analysis/model/system_file.h or tools/analysis/link/file.h, as dictionaries and lists. What is wrong with it is a
+ValueError whose text has one line for each entry that is. Results do not change and outlive what they came from. Other
+threads run while bounds are computed."""
 
 from typing import Any, final
 

@@ -103,11 +103,11 @@ def _path(system: System, chain: Chain, line: Document) -> _Path:
         if here:
             time_ns = _wire_ns(line, size, upwards=True)
             path.tasks.append(_Task(f"{name} up", _LINE_UP, time_ns, 0, chain.priority))
-            path.overhead_ns += line.get("agent_most_ns", 0)
+            path.overhead_ns += line.get("agent_ns", 0)
         if next_here:
             time_ns = _wire_ns(line, size, upwards=False)
             path.tasks.append(_Task(f"{name} down", _LINE_DOWN, time_ns, 0, chain.priority))
-            path.overhead_ns += line.get("return_most_ns", 0)
+            path.overhead_ns += line.get("return_ns", 0)
     return path
 
 
@@ -116,14 +116,14 @@ def _wire_ns(line: Document, payload_bytes: int, upwards: bool) -> int:
     here, there = ("client", "node") if upwards else ("node", "client")
     chain = {
         "name": "message",
-        "level": 1,
+        "priority": 1,
         "period_ns": _LONG_NS,
         "deadline_ns": _LONG_NS,
         "uplink_reliable": True,
         "downlink_reliable": True,
         "callbacks": [
-            {"name": "first", "on": here, "payload_bytes": payload_bytes},
-            {"name": "second", "on": there},
+            {"name": "first", "executor": here, "payload_bytes": payload_bytes},
+            {"name": "second", "executor": there},
         ],
     }
     document = {"line": line, "hosts": [{"name": "node", "lanes": 1}], "chains": [chain]}

@@ -140,8 +140,8 @@ class _Judge:
         most = self.seen.get("escaped_bytes")
         if most is None:
             return UNSEEN, "the line kept no log", None
-        limit, frames = values["escaped_bytes"], self.seen["frames"]
-        if limit < 0:
+        limit, frames = values.get("escaped_bytes"), self.seen["frames"]
+        if limit is None:
             return HELD, f"{most} bytes of a frame at most, {frames} frames", None
         return _within(most, limit, f"{most} of {limit} bytes of a frame at most, {frames} frames")
 
