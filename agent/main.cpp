@@ -52,9 +52,9 @@ void describe(CLI::App &app, Arguments &arguments) {
   app.add_option("--udp", arguments.udp, "Serve UDP on this port (0: any); may be repeated");
   app.add_option("--tcp", arguments.tcp, "Serve TCP on this port (0: any); may be repeated");
   app.add_option("--serial", arguments.serial, "Serve this tty or pty; may be repeated");
-  app.add_option("--baud", arguments.baud, "Of all serial lines")->capture_default_str();
+  app.add_option("--baud", arguments.baud, "Baud rate of all serial lines")->capture_default_str();
   app.add_option("--heartbeat-delay", arguments.heartbeat_delay_ms,
-                 "Of all serial lines: milliseconds from a reliable message to the question whether it has come; "
+                 "Milliseconds from a reliable message on a serial line to the question whether it has come; "
                  "-1: measured, and then some come too early")
       ->check(CLI::Range(-1.0, 10'000.0))
       ->capture_default_str();
@@ -86,18 +86,21 @@ void describe(CLI::App &app, Arguments &arguments) {
          "has found a reader of their topic; 0: what comes before is lost")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
-  app.add_option("--max-clients", arguments.limits.clients, "Further clients are refused")->capture_default_str();
-  app.add_option("--max-tcp-per-address", arguments.tcp_per_address,
-                 "TCP connections from one address; 0: half of all, or all when only this machine is served");
-  app.add_option("--max-entities", arguments.limits.entities_per_client, "Of one client")->capture_default_str();
-  app.add_option("--max-domains", arguments.limits.domains, "DDS domains of all clients together")
+  app.add_option("--max-clients", arguments.limits.clients, "Number of clients; further ones are refused")
       ->capture_default_str();
-  app.add_option("--max-message", arguments.limits.message_bytes, "Largest message sent")
+  app.add_option("--max-tcp-per-address", arguments.tcp_per_address,
+                 "Number of TCP connections from one address; 0: half of all, or all when only this machine is served");
+  app.add_option("--max-entities", arguments.limits.entities_per_client, "Number of entities of one client")
+      ->capture_default_str();
+  app.add_option("--max-domains", arguments.limits.domains, "Number of DDS domains of all clients together")
+      ->capture_default_str();
+  app.add_option("--max-message", arguments.limits.message_bytes, "Bytes of the largest message sent")
       ->check(CLI::Range(64, 65500))
       ->capture_default_str();
-  app.add_option("--priority", arguments.priority, "SCHED_FIFO priority; 0: ordinary")->check(CLI::Range(0, 99));
+  app.add_option("--priority", arguments.priority, "Priority under SCHED_FIFO; 0: ordinary scheduling")
+      ->check(CLI::Range(0, 99));
   app.add_option("--busy-poll-us", arguments.busy_poll_us,
-                 "Where messages come in quick succession, look so long for the next before sleeping, in microseconds; "
+                 "Microseconds to look for the next message before sleeping, where messages come in quick succession; "
                  "learned up to this limit; 0: always sleep")
       ->check(CLI::Range(0, TIDE_BUSY_POLL_MAXIMUM_US))
       ->capture_default_str();

@@ -121,10 +121,10 @@ def start_once(seed: int, folder: Path, stop_ms: float) -> float:
 
 
 def main(
-    starts: Annotated[int, typer.Option(help="how many")] = 100,
-    seed: Annotated[int, typer.Option(help="of the first start; each later one has the next")] = 1,
-    stop_ms: Annotated[float, typer.Option(help="mean time of a stop, and between two")] = 5.0,
-    out: Annotated[Path, typer.Option(help="folder of the last start's logs")] = Path("results/board_starts"),
+    starts: Annotated[int, typer.Option(help="Number of starts.")] = 100,
+    seed: Annotated[int, typer.Option(help="Random seed of the first start; each later one has the next.")] = 1,
+    stop_ms: Annotated[float, typer.Option(help="Milliseconds that a stop takes on average, and between two.")] = 5.0,
+    out: Annotated[Path, typer.Option(help="Folder for the last start's logs.")] = Path("results/board_starts"),
 ) -> None:
     folder = out.resolve()
     took: list[float] = []

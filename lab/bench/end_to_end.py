@@ -415,16 +415,20 @@ def main(
     stock_client: Annotated[
         str | None, typer.Option(envvar="TIDE_STOCK_CLIENT", help="Program that lab/bench/stock makes.")
     ] = None,
-    other_agent: Annotated[str | None, typer.Option(help="Another build of our agent, measured in turns.")] = None,
-    seconds: Annotated[float, typer.Option(min=0.1, help="Length of each trial.")] = 1.0,
-    repetitions: Annotated[int, typer.Option(min=1, help="Times that everything is measured, the pairs in turns.")] = 5,
-    requests: Annotated[int, typer.Option(min=0, max=100_000, help="Calls of the service; 0: none.")] = 2000,
+    other_agent: Annotated[
+        str | None, typer.Option(help="Program of another build of our agent, measured in turns.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Seconds of each trial.")] = 1.0,
+    repetitions: Annotated[
+        int, typer.Option(min=1, help="Number of times that everything is measured, the pairs in turns.")
+    ] = 5,
+    requests: Annotated[int, typer.Option(min=0, max=100_000, help="Number of calls of the service; 0: none.")] = 2000,
     sizes: Annotated[str, typer.Option(help="Bytes of the messages.")] = "16,100,1000",
     reliability: Annotated[str, typer.Option(help="Reliabilities of the messages.")] = "best_effort,reliable",
     search: Annotated[bool, typer.Option(help="Look for the highest rate without loss.")] = True,
     transport: Annotated[str, typer.Option(help="Transport of the subscriber: udp, or Fast DDS's default.")] = "udp",
     own_network: Annotated[bool, typer.Option("--own-network", help="Run in a network namespace of its own.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Keep the figures here.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the figures.")] = None,
 ) -> None:
     """Measure what arrives at a DDS subscriber, and calls of a ROS 2 service."""
     if own_network:

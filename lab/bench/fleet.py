@@ -141,9 +141,11 @@ def print_tables(console: Console, fleets: list[dict[str, Any]], floods: list[di
 
 
 def main(
-    clients: Annotated[list[int] | None, typer.Option(min=1, max=4000, help="How many; may be repeated.")] = None,
-    seconds: Annotated[float, typer.Option(min=0.5, help="Of messages.")] = 4.0,
-    out: Annotated[Path | None, typer.Option(help="Keep the figures here.")] = None,
+    clients: Annotated[
+        list[int] | None, typer.Option(min=1, max=4000, help="Number of clients; may be repeated.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=0.5, help="Seconds in which messages are sent.")] = 4.0,
+    out: Annotated[Path | None, typer.Option(help="File for the figures.")] = None,
 ) -> None:
     console = Console()
     counts = clients or [1, 10, 100, 1000]

@@ -532,12 +532,13 @@ int main(int argc, char **argv) {
   CLI::App app{"Many XRCE clients in one process.", "fleet_clients"};
   Arguments arguments;
   app.add_option("--udp", arguments.port, "Port of the agent on this machine")->required();
-  app.add_option("--clients", arguments.clients, "How many")->capture_default_str();
-  app.add_option("--bytes", arguments.bytes, "Of text in each message")->capture_default_str();
-  app.add_option("--key", arguments.first_key, "Of the first client; the others follow")->capture_default_str();
-  app.add_option("--name", arguments.name, "Of the robots; number 7 is the node /robot_7/base")->capture_default_str();
-  app.add_option("--type", arguments.type, "Of all topics, as DDS names it")->capture_default_str();
-  app.add_flag("--shared", arguments.shared, "All use the topics /fleet/up and /fleet/down");
+  app.add_option("--clients", arguments.clients, "Number of clients")->capture_default_str();
+  app.add_option("--bytes", arguments.bytes, "Bytes of text in each message")->capture_default_str();
+  app.add_option("--key", arguments.first_key, "Key of the first client; the others follow")->capture_default_str();
+  app.add_option("--name", arguments.name, "Name of the robots; number 7 is the node /robot_7/base")
+      ->capture_default_str();
+  app.add_option("--type", arguments.type, "Type of all topics, as DDS names it")->capture_default_str();
+  app.add_flag("--shared", arguments.shared, "Use the topics /fleet/up and /fleet/down for all clients");
   app.add_flag("--hear", arguments.hear, "Subscribe to the topics that they publish on");
   app.add_flag("--number", arguments.number, "Send the number of --bytes instead of a text");
   app.add_flag("--reliable", arguments.reliable, "Publish on the reliable stream");

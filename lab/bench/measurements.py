@@ -144,7 +144,11 @@ def spliced(page: str) -> str:
     return page
 
 
-def main(check: Annotated[bool, typer.Option("--check", help="Change nothing; fail when it would.")] = False) -> None:
+def main(
+    check: Annotated[
+        bool, typer.Option("--check", help="Compare only: change nothing, and fail when it would.")
+    ] = False,
+) -> None:
     """Put the tables of lab/results/ into docs/measurements.md."""
     before = PAGE.read_text(encoding="utf-8")
     after = spliced(before)

@@ -91,7 +91,7 @@ def asks_for_an_agent(image: Path, folder: Path) -> bool:
 
 
 def main(
-    options: Annotated[list[str] | None, typer.Argument(help="Definitions, as TIDE_REMOVAL=0; default: all.")] = None,
+    options: Annotated[list[str] | None, typer.Argument(help="Definitions, as TIDE_REMOVAL=0. Default: all.")] = None,
 ) -> None:
     wanted = [tuple(options)] if options else COMBINATIONS
     table = Table(title="what an option saves, bytes: Cortex-M7, -Os, without link-time optimisation")

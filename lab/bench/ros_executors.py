@@ -132,8 +132,10 @@ def keep(name: str, result: dict[str, Any]) -> None:
 
 @app.command()
 def dispatch(
-    rounds: Annotated[int, typer.Option(help="How often each is measured, in turns; the median counts.")] = 5,
-    callbacks: Annotated[int, typer.Option(help="Callbacks of each measurement.")] = 1000,
+    rounds: Annotated[
+        int, typer.Option(help="Number of times that each is measured, in turns; the median counts.")
+    ] = 5,
+    callbacks: Annotated[int, typer.Option(help="Number of callbacks of each measurement.")] = 1000,
     record: Annotated[bool, typer.Option("--record", help="Keep the figures.")] = False,
 ) -> None:
     """CPU per callback in us, with 1, 10 and 100 timers and in a DDS self-loop."""

@@ -147,8 +147,8 @@ def grown(core: str, sizes: Sizes, recorded: Sizes, limit_percent: float) -> lis
 
 def main(
     record: Annotated[bool, typer.Option(help="Keep the figures as the new record.")] = False,
-    because: Annotated[str, typer.Option(help="Why something grew; kept with the record.")] = "",
-    check: Annotated[float | None, typer.Option(help="Fail when something grew by more than so many percent.")] = None,
+    because: Annotated[str, typer.Option(help="Reason why something grew; kept with the record.")] = "",
+    check: Annotated[float | None, typer.Option(help="Percent by which something may grow; more fails.")] = None,
     builds: Annotated[Path, typer.Option(help="Folder of the builds cortex-m7 and cortex-m4f.")] = ROOT / "build",
 ) -> None:
     console = Console(width=120)

@@ -297,9 +297,11 @@ def reserved_bytes(core: str, name: str) -> int:
 
 
 def main(
-    image: Annotated[str, typer.Argument(help="An image with a table in lab/images/stack.")],
-    core: Annotated[str, typer.Option(help="cortex-m7 or cortex-m4f")] = "cortex-m7",
-    paths: Annotated[bool, typer.Option("--paths", help="Also the calls that get so deep, with their frames.")] = False,
+    image: Annotated[str, typer.Argument(help="Image with a table in lab/images/stack.")],
+    core: Annotated[str, typer.Option(help="Core of the image: cortex-m7 or cortex-m4f.")] = "cortex-m7",
+    paths: Annotated[
+        bool, typer.Option("--paths", help="Print also the calls that get so deep, with their frames.")
+    ] = False,
 ) -> None:
     """The bound of each level and of all, in bytes."""
     try:

@@ -285,9 +285,9 @@ def print_urgent(console: Console, rows: list[dict[str, Any]]) -> None:
 
 
 def main(
-    round_trips: Annotated[int, typer.Option(min=10, max=100_000, help="Of each kind.")] = 4000,
-    repetitions: Annotated[int, typer.Option(min=1, help="Of everything.")] = 5,
-    out: Annotated[Path | None, typer.Option(help="Keep the figures here.")] = None,
+    round_trips: Annotated[int, typer.Option(min=10, max=100_000, help="Number of round trips of each kind.")] = 4000,
+    repetitions: Annotated[int, typer.Option(min=1, help="Number of times that everything is measured.")] = 5,
+    out: Annotated[Path | None, typer.Option(help="File for the figures.")] = None,
 ) -> None:
     console = Console()
     figures, polling = empty_figures(), Polling()

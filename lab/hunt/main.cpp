@@ -16,16 +16,15 @@ namespace {
 using namespace tide::analysis;
 
 constexpr const char *usage =
-    "tide-hunt --list                 what can be hunted\n"
-    "tide-hunt QUARRY [NAME=VALUE...] random systems against a bound; names: first, count (seeds), schedules (of each\n"
-    "    system), climbs (changes after them), observer (exact, shipped; of boards with a line only shipped)\n"
-    "tide-hunt --twins [NAME=VALUE...] the same with broken bounds: each must be caught; with observer=shipped those "
-    "of\n"
-    "    boards with a line, too\n"
+    "tide-hunt --list                 list what can be hunted\n"
+    "tide-hunt QUARRY [NAME=VALUE...] hunt a bound with random systems; names: first, count (seeds), schedules (of "
+    "each\n"
+    "    system), climbs (changes after them), observer (exact, shipped; only shipped for boards with a line)\n"
+    "tide-hunt --twins [NAME=VALUE...] hunt bounds that are broken on purpose: each must be caught; with\n"
+    "    observer=shipped also those of boards with a line\n"
     "tide-hunt --tightness ANALYSIS UTILISATION FIRST COUNT TRIES\n"
-    "    chain sets of the published size (4 threads, 5 chains of 10 callbacks), directed search of TRIES schedules "
-    "for\n"
-    "    each chain\n"
+    "    search directed schedules of chain sets of the published size (4 threads, 5 chains of 10\n"
+    "    callbacks), TRIES for each chain\n"
     "\n"
     "Ends with 0 if nothing exceeded its bound (--twins: if every one was caught), 1 if not, 2 if it was asked "
     "wrongly.\n";

@@ -258,9 +258,15 @@ def campaign(
 
 def main() -> int:
     words = argparse.ArgumentParser(description="Interrupt commands at random moments.")
-    words.add_argument("subjects", nargs="*", choices=[*SUBJECTS, []], metavar="SUBJECT", help=", ".join(SUBJECTS))
-    words.add_argument("--times", type=int, default=100)
-    words.add_argument("--seed", type=int, default=1)
+    words.add_argument(
+        "subjects",
+        nargs="*",
+        choices=[*SUBJECTS, []],
+        metavar="SUBJECT",
+        help=f"Subjects to interrupt: {', '.join(SUBJECTS)}. [default: all]",
+    )
+    words.add_argument("--times", type=int, default=100, help="Interruptions of each. [default: 100]")
+    words.add_argument("--seed", type=int, default=1, help="Random seed. [default: 1]")
     chosen = words.parse_args()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # what is started must not be deaf

@@ -3,16 +3,22 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+from click import Context
 from typer.testing import CliRunner
 
 import tide
-from tide.main import app
+from tide.main import _folders, app, command_names
 from tide.programs.binaries import find_binary
 
 ROOT = Path(__file__).parents[2]
@@ -23,6 +29,30 @@ def run(*words: str, **environment: str) -> tuple[int, str]:
     result = CliRunner().invoke(app, words, env=environment or None, prog_name="tide")
     assert isinstance(result.exception, SystemExit | None), result.exception
     return result.exit_code, result.output
+
+
+def helps(name: str, command: Any) -> Iterator[tuple[str, str]]:
+    """Of a command, all below it, and their options: name and help text."""
+    yield name, command.help or command.short_help or ""
+    for parameter in command.params:
+        yield f"{name} {parameter.opts[0]}", getattr(parameter, "help", None) or ""
+    if hasattr(command, "list_commands"):
+        context = Context(command)
+        for below in command.list_commands(context):
+            yield from helps(f"{name} {below}", command.get_command(context, below))
+
+
+def test_every_help_text_begins_with_a_noun_or_a_verb() -> None:
+    found = list(helps("tide", typer.main.get_command(app)))
+    for name in command_names():
+        folder = _folders()[name]
+        module = importlib.import_module(f"{folder.parent.name}.{name}.command")
+        found += helps(name, typer.main.get_command(module.app))
+    assert len(found) > 150
+    article = re.compile(
+        r"(?:The|A|An|Of|For|From|With|Without|In|On|Also|All|Added|Default|How|What|Where|Which|Whether|Only)\b|[^A-Z]"
+    )
+    assert [f"{name}: {text}" for name, text in found if not text or article.match(text)] == []
 
 
 def test_the_usual_short_words() -> None:

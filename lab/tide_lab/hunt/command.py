@@ -53,20 +53,28 @@ def hunt(
         list[str] | None,
         typer.Argument(help="Bounds to hunt and families of descriptions, by name, or a system.toml. Default: all."),
     ] = None,
-    systems: Annotated[int, typer.Option(min=1, max=1_000_000_000, help="Random systems for each bound.")] = 20_000,
+    systems: Annotated[
+        int, typer.Option(min=1, max=1_000_000_000, help="Number of random systems for each bound.")
+    ] = 20_000,
     first: Annotated[int, typer.Option(min=0, help="Seed of the first system; the others follow.")] = 1,
     observer: Annotated[
-        str, typer.Option(metavar="exact|shipped|both", help="Exact schedules, the shipped code in virtual time.")
+        str,
+        typer.Option(
+            metavar="exact|shipped|both",
+            help="Observer of the systems: exact schedules, the shipped code in virtual time, or both.",
+        ),
     ] = "both",
-    schedules: Annotated[int, typer.Option(min=1, max=1000, help="Drawn at random for each system.")] = 6,
-    climbs: Annotated[int, typer.Option(min=0, max=100, help="Changes after them that drive towards the bound.")] = 10,
+    schedules: Annotated[
+        int, typer.Option(min=1, max=1000, help="Number of schedules that are drawn at random for each system.")
+    ] = 6,
+    climbs: Annotated[
+        int, typer.Option(min=0, max=100, help="Number of changes after them that drive towards the bound.")
+    ] = 10,
     out: Annotated[
         Path | None, typer.Option(help="File for the result, as JSON. An interrupted hunt with the same file goes on.")
     ] = None,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Begin anew what --out has of an interrupted hunt.")
-    ] = False,
-    keep: Annotated[Path, typer.Option(metavar="FOLDER", help="Where descriptions that fail are written.")] = Path(
+    restart: Annotated[bool, typer.Option("--restart", help="Drop what --out has of an interrupted hunt.")] = False,
+    keep: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for descriptions that fail.")] = Path(
         "hunt-found"
     ),
     engine: Annotated[str, typer.Option(metavar=engines.METAVAR, help=engines.HELP)] = engines.LOCAL,
@@ -74,7 +82,7 @@ def hunt(
         bool,
         typer.Option("--twins", help="Hunt bounds and lowerings that are broken on purpose: each must be caught."),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the same instead of a table.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Play random systems out and hold every response against its bound.
 

@@ -33,32 +33,33 @@ LOSSES_NATIVELY = (
 
 @app.command()
 def reproduce(
-    case: Annotated[str, typer.Argument(help=f"One of {', '.join(NAMES)}.")],
+    case: Annotated[str, typer.Argument(help=f"Experiment to repeat: {', '.join(NAMES)}.")],
     samples: Annotated[
         int | None,
         typer.Option(
             min=1,
             max=2_000_000,
-            help="Periods at each point, for each system; default: 500, native 60, qemu 100. Of threads: "
+            help="Number of periods at each point, for each system. Default: 500, native 60, qemu 100. For threads: "
             "seconds of a run.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="Of all that is drawn at random.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="Random seed.")] = 1,
     out: Annotated[Path | None, typer.Option(help="Folder of the results. Default: results/<case>.")] = None,
     on: Annotated[
         str,
         typer.Option(
             metavar="sim|native|qemu|ros2",
-            help="Where it runs: sim, the runtime in virtual time; native, real threads, agent and ROS 2 nodes over a "
-            "paced line, half a second for each sample; qemu, the Cortex-M7 binary in the simulated world; ros2, for "
-            "threads, rclpy and DDS, five minutes for each executor.",
+            help="Place where it runs: sim, the runtime in virtual time; native, real threads, agent and ROS 2 nodes "
+            "over a paced line, half a second for each sample; qemu, the Cortex-M7 binary in the simulated world; ros2, "
+            "for threads, rclpy and DDS, five minutes for each executor.",
         ),
     ] = "sim",
     threads: Annotated[
-        int | None, typer.Option(min=1, max=16, help="Of mt-case-study: executors of so many threads alone.")
+        int | None,
+        typer.Option(min=1, max=16, help="Number of threads; only executors with so many are run. For mt-case-study."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help=f"Only the ends of the varied range, {QUICK_SAMPLES} samples each.")
+        bool, typer.Option("--quick", help=f"Run only the ends of the varied range, {QUICK_SAMPLES} samples each.")
     ] = False,
     restart: Annotated[
         bool, typer.Option("--restart", help="Begin anew what --out has of an interrupted run (of threads).")

@@ -40,21 +40,30 @@ class ShareLaw(str, Enum):
 
 @app.command()
 def sweep(
-    case: Annotated[str, typer.Argument(help=f"One of {', '.join(STUDIES)}.")],
-    sets: Annotated[int | None, typer.Option(min=1, max=1_000_000, help="Chain sets at each point.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, max=1_000_000, help="Of the chain sets.")] = None,
-    values: Annotated[str | None, typer.Option(metavar="A,B,...", help="Of the varied quantity.")] = None,
-    utilisation: Annotated[float | None, typer.Option(min=0.01, max=100, help="Total; a core is 1.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, max=64, help="Of the executor.")] = None,
-    chains: Annotated[int | None, typer.Option(min=1, max=200, help="In a set.")] = None,
-    callbacks: Annotated[int | None, typer.Option(min=1, max=200, help="In a chain.")] = None,
-    shortest_ms: Annotated[int | None, typer.Option(min=1, max=1_000_000, help="Shortest period.")] = None,
-    longest_ms: Annotated[int | None, typer.Option(min=1, max=1_000_000, help="Longest period.")] = None,
-    periods: Annotated[PeriodLaw | None, typer.Option(help="How periods are drawn.")] = None,
-    priorities: Annotated[PriorityLaw | None, typer.Option(help="How chains get priorities.")] = None,
-    shares: Annotated[ShareLaw | None, typer.Option(help="How chains share the total.")] = None,
+    case: Annotated[str, typer.Argument(help=f"Study to run: {', '.join(STUDIES)}.")],
+    sets: Annotated[int | None, typer.Option(min=1, max=1_000_000, help="Number of chain sets at each point.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=1_000_000, help="Random seed of the chain sets.")] = None,
+    values: Annotated[str | None, typer.Option(metavar="A,B,...", help="Values of the varied quantity.")] = None,
+    utilisation: Annotated[
+        float | None, typer.Option(min=0.01, max=100, help="Utilisation of a set; a core is 1.")
+    ] = None,
+    threads: Annotated[int | None, typer.Option(min=1, max=64, help="Number of threads of the executor.")] = None,
+    chains: Annotated[int | None, typer.Option(min=1, max=200, help="Number of chains in a set.")] = None,
+    callbacks: Annotated[int | None, typer.Option(min=1, max=200, help="Number of callbacks in a chain.")] = None,
+    shortest_ms: Annotated[
+        int | None, typer.Option(min=1, max=1_000_000, help="Shortest period, in milliseconds.")
+    ] = None,
+    longest_ms: Annotated[
+        int | None, typer.Option(min=1, max=1_000_000, help="Longest period, in milliseconds.")
+    ] = None,
+    periods: Annotated[PeriodLaw | None, typer.Option(help="Law by which periods are drawn.")] = None,
+    priorities: Annotated[PriorityLaw | None, typer.Option(help="Law by which chains get priorities.")] = None,
+    shares: Annotated[ShareLaw | None, typer.Option(help="Law by which chains share the utilisation.")] = None,
     most_utilisation: Annotated[
-        float | None, typer.Option(min=0.001, max=100, help="Of a chain, with dirichlet_rescale. Default: 1, a core.")
+        float | None,
+        typer.Option(
+            min=0.001, max=100, help="Highest utilisation of one chain, with dirichlet_rescale. Default: 1, a core."
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the results. Default: results/<case>.")] = None,
     engine: Annotated[str, typer.Option(metavar=engines.METAVAR, help=engines.HELP)] = engines.LOCAL,

@@ -46,20 +46,35 @@ class Policy(str, Enum):
 
 @app.command()
 def timers(
-    repetitions: Annotated[int, typer.Option(min=1, max=100_000_000, help="Expiries of tide and cyclictest.")] = 20_000,
+    repetitions: Annotated[
+        int, typer.Option(min=1, max=100_000_000, help="Number of expiries of tide and of cyclictest.")
+    ] = 20_000,
     timeout_us: Annotated[
-        int, typer.Option(min=TIMEOUT_LEAST_US, max=TIMEOUT_MOST_US, help="Time from one expiry to the next.")
+        int, typer.Option(min=TIMEOUT_LEAST_US, max=TIMEOUT_MOST_US, help="Microseconds from one expiry to the next.")
     ] = 1000,
     policy: Annotated[Policy, typer.Option(help="Scheduling of every program that measures.")] = Policy.normal,
-    priority: Annotated[int, typer.Option(min=1, max=99, help="With fifo and rr.")] = PRIORITY,
-    load: Annotated[int, typer.Option(min=0, max=LOAD_MOST_PERCENT, help="Percent of each processor, normal.")] = 0,
+    priority: Annotated[int, typer.Option(min=1, max=99, help="Priority for fifo and rr.")] = PRIORITY,
+    load: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=LOAD_MOST_PERCENT,
+            help="Percent of each processor that other work takes, under the normal policy.",
+        ),
+    ] = 0,
     cpus: Annotated[
-        str | None, typer.Option(metavar="N[,N]", help="Processors. Default: the first two, exchanged all the time.")
+        str | None,
+        typer.Option(metavar="N[,N]", help="Processors to measure on. Default: the first two, exchanged all the time."),
     ] = None,
     cyclictest: Annotated[bool, typer.Option(help="Measure cyclictest in the same run.")] = True,
     rclpy: Annotated[bool, typer.Option(help="Measure an rclpy timer in the same run.")] = True,
     rclpy_repetitions: Annotated[
-        int | None, typer.Option(min=1, max=100_000_000, help="Default: a tenth of --repetitions, at least 1000.")
+        int | None,
+        typer.Option(
+            min=1,
+            max=100_000_000,
+            help="Number of expiries of the rclpy timer. Default: a tenth of --repetitions, at least 1000.",
+        ),
     ] = None,
     wake_up_lead_us: Annotated[
         int | None,

@@ -19,21 +19,21 @@ namespace {
 using namespace tide::analysis;
 
 constexpr const char *usage =
-    "tide-analysis [OPTION...] FILE     bounds of the system in FILE, '-' for standard input, as JSON\n"
-    "tide-analysis --link [--compare] FILE   bounds of a system over a serial line\n"
-    "tide-analysis --list               the analyses\n"
-    "tide-analysis --study NAME=VALUE...     how many random chain sets each analysis finds schedulable; names: "
-    "first,\n"
-    "    count (seeds), utilisation, threads, chains, callbacks, shortest_ms, longest_ms,\n"
+    "tide-analysis [OPTION...] FILE     print bounds of the system in FILE, '-' for standard input, as JSON\n"
+    "tide-analysis --link [--compare] FILE   print bounds of a system over a serial line\n"
+    "tide-analysis --list               list the analyses\n"
+    "tide-analysis --study NAME=VALUE...     count the random chain sets that each analysis finds schedulable; names:\n"
+    "    first, count (seeds), utilisation, threads, chains, callbacks, shortest_ms, longest_ms,\n"
     "    periods (uniform, log_uniform), priorities (rate_monotonic, random), shares (uunifast, dirichlet_rescale),\n"
     "    most_utilisation (of a chain, with dirichlet_rescale)\n"
-    "tide-analysis --cost [NAME=VALUE...]    CPU time of judging such sets by the four safe analyses\n"
+    "tide-analysis --cost [NAME=VALUE...]    print the CPU time of judging such sets by the four safe analyses\n"
     "\n"
     "  --refine    take bounds in place of deadlines, once all are met\n"
     "  --sharpen   look at busy windows where an executor has one thread\n"
-    "  --joint     less important chains block at most as long as they execute\n"
-    "  --cap       others keep a chain waiting only while all lanes are busy with them at the same time\n"
-    "  --compare   every analysis that applies, published ones included; each executor for itself, without paths\n"
+    "  --joint     let less important chains block at most as long as they execute\n"
+    "  --cap       let others keep a chain waiting only while all lanes are busy with them at the same time\n"
+    "  --compare   print every analysis that applies, published ones included; each executor for itself, without "
+    "paths\n"
     "\n"
     "Ends with 0 if every deadline is guaranteed, 1 if not, 2 if the system cannot be read.\n";
 

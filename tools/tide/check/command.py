@@ -67,27 +67,32 @@ class _Wanted:
 
 @app.command()
 def check(
-    file: Annotated[Path, typer.Argument(help="The system to check, a system.toml.")],
+    file: Annotated[Path, typer.Argument(help="System to check, a system.toml.")],
     executor: Annotated[
         ExecutorChoice | None,
         typer.Option(
-            help="Of the client: tide, lanes (preemptive), batch (as rclc: publishing never waits), batch_stock (a "
-            "reliable publish waits), batch_blocking (each publish waits). Without a microcontroller: default (ready "
-            "sets, timers as they expire), priority, rclcpp (stock: cached timers, groups may starve), any_order."
+            help="Executor of the client: tide, lanes (preemptive), batch (as rclc: publishing never waits), "
+            "batch_stock (a reliable publish waits), batch_blocking (each publish waits). Without a microcontroller: "
+            "default (ready sets, timers as they expire), priority, rclcpp (stock: cached timers, groups may starve), "
+            "any_order. Default: the description's."
         ),
     ] = None,
-    losses: Annotated[int, typer.Option(min=0, max=16, help="Frames of one instance that are lost at most.")] = 0,
-    explain: Annotated[str | None, typer.Option(metavar="CHAIN", help="What the bound of a chain is made of.")] = None,
+    losses: Annotated[
+        int, typer.Option(min=0, max=16, help="Number of frames of one instance that are lost at most.")
+    ] = 0,
+    explain: Annotated[
+        str | None, typer.Option(metavar="CHAIN", help="Show what the bound of this chain is made of.")
+    ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(help="Write what all bounds, or that of --explain, are made of as a picture (PNG, SVG)."),
+        typer.Option(help="File for a picture of what all bounds, or that of --explain, are made of (PNG, SVG)."),
     ] = None,
-    compare: Annotated[bool, typer.Option("--compare", help="The bounds of every executor side by side.")] = False,
+    compare: Annotated[bool, typer.Option("--compare", help="Show the bounds of every executor side by side.")] = False,
     observed: Annotated[
         Path | None,
         typer.Option(
             metavar="RESULTS",
-            help="A results.json of tide run (or its folder): every observation, each of its parts and every "
+            help="File results.json of tide run, or its folder: show every observation, each of its parts and every "
             "assumption beside the bounds. With --plot as a picture. Ends with 3 if one is above its bound.",
         ),
     ] = None,
@@ -95,12 +100,15 @@ def check(
         Path | None,
         typer.Option(
             metavar="LOG",
-            help="Execution times that a program measured (tide run writes execution_times.txt; tide/measure.h), in "
-            "place of the file's.",
+            help="File of execution times that a program measured, used instead of the description's (tide run writes "
+            "execution_times.txt; see tide/measure.h).",
         ),
     ] = None,
     margin: Annotated[
-        float, typer.Option(min=0, metavar="PERCENT", help="Added to the longest measured times: what was not seen.")
+        float,
+        typer.Option(
+            min=0, metavar="PERCENT", help="Percent to add to the longest measured times, for what was not seen."
+        ),
     ] = 0.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Check again whenever the file changes.")] = False,

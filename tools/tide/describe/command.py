@@ -21,16 +21,18 @@ def describe(
     source: Annotated[
         Path,
         typer.Argument(
-            help="A trace of ros2_tracing (its folder, read by babeltrace2, or the text that babeltrace2 prints), or a "
+            help="Trace of ros2_tracing (its folder, read by babeltrace2, or the text that babeltrace2 prints), or a "
             "folder that tide run wrote."
         ),
     ],
     out: Annotated[
-        Path | None, typer.Option(help="The description, a system.toml. Default: to standard output.")
+        Path | None, typer.Option(help="File for the description, a system.toml. Default: standard output.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Of the system. Default: that of the source.")] = None,
-    margin: Annotated[int, typer.Option(min=0, max=1000, help="Percent added to the longest execution seen.")] = 20,
-    executor: Annotated[str, typer.Option(help="Of a recorded run: tide, batch_stock, ...")] = "tide",
+    name: Annotated[str | None, typer.Option(help="Name of the system. Default: the source's.")] = None,
+    margin: Annotated[int, typer.Option(min=0, max=1000, help="Percent to add to the longest execution seen.")] = 20,
+    executor: Annotated[
+        str, typer.Option(help="Executor to read from a recorded run: tide, batch_stock, ...")
+    ] = "tide",
 ) -> None:
     """Build a system description from what was seen: periods, execution times, chains.
 

@@ -24,9 +24,9 @@ class Form(str, Enum):
 
 @app.command()
 def export(
-    file: Annotated[Path, typer.Argument(help="A system.toml.")],
-    to: Annotated[Form, typer.Option(help="pycpa: a program for pyCPA.")] = Form.pycpa,
-    out: Annotated[Path | None, typer.Option(help="Default: to standard output.")] = None,
+    file: Annotated[Path, typer.Argument(help="Description to export, a system.toml.")],
+    to: Annotated[Form, typer.Option(help="Form to write; pycpa: a program for pyCPA.")] = Form.pycpa,
+    out: Annotated[Path | None, typer.Option(help="File to write. Default: standard output.")] = None,
 ) -> None:
     """Write a system in the form of another analysis tool, to compare bounds.
 

@@ -107,13 +107,14 @@ def _print(result: dict[str, Any]) -> None:
 
 @app.command()
 def footprint(
-    file: Annotated[Path, typer.Argument(help="The description, a system.toml.")],
-    core: Annotated[Core, typer.Option(help="What to build for.")] = Core.m7,
+    file: Annotated[Path, typer.Argument(help="Description, a system.toml.")],
+    core: Annotated[Core, typer.Option(help="Core to build for.")] = Core.m7,
     each_option: Annotated[
-        bool, typer.Option("--options", help="Also what each option saves: a build for every one, some minutes.")
+        bool, typer.Option("--options", help="Show also what each option saves: one build an option, some minutes.")
     ] = False,
     header_file: Annotated[
-        Path | None, typer.Option("--header", help="Write the header that sizes every pool here; builds nothing else.")
+        Path | None,
+        typer.Option("--header", help="File for the header that sizes every pool; then nothing else is built."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:

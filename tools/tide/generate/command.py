@@ -25,7 +25,7 @@ def generate(
     ] = None,
     out: Annotated[Path, typer.Option("--out", help="Folder that receives the C files.")] = Path("generated"),
     all_common: Annotated[
-        bool, typer.Option("--all-common", help="All of common_interfaces and the packages beneath it.")
+        bool, typer.Option("--all-common", help="Generate all of common_interfaces and the packages beneath it.")
     ] = False,
     search: Annotated[
         list[Path] | None, typer.Option("--search", help="Folder with further packages; may be repeated.")
@@ -37,13 +37,14 @@ def generate(
         int | None, typer.Option("--sequence-capacity", help="Elements of an unbounded sequence. [default: 16]")
     ] = None,
     capacity: Annotated[
-        list[str] | None, typer.Option("--capacity", help="PACKAGE/msg/NAME.MEMBER=COUNT; may be repeated.")
+        list[str] | None,
+        typer.Option("--capacity", help="Capacity of one member, PACKAGE/msg/NAME.MEMBER=COUNT; may be repeated."),
     ] = None,
     capacities: Annotated[
-        Path | None, typer.Option("--capacities", help="The same as TOML: string, sequence, [capacity].")
+        Path | None, typer.Option("--capacities", help="File of capacities in TOML: string, sequence, [capacity].")
     ] = None,
     registry: Annotated[
-        bool, typer.Option("--registry", help="Also a table of all types, for programs that choose at run time.")
+        bool, typer.Option("--registry", help="Write also a table of all types, for programs that choose at run time.")
     ] = False,
 ) -> None:
     """Turn ROS 2 message definitions into C: structures laid out as rosidl does, CDR encode and decode, static memory.

@@ -28,11 +28,11 @@ def _print(times: Times) -> None:
 
 @app.command()
 def measured(
-    file: Annotated[Path, typer.Argument(help="The description, a system.toml.")],
-    log: Annotated[Path, typer.Argument(help="What the program printed; - for standard input.")],
-    out: Annotated[Path | None, typer.Option(help="Write the description with the measured times here.")] = None,
+    file: Annotated[Path, typer.Argument(help="Description, a system.toml.")],
+    log: Annotated[Path, typer.Argument(help="File with what the program printed; - for standard input.")],
+    out: Annotated[Path | None, typer.Option(help="File for the description with the measured times.")] = None,
     margin: Annotated[
-        float, typer.Option(min=0, metavar="PERCENT", help="Added to the longest time: what was not seen.")
+        float, typer.Option(min=0, metavar="PERCENT", help="Percent to add to the longest time, for what was not seen.")
     ] = 0.0,
 ) -> None:
     """Show execution times that a program measured, and put them into a description.

@@ -36,15 +36,17 @@ FEASIBLE, INFEASIBLE, BAD_INPUT = 0, 1, 2
 
 @app.command()
 def optimise(
-    file: Annotated[Path, typer.Argument(help="The system, a system.toml.")],
-    seed: Annotated[int, typer.Option(min=0, help="Of the search.")] = 1,
-    tries: Annotated[int, typer.Option(min=1, max=1_000_000, help="Choices that are tried at most.")] = 300,
-    losses: Annotated[int, typer.Option(min=0, max=16, help="Frames of one instance that are lost at most.")] = 0,
+    file: Annotated[Path, typer.Argument(help="System to change, a system.toml.")],
+    seed: Annotated[int, typer.Option(min=0, help="Random seed for the search.")] = 1,
+    tries: Annotated[int, typer.Option(min=1, max=1_000_000, help="Number of choices that are tried at most.")] = 300,
+    losses: Annotated[
+        int, typer.Option(min=0, max=16, help="Number of frames of one instance that are lost at most.")
+    ] = 0,
     keep_order: Annotated[
-        bool, typer.Option("--keep-order", help="Do not change the order of the chains, even if it is impossible.")
+        bool, typer.Option("--keep-order", help="Keep the order of the chains, even if it is impossible.")
     ] = False,
-    keep_lanes: Annotated[bool, typer.Option("--keep-lanes", help="Do not change the number of lanes.")] = False,
-    keep_places: Annotated[bool, typer.Option("--keep-places", help="Move no callback to another executor.")] = False,
+    keep_lanes: Annotated[bool, typer.Option("--keep-lanes", help="Keep the number of lanes.")] = False,
+    keep_places: Annotated[bool, typer.Option("--keep-places", help="Keep every callback on its executor.")] = False,
     cores: Annotated[
         float | None,
         typer.Option(
@@ -59,7 +61,7 @@ def optimise(
             "--largest-margin", help="Change whatever makes the smallest slack larger, also when deadlines are met."
         ),
     ] = False,
-    write: Annotated[Path | None, typer.Option(help="Write the description with what was chosen.")] = None,
+    write: Annotated[Path | None, typer.Option(help="File for the description with what was chosen.")] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show as a diff what would change in the file; write nothing.")
     ] = False,

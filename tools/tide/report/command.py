@@ -17,7 +17,7 @@ app = typer.Typer()
 
 @app.command()
 def report(
-    file: Annotated[Path, typer.Argument(help="A results.json, or the folder that holds one.")],
+    file: Annotated[Path, typer.Argument(help="File results.json, or the folder that holds it.")],
 ) -> None:
     """Print the table of a results.json again.
 

@@ -70,36 +70,38 @@ class ReliabilityChoice(str, Enum):
 
 @app.command()
 def run(
-    file: Annotated[Path, typer.Argument(help="The system to run, a system.toml.")],
+    file: Annotated[Path, typer.Argument(help="System to run, a system.toml.")],
     executor: Annotated[
         ExecutorChoice,
         typer.Option(
-            help="The client's executor; tide-preemptive: a preemptive lane for each chain. both: batch and tide."
+            help="Executor of the client; tide-preemptive: a preemptive lane for each chain. both: batch and tide."
         ),
     ] = ExecutorChoice.every,
     send: Annotated[
         SendChoice,
         typer.Option(
-            help="How the batch executor sends: stock (only a reliable publish waits), blocking (each publish waits "
-            "until its frame has left, as a driver that waits for its DMA), asynchronous (no publish waits, as with a "
-            "session timeout of 0 for publishers of the stock library). both: stock and blocking."
+            help="Way in which the batch executor sends: stock (only a reliable publish waits), blocking (each publish "
+            "waits until its frame has left), asynchronous (no publish waits). both: stock and blocking."
         ),
     ] = SendChoice.stock,
     periods: Annotated[int, typer.Option(min=1, max=90_000, help="Instances of each chain and executor.")] = 36,
-    seed: Annotated[int, typer.Option(min=0, help="Of the faults on the line.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed for the faults on the line.")] = 1,
     out: Annotated[Path | None, typer.Option(help="Folder of the results. Default: results/<system>.")] = None,
     chains: Annotated[
-        int | None, typer.Option(min=1, max=16, help="Run so many chains; copies of the last are added below it.")
+        int | None,
+        typer.Option(
+            min=1, max=16, help="Number of chains to run; copies of the last are added below it. Default: the file's."
+        ),
     ] = None,
     reliability: Annotated[
-        ReliabilityChoice | None, typer.Option(help="For all chains, in place of the file's.")
+        ReliabilityChoice | None, typer.Option(help="Reliability of all chains. Default: the file's.")
     ] = None,
     hold: Annotated[
         bool | None,
         typer.Option(
             "--hold/--no-hold",
-            help="Whether nothing less urgent leaves the client while a reliable message waits for its acknowledgment, "
-            "for all chains, in place of the file's.",
+            help="Let nothing less urgent leave the client while a reliable message waits for its acknowledgment, for "
+            "all chains. Default: the file's.",
         ),
     ] = None,
     heartbeat_delay_ms: Annotated[
@@ -107,11 +109,13 @@ def run(
         typer.Option(
             min=0,
             max=1000,
-            help="From a reliable message to the HEARTBEAT that asks for its acknowledgment, in place of the file's. "
-            "0: at once, as in the PoDS paper.",
+            help="Milliseconds from a reliable message to the HEARTBEAT that asks for its acknowledgment; 0: at once, "
+            "as in the PoDS paper. Default: the file's.",
         ),
     ] = None,
-    line_loss: Annotated[float, typer.Option(min=0, max=0.9, help="Probability that a frame is lost.")] = 0.0,
+    line_loss: Annotated[
+        float, typer.Option(min=0, max=0.9, help="Probability that a frame is lost, from 0 to 0.9.")
+    ] = 0.0,
     sweep_chains: Annotated[
         str | None, typer.Option(metavar="FIRST-LAST", help="Repeat for each number of chains; print the medians.")
     ] = None,
@@ -125,8 +129,8 @@ def run(
     on: Annotated[
         PlaceChoice,
         typer.Option(
-            help="Where the client runs: native, on this machine; qemu, the Cortex-M7 binary: figures in exact virtual "
-            "time beside a simulated host, then a run with the agent and real ROS 2 nodes."
+            help="Place where the client runs: native, on this machine; qemu, the Cortex-M7 binary: figures in exact "
+            "virtual time beside a simulated host, then a run with the agent and real ROS 2 nodes."
         ),
     ] = PlaceChoice.native,
     messages: Annotated[
@@ -134,12 +138,15 @@ def run(
         typer.Option(
             min=1,
             max=100_000,
-            help="With --on qemu: instead, this many numbered messages each way, all counted. Ends with 1 if a "
-            "reliable one is lost, changed or out of order.",
+            help="Number of messages to send each way and to count, instead of chains; needs --on qemu. Ends with 1 if "
+            "a reliable one is lost, changed or out of order.",
         ),
     ] = None,
     restart_agent: Annotated[
-        int, typer.Option(min=0, max=20, help="With --messages: kill the agent and start it again, so many times.")
+        int,
+        typer.Option(
+            min=0, max=20, help="Number of times that the agent is killed and started again; needs --messages."
+        ),
     ] = 0,
 ) -> None:
     """Run a system on real parts and measure every chain.

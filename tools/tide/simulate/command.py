@@ -29,24 +29,27 @@ app = typer.Typer()
 
 @app.command()
 def simulate(
-    plan: Annotated[Path | None, typer.Argument(help="The plan to run, as those in lab/pods.")] = None,
+    plan: Annotated[Path | None, typer.Argument(help="Plan to run, as those in lab/pods.")] = None,
     settings: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="In place of what the plan says.")
+        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Values in place of the plan's.")
     ] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="A campaign of so many seeds.")] = None,
-    first: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The first seed of the campaign.")] = 1,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Number of seeds of a campaign.")] = None,
+    first: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="First seed of the campaign.")] = 1,
     seed: Annotated[int | None, typer.Option(min=0, max=LARGEST_SEED, help="Replay one seed of a campaign.")] = None,
     host: Annotated[
         bool,
         typer.Option(
             "--host",
-            help="Of seeds: chains on executors of several lanes, in place of microcontroller, line and agent.",
+            help="Play chains on executors of several lanes instead of microcontroller, line and agent; with seeds.",
         ),
     ] = False,
     systems: Annotated[
-        str | None, typer.Option(metavar="LIST", help="Of tide,batch,tide-preemptive,limit. Default: the plan's own.")
+        str | None,
+        typer.Option(
+            metavar="LIST", help="Executors to run: tide, batch, tide-preemptive, limit. Default: the plan's own."
+        ),
     ] = None,
-    trace: Annotated[Path | None, typer.Option(help="File for what happened when, a line each.")] = None,
+    trace: Annotated[Path | None, typer.Option(help="File for the events, one a line with its time.")] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -54,9 +57,7 @@ def simulate(
         ),
     ] = None,
     engine: Annotated[str, typer.Option(metavar=engines.METAVAR, help=engines.HELP)] = engines.LOCAL,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Begin anew what --out has of an interrupted campaign.")
-    ] = False,
+    restart: Annotated[bool, typer.Option("--restart", help="Drop what --out has of an interrupted campaign.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Run the shipped runtime in exact virtual time, with every check on.

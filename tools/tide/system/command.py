@@ -19,7 +19,7 @@ app = typer.Typer(no_args_is_help=True, help="Read a system description: show it
 
 @app.command()
 def schema(
-    out: Annotated[Path | None, typer.Option(help="File for the schema. Default: to standard output.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the schema. Default: standard output.")] = None,
 ) -> None:
     """Print the JSON schema of system.toml, for editors that check as you type.
 
@@ -39,7 +39,7 @@ def schema(
 
 @app.command()
 def show(
-    file: Annotated[Path, typer.Argument(help="A system.toml.")],
+    file: Annotated[Path, typer.Argument(help="Description to show, a system.toml.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table, defaults filled in.")] = False,
 ) -> None:
     """Check a description and print it as a table.
