@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -161,6 +162,23 @@ def test_a_ring_of_executors_ends_and_says_why() -> None:
         assert lines and all(
             f"{name}.toml:" in line and "ten times the longer of its deadline" in line for line in lines
         ), output
+
+
+def test_a_deadline_beyond_the_period_does_not_help_over_a_line(tmp_path: Path) -> None:
+    """Bounds there know one instance at a time: none is beyond the period, and the reason names the deadline's line."""
+    text = EXAMPLE.read_text(encoding="utf-8")
+    text = re.sub(r"^deadline_ms = .*$", "deadline_ms = 900", text, flags=re.MULTILINE)
+    file = tmp_path / "system.toml"
+    for period_ms in (500, 130, 110):
+        file.write_text(re.sub(r"^period_ms = .*$", f"period_ms = {period_ms}", text, flags=re.MULTILINE))
+        bounds = bounds_of(load(file))
+        assert all(one.bound_ns is None or one.bound_ns <= period_ms * 1_000_000 for one in bounds.chains)
+        reasons = [line for line in told(file)[1].splitlines() if "has no bound" in line]
+        assert (len(reasons) == 0) == (period_ms == 500)
+        for line in reasons:
+            assert "so its deadline of 900 ms does not help" in line
+            (number,) = re.findall(r"system\.toml:(\d+): ", line)
+            assert file.read_text().splitlines()[int(number) - 1] == "deadline_ms = 900"
 
 
 def test_a_large_system_of_several_executors_ends() -> None:

@@ -35,6 +35,7 @@ class Family:
     reliable: float = 0.0
     hold: float = 0.0
     losses: tuple[int, ...] = (0,)
+    rings: bool = False  # chains that go from one executor to the next and back, none of whose runs is much shorter
     shapes: bool = False  # chains that do not come back, or begin on the host
 
 
@@ -46,6 +47,7 @@ FAMILIES = (
     Family("check-branches", branches=1, lanes=(1, 1, 2, 3), groups=0.4, own_priorities=0.4),
     Family("check-budgets", budgets=1, lanes=(1, 1, 2, 3), groups=0.3, own_priorities=0.2),
     Family("check-several", hosts=(2, 2, 3), lanes=(1, 1, 2, 3), groups=0.3),
+    Family("check-rings", hosts=(2, 2, 3), lanes=(1, 1, 1, 2), rings=True),
     Family(
         "check-everything",
         hosts=(1, 2, 3),
@@ -142,6 +144,8 @@ class _Draw:
         capacity = sum(one["lanes"] * one.get("budget_ms", 1) / one.get("budget_period_ms", 1) for one in hosts)
         # A chain that moves between executors loads whichever it comes to.
         load = self.random.uniform(0.3, 0.9 if len(hosts) == 1 else 0.6) * capacity
+        if self.of.rings:
+            crowd, load = False, load * 0.8
         shares = self.parts(load, count)
         priorities = self.random.sample(range(1, 127), count)
         chains: list[Document] = []
@@ -152,6 +156,8 @@ class _Draw:
                 )
             else:
                 period_ms, steps = self.random.choice(_PERIODS_MS), self.random.choice((1, 1, 2, 2, 3, 4, 6))
+            if self.of.rings:
+                period_ms, steps = self.random.choice((20, 40, 50, 80, 100)), self.random.choice((2, 3, 3, 4))
             chain: Document = {"name": name, "priority": priority, "period_ms": period_ms}
             if chains and self.of.branches and self.chance(0.6):
                 other = self.random.choice(chains)
@@ -199,14 +205,18 @@ class _Draw:
         for place, (name, execution_ms) in enumerate(zip(self.names("b", steps), times_ms, strict=True)):
             kind = "timer" if place == 0 and "branches_from" not in chain else "subscription"
             callback: Document = {"name": name, "kind": kind, "executor": at["name"], "execution_ms": execution_ms}
-            if self.chance(0.2):
+            if self.of.rings and self.chance(0.9):
+                callback["least_ms"] = round(execution_ms * self.random.choice((0.5, 0.8, 1, 1)), 2)
+            elif self.chance(0.2):
                 callback["least_ms"] = round(execution_ms * self.random.choice((0.3, 0.5, 1)), 1)
             groups = [one["name"] for one in document["groups"] if one["executor"] == at["name"]]
             if groups and self.chance(0.6):
                 callback["group"] = self.random.choice(groups)
             callback["publishes"] = {"topic": f"{chain['name']}/{name}", "payload_bytes": 8}
             callbacks.append(callback)
-            if len(hosts) > 1 and self.chance(0.5):
+            if self.of.rings:
+                at = hosts[(hosts.index(at) + 1) % len(hosts)]
+            elif len(hosts) > 1 and self.chance(0.5):
                 at = self.random.choice(hosts)
         return callbacks
 

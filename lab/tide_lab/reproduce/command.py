@@ -50,8 +50,8 @@ def reproduce(
         typer.Option(
             metavar="sim|native|qemu|ros2",
             help="Place where it runs: sim, the runtime in virtual time; native, real threads, agent and ROS 2 nodes "
-            "over a paced line, half a second for each sample; qemu, the Cortex-M7 binary in the simulated world; ros2, "
-            "for threads, rclpy and DDS, five minutes for each executor.",
+            "over a paced line, half a second for each sample; qemu, the Cortex-M7 binary in the simulated world; "
+            "ros2, for threads, rclpy and DDS, five minutes for each executor.",
         ),
     ] = "sim",
     threads: Annotated[

@@ -69,14 +69,17 @@ std::string LinkModel::reason(std::size_t chain) const {
            (up >= down ? "to" : "from") + " the agent at " + std::to_string(system_.line.baud) +
            " baud; raise 'baud' or send less";
   if (client >= 1) return "it and the more urgent chains ask for " + percent(client) + " of the microcontroller";
+  const LinkChain &self = system_.chains[chain];
   if (loads_[chain].losses_ns >= period(chain)) {
-    const LinkChain &self = system_.chains[chain];
     const bool measured = (self.uplink_reliable && system_.protocol.client.delay_ns < 0) ||
                           (self.downlink_reliable && system_.protocol.agent.delay_ns < 0);
     return "the repair of lost frames may take " + milliseconds(loads_[chain].losses_ns) + ", longer than its period" +
            (measured ? "; a measured HEARTBEAT delay may be 2 s: give 'heartbeat_delay_ms'" : "");
   }
-  const std::string limit = "its period of " + milliseconds(period(chain)) + ", within which it must be over";
+  std::string limit = "its period of " + milliseconds(period(chain)) + ", within which it must be over";
+  if (self.deadline_ns > self.period_ns)
+    limit += ": bounds over a line know one instance at a time, so its deadline of " + milliseconds(self.deadline_ns) +
+             " does not help";
   if (loads_[chain].settling_ns >= longest_wait_ns) return "its acknowledgments and HEARTBEATs have no end";
   if (reached_[chain] > 0) return "it may take " + milliseconds(reached_[chain]) + " or more, beyond " + limit;
   return "its bound and those of others raise each other, and did not settle below " + limit;

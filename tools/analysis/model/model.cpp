@@ -81,6 +81,8 @@ class Checker {
 
   void callback(const ChainEntry &chain, const std::string &where, const CallbackEntry &callback) {
     time(where, "execution_ns", callback.execution_ns, 1);
+    if (callback.least_ns < 0 || callback.least_ns > callback.execution_ns)
+      error(where, "least_ns must be from 0 to its execution_ns");
     if (callback.priority < 0 || callback.priority > most_priority)
       error(where, "priority must be from 1 to " + std::to_string(most_priority) + ", or absent");
     auto &[with, without] = own_priorities_[chain.executor];
@@ -191,7 +193,7 @@ Chain to_chain(const ChainEntry &entry, const std::vector<std::string> &groups) 
   Chain chain{entry.name, {}, entry.period_ns, entry.deadline_ns, entry.jitter_ns, entry.priority, entry.timer};
   for (const CallbackEntry &callback : entry.callbacks) {
     chain.callbacks.push_back(
-        {callback.name, callback.execution_ns, index_of(groups, callback.group), callback.priority});
+        {callback.name, callback.execution_ns, index_of(groups, callback.group), callback.priority, callback.least_ns});
   }
   return chain;
 }
@@ -230,11 +232,12 @@ Executor::Executor(std::string name, Policy policy, std::vector<Lane> lanes, std
   for (const Lane &lane : lanes_) dedicated_ = dedicated_ && lane.dedicated();
   for (std::size_t index = 0; index < chains_.size(); ++index) {
     Chain &chain = chains_[index];
-    chain.execution_ns = 0;
+    chain.execution_ns = chain.least_ns = 0;
     chain.longest_ns = 0;
     for (std::size_t number = 0; number < chain.callbacks.size(); ++number) {
       const Callback &callback = chain.callbacks[number];
       chain.execution_ns += callback.execution_ns;
+      chain.least_ns += callback.least_ns;
       chain.longest_ns = std::max(chain.longest_ns, callback.execution_ns);
       own_priorities_ = own_priorities_ || callback.priority > 0;
       if (callback.group == reentrant) continue;

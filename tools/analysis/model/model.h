@@ -55,6 +55,7 @@ struct Callback {
   time_ns execution_ns = 0;   // worst case, at least 1
   int group = reentrant;      // index of its mutually exclusive group in the executor
   std::int64_t priority = 0;  // its own, in place of what its chain gives it; 0: none. Larger is more important
+  time_ns least_ns = 0;       // shortest execution
 };
 
 // Callbacks that start one another. The first one is released by a timer or an event, at most once every period_ns
@@ -70,6 +71,7 @@ struct Chain {
   bool timer = false;         // the first callback is a timer: it never runs twice at the same time
   // Derived:
   time_ns execution_ns = 0;  // of all callbacks
+  time_ns least_ns = 0;      // the shortest of all callbacks together
   time_ns longest_ns = 0;    // of the longest callback
   time_ns last_ns = 0;       // of the last callback
 };
@@ -124,6 +126,7 @@ struct CallbackEntry {
   time_ns execution_ns = 0;
   std::string group;          // empty: reentrant
   std::int64_t priority = 0;  // 0: that of its chain
+  time_ns least_ns = 0;       // shortest execution
 };
 
 struct ChainEntry {

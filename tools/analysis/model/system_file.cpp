@@ -71,6 +71,7 @@ class Reader {
       CallbackEntry &callback = chain.callbacks.emplace_back();
       one.text("name", callback.name);
       one.integer("execution_ns", callback.execution_ns);
+      one.integer("least_ns", callback.least_ns);
       one.text("group", callback.group);
       one.integer("priority", callback.priority);
     });

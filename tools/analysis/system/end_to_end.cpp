@@ -34,13 +34,16 @@ class Composition {
   const std::optional<Shortfall> &why(const Place &place) const { return executors_[place.executor].why(place.chain); }
   time_ns &jitter_ns(const Place &place) { return jitter_ns_[place.executor][place.chain]; }
 
-  // Whether a segment is released later than was supposed, or nobody knows how late.
+  // Whether a segment is released later than was supposed, or nobody knows how late. A segment's jitter is what lies
+  // between its latest release and its earliest, which is that of a path whose callbacks all take their shortest time.
   bool carry_jitter(bool further) {
     bool changed = false;
     for (const Path &path : system_.paths()) {
-      time_ns late_ns = jitter_ns(path.segments.front());
+      time_ns late_ns = jitter_ns(path.segments.front()), early_ns = 0;
       for (std::size_t segment = 1; segment < path.segments.size(); ++segment) {
         const Place &before = path.segments[segment - 1], &place = path.segments[segment];
+        const Chain &chain = system_.executors()[before.executor].chains()[before.chain];
+        early_ns += chain.least_ns;
         if (executors_[place.executor].is_lost(place.chain)) continue;
         if (why(before)) {
           lose(place, *why(before));
@@ -50,16 +53,17 @@ class Composition {
         // Also of one that has no bound: how late it is released is in the bounds of others.
         late_ns = add(late_ns, add(*at(before).response_ns, path.delays_ns[segment - 1]));
         time_ns &known_ns = jitter_ns(place);
-        if (late_ns <= known_ns) {
-          late_ns = known_ns;
+        if (late_ns - early_ns <= known_ns) {
+          late_ns = early_ns + known_ns;
           continue;
         }
         changed = true;
-        const Chain &chain = system_.executors()[before.executor].chains()[before.chain];
         const time_ns limit_ns = longest_response_ns(path.deadline_ns, chain.period_ns);
         if (late_ns > limit_ns)
           lose(place, {Shortfall::Kind::unsettled, before.executor, before.chain, late_ns, limit_ns});
-        known_ns = late_ns = add(late_ns, further ? late_ns / 16 : 0);
+        const time_ns spread_ns = late_ns - early_ns;
+        known_ns = add(spread_ns, further ? spread_ns / 16 : 0);
+        late_ns = add(early_ns, known_ns);
       }
     }
     return changed;

@@ -260,6 +260,7 @@ _HOST_ASSUMPTIONS = (
     Assumption("work_conserving", "a free thread takes a ready callback at once"),
     Assumption("dds", "DDS takes no time between two executors"),
 )
+_SHORTEST = Assumption("shortest_execution", "no execution is shorter than its least_ms")
 
 
 def _host_bounds(system: System, policy: HostPolicy, answer: ExecutorsAnswer) -> Bounds:
@@ -276,7 +277,14 @@ def _host_bounds(system: System, policy: HostPolicy, answer: ExecutorsAnswer) ->
         chains.append(bound)
     met = all(chain.met for chain in chains)
     models = host_models(system, policy, proved)
-    return Bounds(system.name, policy, met, _by_urgency(chains), _HOST_ASSUMPTIONS, models)
+    return Bounds(system.name, policy, met, _by_urgency(chains), _host_assumptions(system), models)
+
+
+def _host_assumptions(system: System) -> tuple[Assumption, ...]:
+    """Shortest executions count in how late a stretch is released after another one."""
+    before = [one for chain in system.chains for one in stretches_of(system, chain)[:-1]]
+    shortest = any(callback.least_ns for one in before for callback in one.callbacks)
+    return (*_HOST_ASSUMPTIONS, _SHORTEST) if shortest else _HOST_ASSUMPTIONS
 
 
 def _host_bound(system: System, chain: Chain, stretches: list[ChainAnswer], root: Root | None) -> ChainBound:

@@ -219,7 +219,10 @@ def _host_lanes(executor: Executor) -> Document:
 
 
 def _host_callback(callback: Callback, group: str | None, own: bool) -> Document:
-    entry: Document = {"name": callback.name, "execution_ns": max(callback.execution_ns, 1)}
+    execution_ns = max(callback.execution_ns, 1)
+    entry: Document = {"name": callback.name, "execution_ns": execution_ns}
+    if callback.least_ns:
+        entry["least_ns"] = min(callback.least_ns, execution_ns)
     if group is not None:
         entry["group"] = group
     if own and callback.priority is not None:

@@ -128,4 +128,7 @@ def link_root(system: System, told: LinkChainAnswer) -> Root:
     before = f"it needs a bound of chain '{chain}', which has none: "
     what = what.removeprefix(before) + _most(part)
     reached_ns, limit_ns = (told.reached_ns, told.limit_ns) if told.reached_ns else (None, None)
-    return Root("link", _chain_path(system, chain), what, chain, None, reached_ns, limit_ns, part)
+    path = _chain_path(system, chain)
+    if system.chain(chain).deadline_ns > system.chain(chain).period_ns and reached_ns is not None:
+        path = (*path, "deadline_ms")
+    return Root("link", path, what, chain, None, reached_ns, limit_ns, part)

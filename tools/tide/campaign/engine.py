@@ -14,7 +14,7 @@ Block = TypeVar("Block")
 Answer = TypeVar("Answer")
 
 LOCAL = "local"
-HELP = "Where blocks run: this machine, or the workers of a Dask cluster. Default: local."
+HELP = "Place where blocks run: this machine, or the workers of a Dask cluster. Default: local."
 METAVAR = "local|dask://HOST:PORT"
 _SCHEME = "dask://"
 # Blocks for each thread of the cluster: a worker that has finished one finds the next.
