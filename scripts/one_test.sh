@@ -24,6 +24,7 @@ case "$path" in
     case "$path" in
       tests/firmware/*) for core in cortex-m7 cortex-m4f; do scripts/build.sh "$core"; done; scripts/build.sh release programs ;;
       ros/tests/*) scripts/build.sh release tide_ros_budget ;;
+      tools/tests/*) scripts/build.sh release programs ;;
       *) scripts/build.sh release all ;;
     esac
     exec .venv/bin/python -m pytest -q "$path" ${filter:+-k "$filter"}
