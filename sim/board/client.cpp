@@ -2,7 +2,6 @@
 #include "sim/board/client.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "sim/board/losses.h"
 #include "tide/status.h"
@@ -15,7 +14,6 @@ constexpr uint32_t kSmallNodeBytes = 256;
 constexpr uint32_t kWriteOverheadBytes = 16;  // headers of a WRITE_DATA, and a little
 constexpr uint8_t kReaderDepth = 8;
 constexpr Time kSetUpLimit = 120 * kSecond;
-constexpr Time kConfirmLimit = kSecond;  // as the stock library waits
 constexpr Time kBeforeRelease = 50 * kMillisecond;
 
 constexpr tide_frame_share_t kAllFrames{0, UINT16_MAX, 0};
@@ -35,22 +33,6 @@ Mark get_mark(const uint8_t *bytes) {
   for (unsigned octet = 0; octet < 4; octet++) mark.index |= uint32_t{bytes[2 + octet]} << 8 * octet;
   return mark;
 }
-
-// Counts who is inside of the exclusive group of a chain.
-class Client::Inside {
- public:
-  Inside(Client &client, const Chain &chain) : group_(chain.plan.group == 0 ? nullptr : client.group_of(chain)) {
-    if (group_ != nullptr && group_->inside++ > 0) client.observer_.broken(chain.index, "two of a group overlap");
-  }
-  ~Inside() {
-    if (group_ != nullptr) group_->inside--;
-  }
-  Inside(const Inside &) = delete;
-  Inside &operator=(const Inside &) = delete;
-
- private:
-  Group *group_;
-};
 
 // ---- set-up ----
 
@@ -365,162 +347,6 @@ void Client::stop() {
 bool Client::is_stopped() const {
   return main_->is_finished() &&
          std::all_of(tasks_.begin(), tasks_.end(), [](const auto &task) { return task->is_finished(); });
-}
-
-// ---- the program ----
-
-void Client::sample(Chain &chain) {
-  const Inside inside(*this, chain);
-  Engine &engine = machine_.engine();
-  Task::current()->execute(plan_.dispatch);
-  const Time start = engine.now();
-  // By its expiry: late in its period it may start in the next one.
-  const Time since = chain.timer.callback.ready_ns - first_release_ - chain.plan.phase;
-  const auto index = static_cast<uint32_t>(since / chain.plan.period);
-  if (chain.plan.jitter > 0) release(chain, int64_t{index} + 1);
-  const bool counted = since >= 0 && index < chain.instances.size();
-  if (!counted || stopping_) return;
-  Instance &instance = chain.instances[index];
-  instance.release = first_release_ + chain.plan.phase + index * chain.plan.period;
-  instance.sample_start = start;
-  Task::current()->execute(chain.plan.sample);
-  if (chain.plan.shape == Shape::kSampled) {
-    instance.sample_end = instance.act_end = engine.now();
-    return;
-  }
-  tell(chain, index);
-  instance.published = publish(chain, index);
-  if (!instance.published) publish_failures_++;
-  instance.sample_end = engine.now();
-  observer_.sample_end(chain.index, index);
-}
-
-void Client::tell(Chain &chain, uint32_t index) {
-  void *message = nullptr;
-  if (chain.plan.local_depth == 0) return;
-  if (tide_local_borrow(&chain.topic, &message) != TIDE_OK) {
-    observer_.broken(chain.index, "a loan that was set aside is refused");
-    return;
-  }
-  std::memcpy(message, &index, sizeof index);
-  tide_local_publish(&chain.topic, message, sizeof index);
-  chain.told++;
-}
-
-// In order, each once.
-void Client::hear(Chain &chain) {
-  const Inside inside(*this, chain);
-  Task::current()->execute(plan_.dispatch);
-  const void *message = tide_local_take(&chain.heard, nullptr);
-  if (message == nullptr) {
-    observer_.broken(chain.index, "a callback runs for no message");
-    return;
-  }
-  Task::current()->execute(chain.plan.act / 4);
-  uint32_t index = 0;
-  std::memcpy(&index, message, sizeof index);
-  tide_local_release(message);
-  if (int64_t{index} <= chain.last_heard) observer_.broken(chain.index, "a local message comes late or twice");
-  chain.last_heard = index;
-  chain.runs_of_listener++;
-}
-
-void Client::act(Chain &chain) {
-  const Inside inside(*this, chain);
-  Engine &engine = machine_.engine();
-  Task::current()->execute(plan_.dispatch);
-  const Time start = engine.now();
-  const tide_sample_t *sample = tide_session_peek(&session_, &chain.reader);
-  if (sample == nullptr) return;
-  // What comes back from the agent has the client's own padding.
-  const uint32_t padding = chain.plan.shape == Shape::kLooped ? 3 : 0;
-  const bool whole = sample->length >= chain.plan.reply_bytes && sample->length <= chain.plan.reply_bytes + padding;
-  const Mark mark = whole ? get_mark(sample->bytes) : Mark{UINT16_MAX, UINT32_MAX};
-  const uint32_t length = sample->length;
-  Task::current()->execute(chain.plan.act);
-  tide_session_take_done(&session_, &chain.reader);
-  if (mark.chain != chain.index || mark.index >= chain.instances.size()) {
-    observer_.strange_sample(chain.index, length);
-    return;
-  }
-  Instance &instance = chain.instances[mark.index];
-  if (instance.act_end < 0) {
-    instance.act_start = start;
-    instance.act_end = engine.now();
-  }
-  observer_.act(chain.index, mark.index);
-}
-
-bool Client::publish(Chain &chain, uint32_t index) {
-  const bool reliable = chain.plan.reliable;
-  const uint64_t heartbeats_before = heartbeats_;
-  Task::current()->execute(plan_.submit);
-  put_mark(chain.payload.data(), {static_cast<uint16_t>(chain.index), index});
-  tide_write_t write;
-  int status = TIDE_OK;
-  const auto begun = [&] {
-    status = tide_session_write_begin(&session_, &write, chain.request.endpoint.id, reliable,
-                                      chain.timer.callback.priority, chain.plan.payload_bytes);
-    return status != TIDE_ERROR_FULL;
-  };
-  if (reliable) {
-    wait_until(begun, machine_.engine().now() + kConfirmLimit, false);
-  } else {
-    begun();
-  }
-  if (status != TIDE_OK) return false;
-  tide_cdr_put_bytes(&write.cdr, chain.payload.data(), chain.payload.size());
-  const uint8_t stream = write.stream;
-  if (tide_session_write_end(&write) != TIDE_OK) return false;
-  wait_as_sent(stream, reliable, heartbeats_before);
-  return true;
-}
-
-void Client::wait_as_sent(uint8_t stream, bool reliable, uint64_t heartbeats_before) {
-  if (plan_.send == Send::kAsynchronous || (plan_.send == Send::kStock && !reliable)) return;
-  const Time deadline = machine_.engine().now() + kConfirmLimit;
-  const auto idle = [&] { return tide_daemon_is_idle(&session_.daemon, stream); };
-  const auto answered = [&] {
-    const tide_transmitter_t &transmitter = session_.daemon.transmitter;
-    for (const tide_output_stream_t &output : outputs_) {
-      if (output.id != stream || output.nodes == 0) continue;
-      const bool on_wire = transmitter.current_node != nullptr && transmitter.current_stream == &output;
-      return heartbeats_answered_ > heartbeats_before && output.queued == 0 && !on_wire;
-    }
-    return heartbeats_answered_ > heartbeats_before;
-  };
-  if (reliable && plan_.send == Send::kAnswered) {
-    wait_until(answered, deadline, true);
-  } else {
-    wait_until(idle, deadline, reliable);
-  }
-}
-
-bool Client::wait_until(const std::function<bool()> &done, Time deadline, bool digest) {
-  tide_event_t event;
-  const tide_platform_t *platform = machine_.platform();
-  platform->event_init(platform->context, &event);
-  waiters_.push_back(&event);
-  bool held = false;
-  for (;;) {
-    while (digest && tide_daemon_most_urgent(&session_.daemon) != TIDE_PRIORITY_NONE)
-      process(tide_daemon_process_oldest_of, kAllFrames);
-    held = done();
-    if (held || stopping_ || machine_.engine().now() >= deadline) break;
-    platform->event_wait(platform->context, &event, deadline);
-  }
-  std::erase(waiters_, &event);
-  return held;
-}
-
-void Client::wake_waiters() {
-  const tide_platform_t *platform = machine_.platform();
-  for (tide_event_t *event : std::vector<tide_event_t *>(waiters_)) platform->event_set(platform->context, event);
-}
-
-void Client::note_heartbeats_answered(uint64_t count) {
-  heartbeats_answered_ = count;
-  wake_waiters();
 }
 
 // ---- between session and executor ----

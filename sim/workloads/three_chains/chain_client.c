@@ -5,7 +5,6 @@
  *
  * Latency of an instance: nominal expiry of its timer to completion of its last callback, on CLOCK_MONOTONIC. */
 #define _POSIX_C_SOURCE 200809L
-#include <getopt.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <rcl/rcl.h>
@@ -25,6 +24,7 @@
 #include <tide/status.h>
 #include <time.h>
 
+#include "chain_options.h"
 #include "measures.h"
 #include "plan.h"
 #include "recorder.h"
@@ -43,22 +43,6 @@
 #define TIDE_DEFINE_POOLS
 #include <tide/pools.h>
 
-typedef struct options {
-  const char *plan, *device;
-  uint32_t baud;
-  tide_policy_t policy;
-  bool preemptive; /* a lane for each level */
-  tide_send_t send;
-  uint32_t periods;
-  int64_t offset_ns;
-  size_t domain;
-  int cpu, link_cpu, priority, link_priority;
-  int64_t heartbeat_delay_ns;
-  int64_t budget_ns, budget_period_ns; /* of each lane; 0: none */
-  bool hold[TIDE_LEVEL_MAXIMUM + 1];
-  bool wait_for_start;
-} options_t;
-
 typedef struct chain {
   const plan_chain_t *plan;
   tide_chain_t priorities;
@@ -70,14 +54,7 @@ typedef struct chain {
 } chain_t;
 
 static plan_t plan;
-static options_t options = {.baud = 115200,
-                            .policy = TIDE_POLICY_TIDE,
-                            .send = TIDE_SEND_ASYNCHRONOUS,
-                            .periods = 60,
-                            .offset_ns = 500000000,
-                            .cpu = TIDE_POSIX_ANY_CPU,
-                            .link_cpu = TIDE_POSIX_ANY_CPU,
-                            .heartbeat_delay_ns = -1};
+static chain_options_t options;
 static chain_t chains[PLAN_CHAINS];
 static int64_t first_release_ns;
 static atomic_uint publish_failures, replies_unexpected; /* of all lanes */
@@ -368,156 +345,8 @@ static void print_summary(rclc_support_t *support, rclc_executor_t *executor) {
   fflush(stdout);
 }
 
-/* ---- options ---- */
-
-static const char usage[] =
-    "chain_client: the microcontroller's side of the three-chain example\n"
-    "\n"
-    "  chain_client --plan out/plan.txt --device out/robot.tty --executor tide --periods 60\n"
-    "\n"
-    "  --plan FILE          chains, as written by tide run\n"
-    "  --device PATH        serial device of the agent's line\n"
-    "  --baud N             115200\n"
-    "  --executor NAME      tide | tide-preemptive | batch\n"
-    "  --send NAME          asynchronous | stock | blocking\n"
-    "  --periods N          instances of each chain (60)\n"
-    "  --offset-ms N        from the start to the first release (500)\n"
-    "  --domain N           ROS domain (0)\n"
-    "  --cpu N              processor of the executor; default: any\n"
-    "  --link-cpu N         processor of the link's thread; default: any\n"
-    "  --priority N         SCHED_FIFO priority of the executor; 0: normal scheduling. tide-preemptive: of its least\n"
-    "                       urgent lane; the others are above it\n"
-    "  --link-priority N    SCHED_FIFO priority of the link's thread; default: the highest\n"
-    "  --heartbeat-delay-us N  from a reliable message to the question after it; default: a round trip, measured\n"
-    "  --hold-level N       nothing less urgent leaves while a reliable message of this level waits for its\n"
-    "                       acknowledgment; for each such level\n"
-    "  --budget-us N        processor time of each lane, or of the batch executor, at its priority in each period\n"
-    "  --budget-period-us N of the budget; needs --priority\n"
-    "  --wait-for-start     do not release before a line comes on standard input\n"
-    "\n"
-    "Prints a line of JSON for each event and each finished chain instance, and the execution times of the "
-    "callbacks.\n";
-
-static void refuse(const char *name, const char *value) {
-  fprintf(stderr, "chain_client: --%s does not take '%s'; see chain_client --help\n", name, value);
-  exit(2);
-}
-
-static long number(const char *name, const char *text, long least, long most) {
-  char *end = NULL;
-  const long value = strtol(text, &end, 10);
-  if (end == text || *end != '\0' || value < least || value > most) refuse(name, text);
-  return value;
-}
-
-static int choice(const char *name, const char *text, const char *const *names, const int *values) {
-  while (*names != NULL && strcmp(*names, text) != 0) names++, values++;
-  if (*names == NULL) refuse(name, text);
-  return *values;
-}
-
-static void take_option(int letter, const char *value) {
-  static const char *const policies[] = {"tide", "tide-preemptive", "batch", NULL};
-  static const int policy_values[] = {TIDE_POLICY_TIDE, TIDE_POLICY_TIDE, TIDE_POLICY_BATCH, 0};
-  static const char *const sends[] = {"asynchronous", "stock", "blocking", NULL};
-  static const int send_values[] = {TIDE_SEND_ASYNCHRONOUS, TIDE_SEND_STOCK, TIDE_SEND_STOCK_BLOCKING, 0};
-  switch (letter) {
-    case 'p':
-      options.plan = value;
-      break;
-    case 'd':
-      options.device = value;
-      break;
-    case 'b':
-      options.baud = (uint32_t)number("baud", value, 50, 100000000);
-      break;
-    case 'e':
-      options.policy = (tide_policy_t)choice("executor", value, policies, policy_values);
-      options.preemptive = strcmp(value, "tide-preemptive") == 0;
-      break;
-    case 's':
-      options.send = (tide_send_t)choice("send", value, sends, send_values);
-      break;
-    case 'n':
-      options.periods = (uint32_t)number("periods", value, 1, 99999);
-      break;
-    case 'o':
-      options.offset_ns = number("offset-ms", value, 1, 60000) * 1000000L;
-      break;
-    case 'm':
-      options.domain = (size_t)number("domain", value, 0, 232);
-      break;
-    case 'c':
-      options.cpu = (int)number("cpu", value, 0, 1023);
-      break;
-    case 'k':
-      options.link_cpu = (int)number("link-cpu", value, 0, 1023);
-      break;
-    case 'r':
-      options.priority = (int)number("priority", value, 0, 99);
-      break;
-    case 'l':
-      options.link_priority = (int)number("link-priority", value, 0, 99);
-      break;
-    case 't':
-      options.heartbeat_delay_ns = number("heartbeat-delay-us", value, 0, 1000000) * 1000L;
-      break;
-    case 'H':
-      options.hold[number("hold-level", value, 0, TIDE_LEVEL_MAXIMUM)] = true;
-      break;
-    case 'B':
-      options.budget_ns = number("budget-us", value, 1, 10000000) * 1000L;
-      break;
-    case 'P':
-      options.budget_period_ns = number("budget-period-us", value, 1, 10000000) * 1000L;
-      break;
-    case 'w':
-      options.wait_for_start = true;
-      break;
-    case 'h':
-      fputs(usage, stdout);
-      exit(0);
-    default:
-      exit(2);
-  }
-}
-
-static void parse(int count, char **words) {
-  static const struct option names[] = {{"plan", required_argument, NULL, 'p'},
-                                        {"device", required_argument, NULL, 'd'},
-                                        {"baud", required_argument, NULL, 'b'},
-                                        {"executor", required_argument, NULL, 'e'},
-                                        {"send", required_argument, NULL, 's'},
-                                        {"periods", required_argument, NULL, 'n'},
-                                        {"offset-ms", required_argument, NULL, 'o'},
-                                        {"domain", required_argument, NULL, 'm'},
-                                        {"cpu", required_argument, NULL, 'c'},
-                                        {"link-cpu", required_argument, NULL, 'k'},
-                                        {"priority", required_argument, NULL, 'r'},
-                                        {"link-priority", required_argument, NULL, 'l'},
-                                        {"heartbeat-delay-us", required_argument, NULL, 't'},
-                                        {"hold-level", required_argument, NULL, 'H'},
-                                        {"budget-us", required_argument, NULL, 'B'},
-                                        {"budget-period-us", required_argument, NULL, 'P'},
-                                        {"wait-for-start", no_argument, NULL, 'w'},
-                                        {"help", no_argument, NULL, 'h'},
-                                        {NULL, 0, NULL, 0}};
-  int letter = 0;
-  while ((letter = getopt_long(count, words, "", names, NULL)) != -1) take_option(letter, optarg);
-  if (options.plan == NULL || options.device == NULL || optind < count) {
-    fputs("chain_client: needs --plan and --device and nothing else; see chain_client --help\n", stderr);
-    exit(2);
-  }
-  if (options.budget_ns == 0 && options.budget_period_ns == 0) return;
-  if (options.priority == 0 || options.budget_ns == 0 || options.budget_ns > options.budget_period_ns) {
-    fputs("chain_client: a budget needs --priority, --budget-us and a --budget-period-us that is not shorter\n",
-          stderr);
-    exit(2);
-  }
-}
-
 int main(int count, char **words) {
-  parse(count, words);
+  options = chain_options_of(count, words);
   if (!plan_read(options.plan, &plan)) return 2;
   signal(SIGINT, on_signal);
   signal(SIGTERM, on_signal);

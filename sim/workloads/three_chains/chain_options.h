@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What chain_client is told on its command line. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <tide/executor.h>
+#include <tide/posix.h>
+#include <tide/rclc.h>
+
+typedef struct chain_options {
+  const char *plan, *device;
+  uint32_t baud;
+  tide_policy_t policy;
+  bool preemptive; /* a lane for each level */
+  tide_send_t send;
+  uint32_t periods;
+  int64_t offset_ns;
+  size_t domain;
+  int cpu, link_cpu, priority, link_priority;
+  int64_t heartbeat_delay_ns;
+  int64_t budget_ns, budget_period_ns; /* of each lane; 0: none */
+  bool hold[TIDE_LEVEL_MAXIMUM + 1];
+  bool wait_for_start;
+} chain_options_t;
+
+/* Ends the program after --help, and with 2 and one line after a word that it does not know. Strings are those of
+ * `words`. */
+chain_options_t chain_options_of(int count, char **words);
