@@ -10,7 +10,6 @@ make sizes                                           print
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +17,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from tide.footprint.image import flash_of, growth_of, ram_of, run, sections, symbols
 from tide.terminal.style import print_whole
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,27 +35,6 @@ Figures = dict[str, int]
 Sizes = dict[str, dict[str, Figures]]  # kind, part, key
 
 
-def run(*arguments: str) -> list[str]:
-    return subprocess.run(arguments, check=True, capture_output=True, text=True).stdout.splitlines()
-
-
-def sections(file: Path) -> Figures:
-    """Bytes of each allocated section of an image, or summed over the objects of a library."""
-    sizes: Figures = {}
-    for line in run("arm-none-eabi-size", "-A", str(file)):
-        name, *numbers = line.split() or [""]
-        if name.startswith((".text", ".rodata", ".data", ".bss", ".stack", ".ARM.exidx")) and numbers:
-            kind = "." + name.split(".")[1]
-            sizes[kind] = sizes.get(kind, 0) + int(numbers[0])
-    return sizes
-
-
-def symbols(file: Path) -> Figures:
-    """Bytes of each symbol that has a size."""
-    rows = [line.split() for line in run("arm-none-eabi-nm", "-S", str(file))]
-    return {row[3]: int(row[1], 16) for row in rows if len(row) == 4}
-
-
 def stack_frames(build: Path, room: str) -> Figures:
     """Stack of each function of a room, from -fstack-usage."""
     frames: Figures = {}
@@ -69,11 +48,10 @@ def stack_frames(build: Path, room: str) -> Figures:
 def measure_image(file: Path) -> Figures:
     size = sections(file)
     named = symbols(file)
-    data = size.get(".data", 0)
     messages = sum(named.get(name, 0) for name in MESSAGE_MEMORY)
     return {
-        "flash": size.get(".text", 0) + size.get(".rodata", 0) + size.get(".ARM", 0) + data,
-        "ram": data + size.get(".bss", 0) - messages,
+        "flash": flash_of(size),
+        "ram": ram_of(size) - messages,
         "message_memory": messages,
         "stack_reserved": size.get(".stack", 0),
     }
@@ -97,11 +75,9 @@ def room_libraries(build: Path) -> list[Path]:
 
 
 def measure_growth(build: Path) -> dict[str, Figures]:
-    """What one more of something takes: lab/images/footprint/growth.c holds an array of that size for each."""
+    """What one more of something takes."""
     files = list(build.rglob("growth.c.obj"))
-    found = symbols(files[0]) if files else {}
-    prefix = "tide_growth_"
-    return {name.removeprefix(prefix): {"ram": size} for name, size in found.items() if name.startswith(prefix)}
+    return {name: {"ram": size} for name, size in (growth_of(files[0]) if files else {}).items()}
 
 
 def measure(build: Path) -> Sizes:

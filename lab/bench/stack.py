@@ -13,7 +13,6 @@ pushes, floating point registers and alignment included; a lane is a level of it
 from __future__ import annotations
 
 import re
-import subprocess
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -24,8 +23,11 @@ from typing import Annotated, Any
 import tomllib
 import typer
 
+from tide.footprint.image import run
+from tide.footprint.stack import EXCEPTION_FRAME_BYTES
+
 ROOT = Path(__file__).resolve().parents[2]
-EXCEPTION_BYTES = 26 * 4 + 4  # extended frame, and a word of alignment
+
 _INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\t(\S+)(?:\t(.*))?$")
 _TARGET = re.compile(r"^(?:\w+, )?([0-9a-f]+) <")
 _MEMBER = re.compile(r"(?:->|\.)(\w+)(?:\[\w+\])?\s*\(")
@@ -53,11 +55,6 @@ class Function:
     @property
     def label(self) -> str:
         return f"{Path(self.file).name}:{self.name.partition('.')[0]}"
-
-
-def run(*arguments: str, given: str = "") -> list[str]:
-    done = subprocess.run(arguments, check=True, capture_output=True, text=True, input=given)
-    return done.stdout.splitlines()
 
 
 def _functions(elf: Path) -> dict[int, Function]:
@@ -284,7 +281,7 @@ def levels(core: str, name: str) -> list[Level]:
         if not roots:
             raise StackError(f"level {level['name']}: no such function {level['handlers']}")
         deepest, path = max(graph.depth(function) for function in roots)
-        found.append(Level(level["name"], deepest + (EXCEPTION_BYTES if found else 0), path))
+        found.append(Level(level["name"], deepest + (EXCEPTION_FRAME_BYTES if found else 0), path))
     return found
 
 

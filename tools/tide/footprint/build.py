@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tide
+from tide.footprint.image import flash_of, growth_of, ram_of, run, sections, symbols
 from tide.footprint.program import header, program
 from tide.footprint.sizing import Client
 
@@ -35,9 +36,9 @@ class Sizes:
     message_memory: int  # of the application's messages, in the pools and its own
 
 
-def _run(arguments: list[str]) -> str:
+def _run(arguments: list[str]) -> None:
     try:
-        return subprocess.run(arguments, check=True, capture_output=True, text=True).stdout
+        run(*arguments)
     except FileNotFoundError as error:
         raise BuildError(f"{arguments[0]} is missing: make firmware installs it") from error
     except subprocess.CalledProcessError as error:
@@ -91,31 +92,16 @@ def build(client: Client, core: str, options: list[str], folder: Path, graph: bo
     return image
 
 
-def symbols(file: Path) -> dict[str, int]:
-    rows = [line.split() for line in _run(["arm-none-eabi-nm", "-S", str(file)]).splitlines()]
-    return {row[3]: int(row[1], 16) for row in rows if len(row) == 4}
-
-
 def measure(image: Path) -> Sizes:
-    sections: dict[str, int] = {}
-    for line in _run(["arm-none-eabi-size", "-A", str(image)]).splitlines():
-        name, *numbers = line.split() or [""]
-        if name in (".text", ".data", ".bss", ".ARM.exidx") and numbers:
-            sections[name] = int(numbers[0])
+    sizes = sections(image)
     messages = sum(size for name, size in symbols(image).items() if _MESSAGES.fullmatch(name))
-    data = sections.get(".data", 0)
-    return Sizes(
-        flash=sections.get(".text", 0) + sections.get(".ARM.exidx", 0) + data,
-        ram=data + sections.get(".bss", 0) - messages,
-        message_memory=messages,
-    )
+    return Sizes(flash=flash_of(sizes), ram=ram_of(sizes) - messages, message_memory=messages)
 
 
 def growth(core: str, options: list[str], folder: Path) -> dict[str, int]:
-    """RAM of one more of each thing: lab/images/footprint/growth.c holds an array of that size for each."""
+    """RAM of one more of each thing."""
     target = folder / "growth.o"
     flags = [*CORES[core], *_FLAGS, *(f"-I{ROOT / name}" for name in _INCLUDES), *(f"-D{option}" for option in options)]
     source = ROOT / "lab" / "images" / "footprint" / "growth.c"
     _run(["arm-none-eabi-gcc", *flags, "-c", str(source), "-o", str(target)])
-    prefix = "tide_growth_"
-    return {name.removeprefix(prefix): size for name, size in symbols(target).items() if name.startswith(prefix)}
+    return growth_of(target)
