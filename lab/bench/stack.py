@@ -274,7 +274,7 @@ def levels(core: str, name: str) -> list[Level]:
     for edges in ("never", "once"):
         table[edges] = [*table.get(edges, []), *own.get(edges, [])]
     image = Image(build / "bin" / f"{name}.elf", build)
-    found = []
+    found: list[Level] = []
     for level in own["levels"]:
         graph = Graph(image, table, level.get("calls", {}))
         roots = [function for label in level["handlers"] for function in graph.named(label)]
