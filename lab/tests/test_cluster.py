@@ -113,7 +113,8 @@ def _refused(_: int) -> None:
     Simulator().results(["no-such-plan"])
 
 
-def test_no_scheduler_is_said_so() -> None:
+def test_no_scheduler_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tide.campaign.engine.ANSWER_LIMIT", "1s")
     result = CliRunner().invoke(app, ["simulate", "--seeds", "10", "--engine", "dask://127.0.0.1:9"])
     assert result.exit_code == 2
     assert "no Dask scheduler answers at 127.0.0.1:9" in result.output

@@ -17,6 +17,7 @@ LOCAL = "local"
 HELP = "Place where blocks run: this machine, or the workers of a Dask cluster. Default: local."
 METAVAR = "local|dask://HOST:PORT"
 _SCHEME = "dask://"
+ANSWER_LIMIT = "10s"  # of the scheduler, which may be far away
 # Blocks for each thread of the cluster: a worker that has finished one finds the next.
 _AHEAD = 3
 
@@ -63,7 +64,7 @@ def _on_cluster(
     except ImportError:
         raise EngineError("--engine dask:// needs the package distributed; install tide[cluster]") from None
     try:
-        client: Any = Client(f"tcp://{address}", timeout="10s", set_as_default=False)
+        client: Any = Client(f"tcp://{address}", timeout=ANSWER_LIMIT, set_as_default=False)
     except (OSError, ValueError) as error:
         raise EngineError(f"no Dask scheduler answers at {address}: {error}; start `dask scheduler` there") from None
     with client:
