@@ -81,7 +81,7 @@ class Checker {
 
   void callback(const ChainEntry &chain, const std::string &where, const CallbackEntry &callback) {
     time(where, "execution_ns", callback.execution_ns, 1);
-    if (callback.least_ns < 0 || callback.least_ns > callback.execution_ns)
+    if (callback.least_ns != 0 && (callback.least_ns < 0 || callback.least_ns > callback.execution_ns))
       error(where, "least_ns must be from 0 to its execution_ns");
     if (callback.priority < 0 || callback.priority > most_priority)
       error(where, "priority must be from 1 to " + std::to_string(most_priority) + ", or absent");
