@@ -221,7 +221,7 @@ for line in sys.stdin:
 _CUT = """
 import os, runpy, signal
 from tide_lab.hunt import campaign
-from tide_lab.hunt.checkpoint import Checkpoint
+from tide.campaign.checkpoint import Checkpoint
 
 campaign.BLOCK_DESCRIPTIONS = 10
 add, kept = Checkpoint.add, []
