@@ -45,7 +45,8 @@ dds::DataWriterQos writer_qos(const Qos &qos) {
   result.reliability().max_blocking_time = milliseconds(1);  // the caller serves all clients
   result.reliable_writer_qos().times.heartbeatPeriod = milliseconds(20);
   result.reliable_writer_qos().times.nackResponseDelay = milliseconds(0);
-  result.reliable_writer_qos().times.nackSupressionDuration = milliseconds(0);
+  // Of zero, a timer of DDS would end after each sample: its thread wakes, and takes the lock of the next one.
+  result.reliable_writer_qos().times.nackSupressionDuration = milliseconds(1);
   return result;
 }
 

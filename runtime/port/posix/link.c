@@ -117,6 +117,8 @@ static void try_to_reopen(tide_posix_link_t *link) {
 
 static int64_t deadline_of(tide_posix_link_t *link, bool *wants_to_write) {
   int64_t deadline_ns = tide_posix_link_output_due_ns(link, wants_to_write);
+  const int64_t ask_again_ns = tide_posix_link_ask_again_ns(link, tide_posix_link_now_ns());
+  if (ask_again_ns < deadline_ns) deadline_ns = ask_again_ns;
   if (link->poll_ns < deadline_ns) deadline_ns = link->poll_ns;
   if (link->descriptor < 0 && link->reopen_ns < deadline_ns) deadline_ns = link->reopen_ns;
   return deadline_ns;

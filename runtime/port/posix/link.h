@@ -57,9 +57,10 @@ struct tide_posix_link {
   pthread_mutex_t mutex, receiving;
   int wake_descriptor; /* eventfd */
   atomic_bool stop, woken;
-  _Atomic int64_t asleep_until_ns; /* of the thread */
-  _Atomic int64_t asked_ns;        /* when it has something to do: since its last turn started */
-  tide_posix_link_times_t times;   /* as they were when it was created */
+  _Atomic int64_t asleep_until_ns;   /* of the thread */
+  _Atomic int64_t asked_ns;          /* when it has something to do: since its last turn started */
+  _Atomic int64_t awaiting_until_ns; /* as long it sleeps no longer than to the next HEARTBEAT (link_output.c) */
+  tide_posix_link_times_t times;     /* as they were when it was created */
 
   /* Under the mutex. */
   int descriptor; /* negative: down */
@@ -71,6 +72,8 @@ struct tide_posix_link {
   int64_t submitted_ns; /* when a submitter last was done with one */
   int64_t recent_messages;
   tide_link_counters_t counters;
+
+  int64_t awaited_ns; /* when the last message that the peer answers was started; under the daemon's critical section */
 
   /* The thread's own. */
   bool is_pseudo_terminal, tells_when_empty;
@@ -98,6 +101,8 @@ int tide_posix_link_start(void *context, const tide_frame_parts_t *frame);
 /* For the thread: when there is something to do about what leaves; TIDE_FOREVER: when somebody asks, or the descriptor
  * can be written to, if that is wanted. */
 int64_t tide_posix_link_output_due_ns(tide_posix_link_t *link, bool *wants_to_write);
+/* When the thread wakes at the latest, as answers may have to be asked for. */
+int64_t tide_posix_link_ask_again_ns(const tide_posix_link_t *link, int64_t now_ns);
 /* The end of one message lets the daemon start the next. True when there may be more to do at once. */
 bool tide_posix_link_report_complete(tide_posix_link_t *link);
 /* A batch that is due leaves. */

@@ -129,13 +129,32 @@ static int start_locked(tide_posix_link_t *link, const tide_frame_parts_t *frame
   return status;
 }
 
+static int64_t heartbeat_delay_ns(const tide_posix_link_t *link) {
+  const int64_t delay_ns = link->session->daemon.transmitter.config.heartbeat_delay_ns;
+  return delay_ns >= 0 && delay_ns < HEARTBEAT_LEAST_NS ? delay_ns : HEARTBEAT_LEAST_NS;
+}
+
+/* Where such messages follow each other more quickly than their HEARTBEATs are due, the thread need not be woken for
+ * each of them when it wakes that often by itself. The daemon starts one at a time. */
+static void note_awaited(tide_posix_link_t *link, int64_t now_ns) {
+  if (now_ns - link->awaited_ns < HEARTBEAT_LEAST_NS) {
+    atomic_store_explicit(&link->awaiting_until_ns, now_ns + HEARTBEAT_LEAST_NS, memory_order_relaxed);
+  }
+  link->awaited_ns = now_ns;
+}
+
+int64_t tide_posix_link_ask_again_ns(const tide_posix_link_t *link, int64_t now_ns) {
+  const bool awaiting = now_ns < atomic_load_explicit(&link->awaiting_until_ns, memory_order_relaxed);
+  return awaiting ? now_ns + HEARTBEAT_LEAST_NS : TIDE_FOREVER;
+}
+
 /* What the thread has to do about a message that is gone: send it with others, and ask for its acknowledgment if none
  * comes. The session knows when; it is polled by the earliest time there can be. */
-static int64_t due_ns(const tide_posix_link_t *link, const tide_frame_parts_t *frame, int64_t gather_until_ns) {
+static int64_t due_ns(tide_posix_link_t *link, const tide_frame_parts_t *frame, int64_t gather_until_ns) {
   if (!frame->awaited) return gather_until_ns;
-  const int64_t delay_ns = link->session->daemon.transmitter.config.heartbeat_delay_ns;
-  const bool known = delay_ns >= 0 && delay_ns < HEARTBEAT_LEAST_NS;
-  const int64_t heartbeat_ns = tide_posix_link_now_ns() + (known ? delay_ns : HEARTBEAT_LEAST_NS);
+  const int64_t now_ns = tide_posix_link_now_ns();
+  note_awaited(link, now_ns);
+  const int64_t heartbeat_ns = now_ns + heartbeat_delay_ns(link);
   return heartbeat_ns < gather_until_ns ? heartbeat_ns : gather_until_ns;
 }
 

@@ -89,6 +89,31 @@ TEST(UdpLink, CompletesAMessageWhileItIsStarted) {
   EXPECT_EQ(client.counters().batches, 201u);
 }
 
+// Where each message may need a question for its answer, the thread wakes as often as a question may be due, and not
+// for each message.
+TEST(UdpLink, IsNotWokenForEachOfManyMessagesThatWaitForAnswers) {
+  const LinkTimes times({.poll_limit_ns = kNever, .flood_gap_ns = 1, .gather_ns = 0, .pause = nullptr});
+  constexpr int kMessages = 3000;
+  constexpr auto kQuestion = 2ms;
+  Server server(SOCK_DGRAM);
+  FakeDaemon client;
+  client.poll_period_ns = kNever;
+  client.session.daemon.transmitter.config.heartbeat_delay_ns = -1;  // measured
+  ASSERT_EQ(client.open(internet(TIDE_LINK_UDP, server.port)), TIDE_OK);
+  client.awaited = true;
+  const auto polls = [&] { return client.look<int>([](const FakeDaemon &fake) { return fake.polls; }); };
+  ASSERT_TRUE(client.eventually([](const FakeDaemon &fake) { return fake.polls > 0; }));
+  const Bytes message(100, 7);
+  const auto start = std::chrono::steady_clock::now();
+  for (int index = 0; index < kMessages; index++) {
+    client.submit(message);
+    ASSERT_EQ(server.take(), message);
+  }
+  const auto lasted = std::chrono::steady_clock::now() - start;
+  EXPECT_LE(polls(), 2 * (lasted / kQuestion) + 8);
+  EXPECT_GT(polls(), 1);
+}
+
 // Messages of one length, in a flood: after the first ones 32 leave at once, the last ones when their time has come.
 TEST(UdpLink, GathersAFloodIntoBatches) {
   const LinkTimes times({.poll_limit_ns = kNever, .flood_gap_ns = kNever, .gather_ns = kNever, .pause = nullptr});
