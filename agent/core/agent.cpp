@@ -8,6 +8,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "core/answers.h"
+#include "core/submessage.h"
 #include "tide/platform.h"
 #include "tide/status.h"
 
@@ -141,8 +143,7 @@ void Agent::answer_stranger(Endpoint endpoint, const tide_xrce_header_t &header,
 }
 
 void Agent::create_client(Endpoint endpoint, const tide_xrce_submessage_t &submessage, Time now) {
-  tide_cdr_t cdr;
-  tide_cdr_reader(&cdr, submessage.body, submessage.body_bytes, (submessage.flags & TIDE_XRCE_FLAG_LITTLE_ENDIAN) == 0);
+  tide_cdr_t cdr = reader_of(submessage);
   tide_xrce_create_client_t body{};
   tide_xrce_get_create_client(&cdr, &body);
   if (cdr.status != TIDE_OK) {
@@ -262,7 +263,7 @@ bool Agent::make_room(Time now) {
   const auto rank = [&](const Client &client) {
     if (client.is_half_open()) return 3;
     if (client.entity_count() == 0 && now - client.last_heard() >= options_.limits.idle_ns) return 2;
-    return client.liveliness() == Client::Liveliness::kSilent ? 1 : 0;
+    return client.liveness() == Liveness::State::kSilent ? 1 : 0;
   };
   const Client *chosen = nullptr;
   for (const auto &[key, slot] : clients_) {
@@ -434,7 +435,7 @@ Time Agent::poll(Time now) {
     slot.deadline = slot.client->poll(now);
     deadlines_.emplace(slot.deadline, key);
     mark_ready(slot.client->endpoint());
-    if (slot.client->liveliness() == Client::Liveliness::kGone) gone.push_back(key);
+    if (slot.client->liveness() == Liveness::State::kGone) gone.push_back(key);
   }
   for (const uint32_t key : gone) {
     counters_.clients_lost++;

@@ -3,7 +3,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 
@@ -11,6 +13,7 @@ namespace tide::agent::test {
 namespace {
 
 constexpr Time kMillisecond = 1'000'000;
+constexpr std::chrono::seconds kPatience{10};  // of wall time
 constexpr Endpoint kWriterPlace = 101, kReaderPlace = 102;
 constexpr uint32_t kWriterKey = 0x600D0001, kReaderKey = 0x600D0002;
 constexpr size_t kClients = 6, kEntities = 24;
@@ -50,8 +53,9 @@ const std::string &type_name(Choices &choices) { return kTypes[choices(choices.o
 
 tide_text_t text(const std::string &characters) { return {characters.data(), characters.size()}; }
 
-Options options_of() {
+Options options_of(const std::shared_ptr<News> &news) {
   Options options;
+  options.wake = [news] { news->bring(); };
   options.limits.clients = kClients;
   options.limits.entities_per_client = kEntities;
   options.limits.client_timeout_ns = 10'000 * kMillisecond;
@@ -117,8 +121,23 @@ std::vector<uint8_t> ids(uint16_t request, uint16_t object) {
 
 }  // namespace
 
+void News::bring() {
+  {
+    const std::lock_guard lock(mutex_);
+    there_ = true;
+  }
+  changed_.notify_one();
+}
+
+void News::wait() {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, std::chrono::milliseconds(1), [this] { return there_; });
+  there_ = false;
+}
+
 Sequences::Sequences(Middleware &middleware, int domain)
-    : agent_(middleware, options_of()),
+    : news_(std::make_shared<News>()),
+      agent_(middleware, options_of(news_)),
       domain_(domain),
       good_topic_("rt/good_" + std::to_string(getpid())),
       writer_(agent_, kWriterPlace, kWriterKey, 0x81),
@@ -132,6 +151,19 @@ Sequences::Sequences(Middleware &middleware, int domain)
 }
 
 // ---- the good clients ----
+
+// DDS makes things, and hands samples over, in threads of its own.
+template <typename Condition>
+bool Sequences::comes(Condition condition) {
+  const auto clock = [] { return std::chrono::steady_clock::now(); };
+  const auto start = clock();
+  while (!condition() && clock() - start < kPatience) {
+    news_->wait();
+    pump(nullptr);
+  }
+  waited_ns_ = std::max<Time>(waited_ns_, std::chrono::nanoseconds(clock() - start).count());
+  return condition();
+}
 
 void Sequences::set_up_good() {
   const auto create = [&](Talker &talker, uint16_t object, uint16_t parent, const std::string &xml) {
@@ -147,11 +179,7 @@ void Sequences::set_up_good() {
     status_ = -1;
     talker.send(now_);
     pump(nullptr);
-    for (int tries = 0; status_ == -1 && tries < 50000; tries++) {  // DDS makes it in a thread of its own
-      usleep(100);
-      pump(nullptr);
-    }
-    TIDE_MUST(status_ == TIDE_XRCE_STATUS_OK);
+    TIDE_MUST(comes([&] { return status_ != -1; }) && status_ == TIDE_XRCE_STATUS_OK);
   };
   for (Talker *talker : {&writer_, &reader_}) {
     session_opened_ = false;
@@ -189,13 +217,9 @@ void Sequences::exchange() {
   writer_.add(TIDE_XRCE_WRITE_DATA, 1, sample);
   writer_.send(now_);
   pump(nullptr);
-  TIDE_MUST(acknowledged_ == writer_.next_of(0x80));
-  for (int tries = 0; received_ != number_ && tries < 5000; tries++) {  // DDS may hand it over in a thread of its own
-    usleep(1000);
-    pump(nullptr);
-    waited_ms_ = std::max(waited_ms_, tries + 1);
-  }
-  TIDE_MUST(received_ == number_);
+  const uint16_t next = writer_.next_of(0x80);
+  TIDE_MUST(comes([&] { return acknowledged_ == next; }));  // DDS may refuse a sample for a moment
+  TIDE_MUST(comes([&] { return received_ == number_; }));
   for (Talker *talker : {&writer_, &reader_}) {
     const tide_xrce_get_info_body_t question = {{talker->next_request(), TIDE_XRCE_OBJECT_CLIENT}, 2};
     talker->start(0);
@@ -270,6 +294,7 @@ void Sequences::pump(Choices *choices) {
       }
     }
   }
+  agent_.flush();
   TIDE_MUST(agent_.client_count() <= kClients);
   TIDE_MUST(agent_.entity_count() <= kClients * kEntities);
 }

@@ -7,10 +7,12 @@
 // not.
 #pragma once
 
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <string>
 #include <vector>
@@ -128,6 +130,19 @@ class Talker {
   std::vector<uint8_t> message_;
 };
 
+// Of the agent's thread, by threads of DDS.
+class News {
+ public:
+  void bring();
+  // Until there is some, or for a millisecond.
+  void wait();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool there_ = false;
+};
+
 class Sequences {
  public:
   // domain: of all participants that are meant to work.
@@ -142,7 +157,7 @@ class Sequences {
   std::function<void()> before_poll;  // unset: nothing
 
   // The longest that a sample took through DDS, in wall time; 0: all came at once.
-  int waited_ms() const { return waited_ms_; }
+  int waited_ms() const { return static_cast<int>(waited_ns_ / 1'000'000); }
   uint64_t operations() const { return operations_; }
   uint64_t exchanged() const { return exchanged_; }
   const Counters &counters() const { return agent_.counters(); }
@@ -156,7 +171,10 @@ class Sequences {
   void pump(Choices *choices);
   void take(Endpoint endpoint, Bytes frame);
   void set_up_good();
+  template <typename Condition>
+  bool comes(Condition condition);
 
+  std::shared_ptr<News> news_;
   Agent agent_;
   int domain_;
   std::string good_topic_;
@@ -166,7 +184,8 @@ class Sequences {
   uint32_t number_ = 0, received_ = 0;  // of samples of the good writer
   uint16_t acknowledged_ = 0;           // by the agent, of its stream
   bool session_opened_ = false, informed_ = false;
-  int status_ = -1, waited_ms_ = 0;
+  int status_ = -1;
+  Time waited_ns_ = 0;
   uint64_t operations_ = 0, exchanged_ = 0;
   std::vector<Endpoint> ready_;
 };

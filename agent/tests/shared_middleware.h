@@ -35,6 +35,8 @@ class SharedMiddleware : public Middleware {
     return std::make_unique<Share>(shared);
   }
 
+  void flush() override { real_.flush(); }
+
  private:
   class Share : public Participant {
    public:

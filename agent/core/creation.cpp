@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/creation.h"
+
+#include "core/names.h"
+
+namespace tide::agent {
+namespace {
+
+// Into what the entity becomes, unless DDS refused.
+template <class Part>
+uint8_t keep(Entity &entity, Part part) {
+  if (part.dds == nullptr) return TIDE_XRCE_STATUS_ERR_DDS;
+  entity.part = std::move(part);
+  return TIDE_XRCE_STATUS_OK;
+}
+
+}  // namespace
+
+std::optional<uint8_t> Creation::begin(const tide_xrce_create_t &body, uint8_t flags, uint8_t stream,
+                                       std::string &fault) {
+  const uint16_t object = body.request.object;
+  const bool reuse = (flags & TIDE_XRCE_FLAG_REUSE) != 0;
+  const bool replace = (flags & TIDE_XRCE_FLAG_REPLACE) != 0;
+  const Entity *existing = entities_.find(object);
+  if (existing != nullptr && !reuse && !replace) return TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS;
+  if (existing == nullptr && entities_.size() >= context_.limits.entities_per_client) {
+    return TIDE_XRCE_STATUS_ERR_RESOURCES;
+  }
+  Definition definition;
+  const uint8_t defined = define(body, context_.profiles, definition, fault);
+  // An unknown parent tells the client more than its bad description does.
+  if (needed_parent(definition.kind) != TIDE_XRCE_KIND_INVALID && !entities_.has_parent(definition)) {
+    if (defined != TIDE_XRCE_STATUS_ERR_INVALID_DATA) return TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE;
+  }
+  if (defined != TIDE_XRCE_STATUS_OK) return defined;
+  if (definition.domain == 0) definition.domain = context_.default_domain;
+  if (context_.domain) definition.domain = *context_.domain;
+  if (definition.kind == TIDE_XRCE_KIND_DATAWRITER || definition.kind == TIDE_XRCE_KIND_DATAREADER) {
+    const uint8_t found = entities_.find_topic(definition);
+    if (found != TIDE_XRCE_STATUS_OK) return found;
+  }
+  if (existing != nullptr && reuse) {
+    if (existing->definition == definition) return TIDE_XRCE_STATUS_OK_MATCHED;
+    if (!replace) return TIDE_XRCE_STATUS_ERR_MISMATCH;
+  }
+  if (existing != nullptr) entities_.remove(object);
+  pending_ = std::make_unique<Pending>();
+  pending_->stream = stream;
+  pending_->request = body.request;
+  Entity &entity = pending_->entity;
+  const uint8_t made = instantiate(object, definition, entity);
+  if (made != TIDE_XRCE_STATUS_OK) {
+    pending_.reset();
+    return made;
+  }
+  entity.definition = std::move(definition);
+  if (!is_under_way()) return finish();
+  entity.made()->await(wake_of(pending_->signal, object));
+  return std::nullopt;
+}
+
+bool Creation::is_under_way() const {
+  if (pending_ == nullptr) return false;
+  const Made *made = pending_->entity.made();
+  return made != nullptr && made->state() == Made::State::kUnderWay;
+}
+
+bool Creation::is_of(uint8_t stream, tide_xrce_request_t request) const {
+  return pending_ != nullptr && pending_->stream == stream && pending_->request.request == request.request &&
+         pending_->request.object == request.object;
+}
+
+uint8_t Creation::finish() {
+  const std::unique_ptr<Pending> pending = std::move(pending_);
+  const Made *made = pending->entity.made();
+  if (pending->orphaned) return TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE;
+  if (made != nullptr && made->state() == Made::State::kRefused) return TIDE_XRCE_STATUS_ERR_DDS;
+  entities_.add(pending->request.object, std::move(pending->entity));
+  return TIDE_XRCE_STATUS_OK;
+}
+
+void Creation::removes(uint16_t object) {
+  if (pending_ != nullptr && pending_->entity.definition.parent == object) pending_->orphaned = true;
+}
+
+Wake Creation::wake_of(std::shared_ptr<Signal> &signal, uint16_t object) {
+  signal = std::make_shared<Signal>(key_, object, context_.next_entity++);
+  return [queue = context_.signals, signal] { queue->push(signal); };
+}
+
+uint8_t Creation::make_participant(Definition &definition, Entity &entity) {
+  if (entities_.count(TIDE_XRCE_KIND_PARTICIPANT) >= context_.limits.participants_per_client) {
+    return TIDE_XRCE_STATUS_ERR_RESOURCES;
+  }
+  Domains::Use domain = context_.domains.enter(definition.domain, context_.limits.domains);
+  if (domain == nullptr) return TIDE_XRCE_STATUS_ERR_RESOURCES;
+  const std::string name = is_node_name(definition.name) ? definition.name : std::string{};
+  return keep(entity,
+              ParticipantPart{std::move(domain), context_.middleware.create_participant(definition.domain, name)});
+}
+
+uint8_t Creation::instantiate(uint16_t object, Definition &definition, Entity &entity) {
+  if (definition.kind == TIDE_XRCE_KIND_PARTICIPANT) return make_participant(definition, entity);
+  const Entity *owner = entities_.participant_of(definition);
+  const auto *part = owner == nullptr ? nullptr : owner->as<ParticipantPart>();
+  if (part == nullptr) return TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE;
+  Participant &participant = *part->dds;
+  std::shared_ptr<Signal> signal;
+  switch (definition.kind) {
+    case TIDE_XRCE_KIND_TOPIC:
+      return participant.check_topic(definition.topic) ? TIDE_XRCE_STATUS_OK : TIDE_XRCE_STATUS_ERR_DDS;
+    case TIDE_XRCE_KIND_DATAWRITER:
+      return keep(entity, WriterPart{participant.create_writer(definition.topic, definition.qos)});
+    case TIDE_XRCE_KIND_DATAREADER: {
+      auto reader = participant.create_reader(definition.topic, definition.qos, wake_of(signal, object));
+      return keep(entity, ReaderPart{std::move(reader), {signal}});
+    }
+    case TIDE_XRCE_KIND_REQUESTER: {
+      auto requester = participant.create_requester(definition.service, definition.qos, wake_of(signal, object));
+      return keep(entity, RequesterPart{std::move(requester), {signal}});
+    }
+    case TIDE_XRCE_KIND_REPLIER: {
+      auto replier = participant.create_replier(definition.service, definition.qos, wake_of(signal, object));
+      return keep(entity, ReplierPart{std::move(replier), {signal}});
+    }
+    default:
+      return TIDE_XRCE_STATUS_OK;
+  }
+}
+
+}  // namespace tide::agent

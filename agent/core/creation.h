@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// How entities come about: one at a time for a client, since DDS may take a while to make one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/context.h"
+#include "core/entities.h"
+
+namespace tide::agent {
+
+class Creation {
+ public:
+  Creation(Context &context, Entities &entities, uint32_t key) : context_(context), entities_(entities), key_(key) {}
+
+  // Returns a TIDE_XRCE_STATUS_*; unset: DDS makes it, ask again by finish. fault: what is wrong with it, for a
+  // message.
+  std::optional<uint8_t> begin(const tide_xrce_create_t &body, uint8_t flags, uint8_t stream, std::string &fault);
+  // What has been made, or has not.
+  uint8_t finish();
+  // DDS has not made it yet: its stream stands still, and so do other creations of this client.
+  bool is_under_way() const;
+  bool is_begun() const { return pending_ != nullptr; }
+  // The stream of what is begun.
+  uint8_t stream() const { return pending_->stream; }
+  bool is_of(uint8_t stream, tide_xrce_request_t request) const;
+  void forget() { pending_.reset(); }
+  // An entity is removed: what is made may have lost its parent.
+  void removes(uint16_t object);
+
+ private:
+  struct Pending {
+    uint8_t stream = 0;
+    tide_xrce_request_t request{};
+    Entity entity{};
+    bool orphaned = false;           // its parent was deleted meanwhile
+    std::shared_ptr<Signal> signal;  // that it is made
+  };
+
+  uint8_t instantiate(uint16_t object, Definition &definition, Entity &entity);
+  uint8_t make_participant(Definition &definition, Entity &entity);
+  Wake wake_of(std::shared_ptr<Signal> &signal, uint16_t object);
+
+  Context &context_;
+  Entities &entities_;
+  uint32_t key_;  // of the client
+  std::unique_ptr<Pending> pending_;
+};
+
+}  // namespace tide::agent

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entities of one client, by object id, and what holds what.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+
+#include "core/entity.h"
+
+namespace tide::agent {
+
+class Entities {
+ public:
+  // Called for each entity that is removed, before it is.
+  using Departure = std::function<void(uint16_t object, Entity &entity)>;
+
+  explicit Entities(Departure departs) : departs_(std::move(departs)) {}
+
+  Entity *find(uint16_t object);
+  const Entity *find(uint16_t object) const;
+  // Of the same name or number in the same participant: fills in topic. Returns a TIDE_XRCE_STATUS_*.
+  uint8_t find_topic(Definition &definition) const;
+  // That the description belongs to; null: its parent is unknown.
+  const Entity *participant_of(const Definition &definition) const;
+  bool has_parent(const Definition &definition) const;
+  size_t count(uint8_t kind) const;
+  size_t size() const { return entities_.size(); }
+  void add(uint16_t object, Entity entity) { entities_.emplace(object, std::move(entity)); }
+  // With everything that it contains.
+  void remove(uint16_t object);
+
+  auto begin() { return entities_.begin(); }
+  auto end() { return entities_.end(); }
+
+ private:
+  std::map<uint16_t, Entity> entities_;
+  Departure departs_;
+};
+
+// What kind a parent has to have; invalid: there is none.
+uint8_t needed_parent(uint8_t kind);
+
+}  // namespace tide::agent

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// One entity of a client: how it was described, and what its kind has in DDS and on the way.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <variant>
+
+#include "core/definition.h"
+#include "core/domains.h"
+#include "core/middleware.h"
+#include "core/signals.h"
+#include "core/waiting.h"
+
+namespace tide::agent {
+
+// What the client asked for by its last READ_DATA.
+struct Reading {
+  bool active = false;
+  tide_xrce_request_t request{};
+  uint8_t stream = 0;
+  bool unlimited = false;
+  uint16_t remaining = 0;
+  Time ends_ns = 0;
+  uint32_t bytes_per_second = 0;
+  Time pace_ns = 0;
+  Time next_ns = 0;
+};
+
+// From DDS to the client.
+struct Delivery {
+  std::shared_ptr<Signal> signal;  // that there may be something; never null
+  Reading reading{};
+  bool has_data = false;
+  std::optional<Sample> stalled{};  // taken, no node free
+  uint32_t in_flight = 0;
+  uint32_t generation = 0;  // of readings: nodes of older ones no longer count
+};
+
+// Of each kind of entity; dds is never null.
+struct ParticipantPart {
+  Domains::Use domain;
+  std::unique_ptr<Participant> dds;
+};
+struct DescribedPart {};  // topic, publisher, subscriber: DDS has nothing of its own for them
+struct WriterPart {
+  std::unique_ptr<Writer> dds;
+  Time reader_deadline_ns = 0;  // until then samples wait for a first reader; 0: they do not
+  Time refused_since_ns = 0;    // DDS takes nothing of this writer; 0: it does
+};
+struct ReaderPart {
+  std::unique_ptr<Source> dds;
+  Delivery delivery;
+};
+struct RequesterPart {
+  std::unique_ptr<Requester> dds;
+  Delivery delivery;
+  std::map<uint64_t, uint16_t> requests{};  // sent number to request id
+  WaitingMessages waiting{};
+  size_t released = 0;  // of them since release_ns
+  Time release_ns = 0;
+};
+struct ReplierPart {
+  std::unique_ptr<Replier> dds;
+  Delivery delivery;
+  WaitingMessages waiting{};
+};
+
+struct Entity {
+  Definition definition;
+  std::variant<DescribedPart, ParticipantPart, WriterPart, ReaderPart, RequesterPart, ReplierPart> part;
+
+  template <class Part>
+  Part *as() {
+    return std::get_if<Part>(&part);
+  }
+  template <class Part>
+  const Part *as() const {
+    return std::get_if<Part>(&part);
+  }
+  Made *made() const;          // what DDS makes of it; null: nothing
+  Source *source() const;      // null, as delivery: the client reads nothing of it
+  Delivery *delivery();        // of readers, requesters and repliers
+  WaitingMessages *waiting();  // of requesters and repliers; null: nothing waits for ROS 2 there
+};
+
+}  // namespace tide::agent

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/readings.h"
+
+#include <algorithm>
+#include <array>
+
+#include "tide/platform.h"
+#include "tide/priority.h"
+#include "tide/status.h"
+
+namespace tide::agent {
+namespace {
+
+constexpr Time kSecond = 1'000'000'000;
+constexpr Time kMillisecond = 1'000'000;
+constexpr uint16_t kUnlimited = 0xFFFF;
+
+// The mark that a DATA node carries: which reader, which of its readings. Never null.
+void *owner_of(uint16_t object, uint32_t generation) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): never dereferenced
+  return reinterpret_cast<void *>((uintptr_t{generation} << 17) | (uintptr_t{object} << 1) | 1u);
+}
+uint16_t object_of(void *owner) { return static_cast<uint16_t>(reinterpret_cast<uintptr_t>(owner) >> 1); }
+uint32_t generation_of(void *owner) { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(owner) >> 17); }
+
+Reading reading_of(const tide_xrce_read_data_t &body, Time now) {
+  Reading reading;
+  reading.request = body.request;
+  reading.stream = body.stream;
+  reading.remaining = body.has_delivery_control ? body.max_samples : uint16_t{1};
+  reading.unlimited = reading.remaining == kUnlimited;
+  reading.active = reading.remaining != 0;
+  reading.ends_ns = TIDE_FOREVER;
+  reading.next_ns = now;
+  if (body.has_delivery_control) {
+    if (body.max_elapsed_time_s != 0) reading.ends_ns = now + body.max_elapsed_time_s * kSecond;
+    reading.bytes_per_second = body.max_bytes_per_second;
+    reading.pace_ns = body.min_pace_period_ms * kMillisecond;
+  }
+  return reading;
+}
+
+void account(Reading &reading, size_t payload_bytes, Time now) {
+  if (!reading.unlimited && --reading.remaining == 0) reading.active = false;
+  Time gap = reading.pace_ns;
+  if (reading.bytes_per_second != 0) {
+    gap = std::max(gap, static_cast<Time>(payload_bytes) * kSecond / static_cast<Time>(reading.bytes_per_second));
+  }
+  if (gap != 0) reading.next_ns = now + gap;
+}
+
+}  // namespace
+
+std::optional<uint8_t> Readings::begin(const tide_xrce_read_data_t &body, Time now) {
+  Entity *entity = entities_.find(body.request.object);
+  Delivery *delivery = entity == nullptr ? nullptr : entity->delivery();
+  if (delivery == nullptr) return TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE;
+  const bool cancels = body.has_delivery_control && body.max_samples == 0;
+  if (!cancels && (body.stream == TIDE_XRCE_STREAM_NONE || body.format != TIDE_XRCE_FORMAT_DATA)) {
+    return TIDE_XRCE_STATUS_ERR_INCOMPATIBLE;
+  }
+  delivery->reading = reading_of(body, now);
+  delivery->has_data = true;  // what came before the request waits in DDS
+  rank();
+  next_ns_ = now;
+  return std::nullopt;
+}
+
+void Readings::removes(uint16_t object, Entity &entity) {
+  std::erase(readers_, object);
+  if (const Delivery *delivery = entity.delivery()) data_nodes_ -= delivery->in_flight;
+}
+
+void Readings::wake(Delivery &delivery, Time now) {
+  delivery.has_data = true;
+  if (delivery.reading.active) next_ns_ = now;
+}
+
+void Readings::forget_nodes() {
+  data_nodes_ = 0;
+  for (auto &[object, entity] : entities_) {
+    Delivery *delivery = entity.delivery();
+    if (delivery == nullptr) continue;
+    delivery->generation = ++generation_;
+    delivery->in_flight = 0;
+  }
+}
+
+void Readings::end_all() {
+  for (auto &[object, entity] : entities_) {
+    if (Delivery *delivery = entity.delivery()) delivery->reading.active = false;
+  }
+  readers_.clear();
+}
+
+void Readings::rank() {
+  std::vector<std::pair<int, uint16_t>> ranked;
+  for (auto &[object, entity] : entities_) {
+    const Delivery *delivery = entity.delivery();
+    if (delivery == nullptr || !delivery->reading.active) continue;
+    ranked.emplace_back(TIDE_STREAM_LEVEL(delivery->reading.stream), object);
+  }
+  std::stable_sort(ranked.begin(), ranked.end(), [](auto left, auto right) { return left.first > right.first; });
+  readers_.clear();
+  for (const auto &[level, object] : ranked) readers_.push_back(object);
+}
+
+void Readings::serve(Output &output, Time now) {
+  if (now < next_ns_) return;
+  next_ns_ = TIDE_FOREVER;
+  bool ended = false;
+  for (const uint16_t object : readers_) {
+    Entity *entity = entities_.find(object);
+    serve_entity(*entity, object, output, now);
+    ended = ended || !entity->delivery()->reading.active;
+  }
+  if (ended) rank();
+}
+
+void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Time now) {
+  Delivery &delivery = *entity.delivery();
+  Reading &reading = delivery.reading;
+  const uint32_t limit = TIDE_STREAM_IS_RELIABLE(reading.stream) ? context_.limits.in_flight_reliable
+                                                                 : context_.limits.in_flight_best_effort;
+  while (reading.active) {
+    if (now >= reading.ends_ns) {
+      reading.active = false;
+      return;
+    }
+    if (!delivery.has_data && !delivery.stalled) return;
+    if (now < reading.next_ns) {
+      next_ns_ = std::min(next_ns_, reading.next_ns);
+      return;
+    }
+    if (delivery.in_flight >= limit) return;  // a node that comes back calls again
+    // Who has something under way leaves a node for each of the others.
+    const size_t taken = data_nodes_ + context_.limits.reserved_nodes + (delivery.in_flight == 0 ? 0 : readers_.size());
+    if (taken >= output.node_count()) return;
+    if (!delivery.stalled && !fetch(entity, now)) return;
+    const size_t payload_bytes = delivery.stalled->payload.size();
+    const int sent = deliver(entity, object, output, now);
+    if (sent == TIDE_ERROR_FULL) return;
+    delivery.stalled.reset();
+    if (sent < 0) {
+      context_.counters.samples_too_large++;
+      continue;
+    }
+    delivery.in_flight++;
+    data_nodes_++;
+    context_.counters.samples_to_client++;
+    account(reading, payload_bytes, now);
+  }
+}
+
+bool Readings::fetch(Entity &entity, Time now) {
+  Delivery &delivery = *entity.delivery();
+  delivery.signal->queued.store(false);  // before looking, so that what comes now is announced again
+  const auto *requester = entity.as<RequesterPart>();
+  Sample sample;
+  while (entity.source()->take(sample)) {
+    context_.counters.samples_skipped += sample.skipped;
+    services_.took(entity, now);
+    if (requester == nullptr || requester->requests.contains(sample.request)) {
+      delivery.stalled = std::move(sample);
+      return true;
+    }
+    context_.counters.replies_unmatched++;
+  }
+  delivery.has_data = false;
+  return false;
+}
+
+int Readings::deliver(Entity &entity, uint16_t object, Output &output, Time now) {
+  Delivery &delivery = *entity.delivery();
+  const Sample &sample = *delivery.stalled;
+  std::array<uint8_t, 32> storage;
+  tide_cdr_t head;
+  tide_cdr_writer(&head, storage.data(), storage.size());
+  tide_xrce_put_request(&head, delivery.reading.request);
+  if (entity.as<ReplierPart>() != nullptr) tide_cdr_put_bytes(&head, sample.identity.data(), sample.identity.size());
+  auto *requester = entity.as<RequesterPart>();
+  if (requester != nullptr) {
+    const auto request = requester->requests.find(sample.request);
+    if (request == requester->requests.end()) return TIDE_ERROR_NOT_FOUND;  // forgotten while the sample waited
+    tide_xrce_put_request(&head, {request->second, object});
+  }
+  const uint8_t flags = sample.big_endian ? uint8_t{0} : uint8_t{TIDE_XRCE_FLAG_LITTLE_ENDIAN};
+  const int sent = output.submit(delivery.reading.stream, TIDE_XRCE_DATA, flags, {storage.data(), head.position},
+                                 sample.payload, owner_of(object, delivery.generation), now);
+  if (sent != TIDE_ERROR_FULL && requester != nullptr) requester->requests.erase(sample.request);
+  return sent;
+}
+
+void Readings::node_done(void *owner) {
+  next_ns_ = 0;
+  if (owner == nullptr) return;
+  Entity *entity = entities_.find(object_of(owner));
+  Delivery *delivery = entity == nullptr ? nullptr : entity->delivery();
+  if (delivery == nullptr || delivery->generation != generation_of(owner) || delivery->in_flight == 0) return;
+  delivery->in_flight--;
+  data_nodes_--;
+}
+
+}  // namespace tide::agent

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a client's readers, requesters and repliers have for it: fetched from DDS when its streams have room, the most
+// urgent stream first.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/context.h"
+#include "core/entities.h"
+#include "core/output.h"
+#include "core/services.h"
+
+namespace tide::agent {
+
+class Readings {
+ public:
+  Readings(Context &context, Entities &entities, Services &services)
+      : context_(context), entities_(entities), services_(services) {}
+
+  // By a READ_DATA. Returns a TIDE_XRCE_STATUS_*; unset: the data is the answer.
+  std::optional<uint8_t> begin(const tide_xrce_read_data_t &body, Time now);
+  // An entity has been made.
+  void adds(Delivery &delivery) { delivery.generation = ++generation_; }
+  // An entity is removed.
+  void removes(uint16_t object, Entity &entity);
+  // Data has come for it, or may have.
+  void wake(Delivery &delivery, Time now);
+  // Delivers what is possible.
+  void serve(Output &output, Time now);
+  Time next_ns() const { return next_ns_; }  // when serve has something to do
+  // Output begins anew: what was under way does not come back.
+  void forget_nodes();
+  // All readers wait to be asked again.
+  void end_all();
+  // A node has come back from the output.
+  void node_done(void *owner);
+
+ private:
+  void rank();
+  void serve_entity(Entity &entity, uint16_t object, Output &output, Time now);
+  bool fetch(Entity &entity, Time now);
+  int deliver(Entity &entity, uint16_t object, Output &output, Time now);
+
+  Context &context_;
+  Entities &entities_;
+  Services &services_;
+  std::vector<uint16_t> readers_;  // active ones, most urgent stream first
+  uint32_t generation_ = 0;
+  size_t data_nodes_ = 0;
+  Time next_ns_ = 0;
+};
+
+}  // namespace tide::agent

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/services.h"
+
+#include <algorithm>
+
+#include "tide/platform.h"
+
+namespace tide::agent {
+namespace {
+
+bool is_ready(Entity &entity, const WaitingMessage &message) {
+  if (const auto *requester = entity.as<RequesterPart>()) return requester->dds->is_served();
+  return entity.as<ReplierPart>()->dds->reaches(message.identity);
+}
+
+}  // namespace
+
+bool Services::write(Entity &entity, uint16_t request, Bytes payload, bool big_endian, Time now) {
+  const bool asks = entity.as<RequesterPart>() != nullptr;
+  WaitingMessage message;
+  message.request = request;
+  message.big_endian = big_endian;
+  if (!asks) {
+    if (payload.size() < message.identity.size()) return false;
+    std::copy_n(payload.begin(), message.identity.size(), message.identity.begin());
+    payload = payload.subspan(message.identity.size());
+  }
+  message.payload.assign(payload.begin(), payload.end());
+  entity.delivery()->signal->queued.store(false);  // before looking, so that what changes now is announced again
+  WaitingMessages &waiting = *entity.waiting();
+  if (waiting.empty() && is_ready(entity, message)) {
+    send(entity, message);
+    return true;
+  }
+  Counters &counters = context_.counters;
+  (asks ? counters.requests_waited : counters.replies_waited)++;
+  message.until_ns = now + (asks ? context_.limits.request_wait_ns : context_.limits.reply_wait_ns);
+  next_ns_ = std::min(next_ns_, message.until_ns);
+  const size_t given_up = waiting.push(std::move(message), context_.limits);
+  (asks ? counters.requests_unserved : counters.replies_unreachable) += given_up;
+  flush(entity, now);
+  return true;
+}
+
+// What has waited for a server would come to it all at once, and push itself out of the server's history.
+bool Services::may_release(RequesterPart &requester, Time now) {
+  const Time next_ns = requester.release_ns + context_.limits.release_period_ns;
+  if (now >= next_ns) {
+    requester.released = 0;
+    requester.release_ns = now;
+  }
+  if (requester.released < context_.limits.released_requests) return true;
+  next_ns_ = std::min(next_ns_, next_ns);
+  return false;
+}
+
+void Services::send(Entity &entity, const WaitingMessage &message) {
+  bool written = false;
+  if (auto *requester = entity.as<RequesterPart>()) {
+    const std::optional<uint64_t> number = requester->dds->send(message.payload, message.big_endian);
+    written = number.has_value();
+    auto &requests = requester->requests;
+    if (written) requests.insert_or_assign(*number, message.request);
+    if (requests.size() > context_.limits.pending_requests) requests.erase(requests.begin());
+  } else {
+    written = entity.as<ReplierPart>()->dds->send(message.identity, message.payload, message.big_endian);
+  }
+  (written ? context_.counters.samples_to_dds : context_.counters.write_failed)++;
+}
+
+void Services::flush(Entity &entity, Time now) {
+  auto *requester = entity.as<RequesterPart>();
+  const size_t given_up = entity.waiting()->flush(
+      now,
+      [&](const WaitingMessage &message) {
+        return is_ready(entity, message) && (requester == nullptr || may_release(*requester, now));
+      },
+      [&](const WaitingMessage &message) {
+        if (requester != nullptr) requester->released++;
+        send(entity, message);
+      });
+  Counters &counters = context_.counters;
+  (requester != nullptr ? counters.requests_unserved : counters.replies_unreachable) += given_up;
+}
+
+void Services::poll(Time now) {
+  if (now < next_ns_) return;
+  next_ns_ = TIDE_FOREVER;
+  for (auto &[object, entity] : entities_) {
+    const WaitingMessages *waiting = entity.waiting();
+    if (waiting == nullptr || waiting->empty()) continue;
+    flush(entity, now);
+    next_ns_ = std::min(next_ns_, waiting->next_ns());
+  }
+}
+
+void Services::took(Entity &entity, Time now) {
+  auto *requester = entity.as<RequesterPart>();
+  if (requester != nullptr && requester->released > 0) requester->released--;
+  const WaitingMessages *waiting = entity.waiting();
+  if (waiting != nullptr && !waiting->empty()) next_ns_ = now;
+}
+
+void Services::forget() {
+  for (auto &[object, entity] : entities_) {
+    if (WaitingMessages *waiting = entity.waiting()) *waiting = {};
+    auto *requester = entity.as<RequesterPart>();
+    if (requester == nullptr) continue;
+    requester->requests.clear();
+    requester->delivery.stalled.reset();
+  }
+}
+
+}  // namespace tide::agent
