@@ -5,14 +5,31 @@
 
 #include <string.h>
 
+#include "tide/invariant.h"
 #include "tide/status.h"
 #include "upcalls.h"
 
 #define HAS_WAITERS (TIDE_NODE_WAITERS && !TIDE_SINGLE_CONTEXT)
 #define LINK_MAY_GO (!TIDE_STATIC_PLATFORM) /* while it starts a frame */
 
+/* A frame is being started only on an open link, or on one that is given up; what was reported of it belongs to it. */
+static bool wire_holds(const tide_daemon_t *d) {
+  if (!LINK_MAY_GO && d->cancelled) return false;
+  return !d->starting || d->transmitter.busy;
+}
+
+/* The most urgent waits first, and of equals whoever came first. */
+static bool waiters_hold(const tide_daemon_t *d) {
+  for (const tide_daemon_waiter_t *waiter = d->waiters; waiter && waiter->next; waiter = waiter->next)
+    if (waiter->priority < waiter->next->priority) return false;
+  return true;
+}
+
 static uintptr_t enter(tide_daemon_t *d) { return tide_platform_enter(d->platform); }
-static void leave(tide_daemon_t *d, uintptr_t state) { tide_platform_exit(d->platform, state); }
+static void leave(tide_daemon_t *d, uintptr_t state) {
+  TIDE_INVARIANT(wire_holds(d));
+  tide_platform_exit(d->platform, state);
+}
 static int64_t now_ns(const tide_daemon_t *d) { return tide_platform_now_ns(d->platform); }
 
 /* ---- the owner: a session called by name, or whom the configuration names ---- */
@@ -81,6 +98,7 @@ static void wake_waiters(tide_daemon_t *d, uint32_t bytes) {
 
 void daemon_on_done(void *context, tide_node_t *node, tide_node_outcome_t outcome) {
   tide_daemon_t *d = context;
+  TIDE_INVARIANT(node->owner == NULL || !tide_queue_contains(&node->entry));
   const bool deferring = d->deferring;
   d->deferring = true;
   owner_on_done(d, node, outcome);
@@ -119,6 +137,7 @@ void daemon_on_control(void *context, const tide_delivery_t *delivery) {
 /* What to do about the frame after start has returned. True: the wire is free again already. */
 static bool settle(tide_daemon_t *d, int status) {
   const bool cancelled = LINK_MAY_GO && d->cancelled;
+  TIDE_INVARIANT(!d->starting && d->transmitter.busy && (d->link_open || cancelled));
   if (!d->completed && !cancelled && status >= 0) return false;
   if (cancelled && !d->completed)
     tide_transmitter_cancel(&d->transmitter);
@@ -132,6 +151,7 @@ static bool settle(tide_daemon_t *d, int status) {
 static bool start_next(tide_daemon_t *d) {
   if (!d->link_open || d->deferring || d->starting) return false;
   if (tide_transmitter_next(&d->transmitter, now_ns(d), &d->frame) != 1) return false;
+  TIDE_INVARIANT(d->transmitter.busy && d->frame.head_bytes + d->frame.body_bytes > 0u);
   d->starting = true;
   d->completed = false;
   if (LINK_MAY_GO) d->cancelled = false;
@@ -246,12 +266,16 @@ static void queue_up(tide_daemon_t *d, tide_daemon_waiter_t *waiter) {
   while (*place && (*place)->priority >= waiter->priority) place = &(*place)->next;
   waiter->next = *place;
   *place = waiter;
+  TIDE_INVARIANT(waiters_hold(d));
 }
 
 /* What it was woken for and did not take is for the next. */
 static void step_aside(tide_daemon_t *d, const tide_daemon_waiter_t *waiter) {
   tide_daemon_waiter_t **place = &d->waiters;
-  while (*place != waiter) place = &(*place)->next;
+  while (*place != waiter) {
+    TIDE_INVARIANT(*place != NULL);
+    place = &(*place)->next;
+  }
   *place = waiter->next;
   wake_waiters(d, UINT32_MAX);
 }
@@ -306,6 +330,7 @@ int tide_daemon_submit_control(tide_daemon_t *d, const uint8_t *submessage, size
 void tide_daemon_on_transmit_complete(tide_daemon_t *d) {
   const uintptr_t state = enter(d);
   const bool starting = d->starting; /* then whoever starts it goes on and tells */
+  TIDE_INVARIANT(!starting || !d->completed);
   if (starting)
     d->completed = true;
   else
@@ -316,6 +341,7 @@ void tide_daemon_on_transmit_complete(tide_daemon_t *d) {
 
 static void commit(tide_daemon_t *d, uint16_t length, bool verify, uint16_t crc) {
   const uintptr_t state = enter(d);
+  TIDE_INVARIANT(length <= d->receiver.config.slot_bytes);
   d->deferring = true; /* the most urgent of all that one message asks for goes first */
   d->last_received_ns = now_ns(d);
   if (tide_receiver_commit(&d->receiver, length, verify, crc, d->last_received_ns) == 1) d->changed = true;
@@ -327,6 +353,7 @@ void tide_daemon_on_bytes(tide_daemon_t *d, const uint8_t *bytes, size_t count) 
   while (count > 0u) {
     int complete = 0;
     const size_t used = tide_framing_reader_input(&d->reader, bytes, count, &complete);
+    TIDE_INVARIANT(used <= count && (used > 0u || complete || d->reader.length <= d->receiver.config.slot_bytes));
     bytes += used;
     count -= used;
     if (complete) {

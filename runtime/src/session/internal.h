@@ -4,6 +4,7 @@
 #ifndef TIDE_SESSION_INTERNAL_H
 #define TIDE_SESSION_INTERNAL_H
 
+#include "tide/invariant.h"
 #include "tide/session.h"
 #include "tide/status.h"
 

@@ -16,6 +16,10 @@
 #define WITHOUT_KEY_LAST 0xFEu
 #define WITH_KEY_FIRST 0x01u
 #define WITH_KEY_LAST 0x7Fu
+_Static_assert(TIDE_XRCE_SESSION_NONE_WITHOUT_KEY + 1u == WITHOUT_KEY_FIRST && WITHOUT_KEY_LAST < ANY_SESSION &&
+                   TIDE_XRCE_SESSION_NONE_WITH_KEY < WITH_KEY_FIRST && WITH_KEY_LAST < WITHOUT_KEY_FIRST,
+               "ids of sessions leave out those that mean none and any");
+_Static_assert(SESSION_REQUEST_DELETE_CLIENT < SESSION_REQUEST_FIRST, "counted requests never reuse a reserved id");
 
 static void put_create_client(tide_cdr_t *cdr, const void *body) { tide_xrce_put_create_client(cdr, body); }
 static void put_request(tide_cdr_t *cdr, const void *body) {
@@ -123,6 +127,10 @@ int tide_session_init(tide_session_t *session, const tide_session_config_t *conf
 
 /* True: it is another one than before; then tell_state follows when the critical section is left. */
 static bool enter_state_locked(tide_session_t *session, tide_session_state_t state, int64_t now_ns) {
+  TIDE_INVARIANT(session->objects_unanswered + session->objects_refused <= session->objects_used);
+  TIDE_INVARIANT(state != TIDE_SESSION_READY || (session->objects_unanswered == 0u && session->held_first == NULL));
+  TIDE_INVARIANT(state != TIDE_SESSION_READY || session->state == TIDE_SESSION_CREATING || session->state == state);
+  TIDE_INVARIANT(state != TIDE_SESSION_IDLE || session->state == TIDE_SESSION_CLOSING);
   const bool changed = session->state != state;
   __atomic_store_n(&session->state, state, __ATOMIC_RELAXED);
   session->state_since_ns = now_ns;
@@ -146,6 +154,8 @@ static void set_state(tide_session_t *session, tide_session_state_t state, int64
 }
 
 static uint8_t id_after(uint8_t id) {
+  TIDE_INVARIANT(id != TIDE_XRCE_SESSION_NONE_WITH_KEY && id != TIDE_XRCE_SESSION_NONE_WITHOUT_KEY);
+  TIDE_INVARIANT(id != ANY_SESSION);
   if (id == WITHOUT_KEY_LAST) {
     return WITHOUT_KEY_FIRST;
   }
@@ -185,6 +195,7 @@ static void leave_old_session(tide_session_t *session) {
   session_take_back(session);
   tide_daemon_reset(&session->daemon, false);
   const uintptr_t critical = session_enter(session);
+  TIDE_INVARIANT(!session_is_up(session));
   forget_session_locked(session);
   session->reset_due = false;
   session_exit(session, critical);
@@ -213,6 +224,7 @@ static int64_t send_create_client(tide_session_t *session, int64_t now_ns) {
 }
 
 static void accept_locked(tide_session_t *session, int64_t now_ns) {
+  TIDE_INVARIANT(!session->reset_due && session->submitting == 0u);
   session->id_used = true;
   session->refusal = 0;
   session->agent_vendor = session->agent_answer.vendor;
@@ -416,6 +428,7 @@ static bool begin_run(tide_session_t *session) {
 
 static bool end_run(tide_session_t *session, int64_t next_ns, bool *refused) {
   const uintptr_t critical = session_enter(session);
+  TIDE_INVARIANT(session->polling && (session->poll_again || !session->poll_refused));
   const bool ended = !session->poll_again;
   *refused = session->poll_refused;
   session->poll_again = false;
@@ -476,10 +489,12 @@ void tide_session_close(tide_session_t *session) {
   const bool open = session->wanted && session->state != TIDE_SESSION_CLOSING;
   const bool up = session_is_up(session);
   session->wanted = false;
-  session->attempts = up ? 0u : (uint8_t)SESSION_CLOSE_ATTEMPTS; /* an agent that never answered needs no goodbye */
-  session->close_answered = false;
-  session->reset_due = false;
-  session->request_at_ns = now_ns;
+  if (open) {
+    session->attempts = up ? 0u : (uint8_t)SESSION_CLOSE_ATTEMPTS; /* an agent that never answered needs no goodbye */
+    session->close_answered = false;
+    session->reset_due = false;
+    session->request_at_ns = now_ns;
+  }
   session_exit(session, critical);
   if (open) {
     set_state(session, TIDE_SESSION_CLOSING, now_ns);

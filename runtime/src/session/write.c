@@ -9,6 +9,22 @@
 #define WRITE_HEADER_BYTES 8u /* of the submessage, and the two ids */
 #define WRITE_OBJECT_OFFSET 6u
 #define SAMPLE_BYTES_MAXIMUM (UINT16_MAX - 4u)
+_Static_assert(WRITE_HEADER_BYTES == TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + 4u, "two ids follow the header");
+_Static_assert(WRITE_OBJECT_OFFSET + 2u == WRITE_HEADER_BYTES, "the object's id is the second one");
+_Static_assert(SAMPLE_BYTES_MAXIMUM + WRITE_HEADER_BYTES - TIDE_XRCE_SUBMESSAGE_HEADER_BYTES <= UINT16_MAX,
+               "a submessage counts its bytes in sixteen bits");
+
+/* The list is as long as it says, ends where it says, and nobody else has its nodes. O(n). */
+static bool hold_is_whole(const tide_session_t *session) {
+  size_t count = 0;
+  const tide_node_t *last = NULL;
+  for (const tide_node_t *node = session->held_first; node != NULL; node = node->next_in_stream) {
+    last = node;
+    ++count;
+    if (tide_queue_contains(&node->entry) || node == session->reserve) return false;
+  }
+  return count == session->held_count && last == session->held_last;
+}
 
 static void note_held_maximum(tide_session_t *session) {
   if (TIDE_COUNTERS && session->held_count > session->counters.held_maximum) {
@@ -26,9 +42,12 @@ void session_hold_locked(tide_session_t *session, tide_node_t *node) {
   session->held_last = node;
   ++session->held_count;
   note_held_maximum(session);
+  TIDE_INVARIANT(hold_is_whole(session));
 }
 
 static void unlink_held_locked(tide_session_t *session, tide_node_t *previous, tide_node_t *node) {
+  TIDE_INVARIANT(session->held_count > 0u &&
+                 (previous == NULL ? session->held_first : previous->next_in_stream) == node);
   if (previous == NULL) {
     session->held_first = node->next_in_stream;
   } else {
@@ -39,6 +58,7 @@ static void unlink_held_locked(tide_session_t *session, tide_node_t *previous, t
   }
   node->next_in_stream = NULL;
   --session->held_count;
+  TIDE_INVARIANT(hold_is_whole(session));
 }
 
 static uint16_t object_of(const tide_node_t *node) {
@@ -124,6 +144,7 @@ void session_take_back(tide_session_t *session) {
     session->held_count = (uint16_t)(session->held_count + count);
     note_held_maximum(session);
   }
+  TIDE_INVARIANT(hold_is_whole(session));
   session_exit(session, critical);
 }
 
@@ -163,6 +184,7 @@ int tide_session_write_begin(tide_session_t *session, tide_write_t *write, uint1
   if (status != TIDE_OK) {
     return status;
   }
+  TIDE_INVARIANT(write->node->capacity >= WRITE_HEADER_BYTES + bytes && write->node != session->reserve);
   const uint8_t level = TIDE_PRIORITY_LEVEL(priority);
   write->session = session;
   write->stream = reliable ? TIDE_STREAM_RELIABLE(level) : TIDE_STREAM_BEST_EFFORT(level);
@@ -191,6 +213,7 @@ static bool hold_or_announce(tide_session_t *session, tide_node_t *node, bool re
 static void submission_ended(tide_session_t *session) {
   if (TIDE_SINGLE_CONTEXT) return;
   const uintptr_t critical = session_enter(session);
+  TIDE_INVARIANT(session->submitting > 0u);
   --session->submitting;
   const bool awaited = session->reset_due && session->submitting == 0u;
   session_exit(session, critical);
@@ -212,6 +235,7 @@ int tide_session_write_end(tide_write_t *write) {
     return status;
   }
   write->node = NULL;
+  TIDE_INVARIANT(write->cdr.position >= WRITE_HEADER_BYTES && write->cdr.position <= node->capacity);
   node->length = (uint32_t)write->cdr.position;
   tide_xrce_put_submessage_header(node->bytes, TIDE_XRCE_WRITE_DATA, TIDE_XRCE_FLAG_LITTLE_ENDIAN,
                                   (uint16_t)(node->length - TIDE_XRCE_SUBMESSAGE_HEADER_BYTES));
