@@ -261,6 +261,13 @@ int tide_daemon_acquire(tide_daemon_t *d, uint32_t bytes, tide_priority_t priori
   return acquire(d, &caller, node);
 }
 
+int tide_daemon_acquire_locked(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, tide_node_t **node) {
+  *node = NULL;
+  if (HAS_WAITERS && d->waiters) return TIDE_ERROR_FULL;
+  if (tide_transmitter_free_bytes(&d->transmitter, bytes) == 0u) return TIDE_ERROR_FULL;
+  return tide_transmitter_acquire(&d->transmitter, bytes, priority, node);
+}
+
 static void queue_up(tide_daemon_t *d, tide_daemon_waiter_t *waiter) {
   tide_daemon_waiter_t **place = &d->waiters;
   while (*place && (*place)->priority >= waiter->priority) place = &(*place)->next;
@@ -310,7 +317,10 @@ void tide_daemon_abandon(tide_daemon_t *d, tide_node_t *node) {
 }
 
 int tide_daemon_submit(tide_daemon_t *d, tide_node_t *node, uint8_t stream) {
-  const uintptr_t state = enter(d);
+  return tide_daemon_submit_and_leave(d, node, stream, enter(d));
+}
+
+int tide_daemon_submit_and_leave(tide_daemon_t *d, tide_node_t *node, uint8_t stream, uintptr_t state) {
   const int status = tide_transmitter_submit(&d->transmitter, node, stream, now_ns(d));
   if (status != TIDE_OK) wake_waiters(d, node->capacity);
   leave_busy(d, state);

@@ -64,6 +64,7 @@ int session_send_request(tide_session_t *session, uint8_t id, session_put_t put,
 size_t session_measure(session_put_t put, const void *body);
 /* Room that a request of so many body bytes will need: the reserve is made at least as large. */
 int session_plan_request(tide_session_t *session, size_t body_bytes);
+bool session_has_reserve_locked(const tide_session_t *session); /* or no request is planned */
 /* True when the reserve is there or not needed. */
 bool session_keep_reserve(tide_session_t *session);
 void session_drop_reserve(tide_session_t *session);

@@ -63,6 +63,11 @@ static tide_node_t *take_reserve(tide_session_t *session, size_t bytes) {
   return node;
 }
 
+bool session_has_reserve_locked(const tide_session_t *session) {
+  const uint32_t bytes = session->request_bytes_maximum;
+  return bytes == 0u || (session->reserve != NULL && session->reserve->capacity >= bytes);
+}
+
 bool session_keep_reserve(tide_session_t *session) {
   if (!TIDE_RELIABLE_STREAMS) return true;
   uintptr_t critical = session_enter(session);

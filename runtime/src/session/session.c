@@ -224,7 +224,7 @@ static int64_t send_create_client(tide_session_t *session, int64_t now_ns) {
 }
 
 static void accept_locked(tide_session_t *session, int64_t now_ns) {
-  TIDE_INVARIANT(!session->reset_due && session->submitting == 0u);
+  TIDE_INVARIANT(!session->reset_due);
   session->id_used = true;
   session->refusal = 0;
   session->agent_vendor = session->agent_answer.vendor;
@@ -265,12 +265,8 @@ static void on_agent_answer(tide_session_t *session, int64_t now_ns) {
 static int64_t connect(tide_session_t *session, int64_t now_ns) {
   uintptr_t critical = session_enter(session);
   const bool reset_due = session->reset_due;
-  const bool writing = !TIDE_SINGLE_CONTEXT && session->submitting > 0u;
   session_exit(session, critical);
-  if (reset_due) { /* it ends once no writer is between its decision to submit and the submission */
-    if (writing) {
-      return TIDE_FOREVER; /* the last writer kicks */
-    }
+  if (reset_due) {
     leave_old_session(session);
   }
   critical = session_enter(session);
@@ -428,7 +424,7 @@ static bool begin_run(tide_session_t *session) {
 
 static bool end_run(tide_session_t *session, int64_t next_ns, bool *refused) {
   const uintptr_t critical = session_enter(session);
-  TIDE_INVARIANT(session->polling && (session->poll_again || !session->poll_refused));
+  TIDE_INVARIANT(session->polling);
   const bool ended = !session->poll_again;
   *refused = session->poll_refused;
   session->poll_again = false;
