@@ -113,7 +113,7 @@ void daemon_on_acknowledge(void *context, uint8_t stream, uint16_t first, uint16
 }
 
 static bool is_of_our_session(const tide_daemon_t *d, const tide_delivery_t *delivery) {
-  return d->receiver.session == 0xFFu || delivery->header.session == d->receiver.session;
+  return d->receiver.session == TIDE_XRCE_SESSION_ANY || delivery->header.session == d->receiver.session;
 }
 
 void daemon_on_control(void *context, const tide_delivery_t *delivery) {
@@ -139,10 +139,11 @@ static bool settle(tide_daemon_t *d, int status) {
   const bool cancelled = LINK_MAY_GO && d->cancelled;
   TIDE_INVARIANT(!d->starting && d->transmitter.busy && (d->link_open || cancelled));
   if (!d->completed && !cancelled && status >= 0) return false;
-  if (cancelled && !d->completed)
+  if (cancelled && !d->completed) {
     tide_transmitter_cancel(&d->transmitter);
-  else
+  } else {
     tide_transmitter_sent(&d->transmitter, now_ns(d));
+  }
   return true;
 }
 
@@ -216,10 +217,11 @@ void tide_daemon_detach_link(tide_daemon_t *d) {
   const uintptr_t state = enter(d);
   if (d->link_open) {
     d->link_open = false;
-    if (LINK_MAY_GO && d->starting)
+    if (LINK_MAY_GO && d->starting) {
       d->cancelled = true;
-    else
+    } else {
       tide_transmitter_cancel(&d->transmitter);
+    }
   }
   leave(d, state);
 }
@@ -341,10 +343,11 @@ void tide_daemon_on_transmit_complete(tide_daemon_t *d) {
   const uintptr_t state = enter(d);
   const bool starting = d->starting; /* then whoever starts it goes on and tells */
   TIDE_INVARIANT(!starting || !d->completed);
-  if (starting)
+  if (starting) {
     d->completed = true;
-  else
+  } else {
     tide_transmitter_sent(&d->transmitter, now_ns(d));
+  }
   leave_busy(d, state);
   if (!starting) report_activity(d);
 }

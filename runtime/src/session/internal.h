@@ -22,7 +22,7 @@ enum {
 /* Signs of life are short and rare, and must get through a saturated link: otherwise a busy client would take its
  * agent for dead. */
 #define SESSION_CONTROL_PRIORITY TIDE_PRIORITY(TIDE_LEVEL_MAXIMUM, 0xFFu)
-#define SESSION_OWN_ID 0xFFu /* tide_daemon_submit_control: the session that was set */
+#define SESSION_OWN_ID TIDE_XRCE_SESSION_ANY /* tide_daemon_submit_control: the session that was set */
 
 static inline uintptr_t session_enter(tide_session_t *session) {
   const tide_platform_t *platform = session->config.daemon.platform;

@@ -327,7 +327,7 @@ static bool status_of_object_locked(tide_session_t *session, const tide_xrce_sta
         object->state != TIDE_OBJECT_ASKED) {
       continue;
     }
-    if (status->status < 0x80u) {
+    if (!tide_xrce_is_error(status->status)) {
       --session->objects_unanswered;
       TIDE_COUNT(session->counters.objects_created, 1u);
       object->state = TIDE_OBJECT_CREATED;

@@ -164,7 +164,7 @@ bool session_status_of_reader_locked(tide_session_t *session, const tide_xrce_st
   }
   reader->status = status->status;
   reader->repeats = 0;
-  if (status->status >= 0x80u) {
+  if (tide_xrce_is_error(status->status)) {
     reader->state = TIDE_OBJECT_REFUSED;
   }
   return true;

@@ -6,7 +6,6 @@
 #include "internal.h"
 
 #define NS_PER_S INT64_C(1000000000)
-#define ANY_SESSION 0xFFu
 #define QUICK_ATTEMPTS 3u
 #define STEPS_AT_ONCE_MAXIMUM 8
 #define CREATIONS_AT_ONCE_DEFAULT 4u
@@ -16,8 +15,9 @@
 #define WITHOUT_KEY_LAST 0xFEu
 #define WITH_KEY_FIRST 0x01u
 #define WITH_KEY_LAST 0x7Fu
-_Static_assert(TIDE_XRCE_SESSION_NONE_WITHOUT_KEY + 1u == WITHOUT_KEY_FIRST && WITHOUT_KEY_LAST < ANY_SESSION &&
-                   TIDE_XRCE_SESSION_NONE_WITH_KEY < WITH_KEY_FIRST && WITH_KEY_LAST < WITHOUT_KEY_FIRST,
+_Static_assert(TIDE_XRCE_SESSION_NONE_WITHOUT_KEY + 1u == WITHOUT_KEY_FIRST &&
+                   WITHOUT_KEY_LAST < TIDE_XRCE_SESSION_ANY && TIDE_XRCE_SESSION_NONE_WITH_KEY < WITH_KEY_FIRST &&
+                   WITH_KEY_LAST < WITHOUT_KEY_FIRST,
                "ids of sessions leave out those that mean none and any");
 _Static_assert(SESSION_REQUEST_DELETE_CLIENT < SESSION_REQUEST_FIRST, "counted requests never reuse a reserved id");
 
@@ -87,7 +87,7 @@ static void set_defaults(tide_session_config_t *config) {
 static bool is_usable(const tide_session_config_t *config) {
   return (TIDE_STATIC_PLATFORM || config->daemon.platform != NULL) && config->key != 0u &&
          config->mtu >= MTU_BYTES_MINIMUM && config->session != TIDE_XRCE_SESSION_NONE_WITH_KEY &&
-         config->session != TIDE_XRCE_SESSION_NONE_WITHOUT_KEY && config->session != ANY_SESSION &&
+         config->session != TIDE_XRCE_SESSION_NONE_WITHOUT_KEY && config->session != TIDE_XRCE_SESSION_ANY &&
          (config->objects != NULL || config->object_count == 0u) && config->connect_period_ns >= 0 &&
          config->request_period_ns >= 0 && config->silence_limit_ns >= 0 &&
          config->daemon.receiver.slot_bytes + ANNOUNCED_LESS_BYTES >= config->mtu;
@@ -155,7 +155,7 @@ static void set_state(tide_session_t *session, tide_session_state_t state, int64
 
 static uint8_t id_after(uint8_t id) {
   TIDE_INVARIANT(id != TIDE_XRCE_SESSION_NONE_WITH_KEY && id != TIDE_XRCE_SESSION_NONE_WITHOUT_KEY);
-  TIDE_INVARIANT(id != ANY_SESSION);
+  TIDE_INVARIANT(id != TIDE_XRCE_SESSION_ANY);
   if (id == WITHOUT_KEY_LAST) {
     return WITHOUT_KEY_FIRST;
   }
@@ -186,7 +186,7 @@ static void lose(tide_session_t *session, int64_t now_ns) {
 
 /* The objects are to be made anew, and between sessions what arrives may be an answer with any session id. */
 static void forget_session_locked(tide_session_t *session) {
-  tide_receiver_set_session(&session->daemon.receiver, ANY_SESSION, session->config.key);
+  tide_receiver_set_session(&session->daemon.receiver, TIDE_XRCE_SESSION_ANY, session->config.key);
   session_forget_objects_locked(session);
   session_forget_readers_locked(session);
 }
@@ -209,7 +209,8 @@ static int64_t send_create_client(tide_session_t *session, int64_t now_ns) {
                                           .key = config->key,
                                           .session = session->id,
                                           .mtu = (uint16_t)(config->mtu - ANNOUNCED_LESS_BYTES)};
-  const uint8_t header = body.session < 0x80u ? TIDE_XRCE_SESSION_NONE_WITH_KEY : TIDE_XRCE_SESSION_NONE_WITHOUT_KEY;
+  const uint8_t header =
+      tide_xrce_session_has_key(body.session) ? TIDE_XRCE_SESSION_NONE_WITH_KEY : TIDE_XRCE_SESSION_NONE_WITHOUT_KEY;
   const int64_t period_ns = config->connect_period_ns;
   const uintptr_t critical = session_enter(session);
   session->attempts = session->attempts < UINT8_MAX ? (uint8_t)(session->attempts + 1u) : UINT8_MAX;
@@ -241,7 +242,7 @@ static void accept_locked(tide_session_t *session, int64_t now_ns) {
 static void on_agent_answer(tide_session_t *session, int64_t now_ns) {
   const tide_xrce_status_agent_t *answer = &session->agent_answer;
   const bool fits = answer->cookie_valid && answer->version_major == 1u;
-  const bool accepted = answer->status < 0x80u && fits;
+  const bool accepted = !tide_xrce_is_error(answer->status) && fits;
   const tide_session_state_t state = accepted ? TIDE_SESSION_CREATING : TIDE_SESSION_REFUSED;
   if (accepted) {
     session_take_back(session); /* requests that crossed the end of the old session; the receiver is reset already */
@@ -252,7 +253,7 @@ static void on_agent_answer(tide_session_t *session, int64_t now_ns) {
   if (accepted) {
     accept_locked(session, now_ns);
   } else {
-    session->refusal = answer->status < 0x80u ? (uint8_t)TIDE_XRCE_STATUS_ERR_INCOMPATIBLE : answer->status;
+    session->refusal = tide_xrce_is_error(answer->status) ? answer->status : (uint8_t)TIDE_XRCE_STATUS_ERR_INCOMPATIBLE;
     session->request_at_ns = now_ns + 5 * session->config.connect_period_ns;
   }
   const bool changed = enter_state_locked(session, state, now_ns);

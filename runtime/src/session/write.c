@@ -9,6 +9,8 @@
 #define WRITE_HEADER_BYTES 8u /* of the submessage, and the two ids */
 #define WRITE_OBJECT_OFFSET 6u
 #define SAMPLE_BYTES_MAXIMUM (UINT16_MAX - 4u)
+/* Masking interrupts takes three instructions, a lock of threads some twenty: only there it pays to do all at once. */
+#define SECTIONS_ARE_DEAR (!TIDE_STATIC_PLATFORM)
 _Static_assert(WRITE_HEADER_BYTES == TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + 4u, "two ids follow the header");
 _Static_assert(WRITE_OBJECT_OFFSET + 2u == WRITE_HEADER_BYTES, "the object's id is the second one");
 _Static_assert(SAMPLE_BYTES_MAXIMUM + WRITE_HEADER_BYTES - TIDE_XRCE_SUBMESSAGE_HEADER_BYTES <= UINT16_MAX,
@@ -165,9 +167,10 @@ static int reserve_node(tide_session_t *session, tide_write_t *write, bool relia
   const uintptr_t critical = session_enter(session);
   const int status = may_write_locked(session, request->object, reliable);
   session->reserve_needed = session->reserve_needed || reliable;
-  const bool reserved = !TIDE_RELIABLE_STREAMS || !reliable || session_has_reserve_locked(session);
+  const bool reserved =
+      !TIDE_RELIABLE_STREAMS || !reliable || (SECTIONS_ARE_DEAR && session_has_reserve_locked(session));
   request->request = session_next_request_locked(session);
-  if (status == TIDE_OK && reserved) {
+  if (SECTIONS_ARE_DEAR && status == TIDE_OK && reserved) {
     (void)tide_daemon_acquire_locked(&session->daemon, bytes, priority, &write->node);
   }
   session_exit(session, critical);
