@@ -8,15 +8,14 @@ cd "$(dirname "$0")/.."
 mapfile -t sources < <(git ls-files -- '*.c' '*.h' '*.cpp')
 clang-format --dry-run --Werror "${sources[@]}"
 units_wanted=('runtime/src/*.c' 'runtime/port/posix/*.c')
-options=(--quiet --warnings-as-errors='*')
+options=(--option=--quiet --option=--warnings-as-errors='*')
 if [ "${1:-}" = all ]; then
   units_wanted+=('tools/line/*.cpp' 'agent/core/*.cpp' 'agent/dds/*.cpp' 'agent/io/*.cpp' 'agent/main.cpp')
 else
-  for word in -Xclang -analyzer-config -Xclang max-nodes=60000; do options+=("--extra-arg=$word"); done
+  for word in -Xclang -analyzer-config -Xclang max-nodes=60000; do options+=("--option=--extra-arg=$word"); done
 fi
 mapfile -t units < <(git ls-files -- "${units_wanted[@]}")
-printf '%s\n' "${units[@]}" | xargs -P "$(nproc)" -n 4 clang-tidy -p build/release "${options[@]}" \
-  2> >(grep -vE 'warnings? generated|^Suppressed|^Use -header-filter' >&2)
+.venv/bin/python scripts/tidy.py "${options[@]}" "${units[@]}" # only what changed since it last passed
 .venv/bin/ruff check .
 .venv/bin/ruff format --check .
 .venv/bin/mypy

@@ -54,9 +54,10 @@ function(tide_test_program name)
   add_dependencies(tests ${name})
 endfunction()
 
-# tide_test(FILE [THREADS] [NEEDS LIBRARY...]): the program of one <name>_test.cpp, known to CTest test by test.
+# tide_test(FILE [THREADS] [NEEDS LIBRARY...] [CHECKS ROOM...]): the program of one <name>_test.cpp, known to CTest test by
+# test. It checks the invariants of the ROOMs of the runtime, and of what they need.
 function(tide_test file)
-  cmake_parse_arguments(test "THREADS" "" "NEEDS" ${ARGN})
+  cmake_parse_arguments(test "THREADS" "" "NEEDS;CHECKS" ${ARGN})
   get_filename_component(file "${file}" ABSOLUTE)
   get_filename_component(name "${file}" NAME_WE)
   get_filename_component(folder "${file}" DIRECTORY)
@@ -70,6 +71,7 @@ function(tide_test file)
   file(GLOB parts CONFIGURE_DEPENDS "${folder}/${name}_*.cpp")
   add_executable(${name} "${file}" ${parts})
   target_link_libraries(${name} PRIVATE ${test_NEEDS})
+  tide_check_invariants(${name} ${test_CHECKS})
   tide_test_program(${name})
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
 endfunction()

@@ -127,8 +127,14 @@ int tide_daemon_acquire(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t p
  * TIDE_ERROR_TIMEOUT. From threads only, any number of them; never from a callback. O(waiting threads). */
 int tide_daemon_acquire_until(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t priority, int64_t deadline_ns,
                               tide_node_t **node);
+/* For a caller within the platform's critical section: a node that is free now. TIDE_ERROR_FULL: there is none that may
+ * be taken without more work; leave the section and call tide_daemon_acquire. */
+int tide_daemon_acquire_locked(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t priority, tide_node_t **node);
 void tide_daemon_abandon(tide_daemon_t *daemon, tide_node_t *node);
 int tide_daemon_submit(tide_daemon_t *daemon, tide_node_t *node, uint8_t stream);
+/* The same for a caller within the platform's critical section, which is left with `state`: what it
+ * decided there still holds when the node is submitted. */
+int tide_daemon_submit_and_leave(tide_daemon_t *daemon, tide_node_t *node, uint8_t stream, uintptr_t state);
 int tide_daemon_submit_control(tide_daemon_t *daemon, const uint8_t *submessage, size_t length, uint8_t session,
                                tide_priority_t priority);
 

@@ -94,7 +94,8 @@ int tide_local_pool_init(tide_local_pool_t *pool, const tide_platform_t *platfor
 /* loans: messages that are borrowed and not yet published at the same time: one for each publisher that may be
  * interrupted by another. TIDE_ERROR_FULL: the pool has too few messages that are not set aside. */
 int tide_local_topic_init(tide_local_topic_t *topic, tide_local_pool_t *pool, uint32_t loans);
-/* So many loans more, or fewer (of those that were added). TIDE_ERROR_FULL as above. */
+/* Adds `change` loans, or takes some away when it is negative. TIDE_ERROR_FULL as above; TIDE_ERROR_ARGUMENT when more
+ * are taken away than the topic has. */
 int tide_local_change_loans(tide_local_topic_t *topic, int32_t change);
 /* callback, queue and depth are set; add the callback to an executor first, or notify it once for each message that
  * came before. TIDE_ERROR_FULL: the pool has fewer than depth + 1 messages left. TIDE_ERROR_EXISTS. */

@@ -37,7 +37,8 @@ typedef struct tide_platform {
 
   /* The same against those only that spin executors: their lanes, and the threads beside them; interrupts come in.
    * Executors do within it whatever takes longer with more callbacks, so that the time for which interrupts are kept
-   * out does not depend on their number. Critical sections lie inside. For platforms on which each band has one lane
+   * out does not depend on their number. Critical sections lie inside; where one is held already, entering this one
+   * must keep out no less. For platforms on which each band has one lane
    * and an interrupt ends before what it interrupts goes on; null: the critical section does both. */
   uintptr_t (*lanes_enter)(void *context);
   void (*lanes_exit)(void *context, uintptr_t state);

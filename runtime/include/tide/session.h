@@ -153,7 +153,6 @@ typedef struct tide_session {
   uint16_t objects_unanswered, objects_refused, deletes_unanswered;
   uint16_t ping_request, info_request;
   uint16_t agent_vendor; /* of the agent that accepted us */
-  uint16_t submitting;   /* writers between their decision to submit and the end of it */
   uint16_t held_count;
   size_t objects_used;
   tide_node_t *held_first, *held_last; /* reliable samples kept until their objects exist, oldest first */

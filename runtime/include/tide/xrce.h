@@ -85,6 +85,14 @@ enum { TIDE_XRCE_BY_REFERENCE = 1, TIDE_XRCE_BY_XML = 2, TIDE_XRCE_BY_BINARY = 3
 #define TIDE_XRCE_STREAM_NONE 0x00u
 #define TIDE_XRCE_SESSION_NONE_WITHOUT_KEY 0x80u
 #define TIDE_XRCE_SESSION_NONE_WITH_KEY 0x00u
+
+static inline bool tide_xrce_is_error(uint8_t status) { return status >= TIDE_XRCE_STATUS_ERR_DDS; }
+
+/* No session has this id. Where a session is asked for it stands for any, where one is to be named for the own. */
+#define TIDE_XRCE_SESSION_ANY 0xFFu
+/* The headers of a session with such an id carry the client's key. */
+static inline bool tide_xrce_session_has_key(uint8_t session) { return session < TIDE_XRCE_SESSION_NONE_WITHOUT_KEY; }
+
 #define TIDE_XRCE_SUBMESSAGE_HEADER_BYTES 4u
 #define TIDE_XRCE_HEADER_MAXIMUM_BYTES 8u
 #define TIDE_XRCE_VENDOR 0x7464u /* "td"; stock parts use 0x010F */

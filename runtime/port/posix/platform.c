@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "event.h"
+#include "tide/invariant.h"
 #include "tide/port.h"
 #include "tide/posix.h"
 #include "tide/status.h"
@@ -121,7 +122,14 @@ static void critical_exit(void *context, uintptr_t state) {
   (void)syscall(SYS_futex, &critical_word, FUTEX_UNLOCK_PI_PRIVATE, 0, NULL, NULL, 0);
 }
 
+static bool is_inside(void) {
+  return (__atomic_load_n(&critical_word, __ATOMIC_RELAXED) & FUTEX_TID_MASK) == own_number();
+}
+
 #else
+
+/* A mutex does not tell who owns it. */
+static bool is_inside(void) { return false; }
 
 static pthread_mutex_t critical_mutex;
 
@@ -211,6 +219,7 @@ static bool event_take(tide_event_t *event) {
 }
 
 static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
+  TIDE_INVARIANT(!is_inside()); /* a critical section is short */
   if (event_take(event)) {
     return 1;
   }
@@ -257,6 +266,7 @@ static bool poll_until(int descriptor, int waker, int64_t deadline_ns) {
 }
 
 int tide_posix_event_wait_or_readable(tide_event_t *event, int descriptor, int64_t deadline_ns) {
+  TIDE_INVARIANT(!is_inside());
   if (event_take(event)) return 1;
   sleep_precisely();
   const uint32_t number = take_waker();
@@ -316,6 +326,7 @@ static bool event_sleep(tide_event_t *event, int64_t deadline_ns, int64_t wake_u
 }
 
 static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
+  TIDE_INVARIANT(!is_inside()); /* a critical section is short */
   sleep_precisely();
   (void)pthread_mutex_lock(&event_mutex);
   for (int64_t now; event->state != EVENT_SET && (now = now_ns(context)) < deadline_ns;) {

@@ -11,6 +11,22 @@ static const budget_rule_t *rule_of(const tide_budget_t *budget) {
   return budget->config.rule == TIDE_BUDGET_POSIX ? &budget_rule_posix : &budget_rule_corrected;
 }
 
+/* Of the ring: times rise strictly, amounts are positive and together no more than the budget. With the corrected rule
+ * they are the budget, and less than the first portion is used of it. */
+static bool ring_holds(const tide_budget_t *budget) {
+  int64_t sum_ns = 0;
+  for (uint16_t index = 0u; index < budget->count; index++) {
+    const tide_replenishment_t *portion = budget_ring_at(budget, index);
+    if (portion->amount_ns <= 0) return false;
+    if (index > 0u && budget_ring_at(budget, (uint16_t)(index - 1u))->time_ns >= portion->time_ns) return false;
+    sum_ns += portion->amount_ns;
+  }
+  if (budget->count > budget->config.maximum_replenishments) return false;
+  if (budget->config.rule == TIDE_BUDGET_POSIX) return true; /* an overrun is replenished as a whole, too */
+  return sum_ns == budget->config.budget_ns && budget->used_ns >= 0 &&
+         budget->used_ns < budget_ring_at(budget, 0u)->amount_ns;
+}
+
 static int64_t within_clock(int64_t time_ns) {
   if (time_ns > TIME_MAXIMUM_NS) return TIME_MAXIMUM_NS;
   return time_ns < -TIME_MAXIMUM_NS ? -TIME_MAXIMUM_NS : time_ns;
@@ -48,6 +64,7 @@ static void pass(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns) {
     use(budget, consumed_ns);
   }
   rule_of(budget)->settle(budget);
+  TIDE_INVARIANT(ring_holds(budget) && (budget->ready || !budget->running));
   if (was_high && !budget->high) budget->counters.exhaustions++;
   if (!was_high && budget->high) budget->counters.replenishments++;
 }
@@ -84,14 +101,17 @@ void tide_budget_block(tide_budget_t *budget, int64_t consumed_ns, int64_t now_n
   const bool was_high = budget->high;
   rule_of(budget)->finish(budget);
   rule_of(budget)->settle(budget);
+  TIDE_INVARIANT(ring_holds(budget) && !budget->running);
   if (was_high && !budget->high) budget->counters.denied++;
 }
 
 int64_t tide_budget_available_ns(const tide_budget_t *budget) {
+  TIDE_INVARIANT(rule_of(budget)->available_ns(budget) <= budget->config.budget_ns);
   return budget->high ? rule_of(budget)->available_ns(budget) : 0;
 }
 
 int64_t tide_budget_deadline_ns(const tide_budget_t *budget) {
+  TIDE_INVARIANT(budget->high || budget->count > 0u);
   if (!budget->high) return budget_ring_at(budget, 0u)->time_ns;
   if (!budget->running) return INT64_MAX;
   const int64_t limit_ns = budget->now_ns + rule_of(budget)->available_ns(budget);

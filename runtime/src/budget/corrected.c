@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The corrected rule. Invariants between events: the amounts sum up to the budget; times rise strictly; used_ns is less
- * than the amount of the first portion, and all of it will be usable again one period after that portion's time. */
+/* The corrected rule. What ring_holds (budget.c) checks between events; and all of what was used of the first portion
+ * will be usable again one period after that portion's time. */
 #include "internal.h"
 
 static void start(tide_budget_t *budget) { budget_ring_push(budget, budget->now_ns, budget->config.budget_ns); }
@@ -17,6 +17,7 @@ static bool raise_times(tide_budget_t *budget, int64_t time_ns) {
     return true;
   }
   const uint16_t places = budget->config.maximum_replenishments;
+  TIDE_INVARIANT(budget->count < places);
   budget->first = (uint16_t)(((uint32_t)budget->first + places - 1u) % places);
   budget->count++;
   *budget_ring_at(budget, 0u) = (tide_replenishment_t){.time_ns = time_ns, .amount_ns = amount_ns};
@@ -44,6 +45,7 @@ static void charge(tide_budget_t *budget, int64_t consumed_ns) {
     const tide_replenishment_t head = budget_ring_pop(budget);
     budget_ring_push(budget, head.time_ns + period_ns, head.amount_ns);
     rest_ns -= head.amount_ns;
+    TIDE_INVARIANT(rest_ns >= 0);
   }
   budget->used_ns = rest_ns;
 }
@@ -56,6 +58,7 @@ static void finish(tide_budget_t *budget) {
   tide_replenishment_t *const head = budget_ring_at(budget, 0u);
   const int64_t back_ns = head->time_ns + budget->config.period_ns, used_ns = budget->used_ns;
   const int64_t rest_ns = head->amount_ns - used_ns;
+  TIDE_INVARIANT(used_ns > 0 && rest_ns > 0);
   budget->used_ns = 0;
   const tide_replenishment_t *const tail = budget_ring_at(budget, (uint16_t)(budget->count - 1u));
   if (budget->count < budget->config.maximum_replenishments || tail->time_ns == back_ns) {

@@ -4,12 +4,14 @@
 #define TIDE_BUDGET_INTERNAL_H
 
 #include "tide/budget.h"
+#include "tide/invariant.h"
 
 static inline tide_replenishment_t *budget_ring_at(const tide_budget_t *budget, uint16_t index) {
   return &budget->config.replenishments[((uint32_t)budget->first + index) % budget->config.maximum_replenishments];
 }
 
 static inline tide_replenishment_t budget_ring_pop(tide_budget_t *budget) {
+  TIDE_INVARIANT(budget->count > 0u);
   const tide_replenishment_t head = *budget_ring_at(budget, 0u);
   budget->first = (uint16_t)(((uint32_t)budget->first + 1u) % budget->config.maximum_replenishments);
   budget->count--;
@@ -23,6 +25,8 @@ static inline void budget_ring_push(tide_budget_t *budget, int64_t time_ns, int6
     tail->amount_ns += amount_ns;
     return;
   }
+  TIDE_INVARIANT(budget->count < budget->config.maximum_replenishments && amount_ns > 0);
+  TIDE_INVARIANT(!tail || tail->time_ns < time_ns);
   *budget_ring_at(budget, budget->count++) = (tide_replenishment_t){.time_ns = time_ns, .amount_ns = amount_ns};
 }
 

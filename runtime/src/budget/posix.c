@@ -10,6 +10,7 @@ static bool deserves_high(const tide_budget_t *budget) {
 }
 
 static void post_activation(tide_budget_t *budget, int64_t time_ns) { /* 2 */
+  TIDE_INVARIANT(deserves_high(budget));
   budget->high = true;
   budget->activation_ns = time_ns;
   budget->used_ns = 0;

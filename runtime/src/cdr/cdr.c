@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Invariant of every cursor: origin <= position <= capacity. All moves go through place(), which keeps it. Builtins for
+/* All moves of a cursor go through place(). Builtins for
  * copies and swaps, because a freestanding compiler turns plain memcpy into calls. */
 #include "tide/cdr.h"
 
 #include <string.h>
 
+#include "tide/invariant.h"
 #include "tide/status.h"
 
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
@@ -26,6 +27,8 @@ static size_t padding_of(const tide_cdr_t *cdr, size_t alignment) {
 /* Moves over padding and count bytes; where the latter start. Null: nothing to copy, because of an error or because
  * the cursor measures. */
 static uint8_t *place(tide_cdr_t *cdr, size_t alignment, size_t count, bool reading) {
+  TIDE_INVARIANT(cdr->origin <= cdr->position && cdr->position <= cdr->capacity);
+  TIDE_INVARIANT(alignment > 0u && (alignment & (alignment - 1u)) == 0u);
   size_t padding = padding_of(cdr, alignment);
   size_t room = cdr->capacity - cdr->position;
   if (cdr->status != TIDE_OK) return NULL;

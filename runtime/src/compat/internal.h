@@ -3,7 +3,7 @@
 #ifndef TIDE_COMPAT_INTERNAL_H
 #define TIDE_COMPAT_INTERNAL_H
 
-#include "tide/pools.h"
+#include "tide/pool_handles.h"
 #include "tide/status.h"
 
 /* Keeps the status for tide_rclc_last_status and turns it into the rcl code of the same meaning. */

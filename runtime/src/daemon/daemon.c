@@ -5,14 +5,31 @@
 
 #include <string.h>
 
+#include "tide/invariant.h"
 #include "tide/status.h"
 #include "upcalls.h"
 
 #define HAS_WAITERS (TIDE_NODE_WAITERS && !TIDE_SINGLE_CONTEXT)
 #define LINK_MAY_GO (!TIDE_STATIC_PLATFORM) /* while it starts a frame */
 
+/* A frame is being started only on an open link, or on one that is given up; what was reported of it belongs to it. */
+static bool wire_holds(const tide_daemon_t *d) {
+  if (!LINK_MAY_GO && d->cancelled) return false;
+  return !d->starting || d->transmitter.busy;
+}
+
+/* The most urgent waits first, and of equals whoever came first. */
+static bool waiters_hold(const tide_daemon_t *d) {
+  for (const tide_daemon_waiter_t *waiter = d->waiters; waiter && waiter->next; waiter = waiter->next)
+    if (waiter->priority < waiter->next->priority) return false;
+  return true;
+}
+
 static uintptr_t enter(tide_daemon_t *d) { return tide_platform_enter(d->platform); }
-static void leave(tide_daemon_t *d, uintptr_t state) { tide_platform_exit(d->platform, state); }
+static void leave(tide_daemon_t *d, uintptr_t state) {
+  TIDE_INVARIANT(wire_holds(d));
+  tide_platform_exit(d->platform, state);
+}
 static int64_t now_ns(const tide_daemon_t *d) { return tide_platform_now_ns(d->platform); }
 
 /* ---- the owner: a session called by name, or whom the configuration names ---- */
@@ -81,6 +98,7 @@ static void wake_waiters(tide_daemon_t *d, uint32_t bytes) {
 
 void daemon_on_done(void *context, tide_node_t *node, tide_node_outcome_t outcome) {
   tide_daemon_t *d = context;
+  TIDE_INVARIANT(node->owner == NULL || !tide_queue_contains(&node->entry));
   const bool deferring = d->deferring;
   d->deferring = true;
   owner_on_done(d, node, outcome);
@@ -95,7 +113,7 @@ void daemon_on_acknowledge(void *context, uint8_t stream, uint16_t first, uint16
 }
 
 static bool is_of_our_session(const tide_daemon_t *d, const tide_delivery_t *delivery) {
-  return d->receiver.session == 0xFFu || delivery->header.session == d->receiver.session;
+  return d->receiver.session == TIDE_XRCE_SESSION_ANY || delivery->header.session == d->receiver.session;
 }
 
 void daemon_on_control(void *context, const tide_delivery_t *delivery) {
@@ -119,11 +137,13 @@ void daemon_on_control(void *context, const tide_delivery_t *delivery) {
 /* What to do about the frame after start has returned. True: the wire is free again already. */
 static bool settle(tide_daemon_t *d, int status) {
   const bool cancelled = LINK_MAY_GO && d->cancelled;
+  TIDE_INVARIANT(!d->starting && d->transmitter.busy && (d->link_open || cancelled));
   if (!d->completed && !cancelled && status >= 0) return false;
-  if (cancelled && !d->completed)
+  if (cancelled && !d->completed) {
     tide_transmitter_cancel(&d->transmitter);
-  else
+  } else {
     tide_transmitter_sent(&d->transmitter, now_ns(d));
+  }
   return true;
 }
 
@@ -132,6 +152,7 @@ static bool settle(tide_daemon_t *d, int status) {
 static bool start_next(tide_daemon_t *d) {
   if (!d->link_open || d->deferring || d->starting) return false;
   if (tide_transmitter_next(&d->transmitter, now_ns(d), &d->frame) != 1) return false;
+  TIDE_INVARIANT(d->transmitter.busy && d->frame.head_bytes + d->frame.body_bytes > 0u);
   d->starting = true;
   d->completed = false;
   if (LINK_MAY_GO) d->cancelled = false;
@@ -196,10 +217,11 @@ void tide_daemon_detach_link(tide_daemon_t *d) {
   const uintptr_t state = enter(d);
   if (d->link_open) {
     d->link_open = false;
-    if (LINK_MAY_GO && d->starting)
+    if (LINK_MAY_GO && d->starting) {
       d->cancelled = true;
-    else
+    } else {
       tide_transmitter_cancel(&d->transmitter);
+    }
   }
   leave(d, state);
 }
@@ -241,17 +263,28 @@ int tide_daemon_acquire(tide_daemon_t *d, uint32_t bytes, tide_priority_t priori
   return acquire(d, &caller, node);
 }
 
+int tide_daemon_acquire_locked(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, tide_node_t **node) {
+  *node = NULL;
+  if (HAS_WAITERS && d->waiters) return TIDE_ERROR_FULL;
+  if (tide_transmitter_free_bytes(&d->transmitter, bytes) == 0u) return TIDE_ERROR_FULL;
+  return tide_transmitter_acquire(&d->transmitter, bytes, priority, node);
+}
+
 static void queue_up(tide_daemon_t *d, tide_daemon_waiter_t *waiter) {
   tide_daemon_waiter_t **place = &d->waiters;
   while (*place && (*place)->priority >= waiter->priority) place = &(*place)->next;
   waiter->next = *place;
   *place = waiter;
+  TIDE_INVARIANT(waiters_hold(d));
 }
 
 /* What it was woken for and did not take is for the next. */
 static void step_aside(tide_daemon_t *d, const tide_daemon_waiter_t *waiter) {
   tide_daemon_waiter_t **place = &d->waiters;
-  while (*place != waiter) place = &(*place)->next;
+  while (*place != waiter) {
+    TIDE_INVARIANT(*place != NULL);
+    place = &(*place)->next;
+  }
   *place = waiter->next;
   wake_waiters(d, UINT32_MAX);
 }
@@ -286,7 +319,10 @@ void tide_daemon_abandon(tide_daemon_t *d, tide_node_t *node) {
 }
 
 int tide_daemon_submit(tide_daemon_t *d, tide_node_t *node, uint8_t stream) {
-  const uintptr_t state = enter(d);
+  return tide_daemon_submit_and_leave(d, node, stream, enter(d));
+}
+
+int tide_daemon_submit_and_leave(tide_daemon_t *d, tide_node_t *node, uint8_t stream, uintptr_t state) {
   const int status = tide_transmitter_submit(&d->transmitter, node, stream, now_ns(d));
   if (status != TIDE_OK) wake_waiters(d, node->capacity);
   leave_busy(d, state);
@@ -306,16 +342,19 @@ int tide_daemon_submit_control(tide_daemon_t *d, const uint8_t *submessage, size
 void tide_daemon_on_transmit_complete(tide_daemon_t *d) {
   const uintptr_t state = enter(d);
   const bool starting = d->starting; /* then whoever starts it goes on and tells */
-  if (starting)
+  TIDE_INVARIANT(!starting || !d->completed);
+  if (starting) {
     d->completed = true;
-  else
+  } else {
     tide_transmitter_sent(&d->transmitter, now_ns(d));
+  }
   leave_busy(d, state);
   if (!starting) report_activity(d);
 }
 
 static void commit(tide_daemon_t *d, uint16_t length, bool verify, uint16_t crc) {
   const uintptr_t state = enter(d);
+  TIDE_INVARIANT(length <= d->receiver.config.slot_bytes);
   d->deferring = true; /* the most urgent of all that one message asks for goes first */
   d->last_received_ns = now_ns(d);
   if (tide_receiver_commit(&d->receiver, length, verify, crc, d->last_received_ns) == 1) d->changed = true;
@@ -327,6 +366,7 @@ void tide_daemon_on_bytes(tide_daemon_t *d, const uint8_t *bytes, size_t count) 
   while (count > 0u) {
     int complete = 0;
     const size_t used = tide_framing_reader_input(&d->reader, bytes, count, &complete);
+    TIDE_INVARIANT(used <= count && (used > 0u || complete || d->reader.length <= d->receiver.config.slot_bytes));
     bytes += used;
     count -= used;
     if (complete) {

@@ -49,10 +49,11 @@ tide_input_stream_t *receiver_take_stream(tide_receiver_t *r, uint8_t id) {
   tide_input_stream_t *stream = receiver_find_stream(r, id);
   if (stream) return stream;
   stream = receiver_find_stream(r, 0u);
-  if (stream)
+  if (stream) {
     tide_input_stream_init(stream, id, r->config.window);
-  else
+  } else {
     TIDE_COUNT(r->counters.streams_full, 1u);
+  }
   return stream;
 }
 
@@ -87,12 +88,13 @@ void receiver_refresh_stream(tide_receiver_t *r, uint8_t id) {
     if (slot->stream != id || (!receiver_waits(slot) && slot->state != SLOT_PARTIAL)) continue;
     const bool is_past = receiver_waits(slot) && TIDE_STREAM_IS_RELIABLE(id) && stream &&
                          receiver_distance_from(stream->next, slot->sequence) < 0;
-    if (is_past)
+    if (is_past) {
       receiver_let_go(r, slot); /* its sender gave it up meanwhile */
-    else if (is_ready(slot, stream, taken, partial))
+    } else if (is_ready(slot, stream, taken, partial)) {
       receiver_enter_heap(r, slot);
-    else
+    } else {
       receiver_leave_heap(r, slot);
+    }
   }
 }
 

@@ -107,10 +107,11 @@ static bool arrive(tide_receiver_t *r, tide_slot_t *slot, tide_input_stream_t *s
   if (!TIDE_RELIABLE_STREAMS) return drop(r, slot);
   if (verdict == TIDE_STREAM_OUTSIDE) TIDE_COUNT(r->counters.outside_window, 1u);
   slot->arrived = verdict == TIDE_STREAM_HOLD;
-  if (verdict == TIDE_STREAM_HOLD)
+  if (verdict == TIDE_STREAM_HOLD) {
     (void)put_back(r, slot, SLOT_HELD, false);
-  else
+  } else {
     (void)drop(r, slot);
+  }
   if (TIDE_STREAM_IS_RELIABLE(stream->id)) receiver_acknowledge(r, stream, -1);
   return false;
 }
@@ -191,10 +192,11 @@ int tide_receiver_process_oldest(tide_receiver_t *r) { return process(r, tide_re
 
 void tide_receiver_retain(tide_receiver_t *r, const tide_delivery_t *delivery) {
   (void)r;
-  if (TIDE_FRAGMENTS && delivery->reassembled)
+  if (TIDE_FRAGMENTS && delivery->reassembled) {
     ((tide_reassembly_t *)delivery->memory)->references++;
-  else
+  } else {
     ((tide_slot_t *)delivery->memory)->references++;
+  }
 }
 
 void tide_receiver_release(tide_receiver_t *r, void *memory, bool reassembled) {

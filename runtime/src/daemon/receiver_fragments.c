@@ -59,10 +59,11 @@ static tide_reassembly_t *choose_reassembly(const tide_receiver_t *r, size_t byt
   for (size_t i = 0; i < r->config.reassembly_count; ++i) {
     tide_reassembly_t *reassembly = &r->config.reassemblies[i];
     if (reassembly->capacity < bytes) continue;
-    if (reassembly->state != REASSEMBLY_FREE)
+    if (reassembly->state != REASSEMBLY_FREE) {
       *waiting = true;
-    else if (!best || reassembly->capacity < best->capacity)
+    } else if (!best || reassembly->capacity < best->capacity) {
       best = reassembly;
+    }
   }
   return best;
 }

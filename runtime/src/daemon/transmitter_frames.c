@@ -187,12 +187,13 @@ int tide_transmitter_next(tide_transmitter_t *t, int64_t now_ns, tide_frame_part
   t->current_kind = choice.kind;
   t->current_node = NULL;
   frame->priority = (tide_priority_t)choice.priority;
-  if (choice.kind == FRAME_CONTROL)
+  if (choice.kind == FRAME_CONTROL) {
     build_control(t, choice.control, frame);
-  else if (choice.kind == FRAME_NODE)
+  } else if (choice.kind == FRAME_NODE) {
     build_node(t, choice.node, now_ns, frame);
-  else if (TIDE_RELIABLE_STREAMS)
+  } else if (TIDE_RELIABLE_STREAMS) {
     build_answer(t, choice.stream, choice.kind, frame);
+  }
   TIDE_COUNT(t->counters.frames, 1u);
   return 1;
 }

@@ -124,10 +124,11 @@ void tide_transmitter_abandon(tide_transmitter_t *t, tide_node_t *node) {
 
 static void append_node(tide_output_stream_t *stream, tide_node_t *node) {
   node->next_in_stream = NULL;
-  if (stream->last)
+  if (stream->last) {
     stream->last->next_in_stream = node;
-  else
+  } else {
     stream->first = node;
+  }
   stream->last = node;
   if (!stream->sending) stream->sending = node;
 }

@@ -15,6 +15,19 @@ static bool is_valid(const tide_lane_settings_t *settings) {
   return settings->least_level <= TIDE_LEVEL_MAXIMUM && settings->scheduling <= TIDE_SCHEDULING_SPORADIC;
 }
 
+_Static_assert(offsetof(tide_lane_t, settings) + sizeof(tide_lane_settings_t) <= sizeof(tide_lane_t),
+               "all before the settings is the executor's, which clears it");
+_Static_assert(TIDE_LEVEL_MAXIMUM <= UINT8_MAX, "a level of a lane has eight bits");
+
+/* The band has it among its idle lanes exactly when it says so. */
+static bool is_listed(const tide_lane_t *lane) {
+  const tide_lane_t *other = lane->band->idle;
+  while (other != NULL && other != lane) {
+    other = other->idle_next;
+  }
+  return (other != NULL) == lane->idle;
+}
+
 static void join_band(const tide_executor_config_t *config, size_t index) {
   tide_lane_t *lane = &config->lanes[index];
   for (size_t other = 0; TIDE_LANES && other < index; other++) {
@@ -41,6 +54,7 @@ static void set_range(const tide_executor_config_t *config, tide_lane_t *lane) {
   }
   lane->own_band.least = lowest ? 0u : LOWEST_OF_LEVEL(level);
   lane->own_band.most = (tide_priority_t)(above - 1u);
+  TIDE_INVARIANT(lane->own_band.least <= lane->own_band.most);
 }
 
 bool exec_set_up_lanes(tide_executor_t *executor) {
@@ -71,10 +85,12 @@ tide_band_t *exec_band_of(const tide_executor_t *executor, tide_priority_t prior
        TIDE_LANES && index < exec_lane_count(executor) && (priority < band->least || priority > band->most); index++) {
     band = config->lanes[index].band;
   }
+  TIDE_INVARIANT(!TIDE_LANES || (priority >= band->least && priority <= band->most));
   return band;
 }
 
 void exec_become_idle(tide_lane_t *lane) {
+  TIDE_INVARIANT(lane->running == NULL && is_listed(lane));
   if (TIDE_LANES && lane->band->only == NULL && !lane->idle) {
     lane->idle = true;
     lane->idle_next = lane->band->idle;
@@ -86,6 +102,7 @@ void exec_become_busy(tide_lane_t *lane) {
   if (!TIDE_LANES || !lane->idle) {
     return;
   }
+  TIDE_INVARIANT(is_listed(lane) && lane->band->only == NULL);
   tide_lane_t **place = &lane->band->idle;
   while (*place != lane) {
     place = &(*place)->idle_next;
@@ -98,6 +115,7 @@ tide_lane_t *exec_pick(tide_band_t *band) {
   tide_lane_t *lane = band->only;
   if (TIDE_LANES && lane == NULL && band->idle != NULL) {
     lane = band->idle;
+    TIDE_INVARIANT(lane->band == band);
     exec_become_busy(lane);
   }
   return lane;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chains: the chain-aware assignment of priorities. */
 #include "tide/executor.h"
+#include "tide/invariant.h"
 #include "tide/status.h"
 
 #define POSITIONS 256
+_Static_assert(TIDE_PRIORITY(TIDE_LEVEL_MAXIMUM, POSITIONS - 1) <= UINT16_MAX, "a priority holds level and position");
 
 int tide_chain_init(tide_chain_t *chain, const char *name, uint8_t level, int64_t period_ns, int64_t deadline_ns) {
   if (chain == NULL || level < 1u || level > TIDE_LEVEL_MAXIMUM || period_ns < 0 || deadline_ns < 0) {
@@ -26,6 +28,7 @@ int tide_chain_add(tide_chain_t *chain, tide_callback_t *callback) {
   }
   const int position = next_position(chain);
   const tide_priority_t priority = TIDE_PRIORITY(chain->level, position);
+  TIDE_INVARIANT(position >= 0 && position < POSITIONS && TIDE_PRIORITY_LEVEL(priority) == chain->level);
   chain->length++;
   if (priority <= callback->priority) {
     return position;

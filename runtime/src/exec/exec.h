@@ -7,6 +7,7 @@
 #define TIDE_EXEC_H
 
 #include "tide/executor.h"
+#include "tide/invariant.h"
 #include "tide/status.h"
 
 /* With a single context nobody else is to see stores in their order. */
@@ -76,11 +77,15 @@ static inline int64_t exec_after(int64_t left, int64_t right) {
   return left > TIDE_FOREVER - right ? TIDE_FOREVER : left + right;
 }
 
+_Static_assert(offsetof(tide_callback_t, ready_entry) == 0u, "exec_callback_of casts");
+_Static_assert(offsetof(tide_timer_t, callback) == 0u, "exec_timer_of casts");
+
 static inline tide_callback_t *exec_callback_of(tide_queue_entry_t *ready_entry) {
   return (tide_callback_t *)(void *)ready_entry; /* first member */
 }
 
 static inline tide_timer_t *exec_timer_of(tide_callback_t *callback) {
+  TIDE_INVARIANT(callback->kind == TIDE_CALLBACK_TIMER);
   return (tide_timer_t *)(void *)callback; /* first member */
 }
 
@@ -163,8 +168,12 @@ static inline tide_group_t *exec_group_of(const tide_callback_t *callback) {
   return callback->group != NULL && exec_has_lanes(callback->executor) ? callback->group : NULL;
 }
 
+/* The list has a place for each callback of the executor. */
 static inline void exec_show(tide_callback_t *callback) {
-  (void)tide_queue_push(&callback->band->ready_list, &callback->ready_entry, callback->ready_entry.key);
+  TIDE_INVARIANT(callback->executor != NULL && callback->pending > 0u);
+  const int status = tide_queue_push(&callback->band->ready_list, &callback->ready_entry, callback->ready_entry.key);
+  (void)status;
+  TIDE_INVARIANT(status == TIDE_OK);
 }
 
 static inline void exec_hide(tide_callback_t *callback) {
@@ -197,6 +206,9 @@ static inline tide_lane_t *exec_lane_of_group(const tide_callback_t *callback) {
 /* It starts. */
 static inline void exec_occupy(tide_lane_t *lane, tide_callback_t *callback) {
   tide_group_t *group = exec_group_of(callback);
+  TIDE_INVARIANT(lane->running == NULL && !tide_queue_contains(&callback->ready_entry));
+  TIDE_INVARIANT(callback->running == 0u || (group != NULL && group->kind == TIDE_GROUP_REENTRANT));
+  TIDE_INVARIANT(callback->running < exec_lane_count(callback->executor));
   lane->running = callback;
   lane->forgotten = false;
   callback->running++;
@@ -211,6 +223,7 @@ static inline void exec_occupy(tide_lane_t *lane, tide_callback_t *callback) {
 
 /* It has ended; callback is null when it was removed meanwhile. */
 static inline void exec_vacate(tide_lane_t *lane, tide_callback_t *callback) {
+  TIDE_INVARIANT(lane->running != NULL && (callback == NULL || callback == lane->running));
   lane->running = NULL;
   if (TIDE_LANES && lane->group != NULL) {
     exec_vacate_group(lane->group);
@@ -219,6 +232,7 @@ static inline void exec_vacate(tide_lane_t *lane, tide_callback_t *callback) {
   if (callback == NULL) {
     return;
   }
+  TIDE_INVARIANT(callback->running > 0u && callback->executor != NULL);
   callback->running--;
   const tide_executor_t *executor = callback->executor;
   const bool keeps_place =

@@ -178,6 +178,7 @@ bool exec_triggers(tide_executor_t *executor, const exec_view_t *view) {
 }
 
 void exec_sleep(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns) {
+  TIDE_INVARIANT(lane->running == NULL && lane->busy && (!exec_is_tide(executor) || lane->round_first == NULL));
   exec_count(executor, &executor->counters.sleeps);
   if (TIDE_LANES && lane->budget.block != NULL) {
     lane->budget.block(lane->budget.context);
@@ -188,8 +189,10 @@ void exec_sleep(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_n
   }
 }
 
-/* Locked. Takes one pending start; false when there is nothing to run any more: the timer was canceled meanwhile. */
+/* Locked. Takes one pending start; false when there is nothing to run any more: a timer of the round was canceled
+ * meanwhile. */
 static bool begin(tide_lane_t *lane, tide_callback_t *callback, int64_t now_ns) {
+  TIDE_INVARIANT(callback->executor != NULL && !tide_queue_contains(&callback->ready_entry));
   exec_leave_round(callback);
   if (TIDE_READYSET) {
     callback->in_set = false;
@@ -250,6 +253,7 @@ static void end(tide_executor_t *executor, tide_lane_t *lane, int64_t start_ns, 
     lock = exec_lock(executor);
   }
   const tide_group_t *group = lane->group;
+  TIDE_INVARIANT(group == NULL || group->taken_by == lane);
   tide_callback_t *callback = lane->forgotten ? NULL : lane->running;
   exec_vacate(lane, callback);
   tide_lane_t *wanted = lane_of_next(group, callback, lane);
@@ -299,6 +303,9 @@ static void call_for_help(tide_executor_t *executor, tide_band_t *band, tide_lan
 /* Locked; unlocks. Returns 1 when the head of the ready_list has run, else 0. */
 static int run_head(tide_executor_t *executor, tide_lane_t *lane, int64_t now_ns, bool updated, uintptr_t lock) {
   tide_queue_entry_t *head = tide_queue_pop(&lane->band->ready_list);
+  TIDE_INVARIANT(head == NULL || exec_callback_of(head)->pending > 0u);
+  TIDE_INVARIANT(head == NULL || exec_callback_of(head)->band == lane->band);
+  TIDE_INVARIANT(lane->busy && !lane->idle);
   const bool runs = head != NULL && begin(lane, exec_callback_of(head), now_ns);
   TIDE_COUNT(executor->counters.rounds, runs ? 1u : 0u);
   TIDE_COUNT(executor->counters.set_updates, runs && updated ? 1u : 0u);
@@ -348,6 +355,7 @@ static tide_callback_t *take_first(tide_lane_t *lane) {
   if (first != NULL) {
     lane->round_first = first->round_next;
     lane->round_last = lane->round_first == NULL ? NULL : lane->round_last;
+    TIDE_INVARIANT(first->in_round && (lane->round_first == NULL) == (lane->round_last == NULL));
     first->round_next = NULL;
   }
   return first;
@@ -401,6 +409,7 @@ int tide_executor_lane_round(tide_executor_t *executor, size_t index, int64_t de
   if (result <= 0) {
     stop_waiting(executor, lane);
   }
+  TIDE_INVARIANT(lane->running == NULL && lane->round_first == NULL && lane->group == NULL);
   __atomic_store_n(&lane->busy, false, EXEC_RELEASE);
   return result;
 }

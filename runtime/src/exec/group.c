@@ -11,7 +11,18 @@
 #include "exec.h"
 
 static void put_aside(tide_group_t *group, tide_callback_t *callback) {
-  (void)tide_queue_push(&group->waiting, &callback->ready_entry, callback->ready_entry.key);
+  const int status = tide_queue_push(&group->waiting, &callback->ready_entry, callback->ready_entry.key);
+  (void)status;
+  TIDE_INVARIANT(status == TIDE_OK && group->waiting.count <= group->members);
+}
+
+/* What is offered is in the ready_list of its band, and precedes all that wait. Nothing is offered while one runs. */
+static bool holds(const tide_group_t *group) {
+  const tide_callback_t *offered = group->offered;
+  const tide_queue_entry_t *next = tide_queue_head(&group->waiting);
+  if (offered == NULL) return group->taken_by != NULL || next == NULL;
+  return group->taken_by == NULL && offered->group == group && tide_queue_contains(&offered->ready_entry) &&
+         (next == NULL || next->key > offered->ready_entry.key);
 }
 
 static void offer_next(tide_group_t *group) {
@@ -31,6 +42,7 @@ void exec_offer_in_group(tide_callback_t *callback) {
   const tide_callback_t *offered = group->offered;
   if (group->taken_by != NULL || (offered != NULL && offered->ready_entry.key < callback->ready_entry.key)) {
     put_aside(group, callback);
+    TIDE_INVARIANT(holds(group));
     return;
   }
   if (offered != NULL) {
@@ -39,6 +51,7 @@ void exec_offer_in_group(tide_callback_t *callback) {
   }
   group->offered = callback;
   exec_show(callback);
+  TIDE_INVARIANT(holds(group));
 }
 
 void exec_withdraw_from_group(tide_callback_t *callback) {
@@ -51,10 +64,12 @@ void exec_withdraw_from_group(tide_callback_t *callback) {
   } else {
     tide_queue_remove(&group->waiting, &callback->ready_entry);
   }
+  TIDE_INVARIANT(group->kind == TIDE_GROUP_REENTRANT || holds(group));
 }
 
 void exec_occupy_group(tide_lane_t *lane, tide_group_t *group) {
   if (group->kind == TIDE_GROUP_EXCLUSIVE) {
+    TIDE_INVARIANT(group->taken_by == NULL && group->offered == lane->running);
     lane->group = group;
     group->offered = NULL;
     group->taken_by = lane;
@@ -62,8 +77,10 @@ void exec_occupy_group(tide_lane_t *lane, tide_group_t *group) {
 }
 
 void exec_vacate_group(tide_group_t *group) {
+  TIDE_INVARIANT(group->taken_by != NULL && group->offered == NULL);
   group->taken_by = NULL;
   offer_next(group);
+  TIDE_INVARIANT(holds(group));
 }
 
 int tide_group_init(tide_group_t *group, tide_group_kind_t kind, tide_queue_entry_t **waiting_storage,

@@ -9,6 +9,7 @@
 #include "exec.h"
 
 #define HEADER_BYTES ((sizeof(tide_local_message_t) + 7u) & ~(size_t)7u)
+_Static_assert(TIDE_LOCAL_BLOCK_BYTES(8u) == HEADER_BYTES + 8u, "local.h and this file cut the storage alike");
 
 static void *payload_of(tide_local_message_t *message) { return (uint8_t *)message + HEADER_BYTES; }
 
@@ -38,6 +39,7 @@ int tide_local_pool_init(tide_local_pool_t *pool, const tide_platform_t *platfor
 /* Locked. */
 static int reserve(tide_local_topic_t *topic, uint32_t count) {
   tide_local_pool_t *pool = topic->pool;
+  TIDE_INVARIANT(pool->reserved <= pool->count && topic->limit <= pool->reserved);
   if (count > pool->count - pool->reserved) {
     return TIDE_ERROR_FULL;
   }
@@ -48,6 +50,7 @@ static int reserve(tide_local_topic_t *topic, uint32_t count) {
 
 /* Locked. */
 static void unreserve(tide_local_topic_t *topic, uint32_t count) {
+  TIDE_INVARIANT(count <= topic->limit && topic->limit <= topic->pool->reserved);
   topic->pool->reserved -= count;
   topic->limit -= count;
 }
@@ -69,10 +72,13 @@ int tide_local_change_loans(tide_local_topic_t *topic, int32_t change) {
   }
   int status = TIDE_OK;
   const uintptr_t lock = enter(topic->pool);
+  const uint32_t fewer = change < 0 ? 0u - (uint32_t)change : 0u;
   if (change > 0) {
     status = reserve(topic, (uint32_t)change);
+  } else if (fewer > topic->limit) {
+    status = TIDE_ERROR_ARGUMENT;
   } else {
-    unreserve(topic, (uint32_t)-change);
+    unreserve(topic, fewer);
   }
   leave(topic->pool, lock);
   return status;
@@ -131,6 +137,7 @@ int tide_local_subscribe(tide_local_topic_t *topic, tide_local_subscription_t *s
 /* Locked. */
 static void let_go(tide_local_message_t *message) {
   tide_local_topic_t *topic = message->topic;
+  TIDE_INVARIANT(message->references > 0u && topic->used > 0u);
   message->references--;
   if (message->references > 0u) {
     return;
@@ -148,6 +155,7 @@ static tide_local_message_t *dequeue(tide_local_subscription_t *subscription) {
   tide_local_message_t *message = subscription->queue[subscription->first];
   subscription->first = (uint16_t)((subscription->first + 1u) % subscription->depth);
   subscription->count--;
+  TIDE_INVARIANT(subscription->first < subscription->depth && message->topic == subscription->topic);
   return message;
 }
 
@@ -185,6 +193,7 @@ int tide_local_borrow(tide_local_topic_t *topic, void **message) {
   if (taken == NULL) {
     topic->counters.refused++;
   } else {
+    TIDE_INVARIANT(taken->references == 0u);
     pool->free = taken->next;
     taken->topic = topic;
     taken->references = 1u;
@@ -208,6 +217,7 @@ static bool enqueue(tide_local_subscription_t *subscription, tide_local_message_
   const size_t place = (size_t)subscription->first + subscription->count;
   subscription->queue[place % subscription->depth] = message;
   subscription->count++;
+  TIDE_INVARIANT(subscription->count <= subscription->depth && subscription->first < subscription->depth);
   subscription->received++;
   subscription->topic->counters.delivered++;
   message->references++;

@@ -10,9 +10,11 @@
 /* Frames digested at one polling point: what a flood brings meanwhile is for the next one. */
 #define FRAMES_A_POLL 64u
 #define INDEX_BITS 16
+_Static_assert(sizeof(((tide_callback_t *)0)->index) * 8u == INDEX_BITS, "the key holds kind and index");
 
 /* Kinds are numbered in rclcpp's order. */
 static int64_t key_of(const tide_callback_t *callback) {
+  TIDE_INVARIANT(callback->index < callback->executor->count);
   return ((int64_t)callback->kind << INDEX_BITS) | callback->index;
 }
 
@@ -26,6 +28,7 @@ void exec_set_admit(tide_callback_t *callback) {
 
 void exec_set_leave(tide_callback_t *callback) {
   exec_withdraw(callback);
+  TIDE_INVARIANT(!tide_queue_contains(&callback->ready_entry));
   callback->in_set = false;
 }
 

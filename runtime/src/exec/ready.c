@@ -1,12 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Readiness: who is ready, how many times, and in which order.
- *
- * Invariants, outside the critical section: ready_count is the number of callbacks with pending > 0. With the tide
- * policy a callback with pending > 0 is offered or waits to be (group.c) exactly when it has no place in the running
- * round; with readyset one with in_set is; with batch nothing is. */
+/* Readiness: who is ready, how many times, and in which order. */
 #include "exec.h"
 
+_Static_assert(TIDE_CALLBACK_TIMER < TIDE_CALLBACK_SUBSCRIPTION && TIDE_CALLBACK_SUBSCRIPTION < TIDE_CALLBACK_SERVICE &&
+                   TIDE_CALLBACK_SERVICE < TIDE_CALLBACK_CLIENT && TIDE_CALLBACK_CLIENT < TIDE_CALLBACK_GUARD,
+               "the order of the kinds is rclcpp's order of execution (policy_readyset.c)");
+
 #define STAMP_BITS 47 /* of the order of arrival: 4 years at a million callbacks a second */
+_Static_assert(STAMP_BITS + 8u * sizeof(tide_priority_t) <= 63u, "priority and order share a positive key");
+
+/* ready_count is the number of callbacks with pending > 0, and prompt_count of those that need no frame. O(n). */
+static bool counts_hold(const tide_executor_t *executor) {
+  size_t ready = 0, prompt = 0;
+  for (size_t index = 0; index < executor->count; index++) {
+    const tide_callback_t *callback = executor->config.callbacks[index];
+    const bool is_ready = callback->pending > 0u;
+    const bool needs_frame = callback->kind != TIDE_CALLBACK_TIMER && callback->kind != TIDE_CALLBACK_GUARD;
+    ready += is_ready ? 1u : 0u;
+    prompt += is_ready && (!needs_frame || callback->local) ? 1u : 0u;
+  }
+  return ready == executor->ready_count && prompt == executor->prompt_count;
+}
+
+/* Where a ready callback is. Tide: in a queue exactly when it may start or waits for its group, and in no round;
+ * readyset: in a queue only with in_set; batch: in no queue. */
+static bool place_holds(const tide_callback_t *callback) {
+  const tide_executor_t *executor = callback->executor;
+  const bool queued = tide_queue_contains(&callback->ready_entry);
+  if (exec_is_readyset(executor)) return !queued || callback->in_set;
+  if (!exec_is_tide(executor)) return !queued;
+  if (callback->pending == 0u || exec_is_in_round(callback)) return !queued;
+  return queued || callback->running > 0u;
+}
 
 static bool needs_no_frame(const tide_callback_t *callback) {
   return callback->kind == TIDE_CALLBACK_TIMER || callback->kind == TIDE_CALLBACK_GUARD || callback->local;
@@ -19,6 +44,7 @@ static void set_pending(tide_callback_t *callback, uint32_t pending) {
 
 /* The most urgent first, and among equals the one that became ready first. */
 static int64_t next_key(tide_executor_t *executor, tide_priority_t priority) {
+  TIDE_INVARIANT(executor->next_stamp >> STAMP_BITS == 0);
   return ((int64_t)(UINT16_MAX - priority) << STAMP_BITS) | executor->next_stamp++;
 }
 
@@ -40,16 +66,18 @@ void exec_make_ready(tide_callback_t *callback, int64_t ready_ns) {
   if (TIDE_MEASUREMENT) {
     callback->ready_since_ns = ready_ns;
   }
-  if (callback->pending == 0u) {
+  const bool was_ready = callback->pending > 0u;
+  if (callback->pending != UINT32_MAX) {
+    set_pending(callback, callback->pending + 1u);
+  }
+  if (!was_ready) {
     executor->ready_count++;
     executor->prompt_count += needs_no_frame(callback) ? 1u : 0u;
     if (!exec_is_in_round(callback)) {
       exec_enqueue(callback);
     }
   }
-  if (callback->pending != UINT32_MAX) {
-    set_pending(callback, callback->pending + 1u);
-  }
+  TIDE_INVARIANT(place_holds(callback) && executor->ready_count <= executor->count);
 }
 
 /* Masked. In constant time: the queues are for whoever takes the arrivals. */
@@ -67,6 +95,7 @@ static void note_arrival(tide_callback_t *callback, int64_t ready_ns) {
   if (executor->arrivals == NULL) {
     __atomic_store_n(&executor->arrivals, callback, __ATOMIC_RELAXED);
   } else {
+    TIDE_INVARIANT(executor->arrivals_last != NULL && executor->arrivals_last->arrived_next == NULL);
     executor->arrivals_last->arrived_next = callback;
   }
   executor->arrivals_last = callback;
@@ -85,11 +114,13 @@ __attribute__((noinline)) void exec_take_all_arrivals(tide_executor_t *executor)
     tide_callback_t *callback = executor->arrivals;
     const uint32_t times = callback->arrived;
     const int64_t ready_ns = callback->arrived_ns;
+    TIDE_INVARIANT(callback->arriving);
     callback->arriving = false;
     callback->arrived = 0u;
     executor->arrivals = callback->arrived_next;
     exec_unmask(executor, mask);
     if (times > 0u) {
+      TIDE_INVARIANT(callback->executor == executor);
       exec_make_ready(callback, ready_ns);
       make_readier(callback, times - 1u);
     }
@@ -123,11 +154,13 @@ void exec_mark_local(tide_callback_t *callback) {
 
 static void not_ready_any_more(tide_callback_t *callback) {
   tide_executor_t *executor = callback->executor;
+  TIDE_INVARIANT(executor->ready_count > 0u && (executor->prompt_count > 0u || !needs_no_frame(callback)));
   executor->ready_count--;
   executor->prompt_count -= needs_no_frame(callback) ? 1u : 0u;
 }
 
 void exec_take_pending(tide_callback_t *callback) {
+  TIDE_INVARIANT(callback->pending > 0u);
   set_pending(callback, callback->pending - 1u);
   if (callback->pending == 0u) {
     not_ready_any_more(callback);
@@ -141,6 +174,7 @@ void exec_clear_ready(tide_callback_t *callback) {
     not_ready_any_more(callback);
   }
   exec_set_leave(callback);
+  TIDE_INVARIANT(!tide_queue_contains(&callback->ready_entry) && counts_hold(callback->executor));
 }
 
 /* Later in the round than `other`: less urgent (tide), registered later (batch). */
@@ -166,6 +200,8 @@ void exec_round_add(tide_lane_t *lane, tide_callback_t *callback) {
   if (callback->round_next == NULL) {
     lane->round_last = callback;
   }
+  TIDE_INVARIANT(lane->round_first != NULL && lane->round_last != NULL && lane->round_last->round_next == NULL);
+  TIDE_INVARIANT(place_holds(callback));
 }
 
 static void unlink_from_lane(tide_lane_t *lane, tide_callback_t *callback) {
@@ -187,6 +223,7 @@ void exec_round_forget(tide_callback_t *callback) {
   for (size_t index = 0; index < exec_lane_count(callback->executor) && callback->in_round; index++) {
     unlink_from_lane(&config->lanes[index], callback);
   }
+  TIDE_INVARIANT(!tide_queue_contains(&callback->ready_entry));
   callback->in_round = false;
 }
 
@@ -222,6 +259,8 @@ static void change_priority(tide_callback_t *callback, tide_priority_t priority)
   if (waits) {
     exec_enqueue(callback);
   }
+  TIDE_INVARIANT(place_holds(callback));
+  TIDE_INVARIANT(priority >= callback->band->least && priority <= callback->band->most);
 }
 
 int tide_executor_set_priority(tide_executor_t *executor, tide_callback_t *callback, tide_priority_t priority) {

@@ -9,6 +9,15 @@ static bool is_registered(const tide_executor_t *executor, const tide_callback_t
   return callback->index < executor->count && executor->config.callbacks[callback->index] == callback;
 }
 
+/* Each callback knows its place and its executor; those that are in no executor are not in the table. O(n). */
+static bool table_holds(const tide_executor_t *executor) {
+  for (size_t index = 0; index < executor->count; index++) {
+    const tide_callback_t *callback = executor->config.callbacks[index];
+    if (callback->index != index || callback->executor != executor) return false;
+  }
+  return executor->count <= executor->config.callback_count && executor->ready_count <= executor->count;
+}
+
 static tide_lane_t *lane_that_runs(const tide_executor_t *executor, const tide_callback_t *callback) {
   for (size_t index = 0; index < exec_lane_count(executor); index++) {
     if (executor->config.lanes[index].running == callback) {
@@ -63,6 +72,8 @@ static void insert(tide_executor_t *executor, tide_callback_t *callback) {
     __atomic_store_n(&executor->always_list, callback, __ATOMIC_RELAXED);
   }
   __atomic_store_n(&callback->executor, executor, EXEC_RELEASE);
+  TIDE_INVARIANT(table_holds(executor));
+  TIDE_INVARIANT((lane_that_runs(executor, callback) != NULL) == (callback->running > 0u));
 }
 
 int tide_executor_add(tide_executor_t *executor, tide_callback_t *callback) {
@@ -103,6 +114,7 @@ static void leave_executor(tide_executor_t *executor, tide_callback_t *callback)
 
 /* Locked; it is not ready any more. */
 static void take_out(tide_executor_t *executor, tide_callback_t *callback) {
+  TIDE_INVARIANT(callback->pending == 0u && callback->executor == executor);
   exec_timer_forget(callback);
   exec_round_forget(callback);
   forget_always(executor, callback);
@@ -111,6 +123,7 @@ static void take_out(tide_executor_t *executor, tide_callback_t *callback) {
     lane->forgotten = lane->forgotten || lane->running == callback;
   }
   if (TIDE_LANES && callback->group != NULL) {
+    TIDE_INVARIANT(callback->group->members > 0u && callback->group->offered != callback);
     callback->group->members--;
   }
   leave_executor(executor, callback);
@@ -122,6 +135,7 @@ static void take_out(tide_executor_t *executor, tide_callback_t *callback) {
   if (exec_is_readyset(executor)) {
     exec_set_reorder(executor);
   }
+  TIDE_INVARIANT(table_holds(executor) && !is_registered(executor, callback));
 }
 
 static int remove_callback(tide_executor_t *executor, tide_callback_t *callback, bool idle_only) {

@@ -54,6 +54,7 @@ static int spin_without_waiting(tide_executor_t *executor, tide_lane_t *lane, si
     return TIDE_OK;
   }
   const int result = tide_executor_lane_round(executor, index, 0);
+  TIDE_INVARIANT(lane->running == NULL);
   lane->next_round_ns = result > 0 ? 0 : next_round_ns(executor, lane);
   return result >= 0 || result == TIDE_ERROR_TIMEOUT ? TIDE_OK : result;
 }

@@ -4,6 +4,11 @@
  * waits for its turn, and the overrun rule is applied once, at the start of the run. */
 #include "exec.h"
 
+/* A timer that is not canceled is in timer_list, or ready, or both when the program notified it. */
+static bool is_armed(const tide_timer_t *timer) {
+  return tide_queue_contains(&timer->expiry_entry) || timer->callback.pending > 0u;
+}
+
 static tide_timer_t *timer_of_expiry(tide_queue_entry_t *entry) {
   return (tide_timer_t *)(void *)((char *)entry - offsetof(tide_timer_t, expiry_entry));
 }
@@ -13,6 +18,7 @@ int64_t exec_move_due_timers(tide_executor_t *executor, tide_band_t *band, int64
   tide_queue_entry_t *head = tide_queue_head(&band->timer_list);
   while (head != NULL && head->key <= now_ns) {
     tide_timer_t *timer = timer_of_expiry(tide_queue_pop(&band->timer_list));
+    TIDE_INVARIANT(!timer->canceled && timer->callback.band == band && timer->next_ns <= now_ns);
     exec_make_ready(&timer->callback, timer->next_ns);
     TIDE_COUNT(executor->counters.timers_expired, 1u);
     head = tide_queue_head(&band->timer_list);
@@ -27,7 +33,9 @@ int64_t exec_move_due_timers(tide_executor_t *executor, tide_band_t *band, int64
 
 static void schedule(tide_timer_t *timer, int64_t next_ns) {
   timer->next_ns = next_ns;
-  (void)tide_queue_push(&timer->callback.band->timer_list, &timer->expiry_entry, next_ns);
+  const int status = tide_queue_push(&timer->callback.band->timer_list, &timer->expiry_entry, next_ns);
+  (void)status;
+  TIDE_INVARIANT(status == TIDE_OK && is_armed(timer));
 }
 
 static void count_skipped(tide_timer_t *timer, int64_t periods) {
@@ -42,6 +50,7 @@ static void schedule_next(tide_timer_t *timer, int64_t now_ns) {
     count_skipped(timer, missed);
     next_ns += missed * timer->period_ns;
   }
+  TIDE_INVARIANT(next_ns >= timer->next_ns && (next_ns - timer->next_ns) % timer->period_ns == 0);
   schedule(timer, exec_after(next_ns, timer->period_ns));
 }
 
@@ -74,7 +83,9 @@ void exec_timer_change_band(tide_callback_t *callback, tide_band_t *band) {
   tide_queue_entry_t *entry = callback->kind == TIDE_CALLBACK_TIMER ? &exec_timer_of(callback)->expiry_entry : NULL;
   if (entry != NULL && tide_queue_contains(entry)) {
     tide_queue_remove(&callback->band->timer_list, entry);
-    (void)tide_queue_push(&band->timer_list, entry, entry->key);
+    const int status = tide_queue_push(&band->timer_list, entry, entry->key);
+    (void)status;
+    TIDE_INVARIANT(status == TIDE_OK);
   }
 }
 
@@ -102,6 +113,7 @@ int tide_executor_add_timer(tide_executor_t *executor, tide_timer_t *timer) {
 static void disarm(tide_timer_t *timer) {
   exec_clear_ready(&timer->callback);
   tide_queue_remove(&timer->callback.band->timer_list, &timer->expiry_entry);
+  TIDE_INVARIANT(!is_armed(timer));
 }
 
 /* Locked functions from here to reset: false when the timer is in no executor (any more). */

@@ -1,18 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tide/queue.h"
 
+#include "tide/invariant.h"
 #include "tide/status.h"
 
-/* Invariant: entries[i] precedes entries[2i+1] and entries[2i+2], and entries[i]->place is i + 1. */
+_Static_assert(sizeof(tide_queue_entry_t) == 16u, "what is queued counts on it: queue.h tells users so");
 
 static bool precedes(const tide_queue_entry_t *a, const tide_queue_entry_t *b) {
   if (a->key != b->key) return a->key < b->key;
   return (int32_t)(a->order - b->order) < 0;
 }
 
+/* Entry i does not come after entries 2i + 1 and 2i + 2, and its place is i + 1. */
+static bool is_heap(const tide_queue_t *queue) {
+  for (size_t index = 0u; index < queue->count; index++) {
+    const tide_queue_entry_t *entry = queue->entries[index];
+    if (entry->place != index + 1u) return false;
+    if (index > 0u && precedes(entry, queue->entries[(index - 1u) / 2u])) return false;
+  }
+  return queue->count <= queue->capacity;
+}
+
 static void put(tide_queue_t *queue, size_t index, tide_queue_entry_t *entry) {
   queue->entries[index] = entry;
   entry->place = (uint32_t)(index + 1u);
+  TIDE_INVARIANT(index < queue->count && queue->count <= queue->capacity);
 }
 
 static void sift_up(tide_queue_t *queue, size_t index, tide_queue_entry_t *entry) {
@@ -49,7 +61,9 @@ int tide_queue_push(tide_queue_t *queue, tide_queue_entry_t *entry, int64_t key)
   if (queue->count >= queue->capacity) return TIDE_ERROR_FULL;
   entry->key = key;
   entry->order = queue->next_order++;
-  sift_up(queue, queue->count++, entry);
+  queue->count++;
+  sift_up(queue, queue->count - 1u, entry);
+  TIDE_INVARIANT(is_heap(queue));
   return TIDE_OK;
 }
 
@@ -62,6 +76,7 @@ tide_queue_entry_t *tide_queue_pop(tide_queue_t *queue) {
 void tide_queue_remove(tide_queue_t *queue, tide_queue_entry_t *entry) {
   if (entry->place == 0u) return;
   const size_t index = entry->place - 1u;
+  TIDE_INVARIANT(index < queue->count && queue->entries[index] == entry);
   entry->place = 0u;
   tide_queue_entry_t *last = queue->entries[--queue->count];
   if (last == entry) return;
@@ -70,4 +85,5 @@ void tide_queue_remove(tide_queue_t *queue, tide_queue_entry_t *entry) {
   } else {
     sift_down(queue, index, last);
   }
+  TIDE_INVARIANT(is_heap(queue));
 }

@@ -11,13 +11,13 @@ static void on_status_agent(tide_session_t *session, const tide_xrce_header_t *h
   }
   const uintptr_t critical = session_enter(session);
   const bool awaited = session->state == TIDE_SESSION_CONNECTING || session->state == TIDE_SESSION_REFUSED;
-  const bool ours = header->session == session->id || answer.status >= 0x80u;
+  const bool ours = header->session == session->id || tide_xrce_is_error(answer.status);
   if (awaited && ours && session->attempts > 0u && !session->agent_answered) {
     session->agent_answered = true;
     session->agent_answer = answer;
     /* What follows belongs to the new session, although poll has not seen its beginning yet; what is late does not. */
     tide_receiver_reset(&session->daemon.receiver);
-    if (answer.status < 0x80u) {
+    if (!tide_xrce_is_error(answer.status)) {
       tide_receiver_set_session(&session->daemon.receiver, session->id, session->config.key);
     }
   }

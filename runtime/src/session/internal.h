@@ -4,6 +4,7 @@
 #ifndef TIDE_SESSION_INTERNAL_H
 #define TIDE_SESSION_INTERNAL_H
 
+#include "tide/invariant.h"
 #include "tide/session.h"
 #include "tide/status.h"
 
@@ -21,7 +22,7 @@ enum {
 /* Signs of life are short and rare, and must get through a saturated link: otherwise a busy client would take its
  * agent for dead. */
 #define SESSION_CONTROL_PRIORITY TIDE_PRIORITY(TIDE_LEVEL_MAXIMUM, 0xFFu)
-#define SESSION_OWN_ID 0xFFu /* tide_daemon_submit_control: the session that was set */
+#define SESSION_OWN_ID TIDE_XRCE_SESSION_ANY /* tide_daemon_submit_control: the session that was set */
 
 static inline uintptr_t session_enter(tide_session_t *session) {
   const tide_platform_t *platform = session->config.daemon.platform;
@@ -63,6 +64,7 @@ int session_send_request(tide_session_t *session, uint8_t id, session_put_t put,
 size_t session_measure(session_put_t put, const void *body);
 /* Room that a request of so many body bytes will need: the reserve is made at least as large. */
 int session_plan_request(tide_session_t *session, size_t body_bytes);
+bool session_has_reserve_locked(const tide_session_t *session); /* or no request is planned */
 /* True when the reserve is there or not needed. */
 bool session_keep_reserve(tide_session_t *session);
 void session_drop_reserve(tide_session_t *session);

@@ -3,6 +3,22 @@
 #include "internal.h"
 
 #define OBJECT_NUMBER_MAXIMUM 0xFFFu
+_Static_assert(TIDE_XRCE_OBJECT(OBJECT_NUMBER_MAXIMUM, 0xFu) <= UINT16_MAX, "number and kind are the sixteen bits");
+_Static_assert(TIDE_XRCE_KIND_REPLIER < sizeof(((tide_session_t *)0)->object_numbers) / sizeof(uint16_t),
+               "numbers are counted for each kind");
+
+/* What the session counts is what its objects say. O(n). */
+static bool counts_hold(const tide_session_t *session) {
+  size_t unanswered = 0, refused = 0;
+  for (size_t i = 0; i < session->objects_used; ++i) {
+    const tide_object_state_t state = session->config.objects[i]->state;
+    unanswered += state == TIDE_OBJECT_WAITING || state == TIDE_OBJECT_ASKED ? 1u : 0u;
+    refused += state == TIDE_OBJECT_REFUSED ? 1u : 0u;
+    if (state == TIDE_OBJECT_REMOVED) return false;
+  }
+  return unanswered == session->objects_unanswered && refused == session->objects_refused &&
+         session->objects_used <= session->config.object_count;
+}
 
 typedef struct creation {
   tide_xrce_request_t request;
@@ -77,6 +93,7 @@ static int register_locked(tide_session_t *session, tide_object_t *object) {
     object->request = 0;
     session->config.objects[session->objects_used++] = object;
     ++session->objects_unanswered;
+    TIDE_INVARIANT(counts_hold(session) && object->id != 0u);
   }
   return status;
 }
@@ -126,6 +143,7 @@ static bool remove_locked(tide_session_t *session, tide_object_t *object) {
   }
   --session->objects_used;
   object->state = TIDE_OBJECT_REMOVED;
+  TIDE_INVARIANT(counts_hold(session) && !is_registered_locked(session, object));
   return true;
 }
 
@@ -151,7 +169,7 @@ int tide_session_remove_object(tide_session_t *session, tide_object_t *object) {
   critical = session_enter(session);
   if (status == TIDE_OK) {
     remove_locked(session, object);
-  } else {
+  } else if (session->deletes_unanswered > 0u) { /* none is awaited of a session that was lost meanwhile */
     --session->deletes_unanswered;
   }
   session_exit(session, critical);
@@ -166,6 +184,7 @@ void session_forget_objects_locked(tide_session_t *session) {
   session->objects_unanswered = (uint16_t)session->objects_used;
   session->objects_refused = 0;
   session->deletes_unanswered = 0;
+  TIDE_INVARIANT(counts_hold(session));
 }
 
 /* On a reliable stream a request that is not acknowledged needs no repeat: the stream does that. */
@@ -219,12 +238,14 @@ static int encode_create_locked(tide_session_t *session, tide_object_t *object, 
   } else {
     TIDE_COUNT(session->counters.requests_repeated, 1u);
   }
+  TIDE_INVARIANT(is_unanswered(object) && object->id != 0u && object->request >= SESSION_REQUEST_FIRST);
   object->state = TIDE_OBJECT_ASKED;
   object->retry_at_ns = now_ns + session->config.request_period_ns;
   return TIDE_OK;
 }
 
 static void refuse_locked(tide_session_t *session, tide_object_t *object, uint8_t status) {
+  TIDE_INVARIANT(session->objects_unanswered > 0u && is_unanswered(object) && status != TIDE_XRCE_STATUS_OK);
   --session->objects_unanswered;
   ++session->objects_refused;
   object->state = TIDE_OBJECT_REFUSED;
@@ -306,12 +327,13 @@ static bool status_of_object_locked(tide_session_t *session, const tide_xrce_sta
         object->state != TIDE_OBJECT_ASKED) {
       continue;
     }
-    if (status->status < 0x80u) {
+    if (!tide_xrce_is_error(status->status)) {
       --session->objects_unanswered;
       TIDE_COUNT(session->counters.objects_created, 1u);
       object->state = TIDE_OBJECT_CREATED;
       object->status = status->status;
       session->readers_waiting = true;
+      TIDE_INVARIANT(counts_hold(session));
     } else {
       refuse_locked(session, object, status->status);
     }

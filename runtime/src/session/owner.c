@@ -4,6 +4,9 @@
 
 #if TIDE_STATIC_SESSION
 
+_Static_assert(offsetof(tide_session_t, daemon) + sizeof(tide_daemon_t) <= sizeof(tide_session_t),
+               "a daemon lies in its session");
+
 static tide_session_t *session_of(tide_daemon_t *daemon) {
   return (tide_session_t *)(void *)((uint8_t *)daemon - offsetof(tide_session_t, daemon));
 }

@@ -6,6 +6,9 @@
 #define PING_REQUEST_USUAL 10u /* what the stock client uses */
 #define PING_REQUEST_LEAST 3u
 
+_Static_assert(PING_REQUEST_LEAST > SESSION_REQUEST_DELETE_CLIENT && PING_REQUEST_USUAL <= SESSION_REQUEST_FIRST,
+               "pings use ids that no counted request has");
+
 static void put_get_info(tide_cdr_t *cdr, const void *body) { tide_xrce_put_get_info(cdr, body); }
 
 static uint8_t header_session(const tide_session_t *session) {
@@ -19,6 +22,7 @@ static int send_ping(tide_session_t *session, int64_t now_ns) {
     session->ping_request = session->ping_request > PING_REQUEST_LEAST ? (uint16_t)(session->ping_request - 1u)
                                                                        : (uint16_t)PING_REQUEST_USUAL;
   }
+  TIDE_INVARIANT(session->ping_request >= PING_REQUEST_LEAST && session->ping_request <= PING_REQUEST_USUAL);
   session->ping_under_way = true;
   session->ping_sent_ns = now_ns;
   TIDE_COUNT(session->counters.pings, 1u);

@@ -43,6 +43,11 @@ static bool is_registered_locked(tide_session_t *session, const tide_reader_t *r
   return other != NULL;
 }
 
+/* The queue of a reader stays within its places, and the sample that is being read is in none. */
+static bool queue_holds(const tide_reader_t *reader) {
+  return reader->first < reader->depth && reader->count <= reader->depth;
+}
+
 static void append_locked(tide_session_t *session, tide_reader_t *reader) {
   tide_reader_t **place = bucket_of(session, reader->object);
   while (*place != NULL) {
@@ -50,6 +55,7 @@ static void append_locked(tide_session_t *session, tide_reader_t *reader) {
   }
   reader->next = NULL;
   *place = reader;
+  TIDE_INVARIANT(queue_holds(reader) && is_registered_locked(session, reader));
 }
 
 int tide_session_add_reader(tide_session_t *session, tide_reader_t *reader) {
@@ -91,6 +97,7 @@ static bool unlink_locked(tide_session_t *session, const tide_reader_t *reader) 
     return false;
   }
   *place = reader->next;
+  TIDE_INVARIANT(queue_holds(reader) && !is_registered_locked(session, reader));
   return true;
 }
 
@@ -157,7 +164,7 @@ bool session_status_of_reader_locked(tide_session_t *session, const tide_xrce_st
   }
   reader->status = status->status;
   reader->repeats = 0;
-  if (status->status >= 0x80u) {
+  if (tide_xrce_is_error(status->status)) {
     reader->state = TIDE_OBJECT_REFUSED;
   }
   return true;
@@ -175,7 +182,9 @@ static void encode_read_locked(const tide_reader_t *reader, tide_node_t *node) {
       .max_elapsed_time_s = reader->max_elapsed_s,
       .max_bytes_per_second = reader->max_bytes_per_s,
       .min_pace_period_ms = reader->min_pace_ms};
-  (void)session_encode_request(node, TIDE_XRCE_READ_DATA, 0, put_read, &read);
+  const int status = session_encode_request(node, TIDE_XRCE_READ_DATA, 0, put_read, &read);
+  (void)status;
+  TIDE_INVARIANT(status == TIDE_OK); /* READ_BYTES were asked for */
 }
 
 /* A reader whose object is not ours to create (made by another program) is asked for at once. */
@@ -213,6 +222,7 @@ static void mark_asked_locked(tide_session_t *session, tide_reader_t *reader, in
   if (reader->state == TIDE_OBJECT_WAITING) {
     reader->repeats = (uint8_t)(TIDE_STREAM_IS_RELIABLE(session->config.object_stream) ? 0u : READ_REPEATS_BEST_EFFORT);
   } else {
+    TIDE_INVARIANT(reader->state == TIDE_OBJECT_CREATED && reader->repeats > 0u);
     --reader->repeats;
   }
   if (reader->request == 0u) {

@@ -3,6 +3,7 @@
 
 uint16_t session_next_request_locked(tide_session_t *session) {
   const uint16_t request = session->next_request;
+  TIDE_INVARIANT(request >= SESSION_REQUEST_FIRST);
   if (++session->next_request == 0u) {
     session->next_request = SESSION_REQUEST_FIRST;
   }
@@ -15,6 +16,7 @@ int session_send_control(tide_session_t *session, uint8_t id, session_put_t put,
   tide_cdr_t cdr;
   tide_cdr_writer(&cdr, bytes + TIDE_XRCE_SUBMESSAGE_HEADER_BYTES, sizeof bytes - TIDE_XRCE_SUBMESSAGE_HEADER_BYTES);
   put(&cdr, body);
+  TIDE_INVARIANT(cdr.status == TIDE_OK); /* bodies of control submessages are of fixed size */
   if (cdr.status != TIDE_OK) {
     return cdr.status;
   }
@@ -61,6 +63,11 @@ static tide_node_t *take_reserve(tide_session_t *session, size_t bytes) {
   return node;
 }
 
+bool session_has_reserve_locked(const tide_session_t *session) {
+  const uint32_t bytes = session->request_bytes_maximum;
+  return bytes == 0u || (session->reserve != NULL && session->reserve->capacity >= bytes);
+}
+
 bool session_keep_reserve(tide_session_t *session) {
   if (!TIDE_RELIABLE_STREAMS) return true;
   uintptr_t critical = session_enter(session);
@@ -85,6 +92,7 @@ bool session_keep_reserve(tide_session_t *session) {
   }
   critical = session_enter(session);
   if (session->reserve == NULL) {
+    TIDE_INVARIANT(node->capacity >= bytes && !tide_queue_contains(&node->entry));
     session->reserve = node;
     node = NULL;
   }
@@ -122,6 +130,7 @@ int session_encode_request(tide_node_t *node, uint8_t id, uint8_t flags, session
   tide_cdr_t cdr;
   tide_cdr_writer(&cdr, node->bytes + TIDE_XRCE_SUBMESSAGE_HEADER_BYTES,
                   node->capacity - TIDE_XRCE_SUBMESSAGE_HEADER_BYTES);
+  TIDE_INVARIANT(node->capacity >= TIDE_XRCE_SUBMESSAGE_HEADER_BYTES);
   put(&cdr, body);
   if (cdr.status != TIDE_OK || cdr.position > UINT16_MAX) {
     return TIDE_ERROR_TOO_LARGE;
@@ -129,6 +138,7 @@ int session_encode_request(tide_node_t *node, uint8_t id, uint8_t flags, session
   tide_xrce_put_submessage_header(node->bytes, id, (uint8_t)(flags | TIDE_XRCE_FLAG_LITTLE_ENDIAN),
                                   (uint16_t)cdr.position);
   node->length = (uint32_t)(TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + cdr.position);
+  TIDE_INVARIANT(node->length <= node->capacity);
   return TIDE_OK;
 }
 

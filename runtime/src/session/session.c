@@ -6,7 +6,6 @@
 #include "internal.h"
 
 #define NS_PER_S INT64_C(1000000000)
-#define ANY_SESSION 0xFFu
 #define QUICK_ATTEMPTS 3u
 #define STEPS_AT_ONCE_MAXIMUM 8
 #define CREATIONS_AT_ONCE_DEFAULT 4u
@@ -16,6 +15,11 @@
 #define WITHOUT_KEY_LAST 0xFEu
 #define WITH_KEY_FIRST 0x01u
 #define WITH_KEY_LAST 0x7Fu
+_Static_assert(TIDE_XRCE_SESSION_NONE_WITHOUT_KEY + 1u == WITHOUT_KEY_FIRST &&
+                   WITHOUT_KEY_LAST < TIDE_XRCE_SESSION_ANY && TIDE_XRCE_SESSION_NONE_WITH_KEY < WITH_KEY_FIRST &&
+                   WITH_KEY_LAST < WITHOUT_KEY_FIRST,
+               "ids of sessions leave out those that mean none and any");
+_Static_assert(SESSION_REQUEST_DELETE_CLIENT < SESSION_REQUEST_FIRST, "counted requests never reuse a reserved id");
 
 static void put_create_client(tide_cdr_t *cdr, const void *body) { tide_xrce_put_create_client(cdr, body); }
 static void put_request(tide_cdr_t *cdr, const void *body) {
@@ -83,7 +87,7 @@ static void set_defaults(tide_session_config_t *config) {
 static bool is_usable(const tide_session_config_t *config) {
   return (TIDE_STATIC_PLATFORM || config->daemon.platform != NULL) && config->key != 0u &&
          config->mtu >= MTU_BYTES_MINIMUM && config->session != TIDE_XRCE_SESSION_NONE_WITH_KEY &&
-         config->session != TIDE_XRCE_SESSION_NONE_WITHOUT_KEY && config->session != ANY_SESSION &&
+         config->session != TIDE_XRCE_SESSION_NONE_WITHOUT_KEY && config->session != TIDE_XRCE_SESSION_ANY &&
          (config->objects != NULL || config->object_count == 0u) && config->connect_period_ns >= 0 &&
          config->request_period_ns >= 0 && config->silence_limit_ns >= 0 &&
          config->daemon.receiver.slot_bytes + ANNOUNCED_LESS_BYTES >= config->mtu;
@@ -123,6 +127,10 @@ int tide_session_init(tide_session_t *session, const tide_session_config_t *conf
 
 /* True: it is another one than before; then tell_state follows when the critical section is left. */
 static bool enter_state_locked(tide_session_t *session, tide_session_state_t state, int64_t now_ns) {
+  TIDE_INVARIANT(session->objects_unanswered + session->objects_refused <= session->objects_used);
+  TIDE_INVARIANT(state != TIDE_SESSION_READY || (session->objects_unanswered == 0u && session->held_first == NULL));
+  TIDE_INVARIANT(state != TIDE_SESSION_READY || session->state == TIDE_SESSION_CREATING || session->state == state);
+  TIDE_INVARIANT(state != TIDE_SESSION_IDLE || session->state == TIDE_SESSION_CLOSING);
   const bool changed = session->state != state;
   __atomic_store_n(&session->state, state, __ATOMIC_RELAXED);
   session->state_since_ns = now_ns;
@@ -146,6 +154,8 @@ static void set_state(tide_session_t *session, tide_session_state_t state, int64
 }
 
 static uint8_t id_after(uint8_t id) {
+  TIDE_INVARIANT(id != TIDE_XRCE_SESSION_NONE_WITH_KEY && id != TIDE_XRCE_SESSION_NONE_WITHOUT_KEY);
+  TIDE_INVARIANT(id != TIDE_XRCE_SESSION_ANY);
   if (id == WITHOUT_KEY_LAST) {
     return WITHOUT_KEY_FIRST;
   }
@@ -176,7 +186,7 @@ static void lose(tide_session_t *session, int64_t now_ns) {
 
 /* The objects are to be made anew, and between sessions what arrives may be an answer with any session id. */
 static void forget_session_locked(tide_session_t *session) {
-  tide_receiver_set_session(&session->daemon.receiver, ANY_SESSION, session->config.key);
+  tide_receiver_set_session(&session->daemon.receiver, TIDE_XRCE_SESSION_ANY, session->config.key);
   session_forget_objects_locked(session);
   session_forget_readers_locked(session);
 }
@@ -185,6 +195,7 @@ static void leave_old_session(tide_session_t *session) {
   session_take_back(session);
   tide_daemon_reset(&session->daemon, false);
   const uintptr_t critical = session_enter(session);
+  TIDE_INVARIANT(!session_is_up(session));
   forget_session_locked(session);
   session->reset_due = false;
   session_exit(session, critical);
@@ -198,7 +209,8 @@ static int64_t send_create_client(tide_session_t *session, int64_t now_ns) {
                                           .key = config->key,
                                           .session = session->id,
                                           .mtu = (uint16_t)(config->mtu - ANNOUNCED_LESS_BYTES)};
-  const uint8_t header = body.session < 0x80u ? TIDE_XRCE_SESSION_NONE_WITH_KEY : TIDE_XRCE_SESSION_NONE_WITHOUT_KEY;
+  const uint8_t header =
+      tide_xrce_session_has_key(body.session) ? TIDE_XRCE_SESSION_NONE_WITH_KEY : TIDE_XRCE_SESSION_NONE_WITHOUT_KEY;
   const int64_t period_ns = config->connect_period_ns;
   const uintptr_t critical = session_enter(session);
   session->attempts = session->attempts < UINT8_MAX ? (uint8_t)(session->attempts + 1u) : UINT8_MAX;
@@ -213,6 +225,7 @@ static int64_t send_create_client(tide_session_t *session, int64_t now_ns) {
 }
 
 static void accept_locked(tide_session_t *session, int64_t now_ns) {
+  TIDE_INVARIANT(!session->reset_due);
   session->id_used = true;
   session->refusal = 0;
   session->agent_vendor = session->agent_answer.vendor;
@@ -229,7 +242,7 @@ static void accept_locked(tide_session_t *session, int64_t now_ns) {
 static void on_agent_answer(tide_session_t *session, int64_t now_ns) {
   const tide_xrce_status_agent_t *answer = &session->agent_answer;
   const bool fits = answer->cookie_valid && answer->version_major == 1u;
-  const bool accepted = answer->status < 0x80u && fits;
+  const bool accepted = !tide_xrce_is_error(answer->status) && fits;
   const tide_session_state_t state = accepted ? TIDE_SESSION_CREATING : TIDE_SESSION_REFUSED;
   if (accepted) {
     session_take_back(session); /* requests that crossed the end of the old session; the receiver is reset already */
@@ -240,7 +253,7 @@ static void on_agent_answer(tide_session_t *session, int64_t now_ns) {
   if (accepted) {
     accept_locked(session, now_ns);
   } else {
-    session->refusal = answer->status < 0x80u ? (uint8_t)TIDE_XRCE_STATUS_ERR_INCOMPATIBLE : answer->status;
+    session->refusal = tide_xrce_is_error(answer->status) ? answer->status : (uint8_t)TIDE_XRCE_STATUS_ERR_INCOMPATIBLE;
     session->request_at_ns = now_ns + 5 * session->config.connect_period_ns;
   }
   const bool changed = enter_state_locked(session, state, now_ns);
@@ -253,12 +266,8 @@ static void on_agent_answer(tide_session_t *session, int64_t now_ns) {
 static int64_t connect(tide_session_t *session, int64_t now_ns) {
   uintptr_t critical = session_enter(session);
   const bool reset_due = session->reset_due;
-  const bool writing = !TIDE_SINGLE_CONTEXT && session->submitting > 0u;
   session_exit(session, critical);
-  if (reset_due) { /* it ends once no writer is between its decision to submit and the submission */
-    if (writing) {
-      return TIDE_FOREVER; /* the last writer kicks */
-    }
+  if (reset_due) {
     leave_old_session(session);
   }
   critical = session_enter(session);
@@ -416,6 +425,7 @@ static bool begin_run(tide_session_t *session) {
 
 static bool end_run(tide_session_t *session, int64_t next_ns, bool *refused) {
   const uintptr_t critical = session_enter(session);
+  TIDE_INVARIANT(session->polling);
   const bool ended = !session->poll_again;
   *refused = session->poll_refused;
   session->poll_again = false;
@@ -476,10 +486,12 @@ void tide_session_close(tide_session_t *session) {
   const bool open = session->wanted && session->state != TIDE_SESSION_CLOSING;
   const bool up = session_is_up(session);
   session->wanted = false;
-  session->attempts = up ? 0u : (uint8_t)SESSION_CLOSE_ATTEMPTS; /* an agent that never answered needs no goodbye */
-  session->close_answered = false;
-  session->reset_due = false;
-  session->request_at_ns = now_ns;
+  if (open) {
+    session->attempts = up ? 0u : (uint8_t)SESSION_CLOSE_ATTEMPTS; /* an agent that never answered needs no goodbye */
+    session->close_answered = false;
+    session->reset_due = false;
+    session->request_at_ns = now_ns;
+  }
   session_exit(session, critical);
   if (open) {
     set_state(session, TIDE_SESSION_CLOSING, now_ns);

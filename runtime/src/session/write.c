@@ -9,6 +9,24 @@
 #define WRITE_HEADER_BYTES 8u /* of the submessage, and the two ids */
 #define WRITE_OBJECT_OFFSET 6u
 #define SAMPLE_BYTES_MAXIMUM (UINT16_MAX - 4u)
+/* Masking interrupts takes three instructions, a lock of threads some twenty: only there it pays to do all at once. */
+#define SECTIONS_ARE_DEAR (!TIDE_STATIC_PLATFORM)
+_Static_assert(WRITE_HEADER_BYTES == TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + 4u, "two ids follow the header");
+_Static_assert(WRITE_OBJECT_OFFSET + 2u == WRITE_HEADER_BYTES, "the object's id is the second one");
+_Static_assert(SAMPLE_BYTES_MAXIMUM + WRITE_HEADER_BYTES - TIDE_XRCE_SUBMESSAGE_HEADER_BYTES <= UINT16_MAX,
+               "a submessage counts its bytes in sixteen bits");
+
+/* The list is as long as it says, ends where it says, and nobody else has its nodes. O(n). */
+static bool hold_is_whole(const tide_session_t *session) {
+  size_t count = 0;
+  const tide_node_t *last = NULL;
+  for (const tide_node_t *node = session->held_first; node != NULL; node = node->next_in_stream) {
+    last = node;
+    ++count;
+    if (tide_queue_contains(&node->entry) || node == session->reserve) return false;
+  }
+  return count == session->held_count && last == session->held_last;
+}
 
 static void note_held_maximum(tide_session_t *session) {
   if (TIDE_COUNTERS && session->held_count > session->counters.held_maximum) {
@@ -26,9 +44,12 @@ void session_hold_locked(tide_session_t *session, tide_node_t *node) {
   session->held_last = node;
   ++session->held_count;
   note_held_maximum(session);
+  TIDE_INVARIANT(hold_is_whole(session));
 }
 
 static void unlink_held_locked(tide_session_t *session, tide_node_t *previous, tide_node_t *node) {
+  TIDE_INVARIANT(session->held_count > 0u &&
+                 (previous == NULL ? session->held_first : previous->next_in_stream) == node);
   if (previous == NULL) {
     session->held_first = node->next_in_stream;
   } else {
@@ -39,6 +60,7 @@ static void unlink_held_locked(tide_session_t *session, tide_node_t *previous, t
   }
   node->next_in_stream = NULL;
   --session->held_count;
+  TIDE_INVARIANT(hold_is_whole(session));
 }
 
 static uint16_t object_of(const tide_node_t *node) {
@@ -124,22 +146,41 @@ void session_take_back(tide_session_t *session) {
     session->held_count = (uint16_t)(session->held_count + count);
     note_held_maximum(session);
   }
+  TIDE_INVARIANT(hold_is_whole(session));
   session_exit(session, critical);
 }
 
-static int may_write(tide_session_t *session, uint16_t object, bool reliable, tide_xrce_request_t *request) {
-  int status = TIDE_OK;
-  const uintptr_t critical = session_enter(session);
+static int may_write_locked(tide_session_t *session, uint16_t object, bool reliable) {
   if (session->state == TIDE_SESSION_CLOSING || (!reliable && session->state != TIDE_SESSION_READY)) {
-    status = TIDE_ERROR_DISCONNECTED;
-  } else if (session->objects_refused > 0u) {
-    const tide_object_t *writer = session_find_object_locked(session, object);
-    status = writer != NULL && writer->state == TIDE_OBJECT_REFUSED ? TIDE_ERROR_REFUSED : TIDE_OK;
+    return TIDE_ERROR_DISCONNECTED;
   }
+  if (session->objects_refused > 0u) {
+    const tide_object_t *writer = session_find_object_locked(session, object);
+    return writer != NULL && writer->state == TIDE_OBJECT_REFUSED ? TIDE_ERROR_REFUSED : TIDE_OK;
+  }
+  return TIDE_OK;
+}
+
+/* In one critical section when a node and the reserve are at hand, as they are unless the pool runs short. */
+static int reserve_node(tide_session_t *session, tide_write_t *write, bool reliable, tide_priority_t priority,
+                        uint32_t bytes, tide_xrce_request_t *request) {
+  const uintptr_t critical = session_enter(session);
+  const int status = may_write_locked(session, request->object, reliable);
   session->reserve_needed = session->reserve_needed || reliable;
-  *request = (tide_xrce_request_t){session_next_request_locked(session), object};
+  const bool reserved =
+      !TIDE_RELIABLE_STREAMS || !reliable || (SECTIONS_ARE_DEAR && session_has_reserve_locked(session));
+  request->request = session_next_request_locked(session);
+  if (SECTIONS_ARE_DEAR && status == TIDE_OK && reserved) {
+    (void)tide_daemon_acquire_locked(&session->daemon, bytes, priority, &write->node);
+  }
   session_exit(session, critical);
-  return status;
+  if (status != TIDE_OK || write->node != NULL) {
+    return status;
+  }
+  if (!reserved && !session_keep_reserve(session)) {
+    return TIDE_ERROR_FULL;
+  }
+  return tide_daemon_acquire(&session->daemon, bytes, priority, &write->node);
 }
 
 int tide_session_write_begin(tide_session_t *session, tide_write_t *write, uint16_t object, bool reliable,
@@ -152,17 +193,12 @@ int tide_session_write_begin(tide_session_t *session, tide_write_t *write, uint1
   if (bytes > SAMPLE_BYTES_MAXIMUM) {
     return TIDE_ERROR_TOO_LARGE;
   }
-  tide_xrce_request_t request;
-  int status = may_write(session, object, reliable, &request);
-  if (TIDE_RELIABLE_STREAMS && status == TIDE_OK && reliable && !session_keep_reserve(session)) {
-    status = TIDE_ERROR_FULL;
-  }
-  if (status == TIDE_OK) {
-    status = tide_daemon_acquire(&session->daemon, WRITE_HEADER_BYTES + bytes, priority, &write->node);
-  }
+  tide_xrce_request_t request = {0u, object};
+  const int status = reserve_node(session, write, reliable, priority, WRITE_HEADER_BYTES + bytes, &request);
   if (status != TIDE_OK) {
     return status;
   }
+  TIDE_INVARIANT(write->node->capacity >= WRITE_HEADER_BYTES + bytes && write->node != session->reserve);
   const uint8_t level = TIDE_PRIORITY_LEVEL(priority);
   write->session = session;
   write->stream = reliable ? TIDE_STREAM_RELIABLE(level) : TIDE_STREAM_BEST_EFFORT(level);
@@ -173,30 +209,9 @@ int tide_session_write_begin(tide_session_t *session, tide_write_t *write, uint1
   return TIDE_OK;
 }
 
-/* Decides and, when it is to be submitted, announces that: session_lose waits for announced submissions, so that
- * none comes between the old session and the new one. */
-static bool hold_or_announce(tide_session_t *session, tide_node_t *node, bool reliable) {
-  if (!TIDE_RELIABLE_STREAMS) reliable = false; /* as write_begin has seen to */
-  const uintptr_t critical = session_enter(session);
-  const bool hold = reliable && (session->state != TIDE_SESSION_READY || !is_answered_locked(session, object_of(node)));
-  if (hold) {
-    session_hold_locked(session, node);
-  } else if (!TIDE_SINGLE_CONTEXT) {
-    ++session->submitting;
-  }
-  session_exit(session, critical);
-  return hold;
-}
-
-static void submission_ended(tide_session_t *session) {
-  if (TIDE_SINGLE_CONTEXT) return;
-  const uintptr_t critical = session_enter(session);
-  --session->submitting;
-  const bool awaited = session->reset_due && session->submitting == 0u;
-  session_exit(session, critical);
-  if (awaited) {
-    session_kick(session);
-  }
+/* A reliable sample waits while there is no session, or its writer has no answer. */
+static bool is_to_hold_locked(tide_session_t *session, const tide_node_t *node) {
+  return session->state != TIDE_SESSION_READY || !is_answered_locked(session, object_of(node));
 }
 
 int tide_session_write_end(tide_write_t *write) {
@@ -212,15 +227,18 @@ int tide_session_write_end(tide_write_t *write) {
     return status;
   }
   write->node = NULL;
+  TIDE_INVARIANT(write->cdr.position >= WRITE_HEADER_BYTES && write->cdr.position <= node->capacity);
   node->length = (uint32_t)write->cdr.position;
   tide_xrce_put_submessage_header(node->bytes, TIDE_XRCE_WRITE_DATA, TIDE_XRCE_FLAG_LITTLE_ENDIAN,
                                   (uint16_t)(node->length - TIDE_XRCE_SUBMESSAGE_HEADER_BYTES));
-  if (hold_or_announce(session, node, reliable)) {
+  /* One section for the decision and the submission: none comes between the old session and the new one. */
+  const uintptr_t critical = session_enter(session);
+  if (TIDE_RELIABLE_STREAMS && reliable && is_to_hold_locked(session, node)) {
+    session_hold_locked(session, node);
+    session_exit(session, critical);
     return TIDE_OK;
   }
-  const int status = tide_daemon_submit(&session->daemon, node, write->stream);
-  submission_ended(session);
-  return status;
+  return tide_daemon_submit_and_leave(&session->daemon, node, write->stream, critical);
 }
 
 void tide_session_write_abandon(tide_write_t *write) {

@@ -13,7 +13,7 @@ size_t tide_xrce_put_header(uint8_t *bytes, const tide_xrce_header_t *header) {
   bytes[1] = header->stream;
   bytes[2] = (uint8_t)header->sequence;
   bytes[3] = (uint8_t)(header->sequence >> 8);
-  if (header->session >= 0x80u) return 4;
+  if (!tide_xrce_session_has_key(header->session)) return 4;
   bytes[4] = (uint8_t)(header->key >> 24);
   bytes[5] = (uint8_t)(header->key >> 16);
   bytes[6] = (uint8_t)(header->key >> 8);
@@ -27,7 +27,7 @@ int tide_xrce_get_header(const uint8_t *bytes, size_t length, tide_xrce_header_t
   header->stream = bytes[1];
   header->sequence = (uint16_t)(bytes[2] | bytes[3] << 8);
   header->key = 0;
-  if (header->session >= 0x80u) return 4;
+  if (!tide_xrce_session_has_key(header->session)) return 4;
   header->key = (uint32_t)bytes[4] << 24 | (uint32_t)bytes[5] << 16 | (uint32_t)bytes[6] << 8 | bytes[7];
   return 8;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Invariants: held bits lie below the window; last_announced is at least next - 1 and oldest at most 32,767 ahead of
- * next, so that every distance is taken from next and none wraps around. A message once held is never given up: when
- * the sender has forgotten what is before it, next stops at it. */
+/* Every distance is taken from next, and none wraps around (holds). A message once held is never given up: when the
+ * sender has forgotten what is before it, next stops at it. */
 #include "tide/stream.h"
 
+#include "tide/invariant.h"
 #include "tide/priority.h"
 
 static bool is_reliable(const tide_input_stream_t *stream) { return TIDE_STREAM_IS_RELIABLE(stream->id); }
@@ -17,6 +17,12 @@ static bool is_held(const tide_input_stream_t *stream, uint32_t n) { return (((u
 /* Messages up to this one were sent. */
 static void note_announced(tide_input_stream_t *stream, uint16_t sequence) {
   if (ahead(stream, sequence) > ahead(stream, stream->last_announced)) stream->last_announced = sequence;
+}
+
+/* Held bits lie below the window; last_announced is at least next - 1, and oldest not behind next. */
+static bool holds(const tide_input_stream_t *stream) {
+  return (uint32_t)stream->held >> stream->window == 0u && ahead(stream, stream->last_announced) >= -1 &&
+         ahead(stream, stream->oldest) >= 0;
 }
 
 static void keep_invariants(tide_input_stream_t *stream) {
@@ -67,8 +73,10 @@ tide_stream_verdict_t tide_input_stream_arrive(tide_input_stream_t *stream, uint
   if (distance - ahead(stream, stream->last_announced) > 1) TIDE_COUNT(stream->gaps, 1u);
   note_announced(stream, sequence);
   if (!inside) return TIDE_STREAM_OUTSIDE;
+  TIDE_INVARIANT(distance >= 0 && holds(stream));
   if (distance == 0) return TIDE_STREAM_DELIVER;
   stream->held |= (uint16_t)(1u << distance);
+  TIDE_INVARIANT(holds(stream));
   return TIDE_STREAM_HOLD;
 }
 
@@ -77,6 +85,7 @@ bool tide_input_stream_advance(tide_input_stream_t *stream) {
   stream->held >>= 1;
   (void)give_up(stream);
   keep_invariants(stream);
+  TIDE_INVARIANT(holds(stream));
   return is_held(stream, 0);
 }
 
@@ -93,6 +102,7 @@ uint16_t tide_input_stream_heartbeat(tide_input_stream_t *stream, uint16_t first
   if (ahead(stream, first) > ahead(stream, stream->oldest)) stream->oldest = first;
   uint16_t count = give_up(stream);
   keep_invariants(stream);
+  TIDE_INVARIANT(holds(stream));
   return count;
 }
 

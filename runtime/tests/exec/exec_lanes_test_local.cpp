@@ -237,6 +237,9 @@ TEST_F(Local, WrongArgumentsAreRefused) {
             TIDE_ERROR_ARGUMENT);
   EXPECT_EQ(tide_local_topic_init(&unused, nullptr, 1), TIDE_ERROR_ARGUMENT);
   EXPECT_EQ(tide_local_change_loans(&unused, 1), TIDE_ERROR_ARGUMENT);
+  EXPECT_EQ(tide_local_change_loans(&topic, -2), TIDE_ERROR_ARGUMENT) << "it has one";
+  EXPECT_EQ(tide_local_change_loans(&topic, INT32_MIN), TIDE_ERROR_ARGUMENT);
+  EXPECT_EQ(topic.limit, 1u);
   EXPECT_EQ(tide_local_borrow(&unused, &message), TIDE_ERROR_ARGUMENT);
   EXPECT_EQ(tide_local_subscribe(&topic, &subscription.local), TIDE_ERROR_ARGUMENT) << "no callback";
   ASSERT_EQ(tide_local_borrow(&topic, &message), TIDE_OK);

@@ -66,4 +66,16 @@ TEST(ExecChain, BadArgumentsAreRefused) {
   EXPECT_EQ(tide_chain_init(&chain, "", 1, -1, 0), TIDE_ERROR_ARGUMENT);
 }
 
+TEST(ExecDeathTest, ACallbackThatIsCountedTwiceIsNoticed) {
+  Bench bench(TIDE_POLICY_TIDE);
+  bench.init();
+  std::string log;
+  Probe first(bench, log, 'a', 0), second(bench, log, 'b', 1);
+  first.notify();
+  bench.executor.ready_count = 2;
+  EXPECT_DEATH((void)tide_executor_remove(&bench.executor, &first.callback), "broken invariant: .*counts_hold");
+  bench.executor.ready_count = 0;
+  EXPECT_DEATH((void)tide_executor_remove(&bench.executor, &first.callback), "broken invariant: .*ready_count > 0u");
+}
+
 }  // namespace

@@ -91,4 +91,18 @@ TEST(queue, extreme_keys) {
   EXPECT_EQ(tide_queue_pop(&queue), nullptr);
 }
 
+// What only a defect does: a key changes, or the memory is used again, while an entry is queued.
+TEST(QueueDeathTest, AKeyThatChangesInTheQueueIsNoticed) {
+  tide_queue_entry_t *storage[4];
+  tide_queue_entry_t entries[4]{};
+  tide_queue_t queue;
+  tide_queue_init(&queue, storage, 4);
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(tide_queue_push(&queue, &entries[i], i), TIDE_OK);
+  entries[0].key = 5;
+  EXPECT_DEATH((void)tide_queue_push(&queue, &entries[3], 4), "broken invariant: is_heap");
+  entries[0].key = 0;
+  entries[2].place = 2;
+  EXPECT_DEATH(tide_queue_remove(&queue, &entries[2]), "broken invariant: .*entries\\[index\\] == entry");
+}
+
 }  // namespace

@@ -190,6 +190,31 @@ TEST(SessionConnect, WhatWasPublishedLeavesBeforeTheGoodbye) {
   EXPECT_EQ(b.agent.deletes_of_client, 1u);
 }
 
+TEST(SessionConnect, ASecondCloseDoesNotCutTheGoodbyeShort) {
+  Bench b({.wire_ns_per_byte = 100'000});
+  b.connect();
+  auto program = b.add_program(1);
+  ASSERT_EQ(tide_session_wait_object(b.session(), program.writers[0], in(b, 5 * s), &b.pump), TIDE_OK);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(b.write(program.writers[0]->id, "r" + std::to_string(i), true, 0), TIDE_OK);
+  }
+  tide_session_close(b.session());
+  tide_session_close(b.session());
+  EXPECT_EQ(tide_session_wait_state(b.session(), TIDE_SESSION_IDLE, in(b, 2 * s), &b.pump), TIDE_OK);
+  EXPECT_EQ(b.agent.samples.size(), 5u);
+  EXPECT_EQ(b.agent.deletes_of_client, 1u);
+}
+
+TEST(SessionDeathTest, AHeldSampleTooManyIsNoticed) {
+  Bench b;
+  b.connect();
+  auto program = b.add_program(1);
+  ASSERT_EQ(b.write(program.writers[0]->id, "held", true, 0), TIDE_OK);
+  ASSERT_EQ(b.session()->held_count, 1u);
+  b.session()->held_count = 2;
+  EXPECT_DEATH((void)b.write(program.writers[0]->id, "next", true, 0), "broken invariant: hold_is_whole");
+}
+
 TEST(SessionConnect, AGoodbyeOnALineThatWasDownDoesNotEndTheNextSession) {
   Bench b;
   b.connect();

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The runtime's side of what a program creates by the rclc interface: a place for each object, and the table of all
+ * pools. No program needs it by name; tide/pools.h makes the places. */
+#ifndef TIDE_POOL_HANDLES_H
+#define TIDE_POOL_HANDLES_H
+
+#include "rcl/rcl.h"
+#include "rclc/executor.h"
+#include "tide/executor.h"
+#include "tide/link_custom.h"
+#include "tide/message.h"
+#include "tide/port.h"
+#include "tide/rclc.h"
+#include "tide/rclc_local.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tide_service_type; /* tide/message_memory.h */
+
+typedef struct tide_node_handle {
+  struct tide_support *support; /* null: free */
+  char *full_name, *namespace_; /* tide_pools.name_bytes each */
+  char *name;                   /* the last part of full_name */
+  tide_object_t participant;
+} tide_node_handle_t;
+
+/* A topic of the ROS 2 graph and its two objects, common to publishers and subscriptions. */
+typedef struct tide_topic {
+  char *name; /* tide_pools.name_bytes, as on the wire: "rt/..." */
+  tide_object_t topic, group, endpoint;
+} tide_topic_t;
+
+typedef struct tide_group_handle {
+  bool in_use;
+  tide_group_t group;
+} tide_group_handle_t;
+
+typedef struct tide_local_topic_handle {
+  bool open;                                        /* has ends, or messages that are still read */
+  bool plain;                                       /* messages of fixed size, delivered in place */
+  uint16_t users;                                   /* its ends */
+  uint16_t shared_publishers, shared_subscriptions; /* of reach BOTH */
+  char *name;                                       /* tide_pools.name_bytes */
+  const tide_message_type_t *type;
+  tide_local_topic_t topic;
+} tide_local_topic_handle_t;
+
+typedef struct tide_local_end {
+  tide_local_topic_handle_t *topic; /* null: free */
+  tide_local_subscription_t subscription;
+} tide_local_end_t;
+
+struct tide_local_functions; /* null where there is no local delivery, so that it is not linked */
+
+typedef struct tide_publisher_handle {
+  struct tide_support *support; /* null: free */
+  const tide_message_type_t *type;
+  tide_topic_t topic;
+  tide_priority_t priority;
+  bool reliable;
+  int32_t wait_ms; /* for a free node */
+  const struct tide_local_functions *local;
+  tide_local_topic_handle_t *local_topic;
+  tide_reach_t reach;
+} tide_publisher_handle_t;
+
+typedef struct tide_subscription_handle {
+  struct tide_support *support; /* null: free */
+  const tide_message_type_t *type;
+  tide_topic_t topic;
+  tide_reader_t reader;
+  tide_callback_t callback;
+  rclc_executor_handle_t *handle; /* null: in no executor */
+  uint32_t decode_errors;
+  const struct tide_local_functions *local;
+  tide_local_end_t *local_end;
+  tide_reach_t reach;
+} tide_subscription_handle_t;
+
+/* What services and clients have in common: a replier or requester, what comes to it, its callback. */
+typedef struct tide_service_end {
+  struct tide_support *support; /* null: free */
+  const struct tide_service_type *type;
+  char *request_topic, *reply_topic; /* tide_pools.service_name_bytes, as on the wire: "rq/...Request", "rr/...Reply" */
+  tide_object_t object;
+  tide_reader_t reader;
+  tide_callback_t callback;       /* its priority is also that of what is sent */
+  rclc_executor_handle_t *handle; /* null: in no executor */
+  uint32_t decode_errors;
+} tide_service_end_t;
+
+typedef struct tide_service_handle {
+  tide_service_end_t end;      /* first member */
+  void *response;              /* the program's, sent when its callback returns */
+  rmw_request_id_t request_id; /* of the request that is served, or whose response waits */
+  bool deferred;               /* the program sends it */
+  bool response_waits;         /* for a free node */
+  uint32_t responses_lost;
+} tide_service_handle_t;
+
+typedef struct tide_asked {
+  int64_t sequence_number; /* 0: free */
+  uint16_t request;        /* id on the wire */
+} tide_asked_t;
+
+typedef struct tide_client_handle {
+  tide_service_end_t end;  /* first member */
+  tide_asked_t *asked;     /* tide_pools.client_request_count places */
+  int64_t sequence_number; /* last one given */
+  uint32_t forgotten, unexpected;
+} tide_client_handle_t;
+
+typedef struct tide_timer_handle {
+  struct tide_support *support; /* null: free */
+  tide_timer_t timer;
+  rcl_timer_callback_t callback;
+  rcl_timer_t *program;           /* the program's structure, passed to its callback */
+  rclc_executor_handle_t *handle; /* null: in no executor */
+} tide_timer_handle_t;
+
+typedef struct tide_guard_handle {
+  struct tide_support *support; /* null: free */
+  tide_callback_t callback;
+  rclc_executor_handle_t *handle;
+  bool triggered_early; /* before it was added to an executor */
+} tide_guard_handle_t;
+
+typedef struct tide_executor_handle {
+  struct tide_support *support; /* null: free */
+  tide_executor_t core;
+  tide_lane_t *lanes; /* tide_pools.lane_count places */
+  uint8_t number;     /* of its frames: tide_reader_t.owner */
+  bool has_threads;   /* of its own, by tide_rclc_executor_set_lanes */
+  size_t refused_lane;
+  rclc_executor_t *program;
+  rclc_executor_trigger_t trigger;
+  void *trigger_object;
+  size_t first; /* its places in the shared arrays */
+  size_t count;
+  int64_t next_period_ns;
+} tide_executor_handle_t;
+
+/* A caller that sleeps until something happens, on its own stack. */
+typedef struct tide_waiter {
+  tide_event_t event;
+  struct tide_waiter *next;
+} tide_waiter_t;
+
+typedef struct tide_support {
+  tide_session_t session;
+  rmw_init_options_t options;
+  tide_send_t send;
+  int32_t creation_timeout_ms, destroy_timeout_ms;
+  tide_waiter_t *waiters; /* any number of threads may publish and wait for a free place */
+  bool digesting;         /* somebody who waits for an answer hands received frames on: one at a time */
+  bool digest_refused;    /* somebody else wanted to meanwhile */
+  bool in_use;
+  bool custom;                                           /* the link is the program's own functions */
+  void (*retry_responses)(struct tide_support *support); /* null as long as no response has waited for a node */
+} tide_support_t;
+
+typedef struct tide_pools {
+  tide_support_t *support;
+  tide_node_handle_t *nodes;
+  tide_publisher_handle_t *publishers;
+  tide_subscription_handle_t *subscriptions;
+  tide_timer_handle_t *timers;
+  tide_guard_handle_t *guards;
+  tide_executor_handle_t *executors;
+  tide_lane_t *lanes; /* lane_count for each executor */
+  rclc_executor_handle_t *handles;
+  tide_callback_t **callbacks;
+  tide_queue_entry_t **ready_storage, **timer_storage;
+  tide_object_t **objects;
+  tide_node_t *data_nodes;
+  tide_queue_entry_t **execution_storage, **pending_storage, **noted_storage;
+  const tide_size_class_t *classes;
+  tide_output_stream_t *output_streams;
+  tide_input_stream_t *input_streams;
+  tide_slot_t *slots;
+  uint8_t *slot_storage;
+  tide_reassembly_t *reassemblies;
+  uint8_t *reassembly_storage;
+  uint32_t reassembly_bytes;
+  char *node_names, *publisher_names, *subscription_names;
+  tide_sample_t *samples;
+  tide_group_handle_t *groups;
+  tide_queue_entry_t **group_storage; /* handle_count for each group */
+  tide_local_topic_handle_t *local_topics;
+  tide_local_end_t *local_ends;
+  tide_local_message_t **local_queues; /* subscription_depth for each end */
+  char *local_names;
+  tide_local_pool_t *local_pool; /* set up when it is first needed */
+  void *local_storage;
+  uint32_t local_message_count, local_message_bytes;
+  tide_service_handle_t *services;
+  tide_client_handle_t *clients;
+  char *service_names;            /* two for each service, then two for each client */
+  tide_sample_t *service_samples; /* service_depth for each */
+  tide_asked_t *asked;            /* client_request_count for each client */
+  uint8_t *custom_storage;        /* null: no custom transport */
+  uint32_t custom_bytes;
+  uint32_t connect_timeout_ms;
+  uint16_t node_count, publisher_count, subscription_count, timer_count, guard_count, executor_count, lane_count,
+      handle_count, group_count, local_topic_count, local_end_count;
+  uint16_t object_count, data_node_count, class_count, stream_count, slot_count, reassembly_count, mtu_bytes;
+  uint16_t name_bytes, service_name_bytes;
+  uint16_t service_count, client_count, client_request_count;
+  uint8_t subscription_depth, service_depth;
+  uint8_t window;
+} tide_pools_t;
+
+extern const tide_pools_t tide_pools;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
