@@ -447,6 +447,31 @@ TEST_P(CustomTransport, CarriesASession) {
   EXPECT_EQ(server.clients(), 0u);
 }
 
+// As programs do that prepare their options first. An address that was chosen stays.
+TEST_P(CustomTransport, IsUsedByOptionsThatWereMadeBefore) {
+  const bool framed = GetParam();
+  AgentServer server(framed ? AgentServer::Kind::kStream : AgentServer::Kind::kDatagrams);
+  AgentServer other;
+  rcl_allocator_t allocator = rcl_get_default_allocator();
+  rcl_init_options_t early = rcl_get_zero_initialized_init_options(), chosen = early;
+  ASSERT_OK(rcl_init_options_init(&early, allocator));
+  ASSERT_OK(rcl_init_options_init(&chosen, allocator));
+  ASSERT_EQ(rmw_uros_options_set_udp_address("127.0.0.1", other.port().c_str(),
+                                             rcl_init_options_get_rmw_init_options(&chosen)),
+            RMW_RET_OK);
+  ASSERT_EQ(rmw_uros_set_custom_transport(framed, &server.client_end, open_transport, close_transport, write_transport,
+                                          read_transport),
+            RMW_RET_OK);
+  rclc_support_t support;
+  ASSERT_OK(rclc_support_init_with_options(&support, 0, nullptr, &early, &allocator));
+  EXPECT_EQ(server.clients(), 1u);
+  EXPECT_EQ(other.clients(), 0u);
+  EXPECT_OK(rclc_support_fini(&support));
+  ASSERT_OK(rclc_support_init_with_options(&support, 0, nullptr, &chosen, &allocator));
+  EXPECT_EQ(other.clients(), 1u);
+  EXPECT_OK(rclc_support_fini(&support));
+}
+
 INSTANTIATE_TEST_SUITE_P(Framing, CustomTransport, ::testing::Bool(),
                          [](const auto &instance) { return instance.param ? "Framed" : "Unframed"; });
 

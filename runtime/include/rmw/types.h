@@ -91,7 +91,8 @@ typedef struct rmw_message_info_s {
 /* How the agent is reached; filled in by the rmw_uros_options_* and tide_rclc_options_* calls. Texts are kept by
  * pointer, except UDP host and port, which are copied. */
 typedef struct rmw_init_options_s {
-  uint8_t link; /* tide_link_kind_t */
+  uint8_t link;      /* tide_link_kind_t */
+  bool link_is_free; /* nobody has chosen: a custom transport, if there is one when the link is opened, else UDP */
   const char *device;
   uint32_t baud;
   char host[40];
