@@ -61,6 +61,9 @@ typedef struct rmw_qos_profile_s {
 extern const rmw_qos_profile_t rmw_qos_profile_default;
 extern const rmw_qos_profile_t rmw_qos_profile_sensor_data;
 extern const rmw_qos_profile_t rmw_qos_profile_services_default;
+extern const rmw_qos_profile_t rmw_qos_profile_parameters;
+extern const rmw_qos_profile_t rmw_qos_profile_parameter_events;
+extern const rmw_qos_profile_t rmw_qos_profile_system_default;
 
 typedef struct rmw_publisher_allocation_s {
   void *data;
