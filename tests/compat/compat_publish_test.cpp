@@ -52,6 +52,19 @@ TEST_F(Publishing, BestEffortGoesInOneMessageOrNotAtAll) {
   EXPECT_TRUE(eventually([&] { return server.written("rt/wide").size() == 1; }));
 }
 
+TEST_F(Publishing, ABestEffortMessageThatNeverFitsIsTooLargeAlsoWhenThePoolIsFull) {
+  rcl_publisher_t wide{};
+  ASSERT_OK(rclc_publisher_init_best_effort(&wide, &node, string_type(), "wide"));
+  server.mute(true);
+  ASSERT_OK(tide_rclc_publisher_set_wait_ms(&publisher, 0));
+  while (publish(600) == RCL_RET_OK) continue;
+  ASSERT_EQ(tide_rclc_last_status(), TIDE_ERROR_FULL);
+  text.assign(tide_pools.mtu_bytes, 'w');
+  std_msgs__msg__String message = {{text.data(), text.size(), text.size() + 1}};
+  EXPECT_REFUSED(rcl_publish(&wide, &message, nullptr), RCL_RET_ERROR, TIDE_ERROR_TOO_LARGE);
+  server.mute(false);
+}
+
 TEST_F(Publishing, AFullPoolIsWaitedForOrTold) {
   server.mute(true); /* acknowledges nothing */
   ASSERT_OK(tide_rclc_publisher_set_wait_ms(&publisher, 0));

@@ -384,6 +384,82 @@ TEST_F(Connected, CreationWaitsForNoDeadlineOfTheLink) {
   EXPECT_LT((now_ns() - begin_ns) / 50, 20'000'000) << "each; the link's thread wakes every 20 ms by itself";
 }
 
+// ---- what few programs ask ----
+
+TEST_F(Connected, ATimerIsAskedAndCalledWithoutAnExecutor) {
+  static int calls, others;
+  calls = others = 0;
+  const rcl_timer_callback_t first = [](rcl_timer_t *, int64_t since_ns) { calls += since_ns > 0; };
+  const rcl_timer_callback_t second = [](rcl_timer_t *, int64_t) { others++; };
+  rcl_timer_t timer{};
+  EXPECT_EQ(rcl_timer_call(&timer), RCL_RET_TIMER_INVALID);
+  EXPECT_EQ(rcl_timer_get_callback(&timer), nullptr);
+  ASSERT_OK(rclc_timer_init_default(&timer, &support, RCL_MS_TO_NS(20), first));
+  bool ready = true;
+  int64_t since_ns = -1, until_ns = -1;
+  EXPECT_OK(rcl_timer_is_ready(&timer, &ready));
+  EXPECT_FALSE(ready);
+  EXPECT_TRUE(eventually([&] { return rcl_timer_is_ready(&timer, &ready) == RCL_RET_OK && ready; }));
+  EXPECT_OK(rcl_timer_get_time_since_last_call(&timer, &since_ns));
+  EXPECT_GE(since_ns, RCL_MS_TO_NS(20));
+  EXPECT_OK(rcl_timer_call(&timer));
+  EXPECT_OK(rcl_timer_is_ready(&timer, &ready));
+  EXPECT_FALSE(ready);
+  EXPECT_OK(rcl_timer_get_time_until_next_call(&timer, &until_ns));
+  EXPECT_LE(until_ns, RCL_MS_TO_NS(20));
+  EXPECT_EQ(rcl_timer_exchange_callback(&timer, second), first);
+  EXPECT_EQ(rcl_timer_get_callback(&timer), second);
+  EXPECT_OK(rcl_timer_call(&timer));
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(others, 1);
+  EXPECT_OK(rcl_timer_cancel(&timer));
+  EXPECT_EQ(rcl_timer_call(&timer), RCL_RET_TIMER_CANCELED);
+  rclc_executor_t executor{};
+  ASSERT_OK(rclc_executor_init(&executor, &support.context, 1, &allocator));
+  ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
+  EXPECT_REFUSED(rcl_timer_call(&timer), RCL_RET_ERROR, TIDE_ERROR_STATE);
+}
+
+TEST_F(Connected, ThePublishersSessionTimeoutIsItsWait) {
+  rcl_publisher_t publisher{};
+  EXPECT_EQ(rcl_publisher_get_rmw_handle(&publisher), nullptr);
+  EXPECT_REFUSED(rmw_uros_set_publisher_session_timeout(nullptr, 0), RMW_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
+  ASSERT_OK(rclc_publisher_init_default(&publisher, &node, int32_type(), "number"));
+  ASSERT_OK(rmw_uros_set_publisher_session_timeout(rcl_publisher_get_rmw_handle(&publisher), 40));
+  server.mute(true);
+  std_msgs__msg__Int32 message = {1};
+  const Time begin_ns = now_ns();
+  while (rcl_publish(&publisher, &message, nullptr) == RCL_RET_OK) continue;
+  EXPECT_EQ(tide_rclc_last_status(), TIDE_ERROR_FULL);
+  EXPECT_GE(now_ns() - begin_ns, 40'000'000);
+  EXPECT_LT(now_ns() - begin_ns, 900'000'000) << "the default is 1 s";
+  server.mute(false);
+}
+
+TEST_F(Connected, NodesTellWhetherTheyAreValid) {
+  rcl_node_t none{};
+  EXPECT_FALSE(rcl_node_is_valid(nullptr));
+  EXPECT_FALSE(rcl_node_is_valid(&none));
+  EXPECT_TRUE(rcl_node_is_valid(&node));
+  ASSERT_OK(rclc_support_fini(&support));
+  EXPECT_FALSE(rcl_node_is_valid(&node));
+}
+
+TEST(Clock, MillisecondsAreThoseOfThePort) {
+  const int64_t begin_ns = uxr_nanos(), begin_ms = uxr_millis();
+  std::this_thread::sleep_for(15ms);
+  EXPECT_GE(uxr_millis() - begin_ms, 14);
+  EXPECT_GE(uxr_nanos() - begin_ns, 15'000'000);
+  EXPECT_LT(std::abs(uxr_nanos() / 1'000'000 - uxr_millis()), 1000);
+}
+
+TEST(Text, IsFormattedWithinItsBuffer) {
+  char text[6] = "";
+  EXPECT_EQ(rcutils_snprintf(text, sizeof text, "%s %d", "abc", 1234), 8);
+  EXPECT_STREQ(text, "abc 1");
+  EXPECT_LT(rcutils_snprintf(nullptr, 5, "x"), 0);
+}
+
 // ---- custom transports ----
 
 class CustomTransport : public ::testing::TestWithParam<bool> {};
@@ -445,6 +521,31 @@ TEST_P(CustomTransport, CarriesASession) {
   }
   EXPECT_OK(rclc_support_fini(&support));
   EXPECT_EQ(server.clients(), 0u);
+}
+
+// As programs do that prepare their options first. An address that was chosen stays.
+TEST_P(CustomTransport, IsUsedByOptionsThatWereMadeBefore) {
+  const bool framed = GetParam();
+  AgentServer server(framed ? AgentServer::Kind::kStream : AgentServer::Kind::kDatagrams);
+  AgentServer other;
+  rcl_allocator_t allocator = rcl_get_default_allocator();
+  rcl_init_options_t early = rcl_get_zero_initialized_init_options(), chosen = early;
+  ASSERT_OK(rcl_init_options_init(&early, allocator));
+  ASSERT_OK(rcl_init_options_init(&chosen, allocator));
+  ASSERT_EQ(rmw_uros_options_set_udp_address("127.0.0.1", other.port().c_str(),
+                                             rcl_init_options_get_rmw_init_options(&chosen)),
+            RMW_RET_OK);
+  ASSERT_EQ(rmw_uros_set_custom_transport(framed, &server.client_end, open_transport, close_transport, write_transport,
+                                          read_transport),
+            RMW_RET_OK);
+  rclc_support_t support;
+  ASSERT_OK(rclc_support_init_with_options(&support, 0, nullptr, &early, &allocator));
+  EXPECT_EQ(server.clients(), 1u);
+  EXPECT_EQ(other.clients(), 0u);
+  EXPECT_OK(rclc_support_fini(&support));
+  ASSERT_OK(rclc_support_init_with_options(&support, 0, nullptr, &chosen, &allocator));
+  EXPECT_EQ(other.clients(), 1u);
+  EXPECT_OK(rclc_support_fini(&support));
 }
 
 INSTANTIATE_TEST_SUITE_P(Framing, CustomTransport, ::testing::Bool(),

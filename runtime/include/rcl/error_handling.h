@@ -3,6 +3,7 @@
 #define RCL__ERROR_HANDLING_H_
 
 #include "rcl/types.h"
+#include "rcutils/snprintf.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -19,6 +19,8 @@ rcl_node_t rcl_get_zero_initialized_node(void);
 rcl_ret_t rcl_node_init(rcl_node_t *node, const char *name, const char *namespace_, rcl_context_t *context,
                         const rcl_node_options_t *options);
 rcl_ret_t rcl_node_fini(rcl_node_t *node);
+/* Initialised, and its support lives. */
+bool rcl_node_is_valid(const rcl_node_t *node);
 const char *rcl_node_get_name(const rcl_node_t *node);
 const char *rcl_node_get_namespace(const rcl_node_t *node);
 

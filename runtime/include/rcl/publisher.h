@@ -35,6 +35,8 @@ rcl_ret_t rcl_publisher_fini(rcl_publisher_t *publisher, rcl_node_t *node);
 rcl_ret_t rcl_publish(const rcl_publisher_t *publisher, const void *ros_message,
                       rmw_publisher_allocation_t *allocation);
 bool rcl_publisher_is_valid(const rcl_publisher_t *publisher);
+/* What the rmw_uros_set_publisher_* calls take; null: not valid. As long as the publisher. */
+rmw_publisher_t *rcl_publisher_get_rmw_handle(const rcl_publisher_t *publisher);
 const char *rcl_publisher_get_topic_name(const rcl_publisher_t *publisher);
 
 #ifdef __cplusplus

@@ -12,5 +12,6 @@
 #include "rcl/subscription.h"
 #include "rcl/time.h"
 #include "rcl/timer.h"
+#include "rcl/wait.h"
 
 #endif

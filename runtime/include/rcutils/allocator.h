@@ -4,6 +4,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+/* Programs that use malloc, strlen or printf rely on the rcl headers to bring these along. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,7 +25,8 @@ typedef struct rcutils_allocator_s {
 } rcutils_allocator_t;
 
 rcutils_allocator_t rcutils_get_zero_initialized_allocator(void);
-/* The one set last by rcutils_set_default_allocator; before that functions that return null. */
+/* The one set last by rcutils_set_default_allocator; before that malloc's where the runtime was built with TIDE_HEAP
+ * (POSIX), else functions that return null and say why (TIDE_ERROR_NO_HEAP). */
 rcutils_allocator_t rcutils_get_default_allocator(void);
 /* False when a function is missing. */
 bool rcutils_set_default_allocator(rcutils_allocator_t *allocator);

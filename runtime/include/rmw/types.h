@@ -61,6 +61,9 @@ typedef struct rmw_qos_profile_s {
 extern const rmw_qos_profile_t rmw_qos_profile_default;
 extern const rmw_qos_profile_t rmw_qos_profile_sensor_data;
 extern const rmw_qos_profile_t rmw_qos_profile_services_default;
+extern const rmw_qos_profile_t rmw_qos_profile_parameters;
+extern const rmw_qos_profile_t rmw_qos_profile_parameter_events;
+extern const rmw_qos_profile_t rmw_qos_profile_system_default;
 
 typedef struct rmw_publisher_allocation_s {
   void *data;
@@ -91,7 +94,8 @@ typedef struct rmw_message_info_s {
 /* How the agent is reached; filled in by the rmw_uros_options_* and tide_rclc_options_* calls. Texts are kept by
  * pointer, except UDP host and port, which are copied. */
 typedef struct rmw_init_options_s {
-  uint8_t link; /* tide_link_kind_t */
+  uint8_t link;      /* tide_link_kind_t */
+  bool link_is_free; /* nobody has chosen: a custom transport, if there is one when the link is opened, else UDP */
   const char *device;
   uint32_t baud;
   char host[40];

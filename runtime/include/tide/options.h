@@ -101,6 +101,17 @@
 #define TIDE_CUSTOM_LINK 1
 #endif
 
+/* A heap: the default allocator of programs (rcutils_get_default_allocator) is malloc's, and a program that defines no
+ * pools gets those of a desktop (pools_default.c). Without, as on boards unless they are built with 1, that allocator
+ * refuses with TIDE_ERROR_NO_HEAP. The runtime itself allocates nothing either way. */
+#ifndef TIDE_HEAP
+#if defined(__unix__) || defined(__APPLE__)
+#define TIDE_HEAP 1
+#else
+#define TIDE_HEAP 0
+#endif
+#endif
+
 /* The structures named *_counters_t. Without they stay zero, and a program that loses something cannot tell what. */
 #ifndef TIDE_COUNTERS
 #define TIDE_COUNTERS 1

@@ -150,6 +150,7 @@ int tide_compat_open(tide_support_t *support, const rmw_init_options_t *options)
   const tide_platform_t *platform = tide_port_platform();
   memset(support, 0, sizeof *support);
   support->options = *options;
+  if (options->link_is_free && tide_compat_has_custom_transport()) support->options.link = TIDE_LINK_CUSTOM;
   support->creation_timeout_ms = ENTITY_TIMEOUT_MS;
   support->destroy_timeout_ms = ENTITY_TIMEOUT_MS;
 
@@ -173,7 +174,7 @@ int tide_compat_open(tide_support_t *support, const rmw_init_options_t *options)
 
   tide_link_address_t address;
   memset(&address, 0, sizeof address);
-  address.kind = (tide_link_kind_t)options->link;
+  address.kind = (tide_link_kind_t)support->options.link;
   address.device = options->device;
   address.baud = options->baud;
   address.host = support->options.host;

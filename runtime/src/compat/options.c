@@ -11,7 +11,8 @@
 rmw_init_options_t tide_compat_default_options(void) {
   rmw_init_options_t options;
   memset(&options, 0, sizeof options);
-  options.link = tide_compat_has_custom_transport() ? TIDE_LINK_CUSTOM : TIDE_LINK_UDP;
+  options.link = TIDE_LINK_UDP;
+  options.link_is_free = true;
   memcpy(options.host, DEFAULT_AGENT_HOST, sizeof DEFAULT_AGENT_HOST);
   options.port = DEFAULT_AGENT_PORT;
   options.baud = DEFAULT_BAUD;
@@ -68,12 +69,14 @@ rmw_ret_t rmw_uros_options_set_udp_address(const char *ip, const char *port, rmw
   if (status != TIDE_OK) return tide_compat_result(status);
   memcpy(rmw_options->host, ip, strlen(ip) + 1);
   rmw_options->link = TIDE_LINK_UDP;
+  rmw_options->link_is_free = false;
   return RMW_RET_OK;
 }
 
 rmw_ret_t tide_rclc_options_set_serial(rmw_init_options_t *options, const char *device, uint32_t baud) {
   if (options == NULL || device == NULL || baud == 0) return tide_compat_result(TIDE_ERROR_ARGUMENT);
   options->link = TIDE_LINK_SERIAL;
+  options->link_is_free = false;
   options->device = device;
   options->baud = baud;
   return RMW_RET_OK;

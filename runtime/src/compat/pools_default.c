@@ -5,5 +5,12 @@
 #define TIDE_SERVICES 2
 #define TIDE_CLIENTS 2
 #endif
+#if TIDE_HEAP /* memory that is not used costs nothing there */
+#define TIDE_EXECUTORS 8
+#define TIDE_HANDLES 128
+#define TIDE_LARGE_NODES 8
+#define TIDE_LARGE_NODE_BYTES 65544 /* the largest message that the protocol has */
+#define TIDE_REASSEMBLY_BYTES 65544
+#endif
 #define TIDE_DEFINE_POOLS
 #include "tide/pools.h"

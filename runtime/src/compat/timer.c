@@ -147,7 +147,9 @@ rcl_ret_t rcl_timer_get_time_until_next_call(rcl_timer_t *timer, int64_t *time_u
   if (time_until_next_call == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
   if (core->canceled) return RCL_RET_TIMER_CANCELED;
   const tide_platform_t *platform = tide_port_platform();
-  *time_until_next_call = tide_timer_until_next_ns(core, tide_platform_now_ns(platform));
+  const int64_t now_ns = tide_platform_now_ns(platform);
+  *time_until_next_call =
+      core->callback.executor == NULL ? core->next_ns - now_ns : tide_timer_until_next_ns(core, now_ns);
   return RCL_RET_OK;
 }
 

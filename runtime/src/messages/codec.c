@@ -24,9 +24,16 @@ void tide_message_put_sequence(tide_cdr_t *cdr, const void *data, size_t size, s
   tide_cdr_put_array(cdr, data, size * units, unit_bytes);
 }
 
+/* Up to the first NUL, as programs that count it in size expect. */
+static size_t length_of(const rosidl_runtime_c__String *string) {
+  if (string->data == NULL || string->size == 0) return 0;
+  const char *end = memchr(string->data, '\0', string->size);
+  return end == NULL ? string->size : (size_t)(end - string->data);
+}
+
 void tide_message_put_strings(tide_cdr_t *cdr, const rosidl_runtime_c__String *strings, size_t count, uint32_t bound) {
   for (size_t i = 0; i < count && cdr->status == TIDE_OK; ++i) {
-    size_t length = strings[i].data == NULL ? 0 : strings[i].size;
+    const size_t length = length_of(&strings[i]);
     if (is_over(length, bound)) fail(cdr, TIDE_ERROR_TOO_LARGE);
     tide_cdr_put_string(cdr, strings[i].data, length);
   }

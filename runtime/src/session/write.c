@@ -183,6 +183,12 @@ static int reserve_node(tide_session_t *session, tide_write_t *write, bool relia
   return tide_daemon_acquire(&session->daemon, bytes, priority, &write->node);
 }
 
+/* Best-effort samples travel whole. The answer is the same however full the pool is. */
+static bool fits_one_message(const tide_session_t *session, uint32_t bytes) {
+  const tide_transmitter_t *transmitter = &session->daemon.transmitter;
+  return WRITE_HEADER_BYTES + bytes + tide_xrce_header_bytes(transmitter->session) <= transmitter->config.message_bytes;
+}
+
 int tide_session_write_begin(tide_session_t *session, tide_write_t *write, uint16_t object, bool reliable,
                              tide_priority_t priority, uint32_t bytes) {
   if (session == NULL || write == NULL || TIDE_PRIORITY_LEVEL(priority) > TIDE_LEVEL_MAXIMUM) {
@@ -190,7 +196,7 @@ int tide_session_write_begin(tide_session_t *session, tide_write_t *write, uint1
   }
   write->node = NULL;
   if (!TIDE_RELIABLE_STREAMS && reliable) return TIDE_ERROR_UNSUPPORTED;
-  if (bytes > SAMPLE_BYTES_MAXIMUM) {
+  if (bytes > SAMPLE_BYTES_MAXIMUM || (!reliable && !fits_one_message(session, bytes))) {
     return TIDE_ERROR_TOO_LARGE;
   }
   tide_xrce_request_t request = {0u, object};

@@ -16,9 +16,10 @@ static rosidl_runtime_c__String allocate(size_t characters) {
   return (rosidl_runtime_c__String){data, 0, characters + 1u};
 }
 
-/* The string with room for this many characters and its text kept; without that room when there is no memory. */
+/* The string with room for this many characters and its text kept; without that room when there is no memory. Text
+ * that fills the capacity stays where it is, without a NUL: the memory may be the caller's own. */
 static rosidl_runtime_c__String grown(rosidl_runtime_c__String string, size_t characters) {
-  if (characters < string.capacity) return string;
+  if (string.data != NULL && characters <= string.capacity) return string;
   rosidl_runtime_c__String larger = allocate(characters);
   if (larger.data == NULL) return string;
   if (string.size > 0) memcpy(larger.data, string.data, string.size);
@@ -26,6 +27,12 @@ static rosidl_runtime_c__String grown(rosidl_runtime_c__String string, size_t ch
   larger.size = string.size;
   if (string.capacity > 0) micro_ros_string_utilities_destroy(&string);
   return larger;
+}
+
+static void put_text(rosidl_runtime_c__String *string, size_t position, const char *text, size_t length) {
+  memmove(string->data + position, text, length);
+  string->size = position + length;
+  if (string->size < string->capacity) string->data[string->size] = '\0';
 }
 
 rosidl_runtime_c__String micro_ros_string_utilities_init(const char *data) {
@@ -38,9 +45,8 @@ rosidl_runtime_c__String micro_ros_string_utilities_set(rosidl_runtime_c__String
   if (data == NULL) return str;
   size_t length = strlen(data);
   str = grown(str, length);
-  if (length >= str.capacity) return str;
-  memmove(str.data, data, length + 1u);
-  str.size = length;
+  if (str.data == NULL || length > str.capacity) return str;
+  put_text(&str, 0, data, length);
   return str;
 }
 
@@ -50,9 +56,8 @@ rosidl_runtime_c__String micro_ros_string_utilities_append(rosidl_runtime_c__Str
   if (data == NULL) return str;
   size_t length = strlen(data);
   str = grown(str, str.size + length);
-  if (str.size + length >= str.capacity) return str;
-  memmove(str.data + str.size, data, length + 1u);
-  str.size += length;
+  if (str.data == NULL || str.size + length > str.capacity) return str;
+  put_text(&str, str.size, data, length);
   return str;
 }
 

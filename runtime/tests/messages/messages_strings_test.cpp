@@ -31,6 +31,21 @@ TEST(Strings, AssignKeepsTheTextWhenTheMemoryIsTooSmall) {
   EXPECT_STREQ(string.data, "x");
 }
 
+TEST(Strings, TextEndsAtItsFirstNulOnTheWire) {
+  std::array<char, 12> memory{"hello"};
+  for (const std::size_t size : {std::size_t{6}, memory.size()}) {
+    std::array<std::uint8_t, 32> bytes{};
+    tide_cdr_t cdr;
+    tide_cdr_writer(&cdr, bytes.data(), bytes.size());
+    const rosidl_runtime_c__String counted{memory.data(), size, memory.size()};
+    tide_message_put_strings(&cdr, &counted, 1, 5);
+    EXPECT_EQ(cdr.status, TIDE_OK) << "a NUL is within no bound";
+    EXPECT_EQ(cdr.position, 10u);
+    EXPECT_EQ(bytes[0], 6u);
+    EXPECT_EQ(std::memcmp(bytes.data() + 4, "hello", 6), 0);
+  }
+}
+
 TEST(Strings, NothingIsWrittenToBorrowedText) {
   rosidl_runtime_c__String string{const_cast<char *>("fixed"), 5, 0};
   EXPECT_FALSE(rosidl_runtime_c__String__assign(&string, "x"));

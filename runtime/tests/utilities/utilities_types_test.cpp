@@ -206,6 +206,19 @@ TEST_F(DefaultAllocator, StringsGrowAndRelease) {
   EXPECT_EQ(string.data, nullptr);
 }
 
+TEST_F(DefaultAllocator, TextThatFillsTheCallersOwnMemoryStaysThere) {
+  char memory[4] = "..!";
+  rosidl_runtime_c__String own{memory, 0, 3};
+  rosidl_runtime_c__String set = micro_ros_string_utilities_set(own, "RGB");
+  EXPECT_EQ(set.data, memory);
+  EXPECT_EQ(set.size, 3u);
+  EXPECT_EQ(std::string(memory, 4), std::string("RGB\0", 4)) << "nothing behind the capacity is written";
+  set = micro_ros_string_utilities_append(micro_ros_string_utilities_set(own, "r"), "gb");
+  EXPECT_EQ(set.data, memory);
+  EXPECT_EQ(std::string(set.data, set.size), "rgb");
+  EXPECT_EQ(heap.blocks, 0u);
+}
+
 TEST_F(DefaultAllocator, StringsSurviveAFailingAllocator) {
   char memory[4] = "abc";
   rosidl_runtime_c__String own{memory, 3, sizeof memory};
@@ -233,7 +246,7 @@ TEST_F(DefaultAllocator, RandomEdits) {
       string = micro_ros_string_utilities_remove_tail_chars(string, n);
       model.resize(model.size() - n);
     }
-    ASSERT_STREQ(string.data, model.c_str());
+    ASSERT_EQ(std::string(string.data, string.size), model);
     ASSERT_EQ(string.size, model.size());
   }
   micro_ros_string_utilities_destroy(&string);

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "uxr/client/util/time.h"
+
 struct uxrCustomTransport;
 
 typedef bool (*open_custom_func)(struct uxrCustomTransport *transport);

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RCUTILS__SNPRINTF_H_
+#define RCUTILS__SNPRINTF_H_
+
+#include <stdarg.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* vsnprintf; a negative value also for a null buffer of some size or a null format. */
+int rcutils_vsnprintf(char *buffer, size_t buffer_size, const char *format, va_list arguments);
+int rcutils_snprintf(char *buffer, size_t buffer_size, const char *format, ...);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

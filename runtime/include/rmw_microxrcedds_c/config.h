@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RMW_MICROXRCEDDS_C__CONFIG_H_
+#define RMW_MICROXRCEDDS_C__CONFIG_H_
+
+#include "tide/options.h"
+
+/* Which links there are: programs ask with #ifdef. The sizes of the pools are in tide/pools.h. */
+#if TIDE_CUSTOM_LINK
+#define RMW_UXRCE_TRANSPORT_CUSTOM
+#endif
+#if TIDE_HEAP /* a system with sockets */
+#define RMW_UXRCE_TRANSPORT_UDP
+#endif
+
+#endif

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program gets on a desktop that defines no pools of its own.
+#include <thread>
+
+#include "../connected.h"
+
+namespace tide::compat::test {
+namespace {
+
+TEST(DefaultAllocator, IsTheHeap) {
+  rcl_allocator_t allocator = rcl_get_default_allocator();
+  auto *bytes = static_cast<char *>(allocator.zero_allocate(4, 25, allocator.state));
+  ASSERT_NE(bytes, nullptr);
+  EXPECT_EQ(std::string(bytes, 100), std::string(100, '\0'));
+  bytes[99] = 'x';
+  bytes = static_cast<char *>(allocator.reallocate(bytes, 100'000, allocator.state));
+  ASSERT_NE(bytes, nullptr);
+  EXPECT_EQ(bytes[99], 'x');
+  allocator.deallocate(bytes, allocator.state);
+  void *other = allocator.allocate(1, allocator.state);
+  EXPECT_NE(other, nullptr);
+  allocator.deallocate(other, allocator.state);
+}
+
+TEST_F(Connected, SeveralExecutorsWork) {
+  static std::atomic<int> expired[3];
+  rcl_timer_t timers[3]{};
+  rclc_executor_t executors[3]{};
+  const rcl_timer_callback_t callbacks[3] = {[](rcl_timer_t *, int64_t) { expired[0]++; },
+                                             [](rcl_timer_t *, int64_t) { expired[1]++; },
+                                             [](rcl_timer_t *, int64_t) { expired[2]++; }};
+  for (int i = 0; i < 3; i++) {
+    ASSERT_OK(rclc_timer_init_default(&timers[i], &support, RCL_MS_TO_NS(1), callbacks[i]));
+    ASSERT_OK(rclc_executor_init(&executors[i], &support.context, 20, &allocator));
+    ASSERT_OK(rclc_executor_add_timer(&executors[i], &timers[i]));
+  }
+  for (int i = 0; i < 3; i++) {
+    EXPECT_TRUE(eventually(
+        [&] { return rclc_executor_spin_some(&executors[i], RCL_MS_TO_NS(5)) == RCL_RET_OK && expired[i] > 0; }));
+  }
+}
+
+class Sizes : public Connected, public ::testing::WithParamInterface<size_t> {};
+
+TEST_P(Sizes, ReliableMessagesArriveBothWays) {
+  rcl_publisher_t publisher{};
+  rcl_subscription_t subscription{};
+  ASSERT_OK(rclc_publisher_init_default(&publisher, &node, string_type(), "up"));
+  ASSERT_OK(rclc_subscription_init_default(&subscription, &node, string_type(), "down"));
+  std::string text(GetParam(), 'x'), memory(GetParam() + 1, '\0');
+  for (size_t i = 0; i < text.size(); i++) text[i] = static_cast<char>('a' + i % 26);
+  std_msgs__msg__String message = {{text.data(), text.size(), text.size() + 1}};
+  EXPECT_OK(rcl_publish(&publisher, &message, nullptr));
+  EXPECT_TRUE(eventually([&] { return server.written("rt/up").size() == 1; }));
+  EXPECT_TRUE(server.written("rt/up").at(0) == string_bytes(text));
+  std_msgs__msg__String received = {{memory.data(), 0, memory.size()}};
+  ASSERT_TRUE(eventually([&] { return server.offer("rt/down", string_bytes(text)); }));
+  rclc_executor_t executor{};
+  ASSERT_OK(rclc_executor_init(&executor, &support.context, 1, &allocator));
+  ASSERT_OK(rclc_executor_add_subscription(
+      &executor, &subscription, &received, [](const void *) {}, ON_NEW_DATA));
+  EXPECT_TRUE(eventually(
+      [&] { return rclc_executor_spin_some(&executor, RCL_MS_TO_NS(10)) == RCL_RET_OK && received.data.size > 0; }));
+  EXPECT_EQ(received.data.size, text.size());
+  EXPECT_TRUE(std::string(received.data.data, received.data.size) == text);
+}
+
+INSTANTIATE_TEST_SUITE_P(Bytes, Sizes, ::testing::Values(2'040, 3'501, 8'000, 30'000, 60'000));
+
+}  // namespace
+}  // namespace tide::compat::test
