@@ -15,6 +15,7 @@ _MILLISECOND = 1_000_000
 _PERIODS, _MOST_PERIODS = 4, 10  # that are played: so many instances of each chain
 _POOL = 64  # nodes and slots: so many that none is short
 _LEAST_BYTES = 8  # what the simulated program needs
+_FRAME_BYTES = 64  # more than headers, HEARTBEAT and acknowledgment of a frame
 
 
 # Where the callbacks of a chain are, and what the simulator calls it.
@@ -167,7 +168,7 @@ class BoardPlayer:
             "hosts": ",".join(str(one.lanes) for one in self._hosts),
             "nodes": _POOL,
             "slots": _POOL,
-            "settle_us": longest_ns // _MICROSECOND,
+            "settle_us": (longest_ns + self._transit_ns()) // _MICROSECOND,
         }
         if run.costs:
             interrupt_us = nanoseconds(client.interrupt_ms) // _MICROSECOND
@@ -182,6 +183,16 @@ class BoardPlayer:
             fields |= {"instance_losses": self._losses, "instance_loss": 0.3}
         settings = [f"{name}={value}" for name, value in fields.items() if value != ""]
         return ";".join((*settings, *(self._chain(place, chain, run) for place, chain in enumerate(self._chains))))
+
+    def _transit_ns(self) -> int:
+        """All that is sent, one after the other: a chain without a bound may ask more of the line than it can carry."""
+        octets = 0
+        for chain in self._chains:
+            for callback in chain.callbacks:
+                if callback.publishes:
+                    frames = callback.publishes.payload_bytes // (self._link.mtu_bytes // 2) + 1
+                    octets += 2 * (callback.publishes.payload_bytes + frames * _FRAME_BYTES)
+        return (1 + self._losses) * _MOST_PERIODS * octets * 10 * 1_000_000_000 // self._link.baud
 
     def _chain(self, place: int, chain: Chain, run: BoardRun) -> str:
         places = self._places[place]
