@@ -144,9 +144,16 @@ void LinkModel::find_downlink_waits() {
 
 Linear LinkModel::uplink(std::size_t chain, time_ns window_ns, LinkParts &parts) const {
   parts.line_interference_ns.assign(size(), 0);
-  if (loads_[chain].up.messages == 0) return {};
+  // While somebody's publish waits nothing else runs, and it waits behind the frames of those whose publish does not.
+  const bool somebody_waits = std::any_of(system_.chains.begin(), system_.chains.end(),
+                                          [this](const LinkChain &other) { return waits_for_answer(other); });
+  if (loads_[chain].up.messages == 0 && !somebody_waits) return {};
   LinkParts by_level = parts;
   const Linear general = uplink_by_level(chain, window_ns, by_level);
+  if (somebody_waits) {
+    parts = by_level;
+    return general;
+  }
   const time_ns wait_ns = up_waits_[chain];
   if (wait_ns >= general.value) {
     parts = by_level;
