@@ -40,9 +40,9 @@ static void owner_on_control(tide_daemon_t *d, const tide_delivery_t *delivery) 
   if (d->owner.on_control) d->owner.on_control(d->owner.receiver_context, delivery);
 }
 
-static int32_t priority_of(void *context, uint8_t stream, tide_xrce_request_t request) {
+static int32_t priority_of(void *context, uint8_t stream, tide_xrce_request_t request, tide_account_t **account) {
   const tide_daemon_t *d = context;
-  return d->owner.priority_of(d->owner.receiver_context, stream, request);
+  return d->owner.priority_of(d->owner.receiver_context, stream, request, account);
 }
 
 static void submessage_delivered(void *context, const tide_delivery_t *delivery) {
@@ -434,6 +434,15 @@ void tide_daemon_release(tide_daemon_t *d, void *memory, bool reassembled) {
   if (d->receiver.noted.count > noted) d->changed = true;
   leave(d, state);
   if (reassembled) report_activity(d);
+}
+
+void tide_daemon_resume(tide_daemon_t *d, tide_account_t *account) {
+  const uintptr_t state = enter(d);
+  const size_t noted = d->receiver.noted.count;
+  tide_receiver_set_full(&d->receiver, account, false);
+  if (d->receiver.noted.count > noted) d->changed = true;
+  leave(d, state);
+  report_activity(d);
 }
 
 /* ---- sessions ---- */

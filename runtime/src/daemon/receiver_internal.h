@@ -4,6 +4,9 @@
  * There always is a slot to fill. A slot is among the noted frames (the heap) exactly when it could be processed now:
  * it is noted, or held and the next of its stream, or delivered in part; it does not wait for memory; and no other
  * frame of its stream is being delivered. receiver_refresh_stream restores this after any change.
+ * A slot that holds a frame is charged to the account of who reads it, or of nobody. free counts the free
+ * ones, owed what accounts have reserved beyond what they use; but for a while after an account is opened or closed
+ * there are at least as many free as owed.
  * Nothing is believed before its checksum was good: a noted frame takes no place for its stream and moves no window;
  * the worst that a damaged header does is to ask for a message in vain. */
 #ifndef TIDE_DAEMON_RECEIVER_INTERNAL_H
@@ -60,6 +63,15 @@ tide_slot_t *receiver_find_slot(const tide_receiver_t *r, uint8_t stream, uint16
 void receiver_enter_heap(tide_receiver_t *r, tide_slot_t *slot);
 void receiver_refresh_stream(tide_receiver_t *r, uint8_t id);
 void receiver_let_go(tide_receiver_t *r, tide_slot_t *slot); /* what was retained lives on */
+
+/* receiver_accounts.c */
+void receiver_charge(tide_receiver_t *r, tide_slot_t *slot, tide_account_t *account);
+void receiver_discharge(tide_receiver_t *r, tide_slot_t *slot);
+void receiver_free_slot(tide_receiver_t *r, tide_slot_t *slot); /* back to everybody */
+bool receiver_is_over(const tide_account_t *account);           /* uses more than is reserved for it */
+void receiver_share_out(tide_receiver_t *r);                    /* of all slots, to all accounts */
+/* Slots that frames of this stream can get. */
+uint32_t receiver_room(const tide_receiver_t *r, uint8_t stream);
 
 /* receiver_streams.c */
 /* Flags what is missing up to the last frame that was announced, is here, or (suspect) seems to have been sent, as far

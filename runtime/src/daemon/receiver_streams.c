@@ -3,12 +3,6 @@
 #include "receiver_internal.h"
 #include "upcalls.h"
 
-static uint32_t free_slots(const tide_receiver_t *r) {
-  uint32_t count = 0;
-  for (size_t i = 0; i < r->config.slot_count; ++i) count += r->config.slots[i].state == SLOT_FREE ? 1u : 0u;
-  return count;
-}
-
 static uint32_t lowest_bits(uint32_t bits, uint32_t count) {
   uint32_t chosen = bits & (~bits + 1u); /* the first one always */
   for (; count > 1u && chosen != bits; --count) chosen |= (bits & ~chosen) & (~(bits & ~chosen) + 1u);
@@ -28,7 +22,7 @@ void receiver_acknowledge(tide_receiver_t *r, tide_input_stream_t *stream, int16
     if (ahead > highest) highest = ahead;
   }
   const uint32_t below = highest < 0 ? 0u : (UINT32_C(2) << highest) - 1u;
-  const uint32_t missing = lowest_bits((tide_input_stream_missing(stream) | below) & ~here, free_slots(r));
+  const uint32_t missing = lowest_bits((tide_input_stream_missing(stream) | below) & ~here, receiver_room(r, stream->id));
   stream->acknowledge = false;
   receiver_tell_acknowledge(r, stream->id, stream->next, (uint16_t)missing);
 }
@@ -70,8 +64,7 @@ static void handle_waiting_answers(tide_receiver_t *r, tide_input_stream_t *stre
     tide_xrce_header_t header;
     const int position = tide_xrce_get_header(slot->bytes, slot->length, &header);
     if (!tide_receiver_verify(slot)) {
-      slot->state = SLOT_FREE;
-      receiver_leave_heap(r, slot);
+      receiver_let_go(r, slot);
       receiver_ask_again(r, slot->stream, slot->sequence);
       return;
     }

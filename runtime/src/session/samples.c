@@ -35,6 +35,7 @@ static void *queue_locked(tide_reader_t *reader, const tide_sample_t *sample, bo
   *place_of(reader, reader->count) = *sample;
   ++reader->count;
   ++reader->received;
+  reader->account.full = reader->keep_all && reader->count == reader->depth;
   return memory;
 }
 
@@ -145,7 +146,11 @@ static bool pop_locked(tide_reader_t *reader, tide_sample_t *sample) {
 const tide_sample_t *tide_session_peek(tide_session_t *session, tide_reader_t *reader) {
   const uintptr_t critical = session_enter(session);
   const bool any = reader->current.memory != NULL || pop_locked(reader, &reader->current);
+  const bool resumes = reader->account.full && reader->count < reader->depth;
   session_exit(session, critical);
+  if (resumes) {
+    tide_daemon_resume(&session->daemon, &reader->account);
+  }
   return any ? &reader->current : NULL;
 }
 
