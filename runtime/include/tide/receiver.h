@@ -156,6 +156,7 @@ typedef struct tide_receiver_config {
 
 typedef struct tide_receiver {
   uint8_t session; /* messages of other sessions are dropped; 0xFF: any */
+  bool withheld;   /* of a stream or more */
   uint32_t key;
   tide_slot_t *filling;
   tide_queue_t noted;

@@ -385,6 +385,14 @@ int32_t tide_daemon_most_urgent_of(tide_daemon_t *d, const tide_frame_share_t *s
   return priority;
 }
 
+/* When a slot came free for what was withheld, an acknowledgment asks for it. */
+static void leave_asking(tide_daemon_t *d, uintptr_t state, bool may_ask) {
+  if (may_ask)
+    leave_busy(d, state);
+  else
+    leave(d, state);
+}
+
 static int process(tide_daemon_t *d, tide_slot_t *(*take)(tide_receiver_t *, const tide_frame_share_t *),
                    const tide_frame_share_t *share) {
   uintptr_t state = enter(d);
@@ -398,8 +406,9 @@ static int process(tide_daemon_t *d, tide_slot_t *(*take)(tide_receiver_t *, con
   if (!accepted) return 0;
   const int count = tide_receiver_deliver(&d->receiver, slot);
   state = enter(d);
+  const bool may_ask = d->receiver.withheld;
   tide_receiver_finish(&d->receiver, slot);
-  leave(d, state);
+  leave_asking(d, state, may_ask);
   return count;
 }
 
@@ -430,9 +439,10 @@ void tide_daemon_disown(tide_daemon_t *d, uint8_t owner) {
 void tide_daemon_release(tide_daemon_t *d, void *memory, bool reassembled) {
   const uintptr_t state = enter(d);
   const size_t noted = d->receiver.noted.count;
+  const bool may_ask = d->receiver.withheld;
   tide_receiver_release(&d->receiver, memory, reassembled);
   if (d->receiver.noted.count > noted) d->changed = true;
-  leave(d, state);
+  leave_asking(d, state, may_ask);
   if (reassembled) report_activity(d);
 }
 

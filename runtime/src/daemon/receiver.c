@@ -115,6 +115,7 @@ tide_slot_t *receiver_find_slot(const tide_receiver_t *r, uint8_t stream, uint16
 /* ---- reset ---- */
 
 void tide_receiver_reset(tide_receiver_t *r) {
+  r->withheld = false;
   for (size_t i = 0; i < r->config.slot_count; ++i) {
     tide_slot_t *slot = &r->config.slots[i];
     slot->blocked = false;

@@ -24,11 +24,12 @@ void receiver_free_slot(tide_receiver_t *r, tide_slot_t *slot) {
   slot->state = SLOT_FREE;
   r->free++;
   receiver_discharge(r, slot);
+  if (r->withheld) receiver_ask_withheld(r);
 }
 
 uint32_t receiver_room(const tide_receiver_t *r, uint8_t stream) {
   uint32_t owed_to_others = 0u;
-  for (const tide_account_t *account = r->nobody.next; account; account = account->next)
+  for (const tide_account_t *account = &r->nobody; account && r->nobody.next; account = account->next)
     if (account->stream != stream) owed_to_others += owed_to(account);
   return r->free > owed_to_others ? r->free - owed_to_others : 0u;
 }

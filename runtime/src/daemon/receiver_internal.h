@@ -77,6 +77,13 @@ uint32_t receiver_room(const tide_receiver_t *r, uint8_t stream);
 /* Flags what is missing up to the last frame that was announced, is here, or (suspect) seems to have been sent, as far
  * as there is room for it. What is here and was not looked at yet is neither acknowledged nor flagged. */
 void receiver_acknowledge(tide_receiver_t *r, tide_input_stream_t *stream, int16_t suspect);
+/* Slots that wait for what was asked for, of this stream or of all others. What is asked for finds a slot: a sender that
+ * has sent it again in vain would not do so a third time for a while. */
+uint32_t receiver_promised(const tide_receiver_t *r, uint8_t stream, bool others);
+/* The frame is here. True: it was asked for. */
+bool receiver_keep_promise(const tide_receiver_t *r, uint8_t stream, uint16_t sequence);
+/* A slot came free: what could not be asked for before, or gave way, may come now. */
+void receiver_ask_withheld(tide_receiver_t *r);
 void receiver_hand_on_answers(tide_receiver_t *r, const tide_slot_t *slot, const tide_xrce_header_t *header,
                               size_t position);
 /* Its header may be damaged, too, but most likely it is the message that it says: ask for that one. */

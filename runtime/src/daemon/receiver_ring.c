@@ -159,8 +159,33 @@ static void give_way(tide_receiver_t *r, tide_slot_t *slot) {
   if (slot->state == SLOT_HELD && stream) tide_input_stream_forget(stream, slot->sequence);
   receiver_leave_heap(r, slot);
   TIDE_COUNT(r->counters.overflow_dropped, 1u);
-  if (!TIDE_STREAM_IS_RELIABLE(slot->stream)) TIDE_COUNT(slot->account->dropped, 1u);
+  if (!TIDE_STREAM_IS_RELIABLE(slot->stream)) {
+    TIDE_COUNT(slot->account->dropped, 1u);
+  } else if (stream) {
+    if (receiver_distance_from(stream->last_announced, slot->sequence) > 0) stream->last_announced = slot->sequence;
+    stream->withheld = r->withheld = true;
+  }
   receiver_discharge(r, slot);
+}
+
+static uint32_t missing_before(const tide_receiver_t *r, const tide_slot_t *slot, uint16_t next) {
+  uint32_t missing = (uint16_t)(slot->sequence - next);
+  for (size_t i = 0; i < r->config.slot_count; ++i) {
+    const tide_slot_t *other = &r->config.slots[i];
+    const bool is_here = receiver_waits(other) || receiver_is_being_delivered(other);
+    if (other == slot || other->stream != slot->stream || !is_here) continue;
+    const int16_t ahead = receiver_distance_from(next, other->sequence);
+    if (ahead >= 0 && receiver_distance_from(slot->sequence, other->sequence) < 0) missing--;
+  }
+  return missing;
+}
+
+/* Once there was no room for something of a stream, nothing takes the room that what comes before it will need: it
+ * would only give way, and be sent a third time. */
+static bool comes_too_early(const tide_receiver_t *r, const tide_slot_t *slot) {
+  const tide_input_stream_t *stream = receiver_find_stream(r, slot->stream);
+  if (!TIDE_STREAM_IS_RELIABLE(slot->stream) || !stream || !stream->withheld) return false;
+  return missing_before(r, slot, stream->next) >= receiver_room(r, slot->stream);
 }
 
 static tide_slot_t *take_free(tide_receiver_t *r) {
@@ -171,10 +196,12 @@ static tide_slot_t *take_free(tide_receiver_t *r) {
 }
 
 /* The frame that arrived is noted: the next one needs a slot. */
-static void replace_filling(tide_receiver_t *r) {
-  const bool has_room = r->free > (receiver_is_over(r->filling->account) ? r->owed : 0u);
-  tide_slot_t *chosen = has_room ? take_free(r) : choose_victim(r, r->filling);
-  if (!has_room) give_way(r, chosen);
+static void replace_filling(tide_receiver_t *r, bool was_asked_for) {
+  const uint32_t promised = was_asked_for ? 0u : receiver_promised(r, r->filling->stream, true);
+  const bool has_room = r->free > (receiver_is_over(r->filling->account) ? r->owed + promised : 0u);
+  const bool is_early = !was_asked_for && comes_too_early(r, r->filling);
+  tide_slot_t *chosen = is_early ? r->filling : has_room ? take_free(r) : choose_victim(r, r->filling);
+  if (is_early || !has_room) give_way(r, chosen);
   chosen->state = SLOT_FILLING;
   chosen->blocked = false;
   r->filling = chosen;
@@ -230,6 +257,7 @@ static int note(tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_header_t 
   if (is_useless(r, slot, stream)) return 0;
   slot->answers = receiver_has_control(r) && has_answers_only(slot, start);
   if (slot->answers && handle_answers(r, slot, header, start)) return 0;
+  const bool was_asked_for = TIDE_RELIABLE_STREAMS && receiver_keep_promise(r, slot->stream, slot->sequence);
   tide_account_t *account = &r->nobody;
   int32_t priority = preprocess(r, slot, &first, position, &account);
   slot->unwanted = priority < 0;
@@ -252,7 +280,7 @@ static int note(tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_header_t 
   const bool reveals_gap = reliable && stream && slot->sequence != stream->next &&
                            !receiver_find_slot(r, slot->stream, (uint16_t)(slot->sequence - 1u));
   if (reveals_gap) receiver_acknowledge(r, stream, -1);
-  replace_filling(r);
+  replace_filling(r, was_asked_for);
   return r->filling == slot ? 0 : 1;
 }
 
