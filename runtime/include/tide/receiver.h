@@ -161,8 +161,8 @@ typedef struct tide_receiver {
   tide_slot_t *filling;
   tide_queue_t noted;
   tide_account_t nobody; /* what no account is for; first of the list of all */
-  uint16_t free; /* slots in nobody's use, without the one that is filled next */
-  uint16_t owed; /* slots that accounts have reserved and do not use */
+  uint16_t free;         /* slots in nobody's use, without the one that is filled next */
+  uint16_t owed;         /* slots that accounts have reserved and do not use */
   uint64_t next_arrival;
   tide_receiver_config_t config;
   uint32_t skipping[TIDE_FRAGMENTS ? 8 : 1];   /* by stream id: the rest of a message that is too large goes by */

@@ -8,7 +8,8 @@ enum { RANK_BITS = 47 };
 
 static int check_config(const tide_receiver_config_t *config) {
   if (!config->slots || !config->storage || !config->noted_storage || !config->streams) return TIDE_ERROR_ARGUMENT;
-  if (config->slot_count < 2u || config->slot_count > UINT16_MAX || config->slot_bytes < 16u || config->slot_bytes > UINT16_MAX)
+  if (config->slot_count < 2u || config->slot_count > UINT16_MAX || config->slot_bytes < 16u ||
+      config->slot_bytes > UINT16_MAX)
     return TIDE_ERROR_ARGUMENT;
   if (config->stream_count == 0u || config->window > TIDE_STREAM_WINDOW_MAXIMUM) return TIDE_ERROR_ARGUMENT;
   if (config->reassembly_count > 0u && !config->reassemblies) return TIDE_ERROR_ARGUMENT;

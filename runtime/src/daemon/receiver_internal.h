@@ -77,8 +77,8 @@ uint32_t receiver_room(const tide_receiver_t *r, uint8_t stream);
 /* Flags what is missing up to the last frame that was announced, is here, or (suspect) seems to have been sent, as far
  * as there is room for it. What is here and was not looked at yet is neither acknowledged nor flagged. */
 void receiver_acknowledge(tide_receiver_t *r, tide_input_stream_t *stream, int16_t suspect);
-/* Slots that wait for what was asked for, of this stream or of all others. What is asked for finds a slot: a sender that
- * has sent it again in vain would not do so a third time for a while. */
+/* Slots that wait for what was asked for, of this stream or of all others. What is asked for finds a slot: a sender
+ * that has sent it again in vain would not do so a third time for a while. */
 uint32_t receiver_promised(const tide_receiver_t *r, uint8_t stream, bool others);
 /* The frame is here. True: it was asked for. */
 bool receiver_keep_promise(const tide_receiver_t *r, uint8_t stream, uint16_t sequence);

@@ -35,7 +35,6 @@ static void *queue_locked(tide_reader_t *reader, const tide_sample_t *sample, bo
   *place_of(reader, reader->count) = *sample;
   ++reader->count;
   ++reader->received;
-  reader->account.full = reader->keep_all && reader->count == reader->depth;
   return memory;
 }
 
@@ -49,6 +48,9 @@ static void deliver(tide_session_t *session, const tide_delivery_t *delivery, ti
   if (reader != NULL) {
     retain(session, delivery);
     oldest = queue_locked(reader, &sample, &reassembled);
+    if (reader->keep_all && reader->count == reader->depth) {
+      tide_receiver_set_full(&session->daemon.receiver, &reader->account, true);
+    }
   } else {
     TIDE_COUNT(session->counters.samples_unwanted, 1u);
   }

@@ -8,9 +8,9 @@
 #include <rclc/rclc.h>
 #include <rmw_microros/rmw_microros.h>
 #include <sched.h>
+#include <std_msgs/msg/int32.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <std_msgs/msg/int32.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,12 +25,12 @@
 #include "tide/pools.h"
 
 #define NANOSECONDS INT64_C(1000000000)
-#define CHECK(call)                                                                                             \
-  do {                                                                                                          \
-    if ((call) != RCL_RET_OK) {                                                                                 \
+#define CHECK(call)                                                                                              \
+  do {                                                                                                           \
+    if ((call) != RCL_RET_OK) {                                                                                  \
       (void)fprintf(stderr, "budget_executor_pong: %s: %s\n", #call, tide_status_text(tide_rclc_last_status())); \
-      return EXIT_FAILURE;                                                                                      \
-    }                                                                                                           \
+      return EXIT_FAILURE;                                                                                       \
+    }                                                                                                            \
   } while (0)
 enum { STOPPER_PRIORITY = 93, FIRST_PING_LIMIT_S = 60 };
 
