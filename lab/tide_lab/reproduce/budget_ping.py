@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ping of the experiments with budgets as a ROS 2 node: std_msgs/Int32 on NAME_ping every so many milliseconds, and a
-count of the answers on NAME_pong. Prints one line of JSON when all pings are sent and the last answers had time to come.
+count of the answers on NAME_pong. Prints a line of JSON when all pings are sent and the last answers had time to come.
 
     python -m tide_lab.reproduce.budget_ping DOMAIN PINGS PERIOD_MS best-effort|reliable NAME...
 """

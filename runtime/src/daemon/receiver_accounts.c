@@ -24,7 +24,7 @@ void receiver_free_slot(tide_receiver_t *r, tide_slot_t *slot) {
   slot->state = SLOT_FREE;
   r->free++;
   receiver_discharge(r, slot);
-  if (r->withheld) receiver_ask_withheld(r);
+  if (TIDE_RELIABLE_STREAMS && r->withheld) receiver_ask_withheld(r);
 }
 
 uint32_t receiver_room(const tide_receiver_t *r, uint8_t stream) {

@@ -184,7 +184,7 @@ static uint32_t missing_before(const tide_receiver_t *r, const tide_slot_t *slot
  * would only give way, and be sent a third time. */
 static bool comes_too_early(const tide_receiver_t *r, const tide_slot_t *slot) {
   const tide_input_stream_t *stream = receiver_find_stream(r, slot->stream);
-  if (!TIDE_STREAM_IS_RELIABLE(slot->stream) || !stream || !stream->withheld) return false;
+  if (!TIDE_RELIABLE_STREAMS || !TIDE_STREAM_IS_RELIABLE(slot->stream) || !stream || !stream->withheld) return false;
   return missing_before(r, slot, stream->next) >= receiver_room(r, slot->stream);
 }
 

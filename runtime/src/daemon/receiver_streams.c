@@ -160,5 +160,9 @@ void receiver_apply_heartbeat(tide_receiver_t *r, const tide_xrce_submessage_t *
   }
   handle_waiting_answers(r, stream);
   receiver_settle_stream(r, stream->id);
+  /* The sender gets no further, so what is next is asked for whether there is room or not: whose it is may be unknown,
+   * and then the room that it has, too. */
+  stream->asked = (uint16_t)(asked_bits(stream) | 1u);
+  stream->asked_from = stream->next;
   receiver_acknowledge(r, stream, -1);
 }
