@@ -137,11 +137,13 @@ static bool is_ahead_of(const tide_slot_t *frame, const tide_slot_t *slot) {
 }
 
 /* Others give way where they use more than is reserved for them and the frame's account does not, or has nothing
- * reserved at all and uses less, or as much for something less urgent; and what is ahead of the frame in its stream. */
-static bool may_take_from(const tide_slot_t *frame, const tide_slot_t *slot) {
+ * reserved at all and uses less, or as much for something less urgent. So does what is ahead of the frame in its
+ * stream, and what waits for the reassembly that others need slots to complete. */
+static bool may_take_from(const tide_receiver_t *r, const tide_slot_t *frame, const tide_slot_t *slot) {
   const tide_account_t *account = frame->account, *other = slot->account;
   if (other == account || !receiver_is_over(other)) return false;
   if (!receiver_is_over(account) || is_ahead_of(frame, slot)) return true;
+  if (is_stuck(r, slot) && !is_stuck(r, frame)) return true;
   if (account->reserved > 0u || other->used < account->used) return false;
   return other->used > account->used || urgency_of(slot) < urgency_of(frame);
 }
@@ -151,7 +153,7 @@ static tide_slot_t *first_to_give_way(const tide_receiver_t *r, const tide_slot_
   for (size_t i = 0; i < r->config.slot_count; ++i) {
     tide_slot_t *slot = &r->config.slots[i];
     if (!receiver_waits(slot)) continue;
-    const bool may = others ? may_take_from(frame, slot) : slot->account == frame->account;
+    const bool may = others ? may_take_from(r, frame, slot) : slot->account == frame->account;
     if (may && (!chosen || gives_way_before(r, slot, chosen))) chosen = slot;
   }
   return chosen;
