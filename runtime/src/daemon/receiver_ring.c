@@ -223,7 +223,8 @@ static bool is_useless(tide_receiver_t *r, const tide_slot_t *slot, tide_input_s
   const int16_t ahead = receiver_distance_from(stream ? stream->next : 0u, slot->sequence);
   if (ahead < 0 || receiver_find_slot(r, slot->stream, slot->sequence)) {
     TIDE_COUNT(r->counters.duplicates, 1u);
-    if (stream) receiver_acknowledge(r, stream, -1);
+    /* Nothing is asked for here: who sends again at each question would answer each answer with another copy. */
+    if (stream && ahead < 0) receiver_tell_acknowledge(r, stream->id, stream->next, 0u);
     return true;
   }
   if (ahead < (int16_t)r->config.window) return false;
