@@ -97,6 +97,10 @@ Plan draw_plan(uint64_t seed) {
   if (random.chance(0.3)) {
     for (ChainPlan &chain : plan.chains) chain.jitter = random.between(0, chain.period / 4);
   }
+  if (random.chance(0.25)) { /* one callback is behind for ever: the backlog is its own */
+    ChainPlan &chain = plan.chains[random.below(plan.chains.size())];
+    chain.act = 2 * chain.period;
+  }
   return plan;
 }
 

@@ -92,9 +92,22 @@ void Checks::frame_start(Client &client, const tide_frame_parts_t &frame, Time n
   }
 }
 
+// Counts the slots themselves, not what the receiver counts.
+void Checks::slots(const tide_receiver_t &receiver, Time now) {
+  size_t free = 0, owed = 0;
+  for (size_t index = 0; index < receiver.config.slot_count; index++) {
+    if (receiver.config.slots[index].state == 0) free++;
+  }
+  for (const tide_account_t *account = &receiver.nobody; account != nullptr; account = account->next) {
+    if (account->used < account->reserved) owed += account->reserved - account->used;
+  }
+  if (free < owed) violate(now, "receive slots that are reserved for a reader are in use by others");
+}
+
 // Whoever would have to start the frame may be preempted by now, and for long.
 void Checks::step_end(Client &client, Time now) {
   const tide_daemon_t &daemon = client.session().daemon;
+  slots(daemon.receiver, now);
   const tide_transmitter_t &transmitter = daemon.transmitter;
   if (!daemon.link_open || transmitter.busy || transmitter.paused) return;
   bool waits = transmitter.control_count > 0;

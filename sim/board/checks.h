@@ -2,10 +2,11 @@
 // What must hold in every run, whatever the line does to frames.
 //
 // In each step: no callback starts while a more urgent one is ready or a more urgent frame waits to be digested; no
-// frame of a message starts while one of a more urgent level could go; the wire is never idle while one could go. For
-// each chain, in both directions (and from its timer to a callback of the same process): nothing arrives that was not
-// sent, nothing reliable is lost or doubled, and nothing overtakes. At the end: every message is delivered, and all
-// nodes, slots and reassemblies are free again.
+// frame of a message starts while one of a more urgent level could go; the wire is never idle while one could go; each
+// reader has the receive slots that are reserved for it, in its use or free, whatever comes in for others. For each
+// chain, in both directions (and from its timer to a callback of the same process): nothing arrives that was not sent,
+// nothing reliable is lost or doubled, and nothing overtakes. At the end: every message is delivered, and all nodes,
+// slots and reassemblies are free again.
 //
 // Where the session began anew (the agent was restarted, or a long cut made the client connect again), reliable
 // messages arrive at least once: first arrivals are in order, and answers that were under way may be lost.
@@ -49,6 +50,7 @@ class Checks {
   void arrived(Way &way, std::vector<bool> &seen, int64_t &last, uint32_t index, bool renewed, const char *where,
                Time now);
   static std::string missing_in_pools(Client &client);
+  void slots(const tide_receiver_t &receiver, Time now);
   void violate(Time now, const std::string &what);
 
   std::vector<Way> ways_;

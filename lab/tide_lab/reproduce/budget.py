@@ -18,6 +18,7 @@ from tide.run.machine import describe
 from tide.terminal.style import INK, PLOT_STYLE, empty_table, print_whole
 from tide_lab.reproduce.budget_cases import (
     BUDGET_CASES,
+    EXECUTORS,
     PING_MS,
     PROGRAMS,
     BudgetCase,
@@ -32,8 +33,8 @@ _COLOURS = {"hprt": "#0072B2", "lpbe": "#D55E00", "bulk": "#009E73", "second": "
 
 def reproduce_budget(name: str, pings: int, out: Path | None, on: str) -> None:
     """Prints a table and the findings; writes results.json and replies.png. Status 1 when a finding does not hold."""
-    if on not in PROGRAMS:
-        _fail(f"--on does not take '{on}'; it takes sim or native", 2)
+    if on not in (*PROGRAMS, *EXECUTORS):
+        _fail(f"--on does not take '{on}'; it takes sim, native, executor or executor-reliable", 2)
     case = BUDGET_CASES[name]
     folder = out or Path("results") / (name if on == "sim" else f"{name}-{on}")
     try:
@@ -56,7 +57,7 @@ def _fail(text: str, status: int) -> None:
 
 def _run(case: BudgetCase, on: str, pings: int) -> BudgetResult:
     console = Console()
-    result = BudgetResult(case, on, pings, describe(real_time=True) if on == "native" else None)
+    result = BudgetResult(case, on, pings, describe(real_time=True) if on != "sim" else None)
     columns = (TextColumn(case.name), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
     work = points(case)
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:

@@ -19,6 +19,7 @@ from tide.report.results import Machine, Row
 
 SOURCE = "Budget-based real-time Executor for Micro-ROS"
 PROGRAMS = {"sim": "tide-budget-sim", "native": "budget_pong"}
+EXECUTORS = {"executor": False, "executor-reliable": True}  # by the agent and ROS 2; whether the topics are reliable
 PING_MS = 10
 
 
@@ -196,12 +197,30 @@ def points(case: BudgetCase) -> list[tuple[str, int]]:
     ]
 
 
-def run_point(case: BudgetCase, on: str, system: str, value: int, pings: int) -> Iterator[Row]:
-    words = [f"lane={lane}" for lane in case.systems[system](value)]
+def _play(lanes: tuple[str, ...], on: str, pings: int) -> dict[str, Any]:
+    from tide.programs.child import RunError
+    from tide.run.domain import ros_domain
+    from tide_lab.reproduce.budget_executor import play
+
+    try:
+        data = play(lanes, pings, PING_MS, EXECUTORS[on], ros_domain())
+    except RunError as error:
+        raise BudgetError(str(error)) from None
+    for lane in data["lanes"]:
+        lane["replies"] = lane["answers"]
+    return data
+
+
+def _run_program(lanes: tuple[str, ...], on: str, pings: int) -> dict[str, Any]:
+    words = [f"lane={lane}" for lane in lanes]
     place = [f"cpu={max(os.sched_getaffinity(0))}"] if on == "native" else []  # the first one has the interrupts
-    data = _call(
-        on, [*place, f"seconds={pings * PING_MS / 1000:g}", f"ping_ms={PING_MS}", f"work_ms={PING_MS}", *words]
-    )
+    seconds = pings * PING_MS / 1000
+    return _call(on, [*place, f"seconds={seconds:g}", f"ping_ms={PING_MS}", f"work_ms={PING_MS}", *words])
+
+
+def run_point(case: BudgetCase, on: str, system: str, value: int, pings: int) -> Iterator[Row]:
+    lanes = case.systems[system](value)
+    data = _play(lanes, on, pings) if on in EXECUTORS else _run_program(lanes, on, pings)
     for x in case.values if system in case.constant else (value,):
         for lane in data["lanes"]:
             yield _row(case, system, x, f"{lane['name']}_replies", lane["replies"], pings)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The names of the published prototype of the budget-based executor (Staschulat, Lange, Dasari 2021), as thin calls of
  * tide_rclc_executor_set_lanes: a lane for each subscription, with a fixed priority or with a budget. Its structures
- * had the sched_param of NuttX; here they have members of the same names, as most systems lack them.
+ * have the sched_param of the system where that knows sporadic servers (NuttX), and else members of the same names.
  *
  *   rclc_executor_sched_parameter_t sp = {.policy = SCHED_SPORADIC};
  *   sp.param.sched_priority = 60;
@@ -12,8 +12,8 @@
  *   rclc_executor_add_subscription_sched(&executor, &subscription, &message, callback, ON_NEW_DATA, &sp);
  *   rclc_executor_start_multi_threading_for_nuttx(&executor);
  *
- * For programs that exist; new ones give lanes themselves (tide/rclc.h), and then timers have lanes, too. Memory: a
- * fixed table for RCLC_SCHED_SUBSCRIPTIONS subscriptions of all executors, linked only when these calls are used. */
+ * For programs that exist; new ones give lanes themselves (tide/rclc.h). Memory: a fixed table for
+ * RCLC_SCHED_SUBSCRIPTIONS callbacks of all executors, linked only when these calls are used. */
 #ifndef RCLC__EXECUTOR_SCHED_H_
 #define RCLC__EXECUTOR_SCHED_H_
 
@@ -27,6 +27,12 @@ extern "C" {
 
 #define RCLC_SCHED_SUBSCRIPTIONS 16
 
+#ifdef __has_include
+#if __has_include(<sched.h>)
+#include <sched.h>
+#endif
+#endif
+
 /* As NuttX and Linux number them; SCHED_SPORADIC as NuttX does. */
 #ifndef SCHED_FIFO
 #define SCHED_FIFO 1
@@ -35,18 +41,30 @@ extern "C" {
 #define SCHED_SPORADIC 3
 #endif
 
-typedef struct {
+/* The system's own structure where it knows sporadic servers, as NuttX does. */
+#if defined(CONFIG_SCHED_SPORADIC) || (defined(_POSIX_THREAD_SPORADIC_SERVER) && _POSIX_THREAD_SPORADIC_SERVER > 0)
+typedef struct timespec rclc_sched_time_t;
+typedef struct sched_param rclc_sched_param_t;
+#else
+typedef struct rclc_sched_time {
   int64_t tv_sec;
   int64_t tv_nsec; /* 0..999,999,999 */
 } rclc_sched_time_t;
 
-typedef struct {
+typedef struct rclc_sched_param {
   int sched_priority; /* as the system counts */
   /* SCHED_SPORADIC only: */
   int sched_ss_low_priority;
   rclc_sched_time_t sched_ss_repl_period, sched_ss_init_budget;
   int sched_ss_max_repl; /* 1 or more */
 } rclc_sched_param_t;
+
+/* For a program that is to stay as it was printed: struct sched_param is the one above from here on, in this file, which
+ * cannot pass one to the system any more. Headers of the system come before this one. */
+#ifdef RCLC_SCHED_PARAM_AS_PUBLISHED
+#define sched_param rclc_sched_param
+#endif
+#endif
 
 typedef struct {
   int policy; /* SCHED_FIFO or SCHED_SPORADIC */
@@ -66,10 +84,23 @@ rcl_ret_t rclc_executor_add_subscription_sched(rclc_executor_t *executor, rcl_su
                                                rclc_executor_handle_invocation_t invocation,
                                                const rclc_executor_sched_parameter_t *sparam);
 
+/* The same for other callbacks; names of tide, after those of the prototype. */
+rcl_ret_t rclc_executor_add_timer_sched(rclc_executor_t *executor, rcl_timer_t *timer,
+                                        const rclc_executor_sched_parameter_t *sparam);
+rcl_ret_t rclc_executor_add_service_sched(rclc_executor_t *executor, rcl_service_t *service, void *request_msg,
+                                          void *response_msg, rclc_service_callback_t callback,
+                                          const rclc_executor_sched_parameter_t *sparam);
+rcl_ret_t rclc_executor_add_guard_condition_sched(rclc_executor_t *executor, rcl_guard_condition_t *gc,
+                                                  rclc_gc_callback_t callback,
+                                                  const rclc_executor_sched_parameter_t *sparam);
+
 /* Starts the lanes and returns when tide_executor_stop of the executor's core has ended them, or with the reason why
  * none ran: as tide_rclc_executor_set_lanes and rclc_executor_spin, which needs TIDE_EXECUTOR_LANES >= the
  * subscriptions. */
 rcl_ret_t rclc_executor_start_multi_threading_for_nuttx(rclc_executor_t *executor);
+
+/* As the paper spells it. */
+#define rclc_executor_start_multi_threading_for_nuttX rclc_executor_start_multi_threading_for_nuttx
 
 /* rcl_publish, which any lane may call. */
 rcl_ret_t rclc_executor_publish(const rcl_publisher_t *publisher, const void *ros_message,

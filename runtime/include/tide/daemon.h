@@ -91,7 +91,7 @@ typedef struct tide_daemon {
     void (*on_done)(void *context, tide_node_t *node, tide_node_outcome_t outcome);
     void *context;
     void *receiver_context;
-    int32_t (*priority_of)(void *context, uint8_t stream, tide_xrce_request_t request);
+    int32_t (*priority_of)(void *context, uint8_t stream, tide_xrce_request_t request, tide_account_t **account);
     void (*on_submessage)(void *context, const tide_delivery_t *delivery);
     void (*on_control)(void *context, const tide_delivery_t *delivery);
   } owner; /* of the configuration: whom to tell */
@@ -101,7 +101,8 @@ typedef struct tide_daemon {
 } tide_daemon_t;
 
 #if TIDE_STATIC_SESSION /* the session has these, in place of the pointers of the configuration */
-int32_t tide_daemon_owner_priority_of(tide_daemon_t *daemon, uint8_t stream, tide_xrce_request_t request);
+int32_t tide_daemon_owner_priority_of(tide_daemon_t *daemon, uint8_t stream, tide_xrce_request_t request,
+                                      tide_account_t **account);
 void tide_daemon_owner_on_submessage(tide_daemon_t *daemon, const tide_delivery_t *delivery);
 void tide_daemon_owner_on_control(tide_daemon_t *daemon, const tide_delivery_t *delivery);
 void tide_daemon_owner_on_activity(tide_daemon_t *daemon);
@@ -159,6 +160,8 @@ int tide_daemon_process_most_urgent_of(tide_daemon_t *daemon, const tide_frame_s
 int tide_daemon_process_oldest_of(tide_daemon_t *daemon, const tide_frame_share_t *share);
 void tide_daemon_disown(tide_daemon_t *daemon, uint8_t owner);
 void tide_daemon_release(tide_daemon_t *daemon, void *memory, bool reassembled);
+/* tide_receiver_set_full(account, false), and whoever processes frames is told. */
+void tide_daemon_resume(tide_daemon_t *daemon, tide_account_t *account);
 
 /* A new session: see tide_transmitter_reset and tide_receiver_reset. */
 void tide_daemon_set_session(tide_daemon_t *daemon, uint8_t session, uint32_t key);

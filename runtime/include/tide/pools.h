@@ -70,9 +70,8 @@
 #ifndef TIDE_NAME_BYTES
 #define TIDE_NAME_BYTES 64
 #endif
-/* Samples a subscription keeps at most; a QoS depth above it is cut to it, also that of KEEP_ALL: then the oldest gives
- * way, though the agent was told that it arrived. With TIDE_SLOTS it never does: a sample stays in its slot until the
- * callback has run, and where there is no free slot the agent waits. */
+/* Samples a subscription keeps at most; a QoS depth above it is cut to it. With KEEP_LAST the oldest gives way; with
+ * KEEP_ALL and reliable none does: the agent waits, and with it what else comes on the stream of that level. */
 #ifndef TIDE_SUBSCRIPTION_DEPTH
 #define TIDE_SUBSCRIPTION_DEPTH 4
 #endif
@@ -110,7 +109,10 @@
 #ifndef TIDE_MTU_BYTES
 #define TIDE_MTU_BYTES 512
 #endif
-/* Received messages that are held before their callback runs. */
+/* Received messages that are held before their callback runs, and one that is arriving. Each subscription, service and
+ * client has as many of them to itself as its depth says, so that no other one's backlog takes them: with the sum of all
+ * depths and two more nobody gets less. With fewer all get the same number, with fewer than there are of them none.
+ * What gave way: account.dropped in the tide_reader_t of the subscription, account.reserved what it has. */
 #ifndef TIDE_SLOTS
 #define TIDE_SLOTS 16
 #endif

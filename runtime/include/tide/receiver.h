@@ -19,13 +19,17 @@
  * its end and counted, so that the stream goes on. To keep a fragmented message of an unimportant chain from delaying
  * one of an important chain, give each stream that carries them one tide_reassembly and one for each message in use.
  *
- * When every slot is taken, the least urgent noted frame gives way (by the level of its stream, then by priority; when
- * both are equal the one farthest ahead in its stream, then the newest); a reliable one is asked for again, so only
- * best-effort frames are lost, and counted.
+ * Slots belong to who reads (tide_account_t). Each account has slots reserved for it; all share the rest. What nobody
+ * reads has an account, too, with one slot. A frame beyond its account's reservation gets a slot only as long as all
+ * reservations stay covered. Otherwise a waiting frame of the same account gives way, so that no account takes what
+ * another one needs: of best effort the oldest (keep last), of a reliable stream the one farthest ahead, which is asked
+ * for again. So only best-effort frames are lost, and counted at their account. Where an account's frames differ in
+ * urgency the least urgent one gives way (by the level of its stream, then by priority). Frames of no account give way
+ * the same, but the newest one first.
  *
- * Cost: commit and the steps of process O(slots + reassemblies + streams); most_urgent O(1); verify and deliver linear
- * in the frame. Memory (Cortex-M7): tide_receiver_t 232 bytes, a slot 72, a pointer and its bytes, a stream 24, a
- * reassembly 20 and its bytes.
+ * Cost: commit and the steps of process O(slots + reassemblies + streams + accounts); most_urgent O(1); verify and
+ * deliver linear in the frame. Memory (Cortex-M7): tide_receiver_t 240 bytes, a slot 72, a pointer and its bytes, a
+ * stream 24, a reassembly 24 and its bytes, an account 20.
  *
  * Not thread-safe: tide_daemon wraps the calls. Nothing allocates. */
 #ifndef TIDE_RECEIVER_H
@@ -43,6 +47,17 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* One who reads, and the slots it may use. Part of the reader's memory. */
+typedef struct tide_account {
+  struct tide_account *next; /* of the receiver; so is what follows, but for dropped */
+  uint16_t wanted;           /* slots asked for */
+  uint16_t reserved;         /* slots granted */
+  uint16_t used;             /* slots that its frames are in, noted or not yet released */
+  uint8_t stream;            /* that its last frame came on */
+  bool full;                 /* its reader takes nothing now: its frames wait */
+  uint32_t dropped;          /* best-effort frames that gave way */
+} tide_account_t;
 
 typedef struct tide_slot {
   tide_queue_entry_t entry; /* among the noted frames; first member */
@@ -65,6 +80,7 @@ typedef struct tide_slot {
   uint16_t position;        /* of the submessage to deliver next; 0: none was delivered */
   uint8_t *bytes;
   struct tide_reassembly *reassembly; /* that its FRAGMENT goes into */
+  tide_account_t *account;            /* that the slot is charged to; null: free */
   uint64_t arrival;                   /* running number: FIFO order */
   int64_t arrived_ns;
 } tide_slot_t;
@@ -80,6 +96,7 @@ typedef struct tide_reassembly {
   tide_priority_t priority;
   uint8_t owner;
   uint16_t references, released;
+  tide_account_t *account; /* of the message */
 } tide_reassembly_t;
 
 /* A frame may belong to one of several executors: what priority_of returns is the priority and TIDE_FRAME_OWNER of its
@@ -121,11 +138,11 @@ typedef struct tide_receiver_config {
   tide_reassembly_t *reassemblies; /* bytes and capacity filled in by the caller */
   size_t reassembly_count;         /* 0: no fragmented messages */
   void *context;
-  /* The priority of the callback that a DATA submessage for this request and object will make ready, and whose frame it
-   * is (TIDE_FRAME_OWNER); called once a frame, from commit, for its first submessage. Negative: nobody wants it (a
-   * reliable one is still acknowledged, then dropped). Null: the level of the stream decides, as it does for everything
-   * that is not DATA. */
-  int32_t (*priority_of)(void *context, uint8_t stream, tide_xrce_request_t request);
+  /* The priority of the callback that a DATA submessage for this request and object will make ready, whose frame it is
+   * (TIDE_FRAME_OWNER), and, in *account, whose slot it takes (null as it comes: nobody's); called once a frame, from
+   * commit, for its first submessage. Negative: nobody wants it (a reliable one is still acknowledged, then dropped).
+   * Null: the level of the stream decides, as it does for everything that is not DATA. */
+  int32_t (*priority_of)(void *context, uint8_t stream, tide_xrce_request_t request, tide_account_t **account);
   /* A submessage of a stream, in order, verified. To keep the body beyond the call: tide_receiver_retain, later
    * tide_receiver_release. In a daemon: without the critical section; one call at a time for each stream. */
   void (*on_submessage)(void *context, const tide_delivery_t *delivery);
@@ -139,9 +156,13 @@ typedef struct tide_receiver_config {
 
 typedef struct tide_receiver {
   uint8_t session; /* messages of other sessions are dropped; 0xFF: any */
+  bool withheld;   /* of a stream or more */
   uint32_t key;
   tide_slot_t *filling;
   tide_queue_t noted;
+  tide_account_t nobody; /* what no account is for; first of the list of all */
+  uint16_t free;         /* slots in nobody's use, without the one that is filled next */
+  uint16_t owed;         /* slots that accounts have reserved and do not use */
   uint64_t next_arrival;
   tide_receiver_config_t config;
   uint32_t skipping[TIDE_FRAGMENTS ? 8 : 1];   /* by stream id: the rest of a message that is too large goes by */
@@ -155,6 +176,15 @@ int tide_receiver_init(tide_receiver_t *receiver, const tide_receiver_config_t *
 void tide_receiver_set_session(tide_receiver_t *receiver, uint8_t session, uint32_t key);
 /* Streams start at 0 again; noted frames are dropped; samples in use stay valid. Any time, also from on_control. */
 void tide_receiver_reset(tide_receiver_t *receiver);
+
+/* Slots for one who reads. As many as it wants, or fewer when all accounts together want more than there are: then
+ * all get the same number, or none, and a program sees in account->reserved what it got. Waiting frames of others that
+ * use more than is now reserved for them give way when its own arrive. O(accounts * slots). */
+void tide_receiver_open_account(tide_receiver_t *receiver, tide_account_t *account, uint16_t wanted);
+/* Its frames are nobody's from now on, its reservation everybody's. */
+void tide_receiver_close_account(tide_receiver_t *receiver, tide_account_t *account);
+/* full: frames of the account wait, unacknowledged, and with them their streams, until it is not full any more. */
+void tide_receiver_set_full(tide_receiver_t *receiver, tide_account_t *account, bool full);
 
 /* The slot in which the next message goes (never null after init; config.slot_bytes of room). */
 uint8_t *tide_receiver_claim(tide_receiver_t *receiver);

@@ -67,6 +67,7 @@ typedef struct tide_reader {
   tide_priority_t priority; /* of the callback; its level chooses the stream */
   uint8_t owner;            /* number of the executor that its frames belong to (TIDE_FRAME_OWNER); 0: nobody's */
   bool reliable;
+  bool keep_all;            /* when `depth` samples are queued further ones wait, and with them their stream */
   uint16_t max_samples;     /* 0: no limit. The agent stops after so many; asked for again in each session */
   uint16_t max_elapsed_s;   /* 0: no limit */
   uint16_t max_bytes_per_s; /* 0: no limit */
@@ -80,6 +81,7 @@ typedef struct tide_reader {
   uint8_t count;              /* samples queued, without the one that is being taken */
   tide_sample_t current;      /* being taken; memory is null when none is */
   uint32_t received, dropped; /* dropped: the queue was full and the oldest gave way (keep last) */
+  tide_account_t account;     /* its slots: `depth`, or fewer, are reserved; and what was dropped for lack of more */
   /* One more sample is queued; from tide_daemon_process_*, outside the critical section. May be null. */
   void (*on_sample)(void *context, struct tide_reader *reader);
   void *context;

@@ -25,9 +25,12 @@ typedef enum tide_stream_verdict {
 } tide_stream_verdict_t;
 
 typedef struct tide_input_stream {
-  uint8_t id;              /* 0: place not used */
-  uint8_t window;          /* messages that may be held, 1..16 */
-  bool acknowledge;        /* an ACKNACK is due */
+  uint8_t id;          /* 0: place not used */
+  uint8_t window;      /* messages that may be held, 1..16 */
+  bool acknowledge;    /* an ACKNACK is due */
+  bool withheld;       /* of the keeper: something is missing that there was no room for, and was not asked for */
+  uint16_t asked_from; /* of the keeper, too: bit n of asked says that asked_from + n was asked for */
+  uint16_t asked;
   uint16_t next;           /* first message not yet delivered */
   uint16_t last_announced; /* highest sequence number seen or announced by a heartbeat */
   uint16_t oldest;         /* first message that the sender can still resend, when that is beyond next */

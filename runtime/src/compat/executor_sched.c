@@ -1,26 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The published prototype's calls. Levels and lanes are known only when all subscriptions are, so that they are kept
  * until the start. */
-#include "rclc/executor_sched.h"
-
 #include <string.h>
 
-#include "internal.h"
+#include "executor_sched_internal.h"
 #include "tide/rclc.h"
 
 #define NANOSECONDS INT64_C(1000000000)
 #define SECONDS_MAXIMUM 1000000
 
-typedef struct record {
-  rclc_executor_t *executor;
-  rcl_subscription_t *subscription;
-  void *message;
-  rclc_subscription_callback_t callback;
-} record_t;
-
 /* Those of an executor are neighbours, rising in priority, so that its lanes can be handed on where they are: a copy on
  * the stack would be too much for a board. */
-static record_t records[RCLC_SCHED_SUBSCRIPTIONS];
+static sched_record_t records[RCLC_SCHED_SUBSCRIPTIONS];
 static tide_lane_settings_t record_lanes[RCLC_SCHED_SUBSCRIPTIONS]; /* one for each record */
 static size_t record_count;
 
@@ -46,11 +37,11 @@ static int read_lane(const rclc_executor_sched_parameter_t *parameter, tide_lane
   return valid ? TIDE_OK : TIDE_ERROR_ARGUMENT;
 }
 
-static int keep(const record_t *record, const tide_lane_settings_t *lane) {
+static int keep(const sched_record_t *record, const tide_lane_settings_t *lane) {
   size_t place = record_count;
   bool placed = false;
   for (size_t index = 0u; index < record_count; index++) {
-    if (records[index].subscription == record->subscription) return TIDE_ERROR_EXISTS;
+    if (records[index].object == record->object) return TIDE_ERROR_EXISTS;
     if (placed || records[index].executor != record->executor) continue;
     placed = record_lanes[index].priority > lane->priority;
     place = placed ? index : index + 1u;
@@ -85,26 +76,33 @@ void rclc_executor_real_time_scheduling_init(rclc_executor_t *executor) {
   forget(first, count);
 }
 
+rcl_ret_t tide_compat_add_sched(const sched_record_t *record, const rclc_executor_sched_parameter_t *sparam) {
+  if (tide_rclc_executor_core(record->executor) == NULL || record->callback == NULL || sparam == NULL) {
+    return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  }
+  tide_lane_settings_t lane;
+  const int status = read_lane(sparam, &lane);
+  return tide_compat_result(status == TIDE_OK ? keep(record, &lane) : status);
+}
+
+static rcl_ret_t add_subscription(const sched_record_t *record, tide_priority_t priority) {
+  const rcl_ret_t result = rclc_executor_add_subscription(record->executor, record->object, record->message,
+                                                          (rclc_subscription_callback_t)record->callback, ON_NEW_DATA);
+  return result == RCL_RET_OK ? tide_rclc_subscription_set_priority(record->object, priority) : result;
+}
+
 rcl_ret_t rclc_executor_add_subscription_sched(rclc_executor_t *executor, rcl_subscription_t *subscription, void *msg,
                                                rclc_subscription_callback_t callback,
                                                rclc_executor_handle_invocation_t invocation,
                                                const rclc_executor_sched_parameter_t *sparam) {
-  if (tide_rclc_executor_core(executor) == NULL || !rcl_subscription_is_valid(subscription) || msg == NULL ||
-      callback == NULL || sparam == NULL) {
-    return tide_compat_result(TIDE_ERROR_ARGUMENT);
-  }
+  if (!rcl_subscription_is_valid(subscription) || msg == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
   if (invocation != ON_NEW_DATA) return tide_compat_result(TIDE_ERROR_UNSUPPORTED);
-  const record_t record = {.executor = executor, .subscription = subscription, .message = msg, .callback = callback};
-  tide_lane_settings_t lane;
-  const int status = read_lane(sparam, &lane);
-  return tide_compat_result(status == TIDE_OK ? keep(&record, &lane) : status);
-}
-
-static rcl_ret_t add(const record_t *record, uint8_t level) {
-  const rcl_ret_t result = rclc_executor_add_subscription(record->executor, record->subscription, record->message,
-                                                          record->callback, ON_NEW_DATA);
-  return result == RCL_RET_OK ? tide_rclc_subscription_set_priority(record->subscription, TIDE_PRIORITY(level, 0))
-                              : result;
+  const sched_record_t record = {.executor = executor,
+                                 .object = subscription,
+                                 .message = msg,
+                                 .callback = (void (*)(void))callback,
+                                 .add = add_subscription};
+  return tide_compat_add_sched(&record, sparam);
 }
 
 /* Each its own level, so that no lane runs another one's callback. */
@@ -112,7 +110,8 @@ static rcl_ret_t set_up(rclc_executor_t *executor, size_t first, size_t count) {
   for (size_t index = 0u; index < count; index++) record_lanes[first + index].least_level = (uint8_t)(index + 1u);
   rcl_ret_t result = count == 0u ? RCL_RET_OK : tide_rclc_executor_set_lanes(executor, &record_lanes[first], count);
   for (size_t index = 0u; index < count && result == RCL_RET_OK; index++) {
-    result = add(&records[first + index], (uint8_t)(index + 1u));
+    const sched_record_t *record = &records[first + index];
+    result = record->add(record, TIDE_PRIORITY(index + 1u, 0));
   }
   return result;
 }

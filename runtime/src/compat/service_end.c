@@ -42,6 +42,7 @@ static int open_on_agent(tide_service_end_t *end, uint8_t kind, const tide_node_
   end->reader.object = end->object.id;
   end->reader.reliable = tide_compat_is_reliable(qos);
   end->reader.depth = tide_pools.service_depth;
+  end->reader.keep_all = qos->history == RMW_QOS_POLICY_HISTORY_KEEP_ALL;
   end->reader.on_sample = on_sample;
   end->reader.context = end;
   return tide_session_add_reader(&end->support->session, &end->reader);

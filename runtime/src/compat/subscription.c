@@ -41,6 +41,7 @@ static void describe_reader(tide_subscription_handle_t *handle, const rmw_qos_pr
   if (qos->history != RMW_QOS_POLICY_HISTORY_KEEP_ALL && qos->depth > 0 && qos->depth < handle->reader.depth) {
     handle->reader.depth = (uint8_t)qos->depth;
   }
+  handle->reader.keep_all = qos->history == RMW_QOS_POLICY_HISTORY_KEEP_ALL;
   handle->reader.on_sample = on_sample;
   handle->reader.context = handle;
 }

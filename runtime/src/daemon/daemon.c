@@ -57,9 +57,9 @@ static void owner_on_control(tide_daemon_t *d, const tide_delivery_t *delivery) 
   if (d->owner.on_control) d->owner.on_control(d->owner.receiver_context, delivery);
 }
 
-static int32_t priority_of(void *context, uint8_t stream, tide_xrce_request_t request) {
+static int32_t priority_of(void *context, uint8_t stream, tide_xrce_request_t request, tide_account_t **account) {
   const tide_daemon_t *d = context;
-  return d->owner.priority_of(d->owner.receiver_context, stream, request);
+  return d->owner.priority_of(d->owner.receiver_context, stream, request, account);
 }
 
 static void submessage_delivered(void *context, const tide_delivery_t *delivery) {
@@ -425,6 +425,14 @@ int32_t tide_daemon_most_urgent_of(tide_daemon_t *d, const tide_frame_share_t *s
   return priority;
 }
 
+/* When a slot came free for what was withheld, an acknowledgment asks for it. */
+static void leave_asking(tide_daemon_t *d, uintptr_t state, bool may_ask) {
+  if (may_ask)
+    leave_busy(d, state);
+  else
+    leave(d, state);
+}
+
 static int process(tide_daemon_t *d, tide_slot_t *(*take)(tide_receiver_t *, const tide_frame_share_t *),
                    const tide_frame_share_t *share) {
   uintptr_t state = enter(d);
@@ -438,8 +446,9 @@ static int process(tide_daemon_t *d, tide_slot_t *(*take)(tide_receiver_t *, con
   if (!accepted) return 0;
   const int count = tide_receiver_deliver(&d->receiver, slot);
   state = enter(d);
+  const bool may_ask = d->receiver.withheld;
   tide_receiver_finish(&d->receiver, slot);
-  leave(d, state);
+  leave_asking(d, state, may_ask);
   return count;
 }
 
@@ -470,10 +479,20 @@ void tide_daemon_disown(tide_daemon_t *d, uint8_t owner) {
 void tide_daemon_release(tide_daemon_t *d, void *memory, bool reassembled) {
   const uintptr_t state = enter(d);
   const size_t noted = d->receiver.noted.count;
+  const bool may_ask = d->receiver.withheld;
   tide_receiver_release(&d->receiver, memory, reassembled);
   if (d->receiver.noted.count > noted) d->changed = true;
-  leave(d, state);
+  leave_asking(d, state, may_ask);
   if (reassembled) report_activity(d);
+}
+
+void tide_daemon_resume(tide_daemon_t *d, tide_account_t *account) {
+  const uintptr_t state = enter(d);
+  const size_t noted = d->receiver.noted.count;
+  tide_receiver_set_full(&d->receiver, account, false);
+  if (d->receiver.noted.count > noted) d->changed = true;
+  leave(d, state);
+  report_activity(d);
 }
 
 /* ---- sessions ---- */

@@ -8,7 +8,8 @@ enum { RANK_BITS = 47 };
 
 static int check_config(const tide_receiver_config_t *config) {
   if (!config->slots || !config->storage || !config->noted_storage || !config->streams) return TIDE_ERROR_ARGUMENT;
-  if (config->slot_count < 2u || config->slot_bytes < 16u || config->slot_bytes > UINT16_MAX)
+  if (config->slot_count < 2u || config->slot_count > UINT16_MAX || config->slot_bytes < 16u ||
+      config->slot_bytes > UINT16_MAX)
     return TIDE_ERROR_ARGUMENT;
   if (config->stream_count == 0u || config->window > TIDE_STREAM_WINDOW_MAXIMUM) return TIDE_ERROR_ARGUMENT;
   if (config->reassembly_count > 0u && !config->reassemblies) return TIDE_ERROR_ARGUMENT;
@@ -33,6 +34,9 @@ int tide_receiver_init(tide_receiver_t *r, const tide_receiver_config_t *config)
   }
   r->filling = &config->slots[0];
   r->filling->state = SLOT_FILLING;
+  r->free = (uint16_t)(config->slot_count - 1u);
+  r->nobody = (tide_account_t){.wanted = 1u};
+  receiver_share_out(r);
   return TIDE_OK;
 }
 
@@ -64,13 +68,16 @@ void receiver_enter_heap(tide_receiver_t *r, tide_slot_t *slot) {
 
 void receiver_let_go(tide_receiver_t *r, tide_slot_t *slot) {
   receiver_leave_heap(r, slot);
-  slot->state = slot->references == slot->released ? SLOT_FREE : SLOT_USED;
+  if (slot->references == slot->released)
+    receiver_free_slot(r, slot);
+  else
+    slot->state = SLOT_USED;
 }
 
 static bool is_ready(const tide_slot_t *slot, const tide_input_stream_t *stream, bool taken, bool partial) {
   if (slot->blocked || taken) return false;
   if (slot->state == SLOT_PARTIAL) return true;
-  if (partial) return false;
+  if (partial || (slot->account->full)) return false;
   return slot->state == SLOT_NOTED || (stream && slot->sequence == stream->next);
 }
 
@@ -111,6 +118,7 @@ tide_slot_t *receiver_find_slot(const tide_receiver_t *r, uint8_t stream, uint16
 /* ---- reset ---- */
 
 void tide_receiver_reset(tide_receiver_t *r) {
+  r->withheld = false;
   for (size_t i = 0; i < r->config.slot_count; ++i) {
     tide_slot_t *slot = &r->config.slots[i];
     slot->blocked = false;

@@ -92,9 +92,11 @@ static bool drop(tide_receiver_t *r, tide_slot_t *slot) {
 }
 
 static bool reject(tide_receiver_t *r, tide_slot_t *slot) {
-  slot->state = SLOT_FREE;
-  receiver_ask_again(r, slot->stream, slot->sequence);
-  return drop(r, slot);
+  const uint8_t stream = slot->stream;
+  receiver_let_go(r, slot);
+  receiver_ask_again(r, stream, slot->sequence);
+  receiver_settle_stream(r, stream);
+  return false;
 }
 
 /* Tells the stream of the frame's arrival. True: it is next. Otherwise the slot is held or dropped. */
@@ -208,6 +210,6 @@ void tide_receiver_release(tide_receiver_t *r, void *memory, bool reassembled) {
   } else {
     tide_slot_t *slot = memory;
     slot->released++;
-    if (slot->state == SLOT_USED && slot->references == slot->released) slot->state = SLOT_FREE;
+    if (slot->state == SLOT_USED && slot->references == slot->released) receiver_free_slot(r, slot);
   }
 }

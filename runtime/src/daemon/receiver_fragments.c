@@ -100,6 +100,7 @@ bool receiver_prepare_fragment(tide_receiver_t *r, tide_slot_t *slot, size_t pos
   reassembly->stream = slot->stream;
   reassembly->priority = slot->priority;
   reassembly->owner = slot->owner;
+  reassembly->account = slot->account;
   reassembly->length = 0u;
   reassembly->references = 0u;
   reassembly->released = 0u;

@@ -4,6 +4,9 @@
  * There always is a slot to fill. A slot is among the noted frames (the heap) exactly when it could be processed now:
  * it is noted, or held and the next of its stream, or delivered in part; it does not wait for memory; and no other
  * frame of its stream is being delivered. receiver_refresh_stream restores this after any change.
+ * A slot that holds a frame is charged to the account of who reads it, or of nobody. free counts the free
+ * ones, owed what accounts have reserved beyond what they use; but for a while after an account is opened or closed
+ * there are at least as many free as owed.
  * Nothing is believed before its checksum was good: a noted frame takes no place for its stream and moves no window;
  * the worst that a damaged header does is to ask for a message in vain. */
 #ifndef TIDE_DAEMON_RECEIVER_INTERNAL_H
@@ -61,10 +64,26 @@ void receiver_enter_heap(tide_receiver_t *r, tide_slot_t *slot);
 void receiver_refresh_stream(tide_receiver_t *r, uint8_t id);
 void receiver_let_go(tide_receiver_t *r, tide_slot_t *slot); /* what was retained lives on */
 
+/* receiver_accounts.c */
+void receiver_charge(tide_receiver_t *r, tide_slot_t *slot, tide_account_t *account);
+void receiver_discharge(tide_receiver_t *r, tide_slot_t *slot);
+void receiver_free_slot(tide_receiver_t *r, tide_slot_t *slot); /* back to everybody */
+bool receiver_is_over(const tide_account_t *account);           /* uses more than is reserved for it */
+void receiver_share_out(tide_receiver_t *r);                    /* of all slots, to all accounts */
+/* Slots that frames of this stream can get. */
+uint32_t receiver_room(const tide_receiver_t *r, uint8_t stream);
+
 /* receiver_streams.c */
 /* Flags what is missing up to the last frame that was announced, is here, or (suspect) seems to have been sent, as far
  * as there is room for it. What is here and was not looked at yet is neither acknowledged nor flagged. */
 void receiver_acknowledge(tide_receiver_t *r, tide_input_stream_t *stream, int16_t suspect);
+/* Slots that wait for what was asked for, of this stream or of all others. What is asked for finds a slot: a sender
+ * that has sent it again in vain would not do so a third time for a while. */
+uint32_t receiver_promised(const tide_receiver_t *r, uint8_t stream, bool others);
+/* The frame is here. True: it was asked for. */
+bool receiver_keep_promise(const tide_receiver_t *r, uint8_t stream, uint16_t sequence);
+/* A slot came free: what could not be asked for before, or gave way, may come now. */
+void receiver_ask_withheld(tide_receiver_t *r);
 void receiver_hand_on_answers(tide_receiver_t *r, const tide_slot_t *slot, const tide_xrce_header_t *header,
                               size_t position);
 /* Its header may be damaged, too, but most likely it is the message that it says: ask for that one. */

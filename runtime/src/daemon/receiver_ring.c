@@ -32,24 +32,30 @@ static int handle_control(tide_receiver_t *r, const tide_slot_t *slot, const tid
 static int32_t priority_of_stream(const tide_slot_t *slot) { return (int32_t)TIDE_STREAM_LEVEL(slot->stream) << 8; }
 
 static int32_t priority_of_data(const tide_receiver_t *r, const tide_slot_t *slot, uint8_t id, const uint8_t *body,
-                                size_t bytes) {
+                                size_t bytes, tide_account_t **account) {
   if (id != TIDE_XRCE_DATA || bytes < 4u || !receiver_has_priorities(r)) return priority_of_stream(slot);
   const tide_xrce_request_t request = {request_part(body), request_part(body + 2)};
-  return receiver_ask_priority(r, slot->stream, request);
+  return receiver_ask_priority(r, slot->stream, request, account);
 }
 
 /* A later fragment says nothing about its message: it is as urgent as the one before it. */
 static int32_t priority_of_fragment(const tide_receiver_t *r, const tide_slot_t *slot,
-                                    const tide_xrce_submessage_t *fragment) {
-  if (!TIDE_FRAGMENTS) return priority_of_data(r, slot, TIDE_XRCE_FRAGMENT, NULL, 0u);
+                                    const tide_xrce_submessage_t *fragment, tide_account_t **account) {
+  if (!TIDE_FRAGMENTS) return priority_of_stream(slot);
   const tide_slot_t *before = receiver_find_slot(r, slot->stream, (uint16_t)(slot->sequence - 1u));
-  if (before && before->continues) return before->priority | TIDE_FRAME_OWNER(before->owner);
+  if (before && before->continues) {
+    *account = before->account;
+    return before->priority | TIDE_FRAME_OWNER(before->owner);
+  }
   const tide_reassembly_t *reassembly = receiver_growing(r, slot->stream);
-  if (reassembly) return reassembly->priority | TIDE_FRAME_OWNER(reassembly->owner);
+  if (reassembly) {
+    *account = reassembly->account;
+    return reassembly->priority | TIDE_FRAME_OWNER(reassembly->owner);
+  }
   const tide_input_stream_t *stream = receiver_find_stream(r, slot->stream);
   const bool is_first = before || slot->sequence == (stream ? stream->next : 0u);
-  if (!is_first || fragment->body_bytes < 8u) return priority_of_data(r, slot, TIDE_XRCE_FRAGMENT, NULL, 0u);
-  return priority_of_data(r, slot, fragment->body[0], fragment->body + 4, fragment->body_bytes - 4u);
+  if (!is_first || fragment->body_bytes < 8u) return priority_of_stream(slot);
+  return priority_of_data(r, slot, fragment->body[0], fragment->body + 4, fragment->body_bytes - 4u, account);
 }
 
 /* Nothing in it waits for a callback, so it need not wait for the executor. */
@@ -63,14 +69,14 @@ static bool has_answers_only(const tide_slot_t *slot, size_t position) {
 
 /* The only full look at the header. Returns the frame's own priority or, negative, that nobody wants it. */
 static int32_t preprocess(const tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_submessage_t *first,
-                          size_t position) {
+                          size_t position, tide_account_t **account) {
   slot->continues = false;
   if (first->id == TIDE_XRCE_FRAGMENT) {
     slot->continues = (first->flags & TIDE_XRCE_FLAG_LAST_FRAGMENT) == 0u;
-    const int32_t priority = priority_of_fragment(r, slot, first);
+    const int32_t priority = priority_of_fragment(r, slot, first, account);
     return priority < 0 ? priority_of_stream(slot) : priority;
   }
-  const int32_t priority = priority_of_data(r, slot, first->id, first->body, first->body_bytes);
+  const int32_t priority = priority_of_data(r, slot, first->id, first->body, first->body_bytes, account);
   const bool alone = ((position + 3u) & ~(size_t)3u) >= slot->length;
   return priority >= 0 || alone ? priority : priority_of_stream(slot);
 }
@@ -121,26 +127,91 @@ static bool gives_way_before(const tide_receiver_t *r, const tide_slot_t *a, con
   if (urgency_a != urgency_b) return urgency_a < urgency_b;
   const int32_t ahead_a = ahead_of(r, a), ahead_b = ahead_of(r, b);
   if (ahead_a != ahead_b) return ahead_a > ahead_b;
-  return a->arrival > b->arrival;
+  const bool keeps_last = a->account != &r->nobody && !TIDE_STREAM_IS_RELIABLE(a->stream);
+  return keeps_last ? a->arrival < b->arrival : a->arrival > b->arrival;
+}
+
+static bool is_ahead_of(const tide_slot_t *frame, const tide_slot_t *slot) {
+  return TIDE_STREAM_IS_RELIABLE(frame->stream) && slot->stream == frame->stream &&
+         tide_sequence_distance(slot->sequence, frame->sequence) > 0;
+}
+
+/* Others give way where they use more than is reserved for them and the frame's account does not, or has nothing
+ * reserved at all and uses less, or as much for something less urgent. So does what is ahead of the frame in its
+ * stream, and what waits for the reassembly that others need slots to complete. */
+static bool may_take_from(const tide_receiver_t *r, const tide_slot_t *frame, const tide_slot_t *slot) {
+  const tide_account_t *account = frame->account, *other = slot->account;
+  if (other == account || !receiver_is_over(other)) return false;
+  if (!receiver_is_over(account) || is_ahead_of(frame, slot)) return true;
+  if (is_stuck(r, slot) && !is_stuck(r, frame)) return true;
+  if (account->reserved > 0u || other->used < account->used) return false;
+  return other->used > account->used || urgency_of(slot) < urgency_of(frame);
+}
+
+static tide_slot_t *first_to_give_way(const tide_receiver_t *r, const tide_slot_t *frame, bool others) {
+  tide_slot_t *chosen = NULL;
+  for (size_t i = 0; i < r->config.slot_count; ++i) {
+    tide_slot_t *slot = &r->config.slots[i];
+    if (!receiver_waits(slot)) continue;
+    const bool may = others ? may_take_from(r, frame, slot) : slot->account == frame->account;
+    if (may && (!chosen || gives_way_before(r, slot, chosen))) chosen = slot;
+  }
+  return chosen;
+}
+
+static tide_slot_t *choose_victim(const tide_receiver_t *r, const tide_slot_t *frame) {
+  tide_slot_t *of_others = first_to_give_way(r, frame, true);
+  return of_others ? of_others : first_to_give_way(r, frame, false); /* the frame itself waits, too */
+}
+
+static void give_way(tide_receiver_t *r, tide_slot_t *slot) {
+  tide_input_stream_t *stream = receiver_find_stream(r, slot->stream);
+  if (slot->state == SLOT_HELD && stream) tide_input_stream_forget(stream, slot->sequence);
+  receiver_leave_heap(r, slot);
+  TIDE_COUNT(r->counters.overflow_dropped, 1u);
+  if (!TIDE_STREAM_IS_RELIABLE(slot->stream)) {
+    TIDE_COUNT(slot->account->dropped, 1u);
+  } else if (stream) {
+    if (receiver_distance_from(stream->last_announced, slot->sequence) > 0) stream->last_announced = slot->sequence;
+    stream->withheld = r->withheld = true;
+  }
+  receiver_discharge(r, slot);
+}
+
+static uint32_t missing_before(const tide_receiver_t *r, const tide_slot_t *slot, uint16_t next) {
+  uint32_t missing = (uint16_t)(slot->sequence - next);
+  for (size_t i = 0; i < r->config.slot_count; ++i) {
+    const tide_slot_t *other = &r->config.slots[i];
+    const bool is_here = receiver_waits(other) || receiver_is_being_delivered(other);
+    if (other == slot || other->stream != slot->stream || !is_here) continue;
+    const int16_t ahead = receiver_distance_from(next, other->sequence);
+    if (ahead >= 0 && receiver_distance_from(slot->sequence, other->sequence) < 0) missing--;
+  }
+  return missing;
+}
+
+/* Once there was no room for something of a stream, nothing takes the room that what comes before it will need: it
+ * would only give way, and be sent a third time. */
+static bool comes_too_early(const tide_receiver_t *r, const tide_slot_t *slot) {
+  const tide_input_stream_t *stream = receiver_find_stream(r, slot->stream);
+  if (!TIDE_RELIABLE_STREAMS || !TIDE_STREAM_IS_RELIABLE(slot->stream) || !stream || !stream->withheld) return false;
+  return missing_before(r, slot, stream->next) >= receiver_room(r, slot->stream);
+}
+
+static tide_slot_t *take_free(tide_receiver_t *r) {
+  tide_slot_t *slot = r->config.slots;
+  while (slot->state != SLOT_FREE) ++slot;
+  r->free--;
+  return slot;
 }
 
 /* The frame that arrived is noted: the next one needs a slot. */
-static void replace_filling(tide_receiver_t *r) {
-  tide_slot_t *chosen = r->filling; /* the frame itself waits: when all others are in use it gives way */
-  for (size_t i = 0; i < r->config.slot_count; ++i) {
-    tide_slot_t *slot = &r->config.slots[i];
-    if (slot->state == SLOT_FREE) {
-      chosen = slot;
-      break;
-    }
-    if (receiver_waits(slot) && gives_way_before(r, slot, chosen)) chosen = slot;
-  }
-  if (chosen->state != SLOT_FREE) {
-    tide_input_stream_t *stream = receiver_find_stream(r, chosen->stream);
-    if (chosen->state == SLOT_HELD && stream) tide_input_stream_forget(stream, chosen->sequence);
-    receiver_leave_heap(r, chosen);
-    TIDE_COUNT(r->counters.overflow_dropped, 1u);
-  }
+static void replace_filling(tide_receiver_t *r, bool was_asked_for) {
+  const uint32_t promised = was_asked_for ? 0u : receiver_promised(r, r->filling->stream, true);
+  const bool has_room = r->free > (receiver_is_over(r->filling->account) ? r->owed + promised : 0u);
+  const bool is_early = !was_asked_for && comes_too_early(r, r->filling);
+  tide_slot_t *chosen = is_early ? r->filling : has_room ? take_free(r) : choose_victim(r, r->filling);
+  if (is_early || !has_room) give_way(r, chosen);
   chosen->state = SLOT_FILLING;
   chosen->blocked = false;
   r->filling = chosen;
@@ -152,7 +223,8 @@ static bool is_useless(tide_receiver_t *r, const tide_slot_t *slot, tide_input_s
   const int16_t ahead = receiver_distance_from(stream ? stream->next : 0u, slot->sequence);
   if (ahead < 0 || receiver_find_slot(r, slot->stream, slot->sequence)) {
     TIDE_COUNT(r->counters.duplicates, 1u);
-    if (stream) receiver_acknowledge(r, stream, -1);
+    /* Nothing is asked for here: who sends again at each question would answer each answer with another copy. */
+    if (stream && ahead < 0) receiver_tell_acknowledge(r, stream->id, stream->next, 0u);
     return true;
   }
   if (ahead < (int16_t)r->config.window) return false;
@@ -196,7 +268,9 @@ static int note(tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_header_t 
   if (is_useless(r, slot, stream)) return 0;
   slot->answers = receiver_has_control(r) && has_answers_only(slot, start);
   if (slot->answers && handle_answers(r, slot, header, start)) return 0;
-  int32_t priority = preprocess(r, slot, &first, position);
+  const bool was_asked_for = TIDE_RELIABLE_STREAMS && receiver_keep_promise(r, slot->stream, slot->sequence);
+  tide_account_t *account = &r->nobody;
+  int32_t priority = preprocess(r, slot, &first, position, &account);
   slot->unwanted = priority < 0;
   if (slot->unwanted) TIDE_COUNT(r->counters.unwanted, 1u);
   if (slot->unwanted && !TIDE_STREAM_IS_RELIABLE(slot->stream)) return 0;
@@ -210,13 +284,14 @@ static int note(tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_header_t 
   slot->references = 0u;
   slot->released = 0u;
   TIDE_COUNT(r->counters.noted, 1u);
+  receiver_charge(r, slot, account);
   pass_on_priority(r, slot);
   receiver_refresh_stream(r, slot->stream);
   const bool reliable = TIDE_STREAM_IS_RELIABLE(slot->stream);
   const bool reveals_gap = reliable && stream && slot->sequence != stream->next &&
                            !receiver_find_slot(r, slot->stream, (uint16_t)(slot->sequence - 1u));
   if (reveals_gap) receiver_acknowledge(r, stream, -1);
-  replace_filling(r);
+  replace_filling(r, was_asked_for);
   return r->filling == slot ? 0 : 1;
 }
 

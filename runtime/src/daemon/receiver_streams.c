@@ -3,16 +3,51 @@
 #include "receiver_internal.h"
 #include "upcalls.h"
 
-static uint32_t free_slots(const tide_receiver_t *r) {
-  uint32_t count = 0;
-  for (size_t i = 0; i < r->config.slot_count; ++i) count += r->config.slots[i].state == SLOT_FREE ? 1u : 0u;
+static uint32_t lowest_bit(uint32_t bits) { return bits & (~bits + 1u); }
+
+static uint32_t count_bits(uint32_t bits) {
+  uint32_t count = 0u;
+  for (; bits != 0u; bits &= bits - 1u) ++count;
   return count;
 }
 
-static uint32_t lowest_bits(uint32_t bits, uint32_t count) {
-  uint32_t chosen = bits & (~bits + 1u); /* the first one always */
-  for (; count > 1u && chosen != bits; --count) chosen |= (bits & ~chosen) & (~(bits & ~chosen) + 1u);
-  return chosen;
+/* Relative to what is next. */
+static uint32_t asked_bits(const tide_input_stream_t *stream) {
+  const uint16_t moved = (uint16_t)(stream->next - stream->asked_from);
+  return moved < 16u ? (uint32_t)stream->asked >> moved : 0u;
+}
+
+uint32_t receiver_promised(const tide_receiver_t *r, uint8_t stream, bool others) {
+  uint32_t count = 0u;
+  for (size_t i = 0; TIDE_RELIABLE_STREAMS && i < r->config.stream_count; ++i) {
+    const tide_input_stream_t *each = &r->config.streams[i];
+    if (each->id != 0u && (each->id == stream) != others) count += count_bits(asked_bits(each));
+  }
+  return count;
+}
+
+bool receiver_keep_promise(const tide_receiver_t *r, uint8_t id, uint16_t sequence) {
+  tide_input_stream_t *stream = receiver_find_stream(r, id);
+  const uint16_t place = stream ? (uint16_t)(sequence - stream->asked_from) : 16u;
+  if (place >= 16u || (stream->asked >> place & 1u) == 0u) return false;
+  stream->asked = (uint16_t)(stream->asked & ~(1u << place));
+  return true;
+}
+
+static bool is_ahead_here(const tide_receiver_t *r, const tide_input_stream_t *stream) {
+  for (size_t i = 0; i < r->config.slot_count; ++i)
+    if (r->config.slots[i].stream == stream->id && receiver_waits(&r->config.slots[i])) return true;
+  return false;
+}
+
+/* Of what is missing: what was asked for before, what there is room for, and what is next if it can take the place of
+ * something farther ahead. */
+static uint32_t choose_missing(const tide_receiver_t *r, const tide_input_stream_t *stream, uint32_t wanted) {
+  uint32_t chosen = asked_bits(stream) & wanted;
+  const uint32_t taken = receiver_promised(r, stream->id, true) + count_bits(chosen);
+  for (uint32_t room = receiver_room(r, stream->id); room > taken && chosen != wanted; --room)
+    chosen |= lowest_bit(wanted & ~chosen);
+  return is_ahead_here(r, stream) ? chosen | (wanted & 1u) : chosen;
 }
 
 void receiver_acknowledge(tide_receiver_t *r, tide_input_stream_t *stream, int16_t suspect) {
@@ -28,9 +63,26 @@ void receiver_acknowledge(tide_receiver_t *r, tide_input_stream_t *stream, int16
     if (ahead > highest) highest = ahead;
   }
   const uint32_t below = highest < 0 ? 0u : (UINT32_C(2) << highest) - 1u;
-  const uint32_t missing = lowest_bits((tide_input_stream_missing(stream) | below) & ~here, free_slots(r));
+  const uint32_t wanted = (tide_input_stream_missing(stream) | below) & ~here;
+  const uint32_t missing = choose_missing(r, stream, wanted);
+  stream->asked_from = stream->next;
+  stream->asked = (uint16_t)missing;
+  stream->withheld = missing != wanted;
+  r->withheld = r->withheld || stream->withheld;
   stream->acknowledge = false;
   receiver_tell_acknowledge(r, stream->id, stream->next, (uint16_t)missing);
+}
+
+void receiver_ask_withheld(tide_receiver_t *r) {
+  r->withheld = false;
+  for (size_t i = 0; TIDE_RELIABLE_STREAMS && i < r->config.stream_count; ++i) {
+    tide_input_stream_t *stream = &r->config.streams[i];
+    if (stream->id == 0u || !stream->withheld) continue;
+    if (receiver_room(r, stream->id) > 0u)
+      receiver_acknowledge(r, stream, -1);
+    else
+      r->withheld = true;
+  }
 }
 
 /* ---- answers ---- */
@@ -70,8 +122,7 @@ static void handle_waiting_answers(tide_receiver_t *r, tide_input_stream_t *stre
     tide_xrce_header_t header;
     const int position = tide_xrce_get_header(slot->bytes, slot->length, &header);
     if (!tide_receiver_verify(slot)) {
-      slot->state = SLOT_FREE;
-      receiver_leave_heap(r, slot);
+      receiver_let_go(r, slot);
       receiver_ask_again(r, slot->stream, slot->sequence);
       return;
     }
@@ -109,5 +160,9 @@ void receiver_apply_heartbeat(tide_receiver_t *r, const tide_xrce_submessage_t *
   }
   handle_waiting_answers(r, stream);
   receiver_settle_stream(r, stream->id);
+  /* The sender gets no further, so what is next is asked for whether there is room or not: whose it is may be unknown,
+   * and then the room that it has, too. */
+  stream->asked = (uint16_t)(asked_bits(stream) | 1u);
+  stream->asked_from = stream->next;
   receiver_acknowledge(r, stream, -1);
 }

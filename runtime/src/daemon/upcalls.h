@@ -22,8 +22,9 @@ static inline bool receiver_has_priorities(const tide_receiver_t *r) {
   (void)r;
   return true;
 }
-static inline int32_t receiver_ask_priority(const tide_receiver_t *r, uint8_t stream, tide_xrce_request_t request) {
-  return tide_daemon_owner_priority_of(receiver_daemon(r), stream, request);
+static inline int32_t receiver_ask_priority(const tide_receiver_t *r, uint8_t stream, tide_xrce_request_t request,
+                                            tide_account_t **account) {
+  return tide_daemon_owner_priority_of(receiver_daemon(r), stream, request, account);
 }
 static inline void receiver_tell_submessage(const tide_receiver_t *r, const tide_delivery_t *delivery) {
   tide_daemon_owner_on_submessage(receiver_daemon(r), delivery);
@@ -44,8 +45,9 @@ static inline void transmitter_tell_done(const tide_transmitter_t *t, tide_node_
 }
 #else
 static inline bool receiver_has_priorities(const tide_receiver_t *r) { return r->config.priority_of != NULL; }
-static inline int32_t receiver_ask_priority(const tide_receiver_t *r, uint8_t stream, tide_xrce_request_t request) {
-  return r->config.priority_of(r->config.context, stream, request);
+static inline int32_t receiver_ask_priority(const tide_receiver_t *r, uint8_t stream, tide_xrce_request_t request,
+                                            tide_account_t **account) {
+  return r->config.priority_of(r->config.context, stream, request, account);
 }
 static inline void receiver_tell_submessage(const tide_receiver_t *r, const tide_delivery_t *delivery) {
   r->config.on_submessage(r->config.context, delivery);

@@ -79,7 +79,7 @@ void session_on_status(tide_session_t *session, const tide_xrce_status_body_t *s
 int64_t session_ask_readers(tide_session_t *session, int64_t now_ns);
 void session_forget_readers_locked(tide_session_t *session);
 bool session_status_of_reader_locked(tide_session_t *session, const tide_xrce_status_body_t *status);
-int32_t session_priority_of(void *context, uint8_t stream, tide_xrce_request_t request);
+int32_t session_priority_of(void *context, uint8_t stream, tide_xrce_request_t request, tide_account_t **account);
 
 /* samples.c */
 void session_on_data(tide_session_t *session, const tide_delivery_t *delivery);

@@ -11,8 +11,9 @@ static tide_session_t *session_of(tide_daemon_t *daemon) {
   return (tide_session_t *)(void *)((uint8_t *)daemon - offsetof(tide_session_t, daemon));
 }
 
-int32_t tide_daemon_owner_priority_of(tide_daemon_t *daemon, uint8_t stream, tide_xrce_request_t request) {
-  return session_priority_of(session_of(daemon), stream, request);
+int32_t tide_daemon_owner_priority_of(tide_daemon_t *daemon, uint8_t stream, tide_xrce_request_t request,
+                                      tide_account_t **account) {
+  return session_priority_of(session_of(daemon), stream, request, account);
 }
 
 void tide_daemon_owner_on_submessage(tide_daemon_t *daemon, const tide_delivery_t *delivery) {

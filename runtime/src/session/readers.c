@@ -21,15 +21,17 @@ tide_reader_t *session_find_reader_locked(const tide_session_t *session, tide_xr
   return reader;
 }
 
-int32_t session_priority_of(void *context, uint8_t stream, tide_xrce_request_t request) {
+int32_t session_priority_of(void *context, uint8_t stream, tide_xrce_request_t request, tide_account_t **account) {
   tide_session_t *session = context;
   (void)stream;
   const uintptr_t critical = session_enter(session);
-  const tide_reader_t *reader = session_find_reader_locked(session, request);
+  tide_reader_t *reader = session_find_reader_locked(session, request);
   const int32_t priority =
       reader != NULL ? (int32_t)reader->priority | TIDE_FRAME_OWNER(reader->owner) : TIDE_PRIORITY_NONE;
   if (reader == NULL) {
     TIDE_COUNT(session->counters.samples_unwanted, 1u);
+  } else {
+    *account = &reader->account;
   }
   session_exit(session, critical);
   return priority;
@@ -78,6 +80,7 @@ int tide_session_add_reader(tide_session_t *session, tide_reader_t *reader) {
     reader->request = 0;
     reader->current.memory = NULL;
     append_locked(session, reader);
+    tide_receiver_open_account(&session->daemon.receiver, &reader->account, reader->depth);
     session->readers_waiting = true;
   }
   session_exit(session, critical);
@@ -108,6 +111,9 @@ int tide_session_remove_reader(tide_session_t *session, tide_reader_t *reader) {
   }
   uintptr_t critical = session_enter(session);
   const bool known = unlink_locked(session, reader);
+  if (known) {
+    tide_receiver_close_account(&session->daemon.receiver, &reader->account);
+  }
   const bool cancel = known && session_is_up(session) && reader->state == TIDE_OBJECT_CREATED;
   reader->state = TIDE_OBJECT_REMOVED;
   tide_xrce_read_data_t read = {.has_delivery_control = true};

@@ -175,8 +175,10 @@ class Receiver {
     config.reassemblies = reassemblies.data();
     config.reassembly_count = reassemblies.size();
     config.context = this;
-    config.priority_of = [](void *context, uint8_t stream, tide_xrce_request_t request) -> int32_t {
+    config.priority_of = [](void *context, uint8_t stream, tide_xrce_request_t request,
+                            tide_account_t **account) -> int32_t {
       auto *self = static_cast<Receiver *>(context);
+      if (self->account_of) *account = self->account_of(request);
       return self->priority_of ? self->priority_of(stream, request) : TIDE_STREAM_LEVEL(stream) << 8;
     };
     config.on_submessage = [](void *context, const tide_delivery_t *delivery) {
@@ -221,6 +223,7 @@ class Receiver {
   tide_receiver_t core{};
   int status = TIDE_ERROR_STATE;
   std::function<int32_t(uint8_t, tide_xrce_request_t)> priority_of;
+  std::function<tide_account_t *(tide_xrce_request_t)> account_of;
   std::function<void(const tide_delivery_t &)> on_submessage, on_control;
   std::function<void(uint8_t, uint16_t, uint16_t)> on_acknowledge;
   std::vector<Acknack> acknacks;

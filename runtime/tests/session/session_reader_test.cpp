@@ -53,6 +53,38 @@ TEST(SessionReader, KeepsTheLastAndCountsWhatGaveWay) {
   EXPECT_EQ(b.slots_in_use(), 0u);
 }
 
+TEST(SessionReader, KeepAllHoldsTheAgentAndLosesNothing) {
+  Reading b;
+  auto *subscription = b.reader(0, true, 0, 3);
+  auto *other = b.reader(1, true, TIDE_PRIORITY(1, 0), 3);
+  subscription->reader.keep_all = true;
+  for (int i = 0; i < 40; ++i) b.publish(0, std::to_string(i));
+  EXPECT_EQ(subscription->reader.count, 3);
+  b.publish(1, "x");
+  EXPECT_EQ(b.take(&other->reader), "x") << "a stream that is held stops no other one";
+  for (int i = 0; i < 40; ++i) {
+    ASSERT_TRUE(b.run_until([&] { return subscription->reader.count > 0; }, 5 * s)) << i;
+    EXPECT_EQ(b.take(&subscription->reader), std::to_string(i));
+  }
+  EXPECT_EQ(subscription->reader.dropped, 0u);
+}
+
+TEST(SessionReader, AFloodIsCountedAtItsReader) {
+  Reading b;
+  auto *flooded = b.reader(0, false, TIDE_PRIORITY(1, 0), 2);
+  auto *other = b.reader(1, false, 0, 2);
+  const uint32_t received = flooded->reader.received;
+  b.executor_runs = false;
+  for (int i = 0; i < 100; ++i) b.publish(0, std::to_string(i));
+  for (int i = 0; i < 2; ++i) b.publish(1, std::to_string(i));
+  b.executor_runs = true;
+  b.run(5 * ms);
+  EXPECT_EQ(flooded->reader.received - received + flooded->reader.account.dropped, 100u);
+  EXPECT_GT(flooded->reader.account.dropped, 0u);
+  EXPECT_EQ(b.take(&other->reader), "0");
+  EXPECT_EQ(b.take(&other->reader), "1");
+}
+
 TEST(SessionReader, TheSampleInUseStaysWhateverArrives) {
   Reading b;
   auto *subscription = b.reader(0, true, 0, 1);

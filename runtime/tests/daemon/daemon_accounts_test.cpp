@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whose slots are whose: nobody takes what another one needs, whatever comes in.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <random>
+
+#include "daemon_peer.h"
+
+namespace {
+
+using peer::Acknack;
+using peer::Bytes;
+using peer::message;
+using peer::submessage;
+
+constexpr size_t kReaders = 3;
+
+uint8_t effort(size_t reader) { return TIDE_STREAM_BEST_EFFORT(static_cast<uint8_t>(reader)); }
+uint8_t reliable(size_t reader) { return TIDE_STREAM_RELIABLE(static_cast<uint8_t>(reader)); }
+
+Bytes data_for(size_t reader, uint8_t mark) {
+  return submessage(TIDE_XRCE_DATA, Bytes{0, static_cast<uint8_t>(reader + 1), 0, 6, mark});
+}
+
+// Readers 0 to 2; the priority of each is its number. Anything else is for nobody.
+struct Readers : peer::Receiver {
+  explicit Readers(const Options &options, uint16_t wanted = 2) : peer::Receiver(options) {
+    priority_of = [](uint8_t, tide_xrce_request_t request) -> int32_t {
+      return request.request <= kReaders ? TIDE_PRIORITY(request.request - 1, 0) : TIDE_PRIORITY_NONE;
+    };
+    account_of = [this](tide_xrce_request_t request) {
+      return request.request <= kReaders ? &accounts[request.request - 1u] : &core.nobody;
+    };
+    on_submessage = [this](const tide_delivery_t &delivery) {
+      const size_t reader = delivery.submessage.body[1] - 1u;
+      marks[reader].push_back(delivery.submessage.body[4]);
+      if (!keep) return;
+      tide_receiver_retain(&core, &delivery);
+      kept[reader].push_back(delivery.memory);
+    };
+    for (size_t i = 0; wanted > 0 && i < kReaders; ++i) tide_receiver_open_account(&core, &accounts[i], wanted);
+  }
+  int arrive_for(size_t reader, uint8_t stream, uint16_t sequence) {
+    return arrive(message(stream, sequence, {data_for(reader, static_cast<uint8_t>(sequence))}));
+  }
+  void release(size_t reader) {
+    tide_receiver_release(&core, kept[reader].front(), false);
+    kept[reader].erase(kept[reader].begin());
+  }
+  int process_of(size_t reader) {
+    const tide_frame_share_t share{TIDE_PRIORITY(reader, 0), TIDE_PRIORITY(reader, 0), 0};
+    tide_slot_t *slot = tide_receiver_take_most_urgent_of(&core, &share);
+    if (!slot || !tide_receiver_accept(&core, slot, tide_receiver_verify(slot))) return 0;
+    const int count = tide_receiver_deliver(&core, slot);
+    tide_receiver_finish(&core, slot);
+    return count;
+  }
+  // What the counts say is what the slots say, and what is promised is there.
+  void check() const {
+    size_t free = 0, owed = 0;
+    std::map<const tide_account_t *, size_t> used;
+    for (const tide_slot_t &slot : slots) {
+      if (&slot == core.filling) continue;
+      if (slot.state == 0) ++free;
+      ASSERT_EQ(slot.state == 0, slot.account == nullptr);
+      if (slot.account != nullptr) ++used[slot.account];
+    }
+    for (const tide_account_t *each = &core.nobody; each != nullptr; each = each->next) {
+      ASSERT_EQ(each->used, used[each]);
+      if (each->used < each->reserved) owed += each->reserved - each->used;
+    }
+    ASSERT_EQ(core.free, free);
+    ASSERT_EQ(core.owed, owed);
+    ASSERT_TRUE(!settled || free >= owed);
+  }
+
+  std::array<tide_account_t, kReaders> accounts{};
+  std::array<std::vector<int>, kReaders> marks;
+  std::array<std::vector<void *>, kReaders> kept;
+  bool keep = false;
+  bool settled = true;  // no account was opened while others used its slots
+};
+
+using Marks = std::vector<int>;
+
+TEST(daemon_accounts, a_flood_takes_nothing_from_others) {
+  for (size_t flooded = 0; flooded < kReaders; ++flooded) {
+    Readers r({.slots = 12});
+    for (uint16_t i = 0; i < 100; ++i) r.arrive_for(flooded, effort(flooded), i);
+    for (size_t reader = 0; reader < kReaders; ++reader) {
+      if (reader == flooded) continue;
+      for (uint16_t i = 0; i < 2; ++i) EXPECT_EQ(r.arrive_for(reader, effort(reader), i), 1);
+      EXPECT_EQ(r.accounts[reader].dropped, 0u);
+    }
+    r.check();
+    r.process_all();
+    for (size_t reader = 0; reader < kReaders; ++reader) {
+      if (reader != flooded) {
+        EXPECT_EQ(r.marks[reader], (Marks{0, 1}));
+      }
+    }
+    EXPECT_EQ(r.accounts[flooded].dropped + r.marks[flooded].size(), 100u);
+    EXPECT_EQ(r.marks[flooded].back(), 99) << "the last ones are kept";
+  }
+}
+
+TEST(daemon_accounts, all_get_the_same_and_nobody_has_a_slot_too) {
+  Readers r({.slots = 12}, 0);
+  tide_receiver_open_account(&r.core, &r.accounts[0], 9);
+  EXPECT_EQ(r.accounts[0].reserved, 9u);
+  tide_receiver_open_account(&r.core, &r.accounts[1], 9);
+  EXPECT_EQ(r.accounts[0].reserved, 5u);
+  EXPECT_EQ(r.accounts[1].reserved, 5u);
+  tide_receiver_open_account(&r.core, &r.accounts[2], 1);
+  EXPECT_EQ(r.accounts[0].reserved, 4u);
+  EXPECT_EQ(r.accounts[2].reserved, 1u);
+  EXPECT_EQ(r.core.nobody.reserved, 1u);
+  tide_receiver_close_account(&r.core, &r.accounts[1]);
+  EXPECT_EQ(r.accounts[0].reserved, 9u);
+  r.check();
+}
+
+TEST(daemon_accounts, more_readers_than_slots_share_them) {
+  Readers r({.slots = 4}, 4);
+  for (const tide_account_t &account : r.accounts) EXPECT_EQ(account.reserved, 0u);
+  for (uint16_t i = 0; i < 50; ++i) r.arrive_for(2, effort(2), i);
+  EXPECT_EQ(r.arrive_for(0, effort(0), 0), 1);
+  r.process_all();
+  EXPECT_EQ(r.marks[0], (Marks{0}));
+  r.check();
+}
+
+TEST(daemon_accounts, one_who_joins_later_gets_its_slots_back) {
+  Readers r({.slots = 8}, 0);
+  r.settled = false;
+  tide_receiver_open_account(&r.core, &r.accounts[2], 4);
+  for (uint16_t i = 0; i < 50; ++i) r.arrive_for(2, effort(2), i);
+  tide_receiver_open_account(&r.core, &r.accounts[0], 2);
+  EXPECT_EQ(r.accounts[0].reserved, 2u);
+  EXPECT_EQ(r.arrive_for(0, effort(0), 0), 1);
+  EXPECT_EQ(r.arrive_for(0, effort(0), 1), 1);
+  r.check();
+  r.process_all();
+  EXPECT_EQ(r.marks[0], (Marks{0, 1}));
+}
+
+TEST(daemon_accounts, one_who_leaves_takes_nothing_along) {
+  Readers r({.slots = 8});
+  r.keep = true;
+  r.arrive_for(1, effort(1), 0);
+  r.process_all();
+  r.arrive_for(1, effort(1), 1);
+  tide_receiver_close_account(&r.core, &r.accounts[1]);
+  EXPECT_EQ(r.accounts[1].used, 0u);
+  r.check();
+  r.process_all();
+  r.release(1);
+  r.release(1);
+  r.check();
+  EXPECT_EQ(r.slots_in_use(), 0u);
+}
+
+TEST(daemon_accounts, what_nobody_reads_stops_nobody) {
+  Readers r({.slots = 8});
+  const uint8_t stream = reliable(1);
+  for (uint16_t i = 0; i < 40; ++i) r.arrive_for(kReaders, stream, i);  // in order and unwanted: none is processed
+  for (size_t reader = 0; reader < kReaders; ++reader) EXPECT_EQ(r.arrive_for(reader, effort(reader), 0), 1);
+  r.check();
+}
+
+TEST(daemon_accounts, a_full_reader_holds_its_stream_and_loses_nothing) {
+  Readers r({.slots = 8});
+  tide_receiver_set_full(&r.core, &r.accounts[1], true);
+  for (uint16_t i = 0; i < 2; ++i) r.arrive_for(1, reliable(1), i);
+  EXPECT_EQ(r.process_all(), 0);
+  EXPECT_TRUE(r.acknacks.empty()) << "nothing is acknowledged";
+  r.arrive_for(0, reliable(0), 0);
+  EXPECT_EQ(r.process_all(), 1) << "other streams go on";
+  tide_receiver_set_full(&r.core, &r.accounts[1], false);
+  EXPECT_EQ(r.process_all(), 2);
+  EXPECT_EQ(r.marks[1], (Marks{0, 1}));
+}
+
+// A peer that keeps to the protocol: window 16, sends again what is asked for, asks by HEARTBEATs.
+struct Sender {
+  Readers &r;
+  size_t reader;
+  uint16_t total, next = 0, acknowledged = 0;
+  std::vector<uint16_t> again{};
+
+  void hear(const Acknack &acknack) {
+    if (acknack.stream != reliable(reader)) return;
+    acknowledged = std::max(acknowledged, acknack.first);
+    for (uint16_t n = 0; n < 16; ++n) {
+      const auto sequence = static_cast<uint16_t>(acknack.first + n);
+      if ((acknack.missing >> n & 1) != 0 && sequence < next) again.push_back(sequence);
+    }
+  }
+  void step() {
+    if (!again.empty()) {
+      const uint16_t sequence = again.front();
+      again.erase(again.begin());
+      if (sequence >= acknowledged) r.arrive_for(reader, reliable(reader), sequence);
+    } else if (next < total && next - acknowledged < 16) {
+      r.arrive_for(reader, reliable(reader), next++);
+    } else if (acknowledged < next) {
+      r.arrive(peer::heartbeat(reliable(reader), acknowledged, static_cast<uint16_t>(next - 1)));
+    }
+  }
+};
+
+// Reliable senders and floods of best effort, readers that take at any time: all that is reliable comes once and in
+// order, and a reader that uses less than is reserved for it always gets its frame.
+class DaemonAccountsSeeds : public testing::TestWithParam<unsigned> {};
+
+TEST_P(DaemonAccountsSeeds, reservations_hold_and_reliable_loses_nothing) {
+  std::mt19937 random(GetParam());
+  auto draw = [&](unsigned limit) { return static_cast<unsigned>(random() % limit); };
+  Readers r({.slots = 8 + draw(10)}, static_cast<uint16_t>(1 + draw(3)));
+  r.keep = true;
+  std::array<Sender, 2> senders{{{r, 0, 120}, {r, 1, 120}}};
+  size_t heard = 0;
+  uint16_t flood = 0;
+  auto work = [&](unsigned kind) {
+    const size_t reader = draw(kReaders);
+    if (kind < 3) {
+      senders[draw(2)].step();
+    } else if (kind < 6) {
+      const bool has_slot = r.accounts[2].used < r.accounts[2].reserved;
+      const int noted = r.arrive_for(2, effort(2), flood++);
+      EXPECT_TRUE(!has_slot || noted == 1) << "a reader did not get what is reserved for it";
+    } else if (kind < 8) {
+      r.process_of(reader);
+    } else if (!r.kept[reader].empty()) {
+      r.release(reader);
+    }
+    for (; heard < r.acknacks.size(); ++heard)
+      for (Sender &sender : senders) sender.hear(r.acknacks[heard]);
+  };
+  for (unsigned step = 0; step < 6'000 && !HasFatalFailure(); ++step) {
+    work(draw(10));
+    r.check();
+  }
+  for (unsigned step = 0; step < 20'000; ++step) work(step % 2 == 0 ? draw(3) : 6 + draw(4));
+  for (const Sender &sender : senders) {
+    Marks expected;
+    for (int mark = 0; mark < sender.total; ++mark) expected.push_back(mark);
+    EXPECT_EQ(r.marks[sender.reader], expected) << "seed " << GetParam();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Any, DaemonAccountsSeeds, testing::Range(1u, 101u));
+
+}  // namespace
