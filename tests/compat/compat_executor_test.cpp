@@ -99,12 +99,13 @@ TEST_F(Executing, SpinSomeRunsAtMostAsManyCallbacksAsHandles) {
   ASSERT_OK(rclc_executor_fini(&executor));
   ASSERT_OK(rclc_executor_init(&executor, &support.context, 2, &allocator));
   add(0);
-  for (int32_t number = 0; number < 5; number++) deliver(0, number);
-  for (const size_t expected : {2u, 4u, 5u, 5u}) {
+  // Four of the twelve slots: one is arriving, seven are reserved for others and for what nobody reads.
+  for (int32_t number = 0; number < 4; number++) deliver(0, number);
+  for (const size_t expected : {2u, 4u, 4u}) {
     EXPECT_OK(rclc_executor_spin_some(&executor, 0));
     EXPECT_EQ(numbers(0).size(), expected);
   }
-  EXPECT_EQ(numbers(0), (Numbers{0, 1, 2, 3, 4}));
+  EXPECT_EQ(numbers(0), (Numbers{0, 1, 2, 3}));
 }
 
 TEST_F(Executing, SpinSomeRunsAllThatIsReadyWithoutWaiting) {
