@@ -59,8 +59,8 @@ typedef struct rclc_sched_param {
   int sched_ss_max_repl; /* 1 or more */
 } rclc_sched_param_t;
 
-/* For a program that is to stay as it was printed: struct sched_param is the one above from here on, in this file, which
- * cannot pass one to the system any more. Headers of the system come before this one. */
+/* For a program that is to stay as it was printed: struct sched_param is the one above from here on, in this file,
+ * which cannot pass one to the system any more. Headers of the system come before this one. */
 #ifdef RCLC_SCHED_PARAM_AS_PUBLISHED
 #define sched_param rclc_sched_param
 #endif
