@@ -110,8 +110,8 @@
 #define TIDE_MTU_BYTES 512
 #endif
 /* Received messages that are held before their callback runs, and one that is arriving. Each subscription, service and
- * client has as many of them to itself as its depth says, so that no other one's backlog takes them: with the sum of all
- * depths and two more nobody gets less. With fewer all get the same number, with fewer than there are of them none.
+ * client has as many of them to itself as its depth says, so that no other one's backlog takes them: with the sum of
+ * all depths and two more nobody gets less. With fewer all get the same number, with fewer than there are of them none.
  * What gave way: account.dropped in the tide_reader_t of the subscription, account.reserved what it has. */
 #ifndef TIDE_SLOTS
 #define TIDE_SLOTS 16
