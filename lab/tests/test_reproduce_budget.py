@@ -155,14 +155,14 @@ def test_it_refuses_other_places(tmp_path: Path, capsys: Any) -> None:
     with pytest.raises(typer.Exit) as ended:
         reproduce_budget("budget-work-conserving", PINGS, tmp_path, "qemu")
     assert ended.value.exit_code == 2
-    assert "sim or native" in capsys.readouterr().err
+    assert "sim, native, executor or executor-reliable" in capsys.readouterr().err
 
 
 def test_the_command_knows_them(tmp_path: Path) -> None:
     words = ["reproduce", "budget-work-conserving", "--samples", "10", "--on", "qemu", "--out", str(tmp_path)]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 2
-    assert "--on does not take 'qemu'; it takes sim or native" in done.output
+    assert "--on does not take 'qemu'; it takes sim, native, executor or executor-reliable" in done.output
 
 
 def test_a_constant_system_runs_once() -> None:
