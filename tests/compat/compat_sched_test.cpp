@@ -140,7 +140,9 @@ TEST_F(Sched, TimersAndGuardConditionsHaveLanesToo) {
   });
   for (int turn = 0; turn < 1000 && !ended && (expiries < 3 || triggers < 3); turn++) {
     // Until the first expiry the other thread may still be adding it.
-    if (expiries > 0) EXPECT_OK(rcl_trigger_guard_condition(&guard));
+    if (expiries > 0) {
+      EXPECT_OK(rcl_trigger_guard_condition(&guard));
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   tide_executor_stop(tide_rclc_executor_core(&executor));

@@ -27,6 +27,12 @@
 #define TIDE_HOLD TIDE_RELIABLE_STREAMS
 #endif
 
+/* Receive slots that belong to each reader, and questions for what has a slot only. Without: all readers share the
+ * slots, and the least urgent frame gives way, whoever reads it. For programs with one reader. */
+#ifndef TIDE_RESERVATIONS
+#define TIDE_RESERVATIONS 1
+#endif
+
 /* Time limits of messages (expires_ns). Without: they are kept until acknowledged. */
 #ifndef TIDE_MESSAGE_EXPIRY
 #define TIDE_MESSAGE_EXPIRY 1

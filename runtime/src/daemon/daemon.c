@@ -1,22 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Public functions enter the critical section, do their part on the two halves, have the link start the next frame,
  * leave it, and then call on_activity to wake the executor. */
-#include "tide/daemon.h"
-
 #include <string.h>
 
-#include "tide/invariant.h"
+#include "daemon_internal.h"
 #include "tide/status.h"
 #include "upcalls.h"
 
 #define HAS_WAITERS (TIDE_NODE_WAITERS && !TIDE_SINGLE_CONTEXT)
-#define LINK_MAY_GO (!TIDE_STATIC_PLATFORM) /* while it starts a frame */
-
-/* A frame is being started only on an open link, or on one that is given up; what was reported of it belongs to it. */
-static bool wire_holds(const tide_daemon_t *d) {
-  if (!LINK_MAY_GO && d->cancelled) return false;
-  return !d->starting || d->transmitter.busy;
-}
 
 /* The most urgent waits first, and of equals whoever came first. */
 static bool waiters_hold(const tide_daemon_t *d) {
@@ -25,11 +16,6 @@ static bool waiters_hold(const tide_daemon_t *d) {
   return true;
 }
 
-static uintptr_t enter(tide_daemon_t *d) { return tide_platform_enter(d->platform); }
-static void leave(tide_daemon_t *d, uintptr_t state) {
-  TIDE_INVARIANT(wire_holds(d));
-  tide_platform_exit(d->platform, state);
-}
 static int64_t now_ns(const tide_daemon_t *d) { return tide_platform_now_ns(d->platform); }
 
 /* ---- the owner: a session called by name, or whom the configuration names ---- */
@@ -136,7 +122,7 @@ void daemon_on_control(void *context, const tide_delivery_t *delivery) {
 
 /* What to do about the frame after start has returned. True: the wire is free again already. */
 static bool settle(tide_daemon_t *d, int status) {
-  const bool cancelled = LINK_MAY_GO && d->cancelled;
+  const bool cancelled = DAEMON_LINK_MAY_GO && d->cancelled;
   TIDE_INVARIANT(!d->starting && d->transmitter.busy && (d->link_open || cancelled));
   if (!d->completed && !cancelled && status >= 0) return false;
   if (cancelled && !d->completed) {
@@ -155,30 +141,30 @@ static bool start_next(tide_daemon_t *d) {
   TIDE_INVARIANT(d->transmitter.busy && d->frame.head_bytes + d->frame.body_bytes > 0u);
   d->starting = true;
   d->completed = false;
-  if (LINK_MAY_GO) d->cancelled = false;
+  if (DAEMON_LINK_MAY_GO) d->cancelled = false;
   const int status = d->link.start(d->link.context, &d->frame);
   d->starting = false;
   return settle(d, status);
 }
 
 static void report_activity(tide_daemon_t *d) {
-  const uintptr_t state = enter(d);
+  const uintptr_t state = daemon_enter(d);
   const bool changed = d->changed && !d->deferring;
   if (changed) d->changed = false;
-  leave(d, state);
+  daemon_leave(d, state);
   if (changed) owner_on_activity(d);
 }
 
 /* Where the frame has gone already, the section is left before the next one, so that it stays short. Whoever comes in
  * between finds the wire free and starts what is most urgent. Nobody else would tell of its end. */
-static void leave_busy(tide_daemon_t *d, uintptr_t state) {
+void daemon_leave_busy(tide_daemon_t *d, uintptr_t state) {
   bool again = start_next(d);
-  leave(d, state);
+  daemon_leave(d, state);
   if (!again) return;
   while (again) {
-    state = enter(d);
+    state = daemon_enter(d);
     again = start_next(d);
-    leave(d, state);
+    daemon_leave(d, state);
   }
   report_activity(d);
 }
@@ -200,7 +186,7 @@ int tide_daemon_init(tide_daemon_t *d, const tide_daemon_config_t *config) {
 
 int tide_daemon_attach_link(tide_daemon_t *d, const tide_link_t *link, uint8_t address) {
   if (!link || !link->start) return TIDE_ERROR_ARGUMENT;
-  const uintptr_t state = enter(d);
+  const uintptr_t state = daemon_enter(d);
   const bool was_open = d->link_open;
   if (!was_open) {
     d->link = *link;
@@ -209,21 +195,21 @@ int tide_daemon_attach_link(tide_daemon_t *d, const tide_link_t *link, uint8_t a
     tide_framing_reader_init(&d->reader, address);
     tide_framing_reader_set_buffer(&d->reader, tide_receiver_claim(&d->receiver), d->receiver.config.slot_bytes);
   }
-  leave_busy(d, state);
+  daemon_leave_busy(d, state);
   return was_open ? TIDE_ERROR_STATE : TIDE_OK;
 }
 
 void tide_daemon_detach_link(tide_daemon_t *d) {
-  const uintptr_t state = enter(d);
+  const uintptr_t state = daemon_enter(d);
   if (d->link_open) {
     d->link_open = false;
-    if (LINK_MAY_GO && d->starting) {
+    if (DAEMON_LINK_MAY_GO && d->starting) {
       d->cancelled = true;
     } else {
       tide_transmitter_cancel(&d->transmitter);
     }
   }
-  leave(d, state);
+  daemon_leave(d, state);
 }
 
 /* ---- submit ---- */
@@ -246,15 +232,15 @@ static int try_to_acquire(tide_daemon_t *d, const tide_daemon_waiter_t *caller, 
 }
 
 static int acquire(tide_daemon_t *d, const tide_daemon_waiter_t *caller, tide_node_t **node) {
-  const uintptr_t state = enter(d);
+  const uintptr_t state = daemon_enter(d);
   int status = try_to_acquire(d, caller, node);
   if (status != TIDE_ERROR_FULL) {
-    leave(d, state);
+    daemon_leave(d, state);
     return status;
   }
   (void)tide_transmitter_poll(&d->transmitter, now_ns(d));
   status = try_to_acquire(d, caller, node);
-  leave_busy(d, state); /* the peer is told of what has expired */
+  daemon_leave_busy(d, state); /* the peer is told of what has expired */
   return status;
 }
 
@@ -297,50 +283,50 @@ int tide_daemon_acquire_until(tide_daemon_t *d, uint32_t bytes, tide_priority_t 
   int status = acquire(d, &waiter, node);
   if (status != TIDE_ERROR_FULL) return status;
   tide_platform_event_init(platform, &waiter.event);
-  uintptr_t state = enter(d);
+  uintptr_t state = daemon_enter(d);
   queue_up(d, &waiter);
-  leave(d, state);
+  daemon_leave(d, state);
   do {
     status = acquire(d, &waiter, node); /* it may have come back before this one was in the queue */
     if (status == TIDE_ERROR_FULL && !tide_platform_event_wait(platform, &waiter.event, deadline_ns))
       status = TIDE_ERROR_TIMEOUT;
   } while (status == TIDE_ERROR_FULL);
-  state = enter(d);
+  state = daemon_enter(d);
   step_aside(d, &waiter);
-  leave(d, state);
+  daemon_leave(d, state);
   return status;
 }
 
 void tide_daemon_abandon(tide_daemon_t *d, tide_node_t *node) {
-  const uintptr_t state = enter(d);
+  const uintptr_t state = daemon_enter(d);
   tide_transmitter_abandon(&d->transmitter, node);
   wake_waiters(d, node ? node->capacity : 0u);
-  leave(d, state);
+  daemon_leave(d, state);
 }
 
 int tide_daemon_submit(tide_daemon_t *d, tide_node_t *node, uint8_t stream) {
-  return tide_daemon_submit_and_leave(d, node, stream, enter(d));
+  return tide_daemon_submit_and_leave(d, node, stream, daemon_enter(d));
 }
 
 int tide_daemon_submit_and_leave(tide_daemon_t *d, tide_node_t *node, uint8_t stream, uintptr_t state) {
   const int status = tide_transmitter_submit(&d->transmitter, node, stream, now_ns(d));
   if (status != TIDE_OK) wake_waiters(d, node->capacity);
-  leave_busy(d, state);
+  daemon_leave_busy(d, state);
   return status;
 }
 
 int tide_daemon_submit_control(tide_daemon_t *d, const uint8_t *submessage, size_t length, uint8_t session,
                                tide_priority_t priority) {
-  const uintptr_t state = enter(d);
+  const uintptr_t state = daemon_enter(d);
   const int status = tide_transmitter_submit_control(&d->transmitter, submessage, length, session, priority);
-  leave_busy(d, state);
+  daemon_leave_busy(d, state);
   return status;
 }
 
 /* ---- from the link ---- */
 
 void tide_daemon_on_transmit_complete(tide_daemon_t *d) {
-  const uintptr_t state = enter(d);
+  const uintptr_t state = daemon_enter(d);
   const bool starting = d->starting; /* then whoever starts it goes on and tells */
   TIDE_INVARIANT(!starting || !d->completed);
   if (starting) {
@@ -348,18 +334,18 @@ void tide_daemon_on_transmit_complete(tide_daemon_t *d) {
   } else {
     tide_transmitter_sent(&d->transmitter, now_ns(d));
   }
-  leave_busy(d, state);
+  daemon_leave_busy(d, state);
   if (!starting) report_activity(d);
 }
 
 static void commit(tide_daemon_t *d, uint16_t length, bool verify, uint16_t crc) {
-  const uintptr_t state = enter(d);
+  const uintptr_t state = daemon_enter(d);
   TIDE_INVARIANT(length <= d->receiver.config.slot_bytes);
   d->deferring = true; /* the most urgent of all that one message asks for goes first */
   d->last_received_ns = now_ns(d);
   if (tide_receiver_commit(&d->receiver, length, verify, crc, d->last_received_ns) == 1) d->changed = true;
   d->deferring = false;
-  leave_busy(d, state);
+  daemon_leave_busy(d, state);
 }
 
 void tide_daemon_on_bytes(tide_daemon_t *d, const uint8_t *bytes, size_t count) {
@@ -387,9 +373,9 @@ void tide_daemon_on_message(tide_daemon_t *d, const uint8_t *message, size_t len
 }
 
 int tide_daemon_wait(tide_daemon_t *d, tide_event_t *event, int64_t deadline_ns) {
-  const uintptr_t state = enter(d);
+  const uintptr_t state = daemon_enter(d);
   const tide_link_t link = d->link_open ? d->link : (tide_link_t){0};
-  leave(d, state);
+  daemon_leave(d, state);
   return link.wait ? link.wait(link.context, event, deadline_ns)
                    : tide_platform_event_wait(d->platform, event, deadline_ns);
 }
@@ -398,12 +384,12 @@ int64_t tide_daemon_poll(tide_daemon_t *d) {
   int64_t next_ns;
   bool again;
   do {
-    const uintptr_t state = enter(d);
+    const uintptr_t state = daemon_enter(d);
     const int64_t time_ns = now_ns(d);
     if (TIDE_MESSAGE_EXPIRY) (void)tide_transmitter_poll(&d->transmitter, time_ns); /* heartbeats: start_next looks */
     again = start_next(d);
     next_ns = tide_transmitter_poll(&d->transmitter, time_ns);
-    leave(d, state);
+    daemon_leave(d, state);
   } while (again);
   report_activity(d);
   return next_ns;
@@ -412,41 +398,42 @@ int64_t tide_daemon_poll(tide_daemon_t *d) {
 /* ---- from the executor ---- */
 
 int32_t tide_daemon_most_urgent(tide_daemon_t *d) {
-  const uintptr_t state = enter(d);
+  const uintptr_t state = daemon_enter(d);
   const int32_t priority = tide_receiver_most_urgent(&d->receiver);
-  leave(d, state);
+  daemon_leave(d, state);
   return priority;
 }
 
 int32_t tide_daemon_most_urgent_of(tide_daemon_t *d, const tide_frame_share_t *share) {
-  const uintptr_t state = enter(d);
+  const uintptr_t state = daemon_enter(d);
   const int32_t priority = tide_receiver_most_urgent_of(&d->receiver, share);
-  leave(d, state);
+  daemon_leave(d, state);
   return priority;
 }
 
 /* When a slot came free for what was withheld, an acknowledgment asks for it. */
 static void leave_asking(tide_daemon_t *d, uintptr_t state, bool may_ask) {
-  if (may_ask)
-    leave_busy(d, state);
-  else
-    leave(d, state);
+  if (may_ask) {
+    daemon_leave_busy(d, state);
+  } else {
+    daemon_leave(d, state);
+  }
 }
 
 static int process(tide_daemon_t *d, tide_slot_t *(*take)(tide_receiver_t *, const tide_frame_share_t *),
                    const tide_frame_share_t *share) {
-  uintptr_t state = enter(d);
+  uintptr_t state = daemon_enter(d);
   tide_slot_t *slot = take(&d->receiver, share);
-  leave(d, state);
+  daemon_leave(d, state);
   if (!slot) return 0;
   const bool verified = tide_receiver_verify(slot);
-  state = enter(d);
+  state = daemon_enter(d);
   const bool accepted = tide_receiver_accept(&d->receiver, slot, verified);
-  leave_busy(d, state); /* the acknowledgment leaves while the payload is handed on */
+  daemon_leave_busy(d, state); /* the acknowledgment leaves while the payload is handed on */
   if (!accepted) return 0;
   const int count = tide_receiver_deliver(&d->receiver, slot);
-  state = enter(d);
-  const bool may_ask = d->receiver.withheld;
+  state = daemon_enter(d);
+  const bool may_ask = TIDE_RESERVATIONS && d->receiver.withheld;
   tide_receiver_finish(&d->receiver, slot);
   leave_asking(d, state, may_ask);
   return count;
@@ -471,15 +458,15 @@ int tide_daemon_process_most_urgent(tide_daemon_t *d) { return process(d, take_m
 int tide_daemon_process_oldest(tide_daemon_t *d) { return process(d, take_oldest, NULL); }
 
 void tide_daemon_disown(tide_daemon_t *d, uint8_t owner) {
-  const uintptr_t state = enter(d);
+  const uintptr_t state = daemon_enter(d);
   tide_receiver_disown(&d->receiver, owner);
-  leave(d, state);
+  daemon_leave(d, state);
 }
 
 void tide_daemon_release(tide_daemon_t *d, void *memory, bool reassembled) {
-  const uintptr_t state = enter(d);
+  const uintptr_t state = daemon_enter(d);
   const size_t noted = d->receiver.noted.count;
-  const bool may_ask = d->receiver.withheld;
+  const bool may_ask = TIDE_RESERVATIONS && d->receiver.withheld;
   tide_receiver_release(&d->receiver, memory, reassembled);
   if (d->receiver.noted.count > noted) d->changed = true;
   leave_asking(d, state, may_ask);
@@ -487,54 +474,10 @@ void tide_daemon_release(tide_daemon_t *d, void *memory, bool reassembled) {
 }
 
 void tide_daemon_resume(tide_daemon_t *d, tide_account_t *account) {
-  const uintptr_t state = enter(d);
+  const uintptr_t state = daemon_enter(d);
   const size_t noted = d->receiver.noted.count;
   tide_receiver_set_full(&d->receiver, account, false);
   if (d->receiver.noted.count > noted) d->changed = true;
-  leave(d, state);
+  daemon_leave(d, state);
   report_activity(d);
-}
-
-/* ---- sessions ---- */
-
-void tide_daemon_set_session(tide_daemon_t *d, uint8_t session, uint32_t key) {
-  const uintptr_t state = enter(d);
-  tide_transmitter_set_session(&d->transmitter, session, key);
-  tide_receiver_set_session(&d->receiver, session, key);
-  d->out_of_step = false;
-  leave(d, state);
-}
-
-void tide_daemon_reset(tide_daemon_t *d, bool keep) {
-  const uintptr_t state = enter(d);
-  tide_transmitter_reset(&d->transmitter, keep);
-  tide_receiver_reset(&d->receiver);
-  leave_busy(d, state);
-}
-
-int tide_daemon_set_heartbeat_delay(tide_daemon_t *d, int64_t delay_ns) {
-  const uintptr_t state = enter(d);
-  const int status = tide_transmitter_set_heartbeat_delay(&d->transmitter, delay_ns);
-  leave(d, state);
-  return status;
-}
-
-int tide_daemon_hold_level(tide_daemon_t *d, uint8_t level, bool hold) {
-  const uintptr_t state = enter(d);
-  const int status = tide_transmitter_hold_level(&d->transmitter, level, hold);
-  leave_busy(d, state);
-  return status;
-}
-
-void tide_daemon_pause_streams(tide_daemon_t *d, bool paused) {
-  const uintptr_t state = enter(d);
-  tide_transmitter_pause_streams(&d->transmitter, paused);
-  leave_busy(d, state);
-}
-
-bool tide_daemon_is_idle(tide_daemon_t *d, uint8_t stream) {
-  const uintptr_t state = enter(d);
-  const bool idle = tide_transmitter_is_idle(&d->transmitter, stream);
-  leave(d, state);
-  return idle;
 }

@@ -68,16 +68,17 @@ void receiver_enter_heap(tide_receiver_t *r, tide_slot_t *slot) {
 
 void receiver_let_go(tide_receiver_t *r, tide_slot_t *slot) {
   receiver_leave_heap(r, slot);
-  if (slot->references == slot->released)
+  if (slot->references == slot->released) {
     receiver_free_slot(r, slot);
-  else
+  } else {
     slot->state = SLOT_USED;
+  }
 }
 
 static bool is_ready(const tide_slot_t *slot, const tide_input_stream_t *stream, bool taken, bool partial) {
   if (slot->blocked || taken) return false;
   if (slot->state == SLOT_PARTIAL) return true;
-  if (partial || (slot->account->full)) return false;
+  if (partial || (TIDE_RESERVATIONS && slot->account->full)) return false;
   return slot->state == SLOT_NOTED || (stream && slot->sequence == stream->next);
 }
 

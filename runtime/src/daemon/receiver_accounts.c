@@ -2,7 +2,7 @@
 /* Whose slots are whose. */
 #include "receiver_internal.h"
 
-bool receiver_is_over(const tide_account_t *account) { return account->used > account->reserved; }
+bool receiver_is_over(const tide_account_t *account) { return TIDE_RESERVATIONS && account->used > account->reserved; }
 
 static uint16_t owed_to(const tide_account_t *account) {
   return receiver_is_over(account) ? 0u : (uint16_t)(account->reserved - account->used);
@@ -10,27 +10,31 @@ static uint16_t owed_to(const tide_account_t *account) {
 
 void receiver_charge(tide_receiver_t *r, tide_slot_t *slot, tide_account_t *account) {
   slot->account = account;
+  if (!TIDE_RESERVATIONS) return;
   account->stream = slot->stream;
   if (account->used++ < account->reserved) r->owed--;
 }
 
 void receiver_discharge(tide_receiver_t *r, tide_slot_t *slot) {
-  tide_account_t *account = slot->account;
+  if (TIDE_RESERVATIONS && --slot->account->used < slot->account->reserved) r->owed++;
   slot->account = NULL;
-  if (--account->used < account->reserved) r->owed++;
 }
 
 void receiver_free_slot(tide_receiver_t *r, tide_slot_t *slot) {
   slot->state = SLOT_FREE;
   r->free++;
   receiver_discharge(r, slot);
-  if (TIDE_RELIABLE_STREAMS && r->withheld) receiver_ask_withheld(r);
+  if (TIDE_RESERVATIONS && TIDE_RELIABLE_STREAMS && r->withheld) receiver_ask_withheld(r);
 }
 
 uint32_t receiver_room(const tide_receiver_t *r, uint8_t stream) {
+  if (!TIDE_RESERVATIONS || !r->nobody.next) return r->free;
   uint32_t owed_to_others = 0u;
-  for (const tide_account_t *account = &r->nobody; account && r->nobody.next; account = account->next)
+  const tide_account_t *account = &r->nobody;
+  do {
     if (account->stream != stream) owed_to_others += owed_to(account);
+    account = account->next;
+  } while (account);
   return r->free > owed_to_others ? r->free - owed_to_others : 0u;
 }
 
@@ -46,6 +50,7 @@ static size_t count_who_want_more_than(const tide_receiver_t *r, uint16_t slots)
 /* Round by round one more to each that wants it, as long as there is one for each: nobody is to be without because
  * another one came first. */
 void receiver_share_out(tide_receiver_t *r) {
+  if (!TIDE_RESERVATIONS) return;
   size_t left = r->config.slot_count - 1u;
   uint16_t most = 0u;
   size_t count;
@@ -62,6 +67,7 @@ void receiver_share_out(tide_receiver_t *r) {
 
 void tide_receiver_open_account(tide_receiver_t *r, tide_account_t *account, uint16_t wanted) {
   *account = (tide_account_t){.next = r->nobody.next, .wanted = wanted};
+  if (!TIDE_RESERVATIONS) return;
   r->nobody.next = account;
   receiver_share_out(r);
 }
@@ -76,6 +82,7 @@ static void hand_over(tide_receiver_t *r, tide_account_t *account) {
 }
 
 void tide_receiver_close_account(tide_receiver_t *r, tide_account_t *account) {
+  if (!TIDE_RESERVATIONS) return;
   tide_account_t **place = &r->nobody.next;
   while (*place && *place != account) place = &(*place)->next;
   if (!*place) return;
@@ -86,7 +93,7 @@ void tide_receiver_close_account(tide_receiver_t *r, tide_account_t *account) {
 }
 
 void tide_receiver_set_full(tide_receiver_t *r, tide_account_t *account, bool full) {
-  if (account->full == full) return;
+  if (!TIDE_RESERVATIONS || account->full == full) return;
   account->full = full;
   for (size_t i = 0; i < r->config.slot_count; ++i) {
     const tide_slot_t *slot = &r->config.slots[i];

@@ -127,7 +127,7 @@ static bool gives_way_before(const tide_receiver_t *r, const tide_slot_t *a, con
   if (urgency_a != urgency_b) return urgency_a < urgency_b;
   const int32_t ahead_a = ahead_of(r, a), ahead_b = ahead_of(r, b);
   if (ahead_a != ahead_b) return ahead_a > ahead_b;
-  const bool keeps_last = a->account != &r->nobody && !TIDE_STREAM_IS_RELIABLE(a->stream);
+  const bool keeps_last = TIDE_RESERVATIONS && a->account != &r->nobody && !TIDE_STREAM_IS_RELIABLE(a->stream);
   return keeps_last ? a->arrival < b->arrival : a->arrival > b->arrival;
 }
 
@@ -140,6 +140,7 @@ static bool is_ahead_of(const tide_slot_t *frame, const tide_slot_t *slot) {
  * reserved at all and uses less, or as much for something less urgent. So does what is ahead of the frame in its
  * stream, and what waits for the reassembly that others need slots to complete. */
 static bool may_take_from(const tide_receiver_t *r, const tide_slot_t *frame, const tide_slot_t *slot) {
+  if (!TIDE_RESERVATIONS) return true;
   const tide_account_t *account = frame->account, *other = slot->account;
   if (other == account || !receiver_is_over(other)) return false;
   if (!receiver_is_over(account) || is_ahead_of(frame, slot)) return true;
@@ -153,7 +154,8 @@ static tide_slot_t *first_to_give_way(const tide_receiver_t *r, const tide_slot_
   for (size_t i = 0; i < r->config.slot_count; ++i) {
     tide_slot_t *slot = &r->config.slots[i];
     if (!receiver_waits(slot)) continue;
-    const bool may = others ? may_take_from(r, frame, slot) : slot->account == frame->account;
+    const bool is_its_own = slot->account == frame->account;
+    const bool may = others ? may_take_from(r, frame, slot) : is_its_own;
     if (may && (!chosen || gives_way_before(r, slot, chosen))) chosen = slot;
   }
   return chosen;
@@ -161,7 +163,8 @@ static tide_slot_t *first_to_give_way(const tide_receiver_t *r, const tide_slot_
 
 static tide_slot_t *choose_victim(const tide_receiver_t *r, const tide_slot_t *frame) {
   tide_slot_t *of_others = first_to_give_way(r, frame, true);
-  return of_others ? of_others : first_to_give_way(r, frame, false); /* the frame itself waits, too */
+  return of_others || !TIDE_RESERVATIONS ? of_others
+                                         : first_to_give_way(r, frame, false); /* the frame itself waits, too */
 }
 
 static void give_way(tide_receiver_t *r, tide_slot_t *slot) {
@@ -173,7 +176,7 @@ static void give_way(tide_receiver_t *r, tide_slot_t *slot) {
     TIDE_COUNT(slot->account->dropped, 1u);
   } else if (stream) {
     if (receiver_distance_from(stream->last_announced, slot->sequence) > 0) stream->last_announced = slot->sequence;
-    stream->withheld = r->withheld = true;
+    if (TIDE_RESERVATIONS) stream->withheld = r->withheld = true;
   }
   receiver_discharge(r, slot);
 }
@@ -193,6 +196,7 @@ static uint32_t missing_before(const tide_receiver_t *r, const tide_slot_t *slot
 /* Once there was no room for something of a stream, nothing takes the room that what comes before it will need: it
  * would only give way, and be sent a third time. */
 static bool comes_too_early(const tide_receiver_t *r, const tide_slot_t *slot) {
+  if (!TIDE_RESERVATIONS) return false;
   const tide_input_stream_t *stream = receiver_find_stream(r, slot->stream);
   if (!TIDE_RELIABLE_STREAMS || !TIDE_STREAM_IS_RELIABLE(slot->stream) || !stream || !stream->withheld) return false;
   return missing_before(r, slot, stream->next) >= receiver_room(r, slot->stream);

@@ -19,7 +19,7 @@ static uint32_t asked_bits(const tide_input_stream_t *stream) {
 
 uint32_t receiver_promised(const tide_receiver_t *r, uint8_t stream, bool others) {
   uint32_t count = 0u;
-  for (size_t i = 0; TIDE_RELIABLE_STREAMS && i < r->config.stream_count; ++i) {
+  for (size_t i = 0; TIDE_RESERVATIONS && TIDE_RELIABLE_STREAMS && i < r->config.stream_count; ++i) {
     const tide_input_stream_t *each = &r->config.streams[i];
     if (each->id != 0u && (each->id == stream) != others) count += count_bits(asked_bits(each));
   }
@@ -27,6 +27,7 @@ uint32_t receiver_promised(const tide_receiver_t *r, uint8_t stream, bool others
 }
 
 bool receiver_keep_promise(const tide_receiver_t *r, uint8_t id, uint16_t sequence) {
+  if (!TIDE_RESERVATIONS) return false;
   tide_input_stream_t *stream = receiver_find_stream(r, id);
   const uint16_t place = stream ? (uint16_t)(sequence - stream->asked_from) : 16u;
   if (place >= 16u || (stream->asked >> place & 1u) == 0u) return false;
@@ -43,6 +44,11 @@ static bool is_ahead_here(const tide_receiver_t *r, const tide_input_stream_t *s
 /* Of what is missing: what was asked for before, what there is room for, and what is next if it can take the place of
  * something farther ahead. */
 static uint32_t choose_missing(const tide_receiver_t *r, const tide_input_stream_t *stream, uint32_t wanted) {
+  if (!TIDE_RESERVATIONS) {
+    uint32_t first = lowest_bit(wanted);
+    for (uint32_t room = r->free; room > 1u && first != wanted; --room) first |= lowest_bit(wanted & ~first);
+    return first;
+  }
   uint32_t chosen = asked_bits(stream) & wanted;
   const uint32_t taken = receiver_promised(r, stream->id, true) + count_bits(chosen);
   for (uint32_t room = receiver_room(r, stream->id); room > taken && chosen != wanted; --room)
@@ -65,10 +71,12 @@ void receiver_acknowledge(tide_receiver_t *r, tide_input_stream_t *stream, int16
   const uint32_t below = highest < 0 ? 0u : (UINT32_C(2) << highest) - 1u;
   const uint32_t wanted = (tide_input_stream_missing(stream) | below) & ~here;
   const uint32_t missing = choose_missing(r, stream, wanted);
-  stream->asked_from = stream->next;
-  stream->asked = (uint16_t)missing;
-  stream->withheld = missing != wanted;
-  r->withheld = r->withheld || stream->withheld;
+  if (TIDE_RESERVATIONS) {
+    stream->asked_from = stream->next;
+    stream->asked = (uint16_t)missing;
+    stream->withheld = missing != wanted;
+    r->withheld = r->withheld || stream->withheld;
+  }
   stream->acknowledge = false;
   receiver_tell_acknowledge(r, stream->id, stream->next, (uint16_t)missing);
 }
@@ -78,10 +86,11 @@ void receiver_ask_withheld(tide_receiver_t *r) {
   for (size_t i = 0; TIDE_RELIABLE_STREAMS && i < r->config.stream_count; ++i) {
     tide_input_stream_t *stream = &r->config.streams[i];
     if (stream->id == 0u || !stream->withheld) continue;
-    if (receiver_room(r, stream->id) > 0u)
+    if (receiver_room(r, stream->id) > 0u) {
       receiver_acknowledge(r, stream, -1);
-    else
+    } else {
       r->withheld = true;
+    }
   }
 }
 
@@ -162,7 +171,9 @@ void receiver_apply_heartbeat(tide_receiver_t *r, const tide_xrce_submessage_t *
   receiver_settle_stream(r, stream->id);
   /* The sender gets no further, so what is next is asked for whether there is room or not: whose it is may be unknown,
    * and then the room that it has, too. */
-  stream->asked = (uint16_t)(asked_bits(stream) | 1u);
-  stream->asked_from = stream->next;
+  if (TIDE_RESERVATIONS) {
+    stream->asked = (uint16_t)(asked_bits(stream) | 1u);
+    stream->asked_from = stream->next;
+  }
   receiver_acknowledge(r, stream, -1);
 }

@@ -48,7 +48,7 @@ static void deliver(tide_session_t *session, const tide_delivery_t *delivery, ti
   if (reader != NULL) {
     retain(session, delivery);
     oldest = queue_locked(reader, &sample, &reassembled);
-    if (reader->keep_all && reader->count == reader->depth) {
+    if (TIDE_RESERVATIONS && reader->keep_all && reader->count == reader->depth) {
       tide_receiver_set_full(&session->daemon.receiver, &reader->account, true);
     }
   } else {
@@ -148,7 +148,7 @@ static bool pop_locked(tide_reader_t *reader, tide_sample_t *sample) {
 const tide_sample_t *tide_session_peek(tide_session_t *session, tide_reader_t *reader) {
   const uintptr_t critical = session_enter(session);
   const bool any = reader->current.memory != NULL || pop_locked(reader, &reader->current);
-  const bool resumes = reader->account.full && reader->count < reader->depth;
+  const bool resumes = TIDE_RESERVATIONS && reader->account.full && reader->count < reader->depth;
   session_exit(session, critical);
   if (resumes) {
     tide_daemon_resume(&session->daemon, &reader->account);

@@ -22,7 +22,7 @@ static rosidl_runtime_c__String grown(rosidl_runtime_c__String string, size_t ch
   if (string.data != NULL && characters <= string.capacity) return string;
   rosidl_runtime_c__String larger = allocate(characters);
   if (larger.data == NULL) return string;
-  if (string.size > 0) memcpy(larger.data, string.data, string.size);
+  if (string.data != NULL && string.size > 0) memcpy(larger.data, string.data, string.size);
   larger.data[string.size] = '\0';
   larger.size = string.size;
   if (string.capacity > 0) micro_ros_string_utilities_destroy(&string);
