@@ -144,6 +144,8 @@ def options(client: Client) -> list[str]:
         left_out += ["TIDE_RELIABLE_STREAMS", "TIDE_FRAGMENTS"]
     elif not any(_is_fragmented(end, client.mtu_bytes) for end in ends):
         left_out.append("TIDE_FRAGMENTS")
+    if len(client.subscriptions) <= 1:
+        left_out.append("TIDE_RESERVATIONS")
     if client.lanes == 1:
         left_out.append("TIDE_LANES")
     return [*(f"{name}=0" for name in left_out), "TIDE_STATIC_PLATFORM=1", "TIDE_CONTROL_PLACES=3"]
