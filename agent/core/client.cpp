@@ -209,6 +209,7 @@ bool Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage)
   std::string fault;
   if (creation_.is_begun() && creation_.stream() != stream && input_->is_stalled(creation_.stream())) return false;
   const bool returns = creation_.is_of(stream, body.request);
+  if (!returns && cdr.status == TIDE_OK && !may_create(body, submessage.flags)) return false;
   if (!returns) creation_.forget();  // or there was no room to keep what asked for it
   std::optional<uint8_t> outcome = uint8_t{TIDE_XRCE_STATUS_ERR_INVALID_DATA};
   if (returns) {
@@ -230,6 +231,18 @@ bool Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage)
   if (context_.log) context_.log(line_of(key(), body, status, fault));
   send_status(stream, body.request, status);
   return true;
+}
+
+// What DDS makes nothing for is free: topics, publishers, subscribers, and what exists already.
+bool Client::may_create(const tide_xrce_create_t &body, uint8_t flags) {
+  const uint8_t kind = body.request.object & 0x0Fu;
+  const bool is_free =
+      kind == TIDE_XRCE_KIND_TOPIC || kind == TIDE_XRCE_KIND_PUBLISHER || kind == TIDE_XRCE_KIND_SUBSCRIBER;
+  const bool exists = (flags & TIDE_XRCE_FLAG_REPLACE) == 0 && entities_.find(body.request.object) != nullptr;
+  if (is_free || exists || creation_budget_.take(context_.limits, now_)) return true;
+  if (creation_ns_ <= now_) context_.counters.creations_waited++;
+  creation_ns_ = creation_budget_.next_ns();
+  return false;
 }
 
 void Client::on_created(uint16_t object) {
@@ -367,9 +380,15 @@ void Client::node_done(void *owner, tide_node_outcome_t outcome) {
 
 // ---- time ----
 
+// When what stands still is tried again.
+Time Client::next_offer_ns(Time now) const {
+  if (creation_.is_under_way()) return write_retry_ns_;
+  return creation_ns_ > now ? std::min(creation_ns_, write_retry_ns_) : now;
+}
+
 Time Client::poll(Time now) {
   now_ = now;
-  if (input_->is_stalled() && (!creation_.is_under_way() || now >= write_retry_ns_)) {
+  if (input_->is_stalled() && now >= next_offer_ns(now)) {
     write_retry_ns_ = TIDE_FOREVER;
     input_->resume([this](const tide_input_stream_t &stream) { acknowledge(&stream); });
   }
@@ -378,9 +397,7 @@ Time Client::poll(Time now) {
   const Time transmitter_next = tide_transmitter_poll(&output_->transmitter(), now);
   const Time probe_next = liveness_.poll(*output_, now);
   Time next = std::min({transmitter_next, readings_.next_ns(), services_.next_ns(), probe_next});
-  if (input_->is_stalled()) {
-    next = std::min(next, creation_.is_under_way() ? write_retry_ns_ : now + context_.limits.write_retry_ns);
-  }
+  if (input_->is_stalled()) next = std::min(next, std::max(next_offer_ns(now), now + context_.limits.write_retry_ns));
   return next;
 }
 

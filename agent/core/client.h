@@ -8,6 +8,7 @@
 
 #include "core/context.h"
 #include "core/creation.h"
+#include "core/creation_budget.h"
 #include "core/entities.h"
 #include "core/input.h"
 #include "core/liveness.h"
@@ -77,6 +78,8 @@ class Client {
 
   bool write(Entity &entity, uint16_t request, Bytes payload, bool big_endian);
   bool offer_again();
+  bool may_create(const tide_xrce_create_t &body, uint8_t flags);
+  Time next_offer_ns(Time now) const;
   bool may_wait(Entity &entity, uint8_t stream);
   bool waits_for_reader(Entity &entity, uint8_t stream) const;
   void send_status(uint8_t stream, tide_xrce_request_t related, uint8_t status);
@@ -92,6 +95,7 @@ class Client {
   std::unique_ptr<Output> output_;
   Entities entities_;
   Creation creation_;
+  CreationBudget creation_budget_;  // of all sessions of this client
   Services services_;
   Readings readings_;
   Liveness liveness_;
@@ -100,6 +104,7 @@ class Client {
   bool closing_ = false;
   tide_xrce_request_t closing_request_{};
   Time write_retry_ns_ = TIDE_FOREVER;  // when a sample that DDS refused is offered again
+  Time creation_ns_ = 0;                // before, nothing more is made
 };
 
 }  // namespace tide::agent

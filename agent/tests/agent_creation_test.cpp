@@ -13,7 +13,7 @@ constexpr int kNoAnswer = -1;
 constexpr Time kSecond = 1'000'000'000;
 
 struct World {
-  World() {
+  explicit World(Options options = {}) : driver(std::move(options)) {
     EXPECT_EQ(client.connect(), 0);
     client.create_all();
     driver.middleware.later = true;
@@ -150,6 +150,62 @@ TEST(Creation, IsWaitedForWithoutLookingAgainAndAgain) {
   world.driver.run_until(kSecond);  // what is sent again has been
   EXPECT_EQ(world.begin(), kNoAnswer);
   EXPECT_GT(world.driver.deadline(), world.driver.now() + kSecond / 20);
+}
+
+constexpr Time kPeriod = 20'000'000;
+
+Options with_budget(size_t creations) {
+  Options options;
+  options.limits.creations_at_once = creations;
+  options.limits.creation_period_ns = kPeriod;
+  return options;
+}
+
+TEST(Creation, BeyondTheBudgetWaitsForItsPeriodAndNothingElseDoes) {
+  World world(with_budget(8));  // of which the participant, the writer and the reader took three
+  world.driver.middleware.later = false;
+  for (int time = 0; time < 5; time++) {
+    ASSERT_EQ(world.begin(), TIDE_XRCE_STATUS_OK) << time;
+    ASSERT_EQ(world.client.remove(kSecondWriter), 0);
+  }
+  EXPECT_EQ(world.begin(), kNoAnswer);
+  EXPECT_EQ(world.client.create_xml(0x0032, 0x0011, "<dds><topic><name>u</name><dataType>T</dataType></topic></dds>"),
+            kNoAnswer)
+      << "in the same stream";
+  world.client.write(0x0015, {1}, 0x81);
+  EXPECT_EQ(world.driver.middleware.written.size(), 1u);
+  TestClient other(world.driver, 2, 0x61);
+  ASSERT_EQ(other.connect(), 0);
+  other.create_all();
+  EXPECT_EQ(world.driver.agent.counters().creations_waited, 1u);
+  world.client.acknowledge(0x80);
+  world.driver.run_until(world.driver.now() + kPeriod - 1);
+  EXPECT_EQ(world.driver.middleware.writers, 2) << "one of each client";
+  world.driver.run_until(world.driver.now() + 1);
+  EXPECT_EQ(world.driver.middleware.writers, 3);
+}
+
+TEST(Creation, AnotherSessionHasNoOtherBudget) {
+  World world(with_budget(8));
+  world.driver.middleware.later = false;
+  for (int time = 0; time < 5; time++) {
+    ASSERT_EQ(world.begin(), TIDE_XRCE_STATUS_OK) << time;
+    ASSERT_EQ(world.client.remove(kSecondWriter), 0);
+  }
+  ASSERT_EQ(world.client.connect(), 0);
+  EXPECT_EQ(world.begin(), kNoAnswer);
+}
+
+TEST(Creation, WithTheDefaultsOfAWholeClientWaitsForNothing) {
+  World world;
+  world.driver.middleware.later = false;
+  size_t made = 0;
+  for (uint16_t number = 1; number < 250; number++) {
+    const auto object = static_cast<uint16_t>((number + 0x40) << 4 | 5);
+    made += world.client.create_xml(object, 0x0013, kWriterXml) == 0 ? 1 : 0;
+    world.client.acknowledge(0x80);
+  }
+  EXPECT_EQ(made, 249u);
 }
 
 }  // namespace

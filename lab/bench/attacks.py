@@ -170,6 +170,48 @@ def garbage(port: int) -> Send:
     return lambda: attacker.send(source.randrange(HOSTS), source.choice(messages))
 
 
+def damaged(port: int) -> Send:
+    """A client's own messages, each with some bits turned over."""
+    attacker, source = Attacker(port, 1), random.Random(1)
+    attacker.session(80)
+    body = struct.pack(">HH", 20, 0x15) + struct.pack("<I", 17) + b"x" * 16 + b"\0"
+    parts = [submessage(7, body), create_entity(13, 1, 5, WRITER_XML, 0x13), submessage(3, struct.pack(">HH", 9, 0x15))]
+    whole = [bytes([0x81, 0x80]) + struct.pack("<H", number) + part for number in range(16) for part in parts]
+    messages = [turned(source, source.choice(whole)) for _ in range(4000)]
+    return lambda: attacker.send(0, source.choice(messages))
+
+
+def turned(source: random.Random, message: bytes) -> bytes:
+    octets = bytearray(message)
+    for _ in range(source.randrange(1, 5)):
+        octets[source.randrange(1, len(octets))] ^= 1 << source.randrange(8)
+    return bytes(octets)
+
+
+def slow_tcp(port: int) -> Send:
+    """Connections from many hosts that announce a message and send it octet by octet, and come again when closed."""
+    source = random.Random(1)
+    open_now: dict[int, socket.socket] = {}
+
+    def step() -> int:
+        place = source.randrange(8 * HOSTS)
+        try:
+            if place not in open_now:
+                open_now[place] = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+                open_now[place].bind((f"127.0.1.{place % HOSTS + 1}", 0))
+                open_now[place].settimeout(0.2)
+                open_now[place].connect(("127.0.0.1", port))
+                open_now[place].send(struct.pack("<H", 200))
+            else:
+                open_now[place].send(b"\x81")
+                time.sleep(0.0005)
+        except OSError:
+            open_now.pop(place).close()
+        return 1
+
+    return step
+
+
 ATTACKS: dict[str, tuple[str, Callable[[int], Send]]] = {
     "closed": ("the same process against a closed port", closed_port),
     "half-open": (f"CREATE_CLIENT with random keys from {HOSTS} addresses", half_open),
@@ -180,7 +222,10 @@ ATTACKS: dict[str, tuple[str, Callable[[int], Send]]] = {
     "best-effort": ("a client writes best effort as fast as it can", best_effort),
     "strangers": (f"DELETE without a session from {HOSTS} addresses", strangers),
     "garbage": (f"random octets from {HOSTS} addresses", garbage),
+    "damaged": ("a client's messages with bits turned over", damaged),
+    "slow-tcp": (f"half messages on TCP connections of {HOSTS} hosts", slow_tcp),
 }
+OVER_TCP = {"slow-tcp"}
 
 
 def attack(name: str, port: int, begin: Any, end: Any, sent: Any) -> None:
@@ -193,15 +238,24 @@ def attack(name: str, port: int, begin: Any, end: Any, sent: Any) -> None:
 
 class Agent:
     def __init__(self, children: Children, folder: Path, more: list[str]) -> None:
-        words = [str(find_binary("tide-agent")), "--udp", "0", "--domain", str(10 + os.getpid() % 90), *more]
+        words = [
+            str(find_binary("tide-agent")),
+            "--udp",
+            "0",
+            "--tcp",
+            "0",
+            "--domain",
+            str(10 + os.getpid() % 90),
+            *more,
+        ]
         self.child: Child = children.start("tide-agent", words, folder / "agent.log")
         line = self.child.wait_line(lambda text: text.startswith("ready"), LIMIT_S, "ready")
-        self.port = int(line.rsplit(":", 1)[1])
+        self.port, self.tcp_port = (int(place.rsplit(":", 1)[1]) for place in line.split()[2::2])
 
 
 def entity_churn(children: Children, folder: Path, agent: Agent, seconds: float) -> Iterator[int]:
     """Four clients create and delete writers as fast as datagrams leave."""
-    bad = start_clients(children, folder, agent, "bad", 4, "--key", "4096")  # type: ignore[arg-type]
+    bad = start_clients(children, folder, agent, "bad", 4, "--key", "4096")
     bad.wait_event("ready", LIMIT_S)
     bad.say(f"flood {seconds + 1}")
     time.sleep(0.3)
@@ -217,8 +271,9 @@ def under_attack(children: Children, folder: Path, agent: Agent, name: str, seco
         yield from entity_churn(children, folder, agent, seconds)
         return
     context = multiprocessing.get_context("fork")
+    port = agent.tcp_port if name in OVER_TCP else agent.port
     begin, end, sent = context.Event(), context.Event(), context.Value("q", 0, lock=False)
-    process = context.Process(target=attack, args=(name, agent.port, begin, end, sent), daemon=True)
+    process = context.Process(target=attack, args=(name, port, begin, end, sent), daemon=True)
     process.start()
     begin.wait(LIMIT_S)
     time.sleep(0.3)
@@ -232,7 +287,7 @@ def measure(name: str, seconds: float, more: list[str]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as place, Children() as children:
         folder = Path(place)
         agent = Agent(children, folder, more)
-        good = start_clients(children, folder, agent, "good", 2, "--reliable", "--key", str(GOOD_KEY))  # type: ignore[arg-type]
+        good = start_clients(children, folder, agent, "good", 2, "--reliable", "--key", str(GOOD_KEY))
         good.wait_event("ready", LIMIT_S)
         harm = under_attack(children, folder, agent, name, seconds)
         next(harm)
@@ -240,7 +295,7 @@ def measure(name: str, seconds: float, more: list[str]) -> dict[str, Any]:
         good.say(f"publish {2 * GOOD_HZ} {seconds}")
         told = good.wait_event("published", LIMIT_S)
         late_start_s = time.monotonic()
-        late = start_clients(children, folder, agent, "late", 1, "--key", "8192")  # type: ignore[arg-type]
+        late = start_clients(children, folder, agent, "late", 1, "--key", "8192")
         late_ms: float | None = late.wait_event("ready", LIMIT_S)["client_ms"]["max"]
         late_s = time.monotonic() - late_start_s
         elapsed_s = late_start_s - start_s

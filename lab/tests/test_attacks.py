@@ -27,7 +27,7 @@ def alone(attacks: ModuleType) -> int:
     return int(attacks.measure("closed", SECONDS, [])["good_a_second"])
 
 
-@pytest.mark.parametrize("name", ["half-open", "replayed", "alternating", "garbage"])
+@pytest.mark.parametrize("name", ["half-open", "replayed", "alternating", "garbage", "damaged", "churn"])
 def test_a_good_client_keeps_its_rate(attacks: ModuleType, alone: int, name: str) -> None:
     told = attacks.measure(name, SECONDS, [])
     assert told["sent"] == told["acknowledged"] > 0, told
