@@ -58,6 +58,8 @@ Options options_of(const std::shared_ptr<News> &news) {
   options.wake = [news] { news->bring(); };
   options.limits.clients = kClients;
   options.limits.entities_per_client = kEntities;
+  options.limits.creations_at_once = 16;  // waits now and then, as time jumps
+  options.limits.creation_period_ns = kMillisecond;
   options.limits.client_timeout_ns = 10'000 * kMillisecond;
   options.limits.write_wait_ns = 500 * kMillisecond;
   return options;
