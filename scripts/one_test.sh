@@ -11,7 +11,9 @@ name=${1%%:*} filter=""
 [ "$name" = "$1" ] || filter=${1#*:}
 preset=${2:-release}
 name=$(basename "${name%.*}")
-path=$(git ls-files -co --exclude-standard -- "*/$name.cpp" "*/$name.py" | grep -E '(^|/)tests/' | head -1)
+path=$(git ls-files -co --exclude-standard -- "*/$name.cpp" "*/$name.py" | grep -E '(^|/)tests/' | head -1 || true)
+# A program that is made of several files stands in a CMakeLists.txt only.
+[ -n "$path" ] || path=$(git grep -lw "$name" -- '*CMakeLists.txt' | grep /tests/ | head -1 || true)
 if [ -z "$path" ]; then
   echo "no test is called '$name'; the nearest:" >&2
   git ls-files -- '*_test.cpp' '*/test_*.py' | sed 's#.*/##; s#\.[a-z]*$##' | grep -iF -- "${name%_test}" | head -5 >&2 || true
