@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 case "$1" in
-  python) folders=(tools/tests ros/tests lab/tests tests/house tests/ros2) ;;
+  python) folders=(tools/tests ros/tests lab/tests tests/house tests/packages tests/ros2) ;;
   firmware) folders=(tests/firmware) ;;
   *) echo "pytest.sh: unknown kind '$1'; one of python, firmware" >&2; exit 2 ;;
 esac

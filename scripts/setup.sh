@@ -12,7 +12,7 @@ packages_firmware="gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm"
 packages_check="clang-format clang-tidy"
 case "$purpose" in
   run) packages="$packages_build" ;;
-  test) packages="$packages_build $packages_firmware $packages_check libgtest-dev rt-tests" ;;
+  test) packages="$packages_build $packages_firmware $packages_check libgtest-dev rt-tests pkg-config" ;;
   check) packages="$packages_build $packages_check libgtest-dev" ;;
   firmware) packages="$packages_firmware cmake ninja-build" ;;
   fuzz) packages="$packages_build clang libgtest-dev" ;;

@@ -11,14 +11,23 @@
 # packages; by default the one of .venv in tide's folder, of the active environment, or python3.
 include_guard(GLOBAL)
 
-set(TIDE_MESSAGES_ROOT "${CMAKE_CURRENT_LIST_DIR}/../.." CACHE INTERNAL "Where the generator is beside this tree")
+# The generator is beside this tree, or a Python has it: the wheel of tide.
+set(TIDE_MESSAGES_ROOT "${CMAKE_CURRENT_LIST_DIR}/../..")
+if(NOT EXISTS "${TIDE_MESSAGES_ROOT}/tools/tide/generate")
+  set(TIDE_MESSAGES_ROOT "")
+endif()
+set(TIDE_MESSAGES_ROOT "${TIDE_MESSAGES_ROOT}" CACHE INTERNAL "Where the generator is beside this tree")
 
 function(tide_find_message_python)
   if(TIDE_PYTHON)
     return()
   endif()
   foreach(candidate IN ITEMS "${TIDE_MESSAGES_ROOT}/.venv/bin/python" "$ENV{VIRTUAL_ENV}/bin/python" python3)
-    execute_process(COMMAND "${candidate}" -c "import rosidl_adapter, jinja2, typer, sys; print(sys.executable)"
+    set(needs "rosidl_adapter, jinja2, typer, sys")
+    if(NOT TIDE_MESSAGES_ROOT)
+      string(APPEND needs ", tide.generate")
+    endif()
+    execute_process(COMMAND "${candidate}" -c "import ${needs}; print(sys.executable)"
       RESULT_VARIABLE result OUTPUT_VARIABLE executable OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
     if(result EQUAL 0)
       set(TIDE_PYTHON "${executable}" CACHE FILEPATH "Python with ROS 2's message packages")
@@ -38,8 +47,8 @@ function(tide_generate_messages)
   endif()
   tide_find_message_python()
   if(NOT TIDE_PYTHON)
-    message(FATAL_ERROR "tide_generate_messages needs a Python with ROS 2's message packages: run scripts/setup.sh, "
-      "or set TIDE_PYTHON")
+    message(FATAL_ERROR "tide_generate_messages needs a Python with tide and ROS 2's message packages: install tide's "
+      "wheel (in its own tree: scripts/setup.sh run), or set TIDE_PYTHON")
   endif()
 
   set(out "${CMAKE_CURRENT_BINARY_DIR}/${messages_TARGET}")
@@ -73,9 +82,12 @@ function(tide_generate_messages)
     list(APPEND arguments --registry)
   endif()
 
+  set(environment "")
+  if(TIDE_MESSAGES_ROOT)
+    set(environment "PYTHONPATH=${TIDE_MESSAGES_ROOT}/tools")
+  endif()
   execute_process(
-    COMMAND "${CMAKE_COMMAND}" -E env "PYTHONPATH=${TIDE_MESSAGES_ROOT}/tools" "${TIDE_PYTHON}" -m tide.main
-      generate ${arguments}
+    COMMAND "${CMAKE_COMMAND}" -E env ${environment} "${TIDE_PYTHON}" -m tide.main generate ${arguments}
     RESULT_VARIABLE result OUTPUT_QUIET ERROR_VARIABLE problem ERROR_STRIP_TRAILING_WHITESPACE)
   if(NOT result EQUAL 0)
     message(FATAL_ERROR "${problem}")
@@ -87,7 +99,13 @@ function(tide_generate_messages)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${inputs} ${generator})
 
   add_library(${messages_TARGET} STATIC ${TIDE_MESSAGE_SOURCES})
-  target_include_directories(${messages_TARGET} PUBLIC "${out}")
-  target_compile_options(${messages_TARGET} PRIVATE -ffreestanding -Wconversion)
-  target_link_libraries(${messages_TARGET} PUBLIC tide_messages PRIVATE tide_warnings)
+  target_include_directories(${messages_TARGET} PUBLIC "$<BUILD_INTERFACE:${out}>")
+  target_compile_options(${messages_TARGET} PRIVATE -ffreestanding)
+  if(TARGET tide_messages)
+    target_compile_options(${messages_TARGET} PRIVATE -Wconversion)
+    target_link_libraries(${messages_TARGET} PRIVATE $<BUILD_INTERFACE:tide_warnings>
+      PUBLIC $<BUILD_INTERFACE:tide_messages> $<INSTALL_INTERFACE:tide::runtime>)
+  else()
+    target_link_libraries(${messages_TARGET} PUBLIC tide::runtime)
+  endif()
 endfunction()
