@@ -60,8 +60,10 @@ class BudgetCounters:
 
 
 def _library_path() -> Path:
-    """Under TIDE_BUILD_DIR, or in build/release of the source tree."""
-    root = Path(__file__).resolve().parents[2]
+    """Under TIDE_BUILD_DIR, in build/release of the source tree, or within the wheel."""
+    place = Path(__file__).resolve()
+    installed = place.parents[1] / "tide" / "_tree"
+    root = installed if installed.exists() else place.parents[2]
     return Path(os.environ.get("TIDE_BUILD_DIR") or root / "build/release") / "lib" / _LIBRARY
 
 

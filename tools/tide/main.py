@@ -129,7 +129,9 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"tide {tide.__version__}")
+        told = Path(tide.__file__).parent / "_tree" / "commit.txt"  # of a wheel
+        commit = f" ({told.read_text(encoding='utf-8').strip()})" if told.exists() else ""
+        typer.echo(f"tide {tide.__version__}{commit}")
         raise typer.Exit()
 
 

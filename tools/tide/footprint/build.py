@@ -10,12 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-import tide
 from tide.footprint.image import flash_of, growth_of, ram_of, run, sections, symbols
 from tide.footprint.program import header, program
 from tide.footprint.sizing import Client
+from tide.programs.binaries import ROOT
 
-ROOT = Path(tide.__file__).resolve().parents[2]
 CORES = {
     "cortex-m7": ("-mcpu=cortex-m7", "-mfpu=fpv5-d16", "-mfloat-abi=hard"),
     "cortex-m4f": ("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"),

@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the built programs are: under TIDE_BUILD_DIR, or build/release of the source tree."""
+"""Where the built programs are: under TIDE_BUILD_DIR, in build/release of the source tree, or within the wheel."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
+_SOURCES = Path(__file__).resolve().parents[3]
+_INSTALLED = Path(__file__).resolve().parents[1] / "_tree"  # what setup.py puts into a wheel, laid out as the sources
+ROOT = _INSTALLED if _INSTALLED.exists() else _SOURCES
 
 
 class MissingBinaryError(Exception):
     """A program that has not been built; the text is one line that says what to do."""
+
+
+_ADVICE = "run `make build`, or set TIDE_BUILD_DIR to a build"
 
 
 def build_folder() -> Path:
@@ -18,7 +23,8 @@ def build_folder() -> Path:
     if named:
         return Path(named)
     inside = Path.cwd() / "build/release"
-    return ROOT / "build/release" if (ROOT / "CMakeLists.txt").exists() or not inside.exists() else inside
+    is_whole = ROOT == _INSTALLED or (ROOT / "CMakeLists.txt").exists()
+    return ROOT / "build/release" if is_whole or not inside.exists() else inside
 
 
 def find_binary(name: str) -> Path:
@@ -26,4 +32,4 @@ def find_binary(name: str) -> Path:
     for candidate in (build / "bin" / name, build / name):
         if candidate.is_file() and os.access(candidate, os.X_OK):
             return candidate
-    raise MissingBinaryError(f"{name} is not in {build}; run `make build`, or set TIDE_BUILD_DIR to a build")
+    raise MissingBinaryError(f"{name} is not in {build}; {_ADVICE}")

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a wheel has beside the Python packages: the native programs, and the part of this tree that commands read. Both
+lie in tide/_tree, laid out as here. An editable installation uses the tree itself.
+
+TIDE_WHEEL_BUILD: a build folder to take the programs from; without it they are built in build/wheel-VERSION.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from setuptools import Distribution, setup
+from setuptools.command.build_py import build_py
+
+ROOT = Path(__file__).resolve().parent
+TREE = ("runtime/CMakeLists.txt", "runtime/include", "runtime/src", "runtime/port", "runtime/cmake", "sim/mps2",
+        "lab/images/footprint", "lab/pods", "lab/systems", "examples")  # fmt: skip
+
+
+def built() -> Path:
+    """The folder of a build with all programs, for this Python."""
+    named = os.environ.get("TIDE_WHEEL_BUILD")
+    if named:
+        return Path(named).resolve()
+    folder = ROOT / "build" / f"wheel-{sys.version_info.major}.{sys.version_info.minor}"
+    options = ["-DCMAKE_BUILD_TYPE=Release", "-DTIDE_TESTS=OFF", "-DTIDE_INSTALL=OFF"]
+    python = [f"-DPython_EXECUTABLE={sys.executable}", f"-DTIDE_PYTHON={ROOT / '.venv/bin/python'}"]
+    subprocess.run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", *options, *python], check=True)
+    subprocess.run(["cmake", "--build", folder, "--target", "programs", "-j", "2"], check=True)
+    return folder
+
+
+def commit() -> str:
+    """Of this tree; "unknown" where it is no clone."""
+    done = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() or "unknown"
+
+
+class BuildPrograms(build_py):
+    def run(self) -> None:
+        if not self.editable_mode:
+            shutil.rmtree(self.build_lib, ignore_errors=True)  # nothing that is gone from the tree
+        super().run()
+        if self.editable_mode:
+            return
+        tree = Path(self.build_lib) / "tide" / "_tree"
+        shutil.rmtree(tree, ignore_errors=True)
+        for name in TREE:
+            source, target = ROOT / name, tree / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy2(source, target)
+        self._copy_programs(tree / "build" / "release")
+        (tree / "commit.txt").write_text(commit() + "\n")
+
+    def _copy_programs(self, target: Path) -> None:
+        build = built()
+        for folder, pattern in (("bin", "*"), ("lib", "*.so")):
+            (target / folder).mkdir(parents=True)
+            for file in sorted((build / folder).glob(pattern)):
+                if file.is_file() and not file.name.endswith("_test"):
+                    copy = shutil.copy2(file, target / folder / file.name)
+                    subprocess.run(["strip", copy], check=True)
+
+
+class WithPrograms(Distribution):
+    def has_ext_modules(self) -> bool:
+        return True
+
+
+setup(cmdclass={"build_py": BuildPrograms}, distclass=WithPrograms)

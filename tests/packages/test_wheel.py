@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wheel in a fresh environment, far from any clone: its dependencies are those of this one, tide is its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, run
+
+RELEASE = ROOT / "build/release"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Made from a copy of the tree, so that nothing of it is left behind, with the programs that are built already."""
+    folder = tmp_path_factory.mktemp("wheel")
+    names = run(["git", "ls-files", "-co", "--exclude-standard"], ROOT).splitlines()
+    for name in names:
+        if (ROOT / name).is_file():
+            (folder / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / "tree" / name)
+    words = [sys.executable, "-m", "pip", "wheel", folder / "tree", "--no-deps", "--no-build-isolation", "-w", folder]
+    run(words, folder, {"TIDE_WHEEL_BUILD": str(RELEASE)})
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("environment")
+    run([sys.executable, "-m", "venv", "--without-pip", folder], folder)
+    (packages,) = folder.glob("lib/python3*/site-packages")
+    (packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")  # not what is editable there
+    run(
+        [sys.executable, "-m", "pip", "--python", folder / "bin/python", "install", "--no-deps", "--no-index", wheel],
+        folder,
+    )
+    return folder
+
+
+def tide(environment: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("TIDE_", "PYTHON", "VIRTUAL_ENV"))}
+    own["AMENT_PREFIX_PATH"] = sys.prefix  # the definitions of messages belong to the dependencies
+    return subprocess.run(
+        [str(environment / "bin/tide"), *words], cwd=folder, env=own, capture_output=True, text=True, timeout=120
+    )
+
+
+def example(environment: Path) -> Path:
+    (found,) = environment.glob("lib/python3*/site-packages/tide/_tree/examples/three_chains/system.toml")
+    return found
+
+
+def test_it_is_of_this_interpreter_and_has_no_tests(wheel: Path) -> None:
+    assert f"cp{sys.version_info.major}{sys.version_info.minor}" in wheel.name
+    names = zipfile.ZipFile(wheel).namelist()
+    assert not [name for name in names if "_test" in name or name.startswith(("tests/", "test_"))]
+    assert [name for name in names if name.endswith("/bin/tide-agent")]
+    assert [name for name in names if name.endswith("runtime/include/tide/options.h")]
+
+
+def test_it_says_which_build_it_is(environment: Path, tmp_path: Path) -> None:
+    told = tide(environment, tmp_path, "--version")
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.startswith("tide ") and "(" in told.stdout
+
+
+def test_check_and_simulate(environment: Path, tmp_path: Path) -> None:
+    checked = tide(environment, tmp_path, "check", str(example(environment)), "--json")
+    assert checked.returncode == 0, checked.stderr
+    assert json.loads(checked.stdout)
+    plan = example(environment).parents[2] / "lab/pods/pods-chains.plan"
+    played = tide(environment, tmp_path, "simulate", str(plan))
+    assert played.returncode == 0, played.stderr
+
+
+def test_generate_and_footprint(environment: Path, tmp_path: Path) -> None:
+    made = tide(environment, tmp_path, "generate", "std_msgs/String", "--out", "messages")
+    assert made.returncode == 0, made.stderr
+    assert (tmp_path / "messages/std_msgs/msg/string.h").exists()
+    if shutil.which("arm-none-eabi-gcc"):
+        sized = tide(environment, tmp_path, "footprint", str(example(environment)))
+        assert sized.returncode == 0, sized.stderr
+
+
+def test_run_plays_the_real_parts(environment: Path, tmp_path: Path) -> None:
+    told = tide(environment, tmp_path, "run", str(example(environment)), "--executor", "tide", "--periods", "4")
+    assert told.returncode in (0, 1), told.stdout + told.stderr  # 1: a machine that is busy breaks a deadline
+    assert "brake" in told.stdout, told.stdout + told.stderr
+
+
+@pytest.mark.parametrize("command", ["agent", "line", "timers", "hunt", "sweep", "reproduce", "optimise", "export"])
+def test_every_command_can_be_started(environment: Path, tmp_path: Path, command: str) -> None:
+    told = tide(environment, tmp_path, command, "--help")
+    assert told.returncode == 0, told.stderr
+    assert "sage" in told.stdout
