@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tide needs of a machine, one function for each thing. A function returns what it found and what to do."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tide.programs.binaries import MissingBinaryError, find_binary
+from tide.programs.child import may_use_fifo
+
+Purpose = Literal["command", "run", "firmware", "program"]
+State = Literal["good", "missing", "weak"]
+PURPOSES: dict[Purpose, str] = {
+    "command": "check, simulate, optimise",
+    "run": "run systems here: agent, line, ROS 2",
+    "program": "build programs for this machine",
+    "firmware": "build for Cortex-M, run in QEMU",
+}
+DEVICES = Path("/dev")
+_SERIAL = ("ttyACM*", "ttyUSB*", "ttyAMA*", "serial/by-id/*")
+_SHORT_S = 10.0
+# GET_INFO of the agent itself, without a session; the answer is an INFO submessage.
+_PING = bytes.fromhex("80000000 02010800 000afffd 04000000")
+_INFO = 0x06
+
+
+@dataclass(frozen=True)
+class Finding:
+    purpose: Purpose
+    what: str
+    state: State
+    found: str
+    advice: str = ""  # what to type or do; empty where nothing has to be done
+
+
+def _words(*words: str | Path) -> str | None:
+    """What the program prints; nothing when it cannot be started or fails."""
+    try:
+        done = subprocess.run(
+            [str(word) for word in words], capture_output=True, text=True, timeout=_SHORT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout + done.stderr if done.returncode == 0 else None
+
+
+def python() -> Finding:
+    version = f"Python {sys.version_info.major}.{sys.version_info.minor}"
+    if (3, 10) <= sys.version_info[:2] <= (3, 14):
+        return Finding("command", "Python", "good", version)
+    return Finding("command", "Python", "missing", version, "use Python 3.10 to 3.14: ROS 2's wheels have no other")
+
+
+def analysis() -> Finding:
+    try:
+        found = importlib.util.find_spec("tide.analysis.native")
+    except ImportError:
+        found = None
+    if found is not None:
+        return Finding("command", "the analysis", "good", "built for this Python")
+    return Finding(
+        "command", "the analysis", "missing", "no module for this Python", "make build, or install the wheel"
+    )
+
+
+def agent() -> Finding:
+    try:
+        binary = find_binary("tide-agent")
+    except MissingBinaryError as error:
+        return Finding("run", "tide-agent", "missing", str(error).split(";")[0], "make build, or install the wheel")
+    if _words(binary, "--help") is None:
+        said = subprocess.run([str(binary), "--help"], capture_output=True, text=True, check=False).stderr.strip()
+        lacks = re.search(r"(lib\S+): cannot open", said)
+        advice = "apt-get install libfastrtps-dev" if lacks else "make build"
+        return Finding("run", "tide-agent", "missing", lacks[1] if lacks else said[-80:], advice)
+    return Finding("run", "tide-agent", "good", str(binary))
+
+
+def ros() -> Finding:
+    lacks = [name for name in ("rclpy", "std_msgs") if importlib.util.find_spec(name) is None]
+    if not lacks:
+        return Finding("run", "ROS 2 for Python", "good", "rclpy, std_msgs")
+    advice = "source /opt/ros/jazzy/setup.sh, or install tide's wheel, which brings it"
+    return Finding("run", "ROS 2 for Python", "missing", f"no {', '.join(lacks)}", advice)
+
+
+def network() -> Finding:
+    """DDS finds others by multicast, on the loopback device too."""
+    group = socket.inet_aton("239.255.0.1") + socket.inet_aton("127.0.0.1")
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+            one.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, group)
+    except OSError as error:
+        advice = "ip link set lo multicast on; ip route add 239.0.0.0/8 dev lo"
+        return Finding("run", "multicast for DDS", "weak", error.strerror or "refused", advice)
+    return Finding("run", "multicast for DDS", "good", "may be joined on loopback")
+
+
+def serial_lines() -> Iterator[Finding]:
+    lines = sorted({path.resolve() for pattern in _SERIAL for path in DEVICES.glob(pattern)})
+    if not lines:
+        yield Finding("run", "serial lines", "good", "no board is plugged in")
+    for line in lines:
+        if os.access(line, os.R_OK | os.W_OK):
+            yield Finding("run", str(line), "good", "may be read and written")
+        else:
+            yield Finding(
+                "run", str(line), "missing", "no rights", 'sudo usermod -aG dialout "$USER", and log in again'
+            )
+
+
+def real_time() -> Finding:
+    if may_use_fifo():
+        return Finding("run", "real-time priorities", "good", "SCHED_FIFO may be used")
+    advice = "add 'USER - rtprio 90' to /etc/security/limits.conf, and log in again"
+    return Finding("run", "real-time priorities", "weak", "SCHED_FIFO is refused: lanes have no priorities", advice)
+
+
+def clock() -> Finding:
+    place = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    source = place.read_text().strip() if place.exists() else "unknown"
+    if source in {"acpi_pm", "hpet", "jiffies"}:
+        return Finding(
+            "run", "clock", "weak", f"{source}: each look at it costs a microsecond or more", "boot with tsc"
+        )
+    return Finding("run", "clock", "good", source)
+
+
+def governor() -> Finding:
+    place = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+    name = place.read_text().strip() if place.exists() else ""
+    if name in {"", "performance"}:
+        return Finding("run", "speed of the processors", "good", name or "not governed")
+    return Finding("run", "speed of the processors", "weak", name, "cpupower frequency-set -g performance")
+
+
+def _program(purpose: Purpose, name: str, package: str, *, version: bool = True) -> Finding:
+    if shutil.which(name) is None:
+        return Finding(purpose, name, "missing", "not installed", f"apt-get install {package}")
+    told = (_words(name, "--version") or "").splitlines() if version else []
+    return Finding(purpose, name, "good", told[0].strip() if told else "installed")
+
+
+def all_of(agent_at: tuple[str, int] | None) -> Iterator[Finding]:
+    """Every finding, in the order in which a user needs them."""
+    alone: tuple[Callable[[], Finding], ...] = (python, analysis, agent, ros, network)
+    yield from (check() for check in alone)
+    yield from serial_lines()
+    yield from (check() for check in (real_time, clock, governor))
+    if agent_at is not None:
+        yield reachable(*agent_at)
+    for name, package in (("cc", "gcc"), ("cmake", "cmake"), ("ninja", "ninja-build")):
+        yield _program("program", name, package)
+    yield _program("firmware", "arm-none-eabi-gcc", "gcc-arm-none-eabi libnewlib-arm-none-eabi")
+    yield _program("firmware", "qemu-system-arm", "qemu-system-arm")
+
+
+def reachable(host: str, port: int) -> Finding:
+    """Whether an agent, ours or the stock one, answers over UDP."""
+    what = f"the agent at {host}:{port}"
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+            one.settimeout(1.0)
+            one.connect((host, port))
+            one.send(_PING)
+            answer = one.recv(1024)
+    except OSError as error:
+        refused = isinstance(error, ConnectionRefusedError)
+        found = "nobody listens" if refused else "no answer in a second"
+        advice = f"tide agent --udp {port}" if refused else f"look at the address, and for a firewall on UDP {port}"
+        return Finding("run", what, "missing", found, advice)
+    if len(answer) > 4 and answer[4] == _INFO:
+        return Finding("run", what, "good", "answers")
+    return Finding("run", what, "missing", "something else answers", f"tide agent --udp {port} on another port")
