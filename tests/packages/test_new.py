@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tide new: what it makes builds as it is, has a deadline that is guaranteed, and reaches ROS 2."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, run
+
+from tide.programs.binaries import find_binary
+from tide.programs.child import Children
+
+DOMAIN = str(10 + os.getpid() % 90)
+LIMIT_S = 60.0
+TOOLS = {"PATH": f"{ROOT / '.venv/bin'}:{os.environ['PATH']}"}
+
+
+@pytest.fixture
+def children() -> Iterator[Children]:
+    with Children() as all_of_them:
+        yield all_of_them
+
+
+def make(folder: Path, name: str, board: str) -> Path:
+    run([ROOT / ".venv/bin/tide", "new", "firmware", name, "--board", board, "--in", folder], folder)
+    run(["make", "all"], folder / name, {"CXX": "/nonexistent/c++"})  # without tide
+    return folder / name
+
+
+def start(children: Children, name: str, words: list[str], log: Path, **more: str) -> None:
+    children.start(name, ["env", *(f"{key}={value}" for key, value in more.items()), *words], log)
+
+
+def wait_for_answers(log: Path, count: int) -> None:
+    end_s = time.monotonic() + LIMIT_S
+    while time.monotonic() < end_s:
+        text = log.read_text(errors="replace") if log.exists() else ""
+        if text.count("answer: ") >= count:
+            numbers = [int(line.split()[1]) for line in text.splitlines() if line.startswith("answer: ")]
+            assert all(number % 2 == 0 for number in numbers[:-1])
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{count} answers never came: {text}")
+
+
+def test_a_program_for_this_machine_is_answered(tmp_path: Path, children: Children) -> None:
+    project = make(tmp_path, "my_robot", "posix")
+    run(["make", "check"], project, TOOLS)
+    agent = children.start(
+        "tide-agent", [str(find_binary("tide-agent")), "--udp", "0", "--domain", DOMAIN], tmp_path / "agent.log"
+    )
+    port = agent.wait_line(lambda text: text.startswith("ready"), LIMIT_S, "ready").rsplit(":", 1)[1]
+    start(children, "node", [sys.executable, str(project / "node.py")], tmp_path / "node.log", ROS_DOMAIN_ID=DOMAIN)
+    children.start("my_robot", [str(project / "build/my_robot"), "127.0.0.1", port], tmp_path / "robot.log")
+    wait_for_answers(tmp_path / "robot.log", 5)
+
+
+def test_an_image_for_the_emulated_board_is_answered(tmp_path: Path, children: Children) -> None:
+    project = make(tmp_path, "my_board", "mps2")
+    run(["make", "check"], project, TOOLS)
+    log = tmp_path / "board.log"
+    words = ["qemu-system-arm", "-M", "mps2-an500", "-display", "none", "-monitor", "none", "-kernel"]
+    words += [str(project / "build/my_board.elf"), "-semihosting-config", "enable=on,target=native"]
+    board = children.start("board", [*words, "-chardev", "pty,id=line", "-serial", "chardev:line"], log)
+    line = board.wait_line(lambda text: "/dev/pts/" in text, LIMIT_S, "its line")
+    device = next(word for word in line.split() if word.startswith("/dev/pts/"))
+    agent = [str(find_binary("tide-agent")), "--serial", device, "--baud", "115200", "--domain", DOMAIN]
+    children.start("tide-agent", agent, tmp_path / "agent.log")
+    start(children, "node", [sys.executable, str(project / "node.py")], tmp_path / "node.log", ROS_DOMAIN_ID=DOMAIN)
+    wait_for_answers(log, 3)
+
+
+@pytest.mark.parametrize("name", ["My", "1st", "a-b", "a__b", "a_", "tide", "test", "", "x" * 64])
+def test_a_name_that_cannot_be_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
+    words = [str(ROOT / ".venv/bin/tide"), "new", "firmware", name, "--in", str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_exists_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "my_robot").mkdir()
+    (tmp_path / "my_robot/mine").write_text("mine")
+    words = [str(ROOT / ".venv/bin/tide"), "new", "firmware", "my_robot", "--in", str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "exists" in done.stderr
+    assert [path.name for path in tmp_path.rglob("*")] == ["my_robot", "mine"]
+
+
+def test_a_place_that_cannot_be_written_keeps_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    words = [str(ROOT / ".venv/bin/tide"), "new", "firmware", "my_robot", "--in", str(tmp_path / "file")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
