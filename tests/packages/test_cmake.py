@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import PROGRAM, ROOT, run
+from projects import PROGRAM, ROOT, run
 
 LANGUAGES = "cmake_minimum_required(VERSION 3.22)\nproject(robot LANGUAGES C)\n"
 ROBOT = "add_executable(robot main.c)\ntarget_link_libraries(robot PRIVATE tide::runtime)\n"

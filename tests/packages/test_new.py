@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, run
+from projects import ROOT, run
 
 from tide.programs.binaries import find_binary
 from tide.programs.child import Children

@@ -13,7 +13,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, run
+from projects import ROOT, run
 
 RELEASE = ROOT / "build/release"
 
