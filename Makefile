@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Thin names over CMake, CTest and the tide command. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test t check build build-release build-asan build-tsan firmware sizes bench measurements papers wheel fuzz \
+.PHONY: help run test t check build build-release build-asan build-tsan firmware sizes bench measurements papers wheel packages fuzz \
         interruptions sanitized-agent clean \
         test-release test-asan test-tsan test-python test-firmware test-check
 SHELL := /bin/bash
@@ -84,6 +84,9 @@ measurements: ## make the tables of docs/measurements.md from what lab/results/ 
 wheel: build-release ## make dist/tide-*.whl, the command with its native programs, for this Python
 	@TIDE_WHEEL_BUILD=build/release .venv/bin/python -m pip wheel . --no-deps --no-build-isolation -q -w dist
 	@ls dist/*.whl
+
+packages: wheel ## make dist/: the wheel, and the library for Arduino and PlatformIO
+	@.venv/bin/python scripts/packages.py
 
 papers: ## make docs/papers.md: what the papers say, and what holds here
 	@.venv/bin/python lab/bench/papers.py

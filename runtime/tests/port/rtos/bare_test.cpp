@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The platform for boards with a clock and a loop only, on a clock that the test moves.
+#include "bare.h"
+
+#include <gtest/gtest.h>
+
+#include "tide/status.h"
+
+namespace {
+
+uint32_t clock_us;
+uint32_t step_us;  // that passes in each idle call
+int idle_calls;
+tide_event_t *set_when_idle;
+int masked;
+
+const tide_platform_t &platform() { return *tide_port_platform(); }
+int64_t now_ns() { return platform().now_ns(platform().context); }
+
+}  // namespace
+
+extern "C" {
+uint32_t tide_bare_clock_us(void) { return clock_us; }
+void tide_bare_idle(void) {
+  EXPECT_EQ(masked, 0) << "nothing could come in";
+  idle_calls++;
+  clock_us += step_us;
+  if (set_when_idle != nullptr && idle_calls == 3) platform().event_set(platform().context, set_when_idle);
+}
+uintptr_t tide_bare_mask(void) { return static_cast<uintptr_t>(masked++); }
+void tide_bare_unmask(uintptr_t state) {
+  masked--;
+  EXPECT_EQ(static_cast<uintptr_t>(masked), state) << "sections nest";
+}
+}
+
+namespace {
+
+class Bare : public testing::Test {
+ protected:
+  void SetUp() override {
+    idle_calls = 0;
+    set_when_idle = nullptr;
+    step_us = 100;
+    platform().event_init(platform().context, &event);
+  }
+  tide_event_t event{};
+};
+
+TEST_F(Bare, TheClockGoesOnWhereTheBoardsWraps) {
+  clock_us = UINT32_MAX - 10;
+  const int64_t before = now_ns();
+  clock_us += 21;
+  EXPECT_EQ(now_ns() - before, 21'000);
+  clock_us = UINT32_MAX;
+  const int64_t later = now_ns();
+  clock_us = 5;
+  EXPECT_EQ(now_ns() - later, 6'000);
+  EXPECT_EQ(now_ns() - later, 6'000) << "the round is counted once";
+}
+
+TEST_F(Bare, AWaitNeverEndsBeforeItsDeadline) {
+  const int64_t start = now_ns();
+  EXPECT_EQ(platform().event_wait(platform().context, &event, start + 1'050'000), 0);
+  EXPECT_GE(now_ns(), start + 1'050'000);
+  EXPECT_EQ(idle_calls, 11);
+}
+
+TEST_F(Bare, ASetEndsTheWaitAndIsKeptForTheNext) {
+  set_when_idle = &event;
+  EXPECT_EQ(platform().event_wait(platform().context, &event, TIDE_FOREVER), 1);
+  EXPECT_EQ(idle_calls, 3);
+  platform().event_set(platform().context, &event);
+  EXPECT_EQ(platform().event_wait(platform().context, &event, 0), 1) << "set before the wait";
+  EXPECT_EQ(platform().event_wait(platform().context, &event, 0), 0) << "once";
+  EXPECT_EQ(idle_calls, 3) << "a deadline in the past polls";
+}
+
+TEST_F(Bare, HasOneLaneAndNoLinksOfItsOwn) {
+  tide_lane_t lanes[2] = {};
+  int runs = 0;
+  const auto run = [](void *context, size_t) { ++*static_cast<int *>(context); };
+  size_t refused = 9;
+  EXPECT_EQ(tide_port_run_lanes(lanes, 1, run, &runs, &refused), TIDE_OK);
+  EXPECT_EQ(tide_port_run_lanes(lanes, 2, run, &runs, &refused), TIDE_ERROR_UNSUPPORTED);
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(refused, 1u);
+  EXPECT_EQ(tide_port_open_link(nullptr, nullptr), TIDE_ERROR_UNSUPPORTED);
+  EXPECT_EQ(tide_port_pump(nullptr), nullptr);
+}
+
+}  // namespace
