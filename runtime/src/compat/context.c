@@ -5,6 +5,7 @@
 #include "internal.h"
 #include "rclc/init.h"
 #include "rmw_microros/timing.h"
+#include "tide/pool_actions.h"
 
 #define ENTITY_TIMEOUT_MS 1000
 #define GOODBYE_MS 300
@@ -314,6 +315,7 @@ static void release_places(void) {
   for (size_t i = 0; i < tide_pools.subscription_count; i++) tide_pools.subscriptions[i].support = NULL;
   for (size_t i = 0; i < tide_pools.service_count; i++) tide_pools.services[i].end.support = NULL;
   for (size_t i = 0; i < tide_pools.client_count; i++) tide_pools.clients[i].end.support = NULL;
+  if (tide_pools.actions != NULL) tide_pools.actions->release();
   for (size_t i = 0; i < tide_pools.timer_count; i++) tide_pools.timers[i].support = NULL;
   for (size_t i = 0; i < tide_pools.guard_count; i++) tide_pools.guards[i].support = NULL;
   for (size_t i = 0; i < tide_pools.group_count; i++) tide_pools.groups[i].in_use = false;
