@@ -10,7 +10,8 @@
  * What ends well and what does not. A goal that comes twice with the same id (a repetition) is accepted once more and
  * executed once. A client asks again for the results of its accepted goals when it has a new session. A goal request or
  * its answer that dies with the agent is lost: the program gives up by its own clock and says so with
- * tide_rclc_action_client_forget. */
+ * tide_rclc_action_client_forget. A reply with a result that ROS 2 sent before DDS had shown it the new agent is lost,
+ * too: tide_rclc_action_client_ask_again. */
 #ifndef TIDE_RCLC_ACTION_H
 #define TIDE_RCLC_ACTION_H
 
@@ -25,6 +26,9 @@ extern "C" {
 
 /* How long a result is kept; default 10 s, negative: until its memory is needed. */
 rcl_ret_t tide_rclc_action_server_set_result_timeout(rclc_action_server_t *action_server, int64_t timeout_ns);
+/* Asks once more for the result of an accepted goal, of which one reply at most is given to the program. From any
+ * thread. TIDE_ERROR_STATE: it was not accepted yet. */
+rcl_ret_t tide_rclc_action_client_ask_again(rclc_action_goal_handle_t *goal_handle);
 /* The program waits no longer for this goal: its handle is free, and what comes for it yet is dropped and counted. */
 rcl_ret_t tide_rclc_action_client_forget(rclc_action_goal_handle_t *goal_handle);
 

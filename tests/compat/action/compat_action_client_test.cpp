@@ -146,6 +146,19 @@ TEST_F(ActionClient, WhatIsForgottenIsDroppedWhenItComes) {
   EXPECT_EQ(counters().unknown, 1u);
 }
 
+TEST_F(ActionClient, AsksAgainWhenItIsTold) {
+  auto *goal = send(1);
+  EXPECT_REFUSED(tide_rclc_action_client_ask_again(goal), RCL_RET_ERROR, TIDE_ERROR_STATE);
+  accept(0);
+  EXPECT_OK(tide_rclc_action_client_ask_again(goal));
+  ASSERT_TRUE(spin_until([&] { return asked("get_result").size() == 2; }));
+  ASSERT_TRUE(answer("get_result", result_bytes(4, 1), 0));
+  ASSERT_TRUE(answer("get_result", result_bytes(4, 2), 1));
+  ASSERT_TRUE(spin_until_events(2));
+  spin_for_a_while();
+  EXPECT_EQ(events, (std::vector<std::string>{"1 accepted 1", "1 ended 4 2"})) << "the answer to the latest question";
+}
+
 TEST_F(ActionClient, AsksAgainForResultsInANewSession) {
   const auto *goal = send(1);
   accept(0);

@@ -148,6 +148,15 @@ rcl_ret_t rclc_action_send_cancel_request(rclc_action_goal_handle_t *goal_handle
   return rcl_send_request(&goal->action->clients[PART_CANCEL], &request, &goal->client.cancel_number);
 }
 
+rcl_ret_t tide_rclc_action_client_ask_again(rclc_action_goal_handle_t *goal_handle) {
+  tide_goal_t *goal = tide_action_goal_of(goal_handle, false);
+  if (goal == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  if (goal->handle.status != GOAL_STATE_ACCEPTED) return tide_compat_result(TIDE_ERROR_STATE);
+  goal->client.ask_due = true;
+  tide_action_wake(goal->action);
+  return RCL_RET_OK;
+}
+
 static void forget_request(const rcl_client_t *client, int64_t number) {
   if (number != 0) (void)tide_rclc_client_forget(client, number);
 }
