@@ -16,8 +16,8 @@ typedef void (*rclc_action_client_goal_callback_t)(rclc_action_goal_handle_t *go
                                                    void *context);
 typedef void (*rclc_action_client_feedback_callback_t)(rclc_action_goal_handle_t *goal_handle, void *ros_feedback,
                                                        void *context);
-typedef void (*rclc_action_client_result_callback_t)(rclc_action_goal_handle_t *goal_handle,
-                                                     void *ros_result_response, void *context);
+typedef void (*rclc_action_client_result_callback_t)(rclc_action_goal_handle_t *goal_handle, void *ros_result_response,
+                                                     void *context);
 typedef void (*rclc_action_client_cancel_callback_t)(rclc_action_goal_handle_t *goal_handle, bool cancelled,
                                                      void *context);
 

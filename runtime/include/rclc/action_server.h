@@ -36,9 +36,9 @@ rcl_ret_t rclc_action_server_fini(rclc_action_server_t *action_server, rcl_node_
  * publisher does. RCL_RET_INVALID_ARGUMENT: the goal has ended. */
 rcl_ret_t rclc_action_publish_feedback(rclc_action_goal_handle_t *goal_handle, void *ros_feedback);
 /* Ends the goal. ros_response: PACKAGE__action__NAME_GetResult_Response, whose status is filled in; it is serialised
- * before this returns. RCL_RET_OK: the result is kept for whoever asks, or was sent. RCLC_RET_ACTION_WAIT_RESULT_REQUEST:
- * try again later; so does RCL_RET_ERROR with the cause TIDE_ERROR_FULL. The handle is released on the next run of the
- * executor. */
+ * before this returns. RCL_RET_OK: the result is kept for whoever asks, or was sent.
+ * RCLC_RET_ACTION_WAIT_RESULT_REQUEST: try again later; so does RCL_RET_ERROR with the cause TIDE_ERROR_FULL. The
+ * handle is released on the next run of the executor. */
 rcl_ret_t rclc_action_send_result(rclc_action_goal_handle_t *goal_handle, rcl_action_goal_state_t status,
                                   void *ros_response);
 

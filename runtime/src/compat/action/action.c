@@ -20,7 +20,7 @@ tide_action_t *tide_action_take_place(tide_support_t *support, bool is_server) {
 int tide_action_part_name(char *destination, const char *action_name, const char *part) {
   const size_t length = strlen(action_name), more = strlen(part) + 1;
   if (length + more > TIDE_ACTION_NAME_BYTES) return TIDE_ERROR_CAPACITY_NAMES;
-  memcpy(destination, action_name, length);
+  for (size_t i = 0; i < length; i++) destination[i] = action_name[i];
   memcpy(destination + length, part, more);
   return TIDE_OK;
 }

@@ -35,6 +35,18 @@ static inline void tide_action_leave(uintptr_t critical) {
   tide_platform_exit(platform, critical);
 }
 
+/* Any thread sends or ends goals while the callback looks at all of them. */
+static inline tide_action_t *tide_action_owner(const tide_goal_t *goal) {
+  return __atomic_load_n(&goal->action, __ATOMIC_ACQUIRE);
+}
+static inline bool tide_action_is_used(const tide_goal_t *goal) { return tide_action_owner(goal) != NULL; }
+static inline rcl_action_goal_state_t tide_action_state(const tide_goal_t *goal) {
+  return __atomic_load_n(&goal->handle.status, __ATOMIC_ACQUIRE);
+}
+static inline void tide_action_set_state(tide_goal_t *goal, rcl_action_goal_state_t state) {
+  __atomic_store_n(&goal->handle.status, state, __ATOMIC_RELEASE);
+}
+
 static inline bool tide_action_is_open(const tide_action_t *action, bool is_server) {
   return action != NULL && action->support != NULL && action->is_server == is_server;
 }

@@ -151,7 +151,7 @@ rcl_ret_t rclc_action_send_cancel_request(rclc_action_goal_handle_t *goal_handle
 rcl_ret_t tide_rclc_action_client_ask_again(rclc_action_goal_handle_t *goal_handle) {
   tide_goal_t *goal = tide_action_goal_of(goal_handle, false);
   if (goal == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
-  if (goal->handle.status != GOAL_STATE_ACCEPTED) return tide_compat_result(TIDE_ERROR_STATE);
+  if (tide_action_state(goal) != GOAL_STATE_ACCEPTED) return tide_compat_result(TIDE_ERROR_STATE);
   goal->client.ask_due = true;
   tide_action_wake(goal->action);
   return RCL_RET_OK;

@@ -13,7 +13,7 @@ static tide_goal_t *find_by_number(tide_action_t *action, size_t part, int64_t n
     const int64_t own = part == PART_GOAL     ? goal->client.goal_number
                         : part == PART_RESULT ? goal->client.result_number
                                               : goal->client.cancel_number;
-    if (goal->action != NULL && own == number) return goal;
+    if (tide_action_is_used(goal) && own == number) return goal;
   }
   return NULL;
 }
@@ -47,7 +47,7 @@ static void ask_again(tide_action_t *action) {
   const bool is_new = tide_action_meets_session(action);
   for (size_t i = 0; is_new && i < action->goal_count; i++) {
     tide_goal_t *goal = &action->goals[i];
-    if (goal->action != NULL && goal->client.result_number != 0) goal->client.ask_due = true;
+    if (tide_action_is_used(goal) && goal->client.result_number != 0) goal->client.ask_due = true;
   }
 }
 
@@ -56,7 +56,7 @@ static bool send_what_is_due(tide_action_t *action) {
   tide_action_set_attention(action, true);
   for (size_t i = 0; i < action->goal_count; i++) {
     tide_goal_t *goal = &action->goals[i];
-    if (goal->action != NULL && goal->client.ask_due && !ask(action, goal)) return false;
+    if (tide_action_is_used(goal) && goal->client.ask_due && !ask(action, goal)) return false;
   }
   tide_action_set_attention(action, false);
   return true;
@@ -71,9 +71,9 @@ static void take_goal_response(tide_action_t *action, void *context) {
   if (goal == NULL) return;
   goal->client.goal_number = 0;
   goal->handle.goal_accepted = taken == RCL_RET_OK && response.accepted;
-  if (goal->handle.goal_accepted) goal->handle.status = GOAL_STATE_ACCEPTED;
+  if (goal->handle.goal_accepted) tide_action_set_state(goal, GOAL_STATE_ACCEPTED);
   action->client.on_goal(&goal->handle, goal->handle.goal_accepted, context);
-  if (goal->action == NULL) return; /* forgotten by the callback */
+  if (!tide_action_is_used(goal)) return; /* forgotten by the callback */
   if (goal->handle.goal_accepted) {
     goal->client.ask_due = true;
   } else {
@@ -117,7 +117,7 @@ static void take_result_response(tide_action_t *action, void *context) {
   tide_goal_t *goal = take_reply(action, PART_RESULT, action->client.result_message, &taken);
   if (goal == NULL) return;
   goal->client.result_number = 0;
-  memcpy(&goal->handle.status, action->client.result_message, sizeof goal->handle.status); /* its first member */
+  tide_action_set_state(goal, *(const rcl_action_goal_state_t *)action->client.result_message); /* its first member */
   action->counters.results++;
   action->client.on_result(&goal->handle, action->client.result_message, context);
   tide_action_free_goal(goal);

@@ -68,20 +68,26 @@ static bool is_kept(const tide_action_result_t *result, const tide_action_t *act
 
 tide_action_result_t *tide_action_find_result(const tide_action_t *action, const uint8_t *goal_id) {
   const tide_action_pools_t *pools = tide_pools.actions;
-  for (size_t i = 0; i < pools->result_count; i++) {
+  tide_action_result_t *found = NULL;
+  const uintptr_t critical = tide_action_enter();
+  for (size_t i = 0; i < pools->result_count && found == NULL; i++) {
     tide_action_result_t *result = &pools->results[i];
-    if (is_kept(result, action) && memcmp(result->goal_id, goal_id, sizeof result->goal_id) == 0) return result;
+    if (is_kept(result, action) && memcmp(result->goal_id, goal_id, sizeof result->goal_id) == 0) found = result;
   }
-  return NULL;
+  tide_action_leave(critical);
+  return found;
 }
 
 tide_action_result_t *tide_action_result_of(const tide_goal_t *goal) {
   const tide_action_pools_t *pools = tide_pools.actions;
-  for (size_t i = 0; i < pools->result_count; i++) {
+  tide_action_result_t *found = NULL;
+  const uintptr_t critical = tide_action_enter();
+  for (size_t i = 0; i < pools->result_count && found == NULL; i++) {
     tide_action_result_t *result = &pools->results[i];
-    if (result->action == goal->action && result->goal == goal && result->ready) return result;
+    if (result->action == goal->action && result->goal == goal && result->ready) found = result;
   }
-  return NULL;
+  tide_action_leave(critical);
+  return found;
 }
 
 /* ---- to those who asked ---- */
@@ -152,8 +158,9 @@ static void list_states(const tide_action_t *action, listing_t *listing) {
   const tide_action_pools_t *pools = tide_pools.actions;
   for (size_t i = 0; i < action->goal_count; i++) {
     const tide_goal_t *goal = &action->goals[i];
-    if (goal->action == NULL || goal->handle.status == GOAL_STATE_UNKNOWN) continue;
-    list(listing, goal->handle.goal_id.uuid, goal->server.accepted_ns, goal->handle.status);
+    const rcl_action_goal_state_t state = tide_action_state(goal);
+    if (!tide_action_is_used(goal) || state == GOAL_STATE_UNKNOWN) continue;
+    list(listing, goal->handle.goal_id.uuid, goal->server.accepted_ns, state);
   }
   for (size_t i = 0; i < pools->result_count; i++) {
     const tide_action_result_t *result = &pools->results[i];
@@ -170,7 +177,9 @@ static void drop_old_results(tide_action_t *action) {
   const tide_action_pools_t *pools = tide_pools.actions;
   for (size_t i = 0; i < pools->result_count; i++) {
     tide_action_result_t *result = &pools->results[i];
-    if (result->action == action && result->ready && !is_kept(result, action)) tide_action_drop_result(result);
+    const uintptr_t critical = tide_action_enter();
+    if (result->action == action && result->ready && !is_kept(result, action)) result->action = NULL;
+    tide_action_leave(critical);
   }
 }
 

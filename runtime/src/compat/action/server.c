@@ -108,14 +108,14 @@ static bool send_goal_response(tide_action_t *action, tide_goal_t *goal) {
   const rcl_ret_t sent = rcl_send_response(&action->services[PART_GOAL], &goal->server.request_id, &response);
   if (!is_settled(action, sent == RCL_RET_OK ? TIDE_OK : tide_rclc_last_status())) return false;
   goal->server.response_due = false;
-  if (goal->handle.status == GOAL_STATE_UNKNOWN) tide_action_free_goal(goal); /* refused, or a repetition */
+  if (tide_action_state(goal) == GOAL_STATE_UNKNOWN) tide_action_free_goal(goal); /* refused, or a repetition */
   return true;
 }
 
 static size_t canceling(const tide_action_t *action) {
   size_t count = 0;
   for (size_t i = 0; i < action->goal_count; i++) {
-    if (action->goals[i].action != NULL && action->goals[i].server.canceling) count++;
+    if (tide_action_is_used(&action->goals[i]) && action->goals[i].server.canceling) count++;
   }
   return count;
 }
@@ -132,7 +132,7 @@ static bool send_cancel_response(tide_action_t *action) {
   }
   for (size_t i = 0; i < action->goal_count; i++) {
     tide_goal_t *goal = &action->goals[i];
-    if (goal->action == NULL || !goal->server.canceling) continue;
+    if (!tide_action_is_used(goal) || !goal->server.canceling) continue;
     goal->server.canceling = false;
     if (status != TIDE_OK) continue;
     tide_cdr_put_bytes(&write.cdr, goal->handle.goal_id.uuid, sizeof goal->handle.goal_id.uuid);
@@ -153,7 +153,7 @@ static bool send_late_result(tide_action_t *action) {
 }
 
 static bool has_ended(const tide_goal_t *goal) {
-  return goal->action != NULL && goal->handle.status > GOAL_STATE_CANCELING;
+  return tide_action_is_used(goal) && tide_action_state(goal) > GOAL_STATE_CANCELING;
 }
 
 static bool send_result(tide_action_t *action, tide_goal_t *goal) {
@@ -170,14 +170,14 @@ static void release(tide_goal_t *goal) {
   tide_action_result_t *result = tide_action_result_of(goal);
   const uintptr_t critical = tide_action_enter();
   if (result != NULL) result->goal = NULL;
-  goal->action = NULL;
   tide_action_leave(critical);
+  tide_action_free_goal(goal);
 }
 
 static bool send_responses(tide_action_t *action) {
   for (size_t i = 0; i < action->goal_count; i++) {
     tide_goal_t *goal = &action->goals[i];
-    if (goal->action != NULL && goal->server.response_due && !send_goal_response(action, goal)) return false;
+    if (tide_action_is_used(goal) && goal->server.response_due && !send_goal_response(action, goal)) return false;
   }
   if (action->server.cancel_due && !send_cancel_response(action)) return false;
   return !action->server.late_due || send_late_result(action);
@@ -195,7 +195,7 @@ static bool send_results(tide_action_t *action) {
     tide_goal_t *goal = &action->goals[i];
     if (!has_ended(goal) || goal->server.response_due || goal->server.canceling) continue;
     if (!send_result(action, goal)) return false;
-    if (!goal->server.ending) release(goal);
+    release(goal);
   }
   return true;
 }
@@ -247,9 +247,9 @@ rcl_ret_t rclc_action_publish_feedback(rclc_action_goal_handle_t *goal_handle, v
 static rcl_ret_t begin_ending(tide_goal_t *goal) {
   rcl_ret_t result = RCL_RET_OK;
   const uintptr_t critical = tide_action_enter();
-  if (goal->handle.status == GOAL_STATE_UNKNOWN) {
+  if (tide_action_state(goal) == GOAL_STATE_UNKNOWN) {
     result = RCLC_RET_ACTION_WAIT_RESULT_REQUEST;
-  } else if (goal->handle.status > GOAL_STATE_CANCELING || goal->server.ending) {
+  } else if (tide_action_state(goal) > GOAL_STATE_CANCELING || goal->server.ending) {
     result = RCL_RET_INVALID_ARGUMENT;
   } else {
     goal->server.ending = true;
@@ -261,7 +261,7 @@ static rcl_ret_t begin_ending(tide_goal_t *goal) {
 static void end(tide_goal_t *goal, tide_action_result_t *result, rcl_action_goal_state_t status) {
   tide_action_t *action = goal->action;
   const uintptr_t critical = tide_action_enter();
-  goal->handle.status = status;
+  tide_action_set_state(goal, status);
   goal->server.ending = false;
   if (result != NULL) result->ready = true;
   action->server.status_due = true;

@@ -41,7 +41,7 @@ static bool is_repeated(tide_action_t *action, tide_goal_t *goal) {
 static void accept(tide_action_t *action, tide_goal_t *goal) {
   const uintptr_t critical = tide_action_enter();
   goal->handle.goal_accepted = true;
-  goal->handle.status = GOAL_STATE_EXECUTING;
+  tide_action_set_state(goal, GOAL_STATE_EXECUTING);
   tide_action_leave(critical);
   action->counters.goals++;
   action->server.status_due = true;
@@ -77,7 +77,7 @@ static void take_goal(tide_action_t *action) {
   }
   goal->server.request_id = info.request_id;
   if (taken == RCL_RET_OK) decide(action, goal);
-  if (goal->action != NULL) goal->server.response_due = true;
+  if (tide_action_is_used(goal)) goal->server.response_due = true;
 }
 
 /* ---- results ---- */
@@ -137,8 +137,8 @@ static bool is_selected(const selection_t *selection, const tide_goal_t *goal) {
 
 static bool change_status(tide_goal_t *goal, rcl_action_goal_state_t from, rcl_action_goal_state_t to) {
   const uintptr_t critical = tide_action_enter();
-  const bool changes = goal->action != NULL && goal->handle.status == from && !goal->server.ending;
-  if (changes) goal->handle.status = to;
+  const bool changes = tide_action_is_used(goal) && tide_action_state(goal) == from && !goal->server.ending;
+  if (changes) tide_action_set_state(goal, to);
   tide_action_leave(critical);
   return changes;
 }
@@ -154,7 +154,7 @@ static bool cancel(tide_action_t *action, tide_goal_t *goal) {
     change_status(goal, GOAL_STATE_CANCELING, GOAL_STATE_EXECUTING);
     return false;
   }
-  if (goal->action == NULL) return false;
+  if (!tide_action_is_used(goal)) return false;
   goal->handle.goal_cancelled = true;
   goal->server.canceling = true;
   return true;
@@ -178,7 +178,7 @@ static void take_cancel_request(tide_action_t *action) {
   size_t asked = 0, agreed = 0;
   for (size_t i = 0; i < action->goal_count; i++) {
     tide_goal_t *goal = &action->goals[i];
-    if (goal->action == NULL || !is_selected(&selection, goal)) continue;
+    if (!tide_action_is_used(goal) || !is_selected(&selection, goal)) continue;
     if (!change_status(goal, GOAL_STATE_EXECUTING, GOAL_STATE_CANCELING)) continue;
     asked++;
     if (cancel(action, goal)) agreed++;
