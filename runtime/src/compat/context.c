@@ -28,6 +28,12 @@ static void wake_waiters_locked(tide_support_t *support) {
   }
 }
 
+void tide_compat_wake_waiters(tide_support_t *support) {
+  const uintptr_t critical = enter();
+  wake_waiters_locked(support);
+  leave(critical);
+}
+
 static void wake_executors_locked(const tide_support_t *support, void (*wake)(tide_executor_t *executor),
                                   const tide_executor_handle_t *except) {
   for (size_t i = 0; i < tide_pools.executor_count; i++) {
@@ -51,10 +57,7 @@ bool tide_compat_begin_digest(tide_support_t *support) {
 
 void tide_compat_end_digest(tide_support_t *support) {
   __atomic_store_n(&support->digesting, false, __ATOMIC_RELEASE);
-  if (!__atomic_exchange_n(&support->digest_refused, false, __ATOMIC_ACQ_REL)) return;
-  const uintptr_t critical = enter();
-  wake_waiters_locked(support);
-  leave(critical);
+  if (__atomic_exchange_n(&support->digest_refused, false, __ATOMIC_ACQ_REL)) tide_compat_wake_waiters(support);
 }
 
 static bool has_frames(tide_support_t *support) {

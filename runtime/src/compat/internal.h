@@ -23,6 +23,8 @@ int tide_compat_wait(tide_support_t *support, bool (*done)(tide_support_t *suppo
  * its session again, too. False: somebody else does; those who wait are woken when that ends. */
 bool tide_compat_begin_digest(tide_support_t *support);
 void tide_compat_end_digest(tide_support_t *support);
+/* Those who are in tide_compat_wait look again. From any thread or interrupt. */
+void tide_compat_wake_waiters(tide_support_t *support);
 /* A frame of this executor that was digested may have kept one of another executor waiting. */
 void tide_compat_wake_others(const tide_executor_handle_t *handle);
 /* The same for callers that must: tide_session_wait_* until the condition holds. */

@@ -225,6 +225,16 @@ TEST_F(ActionServer, WithoutMemoryForAResultItWaitsForAnAsker) {
   EXPECT_EQ(ask_result(2).second, 2);
 }
 
+TEST_F(ActionServer, AResultThatSomebodyHasGivesWayFirst) {
+  for (uint8_t number = 0; number < kGoals; number++) ASSERT_TRUE(send_goal(number, number));
+  for (size_t place = 0; place < 2; place++) EXPECT_OK(finish(running[place], GOAL_STATE_SUCCEEDED, 1));
+  EXPECT_EQ(ask_result(1).first, GOAL_STATE_SUCCEEDED);
+  EXPECT_OK(finish(running[2], GOAL_STATE_SUCCEEDED, 2));
+  EXPECT_EQ(ask_result(0).first, GOAL_STATE_SUCCEEDED);
+  EXPECT_EQ(ask_result(1).first, GOAL_STATE_UNKNOWN);
+  EXPECT_EQ(counters().results_gone, 0u);
+}
+
 TEST_F(ActionServer, WrongCallsAreRefused) {
   ASSERT_TRUE(send_goal(1, 1));
   GoalResult result{};
