@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "../internal.h"
+#include "../compat/internal.h"
 #include "tide/pool_actions.h"
 
 enum { PART_GOAL, PART_RESULT, PART_CANCEL, PART_FEEDBACK, PART_NONE };
