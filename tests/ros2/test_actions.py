@@ -408,3 +408,13 @@ def test_boards_ask_each_other(world: World) -> None:
     child.wait_event("ready", LIMIT_S)
     results = Board(child).wait("result", set(range(5, 13)))
     assert all(line["right"] and line["numbers"] == order for order, line in results.items())
+
+
+@only_udp
+def test_a_board_asks_itself(world: World) -> None:
+    """Server and client are two callbacks of one executor."""
+    board = world.board("--serve", "count", "--step-ms", "10", "--ask", "count", "--goals", "12", "--order", "5",
+                        "--at-once", "6")  # fmt: skip
+    results = board.wait("result", set(range(5, 17)))
+    assert all(line["right"] and line["numbers"] == order for order, line in results.items())
+    assert set(board.values("ended")) == set(range(5, 17))

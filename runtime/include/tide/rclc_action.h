@@ -24,7 +24,8 @@
 extern "C" {
 #endif
 
-/* How long a result is kept; default 10 s, negative: until its memory is needed. */
+/* How long a result is kept; default 10 s, negative: until its memory is needed. What is out of date leaves the list of
+ * states with the next change of it. */
 rcl_ret_t tide_rclc_action_server_set_result_timeout(rclc_action_server_t *action_server, int64_t timeout_ns);
 /* Asks once more for the result of an accepted goal, of which one reply at most is given to the program. From any
  * thread. TIDE_ERROR_STATE: it was not accepted yet. */
