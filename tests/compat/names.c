@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every tier-1 name of micro-ROS for supports, options, nodes, publishers, subscriptions, services, timers, executors,
- * ping and time, from the header that programs include for it and with the signature that they compile against. That
- * this file compiles and links is the test. */
+ * ping and time, and those of actions and wait sets, from the header that programs include for it and with the
+ * signature that they compile against. That this file compiles and links is the test. */
 #include <micro_ros_utilities/string_utilities.h>
 #include <micro_ros_utilities/type_utilities.h>
 #include <rcl/error_handling.h>
@@ -116,6 +116,36 @@ NAME(bool, rclc_executor_trigger_any, rclc_executor_handle_t *, unsigned int, vo
 NAME(bool, rclc_executor_trigger_all, rclc_executor_handle_t *, unsigned int, void *)
 NAME(void *, rclc_executor_handle_get_ptr, rclc_executor_handle_t *)
 NAME(rcl_ret_t, rcl_timer_exchange_period, const rcl_timer_t *, int64_t, int64_t *)
+
+/* actions */
+NAME(rcl_ret_t, rclc_action_server_init_default, rclc_action_server_t *, rcl_node_t *, rclc_support_t *,
+     const rosidl_action_type_support_t *, const char *)
+NAME(rcl_ret_t, rclc_action_server_fini, rclc_action_server_t *, rcl_node_t *)
+NAME(rcl_ret_t, rclc_action_publish_feedback, rclc_action_goal_handle_t *, void *)
+NAME(rcl_ret_t, rclc_action_send_result, rclc_action_goal_handle_t *, rcl_action_goal_state_t, void *)
+NAME(rcl_ret_t, rclc_executor_add_action_server, rclc_executor_t *, rclc_action_server_t *, size_t, void *, size_t,
+     rclc_action_server_handle_goal_callback_t, rclc_action_server_handle_cancel_callback_t, void *)
+NAME(rcl_ret_t, rclc_action_client_init_default, rclc_action_client_t *, rcl_node_t *,
+     const rosidl_action_type_support_t *, const char *)
+NAME(rcl_ret_t, rclc_action_client_fini, rclc_action_client_t *, rcl_node_t *)
+NAME(rcl_ret_t, rclc_action_send_goal_request, rclc_action_client_t *, void *, rclc_action_goal_handle_t **)
+NAME(rcl_ret_t, rclc_action_send_cancel_request, rclc_action_goal_handle_t *)
+NAME(rcl_ret_t, rclc_executor_add_action_client, rclc_executor_t *, rclc_action_client_t *, size_t, void *, void *,
+     rclc_action_client_goal_callback_t, rclc_action_client_feedback_callback_t, rclc_action_client_result_callback_t,
+     rclc_action_client_cancel_callback_t, void *)
+
+/* wait sets */
+NAME(rcl_wait_set_t, rcl_get_zero_initialized_wait_set, void)
+NAME(rcl_ret_t, rcl_wait_set_init, rcl_wait_set_t *, size_t, size_t, size_t, size_t, size_t, size_t, rcl_context_t *,
+     rcl_allocator_t)
+NAME(rcl_ret_t, rcl_wait_set_fini, rcl_wait_set_t *)
+NAME(rcl_ret_t, rcl_wait_set_clear, rcl_wait_set_t *)
+NAME(rcl_ret_t, rcl_wait_set_add_subscription, rcl_wait_set_t *, const rcl_subscription_t *, size_t *)
+NAME(rcl_ret_t, rcl_wait_set_add_guard_condition, rcl_wait_set_t *, const rcl_guard_condition_t *, size_t *)
+NAME(rcl_ret_t, rcl_wait_set_add_timer, rcl_wait_set_t *, const rcl_timer_t *, size_t *)
+NAME(rcl_ret_t, rcl_wait_set_add_client, rcl_wait_set_t *, const rcl_client_t *, size_t *)
+NAME(rcl_ret_t, rcl_wait_set_add_service, rcl_wait_set_t *, const rcl_service_t *, size_t *)
+NAME(rcl_ret_t, rcl_wait, rcl_wait_set_t *, int64_t)
 
 /* agent */
 NAME(rmw_ret_t, rmw_uros_ping_agent, const int, const uint8_t)

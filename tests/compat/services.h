@@ -79,8 +79,11 @@ class Services : public Connected {
   }
   // The request has come as far as the program's slots.
   void bring(const char *service, int64_t a, int64_t b, const agent::SampleIdentity &identity) {
+    bring(service, words_bytes({a, b}), identity);
+  }
+  void bring(const std::string &service, const Octets &request, const agent::SampleIdentity &identity) {
     const size_t before = noted();
-    ASSERT_TRUE(ask(service, a, b, identity));
+    ASSERT_TRUE(eventually([&] { return server.ask(service, request, identity); }));
     ASSERT_TRUE(eventually([&] { return noted() > before; }));
   }
   tide_service_counters_t counters_of(const rcl_service_t &service) {

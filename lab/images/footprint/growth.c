@@ -2,6 +2,7 @@
 /* RAM that one more of something takes, as the length of an array that lab/bench/sizes.py reads; payloads of messages
  * are left out. Compiled, never linked. */
 #define TIDE_DEFINE_POOLS
+#include "tide/pool_actions.h"
 #include "tide/pools.h"
 
 #define HANDLE_BYTES (sizeof(rclc_executor_handle_t) + 3u * sizeof(void *))
@@ -14,6 +15,15 @@ GROWTH(subscription, sizeof(tide_subscription_handle_t) + TOPIC_BYTES + HANDLE_B
   (sizeof(void *) + 2u * TIDE_SERVICE_NAME_BYTES + HANDLE_BYTES + TIDE_SERVICE_DEPTH * sizeof(tide_sample_t))
 GROWTH(service, sizeof(tide_service_handle_t) + END_BYTES);
 GROWTH(client, sizeof(tide_client_handle_t) + END_BYTES + TIDE_CLIENT_REQUESTS * sizeof(tide_asked_t));
+#define PUBLISHER_BYTES (sizeof(tide_publisher_handle_t) + TOPIC_BYTES)
+#define SUBSCRIPTION_BYTES \
+  (sizeof(tide_subscription_handle_t) + TOPIC_BYTES + TIDE_SUBSCRIPTION_DEPTH * sizeof(tide_sample_t))
+#define PARTS_BYTES (3u * (END_BYTES - HANDLE_BYTES) + HANDLE_BYTES + sizeof(tide_action_t))
+GROWTH(action_server, PARTS_BYTES + 3u * sizeof(tide_service_handle_t) + 2u * PUBLISHER_BYTES);
+GROWTH(action_client, PARTS_BYTES + 3u * (sizeof(tide_client_handle_t) + TIDE_CLIENT_REQUESTS * sizeof(tide_asked_t)) +
+                          SUBSCRIPTION_BYTES);
+GROWTH(action_goal, sizeof(tide_goal_t));
+GROWTH(action_result, sizeof(tide_action_result_t));
 GROWTH(timer, sizeof(tide_timer_handle_t) + HANDLE_BYTES);
 GROWTH(guard_condition, sizeof(tide_guard_handle_t) + HANDLE_BYTES);
 GROWTH(executor, sizeof(tide_executor_handle_t));

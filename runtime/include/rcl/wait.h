@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Waiting without an executor: entities that are in none. One thread uses a wait set at a time; several may wait with
+ * wait sets of their own, for entities of their own, also while executors spin. */
 #ifndef RCL__WAIT_H_
 #define RCL__WAIT_H_
 
@@ -12,7 +14,12 @@
 extern "C" {
 #endif
 
-/* For programs that declare one. rcl_wait itself is not there: executors wait. */
+struct tide_wait_set;
+
+typedef struct rcl_event_s {
+  void *impl;
+} rcl_event_t;
+
 typedef struct rcl_wait_set_s {
   const rcl_subscription_t **subscriptions;
   size_t size_of_subscriptions;
@@ -24,8 +31,33 @@ typedef struct rcl_wait_set_s {
   size_t size_of_clients;
   const rcl_service_t **services;
   size_t size_of_services;
-  void *impl;
+  const rcl_event_t **events; /* there are none */
+  size_t size_of_events;
+  struct tide_wait_set *impl;
 } rcl_wait_set_t;
+
+rcl_wait_set_t rcl_get_zero_initialized_wait_set(void);
+bool rcl_wait_set_is_valid(const rcl_wait_set_t *wait_set);
+/* One block of the allocator's memory: a pointer for each place. RCL_RET_BAD_ALLOC: it refused. RCL_RET_UNSUPPORTED:
+ * with events. */
+rcl_ret_t rcl_wait_set_init(rcl_wait_set_t *wait_set, size_t number_of_subscriptions, size_t number_of_guard_conditions,
+                            size_t number_of_timers, size_t number_of_clients, size_t number_of_services,
+                            size_t number_of_events, rcl_context_t *context, rcl_allocator_t allocator);
+rcl_ret_t rcl_wait_set_fini(rcl_wait_set_t *wait_set);
+/* Before entities are added again: rcl_wait leaves those only that are ready. */
+rcl_ret_t rcl_wait_set_clear(rcl_wait_set_t *wait_set);
+/* *index, which may be null: the place. RCL_RET_WAIT_SET_FULL. */
+rcl_ret_t rcl_wait_set_add_subscription(rcl_wait_set_t *wait_set, const rcl_subscription_t *subscription,
+                                        size_t *index);
+rcl_ret_t rcl_wait_set_add_guard_condition(rcl_wait_set_t *wait_set, const rcl_guard_condition_t *guard_condition,
+                                           size_t *index);
+rcl_ret_t rcl_wait_set_add_timer(rcl_wait_set_t *wait_set, const rcl_timer_t *timer, size_t *index);
+rcl_ret_t rcl_wait_set_add_client(rcl_wait_set_t *wait_set, const rcl_client_t *client, size_t *index);
+rcl_ret_t rcl_wait_set_add_service(rcl_wait_set_t *wait_set, const rcl_service_t *service, size_t *index);
+/* Sleeps until one of them is ready or timeout_ns is over (RCL_RET_TIMEOUT); 0: looks; negative: for ever. Then the
+ * places of those that are not ready are null. Never returns without a reason, and what is ready stays it until it is
+ * taken or called (rcl_take, rcl_timer_call ...); a guard condition is ready once for its triggers. */
+rcl_ret_t rcl_wait(rcl_wait_set_t *wait_set, int64_t timeout_ns);
 
 #ifdef __cplusplus
 }

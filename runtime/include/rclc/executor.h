@@ -23,8 +23,8 @@ typedef struct rclc_executor_t_s {
 } rclc_executor_t;
 
 rclc_executor_t rclc_executor_get_zero_initialized_executor(void);
-/* Takes number_of_handles places of the application's pool: one for each timer, subscription, service, client and
- * guard condition. */
+/* Takes number_of_handles places of the application's pool: one for each timer, subscription, service, client, action
+ * and guard condition. */
 rcl_ret_t rclc_executor_init(rclc_executor_t *executor, rcl_context_t *context, const size_t number_of_handles,
                              const rcl_allocator_t *allocator);
 rcl_ret_t rclc_executor_fini(rclc_executor_t *executor);
@@ -55,6 +55,19 @@ rcl_ret_t rclc_executor_add_client(rclc_executor_t *executor, rcl_client_t *clie
                                    rclc_client_callback_t callback);
 rcl_ret_t rclc_executor_add_client_with_request_id(rclc_executor_t *executor, rcl_client_t *client, void *response_msg,
                                                    rclc_client_callback_with_request_id_t callback);
+/* handles_number: goals at a time. ros_goal_request: as many requests, ros_goal_request_size apart; a goal's is free
+ * again when its handle is. A null cancel_callback refuses. Takes one handle of the executor. */
+rcl_ret_t rclc_executor_add_action_server(rclc_executor_t *executor, rclc_action_server_t *action_server,
+                                          size_t handles_number, void *ros_goal_request, size_t ros_goal_request_size,
+                                          rclc_action_server_handle_goal_callback_t goal_callback,
+                                          rclc_action_server_handle_cancel_callback_t cancel_callback, void *context);
+/* The callbacks for feedback and cancellations may be null. Takes one handle of the executor. */
+rcl_ret_t rclc_executor_add_action_client(rclc_executor_t *executor, rclc_action_client_t *action_client,
+                                          size_t handles_number, void *ros_result_response, void *ros_feedback,
+                                          rclc_action_client_goal_callback_t goal_callback,
+                                          rclc_action_client_feedback_callback_t feedback_callback,
+                                          rclc_action_client_result_callback_t result_callback,
+                                          rclc_action_client_cancel_callback_t cancel_callback, void *context);
 rcl_ret_t rclc_executor_remove_subscription(rclc_executor_t *executor, const rcl_subscription_t *subscription);
 rcl_ret_t rclc_executor_remove_timer(rclc_executor_t *executor, const rcl_timer_t *timer);
 rcl_ret_t rclc_executor_remove_service(rclc_executor_t *executor, const rcl_service_t *service);

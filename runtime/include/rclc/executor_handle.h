@@ -2,6 +2,8 @@
 #ifndef RCLC__EXECUTOR_HANDLE_H_
 #define RCLC__EXECUTOR_HANDLE_H_
 
+#include "rclc/action_client.h"
+#include "rclc/action_server.h"
 #include "rclc/types.h"
 
 #ifdef __cplusplus
@@ -18,6 +20,8 @@ typedef enum {
   RCLC_SERVICE,
   RCLC_SERVICE_WITH_REQUEST_ID,
   RCLC_SERVICE_WITH_CONTEXT,
+  RCLC_ACTION_CLIENT,
+  RCLC_ACTION_SERVER,
   RCLC_GUARD_CONDITION
 } rclc_executor_handle_type_t;
 
@@ -44,6 +48,8 @@ typedef struct {
     rcl_subscription_t *subscription;
     rcl_service_t *service;
     rcl_client_t *client;
+    rclc_action_client_t *action_client;
+    rclc_action_server_t *action_server;
     rcl_guard_condition_t *gc;
   };
   void *data; /* the message that the callback of a subscription, service (request) or client (response) gets */
@@ -64,7 +70,7 @@ typedef struct {
   bool data_available;
 } rclc_executor_handle_t;
 
-/* The program's timer, subscription, service, client or guard condition of a handle. */
+/* The program's timer, subscription, service, client, action or guard condition of a handle. */
 void *rclc_executor_handle_get_ptr(rclc_executor_handle_t *handle);
 
 #ifdef __cplusplus

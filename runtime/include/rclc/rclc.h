@@ -2,6 +2,8 @@
 #ifndef RCLC__RCLC_H_
 #define RCLC__RCLC_H_
 
+#include "rclc/action_client.h"
+#include "rclc/action_server.h"
 #include "rclc/client.h"
 #include "rclc/init.h"
 #include "rclc/node.h"

@@ -197,10 +197,11 @@ typedef struct tide_pools {
   uint32_t local_message_count, local_message_bytes;
   tide_service_handle_t *services;
   tide_client_handle_t *clients;
-  char *service_names;            /* two for each service, then two for each client */
-  tide_sample_t *service_samples; /* service_depth for each */
-  tide_asked_t *asked;            /* client_request_count for each client */
-  uint8_t *custom_storage;        /* null: no custom transport */
+  char *service_names;                     /* two for each service, then two for each client */
+  tide_sample_t *service_samples;          /* service_depth for each */
+  tide_asked_t *asked;                     /* client_request_count for each client */
+  const struct tide_action_pools *actions; /* tide/pool_actions.h; null: none */
+  uint8_t *custom_storage;                 /* null: no custom transport */
   uint32_t custom_bytes;
   uint32_t connect_timeout_ms;
   uint16_t node_count, publisher_count, subscription_count, timer_count, guard_count, executor_count, lane_count,

@@ -4,6 +4,9 @@
 #define TIDE_POOL_STORAGE_H
 
 #include "tide/pool_handles.h"
+#if TIDE_ACTIONS_ALL > 0
+#include "tide/pool_actions.h"
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -13,8 +16,8 @@ extern "C" {
 static struct {
   tide_support_t support;
   tide_node_handle_t nodes[TIDE_PLACES(TIDE_NODES)];
-  tide_publisher_handle_t publishers[TIDE_PLACES(TIDE_PUBLISHERS)];
-  tide_subscription_handle_t subscriptions[TIDE_PLACES(TIDE_SUBSCRIPTIONS)];
+  tide_publisher_handle_t publishers[TIDE_PLACES(TIDE_PUBLISHERS_ALL)];
+  tide_subscription_handle_t subscriptions[TIDE_PLACES(TIDE_SUBSCRIPTIONS_ALL)];
   tide_timer_handle_t timers[TIDE_PLACES(TIDE_TIMERS)];
   tide_guard_handle_t guards[TIDE_PLACES(TIDE_GUARD_CONDITIONS)];
   tide_executor_handle_t executors[TIDE_PLACES(TIDE_EXECUTORS)];
@@ -32,9 +35,9 @@ static struct {
   tide_slot_t slots[TIDE_PLACES(TIDE_SLOTS)];
   tide_reassembly_t reassemblies[TIDE_PLACES(TIDE_REASSEMBLIES)];
   char node_names[TIDE_PLACES(TIDE_NODES)][2][TIDE_NAME_BYTES];
-  char publisher_names[TIDE_PLACES(TIDE_PUBLISHERS)][TIDE_NAME_BYTES];
-  char subscription_names[TIDE_PLACES(TIDE_SUBSCRIPTIONS)][TIDE_NAME_BYTES];
-  tide_sample_t samples[TIDE_PLACES(TIDE_SUBSCRIPTIONS * TIDE_SUBSCRIPTION_DEPTH)];
+  char publisher_names[TIDE_PLACES(TIDE_PUBLISHERS_ALL)][TIDE_NAME_BYTES];
+  char subscription_names[TIDE_PLACES(TIDE_SUBSCRIPTIONS_ALL)][TIDE_NAME_BYTES];
+  tide_sample_t samples[TIDE_PLACES(TIDE_SUBSCRIPTIONS_ALL * TIDE_SUBSCRIPTION_DEPTH)];
   uint8_t custom[TIDE_PLACES(TIDE_CUSTOM_TRANSPORT * TIDE_CUSTOM_LINK_STORAGE_BYTES(TIDE_MTU_BYTES))];
 } tide_pool_memory;
 
@@ -53,14 +56,34 @@ static struct {
   tide_queue_entry_t *waiting[TIDE_GROUPS * TIDE_HANDLES];
 } tide_group_memory;
 #endif
-#if TIDE_SERVICES + TIDE_CLIENTS > 0
+#if TIDE_SERVICES_ALL + TIDE_CLIENTS_ALL > 0
 static struct {
-  tide_service_handle_t services[TIDE_PLACES(TIDE_SERVICES)];
-  tide_client_handle_t clients[TIDE_PLACES(TIDE_CLIENTS)];
-  char names[TIDE_SERVICES + TIDE_CLIENTS][2][TIDE_SERVICE_NAME_BYTES];
-  tide_sample_t samples[(TIDE_SERVICES + TIDE_CLIENTS) * TIDE_SERVICE_DEPTH];
-  tide_asked_t asked[TIDE_PLACES(TIDE_CLIENTS * TIDE_CLIENT_REQUESTS)];
+  tide_service_handle_t services[TIDE_PLACES(TIDE_SERVICES_ALL)];
+  tide_client_handle_t clients[TIDE_PLACES(TIDE_CLIENTS_ALL)];
+  char names[TIDE_SERVICES_ALL + TIDE_CLIENTS_ALL][2][TIDE_SERVICE_NAME_BYTES];
+  tide_sample_t samples[(TIDE_SERVICES_ALL + TIDE_CLIENTS_ALL) * TIDE_SERVICE_DEPTH];
+  tide_asked_t asked[TIDE_PLACES(TIDE_CLIENTS_ALL * TIDE_CLIENT_REQUESTS)];
 } tide_service_memory;
+#endif
+#if TIDE_ACTIONS_ALL > 0
+static struct {
+  tide_action_t actions[TIDE_ACTIONS_ALL];
+  tide_goal_t goals[TIDE_PLACES(TIDE_ACTION_GOALS)];
+  tide_action_result_t results[TIDE_PLACES(TIDE_ACTION_RESULTS)];
+  uint8_t bytes[TIDE_PLACES(TIDE_ACTION_RESULTS)][TIDE_ACTION_RESULT_BYTES];
+} tide_action_memory;
+static const tide_action_pools_t tide_action_pools = {
+    .actions = tide_action_memory.actions,
+    .goals = tide_action_memory.goals,
+    .results = tide_action_memory.results,
+    .result_bytes = &tide_action_memory.bytes[0][0],
+    .result_capacity = TIDE_ACTION_RESULT_BYTES,
+    .action_count = TIDE_ACTIONS_ALL,
+    .goal_count = TIDE_ACTION_GOALS,
+    .result_count = TIDE_ACTION_RESULTS,
+    .release = tide_compat_release_actions,
+    .remove = tide_compat_remove_action,
+};
 #endif
 #if TIDE_LOCAL_TOPICS > 0
 static struct {
@@ -112,14 +135,14 @@ const tide_pools_t tide_pools = {
     .group_storage = tide_group_memory.waiting,
     .group_count = TIDE_GROUPS,
 #endif
-#if TIDE_SERVICES + TIDE_CLIENTS > 0
+#if TIDE_SERVICES_ALL + TIDE_CLIENTS_ALL > 0
     .services = tide_service_memory.services,
     .clients = tide_service_memory.clients,
     .service_names = &tide_service_memory.names[0][0][0],
     .service_samples = tide_service_memory.samples,
     .asked = tide_service_memory.asked,
-    .service_count = TIDE_SERVICES,
-    .client_count = TIDE_CLIENTS,
+    .service_count = TIDE_SERVICES_ALL,
+    .client_count = TIDE_CLIENTS_ALL,
     .client_request_count = TIDE_CLIENT_REQUESTS,
     .service_name_bytes = TIDE_SERVICE_NAME_BYTES,
     .service_depth = TIDE_SERVICE_DEPTH,
@@ -136,12 +159,15 @@ const tide_pools_t tide_pools = {
     .local_topic_count = TIDE_LOCAL_TOPICS,
     .local_end_count = TIDE_LOCAL_SUBSCRIPTIONS,
 #endif
+#if TIDE_ACTIONS_ALL > 0
+    .actions = &tide_action_pools,
+#endif
     .custom_storage = TIDE_CUSTOM_TRANSPORT ? tide_pool_memory.custom : NULL,
     .custom_bytes = sizeof tide_pool_memory.custom,
     .connect_timeout_ms = TIDE_CONNECT_TIMEOUT_MS,
     .node_count = TIDE_NODES,
-    .publisher_count = TIDE_PUBLISHERS,
-    .subscription_count = TIDE_SUBSCRIPTIONS,
+    .publisher_count = TIDE_PUBLISHERS_ALL,
+    .subscription_count = TIDE_SUBSCRIPTIONS_ALL,
     .timer_count = TIDE_TIMERS,
     .guard_count = TIDE_GUARD_CONDITIONS,
     .executor_count = TIDE_EXECUTORS,

@@ -48,6 +48,24 @@
 #if TIDE_SERVICE_DEPTH < 1 || TIDE_SERVICE_DEPTH > 255 || TIDE_CLIENT_REQUESTS < 1
 #error "TIDE_SERVICE_DEPTH is 1 to 255, TIDE_CLIENT_REQUESTS 1 or more"
 #endif
+/* Servers and clients of actions; what they consist of comes on top of the places above. */
+#ifndef TIDE_ACTION_SERVERS
+#define TIDE_ACTION_SERVERS 0
+#endif
+#ifndef TIDE_ACTION_CLIENTS
+#define TIDE_ACTION_CLIENTS 0
+#endif
+/* Goals of all of them together: each takes as many as it is added to its executor with. */
+#ifndef TIDE_ACTION_GOALS
+#define TIDE_ACTION_GOALS (4 * (TIDE_ACTION_SERVERS + TIDE_ACTION_CLIENTS))
+#endif
+/* Results that servers keep for those who ask later or again, and how long a serialised one may be. */
+#ifndef TIDE_ACTION_RESULTS
+#define TIDE_ACTION_RESULTS (4 * TIDE_ACTION_SERVERS)
+#endif
+#ifndef TIDE_ACTION_RESULT_BYTES
+#define TIDE_ACTION_RESULT_BYTES 256
+#endif
 #ifndef TIDE_EXECUTORS
 #define TIDE_EXECUTORS 1
 #endif
@@ -56,10 +74,11 @@
 #ifndef TIDE_EXECUTOR_LANES
 #define TIDE_EXECUTOR_LANES 1
 #endif
-/* Handles of all executors together: one for each timer, subscription, service, client and guard condition that is
- * added. */
+/* Handles of all executors together: one for each timer, subscription, service, client, guard condition, and server or
+ * client of an action that is added. */
 #ifndef TIDE_HANDLES
-#define TIDE_HANDLES (TIDE_SUBSCRIPTIONS + TIDE_TIMERS + TIDE_GUARD_CONDITIONS + TIDE_SERVICES + TIDE_CLIENTS)
+#define TIDE_HANDLES \
+  (TIDE_SUBSCRIPTIONS + TIDE_TIMERS + TIDE_GUARD_CONDITIONS + TIDE_SERVICES + TIDE_CLIENTS + TIDE_ACTIONS_ALL)
 #endif
 /* Callback groups: tide_rclc_callback_group_init. Each takes a pointer for every handle. */
 #ifndef TIDE_GROUPS
@@ -141,7 +160,13 @@
 #endif
 
 /* What follows from these. */
-#define TIDE_OBJECT_COUNT (TIDE_NODES + 3 * TIDE_PUBLISHERS + 3 * TIDE_SUBSCRIPTIONS + TIDE_SERVICES + TIDE_CLIENTS)
+#define TIDE_ACTIONS_ALL (TIDE_ACTION_SERVERS + TIDE_ACTION_CLIENTS)
+#define TIDE_PUBLISHERS_ALL (TIDE_PUBLISHERS + 2 * TIDE_ACTION_SERVERS)
+#define TIDE_SUBSCRIPTIONS_ALL (TIDE_SUBSCRIPTIONS + TIDE_ACTION_CLIENTS)
+#define TIDE_SERVICES_ALL (TIDE_SERVICES + 3 * TIDE_ACTION_SERVERS)
+#define TIDE_CLIENTS_ALL (TIDE_CLIENTS + 3 * TIDE_ACTION_CLIENTS)
+#define TIDE_OBJECT_COUNT \
+  (TIDE_NODES + 3 * TIDE_PUBLISHERS_ALL + 3 * TIDE_SUBSCRIPTIONS_ALL + TIDE_SERVICES_ALL + TIDE_CLIENTS_ALL)
 #define TIDE_SERVICE_NAME_BYTES (TIDE_NAME_BYTES + 8) /* "Request" */
 #define TIDE_NODE_COUNT (TIDE_SMALL_NODES + TIDE_LARGE_NODES)
 

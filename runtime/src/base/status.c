@@ -72,6 +72,10 @@ const char *tide_status_text(int status) {
       return "the pool of clients is used up (TIDE_CLIENTS of <tide/pools.h>)";
     case TIDE_ERROR_NO_HEAP:
       return "no default allocator: build with TIDE_HEAP=1 or call rcutils_set_default_allocator";
+    case TIDE_ERROR_CAPACITY_ACTIONS:
+      return "the pool of servers and clients of actions is used up";
+    case TIDE_ERROR_CAPACITY_GOALS:
+      return "the goals are used up: those of the program, or those of this server or client";
     case TIDE_ERROR_NAME:
       return "a name breaks the rules of ROS 2: letters, digits and _, no digit first, / between the parts";
     case TIDE_OK:

@@ -5,6 +5,7 @@
 #include "internal.h"
 #include "rclc/init.h"
 #include "rmw_microros/timing.h"
+#include "tide/pool_actions.h"
 
 #define ENTITY_TIMEOUT_MS 1000
 #define GOODBYE_MS 300
@@ -25,6 +26,12 @@ static void wake_waiters_locked(tide_support_t *support) {
   for (tide_waiter_t *waiter = support->waiters; waiter != NULL; waiter = waiter->next) {
     platform->event_set(platform->context, &waiter->event);
   }
+}
+
+void tide_compat_wake_waiters(tide_support_t *support) {
+  const uintptr_t critical = enter();
+  wake_waiters_locked(support);
+  leave(critical);
 }
 
 static void wake_executors_locked(const tide_support_t *support, void (*wake)(tide_executor_t *executor),
@@ -50,10 +57,7 @@ bool tide_compat_begin_digest(tide_support_t *support) {
 
 void tide_compat_end_digest(tide_support_t *support) {
   __atomic_store_n(&support->digesting, false, __ATOMIC_RELEASE);
-  if (!__atomic_exchange_n(&support->digest_refused, false, __ATOMIC_ACQ_REL)) return;
-  const uintptr_t critical = enter();
-  wake_waiters_locked(support);
-  leave(critical);
+  if (__atomic_exchange_n(&support->digest_refused, false, __ATOMIC_ACQ_REL)) tide_compat_wake_waiters(support);
 }
 
 static bool has_frames(tide_support_t *support) {
@@ -314,6 +318,7 @@ static void release_places(void) {
   for (size_t i = 0; i < tide_pools.subscription_count; i++) tide_pools.subscriptions[i].support = NULL;
   for (size_t i = 0; i < tide_pools.service_count; i++) tide_pools.services[i].end.support = NULL;
   for (size_t i = 0; i < tide_pools.client_count; i++) tide_pools.clients[i].end.support = NULL;
+  if (tide_pools.actions != NULL) tide_pools.actions->release();
   for (size_t i = 0; i < tide_pools.timer_count; i++) tide_pools.timers[i].support = NULL;
   for (size_t i = 0; i < tide_pools.guard_count; i++) tide_pools.guards[i].support = NULL;
   for (size_t i = 0; i < tide_pools.group_count; i++) tide_pools.groups[i].in_use = false;

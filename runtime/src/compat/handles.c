@@ -4,6 +4,7 @@
 
 #include "internal.h"
 #include "rclc/executor.h"
+#include "tide/pool_actions.h"
 
 int tide_compat_remove_callback(tide_callback_t *callback) {
   tide_executor_t *core = callback->executor;
@@ -58,6 +59,10 @@ int tide_compat_remove_handle(tide_executor_handle_t *executor, rclc_executor_ha
     case RCLC_CLIENT:
     case RCLC_CLIENT_WITH_REQUEST_ID:
       if (TIDE_SERVICE_OBJECTS) status = remove_end(executor, handle->impl); /* its first member */
+      break;
+    case RCLC_ACTION_SERVER:
+    case RCLC_ACTION_CLIENT:
+      status = tide_pools.actions->remove(executor, handle->impl);
       break;
     case RCLC_TIMER:
       status = remove_timer(handle->impl);
@@ -249,6 +254,10 @@ void *rclc_executor_handle_get_ptr(rclc_executor_handle_t *handle) {
     case RCLC_CLIENT:
     case RCLC_CLIENT_WITH_REQUEST_ID:
       return handle->client;
+    case RCLC_ACTION_SERVER:
+      return handle->action_server;
+    case RCLC_ACTION_CLIENT:
+      return handle->action_client;
     case RCLC_TIMER:
       return handle->timer;
     case RCLC_GUARD_CONDITION:

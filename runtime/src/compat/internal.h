@@ -23,6 +23,8 @@ int tide_compat_wait(tide_support_t *support, bool (*done)(tide_support_t *suppo
  * its session again, too. False: somebody else does; those who wait are woken when that ends. */
 bool tide_compat_begin_digest(tide_support_t *support);
 void tide_compat_end_digest(tide_support_t *support);
+/* Those who are in tide_compat_wait look again. From any thread or interrupt. */
+void tide_compat_wake_waiters(tide_support_t *support);
 /* A frame of this executor that was digested may have kept one of another executor waiting. */
 void tide_compat_wake_others(const tide_executor_handle_t *handle);
 /* The same for callers that must: tide_session_wait_* until the condition holds. */
@@ -61,6 +63,11 @@ int tide_compat_begin_end(tide_service_end_t *end, tide_write_t *write, size_t b
 const tide_sample_t *tide_compat_peek_end(tide_service_end_t *end, uint32_t header_bytes);
 int tide_compat_decode_end(tide_service_end_t *end, const tide_sample_t *sample, uint32_t header_bytes,
                            const tide_message_type_t *type, void *message);
+/* The same for a response: behind who asked, the octets of the response are to be written. */
+int tide_compat_begin_response(tide_service_handle_t *service, const rmw_request_id_t *request_id, tide_write_t *write,
+                               size_t bytes);
+/* In the link's context: services whose responses wait for a node are called again. */
+void tide_compat_retry_services(tide_support_t *support);
 int tide_compat_set_end_priority(tide_service_end_t *end, tide_priority_t priority);
 int tide_compat_add_end_to_chain(tide_chain_t *chain, tide_service_end_t *end);
 tide_callback_t *tide_compat_callback_of_end(tide_service_end_t *end);

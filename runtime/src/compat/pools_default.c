@@ -5,6 +5,13 @@
 #define TIDE_SERVICES 2
 #define TIDE_CLIENTS 2
 #endif
+#if TIDE_HEAP && TIDE_SERVICE_OBJECTS && TIDE_RELIABLE_STREAMS
+#define TIDE_ACTION_SERVERS 4
+#define TIDE_ACTION_CLIENTS 4
+#define TIDE_ACTION_GOALS 128
+#define TIDE_ACTION_RESULTS 32
+#define TIDE_ACTION_RESULT_BYTES 65500
+#endif
 #if TIDE_HEAP /* memory that is not used costs nothing there */
 #define TIDE_EXECUTORS 8
 #define TIDE_HANDLES 128

@@ -132,13 +132,18 @@ rcl_ret_t rcl_take_request(const rcl_service_t *service, rmw_request_id_t *reque
   return result;
 }
 
+int tide_compat_begin_response(tide_service_handle_t *service, const rmw_request_id_t *request_id, tide_write_t *write,
+                               size_t bytes) {
+  const int status = tide_compat_begin_end(&service->end, write, TIDE_SAMPLE_IDENTITY_BYTES + bytes);
+  if (status == TIDE_OK) put_identity(&write->cdr, request_id);
+  return status;
+}
+
 static int send(tide_service_handle_t *service, const rmw_request_id_t *request_id, const void *response) {
   const tide_message_type_t *type = service->end.type->response;
   tide_write_t write;
-  const int status =
-      tide_compat_begin_end(&service->end, &write, TIDE_SAMPLE_IDENTITY_BYTES + tide_message_size(type, response));
+  const int status = tide_compat_begin_response(service, request_id, &write, tide_message_size(type, response));
   if (status != TIDE_OK) return status;
-  put_identity(&write.cdr, request_id);
   type->encode(&write.cdr, response);
   return tide_session_write_end(&write);
 }
@@ -153,7 +158,7 @@ rcl_ret_t rcl_send_response(const rcl_service_t *service, rmw_request_id_t *resp
 /* ---- in an executor ---- */
 
 /* In the link's context, while the program may create or finish services. */
-static void retry_responses(tide_support_t *support) {
+void tide_compat_retry_services(tide_support_t *support) {
   const tide_platform_t *platform = tide_port_platform();
   for (size_t i = 0; i < tide_pools.service_count; i++) {
     tide_service_handle_t *service = &tide_pools.services[i];
@@ -166,6 +171,14 @@ static void retry_responses(tide_support_t *support) {
   }
 }
 
+/* Actions have set one that does this, too. */
+static void set_retry(tide_support_t *support) {
+  const tide_platform_t *platform = tide_port_platform();
+  const uintptr_t critical = tide_platform_enter(platform);
+  if (support->retry_responses == NULL) support->retry_responses = tide_compat_retry_services;
+  tide_platform_exit(platform, critical);
+}
+
 static void set_waiting(tide_service_handle_t *service, bool waits) {
   __atomic_store_n(&service->response_waits, waits, __ATOMIC_RELEASE);
 }
@@ -173,7 +186,7 @@ static void set_waiting(tide_service_handle_t *service, bool waits) {
 /* False: there is no node; the link's context calls again. It is told before the attempt, so that a node which becomes
  * free after it is not missed. */
 static bool respond(tide_service_handle_t *service) {
-  __atomic_store_n(&service->end.support->retry_responses, retry_responses, __ATOMIC_RELEASE);
+  set_retry(service->end.support);
   set_waiting(service, true);
   const int status = send(service, &service->request_id, service->response);
   if (status == TIDE_ERROR_FULL) return false;

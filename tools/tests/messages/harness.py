@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rosidl_pycommon import convert_camel_case_to_lower_case_underscore
+
 
 class _Field(ctypes.Structure):
     pass
@@ -39,6 +41,12 @@ _Type._fields_ = [
 ]
 
 
+def class_in_action(package: str, name: str) -> Any:
+    """rclpy shows these in modules of their own."""
+    stem = convert_camel_case_to_lower_case_underscore(name.split("_")[0])
+    return getattr(importlib.import_module(f"{package}.action._{stem}"), name)
+
+
 @dataclass(frozen=True)
 class MessageType:
     """One generated type, and rclpy's class of the same name."""
@@ -63,6 +71,8 @@ class MessageType:
         if self.kind == "srv":
             service, part = self.name.rsplit("_", 1)
             return getattr(getattr(module, service), part)
+        if self.kind == "action":
+            return class_in_action(self.package, self.name)
         return getattr(module, self.name)
 
 

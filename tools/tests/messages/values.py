@@ -9,6 +9,8 @@ from typing import Any
 
 from rosidl_parser import definition
 
+from messages.harness import class_in_action
+
 _RANGES = {
     "int8": (-(2**7), 2**7 - 1),
     "uint8": (0, 2**8 - 1),
@@ -50,6 +52,8 @@ def _value(slot: Any, source: random.Random, excess: int) -> Any:
 
 
 def _class(slot: Any) -> Any:
+    if slot.namespaces[-1] == "action":
+        return class_in_action(slot.namespaces[0], slot.name)
     module = __import__(".".join(slot.namespaces), fromlist=[slot.name])
     return getattr(module, slot.name)
 

@@ -63,7 +63,7 @@ def _checked(name: str, value: Any) -> int:
 
 
 def _rule_name(name: str) -> str:
-    if not re.fullmatch(r"\w+/(msg|srv)/\w+\.\w+(\.string)?", name):
+    if not re.fullmatch(r"\w+/(msg|srv|action)/\w+\.\w+(\.string)?", name):
         raise GenerateError(f"capacity '{name}': name it PACKAGE/msg/NAME.MEMBER, as sensor_msgs/msg/Image.data")
     return name
 

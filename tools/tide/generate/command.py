@@ -21,7 +21,9 @@ _EPILOG = (
 def generate(
     inputs: Annotated[
         list[str] | None,
-        typer.Argument(help="Packages (std_msgs), interfaces (std_msgs/String), package folders, .msg and .srv files."),
+        typer.Argument(
+            help="Packages (std_msgs), interfaces (std_msgs/String), folders of packages, .msg, .srv and .action files."
+        ),
     ] = None,
     out: Annotated[Path, typer.Option("--out", help="Folder that receives the C files.")] = Path("generated"),
     all_common: Annotated[

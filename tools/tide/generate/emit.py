@@ -13,7 +13,7 @@ from typing import Any
 from tide.generate.capacity import Capacities
 from tide.generate.code import MessageCode
 from tide.generate.errors import GenerateError
-from tide.generate.model import Field, Interface, Message, Shape, TypeId
+from tide.generate.model import CANCEL_GOAL, GOAL_STATUS_ARRAY, Field, Interface, Message, Shape, TypeId
 from tide.generate.source import Library
 from tide.generate.wire import Wire
 from tide.outputs import OutputError, require_folder, written
@@ -71,7 +71,9 @@ def render(interfaces: list[Interface], capacities: Capacities, *, registry: boo
         files[f"{interface.stem}.h"] = _render(
             "header.h.j2", interface=interface, codes=own, guard=guard, includes=_includes(interface)
         )
-        files[f"{interface.stem}.c"] = _render("source.c.j2", interface=interface, codes=own)
+        files[f"{interface.stem}.c"] = _render(
+            "source.c.j2", interface=interface, codes=own, **_action_parts(interface)
+        )
     capacities.check_used(messages.values())
     if registry:
         ordered = sorted(interfaces, key=lambda i: i.id)
@@ -93,10 +95,27 @@ def _includes(interface: Interface) -> list[str]:
     fields = [f for m in interface.messages for f in m.fields]
     includes = {"rosidl_runtime_c/message_type_support_struct.h", "tide/message.h"}
     includes |= {_dependency_header(dependency) for dependency in interface.dependencies}
-    if interface.is_service:
+    if interface.services:
         includes.add("rosidl_runtime_c/service_type_support_struct.h")
+    if interface.is_action:
+        includes.add("rosidl_runtime_c/action_type_support_struct.h")
     includes |= {header for f in fields for header in _runtime_headers(f)}
     return sorted(includes)
+
+
+def _action_parts(interface: Interface) -> dict[str, object]:
+    """What the type support of an action points to, by the names that its fields have."""
+    if not interface.is_action:
+        return {}
+    services = [(part, service.id) for part, service in zip(("goal", "result"), interface.services, strict=True)]
+    services.append(("cancel", CANCEL_GOAL))
+    return {
+        "action_services": [
+            (part, identity.package, identity.name, f"{identity.c_name}_Request", f"{identity.c_name}_Response")
+            for part, identity in services
+        ],
+        "action_messages": [("feedback", interface.messages[-1].id.c_name), ("status", GOAL_STATUS_ARRAY.c_name)],
+    }
 
 
 def _dependency_header(dependency: TypeId) -> str:

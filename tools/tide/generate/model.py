@@ -93,8 +93,33 @@ class Message:
 
 
 @dataclass(frozen=True)
+class Service:
+    """The request and response of one service: their places in the messages of the interface."""
+
+    id: TypeId
+    request: int
+    response: int
+
+
+# What an action is made of. Goal, result and feedback are in its file; the others contain them.
+ACTION_PARTS = ("_Goal", "_Result", "_Feedback")
+ACTION_MESSAGES = (
+    *ACTION_PARTS,
+    "_SendGoal_Request",
+    "_SendGoal_Response",
+    "_GetResult_Request",
+    "_GetResult_Response",
+    "_FeedbackMessage",
+)
+UUID = TypeId("unique_identifier_msgs", "msg", "UUID")
+TIME = TypeId("builtin_interfaces", "msg", "Time")
+CANCEL_GOAL = TypeId("action_msgs", "srv", "CancelGoal")
+GOAL_STATUS_ARRAY = TypeId("action_msgs", "msg", "GoalStatusArray")
+
+
+@dataclass(frozen=True)
 class Interface:
-    """What one file defines: a message, or the request and response of a service."""
+    """What one file defines: a message, the request and response of a service, or all messages of an action."""
 
     id: TypeId
     file: Path
@@ -102,8 +127,15 @@ class Interface:
     text: str = field(repr=False, default="")
 
     @property
-    def is_service(self) -> bool:
-        return self.id.kind == "srv"
+    def is_action(self) -> bool:
+        return self.id.kind == "action"
+
+    @property
+    def services(self) -> list[Service]:
+        if self.is_action:
+            names = [f"{self.id.name}_{part}" for part in ("SendGoal", "GetResult")]
+            return [Service(TypeId(self.id.package, "action", n), 3 + 2 * i, 4 + 2 * i) for i, n in enumerate(names)]
+        return [Service(self.id, 0, 1)] if self.id.kind == "srv" else []
 
     @property
     def stem(self) -> str:
@@ -113,4 +145,7 @@ class Interface:
 
     @property
     def dependencies(self) -> list[TypeId]:
-        return sorted({f.message for m in self.messages for f in m.fields if f.message is not None})
+        contained = {f.message for m in self.messages for f in m.fields if f.message is not None}
+        if self.is_action:
+            contained = (contained - {m.id for m in self.messages}) | {CANCEL_GOAL, GOAL_STATUS_ARRAY}
+        return sorted(contained)

@@ -18,9 +18,21 @@ from typing import Any
 from rosidl_adapter import parser as adapter
 
 from tide.generate.errors import GenerateError
-from tide.generate.model import PRIMITIVES, Constant, Field, Interface, Message, Shape, TypeId
+from tide.generate.model import (
+    ACTION_MESSAGES,
+    ACTION_PARTS,
+    PRIMITIVES,
+    TIME,
+    UUID,
+    Constant,
+    Field,
+    Interface,
+    Message,
+    Shape,
+    TypeId,
+)
 
-KINDS = ("msg", "srv")
+KINDS = ("msg", "srv", "action")
 
 COMMON_PACKAGES = (
     "action_msgs",
@@ -82,7 +94,7 @@ class Library:
     def expand(self, wanted: str) -> list[TypeId]:
         """What a word of the command line stands for: a package, an interface (std_msgs/String), a folder, a file."""
         path = Path(wanted)
-        if path.suffix.lstrip(".") in (*KINDS, "action", "idl"):
+        if path.suffix.lstrip(".") in (*KINDS, "idl"):
             return [self._add_file(path)]
         if re.fullmatch(r"[a-z][a-z0-9_]*", wanted) and not (path.is_dir() and (path / "package.xml").exists()):
             return self._all_of(wanted, self.folder(wanted))
@@ -96,7 +108,7 @@ class Library:
         raise GenerateError(f"'{wanted}' is no package, interface, folder or .msg file; give one such as std_msgs")
 
     def folder(self, package: str) -> Path:
-        """Folder of a package: the one that holds msg/ and srv/."""
+        """Folder of a package: the one that holds msg/, srv/ and action/."""
         if package not in self._folders:
             self._folders[package] = self._find(package)
         return self._folders[package]
@@ -154,7 +166,7 @@ class Library:
     def _all_of(self, package: str, folder: Path) -> list[TypeId]:
         found = sorted(TypeId(package, kind, file.stem) for kind in KINDS for file in (folder / kind).glob(f"*.{kind}"))
         if not found:
-            raise GenerateError(f"package '{package}' has no .msg or .srv file", folder)
+            raise GenerateError(f"package '{package}' has no .msg, .srv or .action file", folder)
         return found
 
     def _add_folder(self, folder: Path) -> list[TypeId]:
@@ -169,7 +181,7 @@ class Library:
         if not path.is_file():
             raise GenerateError("no such file", path)
         if kind not in KINDS:
-            raise GenerateError(f".{kind} files are not read; give .msg or .srv files", path)
+            raise GenerateError(f".{kind} files are not read; give .msg, .srv or .action files", path)
         path = path.resolve()
         folder = path.parent.parent if path.parent.name == kind else path.parent
         package = _package_name(folder) or folder.name
@@ -191,6 +203,9 @@ def _parse(wanted: TypeId, text: str) -> list[Any]:
         if wanted.kind == "srv":
             service = adapter.parse_service_string(wanted.package, wanted.name, text)
             return [service.request, service.response]
+        if wanted.kind == "action":
+            action = adapter.parse_action_string(wanted.package, wanted.name, text)
+            return [action.goal, action.result, action.feedback]
         return [adapter.parse_message_string(wanted.package, wanted.name, text)]
 
 
@@ -228,12 +243,31 @@ def _read(wanted: TypeId, file: Path) -> Interface:
         reason = str(error) if str(error) and str(error).strip() != source else "not a definition"
         shown = f"'{source}': " if source else ""
         raise GenerateError(f"{shown}{reason}; {_ADVICE}", file, line) from error
-    names = [wanted.name] if wanted.kind == "msg" else [f"{wanted.name}_Request", f"{wanted.name}_Response"]
+    suffixes = {"msg": ("",), "srv": ("_Request", "_Response"), "action": ACTION_PARTS}[wanted.kind]
     messages = tuple(
-        _message(TypeId(wanted.package, wanted.kind, name), specification, file, text)
-        for name, specification in zip(names, specifications, strict=True)
+        _message(TypeId(wanted.package, wanted.kind, wanted.name + suffix), specification, file, text)
+        for suffix, specification in zip(suffixes, specifications, strict=True)
     )
-    return Interface(wanted, file, messages, text)
+    return Interface(wanted, file, messages + (_around_action(wanted) if wanted.kind == "action" else ()), text)
+
+
+def _around_action(action: TypeId) -> tuple[Message, ...]:
+    """The messages of the two services and the feedback topic, as rosidl makes them of every action."""
+    parts = [TypeId(action.package, "action", action.name + suffix) for suffix in ACTION_MESSAGES]
+    goal, result, feedback = parts[:3]
+    goal_id = Field("goal_id", Shape.ONE, 0, message=UUID)
+    fields = (
+        (goal_id, Field("goal", Shape.ONE, 0, message=goal)),
+        (_one("accepted", "bool"), Field("stamp", Shape.ONE, 0, message=TIME)),
+        (goal_id,),
+        (_one("status", "int8"), Field("result", Shape.ONE, 0, message=result)),
+        (goal_id, Field("feedback", Shape.ONE, 0, message=feedback)),
+    )
+    return tuple(Message(part, members, ()) for part, members in zip(parts[3:], fields, strict=True))
+
+
+def _one(name: str, kind: str) -> Field:
+    return Field(name, Shape.ONE, 0, primitive=PRIMITIVES[kind])
 
 
 def _line_of_name(text: str, name: str) -> int | None:

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A board with one action and nothing else: what the action costs is what this image has more than int32_publisher. */
+#define TIDE_NODES 1
+#define TIDE_PUBLISHERS 0
+#define TIDE_SUBSCRIPTIONS 0
+#define TIDE_TIMERS 1
+#define TIDE_GUARD_CONDITIONS 0
+#define TIDE_ACTION_SERVERS 1
+#define TIDE_DEFINE_POOLS
+#include "tide/pools.h"

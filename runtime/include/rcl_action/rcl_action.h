@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RCL_ACTION__RCL_ACTION_H_
+#define RCL_ACTION__RCL_ACTION_H_
+
+#include "rcl_action/types.h"
+
+#endif

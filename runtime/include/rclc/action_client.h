@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Set-up calls from one thread; goals and cancellations are sent from any thread at any time. What tide adds:
+ * tide/rclc_action.h. */
+#ifndef RCLC__ACTION_CLIENT_H_
+#define RCLC__ACTION_CLIENT_H_
+
+#include "rclc/action_goal_handle.h"
+#include "rclc/types.h"
+#include "rosidl_runtime_c/action_type_support_struct.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef void (*rclc_action_client_goal_callback_t)(rclc_action_goal_handle_t *goal_handle, bool accepted,
+                                                   void *context);
+typedef void (*rclc_action_client_feedback_callback_t)(rclc_action_goal_handle_t *goal_handle, void *ros_feedback,
+                                                       void *context);
+typedef void (*rclc_action_client_result_callback_t)(rclc_action_goal_handle_t *goal_handle, void *ros_result_response,
+                                                     void *context);
+typedef void (*rclc_action_client_cancel_callback_t)(rclc_action_goal_handle_t *goal_handle, bool cancelled,
+                                                     void *context);
+
+struct tide_action;
+
+typedef struct rclc_action_client_s {
+  struct tide_action *impl;
+} rclc_action_client_t;
+
+/* Takes a place of TIDE_ACTION_CLIENTS (tide/pools.h): three clients of services and a subscription. */
+rcl_ret_t rclc_action_client_init_default(rclc_action_client_t *action_client, rcl_node_t *node,
+                                          const rosidl_action_type_support_t *type_support, const char *action_name);
+rcl_ret_t rclc_action_client_fini(rclc_action_client_t *action_client, rcl_node_t *node);
+
+/* After the client was added to an executor. ros_request: PACKAGE__action__NAME_SendGoal_Request, whose goal_id is
+ * filled in, and which callbacks find in the handle; it stays the program's. *goal_handle may be null.
+ * RCL_RET_ERROR: all goals of the client are under way, or the request could not be sent. */
+rcl_ret_t rclc_action_send_goal_request(rclc_action_client_t *action_client, void *ros_request,
+                                        rclc_action_goal_handle_t **goal_handle);
+rcl_ret_t rclc_action_send_cancel_request(rclc_action_goal_handle_t *goal_handle);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

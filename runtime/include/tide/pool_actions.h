@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the pools of actions consist of. */
+#ifndef TIDE_POOL_ACTIONS_H
+#define TIDE_POOL_ACTIONS_H
+
+#include "rclc/action_client.h"
+#include "rclc/action_server.h"
+#include "tide/pool_handles.h"
+#include "tide/rclc_action.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TIDE_ACTION_ASKERS 2u
+#define TIDE_ACTION_PARTS 3u /* services: goal, result, cancel */
+
+typedef struct tide_goal {
+  rclc_action_goal_handle_t handle; /* first member: what the program has */
+  struct tide_action *action;       /* null: free */
+  union {
+    struct {
+      int64_t accepted_ns;         /* of the epoch */
+      rmw_request_id_t request_id; /* of the goal */
+      rmw_request_id_t askers[TIDE_ACTION_ASKERS];
+      uint8_t asker_count;
+      bool response_due; /* to the goal request */
+      bool canceling;    /* in the response that is due to a cancel request */
+      bool ending;       /* a thread is giving its result */
+    } server;
+    struct {
+      int64_t goal_number, result_number, cancel_number; /* of requests without an answer; 0: none */
+      bool ask_due;                                      /* for the result */
+    } client;
+  };
+} tide_goal_t;
+
+typedef struct tide_action_result {
+  struct tide_action *action; /* null: free */
+  tide_goal_t *goal;          /* whose handle is not released yet, or null */
+  bool ready;                 /* filled in */
+  bool sending, delivered;
+  int8_t status;
+  uint8_t goal_id[16];
+  int64_t accepted_ns, expires_ns;
+  uint32_t bytes;
+} tide_action_result_t;
+
+typedef struct tide_action {
+  struct tide_support *support; /* null: free */
+  bool is_server;
+  bool attention;  /* something could not be sent; the link's context calls again */
+  uint8_t session; /* id of the latest one it has seen */
+  tide_callback_t callback;
+  rclc_executor_handle_t *handle; /* null: in no executor */
+  void *program;                  /* rclc_action_server_t or rclc_action_client_t */
+  union {
+    rcl_service_t services[TIDE_ACTION_PARTS];
+    rcl_client_t clients[TIDE_ACTION_PARTS];
+  };
+  tide_goal_t *goals;
+  size_t goal_count;
+  tide_action_counters_t counters;
+  union {
+    struct {
+      rcl_publisher_t feedback, status;
+      rclc_action_server_handle_goal_callback_t on_goal;
+      rclc_action_server_handle_cancel_callback_t on_cancel;
+      int64_t result_timeout_ns;
+      rmw_request_id_t cancel_id;
+      int8_t cancel_code;
+      bool cancel_due, late_due, status_due;
+      uint8_t *requests; /* the program's memory, one for each goal */
+      size_t request_bytes;
+      rmw_request_id_t late_id; /* who asked for the result of a goal that is over */
+      uint8_t late_goal_id[16];
+    } server;
+    struct {
+      rcl_subscription_t feedback;
+      void *feedback_message, *result_message;
+      rclc_action_client_goal_callback_t on_goal;
+      rclc_action_client_feedback_callback_t on_feedback;
+      rclc_action_client_result_callback_t on_result;
+      rclc_action_client_cancel_callback_t on_cancel;
+    } client;
+  };
+} tide_action_t;
+
+typedef struct tide_action_pools {
+  tide_action_t *actions;
+  tide_goal_t *goals;
+  tide_action_result_t *results;
+  uint8_t *result_bytes; /* result_capacity for each */
+  uint32_t result_capacity;
+  uint16_t action_count, goal_count, result_count;
+  void (*release)(void);
+  int (*remove)(tide_executor_handle_t *executor, tide_action_t *action);
+} tide_action_pools_t;
+
+void tide_compat_release_actions(void);
+int tide_compat_remove_action(tide_executor_handle_t *executor, tide_action_t *action);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What servers and clients of actions share. One callback of an executor handles what comes for all parts of an action,
+ * one message a run, the oldest first. What could not be sent for lack of a node stays noted in the action and its
+ * goals, and the link's context calls again. */
+#ifndef TIDE_COMPAT_ACTION_H
+#define TIDE_COMPAT_ACTION_H
+
+#include <string.h>
+
+#include "../compat/internal.h"
+#include "tide/pool_actions.h"
+
+enum { PART_GOAL, PART_RESULT, PART_CANCEL, PART_FEEDBACK, PART_NONE };
+
+/* Layouts that rosidl gives every action; the members that differ from action to action come behind. */
+typedef struct tide_action_time {
+  int32_t sec;
+  uint32_t nanosec;
+} tide_action_time_t;
+typedef struct tide_action_goal_info {
+  uint8_t goal_id[16];
+  tide_action_time_t stamp;
+} tide_action_goal_info_t;
+typedef struct tide_action_goal_response {
+  bool accepted;
+  tide_action_time_t stamp;
+} tide_action_goal_response_t;
+
+static inline uintptr_t tide_action_enter(void) {
+  const tide_platform_t *platform = tide_port_platform();
+  return tide_platform_enter(platform);
+}
+static inline void tide_action_leave(uintptr_t critical) {
+  const tide_platform_t *platform = tide_port_platform();
+  tide_platform_exit(platform, critical);
+}
+
+/* Any thread sends or ends goals while the callback looks at all of them. */
+static inline tide_action_t *tide_action_owner(const tide_goal_t *goal) {
+  return __atomic_load_n(&goal->action, __ATOMIC_ACQUIRE);
+}
+static inline bool tide_action_is_used(const tide_goal_t *goal) { return tide_action_owner(goal) != NULL; }
+static inline rcl_action_goal_state_t tide_action_state(const tide_goal_t *goal) {
+  return __atomic_load_n(&goal->handle.status, __ATOMIC_ACQUIRE);
+}
+static inline void tide_action_set_state(tide_goal_t *goal, rcl_action_goal_state_t state) {
+  __atomic_store_n(&goal->handle.status, state, __ATOMIC_RELEASE);
+}
+
+static inline bool tide_action_is_open(const tide_action_t *action, bool is_server) {
+  return action != NULL && action->support != NULL && action->is_server == is_server;
+}
+
+/* A free place of the pool, zeroed, or null. */
+tide_action_t *tide_action_take_place(tide_support_t *support, bool is_server);
+/* The name of a part; TIDE_ERROR_CAPACITY_NAMES. */
+#define TIDE_ACTION_NAME_BYTES 160
+int tide_action_part_name(char *destination, const char *action_name, const char *part);
+/* rcl names a wrong name of an action otherwise than that of a topic. */
+rcl_ret_t tide_action_result_of_init(rcl_ret_t result);
+/* The services or clients of all parts, and then the topic. The first error, as often as it is called. */
+rcl_ret_t tide_action_close(tide_action_t *action, rcl_ret_t (*close_parts)(tide_action_t *action));
+
+/* Into the executor with so many goals; the rest of the action is set. */
+rcl_ret_t tide_action_add(rclc_executor_t *executor, tide_action_t *action, rclc_executor_handle_type_t type,
+                          size_t goal_count, void *context, void (*execute)(tide_callback_t *callback, void *context));
+/* Its callback runs once more. From any context. */
+void tide_action_wake(tide_action_t *action);
+/* Before something is sent, and when all was: see above. */
+void tide_action_set_attention(tide_action_t *action, bool attention);
+
+/* True once in each session but the first. */
+bool tide_action_meets_session(tide_action_t *action);
+
+tide_service_end_t *tide_action_end(tide_action_t *action, size_t part);
+/* The part whose oldest message came first, of those in the set; PART_NONE. */
+int tide_action_oldest_part(tide_action_t *action, uint32_t parts);
+
+/* A goal that is taken: the caller's. Null: all are under way. */
+tide_goal_t *tide_action_new_goal(tide_action_t *action);
+bool tide_action_has_free_goal(const tide_action_t *action);
+void tide_action_free_goal(tide_goal_t *goal);
+/* A goal that was accepted or waits for it, by its id; null. */
+tide_goal_t *tide_action_find_goal(tide_action_t *action, const uint8_t *goal_id);
+/* The goal of a program's handle, or null when it is none (any more). */
+tide_goal_t *tide_action_goal_of(const rclc_action_goal_handle_t *handle, bool is_server);
+
+int tide_action_set_priority(tide_action_t *action, tide_priority_t priority);
+rcl_ret_t tide_action_add_to_chain(tide_chain_t *chain, tide_action_t *action);
+void tide_action_count(const tide_action_t *action, tide_action_counters_t *counters);
+
+/* ---- results of a server ---- */
+
+/* A place that `bytes` fit in, claimed for the goal; null. */
+tide_action_result_t *tide_action_keep(tide_goal_t *goal, size_t bytes);
+uint8_t *tide_action_result_bytes(const tide_action_result_t *result);
+void tide_action_drop_result(tide_action_result_t *result);
+/* The result of a goal of this id that is kept and not out of date; null. */
+tide_action_result_t *tide_action_find_result(const tide_action_t *action, const uint8_t *goal_id);
+/* The results that are kept for this goal, whose handle is in use yet; null. */
+tide_action_result_t *tide_action_result_of(const tide_goal_t *goal);
+/* TIDE_ERROR_FULL: nothing happened. */
+int tide_action_send_kept(tide_action_t *action, const rmw_request_id_t *asker, const uint8_t *goal_id);
+int tide_action_publish_status(tide_action_t *action);
+
+#endif

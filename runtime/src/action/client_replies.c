@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What comes for the client of an action: replies and feedback. In its executor's callback. */
+#include "client.h"
+#include "rclc/client.h"
+#include "tide/rclc_service.h"
+
+#define ALL_PARTS (1u << PART_GOAL | 1u << PART_RESULT | 1u << PART_CANCEL | 1u << PART_FEEDBACK)
+#define CANCELING_MAXIMUM 8u
+
+static tide_goal_t *find_by_number(tide_action_t *action, size_t part, int64_t number) {
+  for (size_t i = 0; i < action->goal_count; i++) {
+    tide_goal_t *goal = &action->goals[i];
+    const int64_t own = part == PART_GOAL     ? goal->client.goal_number
+                        : part == PART_RESULT ? goal->client.result_number
+                                              : goal->client.cancel_number;
+    if (tide_action_is_used(goal) && own == number) return goal;
+  }
+  return NULL;
+}
+
+/* The goal that the oldest reply belongs to; null: there is none, or it is not known any more. */
+static tide_goal_t *take_reply(tide_action_t *action, size_t part, void *response, rcl_ret_t *taken) {
+  rmw_service_info_t info = {0};
+  *taken = rcl_take_response_with_info(&action->clients[part], &info, response);
+  return info.request_id.sequence_number == 0 ? NULL : find_by_number(action, part, info.request_id.sequence_number);
+}
+
+/* ---- results are asked for when the goal is accepted, and again in each new session ---- */
+
+static bool ask(tide_action_t *action, tide_goal_t *goal) {
+  const rcl_client_t *client = &action->clients[PART_RESULT];
+  const int64_t before = goal->client.result_number;
+  const rcl_ret_t sent = rcl_send_request(client, &goal->handle.goal_id, &goal->client.result_number);
+  if (sent != RCL_RET_OK) {
+    goal->client.result_number = before;
+    if (tide_rclc_last_status() == TIDE_ERROR_FULL || tide_rclc_last_status() == TIDE_ERROR_DISCONNECTED) return false;
+    action->counters.replies_lost++;
+  } else if (before != 0) {
+    (void)tide_rclc_client_forget(client, before);
+    action->counters.repeated++;
+  }
+  goal->client.ask_due = false;
+  return true;
+}
+
+static void ask_again(tide_action_t *action) {
+  const bool is_new = tide_action_meets_session(action);
+  for (size_t i = 0; is_new && i < action->goal_count; i++) {
+    tide_goal_t *goal = &action->goals[i];
+    if (tide_action_is_used(goal) && goal->client.result_number != 0) goal->client.ask_due = true;
+  }
+}
+
+static bool send_what_is_due(tide_action_t *action) {
+  ask_again(action);
+  tide_action_set_attention(action, true);
+  for (size_t i = 0; i < action->goal_count; i++) {
+    tide_goal_t *goal = &action->goals[i];
+    if (tide_action_is_used(goal) && goal->client.ask_due && !ask(action, goal)) return false;
+  }
+  tide_action_set_attention(action, false);
+  return true;
+}
+
+/* ---- replies ---- */
+
+static void take_goal_response(tide_action_t *action, void *context) {
+  tide_action_goal_response_t response = {false, {0, 0}};
+  rcl_ret_t taken = RCL_RET_OK;
+  tide_goal_t *goal = take_reply(action, PART_GOAL, &response, &taken);
+  if (goal == NULL) return;
+  goal->client.goal_number = 0;
+  goal->handle.goal_accepted = taken == RCL_RET_OK && response.accepted;
+  if (goal->handle.goal_accepted) tide_action_set_state(goal, GOAL_STATE_ACCEPTED);
+  action->client.on_goal(&goal->handle, goal->handle.goal_accepted, context);
+  if (!tide_action_is_used(goal)) return; /* forgotten by the callback */
+  if (goal->handle.goal_accepted) {
+    goal->client.ask_due = true;
+  } else {
+    action->counters.refused++;
+    tide_action_free_goal(goal);
+  }
+}
+
+typedef struct cancel_response {
+  int8_t code;
+  struct {
+    tide_action_goal_info_t *data;
+    size_t size, capacity;
+  } goals;
+} cancel_response_t;
+
+static bool is_canceling(const cancel_response_t *response, const tide_goal_t *goal) {
+  for (size_t i = 0; i < response->goals.size; i++) {
+    const uint8_t *goal_id = response->goals.data[i].goal_id;
+    if (memcmp(goal_id, goal->handle.goal_id.uuid, sizeof goal->handle.goal_id.uuid) == 0) return true;
+  }
+  return false;
+}
+
+static void take_cancel_response(tide_action_t *action, void *context) {
+  tide_action_goal_info_t goals[CANCELING_MAXIMUM];
+  cancel_response_t response = {CANCEL_STATE_REJECTED, {goals, 0, CANCELING_MAXIMUM}};
+  rcl_ret_t taken = RCL_RET_OK;
+  tide_goal_t *goal = take_reply(action, PART_CANCEL, &response, &taken);
+  if (goal == NULL) return;
+  goal->client.cancel_number = 0;
+  goal->handle.goal_cancelled = is_canceling(&response, goal);
+  if (action->client.on_cancel != NULL) {
+    action->client.on_cancel(&goal->handle, goal->handle.goal_cancelled, context);
+  }
+}
+
+/* A result that does not fit the program's memory ends the goal, too; its members say how much of it is there. */
+static void take_result_response(tide_action_t *action, void *context) {
+  rcl_ret_t taken = RCL_RET_OK;
+  tide_goal_t *goal = take_reply(action, PART_RESULT, action->client.result_message, &taken);
+  if (goal == NULL) return;
+  goal->client.result_number = 0;
+  tide_action_set_state(goal, *(const rcl_action_goal_state_t *)action->client.result_message); /* its first member */
+  action->counters.results++;
+  action->client.on_result(&goal->handle, action->client.result_message, context);
+  tide_action_free_goal(goal);
+}
+
+/* ---- feedback, which every client of the action hears ---- */
+
+static void drop_feedback(tide_action_t *action, tide_reader_t *reader) {
+  tide_session_t *session = &action->support->session;
+  if (tide_session_peek(session, reader) != NULL) tide_session_take_done(session, reader);
+}
+
+static void take_feedback(tide_action_t *action, void *context) {
+  tide_subscription_handle_t *subscription = action->client.feedback.impl;
+  void *message = action->client.feedback_message;
+  if (action->client.on_feedback == NULL) {
+    drop_feedback(action, &subscription->reader);
+    return;
+  }
+  if (tide_compat_take(subscription, message, NULL) != RCL_RET_OK) return;
+  tide_goal_t *goal = tide_action_find_goal(action, message);
+  if (goal == NULL) {
+    action->counters.unknown++;
+  } else {
+    action->client.on_feedback(&goal->handle, message, context);
+  }
+}
+
+static void take_oldest(tide_action_t *action, void *context) {
+  switch (tide_action_oldest_part(action, ALL_PARTS)) {
+    case PART_GOAL:
+      take_goal_response(action, context);
+      break;
+    case PART_FEEDBACK:
+      take_feedback(action, context);
+      break;
+    case PART_CANCEL:
+      take_cancel_response(action, context);
+      break;
+    case PART_RESULT:
+      take_result_response(action, context);
+      break;
+    default:
+      break;
+  }
+}
+
+void tide_action_client_execute(tide_callback_t *callback, void *context) {
+  (void)callback;
+  const rclc_executor_handle_t *handle = context;
+  tide_action_t *action = handle->impl;
+  (void)send_what_is_due(action); /* replies are taken meanwhile */
+  take_oldest(action, handle->callback_context);
+  if (action->handle == NULL) return; /* the callback has finished the client */
+  (void)send_what_is_due(action);
+  if (tide_action_oldest_part(action, ALL_PARTS) != PART_NONE) tide_action_wake(action);
+}

@@ -1,0 +1,420 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Actions of boards with real ROS 2: rclpy asks a board, a board asks rclpy, over UDP and a serial line, with loss, and
+with an agent that is killed in the middle of a goal."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rclpy
+from action_msgs.msg import GoalStatus, GoalStatusArray
+from action_msgs.srv import CancelGoal
+from rclpy.action import (
+    ActionClient,
+    ActionServer,
+    CancelResponse,
+    GoalResponse,
+    get_action_client_names_and_types_by_node,
+    get_action_server_names_and_types_by_node,
+)
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.context import Context
+from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from test_msgs.action import Fibonacci
+
+from reserved import domain
+from ros import eventually, free_port, program, start_agent
+from tide.programs.child import Child, Children, json_line
+
+DOMAIN = domain()
+pytestmark = pytest.mark.alone  # rclpy drops an answer whose asker it does not know within a moment
+LIMIT_S = 30.0
+BAUD = "921600"
+SUCCEEDED, CANCELED = GoalStatus.STATUS_SUCCEEDED, GoalStatus.STATUS_CANCELED
+
+
+def fibonacci(count: int) -> list[int]:
+    numbers = [0, 1]
+    while len(numbers) < count:
+        numbers.append((numbers[-1] + numbers[-2] + 2**31) % 2**32 - 2**31)
+    return numbers[:count]
+
+
+class Peer:
+    """A ROS 2 node whose callbacks may wait for each other."""
+
+    def __init__(self) -> None:
+        self.context = Context()
+        rclpy.init(context=self.context, domain_id=DOMAIN)
+        self.node = rclpy.create_node("ros", context=self.context, start_parameter_services=False, enable_rosout=False)
+        self.group = ReentrantCallbackGroup()
+        self.executor = MultiThreadedExecutor(8, context=self.context)
+        self.executor.add_node(self.node)
+        self.executed: list[int] = []
+        self._thread = threading.Thread(target=self._spin, name="rclpy", daemon=True)
+        self._thread.start()
+
+    def _spin(self) -> None:
+        with contextlib.suppress(ExternalShutdownException):
+            self.executor.spin()
+
+    def client(self, name: str) -> ActionClient:
+        client = ActionClient(self.node, Fibonacci, name, callback_group=self.group)
+        assert client.wait_for_server(timeout_sec=LIMIT_S), name
+        return client
+
+    def serve(self, name: str, step_s: float) -> ActionServer:
+        """Refuses orders above 200 and agrees to cancel even ones, as the board does."""
+
+        def execute(goal: Any) -> Any:
+            self.executed.append(goal.request.order)
+            for count in range(1, goal.request.order + 1):
+                if goal.is_cancel_requested:
+                    goal.canceled()
+                    return Fibonacci.Result(sequence=fibonacci(count - 1))
+                goal.publish_feedback(Fibonacci.Feedback(sequence=fibonacci(count)))
+                time.sleep(step_s)
+            goal.succeed()
+            return Fibonacci.Result(sequence=fibonacci(goal.request.order))
+
+        return ActionServer(
+            self.node,
+            Fibonacci,
+            name,
+            execute,
+            callback_group=self.group,
+            goal_callback=lambda goal: GoalResponse.REJECT if goal.order > 200 else GoalResponse.ACCEPT,
+            cancel_callback=lambda goal: CancelResponse.REJECT if goal.request.order % 2 else CancelResponse.ACCEPT,
+        )
+
+    def close(self) -> None:
+        rclpy.shutdown(context=self.context)
+        self._thread.join(timeout=5)
+
+
+def outcome(future: Any, limit_s: float = LIMIT_S) -> Any:
+    eventually(future.done, limit_s, "an answer")
+    return future.result()
+
+
+@dataclass
+class Board:
+    """An action_peer: what it has printed so far."""
+
+    child: Child
+    lines: list[dict[str, Any]] = field(default_factory=list)
+
+    def read(self) -> None:
+        while not self.child.lines.empty():
+            line = self.child.lines.get()
+            if line is not None:
+                self.lines.append(json_line(line))
+
+    def values(self, what: str) -> dict[int, Any]:
+        """By the order of the goal; what is told once is told once."""
+        self.read()
+        told = [line for line in self.lines if what in line]
+        assert what == "feedback" or len({line[what] for line in told}) == len(told), told
+        return {line[what]: line for line in told}
+
+    def wait(self, what: str, orders: set[int]) -> dict[int, Any]:
+        eventually(lambda: orders <= set(self.values(what)), LIMIT_S, f"{what} of {orders}\n{self.child.tail()}")
+        return self.values(what)
+
+    def end(self) -> dict[str, Any]:
+        self.child.process.terminate()
+        eventually(lambda: self._ended() is not None, LIMIT_S, f"the end\n{self.child.tail()}")
+        return self._ended() or {}
+
+    def _ended(self) -> dict[str, Any] | None:
+        self.read()
+        return next((line for line in self.lines if line.get("event") == "end"), None)
+
+
+@dataclass
+class World:
+    peer: Peer
+    children: Children
+    folder: Path
+    board_link: list[str]
+    agent_link: list[str]
+    agents: list[Child] = field(default_factory=list)
+
+    def start_agent(self) -> None:
+        log = self.folder / f"agent{len(self.agents)}.log"
+        self.agents.append(start_agent(self.children, DOMAIN, log, *self.agent_link))
+
+    def kill_agent(self) -> None:
+        self.agents[-1].process.kill()
+        self.agents[-1].process.wait()
+
+    def board(self, *arguments: str) -> Board:
+        words = [program("action_peer"), *self.board_link, "--key", "0xAC", *arguments]
+        child = self.children.start("board", words, self.folder / "board.log")
+        child.wait_event("ready", LIMIT_S)
+        return Board(child)
+
+
+def udp(children: Children, folder: Path) -> tuple[list[str], list[str]]:
+    port = str(free_port())
+    return ["--udp", port], ["--udp", port]
+
+
+def udp_with_loss(children: Children, folder: Path) -> tuple[list[str], list[str]]:
+    port = str(free_port())
+    relay = [sys.executable, str(Path(__file__).with_name("lossy_relay.py")), port, "0.01", "7"]
+    between = children.start("relay", relay, folder / "relay.log")
+    return ["--udp", between.wait_line(str.isdigit, 10, "ready")], ["--udp", port]
+
+
+def serial(children: Children, folder: Path, loss: str = "0") -> tuple[list[str], list[str]]:
+    line = [program("tide-line"), "--baud", BAUD, "--frame-loss", loss, "--seed", "7"]
+    ends = children.start("tide-line", line, folder / "line.log").wait_json("a", 10, "ready")
+    return ["--serial", ends["a"], "--baud", BAUD], ["--serial", ends["b"], "--baud", BAUD]
+
+
+def serial_with_loss(children: Children, folder: Path) -> tuple[list[str], list[str]]:
+    return serial(children, folder, "0.01")
+
+
+Build = Callable[[Children, Path], tuple[list[str], list[str]]]
+ALL = [udp, udp_with_loss, serial, serial_with_loss]
+
+
+@pytest.fixture(params=ALL, ids=[build.__name__ for build in ALL])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    build: Build = request.param
+    peer = Peer()
+    try:
+        with Children() as children:
+            world = World(peer, children, tmp_path, *build(children, tmp_path))
+            world.start_agent()
+            yield world
+    finally:
+        peer.close()
+
+
+only_plain = pytest.mark.parametrize("world", [udp, serial], ids=["udp", "serial"], indirect=True)
+only_udp = pytest.mark.parametrize("world", [udp], ids=["udp"], indirect=True)
+
+
+class Goal:
+    """A goal that rclpy has sent, with the feedback that came for it."""
+
+    def __init__(self, client: ActionClient, order: int) -> None:
+        self.order = order
+        self.feedback: list[int] = []
+        self._sent = client.send_goal_async(Fibonacci.Goal(order=order), feedback_callback=self._on_feedback)
+
+    def _on_feedback(self, message: Any) -> None:
+        numbers = list(message.feedback.sequence)
+        assert numbers == fibonacci(len(numbers))
+        self.feedback.append(len(numbers))
+
+    @property
+    def handle(self) -> Any:
+        return outcome(self._sent)
+
+    def require_result(self, status: int = SUCCEEDED) -> None:
+        result = outcome(self.handle.get_result_async())
+        numbers = list(result.result.sequence)
+        assert result.status == status and numbers == fibonacci(len(numbers))
+        assert status != SUCCEEDED or len(numbers) == self.order
+
+
+@pytest.mark.parametrize("threads", [[], ["--threads"]], ids=["timer", "threads"])
+def test_ros_asks_a_board(world: World, threads: list[str]) -> None:
+    board = world.board("--serve", "count", "--step-ms", "20", *threads)
+    client = world.peer.client("count")
+    goals = [Goal(client, order) for order in range(5, 15)]
+    assert all(goal.handle.accepted for goal in goals)
+    assert not Goal(client, 201).handle.accepted
+    for goal in goals:
+        goal.require_result()
+        feedback = list(goal.feedback)
+        assert feedback == sorted(set(feedback)), "in order, each once; rclpy keeps the last ten of all goals"
+    end = board.end()
+    assert end["server"]["goals"] == 10 and end["server"]["refused"] == 1, end
+    assert end["server"]["replies_lost"] == 0 and end["server"]["dropped"] == 0, end
+
+
+def test_feedback_is_complete(world: World) -> None:
+    """But for what rclpy drops: feedback before it has seen the acceptance, and behind the result."""
+    world.board("--serve", "count", "--step-ms", "50")
+    goal = Goal(world.peer.client("count"), 25)
+    goal.require_result()
+    feedback = list(goal.feedback)
+    assert feedback == list(range(feedback[0], feedback[-1] + 1))
+    assert feedback[0] <= 3 and feedback[-1] >= 24
+
+
+def test_ros_cancels_goals_of_a_board(world: World) -> None:
+    board = world.board("--serve", "count", "--step-ms", "20")
+    client = world.peer.client("count")
+    agreed, refused = Goal(client, 150), Goal(client, 45)
+    eventually(lambda: bool(agreed.feedback and refused.feedback), LIMIT_S, "feedback")
+    answer = outcome(agreed.handle.cancel_goal_async())
+    assert answer.return_code == CancelGoal.Response.ERROR_NONE
+    assert [bytes(info.goal_id.uuid) for info in answer.goals_canceling] == [bytes(agreed.handle.goal_id.uuid)]
+    answer = outcome(refused.handle.cancel_goal_async())
+    assert answer.return_code == CancelGoal.Response.ERROR_REJECTED and not answer.goals_canceling
+    agreed.require_result(CANCELED)
+    refused.require_result()
+    answer = outcome(refused.handle.cancel_goal_async())
+    assert answer.return_code == CancelGoal.Response.ERROR_GOAL_TERMINATED
+    assert board.values("ended")[45]["value"] == SUCCEEDED
+
+
+@only_udp
+def test_all_goals_of_a_board_are_cancelled_at_once(world: World) -> None:
+    world.board("--serve", "count", "--step-ms", "20")
+    client = world.peer.client("count")
+    goals = [Goal(client, order) for order in (100, 101, 102)]
+    assert all(goal.handle.accepted for goal in goals)
+    everything = world.peer.node.create_client(CancelGoal, "count/_action/cancel_goal", callback_group=world.peer.group)
+    assert everything.wait_for_service(LIMIT_S)
+    answer = outcome(everything.call_async(CancelGoal.Request()))
+    assert {bytes(info.goal_id.uuid) for info in answer.goals_canceling} == {
+        bytes(goal.handle.goal_id.uuid) for goal in (goals[0], goals[2])
+    }
+    goals[0].require_result(CANCELED)
+
+
+@only_plain
+def test_results_are_there_later_and_again(world: World) -> None:
+    board = world.board("--serve", "count", "--step-ms", "5")
+    goal = Goal(world.peer.client("count"), 6)
+    assert goal.handle.accepted
+    board.wait("ended", {6})
+    for _ in range(3):
+        goal.require_result()
+
+
+@only_udp
+def test_states_are_there_for_who_comes_late(world: World) -> None:
+    """Reliable, transient local, depth 1, as ROS 2 has it; the status of what is over stays for a while."""
+    board = world.board("--serve", "count", "--step-ms", "5")
+    client = world.peer.client("count")
+    goals = [Goal(client, order) for order in (5, 6, 7)]
+    assert all(goal.handle.accepted for goal in goals)
+    board.wait("ended", {5, 6, 7})
+    latest: list[GoalStatusArray] = []
+    qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    world.peer.node.create_subscription(GoalStatusArray, "count/_action/status", latest.append, qos)
+    world.peer.executor.wake()
+
+    def are_told() -> bool:
+        states = {bytes(s.goal_info.goal_id.uuid): s.status for s in latest[-1].status_list} if latest else {}
+        return states == {bytes(goal.handle.goal_id.uuid): SUCCEEDED for goal in goals}
+
+    eventually(are_told, LIMIT_S, "the states of all three")
+
+
+@only_udp
+def test_the_graph_shows_the_action(world: World) -> None:
+    world.board("--serve", "count", "--ask", "other")
+    node, kind = world.peer.node, ["test_msgs/action/Fibonacci"]
+    world.peer.client("count")
+    eventually(lambda: "peer" in node.get_node_names(), LIMIT_S, "the board's node")
+    eventually(
+        lambda: (
+            get_action_server_names_and_types_by_node(node, "peer", "/") == [("/count", kind)]
+            and get_action_client_names_and_types_by_node(node, "peer", "/") == [("/other", kind)]
+        ),
+        LIMIT_S,
+        "server and client",
+    )
+
+
+def test_a_board_asks_ros(world: World) -> None:
+    server = world.peer.serve("count", 0.02)
+    board = world.board("--ask", "count", "--goals", "6", "--order", "197", "--at-once", "6")
+    refused = {201, 202}
+    assert set(board.wait("refused", refused)) == refused
+    results = board.wait("result", {197, 198, 199, 200})
+    assert all(line["right"] for line in results.values())
+    assert {order: line["value"] for order, line in results.items()} == {
+        order: CANCELED if order % 2 == 0 else SUCCEEDED for order in range(197, 201)
+    }
+    assert {order: line["value"] for order, line in board.wait("cancelled", {197, 198, 199, 200}).items()} == {
+        order: int(order % 2 == 0) for order in range(197, 201)
+    }
+    assert results[197]["numbers"] == 197
+    assert sorted(world.peer.executed) == [197, 198, 199, 200]
+    end = board.end()
+    assert end["client"]["goals"] == 6 and end["client"]["refused"] == 2 and end["client"]["malformed"] == 0, end
+    server.destroy()
+
+
+@only_plain
+def test_the_agent_is_killed_while_a_board_serves(world: World) -> None:
+    """No goal is lost or runs twice; who asks again gets the result."""
+    board = world.board("--serve", "count", "--step-ms", "100")
+    client = world.peer.client("count")
+    short, long = Goal(client, 10), Goal(client, 30)
+    pending = long.handle.get_result_async()
+    assert short.handle.accepted
+    eventually(lambda: len(long.feedback) > 3, LIMIT_S, "feedback")
+    world.kill_agent()
+    board.wait("ended", {10})
+    world.start_agent()
+    eventually(client.server_is_ready, LIMIT_S, "the server is back")
+
+    def has_result(goal: Goal) -> bool:
+        answer = goal.handle.get_result_async()
+        deadline = time.monotonic() + 2.0
+        while not answer.done() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return bool(answer.done() and list(answer.result().result.sequence) == fibonacci(goal.order))
+
+    eventually(lambda: has_result(short), LIMIT_S, "the result of a goal that ended meanwhile")
+    eventually(lambda: pending.done() or has_result(long), LIMIT_S, "the result of the goal that went on")
+    assert set(board.values("started")) == {10, 30} and set(board.values("ended")) == {10, 30}
+    end = board.end()
+    assert end["reconnects"] == 1 and end["server"]["goals"] == 2, end
+
+
+@only_plain
+def test_the_agent_is_killed_while_a_board_waits(world: World) -> None:
+    server = world.peer.serve("count", 0.1)
+    board = world.board("--ask", "count", "--goals", "2", "--order", "40", "--at-once", "2")
+    board.wait("feedback", {40, 41})
+    world.kill_agent()
+    time.sleep(0.5)
+    world.start_agent()
+    results = board.wait("result", {40, 41})
+    assert all(line["right"] and line["value"] == SUCCEEDED for line in results.values())
+    assert sorted(world.peer.executed) == [40, 41]
+    end = board.end()
+    assert end["reconnects"] == 1 and end["client"]["repeated"] == 2, end
+    server.destroy()
+
+
+@only_udp
+def test_boards_ask_each_other(world: World) -> None:
+    world.board("--node", "one", "--serve", "count", "--step-ms", "10")
+    words = [program("action_peer"), *world.board_link, "--key", "0xAD", "--node", "two"]
+    child = world.children.start("two", [*words, "--ask", "count", "--goals", "8", "--order", "5", "--at-once", "4"],
+                                 world.folder / "two.log")  # fmt: skip
+    child.wait_event("ready", LIMIT_S)
+    results = Board(child).wait("result", set(range(5, 13)))
+    assert all(line["right"] and line["numbers"] == order for order, line in results.items())
+
+
+@only_udp
+def test_a_board_asks_itself(world: World) -> None:
+    """Server and client are two callbacks of one executor."""
+    board = world.board("--serve", "count", "--step-ms", "10", "--ask", "count", "--goals", "12", "--order", "5",
+                        "--at-once", "6")  # fmt: skip
+    results = board.wait("result", set(range(5, 17)))
+    assert all(line["right"] and line["numbers"] == order for order, line in results.items())
+    assert set(board.values("ended")) == set(range(5, 17))
