@@ -26,9 +26,12 @@ void Arrivals::arrived(std::size_t times) noexcept {
   notify(more);
 }
 
-// Counted down before it takes: what arrives from now on is told again.
+// Counted down before it takes: what arrives from now on is told again. It may have been removed and added since it was
+// chosen, and then nothing waits.
 void Arrivals::run() {
-  if (depth_ > 0) waiting_--;
+  std::size_t waiting = waiting_.load();
+  while (waiting > 0 && !waiting_.compare_exchange_weak(waiting, waiting - 1)) {
+  }
   take();
 }
 

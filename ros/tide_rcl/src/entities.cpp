@@ -157,6 +157,11 @@ void Guard::trigger() noexcept {
   if (!triggered_.exchange(true)) notify();
 }
 
+// Triggered while it was in no engine, or removed before it could run.
+void Guard::connect() {
+  if (triggered_.load()) notify();
+}
+
 // What is triggered from now on needs another run.
 void Guard::run() {
   triggered_.store(false);

@@ -209,6 +209,9 @@ TEST(Adaptor, AGuardRunsOnceForWhatWasTriggeredBefore) {
   Engine engine;
   int runs = 0;
   const auto guard = std::make_shared<Guard>([&] { runs++; });
+  guard->trigger();
+  engine.add(guard, 0);
+  engine.remove(guard);
   engine.add(guard, 0);
   guard->trigger();
   guard->trigger();

@@ -15,6 +15,7 @@ using Found = Callback;
 class Plan {
  public:
   explicit Plan(std::vector<Chain> chains);
+  bool empty() const { return chains_.empty(); }
 
   // The highest of those of all chains that name it; 0: none does.
   tide_priority_t priority_of(const Found &found) const;

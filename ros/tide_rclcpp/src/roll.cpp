@@ -96,7 +96,12 @@ void Roll::see_locked(const std::shared_ptr<Thing> &thing, Found found, const rc
   if (record.entity != nullptr) (void)engine_.remove(record.entity);
   const tide_priority_t priority = plan_.priority_of(found);
   record = {thing, std::make_shared<Made>(thing), std::move(found), round_};
-  engine_.add(record.entity, priority, group_locked(group));
+  try {
+    engine_.add(record.entity, priority, group_locked(group));
+  } catch (...) {  // a waitable that cannot tell when it is ready
+    records_.erase(thing.get());
+    throw;
+  }
 }
 
 void Roll::see_group_locked(const Everything &everything, const rclcpp::CallbackGroup::SharedPtr &group,
@@ -168,6 +173,7 @@ std::vector<Found> Roll::found_locked() const {
 }
 
 std::vector<std::string> Roll::unmatched() const {
+  if (plan_.empty()) return {};
   const std::lock_guard<std::mutex> lock(mutex_);
   return plan_.unmatched(found_locked());
 }

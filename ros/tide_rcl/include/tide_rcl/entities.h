@@ -108,6 +108,7 @@ class Guard final : public Entity {
 
  private:
   void run() override;
+  void connect() override;
   std::function<void()> function_;
   std::atomic<bool> triggered_{false};
 };
