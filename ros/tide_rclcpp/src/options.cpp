@@ -33,7 +33,7 @@ std::string full_name(Words &words, const std::string &what, bool any) {
   const std::string expected = "the full name of a " + what + (any ? ", or *" : "");
   if (any && words.take("*")) return "*";
   const Words before = words;
-  const std::string name = words.word(expected);
+  std::string name = words.word(expected);
   if (name.front() != '/') before.refuse(expected + ", as /" + name);
   return name;
 }

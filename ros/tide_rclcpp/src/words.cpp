@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "words.h"
 
+#include <cmath>
 #include <sstream>
 #include <stdexcept>
 
@@ -54,7 +55,7 @@ std::optional<std::chrono::nanoseconds> duration_of(const std::string &text) {
   stream >> unit;
   const double factor = unit == "ns" ? 1 : unit == "us" ? 1e3 : unit == "ms" ? 1e6 : unit == "s" ? 1e9 : 0;
   if (factor == 0 || number * factor > 9e18) return std::nullopt;
-  return std::chrono::nanoseconds(static_cast<std::int64_t>(number * factor + 0.5));
+  return std::chrono::nanoseconds(std::llround(number * factor));
 }
 
 }  // namespace tide_rclcpp
