@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help run test t check build build-release build-asan build-tsan firmware sizes bench measurements papers wheel packages fuzz \
         interruptions sanitized-agent clean \
-        test-release test-asan test-tsan test-python test-firmware test-check
+        test-release test-asan test-tsan test-python test-firmware test-check test-rclcpp
 SHELL := /bin/bash
 stage = scripts/stage.sh
 
@@ -18,7 +18,7 @@ run: build ## install what is missing, build, and run the main job: three chains
 test: ## install what is missing, build, and pass all tests (with the checks of `make check`)
 	@scripts/stage.sh begin
 	@$(stage) setup "what is missing" scripts/setup.sh test
-	@$(MAKE) --no-print-directory test-check test-release test-asan test-tsan test-firmware test-python
+	@$(MAKE) --no-print-directory test-check test-release test-asan test-tsan test-firmware test-python test-rclcpp
 	@scripts/stage.sh table
 	@echo "all tests passed"
 
@@ -54,6 +54,9 @@ test-firmware: firmware #: Cortex-M images in QEMU against the agent and ROS 2, 
 
 test-python: build-release #: the command, the ROS 2 executors and the real parts
 	@$(stage) $@ "the command and the real parts: line and agent and ROS 2" scripts/pytest.sh python 2
+
+test-rclcpp: #: the executor for rclcpp, where the environment has an rclcpp
+	@$(stage) $@ "the executor for rclcpp" scripts/rclcpp.sh
 
 firmware: ## build Cortex-M7 and M4F libraries and images
 	@scripts/setup.sh firmware

@@ -322,6 +322,22 @@ int tide_executor_spin_lane(tide_executor_t *executor, size_t lane);
  * before spin ends the next spin at once. The end of a spin of several lanes is when all have left. */
 void tide_executor_stop(tide_executor_t *executor);
 
+/* ---- hosts: programs that have a heap, and do not know beforehand how many callbacks there will be ---- */
+
+/* More places, from any thread, whatever runs: storage as in tide_executor_config_t, for callback_count callbacks. What
+ * is there moves over, and the former storage is the caller's again. O(callbacks), within the lock of the lanes.
+ * TIDE_ERROR_ARGUMENT: fewer places than before, or more than 65535. */
+int tide_executor_grow(tide_executor_t *executor, tide_callback_t **callbacks, tide_queue_entry_t **ready_storage,
+                       tide_queue_entry_t **timer_storage, size_t callback_count);
+/* The same of a mutually exclusive group of the executor's callbacks, as in tide_group_init. */
+int tide_group_grow(tide_executor_t *executor, tide_group_t *group, tide_queue_entry_t **waiting_storage,
+                    size_t capacity);
+/* Time of the earliest expiry of all bands; TIDE_FOREVER: no timer waits. O(lanes). For a thread that does the rounds
+ * of all lanes itself, one after the other. */
+int64_t tide_executor_next_expiry_ns(tide_executor_t *executor);
+/* Starts that are due at this time: what was notified, and one for each timer whose expiry has come. O(callbacks). */
+size_t tide_executor_count_starts(tide_executor_t *executor, int64_t now_ns);
+
 /* ---- chains ---- */
 
 /* Callbacks of this executor in data-dependency order, and the chain's level. */

@@ -54,9 +54,16 @@ static int check_addition(const tide_executor_t *executor, const tide_callback_t
   return executor->count == executor->config.callback_count || group_full ? TIDE_ERROR_FULL : TIDE_OK;
 }
 
+/* But for the executor, which is stored last: who notifies it meanwhile reads it without the lock. */
+static void clear(tide_callback_t *callback) {
+  const size_t rest = offsetof(tide_callback_t, band);
+  callback->in_round = callback->in_set = callback->arriving = false;
+  __atomic_store_n(&callback->pending, 0u, __ATOMIC_RELAXED);
+  memset((uint8_t *)callback + rest, 0, sizeof *callback - rest);
+}
+
 static void insert(tide_executor_t *executor, tide_callback_t *callback) {
-  const size_t own = offsetof(tide_callback_t, in_round);
-  memset((uint8_t *)callback + own, 0, sizeof *callback - own);
+  clear(callback);
   callback->ready_entry = (tide_queue_entry_t){0};
   callback->band = exec_band_of(executor, callback->priority);
   callback->index = (uint16_t)executor->count;

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine of tide for C++ hosts: which callback runs next, and on which lane. It knows nothing of rcl or rclcpp.
+//
+// What may run is an Entity. Whoever learns that one has become ready (a thread of the middleware, a timer, the
+// program) notifies it: O(log n), from any thread. A lane that chooses takes the most urgent entity of its levels that
+// is ready and whose group is free, and looks at no other. Rules of lanes, levels, groups, timers and policies:
+// tide/executor.h.
+//
+// Thread-safe: notify, add, remove, set_priority and cancel come from any thread, also while callbacks run, and from
+// callbacks. Errors are exceptions: std::invalid_argument for what cannot be, std::runtime_error for what cannot be
+// now, std::system_error for what the operating system does not permit. Memory: 24 bytes an entity and band, and the
+// entity; it grows with what is added and is given back with the engine.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tide/executor.h"
+
+namespace tide_rcl {
+
+class Engine;
+class Entity;
+
+// A thread that runs callbacks. `settings` are those of tide/lane.h, but for the name, which is kept here.
+struct Lane {
+  std::string name = "tide lane";
+  tide_lane_settings_t settings{};
+};
+
+enum class Policy {
+  kChains,  // the most urgent first
+  kDefault  // as rclcpp's own executors: a set of ready callbacks, in the order of kinds and registration; a baseline
+};
+
+struct EngineOptions {
+  // Empty: one lane for all levels, which is the thread that spins. Several lanes are threads of the engine's own while
+  // it spins, and the thread that spins waits for them. With kDefault all lanes have the same least_level.
+  std::vector<Lane> lanes;
+  Policy policy = Policy::kChains;
+  // Asked once at the beginning of each spin, when a cancel from then on is not lost any more: false ends it at once.
+  // Empty: true.
+  std::function<bool()> may_spin;
+  // Around each run, by the lane that runs it, with its time on CLOCK_MONOTONIC; for traces and measurements.
+  std::function<void(Entity &, std::int64_t now_ns)> on_start, on_end;
+};
+
+// Entities that do not run at the same time (exclusive), or that may overlap each other and themselves (reentrant).
+class Group {
+ public:
+  explicit Group(tide_group_kind_t kind);
+  Group(const Group &) = delete;
+  Group &operator=(const Group &) = delete;
+
+ private:
+  friend class Engine;
+  tide_group_t group_{};
+  std::vector<tide_queue_entry_t *> storage_;
+  std::size_t members_ = 0;
+  std::atomic<Engine *> engine_{nullptr};  // of its members
+};
+
+// Something that becomes ready and then runs. Held by its engine from add until it was removed and does not run any
+// more.
+class Entity {
+ public:
+  virtual ~Entity() = default;
+  Entity(const Entity &) = delete;
+  Entity &operator=(const Entity &) = delete;
+
+  // It is ready so many times more, and will run as often. Does nothing while it is in no engine.
+  void notify(std::size_t times = 1) noexcept;
+  [[nodiscard]] tide_priority_t priority() const noexcept { return timer_.callback.priority; }
+  [[nodiscard]] tide_callback_kind_t kind() const noexcept { return timer_.callback.kind; }
+
+ protected:
+  explicit Entity(tide_callback_kind_t kind) noexcept;
+  // One run, on a lane. An exception ends the spin, which throws it.
+  virtual void run() = 0;
+  // The engine has taken it, or lets go of it: connect to what notifies it, and disconnect. Not called with a lock
+  // held.
+  virtual void connect() {}
+  virtual void disconnect() noexcept {}
+
+  // Timers only; they do nothing while it is in no engine. Times on CLOCK_MONOTONIC. Arming takes back an expiry that
+  // has not run yet. After each start the next expiry is a period later, or as many as have passed.
+  void arm_at(std::int64_t expiry_ns, std::int64_t period_ns) noexcept;
+  void disarm() noexcept;
+  [[nodiscard]] std::int64_t armed_for_ns() const noexcept;  // TIDE_FOREVER: not armed
+  [[nodiscard]] bool is_ready() const noexcept { return tide_callback_is_ready(&timer_.callback); }
+  // CLOCK_MONOTONIC when the run began, as the lane read it; only from run.
+  [[nodiscard]] std::int64_t start_ns() const noexcept { return timer_.callback.start_ns; }
+
+ private:
+  friend class Engine;
+  static void execute(tide_callback_t *callback, void *context);
+  static void expire(tide_timer_t *timer, std::int64_t since_last_call_ns);
+
+  tide_timer_t timer_{};  // of other kinds only its first member is used
+  std::atomic<Engine *> engine_{nullptr};
+  std::shared_ptr<Group> group_;
+};
+
+class Engine {
+ public:
+  explicit Engine(EngineOptions options = {});
+  ~Engine();  // not while it spins
+  Engine(const Engine &) = delete;
+  Engine &operator=(const Engine &) = delete;
+
+  // An entity is in one engine at a time; a group, too, as long as it has members. std::invalid_argument otherwise.
+  void add(const std::shared_ptr<Entity> &entity, tide_priority_t priority, std::shared_ptr<Group> group = nullptr);
+  // It starts no more once this returns; a run that has begun goes on. False: it is not in this engine.
+  bool remove(const std::shared_ptr<Entity> &entity);
+  void set_priority(Entity &entity, tide_priority_t priority);
+  [[nodiscard]] std::size_t size() const;
+
+  // Until cancel, or until a callback throws. std::runtime_error when it spins already, for each of these four.
+  void spin();
+  // One callback, on the calling thread: the most urgent of all lanes. Waits at most so long; negative: for ever.
+  void spin_once(std::chrono::nanoseconds timeout = std::chrono::nanoseconds(-1));
+  // As many callbacks as are ready when it begins; it begins none after max_duration (0: no limit).
+  void spin_some(std::chrono::nanoseconds max_duration = std::chrono::nanoseconds(0));
+  // Until nothing is ready.
+  void spin_all(std::chrono::nanoseconds max_duration);
+  // Ends the spin that is running after the callbacks that run now; does nothing when there is none.
+  void cancel() noexcept;
+  [[nodiscard]] bool is_spinning() const noexcept { return spinning_.load(); }
+
+  [[nodiscard]] std::int64_t now_ns() const noexcept;
+  [[nodiscard]] tide_executor_counters_t counters();
+  // Exceptions of callbacks beside the first of a spin, which is thrown; they are lost but for this number.
+  [[nodiscard]] std::uint64_t exceptions_lost() const noexcept { return exceptions_lost_.load(); }
+
+ private:
+  friend class Entity;
+
+  void reserve_locked(std::size_t count);
+  void reserve_in_group_locked(Group &group);
+  void let_go_of_removed() noexcept;
+  bool begin_spin(bool by_lanes);
+  void end_spin();
+  int round(std::size_t lane, std::int64_t deadline_ns) noexcept;
+  bool run_one(std::int64_t deadline_ns);
+  void spin_lane(std::size_t lane) noexcept;
+  void spin_lanes();
+  [[nodiscard]] bool is_thread_of_spinner() const;
+  void spin_while_ready(std::chrono::nanoseconds max_duration, bool exhaustive);
+  void wake_alone() noexcept;
+  void cancel_locked() noexcept;
+  void fail(std::exception_ptr exception) noexcept;
+
+  EngineOptions options_;
+  std::vector<tide_lane_t> lanes_;
+  std::vector<std::size_t> by_urgency_;  // the first lane of each band, the most urgent band first
+  std::vector<tide_callback_t *> callbacks_;
+  std::vector<tide_queue_entry_t *> ready_storage_, timer_storage_;
+  tide_executor_t executor_{};
+  const tide_platform_t *platform_;
+
+  mutable std::mutex entities_mutex_;  // of what follows
+  std::unordered_map<const Entity *, std::shared_ptr<Entity>> entities_;
+  struct Removed {
+    std::shared_ptr<Entity> entity;
+    std::shared_ptr<Group> group;  // that it runs in; added again it may be in another
+  };
+  std::vector<Removed> removed_;  // and perhaps still running
+  std::atomic<bool> has_removed_{false};
+
+  std::mutex spin_mutex_;  // of what follows; atomic where others look
+  std::atomic<bool> spinning_{false};
+  std::atomic<bool> cancelled_{false};
+  bool by_lanes_ = false;  // the spin is one of lanes, which the executor's stop ends
+  std::exception_ptr failure_;
+  std::atomic<std::uint64_t> exceptions_lost_{0};
+
+  std::atomic<bool> alone_{false};  // one thread does the rounds of all lanes, and sleeps on this event
+  tide_event_t alone_event_{};
+};
+
+}  // namespace tide_rcl

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of the engine share.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <thread>
+#include <utility>
+
+#include "tide_rcl/engine.h"
+
+namespace tide_rcl {
+
+using std::chrono::milliseconds;
+
+// An entity that runs a function.
+class Probe final : public Entity {
+ public:
+  explicit Probe(std::function<void()> function, tide_callback_kind_t kind = TIDE_CALLBACK_SUBSCRIPTION)
+      : Entity(kind), function_(std::move(function)) {}
+
+ private:
+  void run() override { function_(); }
+  std::function<void()> function_;
+};
+
+class Alarm final : public Entity {
+ public:
+  explicit Alarm(std::function<void()> function) : Entity(TIDE_CALLBACK_TIMER), function_(std::move(function)) {}
+  using Entity::arm_at;
+  using Entity::armed_for_ns;
+  using Entity::disarm;
+  using Entity::start_ns;
+
+ private:
+  void run() override { function_(); }
+  std::function<void()> function_;
+};
+
+inline std::shared_ptr<Probe> probe(std::function<void()> function,
+                                    tide_callback_kind_t kind = TIDE_CALLBACK_SUBSCRIPTION) {
+  return std::make_shared<Probe>(std::move(function), kind);
+}
+
+// Half a minute for what takes microseconds: a busy machine fails no test.
+template <typename Condition>
+bool eventually(Condition &&holds) {
+  for (int tries = 0; tries < 30000; tries++) {
+    if (holds()) return true;
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  return holds();
+}
+
+// Spins in a thread of its own until the end of the scope.
+class Spinning {
+ public:
+  explicit Spinning(Engine &engine) : engine_(engine), thread_([&engine] { engine.spin(); }) {
+    (void)eventually([&engine] { return engine.is_spinning(); });
+  }
+  Spinning(const Spinning &) = delete;
+  Spinning &operator=(const Spinning &) = delete;
+  ~Spinning() {
+    engine_.cancel();
+    thread_.join();
+  }
+
+ private:
+  Engine &engine_;
+  std::thread thread_;
+};
+
+inline EngineOptions lanes_of(std::initializer_list<int> least_levels) {
+  EngineOptions options;
+  for (const int level : least_levels) {
+    options.lanes.emplace_back();
+    options.lanes.back().settings.least_level = static_cast<std::uint8_t>(level);
+  }
+  return options;
+}
+
+}  // namespace tide_rcl

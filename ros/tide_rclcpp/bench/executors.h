@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Executors by name: tide, tide-default, single, multi, events.
+#pragma once
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "rclcpp/experimental/executors/events_executor/events_executor.hpp"
+#include "rclcpp/rclcpp.hpp"
+#include "tide_rclcpp/executor.hpp"
+
+inline std::shared_ptr<rclcpp::Executor> make_executor(const std::string &name, int threads,
+                                                       tide_rclcpp::Options options = {}) {
+  for (int index = 0; threads > 1 && index < threads && name.rfind("tide", 0) == 0; index++) {
+    options.lanes.emplace_back();
+  }
+  if (name == "tide-default") options.policy = tide_rcl::Policy::kDefault;
+  if (name == "tide" || name == "tide-default") return std::make_shared<tide_rclcpp::Executor>(std::move(options));
+  if (name == "single") return std::make_shared<rclcpp::executors::SingleThreadedExecutor>();
+  if (name == "multi") {
+    return std::make_shared<rclcpp::executors::MultiThreadedExecutor>(rclcpp::ExecutorOptions(), threads);
+  }
+  if (name == "events") return std::make_shared<rclcpp::experimental::executors::EventsExecutor>();
+  throw std::invalid_argument("there is no executor '" + name + "': tide, tide-default, single, multi or events");
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// An executor for rclcpp that runs the most urgent callback first and knows about chains. It takes the place of
+// rclcpp's in one line:
+//
+//   tide_rclcpp::Executor executor(tide_rclcpp::options_of_system("system.toml"));
+//   executor.add_node(node);
+//   executor.spin();
+//
+// Driven by events: no wait set, no look at what is not ready. A choice costs O(log n) of what is ready; timers wait in
+// a queue by time. Every spin of rclcpp::Executor, cancel, callback groups, nodes and groups that come and go,
+// simulated time, intra-process messages, actions and other waitables work as rclcpp documents them. Differences:
+// - order: by priority, then by arrival. rclcpp's executors go by kind and registration (the policy "default" does,
+// too).
+// - spin with several lanes runs callbacks on threads of the executor's own; the other spins run them on the caller's.
+// - an exception of a callback ends the spin that runs, on all lanes, and comes out of it. The executor can go on.
+// - a late timer skips what it missed, as rcl does, and never runs early. Waitables need set_on_ready_callback and
+//   take_data_by_entity_id, as with rclcpp's EventsExecutor.
+#ifndef TIDE_RCLCPP__EXECUTOR_HPP_
+#define TIDE_RCLCPP__EXECUTOR_HPP_
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rclcpp/executor.hpp"
+#include "tide_rclcpp/options.hpp"
+
+namespace tide_rclcpp {
+
+class Executor : public rclcpp::Executor {
+ public:
+  RCLCPP_SMART_PTR_DEFINITIONS(Executor)
+
+  explicit Executor(const rclcpp::ExecutorOptions &options = rclcpp::ExecutorOptions());
+  explicit Executor(Options tide, const rclcpp::ExecutorOptions &options = rclcpp::ExecutorOptions());
+  ~Executor() override;
+
+  void spin() override;
+  void spin_once(std::chrono::nanoseconds timeout = std::chrono::nanoseconds(-1)) override;
+  void spin_some(std::chrono::nanoseconds max_duration = std::chrono::nanoseconds(0)) override;
+  void spin_all(std::chrono::nanoseconds max_duration) override;
+  void cancel() override;
+
+  using rclcpp::Executor::add_node;
+  using rclcpp::Executor::remove_node;
+  void add_node(rclcpp::node_interfaces::NodeBaseInterface::SharedPtr node, bool notify = true) override;
+  void add_node(std::shared_ptr<rclcpp::Node> node, bool notify = true) override;
+  void remove_node(rclcpp::node_interfaces::NodeBaseInterface::SharedPtr node, bool notify = true) override;
+  void remove_node(std::shared_ptr<rclcpp::Node> node, bool notify = true) override;
+  void add_callback_group(rclcpp::CallbackGroup::SharedPtr group,
+                          rclcpp::node_interfaces::NodeBaseInterface::SharedPtr node, bool notify = true) override;
+  void remove_callback_group(rclcpp::CallbackGroup::SharedPtr group, bool notify = true) override;
+  std::vector<rclcpp::CallbackGroup::WeakPtr> get_all_callback_groups() override;
+  std::vector<rclcpp::CallbackGroup::WeakPtr> get_manually_added_callback_groups() override;
+  std::vector<rclcpp::CallbackGroup::WeakPtr> get_automatically_added_callback_groups_from_nodes() override;
+
+  // Of what no name reaches: this waitable (an action's server or client, say). It has no effect on one that comes
+  // later. std::invalid_argument: it is not in this executor.
+  void set_priority(const rclcpp::Waitable &waitable, std::uint8_t level, std::uint8_t position = 0);
+
+  // Names of chains that match nothing in the nodes that are here, and callbacks that are of no chain, one a line. The
+  // former are logged as warnings, each once, when it begins to spin and when nodes change while it does.
+  std::vector<std::string> unmatched() const;
+  std::vector<std::string> without_chain() const;
+
+  tide_executor_counters_t counters();
+
+ protected:
+  void spin_once_impl(std::chrono::nanoseconds timeout) override;
+
+ private:
+  class Impl;
+  RCLCPP_DISABLE_COPY(Executor)
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tide_rclcpp
+
+#endif  // TIDE_RCLCPP__EXECUTOR_HPP_

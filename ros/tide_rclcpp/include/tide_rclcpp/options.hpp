@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an Executor is told: its lanes, its policy, and the chains whose callbacks it shall prefer. Nodes need no
+// change: callbacks are named by their kind, node and topic or service.
+//
+// A chain in words:   brake 2: timer /lidar 10ms, subscription /planner /scan, remote, service /planner /planner/stop
+//   its name and level (1 to 126, larger is more urgent), then its callbacks in the order in which data flows through
+//   them. A kind (timer, subscription, service, client), a node with its namespace or * for any, and the full name of
+//   the topic or service as it is after remapping; of a timer its period, which may be left out. `remote` is a callback
+//   of another process. Later in a chain is more urgent; a callback of several chains has the highest of its
+//   priorities.
+//
+// A lane in words:    urgent from 2 fifo 60 cpu 1
+//   its name and the lowest level that it serves (up to below the next lane's); then as wanted `fifo N`, `rr N`,
+//   `deadline RUNTIME PERIOD`, `budget RUNTIME PERIOD fifo N low N`, `cpu N`, `normal if refused`.
+//
+// Durations have a unit: ns, us, ms or s. std::invalid_argument says which word is not understood.
+#ifndef TIDE_RCLCPP__OPTIONS_HPP_
+#define TIDE_RCLCPP__OPTIONS_HPP_
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rclcpp/node_interfaces/node_parameters_interface.hpp"
+#include "tide_rcl/engine.h"
+
+namespace tide_rclcpp {
+
+enum class Kind { kTimer, kSubscription, kService, kClient, kRemote };
+
+// Names one callback, or several: all that match get its priority.
+struct Callback {
+  Kind kind = Kind::kRemote;
+  std::string node;                    // "*": any
+  std::string name;                    // topic or service
+  std::chrono::nanoseconds period{0};  // of a timer; 0: any
+  tide_priority_t priority = 0;        // in place of what its chain gives it; 0: none
+};
+
+struct Chain {
+  std::string name;
+  std::uint8_t level = 1;
+  std::vector<Callback> callbacks;
+};
+
+struct Options {
+  std::vector<tide_rcl::Lane> lanes;  // empty: one, the thread that spins
+  tide_rcl::Policy policy = tide_rcl::Policy::kChains;
+  std::vector<Chain> chains;
+};
+
+Chain parse_chain(const std::string &words);
+tide_rcl::Lane parse_lane(const std::string &words);
+// As parse_chain takes it.
+std::string to_string(const Callback &callback);
+
+// From parameters, which it declares: tide.chains and tide.lanes (lists of words as above), tide.policy ("chains" or
+// "default"), tide.system and tide.executor (as options_of_system takes them; chains and lanes come on top of it).
+Options options_of(rclcpp::node_interfaces::NodeParametersInterface &parameters);
+
+// From a system.toml: its chains as far as they run on this executor, the others' callbacks as remote ones. A
+// subscription is known by the topic that the callback before it publishes, a timer by its chain's period. Empty: the
+// first executor whose place is the host. std::runtime_error: the file cannot be read, or has no such executor.
+Options options_of_system(const std::string &path, const std::string &executor = "");
+
+}  // namespace tide_rclcpp
+
+#endif  // TIDE_RCLCPP__OPTIONS_HPP_

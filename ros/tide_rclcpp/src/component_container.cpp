@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// A container for components of rclcpp, as rclcpp_components/component_container, under this executor. Its node,
+// /ComponentManager, takes the parameters of options_of.
+#include <cstdio>
+#include <exception>
+#include <memory>
+
+#include "rclcpp/rclcpp.hpp"
+#include "rclcpp_components/component_manager.hpp"
+#include "tide_rclcpp/executor.hpp"
+
+int main(int argc, char **argv) {
+  rclcpp::init(argc, argv);
+  int status = 0;
+  try {
+    const auto manager = std::make_shared<rclcpp_components::ComponentManager>();
+    const auto executor =
+        std::make_shared<tide_rclcpp::Executor>(tide_rclcpp::options_of(*manager->get_node_parameters_interface()));
+    manager->set_executor(executor);
+    executor->add_node(manager);
+    executor->spin();
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "component_container: %s\n", error.what());
+    status = 1;
+  }
+  rclcpp::shutdown();
+  return status;
+}

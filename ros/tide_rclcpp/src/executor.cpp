@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tide_rclcpp/executor.hpp"
+
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include "rclcpp/rclcpp.hpp"
+#include "rcpputils/scope_exit.hpp"
+#include "roll.h"
+#include "tide_rcl/entities.h"
+
+namespace tide_rclcpp {
+
+namespace {
+
+// Above all that is of no chain: what is added late is not kept out by it. Below every chain.
+constexpr tide_priority_t kUpdatePriority = TIDE_PRIORITY(0, 255);
+
+tide_rcl::EngineOptions engine_options(Options &options, std::function<bool()> may_spin) {
+  tide_rcl::EngineOptions engine;
+  engine.lanes = std::move(options.lanes);
+  engine.policy = options.policy;
+  engine.may_spin = std::move(may_spin);
+  return engine;
+}
+
+}  // namespace
+
+class Executor::Impl {
+ public:
+  Impl(Executor &executor, Options options)
+      : executor_(executor),
+        notify_waitable(std::make_shared<rclcpp::executors::ExecutorNotifyWaitable>([] {})),
+        collector(std::make_shared<rclcpp::executors::ExecutorEntitiesCollector>(notify_waitable)),
+        engine(engine_options(options, [this] { return may_spin(); })),
+        roll(engine, std::move(options.chains)),
+        update_(std::make_shared<tide_rcl::Guard>([this] { update_if_outdated(); })) {
+    engine.add(update_, kUpdatePriority);
+  }
+  ~Impl() { engine.remove(update_); }
+  Impl(const Impl &) = delete;
+  Impl &operator=(const Impl &) = delete;
+
+  // A node or group has changed, or somebody ends the context. Called with locks of guard conditions held. A spin that
+  // begins looks for itself.
+  void notified() {
+    if (!rclcpp::ok(executor_.context_)) engine.cancel();
+    outdated_.store(true);
+    if (executor_.spinning.load()) update_->trigger();
+  }
+
+  void update_if_outdated() {
+    if (outdated_.load()) update();
+  }
+
+  void update() {
+    outdated_.store(false);
+    collector->update_collections();
+    roll.update(collector->get_all_callback_groups());
+    if (executor_.spinning.load()) report();
+  }
+
+  // What chains name in vain, each name once.
+  void report() {
+    const std::vector<std::string> unmatched = roll.unmatched();
+    const std::lock_guard<std::mutex> lock(report_mutex_);
+    for (const std::string &line : unmatched) {
+      if (!reported_.insert(line).second) continue;
+      RCLCPP_WARN(rclcpp::get_logger("tide_rclcpp"), "%s: no callback of this executor has that name", line.c_str());
+    }
+  }
+
+  // Until the end of the scope, and nobody else meanwhile.
+  class Spin {
+   public:
+    Spin(std::atomic_bool &spinning, const char *name) : spinning_(spinning) {
+      if (spinning.exchange(true)) throw std::runtime_error(std::string(name) + "() called while already spinning");
+    }
+    Spin(const Spin &) = delete;
+    Spin &operator=(const Spin &) = delete;
+    ~Spin() { spinning_.store(false); }
+
+   private:
+    std::atomic_bool &spinning_;
+  };
+
+ private:
+  bool may_spin() const { return executor_.spinning.load() && rclcpp::ok(executor_.context_); }
+
+  Executor &executor_;
+  std::atomic<bool> outdated_{false};
+  std::mutex report_mutex_;
+  std::set<std::string> reported_;
+
+ public:
+  std::shared_ptr<rclcpp::executors::ExecutorNotifyWaitable> notify_waitable;
+  std::shared_ptr<rclcpp::executors::ExecutorEntitiesCollector> collector;
+  tide_rcl::Engine engine;
+  Roll roll;
+
+ private:
+  std::shared_ptr<tide_rcl::Guard> update_;
+};
+
+Executor::Executor(const rclcpp::ExecutorOptions &options) : Executor(Options{}, options) {}
+
+Executor::Executor(Options tide, const rclcpp::ExecutorOptions &options)
+    : rclcpp::Executor(options), impl_(std::make_unique<Impl>(*this, std::move(tide))) {
+  notify_waitable_ = impl_->notify_waitable;
+  notify_waitable_->add_guard_condition(interrupt_guard_condition_);
+  notify_waitable_->add_guard_condition(shutdown_guard_condition_);
+  notify_waitable_->set_on_ready_callback([this](std::size_t, int) { impl_->notified(); });
+}
+
+Executor::~Executor() {
+  spinning.store(false);
+  notify_waitable_->clear_on_ready_callback();
+}
+
+void Executor::spin() {
+  const Impl::Spin spin(spinning, "spin");
+  impl_->update();
+  impl_->engine.spin();
+}
+
+void Executor::spin_once(std::chrono::nanoseconds timeout) {
+  const Impl::Spin spin(spinning, "spin_once");
+  spin_once_impl(timeout);
+}
+
+void Executor::spin_once_impl(std::chrono::nanoseconds timeout) {
+  impl_->update_if_outdated();
+  impl_->engine.spin_once(timeout);
+}
+
+void Executor::spin_some(std::chrono::nanoseconds max_duration) {
+  const Impl::Spin spin(spinning, "spin_some");
+  impl_->update_if_outdated();
+  impl_->engine.spin_some(max_duration);
+}
+
+void Executor::spin_all(std::chrono::nanoseconds max_duration) {
+  if (max_duration.count() < 0) throw std::invalid_argument("max_duration must be greater than or equal to 0");
+  const Impl::Spin spin(spinning, "spin_all");
+  impl_->update_if_outdated();
+  impl_->engine.spin_all(max_duration);
+}
+
+void Executor::cancel() {
+  spinning.store(false);
+  impl_->engine.cancel();
+}
+
+void Executor::add_node(rclcpp::node_interfaces::NodeBaseInterface::SharedPtr node, bool notify) {
+  (void)notify;  // an update of our own needs no wake-up
+  impl_->collector->add_node(node);
+  impl_->roll.know(node);
+  impl_->update();
+}
+
+void Executor::add_node(std::shared_ptr<rclcpp::Node> node, bool notify) {
+  add_node(node->get_node_base_interface(), notify);
+}
+
+void Executor::remove_node(rclcpp::node_interfaces::NodeBaseInterface::SharedPtr node, bool notify) {
+  (void)notify;
+  impl_->collector->remove_node(node);
+  impl_->update();
+}
+
+void Executor::remove_node(std::shared_ptr<rclcpp::Node> node, bool notify) {
+  remove_node(node->get_node_base_interface(), notify);
+}
+
+void Executor::add_callback_group(rclcpp::CallbackGroup::SharedPtr group,
+                                  rclcpp::node_interfaces::NodeBaseInterface::SharedPtr node, bool notify) {
+  (void)notify;
+  impl_->collector->add_callback_group(group);
+  impl_->roll.know(group, node);
+  impl_->update();
+}
+
+void Executor::remove_callback_group(rclcpp::CallbackGroup::SharedPtr group, bool notify) {
+  (void)notify;
+  impl_->collector->remove_callback_group(group);
+  impl_->update();
+}
+
+std::vector<rclcpp::CallbackGroup::WeakPtr> Executor::get_all_callback_groups() {
+  impl_->collector->update_collections();
+  return impl_->collector->get_all_callback_groups();
+}
+
+std::vector<rclcpp::CallbackGroup::WeakPtr> Executor::get_manually_added_callback_groups() {
+  impl_->collector->update_collections();
+  return impl_->collector->get_manually_added_callback_groups();
+}
+
+std::vector<rclcpp::CallbackGroup::WeakPtr> Executor::get_automatically_added_callback_groups_from_nodes() {
+  impl_->collector->update_collections();
+  return impl_->collector->get_automatically_added_callback_groups();
+}
+
+void Executor::set_priority(const rclcpp::Waitable &waitable, std::uint8_t level, std::uint8_t position) {
+  if (level > TIDE_LEVEL_MAXIMUM) throw std::invalid_argument("level " + std::to_string(level) + " is not in 0 to 126");
+  if (!impl_->roll.set_priority(waitable, TIDE_PRIORITY(level, position))) {
+    throw std::invalid_argument("the waitable is not in this executor");
+  }
+}
+
+std::vector<std::string> Executor::unmatched() const { return impl_->roll.unmatched(); }
+
+std::vector<std::string> Executor::without_chain() const { return impl_->roll.without_chain(); }
+
+tide_executor_counters_t Executor::counters() { return impl_->engine.counters(); }
+
+}  // namespace tide_rclcpp

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "roll.h"
+
+#include <algorithm>
+
+#include "rclcpp/experimental/subscription_intra_process_base.hpp"
+#include "records.h"
+
+namespace tide_rclcpp {
+
+namespace {
+
+std::chrono::nanoseconds period_of(const rclcpp::TimerBase &timer) {
+  std::int64_t period_ns = 0;
+  auto &unlocked = const_cast<rclcpp::TimerBase &>(timer);
+  if (rcl_timer_get_period(unlocked.get_timer_handle().get(), &period_ns) != RCL_RET_OK) rcl_reset_error();
+  return std::chrono::nanoseconds(period_ns);
+}
+
+// An intra-process subscription is a subscription to chains; other waitables have no names.
+Found waitable_as_found(const rclcpp::Waitable::SharedPtr &waitable, const std::string &node) {
+  using rclcpp::experimental::SubscriptionIntraProcessBase;
+  const auto subscription = std::dynamic_pointer_cast<SubscriptionIntraProcessBase>(waitable);
+  if (subscription == nullptr) return {Kind::kRemote, node, "", {}, 0};
+  return {Kind::kSubscription, node, subscription->get_topic_name(), {}, 0};
+}
+
+}  // namespace
+
+struct Roll::Everything {
+  std::vector<rclcpp::CallbackGroup::SharedPtr> groups;
+  std::vector<rclcpp::SubscriptionBase::SharedPtr> subscriptions;
+  std::vector<rclcpp::ServiceBase::SharedPtr> services;
+  std::vector<rclcpp::ClientBase::SharedPtr> clients;
+  std::vector<rclcpp::TimerBase::SharedPtr> timers;
+  std::vector<rclcpp::Waitable::SharedPtr> waitables;
+};
+
+Roll::Roll(tide_rcl::Engine &engine, std::vector<Chain> chains) : engine_(engine), plan_(std::move(chains)) {}
+
+Roll::~Roll() {
+  for (auto &[key, record] : records_) (void)engine_.remove(record.entity);
+}
+
+void Roll::know(const rclcpp::node_interfaces::NodeBaseInterface::SharedPtr &node) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  nodes_.erase(std::remove_if(nodes_.begin(), nodes_.end(),
+                              [&](const auto &known) { return known.expired() || known.lock() == node; }),
+               nodes_.end());
+  nodes_.push_back(node);
+}
+
+void Roll::know(const rclcpp::CallbackGroup::SharedPtr &group,
+                const rclcpp::node_interfaces::NodeBaseInterface::SharedPtr &node) {
+  if (node == nullptr) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  named_groups_.erase(std::remove_if(named_groups_.begin(), named_groups_.end(),
+                                     [&](const auto &named) { return named.first.expired(); }),
+                      named_groups_.end());
+  named_groups_.emplace_back(group, node->get_fully_qualified_name());
+}
+
+Roll::Nodes Roll::nodes_of_groups_locked() {
+  Nodes names;
+  for (const auto &[weak, name] : named_groups_) {
+    const auto group = weak.lock();
+    if (group != nullptr) names[group.get()] = name;
+  }
+  for (const auto &weak : nodes_) {
+    const auto node = weak.lock();
+    if (node == nullptr) continue;
+    const std::string name = node->get_fully_qualified_name();
+    node->for_each_callback_group([&](const rclcpp::CallbackGroup::SharedPtr &group) { names[group.get()] = name; });
+  }
+  return names;
+}
+
+// One that lies where a former one lay is another.
+std::shared_ptr<tide_rcl::Group> Roll::group_locked(const rclcpp::CallbackGroup::SharedPtr &group) {
+  GroupRecord &record = groups_[group.get()];
+  if (record.group == nullptr || record.thing.lock() != group) {
+    const bool reentrant = group->type() == rclcpp::CallbackGroupType::Reentrant;
+    record.thing = group;
+    record.group = std::make_shared<tide_rcl::Group>(reentrant ? TIDE_GROUP_REENTRANT : TIDE_GROUP_EXCLUSIVE);
+  }
+  return record.group;
+}
+
+template <typename Made, typename Thing>
+void Roll::see_locked(const std::shared_ptr<Thing> &thing, Found found, const rclcpp::CallbackGroup::SharedPtr &group) {
+  Record &record = records_[thing.get()];
+  if (record.entity != nullptr && record.thing.lock() == thing) {
+    record.seen = round_;
+    return;
+  }
+  if (record.entity != nullptr) (void)engine_.remove(record.entity);
+  const tide_priority_t priority = plan_.priority_of(found);
+  record = {thing, std::make_shared<Made>(thing), std::move(found), round_};
+  try {
+    engine_.add(record.entity, priority, group_locked(group));
+  } catch (...) {  // a waitable that cannot tell when it is ready
+    records_.erase(thing.get());
+    throw;
+  }
+}
+
+void Roll::see_group_locked(const Everything &everything, const rclcpp::CallbackGroup::SharedPtr &group,
+                            const std::string &node) {
+  for (const auto &timer : everything.timers) {
+    see_locked<TimerRecord>(timer, {Kind::kTimer, node, "", period_of(*timer), 0}, group);
+  }
+  for (const auto &subscription : everything.subscriptions) {
+    see_locked<SubscriptionRecord>(subscription, {Kind::kSubscription, node, subscription->get_topic_name(), {}, 0},
+                                   group);
+  }
+  for (const auto &service : everything.services) {
+    see_locked<ServiceRecord>(service, {Kind::kService, node, service->get_service_name(), {}, 0}, group);
+  }
+  for (const auto &client : everything.clients) {
+    see_locked<ClientRecord>(client, {Kind::kClient, node, client->get_service_name(), {}, 0}, group);
+  }
+  for (const auto &waitable : everything.waitables) {
+    see_locked<WaitableRecord>(waitable, waitable_as_found(waitable, node), group);
+  }
+}
+
+void Roll::update(const std::vector<rclcpp::CallbackGroup::WeakPtr> &groups) {
+  std::vector<Everything> all;  // outlives the lock: a destructor of the program may call us
+  const std::lock_guard<std::mutex> lock(mutex_);
+  round_++;
+  const Nodes names = nodes_of_groups_locked();
+  for (const auto &weak : groups) {
+    const auto group = weak.lock();
+    if (group == nullptr) continue;
+    Everything &here = all.emplace_back();
+    here.groups.push_back(group);
+    group->collect_all_ptrs(
+        [&](const auto &one) { here.subscriptions.push_back(one); },
+        [&](const auto &one) { here.services.push_back(one); }, [&](const auto &one) { here.clients.push_back(one); },
+        [&](const auto &one) { here.timers.push_back(one); }, [&](const auto &one) { here.waitables.push_back(one); });
+    const auto name = names.find(group.get());
+    see_group_locked(here, group, name == names.end() ? "" : name->second);
+  }
+  forget_unseen_locked();
+}
+
+void Roll::forget_unseen_locked() {
+  for (auto next = records_.begin(); next != records_.end();) {
+    if (next->second.seen == round_) {
+      ++next;
+      continue;
+    }
+    (void)engine_.remove(next->second.entity);
+    next = records_.erase(next);
+  }
+  for (auto next = groups_.begin(); next != groups_.end();) {
+    next = next->second.thing.expired() ? groups_.erase(next) : std::next(next);
+  }
+}
+
+bool Roll::set_priority(const rclcpp::Waitable &waitable, tide_priority_t priority) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = records_.find(&waitable);
+  if (found == records_.end()) return false;
+  engine_.set_priority(*found->second.entity, priority);
+  return true;
+}
+
+std::vector<Found> Roll::found_locked() const {
+  std::vector<Found> found;
+  for (const auto &[key, record] : records_) found.push_back(record.found);
+  return found;
+}
+
+std::vector<std::string> Roll::unmatched() const {
+  if (plan_.empty()) return {};
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return plan_.unmatched(found_locked());
+}
+
+std::vector<std::string> Roll::without_chain() const {
+  std::vector<std::string> lines;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto &[key, record] : records_) {
+    const bool named = record.found.kind != Kind::kRemote;
+    if (named && record.entity->priority() == 0) lines.push_back(to_string(record.found));
+  }
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+}  // namespace tide_rclcpp

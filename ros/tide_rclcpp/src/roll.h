@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The roll of what is in an executor: kept in step with the callback groups of its nodes.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "plan.h"
+#include "rclcpp/rclcpp.hpp"
+#include "tide_rcl/engine.h"
+
+namespace tide_rclcpp {
+
+class Roll {
+ public:
+  Roll(tide_rcl::Engine &engine, std::vector<Chain> chains);
+  ~Roll();
+  Roll(const Roll &) = delete;
+  Roll &operator=(const Roll &) = delete;
+
+  // Its groups bear its name from now on.
+  void know(const rclcpp::node_interfaces::NodeBaseInterface::SharedPtr &node);
+  void know(const rclcpp::CallbackGroup::SharedPtr &group,
+            const rclcpp::node_interfaces::NodeBaseInterface::SharedPtr &node);
+  // Add what is new in these groups, and remove what is not in them any more. From any thread.
+  void update(const std::vector<rclcpp::CallbackGroup::WeakPtr> &groups);
+  // False: it is not here.
+  bool set_priority(const rclcpp::Waitable &waitable, tide_priority_t priority);
+
+  std::vector<std::string> unmatched() const;
+  std::vector<std::string> without_chain() const;
+
+ private:
+  struct Record {
+    std::weak_ptr<void> thing;
+    std::shared_ptr<tide_rcl::Entity> entity;
+    Found found;
+    std::uint64_t seen = 0;
+  };
+  struct GroupRecord {
+    rclcpp::CallbackGroup::WeakPtr thing;
+    std::shared_ptr<tide_rcl::Group> group;
+  };
+  using Nodes = std::unordered_map<const rclcpp::CallbackGroup *, std::string>;
+  // All that rclcpp has, held while it is looked at, and let go of without a lock.
+  struct Everything;
+
+  Nodes nodes_of_groups_locked();
+  std::shared_ptr<tide_rcl::Group> group_locked(const rclcpp::CallbackGroup::SharedPtr &group);
+  template <typename Made, typename Thing>
+  void see_locked(const std::shared_ptr<Thing> &thing, Found found, const rclcpp::CallbackGroup::SharedPtr &group);
+  void see_group_locked(const Everything &everything, const rclcpp::CallbackGroup::SharedPtr &group,
+                        const std::string &node);
+  void forget_unseen_locked();
+  std::vector<Found> found_locked() const;
+
+  tide_rcl::Engine &engine_;
+  Plan plan_;
+  mutable std::mutex mutex_;  // of what follows
+  std::uint64_t round_ = 0;
+  std::vector<rclcpp::node_interfaces::NodeBaseInterface::WeakPtr> nodes_;
+  std::vector<std::pair<rclcpp::CallbackGroup::WeakPtr, std::string>> named_groups_;
+  std::unordered_map<const void *, Record> records_;
+  std::unordered_map<const rclcpp::CallbackGroup *, GroupRecord> groups_;
+};
+
+}  // namespace tide_rclcpp
