@@ -299,7 +299,7 @@ void Client::start_lanes() {
 }
 
 void Client::release_timers() {
-  first_release_ = machine_.engine().now() + kBeforeRelease;
+  first_release_ = std::max(machine_.engine().now() + kBeforeRelease, plan_.start);
   for (const auto &chain : chains_) {
     if (!chain->plan.begins_on_host()) release(*chain, 0);
   }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to simulate, as plain text: one `name = value` a line, `#` begins a comment. Times carry their unit in the name.
+// What to simulate: one board, or several on one bus. As plain text: one `name = value` a line, `#` begins a comment.
+// Times carry their unit in the name.
 //
 //   periods = 500
 //   chain = name=brake level=3 period_us=500000 payload_bytes=96 reply_bytes=10 sample_us=10000 act_us=10000
 //
-// Each `chain` adds one; later settings override earlier ones. Chains are registered in this order.
+// Each `chain` adds one; later settings override earlier ones. Chains are registered in this order. `board = arm`
+// begins a board, with the settings before the first one; what follows is its own, but `hosts`, which all share.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +36,8 @@ struct ChainPlan {
   unsigned group = 0;          // 0: none; callbacks of chains of the same number are one exclusive group
   uint32_t local_depth = 0;  // more than 0: what is sampled is also delivered to a callback of this process, this deep
   bool hold = false;         // nothing less urgent leaves while a message of it waits for its acknowledgment
+  std::string next;          // heard: the chain of another board that its end begins, one that is told; empty: none
+  bool passed_on = false;    // such a chain; of a plan with boards, set by simulate()
   bool begins_on_host() const { return shape == Shape::kTold || shape == Shape::kHosted; }
   bool is_reply_reliable() const { return reliable && reply_reliable; }
 };
@@ -104,6 +108,9 @@ struct Plan {
 
   LatencyFrom latency_from = LatencyFrom::kExpiry;
   bool trace = false;
+
+  Time start = 0;            // the first release, if the board is set up by then
+  std::vector<Plan> boards;  // several: chains are theirs; `system` is the name of each
 };
 
 // Throws std::invalid_argument with a message for the user.
