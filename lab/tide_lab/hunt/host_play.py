@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from tide.system.host_words import priority_of
 from tide.system.model import Callback, System
+from tide_lab.hunt.server import Played
 
 PROGRAM = "tide-host-sim"
 _DEPTH = 64  # messages that wait for a subscription: so many that none is let go
@@ -149,6 +150,9 @@ class HostPlayer:
             return least_ns, most_ns
         fixed_ns = least_ns if source.random() < 0.5 else source.randint(least_ns, most_ns)
         return fixed_ns, fixed_ns
+
+    def of_chains(self, played: Played) -> Played:
+        return played
 
     def words(self, run: HostRun) -> str:
         """The longest period twice, from the last release."""

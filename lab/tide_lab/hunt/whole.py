@@ -20,7 +20,7 @@ from tide.analysis.lower import NoBoundError, is_on_host
 from tide.programs.binaries import MissingBinaryError, find_binary
 from tide.system.load import SystemFileError, load, parse
 from tide.system.model import System
-from tide_lab.hunt import board_play, host_play
+from tide_lab.hunt import board_play, boards_play, host_play
 from tide_lab.hunt.families import FAMILIES, Family, draw, family, losses_of, rendered
 from tide_lab.hunt.server import Played, Server, ServerError
 
@@ -46,6 +46,7 @@ class Player(Protocol):
     def drawn(self) -> Any: ...
     def changed(self, run: Any) -> Any: ...
     def words(self, run: Any) -> str: ...
+    def of_chains(self, played: Played) -> Played: ...
 
 
 @dataclass(frozen=True)
@@ -200,6 +201,8 @@ class _Hunt:
         return played
 
     def _player(self) -> Player:
+        if len(self._system.boards()) > 1 and self._is_board:
+            return boards_play.BoardsPlayer(self._system, self._executor, self._losses, self._source)
         if self._is_board:
             return board_play.BoardPlayer(self._system, self._executor, self._losses, self._source)
         return host_play.HostPlayer(self._system, self._executor, self._source)
@@ -270,7 +273,7 @@ class _Climb:
     def _play(self, run: Any) -> float:
         words = self._player.words(run)
         played = self._hunt.play(words)
-        return 0.0 if played is None else self._hold(words, played)
+        return 0.0 if played is None else self._hold(words, self._player.of_chains(played))
 
     def _hold(self, words: str, played: Played) -> float:
         nearest = 0.0

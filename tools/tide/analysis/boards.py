@@ -117,9 +117,8 @@ class _Composition:
         while True:
             rounds += 1
             told = {place: self._ask(self._asked(place)) for place in self._places}
-            answers = {
-                one.chain: one for answer in told.values() for one in answer.chains if self._own(answer, told, one)
-            }
+            own = ((place, one) for place, answer in told.items() for one in answer.chains)
+            answers = {one.chain: one for place, one in own if self._every[one.chain].place == place}
             if not self._raise(answers, rounds):
                 break
         assumptions = [(place, one) for place, answer in told.items() for one in answer.assumptions]
