@@ -123,9 +123,14 @@ Result simulate(const Plan &plan) {
   for (const Plan &board : boards) {
     if (board.chains.empty()) throw std::invalid_argument("a plan needs a chain");
     for (const ChainPlan &chain : board.chains) {
-      if (chain.node > board.hosts.size())
+      const bool known = std::all_of(chain.more_nodes.begin(), chain.more_nodes.end(),
+                                     [&board](unsigned node) { return node <= board.hosts.size(); });
+      if (chain.node > board.hosts.size() || !known)
         throw std::invalid_argument("a chain names a host executor that is not there");
     }
+    if (std::any_of(board.chains.begin(), board.chains.end(),
+                    [](const ChainPlan &one) { return one.more_nodes.size() != one.more_us.size(); }))
+      throw std::invalid_argument("'more_nodes' and 'more_us' have as many entries as each other");
     if (board.budget > 0) throw std::invalid_argument("the simulated client has no budgets; a board has (--board)");
   }
   return Run(plan, boards).run();

@@ -92,6 +92,7 @@ class OneBoard {
   Client::Observer observer();
   void connect();
   void add_node(size_t chain);
+  std::unique_ptr<HostCallback> callback_of(Time execution, unsigned node, HostCallback *next, size_t chain);
   void answer(size_t chain, const Bus::Payload &payload);
   bool is_renewed() { return client_.session().counters.reconnects > 0 || host_.restarts() > 0; }
 
@@ -107,7 +108,8 @@ class OneBoard {
   Client client_;
   Random incidents_, return_;
   Time last_return_ = 0;
-  std::vector<std::unique_ptr<HostCallback>> nodes_;
+  std::vector<std::unique_ptr<HostCallback>> nodes_;      // by chain, the first
+  std::vector<std::unique_ptr<HostCallback>> followers_;  // those behind it
   FirstLosses losses_;
   InstanceLosses instance_losses_;
   uint64_t heartbeats_seen_ = 0, heartbeats_answered_ = 0;

@@ -134,6 +134,8 @@ Fields fields_of(ChainPlan &chain) {
           {"reliable", bool_field(chain.reliable)},
           {"reply_reliable", bool_field(chain.reply_reliable)},
           {"node", number_field(chain.node, 0u, 64u)},
+          {"more_nodes", numbers_field(chain.more_nodes, 0, 64)},
+          {"more_us", numbers_field(chain.more_us, 0, 4'000'000'000u)},
           {"group", number_field(chain.group, 0u, 8u)},
           {"local_depth", number_field<uint32_t>(chain.local_depth, 0, 16)},
           {"hold", bool_field(chain.hold)},

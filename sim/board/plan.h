@@ -33,7 +33,8 @@ struct ChainPlan {
   bool reliable = true;
   bool reply_reliable = true;  // only when reliable
   unsigned node = 0;           // 0: its answer has a core of its own; else the executor of that number in `hosts`
-  unsigned group = 0;          // 0: none; callbacks of chains of the same number are one exclusive group
+  std::vector<unsigned> more_nodes, more_us;  // further callbacks on the host, one after the other, behind the first
+  unsigned group = 0;                         // 0: none; callbacks of chains of the same number are one exclusive group
   uint32_t local_depth = 0;  // more than 0: what is sampled is also delivered to a callback of this process, this deep
   bool hold = false;         // nothing less urgent leaves while a message of it waits for its acknowledgment
   std::string next;          // heard: the chain of another board that its end begins, one that is told; empty: none

@@ -21,6 +21,8 @@ void add(Counters &sum, const Counters &more) {
   sum = std::bit_cast<Counters>(numbers);
 }
 
+constexpr Time kMicrosecond = 1000;
+
 }  // namespace
 
 OneBoard::OneBoard(World &world, const Plan &plan)
@@ -116,11 +118,14 @@ void OneBoard::add_node(size_t chain) {
     });
     return;
   }
-  const unsigned node = plan_.chains[chain].node;
-  HostExecutor *const executor = node == 0 ? nullptr : world_.hosts.at(node - 1).get();
-  nodes_.push_back(
-      std::make_unique<HostCallback>(engine_, plan_.chains[chain].host, executor,
-                                     [this, chain](const Bus::Payload &payload) { answer(chain, payload); }));
+  const ChainPlan &plan = plan_.chains[chain];
+  HostCallback *next = nullptr;
+  for (size_t place = plan.more_us.size(); place > 0; place--) {
+    const Time execution = plan.more_us[place - 1] * kMicrosecond;
+    followers_.push_back(callback_of(execution, plan.more_nodes[place - 1], next, chain));
+    next = followers_.back().get();
+  }
+  nodes_.push_back(callback_of(plan.host, plan.node, next, chain));
   bus_.subscribe(client_.topic(chain), [this, chain](const Bus::Payload &payload) {
     const Mark mark = payload.size() >= kMarkBytes ? get_mark(payload.data()) : Mark{UINT16_MAX, UINT32_MAX};
     trace_.add(engine_.now(), "host_received", static_cast<int64_t>(chain), mark.index);
@@ -131,6 +136,18 @@ void OneBoard::add_node(size_t chain) {
     }
     checks_.host_received(chain, mark.index, is_renewed(), engine_.now());
     nodes_[chain]->receive(payload);
+  });
+}
+
+// next: who is told when it has ended; null: it answers.
+std::unique_ptr<HostCallback> OneBoard::callback_of(Time execution, unsigned node, HostCallback *next, size_t chain) {
+  HostExecutor *const executor = node == 0 ? nullptr : world_.hosts.at(node - 1).get();
+  return std::make_unique<HostCallback>(engine_, execution, executor, [this, chain, next](const Bus::Payload &payload) {
+    if (next != nullptr) {
+      next->receive(payload);
+    } else {
+      answer(chain, payload);
+    }
   });
 }
 

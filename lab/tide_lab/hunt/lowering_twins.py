@@ -14,6 +14,7 @@ from unittest.mock import patch
 
 import tide.analysis.bounds as bounding
 from tide.analysis import boards
+from tide.analysis.lower import board_document
 from tide.system.model import Callback, System
 from tide_lab.hunt.whole import Servers, Trial, hunt_block
 
@@ -274,7 +275,7 @@ def _ends_where_it_leaves() -> Iterator[None]:
 @contextmanager
 def _one_board_for_all() -> Iterator[None]:
     """Each board has the line of the first one."""
-    whole = boards.board_document
+    whole = board_document
     first: list[Any] = []
 
     def other(system: System, *options: Any) -> Any:

@@ -17,12 +17,14 @@ from typing import Any, Protocol
 import tide.analysis.bounds as bounding
 from tide.analysis.bounds import AnalysisError, Bounds
 from tide.analysis.lower import NoBoundError, is_on_host
+from tide.play import board as board_play
+from tide.play import boards as boards_play
+from tide.play import host as host_play
+from tide.play.server import Played, Server, ServerError
 from tide.programs.binaries import MissingBinaryError, find_binary
 from tide.system.load import SystemFileError, load, parse
 from tide.system.model import System
-from tide_lab.hunt import board_play, boards_play, host_play
 from tide_lab.hunt.families import FAMILIES, Family, draw, family, losses_of, rendered
-from tide_lab.hunt.server import Played, Server, ServerError
 
 # Events of one instant may be taken in either order, and bounds are in whole nanoseconds: what begins at the instant of
 # a release may count as begun before it. Each such choice is worth one of them; times are drawn in microseconds.

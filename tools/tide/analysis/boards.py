@@ -266,6 +266,12 @@ def response_ns(found: Found, sections: Iterable[Section]) -> int | None:
     return total_ns
 
 
+def until(found: Found, sections: Iterable[Section]) -> tuple[tuple[str, int | None], ...]:
+    """By place, the bound from the expiry until its section is over."""
+    sections = list(sections)
+    return tuple((one.place, response_ns(found, sections[: number + 1])) for number, one in enumerate(sections))
+
+
 def depends_on(found: Found, sections: Iterable[Section]) -> tuple[str, ...]:
     sections = list(sections)
     names = {chain_of(other) for one in sections for other in found.answers[one.name].depends_on}

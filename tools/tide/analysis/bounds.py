@@ -72,11 +72,17 @@ class ChainBound:
     holds_for: tuple[str, ...] = ()
     find_parts: Callable[[], Sequence[Share]] = field(default=tuple, repr=False, compare=False)
     find_depends_on: Callable[[], tuple[str, ...]] = field(default=tuple, repr=False, compare=False)
+    find_sections: Callable[[], tuple[tuple[str, int | None], ...]] = field(default=tuple, repr=False, compare=False)
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """They add up to the bound. Made when they are asked for: 100 chains over a line have 10,000."""
         return tuple(starmap(Part, self.find_parts()))
+
+    @cached_property
+    def sections(self) -> tuple[tuple[str, int | None], ...]:
+        """Of a chain over several boards: by board the bound until it leaves it; the last is that of the chain."""
+        return self.find_sections()
 
     @cached_property
     def depends_on(self) -> tuple[str, ...]:
@@ -269,6 +275,7 @@ def _board_bound(chain: Chain, found: boards.Found) -> ChainBound:
         ("any_order",),
         lambda: boards.parts_of(found, sections),
         lambda: boards.depends_on(found, sections),
+        lambda: boards.until(found, sections),
     )
 
 

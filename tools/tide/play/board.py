@@ -8,8 +8,8 @@ import random
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tide.play.server import Played
 from tide.system.model import Chain, SerialLink, System, nanoseconds
-from tide_lab.hunt.server import Played
 
 PROGRAM = "tide-sim"
 MICROSECOND = 1000

@@ -7,9 +7,9 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 
+from tide.play.server import Played
 from tide.system.host_words import priority_of
 from tide.system.model import Callback, System
-from tide_lab.hunt.server import Played
 
 PROGRAM = "tide-host-sim"
 _DEPTH = 64  # messages that wait for a subscription: so many that none is let go

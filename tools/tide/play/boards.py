@@ -11,8 +11,8 @@ from decimal import Decimal
 from tide.analysis.boards import HOST, Section, sections_of
 from tide.analysis.bounds import CLIENT_EXECUTORS
 from tide.analysis.lower import executor_of_board
-from tide.system.model import Executor, SerialLink, System, UdpLink, nanoseconds
-from tide_lab.hunt.board_play import (
+from tide.play.board import (
+    LEAST_BYTES,
     MICROSECOND,
     MOST_PERIODS,
     PERIODS,
@@ -21,7 +21,8 @@ from tide_lab.hunt.board_play import (
     BoardPlayer,
     UnplayableError,
 )
-from tide_lab.hunt.server import Played
+from tide.play.server import Played
+from tide.system.model import Executor, SerialLink, System, UdpLink, nanoseconds
 
 _UDP_BAUD = 1_000_000_000  # of a line that stands for a network, whose delays are the agent's
 
@@ -74,7 +75,11 @@ class BoardsPlayer(BoardPlayer):
         return link
 
     def _shape(self, section: Section) -> str:
-        places = tuple(self._system.where(callback) for callback in section.callbacks)
+        places: tuple[str, ...] = ()
+        for callback in section.callbacks:
+            side = self._system.where(callback)
+            if side == "mcu" or places[-1:] != ("host",):  # callbacks of the host one after the other are as one
+                places += (side,)
         if section.before is not None:
             if places == ("mcu",) and section.is_last:
                 return "told"
@@ -83,7 +88,7 @@ class BoardsPlayer(BoardPlayer):
         elif not section.is_last and places in (("mcu",), ("mcu", "host")):
             return "heard"
         raise UnplayableError(
-            "a chain goes to the host and back once, or on to one other board, with one callback on a side"
+            "a chain goes to the host and back once, or on to one other board, with one callback of a board"
         )
 
     def _exact(self, place: int) -> bool:
@@ -131,6 +136,17 @@ class BoardsPlayer(BoardPlayer):
             ended=tuple(played.ended[place] for place in last),
             lost=tuple(lost),
         )
+
+    def until(self, played: Played) -> dict[tuple[str, str], tuple[int, int, int]]:
+        """Of chains that leave a board for another one: the worst until then, how many did, and how many did not."""
+        names = [one.name for sections in self._played for one in sections]
+        number = {name: place for place, name in enumerate(names)}
+        return {
+            (one.chain.name, one.place): (played.worst_ns[at], played.ended[at], played.lost[at])
+            for sections in self._sections
+            for one in sections[:-1]
+            for at in (number[one.name],)
+        }
 
     def words(self, run: BoardsRun) -> str:  # type: ignore[override]
         longest_ns = max(chain.period_ns for chain in self._chains)
@@ -206,23 +222,28 @@ class BoardsPlayer(BoardPlayer):
         if shape == "told":
             on_board_us.insert(0, 0)
         hosts = [one.executor for one in section.callbacks if self._system.where(one) == "host"]
-        reply = {"answered": begin + 1, "told": max(begin - 1, 0) if section.before is not None else begin}
+        # What the board is told is published by the callback before its last one.
+        told = begin + len(section.callbacks) - 2
         fields = {
             "name": f"c{place}s{number}",
             "level": chain.priority,
             "shape": shape,
             "period_us": chain.period_ns // MICROSECOND,
             "phase_us": run.phases_ns[place] // MICROSECOND if section.before is None else 0,
-            "payload_bytes": sizes[begin],
-            "reply_bytes": sizes[reply.get(shape, begin)],
+            "payload_bytes": LEAST_BYTES if shape in ("told", "hosted") else sizes[begin],  # of those nothing crosses
+            "reply_bytes": sizes[max(told, 0)] if shape in ("answered", "told") else sizes[begin],
             "sample_us": on_board_us[0] if on_board_us else 0,
             "host_us": on_host_us[0] if on_host_us else 0,
             "act_us": on_board_us[1] if len(on_board_us) > 1 else 0,
             "jitter_us": chain.jitter_ns // MICROSECOND if section.before is None else 0,
             "reliable": str(chain.reliability == "reliable").lower(),
             "hold": str(chain.hold).lower(),
-            "node": next((n for n, one in enumerate(self._hosts, 1) if one.name in hosts), 0),
+            "node": next((n for n, one in enumerate(self._hosts, 1) if hosts[:1] == [one.name]), 0),
         }
+        if len(hosts) > 1:
+            numbers = {one.name: number for number, one in enumerate(self._hosts, 1)}
+            fields["more_nodes"] = ",".join(str(numbers[name]) for name in hosts[1:])
+            fields["more_us"] = ",".join(str(time_us) for time_us in on_host_us[1:])
         if not section.is_last:
             fields["next"] = f"c{place}s{number + 1}"
         return "chain=" + " ".join(f"{name}={value}" for name, value in fields.items())
