@@ -12,7 +12,7 @@ namespace {
 constexpr Time kSetUpLimit = 150 * kSecond;
 constexpr Time kNotice = 6 * kSecond;
 constexpr Time kCheckPeriod = 10 * kMillisecond;
-constexpr Time kTogether = 20 * kSecond;  // when several boards begin; they are set up long before
+constexpr Time kTogether = 10 * kMillisecond;  // from when the last board is set up until all begin
 constexpr uint64_t kSeedsApart = 0x9E3779B97F4A7C15u;
 
 // All boards of a plan.
@@ -30,8 +30,21 @@ class Run {
     };
   }
 
+  // When each board would begin by itself.
+  std::vector<Time> first_releases() {
+    set_up();
+    std::vector<Time> times;
+    for (const auto &system : systems_) times.push_back(system->first_release());
+    for (const auto &system : systems_) system->end();
+    world_.engine.run_until(world_.engine.now() + most(&OneBoard::longest_callbacks));
+    return times;
+  }
+
   Result run() {
     set_up();
+    const Time first = systems_.front()->first_release();
+    if (std::any_of(systems_.begin(), systems_.end(), [first](Each one) { return one->first_release() != first; }))
+      throw std::runtime_error("a board was not set up in time");
     for (const auto &system : systems_) system->release_nodes();
     for (const auto &system : systems_) system->schedule_incidents();
     finish();
@@ -56,9 +69,6 @@ class Run {
       if (!engine.step(kSetUpLimit)) break;
     }
     if (!is_set_up()) throw std::runtime_error("the client could not connect");
-    const Time first = systems_.front()->first_release();
-    if (std::any_of(systems_.begin(), systems_.end(), [first](Each one) { return one->first_release() != first; }))
-      throw std::runtime_error("a board was not set up in time");
   }
 
   Time most(Time (OneBoard::*of)() const) const {
@@ -99,7 +109,6 @@ std::vector<Plan> boards_of(const Plan &plan) {
   for (size_t board = 0; board < boards.size(); board++) {
     boards[board].hosts = plan.hosts;
     boards[board].seed = plan.seed + board * kSeedsApart;
-    boards[board].start = kTogether;
     for (ChainPlan &chain : boards[board].chains) {
       if (!chains.emplace(chain.name, &chain).second)
         throw std::invalid_argument("two boards have a chain '" + chain.name + "'");
@@ -119,7 +128,7 @@ std::vector<Plan> boards_of(const Plan &plan) {
 }  // namespace
 
 Result simulate(const Plan &plan) {
-  const std::vector<Plan> boards = boards_of(plan);
+  std::vector<Plan> boards = boards_of(plan);
   for (const Plan &board : boards) {
     if (board.chains.empty()) throw std::invalid_argument("a plan needs a chain");
     for (const ChainPlan &chain : board.chains) {
@@ -132,6 +141,14 @@ Result simulate(const Plan &plan) {
                     [](const ChainPlan &one) { return one.more_nodes.size() != one.more_us.size(); }))
       throw std::invalid_argument("'more_nodes' and 'more_us' have as many entries as each other");
     if (board.budget > 0) throw std::invalid_argument("the simulated client has no budgets; a board has (--board)");
+  }
+  if (boards.size() == 1) return Run(plan, boards).run();
+  // All are set up at the same time, so that none is silent for long before its first release.
+  const std::vector<Time> alone = Run(plan, boards).first_releases();
+  const Time last = *std::max_element(alone.begin(), alone.end());
+  for (size_t board = 0; board < boards.size(); board++) {
+    boards[board].begin = last - alone[board];
+    boards[board].start = last + kTogether;
   }
   return Run(plan, boards).run();
 }

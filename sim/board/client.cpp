@@ -315,6 +315,7 @@ void Client::release(Chain &chain, int64_t index) {
 }
 
 void Client::run() {
+  if (plan_.begin > 0) Task::current()->execute(plan_.begin);
   for (const auto &chain : chains_) name_chain(*chain);
   create_objects();
   machine_.core().interrupt(0, [this] { link_.attach(); });

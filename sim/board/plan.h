@@ -110,6 +110,7 @@ struct Plan {
   LatencyFrom latency_from = LatencyFrom::kExpiry;
   bool trace = false;
 
+  Time begin = 0;            // when the client begins to connect
   Time start = 0;            // the first release, if the board is set up by then
   std::vector<Plan> boards;  // several: chains are theirs; `system` is the name of each
 };

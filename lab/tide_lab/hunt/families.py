@@ -286,7 +286,7 @@ class _Draw:
         mtu_bytes = min(link["mtu_bytes"] for link in document["links"])
         for name, priority in zip(self.names("c", chain_count), priorities, strict=True):
             chain = self.board_chain(name, priority, names, mtu_bytes)
-            self.send_round(chain, [one["name"] for one in clients], names)
+            self.send_round(chain, [one["name"] for one in clients], names, not document["chains"])
             document["chains"].append(chain)
         for client in clients:
             levels = sum(
@@ -301,8 +301,8 @@ class _Draw:
         kept = ("name", "mtu_bytes", "agent_ms", "return_ms", "heartbeat_delay_ms", "agent_heartbeat_ms")
         return {"kind": "udp"} | {key: link[key] for key in kept if key in link}
 
-    def send_round(self, chain: Document, boards: Sequence[str], hosts: Sequence[str]) -> None:
-        """A chain from board to host and back becomes one of any form."""
+    def send_round(self, chain: Document, boards: Sequence[str], hosts: Sequence[str], first: bool) -> None:
+        """A chain from board to host and back becomes one of any form; the first one touches a board."""
         here, there = self.random.sample(boards, 2)
         host = self.random.choice(hosts)
         way = self.random.choice(
@@ -311,6 +311,8 @@ class _Draw:
                 *((here, host), (host, there), (host,), (here,), (here, here)),
             )
         )
+        if first and way == (host,):
+            way = (here,)
         chain["callbacks"] = chain["callbacks"][: len(way)]
         for callback, where in zip(chain["callbacks"], way, strict=True):
             callback["executor"] = where
