@@ -344,6 +344,7 @@ class Header(_Entry):
 class System(_Entry):
     """One system: executors, the links between them, and the chains that run on both."""
 
+    version: Annotated[Literal[1], Field(description="Of this form of description. Absent: 1.")] = 1
     system: Header
     executors: Annotated[tuple[Executor, ...], Field(min_length=1, strict=False)]
     links: Annotated[tuple[Link, ...], Field(strict=False)] = ()

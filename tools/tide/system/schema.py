@@ -12,8 +12,8 @@ HINT = "#:schema ./system.schema.json"  # what editors look for in the first lin
 _NAME = "Lower case letters, digits and _, a letter first; at most 64."
 _DESCRIPTIONS = {
     "System.system": "The system's name and what it is for.",
-    "System.executors": "Who runs callbacks, on the microcontroller and on the host.",
-    "System.links": "Lines between microcontroller and agent.",
+    "System.executors": "Who runs callbacks, on microcontrollers and on the host.",
+    "System.links": "Lines and networks between boards and agent.",
     "System.groups": "Callbacks that may not overlap, or that may overlap even themselves.",
     "System.chains": "Callbacks in data-dependency order, each with a deadline.",
     "Header.name": f"Of the system. {_NAME}",
