@@ -109,6 +109,7 @@ struct Plan {
 
   LatencyFrom latency_from = LatencyFrom::kExpiry;
   bool trace = false;
+  bool record = false;  // the times of each instance
 
   Time begin = 0;            // when the client begins to connect
   Time start = 0;            // the first release, if the board is set up by then

@@ -135,6 +135,7 @@ void OneBoard::add_node(size_t chain) {
       return;
     }
     checks_.host_received(chain, mark.index, is_renewed(), engine_.now());
+    client_.note_heard(chain, mark.index, engine_.now());
     nodes_[chain]->receive(payload);
   });
 }
@@ -167,6 +168,7 @@ void OneBoard::release_nodes() {
 void OneBoard::take_over(size_t chain, uint32_t index, Time release) {
   client_.note_release(chain, index, release);
   checks_.host_received(chain, index, is_renewed(), engine_.now());
+  client_.note_heard(chain, index, engine_.now());
   Bus::Payload payload(kMarkBytes);
   put_mark(payload.data(), {static_cast<uint16_t>(chain), index});
   nodes_[chain]->receive(payload);
@@ -174,6 +176,7 @@ void OneBoard::take_over(size_t chain, uint32_t index, Time release) {
 
 void OneBoard::answer(size_t chain, const Bus::Payload &payload) {
   const Shape shape = plan_.chains[chain].shape;
+  client_.note_answered(chain, get_mark(payload.data()).index, engine_.now());
   if (shape == Shape::kHeard || shape == Shape::kHosted) {
     const uint32_t index = get_mark(payload.data()).index;
     client_.note_end(chain, index, engine_.now());
@@ -296,6 +299,9 @@ void OneBoard::tell(Result &result) {
       } else if (instance.release > 0) {
         each.lost++;
       }
+      if (!plan_.record || instance.release == 0) continue;
+      each.recorded.push_back({instance.release, instance.sample_start, instance.sample_end, instance.heard,
+                               instance.answered, instance.act_start, instance.act_end});
     }
     result.chains.push_back(std::move(each));
   }
