@@ -5,6 +5,7 @@ executors of nodes; a chain over two boards is played as two, the second of whic
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -148,6 +149,44 @@ class BoardsPlayer(BoardPlayer):
             for at in (number[one.name],)
         }
 
+    def steps(self, played: Played) -> Iterator[tuple[str, int, str, str, int, int, int]]:
+        """Of a recorded run: chain, instance, place, what it does there, its start and end, and its release."""
+        names = [one.name for sections in self._played for one in sections]
+        instances = dict(zip(names, played.recorded, strict=True))
+        for sections in self._sections:
+            for section in sections:
+                first_ns = {times[0]: number for number, times in enumerate(instances[sections[0].name])}
+                for times in instances[section.name]:
+                    for place, what, start_ns, end_ns in self._steps(section, times):
+                        if 0 <= start_ns <= end_ns:
+                            yield (
+                                *(section.chain.name, first_ns[times[0]], place, what),
+                                *(start_ns, end_ns, times[0]),
+                            )
+
+    def _steps(self, section: Section, times: tuple[int, ...]) -> list[tuple[str, str, int, int]]:
+        _, sample_ns, sampled_ns, heard_ns, answered_ns, act_ns, acted_ns = times
+        own = [one.name for one in section.callbacks if one.executor == section.place]
+        on_host = [one for one in section.callbacks if self._system.where(one) == "host"]
+        link = next(
+            (link.name for board, link in zip(self._boards, self._links, strict=True) if board.name == section.place),
+            "",
+        )
+        shape = self._shapes[section.name]
+        steps = []
+        if shape in ("answered", "sampled", "heard", "looped"):
+            steps.append((section.place, own[0], sample_ns, sampled_ns))
+        if shape in ("answered", "heard"):
+            steps.append((f"{link}, to the host", "message", sampled_ns, heard_ns))
+        if on_host:
+            places = " and ".join(dict.fromkeys(one.executor for one in on_host))
+            steps.append((places, ", ".join(one.name for one in on_host), heard_ns, answered_ns))
+        if shape in ("answered", "told", "looped"):
+            sent_ns = sampled_ns if shape == "looped" else answered_ns
+            steps.append((f"{link}, to the board", "message", sent_ns, act_ns))
+            steps.append((section.place, own[-1], act_ns, acted_ns))
+        return steps
+
     def words(self, run: BoardsRun) -> str:  # type: ignore[override]
         longest_ns = max(chain.period_ns for chain in self._chains)
         shortest_ns = min(chain.period_ns for chain in self._chains)
@@ -229,7 +268,7 @@ class BoardsPlayer(BoardPlayer):
             "level": chain.priority,
             "shape": shape,
             "period_us": chain.period_ns // MICROSECOND,
-            "phase_us": run.phases_ns[place] // MICROSECOND if section.before is None else 0,
+            "phase_us": run.phases_ns[place] // MICROSECOND,  # losses are counted by instance from here on all boards
             "payload_bytes": LEAST_BYTES if shape in ("told", "hosted") else sizes[begin],  # of those nothing crosses
             "reply_bytes": sizes[max(told, 0)] if shape in ("answered", "told") else sizes[begin],
             "sample_us": on_board_us[0] if on_board_us else 0,

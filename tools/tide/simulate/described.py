@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ from rich.console import Console
 
 from tide.analysis.bounds import Bounds, bounds_of
 from tide.analysis.lower import is_on_host
+from tide.export.recording import Step
 from tide.play.board import PROGRAM as BOARD_PROGRAM
 from tide.play.boards import BoardsPlayer
 from tide.play.host import PROGRAM as HOST_PROGRAM
@@ -77,6 +78,7 @@ class Outcome:
     seen: list[Seen]
     violations: list[str] = field(default_factory=list)
     excluded: int = 0  # runs in which a pool was full
+    recording: list[Step] = field(default_factory=list)  # of the run that came nearest to a bound
 
     @property
     def is_broken(self) -> bool:
@@ -93,6 +95,7 @@ class Outcome:
             "program": self.program,
             "observed": [one.to_json() for one in self.seen],
             "violations": self.violations,
+            "recording": [asdict(one) for one in self.recording],
         }
 
 
@@ -129,7 +132,18 @@ class _Trial:
                 worst = self._play(player, other)
                 if worst and worst[place] >= nearest_ns:
                     nearest_ns, run = worst[place], other
+        self._record()
         return self._outcome
+
+    def _record(self) -> None:
+        nearest = max(self._seen, key=lambda one: one.ratio or 0.0)
+        player = self._player(random.Random(0))
+        if nearest.plan and isinstance(player, BoardsPlayer):
+            played = self._server.play(f"record=true;{nearest.plan}")
+            self._outcome.recording = [
+                Step(chain, instance, start_ns, end_ns, place, what, release_ns)
+                for chain, instance, place, what, start_ns, end_ns, release_ns in player.steps(played)
+            ]
 
     def _player(self, source: random.Random) -> _Player:
         if is_on_host(self._system):
