@@ -247,9 +247,7 @@ void add_board(Plan &plan, const std::string &name) {
 void set(Plan &plan, const std::string &name, const std::string &value) {
   if (name == "board") {
     add_board(plan, value);
-  } else if (name == "hosts") {
-    set_field(fields_of(plan), name, value);
-  } else if (!plan.boards.empty()) {
+  } else if (name != "hosts" && !plan.boards.empty()) {
     set(plan.boards.back(), name, value);
   } else if (name == "chain") {
     add_chain(plan, value);

@@ -157,6 +157,15 @@ def test_what_comes_late_from_another_board_comes_in_a_heap() -> None:
     assert late_ns >= punctual_ns + 2 * MS
 
 
+def test_what_is_late_on_another_board_comes_in_a_heap_to_a_shared_executor() -> None:
+    """As above, but they meet on the host: only `often` and `mine` are there, and `slow` delays `often` on the arm."""
+    often = chain("often", 3, ("arm", 0.1), ("nav", 2), period_ms=50, deadline_ms=50)
+    mine = chain("mine", 1, ("base", 1), ("nav", 12), ("base", 1), period_ms=400, deadline_ms=400)
+    slow = chain("slow", 2, ("arm", 24), period_ms=400, deadline_ms=400)
+    punctual_ns = bound_ns(found(*TWO, often, mine), "mine")
+    assert bound_ns(found(*TWO, often, mine, slow), "mine") >= punctual_ns + MS
+
+
 def test_what_has_no_bound_on_one_board_has_none_behind_it() -> None:
     """`slow` is the root of all: `often` waits for it, `grip` for what it would do next, and `mine` for it on the base.
     `apart` shares nothing with them."""
