@@ -22,13 +22,13 @@ import tide_lab.hunt.workers
 from tide.analysis.bounds import bounds_of
 from tide.campaign.checkpoint import Checkpoint, OtherCampaignError
 from tide.main import app
+from tide.play.board import BoardPlayer
+from tide.play.server import Server, ServerError
 from tide.programs.binaries import find_binary
 from tide.system.load import SystemFileError, load, parse
-from tide_lab.hunt.board_play import BoardPlayer
 from tide_lab.hunt.campaign import Block, Found
 from tide_lab.hunt.families import FAMILIES, draw, family, rendered
 from tide_lab.hunt.lowering_twins import Twin, catch, twins
-from tide_lab.hunt.server import Server, ServerError
 from tide_lab.hunt.whole import Servers, Tally, Trial, hunt_block
 from tide_lab.hunt.workers import Workers
 

@@ -17,7 +17,7 @@ constexpr uint32_t kMostPeriods = 10'000;  // the high bytes of numbers stay bel
 
 bool is_covered(const Plan &plan, const analysis::LinkSystem &system) {
   if (plan.up.any() || plan.down.any() || plan.cuts > 0 || plan.restarts > 0) return false;
-  if (plan.send == Send::kAnswered) return false;
+  if (plan.send == Send::kAnswered || !plan.boards.empty()) return false;
   if (plan.send != Send::kAsynchronous && plan.policy != Policy::kBatch) return false;  // of a batch only
   if (plan.policy == Policy::kReadyset || plan.lanes_a_band > 1) return false;
   for (const ChainPlan &chain : plan.chains) {

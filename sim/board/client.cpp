@@ -299,7 +299,7 @@ void Client::start_lanes() {
 }
 
 void Client::release_timers() {
-  first_release_ = machine_.engine().now() + kBeforeRelease;
+  first_release_ = std::max(machine_.engine().now() + kBeforeRelease, plan_.start);
   for (const auto &chain : chains_) {
     if (!chain->plan.begins_on_host()) release(*chain, 0);
   }
@@ -315,6 +315,7 @@ void Client::release(Chain &chain, int64_t index) {
 }
 
 void Client::run() {
+  if (plan_.begin > 0) Task::current()->execute(plan_.begin);
   for (const auto &chain : chains_) name_chain(*chain);
   create_objects();
   machine_.core().interrupt(0, [this] { link_.attach(); });

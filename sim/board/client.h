@@ -31,7 +31,8 @@ Mark get_mark(const uint8_t *bytes);
 
 struct Instance {
   Time release = 0, sample_start = -1, sample_end = -1, act_start = -1, act_end = -1;
-  bool published = false;  // the session took it
+  Time heard = -1, answered = -1;  // by the node: its first callback may begin, its last one has published or ended
+  bool published = false;          // the session took it
 };
 
 class Client {
@@ -63,6 +64,8 @@ class Client {
   // Of a chain that begins, or ends, on the host.
   void note_release(size_t chain, uint32_t index, Time release);
   void note_end(size_t chain, uint32_t index, Time end);
+  void note_heard(size_t chain, uint32_t index, Time now) { chains_[chain]->instances[index].heard = now; }
+  void note_answered(size_t chain, uint32_t index, Time now) { chains_[chain]->instances[index].answered = now; }
   const tide_reader_t &reader(size_t chain) const { return chains_[chain]->reader; }
   const tide_executor_t &executor() const { return executor_; }
   std::string topic(size_t chain) const { return "rt/" + chains_[chain]->plan.name; }

@@ -173,6 +173,25 @@ int run_plan(const Arguments &arguments) {
   return 0;
 }
 
+// By chain, by instance: release, sample from and to, heard and answered by the node, act from and to.
+std::string recorded(const Result &result) {
+  std::ostringstream out;
+  const char *between = "[";
+  for (const ChainResult &chain : result.chains) {
+    out << between << "[";
+    between = ", ";
+    const char *separator = "";
+    for (const Recorded &one : chain.recorded) {
+      out << separator << "[" << one.release << ", " << one.sample_start << ", " << one.sample_end << ", " << one.heard
+          << ", " << one.answered << ", " << one.act_start << ", " << one.act_end << "]";
+      separator = ", ";
+    }
+    out << "]";
+  }
+  out << "]";
+  return out.str();
+}
+
 std::string answer(const std::string &line) {
   Plan plan;
   std::istringstream settings(line);
@@ -197,7 +216,9 @@ std::string answer(const std::string &line) {
     out << separator << '"' << violation << '"';
     separator = ", ";
   }
-  out << "]}";
+  out << "]";
+  if (plan.record) out << ", \"recorded\": " << recorded(result);
+  out << "}";
   return out.str();
 }
 

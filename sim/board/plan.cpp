@@ -73,6 +73,16 @@ Field text_field(std::string &place) {
           [&place] { return place; }};
 }
 
+// Nothing is written as -.
+Field optional_field(std::string &place) {
+  const Field field = text_field(place);
+  return {[field, &place](const std::string &name, const std::string &value) {
+            field.read(name, value);
+            if (value == "-") place.clear();
+          },
+          [&place] { return place.empty() ? "-" : place; }};
+}
+
 template <typename Choice, size_t kCount>
 Field choice_field(Choice &place, const std::array<const char *, kCount> &texts) {
   return {[&place, texts](const std::string &name, const std::string &value) {
@@ -124,9 +134,12 @@ Fields fields_of(ChainPlan &chain) {
           {"reliable", bool_field(chain.reliable)},
           {"reply_reliable", bool_field(chain.reply_reliable)},
           {"node", number_field(chain.node, 0u, 64u)},
+          {"more_nodes", numbers_field(chain.more_nodes, 0, 64)},
+          {"more_us", numbers_field(chain.more_us, 0, 4'000'000'000u)},
           {"group", number_field(chain.group, 0u, 8u)},
           {"local_depth", number_field<uint32_t>(chain.local_depth, 0, 16)},
-          {"hold", bool_field(chain.hold)}};
+          {"hold", bool_field(chain.hold)},
+          {"next", optional_field(chain.next)}};
 }
 
 void add_faults(Fields &fields, const std::string &way, Faults &faults) {
@@ -183,6 +196,7 @@ Fields fields_of(Plan &plan) {
   fields.emplace_back("settle_us", time_field(plan.settle, kMicrosecond));
   fields.emplace_back("latency_from", choice_field(plan.latency_from, kLatencyFrom));
   fields.emplace_back("trace", bool_field(plan.trace));
+  fields.emplace_back("record", bool_field(plan.record));
   return fields;
 }
 
@@ -217,8 +231,25 @@ bool set_in_chains(Plan &plan, const std::string &name, const std::string &value
 
 }  // namespace
 
+namespace {
+
+void add_board(Plan &plan, const std::string &name) {
+  if (plan.boards.empty() && !plan.chains.empty())
+    throw std::invalid_argument("a plan with boards has no chains before the first of them");
+  Plan board = plan;
+  board.boards.clear();
+  set(board, "system", name);
+  plan.boards.push_back(std::move(board));
+}
+
+}  // namespace
+
 void set(Plan &plan, const std::string &name, const std::string &value) {
-  if (name == "chain") {
+  if (name == "board") {
+    add_board(plan, value);
+  } else if (name != "hosts" && !plan.boards.empty()) {
+    set(plan.boards.back(), name, value);
+  } else if (name == "chain") {
     add_chain(plan, value);
   } else if (name == "chains") {
     const auto count = number<size_t>(name, value, 1, plan.chains.size());
@@ -249,6 +280,7 @@ std::string write_plan(const Plan &plan) {
     for (const auto &[name, field] : fields_of(chain)) text += " " + name + "=" + field.write();
     text += "\n";
   }
+  for (const Plan &board : plan.boards) text += "board = " + board.system + "\n" + write_plan(board);
   return text;
 }
 

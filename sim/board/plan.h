@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to simulate, as plain text: one `name = value` a line, `#` begins a comment. Times carry their unit in the name.
+// What to simulate: one board, or several on one bus. As plain text: one `name = value` a line, `#` begins a comment.
+// Times carry their unit in the name.
 //
 //   periods = 500
 //   chain = name=brake level=3 period_us=500000 payload_bytes=96 reply_bytes=10 sample_us=10000 act_us=10000
 //
-// Each `chain` adds one; later settings override earlier ones. Chains are registered in this order.
+// Each `chain` adds one; later settings override earlier ones. Chains are registered in this order. `board = arm`
+// begins a board, with the settings before the first one; what follows is its own, but `hosts`, which all share.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +33,12 @@ struct ChainPlan {
   bool reliable = true;
   bool reply_reliable = true;  // only when reliable
   unsigned node = 0;           // 0: its answer has a core of its own; else the executor of that number in `hosts`
-  unsigned group = 0;          // 0: none; callbacks of chains of the same number are one exclusive group
+  std::vector<unsigned> more_nodes, more_us;  // further callbacks on the host, one after the other, behind the first
+  unsigned group = 0;                         // 0: none; callbacks of chains of the same number are one exclusive group
   uint32_t local_depth = 0;  // more than 0: what is sampled is also delivered to a callback of this process, this deep
   bool hold = false;         // nothing less urgent leaves while a message of it waits for its acknowledgment
+  std::string next;          // heard: the chain of another board that its end begins, one that is told; empty: none
+  bool passed_on = false;    // such a chain; of a plan with boards, set by simulate()
   bool begins_on_host() const { return shape == Shape::kTold || shape == Shape::kHosted; }
   bool is_reply_reliable() const { return reliable && reply_reliable; }
 };
@@ -104,6 +109,11 @@ struct Plan {
 
   LatencyFrom latency_from = LatencyFrom::kExpiry;
   bool trace = false;
+  bool record = false;  // the times of each instance
+
+  Time begin = 0;            // when the client begins to connect
+  Time start = 0;            // the first release, if the board is set up by then
+  std::vector<Plan> boards;  // several: chains are theirs; `system` is the name of each
 };
 
 // Throws std::invalid_argument with a message for the user.

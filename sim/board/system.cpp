@@ -1,104 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/board/system.h"
+#include "sim/board/one_board.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstring>
-#include <memory>
+#include <array>
+#include <bit>
 #include <stdexcept>
 
-#include "sim/board/agent_host.h"
-#include "sim/board/bus.h"
-#include "sim/board/checks.h"
-#include "sim/board/client.h"
-#include "sim/board/losses.h"
 #include "tide/xrce.h"
 
 namespace tide::sim {
 namespace {
 
-constexpr Time kSetUpLimit = 150 * kSecond;
-constexpr Time kNotice = 6 * kSecond;
-constexpr Time kCheckPeriod = 10 * kMillisecond;
+// Counters are plain numbers of 32 bits.
+template <typename Counters>
+void add(Counters &sum, const Counters &more) {
+  using Numbers = std::array<uint32_t, sizeof(Counters) / sizeof(uint32_t)>;
+  auto numbers = std::bit_cast<Numbers>(sum);
+  const auto others = std::bit_cast<Numbers>(more);
+  for (size_t index = 0; index < numbers.size(); index++) numbers[index] += others[index];
+  sum = std::bit_cast<Counters>(numbers);
+}
 
-class Trace {
- public:
-  explicit Trace(bool kept) : kept_(kept) {}
-  void add(Time now, const char *what, int64_t first = -1, int64_t second = -1) {
-    char line[128];
-    char *end = put(line, line + sizeof line, now);
-    *end++ = ' ';
-    end = std::copy_n(what, std::strlen(what), end);
-    for (const int64_t number : {first, second}) {
-      if (number < 0) continue;
-      *end++ = ' ';
-      end = put(end, line + sizeof line, number);
-    }
-    *end++ = '\n';
-    for (const char *byte = line; byte < end; byte++) {
-      hash_ = (hash_ ^ static_cast<uint8_t>(*byte)) * 0x100000001B3u;
-    }
-    if (kept_) text_.append(line, end);
-  }
-  std::string text() const { return text_; }
-  uint64_t hash() const { return hash_; }
+constexpr Time kMicrosecond = 1000;
 
- private:
-  // A line is made for each of some thousand events of a seed: printf took a quarter of a campaign.
-  static char *put(char *begin, char *end, int64_t number) { return std::to_chars(begin, end, number).ptr; }
+}  // namespace
 
-  bool kept_;
-  std::string text_;
-  uint64_t hash_ = 0xCBF29CE484222325u;
-};
-
-class System {
- public:
-  explicit System(const Plan &plan);
-  Result run();
-
- private:
-  size_t chain_count() const { return plan_.only_first ? 1 : plan_.chains.size(); }
-  Client::Observer observer();
-  void connect();
-  void add_node(size_t chain);
-  void release_nodes();
-  void answer(size_t chain, const Bus::Payload &payload);
-  bool is_renewed() { return client_.session().counters.reconnects > 0 || host_.restarts() > 0; }
-  void set_up();
-  void schedule_incidents();
-  Time last_release() const;
-  Time longest_period() const;
-  bool is_done();
-  void finish();
-  Result result();
-
-  const Plan &plan_;
-  Engine engine_;
-  Trace trace_;
-  Checks checks_;
-  Line up_, down_;
-  Bus bus_;
-  AgentHost host_;
-  Machine machine_;
-  Client client_;
-  Random incidents_, return_;
-  Time last_return_ = 0;
-  std::vector<std::unique_ptr<HostExecutor>> hosts_;
-  std::vector<std::unique_ptr<HostCallback>> nodes_;
-  FirstLosses losses_;
-  InstanceLosses instance_losses_;
-  uint64_t heartbeats_seen_ = 0, heartbeats_answered_ = 0;
-  bool acknowledging_ = false;
-  unsigned cuts_now_ = 0;
-};
-
-System::System(const Plan &plan)
-    : plan_(plan),
-      trace_(plan.trace),
+OneBoard::OneBoard(World &world, const Plan &plan)
+    : world_(world),
+      plan_(plan),
+      engine_(world.engine),
+      trace_(world.trace),
       checks_(plan, chain_count()),
       up_(engine_, plan.baud, seed_of(plan, Chance::kUp)),
       down_(engine_, plan.baud, seed_of(plan, Chance::kDown)),
+      bus_(world.bus),
       host_(engine_, bus_, down_,
             {plan.agent_least, plan.agent_most, plan.agent_acknowledges, plan.agent_heartbeat_delay},
             seed_of(plan, Chance::kLatency)),
@@ -109,13 +44,10 @@ System::System(const Plan &plan)
       losses_(plan),
       instance_losses_(plan) {
   connect();
-  engine_.on_step = [this] { checks_.step_end(client_, engine_.now()); };
-  for (const unsigned lanes : plan.hosts)
-    hosts_.push_back(std::make_unique<HostExecutor>(engine_, lanes, seed_of(plan, Chance::kHosts) + hosts_.size()));
   for (size_t chain = 0; chain < chain_count(); chain++) add_node(chain);
 }
 
-Client::Observer System::observer() {
+Client::Observer OneBoard::observer() {
   Client::Observer observer;
   observer.callback_start = [this](const tide_executor_t &executor, const tide_callback_t &callback) {
     trace_.add(engine_.now(), "callback", callback.priority, callback.index);
@@ -136,7 +68,7 @@ Client::Observer System::observer() {
   return observer;
 }
 
-void System::connect() {
+void OneBoard::connect() {
   up_.deliver = [this](const Line::Bytes &frame) { host_.receive(frame); };
   up_.refuse = [this](const Line::Bytes &) {
     if (!client_.is_set_up()) return false;
@@ -175,7 +107,7 @@ void System::connect() {
   };
 }
 
-void System::add_node(size_t chain) {
+void OneBoard::add_node(size_t chain) {
   const Shape shape = plan_.chains[chain].shape;
   if (shape == Shape::kLooped) {
     nodes_.push_back(nullptr);
@@ -186,11 +118,14 @@ void System::add_node(size_t chain) {
     });
     return;
   }
-  const unsigned node = plan_.chains[chain].node;
-  HostExecutor *const executor = node == 0 ? nullptr : hosts_.at(node - 1).get();
-  nodes_.push_back(
-      std::make_unique<HostCallback>(engine_, plan_.chains[chain].host, executor,
-                                     [this, chain](const Bus::Payload &payload) { answer(chain, payload); }));
+  const ChainPlan &plan = plan_.chains[chain];
+  HostCallback *next = nullptr;
+  for (size_t place = plan.more_us.size(); place > 0; place--) {
+    const Time execution = plan.more_us[place - 1] * kMicrosecond;
+    followers_.push_back(callback_of(execution, plan.more_nodes[place - 1], next, chain));
+    next = followers_.back().get();
+  }
+  nodes_.push_back(callback_of(plan.host, plan.node, next, chain));
   bus_.subscribe(client_.topic(chain), [this, chain](const Bus::Payload &payload) {
     const Mark mark = payload.size() >= kMarkBytes ? get_mark(payload.data()) : Mark{UINT16_MAX, UINT32_MAX};
     trace_.add(engine_.now(), "host_received", static_cast<int64_t>(chain), mark.index);
@@ -200,32 +135,53 @@ void System::add_node(size_t chain) {
       return;
     }
     checks_.host_received(chain, mark.index, is_renewed(), engine_.now());
+    client_.note_heard(chain, mark.index, engine_.now());
     nodes_[chain]->receive(payload);
   });
 }
 
+// next: who is told when it has ended; null: it answers.
+std::unique_ptr<HostCallback> OneBoard::callback_of(Time execution, unsigned node, HostCallback *next, size_t chain) {
+  HostExecutor *const executor = node == 0 ? nullptr : world_.hosts.at(node - 1).get();
+  return std::make_unique<HostCallback>(engine_, execution, executor, [this, chain, next](const Bus::Payload &payload) {
+    if (next != nullptr) {
+      next->receive(payload);
+    } else {
+      answer(chain, payload);
+    }
+  });
+}
+
 // What begins on the host does so by timers there.
-void System::release_nodes() {
+void OneBoard::release_nodes() {
   for (size_t chain = 0; chain < chain_count(); chain++) {
     const ChainPlan &each = plan_.chains[chain];
-    if (!each.begins_on_host()) continue;
+    if (!each.begins_on_host() || each.passed_on) continue;
     for (uint32_t index = 0; index < plan_.periods; index++) {
       const Time release = client_.first_release() + each.phase + index * each.period;
-      engine_.at(release, [this, chain, index, release] {
-        client_.note_release(chain, index, release);
-        checks_.host_received(chain, index, is_renewed(), release);
-        Bus::Payload payload(kMarkBytes);
-        put_mark(payload.data(), {static_cast<uint16_t>(chain), index});
-        nodes_[chain]->receive(payload);
-      });
+      engine_.at(release, [this, chain, index, release] { take_over(chain, index, release); });
     }
   }
 }
 
-void System::answer(size_t chain, const Bus::Payload &payload) {
+// release: of what its response counts from.
+void OneBoard::take_over(size_t chain, uint32_t index, Time release) {
+  client_.note_release(chain, index, release);
+  checks_.host_received(chain, index, is_renewed(), engine_.now());
+  client_.note_heard(chain, index, engine_.now());
+  Bus::Payload payload(kMarkBytes);
+  put_mark(payload.data(), {static_cast<uint16_t>(chain), index});
+  nodes_[chain]->receive(payload);
+}
+
+void OneBoard::answer(size_t chain, const Bus::Payload &payload) {
   const Shape shape = plan_.chains[chain].shape;
+  client_.note_answered(chain, get_mark(payload.data()).index, engine_.now());
   if (shape == Shape::kHeard || shape == Shape::kHosted) {
-    client_.note_end(chain, get_mark(payload.data()).index, engine_.now());
+    const uint32_t index = get_mark(payload.data()).index;
+    client_.note_end(chain, index, engine_.now());
+    const std::string &next = plan_.chains[chain].next;
+    if (!next.empty()) world_.pass_on(next, index, client_.instances(chain)[index].release);
     return;
   }
   Bus::Payload reply(plan_.chains[chain].reply_bytes, 0x3B);
@@ -244,14 +200,7 @@ void System::answer(size_t chain, const Bus::Payload &payload) {
 
 // ---- the run ----
 
-void System::set_up() {
-  while (!client_.is_set_up() && engine_.now() < kSetUpLimit) {
-    if (!engine_.step(kSetUpLimit)) break;
-  }
-  if (!client_.is_set_up()) throw std::runtime_error("the client could not connect");
-}
-
-Time System::last_release() const {
+Time OneBoard::last_release() const {
   Time last = 0;
   for (size_t chain = 0; chain < chain_count(); chain++) {
     const ChainPlan &plan = client_.chain_plan(chain);
@@ -260,7 +209,7 @@ Time System::last_release() const {
   return last;
 }
 
-void System::schedule_incidents() {
+void OneBoard::schedule_incidents() {
   const Time begin = client_.first_release();
   const Time end = std::max(last_release(), begin + 1);
   engine_.at(begin, [this] {
@@ -297,13 +246,13 @@ void System::schedule_incidents() {
   });
 }
 
-Time System::longest_period() const {
+Time OneBoard::longest_period() const {
   Time longest = 0;
   for (const ChainPlan &chain : plan_.chains) longest = std::max(longest, chain.period);
   return longest;
 }
 
-bool System::is_done() {
+bool OneBoard::is_done() {
   for (size_t chain = 0; chain < chain_count(); chain++) {
     for (const Instance &instance : client_.instances(chain)) {
       if (instance.sample_end < 0 && instance.release > 0) return false;
@@ -312,24 +261,33 @@ bool System::is_done() {
   return checks_.is_complete(client_, is_renewed());
 }
 
-void System::finish() {
-  // A client notices a restart that changed nothing by its own signs of life.
-  const Time noticed = plan_.restarts > 0 || plan_.cuts > 0 ? kNotice + plan_.outage_maximum : 0;
-  Time next = last_release() + noticed + longest_period();
-  const Time limit = next + plan_.settle;
-  engine_.run_until(next);
-  // Best-effort messages and callbacks that are still under way hold places in the pools, so they are waited for, too.
-  while (!is_done() && next < limit) engine_.run_until(next += kCheckPeriod);
-  checks_.at_end(client_, is_renewed(), engine_.now());
-  client_.stop();
+Time OneBoard::longest_callbacks() const {
   Time longest = kSecond;
   for (const ChainPlan &chain : plan_.chains) longest += chain.sample + chain.act + chain.host;
-  engine_.run_until(engine_.now() + longest);
-  if (!client_.is_stopped()) throw std::runtime_error("the client does not stop");
+  return longest;
 }
 
-Result System::result() {
-  Result result;
+void OneBoard::end() {
+  checks_.at_end(client_, is_renewed(), engine_.now());
+  client_.stop();
+}
+
+namespace {
+
+void add(LineCounters &sum, const LineCounters &more) {
+  sum.frames += more.frames;
+  sum.bytes += more.bytes;
+  sum.lost += more.lost;
+  sum.duplicated += more.duplicated;
+  sum.corrupted += more.corrupted;
+  sum.delayed += more.delayed;
+  sum.cut += more.cut;
+  sum.refused += more.refused;
+}
+
+}  // namespace
+
+void OneBoard::tell(Result &result) {
   for (size_t chain = 0; chain < chain_count(); chain++) {
     const ChainPlan &plan = client_.chain_plan(chain);
     ChainResult each{plan.name, plan.level, plan.deadline > 0 ? plan.deadline : plan.period, {}, 0, -1};
@@ -341,41 +299,26 @@ Result System::result() {
       } else if (instance.release > 0) {
         each.lost++;
       }
+      if (!plan_.record || instance.release == 0) continue;
+      each.recorded.push_back({instance.release, instance.sample_start, instance.sample_end, instance.heard,
+                               instance.answered, instance.act_start, instance.act_end});
     }
     result.chains.push_back(std::move(each));
   }
-  result.violations = checks_.violations();
-  result.trace = trace_.text();
-  result.trace_hash = trace_.hash();
-  result.simulated = engine_.now();
-  result.events = engine_.event_count();
-  result.publish_failures = client_.publish_failures();
-  result.agent_restarts = host_.restarts();
-  result.up = up_.counters();
-  result.down = down_.counters();
-  result.transmitter = client_.session().daemon.transmitter.counters;
-  result.receiver = client_.session().daemon.receiver.counters;
-  result.session = client_.session().counters;
-  return result;
+  for (const std::string &violation : checks_.violations()) result.violations.push_back(violation);
+  result.publish_failures += client_.publish_failures();
+  result.agent_restarts += host_.restarts();
+  add(result.up, up_.counters());
+  add(result.down, down_.counters());
+  const auto &daemon = client_.session().daemon;
+  add(result.transmitter, daemon.transmitter.counters);
+  add(result.receiver, daemon.receiver.counters);
+  add(result.session, client_.session().counters);
 }
 
-Result System::run() {
-  set_up();
-  release_nodes();
-  schedule_incidents();
-  finish();
-  return result();
-}
-
-}  // namespace
-
-Result simulate(const Plan &plan) {
-  if (plan.chains.empty()) throw std::invalid_argument("a plan needs a chain");
-  for (const ChainPlan &chain : plan.chains) {
-    if (chain.node > plan.hosts.size()) throw std::invalid_argument("a chain names a host executor that is not there");
-  }
-  if (plan.budget > 0) throw std::invalid_argument("the simulated client has no budgets; a board has (--board)");
-  return System(plan).run();
+void World::pass_on(const std::string &next, uint32_t index, Time release) {
+  const auto &[system, chain] = begun_elsewhere.at(next);
+  system->take_over(chain, index, release);
 }
 
 }  // namespace tide::sim

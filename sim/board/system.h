@@ -13,6 +13,11 @@
 
 namespace tide::sim {
 
+// Of an instance; -1: it did not come so far.
+struct Recorded {
+  Time release, sample_start, sample_end, heard, answered, act_start, act_end;
+};
+
 struct ChainResult {
   std::string name;
   unsigned level = 0;
@@ -20,6 +25,7 @@ struct ChainResult {
   std::vector<Time> latencies;  // as the plan says where they begin, to completion of the last callback, by period
   uint32_t lost = 0;            // released, but never completed
   Time worst_response = -1;     // from a release on the timer's grid to completion; -1: none was completed
+  std::vector<Recorded> recorded = {};  // if the plan says so
 };
 
 struct LaneBudget {

@@ -82,3 +82,8 @@ def test_release_jitter_is_told(tmp_path: Path) -> None:
     file.write_text(EXAMPLE.read_text(encoding="utf-8").replace("priority = 3", "priority = 3\njitter_ms = 2", 1))
     program = to_pycpa(load(file))
     assert "PJdEventModel(P=500000000, J=2000000)" in program and program.count("J=0)") == 2
+
+
+def test_several_boards_are_refused() -> None:
+    status, output = run(ROOT / "examples/systems/board_to_board.toml")
+    assert status == 2 and "'press' is a second board, and this export knows one line" in output

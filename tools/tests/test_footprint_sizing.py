@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tide.errors import UsageError
 from tide.footprint.program import header, program
-from tide.footprint.sizing import client_of, options, pools
+from tide.footprint.sizing import client_of, only_board, options, pools
 from tide.footprint.stack import bound, read
 from tide.system.load import load, parse
 
@@ -26,6 +27,22 @@ def test_pools_hold_what_the_description_names() -> None:
     assert sizes["TIDE_REASSEMBLIES"] == 0
     assert all(sizes[name] % 4 == 0 for name in sizes if name.endswith("_NODE_BYTES"))
     assert sizes["TIDE_SMALL_NODE_BYTES"] < sizes["TIDE_LARGE_NODE_BYTES"]
+
+
+def test_of_several_boards_one_is_built() -> None:
+    system = load(EXAMPLES / "systems/arm_and_base.toml")
+    base, arm = (client_of(only_board(system, name)) for name in ("base", "arm"))
+    assert (base.executors, arm.executors) == (("base",), ("arm",))
+    assert (base.lanes, arm.lanes) == (1, 3)
+    told = [
+        [pools(client)[f"TIDE_{kind}"] for kind in ("TIMERS", "PUBLISHERS", "SUBSCRIPTIONS")] for client in (base, arm)
+    ]
+    assert told == [[3, 3, 1], [2, 2, 2]]
+    with pytest.raises(UsageError, match="has 2 boards; say which by --board: base, arm"):
+        only_board(system, None)
+    with pytest.raises(UsageError, match="there is no board 'nav'; use one of: base, arm"):
+        only_board(system, "nav")
+    assert only_board(load(SYSTEM), None) == load(SYSTEM)
 
 
 def test_long_messages_need_fragments_and_places_for_them() -> None:

@@ -400,11 +400,20 @@ def test_the_reason_is_the_first_chain_that_fails() -> None:
     assert why in told(file, "--explain", "estop")[1].rsplit("estop has no bound", 1)[1]
 
 
-def test_two_boards_are_one_clear_line() -> None:
-    status, output = told(DATA / "two_boards.toml")
-    assert status == 2
-    (line,) = output.strip().splitlines()
-    assert line.startswith(f"{DATA / 'two_boards.toml'}:9: executors 'base_mcu' and 'arm_mcu' are two microcontrollers")
+def test_two_boards_without_a_bound_say_where_it_fails() -> None:
+    """Each on a line of its own: the arm's is too slow for its own frames, the base waits for the map on its host."""
+    file = DATA / "two_boards.toml"
+    status, output = told(file)
+    assert status == 1
+    roots = {chain["name"]: chain["root"] for chain in checked(file)["chains"]}
+    assert {name: root["chain"] for name, root in roots.items()} == {
+        "emergency_stop": "emergency_stop",
+        "arm_servo": "arm_servo",
+        "lidar": "emergency_stop",
+    }
+    assert (roots["arm_servo"]["part"]["kind"], roots["emergency_stop"]["part"]["kind"]) == ("line", "host_wait")
+    assert f"emergency_stop has no bound: {file}:32: it may take " in output
+    assert f"arm_servo has no bound: {file}:60: it may take " in output
 
 
 def test_the_model_is_named_and_stock_rclcpp_is_not_trusted() -> None:

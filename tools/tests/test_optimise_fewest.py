@@ -95,12 +95,22 @@ def test_a_chain_without_the_one_it_branches_from_is_whole() -> None:
     assert len({callback.name for callback in chain.callbacks}) == len(chain.callbacks)
 
 
-def test_a_second_board_is_one_line() -> None:
+def test_two_boards_on_one_serial_line_are_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "shared.toml"
+    text = (DATA / "optimise_two_boards.toml").read_text(encoding="utf-8").replace('"uart_arm"', '"other"')
+    file.write_text(text.replace('where = "mcu"', 'where = "mcu"\nlink = "uart_base"').replace('link = "other"\n', ""))
     for command in ("optimise", "check"):
-        result = CliRunner().invoke(app, [command, str(DATA / "optimise_two_boards.toml")])
+        result = CliRunner().invoke(app, [command, str(file)])
         assert result.exit_code == 2
         (line,) = result.output.splitlines()
-        assert "arm_mcu" in line and "two microcontrollers" in line
+        assert "arm_mcu" in line and "two microcontrollers on the serial link 'uart_base'" in line
+
+
+def test_two_boards_are_optimised() -> None:
+    """The arm's line is too slow by itself, whatever the order; that is told, and nothing else."""
+    result = CliRunner().invoke(app, ["optimise", str(DATA / "optimise_two_boards.toml"), "--dry-run"])
+    assert result.exit_code == 1, result.output
+    assert "arm_servo" in result.output
 
 
 @pytest.mark.parametrize("cores", [None, 64.0])

@@ -37,6 +37,7 @@ class Family:
     losses: tuple[int, ...] = (0,)
     rings: bool = False  # chains that go from one executor to the next and back, none of whose runs is much shorter
     shapes: bool = False  # chains that do not come back, or begin on the host
+    boards: tuple[int, ...] = (1,)
 
 
 FAMILIES = (
@@ -70,6 +71,27 @@ FAMILIES = (
         reliable=0.5,
         shapes=True,
     ),
+    Family(
+        "check-boards",
+        ("described", "tide", "lanes"),
+        (1, 1, 2, 3),
+        (1, 1, 2),
+        board=True,
+        reliable=0.5,
+        boards=(2, 2, 3),
+    ),
+    Family("check-boards-batch", BATCHES, (1, 1, 2), (1, 1, 2), board=True, reliable=0.5, boards=(2, 2, 3)),
+    Family(
+        "check-boards-losses",
+        ("described",),
+        (1, 2),
+        (1, 2),
+        board=True,
+        reliable=1,
+        hold=0.2,
+        losses=(1, 1, 2),
+        boards=(2,),
+    ),
     Family("check-board-batch", BATCHES, (1, 1, 2, 3), (1, 1, 2), board=True, reliable=0.5),
 )
 
@@ -101,6 +123,8 @@ class _Draw:
     def document(self) -> Document:
         hosts = self.hosts()
         document: Document = {"executors": hosts, "links": [], "groups": [], "chains": []}
+        if self.of.boards != (1,):
+            return self.boards(document)
         if self.of.board:
             document["executors"] = [self.client(), *hosts]
             document["links"] = [self.link()]
@@ -244,6 +268,55 @@ class _Draw:
             rest = further
         self.random.shuffle(parts := [*parts, rest])
         return parts
+
+    # ---- several boards ----
+
+    def boards(self, document: Document) -> Document:
+        count = self.random.choice(self.of.boards)
+        clients = [self.client() | {"name": f"m{place}", "link": f"l{place}"} for place in range(count)]
+        document["links"] = [self.link() | {"name": f"l{place}"} for place in range(count)]
+        for place, link in enumerate(document["links"]):
+            if self.chance(0.2):
+                document["links"][place] = self.network(link)
+        hosts = document["executors"]
+        document["executors"] = [*clients, *hosts]
+        names = [one["name"] for one in hosts]
+        chain_count = self.random.randint(2, 4 if self.few else 7)
+        priorities = self.random.sample(range(1, 127), chain_count)
+        mtu_bytes = min(link["mtu_bytes"] for link in document["links"])
+        for name, priority in zip(self.names("c", chain_count), priorities, strict=True):
+            chain = self.board_chain(name, priority, names, mtu_bytes)
+            self.send_round(chain, [one["name"] for one in clients], names, not document["chains"])
+            document["chains"].append(chain)
+        for client in clients:
+            levels = sum(
+                any(one["executor"] == client["name"] for one in chain["callbacks"]) for chain in document["chains"]
+            )
+            client["lanes"] = self.random.choice((1, max(levels, 1)))
+            if self.chance(0.2) and "described" in self.of.executors and self.of.losses == (0,):
+                client["policy"] = self.random.choice(BATCHES)
+        return document
+
+    def network(self, link: Document) -> Document:
+        kept = ("name", "mtu_bytes", "agent_ms", "return_ms", "heartbeat_delay_ms", "agent_heartbeat_ms")
+        return {"kind": "udp"} | {key: link[key] for key in kept if key in link}
+
+    def send_round(self, chain: Document, boards: Sequence[str], hosts: Sequence[str], first: bool) -> None:
+        """A chain from board to host and back becomes one of any form; the first one touches a board."""
+        here, there = self.random.sample(boards, 2)
+        host = self.random.choice(hosts)
+        way = self.random.choice(
+            (
+                *((here, host, here), (here, host, here), (here, host, there), (here, host, there), (here, there)),
+                *((here, host), (host, there), (host,), (here,), (here, here)),
+            )
+        )
+        if first and way == (host,):
+            way = (here,)
+        chain["callbacks"] = chain["callbacks"][: len(way)]
+        for callback, where in zip(chain["callbacks"], way, strict=True):
+            callback["executor"] = where
+        chain["callbacks"][-1].pop("publishes", None)
 
     # ---- a board with a line ----
 

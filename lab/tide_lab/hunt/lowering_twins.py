@@ -13,6 +13,8 @@ from typing import Any
 from unittest.mock import patch
 
 import tide.analysis.bounds as bounding
+from tide.analysis import boards
+from tide.analysis.lower import board_document
 from tide.system.model import Callback, System
 from tide_lab.hunt.whole import Servers, Trial, hunt_block
 
@@ -244,6 +246,47 @@ def _fast_line(document: Document) -> None:
     document["line"]["baud"] *= 2
 
 
+# ---- several boards ----
+
+
+def _no_others(document: Document) -> None:
+    """Only chains of this board are on the host."""
+    document["chains"] = [chain for chain in document["chains"] if "response_ns" not in chain]
+
+
+def _punctual_sections(chain: Document) -> None:
+    """What comes from another board is released as a timer is."""
+    if chain["callbacks"][0]["name"].startswith("!"):
+        chain["jitter_ns"] = 0
+
+
+@contextmanager
+def _ends_where_it_leaves() -> Iterator[None]:
+    """The bound of a chain is that of what it does on its first board."""
+    whole = boards.response_ns
+
+    def other(found: Any, sections: Any) -> Any:
+        return whole(found, list(sections)[:1])
+
+    with patch.object(boards, "response_ns", other):
+        yield
+
+
+@contextmanager
+def _one_board_for_all() -> Iterator[None]:
+    """Each board has the line of the first one."""
+    whole = board_document
+    first: list[Any] = []
+
+    def other(system: System, *options: Any) -> Any:
+        document = whole(system, *options)
+        first.append(document["line"])
+        return document | {"line": first[0] or document["line"]}
+
+    with patch.object(boards, "board_document", other):
+        yield
+
+
 def _half(lane: Document) -> Document:
     """As much in every period, and twice as often as half of it."""
     return {"budget_ns": lane["budget_ns"] // 2, "period_ns": lane["period_ns"] // 2}
@@ -297,6 +340,10 @@ def twins() -> list[Twin]:
         ),
         Twin("hold forgotten", "check-board-hold", _asked(_protocol(hold=False))),
         Twin("losses forgotten", "check-board-losses", _asked(_protocol(losses=0))),
+        Twin("chains of other boards forgotten", "check-boards", _asked(_no_others)),
+        Twin("jitter between boards forgotten", "check-boards", _asked(_chains(_punctual_sections))),
+        Twin("a chain that ends where it leaves its board", "check-boards", _ends_where_it_leaves),
+        Twin("the line of another board", "check-boards", _one_board_for_all),
         Twin("publishes that wait forgotten", "check-board-batch", _asked(_client(send="asynchronous"))),
     ]
 

@@ -17,12 +17,14 @@ from typing import Any, Protocol
 import tide.analysis.bounds as bounding
 from tide.analysis.bounds import AnalysisError, Bounds
 from tide.analysis.lower import NoBoundError, is_on_host
+from tide.play import board as board_play
+from tide.play import boards as boards_play
+from tide.play import host as host_play
+from tide.play.server import Played, Server, ServerError
 from tide.programs.binaries import MissingBinaryError, find_binary
 from tide.system.load import SystemFileError, load, parse
 from tide.system.model import System
-from tide_lab.hunt import board_play, host_play
 from tide_lab.hunt.families import FAMILIES, Family, draw, family, losses_of, rendered
-from tide_lab.hunt.server import Played, Server, ServerError
 
 # Events of one instant may be taken in either order, and bounds are in whole nanoseconds: what begins at the instant of
 # a release may count as begun before it. Each such choice is worth one of them; times are drawn in microseconds.
@@ -46,6 +48,7 @@ class Player(Protocol):
     def drawn(self) -> Any: ...
     def changed(self, run: Any) -> Any: ...
     def words(self, run: Any) -> str: ...
+    def of_chains(self, played: Played) -> Played: ...
 
 
 @dataclass(frozen=True)
@@ -200,6 +203,8 @@ class _Hunt:
         return played
 
     def _player(self) -> Player:
+        if len(self._system.boards()) > 1 and self._is_board:
+            return boards_play.BoardsPlayer(self._system, self._executor, self._losses, self._source)
         if self._is_board:
             return board_play.BoardPlayer(self._system, self._executor, self._losses, self._source)
         return host_play.HostPlayer(self._system, self._executor, self._source)
@@ -270,7 +275,7 @@ class _Climb:
     def _play(self, run: Any) -> float:
         words = self._player.words(run)
         played = self._hunt.play(words)
-        return 0.0 if played is None else self._hold(words, played)
+        return 0.0 if played is None else self._hold(words, self._player.of_chains(played))
 
     def _hold(self, words: str, played: Played) -> float:
         nearest = 0.0

@@ -200,6 +200,10 @@ std::vector<std::size_t> LinkModel::dependences(std::size_t chain) const {
       shares_host = shares_host ||
                     (!system_.hosts[place].own_cores && load.hosts_ns[place] > 0 && loads_[chain].visits_host[place]);
     }
+    if (is_foreign(other)) {
+      if (shares_host) found.push_back(other);
+      continue;
+    }
     if (goes_first(other, chain) || shares_host || load.interrupts_ns > 0 || other == only_less_urgent(chain, 1) ||
         (load.up.control > 0 && up_waits_[chain] != never_ns) ||
         (load.down.control > 0 && down_waits_[chain] != never_ns))
@@ -261,7 +265,7 @@ LinkResults LinkModel::run() {
     make_loads();
     bool changed = false;
     for (const std::size_t chain : order_) {
-      if (responses_[chain] == never_ns) continue;
+      if (responses_[chain] == never_ns || is_foreign(chain)) continue;
       time_ns reached_ns = 0;
       settled_ = settled_ && pass < most_passes;
       const time_ns found_ns = settled_ ? solve(chain, reached_ns) : never_ns;
@@ -280,6 +284,11 @@ LinkResults LinkModel::run() {
   results.met = true;
   for (std::size_t chain = 0; chain < size(); chain++) {
     LinkResult &result = results.chains.emplace_back();
+    if (is_foreign(chain)) {
+      result.response_ns = system_.chains[chain].response_ns;
+      result.met = true;
+      continue;
+    }
     result.depends_on = dependences(chain);
     if (responses_[chain] == never_ns) {
       blame(chain, result);

@@ -107,6 +107,7 @@ class Reader {
     fields.integer("period_ns", chain.period_ns);
     fields.integer("deadline_ns", chain.deadline_ns);
     fields.integer("jitter_ns", chain.jitter_ns);
+    fields.integer("response_ns", chain.response_ns);
     fields.flag("uplink_reliable", chain.uplink_reliable);
     fields.flag("downlink_reliable", chain.downlink_reliable);
     each(fields.list("callbacks"), fields.where() + ", callback", [this, &chain](Fields &of) {

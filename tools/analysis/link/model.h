@@ -87,6 +87,10 @@ class LinkModel {
     std::stable_sort(order_.begin(), order_.end(), [this](std::size_t left, std::size_t right) {
       return system_.chains[left].priority > system_.chains[right].priority;
     });
+    for (std::size_t chain = 0; chain < size(); chain++) {
+      roots_[chain] = chain;
+      responses_[chain] = system.chains[chain].response_ns.value_or(0);
+    }
     answer_ns_ = answer_frame_ns(system.line);
     gap_ns_ = system.client.interrupt_receive_ns + system.client.interrupt_complete_ns;
   }
@@ -109,6 +113,8 @@ class LinkModel {
   };
 
   std::size_t size() const { return system_.chains.size(); }
+  // Bounded elsewhere: it is about on the host only.
+  bool is_foreign(std::size_t chain) const { return system_.chains[chain].response_ns.has_value(); }
   bool is_batch() const { return system_.client.policy == ClientPolicy::batch; }
   bool goes_first(std::size_t other, std::size_t chain) const {
     return other != chain && (is_batch() || system_.chains[other].priority > system_.chains[chain].priority);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/link/system.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -89,6 +90,11 @@ class Checker {
     if (chain.callbacks.empty()) error(where, "has no callbacks");
     if (chain.callbacks.size() > most_steps) error(where, "has more than 1000 callbacks");
     for (std::size_t index = 0; index < chain.callbacks.size(); index++) callback(chain, index);
+    if (!chain.response_ns) return;
+    if (*chain.response_ns < 0) error(where, "'response_ns' is less than 0");
+    if (std::any_of(chain.callbacks.begin(), chain.callbacks.end(),
+                    [](const LinkCallback &one) { return one.place == on_client; }))
+      error(where, "is bounded elsewhere and has a callback on the client");
   }
 
   void callback(const LinkChain &chain, std::size_t index) {
@@ -130,6 +136,7 @@ class Checker {
     std::set<std::string> names;
     for (const LinkChain &chain : system_.chains) {
       if (!names.insert(chain.name).second) error("chain '" + chain.name + "'", "there are two of this name");
+      if (chain.response_ns) continue;
       const auto [owner, first] = owners.emplace(chain.priority, chain.name);
       if (!first && system_.client.policy != ClientPolicy::batch)
         error("chain '" + chain.name + "'", "has the priority of chain '" + owner->second + "'; give each its own");

@@ -88,6 +88,9 @@ struct LinkChain {
   bool uplink_reliable = false, downlink_reliable = false;
   std::vector<LinkCallback> callbacks;
   time_ns jitter_ns = 0;  // how late its timer may release it after the nominal expiry
+  // Of a chain that is bounded elsewhere, of which only the host's part is here: that bound, from a nominal expiry of
+  // its own; never_ns: there is none.
+  std::optional<time_ns> response_ns = std::nullopt;
 };
 
 struct LinkSystem {

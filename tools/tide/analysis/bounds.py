@@ -10,12 +10,14 @@ from functools import cached_property
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tide.analysis import boards
 from tide.analysis.lower import (
     ClientExecutor,
     Document,
     HostPolicy,
     chain_of,
     described_executor,
+    executor_of_board,
     host_document,
     is_on_host,
     link_document,
@@ -26,7 +28,7 @@ from tide.analysis.models import Model, host_models, line_models
 from tide.analysis.parts import Part
 from tide.analysis.reasons import Root, host_root, link_root, starvation_root
 from tide.programs.binaries import MissingBinaryError, build_folder
-from tide.system.model import Chain, System
+from tide.system.model import Chain, SerialLink, System, UdpLink
 
 if TYPE_CHECKING:
     from tide.analysis.native import ChainAnswer, ExecutorsAnswer, LinkAnswer, LinkChainAnswer
@@ -70,11 +72,17 @@ class ChainBound:
     holds_for: tuple[str, ...] = ()
     find_parts: Callable[[], Sequence[Share]] = field(default=tuple, repr=False, compare=False)
     find_depends_on: Callable[[], tuple[str, ...]] = field(default=tuple, repr=False, compare=False)
+    find_sections: Callable[[], tuple[tuple[str, int | None], ...]] = field(default=tuple, repr=False, compare=False)
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """They add up to the bound. Made when they are asked for: 100 chains over a line have 10,000."""
         return tuple(starmap(Part, self.find_parts()))
+
+    @cached_property
+    def sections(self) -> tuple[tuple[str, int | None], ...]:
+        """Of a chain over several boards: by board the bound until it leaves it; the last is that of the chain."""
+        return self.find_sections()
 
     @cached_property
     def depends_on(self) -> tuple[str, ...]:
@@ -145,6 +153,8 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
         policy = next((name for name in HOST_POLICIES if name == executor), HOST_POLICIES[0])
         return _bounds_where_instances_meet(system, policy)
     asked = next((name for name in CLIENT_EXECUTORS if name == executor), None)
+    if len(system.boards()) > 1:
+        return _board_bounds(system, asked, losses)
     answer = ask_link(link_document(system, asked, losses))
     return _link_bounds(system, asked or described_executor(system), answer)
 
@@ -235,11 +245,45 @@ def _link_bound(system: System, chain: Chain, told: LinkChainAnswer) -> ChainBou
     )
 
 
+def _board_bounds(system: System, executor: ClientExecutor | None, losses: int) -> Bounds:
+    found = boards.bound_boards(system, executor, losses, ask_link)
+    chains = [_board_bound(chain, found) for chain in system.chains]
+    assumed = tuple(starmap(Assumption, boards.assumed(system, found)))
+    used = {one.place for sections in found.sections.values() for one in sections}
+    described = {executor_of_board(board) for board in system.boards() if board.name in used}
+    name = executor or (described.pop() if len(described) == 1 else "described")
+    met = all(chain.met for chain in chains)
+    models = line_models(system, executor)
+    return Bounds(system.name, name, met, _by_urgency(chains), (*_not_given(system), *assumed), models)
+
+
+def _board_bound(chain: Chain, found: boards.Found) -> ChainBound:
+    sections = found.sections[chain.name]
+    bound_ns = boards.response_ns(found, sections)
+    root = None
+    if bound_ns is None:
+        root = next(found.roots[one.name] for one in sections if one.name in found.roots)
+    return ChainBound(
+        chain.name,
+        chain.priority,
+        bound_ns,
+        chain.deadline_ns,
+        bound_ns is not None and bound_ns <= chain.deadline_ns,
+        sum(found.answers[one.name].lateness_ns for one in sections),
+        len(sections) == 1 and found.answers[chain.name].hidden,
+        root,
+        ("any_order",),
+        lambda: boards.parts_of(found, sections),
+        lambda: boards.depends_on(found, sections),
+        lambda: boards.until(found, sections),
+    )
+
+
 def _not_given(system: System) -> list[Assumption]:
     """What a bound is made of and the description does not say."""
     lines = []
     for kind, entries, names in (
-        ("link", [link for link in system.links if link.kind == "serial"], ("agent_ms", "return_ms")),
+        ("link", [link for link in system.links if _is_used(system, link)], ("agent_ms", "return_ms")),
         ("executor", [one for one in system.executors if one.where == "mcu"], ("submit_ms", "process_ms")),
     ):
         for entry in entries:
@@ -248,6 +292,12 @@ def _not_given(system: System) -> list[Assumption]:
                 text = f"{' and '.join(absent)} of {kind} '{entry.name}' are 0 ms: the description gives none"
                 lines.append(Assumption("not_given", text, dict.fromkeys(absent, 0)))
     return lines
+
+
+def _is_used(system: System, link: SerialLink | UdpLink) -> bool:
+    """A board has it; a single one may leave open which."""
+    known = [one for board in system.boards() if (one := system.link_of_board(board)) is not None]
+    return link.kind == "serial" and (link in known or len(known) < len(system.boards()))
 
 
 def _by_urgency(chains: list[ChainBound]) -> tuple[ChainBound, ...]:

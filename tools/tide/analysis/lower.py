@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal
 
+from tide.analysis.unbounded import link_findings, shared_lanes
 from tide.system.finding import Finding
-from tide.system.locate import Path
-from tide.system.model import Callback, Chain, Executor, SerialLink, System, nanoseconds
+from tide.system.model import Callback, Chain, Executor, SerialLink, System, UdpLink, nanoseconds
 
 ClientExecutor = Literal["tide", "lanes", "batch", "batch_stock", "batch_blocking"]
 HostPolicy = Literal["default", "priority", "rclcpp", "any_order"]
@@ -40,26 +41,36 @@ def is_on_host(system: System) -> bool:
 
 def described_executor(system: System) -> ClientExecutor:
     """The client's, as the description has it: preemptive where it has several lanes."""
-    return "lanes" if any(one.where == "mcu" and one.lanes > 1 for one in system.executors) else "tide"
+    return next((executor_of_board(board) for board in system.boards()), "tide")
 
 
-def board_levels(system: System) -> int:
-    """Priorities of the chains that have a callback on the microcontroller."""
-    on_mcu = {one.name for one in system.executors if one.where == "mcu"}
-    chains = (chain for chain in system.chains if any(one.executor in on_mcu for one in chain.callbacks))
-    return len({chain.priority for chain in chains})
+def executor_of_board(board: Executor) -> ClientExecutor:
+    """As the description has it."""
+    if board.policy is None or board.policy == "tide":
+        return "lanes" if board.lanes > 1 else "tide"
+    return board.policy
 
 
 def link_document(system: System, executor: ClientExecutor | None = None, losses: int = 0) -> Document:
-    """The form of tools/analysis/link/file.h. executor: None: that of the description."""
-    findings = _link_findings(system)
+    """The form of tools/analysis/link/file.h, of a system with one board. executor: None: that of the description."""
+    refuse_link(system, executor)
+    return board_document(system, executor or described_executor(system), losses)
+
+
+def refuse_link(system: System, executor: ClientExecutor | None) -> None:
+    """NoBoundError, if there is an entry of boards or links for which there is no analysis."""
+    findings = link_findings(system)
     if executor is None:
-        findings += _shared_lanes(system)
+        findings += shared_lanes(system)
     if findings:
         raise NoBoundError(findings)
-    policy, _, send = (executor or described_executor(system)).partition("_")
-    client = next((one for one in system.executors if one.where == "mcu"), None)
-    line = next((link for link in system.links if isinstance(link, SerialLink)), None)
+
+
+def board_document(system: System, executor: ClientExecutor, losses: int) -> Document:
+    """Of the board of a system that has one at most."""
+    policy, _, send = executor.partition("_")
+    client = next(iter(system.boards()), None)
+    line = system.link_of_board(client) if client is not None else next(iter(system.links), None)
     excluding = shared_exclusive_groups(system)  # while one of them waits, no more than one other need run
     # Of the client the analysis has costs of their own; on a host they are part of the callback.
     makes_ns = {one.name: nanoseconds(one.submit_ms) for one in system.executors if one.where == "host"}
@@ -87,17 +98,39 @@ def link_document(system: System, executor: ClientExecutor | None = None, losses
         document["protocol"]["silence_ns"] = 0
     else:
         document["protocol"]["heartbeat_delay_ns"] = line.heartbeat_delay_ns
-        document["protocol"]["agent_heartbeat_delay_ns"] = nanoseconds(line.agent_heartbeat_ms)
-        document["line"] = {
+        agent_ms = line.agent_heartbeat_ms
+        document["protocol"]["agent_heartbeat_delay_ns"] = -1 if agent_ms is None else nanoseconds(agent_ms)
+        if isinstance(line, UdpLink):
+            document["protocol"]["heartbeat_floor_ns"] = _UDP_FLOOR_NS
+        document["line"] = _line(system, line)
+    return document
+
+
+_UDP_FLOOR_NS = 2_000_000  # of a measured delay where the link names none (DELAY_MINIMUM_NS of the transmitter)
+_UDP_BAUD = 1_000_000_000  # the fastest there is: what a network takes is in agent_ms and return_ms
+
+
+def _line(system: System, line: SerialLink | UdpLink) -> Document:
+    document: Document = {"mtu_bytes": line.mtu_bytes, "quantum_bytes": line.quantum_bytes}
+    agent_ns, return_ns = nanoseconds(line.agent_ms or Decimal(0)), nanoseconds(line.return_ms or Decimal(0))
+    if isinstance(line, SerialLink):
+        return {
             "baud": line.baud,
-            "mtu_bytes": line.mtu_bytes,
-            "quantum_bytes": line.quantum_bytes,
+            **document,
             "exact_sizes": line.exact_sizes,
             "escaped_bytes": line.escaped_bytes,
-            "agent_ns": int(line.agent_ms * 1_000_000),
-            "return_ns": int(line.return_ms * 1_000_000),
+            "agent_ns": agent_ns,
+            "return_ns": return_ns,
         }
-    return document
+    # An acknowledgment goes through the network twice, and waits for nothing else.
+    reliable = any(chain.reliability == "reliable" for chain in system.chains)
+    return {
+        "baud": _UDP_BAUD,
+        **document,
+        "escaped_bytes": 0,
+        "agent_ns": agent_ns + (return_ns if reliable else 0),
+        "return_ns": return_ns,
+    }
 
 
 def shared_exclusive_groups(system: System) -> dict[str, str]:
@@ -143,8 +176,13 @@ def stretches_of(system: System, chain: Chain) -> list[Stretch]:
     ]
 
 
+def section_name(chain: Chain, number: int) -> str:
+    """In documents of a board, of a chain that touches several."""
+    return f"{chain.name}{_NUMBER}{number + 1}"
+
+
 def chain_of(stretch: str) -> str:
-    """The user's name of the chain that a name in a document of the host belongs to."""
+    """The user's name of the chain that a name in a document belongs to."""
     return stretch.partition(_NUMBER)[0]
 
 
@@ -261,141 +299,3 @@ def _link_chain(chain: Chain, makes_ns: Mapping[str, int]) -> Document:
             for callback in chain.callbacks
         ],
     }
-
-
-_LONGEST_MS = 1_000_000  # most_time_ns of analysis/link/system.cpp
-_LONGEST_PAYLOAD = 1_000_000  # most_payload_bytes there
-_LEAST_QUANTUM = 64
-
-
-def _link_findings(system: System) -> list[Finding]:
-    boards = _boards(system)
-    if any("two microcontrollers" in finding.what for finding in boards):  # what else does not fit follows from it
-        return boards
-    findings = [*boards, *_budgets(system), *_line_findings(system)]
-    for index, chain in enumerate(system.chains):
-        if chain.branches_from is not None:
-            findings.append(
-                Finding(
-                    ("chains", index, "branches_from"),
-                    f"chain '{chain.name}' branches, for which there is no bound with a microcontroller",
-                    "give it a timer of its own, or check the host alone",
-                )
-            )
-        for position, callback in enumerate(chain.callbacks):
-            findings += _callback_findings(system, callback, ("chains", index, "callbacks", position))
-    return findings
-
-
-def _callback_findings(system: System, callback: Callback, path: Path) -> list[Finding]:
-    findings = [*_too_long(callback, path, ("execution_ms",))]
-    if callback.least_ms > callback.execution_ms:
-        findings.append(
-            Finding(
-                (*path, "least_ms"),
-                f"the shortest run of '{callback.name}' is longer than its execution_ms",
-                "make least_ms smaller",
-            )
-        )
-    if callback.publishes is None:
-        return findings
-    if callback.publishes.payload_bytes > _LONGEST_PAYLOAD:
-        findings.append(
-            Finding(
-                (*path, "publishes", "payload_bytes"),
-                f"'payload_bytes' of '{callback.name}' is {callback.publishes.payload_bytes}",
-                f"with a microcontroller it must be at most {_LONGEST_PAYLOAD}",
-            )
-        )
-    if not system.links and system.where(callback) == "mcu":
-        findings.append(Finding(path, f"'{callback.name}' publishes and there is no line", "add a [[links]] entry"))
-    return findings
-
-
-def _too_long(entry: Callback | Executor | SerialLink, path: Path, keys: tuple[str, ...]) -> list[Finding]:
-    return [
-        Finding(
-            (*path, key),
-            f"'{key}' of '{entry.name}' is {getattr(entry, key)}",
-            f"with a microcontroller it must be at most {_LONGEST_MS}",
-        )
-        for key in keys
-        if getattr(entry, key) > _LONGEST_MS
-    ]
-
-
-def _budgets(system: System) -> list[Finding]:
-    return [
-        Finding(
-            ("executors", index, "budget_ms"),
-            f"executor '{one.name}' has a budget, for which there is no bound in a system with a microcontroller",
-            "remove it, or check the host alone",
-        )
-        for index, one in enumerate(system.executors)
-        if one.budget_ms
-    ]
-
-
-def _boards(system: System) -> list[Finding]:
-    """Executors of one board share a core, its line and its levels; a second one is another board."""
-    on_mcu = [index for index, one in enumerate(system.executors) if one.where == "mcu"]
-    findings = []
-    for index in on_mcu[:1]:
-        path: Path = ("executors", index)
-        costs = ("submit_ms", "process_ms", "dispatch_ms", "interrupt_ms")
-        findings += _too_long(system.executors[index], path, costs)
-    if len(on_mcu) > 1:
-        first, second = (system.executors[index].name for index in on_mcu[:2])
-        findings.append(
-            Finding(
-                ("executors", on_mcu[1]),
-                f"executors '{first}' and '{second}' are two microcontrollers, and bounds know one with one line",
-                "write a description for each board with its chains, or put the callbacks on one executor",
-            )
-        )
-    return findings
-
-
-def _shared_lanes(system: System) -> list[Finding]:
-    """A callback that has begun is not preempted in its own lane, which no bound counts if others have lanes."""
-    levels = board_levels(system)
-    return [
-        Finding(
-            ("executors", index, "lanes"),
-            f"executor '{one.name}' has {one.lanes} lanes for chains of {levels} priorities, and bounds are known for "
-            "one lane or for a lane of each priority",
-            f"write lanes = 1 or lanes = {levels}",
-        )
-        for index, one in enumerate(system.executors)
-        if one.where == "mcu" and 1 < one.lanes < levels
-    ]
-
-
-def _line_findings(system: System) -> list[Finding]:
-    several_boards = sum(one.where == "mcu" for one in system.executors) > 1
-    findings = []
-    lines = 0
-    for index, link in enumerate(system.links):
-        path: Path = ("links", index)
-        if not isinstance(link, SerialLink):
-            findings.append(
-                Finding((*path, "kind"), f"link '{link.name}' is UDP, whose delay has no bound", "use a serial link")
-            )
-            continue
-        lines += 1
-        findings += _too_long(link, path, ("agent_ms", "return_ms"))
-        if link.quantum_bytes and not _LEAST_QUANTUM <= link.quantum_bytes <= link.mtu_bytes:
-            findings.append(
-                Finding(
-                    (*path, "quantum_bytes"),
-                    f"'quantum_bytes' of '{link.name}' is {link.quantum_bytes}",
-                    f"it must be 0, or from {_LEAST_QUANTUM} to mtu_bytes",
-                )
-            )
-        if lines > 1 and not several_boards:
-            findings.append(
-                Finding(
-                    path, f"link '{link.name}' is the second line, for which there is no bound", "check one at a time"
-                )
-            )
-    return findings

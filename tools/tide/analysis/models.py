@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tide.analysis.lower import ClientExecutor, HostPolicy, board_levels, shared_exclusive_groups
+from tide.analysis.lower import ClientExecutor, HostPolicy, executor_of_board, shared_exclusive_groups
+from tide.analysis.unbounded import levels_of
 from tide.system.model import Executor, System
 
 TEXTS = {
@@ -60,12 +61,13 @@ def host_models(system: System, policy: HostPolicy, proved: Mapping[str, Iterabl
     return tuple(models)
 
 
-def line_models(system: System, client: ClientExecutor) -> tuple[Model, ...]:
-    """Of the board's executor, which is `client` whatever the description says, and of the host's."""
+def line_models(system: System, asked: ClientExecutor | None) -> tuple[Model, ...]:
+    """Of the boards' executors, which are what was asked for whatever the description says, and of the host's."""
     used = {callback.executor for chain in system.chains for callback in chain.callbacks}
     models = []
     for executor in system.executors:
         if executor.where == "mcu" and executor.name in used:
+            client = asked or executor_of_board(executor)
             models.append(Model(executor.name, client, CLIENT_TEXTS[client] + _other_lanes(system, executor, client)))
         if executor.where != "host" or executor.name not in used:
             continue
@@ -75,7 +77,7 @@ def line_models(system: System, client: ClientExecutor) -> tuple[Model, ...]:
 
 def _other_lanes(system: System, executor: Executor, client: ClientExecutor) -> str:
     """What is bounded and what is described may differ: the user asked so."""
-    needed = board_levels(system) if client == "lanes" else 1
+    needed = levels_of(system, executor.name) if client == "lanes" else 1
     fits = executor.lanes >= needed if client == "lanes" else executor.lanes == 1
     return "" if fits else f"; the description has lanes = {executor.lanes}, for which these bounds do not hold"
 

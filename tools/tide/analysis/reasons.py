@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 from tide.analysis.lower import chain_of
@@ -122,10 +121,12 @@ def starvation_root(system: System, executor: str, group: str) -> Root:
 
 
 def link_root(system: System, told: LinkChainAnswer) -> Root:
-    chain = told.root or told.chain
-    part = max(starmap(Part, told.reached_parts), key=lambda one: one.value_ns, default=None)
+    root = told.root or told.chain
+    chain = chain_of(root)
+    shares = (Part(kind, value_ns, other and chain_of(other)) for kind, value_ns, other in told.reached_parts)
+    part = max(shares, key=lambda one: one.value_ns, default=None)
     what = told.reason or ""
-    before = f"it needs a bound of chain '{chain}', which has none: "
+    before = f"it needs a bound of chain '{root}', which has none: "
     what = what.removeprefix(before) + _most(part)
     reached_ns, limit_ns = (told.reached_ns, told.limit_ns) if told.reached_ns else (None, None)
     path = _chain_path(system, chain)

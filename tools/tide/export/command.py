@@ -9,8 +9,10 @@ import typer
 
 from tide.analysis.bounds import AnalysisError
 from tide.analysis.lower import NoBoundError
+from tide.export.perfetto import to_perfetto
 from tide.export.pycpa import to_pycpa
-from tide.outputs import require_file, write_text
+from tide.export.recording import read_recording, to_csv
+from tide.outputs import require_file, write_text, written
 from tide.programs.binaries import MissingBinaryError
 from tide.system.command import load_or_exit
 from tide.system.load import problem_lines
@@ -20,24 +22,42 @@ app = typer.Typer()
 
 class Form(str, Enum):
     pycpa = "pycpa"
+    csv = "csv"
+    perfetto = "perfetto"
 
 
 @app.command()
 def export(
-    file: Annotated[Path, typer.Argument(help="Description to export, a system.toml.")],
-    to: Annotated[Form, typer.Option(help="Form to write; pycpa: a program for pyCPA.")] = Form.pycpa,
+    file: Annotated[
+        Path, typer.Argument(help="Description, a system.toml; of csv and perfetto: the --out of tide simulate.")
+    ],
+    to: Annotated[
+        Form,
+        typer.Option(
+            help="Form to write; pycpa: a program for pyCPA; csv, perfetto: each instance that a run recorded, on "
+            "boards, links and host."
+        ),
+    ] = Form.pycpa,
     out: Annotated[Path | None, typer.Option(help="File to write. Default: standard output.")] = None,
 ) -> None:
-    """Write a system in the form of another analysis tool, to compare bounds.
+    """Write a system, or what was recorded of it, in the form of another tool.
 
-    Exit status: 0, or 2 if the tool has no word for what the system is.
+    Exit status: 0, or 2 if the tool has no word for what the system is, or nothing was recorded.
 
-    Example: tide export examples/three_chains/system.toml --out three_chains.py && python three_chains.py
+    Examples:
+
+      tide export examples/three_chains/system.toml --out three_chains.py && python three_chains.py
+
+      tide simulate examples/systems/arm_and_base.toml --out results/arm
+
+      tide export results/arm --to perfetto --out arm.pftrace
     """
-    system = load_or_exit(file)
     require_file(out)
+    if to is not Form.pycpa:
+        _export_recording(file, to, out)
+        return
+    system = load_or_exit(file)
     try:
-        assert to is Form.pycpa
         text = to_pycpa(system)
         if out is None:
             typer.echo(text, nl=False)
@@ -50,3 +70,18 @@ def export(
     except (AnalysisError, MissingBinaryError) as error:
         typer.echo(f"{file}: {error}", err=True)
         raise typer.Exit(2) from None
+
+
+def _export_recording(file: Path, to: Form, out: Path | None) -> None:
+    steps = read_recording(file)
+    if to is Form.csv:
+        if out is None:
+            typer.echo(to_csv(steps), nl=False)
+        else:
+            write_text(out, to_csv(steps))
+        return
+    if out is None:
+        typer.echo("a trace for Perfetto is no text; give --out FILE, as trace.pftrace", err=True)
+        raise typer.Exit(2)
+    with written(out) as beside:
+        beside.write_bytes(to_perfetto(steps))

@@ -73,6 +73,15 @@ def _refuse(system: System) -> None:
         for index, chain in enumerate(system.chains)
         if chain.branches_from is not None
     ]
+    if len(system.boards()) > 1:
+        second = next(index for index, one in enumerate(system.executors) if one is system.boards()[1])
+        findings.append(
+            Finding(
+                ("executors", second),
+                f"'{system.executors[second].name}' is a second board, and this export knows one line",
+                "use tide check",
+            )
+        )
     if findings:
         raise NoBoundError(findings)
 

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from tide.footprint.build import BuildError, Sizes, build, growth, measure, runtime_sources
 from tide.footprint.program import header
-from tide.footprint.sizing import Client, client_of, options, pools
+from tide.footprint.sizing import Client, client_of, only_board, options, pools
 from tide.footprint.stack import EXCEPTION_FRAME_BYTES, bound, read
 from tide.outputs import require_file, write_text
 from tide.system.load import SystemFileError, load
@@ -109,6 +109,9 @@ def _print(result: dict[str, Any]) -> None:
 def footprint(
     file: Annotated[Path, typer.Argument(help="Description, a system.toml.")],
     core: Annotated[Core, typer.Option(help="Core to build for.")] = Core.m7,
+    board: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Board to build for, where the description has several.")
+    ] = None,
     each_option: Annotated[
         bool, typer.Option("--options", help="Show also what each option saves: one build an option, some minutes.")
     ] = False,
@@ -126,7 +129,7 @@ def footprint(
     image with its start-up code. RAM leaves out the memory of messages, which is printed beside it."""
     require_file(header_file)
     try:
-        client = client_of(load(file))
+        client = client_of(only_board(load(file), board))
     except SystemFileError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from error

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tide.errors import UsageError
 from tide.system.model import Callback, Chain, System
 
 _WRITE_HEADER_BYTES = 8  # of the submessage, and the two ids
@@ -62,6 +63,24 @@ def _steps(chain: Chain) -> Iterator[tuple[Callback | None, Callback]]:
     for callback in chain.callbacks:
         yield before, callback
         before = callback
+
+
+def only_board(system: System, board: str | None) -> System:
+    """With this board alone; all others are hosts to it. UsageError where nobody says which of several."""
+    names = [one.name for one in system.boards()]
+    if board is None and len(names) > 1:
+        raise UsageError(f"'{system.name}' has {len(names)} boards; say which by --board: {', '.join(names)}")
+    if board is None:
+        return system
+    if board not in names:
+        raise UsageError(f"there is no board '{board}'; use one of: {', '.join(names)}")
+    elsewhere = {"where": "host", "link": None, "policy": None}
+    executors = tuple(
+        one if one.name == board or one.where == "host" else one.model_copy(update=elsewhere)
+        for one in system.executors
+    )
+    link = system.link_of_board(system.executor(board))
+    return system.model_copy(update={"executors": executors, "links": () if link is None else (link,)})
 
 
 def client_of(system: System) -> Client:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
-from tide.analysis.lower import board_levels
+from tide.analysis.unbounded import levels_of
 from tide.optimise.choice import Choice, cores_of, present
 from tide.programs.simulator import workers
 from tide.system.model import Callback, Chain, SerialLink, System, nanoseconds
@@ -74,8 +74,9 @@ class Moves:
     def _lanes(self, choice: Choice) -> Iterator[Choice]:
         """On the microcontroller there is one lane, or one for each priority."""
         for index, lanes in enumerate([] if self._keep_lanes else choice.lanes):
-            on_mcu = self._system.executors[index].where == "mcu"
-            for option in (1, board_levels(self._system)) if on_mcu else (lanes - 1, lanes + 1):
+            executor = self._system.executors[index]
+            on_mcu = executor.where == "mcu"
+            for option in (1, levels_of(self._system, executor.name)) if on_mcu else (lanes - 1, lanes + 1):
                 if option >= 1 and option != lanes:
                     yield replace(choice, lanes=_with(choice.lanes, index, option))
 

@@ -10,18 +10,25 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from tide.analysis.bounds import AnalysisError
+from tide.analysis.lower import NoBoundError
 from tide.analysis.observed import Observation
 from tide.campaign import engine as engines
 from tide.campaign.checkpoint import OtherCampaignError
 from tide.campaign.engine import EngineError
 from tide.outputs import require_file, results_folder, written
+from tide.play.board import UnplayableError
+from tide.play.server import ServerError
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.simulator import SimulationError, Simulator, terminable, violations
 from tide.report.observed import observed_plot, observed_table
 from tide.report.table import milliseconds
 from tide.simulate.campaign import LARGEST_SEED
+from tide.simulate.described import is_description, print_outcome, simulate_description
 from tide.simulate.host import replay_host
 from tide.simulate.seeds import Campaign, run_campaign
+from tide.system.command import load_or_exit
+from tide.system.load import problem_lines
 from tide.terminal.style import empty_table, print_whole
 
 app = typer.Typer()
@@ -29,12 +36,23 @@ app = typer.Typer()
 
 @app.command()
 def simulate(
-    plan: Annotated[Path | None, typer.Argument(help="Plan to run, as those in lab/pods.")] = None,
+    plan: Annotated[
+        Path | None, typer.Argument(help="Plan to run, as those in lab/pods, or a description, a system.toml.")
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Values in place of the plan's.")
     ] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Number of seeds of a campaign.")] = None,
-    first: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="First seed of the campaign.")] = 1,
+    first: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="First seed of the campaign, or of the runs of a description.")
+    ] = 1,
+    runs: Annotated[int, typer.Option(min=1, help="Number of runs of a description, a seed each.")] = 30,
+    search: Annotated[
+        bool,
+        typer.Option(
+            "--search", help="Change runs of a description, as many for each chain, to bring it nearer to its bound."
+        ),
+    ] = False,
     seed: Annotated[int | None, typer.Option(min=0, max=LARGEST_SEED, help="Replay one seed of a campaign.")] = None,
     host: Annotated[
         bool,
@@ -63,10 +81,13 @@ def simulate(
     """Run the shipped runtime in exact virtual time, with every check on.
 
     A campaign draws a system and its faults from each seed. A single run without faults is held against the bounds of
-    the analysis. Exit status: 0 all is well, 1 a rule was broken or a chain was above its bound, 2 the arguments are
-    wrong.
+    the analysis. Of a description each run draws when chains begin, how long they execute and how long the agent takes,
+    as far as it leaves that open. Exit status: 0 all is well, 1 a rule was broken or a chain was above its bound, 2 the
+    arguments are wrong.
 
     Examples:
+
+      tide simulate examples/systems/arm_and_base.toml --search
 
       tide simulate --seeds 100000
 
@@ -78,6 +99,11 @@ def simulate(
 
       tide simulate lab/pods/pods-reliable.plan success_percent=40 --systems tide,batch
     """
+    if plan is not None and is_description(plan):
+        if seeds is not None or seed is not None or settings or systems or trace or host or restart:
+            _refuse("a description goes with --runs, --first, --search, --out and --json")
+        _described(plan, runs, first, search, out, as_json)
+        return
     chosen = [name for name, value in (("PLAN", plan), ("--seeds", seeds), ("--seed", seed)) if value is not None]
     if len(chosen) != 1:
         _refuse("give " + (" or ".join(chosen) + ", not both" if chosen else "a PLAN, --seeds COUNT or --seed NUMBER"))
@@ -131,6 +157,30 @@ def simulate(
         typer.echo("interrupted; the same command goes on where it was" if resumable else "interrupted", err=True)
         raise typer.Exit(130) from None
     if broken:
+        raise typer.Exit(1)
+
+
+def _described(file: Path, runs: int, first: int, search: bool, out: Path | None, as_json: bool) -> None:
+    system = load_or_exit(file)
+    console = Console(quiet=as_json)
+    try:
+        with _place(out) as place:
+            outcome = simulate_description(system, None, runs, first, search)
+            told = json.dumps(outcome.to_json(), indent=1)
+            if place is not None:
+                (place / "results.json").write_text(told + "\n", encoding="utf-8")
+    except NoBoundError as error:
+        problems = [(finding.path, finding.what, finding.remedy) for finding in error.findings]
+        _refuse("\n".join(problem_lines(file, problems)))
+    except UnplayableError as error:
+        _refuse(f"{file}: the simulator cannot play it: {error}")
+    except (AnalysisError, ServerError, MissingBinaryError, OSError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
+    print_outcome(outcome, console)
+    if as_json:
+        typer.echo(told)
+    if outcome.is_broken:
         raise typer.Exit(1)
 
 

@@ -5,14 +5,15 @@ processors and wires that are not asked for more than they have."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
 
+from tide.system.check_boards import check_boards
 from tide.system.check_host import check_branches, check_budgets, check_groups, check_priorities
 from tide.system.finding import Finding
 from tide.system.locate import Path
-from tide.system.model import Callback, Chain, SerialLink, System, nanoseconds
+from tide.system.model import Callback, Chain, SerialLink, System, UdpLink, nanoseconds
 
 _NOTHING = Decimal(0)
 
@@ -27,6 +28,7 @@ def check(system: System) -> list[Finding]:
         *check_groups(system),
         *check_priorities(system),
         *check_budgets(system),
+        *check_boards(system),
         *_executor_load(system),
         *_link_load(system),
     ]
@@ -86,6 +88,10 @@ def _unknown_names(system: System) -> Iterator[Finding]:
     executors = [executor.name for executor in system.executors]
     known_executors = set(executors)
     links = [link.name for link in system.links]
+    for index, executor in enumerate(system.executors):
+        if executor.link is not None and executor.link not in links:
+            known = f"use one of: {', '.join(links)}" if links else "add a [[links]] entry"
+            yield Finding(("executors", index, "link"), f"there is no link '{executor.link}'", known)
     for index, chain in enumerate(system.chains):
         if chain.link is not None and chain.link not in links:
             known = f"use one of: {', '.join(links)}" if links else "add a [[links]] entry"
@@ -123,16 +129,17 @@ def _releases(chain: Chain, path: Path) -> Iterator[Finding]:
 
 def _chains(system: System) -> Iterator[Finding]:
     places = _places(system)
+    links = {board.name: system.link_of_board(board) for board in system.boards()}
     for index, chain in enumerate(system.chains):
         path: Path = ("chains", index)
         yield from _chain_order(chain, path)
         sides = {places[callback.executor] for callback in system.path(chain)}
-        if len(sides) > 1 and chain.link is None and len(system.links) != 1:
+        if len(sides) > 1 and chain.link is None and not _knows_links(system, chain, links):
             yield Finding(
                 path,
                 f"chain '{chain.name}' runs on the microcontroller and on the host, and there are "
                 f"{len(system.links)} links to choose from",
-                'add link = "NAME" to the chain' if system.links else "add a [[links]] entry",
+                'add link = "NAME" to the chain, or to the board' if system.links else "add a [[links]] entry",
             )
         yield from _releases(chain, path)
         if sum(callback.execution_ms for callback in system.path(chain)) > chain.deadline_ms:
@@ -141,6 +148,11 @@ def _chains(system: System) -> Iterator[Finding]:
                 f"chain '{chain.name}' executes for longer than its deadline of {chain.deadline_ms} ms",
                 "lengthen deadline_ms or shorten execution_ms",
             )
+
+
+def _knows_links(system: System, chain: Chain, links: Mapping[str, SerialLink | UdpLink | None]) -> bool:
+    """Of each board that it touches."""
+    return all(links.get(callback.executor, True) for callback in system.path(chain))
 
 
 def _places(system: System) -> dict[str, str]:
@@ -175,18 +187,18 @@ def _chain_order(chain: Chain, path: Path) -> Iterator[Finding]:
 
 
 def _executor_load(system: System) -> Iterator[Finding]:
-    """A microcontroller has one core for all its executors; on the host a lane is a core."""
+    """A board has one core; on the host a lane is a core."""
     loads = _loads(system)
-    on_mcu = [index for index, executor in enumerate(system.executors) if executor.where == "mcu"]
-    load = sum((loads[system.executors[index].name] for index in on_mcu), Fraction(0))
-    if load > 1:
-        yield Finding(
-            ("executors", on_mcu[0]),
-            f"the callbacks on the microcontroller ask for {_percent(load)} of its one core",
-            "lengthen period_ms or shorten execution_ms",
-        )
+    several = len(system.boards()) > 1
     for index, executor in enumerate(system.executors):
         load = loads[executor.name]
+        if executor.where == "mcu" and load > 1:
+            which = f"board '{executor.name}'" if several else "the microcontroller"
+            yield Finding(
+                ("executors", index),
+                f"the callbacks on {which} ask for {_percent(load)} of its one core",
+                "lengthen period_ms or shorten execution_ms",
+            )
         if executor.where == "host" and load > executor.lanes:
             yield Finding(
                 ("executors", index),
@@ -210,14 +222,10 @@ def _loads(system: System) -> dict[str, Fraction]:
 def _link_load(system: System) -> Iterator[Finding]:
     if not system.links:
         return
-    places = _places(system)
     crossings: dict[tuple[str, str], Fraction] = {}  # bytes a nanosecond, by link and by the side that they come from
+    links = {board.name: system.link_of_board(board) for board in system.boards()}
     for chain in system.chains:
-        crossed = system.link_of(chain)
-        if crossed is None:
-            continue
-        for source, payload_bytes in _crossing_bytes(system, chain, places).items():
-            way = (crossed.name, source)
+        for way, payload_bytes in _crossing_bytes(system, chain, links).items():
             crossings[way] = crossings.get(way, Fraction(0)) + Fraction(payload_bytes, chain.period_ns)
     for index, link in enumerate(system.links):
         if not isinstance(link, SerialLink):
@@ -233,14 +241,20 @@ def _link_load(system: System) -> Iterator[Finding]:
                 )
 
 
-def _crossing_bytes(system: System, chain: Chain, places: dict[str, str]) -> dict[str, int]:
-    """By the side that they come from."""
-    total: dict[str, int] = {}
+def _crossing_bytes(
+    system: System, chain: Chain, links: Mapping[str, SerialLink | UdpLink | None]
+) -> dict[tuple[str, str], int]:
+    """By link and the side that they come from; links are those of boards."""
+    total: dict[tuple[str, str], int] = {}
     path = system.path(chain)[-len(chain.callbacks) - 1 :]  # with the callback that it branches from
     for before, after in itertools.pairwise(path):
-        source = places[before.executor]
-        if before.publishes and places[after.executor] != source:
-            total[source] = total.get(source, 0) + before.publishes.payload_bytes
+        if before.publishes is None or before.executor == after.executor:
+            continue
+        for place, source in ((before, "mcu"), (after, "host")):
+            link = links.get(place.executor)
+            if link is not None:
+                way = (link.name, source)
+                total[way] = total.get(way, 0) + before.publishes.payload_bytes
     return total
 
 

@@ -11,10 +11,13 @@ from rich.console import Console
 from tide.outputs import write_text
 from tide.system.load import SystemFileError, load
 from tide.system.model import SerialLink, System
+from tide.system.reference import reference_page
 from tide.system.schema import HINT, json_schema
 from tide.terminal.style import empty_table, print_whole
 
-app = typer.Typer(no_args_is_help=True, help="Read a system description: show it, or print its JSON schema.")
+app = typer.Typer(
+    no_args_is_help=True, help="Read a system description: show it, or print its JSON schema or the reference."
+)
 
 
 @app.command()
@@ -35,6 +38,21 @@ def schema(
         typer.echo(
             f"{out}; put this into the first line of a description beside it: {HINT.rpartition('/')[0]}/{out.name}"
         )
+
+
+@app.command()
+def reference(
+    out: Annotated[Path | None, typer.Option(help="File for the page. Default: standard output.")] = None,
+) -> None:
+    """Print the reference of system.toml: every key with its limits and what it means, as Markdown.
+
+    Example: tide system reference --out docs/system_toml.md
+    """
+    text = reference_page()
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        write_text(out, text)
 
 
 @app.command()

@@ -94,6 +94,7 @@ Name = Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$", max_length=64)]
 MessageType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*/(msg|srv|action)/[A-Z][A-Za-z0-9]*$")]
 Topic = Annotated[str, Field(pattern=r"^/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*$", max_length=200)]
 Where = Literal["mcu", "host"]
+BoardPolicy = Literal["tide", "batch", "batch_stock", "batch_blocking"]
 Reliability = Literal["reliable", "best_effort"]
 
 
@@ -102,11 +103,23 @@ class _Entry(BaseModel):
 
 
 class Executor(_Entry):
-    """Who runs callbacks. The policy and the way of sending are chosen at the run, so that one description serves the
-    comparison."""
+    """Who runs callbacks. Each executor of a microcontroller is a board of its own, with its own link. The policy and
+    the way of sending may be chosen at the run, so that one description serves the comparison."""
 
     name: Name
     where: Where
+    link: Annotated[
+        Name | None,
+        Field(description="Of a board: name of its link. Absent: that of its chains, or the only one."),
+    ] = None
+    policy: Annotated[
+        BoardPolicy | None,
+        Field(
+            description="Of a board: tide (most urgent first; preemptive where it has lanes), or rclc's rounds by the "
+            "way of publishing: batch (never waits), batch_stock (a reliable one waits), batch_blocking (each waits). "
+            "Absent: tide."
+        ),
+    ] = None
     lanes: Annotated[int, Field(ge=1, le=64, description="Threads that run callbacks.")] = 1
     budget_ms: Annotated[
         MillisecondsOrZero,
@@ -183,13 +196,36 @@ class SerialLink(_Entry):
 
 
 class UdpLink(_Entry):
-    """UDP on IPv4 between the microcontroller and the agent."""
+    """UDP on IPv4 between one or several microcontrollers and the agent. Bounds take its delays as they are given."""
 
     name: Name
     kind: Literal["udp"]
     port: Annotated[int, Field(ge=1, le=65535)] = 8888
     mtu_bytes: Annotated[int, Field(ge=MTU_MINIMUM, le=65535)] = 512
     quantum_bytes: Annotated[int, Field(ge=0, le=65535)] = 0
+    agent_ms: Annotated[
+        MillisecondsOrZero | None,
+        Field(
+            description="Network, agent and DDS, from a board's send to the ROS 2 node, the worst that occurs, "
+            "whatever else is sent. Absent: there is no bound."
+        ),
+    ] = None
+    return_ms: Annotated[
+        MillisecondsOrZero | None,
+        Field(description="The same from a node's publish to the board. Absent: there is no bound."),
+    ] = None
+    heartbeat_delay_ms: Annotated[
+        MillisecondsOrZero | None,
+        Field(le=1000, description="As of a serial line."),
+    ] = None
+    agent_heartbeat_ms: Annotated[
+        MillisecondsOrZero | None, Field(le=10_000, description="As of a serial line. Absent: measured.")
+    ] = None
+
+    @property
+    def heartbeat_delay_ns(self) -> int:
+        """-1: measured."""
+        return -1 if self.heartbeat_delay_ms is None else nanoseconds(self.heartbeat_delay_ms)
 
 
 Link = Annotated[SerialLink | UdpLink, Field(discriminator="kind")]
@@ -308,6 +344,7 @@ class Header(_Entry):
 class System(_Entry):
     """One system: executors, the links between them, and the chains that run on both."""
 
+    version: Annotated[Literal[1], Field(description="Of this form of description. Absent: 1.")] = 1
     system: Header
     executors: Annotated[tuple[Executor, ...], Field(min_length=1, strict=False)]
     links: Annotated[tuple[Link, ...], Field(strict=False)] = ()
@@ -330,11 +367,34 @@ class System(_Entry):
     def where(self, callback: Callback) -> Where:
         return self.executor(callback.executor).where
 
+    def boards(self) -> tuple[Executor, ...]:
+        """Executors of microcontrollers, each a board of its own."""
+        return tuple(one for one in self.executors if one.where == "mcu")
+
+    def link_of_board(self, board: Executor) -> SerialLink | UdpLink | None:
+        """The one it names; else the one that its chains name, if they touch no other board; else the only one. None:
+        nobody says which."""
+        if board.link is not None:
+            return self.link(board.link)
+        if len(self.links) == 1:
+            return self.links[0]
+        others = {one.name for one in self.boards()} - {board.name}
+        named = set()
+        for chain in self.chains:
+            touched = {callback.executor for callback in chain.callbacks}
+            if chain.link is not None and board.name in touched and not touched & others:
+                named.add(chain.link)
+        return self.link(named.pop()) if len(named) == 1 else None
+
     def link_of(self, chain: Chain) -> SerialLink | UdpLink | None:
-        """The link that the chain crosses; null for a chain that stays on one side."""
+        """The link that the chain crosses; null for a chain that stays on one side. Of one over several boards it is
+        that of the first."""
         if len({self.executor(name).where for name in {callback.executor for callback in chain.callbacks}}) == 1:
             return None
-        return self.link(chain.link) if chain.link else self.links[0]
+        if chain.link:
+            return self.link(chain.link)
+        board = next(one for one in chain.callbacks if self.where(one) == "mcu")
+        return self.link_of_board(self.executor(board.executor)) or self.links[0]
 
     def chain(self, name: str) -> Chain:
         return next(chain for chain in self.chains if chain.name == name)

@@ -12,19 +12,19 @@ HINT = "#:schema ./system.schema.json"  # what editors look for in the first lin
 _NAME = "Lower case letters, digits and _, a letter first; at most 64."
 _DESCRIPTIONS = {
     "System.system": "The system's name and what it is for.",
-    "System.executors": "Who runs callbacks, on the microcontroller and on the host.",
-    "System.links": "Lines between microcontroller and agent.",
+    "System.executors": "Who runs callbacks, on microcontrollers and on the host.",
+    "System.links": "Lines and networks between boards and agent.",
     "System.groups": "Callbacks that may not overlap, or that may overlap even themselves.",
     "System.chains": "Callbacks in data-dependency order, each with a deadline.",
     "Header.name": f"Of the system. {_NAME}",
     "Header.description": "What it is for, in a line.",
     "Executor.name": f"By which callbacks say where they run. {_NAME}",
-    "Executor.where": "mcu: the microcontroller, a client of the agent. host: a ROS 2 process.",
+    "Executor.where": "mcu: a microcontroller, a board of its own and a client of the agent. host: a ROS 2 process.",
     "SerialLink.name": f"By which chains say what they cross. {_NAME}",
     "SerialLink.kind": "A serial line: 8N1, full duplex.",
     "SerialLink.baud": "Bits per second; a byte takes ten.",
     "UdpLink.name": f"By which chains say what they cross. {_NAME}",
-    "UdpLink.kind": "UDP on IPv4. It has no bound, as networks have none.",
+    "UdpLink.kind": "UDP on IPv4. Networks have no bound; with agent_ms and return_ms what is given is taken.",
     "UdpLink.port": "UDP port of the agent.",
     "UdpLink.mtu_bytes": "Largest message; longer ones go in fragments.",
     "UdpLink.quantum_bytes": "Largest piece before an urgent frame may pass. 0: the MTU.",
@@ -41,7 +41,7 @@ _DESCRIPTIONS = {
     "Chain.period_ms": "From one release of its timer to the next.",
     "Chain.deadline_ms": "From the release of its timer to the end of its last callback, at most.",
     "Chain.reliability": "Of its messages: reliable are sent again until they are acknowledged.",
-    "Chain.link": "Name of the link it crosses. Absent: the first one.",
+    "Chain.link": "Name of the link it crosses. Absent: those of the boards that it touches.",
     "Chain.callbacks": "In data-dependency order: a timer, then subscriptions.",
 }
 

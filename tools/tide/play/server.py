@@ -24,6 +24,9 @@ class Played:
     lost: tuple[int, ...]
     violations: tuple[str, ...]  # broken rules
     excluded: bool  # a pool was full, of which bounds say nothing
+    # Of a plan with record=true, by chain and instance: release, sample from and to, heard and answered by the node,
+    # act from and to; -1 where it did not come so far.
+    recorded: tuple[tuple[tuple[int, ...], ...], ...] = ()
 
 
 class Server:
@@ -53,7 +56,8 @@ class Server:
         if "refused" in told:
             raise ServerError(f"{self._program} refuses the plan: {told['refused']}")
         worst, ended, lost = zip(*told["chains"], strict=True)
-        return Played(worst, ended, lost, tuple(told["violations"]), told.get("excluded", False))
+        recorded = tuple(tuple(tuple(one) for one in chain) for chain in told.get("recorded", ()))
+        return Played(worst, ended, lost, tuple(told["violations"]), told.get("excluded", False), recorded)
 
     def close(self) -> None:
         child, self._child = self._child, None

@@ -6,20 +6,22 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, replace
+from typing import Any
 
+from tide.play.server import Played
 from tide.system.model import Chain, SerialLink, System, nanoseconds
 
 PROGRAM = "tide-sim"
-_MICROSECOND = 1000
+MICROSECOND = 1000
 _MILLISECOND = 1_000_000
-_PERIODS, _MOST_PERIODS = 4, 10  # that are played: so many instances of each chain
-_POOL = 64  # nodes and slots: so many that none is short
-_LEAST_BYTES = 8  # what the simulated program needs
-_FRAME_BYTES = 64  # more than headers, HEARTBEAT and acknowledgment of a frame
+PERIODS, MOST_PERIODS = 4, 10  # that are played: so many instances of each chain
+POOL = 64  # nodes and slots: so many that none is short
+LEAST_BYTES = 8  # what the simulated program needs
+FRAME_BYTES = 64  # more than headers, HEARTBEAT and acknowledgment of a frame
 
 
 # Where the callbacks of a chain are, and what the simulator calls it.
-_SHAPES = {
+SHAPES = {
     ("mcu", "host", "mcu"): "answered",
     ("mcu",): "sampled",
     ("mcu", "host"): "heard",
@@ -65,7 +67,7 @@ class BoardPlayer:
         self._chains = system.chains
         self._places = [tuple(system.where(callback) for callback in chain.callbacks) for chain in system.chains]
         for places in self._places:
-            if places not in _SHAPES:
+            if places not in SHAPES:
                 raise UnplayableError("a chain goes over the line once and back at most, with one callback on a side")
         self._marks_ns = [0]
         for chain in system.chains:
@@ -89,6 +91,10 @@ class BoardPlayer:
 
     def changed(self, run: BoardRun) -> BoardRun:
         """One thing is different."""
+        told: BoardRun = self._changed(run)
+        return told
+
+    def _changed(self, run: Any) -> Any:
         source = self._random
         place = source.randrange(len(self._chains))
         kind = source.random()
@@ -96,7 +102,7 @@ class BoardPlayer:
             phases = list(run.phases_ns)
             if source.random() < 0.6:
                 reach = 1 << source.randrange(4, 16)
-                phases[place] = max(0, phases[place] + source.randint(-reach, reach) * _MICROSECOND)
+                phases[place] = max(0, phases[place] + source.randint(-reach, reach) * MICROSECOND)
             else:
                 phases[place] = self._phase(place)
             return replace(run, phases_ns=tuple(phases))
@@ -108,7 +114,7 @@ class BoardPlayer:
             sizes = list(run.payload_bytes)
             sizes[place] = self._bytes(place)
             return replace(run, payload_bytes=tuple(sizes))
-        if kind < 0.85:
+        if kind < 0.85 and isinstance(run, BoardRun):
             return replace(
                 run,
                 agent_ns=self._span(nanoseconds(self._link.agent_ms)),
@@ -119,9 +125,9 @@ class BoardPlayer:
     def _phase(self, place: int) -> int:
         source = self._random
         if source.random() < 0.25:
-            return source.randrange(self._chains[place].period_ns // _MICROSECOND) * _MICROSECOND
+            return source.randrange(self._chains[place].period_ns // MICROSECOND) * MICROSECOND
         base_ns = source.choice(self._marks_ns) + source.choice((0, 0, source.randint(0, 60) * _MILLISECOND))
-        return max(0, base_ns + source.randint(-2, 4) * _MICROSECOND)
+        return max(0, base_ns + source.randint(-2, 4) * MICROSECOND)
 
     def _executions(self, place: int, heavy: bool) -> tuple[int, ...]:
         source = self._random
@@ -131,20 +137,26 @@ class BoardPlayer:
             least_ns = min(callback.least_ns, most_ns)
             shorter = not heavy and source.random() < 0.4
             one_ns = source.choice((least_ns, source.randint(least_ns, most_ns))) if shorter else most_ns
-            times.append(max(one_ns // _MICROSECOND * _MICROSECOND, least_ns))
+            times.append(max(one_ns // MICROSECOND * MICROSECOND, least_ns))
         return tuple(times)
+
+    def _exact(self, _place: int) -> bool:
+        return self._link.exact_sizes
 
     def _bytes(self, place: int) -> tuple[int, ...]:
         source = self._random
         sizes = []
         for callback in self._chains[place].callbacks:
-            most = callback.publishes.payload_bytes if callback.publishes else _LEAST_BYTES
-            shorter = not self._link.exact_sizes and source.random() < 0.2
-            sizes.append(source.randint(min(_LEAST_BYTES, most), most) if shorter else most)
+            most = callback.publishes.payload_bytes if callback.publishes else LEAST_BYTES
+            shorter = not self._exact(place) and source.random() < 0.2
+            sizes.append(source.randint(min(LEAST_BYTES, most), most) if shorter else most)
         return tuple(sizes)
 
     def _span(self, most_ns: int) -> tuple[int, int]:
         return self._random.choice(((0, most_ns), (most_ns, most_ns), (most_ns, most_ns), (0, 0)))
+
+    def of_chains(self, played: Played) -> Played:
+        return played
 
     def words(self, run: BoardRun) -> str:
         link, client = self._link, self._client
@@ -156,26 +168,26 @@ class BoardPlayer:
             "policy": "batch" if batch == "batch" else "tide",
             "send": send or "asynchronous",
             "lanes": 2 if self._executor == "lanes" else 1,
-            "periods": min(_MOST_PERIODS, max(_PERIODS, 2 * longest_ns // shortest_ns)),
+            "periods": min(MOST_PERIODS, max(PERIODS, 2 * longest_ns // shortest_ns)),
             "baud": link.baud,
             "mtu": link.mtu_bytes,
-            "agent_least_us": run.agent_ns[0] // _MICROSECOND,
-            "agent_most_us": run.agent_ns[1] // _MICROSECOND,
-            "return_least_us": run.return_ns[0] // _MICROSECOND,
-            "return_most_us": run.return_ns[1] // _MICROSECOND,
-            "heartbeat_delay_us": -1 if link.heartbeat_delay_ms is None else link.heartbeat_delay_ns // _MICROSECOND,
-            "agent_heartbeat_delay_us": nanoseconds(link.agent_heartbeat_ms) // _MICROSECOND,
+            "agent_least_us": run.agent_ns[0] // MICROSECOND,
+            "agent_most_us": run.agent_ns[1] // MICROSECOND,
+            "return_least_us": run.return_ns[0] // MICROSECOND,
+            "return_most_us": run.return_ns[1] // MICROSECOND,
+            "heartbeat_delay_us": -1 if link.heartbeat_delay_ms is None else link.heartbeat_delay_ns // MICROSECOND,
+            "agent_heartbeat_delay_us": nanoseconds(link.agent_heartbeat_ms) // MICROSECOND,
             "hosts": ",".join(str(one.lanes) for one in self._hosts),
-            "nodes": _POOL,
-            "slots": _POOL,
-            "settle_us": (longest_ns + self._transit_ns()) // _MICROSECOND,
+            "nodes": POOL,
+            "slots": POOL,
+            "settle_us": (longest_ns + self._transit_ns()) // MICROSECOND,
         }
         if run.costs:
-            interrupt_us = nanoseconds(client.interrupt_ms) // _MICROSECOND
+            interrupt_us = nanoseconds(client.interrupt_ms) // MICROSECOND
             fields |= {
-                "submit_us": nanoseconds(client.submit_ms) // _MICROSECOND,
-                "process_us": nanoseconds(client.process_ms) // _MICROSECOND,
-                "dispatch_us": nanoseconds(client.dispatch_ms) // _MICROSECOND,
+                "submit_us": nanoseconds(client.submit_ms) // MICROSECOND,
+                "process_us": nanoseconds(client.process_ms) // MICROSECOND,
+                "dispatch_us": nanoseconds(client.dispatch_ms) // MICROSECOND,
                 "interrupt_receive_us": interrupt_us,
                 "interrupt_complete_us": interrupt_us,
             }
@@ -186,18 +198,21 @@ class BoardPlayer:
 
     def _transit_ns(self) -> int:
         """All that is sent, one after the other: a chain without a bound may ask more of the line than it can carry."""
+        return self._transit_on(self._link.mtu_bytes, self._link.baud)
+
+    def _transit_on(self, mtu_bytes: int, baud: int) -> int:
         octets = 0
         for chain in self._chains:
             for callback in chain.callbacks:
                 if callback.publishes:
-                    frames = callback.publishes.payload_bytes // (self._link.mtu_bytes // 2) + 1
-                    octets += 2 * (callback.publishes.payload_bytes + frames * _FRAME_BYTES)
-        return (1 + self._losses) * _MOST_PERIODS * octets * 10 * 1_000_000_000 // self._link.baud
+                    frames = callback.publishes.payload_bytes // (mtu_bytes // 2) + 1
+                    octets += 2 * (callback.publishes.payload_bytes + frames * FRAME_BYTES)
+        return (1 + self._losses) * MOST_PERIODS * octets * 10 * 1_000_000_000 // baud
 
     def _chain(self, place: int, chain: Chain, run: BoardRun) -> str:
         places = self._places[place]
-        shape = _SHAPES[places]
-        times_us = [time_ns // _MICROSECOND for time_ns in run.executions_ns[place]]
+        shape = SHAPES[places]
+        times_us = [time_ns // MICROSECOND for time_ns in run.executions_ns[place]]
         on_client_us = [time_us for time_us, where in zip(times_us, places, strict=True) if where == "mcu"]
         on_host_us = [time_us for time_us, where in zip(times_us, places, strict=True) if where == "host"]
         if shape == "told":
@@ -210,14 +225,14 @@ class BoardPlayer:
             "name": f"chain{place}",
             "level": chain.priority,
             "shape": shape,
-            "period_us": chain.period_ns // _MICROSECOND,
-            "phase_us": run.phases_ns[place] // _MICROSECOND,
+            "period_us": chain.period_ns // MICROSECOND,
+            "phase_us": run.phases_ns[place] // MICROSECOND,
             "payload_bytes": request,
             "reply_bytes": reply,
             "sample_us": on_client_us[0] if on_client_us else 0,
             "host_us": on_host_us[0] if on_host_us else 0,
             "act_us": on_client_us[1] if len(on_client_us) > 1 else 0,
-            **({"jitter_us": jitter_us} if (jitter_us := getattr(chain, "jitter_ns", 0) // _MICROSECOND) else {}),
+            **({"jitter_us": jitter_us} if (jitter_us := getattr(chain, "jitter_ns", 0) // MICROSECOND) else {}),
             "reliable": str(chain.reliability == "reliable").lower(),
             "hold": str(chain.hold).lower(),
             "node": node,

@@ -7,6 +7,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 
+from tide.play.server import Played
 from tide.system.host_words import priority_of
 from tide.system.model import Callback, System
 
@@ -149,6 +150,9 @@ class HostPlayer:
             return least_ns, most_ns
         fixed_ns = least_ns if source.random() < 0.5 else source.randint(least_ns, most_ns)
         return fixed_ns, fixed_ns
+
+    def of_chains(self, played: Played) -> Played:
+        return played
 
     def words(self, run: HostRun) -> str:
         """The longest period twice, from the last release."""

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run of all boards of a plan, from the plan to the result.
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+
+#include "sim/board/one_board.h"
+
+namespace tide::sim {
+namespace {
+
+constexpr Time kSetUpLimit = 150 * kSecond;
+constexpr Time kNotice = 6 * kSecond;
+constexpr Time kCheckPeriod = 10 * kMillisecond;
+constexpr Time kTogether = 10 * kMillisecond;  // from when the last board is set up until all begin
+constexpr uint64_t kSeedsApart = 0x9E3779B97F4A7C15u;
+
+// All boards of a plan.
+class Run {
+ public:
+  Run(const Plan &plan, const std::vector<Plan> &boards) : plan_(plan), world_(plan) {
+    for (const Plan &board : boards) {
+      OneBoard &system = *systems_.emplace_back(std::make_unique<OneBoard>(world_, board));
+      for (size_t chain = 0; chain < board.chains.size(); chain++) {
+        if (board.chains[chain].passed_on) world_.begun_elsewhere[board.chains[chain].name] = {&system, chain};
+      }
+    }
+    world_.engine.on_step = [this] {
+      for (const auto &system : systems_) system->check_step();
+    };
+  }
+
+  // When each board would begin by itself.
+  std::vector<Time> first_releases() {
+    set_up();
+    std::vector<Time> times;
+    for (const auto &system : systems_) times.push_back(system->first_release());
+    for (const auto &system : systems_) system->end();
+    world_.engine.run_until(world_.engine.now() + most(&OneBoard::longest_callbacks));
+    return times;
+  }
+
+  Result run() {
+    set_up();
+    const Time first = systems_.front()->first_release();
+    if (std::any_of(systems_.begin(), systems_.end(), [first](Each one) { return one->first_release() != first; }))
+      throw std::runtime_error("a board was not set up in time");
+    for (const auto &system : systems_) system->release_nodes();
+    for (const auto &system : systems_) system->schedule_incidents();
+    finish();
+    Result result;
+    for (const auto &system : systems_) system->tell(result);
+    result.trace = world_.trace.text();
+    result.trace_hash = world_.trace.hash();
+    result.simulated = world_.engine.now();
+    result.events = world_.engine.event_count();
+    return result;
+  }
+
+ private:
+  using Each = const std::unique_ptr<OneBoard> &;
+
+  void set_up() {
+    Engine &engine = world_.engine;
+    const auto is_set_up = [this] {
+      return std::all_of(systems_.begin(), systems_.end(), [](Each system) { return system->is_set_up(); });
+    };
+    while (!is_set_up() && engine.now() < kSetUpLimit) {
+      if (!engine.step(kSetUpLimit)) break;
+    }
+    if (!is_set_up()) throw std::runtime_error("the client could not connect");
+  }
+
+  Time most(Time (OneBoard::*of)() const) const {
+    Time longest = 0;
+    for (const auto &system : systems_) longest = std::max(longest, (system.get()->*of)());
+    return longest;
+  }
+
+  void finish() {
+    Engine &engine = world_.engine;
+    // A client notices a restart that changed nothing by its own signs of life.
+    const Time noticed = plan_.restarts > 0 || plan_.cuts > 0 ? kNotice + plan_.outage_maximum : 0;
+    Time next = most(&OneBoard::last_release) + noticed + most(&OneBoard::longest_period);
+    const Time limit = next + plan_.settle;
+    engine.run_until(next);
+    // Best-effort messages and callbacks that are still under way hold places in the pools, so they are waited for,
+    // too.
+    const auto is_done = [this] {
+      return std::all_of(systems_.begin(), systems_.end(), [](Each system) { return system->is_done(); });
+    };
+    while (!is_done() && next < limit) engine.run_until(next += kCheckPeriod);
+    for (const auto &system : systems_) system->end();
+    engine.run_until(engine.now() + most(&OneBoard::longest_callbacks));
+    if (!std::all_of(systems_.begin(), systems_.end(), [](Each system) { return system->is_stopped(); }))
+      throw std::runtime_error("the client does not stop");
+  }
+
+  const Plan &plan_;
+  World world_;
+  std::vector<std::unique_ptr<OneBoard>> systems_;
+};
+
+// Boards with seeds of their own, which begin together, and chains that know who begins them.
+std::vector<Plan> boards_of(const Plan &plan) {
+  std::vector<Plan> boards = plan.boards.empty() ? std::vector<Plan>{plan} : plan.boards;
+  if (plan.boards.empty()) return boards;
+  std::map<std::string, ChainPlan *> chains;
+  for (size_t board = 0; board < boards.size(); board++) {
+    boards[board].hosts = plan.hosts;
+    boards[board].seed = plan.seed + board * kSeedsApart;
+    for (ChainPlan &chain : boards[board].chains) {
+      if (!chains.emplace(chain.name, &chain).second)
+        throw std::invalid_argument("two boards have a chain '" + chain.name + "'");
+    }
+  }
+  for (const auto &[name, chain] : chains) {
+    if (chain->next.empty()) continue;
+    const auto next = chains.find(chain->next);
+    const bool fits = next != chains.end() && next->second->shape == Shape::kTold && chain->shape == Shape::kHeard;
+    if (!fits || next->second->passed_on)
+      throw std::invalid_argument("'next' of " + name + " is no chain that is told, or that of another one");
+    next->second->passed_on = true;
+  }
+  return boards;
+}
+
+}  // namespace
+
+Result simulate(const Plan &plan) {
+  std::vector<Plan> boards = boards_of(plan);
+  for (const Plan &board : boards) {
+    if (board.chains.empty()) throw std::invalid_argument("a plan needs a chain");
+    for (const ChainPlan &chain : board.chains) {
+      const bool known = std::all_of(chain.more_nodes.begin(), chain.more_nodes.end(),
+                                     [&board](unsigned node) { return node <= board.hosts.size(); });
+      if (chain.node > board.hosts.size() || !known)
+        throw std::invalid_argument("a chain names a host executor that is not there");
+    }
+    if (std::any_of(board.chains.begin(), board.chains.end(),
+                    [](const ChainPlan &one) { return one.more_nodes.size() != one.more_us.size(); }))
+      throw std::invalid_argument("'more_nodes' and 'more_us' have as many entries as each other");
+    if (board.budget > 0) throw std::invalid_argument("the simulated client has no budgets; a board has (--board)");
+  }
+  if (boards.size() == 1) return Run(plan, boards).run();
+  // All are set up at the same time, so that none is silent for long before its first release.
+  const std::vector<Time> alone = Run(plan, boards).first_releases();
+  const Time last = *std::max_element(alone.begin(), alone.end());
+  for (size_t board = 0; board < boards.size(); board++) {
+    boards[board].begin = last - alone[board];
+    boards[board].start = last + kTogether;
+  }
+  return Run(plan, boards).run();
+}
+
+}  // namespace tide::sim

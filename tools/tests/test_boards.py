@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several boards in one description: bounds that are known otherwise, refusals with their place, and what old
+descriptions have always had."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tide.analysis.bounds import Bounds, bounds_of
+from tide.analysis.lower import NoBoundError
+from tide.main import app
+from tide.system.load import SystemFileError, parse
+
+SEED = int(os.environ.get("TIDE_SEED", "1"))
+MS = 1_000_000
+
+
+def board(name: str, **more: object) -> str:
+    return entry("executors", name=name, where="mcu", **more)
+
+
+def host(name: str, **more: object) -> str:
+    return entry("executors", name=name, where="host", **more)
+
+
+def line(name: str, **more: object) -> str:
+    return entry("links", **{"name": name, "kind": "serial", "baud": 921600, **more})
+
+
+def entry(table: str, /, **fields: object) -> str:
+    return "\n".join((f"\n[[{table}]]", *(f"{key} = {json.dumps(value)}" for key, value in fields.items()))) + "\n"
+
+
+def chain(name: str, priority: int, *steps: tuple[str, float], payload: int = 20, **more: object) -> str:
+    fields = {"period_ms": 100, "deadline_ms": 100, "reliability": "best_effort", **more}
+    text = entry("chains", name=name, priority=priority, **fields)
+    for place, (executor, execution_ms) in enumerate(steps):
+        text += f'[[chains.callbacks]]\nname = "b{place}"\nkind = "{"subscription" if place else "timer"}"\n'
+        text += f'executor = "{executor}"\nexecution_ms = {execution_ms}\n'
+        if place + 1 < len(steps):
+            text += f'publishes = {{ topic = "{name}/b{place}", payload_bytes = {payload} }}\n'
+    return text
+
+
+def described(*parts: str) -> str:
+    return '[system]\nname = "boards"\n' + "".join(parts)
+
+
+def found(*parts: str, executor: str | None = None) -> Bounds:
+    return bounds_of(parse(described(*parts)), executor)
+
+
+def bound_ns(bounds: Bounds, name: str) -> int:
+    one = bounds.chain(name)
+    assert one is not None and one.bound_ns is not None, one and one.reason
+    assert sum(part.value_ns for part in one.parts) == one.bound_ns
+    return one.bound_ns
+
+
+TWO = (
+    board("base", link="uart_base"),
+    board("arm", link="uart_arm"),
+    host("nav"),
+    line("uart_base", escaped_bytes=0, agent_ms=1, return_ms=1),
+    line("uart_arm", escaped_bytes=0, agent_ms=2, return_ms=0.5),
+)
+
+
+def drawn_board(source: random.Random, name: str) -> tuple[str, str, str]:
+    """Executors, the link and the chains of a board that shares nothing with another one."""
+    executors = board(name, link=f"uart_{name}", submit_ms=0.1, process_ms=source.choice((0, 0.2)), interrupt_ms=0.01)
+    executors += host(f"host_{name}", lanes=source.choice((1, 2)))
+    link = line(f"uart_{name}", baud=source.choice((115200, 921600)), agent_ms=source.choice((0, 1.5)), return_ms=0.2)
+    chains = ""
+    for number in range(source.randint(1, 4)):
+        ways = ((name, f"host_{name}", name), (name, f"host_{name}"), (f"host_{name}", name), (name,))
+        steps = [(where, source.randint(0, 40) / 10) for where in source.choice(ways)]
+        chains += chain(
+            f"{name}{number}",
+            number * 2 + (name == "arm") + 1,
+            *steps,
+            payload=source.randint(8, 200),
+            reliability=source.choice(("reliable", "best_effort")),
+            jitter_ms=source.choice((0, 1)),
+            period_ms=source.choice((100, 150, 400)),
+            deadline_ms=100,
+        )
+    return executors, link, chains
+
+
+@pytest.mark.parametrize("executor", ["tide", "lanes", "batch", "batch_stock"])
+def test_boards_that_share_nothing_are_bounded_as_each_alone(executor: str) -> None:
+    for seed in range(SEED, SEED + 25):
+        source = random.Random(seed)
+        parts = [drawn_board(source, name) for name in ("base", "arm")]
+        together = bounds_of(parse(described(*("".join(kind) for kind in zip(*parts, strict=True)))), executor)
+        for part in parts:
+            for one in bounds_of(parse(described(*part)), executor).chains:
+                other = together.chain(one.name)
+                assert other is not None
+                assert (other.bound_ns, other.parts, other.depends_on, other.reason) == (
+                    one.bound_ns,
+                    one.parts,
+                    one.depends_on,
+                    one.reason,
+                ), f"TIDE_SEED={seed}, {one.name}"
+
+
+def test_from_board_to_board_the_ways_add_up() -> None:
+    """20 bytes are 19 more on the line to the agent with what is padded, and at 921,600 baud 10.85 us each."""
+    bounds = found(*TWO, chain("grip", 1, ("base", 3), ("nav", 5), ("arm", 2)))
+    one = bounds.chain("grip")
+    assert one is not None
+    told = {(part.kind, part.executor): part.value_ns for part in one.parts}
+    assert told["execution", "base"] == 3 * MS and told["execution", "arm"] == 2 * MS
+    assert told["host", "base"] == 6 * MS and told["host", "arm"] == MS // 2  # agent and nav; the way back
+    frames_ns = told["line", "base"] + told["line", "arm"]
+    assert 2 * (20 + 12) * 10 * 10**9 / 921600 < frames_ns < 2 * (20 + 24) * 10 * 10**9 / 921600
+    rest_ns = sum(value for (kind, _), value in told.items() if kind not in ("execution", "host", "line"))
+    assert bound_ns(bounds, "grip") == 11 * MS + MS // 2 + frames_ns + rest_ns
+    assert 0 < rest_ns < 3 * MS  # signs of life: nobody sends to the base, nor the arm to its agent
+    straight = found(*TWO, chain("grip", 1, ("base", 3), ("arm", 2)))
+    assert bound_ns(bounds, "grip") - bound_ns(straight, "grip") == 5 * MS
+
+
+def test_a_chain_of_another_board_keeps_a_shared_executor_busy() -> None:
+    own = chain("mine", 2, ("base", 1), ("nav", 4), ("base", 1))
+    for others, more_ms in (
+        ("", 0),
+        (chain("theirs", 1, ("arm", 1), ("nav", 7), ("arm", 1)), 7),
+        (chain("theirs", 1, ("nav", 7), ("arm", 1)), 7),
+        (chain("local", 1, ("nav", 7)), 7),
+        (chain("away", 1, ("arm", 1), ("nav", 7), ("base", 0)), 7),
+        (chain("elsewhere", 1, ("arm", 7)), 0),
+    ):
+        seen_ns = bound_ns(found(*TWO, own, others), "mine")
+        alone_ns = bound_ns(found(*TWO, own), "mine")
+        assert seen_ns - alone_ns >= more_ms * MS, others
+        assert seen_ns - alone_ns < (more_ms + 3) * MS, others
+
+
+def test_what_comes_late_from_another_board_comes_in_a_heap() -> None:
+    """`often` may wait 24 ms for `slow` on the arm, so that two of it meet `patient` on the base within 32 ms; were it
+    released there as its timer is, these would be 50 ms apart."""
+    often = chain("often", 3, ("arm", 0.1), ("base", 2), period_ms=50, deadline_ms=50)
+    patient = chain("patient", 1, ("base", 30), period_ms=400, deadline_ms=400)
+    two = (board("base", link="uart_base", lanes=2), *TWO[1:])
+    slow = chain("slow", 2, ("arm", 24), period_ms=400, deadline_ms=400)
+    punctual_ns = bound_ns(found(*two, often, patient), "patient")
+    late_ns = bound_ns(found(*two, often, patient, slow), "patient")
+    assert late_ns >= punctual_ns + 2 * MS
+
+
+def test_what_is_late_on_another_board_comes_in_a_heap_to_a_shared_executor() -> None:
+    """As above, but they meet on the host: only `often` and `mine` are there, and `slow` delays `often` on the arm."""
+    often = chain("often", 3, ("arm", 0.1), ("nav", 2), period_ms=50, deadline_ms=50)
+    mine = chain("mine", 1, ("base", 1), ("nav", 12), ("base", 1), period_ms=400, deadline_ms=400)
+    slow = chain("slow", 2, ("arm", 24), period_ms=400, deadline_ms=400)
+    punctual_ns = bound_ns(found(*TWO, often, mine), "mine")
+    assert bound_ns(found(*TWO, often, mine, slow), "mine") >= punctual_ns + MS
+
+
+def test_what_has_no_bound_on_one_board_has_none_behind_it() -> None:
+    """`slow` is the root of all: `often` waits for it, `grip` for what it would do next, and `mine` for it on the base.
+    `apart` shares nothing with them."""
+    bounds = found(
+        *TWO,
+        chain("slow", 9, ("arm", 120), ("base", 1), period_ms=200, deadline_ms=200),
+        chain("often", 8, ("arm", 0.1), ("base", 1)),
+        chain("mine", 2, ("base", 1)),
+        chain("apart", 1, ("nav", 1)),
+    )
+    roots = {one.name: one.root and one.root.chain for one in bounds.chains}
+    assert roots == {"slow": None, "often": "often", "mine": "often", "apart": None}
+    assert bounds.chain("slow").bound_ns is not None and not bounds.met  # type: ignore[union-attr]
+    root = bounds.chain("mine").root  # type: ignore[union-attr]
+    assert root is not None and root.path == ("chains", 1)
+    assert "it depends on chain 'often', which has none: it may take 108" in root.reason("mine")
+
+
+def test_boards_have_policies_of_their_own() -> None:
+    chains = chain("first", 2, ("base", 1), ("nav", 1), ("base", 1)) + chain("second", 1, ("base", 8))
+    chains += chain("third", 4, ("arm", 1), ("nav", 1), ("arm", 1)) + chain("fourth", 3, ("arm", 8))
+    plain = found(*TWO, chains)
+    lanes = found(board("base", link="uart_base", lanes=2), *TWO[1:], chains)
+    batch = found(board("base", link="uart_base", policy="batch"), *TWO[1:], chains)
+    assert (plain.executor, lanes.executor, batch.executor) == ("tide", "described", "described")
+    assert len({bound_ns(one, "first") for one in (plain, lanes, batch)}) == 3
+    assert bound_ns(lanes, "first") < bound_ns(plain, "first")
+    assert len({bound_ns(one, "third") for one in (plain, lanes, batch)}) == 1
+    assert {model.executor: model.model for model in lanes.models} == {
+        "base": "lanes",
+        "arm": "tide",
+        "nav": "any_order",
+    }
+    assert found(*TWO, chains, executor="batch").executor == "batch"
+    alone = (host("nav"), TWO[3], chain("first", 2, ("base", 1), ("nav", 1), ("base", 1)))
+    assert found(board("base", policy="batch"), *alone).executor == "batch"
+
+
+def test_a_board_finds_its_link() -> None:
+    """By its name, by that of its chains, or because there is one."""
+    steps = ("base", 1), ("nav", 1), ("base", 1)
+    one = found(board("base"), host("nav"), TWO[3], chain("first", 1, *steps))
+    same = found(board("base", link="uart_base"), host("nav"), TWO[3], chain("first", 1, *steps))
+    assert one.to_json() == same.to_json()
+    unnamed = (board("base"), board("arm"), *TWO[2:])
+    third = chain("third", 3, ("arm", 1), ("nav", 1), link="uart_arm")
+    by_chains = found(*unnamed, chain("first", 1, *steps, link="uart_base"), third)
+    by_boards = found(*TWO, chain("first", 1, *steps), third)
+    assert [one.bound_ns for one in by_chains.chains] == [one.bound_ns for one in by_boards.chains]
+
+
+def test_a_network_has_the_delays_that_are_given() -> None:
+    rover = board("rover", link="wifi"), host("nav"), entry("links", name="wifi", kind="udp", agent_ms=8, return_ms=6)
+    best_effort = found(*rover, chain("drive", 1, ("rover", 1), ("nav", 2), ("rover", 3)))
+    assert 20 * MS <= bound_ns(best_effort, "drive") < 20 * MS + MS // 5
+    reliable = found(*rover, chain("drive", 1, ("rover", 1), ("nav", 2), ("rover", 3), reliability="reliable"))
+    assert bound_ns(reliable, "drive") >= bound_ns(best_effort, "drive")
+    two = found(*rover, board("mast", link="wifi"), chain("drive", 1, ("rover", 1), ("nav", 2), ("mast", 3)))
+    assert bound_ns(two, "drive") >= 20 * MS
+    with pytest.raises(NoBoundError) as refusal:
+        found(*rover[:2], entry("links", name="wifi", kind="udp"), chain("drive", 1, ("rover", 1), ("nav", 2)))
+    assert "give it agent_ms and return_ms" in refusal.value.findings[0].remedy
+
+
+@pytest.mark.parametrize(
+    ("parts", "path", "what"),
+    [
+        (
+            (*TWO, chain("loop", 1, ("base", 1), ("nav", 1), ("arm", 1), ("base", 1))),
+            ("chains", 0, "callbacks", 3),
+            "chain 'loop' comes back to board 'base' from another board",
+        ),
+        (
+            (board("base", link="uart_base"), board("arm", link="uart_base"), *TWO[2:4], chain("a", 1, ("arm", 1))),
+            ("executors", 1),
+            "'base' and 'arm' are two microcontrollers on the serial link 'uart_base'",
+        ),
+        (
+            (board("base"), board("arm"), *TWO[2:], chain("a", 1, ("arm", 1), ("arm", 1))),
+            ("chains", 0, "callbacks", 0),
+            "'b0' publishes on board 'arm', and nobody says over which link",
+        ),
+        (
+            (
+                *TWO,
+                chain("a", 1, ("arm", 1), ("nav", 1)),
+                chain("c", 2, ("nav", 1))[:-1],
+                '\npublishes = { topic = "x", payload_bytes = 8 }\n',
+                entry("chains", name="b", priority=3, period_ms=100, deadline_ms=100, reliability="best_effort"),
+                'branches_from = "c.b0"\n[[chains.callbacks]]\nname = "d"\nkind = "subscription"\nexecutor = "nav"\n',
+                "execution_ms = 1\n",
+            ),
+            ("chains", 2, "branches_from"),
+            "chain 'b' branches",
+        ),
+        (
+            (
+                board("base", link="uart_base", lanes=2),
+                *TWO[1:],
+                *tuple(chain(f"a{one}", one, ("base", 1)) for one in (1, 2, 3)),
+            ),
+            ("executors", 0, "lanes"),
+            "executor 'base' has 2 lanes for chains of 3 priorities",
+        ),
+        (
+            (
+                board("base", link="uart_base"),
+                board("arm", link="uart_arm", submit_ms=2000000),
+                *TWO[2:],
+                chain("a", 1, ("base", 1)),
+            ),
+            ("executors", 1, "submit_ms"),
+            "'submit_ms' of 'arm'",
+        ),
+    ],
+)
+def test_what_has_no_bound_is_named_with_its_place(parts: tuple[str, ...], path: tuple[object, ...], what: str) -> None:
+    with pytest.raises(NoBoundError) as refusal:
+        found(*parts)
+    finding = refusal.value.findings[0]
+    assert finding.path == path and what in finding.what, refusal.value.findings
+
+
+@pytest.mark.parametrize(
+    ("parts", "what"),
+    [
+        ((*TWO[:2], host("nav", link="uart_arm"), *TWO[3:]), "'nav' is on the host, which has no link of its own"),
+        ((*TWO[:2], host("nav", policy="batch"), *TWO[3:]), "'nav' is on the host, which has no policy of its own"),
+        ((board("base", link="usb"), *TWO[1:]), "there is no link 'usb'; use one of: uart_base, uart_arm"),
+        ((board("base", policy="fifo"), *TWO[1:]), "'policy' is 'fifo'"),
+        ((*TWO, chain("a", 1, ("base", 1), ("nav", 1), link="uart_arm")), "touches no board on link 'uart_arm'"),
+        ((*TWO, chain("a", 1, ("base", 120))), "the callbacks on board 'base' ask for 120 %"),
+        ((*TWO, chain("a", 1, ("nav", 1), ("arm", 1), payload=10_000)), "'uart_arm' is asked for 109 %"),
+    ],
+)
+def test_what_does_not_hang_together_is_one_line(parts: tuple[str, ...], what: str) -> None:
+    chains = "" if "[[chains]]" in "".join(parts) else chain("ok", 9, ("base", 1))
+    with pytest.raises(SystemFileError) as refusal:
+        parse(described(*parts, chains))
+    lines = refusal.value.lines
+    assert any(what in one for one in lines) and lines[0].startswith("system.toml:"), lines
+
+
+def test_each_board_has_a_core_and_each_link_its_own_load() -> None:
+    parse(described(*TWO, chain("a", 1, ("base", 70)), chain("b", 2, ("arm", 70))))
+    parse(
+        described(
+            *TWO, *(chain(n, p, (w, 1), ("nav", 1), payload=6000) for n, p, w in (("a", 1, "base"), ("b", 2, "arm")))
+        )
+    )
+
+
+def test_tide_check_tells_assumptions_of_each_board(tmp_path: Path) -> None:
+    file = tmp_path / "two.toml"
+    file.write_text(described(*TWO, chain("grip", 1, ("base", 3), ("nav", 5), ("arm", 2))), encoding="utf-8")
+    result = CliRunner().invoke(app, ["check", str(file), "--explain", "grip", "--compare"], env={"COLUMNS": "160"})
+    assert result.exit_code == 0, result.output
+    result = CliRunner().invoke(app, ["check", str(file), "--explain", "grip"], env={"COLUMNS": "160"})
+    assert result.exit_code == 0, result.output
+    for text in ("board base: agent, DDS and serial adapter take 1 ms", "board arm: agent, DDS", "on arm"):
+        assert text in result.output
+    assert result.output.count("pools and windows never run full") == 1
+    assert "hold while all boards send through the agent" in result.output

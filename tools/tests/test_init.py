@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tide init: what it writes is checked, simulated and known to editors; and the pages that come from the schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import tomli
+from typer.testing import CliRunner
+
+from tide.main import app
+from tide.system.load import load
+from tide.system.reference import reference_page
+from tide.system.schema import json_schema
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*words: str | Path) -> tuple[int, str]:
+    result = CliRunner().invoke(app, [*map(str, words)], env={"COLUMNS": "160"})
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "boards", "kind"),
+    [
+        (("--board", "base", "--board", "arm"), 2, "serial"),
+        (("--board", "base", "--baud", "115200"), 1, "serial"),
+        (("--board", "rover", "--board", "mast", "--board", "gripper", "--link", "udp"), 3, "udp"),
+        (("--no-board",), 0, None),
+    ],
+)
+def test_a_start_is_checked_and_simulated(
+    words: tuple[str, ...], boards: int, kind: str | None, tmp_path: Path
+) -> None:
+    file = tmp_path / "robot.toml"
+    status, output = run("init", file, *words)
+    assert (status, output) == (0, f"{file}; next: tide check {file}, tide simulate {file}\n")
+    system = load(file)
+    assert len(system.boards()) == boards and {link.kind for link in system.links} == ({kind} if kind else set())
+    assert len(system.chains) == 2 * boards + max(boards - 1, 0) + 1
+    jsonschema.validate(tomli.loads(file.read_text(encoding="utf-8")), json_schema())
+    status, output = run("check", file)
+    assert status == 0, output
+    status, output = run("simulate", file, "--runs", "3")
+    assert status == 0, output
+    status, output = run("init", file, *words)
+    assert status == 2 and "is there already" in output
+    assert run("init", file, *words, "--force")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        ((), "give --board NAME for each board, or --no-board"),
+        (("--board", "Base"), "'Base' is no name"),
+        (("--board", "base", "--board", "base"), "there are two executors named 'base'"),
+        (("--board", "nodes"), "there are two executors named 'nodes'"),
+    ],
+)
+def test_what_cannot_be_written_is_one_line(words: tuple[str, ...], what: str, tmp_path: Path) -> None:
+    status, output = run("init", tmp_path / "x.toml", *words)
+    assert status == 2 and what in output and len(output.splitlines()) == 1
+    assert not (tmp_path / "x.toml").exists()
+
+
+def test_the_pages_are_those_of_the_code() -> None:
+    """Write them anew by tide system reference --out docs/system_toml.md, and schema --out docs/system.schema.json."""
+    assert (ROOT / "docs/system_toml.md").read_text(encoding="utf-8") == reference_page()
+    assert json.loads((ROOT / "docs/system.schema.json").read_text(encoding="utf-8")) == json_schema()
+
+
+def test_the_reference_has_every_key() -> None:
+    schema = json_schema()
+    page = reference_page()
+    for definition in (schema, *schema["$defs"].values()):
+        for key, entry in definition["properties"].items():
+            assert f"| `{key}` | " in page and entry["description"] in page, key
+    assert "| `baud` | whole number, from 1,200 to 20,000,000 | an error | Bits per second" in page
+    assert "| `heartbeat_delay_ms` | number, from 0 to 1,000 | none |" in page
+
+
+def test_another_version_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "robot.toml"
+    assert run("init", file, "--no-board")[0] == 0
+    text = file.read_text(encoding="utf-8")
+    file.write_text("version = 1\n" + text, encoding="utf-8")
+    assert load(file).version == 1
+    file.write_text("version = 2\n" + text, encoding="utf-8")
+    status, output = run("check", file)
+    assert (status, output) == (2, f"{file}:1: 'version' is 2; write 1\n")
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "examples/systems").glob("*.toml")), ids=lambda file: file.stem)
+def test_examples_name_their_schema(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    hint = text.splitlines()[0].removeprefix("#:schema ")
+    schema = json.loads((file.parent / hint).read_text(encoding="utf-8"))
+    jsonschema.validate(tomli.loads(text), schema)

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tide simulate of descriptions: the examples keep to their bounds, and what is broken is seen.
+
+TIDE_SEED is the first seed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tide.analysis.bounds import bounds_of
+from tide.main import app
+from tide.play.boards import BoardsPlayer
+from tide.play.server import Server, ServerError
+from tide.simulate.described import simulate_description
+from tide.system.load import load, parse
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "examples/systems").glob("*.toml"))
+SEED = int(os.environ.get("TIDE_SEED", "1"))
+
+
+def run(*words: str | Path) -> tuple[int, str]:
+    result = CliRunner().invoke(app, [*map(str, words)], env={"COLUMNS": "160"})
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.output
+
+
+def test_there_are_examples_of_unlike_robots() -> None:
+    systems = [load(file) for file in EXAMPLES]
+    assert len(systems) >= 4
+    assert {0, 2, 3} <= {len(system.boards()) for system in systems}
+    assert {"serial", "udp"} == {link.kind for system in systems for link in system.links}
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
+def test_an_example_meets_its_deadlines_and_keeps_to_its_bounds(file: Path, tmp_path: Path) -> None:
+    status, output = run("check", file)
+    assert status == 0, output
+    out = tmp_path / "out"
+    status, output = run("simulate", file, "--runs", "10", "--search", "--first", str(SEED), "--out", out)
+    assert status == 0, output
+    told = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    system = load(file)
+    assert {one["chain"] for one in told["observed"]} == {chain.name for chain in system.chains}
+    bounds = bounds_of(system)
+    for one in told["observed"]:
+        bound = bounds.chain(one["chain"])
+        assert bound is not None
+        assert one["bound_ns"] == (bound.bound_ns if one["until"] is None else dict(bound.sections)[one["until"]])
+        assert 0 < one["max_ns"] <= one["bound_ns"], one
+        assert one["ratio"] > 0.1 and one["lost"] == 0 and one["samples"] > 30, one
+
+
+ARM = ROOT / "examples/systems/arm_and_base.toml"
+
+
+def test_the_same_seed_is_the_same_run() -> None:
+    system = load(ARM)
+    twice = [simulate_description(system, None, 4, SEED, True).to_json() for _ in range(2)]
+    assert twice[0] == twice[1]
+    assert twice[0] != simulate_description(system, None, 4, SEED + 4, True).to_json()
+
+
+def test_the_plan_of_the_worst_shows_it_again() -> None:
+    system = load(ARM)
+    outcome = simulate_description(system, None, 4, SEED, False)
+    server = Server(outcome.program)
+    for place, chain in enumerate(system.chains):
+        seen = next(one for one in outcome.seen if one.chain == chain.name and one.until is None)
+        player = BoardsPlayer(system, outcome.executor, 0, random.Random(1))
+        assert player.of_chains(server.play(seen.plan)).worst_ns[place] == seen.worst_ns
+    server.close()
+
+
+@pytest.mark.parametrize(
+    ("slower", "chain", "until"),
+    [
+        ({"base": ("agent_most_us=1000", "agent_most_us=40000")}, "grip", "base"),
+        ({"arm": ("act_us=300", "act_us=90000")}, "grip", None),
+    ],
+)
+def test_what_takes_longer_than_it_says_is_above(
+    slower: dict[str, tuple[str, str]], chain: str, until: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """On one board only."""
+    ((board, (old, new)),) = slower.items()
+    words = BoardsPlayer.words
+    number = {"base": 0, "arm": 1}[board]
+
+    def broken(self: BoardsPlayer, drawn: object) -> str:
+        parts = words(self, drawn).split(";board=")  # type: ignore[arg-type]
+        parts[1 + number] = parts[1 + number].replace(old, new)
+        return ";board=".join(parts)
+
+    monkeypatch.setattr(BoardsPlayer, "words", broken)
+    status, output = run("simulate", ARM, "--runs", "10", "--out", tmp_path / "out")
+    assert status == 1
+    where = f", until it leaves {until}" if until else ""
+    assert f"chain '{chain}'{where} is above its bound; replay by tide-sim --serve: " in output
+
+
+def test_a_chain_begins_when_it_says() -> None:
+    """Two chains that share an executor of the host: apart they do not meet, whatever is drawn."""
+    text = ARM.read_text(encoding="utf-8")
+    for name, offset in (("stop", 3), ("grip", 11)):
+        text = text.replace(f'name = "{name}"\npriority', f'name = "{name}"\noffset_ms = {offset}\npriority')
+    seen = simulate_description(parse(text), None, 3, SEED, True)
+    plans = [one.plan for one in seen.seen]
+    names = {chain.name: place for place, chain in enumerate(parse(text).chains)}
+    for plan in plans:
+        chains = [word for word in plan.split(";") if word.startswith("chain=")]
+        for name, offset_us in (("stop", 3000), ("grip", 11000)):
+            (own,) = (one for one in chains if f"name=c{names[name]}s0 " in one)
+            assert f" phase_us={offset_us} " in own
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("--seeds", "4"), "a description goes with --runs, --first, --search, --out and --json"),
+        (("periods=4",), "a description goes with --runs"),
+        (("--trace", "x.txt"), "a description goes with --runs"),
+    ],
+)
+def test_words_of_a_plan_do_not_go_with_a_description(words: tuple[str, ...], what: str) -> None:
+    status, output = run("simulate", ARM, *words)
+    assert status == 2 and what in output
+
+
+def test_what_cannot_be_played_says_why(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.toml"
+    text = ARM.read_text(encoding="utf-8")
+    file.write_text(text.replace('executor = "base"\nexecution_ms = 0.3', 'executor = "base"\nexecution = 0.3'))
+    status, output = run("simulate", file)
+    assert status == 2 and f"{file}:" in output and "did you mean 'execution_ms'?" in output
+    file.write_text(text.replace('link = "uart_arm"', 'link = "uart_base"'))
+    status, output = run("simulate", file)
+    assert status == 2 and "two microcontrollers on the serial link" in output
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    each = Server("tide-sim")
+    yield each
+    each.close()
+
+
+HEARD = "chain=name=a level=1 shape=heard period_us=100000 payload_bytes=20 sample_us=3000 reliable=false"
+TOLD = "chain=name=b level=1 shape=told period_us=100000 reply_bytes=20 act_us=2000 reliable=false"
+
+
+def test_boards_of_a_plan_share_their_nodes(server: Server) -> None:
+    alone = server.play(f"periods=4;hosts=1;board=x;{HEARD} host_us=5000 node=1;board=y;{TOLD.replace('b ', 'c ')}")
+    other = "chain=name=d level=1 shape=hosted period_us=100000 payload_bytes=8 host_us=9000 node=1"
+    busy = server.play(f"periods=4;hosts=1;board=x;{HEARD} host_us=5000 node=1;board=y;{other} phase_us=2000")
+    lanes = server.play(f"periods=4;hosts=2;board=x;{HEARD} host_us=5000 node=1;board=y;{other} phase_us=2000")
+    assert alone.worst_ns[0] == lanes.worst_ns[0] < busy.worst_ns[0]
+
+
+def test_the_end_of_a_chain_begins_another(server: Server) -> None:
+    first = server.play(f"periods=4;board=x;{HEARD}").worst_ns[0]
+    both = server.play(f"periods=4;board=x;{HEARD} next=b;board=y;return_least_us=7000;return_most_us=7000;{TOLD}")
+    assert both.worst_ns[0] == first and both.ended == (4, 4)
+    assert 9_000_000 < both.worst_ns[1] - first < 20_000_000
+    followed = server.play(f"periods=4;board=x;{HEARD} next=b more_nodes=0,0 more_us=4000,2000;board=y;{TOLD}")
+    assert followed.worst_ns[0] == first + 6_000_000
+
+
+@pytest.mark.parametrize(
+    ("plan", "what"),
+    [
+        (f"board=x;{HEARD};board=y;{TOLD.replace('name=b', 'name=a')}", "two boards have a chain 'a'"),
+        (f"board=x;{HEARD} next=c;board=y;{TOLD}", "'next' of a is no chain that is told"),
+        (f"board=x;{HEARD} next=b;{HEARD.replace('=a ', '=e ')} next=b;board=y;{TOLD}", "or that of another one"),
+        (f"{HEARD};board=y;{TOLD}", "no chains before the first of them"),
+        (f"hosts=1;board=x;{HEARD} more_nodes=2 more_us=1", "names a host executor that is not there"),
+        (f"board=x;{HEARD} more_nodes=0 more_us=1,2", "have as many entries as each other"),
+        (f"board=x;board=y;{TOLD}", "a plan needs a chain"),
+    ],
+)
+def test_boards_that_do_not_fit_are_refused(server: Server, plan: str, what: str) -> None:
+    with pytest.raises(ServerError, match=what):
+        server.play(plan)

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entries of a description with boards and links for which there is no bound, each with what to do."""
+
+from __future__ import annotations
+
+from tide.system.finding import Finding
+from tide.system.locate import Path
+from tide.system.model import Callback, Chain, Executor, SerialLink, System, UdpLink
+
+_LONGEST_MS = 1_000_000  # most_time_ns of analysis/link/system.cpp
+_LONGEST_PAYLOAD = 1_000_000  # most_payload_bytes there
+_LEAST_QUANTUM = 64
+
+
+def link_findings(system: System) -> list[Finding]:
+    shared = _shared_lines(system)
+    if shared:  # what else does not fit follows from it
+        return shared
+    findings = [*_boards(system), *_budgets(system), *_line_findings(system)]
+    for index, chain in enumerate(system.chains):
+        if chain.branches_from is not None:
+            findings.append(
+                Finding(
+                    ("chains", index, "branches_from"),
+                    f"chain '{chain.name}' branches, for which there is no bound with a microcontroller",
+                    "give it a timer of its own, or check the host alone",
+                )
+            )
+        for position, callback in enumerate(chain.callbacks):
+            findings += _callback_findings(system, callback, ("chains", index, "callbacks", position))
+    return findings
+
+
+def _callback_findings(system: System, callback: Callback, path: Path) -> list[Finding]:
+    findings = [*_too_long(callback, path, ("execution_ms",))]
+    if callback.least_ms > callback.execution_ms:
+        findings.append(
+            Finding(
+                (*path, "least_ms"),
+                f"the shortest run of '{callback.name}' is longer than its execution_ms",
+                "make least_ms smaller",
+            )
+        )
+    if callback.publishes is None:
+        return findings
+    if callback.publishes.payload_bytes > _LONGEST_PAYLOAD:
+        findings.append(
+            Finding(
+                (*path, "publishes", "payload_bytes"),
+                f"'payload_bytes' of '{callback.name}' is {callback.publishes.payload_bytes}",
+                f"with a microcontroller it must be at most {_LONGEST_PAYLOAD}",
+            )
+        )
+    if system.where(callback) == "mcu":
+        board = system.executor(callback.executor)
+        if not system.links:
+            findings.append(Finding(path, f"'{callback.name}' publishes and there is no line", "add a [[links]] entry"))
+        elif system.link_of_board(board) is None and len(system.boards()) > 1:
+            findings.append(
+                Finding(
+                    path,
+                    f"'{callback.name}' publishes on board '{board.name}', and nobody says over which link",
+                    'add link = "NAME" to the board',
+                )
+            )
+    return findings
+
+
+def _too_long(entry: Callback | Executor | SerialLink | UdpLink, path: Path, keys: tuple[str, ...]) -> list[Finding]:
+    return [
+        Finding(
+            (*path, key),
+            f"'{key}' of '{entry.name}' is {getattr(entry, key)}",
+            f"with a microcontroller it must be at most {_LONGEST_MS}",
+        )
+        for key in keys
+        if getattr(entry, key) > _LONGEST_MS
+    ]
+
+
+def _budgets(system: System) -> list[Finding]:
+    return [
+        Finding(
+            ("executors", index, "budget_ms"),
+            f"executor '{one.name}' has a budget, for which there is no bound in a system with a microcontroller",
+            "remove it, or check the host alone",
+        )
+        for index, one in enumerate(system.executors)
+        if one.budget_ms
+    ]
+
+
+def _boards(system: System) -> list[Finding]:
+    costs = ("submit_ms", "process_ms", "dispatch_ms", "interrupt_ms")
+    findings = []
+    for index, one in enumerate(system.executors):
+        if one.where == "mcu":
+            findings += _too_long(one, ("executors", index), costs)
+    if len(system.boards()) < 2:
+        return findings
+    for index, chain in enumerate(system.chains):
+        findings += _returns(system, chain, ("chains", index))
+    return findings
+
+
+def _returns(system: System, chain: Chain, path: Path) -> list[Finding]:
+    """A chain that comes back to a board that it has left for another one."""
+    left: set[str] = set()
+    at = None
+    for position, callback in enumerate(chain.callbacks):
+        if system.where(callback) == "host" or callback.executor == at:
+            continue
+        if callback.executor in left:
+            return [
+                Finding(
+                    (*path, "callbacks", position),
+                    f"chain '{chain.name}' comes back to board '{callback.executor}' from another board, for which "
+                    "there is no bound",
+                    "end it before, and begin a chain of its own there",
+                )
+            ]
+        if at is not None:
+            left.add(at)
+        at = callback.executor
+    return []
+
+
+def _shared_lines(system: System) -> list[Finding]:
+    """A serial line has one board at its end."""
+    owners: dict[str, str] = {}
+    findings = []
+    for index, one in enumerate(system.executors):
+        link = system.link_of_board(one) if one.where == "mcu" else None
+        if not isinstance(link, SerialLink):
+            continue
+        first = owners.setdefault(link.name, one.name)
+        if first != one.name:
+            findings.append(
+                Finding(
+                    ("executors", index),
+                    f"executors '{first}' and '{one.name}' are two microcontrollers on the serial link '{link.name}', "
+                    "which has one",
+                    'give each a [[links]] entry and link = "NAME", or put the callbacks on one executor',
+                )
+            )
+    return findings
+
+
+def shared_lanes(system: System) -> list[Finding]:
+    """A callback that has begun is not preempted in its own lane, which no bound counts if others have lanes."""
+    findings = []
+    for index, one in enumerate(system.executors):
+        levels = levels_of(system, one.name)
+        if one.where != "mcu" or not 1 < one.lanes < levels or one.policy not in (None, "tide"):
+            continue
+        findings.append(
+            Finding(
+                ("executors", index, "lanes"),
+                f"executor '{one.name}' has {one.lanes} lanes for chains of {levels} priorities, and bounds are known "
+                "for one lane or for a lane of each priority",
+                f"write lanes = 1 or lanes = {levels}",
+            )
+        )
+    return findings
+
+
+def levels_of(system: System, board: str) -> int:
+    """Priorities of the chains that have a callback on this microcontroller."""
+    chains = (chain for chain in system.chains if any(one.executor == board for one in chain.callbacks))
+    return len({chain.priority for chain in chains})
+
+
+def _line_findings(system: System) -> list[Finding]:
+    boards = {board.name: system.link_of_board(board) for board in system.boards()}
+    findings = []
+    if len(boards) == 1 and None in boards.values() and len(system.links) > 1:
+        second = system.links[1]
+        findings.append(
+            Finding(
+                ("links", 1),
+                f"link '{second.name}' is the second one of a board, for which there is no bound",
+                "check one at a time, or say which by link = ... of the board",
+            )
+        )
+    used = {link.name for link in boards.values() if link is not None}
+    for index, link in enumerate(system.links):
+        path: Path = ("links", index)
+        if link.name not in used and boards:
+            continue
+        if isinstance(link, UdpLink) and (link.agent_ms is None or link.return_ms is None):
+            findings.append(
+                Finding(
+                    (*path, "kind"),
+                    f"link '{link.name}' is UDP, whose delay has no bound of its own",
+                    "give it agent_ms and return_ms, the longest that you take for granted, or use a serial link",
+                )
+            )
+            continue
+        findings += _too_long(link, path, ("agent_ms", "return_ms"))
+        if link.quantum_bytes and not _LEAST_QUANTUM <= link.quantum_bytes <= link.mtu_bytes:
+            findings.append(
+                Finding(
+                    (*path, "quantum_bytes"),
+                    f"'quantum_bytes' of '{link.name}' is {link.quantum_bytes}",
+                    f"it must be 0, or from {_LEAST_QUANTUM} to mtu_bytes",
+                )
+            )
+    return findings

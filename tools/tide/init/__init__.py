@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write the start of a system description: boards, links and chains with a comment for each key."""

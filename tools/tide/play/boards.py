@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A description with several boards in virtual time: each board with its line and agent, all on one bus with the same
+executors of nodes; a chain over two boards is played as two, the second of which the first one's end begins."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from tide.analysis.boards import HOST, Section, sections_of
+from tide.analysis.bounds import CLIENT_EXECUTORS
+from tide.analysis.lower import executor_of_board
+from tide.play.board import (
+    LEAST_BYTES,
+    MICROSECOND,
+    MOST_PERIODS,
+    PERIODS,
+    POOL,
+    SHAPES,
+    BoardPlayer,
+    UnplayableError,
+)
+from tide.play.server import Played
+from tide.system.model import Executor, SerialLink, System, UdpLink, nanoseconds
+
+_UDP_BAUD = 1_000_000_000  # of a line that stands for a network, whose delays are the agent's
+
+
+@dataclass(frozen=True)
+class BoardsRun:
+    """All that may differ between two runs of a description."""
+
+    phases_ns: tuple[int, ...]
+    executions_ns: tuple[tuple[int, ...], ...]  # by chain and callback
+    payload_bytes: tuple[tuple[int, ...], ...]
+    agent_ns: tuple[tuple[int, int], ...]  # by board
+    return_ns: tuple[tuple[int, int], ...]
+    costs: bool
+    seed: int
+
+
+class BoardsPlayer(BoardPlayer):
+    """executor: of all boards, or `described`."""
+
+    def __init__(self, system: System, executor: str, losses: int, source: random.Random) -> None:
+        self._random, self._losses, self._system, self._executor = source, losses, system, executor
+        self._hosts = [one for one in system.executors if one.where == "host"]
+        self._chains = system.chains
+        self._sections = [sections_of(system, chain) for chain in system.chains]
+        used = {one.place for sections in self._sections for one in sections} - {HOST}
+        self._boards = [board for board in system.boards() if board.name in used]
+        self._links = [self._link_of(board) for board in self._boards]
+        self._shapes = {one.name: self._shape(one) for sections in self._sections for one in sections}
+        self._marks_ns = [0]
+        for chain in system.chains:
+            times_ns = [callback.execution_ns for callback in chain.callbacks]
+            self._marks_ns += [times_ns[0], times_ns[0] + times_ns[-1], sum(times_ns)]
+        self.chain_names = [chain.name for chain in system.chains]
+        # A chain that touches no board is a timer of the nodes, in the plan of the first one.
+        self._played = [
+            [one for sections in self._sections for one in sections if one.place in self._places_of(number)]
+            for number in range(len(self._boards))
+        ]
+
+    def _places_of(self, number: int) -> tuple[str, ...]:
+        return (self._boards[number].name, HOST) if number == 0 else (self._boards[number].name,)
+
+    def _link_of(self, board: Executor) -> SerialLink | UdpLink:
+        link = self._system.link_of_board(board)
+        if link is None:
+            raise UnplayableError("a board without a link")
+        if link.quantum_bytes not in (0, link.mtu_bytes):
+            raise UnplayableError("the simulated board has the MTU as its quantum")
+        return link
+
+    def _shape(self, section: Section) -> str:
+        places: tuple[str, ...] = ()
+        for callback in section.callbacks:
+            side = self._system.where(callback)
+            if side == "mcu" or places[-1:] != ("host",):  # callbacks of the host one after the other are as one
+                places += (side,)
+        if section.before is not None:
+            if places == ("mcu",) and section.is_last:
+                return "told"
+        elif section.is_last and places in SHAPES:
+            return SHAPES[places]
+        elif not section.is_last and places in (("mcu",), ("mcu", "host")):
+            return "heard"
+        raise UnplayableError(
+            "a chain goes to the host and back once, or on to one other board, with one callback of a board"
+        )
+
+    def _exact(self, place: int) -> bool:
+        """Of a chain that crosses lines of which one has exact sizes."""
+        boards = {one.place for one in self._sections[place]}
+        return any(
+            isinstance(link, SerialLink) and link.exact_sizes
+            for board, link in zip(self._boards, self._links, strict=True)
+            if board.name in boards
+        )
+
+    def drawn(self) -> BoardsRun:  # type: ignore[override]
+        source = self._random
+        places = range(len(self._chains))
+        heavy = source.random() < 0.5
+        return BoardsRun(
+            tuple(self._phase(place) for place in places),
+            tuple(self._executions(place, heavy) for place in places),
+            tuple(self._bytes(place) for place in places),
+            self._spans("agent_ms"),
+            self._spans("return_ms"),
+            source.random() < 0.8,
+            source.randrange(1_000_000),
+        )
+
+    def changed(self, run: BoardsRun) -> BoardsRun:  # type: ignore[override]
+        """One thing is different."""
+        if self._random.random() < 0.1:
+            return replace(run, agent_ns=self._spans("agent_ms"), return_ns=self._spans("return_ms"))
+        told: BoardsRun = self._changed(run)
+        return told
+
+    def _spans(self, name: str) -> tuple[tuple[int, int], ...]:
+        return tuple(self._span(nanoseconds(getattr(link, name) or Decimal(0))) for link in self._links)
+
+    def of_chains(self, played: Played) -> Played:
+        """Of several sections the response is that of the last, which counts from the first release."""
+        names = [one.name for sections in self._played for one in sections]
+        number = {name: place for place, name in enumerate(names)}
+        last = [number[sections[-1].name] for sections in self._sections]
+        lost = (sum(played.lost[number[one.name]] for one in sections) for sections in self._sections)
+        return replace(
+            played,
+            worst_ns=tuple(played.worst_ns[place] for place in last),
+            ended=tuple(played.ended[place] for place in last),
+            lost=tuple(lost),
+        )
+
+    def until(self, played: Played) -> dict[tuple[str, str], tuple[int, int, int]]:
+        """Of chains that leave a board for another one: the worst until then, how many did, and how many did not."""
+        names = [one.name for sections in self._played for one in sections]
+        number = {name: place for place, name in enumerate(names)}
+        return {
+            (one.chain.name, one.place): (played.worst_ns[at], played.ended[at], played.lost[at])
+            for sections in self._sections
+            for one in sections[:-1]
+            for at in (number[one.name],)
+        }
+
+    def steps(self, played: Played) -> Iterator[tuple[str, int, str, str, int, int, int]]:
+        """Of a recorded run: chain, instance, place, what it does there, its start and end, and its release."""
+        names = [one.name for sections in self._played for one in sections]
+        instances = dict(zip(names, played.recorded, strict=True))
+        for sections in self._sections:
+            for section in sections:
+                first_ns = {times[0]: number for number, times in enumerate(instances[sections[0].name])}
+                for times in instances[section.name]:
+                    for place, what, start_ns, end_ns in self._steps(section, times):
+                        if 0 <= start_ns <= end_ns:
+                            yield (
+                                *(section.chain.name, first_ns[times[0]], place, what),
+                                *(start_ns, end_ns, times[0]),
+                            )
+
+    def _steps(self, section: Section, times: tuple[int, ...]) -> list[tuple[str, str, int, int]]:
+        _, sample_ns, sampled_ns, heard_ns, answered_ns, act_ns, acted_ns = times
+        own = [one.name for one in section.callbacks if one.executor == section.place]
+        on_host = [one for one in section.callbacks if self._system.where(one) == "host"]
+        link = next(
+            (link.name for board, link in zip(self._boards, self._links, strict=True) if board.name == section.place),
+            "",
+        )
+        shape = self._shapes[section.name]
+        steps = []
+        if shape in ("answered", "sampled", "heard", "looped"):
+            steps.append((section.place, own[0], sample_ns, sampled_ns))
+        if shape in ("answered", "heard"):
+            steps.append((f"{link}, to the host", "message", sampled_ns, heard_ns))
+        if on_host:
+            places = " and ".join(dict.fromkeys(one.executor for one in on_host))
+            steps.append((places, ", ".join(one.name for one in on_host), heard_ns, answered_ns))
+        if shape in ("answered", "told", "looped"):
+            sent_ns = sampled_ns if shape == "looped" else answered_ns
+            steps.append((f"{link}, to the board", "message", sent_ns, act_ns))
+            steps.append((section.place, own[-1], act_ns, acted_ns))
+        return steps
+
+    def words(self, run: BoardsRun) -> str:  # type: ignore[override]
+        longest_ns = max(chain.period_ns for chain in self._chains)
+        shortest_ns = min(chain.period_ns for chain in self._chains)
+        fields: dict[str, object] = {
+            "seed": run.seed,
+            "periods": min(MOST_PERIODS, max(PERIODS, 2 * longest_ns // shortest_ns)),
+            "hosts": ",".join(str(one.lanes) for one in self._hosts),
+            "nodes": POOL,
+            "slots": POOL,
+            "settle_us": (longest_ns + max(map(self._transit, self._links))) // MICROSECOND,
+        }
+        if self._losses:
+            fields |= {"instance_losses": self._losses, "instance_loss": 0.3}
+        settings = [f"{name}={value}" for name, value in fields.items() if value != ""]
+        boards = (self._board_words(number, run) for number in range(len(self._boards)))
+        return ";".join((*settings, *boards))
+
+    def _transit(self, link: SerialLink | UdpLink) -> int:
+        return self._transit_on(link.mtu_bytes, link.baud if isinstance(link, SerialLink) else _UDP_BAUD)
+
+    def _board_words(self, number: int, run: BoardsRun) -> str:
+        board, link = self._boards[number], self._links[number]
+        executor = next((one for one in CLIENT_EXECUTORS if one == self._executor), executor_of_board(board))
+        batch, _, send = executor.partition("_")
+        asks_ms = link.agent_heartbeat_ms
+        fields: dict[str, object] = {
+            "board": f"board{number}",
+            "policy": "batch" if batch == "batch" else "tide",
+            "send": send or "asynchronous",
+            "lanes": 2 if executor == "lanes" else 1,
+            "baud": link.baud if isinstance(link, SerialLink) else _UDP_BAUD,
+            "mtu": link.mtu_bytes,
+            "agent_least_us": run.agent_ns[number][0] // MICROSECOND,
+            "agent_most_us": run.agent_ns[number][1] // MICROSECOND,
+            "return_least_us": run.return_ns[number][0] // MICROSECOND,
+            "return_most_us": run.return_ns[number][1] // MICROSECOND,
+            "heartbeat_delay_us": -1 if link.heartbeat_delay_ms is None else link.heartbeat_delay_ns // MICROSECOND,
+            "agent_heartbeat_delay_us": -1 if asks_ms is None else nanoseconds(asks_ms) // MICROSECOND,
+        }
+        if run.costs:
+            interrupt_us = nanoseconds(board.interrupt_ms) // MICROSECOND
+            fields |= {
+                "submit_us": nanoseconds(board.submit_ms) // MICROSECOND,
+                "process_us": nanoseconds(board.process_ms) // MICROSECOND,
+                "dispatch_us": nanoseconds(board.dispatch_ms) // MICROSECOND,
+                "interrupt_receive_us": interrupt_us,
+                "interrupt_complete_us": interrupt_us,
+            }
+        settings = (f"{name}={value}" for name, value in fields.items())
+        return ";".join((*settings, *(self._section(one, run) for one in self._played[number])))
+
+    def _section(self, section: Section, run: BoardsRun) -> str:
+        chain = section.chain
+        place = self.chain_names.index(chain.name)
+        sections = self._sections[place]
+        number = sections.index(section)
+        begin = next(n for n, one in enumerate(chain.callbacks) if one is section.callbacks[0])
+        end = begin + len(section.callbacks)
+        times_us = [time_ns // MICROSECOND for time_ns in run.executions_ns[place]]
+        sizes = run.payload_bytes[place]
+        shape = self._shapes[section.name]
+        on_board_us = [
+            time_us
+            for time_us, one in zip(times_us[begin:end], section.callbacks, strict=True)
+            if one.executor == section.place
+        ]
+        on_host_us = [
+            time_us
+            for time_us, one in zip(times_us[begin:end], section.callbacks, strict=True)
+            if one.executor != section.place
+        ]
+        if shape == "told":
+            on_board_us.insert(0, 0)
+        hosts = [one.executor for one in section.callbacks if self._system.where(one) == "host"]
+        # What the board is told is published by the callback before its last one.
+        told = begin + len(section.callbacks) - 2
+        fields = {
+            "name": f"c{place}s{number}",
+            "level": chain.priority,
+            "shape": shape,
+            "period_us": chain.period_ns // MICROSECOND,
+            "phase_us": run.phases_ns[place] // MICROSECOND,  # losses are counted by instance from here on all boards
+            "payload_bytes": LEAST_BYTES if shape in ("told", "hosted") else sizes[begin],  # of those nothing crosses
+            "reply_bytes": sizes[max(told, 0)] if shape in ("answered", "told") else sizes[begin],
+            "sample_us": on_board_us[0] if on_board_us else 0,
+            "host_us": on_host_us[0] if on_host_us else 0,
+            "act_us": on_board_us[1] if len(on_board_us) > 1 else 0,
+            "jitter_us": chain.jitter_ns // MICROSECOND if section.before is None else 0,
+            "reliable": str(chain.reliability == "reliable").lower(),
+            "hold": str(chain.hold).lower(),
+            "node": next((n for n, one in enumerate(self._hosts, 1) if hosts[:1] == [one.name]), 0),
+        }
+        if len(hosts) > 1:
+            numbers = {one.name: number for number, one in enumerate(self._hosts, 1)}
+            fields["more_nodes"] = ",".join(str(numbers[name]) for name in hosts[1:])
+            fields["more_us"] = ",".join(str(time_us) for time_us in on_host_us[1:])
+        if not section.is_last:
+            fields["next"] = f"c{place}s{number + 1}"
+        return "chain=" + " ".join(f"{name}={value}" for name, value in fields.items())

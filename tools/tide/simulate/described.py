@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A description on the shipped runtime in virtual time: many runs, each drawn from a seed, beside the bounds."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from rich.console import Console
+
+from tide.analysis.bounds import Bounds, bounds_of
+from tide.analysis.lower import is_on_host
+from tide.export.recording import Step
+from tide.play.board import PROGRAM as BOARD_PROGRAM
+from tide.play.boards import BoardsPlayer
+from tide.play.host import PROGRAM as HOST_PROGRAM
+from tide.play.host import HostPlayer
+from tide.play.server import Played, Server
+from tide.report.table import milliseconds
+from tide.system.model import System
+from tide.terminal.style import empty_table, print_whole
+
+# Events of one instant may be taken in either order, and bounds are in whole nanoseconds.
+INSTANT_NS = 1000
+
+
+class _Player(Protocol):
+    chain_names: list[str]
+
+    def drawn(self) -> Any: ...
+    def changed(self, run: Any) -> Any: ...
+    def words(self, run: Any) -> str: ...
+    def of_chains(self, played: Played) -> Played: ...
+
+
+@dataclass
+class Seen:
+    """Of a chain, or of its way until it leaves a board: the worst of all runs, and the plan that shows it."""
+
+    chain: str
+    until: str | None
+    bound_ns: int | None
+    worst_ns: int = -1
+    ended: int = 0
+    lost: int = 0
+    plan: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        return self.worst_ns / self.bound_ns if self.bound_ns and self.worst_ns >= 0 else None
+
+    @property
+    def is_above(self) -> bool:
+        return self.bound_ns is not None and self.worst_ns > self.bound_ns + INSTANT_NS
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "chain": self.chain,
+            "until": self.until,
+            "bound_ns": self.bound_ns,
+            "max_ns": self.worst_ns if self.worst_ns >= 0 else None,
+            "ratio": self.ratio,
+            "above": self.is_above,
+            "samples": self.ended,
+            "lost": self.lost,
+            "plan": self.plan,
+        }
+
+
+@dataclass
+class Outcome:
+    system: str
+    executor: str
+    runs: int
+    program: str
+    seen: list[Seen]
+    violations: list[str] = field(default_factory=list)
+    excluded: int = 0  # runs in which a pool was full
+    recording: list[Step] = field(default_factory=list)  # of the run that came nearest to a bound
+
+    @property
+    def is_broken(self) -> bool:
+        return bool(self.violations) or any(one.is_above for one in self.seen)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "schema": 1,
+            "system": self.system,
+            "on": "sim",
+            "executor": self.executor,
+            "runs_played": self.runs,
+            "runs_excluded": self.excluded,
+            "program": self.program,
+            "observed": [one.to_json() for one in self.seen],
+            "violations": self.violations,
+            "recording": [asdict(one) for one in self.recording],
+        }
+
+
+def simulate_description(system: System, executor: str | None, runs: int, first: int, search: bool) -> Outcome:
+    """Runs of the seeds from `first` on. search: as many again for each chain, that bring it nearer to its bound.
+    NoBoundError and UnplayableError when it is not analysed, or cannot be played."""
+    bounds = bounds_of(system, executor)
+    program = HOST_PROGRAM if is_on_host(system) else BOARD_PROGRAM
+    server = Server(program)
+    try:
+        return _Trial(system, bounds, server, program).run(runs, first, search)
+    finally:
+        server.close()
+
+
+class _Trial:
+    def __init__(self, system: System, bounds: Bounds, server: Server, program: str) -> None:
+        self._system, self._bounds, self._server = system, bounds, server
+        self._seen = _rows(system, bounds)
+        self._outcome = Outcome(system.name, bounds.executor, 0, program, self._seen)
+
+    def run(self, runs: int, first: int, search: bool) -> Outcome:
+        best: dict[int, tuple[int, _Player, Any]] = {}
+        for seed in range(first, first + runs):
+            player = self._player(random.Random(f"{self._system.name} {seed}"))
+            run = _kept_offsets(self._system, player, player.drawn())
+            for place, worst_ns in enumerate(self._play(player, run)):
+                if worst_ns > best.get(place, (-1,))[0]:
+                    best[place] = (worst_ns, player, run)
+        for place in sorted(best) if search else ():
+            nearest_ns, player, run = best[place]
+            for _ in range(runs):
+                other = _kept_offsets(self._system, player, player.changed(run))
+                worst = self._play(player, other)
+                if worst and worst[place] >= nearest_ns:
+                    nearest_ns, run = worst[place], other
+        self._record()
+        return self._outcome
+
+    def _record(self) -> None:
+        nearest = max(self._seen, key=lambda one: one.ratio or 0.0)
+        player = self._player(random.Random(0))
+        if nearest.plan and isinstance(player, BoardsPlayer):
+            played = self._server.play(f"record=true;{nearest.plan}")
+            self._outcome.recording = [
+                Step(chain, instance, start_ns, end_ns, place, what, release_ns)
+                for chain, instance, place, what, start_ns, end_ns, release_ns in player.steps(played)
+            ]
+
+    def _player(self, source: random.Random) -> _Player:
+        if is_on_host(self._system):
+            return HostPlayer(self._system, self._bounds.executor, source)
+        return BoardsPlayer(self._system, self._bounds.executor, 0, source)
+
+    def _play(self, player: _Player, run: Any) -> tuple[int, ...]:
+        """The worst of each chain; nothing, if the run says nothing of bounds."""
+        plan = player.words(run)
+        played = self._server.play(plan)
+        self._outcome.runs += 1
+        self._outcome.violations += [f"{rule}; plan: {plan}" for rule in played.violations[:1]]
+        if played.excluded:
+            self._outcome.excluded += 1
+            return ()
+        told = player.of_chains(played)
+        chains = {name: place for place, name in enumerate(player.chain_names)}
+        until = player.until(played) if isinstance(player, BoardsPlayer) else {}
+        for one in self._seen:
+            place = chains[one.chain]
+            worst_ns, ended, lost = told.worst_ns[place], told.ended[place], told.lost[place]
+            if one.until is not None:
+                worst_ns, ended, lost = until[one.chain, one.until]
+            one.ended += ended
+            one.lost += lost
+            if worst_ns > one.worst_ns:
+                one.worst_ns, one.plan = worst_ns, plan
+        return told.worst_ns
+
+
+def _rows(system: System, bounds: Bounds) -> list[Seen]:
+    rows = []
+    for chain in bounds.chains:
+        rows += [Seen(chain.name, place, bound_ns) for place, bound_ns in chain.sections[:-1]]
+        rows.append(Seen(chain.name, None, chain.bound_ns))
+    return rows
+
+
+def _kept_offsets(system: System, player: _Player, run: Any) -> Any:
+    """Of chains that say when they begin; the other ones begin whenever it is drawn."""
+    said = {
+        place: chain.offset_ns for place, chain in enumerate(system.chains) if "offset_ms" in chain.model_fields_set
+    }
+    if not said or isinstance(player, HostPlayer):
+        return run
+    phases = tuple(said.get(place, phase) for place, phase in enumerate(run.phases_ns))
+    return replace(run, phases_ns=phases)
+
+
+def print_outcome(outcome: Outcome, console: Console) -> None:
+    table = empty_table(f"{outcome.system}, executor {outcome.executor}: {outcome.runs} runs in virtual time")
+    for heading in ("chain", "until it leaves"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("instances", "worst ms", "bound ms", "worst/bound", "lost"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for one in outcome.seen:
+        table.add_row(
+            one.chain,
+            one.until or "",
+            str(one.ended),
+            milliseconds(one.worst_ns) if one.worst_ns >= 0 else "none",
+            milliseconds(one.bound_ns) if one.bound_ns is not None else "none",
+            f"{one.ratio:.3f}" if one.ratio is not None else "",
+            str(one.lost),
+            end_section=one.until is None,
+        )
+    print_whole(console, table)
+    if outcome.excluded:
+        console.print(f"{outcome.excluded} runs are left out: a pool was full, of which bounds say nothing")
+    for one in outcome.seen:
+        if one.is_above:
+            where = f", until it leaves {one.until}" if one.until else ""
+            text = f"chain '{one.chain}'{where} is above its bound; replay by {outcome.program} --serve: {one.plan}"
+            console.print(text, style="bold", highlight=False, markup=False, soft_wrap=True)
+    for line in outcome.violations:
+        console.print(line, style="bold", highlight=False, markup=False, soft_wrap=True)
+
+
+def is_description(plan: Path | None) -> bool:
+    return plan is not None and plan.suffix == ".toml"
