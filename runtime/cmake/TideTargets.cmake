@@ -43,11 +43,13 @@ if(TIDE_SANITIZE)
   add_link_options(-fsanitize=${TIDE_SANITIZE})
 endif()
 
-# tide_room(NAME SOURCES FOLDER [NEEDS ROOM...]): a static library tide_NAME of all C files of the folder. Beside the tests
+# tide_room(NAME SOURCES FOLDER... [NEEDS ROOM...]): a static library tide_NAME of all C files of the folders. Beside the tests
 # also the same files with the invariants checked (tide_NAME_checked), unless all programs check them.
 function(tide_room name)
-  cmake_parse_arguments(room "" "SOURCES" "NEEDS" ${ARGN})
-  file(GLOB files CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${room_SOURCES}/*.c")
+  cmake_parse_arguments(room "" "" "SOURCES;NEEDS" ${ARGN})
+  list(TRANSFORM room_SOURCES APPEND "/*.c")
+  list(TRANSFORM room_SOURCES PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+  file(GLOB files CONFIGURE_DEPENDS ${room_SOURCES})
   if(NOT files)
     return()
   endif()

@@ -4,6 +4,9 @@
 #define TIDE_POOL_STORAGE_H
 
 #include "tide/pool_handles.h"
+#if TIDE_PARAMETER_SERVERS > 0
+#include "tide/pool_parameters.h"
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -13,7 +16,7 @@ extern "C" {
 static struct {
   tide_support_t support;
   tide_node_handle_t nodes[TIDE_PLACES(TIDE_NODES)];
-  tide_publisher_handle_t publishers[TIDE_PLACES(TIDE_PUBLISHERS)];
+  tide_publisher_handle_t publishers[TIDE_PLACES(TIDE_PUBLISHERS_ALL)];
   tide_subscription_handle_t subscriptions[TIDE_PLACES(TIDE_SUBSCRIPTIONS)];
   tide_timer_handle_t timers[TIDE_PLACES(TIDE_TIMERS)];
   tide_guard_handle_t guards[TIDE_PLACES(TIDE_GUARD_CONDITIONS)];
@@ -32,7 +35,7 @@ static struct {
   tide_slot_t slots[TIDE_PLACES(TIDE_SLOTS)];
   tide_reassembly_t reassemblies[TIDE_PLACES(TIDE_REASSEMBLIES)];
   char node_names[TIDE_PLACES(TIDE_NODES)][2][TIDE_NAME_BYTES];
-  char publisher_names[TIDE_PLACES(TIDE_PUBLISHERS)][TIDE_NAME_BYTES];
+  char publisher_names[TIDE_PLACES(TIDE_PUBLISHERS_ALL)][TIDE_NAME_BYTES];
   char subscription_names[TIDE_PLACES(TIDE_SUBSCRIPTIONS)][TIDE_NAME_BYTES];
   tide_sample_t samples[TIDE_PLACES(TIDE_SUBSCRIPTIONS * TIDE_SUBSCRIPTION_DEPTH)];
   uint8_t custom[TIDE_PLACES(TIDE_CUSTOM_TRANSPORT * TIDE_CUSTOM_LINK_STORAGE_BYTES(TIDE_MTU_BYTES))];
@@ -53,12 +56,12 @@ static struct {
   tide_queue_entry_t *waiting[TIDE_GROUPS * TIDE_HANDLES];
 } tide_group_memory;
 #endif
-#if TIDE_SERVICES + TIDE_CLIENTS > 0
+#if TIDE_SERVICES_ALL + TIDE_CLIENTS > 0
 static struct {
-  tide_service_handle_t services[TIDE_PLACES(TIDE_SERVICES)];
+  tide_service_handle_t services[TIDE_PLACES(TIDE_SERVICES_ALL)];
   tide_client_handle_t clients[TIDE_PLACES(TIDE_CLIENTS)];
-  char names[TIDE_SERVICES + TIDE_CLIENTS][2][TIDE_SERVICE_NAME_BYTES];
-  tide_sample_t samples[(TIDE_SERVICES + TIDE_CLIENTS) * TIDE_SERVICE_DEPTH];
+  char names[TIDE_SERVICES_ALL + TIDE_CLIENTS][2][TIDE_SERVICE_NAME_BYTES];
+  tide_sample_t samples[(TIDE_SERVICES_ALL + TIDE_CLIENTS) * TIDE_SERVICE_DEPTH];
   tide_asked_t asked[TIDE_PLACES(TIDE_CLIENTS * TIDE_CLIENT_REQUESTS)];
 } tide_service_memory;
 #endif
@@ -71,6 +74,29 @@ static struct {
   tide_local_pool_t pool;
   uint64_t messages[TIDE_PLACES(TIDE_LOCAL_STORAGE_BYTES(TIDE_LOCAL_MESSAGES, TIDE_LOCAL_MESSAGE_BYTES) / 8)];
 } tide_local_memory;
+#endif
+
+#if TIDE_PARAMETER_SERVERS > 0
+#define TIDE_PARAMETER_ITEMS (TIDE_PARAMETERS > 24 ? TIDE_PARAMETERS : TIDE_PARAMETERS + 8)
+static struct {
+  tide_parameter_server_t servers[TIDE_PARAMETER_SERVERS];
+  tide_parameter_t parameters[TIDE_PLACES(TIDE_PARAMETERS)];
+  char names[TIDE_PARAMETERS + TIDE_PARAMETER_SERVERS][TIDE_PARAMETER_NAME_BYTES];
+  char texts[TIDE_PLACES(2 * TIDE_PARAMETERS * TIDE_PARAMETER_TEXT_BYTES)];
+  uint8_t items[TIDE_PARAMETER_SERVERS * TIDE_PARAMETER_SERVICE_COUNT * TIDE_PARAMETER_ITEMS];
+} tide_parameter_memory;
+const tide_parameter_pools_t tide_parameter_pools = {
+    .servers = tide_parameter_memory.servers,
+    .parameters = tide_parameter_memory.parameters,
+    .names = &tide_parameter_memory.names[0][0],
+    .texts = tide_parameter_memory.texts,
+    .items = tide_parameter_memory.items,
+    .server_count = TIDE_PARAMETER_SERVERS,
+    .parameter_count = TIDE_PARAMETERS,
+    .item_count = TIDE_PARAMETER_ITEMS,
+    .name_bytes = TIDE_PARAMETER_NAME_BYTES,
+    .text_bytes = TIDE_PARAMETER_TEXT_BYTES,
+};
 #endif
 
 static const tide_size_class_t tide_pool_classes[2] = {
@@ -112,13 +138,13 @@ const tide_pools_t tide_pools = {
     .group_storage = tide_group_memory.waiting,
     .group_count = TIDE_GROUPS,
 #endif
-#if TIDE_SERVICES + TIDE_CLIENTS > 0
+#if TIDE_SERVICES_ALL + TIDE_CLIENTS > 0
     .services = tide_service_memory.services,
     .clients = tide_service_memory.clients,
     .service_names = &tide_service_memory.names[0][0][0],
     .service_samples = tide_service_memory.samples,
     .asked = tide_service_memory.asked,
-    .service_count = TIDE_SERVICES,
+    .service_count = TIDE_SERVICES_ALL,
     .client_count = TIDE_CLIENTS,
     .client_request_count = TIDE_CLIENT_REQUESTS,
     .service_name_bytes = TIDE_SERVICE_NAME_BYTES,
@@ -140,7 +166,7 @@ const tide_pools_t tide_pools = {
     .custom_bytes = sizeof tide_pool_memory.custom,
     .connect_timeout_ms = TIDE_CONNECT_TIMEOUT_MS,
     .node_count = TIDE_NODES,
-    .publisher_count = TIDE_PUBLISHERS,
+    .publisher_count = TIDE_PUBLISHERS_ALL,
     .subscription_count = TIDE_SUBSCRIPTIONS,
     .timer_count = TIDE_TIMERS,
     .guard_count = TIDE_GUARD_CONDITIONS,

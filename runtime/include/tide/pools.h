@@ -48,6 +48,23 @@
 #if TIDE_SERVICE_DEPTH < 1 || TIDE_SERVICE_DEPTH > 255 || TIDE_CLIENT_REQUESTS < 1
 #error "TIDE_SERVICE_DEPTH is 1 to 255, TIDE_CLIENT_REQUESTS 1 or more"
 #endif
+/* Parameter servers (rclc_parameter), each of six services and a publisher on top of the places above; the parameters
+ * of all of them together, at most 254; bytes of a name and of a description, with NUL. No descriptions: 0. */
+#ifndef TIDE_PARAMETER_SERVERS
+#define TIDE_PARAMETER_SERVERS 0
+#endif
+#ifndef TIDE_PARAMETERS
+#define TIDE_PARAMETERS (4 * TIDE_PARAMETER_SERVERS)
+#endif
+#ifndef TIDE_PARAMETER_NAME_BYTES
+#define TIDE_PARAMETER_NAME_BYTES 50
+#endif
+#ifndef TIDE_PARAMETER_TEXT_BYTES
+#define TIDE_PARAMETER_TEXT_BYTES 50
+#endif
+#if TIDE_PARAMETERS > 254
+#error "TIDE_PARAMETERS is at most 254"
+#endif
 #ifndef TIDE_EXECUTORS
 #define TIDE_EXECUTORS 1
 #endif
@@ -59,7 +76,7 @@
 /* Handles of all executors together: one for each timer, subscription, service, client and guard condition that is
  * added. */
 #ifndef TIDE_HANDLES
-#define TIDE_HANDLES (TIDE_SUBSCRIPTIONS + TIDE_TIMERS + TIDE_GUARD_CONDITIONS + TIDE_SERVICES + TIDE_CLIENTS)
+#define TIDE_HANDLES (TIDE_SUBSCRIPTIONS + TIDE_TIMERS + TIDE_GUARD_CONDITIONS + TIDE_SERVICES_ALL + TIDE_CLIENTS)
 #endif
 /* Callback groups: tide_rclc_callback_group_init. Each takes a pointer for every handle. */
 #ifndef TIDE_GROUPS
@@ -141,7 +158,10 @@
 #endif
 
 /* What follows from these. */
-#define TIDE_OBJECT_COUNT (TIDE_NODES + 3 * TIDE_PUBLISHERS + 3 * TIDE_SUBSCRIPTIONS + TIDE_SERVICES + TIDE_CLIENTS)
+#define TIDE_PUBLISHERS_ALL (TIDE_PUBLISHERS + TIDE_PARAMETER_SERVERS)
+#define TIDE_SERVICES_ALL (TIDE_SERVICES + 6 * TIDE_PARAMETER_SERVERS)
+#define TIDE_OBJECT_COUNT \
+  (TIDE_NODES + 3 * TIDE_PUBLISHERS_ALL + 3 * TIDE_SUBSCRIPTIONS + TIDE_SERVICES_ALL + TIDE_CLIENTS)
 #define TIDE_SERVICE_NAME_BYTES (TIDE_NAME_BYTES + 8) /* "Request" */
 #define TIDE_NODE_COUNT (TIDE_SMALL_NODES + TIDE_LARGE_NODES)
 

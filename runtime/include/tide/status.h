@@ -43,7 +43,9 @@ typedef enum tide_status {
   TIDE_ERROR_CAPACITY_LOCAL_MESSAGES = -32, /* local delivery: TIDE_LOCAL_MESSAGES does not cover one more end */
   TIDE_ERROR_CAPACITY_SERVICES = -33,
   TIDE_ERROR_CAPACITY_CLIENTS = -34,
-  TIDE_ERROR_NO_HEAP = -35 /* the default allocator was asked in a build without a heap */
+  TIDE_ERROR_NO_HEAP = -35, /* the default allocator was asked in a build without a heap */
+  /* -36 and -37: actions */
+  TIDE_ERROR_CAPACITY_PARAMETERS = -38
 } tide_status_t;
 
 /* One line in plain words for a status code; never null. Static text, safe from any context. */

@@ -72,6 +72,8 @@ const char *tide_status_text(int status) {
       return "the pool of clients is used up (TIDE_CLIENTS of <tide/pools.h>)";
     case TIDE_ERROR_NO_HEAP:
       return "no default allocator: build with TIDE_HEAP=1 or call rcutils_set_default_allocator";
+    case TIDE_ERROR_CAPACITY_PARAMETERS:
+      return "parameters are used up: TIDE_PARAMETER_SERVERS, TIDE_PARAMETERS of <tide/pools.h> or max_params";
     case TIDE_ERROR_NAME:
       return "a name breaks the rules of ROS 2: letters, digits and _, no digit first, / between the parts";
     case TIDE_OK:

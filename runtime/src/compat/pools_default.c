@@ -5,6 +5,10 @@
 #define TIDE_SERVICES 2
 #define TIDE_CLIENTS 2
 #endif
+#if TIDE_HEAP && TIDE_SERVICE_OBJECTS && TIDE_RELIABLE_STREAMS
+#define TIDE_PARAMETER_SERVERS 4
+#define TIDE_PARAMETERS 250
+#endif
 #if TIDE_HEAP /* memory that is not used costs nothing there */
 #define TIDE_EXECUTORS 8
 #define TIDE_HANDLES 128
