@@ -8,6 +8,7 @@
 #if TIDE_HEAP && TIDE_SERVICE_OBJECTS && TIDE_RELIABLE_STREAMS
 #define TIDE_PARAMETER_SERVERS 4
 #define TIDE_PARAMETERS 250
+#define TIDE_LIFECYCLE_NODES 4
 #endif
 #if TIDE_HEAP /* memory that is not used costs nothing there */
 #define TIDE_EXECUTORS 8
