@@ -51,9 +51,9 @@ typedef enum tide_parameter_service {
 typedef struct tide_parameter_server {
   rclc_parameter_server_t *program; /* null: free */
   const struct tide_service_handle *get_service;
-  const char *node_name;            /* fully qualified */
-  tide_parameter_t *parameters;     /* its places */
-  uint8_t count;                    /* of them */
+  const char *node_name;        /* fully qualified */
+  tide_parameter_t *parameters; /* its places */
+  uint8_t count;                /* of them */
   tide_parameter_answer_t answers[TIDE_PARAMETER_SERVICE_COUNT];
   tide_parameter_store_t store;
   bool stores; /* changes */

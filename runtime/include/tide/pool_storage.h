@@ -4,6 +4,9 @@
 #define TIDE_POOL_STORAGE_H
 
 #include "tide/pool_handles.h"
+#if TIDE_GRAPH_BYTES > 0
+#include "tide/pool_graph.h"
+#endif
 #if TIDE_PARAMETER_SERVERS > 0
 #include "tide/pool_parameters.h"
 #endif
@@ -17,9 +20,9 @@ static struct {
   tide_support_t support;
   tide_node_handle_t nodes[TIDE_PLACES(TIDE_NODES)];
   tide_publisher_handle_t publishers[TIDE_PLACES(TIDE_PUBLISHERS_ALL)];
-  tide_subscription_handle_t subscriptions[TIDE_PLACES(TIDE_SUBSCRIPTIONS)];
+  tide_subscription_handle_t subscriptions[TIDE_PLACES(TIDE_SUBSCRIPTIONS_ALL)];
   tide_timer_handle_t timers[TIDE_PLACES(TIDE_TIMERS)];
-  tide_guard_handle_t guards[TIDE_PLACES(TIDE_GUARD_CONDITIONS)];
+  tide_guard_handle_t guards[TIDE_PLACES(TIDE_GUARD_CONDITIONS_ALL)];
   tide_executor_handle_t executors[TIDE_PLACES(TIDE_EXECUTORS)];
   tide_lane_t lanes[TIDE_PLACES(TIDE_EXECUTORS * TIDE_EXECUTOR_LANES)];
   rclc_executor_handle_t handles[TIDE_PLACES(TIDE_HANDLES)];
@@ -36,8 +39,8 @@ static struct {
   tide_reassembly_t reassemblies[TIDE_PLACES(TIDE_REASSEMBLIES)];
   char node_names[TIDE_PLACES(TIDE_NODES)][2][TIDE_NAME_BYTES];
   char publisher_names[TIDE_PLACES(TIDE_PUBLISHERS_ALL)][TIDE_NAME_BYTES];
-  char subscription_names[TIDE_PLACES(TIDE_SUBSCRIPTIONS)][TIDE_NAME_BYTES];
-  tide_sample_t samples[TIDE_PLACES(TIDE_SUBSCRIPTIONS * TIDE_SUBSCRIPTION_DEPTH)];
+  char subscription_names[TIDE_PLACES(TIDE_SUBSCRIPTIONS_ALL)][TIDE_NAME_BYTES];
+  tide_sample_t samples[TIDE_PLACES(TIDE_SUBSCRIPTIONS_ALL * TIDE_SUBSCRIPTION_DEPTH)];
   uint8_t custom[TIDE_PLACES(TIDE_CUSTOM_TRANSPORT * TIDE_CUSTOM_LINK_STORAGE_BYTES(TIDE_MTU_BYTES))];
 } tide_pool_memory;
 
@@ -76,6 +79,10 @@ static struct {
 } tide_local_memory;
 #endif
 
+#if TIDE_GRAPH_BYTES > 0
+static uint64_t tide_graph_memory[(TIDE_GRAPH_BYTES + 7) / 8];
+const tide_graph_pool_t tide_graph_pool = {(uint8_t *)tide_graph_memory, TIDE_GRAPH_BYTES};
+#endif
 #if TIDE_PARAMETER_SERVERS > 0
 #define TIDE_PARAMETER_ITEMS (TIDE_PARAMETERS > 24 ? TIDE_PARAMETERS : TIDE_PARAMETERS + 8)
 static struct {
@@ -167,9 +174,9 @@ const tide_pools_t tide_pools = {
     .connect_timeout_ms = TIDE_CONNECT_TIMEOUT_MS,
     .node_count = TIDE_NODES,
     .publisher_count = TIDE_PUBLISHERS_ALL,
-    .subscription_count = TIDE_SUBSCRIPTIONS,
+    .subscription_count = TIDE_SUBSCRIPTIONS_ALL,
     .timer_count = TIDE_TIMERS,
-    .guard_count = TIDE_GUARD_CONDITIONS,
+    .guard_count = TIDE_GUARD_CONDITIONS_ALL,
     .executor_count = TIDE_EXECUTORS,
     .lane_count = TIDE_EXECUTOR_LANES,
     .handle_count = TIDE_HANDLES,
