@@ -11,6 +11,7 @@
 #include <rcl_lifecycle/rcl_lifecycle.h>
 #include <rclc/executor.h>
 #include <rclc/node.h>
+#include <rclc/rclc.h>
 #include <rcutils/logging_macros.h>
 
 /* The ids of states and transitions, for a program that generated them. */
