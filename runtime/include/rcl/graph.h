@@ -15,6 +15,7 @@
 #include "rcl/publisher.h"
 #include "rcl/service.h"
 #include "rcl/subscription.h"
+#include "rmw/names_and_types.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -27,6 +28,42 @@ rcl_ret_t rcl_count_subscribers(const rcl_node_t *node, const char *topic_name, 
 rcl_ret_t rcl_service_server_is_available(const rcl_node_t *node, const rcl_client_t *client, bool *is_available);
 /* Triggered when the graph changes; the runtime's, one for all nodes. Null: refused. */
 const rcl_guard_condition_t *rcl_node_get_graph_guard_condition(const rcl_node_t *node);
+
+/* Names and types, in memory of the allocator (RCL_RET_BAD_ALLOC), to be released by the _fini functions. Names come as
+ * ROS 2 has them, also with no_demangle. Of a topic with several types, those of its first endpoint. */
+typedef rmw_names_and_types_t rcl_names_and_types_t;
+typedef rmw_topic_endpoint_info_t rcl_topic_endpoint_info_t;
+typedef rmw_topic_endpoint_info_array_t rcl_topic_endpoint_info_array_t;
+rcl_names_and_types_t rcl_get_zero_initialized_names_and_types(void);
+rcl_ret_t rcl_names_and_types_fini(rcl_names_and_types_t *names_and_types);
+rcl_ret_t rcl_get_topic_names_and_types(const rcl_node_t *node, rcl_allocator_t *allocator, bool no_demangle,
+                                        rcl_names_and_types_t *topic_names_and_types);
+rcl_ret_t rcl_get_service_names_and_types(const rcl_node_t *node, rcl_allocator_t *allocator,
+                                          rcl_names_and_types_t *service_names_and_types);
+rcl_ret_t rcl_get_publisher_names_and_types_by_node(const rcl_node_t *node, rcl_allocator_t *allocator,
+                                                    bool no_demangle, const char *node_name, const char *node_namespace,
+                                                    rcl_names_and_types_t *topic_names_and_types);
+rcl_ret_t rcl_get_subscriber_names_and_types_by_node(const rcl_node_t *node, rcl_allocator_t *allocator,
+                                                     bool no_demangle, const char *node_name,
+                                                     const char *node_namespace,
+                                                     rcl_names_and_types_t *topic_names_and_types);
+rcl_ret_t rcl_get_service_names_and_types_by_node(const rcl_node_t *node, rcl_allocator_t *allocator,
+                                                  const char *node_name, const char *node_namespace,
+                                                  rcl_names_and_types_t *service_names_and_types);
+rcl_ret_t rcl_get_client_names_and_types_by_node(const rcl_node_t *node, rcl_allocator_t *allocator,
+                                                 const char *node_name, const char *node_namespace,
+                                                 rcl_names_and_types_t *service_names_and_types);
+rcl_ret_t rcl_get_node_names(const rcl_node_t *node, rcl_allocator_t allocator, rcutils_string_array_t *node_names,
+                             rcutils_string_array_t *node_namespaces);
+rcl_topic_endpoint_info_array_t rcl_get_zero_initialized_topic_endpoint_info_array(void);
+rcl_ret_t rcl_topic_endpoint_info_array_fini(rcl_topic_endpoint_info_array_t *info_array,
+                                             rcutils_allocator_t *allocator);
+rcl_ret_t rcl_get_publishers_info_by_topic(const rcl_node_t *node, rcutils_allocator_t *allocator,
+                                           const char *topic_name, bool no_mangle,
+                                           rcl_topic_endpoint_info_array_t *publishers_info);
+rcl_ret_t rcl_get_subscriptions_info_by_topic(const rcl_node_t *node, rcutils_allocator_t *allocator,
+                                              const char *topic_name, bool no_mangle,
+                                              rcl_topic_endpoint_info_array_t *subscriptions_info);
 
 #ifdef __cplusplus
 }

@@ -6,13 +6,12 @@
 
 #include "rcl/allocator.h"
 #include "rcl/types.h"
+#include "rcutils/time.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef int64_t rcutils_duration_value_t;
-typedef int64_t rcutils_time_point_value_t;
 typedef rcutils_time_point_value_t rcl_time_point_value_t;
 
 typedef enum rcl_clock_type_e {

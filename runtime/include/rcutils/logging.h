@@ -8,18 +8,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "rcl/time.h"
-#include "rcl/types.h"
+#include "rcutils/time.h"
+#include "rcutils/types/rcutils_ret.h"
 
 #ifdef __cplusplus
 extern "C" {
-#endif
-
-typedef int rcutils_ret_t;
-#ifndef RCUTILS_RET_OK
-#define RCUTILS_RET_OK 0
-#define RCUTILS_RET_ERROR 2
-#define RCUTILS_RET_INVALID_ARGUMENT 11
 #endif
 
 typedef struct rcutils_log_location_t {

@@ -3,6 +3,7 @@
 #include <example_interfaces/srv/add_two_ints.h>
 #include <rcl/graph.h>
 
+#include <cstdlib>
 #include <thread>
 
 #include "../connected.h"
@@ -155,6 +156,113 @@ TEST_F(Graph, OneThatIsTooLargeIsDroppedAndAMalformedOneIsNoReasonToFail) {
   ASSERT_TRUE(server.offer("rt/ros_to_microros_graph", {255, 255, 255, 255}));
   size_t count = 0;
   EXPECT_TRUE(eventually([&] { return rcl_count_publishers(&node, "numbers", &count) == RCL_RET_ERROR; }));
+}
+
+// What the heap still holds: every name is released.
+struct Heap {
+  static int blocks;
+  static int refuse_after;
+  static void *allocate(size_t bytes, void *) { return zero_allocate(bytes, 1, nullptr); }
+  static void *zero_allocate(size_t count, size_t bytes, void *) {
+    if (refuse_after-- == 0) return nullptr;
+    blocks++;
+    return std::calloc(count, bytes);
+  }
+  static void deallocate(void *block, void *) {
+    blocks--;
+    std::free(block);
+  }
+  static rcl_allocator_t allocator() {
+    rcl_allocator_t made = rcl_get_default_allocator();
+    made.allocate = allocate;
+    made.zero_allocate = zero_allocate;
+    made.deallocate = deallocate;
+    return made;
+  }
+};
+int Heap::blocks = 0;
+int Heap::refuse_after = -1;
+
+std::vector<std::string> shown(rcl_names_and_types_t &found) {
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < found.names.size; i++) {
+    std::string line = found.names.data[i];
+    for (size_t j = 0; j < found.types[i].size; j++) line += std::string(" ") + found.types[i].data[j];
+    lines.push_back(line);
+  }
+  EXPECT_OK(rcl_names_and_types_fini(&found));
+  return lines;
+}
+
+TEST_F(Graph, HasNamesAndTypes) {
+  using Texts = std::vector<std::string>;
+  Heap::blocks = 0;
+  Heap::refuse_after = -1;
+  ASSERT_NE(rcl_node_get_graph_guard_condition(&node), nullptr);
+  tell({{"/", "one", {{kPublisher, "/a", "A"}, {kSubscription, "/b", "B"}, {kServer, "/s", "S"}}},
+        {"/space", "two", {{kPublisher, "/a", "A"}, {kSubscription, "/a", "A"}, {kClient, "/t", "T"}}}});
+  ASSERT_TRUE(eventually([&] { return publishers("/a") == 2; }));
+  rcl_allocator_t heap = Heap::allocator();
+  rcl_names_and_types_t found = rcl_get_zero_initialized_names_and_types();
+  EXPECT_OK(rcl_get_topic_names_and_types(&node, &heap, false, &found));
+  EXPECT_EQ(shown(found), (Texts{"/a A", "/b B"}));
+  EXPECT_OK(rcl_get_service_names_and_types(&node, &heap, &found));
+  EXPECT_EQ(shown(found), (Texts{"/s S", "/t T"}));
+  EXPECT_OK(rcl_get_publisher_names_and_types_by_node(&node, &heap, false, "two", "/space", &found));
+  EXPECT_EQ(shown(found), (Texts{"/a A"}));
+  EXPECT_OK(rcl_get_subscriber_names_and_types_by_node(&node, &heap, false, "one", "", &found));
+  EXPECT_EQ(shown(found), (Texts{"/b B"}));
+  EXPECT_OK(rcl_get_client_names_and_types_by_node(&node, &heap, "one", "/", &found));
+  EXPECT_EQ(shown(found), Texts{});
+  rcutils_string_array_t names = rcutils_get_zero_initialized_string_array(), spaces = names;
+  EXPECT_OK(rcl_get_node_names(&node, heap, &names, &spaces));
+  ASSERT_EQ(names.size, 2u);
+  EXPECT_STREQ(names.data[1], "two");
+  EXPECT_STREQ(spaces.data[1], "/space");
+  EXPECT_EQ(rcutils_string_array_fini(&names), RCUTILS_RET_OK);
+  EXPECT_EQ(rcutils_string_array_fini(&spaces), RCUTILS_RET_OK);
+  rcl_topic_endpoint_info_array_t infos = rcl_get_zero_initialized_topic_endpoint_info_array();
+  EXPECT_OK(rcl_get_publishers_info_by_topic(&node, &heap, "/a", false, &infos));
+  ASSERT_EQ(infos.size, 2u);
+  EXPECT_STREQ(infos.info_array[1].node_name, "two");
+  EXPECT_STREQ(infos.info_array[1].topic_type, "A");
+  EXPECT_EQ(infos.info_array[0].endpoint_type, RMW_ENDPOINT_PUBLISHER);
+  EXPECT_OK(rcl_topic_endpoint_info_array_fini(&infos, &heap));
+  EXPECT_OK(rcl_get_subscriptions_info_by_topic(&node, &heap, "/none", false, &infos));
+  EXPECT_EQ(infos.size, 0u);
+  EXPECT_EQ(Heap::blocks, 0);
+}
+
+TEST_F(Graph, LeavesNothingBehindWhenTheHeapIsUsedUp) {
+  Heap::blocks = 0;
+  ASSERT_NE(rcl_node_get_graph_guard_condition(&node), nullptr);
+  tell({{"/", "one", {{kPublisher, "/a", "A"}, {kSubscription, "/b", "B"}}}});
+  ASSERT_TRUE(eventually([&] { return publishers("/a") == 1; }));
+  rcl_allocator_t heap = Heap::allocator();
+  for (int after = 0; after < 8; after++) {
+    rcl_names_and_types_t found = rcl_get_zero_initialized_names_and_types();
+    Heap::refuse_after = after;
+    const rcl_ret_t result = rcl_get_topic_names_and_types(&node, &heap, false, &found);
+    if (result == RCL_RET_OK) {
+      EXPECT_OK(rcl_names_and_types_fini(&found));
+    } else {
+      EXPECT_EQ(result, RCL_RET_BAD_ALLOC);
+    }
+    EXPECT_EQ(result == RCL_RET_OK, after == 8 || Heap::refuse_after >= 0) << after;
+    rcutils_string_array_t names{}, spaces{};
+    Heap::refuse_after = after;
+    if (rcl_get_node_names(&node, heap, &names, &spaces) == RCL_RET_OK) {
+      EXPECT_EQ(rcutils_string_array_fini(&names), RCUTILS_RET_OK);
+      EXPECT_EQ(rcutils_string_array_fini(&spaces), RCUTILS_RET_OK);
+    }
+    rcl_topic_endpoint_info_array_t infos{};
+    Heap::refuse_after = after;
+    if (rcl_get_publishers_info_by_topic(&node, &heap, "/a", false, &infos) == RCL_RET_OK) {
+      EXPECT_OK(rcl_topic_endpoint_info_array_fini(&infos, &heap));
+    }
+    EXPECT_EQ(Heap::blocks, 0) << after;
+  }
+  Heap::refuse_after = -1;
 }
 
 TEST_F(Graph, IsAskedForAgainByTheNextSupport) {

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The graph as the agents of micro-ROS tell it: micro_ros_msgs/Graph on ros_to_microros_graph. It is kept as it came
  * and read anew for each question. */
-#include "rcl/graph.h"
+#include "graph.h"
 
 #include <string.h>
 
-#include "../internal.h"
 #include "rclc/subscription.h"
 #include "tide/pool_graph.h"
-
-/* Kinds of micro_ros_msgs/Entity. */
-enum { PUBLISHER = 0, SUBSCRIPTION = 1, SERVER = 2 };
 
 /* Of a program whose pools have no graph. */
 __attribute__((weak)) const tide_graph_pool_t tide_graph_pool = {NULL, 0};
@@ -97,6 +93,12 @@ static rcl_ret_t look(const rcl_node_t *node) {
   return tide_compat_result(tide_compat_wait(support, has_come, NULL, deadline_ns, true));
 }
 
+rcl_ret_t tide_graph_look(const rcl_node_t *node, tide_cdr_t *cdr) {
+  const rcl_ret_t result = look(node);
+  if (result == RCL_RET_OK) tide_cdr_reader(cdr, tide_graph_pool.bytes, length, false);
+  return result;
+}
+
 /* ---- questions ---- */
 
 static void skip_types(tide_cdr_t *cdr) {
@@ -142,11 +144,11 @@ static rcl_ret_t count_topic(const rcl_node_t *node, uint8_t kind, const char *t
 }
 
 rcl_ret_t rcl_count_publishers(const rcl_node_t *node, const char *topic_name, size_t *count) {
-  return count_topic(node, PUBLISHER, topic_name, count);
+  return count_topic(node, TIDE_GRAPH_PUBLISHER, topic_name, count);
 }
 
 rcl_ret_t rcl_count_subscribers(const rcl_node_t *node, const char *topic_name, size_t *count) {
-  return count_topic(node, SUBSCRIPTION, topic_name, count);
+  return count_topic(node, TIDE_GRAPH_SUBSCRIPTION, topic_name, count);
 }
 
 /* Any node that lives: publishers and subscriptions do not know theirs. */
@@ -180,7 +182,7 @@ rcl_ret_t rcl_service_server_is_available(const rcl_node_t *node, const rcl_clie
   name[characters] = '\0';
   size_t servers = 0;
   rcl_ret_t result = look(node);
-  if (result == RCL_RET_OK) result = count_all(SERVER, name, &servers);
+  if (result == RCL_RET_OK) result = count_all(TIDE_GRAPH_SERVER, name, &servers);
   *is_available = servers > 0;
   return result;
 }
