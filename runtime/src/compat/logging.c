@@ -24,7 +24,10 @@ void rcutils_logging_console_output_handler(const rcutils_log_location_t *locati
   flockfile(stderr);
   fprintf(stderr, "[%s] [%lld.%09lld] [%s]: ", word_of(severity), (long long)timestamp / second_ns,
           (long long)timestamp % second_ns, name);
-  vfprintf(stderr, format, *args);
+  va_list copy;
+  va_copy(copy, *args);
+  vfprintf(stderr, format, copy);
+  va_end(copy);
   fputc('\n', stderr);
   funlockfile(stderr);
 }

@@ -73,8 +73,9 @@ static bool count_entity(const entity_t *entity, void *context) {
 }
 
 static char *copy_of(const char *text, const rcl_allocator_t *allocator) {
-  char *copy = allocator->allocate(strlen(text) + 1, allocator->state);
-  if (copy != NULL) strcpy(copy, text);
+  const size_t bytes = strlen(text) + 1;
+  char *copy = allocator->allocate(bytes, allocator->state);
+  if (copy != NULL) memcpy(copy, text, bytes);
   return copy;
 }
 
@@ -228,7 +229,7 @@ rcl_topic_endpoint_info_array_t rcl_get_zero_initialized_topic_endpoint_info_arr
 }
 
 static void release_text(const char *text, const rcl_allocator_t *allocator) {
-  if (text != NULL) allocator->deallocate((void *)(uintptr_t)text, allocator->state);
+  if (text != NULL) allocator->deallocate((void *)text, allocator->state);
 }
 
 rcl_ret_t rcl_topic_endpoint_info_array_fini(rcl_topic_endpoint_info_array_t *info_array,

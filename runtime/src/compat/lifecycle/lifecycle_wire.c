@@ -106,7 +106,7 @@ const rosidl_message_type_support_t tide_lifecycle_event_type = {TIDE_TYPESUPPOR
                                                       PART(NAME, Response, ENCODE, decode_nothing)}; \
   static const tide_service_type_t NAME = {"lifecycle_msgs", #NAME, &NAME##_parts[0], &NAME##_parts[1]};
 #define SUPPORT(NAME) \
-  { TIDE_TYPESUPPORT_IDENTIFIER, &NAME, get_service_typesupport_handle_function }
+  { TIDE_TYPESUPPORT_IDENTIFIER, &(NAME), get_service_typesupport_handle_function }
 
 SERVICE(ChangeState, decode_change, encode_success)
 SERVICE(GetState, decode_empty, encode_state)

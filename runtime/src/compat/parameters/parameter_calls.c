@@ -96,7 +96,7 @@ static rcl_ret_t get(const rclc_parameter_server_t *program, const char *name, r
 }
 
 rcl_ret_t rclc_parameter_get_bool(rclc_parameter_server_t *parameter_server, const char *parameter_name, bool *output) {
-  tide_parameter_value_t value;
+  tide_parameter_value_t value = {0};
   const rcl_ret_t result = get(parameter_server, parameter_name, RCLC_PARAMETER_BOOL, output, &value);
   if (result == RCL_RET_OK) *output = value.boolean;
   return result;
@@ -104,7 +104,7 @@ rcl_ret_t rclc_parameter_get_bool(rclc_parameter_server_t *parameter_server, con
 
 rcl_ret_t(rclc_parameter_get_int)(rclc_parameter_server_t *parameter_server, const char *parameter_name,
                                   int64_t *output) {
-  tide_parameter_value_t value;
+  tide_parameter_value_t value = {0};
   const rcl_ret_t result = get(parameter_server, parameter_name, RCLC_PARAMETER_INT, output, &value);
   if (result == RCL_RET_OK) *output = value.integer;
   return result;
@@ -112,7 +112,7 @@ rcl_ret_t(rclc_parameter_get_int)(rclc_parameter_server_t *parameter_server, con
 
 rcl_ret_t tide_parameter_get_int_of_first_edition(rclc_parameter_server_t *parameter_server, const char *parameter_name,
                                                   int *output) {
-  tide_parameter_value_t value;
+  tide_parameter_value_t value = {0};
   const rcl_ret_t result = get(parameter_server, parameter_name, RCLC_PARAMETER_INT, output, &value);
   if (result == RCL_RET_OK) *output = (int)value.integer;
   return result;
@@ -120,7 +120,7 @@ rcl_ret_t tide_parameter_get_int_of_first_edition(rclc_parameter_server_t *param
 
 rcl_ret_t rclc_parameter_get_double(rclc_parameter_server_t *parameter_server, const char *parameter_name,
                                     double *output) {
-  tide_parameter_value_t value;
+  tide_parameter_value_t value = {0};
   const rcl_ret_t result = get(parameter_server, parameter_name, RCLC_PARAMETER_DOUBLE, output, &value);
   if (result == RCL_RET_OK) *output = value.real;
   return result;
@@ -141,8 +141,8 @@ rcl_ret_t rclc_add_parameter_description(rclc_parameter_server_t *parameter_serv
   if (strlen(parameter_description) >= capacity || strlen(additional_constraints) >= capacity) {
     return result_of(TIDE_PARAMETER_NAME_TOO_LONG);
   }
-  strcpy(parameter->description, parameter_description);
-  strcpy(parameter->constraints, additional_constraints);
+  memcpy(parameter->description, parameter_description, strlen(parameter_description) + 1);
+  memcpy(parameter->constraints, additional_constraints, strlen(additional_constraints) + 1);
   return RCL_RET_OK;
 }
 

@@ -293,7 +293,7 @@ rcl_ret_t tide_rclc_parameter_server_get_counters(const rclc_parameter_server_t 
   for (size_t i = 0; i < TIDE_PARAMETER_SERVICE_COUNT; i++) {
     tide_service_counters_t service;
     const rcl_ret_t result =
-        tide_rclc_service_get_counters(service_of((rclc_parameter_server_t *)(uintptr_t)parameter_server, i), &service);
+        tide_rclc_service_get_counters(service_of((rclc_parameter_server_t *)parameter_server, i), &service);
     if (result != RCL_RET_OK) return result;
     counters->requests += service.received;
     counters->requests_lost += service.dropped + service.decode_errors;

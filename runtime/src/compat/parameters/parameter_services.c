@@ -15,7 +15,7 @@ static uint8_t item_of(const tide_parameter_server_t *server, const tide_paramet
 static void note_unknown(tide_parameter_answer_t *answer, const char *name) {
   char *place = answer->unknown_name;
   if (place == NULL || place[0] != '\0' || strlen(name) >= tide_parameter_pools.name_bytes) return;
-  strcpy(place, name);
+  memcpy(place, name, strlen(name) + 1);
 }
 
 /* More names than there are places: none is answered. */
@@ -280,7 +280,7 @@ static void decode_nothing(tide_cdr_t *cdr, void *message) {
                                                       PART(NAME, Response, ENCODE, decode_nothing)}; \
   static const tide_service_type_t NAME = {"rcl_interfaces", #NAME, &NAME##_parts[0], &NAME##_parts[1]};
 #define SUPPORT(NAME) \
-  { TIDE_TYPESUPPORT_IDENTIFIER, &NAME, get_service_typesupport_handle_function }
+  { TIDE_TYPESUPPORT_IDENTIFIER, &(NAME), get_service_typesupport_handle_function }
 
 SERVICE(GetParameters, decode_names, encode_values)
 SERVICE(GetParameterTypes, decode_names, encode_types)

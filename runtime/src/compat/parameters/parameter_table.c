@@ -98,7 +98,7 @@ void tide_parameter_to_message(Parameter *message, const tide_parameter_change_t
   memset(message, 0, sizeof *message);
   message->name.size = strlen(change->name);
   message->name.capacity = message->name.size + 1;
-  message->name.data = (char *)(uintptr_t)change->name; /* who gets the message must not write to it */
+  message->name.data = (char *)change->name; /* who gets the message must not write to it */
   message->value.type = change->type;
   if (change->type == RCLC_PARAMETER_BOOL) message->value.bool_value = change->value.boolean;
   if (change->type == RCLC_PARAMETER_INT) message->value.integer_value = change->value.integer;
@@ -126,7 +126,7 @@ bool tide_parameter_ask(tide_parameter_server_t *server, const tide_parameter_ch
 uint8_t tide_parameter_add(tide_parameter_server_t *server, const tide_parameter_change_t *change) {
   tide_parameter_t *parameter = free_place(server);
   if (parameter == NULL) return TIDE_PARAMETER_NO_PLACE;
-  strcpy(parameter->name, change->name);
+  memcpy(parameter->name, change->name, strlen(change->name) + 1);
   if (parameter->description != NULL) parameter->description[0] = parameter->constraints[0] = '\0';
   parameter->value = change->value;
   parameter->type = change->type;
