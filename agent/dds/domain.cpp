@@ -18,6 +18,7 @@ std::shared_ptr<Domain> Domain::make(const MakeOwner &make_owner, size_t gid_byt
 
 Domain::Domain(MakeOwner make_owner, OwnerPointer owner, size_t gid_bytes, Worker &worker)
     : make_owner_(std::move(make_owner)),
+      gid_bytes_(gid_bytes),
       worker_(worker),
       owner_(std::move(owner)),
       graph_(owner_->participant(), gid_bytes, [this](Worker::Clock::time_point time) { publish_at(time); }) {}

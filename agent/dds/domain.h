@@ -32,12 +32,16 @@ class Domain : public std::enable_shared_from_this<Domain> {
   // Who has the topic with this type, or may get it; null: too many types of one topic, or DDS refuses.
   OwnerPointer find_owner(const Topic &topic);
   Graph &graph() { return graph_; }
+  // A participant of this domain for one user. Null: DDS refuses.
+  OwnerPointer make_owner() const { return make_owner_(); }
+  size_t gid_bytes() const { return gid_bytes_; }
 
  private:
   Domain(MakeOwner make_owner, OwnerPointer owner, size_t gid_bytes, Worker &worker);
   void publish_at(Worker::Clock::time_point time);
 
   MakeOwner make_owner_;
+  size_t gid_bytes_;
   Worker &worker_;
   OwnerPointer owner_;
   std::vector<std::weak_ptr<Owner>> spares_;  // kept by their readers and writers

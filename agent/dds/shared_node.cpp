@@ -7,6 +7,7 @@
 #include "dds/endpoints.h"
 #include "dds/later.h"
 #include "dds/services.h"
+#include "dds/watch.h"
 
 namespace tide::agent {
 namespace {
@@ -126,6 +127,10 @@ class SharedNode : public Participant {
         {topic}, [topic, qos](const NodePointer &node) { return DdsWriter::make(node, topic, qos); });
   }
   std::unique_ptr<Source> create_reader(const Topic &topic, const Qos &qos, Wake wake) override {
+    if (is_graph(topic)) {
+      return make<LaterReader, Source>(
+          {topic}, [worker = &worker_, wake](const NodePointer &node) { return make_watch(node, *worker, wake); });
+    }
     return make<LaterReader, Source>({topic}, [topic, qos, wake](const NodePointer &node) {
       return DdsReader::make(node, topic, qos, [wake](eprosima::fastdds::dds::DataReader &) { wake(); });
     });

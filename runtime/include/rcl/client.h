@@ -41,6 +41,7 @@ rcl_ret_t rcl_take_response(const rcl_client_t *client, rmw_request_id_t *reques
 rcl_ret_t rcl_take_response_with_info(const rcl_client_t *client, rmw_service_info_t *request_header,
                                       void *ros_response);
 bool rcl_client_is_valid(const rcl_client_t *client);
+rmw_client_t *rcl_client_get_rmw_handle(const rcl_client_t *client);
 
 #ifdef __cplusplus
 }

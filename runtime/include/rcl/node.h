@@ -23,6 +23,10 @@ rcl_ret_t rcl_node_fini(rcl_node_t *node);
 bool rcl_node_is_valid(const rcl_node_t *node);
 const char *rcl_node_get_name(const rcl_node_t *node);
 const char *rcl_node_get_namespace(const rcl_node_t *node);
+/* "/namespace/name". */
+const char *rcl_node_get_fully_qualified_name(const rcl_node_t *node);
+rcl_ret_t rcl_node_get_domain_id(const rcl_node_t *node, size_t *domain_id);
+rmw_node_t *rcl_node_get_rmw_handle(const rcl_node_t *node);
 
 #ifdef __cplusplus
 }

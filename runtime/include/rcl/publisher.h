@@ -37,6 +37,8 @@ rcl_ret_t rcl_publish(const rcl_publisher_t *publisher, const void *ros_message,
 bool rcl_publisher_is_valid(const rcl_publisher_t *publisher);
 /* What the rmw_uros_set_publisher_* calls take; null: not valid. As long as the publisher. */
 rmw_publisher_t *rcl_publisher_get_rmw_handle(const rcl_publisher_t *publisher);
+/* As rcl/graph.h says. */
+rcl_ret_t rcl_publisher_get_subscription_count(const rcl_publisher_t *publisher, size_t *subscription_count);
 const char *rcl_publisher_get_topic_name(const rcl_publisher_t *publisher);
 
 #ifdef __cplusplus

@@ -41,6 +41,7 @@ rcl_ret_t rcl_take_request_with_info(const rcl_service_t *service, rmw_service_i
  * _TOO_LARGE, _DISCONNECTED (best effort). */
 rcl_ret_t rcl_send_response(const rcl_service_t *service, rmw_request_id_t *response_header, void *ros_response);
 bool rcl_service_is_valid(const rcl_service_t *service);
+rmw_service_t *rcl_service_get_rmw_handle(const rcl_service_t *service);
 
 #ifdef __cplusplus
 }

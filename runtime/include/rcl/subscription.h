@@ -32,6 +32,9 @@ rcl_ret_t rcl_subscription_fini(rcl_subscription_t *subscription, rcl_node_t *no
 rcl_ret_t rcl_take(const rcl_subscription_t *subscription, void *ros_message, rmw_message_info_t *message_info,
                    rmw_subscription_allocation_t *allocation);
 bool rcl_subscription_is_valid(const rcl_subscription_t *subscription);
+rmw_subscription_t *rcl_subscription_get_rmw_handle(const rcl_subscription_t *subscription);
+/* As rcl/graph.h says. */
+rcl_ret_t rcl_subscription_get_publisher_count(const rcl_subscription_t *subscription, size_t *publisher_count);
 const char *rcl_subscription_get_topic_name(const rcl_subscription_t *subscription);
 
 #ifdef __cplusplus

@@ -2,15 +2,16 @@
 #ifndef RCL__TIME_H_
 #define RCL__TIME_H_
 
+#include <stdbool.h>
+
 #include "rcl/allocator.h"
 #include "rcl/types.h"
+#include "rcutils/time.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef int64_t rcutils_duration_value_t;
-typedef int64_t rcutils_time_point_value_t;
 typedef rcutils_time_point_value_t rcl_time_point_value_t;
 
 typedef enum rcl_clock_type_e {
@@ -32,6 +33,11 @@ typedef struct rcl_clock_s {
 #define RCL_NS_TO_US(nanoseconds) ((int64_t)(nanoseconds) / 1000LL)
 
 /* Every clock of tide is monotonic; wall time comes from time synchronisation (rmw_uros_epoch_nanos). */
+bool rcl_clock_valid(rcl_clock_t *clock);
+rcl_ret_t rcl_clock_fini(rcl_clock_t *clock);
+/* Now, in ns: of a steady clock since it started; of the others the agent's wall clock, which is refused with
+ * RCL_RET_ERROR before the first synchronisation (rmw_uros_sync_session). */
+rcl_ret_t rcl_clock_get_now(rcl_clock_t *clock, rcl_time_point_value_t *time_point_value);
 rcl_ret_t rcl_clock_init(rcl_clock_type_t clock_type, rcl_clock_t *clock, rcl_allocator_t *allocator);
 
 #ifdef __cplusplus

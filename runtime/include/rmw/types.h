@@ -16,7 +16,8 @@ typedef enum rmw_qos_reliability_policy_e {
   RMW_QOS_POLICY_RELIABILITY_SYSTEM_DEFAULT,
   RMW_QOS_POLICY_RELIABILITY_RELIABLE,
   RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT,
-  RMW_QOS_POLICY_RELIABILITY_UNKNOWN
+  RMW_QOS_POLICY_RELIABILITY_UNKNOWN,
+  RMW_QOS_POLICY_RELIABILITY_BEST_AVAILABLE /* reliable: the agent knows no peers when it creates an object */
 } rmw_qos_reliability_policy_t;
 
 typedef enum rmw_qos_history_policy_e {
@@ -30,14 +31,16 @@ typedef enum rmw_qos_durability_policy_e {
   RMW_QOS_POLICY_DURABILITY_SYSTEM_DEFAULT,
   RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL,
   RMW_QOS_POLICY_DURABILITY_VOLATILE,
-  RMW_QOS_POLICY_DURABILITY_UNKNOWN
+  RMW_QOS_POLICY_DURABILITY_UNKNOWN,
+  RMW_QOS_POLICY_DURABILITY_BEST_AVAILABLE
 } rmw_qos_durability_policy_t;
 
 typedef enum rmw_qos_liveliness_policy_e {
   RMW_QOS_POLICY_LIVELINESS_SYSTEM_DEFAULT = 0,
   RMW_QOS_POLICY_LIVELINESS_AUTOMATIC = 1,
   RMW_QOS_POLICY_LIVELINESS_MANUAL_BY_TOPIC = 3,
-  RMW_QOS_POLICY_LIVELINESS_UNKNOWN = 4
+  RMW_QOS_POLICY_LIVELINESS_UNKNOWN = 4,
+  RMW_QOS_POLICY_LIVELINESS_BEST_AVAILABLE = 5
 } rmw_qos_liveliness_policy_t;
 
 typedef struct rmw_time_s {
@@ -64,6 +67,8 @@ extern const rmw_qos_profile_t rmw_qos_profile_services_default;
 extern const rmw_qos_profile_t rmw_qos_profile_parameters;
 extern const rmw_qos_profile_t rmw_qos_profile_parameter_events;
 extern const rmw_qos_profile_t rmw_qos_profile_system_default;
+extern const rmw_qos_profile_t rmw_qos_profile_best_available;
+extern const rmw_qos_profile_t rmw_qos_profile_unknown;
 
 typedef struct rmw_publisher_allocation_s {
   void *data;
@@ -113,6 +118,22 @@ typedef struct rmw_context_s {
 typedef struct rmw_publisher_s {
   void *impl;
 } rmw_publisher_t;
+
+typedef struct rmw_subscription_s {
+  void *impl;
+} rmw_subscription_t;
+
+typedef struct rmw_service_s {
+  void *impl;
+} rmw_service_t;
+
+typedef struct rmw_client_s {
+  void *impl;
+} rmw_client_t;
+
+typedef struct rmw_node_s {
+  void *impl;
+} rmw_node_t;
 
 #ifdef __cplusplus
 }

@@ -10,6 +10,9 @@ extern "C" {
 
 /* How long a reliable publish waits for a place at most (the wire is never waited for): 0 or more. */
 rmw_ret_t rmw_uros_set_publisher_session_timeout(rmw_publisher_t *publisher, int session_timeout);
+/* Accepted and without effect: requests and responses never wait for the wire (the stock limits that wait). */
+rmw_ret_t rmw_uros_set_client_session_timeout(rmw_client_t *client, int session_timeout);
+rmw_ret_t rmw_uros_set_service_session_timeout(rmw_service_t *service, int session_timeout);
 /* How long creating (destroying) an object may wait for the agent's answer. */
 rmw_ret_t rmw_uros_set_context_entity_creation_session_timeout(rmw_context_t *context, int session_timeout);
 rmw_ret_t rmw_uros_set_context_entity_destroy_session_timeout(rmw_context_t *context, int session_timeout);

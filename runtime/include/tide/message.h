@@ -69,6 +69,10 @@ typedef struct tide_message_type {
  * Cost: one pass. */
 size_t tide_message_size(const tide_message_type_t *type, const void *message);
 
+/* Sequences of messages of this type, as `tide generate` declares them. Null: false. */
+bool tide_message_sequence_equal(const tide_message_type_t *type, const void *a, const void *b);
+bool tide_message_sequence_copy(const tide_message_type_t *type, const void *input, void *output);
+
 #ifdef __cplusplus
 }
 #endif

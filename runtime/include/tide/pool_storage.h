@@ -7,6 +7,12 @@
 #if TIDE_ACTIONS_ALL > 0
 #include "tide/pool_actions.h"
 #endif
+#if TIDE_GRAPH_BYTES > 0
+#include "tide/pool_graph.h"
+#endif
+#if TIDE_PARAMETER_SERVERS > 0
+#include "tide/pool_parameters.h"
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,7 +25,7 @@ static struct {
   tide_publisher_handle_t publishers[TIDE_PLACES(TIDE_PUBLISHERS_ALL)];
   tide_subscription_handle_t subscriptions[TIDE_PLACES(TIDE_SUBSCRIPTIONS_ALL)];
   tide_timer_handle_t timers[TIDE_PLACES(TIDE_TIMERS)];
-  tide_guard_handle_t guards[TIDE_PLACES(TIDE_GUARD_CONDITIONS)];
+  tide_guard_handle_t guards[TIDE_PLACES(TIDE_GUARD_CONDITIONS_ALL)];
   tide_executor_handle_t executors[TIDE_PLACES(TIDE_EXECUTORS)];
   tide_lane_t lanes[TIDE_PLACES(TIDE_EXECUTORS * TIDE_EXECUTOR_LANES)];
   rclc_executor_handle_t handles[TIDE_PLACES(TIDE_HANDLES)];
@@ -96,6 +102,33 @@ static struct {
 } tide_local_memory;
 #endif
 
+#if TIDE_GRAPH_BYTES > 0
+static uint64_t tide_graph_memory[(TIDE_GRAPH_BYTES + 7) / 8];
+const tide_graph_pool_t tide_graph_pool = {(uint8_t *)tide_graph_memory, TIDE_GRAPH_BYTES};
+#endif
+#if TIDE_PARAMETER_SERVERS > 0
+#define TIDE_PARAMETER_ITEMS (TIDE_PARAMETERS > 24 ? TIDE_PARAMETERS : TIDE_PARAMETERS + 8)
+static struct {
+  tide_parameter_server_t servers[TIDE_PARAMETER_SERVERS];
+  tide_parameter_t parameters[TIDE_PLACES(TIDE_PARAMETERS)];
+  char names[TIDE_PARAMETERS + TIDE_PARAMETER_SERVERS][TIDE_PARAMETER_NAME_BYTES];
+  char texts[TIDE_PLACES(2 * TIDE_PARAMETERS * TIDE_PARAMETER_TEXT_BYTES)];
+  uint8_t items[TIDE_PARAMETER_SERVERS * TIDE_PARAMETER_SERVICE_COUNT * TIDE_PARAMETER_ITEMS];
+} tide_parameter_memory;
+const tide_parameter_pools_t tide_parameter_pools = {
+    .servers = tide_parameter_memory.servers,
+    .parameters = tide_parameter_memory.parameters,
+    .names = &tide_parameter_memory.names[0][0],
+    .texts = tide_parameter_memory.texts,
+    .items = tide_parameter_memory.items,
+    .server_count = TIDE_PARAMETER_SERVERS,
+    .parameter_count = TIDE_PARAMETERS,
+    .item_count = TIDE_PARAMETER_ITEMS,
+    .name_bytes = TIDE_PARAMETER_NAME_BYTES,
+    .text_bytes = TIDE_PARAMETER_TEXT_BYTES,
+};
+#endif
+
 static const tide_size_class_t tide_pool_classes[2] = {
     {(uint8_t *)tide_message_memory.small_nodes, TIDE_SMALL_NODE_BYTES, TIDE_SMALL_NODES},
     {(uint8_t *)tide_message_memory.large_nodes, TIDE_LARGE_NODE_BYTES, TIDE_LARGE_NODES}};
@@ -169,7 +202,7 @@ const tide_pools_t tide_pools = {
     .publisher_count = TIDE_PUBLISHERS_ALL,
     .subscription_count = TIDE_SUBSCRIPTIONS_ALL,
     .timer_count = TIDE_TIMERS,
-    .guard_count = TIDE_GUARD_CONDITIONS,
+    .guard_count = TIDE_GUARD_CONDITIONS_ALL,
     .executor_count = TIDE_EXECUTORS,
     .lane_count = TIDE_EXECUTOR_LANES,
     .handle_count = TIDE_HANDLES,

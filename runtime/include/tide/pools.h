@@ -66,6 +66,32 @@
 #ifndef TIDE_ACTION_RESULT_BYTES
 #define TIDE_ACTION_RESULT_BYTES 256
 #endif
+/* Parameter servers (rclc_parameter), each of six services and a publisher on top of the places above; the parameters
+ * of all of them together, at most 254; bytes of a name and of a description, with NUL. No descriptions: 0. */
+#ifndef TIDE_PARAMETER_SERVERS
+#define TIDE_PARAMETER_SERVERS 0
+#endif
+#ifndef TIDE_PARAMETERS
+#define TIDE_PARAMETERS (4 * TIDE_PARAMETER_SERVERS)
+#endif
+#ifndef TIDE_PARAMETER_NAME_BYTES
+#define TIDE_PARAMETER_NAME_BYTES 50
+#endif
+#ifndef TIDE_PARAMETER_TEXT_BYTES
+#define TIDE_PARAMETER_TEXT_BYTES 50
+#endif
+#if TIDE_PARAMETERS > 254
+#error "TIDE_PARAMETERS is at most 254"
+#endif
+/* Lifecycle nodes (rclc_lifecycle), each of five services and a publisher on top of the places above. */
+#ifndef TIDE_LIFECYCLE_NODES
+#define TIDE_LIFECYCLE_NODES 0
+#endif
+/* The ROS 2 graph (rcl/graph.h): the largest message that tells it, and 0 without. Takes a subscription and a guard
+ * condition on top of the places above, and needs TIDE_REASSEMBLY_BYTES for what is longer than TIDE_MTU_BYTES. */
+#ifndef TIDE_GRAPH_BYTES
+#define TIDE_GRAPH_BYTES 0
+#endif
 #ifndef TIDE_EXECUTORS
 #define TIDE_EXECUTORS 1
 #endif
@@ -77,8 +103,9 @@
 /* Handles of all executors together: one for each timer, subscription, service, client, guard condition, and server or
  * client of an action that is added. */
 #ifndef TIDE_HANDLES
-#define TIDE_HANDLES \
-  (TIDE_SUBSCRIPTIONS + TIDE_TIMERS + TIDE_GUARD_CONDITIONS + TIDE_SERVICES + TIDE_CLIENTS + TIDE_ACTIONS_ALL)
+#define TIDE_HANDLES                                                                                       \
+  (TIDE_SUBSCRIPTIONS + TIDE_TIMERS + TIDE_GUARD_CONDITIONS + TIDE_SERVICES + 6 * TIDE_PARAMETER_SERVERS + \
+   5 * TIDE_LIFECYCLE_NODES + TIDE_CLIENTS + TIDE_ACTIONS_ALL)
 #endif
 /* Callback groups: tide_rclc_callback_group_init. Each takes a pointer for every handle. */
 #ifndef TIDE_GROUPS
@@ -161,10 +188,12 @@
 
 /* What follows from these. */
 #define TIDE_ACTIONS_ALL (TIDE_ACTION_SERVERS + TIDE_ACTION_CLIENTS)
-#define TIDE_PUBLISHERS_ALL (TIDE_PUBLISHERS + 2 * TIDE_ACTION_SERVERS)
-#define TIDE_SUBSCRIPTIONS_ALL (TIDE_SUBSCRIPTIONS + TIDE_ACTION_CLIENTS)
-#define TIDE_SERVICES_ALL (TIDE_SERVICES + 3 * TIDE_ACTION_SERVERS)
+#define TIDE_PUBLISHERS_ALL (TIDE_PUBLISHERS + 2 * TIDE_ACTION_SERVERS + TIDE_PARAMETER_SERVERS + TIDE_LIFECYCLE_NODES)
+#define TIDE_SUBSCRIPTIONS_ALL (TIDE_SUBSCRIPTIONS + TIDE_ACTION_CLIENTS + (TIDE_GRAPH_BYTES > 0))
+#define TIDE_SERVICES_ALL \
+  (TIDE_SERVICES + 3 * TIDE_ACTION_SERVERS + 6 * TIDE_PARAMETER_SERVERS + 5 * TIDE_LIFECYCLE_NODES)
 #define TIDE_CLIENTS_ALL (TIDE_CLIENTS + 3 * TIDE_ACTION_CLIENTS)
+#define TIDE_GUARD_CONDITIONS_ALL (TIDE_GUARD_CONDITIONS + (TIDE_GRAPH_BYTES > 0))
 #define TIDE_OBJECT_COUNT \
   (TIDE_NODES + 3 * TIDE_PUBLISHERS_ALL + 3 * TIDE_SUBSCRIPTIONS_ALL + TIDE_SERVICES_ALL + TIDE_CLIENTS_ALL)
 #define TIDE_SERVICE_NAME_BYTES (TIDE_NAME_BYTES + 8) /* "Request" */

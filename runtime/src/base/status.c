@@ -76,6 +76,8 @@ const char *tide_status_text(int status) {
       return "the pool of servers and clients of actions is used up";
     case TIDE_ERROR_CAPACITY_GOALS:
       return "the goals are used up: those of the program, or those of this server or client";
+    case TIDE_ERROR_CAPACITY_PARAMETERS:
+      return "parameters are used up: TIDE_PARAMETER_SERVERS, TIDE_PARAMETERS of <tide/pools.h> or max_params";
     case TIDE_ERROR_NAME:
       return "a name breaks the rules of ROS 2: letters, digits and _, no digit first, / between the parts";
     case TIDE_OK:

@@ -32,6 +32,7 @@ rcl_ret_t tide_compat_result(int status) {
     case TIDE_ERROR_CAPACITY_LOCAL_MESSAGES:
     case TIDE_ERROR_NO_HEAP:
     case TIDE_ERROR_CAPACITY_ACTIONS:
+    case TIDE_ERROR_CAPACITY_PARAMETERS:
       return RCL_RET_BAD_ALLOC;
     case TIDE_ERROR_CAPACITY_NAMES:
     case TIDE_ERROR_NAME:

@@ -11,6 +11,10 @@
 #define TIDE_ACTION_GOALS 128
 #define TIDE_ACTION_RESULTS 32
 #define TIDE_ACTION_RESULT_BYTES 65500
+#define TIDE_PARAMETER_SERVERS 4
+#define TIDE_PARAMETERS 250
+#define TIDE_LIFECYCLE_NODES 4
+#define TIDE_GRAPH_BYTES 65536
 #endif
 #if TIDE_HEAP /* memory that is not used costs nothing there */
 #define TIDE_EXECUTORS 8

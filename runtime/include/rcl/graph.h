@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who else is in the ROS 2 graph, by what the agent tells: a message with all nodes and their topics and services, sent
+ * again after changes. The first call asks the agent for it, and waits for it as long as creating an object may take
+ * (rmw_uros_set_context_entity_creation_session_timeout); later ones look at the newest there is. Calls from one thread
+ * at a time.
+ *
+ * Memory: TIDE_GRAPH_BYTES of tide/pools.h, in which the message has to fit; a larger one is dropped and the older one
+ * stays. Codes: RCL_RET_UNSUPPORTED, no such memory; RCL_RET_TIMEOUT, the agent tells of no graph. */
+#ifndef RCL__GRAPH_H_
+#define RCL__GRAPH_H_
+
+#include "rcl/client.h"
+#include "rcl/guard_condition.h"
+#include "rcl/node.h"
+#include "rcl/publisher.h"
+#include "rcl/service.h"
+#include "rcl/subscription.h"
+#include "rmw/names_and_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Publishers or subscriptions of this topic, of all nodes. Names as rcl_publisher_init takes them. */
+rcl_ret_t rcl_count_publishers(const rcl_node_t *node, const char *topic_name, size_t *count);
+rcl_ret_t rcl_count_subscribers(const rcl_node_t *node, const char *topic_name, size_t *count);
+/* Whether a node serves what the client asks. */
+rcl_ret_t rcl_service_server_is_available(const rcl_node_t *node, const rcl_client_t *client, bool *is_available);
+/* Triggered when the graph changes; the runtime's, one for all nodes. Null: refused. */
+const rcl_guard_condition_t *rcl_node_get_graph_guard_condition(const rcl_node_t *node);
+
+/* Names and types, in memory of the allocator (RCL_RET_BAD_ALLOC), to be released by the _fini functions. Names come as
+ * ROS 2 has them, also with no_demangle. Of a topic with several types, those of its first endpoint. */
+typedef rmw_names_and_types_t rcl_names_and_types_t;
+typedef rmw_topic_endpoint_info_t rcl_topic_endpoint_info_t;
+typedef rmw_topic_endpoint_info_array_t rcl_topic_endpoint_info_array_t;
+rcl_names_and_types_t rcl_get_zero_initialized_names_and_types(void);
+rcl_ret_t rcl_names_and_types_fini(rcl_names_and_types_t *names_and_types);
+rcl_ret_t rcl_get_topic_names_and_types(const rcl_node_t *node, rcl_allocator_t *allocator, bool no_demangle,
+                                        rcl_names_and_types_t *topic_names_and_types);
+rcl_ret_t rcl_get_service_names_and_types(const rcl_node_t *node, rcl_allocator_t *allocator,
+                                          rcl_names_and_types_t *service_names_and_types);
+rcl_ret_t rcl_get_publisher_names_and_types_by_node(const rcl_node_t *node, rcl_allocator_t *allocator,
+                                                    bool no_demangle, const char *node_name, const char *node_namespace,
+                                                    rcl_names_and_types_t *topic_names_and_types);
+rcl_ret_t rcl_get_subscriber_names_and_types_by_node(const rcl_node_t *node, rcl_allocator_t *allocator,
+                                                     bool no_demangle, const char *node_name,
+                                                     const char *node_namespace,
+                                                     rcl_names_and_types_t *topic_names_and_types);
+rcl_ret_t rcl_get_service_names_and_types_by_node(const rcl_node_t *node, rcl_allocator_t *allocator,
+                                                  const char *node_name, const char *node_namespace,
+                                                  rcl_names_and_types_t *service_names_and_types);
+rcl_ret_t rcl_get_client_names_and_types_by_node(const rcl_node_t *node, rcl_allocator_t *allocator,
+                                                 const char *node_name, const char *node_namespace,
+                                                 rcl_names_and_types_t *service_names_and_types);
+rcl_ret_t rcl_get_node_names(const rcl_node_t *node, rcl_allocator_t allocator, rcutils_string_array_t *node_names,
+                             rcutils_string_array_t *node_namespaces);
+rcl_topic_endpoint_info_array_t rcl_get_zero_initialized_topic_endpoint_info_array(void);
+rcl_ret_t rcl_topic_endpoint_info_array_fini(rcl_topic_endpoint_info_array_t *info_array,
+                                             rcutils_allocator_t *allocator);
+rcl_ret_t rcl_get_publishers_info_by_topic(const rcl_node_t *node, rcutils_allocator_t *allocator,
+                                           const char *topic_name, bool no_mangle,
+                                           rcl_topic_endpoint_info_array_t *publishers_info);
+rcl_ret_t rcl_get_subscriptions_info_by_topic(const rcl_node_t *node, rcutils_allocator_t *allocator,
+                                              const char *topic_name, bool no_mangle,
+                                              rcl_topic_endpoint_info_array_t *subscriptions_info);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RCUTILS__TIME_H_
+#define RCUTILS__TIME_H_
+
+#include <stdint.h>
+
+typedef int64_t rcutils_duration_value_t;   /* ns */
+typedef int64_t rcutils_time_point_value_t; /* ns */
+
+#define RCUTILS_S_TO_NS(seconds) ((int64_t)(seconds) * (1000LL * 1000LL * 1000LL))
+#define RCUTILS_MS_TO_NS(milliseconds) ((int64_t)(milliseconds) * (1000LL * 1000LL))
+#define RCUTILS_US_TO_NS(microseconds) ((int64_t)(microseconds)*1000LL)
+#define RCUTILS_NS_TO_S(nanoseconds) ((int64_t)(nanoseconds) / (1000LL * 1000LL * 1000LL))
+#define RCUTILS_NS_TO_MS(nanoseconds) ((int64_t)(nanoseconds) / (1000LL * 1000LL))
+#define RCUTILS_NS_TO_US(nanoseconds) ((int64_t)(nanoseconds) / 1000LL)
+
+#endif

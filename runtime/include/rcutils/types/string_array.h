@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Texts from an allocator. */
+#ifndef RCUTILS__TYPES__STRING_ARRAY_H_
+#define RCUTILS__TYPES__STRING_ARRAY_H_
+
+#include "rcutils/allocator.h"
+#include "rcutils/types/rcutils_ret.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct rcutils_string_array_t {
+  size_t size;
+  char **data;
+  rcutils_allocator_t allocator;
+} rcutils_string_array_t;
+
+rcutils_string_array_t rcutils_get_zero_initialized_string_array(void);
+/* Texts are null at first. RCUTILS_RET_BAD_ALLOC. */
+rcutils_ret_t rcutils_string_array_init(rcutils_string_array_t *string_array, size_t size,
+                                        const rcutils_allocator_t *allocator);
+rcutils_ret_t rcutils_string_array_fini(rcutils_string_array_t *string_array);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

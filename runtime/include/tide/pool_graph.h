@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory of the graph; tide/pools.h makes it. */
+#ifndef TIDE_POOL_GRAPH_H
+#define TIDE_POOL_GRAPH_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TIDE_GRAPH_NAME_BYTES 256
+
+typedef struct tide_graph_pool {
+  uint8_t *bytes;
+  uint32_t capacity; /* 0: the program has none */
+} tide_graph_pool_t;
+
+extern const tide_graph_pool_t tide_graph_pool;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

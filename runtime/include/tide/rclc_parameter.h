@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What tide adds to the parameters of rclc: values that survive a restart, a level, and counters.
+ *
+ *   static bool load(void *context, const char *name, ParameterValue *value) { look it up, fill in the value }
+ *   static void save(void *context, const char *name, const ParameterValue *value) { note it, write it later }
+ *   static const tide_parameter_store_t flash = {load, save, NULL};
+ *
+ *   rclc_add_parameter(&server, "gain", RCLC_PARAMETER_DOUBLE);
+ *   rclc_parameter_set_double(&server, "gain", 0.5);               where nothing is stored
+ *   tide_rclc_parameter_server_restore(&server, &flash);           last, before the executor spins */
+#ifndef TIDE_RCLC_PARAMETER_H
+#define TIDE_RCLC_PARAMETER_H
+
+#include <rclc_parameter/rclc_parameter.h>
+
+#include "tide/rclc.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Where the program keeps values. load: false where there is none; value.type says which type is wanted, and a value
+ * of another type counts as none. save: after a change, by client or program, in the context that made it; a null
+ * value: the parameter was deleted. It should note and return: the client waits for it. */
+typedef struct tide_parameter_store {
+  bool (*load)(void *context, const char *name, ParameterValue *value);
+  void (*save)(void *context, const char *name, const ParameterValue *value);
+  void *context;
+} tide_parameter_store_t;
+
+/* Every parameter that there is takes its stored value, as if the program set it: its callback is asked, and a range
+ * holds, too. From then on changes are saved. Returns the first refusal; the others are restored nevertheless. */
+rcl_ret_t tide_rclc_parameter_server_restore(rclc_parameter_server_t *parameter_server,
+                                             const tide_parameter_store_t *store);
+
+/* The level of its six services and of its events. Default 0. */
+rcl_ret_t tide_rclc_parameter_server_set_priority(rclc_parameter_server_t *parameter_server, tide_priority_t priority);
+
+typedef struct tide_parameter_counters {
+  uint32_t requests;      /* of the six services */
+  uint32_t requests_lost; /* malformed, or more at a time than the services keep */
+  uint32_t answers_lost;  /* larger than any node, or no session */
+  uint32_t events_lost;
+} tide_parameter_counters_t;
+/* From any thread at any time. */
+rcl_ret_t tide_rclc_parameter_server_get_counters(const rclc_parameter_server_t *parameter_server,
+                                                  tide_parameter_counters_t *counters);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

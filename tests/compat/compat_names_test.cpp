@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of the interface that few programs use: handles of the layer below, clocks, profiles, logging, sequences.
+#include <rcutils/logging_macros.h>
+#include <std_msgs/msg/string.h>
+
+#include <atomic>
+#include <cstdarg>
+
+#include "services.h"
+#include "tide/message_memory.h"
+
+namespace tide::compat::test {
+namespace {
+
+TEST_F(Services, HandlesOfTheLayerBelowTakeTimeouts) {
+  rcl_service_t service{};
+  rcl_client_t client{};
+  rcl_subscription_t subscription{};
+  EXPECT_EQ(rcl_service_get_rmw_handle(&service), nullptr);
+  EXPECT_EQ(rcl_client_get_rmw_handle(&client), nullptr);
+  EXPECT_EQ(rcl_subscription_get_rmw_handle(&subscription), nullptr);
+  EXPECT_EQ(rmw_uros_set_client_session_timeout(nullptr, 1), RMW_RET_INVALID_ARGUMENT);
+  ASSERT_OK(rclc_service_init_default(&service, &node, add_type(), "sums"));
+  ASSERT_OK(rclc_client_init_default(&client, &node, add_type(), "others"));
+  ASSERT_OK(rclc_subscription_init_default(&subscription, &node, int32_type(), "numbers"));
+  EXPECT_NE(rcl_subscription_get_rmw_handle(&subscription), nullptr);
+  EXPECT_NE(rcl_node_get_rmw_handle(&node), nullptr);
+  EXPECT_EQ(rmw_uros_set_client_session_timeout(rcl_client_get_rmw_handle(&client), 0), RMW_RET_OK);
+  EXPECT_EQ(rmw_uros_set_service_session_timeout(rcl_service_get_rmw_handle(&service), 10), RMW_RET_OK);
+  EXPECT_EQ(rmw_uros_set_service_session_timeout(rcl_service_get_rmw_handle(&service), -1), RMW_RET_INVALID_ARGUMENT);
+}
+
+TEST_F(Connected, NodesHaveTheirFullName) {
+  rcl_node_t other{};
+  ASSERT_OK(rclc_node_init_default(&other, "name", "some/space", &support));
+  EXPECT_STREQ(rcl_node_get_fully_qualified_name(&node), "/node");
+  EXPECT_STREQ(rcl_node_get_fully_qualified_name(&other), "/some/space/name");
+  size_t domain = 99;
+  EXPECT_OK(rcl_node_get_domain_id(&node, &domain));
+  EXPECT_EQ(domain, 0u);
+  ASSERT_OK(rcl_node_fini(&other));
+  EXPECT_EQ(rcl_node_get_fully_qualified_name(&other), nullptr);
+  EXPECT_EQ(rcl_node_get_domain_id(&other, &domain), RCL_RET_NODE_INVALID);
+}
+
+TEST_F(Connected, ClocksTellTheTimeOnceItIsKnown) {
+  rcl_clock_t steady{}, wall{};
+  ASSERT_OK(rcl_clock_init(RCL_STEADY_TIME, &steady, &allocator));
+  ASSERT_OK(rcl_clock_init(RCL_SYSTEM_TIME, &wall, &allocator));
+  rcl_time_point_value_t first = 0, second = 0;
+  EXPECT_OK(rcl_clock_get_now(&steady, &first));
+  EXPECT_OK(rcl_clock_get_now(&steady, &second));
+  EXPECT_GE(second, first);
+  EXPECT_REFUSED(rcl_clock_get_now(&wall, &first), RCL_RET_ERROR, TIDE_ERROR_STATE);
+  ASSERT_EQ(rmw_uros_sync_session(1000), RMW_RET_OK);
+  EXPECT_OK(rcl_clock_get_now(&wall, &first));
+  EXPECT_GT(first, 0);
+  EXPECT_OK(rcl_clock_fini(&wall));
+  EXPECT_FALSE(rcl_clock_valid(&wall));
+  EXPECT_EQ(rcl_clock_get_now(&wall, &first), RCL_RET_INVALID_ARGUMENT);
+}
+
+TEST(InitOptions, AreReadFromWords) {
+  rmw_init_options_t options{};
+  const char *udp[] = {"program", "10.0.0.7", "9000"};
+  EXPECT_EQ(rmw_uros_init_options(3, udp, &options), RMW_RET_OK);
+  EXPECT_STREQ(options.host, "10.0.0.7");
+  EXPECT_EQ(options.port, 9000);
+  const char *serial[] = {"program", "/dev/ttyACM0"};
+  EXPECT_EQ(rmw_uros_init_options(2, serial, &options), RMW_RET_OK);
+  EXPECT_STREQ(options.device, "/dev/ttyACM0");
+  EXPECT_EQ(rmw_uros_init_options(1, serial, &options), RMW_RET_INVALID_ARGUMENT);
+}
+
+std::string logged;
+void keep(const rcutils_log_location_t *location, int severity, const char *name, rcutils_time_point_value_t,
+          const char *format, va_list *args) {
+  std::array<char, 200> text;
+  std::vsnprintf(text.data(), text.size(), format, *args);
+  logged += std::to_string(severity) + " " + name + " " + text.data() + " " + location->function_name + "\n";
+}
+
+TEST(Logging, GoesToTheHandlerFromItsLevelOn) {
+  logged.clear();
+  rcutils_logging_set_output_handler(keep);
+  RCUTILS_LOG_INFO("speed %d", 7);
+  RCUTILS_LOG_DEBUG("not %d", 1);
+  RCUTILS_LOG_ERROR_NAMED("wheel", "broken");
+  for (int i = 0; i < 3; i++) RCUTILS_LOG_WARN_ONCE("once %d", i);
+  rcutils_logging_set_default_logger_level(RCUTILS_LOG_SEVERITY_DEBUG);
+  RCUTILS_LOG_DEBUG_EXPRESSION(1 + 1 == 2, "now");
+  RCUTILS_LOG_DEBUG_EXPRESSION(1 + 1 == 3, "never");
+  rcutils_logging_set_default_logger_level(RCUTILS_LOG_SEVERITY_UNSET);
+  rcutils_logging_set_output_handler(nullptr);
+  RCUTILS_LOG_FATAL("nobody hears it");
+  rcutils_logging_set_output_handler(rcutils_logging_console_output_handler);
+  EXPECT_EQ(logged, "20  speed 7 TestBody\n40 wheel broken TestBody\n30  once 0 TestBody\n10  now TestBody\n");
+  ::testing::internal::CaptureStderr();
+  RCUTILS_LOG_WARN_NAMED("wheel", "turns %s", "left");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "[WARN] [0.000000000] [wheel]: turns left\n");
+}
+
+TEST(Sequences, OfMessagesComeFromTheHeap) {
+  std_msgs__msg__Int32__Sequence points{};
+  ASSERT_TRUE(std_msgs__msg__Int32__Sequence__init(&points, 3));
+  EXPECT_EQ(points.size, 3u);
+  std_msgs__msg__Int32__Sequence__fini(&points);
+  EXPECT_EQ(points.data, nullptr);
+  EXPECT_TRUE(std_msgs__msg__Int32__Sequence__init(&points, 0));
+  EXPECT_FALSE(std_msgs__msg__Int32__Sequence__init(&points, SIZE_MAX / 4));
+  EXPECT_FALSE(std_msgs__msg__Int32__Sequence__init(nullptr, 1));
+  std_msgs__msg__String__Sequence *first = std_msgs__msg__String__Sequence__create(4);
+  std_msgs__msg__String__Sequence *second = std_msgs__msg__String__Sequence__create(4);
+  ASSERT_TRUE(first != nullptr && second != nullptr);
+  for (size_t i = 0; i < first->size; i++) {
+    std::snprintf(first->data[i].data.data, first->data[i].data.capacity, "text %zu", i);
+    first->data[i].data.size = 6;
+  }
+  EXPECT_FALSE(std_msgs__msg__String__Sequence__are_equal(first, second));
+  second->size = 1;
+  EXPECT_TRUE(std_msgs__msg__String__Sequence__copy(first, second));
+  EXPECT_TRUE(std_msgs__msg__String__Sequence__are_equal(first, second));
+  EXPECT_STREQ(second->data[3].data.data, "text 3");
+  second->capacity = 3;
+  EXPECT_FALSE(std_msgs__msg__String__Sequence__copy(first, second)) << "too few";
+  second->capacity = 4;
+  second->data[2].data.capacity = 3;
+  EXPECT_FALSE(std_msgs__msg__String__Sequence__copy(first, second)) << "one is too small";
+  EXPECT_EQ(second->size, 2u);
+  EXPECT_FALSE(std_msgs__msg__String__Sequence__are_equal(first, nullptr));
+  std_msgs__msg__String__Sequence__destroy(first);
+  std_msgs__msg__String__Sequence__destroy(second);
+  std_msgs__msg__String *message = std_msgs__msg__String__create();
+  ASSERT_NE(message, nullptr);
+  EXPECT_GT(message->data.capacity, 0u);
+  std_msgs__msg__String__destroy(message);
+}
+
+TEST(Profiles, AreThoseOfRos) {
+  EXPECT_EQ(rmw_qos_profile_best_available.reliability, RMW_QOS_POLICY_RELIABILITY_BEST_AVAILABLE);
+  EXPECT_EQ(rmw_qos_profile_unknown.history, RMW_QOS_POLICY_HISTORY_UNKNOWN);
+  EXPECT_EQ(rmw_qos_profile_parameters.depth, 1000u);
+}
+
+}  // namespace
+}  // namespace tide::compat::test

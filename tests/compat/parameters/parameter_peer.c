@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A board with parameters, for tests against real ROS 2.
+ *
+ *   parameter_peer (--udp PORT | --serial DEVICE (921,600 baud)) --key N [--node NAME] [--store FILE]
+ *
+ * "on" (bool), "count" (integer, 0 to 100 in steps of 5), "gain" (double) and "fixed" (integer, read-only); clients may
+ * make others. What the program is asked is printed as lines of JSON, and "count" above 90 is refused. --store keeps
+ * "gain" in a file over restarts. SIGTERM prints the counters and ends it. */
+#define _POSIX_C_SOURCE 200809L
+#include <getopt.h>
+#include <inttypes.h>
+#include <rclc_parameter/rclc_parameter.h>
+#include <rmw_microros/rmw_microros.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tide/rclc.h>
+#include <tide/rclc_parameter.h>
+#include <tide/status.h>
+
+#define TIDE_NODES 1
+#define TIDE_PUBLISHERS 0
+#define TIDE_SUBSCRIPTIONS 0
+#define TIDE_TIMERS 0
+#define TIDE_GUARD_CONDITIONS 0
+#define TIDE_PARAMETER_SERVERS 1
+#define TIDE_PARAMETERS 8
+#define TIDE_DEFINE_POOLS
+#include <tide/pools.h>
+
+static volatile sig_atomic_t interrupted;
+static rclc_parameter_server_t server;
+static const char *store_path;
+
+static void on_signal(int number) {
+  (void)number;
+  interrupted = 1;
+}
+
+static void require(rcl_ret_t result, const char *step) {
+  if (result == RCL_RET_OK) return;
+  fprintf(stderr, "parameter_peer: %s failed: %s\n", step, tide_status_text(tide_rclc_last_status()));
+  exit(1);
+}
+
+static double number_of(const ParameterValue *value) {
+  if (value->type == RCLC_PARAMETER_BOOL) return value->bool_value;
+  return value->type == RCLC_PARAMETER_INT ? (double)value->integer_value : value->double_value;
+}
+
+static bool on_change(const Parameter *before, const Parameter *after, void *context) {
+  (void)context;
+  printf("{\"asked\": \"%s\"", (before != NULL ? before : after)->name.data);
+  if (before != NULL) printf(", \"before\": %g", number_of(&before->value));
+  if (after != NULL) printf(", \"after\": %g", number_of(&after->value));
+  printf("}\n");
+  fflush(stdout);
+  return after == NULL || strcmp(after->name.data, "count") != 0 || after->value.integer_value <= 90;
+}
+
+static bool load(void *context, const char *name, ParameterValue *value) {
+  (void)context;
+  FILE *file = strcmp(name, "gain") == 0 ? fopen(store_path, "r") : NULL;
+  if (file == NULL) return false;
+  const bool read = fscanf(file, "%lf", &value->double_value) == 1;
+  fclose(file);
+  return read;
+}
+
+static void save(void *context, const char *name, const ParameterValue *value) {
+  (void)context;
+  FILE *file = strcmp(name, "gain") == 0 && value != NULL ? fopen(store_path, "w") : NULL;
+  if (file == NULL) return;
+  fprintf(file, "%.17g\n", value->double_value);
+  fclose(file);
+}
+
+static void add_parameters(rcl_node_t *node) {
+  const rclc_parameter_options_t options = {true, 6, true, false};
+  require(rclc_parameter_server_init_with_option(&server, node, &options), "the parameter server");
+  require(rclc_add_parameter(&server, "on", RCLC_PARAMETER_BOOL), "on");
+  require(rclc_add_parameter(&server, "count", RCLC_PARAMETER_INT), "count");
+  require(rclc_add_parameter(&server, "gain", RCLC_PARAMETER_DOUBLE), "gain");
+  require(rclc_add_parameter(&server, "fixed", RCLC_PARAMETER_INT), "fixed");
+  require(rclc_parameter_set_int(&server, "fixed", 7), "fixed");
+  require(rclc_parameter_set_double(&server, "gain", 0.5), "gain");
+  require(rclc_set_parameter_read_only(&server, "fixed", true), "read only");
+  require(rclc_add_parameter_description(&server, "count", "How many", "Steps of five"), "the description");
+  require(rclc_add_parameter_constraint_integer(&server, "count", 0, 100, 5), "the range");
+  const tide_parameter_store_t store = {load, save, NULL};
+  if (store_path != NULL) require(tide_rclc_parameter_server_restore(&server, &store), "restoring");
+}
+
+static void print_end(rclc_support_t *support) {
+  tide_parameter_counters_t counters;
+  require(tide_rclc_parameter_server_get_counters(&server, &counters), "counting");
+  printf("{\"event\": \"end\", \"requests\": %" PRIu32 ", \"requests_lost\": %" PRIu32 ", \"answers_lost\": %" PRIu32
+         ", \"events_lost\": %" PRIu32 ", \"reconnects\": %" PRIu32 "}\n",
+         counters.requests, counters.requests_lost, counters.answers_lost, counters.events_lost,
+         tide_rclc_support_session(support)->counters.reconnects);
+  fflush(stdout);
+}
+
+static const char *read_options(int count, char **words, rmw_init_options_t *link) {
+  static const struct option known[] = {
+      {"udp", required_argument, NULL, 'u'},   {"serial", required_argument, NULL, 's'},
+      {"key", required_argument, NULL, 'k'},   {"node", required_argument, NULL, 'n'},
+      {"store", required_argument, NULL, 'f'}, {NULL, 0, NULL, 0}};
+  const char *name = "peer";
+  for (int option; (option = getopt_long(count, words, "", known, NULL)) != -1;) {
+    if (option == 'u') require(rmw_uros_options_set_udp_address("127.0.0.1", optarg, link), "the address");
+    if (option == 's') require(tide_rclc_options_set_serial(link, optarg, 921600), "the device");
+    if (option == 'k') require(rmw_uros_options_set_client_key((uint32_t)strtoul(optarg, NULL, 0), link), "the key");
+    if (option == 'n') name = optarg;
+    if (option == 'f') store_path = optarg;
+    if (option == '?') exit(2);
+  }
+  return name;
+}
+
+int main(int count, char **words) {
+  rcl_allocator_t allocator = rcl_get_default_allocator();
+  rcl_init_options_t options = rcl_get_zero_initialized_init_options();
+  require(rcl_init_options_init(&options, allocator), "options");
+  const char *name = read_options(count, words, rcl_init_options_get_rmw_init_options(&options));
+  struct sigaction action = {.sa_handler = on_signal};
+  sigaction(SIGTERM, &action, NULL);
+  rclc_support_t support;
+  rcl_node_t node = rcl_get_zero_initialized_node();
+  rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();
+  require(rclc_support_init_with_options(&support, 0, NULL, &options, &allocator), "connecting");
+  require(rclc_node_init_default(&node, name, "", &support), "the node");
+  add_parameters(&node);
+  require(rclc_executor_init(&executor, &support.context, RCLC_EXECUTOR_PARAMETER_SERVER_HANDLES, &allocator),
+          "the executor");
+  require(rclc_executor_add_parameter_server(&executor, &server, on_change), "adding");
+  printf("{\"event\": \"ready\"}\n");
+  fflush(stdout);
+  while (!interrupted) require(rclc_executor_spin_some(&executor, RCL_MS_TO_NS(50)), "spinning");
+  print_end(&support);
+  return 0;
+}

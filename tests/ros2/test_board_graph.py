@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ROS 2 graph as a board sees it through the agent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from std_msgs.msg import Int32
+from std_srvs.srv import SetBool
+
+from reserved import domain
+from ros import eventually, free_port, host, program, quality, start_agent
+from tide.programs.child import Child, Children, json_line
+
+DOMAIN = domain()
+LIMIT_S = 30.0
+
+
+def await_seen(board: Child, **wanted: Any) -> dict[str, Any]:
+    seen: dict[str, Any] = {}
+
+    def is_seen() -> bool:
+        while not board.lines.empty():
+            line = board.lines.get()
+            if line is not None and "publishers" in line:
+                seen.update(json_line(line))
+        return all(seen.get(key) == value for key, value in wanted.items())
+
+    eventually(is_seen, LIMIT_S, f"{wanted}, last {seen}\n{board.tail()}")
+    return seen
+
+
+def test_a_board_counts_who_comes_and_goes(tmp_path: Path) -> None:
+    with Children() as children:
+        port = str(free_port())
+        agent = start_agent(children, DOMAIN, tmp_path / "agent.log", "--udp", port)
+        board: Child = children.start("board", [program("graph_peer"), "--udp", port], tmp_path / "board.log")
+        board.wait_event("ready", LIMIT_S)
+        await_seen(board, publishers=1, subscriptions=1, served=False)  # its own
+        with host(DOMAIN) as first:
+            publisher = first.publisher(Int32, "numbers", quality(reliable=True))
+            first.subscribe(Int32, "numbers", lambda _: None, quality(reliable=True))
+            before = await_seen(board, publishers=2, subscriptions=2, served=False)["changes"]
+            with host(DOMAIN) as second:
+                second.subscribe(Int32, "numbers", lambda _: None, quality(reliable=False))
+                second.service(SetBool, "sums", lambda _, response: response)
+                await_seen(board, publishers=2, subscriptions=3, served=True)
+                second.node.destroy_node()
+            assert await_seen(board, publishers=2, subscriptions=2, served=False)["changes"] > before
+            first.node.destroy_publisher(publisher)
+            await_seen(board, publishers=1, subscriptions=2)
+            first.node.destroy_node()
+        await_seen(board, publishers=1, subscriptions=1)
+        agent.require_alive()
+        board.require_alive()
+
+
+def test_the_next_agent_tells_the_graph_again(tmp_path: Path) -> None:
+    with Children() as children, host(DOMAIN) as other:
+        port = str(free_port())
+        agent = start_agent(children, DOMAIN, tmp_path / "agent.log", "--udp", port)
+        board: Child = children.start("board", [program("graph_peer"), "--udp", port], tmp_path / "board.log")
+        board.wait_event("ready", LIMIT_S)
+        await_seen(board, publishers=1)
+        agent.process.kill()
+        agent.process.wait()
+        other.publisher(Int32, "numbers", quality(reliable=True))
+        start_agent(children, DOMAIN, tmp_path / "agent2.log", "--udp", port)
+        await_seen(board, publishers=2)

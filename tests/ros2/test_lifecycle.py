@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A board's lifecycle node as a lifecycle manager of ROS 2 sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lifecycle_msgs.msg import State, Transition, TransitionEvent
+from lifecycle_msgs.srv import ChangeState, GetAvailableStates, GetAvailableTransitions, GetState
+
+from reserved import domain
+from ros import Host, eventually, free_port, host, program, quality, start_agent
+from tide.programs.child import Child, Children
+
+DOMAIN = domain()
+pytestmark = pytest.mark.alone  # as test_services: rclpy drops an answer whose asker it does not know yet
+LIMIT_S = 30.0
+SERVICES = {
+    "change_state": ChangeState,
+    "get_state": GetState,
+    "get_available_states": GetAvailableStates,
+    "get_available_transitions": GetAvailableTransitions,
+    "get_transition_graph": GetAvailableTransitions,
+}
+
+
+@dataclass
+class Manager:
+    board: Child
+    clients: dict[str, Any]
+    events: list[TransitionEvent] = field(default_factory=list)
+
+    def ask(self, service: str, **members: Any) -> Any:
+        future = self.clients[service].call_async(SERVICES[service].Request(**members))
+        eventually(future.done, LIMIT_S, f"an answer of {service}\n{self.board.tail()}")
+        return future.result()
+
+    def change(self, transition: int, label: str = "") -> bool:
+        return bool(self.ask("change_state", transition=Transition(id=transition, label=label)).success)
+
+    def state(self) -> tuple[int, str]:
+        state = self.ask("get_state").current_state
+        return state.id, state.label
+
+    def transitions(self, service: str) -> list[tuple[int, str, str, str]]:
+        return [
+            (one.transition.id, one.transition.label, one.start_state.label, one.goal_state.label)
+            for one in self.ask(service).available_transitions
+        ]
+
+
+@pytest.fixture
+def manager(tmp_path: Path) -> Iterator[Manager]:
+    with host(DOMAIN) as node, Children() as children:
+        port = str(free_port())
+        start_agent(children, DOMAIN, tmp_path / "agent.log", "--udp", port)
+        board: Child = children.start("board", [program("lifecycle_peer"), "--udp", port], tmp_path / "board.log")
+        board.wait_event("ready", LIMIT_S)
+        manager = Manager(board, {name: node.client(kind, f"/robot/peer/{name}") for name, kind in SERVICES.items()})
+        watch(node, manager)
+        yield manager
+
+
+def watch(node: Host, manager: Manager) -> None:
+    topic = "/robot/peer/transition_event"
+    subscription = node.subscribe(TransitionEvent, topic, manager.events.append, quality(reliable=True))
+    eventually(lambda: node.node.count_publishers(topic) > 0, LIMIT_S, "the events")
+    for name, client in manager.clients.items():
+        eventually(client.service_is_ready, LIMIT_S, f"service {name}")
+    assert subscription is not None
+
+
+def test_a_manager_takes_it_through_its_states(manager: Manager) -> None:
+    assert manager.state() == (State.PRIMARY_STATE_UNCONFIGURED, "unconfigured")
+    assert manager.change(Transition.TRANSITION_CONFIGURE)
+    assert not manager.change(Transition.TRANSITION_ACTIVATE), "the board refuses the first"
+    assert manager.state() == (State.PRIMARY_STATE_INACTIVE, "inactive")
+    assert manager.change(0, "activate")
+    assert manager.state() == (State.PRIMARY_STATE_ACTIVE, "active")
+    assert not manager.change(Transition.TRANSITION_CLEANUP), "not from here"
+    assert manager.change(Transition.TRANSITION_DEACTIVATE)
+    assert manager.change(Transition.TRANSITION_CLEANUP)
+    assert manager.change(Transition.TRANSITION_UNCONFIGURED_SHUTDOWN)
+    assert manager.state() == (State.PRIMARY_STATE_FINALIZED, "finalized")
+    eventually(lambda: len(manager.events) >= 12, LIMIT_S, f"12 events: {manager.events}")
+    goals = [event.goal_state.label for event in manager.events]
+    assert goals == [
+        *("configuring", "inactive", "activating", "inactive", "activating", "active"),
+        *("deactivating", "inactive", "cleaningup", "unconfigured", "shuttingdown", "finalized"),
+    ]
+    called = [manager.board.wait_json("called", LIMIT_S, "called")["called"] for _ in range(5)]
+    assert called == ["configure", "activate", "activate", "deactivate", "cleanup"]
+
+
+def test_states_and_transitions_are_listed(manager: Manager) -> None:
+    states = {one.label: one.id for one in manager.ask("get_available_states").available_states}
+    assert len(states) == 11 and states["errorprocessing"] == State.TRANSITION_STATE_ERRORPROCESSING
+    assert manager.transitions("get_available_transitions") == [
+        (Transition.TRANSITION_CONFIGURE, "configure", "unconfigured", "configuring"),
+        (Transition.TRANSITION_UNCONFIGURED_SHUTDOWN, "shutdown", "unconfigured", "shuttingdown"),
+    ]
+    graph = manager.transitions("get_transition_graph")
+    assert len(graph) == 25
+    assert (Transition.TRANSITION_ON_ACTIVATE_FAILURE, "transition_failure", "activating", "inactive") in graph

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters of a board as rclpy's client of parameters sees them, over UDP and over a serial line with loss, through
+an agent that may go away and come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rcl_interfaces.msg import ParameterEvent, ParameterType
+from rclpy.parameter import Parameter
+from rclpy.parameter_client import AsyncParameterClient
+from rclpy.qos import qos_profile_parameter_events
+
+from reserved import domain
+from ros import Host, eventually, free_port, host, program, start_agent
+from tide.programs.child import Child, Children
+
+DOMAIN = domain()
+pytestmark = pytest.mark.alone  # as test_services: rclpy drops an answer whose asker it does not know yet
+LIMIT_S = 30.0
+
+
+@dataclass
+class Link:
+    """How board and agent reach each other."""
+
+    board: list[str]
+    agent: list[str]
+
+
+def udp(_children: Children, _folder: Path) -> Link:
+    port = str(free_port())
+    return Link(["--udp", port], ["--udp", port])
+
+
+def serial(children: Children, folder: Path) -> Link:
+    command = [program("tide-line"), "--baud", "921600", "--frame-loss", "0.01", "--seed", "5"]
+    ends = children.start("tide-line", command, folder / "line.log").wait_json("a", 10, "ready")
+    return Link(["--serial", ends["a"]], ["--serial", ends["b"], "--baud", "921600"])
+
+
+Build = Callable[[Children, Path], Link]
+
+
+@dataclass
+class World:
+    host: Host
+    children: Children
+    folder: Path
+    link: Link
+    agents: list[Child] = field(default_factory=list)
+    events: list[ParameterEvent] = field(default_factory=list)
+    boards: int = 0
+
+    def start_agent(self) -> None:
+        log = self.folder / f"agent{len(self.agents)}.log"
+        self.agents.append(start_agent(self.children, DOMAIN, log, *self.link.agent))
+
+    def kill_agent(self) -> None:
+        self.agents[-1].process.kill()
+        self.agents[-1].process.wait()
+
+    def start_board(self, *arguments: str) -> Child:
+        self.boards += 1
+        words = [program("parameter_peer"), *self.link.board, "--key", str(0xB0 + self.boards), *arguments]
+        board: Child = self.children.start("board", words, self.folder / f"board{self.boards}.log")
+        board.wait_event("ready", LIMIT_S)
+        return board
+
+    def client(self) -> AsyncParameterClient:
+        client = AsyncParameterClient(self.host.node, "peer")
+        eventually(client.services_are_ready, LIMIT_S, "the six services")
+        return client
+
+
+@pytest.fixture(params=[udp, serial], ids=["udp", "serial"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    build: Build = request.param
+    with host(DOMAIN) as node, Children() as children:
+        world = World(node, children, tmp_path, build(children, tmp_path))
+        world.start_agent()
+        node.subscribe(ParameterEvent, "/parameter_events", world.events.append, qos_profile_parameter_events)
+        yield world
+
+
+def result(future: Any) -> Any:
+    eventually(future.done, LIMIT_S, "an answer")
+    return future.result()
+
+
+def values(client: AsyncParameterClient, *names: str) -> list[Any]:
+    found = result(client.get_parameters(list(names))).values
+    members = {
+        ParameterType.PARAMETER_NOT_SET: lambda _: None,
+        ParameterType.PARAMETER_BOOL: lambda value: value.bool_value,
+        ParameterType.PARAMETER_INTEGER: lambda value: value.integer_value,
+        ParameterType.PARAMETER_DOUBLE: lambda value: value.double_value,
+    }
+    return [members[value.type](value) for value in found]
+
+
+def set_to(client: AsyncParameterClient, **wanted: Any) -> list[tuple[bool, str]]:
+    parameters = [Parameter(name, value=value) for name, value in wanted.items()]
+    return [(one.successful, one.reason) for one in result(client.set_parameters(parameters)).results]
+
+
+def seen(events: list[ParameterEvent]) -> list[tuple[str, str]]:
+    lines = []
+    for event in events:
+        assert event.node == "/peer"
+        lines += [("new", one.name) for one in event.new_parameters]
+        lines += [("changed", one.name) for one in event.changed_parameters]
+        lines += [("deleted", one.name) for one in event.deleted_parameters]
+    return lines
+
+
+def test_ros_reads_and_writes_them(world: World) -> None:
+    board = world.start_board()
+    client = world.client()
+    assert values(client, "on", "count", "gain", "fixed", "none") == [False, 0, 0.5, 7, None]
+    types = list(result(client.get_parameter_types(["gain", "on", "none", "fixed"])).types)
+    assert types == [
+        ParameterType.PARAMETER_DOUBLE,
+        ParameterType.PARAMETER_BOOL,
+        ParameterType.PARAMETER_NOT_SET,
+        ParameterType.PARAMETER_INTEGER,
+    ]
+    world.events.clear()
+    assert set_to(client, on=True, count=25, gain=2.25) == [(True, "")] * 3
+    assert values(client, "on", "count", "gain") == [True, 25, 2.25]
+    assert board.wait_json("asked", LIMIT_S, "asked") == {"asked": "on", "before": 0, "after": 1}
+    assert set_to(client, on=1, count=26, fixed=8) == [
+        (False, "Type mismatch"),
+        (False, "Out of range"),
+        (False, "Read only parameter"),
+    ]
+    assert set_to(client, count=95) == [(False, "Rejected by server")]
+    assert set_to(client, gain="text") == [(False, "Type not supported")]
+    assert values(client, "on", "count", "gain", "fixed") == [True, 25, 2.25, 7]
+    expected = [("changed", name) for name in ("on", "count", "gain")]
+    eventually(lambda: seen(world.events) == expected, LIMIT_S, f"events {world.events}")
+    board.process.terminate()
+    end = board.wait_event("end", LIMIT_S)
+    assert end["requests"] == 8 and end["requests_lost"] == end["answers_lost"] == end["events_lost"] == 0, end
+
+
+def test_ros_lists_and_describes_them(world: World) -> None:
+    world.start_board()
+    client = world.client()
+    assert set(result(client.list_parameters([], 0)).result.names) == {"on", "count", "gain", "fixed"}
+    count, fixed = result(client.describe_parameters(["count", "fixed"])).descriptors
+    assert (count.name, count.type) == ("count", ParameterType.PARAMETER_INTEGER)
+    assert (count.description, count.additional_constraints) == ("How many", "Steps of five")
+    assert [(one.from_value, one.to_value, one.step) for one in count.integer_range] == [(0, 100, 5)]
+    assert not count.read_only and fixed.read_only
+
+
+def test_ros_makes_and_deletes_them(world: World) -> None:
+    world.start_board()
+    client = world.client()
+    world.events.clear()
+    assert set_to(client, extra=3)[0][0]
+    assert values(client, "extra") == [3]
+    deleted = result(client.delete_parameters(["extra", "none"])).results
+    assert [one.successful for one in deleted] == [True, False]
+    assert values(client, "extra") == [None]
+    eventually(lambda: seen(world.events) == [("new", "extra"), ("deleted", "extra")], LIMIT_S, "events")
+
+
+def test_ros_changes_several_together(world: World) -> None:
+    world.start_board()
+    client = world.client()
+
+    def together(**wanted: Any) -> bool:
+        parameters = [Parameter(name, value=value) for name, value in wanted.items()]
+        return bool(result(client.set_parameters_atomically(parameters)).result.successful)
+
+    assert together(on=True, count=10)
+    assert not together(on=False, count=11)
+    assert not together(on=False, count=95), "the program refuses the second"
+    assert values(client, "on", "count") == [True, 10]
+
+
+def test_values_survive_a_restart_of_the_board(world: World) -> None:
+    store = str(world.folder / "store")
+    board = world.start_board("--store", store)
+    assert set_to(world.client(), gain=-1.125, count=5) == [(True, "")] * 2
+    board.process.kill()
+    board.process.wait()
+    world.start_board("--store", store)
+    client = world.client()
+    eventually(lambda: values(client, "gain", "count") == [-1.125, 0], LIMIT_S, "what was stored")
+
+
+def test_the_agent_is_killed_and_comes_back(world: World) -> None:
+    board = world.start_board()
+    client = world.client()
+    assert set_to(client, count=10) == [(True, "")]
+    world.kill_agent()
+    world.start_agent()
+
+    def is_set() -> bool:
+        future = client.set_parameters([Parameter("count", value=20)])
+        try:
+            eventually(future.done, 2.0, "an answer")
+        except AssertionError:
+            return False
+        return bool(future.result().results[0].successful)
+
+    eventually(is_set, LIMIT_S, "a change through the new agent")
+    assert values(client, "count") == [20]
+    board.process.terminate()
+    assert board.wait_event("end", LIMIT_S)["reconnects"] == 1
+
+
+def test_what_is_listed_can_be_described_and_read(world: World) -> None:
+    """As `ros2 param dump` asks: by the names that it listed."""
+    world.start_board()
+    client = world.client()
+    names = list(result(client.list_parameters([], 0)).result.names)
+    described = result(client.describe_parameters(names)).descriptors
+    assert [one.name for one in described] == names
+    assert None not in values(client, *names)
