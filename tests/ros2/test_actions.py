@@ -387,6 +387,7 @@ def test_the_agent_is_killed_while_a_board_serves(world: World) -> None:
 def test_the_agent_is_killed_while_a_board_waits(world: World) -> None:
     server = world.peer.serve("count", 0.1)
     board = world.board("--ask", "count", "--goals", "2", "--order", "40", "--at-once", "2")
+    board.wait("accepted", {40, 41})  # an answer that dies with the agent is lost
     board.wait("feedback", {40, 41})
     world.kill_agent()
     time.sleep(0.5)

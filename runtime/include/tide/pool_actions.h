@@ -30,6 +30,7 @@ typedef struct tide_goal {
     } server;
     struct {
       int64_t goal_number, result_number, cancel_number; /* of requests without an answer; 0: none */
+      bool heard;                                        /* there was feedback */
       bool ask_due;                                      /* for the result */
     } client;
   };

@@ -9,9 +9,9 @@
  *
  * What ends well and what does not. A goal that comes twice with the same id (a repetition) is accepted once more and
  * executed once. A client asks again for the results of its accepted goals when it has a new session. A goal request or
- * its answer that dies with the agent is lost: the program gives up by its own clock and says so with
- * tide_rclc_action_client_forget. A reply with a result that ROS 2 sent before DDS had shown it the new agent is lost,
- * too: tide_rclc_action_client_ask_again. */
+ * its answer that dies with the agent is lost, unless there was feedback: the program gives up by its own clock and
+ * says so with tide_rclc_action_client_forget. A reply with a result that ROS 2 sent before DDS had shown it the new
+ * agent is lost, too: tide_rclc_action_client_ask_again. */
 #ifndef TIDE_RCLC_ACTION_H
 #define TIDE_RCLC_ACTION_H
 

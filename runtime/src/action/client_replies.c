@@ -43,16 +43,40 @@ static bool ask(tide_action_t *action, tide_goal_t *goal) {
   return true;
 }
 
+static void end_request(tide_action_t *action, tide_goal_t *goal, bool accepted) {
+  goal->client.goal_number = 0;
+  goal->handle.goal_accepted = accepted;
+  if (accepted) tide_action_set_state(goal, GOAL_STATE_ACCEPTED);
+  action->client.on_goal(&goal->handle, accepted, action->handle->callback_context);
+  if (!tide_action_is_used(goal)) return; /* forgotten by the callback */
+  if (accepted) {
+    goal->client.ask_due = true;
+  } else {
+    action->counters.refused++;
+    tide_action_free_goal(goal);
+  }
+}
+
+/* A goal that has feedback was accepted, even if that answer has died with the agent. */
+static void meet_session(tide_action_t *action, tide_goal_t *goal) {
+  if (goal->client.result_number != 0) {
+    goal->client.ask_due = true;
+  } else if (goal->client.heard && goal->client.goal_number != 0) {
+    (void)tide_rclc_client_forget(&action->clients[PART_GOAL], goal->client.goal_number);
+    end_request(action, goal, true);
+  }
+}
+
 static void ask_again(tide_action_t *action) {
-  const bool is_new = tide_action_meets_session(action);
-  for (size_t i = 0; is_new && i < action->goal_count; i++) {
-    tide_goal_t *goal = &action->goals[i];
-    if (tide_action_is_used(goal) && goal->client.result_number != 0) goal->client.ask_due = true;
+  if (!tide_action_meets_session(action)) return;
+  for (size_t i = 0; i < action->goal_count && action->handle != NULL; i++) {
+    if (tide_action_is_used(&action->goals[i])) meet_session(action, &action->goals[i]);
   }
 }
 
 static bool send_what_is_due(tide_action_t *action) {
   ask_again(action);
+  if (action->handle == NULL) return false; /* a callback has finished the client */
   tide_action_set_attention(action, true);
   for (size_t i = 0; i < action->goal_count; i++) {
     tide_goal_t *goal = &action->goals[i];
@@ -64,22 +88,11 @@ static bool send_what_is_due(tide_action_t *action) {
 
 /* ---- replies ---- */
 
-static void take_goal_response(tide_action_t *action, void *context) {
+static void take_goal_response(tide_action_t *action) {
   tide_action_goal_response_t response = {false, {0, 0}};
   rcl_ret_t taken = RCL_RET_OK;
   tide_goal_t *goal = take_reply(action, PART_GOAL, &response, &taken);
-  if (goal == NULL) return;
-  goal->client.goal_number = 0;
-  goal->handle.goal_accepted = taken == RCL_RET_OK && response.accepted;
-  if (goal->handle.goal_accepted) tide_action_set_state(goal, GOAL_STATE_ACCEPTED);
-  action->client.on_goal(&goal->handle, goal->handle.goal_accepted, context);
-  if (!tide_action_is_used(goal)) return; /* forgotten by the callback */
-  if (goal->handle.goal_accepted) {
-    goal->client.ask_due = true;
-  } else {
-    action->counters.refused++;
-    tide_action_free_goal(goal);
-  }
+  if (goal != NULL) end_request(action, goal, taken == RCL_RET_OK && response.accepted);
 }
 
 typedef struct cancel_response {
@@ -142,6 +155,7 @@ static void take_feedback(tide_action_t *action, void *context) {
   if (goal == NULL) {
     action->counters.unknown++;
   } else {
+    goal->client.heard = true;
     action->client.on_feedback(&goal->handle, message, context);
   }
 }
@@ -149,7 +163,7 @@ static void take_feedback(tide_action_t *action, void *context) {
 static void take_oldest(tide_action_t *action, void *context) {
   switch (tide_action_oldest_part(action, ALL_PARTS)) {
     case PART_GOAL:
-      take_goal_response(action, context);
+      take_goal_response(action);
       break;
     case PART_FEEDBACK:
       take_feedback(action, context);
@@ -170,8 +184,8 @@ void tide_action_client_execute(tide_callback_t *callback, void *context) {
   const rclc_executor_handle_t *handle = context;
   tide_action_t *action = handle->impl;
   (void)send_what_is_due(action); /* replies are taken meanwhile */
-  take_oldest(action, handle->callback_context);
-  if (action->handle == NULL) return; /* the callback has finished the client */
-  (void)send_what_is_due(action);
+  if (action->handle != NULL) take_oldest(action, handle->callback_context);
+  if (action->handle != NULL) (void)send_what_is_due(action);
+  if (action->handle == NULL) return; /* a callback has finished the client */
   if (tide_action_oldest_part(action, ALL_PARTS) != PART_NONE) tide_action_wake(action);
 }

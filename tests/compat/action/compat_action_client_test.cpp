@@ -175,6 +175,21 @@ TEST_F(ActionClient, AsksAgainForResultsInANewSession) {
   EXPECT_EQ(counters().repeated, 1u);
 }
 
+TEST_F(ActionClient, FeedbackTellsOfAnAcceptanceThatWasLost) {
+  const auto *goal = send(1);
+  ASSERT_TRUE(server.offer("rt/count/_action/feedback", bytes_of(id_of(goal), {7})));
+  ASSERT_TRUE(spin_until_events(1));
+  server.mute(true);
+  ASSERT_TRUE(eventually([&] { return state() != TIDE_SESSION_READY; }, 20s));
+  server.mute(false);
+  ASSERT_TRUE(spin_until([&] { return asked("get_result").size() == 1; }));
+  ASSERT_TRUE(answer("send_goal", {1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 0));
+  ASSERT_TRUE(answer("get_result", result_bytes(4, 1), 0));
+  ASSERT_TRUE(spin_until_events(3));
+  spin_for_a_while();
+  EXPECT_EQ(events, (std::vector<std::string>{"1 now 7", "1 accepted 1", "1 ended 4 1"}));
+}
+
 TEST_F(ActionClient, ASessionThatNothingWasAskedInIsNotAskedAgain) {
   send(1);
   server.mute(true);
