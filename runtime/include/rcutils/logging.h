@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "rcutils/ret.h"
 #include "rcutils/time.h"
-#include "rcutils/types/rcutils_ret.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -24,10 +24,7 @@ void rcutils_logging_console_output_handler(const rcutils_log_location_t *locati
   flockfile(stderr);
   fprintf(stderr, "[%s] [%lld.%09lld] [%s]: ", word_of(severity), (long long)timestamp / second_ns,
           (long long)timestamp % second_ns, name);
-  va_list copy;
-  va_copy(copy, *args);
-  vfprintf(stderr, format, copy);
-  va_end(copy);
+  vfprintf(stderr, format, *args); /* begun by the caller. NOLINT(clang-analyzer-valist.Uninitialized) */
   fputc('\n', stderr);
   funlockfile(stderr);
 }

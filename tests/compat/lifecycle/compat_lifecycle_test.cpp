@@ -162,6 +162,9 @@ TEST_F(Lifecycle, ACallbackThatRefusesLeadsBackAndTheClientHearsOfIt) {
   EXPECT_EQ(state(), "inactive");
   EXPECT_EQ(rclc_lifecycle_change_state(&lifecycle, lifecycle_msgs__msg__Transition__TRANSITION_CONFIGURE, false),
             RCL_RET_ERROR);
+  answer() = RCL_RET_ERROR;
+  EXPECT_OK(rclc_lifecycle_change_state(&lifecycle, lifecycle_msgs__msg__Transition__TRANSITION_ACTIVATE, false));
+  EXPECT_EQ(state(), "inactive");
   EXPECT_TRUE(eventually([&] { return events().size() == 4; }));
 }
 

@@ -86,7 +86,7 @@ static rcl_ret_t open(const rcl_node_t *node) {
 }
 
 static rcl_ret_t look(const rcl_node_t *node) {
-  if (!tide_compat_is_node(node)) return RCL_RET_NODE_INVALID;
+  if (node == NULL || node->impl == NULL) return RCL_RET_NODE_INVALID;
   const rcl_ret_t opened = open(node);
   if (opened != RCL_RET_OK) return opened;
   tide_support_t *support = node->impl->support;
