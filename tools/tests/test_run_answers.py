@@ -177,6 +177,7 @@ def sound() -> dict[str, Any]:
         "lost_by_instance": 0,
         "escaped_bytes": 2,
         "strangers": 0,
+        "signs_of_life": 0,
         "sizes": {"messages": messages, "fragments": 0},
         "client_questions": {"count": 0, "soonest_ns": None},
         "agent_questions": {"count": 2, "soonest_ns": 101 * MS},
@@ -234,6 +235,7 @@ BREAKS: list[tuple[str, str, Any]] = [
     ("client_questions", "client_questions", {"count": 1, "soonest_ns": 15 * MS}),
     ("agent_questions", "agent_questions", {"count": 1, "soonest_ns": 40 * MS}),
     ("line_alone", "strangers", 3),
+    ("heard_at_start", "signs_of_life", 1),
     ("over_in_time", "in_time", {"share": 0.2, "chain": "battery", "missing": 1}),
     ("over_in_time", "in_time", {"share": 1.01, "chain": "battery", "missing": 0}),
 ]

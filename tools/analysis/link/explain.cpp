@@ -181,6 +181,11 @@ std::vector<Assumption> LinkModel::assumptions() const {
     questions("agent_questions", "the agent", "an answer that is not acknowledged", system_.protocol.agent);
   list.push_back({"pools", "pools and windows never run full", {}});
   list.push_back({"line_alone", "nobody else uses the line", {}});
+  if (alive_ && system_.protocol.silence_ns > 0)
+    list.push_back(
+        {"heard_at_start",
+         "no board has a session for " + milliseconds(system_.protocol.silence_ns) + " before its first release",
+         {{"silence_ns", system_.protocol.silence_ns}}});
   list.push_back(
       {"over_in_time", "a chain is over before its next release; the chains that a bound depends on are, too", {}});
   return list;

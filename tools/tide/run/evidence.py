@@ -147,6 +147,7 @@ def of_frames(frames: Sequence[Frame], names: Sequence[str], since_ns: int, unti
         "dropped": sum(frame.dropped for frame in inside),
         "escaped_bytes": max(escaped, default=None),
         "strangers": _strangers(inside, session),
+        "signs_of_life": sum(frame.kind == _GET_INFO for frame in inside),
         "sizes": _sizes(inside, names),
         "client_questions": _questions(inside, "up"),
         "agent_questions": _questions(inside, "down"),

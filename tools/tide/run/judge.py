@@ -50,6 +50,7 @@ class _Judge:
             "agent_questions": lambda values: self.questions("agent_questions", values),
             "pools": self.pools,
             "line_alone": self.line_alone,
+            "heard_at_start": self.heard_at_start,
             "over_in_time": self.over_in_time,
         }
 
@@ -229,6 +230,12 @@ class _Judge:
             return UNSEEN, "the line kept no log", None
         text = f"{strangers} of {self.seen['frames']} frames are not of these chains"
         return (BROKEN if strangers else HELD), text, None
+
+    def heard_at_start(self, _: dict[str, int]) -> Verdict:
+        asked = self.seen.get("signs_of_life")
+        if asked is None:
+            return UNSEEN, "the line kept no log", None
+        return (BROKEN if asked else HELD), f"the board asked {asked} times whether the agent is there", None
 
     def over_in_time(self, _: dict[str, int]) -> Verdict:
         seen = self.seen.get("in_time")
