@@ -51,7 +51,7 @@ def wait_for_answers(log: Path, count: int) -> None:
 
 def test_a_program_for_this_machine_is_answered(tmp_path: Path, children: Children) -> None:
     project = make(tmp_path, "my_robot", "posix")
-    run(["make", "check"], project, TOOLS)
+    run(["make", "test"], project, TOOLS)
     agent = children.start(
         "tide-agent", [str(find_binary("tide-agent")), "--udp", "0", "--domain", DOMAIN], tmp_path / "agent.log"
     )
@@ -63,7 +63,7 @@ def test_a_program_for_this_machine_is_answered(tmp_path: Path, children: Childr
 
 def test_an_image_for_the_emulated_board_is_answered(tmp_path: Path, children: Children) -> None:
     project = make(tmp_path, "my_board", "mps2")
-    run(["make", "check"], project, TOOLS)
+    run(["make", "test"], project, TOOLS)
     log = tmp_path / "board.log"
     words = ["qemu-system-arm", "-M", "mps2-an500", "-display", "none", "-monitor", "none", "-kernel"]
     words += [str(project / "build/my_board.elf"), "-semihosting-config", "enable=on,target=native"]
