@@ -21,6 +21,7 @@ CORES = {
 }
 _FLAGS = ("-mthumb", "-Os", "-std=c11", "-ffunction-sections", "-fdata-sections", "-fno-common", "-ffreestanding")
 _INCLUDES = ("runtime/include", "runtime/port/cortex_m", "sim/mps2")
+_NOT_OF_A_CLIENT = {"utilities", "action"}  # what no description can say
 _MESSAGES = re.compile(r"tide_message_memory|message_\d+")
 
 
@@ -45,7 +46,9 @@ def _run(arguments: list[str]) -> None:
 
 
 def runtime_sources() -> list[Path]:
-    runtime = [file for file in sorted((ROOT / "runtime" / "src").glob("*/*.c")) if file.parent.name != "utilities"]
+    runtime = [
+        file for file in sorted((ROOT / "runtime" / "src").glob("*/*.c")) if file.parent.name not in _NOT_OF_A_CLIENT
+    ]
     links = sorted((ROOT / "runtime" / "src" / "link").glob("*/*.c"))
     port = [file for file in sorted((ROOT / "runtime" / "port" / "cortex_m").glob("*.c")) if file.stem != "uart_board"]
     return [*runtime, *links, *port, ROOT / "sim" / "mps2" / "startup.c"]
