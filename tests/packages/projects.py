@@ -12,28 +12,22 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """\
 #include <rclc/executor.h>
 #include <rclc/rclc.h>
-#include <rmw_microros/rmw_microros.h>
 #include <stdio.h>
 #include <tide/rclc.h>
 
-static int calls = 0;
-static void expired(rcl_timer_t *timer, int64_t last_call_ns) {
-  (void)timer;
-  (void)last_call_ns;
-  ++calls;
-}
-
-int main(void) {
+/* Asks for no agent; with a word it would be a client, so all of that is linked. */
+int main(int count, char **words) {
   rcl_allocator_t allocator = rcl_get_default_allocator();
   rclc_support_t support;
-  rcl_timer_t timer = rcl_get_zero_initialized_timer();
   rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();
-  if (rclc_support_init(&support, 0, NULL, &allocator) == RCL_RET_OK) return 1; /* there is no agent */
-  if (rmw_uros_ping_agent(10, 1) == RMW_RET_OK) return 2;
-  (void)timer;
-  (void)executor;
-  (void)expired;
-  printf("linked %d\\n", calls);
+  if (rclc_support_init(NULL, 0, NULL, &allocator) == RCL_RET_OK) return 1;
+  if (tide_rclc_executor_set_policy(&executor, TIDE_POLICY_TIDE) == RCL_RET_OK) return 2;
+  if (count > 1) {
+    if (rclc_support_init(&support, count, (const char *const *)words, &allocator) != RCL_RET_OK) return 3;
+    if (rclc_executor_init(&executor, &support.context, 1, &allocator) != RCL_RET_OK) return 4;
+    return (int)rclc_executor_spin(&executor);
+  }
+  printf("linked\\n");
   return 0;
 }
 """
