@@ -44,7 +44,7 @@ def test_three_chains_under_all_executors(tmp_path: Path) -> None:
     batch, tide, preemptive = data["runs"]  # type: ignore[misc]
     for run in (batch, tide, preemptive):
         assert {one["verdict"] for one in run["answers"]} <= {"held", "broken", "not observable here"}
-        assert len(run["answers"]) == 17
+        assert len(run["answers"]) == (17 if any(one["id"] == "heard_at_start" for one in run["answers"]) else 16)
         for chain in run["chains"]:
             parts = {part["name"]: part["slowest_ns"] for part in chain["parts"]}
             assert sum(parts.values()) == chain["max_ns"] and "elsewhere" not in parts, parts
