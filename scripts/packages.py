@@ -25,7 +25,7 @@ PARAGRAPH = (
     "Runs sketches written for micro-ROS unchanged, with the same agent. What is urgent goes first, on the board and "
     "on the wire, and tide check says by when it is through."
 )
-ARCHITECTURES = "sam,samd,mbed,rp2040,mbed_rp2040,mbed_nano,teensy,renesas,stm32,esp32"
+ARCHITECTURES = "sam,samd,mbed,rp2040,mbed_rp2040,mbed_nano,teensy,stm32"  # Cortex-M, which the tests compile for
 
 
 def version() -> str:

@@ -97,7 +97,9 @@ def test_run_plays_the_real_parts(environment: Path, tmp_path: Path) -> None:
     assert "brake" in told.stdout, told.stdout + told.stderr
 
 
-@pytest.mark.parametrize("command", ["agent", "line", "timers", "hunt", "sweep", "reproduce", "optimise", "export"])
+@pytest.mark.parametrize(
+    "command", ["agent", "line", "timers", "hunt", "sweep", "reproduce", "optimise", "export", "new", "doctor", "init"]
+)
 def test_every_command_can_be_started(environment: Path, tmp_path: Path, command: str) -> None:
     told = tide(environment, tmp_path, command, "--help")
     assert told.returncode == 0, told.stderr
