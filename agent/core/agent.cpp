@@ -10,6 +10,7 @@
 
 #include "core/answers.h"
 #include "core/submessage.h"
+#include "tide/invariant.h"
 #include "tide/platform.h"
 #include "tide/status.h"
 
@@ -108,6 +109,7 @@ void Agent::input(Endpoint endpoint, Bytes message, Time now) {
   reply_status(endpoint, header.session, header.key, client->closing_request());
   counters_.clients_deleted++;
   erase(client->key());
+  check(endpoint);
 }
 
 Client *Agent::find(Endpoint endpoint, const tide_xrce_header_t &header) {
@@ -444,9 +446,26 @@ Time Agent::poll(Time now) {
   return deadlines_.empty() ? noticed : std::min(noticed, deadlines_.begin()->first);
 }
 
+void Agent::check(Endpoint endpoint) const {
+#if TIDE_INVARIANTS
+  const auto place = places_.find(endpoint);
+  if (place == places_.end()) return;
+  TIDE_INVARIANT(!place->second.keys.empty() || !place->second.replies.empty());
+  TIDE_INVARIANT(place->second.replies.size() <= reply_count_);
+  for (const uint32_t key : place->second.keys) {
+    const auto slot = clients_.find(key);
+    TIDE_INVARIANT(slot != clients_.end() && slot->second.client->endpoint() == endpoint);
+    TIDE_INVARIANT(slot->second.dirty || deadlines_.contains({slot->second.deadline, key}));
+  }
+#else
+  (void)endpoint;
+#endif
+}
+
 bool Agent::next(Endpoint endpoint, Time now, tide_frame_parts_t &frame) {
   const auto found = places_.find(endpoint);
   if (found == places_.end()) return false;
+  check(endpoint);
   Place &place = found->second;
   place.sending_reply = !place.replies.empty();
   if (place.sending_reply) {
@@ -488,6 +507,7 @@ void Agent::sent(Endpoint endpoint, Time now) {
   const auto slot = clients_.find(place.sending_key);
   if (slot == clients_.end() || slot->second.client->epoch() != place.sending_epoch) return;
   place.sending_epoch = 0;
+  TIDE_INVARIANT(slot->second.client->endpoint() == endpoint);
   tide_transmitter_sent(&slot->second.client->output().transmitter(), now);
   mark_dirty(slot->first, slot->second);
 }

@@ -113,6 +113,7 @@ class Agent {
   void mark_dirty(uint32_t key, Slot &slot);
   void mark_ready(Endpoint endpoint);
   void forget_if_empty(Endpoint endpoint);
+  void check(Endpoint endpoint) const;  // what is kept of it in two places
   bool next_of_client(Place &place, uint32_t key, Time now, tide_frame_parts_t &frame);
 
   Options options_;

@@ -2,6 +2,7 @@
 #include "core/creation.h"
 
 #include "core/names.h"
+#include "tide/invariant.h"
 
 namespace tide::agent {
 namespace {
@@ -71,6 +72,7 @@ bool Creation::is_of(uint8_t stream, tide_xrce_request_t request) const {
 }
 
 uint8_t Creation::finish() {
+  TIDE_INVARIANT(pending_ != nullptr && !is_under_way());
   const std::unique_ptr<Pending> pending = std::move(pending_);
   const Made *made = pending->entity.made();
   if (pending->orphaned) return TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tide/invariant.h"
 #include "tide/priority.h"
 
 namespace tide::agent {
@@ -54,6 +55,7 @@ const tide_input_stream_t *Input::message(const tide_xrce_header_t &header, Byte
       counters_.outside_window++;
       break;
   }
+  check();
   return TIDE_STREAM_IS_RELIABLE(header.stream) ? &stream->state : nullptr;
 }
 
@@ -73,6 +75,7 @@ const tide_input_stream_t *Input::heartbeat(const tide_xrce_heartbeat_t &heartbe
     place.clear();
   }
   deliver_held(*stream);
+  check();
   return &stream->state;
 }
 
@@ -114,6 +117,7 @@ void Input::resume(const OnProgress &on_progress) {
     deliver_held(*stream);
     on_progress(stream->state);
   }
+  check();
 }
 
 void Input::submessage(uint8_t stream_id, const tide_xrce_submessage_t &submessage) {
@@ -241,6 +245,26 @@ void Input::refuse_fragments(Stream &stream) {
 void Input::drop_fragments(Stream &stream) {
   fragment_bytes_ -= stream.fragments.size();
   stream.fragments.clear();
+}
+
+void Input::check() const {
+#if TIDE_INVARIANTS
+  size_t held = 0, fragments = 0, stalled = 0;
+  for (const auto &stream : streams_) {
+    for (size_t i = 0; i < stream->held.size(); i++) {
+      const std::vector<uint8_t> &place = stream->held[(stream->state.next + i) % stream->held.size()];
+      held += place.size();
+      TIDE_INVARIANT(place.empty() || (stream->state.held >> i & 1u) != 0);
+    }
+    for (const auto &part : stream->waiting) held += part.size();
+    fragments += stream->fragments.size();
+    stalled += stream->waiting.empty() ? 0 : 1;
+    TIDE_INVARIANT(stream->fragments.size() <= kSubmessageMaximum);
+  }
+  TIDE_INVARIANT(held == held_bytes_);
+  TIDE_INVARIANT(fragments == fragment_bytes_ && fragments <= limits_.reassembly_bytes);
+  TIDE_INVARIANT(stalled == stalled_streams_ && streams_.size() <= limits_.input_streams);
+#endif
 }
 
 }  // namespace tide::agent

@@ -60,6 +60,7 @@ class Input {
   void finish_fragments(Stream &stream);
   void refuse_fragments(Stream &stream);
   void drop_fragments(Stream &stream);
+  void check() const;  // that the sums are those of the streams
 
   const Limits &limits_;
   Counters &counters_;

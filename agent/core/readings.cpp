@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "tide/invariant.h"
 #include "tide/platform.h"
 #include "tide/priority.h"
 #include "tide/status.h"
@@ -115,6 +116,7 @@ void Readings::serve(Output &output, Time now) {
     ended = ended || !entity->delivery()->reading.active;
   }
   if (ended) rank();
+  check();
 }
 
 void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Time now) {
@@ -197,8 +199,23 @@ void Readings::node_done(void *owner) {
   Entity *entity = entities_.find(object_of(owner));
   Delivery *delivery = entity == nullptr ? nullptr : entity->delivery();
   if (delivery == nullptr || delivery->generation != generation_of(owner) || delivery->in_flight == 0) return;
+  TIDE_INVARIANT(data_nodes_ > 0);
   delivery->in_flight--;
   data_nodes_--;
+}
+
+void Readings::check() const {
+#if TIDE_INVARIANTS
+  size_t under_way = 0, active = 0;
+  for (auto &[object, entity] : entities_) {
+    const Delivery *delivery = entity.delivery();
+    if (delivery == nullptr) continue;
+    under_way += delivery->in_flight;
+    active += delivery->reading.active ? 1 : 0;
+    TIDE_INVARIANT(!delivery->reading.active || std::count(readers_.begin(), readers_.end(), object) == 1);
+  }
+  TIDE_INVARIANT(under_way == data_nodes_ && active == readers_.size());
+#endif
 }
 
 }  // namespace tide::agent

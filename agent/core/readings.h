@@ -39,6 +39,7 @@ class Readings {
 
  private:
   void rank();
+  void check() const;
   void serve_entity(Entity &entity, uint16_t object, Output &output, Time now);
   bool fetch(Entity &entity, Time now);
   int deliver(Entity &entity, uint16_t object, Output &output, Time now);

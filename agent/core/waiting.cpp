@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tide/invariant.h"
 #include "tide/platform.h"
 
 namespace tide::agent {
@@ -22,6 +23,7 @@ size_t WaitingMessages::push(WaitingMessage message, const Limits &limits) {
     messages_.pop_front();
     given_up++;
   }
+  check();
   return given_up;
 }
 
@@ -39,7 +41,16 @@ size_t WaitingMessages::flush(Time now, const std::function<bool(const WaitingMe
     bytes_ -= message.payload.size();
     return true;
   });
+  check();
   return given_up;
+}
+
+void WaitingMessages::check() const {
+#if TIDE_INVARIANTS
+  size_t bytes = 0;
+  for (const WaitingMessage &message : messages_) bytes += message.payload.size();
+  TIDE_INVARIANT(bytes == bytes_);
+#endif
 }
 
 }  // namespace tide::agent

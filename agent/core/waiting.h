@@ -33,6 +33,8 @@ class WaitingMessages {
                const std::function<void(const WaitingMessage &)> &hand_on);
 
  private:
+  void check() const;
+
   std::deque<WaitingMessage> messages_;
   size_t bytes_ = 0;
 };

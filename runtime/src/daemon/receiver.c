@@ -37,6 +37,7 @@ int tide_receiver_init(tide_receiver_t *r, const tide_receiver_config_t *config)
   r->free = (uint16_t)(config->slot_count - 1u);
   r->nobody = (tide_account_t){.wanted = 1u};
   receiver_share_out(r);
+  receiver_check(r);
   return TIDE_OK;
 }
 
@@ -68,6 +69,7 @@ void receiver_enter_heap(tide_receiver_t *r, tide_slot_t *slot) {
 
 void receiver_let_go(tide_receiver_t *r, tide_slot_t *slot) {
   receiver_leave_heap(r, slot);
+  slot->blocked = false;
   if (slot->references == slot->released) {
     receiver_free_slot(r, slot);
   } else {
@@ -132,6 +134,7 @@ void tide_receiver_reset(tide_receiver_t *r) {
   for (size_t i = 0; TIDE_FRAGMENTS && i < r->config.reassembly_count; ++i)
     if (r->config.reassemblies[i].state == REASSEMBLY_GROWING) receiver_free_reassembly(r, &r->config.reassemblies[i]);
   for (size_t i = 0; i < r->config.stream_count; ++i) r->config.streams[i].id = 0u;
+  receiver_check(r);
   if (!TIDE_FRAGMENTS) return;
   memset(r->skipping, 0, sizeof r->skipping);
   memset(r->abandoning, 0, sizeof r->abandoning);

@@ -90,6 +90,7 @@ void tide_receiver_close_account(tide_receiver_t *r, tide_account_t *account) {
   *place = account->next;
   hand_over(r, account);
   receiver_share_out(r);
+  receiver_check(r);
 }
 
 void tide_receiver_set_full(tide_receiver_t *r, tide_account_t *account, bool full) {
@@ -99,4 +100,5 @@ void tide_receiver_set_full(tide_receiver_t *r, tide_account_t *account, bool fu
     const tide_slot_t *slot = &r->config.slots[i];
     if (slot->account == account && receiver_waits(slot)) receiver_refresh_stream(r, slot->stream);
   }
+  receiver_check(r);
 }

@@ -16,6 +16,7 @@ static tide_slot_t *take(tide_receiver_t *r, tide_slot_t *slot) {
   slot->reassembly = NULL;
   slot->completed = slot->skip_ended = slot->too_large = slot->malformed = slot->skips = false;
   receiver_refresh_stream(r, slot->stream);
+  receiver_check(r);
   return slot;
 }
 
@@ -118,7 +119,7 @@ static bool arrive(tide_receiver_t *r, tide_slot_t *slot, tide_input_stream_t *s
   return false;
 }
 
-bool tide_receiver_accept(tide_receiver_t *r, tide_slot_t *slot, bool verified) {
+static bool accept(tide_receiver_t *r, tide_slot_t *slot, bool verified) {
   if (slot->state == SLOT_STALE) return drop(r, slot);
   if (!verified) return reject(r, slot);
   slot->verify = false;
@@ -138,6 +139,13 @@ bool tide_receiver_accept(tide_receiver_t *r, tide_slot_t *slot, bool verified) 
   slot->position = (uint16_t)start;
   receiver_advance(r, stream);
   return true;
+}
+
+bool tide_receiver_accept(tide_receiver_t *r, tide_slot_t *slot, bool verified) {
+  TIDE_INVARIANT(slot->state == SLOT_TAKEN || slot->state == SLOT_STALE);
+  const bool accepted = accept(r, slot, verified);
+  receiver_check(r);
+  return accepted;
 }
 
 /* Stops before a FRAGMENT of a second message: memory for that one is found by the next accept. */
@@ -178,6 +186,7 @@ void tide_receiver_finish(tide_receiver_t *r, tide_slot_t *slot) {
     receiver_let_go(r, slot);
   }
   receiver_settle_stream(r, slot->stream);
+  receiver_check(r);
 }
 
 static int process(tide_receiver_t *r, tide_slot_t *slot) {
@@ -212,4 +221,5 @@ void tide_receiver_release(tide_receiver_t *r, void *memory, bool reassembled) {
     slot->released++;
     if (slot->state == SLOT_USED && slot->references == slot->released) receiver_free_slot(r, slot);
   }
+  receiver_check(r);
 }

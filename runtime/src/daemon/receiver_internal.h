@@ -12,6 +12,7 @@
 #ifndef TIDE_DAEMON_RECEIVER_INTERNAL_H
 #define TIDE_DAEMON_RECEIVER_INTERNAL_H
 
+#include "tide/invariant.h"
 #include "tide/receiver.h"
 #include "tide/status.h"
 
@@ -56,6 +57,13 @@ static inline bool receiver_is_being_delivered(const tide_slot_t *slot) {
 static inline void receiver_leave_heap(tide_receiver_t *r, tide_slot_t *slot) {
   tide_queue_remove(&r->noted, &slot->entry);
 }
+
+/* receiver_invariants.c */
+#if TIDE_INVARIANTS
+void receiver_check(const tide_receiver_t *r);
+#else
+static inline void receiver_check(const tide_receiver_t *r) { (void)r; }
+#endif
 
 /* receiver.c */
 tide_input_stream_t *receiver_take_stream(tide_receiver_t *r, uint8_t id);

@@ -205,6 +205,7 @@ static bool comes_too_early(const tide_receiver_t *r, const tide_slot_t *slot) {
 static tide_slot_t *take_free(tide_receiver_t *r) {
   tide_slot_t *slot = r->config.slots;
   while (slot->state != SLOT_FREE) ++slot;
+  TIDE_INVARIANT(r->free > 0u);
   r->free--;
   return slot;
 }
@@ -309,7 +310,7 @@ static bool is_foreign(const tide_receiver_t *r, const tide_xrce_header_t *heade
 
 uint8_t *tide_receiver_claim(tide_receiver_t *r) { return r->filling->bytes; }
 
-int tide_receiver_commit(tide_receiver_t *r, uint16_t length, bool verify, uint16_t crc, int64_t now_ns) {
+static int commit(tide_receiver_t *r, uint16_t length, bool verify, uint16_t crc, int64_t now_ns) {
   tide_slot_t *slot = r->filling;
   tide_xrce_header_t header;
   TIDE_COUNT(r->counters.frames, 1u);
@@ -331,4 +332,10 @@ int tide_receiver_commit(tide_receiver_t *r, uint16_t length, bool verify, uint1
   slot->sequence = header.sequence;
   if (header.stream == TIDE_XRCE_STREAM_NONE) return handle_control(r, slot, &header, (size_t)position);
   return note(r, slot, &header, (size_t)position);
+}
+
+int tide_receiver_commit(tide_receiver_t *r, uint16_t length, bool verify, uint16_t crc, int64_t now_ns) {
+  const int noted = commit(r, length, verify, crc, now_ns);
+  receiver_check(r);
+  return noted;
 }
