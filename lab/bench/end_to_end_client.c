@@ -15,8 +15,8 @@
  *                  {"p50_ns": NS, "p99_ns": NS, "max_ns": NS}
  *
  * BYTES are those of the serialised message; its text begins with its number, from 0, in 8 hexadecimal digits.
- * MESSAGES is how many the program packs into a datagram; only 1 is known here, as every message of tide is a datagram
- * (the system takes trains of them). */
+ * MESSAGES is how many the program packs into a datagram. Here the library does that, for reliable messages that wait
+ * (tide_rclc_support_set_packing): 1 turns it off, so that each is a datagram of its own. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
@@ -115,11 +115,12 @@ static void publish(void) {
   published++;
 }
 
-static void create_publisher(bool reliable, size_t bytes) {
+static void create_publisher(bool reliable, size_t bytes, bool packs) {
   const rosidl_message_type_support_t *type = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, String);
   CHECK(reliable ? rclc_publisher_init_default(&publisher, &node, type, "throughput")
                  : rclc_publisher_init_best_effort(&publisher, &node, type, "throughput"));
   CHECK(tide_rclc_publisher_set_wait_ms(&publisher, ANSWER_MS));
+  CHECK(tide_rclc_support_set_packing(&support, packs));
   memset(text, 'x', sizeof text);
   message.data.data = text;
   message.data.capacity = sizeof text;
@@ -184,18 +185,18 @@ static void run_requests(size_t count) {
 }
 
 int main(int count, char **arguments) {
-  const bool publishes = count == 6 && strcmp(arguments[2], "publish") == 0 && strcmp(arguments[5], "1") == 0;
+  const bool publishes = count == 6 && strcmp(arguments[2], "publish") == 0 && strtoul(arguments[5], NULL, 10) > 0;
   const bool requests = count == 3 && strcmp(arguments[2], "request") == 0;
   const size_t bytes = publishes ? strtoul(arguments[4], NULL, 10) : BYTES_MINIMUM;
   if ((!publishes && !requests) || bytes < BYTES_MINIMUM || bytes > BYTES_MAXIMUM) {
     fprintf(stderr,
-            "usage: end_to_end_client PORT publish best_effort|reliable BYTES 1 (BYTES: %u to %u)\n"
+            "usage: end_to_end_client PORT publish best_effort|reliable BYTES MESSAGES (BYTES: %u to %u)\n"
             "       end_to_end_client PORT request\n",
             BYTES_MINIMUM, BYTES_MAXIMUM);
     return 2;
   }
   start(arguments[1]);
-  if (publishes) create_publisher(strcmp(arguments[3], "reliable") == 0, bytes);
+  if (publishes) create_publisher(strcmp(arguments[3], "reliable") == 0, bytes, strcmp(arguments[5], "1") != 0);
   if (requests) create_client();
   printf("{\"ready\": true}\n");
   for (double first, second; next_order(&first, &second);) {

@@ -17,9 +17,10 @@ import typer
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/measurements.md"
 RESULTS = ROOT / "lab/results"
-PAIRS = ("tide", "stock", "stock, packed", "stock client, tide agent")
+PAIRS = ("tide", "tide, each alone", "stock", "stock, packed", "stock client, tide agent")
 HEADINGS = {
-    "tide": "tide: one message a datagram",
+    "tide": "tide",
+    "tide, each alone": "tide: one message a datagram",
     "stock": "stock: one message a datagram",
     "stock, packed": "stock: packed by the program",
     "stock client, tide agent": "stock client, our agent",
@@ -76,6 +77,11 @@ def rate_cell(row: dict[str, Any] | None) -> str:
     return f"{rate(row['median'])} ({rate(row['min'])} to {rate(row['max'])}){suffix}"
 
 
+def ratio(ours: dict[str, Any] | None, others: list[dict[str, Any] | None]) -> str:
+    best = max((other["median"] for other in others if other is not None), default=0)
+    return f"{ours['median'] / best:.1f}" if ours is not None and best > 0 else "-"
+
+
 def rates(what: str) -> Callable[[], str]:
     def table() -> str:
         data = read("end_to_end")
@@ -83,10 +89,11 @@ def rates(what: str) -> Callable[[], str]:
         rows = []
         for reliability, size in cases:
             cells = [pick(data, what=what, reliability=reliability, payload_bytes=size, pair=pair) for pair in PAIRS]
-            ours, others = cells[0], [cell["median"] for cell in cells[1:3] if cell is not None]
-            ratio = f"{ours['median'] / max(others):.1f}" if ours is not None and others and max(others) > 0 else "-"
-            rows.append([f"{reliability.replace('_', ' ')}, {size} B", *map(rate_cell, cells), ratio])
-        header = ["messages a second", *(HEADINGS[pair] for pair in PAIRS), "tide over the better stock"]
+            ours, alone, stock, packed = cells[0], cells[1] or cells[0], cells[2], cells[3]
+            over = [ratio(alone, [stock]), ratio(ours, [stock, packed])]
+            rows.append([f"{reliability.replace('_', ' ')}, {size} B", *map(rate_cell, cells), *over])
+        ratios = ["one a datagram, tide over stock", "tide over the better stock"]
+        header = ["messages a second", *(HEADINGS[pair] for pair in PAIRS), *ratios]
         return f"{lines_of(header, rows)}\n\n{origin(data)}"
 
     return table

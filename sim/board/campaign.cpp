@@ -101,6 +101,7 @@ Plan draw_plan(uint64_t seed) {
     ChainPlan &chain = plan.chains[random.below(plan.chains.size())];
     chain.act = 2 * chain.period;
   }
+  plan.packs = random.chance(0.3);
   return plan;
 }
 

@@ -100,6 +100,7 @@ void Client::configure_session() {
   transmitter.message_bytes = (plan_.mtu - 4u) & ~3u;
   transmitter.window = static_cast<uint8_t>(plan_.window);
   transmitter.pad_last = true;
+  transmitter.pack = plan_.packs;
   transmitter.hold_until_acknowledged = plan_.hold_until_acknowledged;
   for (const ChainPlan &chain : plan_.chains) {
     if (chain.hold) transmitter.hold_levels[chain.level / 32u] |= 1u << chain.level % 32u;

@@ -176,6 +176,7 @@ Fields fields_of(Plan &plan) {
                    {"interrupt_receive_us", time_field(plan.interrupt_receive, kMicrosecond)},
                    {"interrupt_complete_us", time_field(plan.interrupt_complete, kMicrosecond)},
                    {"hold_until_acknowledged", bool_field(plan.hold_until_acknowledged)},
+                   {"packs", bool_field(plan.packs)},
                    {"heartbeat_delay_us", time_field(plan.heartbeat_delay, kMicrosecond, -1)},
                    {"batch_waits_for_new_data", bool_field(plan.batch_waits_for_new_data)},
                    {"nodes", number_field<uint32_t>(plan.nodes, 2, 4096)},

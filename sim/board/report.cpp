@@ -114,7 +114,8 @@ void write_counters(Json &json, const Result &result) {
   json.pair("connects", result.session.connects).pair("reconnects", result.session.reconnects);
   json.pair("frames_sent", result.transmitter.frames).pair("retransmissions", result.transmitter.retransmissions);
   json.pair("heartbeats", result.transmitter.heartbeats).pair("acknacks", result.transmitter.acknacks);
-  json.pair("acknowledged", result.transmitter.acknowledged).pair("evicted", result.transmitter.evicted);
+  json.pair("acknowledged", result.transmitter.acknowledged).pair("packed", result.transmitter.packed);
+  json.pair("evicted", result.transmitter.evicted);
   json.pair("frames_received", result.receiver.frames).pair("checksum_errors", result.receiver.checksum_errors);
   json.pair("duplicates", result.receiver.duplicates).pair("overflow_dropped", result.receiver.overflow_dropped);
   json.pair("events", result.events).pair("simulated_ns", result.simulated).close('}');

@@ -167,6 +167,7 @@ void tide_daemon_resume(tide_daemon_t *daemon, tide_account_t *account);
 void tide_daemon_set_session(tide_daemon_t *daemon, uint8_t session, uint32_t key);
 void tide_daemon_reset(tide_daemon_t *daemon, bool keep);
 int tide_daemon_set_heartbeat_delay(tide_daemon_t *daemon, int64_t delay_ns);
+int tide_daemon_set_packing(tide_daemon_t *daemon, bool pack);
 int tide_daemon_hold_level(tide_daemon_t *daemon, uint8_t level, bool hold);
 void tide_daemon_pause_streams(tide_daemon_t *daemon, bool paused);
 bool tide_daemon_is_idle(tide_daemon_t *daemon, uint8_t stream);

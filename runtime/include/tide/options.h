@@ -27,6 +27,12 @@
 #define TIDE_HOLD TIDE_RELIABLE_STREAMS
 #endif
 
+/* Several small reliable messages in one frame, where more wait than the window lets go. Links of datagrams use it; on a
+ * serial line each message stays a frame of its own. Without: everywhere. */
+#ifndef TIDE_PACKING
+#define TIDE_PACKING TIDE_RELIABLE_STREAMS
+#endif
+
 /* Receive slots that belong to each reader, and questions for what has a slot only. Without: all readers share the
  * slots, and the least urgent frame gives way, whoever reads it. For programs with one reader. */
 #ifndef TIDE_RESERVATIONS

@@ -51,6 +51,7 @@ typedef struct tide_node {
   uint8_t stream;           /* 0 while free */
   uint8_t state;            /* of the transmitter */
   uint8_t size_class;
+  uint8_t packed; /* further messages that travel in it */
   tide_priority_t priority;
   uint16_t first_sequence; /* reliable: of its first fragment, given when that leaves for the first time */
   uint16_t fragment_count;
@@ -97,7 +98,8 @@ typedef struct tide_output_stream {
 typedef struct tide_transmitter_counters {
   uint32_t submitted, refused_full, refused_large, evicted, expired;
   uint32_t frames, fragments, retransmissions, heartbeats, acknacks;
-  uint32_t acknowledged; /* nodes */
+  uint32_t acknowledged; /* messages */
+  uint32_t packed;       /* messages that joined one that was submitted before */
   uint32_t nack_ignored; /* ACKNACKs that make no sense, and flags for what is under way again already */
   uint32_t nodes_in_use_maximum;
 } tide_transmitter_counters_t;
@@ -108,7 +110,8 @@ typedef enum tide_node_outcome {
   TIDE_NODE_ACKNOWLEDGED, /* reliable */
   TIDE_NODE_EXPIRED,      /* not acknowledged (or not sent) in its time */
   TIDE_NODE_EVICTED,      /* gave way to a more urgent message */
-  TIDE_NODE_DISCARDED     /* reset */
+  TIDE_NODE_DISCARDED,    /* reset */
+  TIDE_NODE_PACKED        /* its message travels in the node before it: that one's outcome is its own */
 } tide_node_outcome_t;
 
 typedef struct tide_transmitter_config {
@@ -128,6 +131,10 @@ typedef struct tide_transmitter_config {
   bool hold_until_acknowledged; /* nothing less urgent starts while a reliable node waits for its acknowledgment
                                    (the published PoDS behaviour); false: the wire is never left idle, except for the
                                    levels below */
+  bool pack;                  /* A reliable sample joins the one before it of the same writer, priority and stream while
+                                 that one has not left: then the window is full or the link busy. They share a frame and
+                                 are repeated together. No frame becomes longer than message_bytes, so it suits links of
+                                 datagrams; on a line that sends byte by byte more urgent frames would wait for it. */
   uint32_t hold_levels[4];    /* bit n % 32 of word n / 32: as hold_until_acknowledged, while a message of level n waits
                                  for its acknowledgment */
   int64_t heartbeat_delay_ns; /* from the end of the last frame that a stream can send now to the HEARTBEAT that asks
@@ -183,6 +190,10 @@ void tide_transmitter_abandon(tide_transmitter_t *transmitter, tide_node_t *node
  * front: it expires when everything before it in its stream is acknowledged or has expired, too. Stock clients do not
  * understand such a HEARTBEAT: agents should let the messages for them live forever. */
 int tide_transmitter_submit(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream, int64_t now_ns);
+
+/* True: the message has joined the last one of the stream (config.pack), and its node is free again, by on_done with
+ * TIDE_NODE_PACKED. False: nothing happened, submit it. O(streams) and linear in its bytes. */
+bool tide_transmitter_pack(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream);
 
 /* A short submessage (at most 40 bytes, TIDE_ERROR_TOO_LARGE) outside any stream (stream 0, sequence 0), before
  * everything else of its priority. Small fixed queue: TIDE_ERROR_FULL. session 0xFF: the one set when it leaves;

@@ -93,6 +93,7 @@ static inline bool tide_xrce_is_error(uint8_t status) { return status >= TIDE_XR
 /* The headers of a session with such an id carry the client's key. */
 static inline bool tide_xrce_session_has_key(uint8_t session) { return session < TIDE_XRCE_SESSION_NONE_WITHOUT_KEY; }
 
+#define TIDE_XRCE_HEADER_BYTES_MAXIMUM 8u /* of a message, with the key of its client */
 #define TIDE_XRCE_SUBMESSAGE_HEADER_BYTES 4u
 #define TIDE_XRCE_HEADER_MAXIMUM_BYTES 8u
 #define TIDE_XRCE_VENDOR 0x7464u /* "td"; stock parts use 0x010F */

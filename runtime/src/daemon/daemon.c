@@ -309,6 +309,10 @@ int tide_daemon_submit(tide_daemon_t *d, tide_node_t *node, uint8_t stream) {
 }
 
 int tide_daemon_submit_and_leave(tide_daemon_t *d, tide_node_t *node, uint8_t stream, uintptr_t state) {
+  if (TIDE_PACKING && tide_transmitter_pack(&d->transmitter, node, stream)) {
+    daemon_leave_busy(d, state);
+    return TIDE_OK;
+  }
   const int status = tide_transmitter_submit(&d->transmitter, node, stream, now_ns(d));
   if (status != TIDE_OK) wake_waiters(d, node->capacity);
   daemon_leave_busy(d, state);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a session asks of its daemon: who it is, what of it may be sent now, and whether anything is left. */
 #include "daemon_internal.h"
+#include "tide/status.h"
 
 void tide_daemon_set_session(tide_daemon_t *d, uint8_t session, uint32_t key) {
   const uintptr_t state = daemon_enter(d);
@@ -22,6 +23,14 @@ int tide_daemon_set_heartbeat_delay(tide_daemon_t *d, int64_t delay_ns) {
   const int status = tide_transmitter_set_heartbeat_delay(&d->transmitter, delay_ns);
   daemon_leave(d, state);
   return status;
+}
+
+int tide_daemon_set_packing(tide_daemon_t *d, bool pack) {
+  if (!TIDE_PACKING && pack) return TIDE_ERROR_UNSUPPORTED;
+  const uintptr_t state = daemon_enter(d);
+  d->transmitter.config.pack = pack;
+  daemon_leave(d, state);
+  return TIDE_OK;
 }
 
 int tide_daemon_hold_level(tide_daemon_t *d, uint8_t level, bool hold) {

@@ -64,6 +64,7 @@ int tide_transmitter_init(tide_transmitter_t *t, const tide_transmitter_config_t
   tide_queue_init(&t->pending_buffer, config->pending_storage, config->node_count);
   for (size_t i = 0; i < config->stream_count; ++i) transmitter_clear_stream(&config->streams[i], 0u);
   fill_pool(t);
+  transmitter_check(t);
   return TIDE_OK;
 }
 
@@ -123,6 +124,7 @@ void tide_transmitter_reset(tide_transmitter_t *t, bool keep) {
   }
   while (t->stream_places > 0u && t->config.streams[t->stream_places - 1u].id == 0u) t->stream_places--;
   if (t->busy && t->current_kind != FRAME_CONTROL) t->current_kind = FRAME_OF_OLD_SESSION;
+  transmitter_check(t);
 }
 
 static tide_node_t *take_back_stream(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *taken) {

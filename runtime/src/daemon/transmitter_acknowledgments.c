@@ -123,6 +123,7 @@ static void acknowledge(tide_transmitter_t *t, tide_output_stream_t *stream, uin
   while (count > 0u && stream->first) {
     tide_node_t *node = stream->first;
     uint16_t step = (uint16_t)(node->next_fragment - transmitter_window_base(node));
+    TIDE_INVARIANT(step <= transmitter_in_flight(stream));
     if (TIDE_FRAGMENTS && step > count) step = count;
     if (step == 0u) return;
     count = (uint16_t)(count - step);
@@ -161,6 +162,7 @@ static uint16_t resend_flagged(tide_transmitter_t *t, tide_output_stream_t *stre
     const uint16_t sequence = (uint16_t)(stream->first_unacknowledged + n);
     while ((uint16_t)(sequence - node->first_sequence) >= (TIDE_FRAGMENTS ? node->next_fragment : 1u))
       node = node->next_in_stream;
+    TIDE_INVARIANT(node != NULL);
     if (!transmitter_has_bit(missing, n)) continue;
     if (is_under_way(t, stream, node, sequence, now_ns)) {
       TIDE_COUNT(t->counters.nack_ignored, 1u);
@@ -194,6 +196,7 @@ int tide_transmitter_on_acknack(tide_transmitter_t *t, const tide_xrce_acknack_t
   }
   transmitter_expire_overdue(t, stream, now_ns);
   transmitter_refresh_stream(t, stream, now_ns);
+  transmitter_check(t);
   return TIDE_OK;
 }
 /* ---- time ---- */

@@ -133,6 +133,7 @@ static void take_fragment(tide_transmitter_t *t, tide_output_stream_t *stream, t
     stream->resent |= (uint16_t)(1u << (uint16_t)(t->current_sequence - stream->first_unacknowledged));
     TIDE_COUNT(t->counters.retransmissions, 1u);
   } else {
+    TIDE_INVARIANT(transmitter_has_room(t, stream));
     if (node->next_fragment == 0u) node->first_sequence = stream->next_to_send;
     t->current_fragment = node->next_fragment++;
     t->current_sequence = stream->next_to_send++;
@@ -195,12 +196,14 @@ int tide_transmitter_next(tide_transmitter_t *t, int64_t now_ns, tide_frame_part
     build_answer(t, choice.stream, choice.kind, frame);
   }
   TIDE_COUNT(t->counters.frames, 1u);
+  transmitter_check(t);
   return 1;
 }
 
 /* ---- the wire is done ---- */
 
 static void remove_control(tide_transmitter_t *t) {
+  TIDE_INVARIANT(t->current_control < t->control_count);
   t->control_count--;
   for (size_t i = t->current_control; i < t->control_count; ++i) t->control[i] = t->control[i + 1u];
 }
@@ -244,6 +247,7 @@ void tide_transmitter_sent(tide_transmitter_t *t, int64_t now_ns) {
       break;
   }
   give_back_current(t, node);
+  transmitter_check(t);
 }
 
 static void queue_again(tide_transmitter_t *t, tide_node_t *node) {
@@ -268,4 +272,5 @@ void tide_transmitter_cancel(tide_transmitter_t *t) {
   if (t->current_kind == FRAME_ACKNACK) t->current_stream->acknack_due = true;
   if (t->current_kind == FRAME_HEARTBEAT) t->current_stream->heartbeat_due = true;
   give_back_current(t, node);
+  transmitter_check(t);
 }

@@ -10,6 +10,7 @@
 #ifndef TIDE_DAEMON_TRANSMITTER_INTERNAL_H
 #define TIDE_DAEMON_TRANSMITTER_INTERNAL_H
 
+#include "tide/invariant.h"
 #include "tide/platform.h"
 #include "tide/status.h"
 #include "tide/transmitter.h"
@@ -57,6 +58,13 @@ inline tide_output_stream_t *transmitter_find_stream(const tide_transmitter_t *t
     if (t->config.streams[i].id == id) return &t->config.streams[i];
   return NULL;
 }
+
+/* transmitter_invariants.c. Not from what on_done may call (submit, acquire, poll): a step may be half done there. */
+#if TIDE_INVARIANTS
+void transmitter_check(const tide_transmitter_t *t);
+#else
+static inline void transmitter_check(const tide_transmitter_t *t) { (void)t; }
+#endif
 
 /* transmitter_pool.c */
 void transmitter_enqueue(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node);

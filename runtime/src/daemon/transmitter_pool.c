@@ -7,6 +7,8 @@
 
 extern inline tide_output_stream_t *transmitter_find_stream(const tide_transmitter_t *t, uint8_t id);
 
+enum { OBJECT_OFFSET = 6 }; /* in a WRITE_DATA: behind its header and the number of the request */
+
 void transmitter_clear_stream(tide_output_stream_t *stream, uint8_t id) {
   *stream = (tide_output_stream_t){.id = id, .heartbeat_at_ns = TIDE_FOREVER};
 }
@@ -22,6 +24,7 @@ static tide_output_stream_t *take_stream(tide_transmitter_t *t, uint8_t id) {
 /* ---- nodes ---- */
 
 static void free_node(tide_transmitter_t *t, tide_node_t *node) {
+  TIDE_INVARIANT(node->state != NODE_FREE && !tide_queue_contains(&node->entry));
   node->state = NODE_FREE;
   node->stream = 0u;
   node->next_free = t->free_nodes[node->size_class];
@@ -30,7 +33,7 @@ static void free_node(tide_transmitter_t *t, tide_node_t *node) {
 }
 
 void transmitter_finish_node(tide_transmitter_t *t, tide_node_t *node, tide_node_outcome_t outcome) {
-  if (outcome == TIDE_NODE_ACKNOWLEDGED) TIDE_COUNT(t->counters.acknowledged, 1u);
+  if (outcome == TIDE_NODE_ACKNOWLEDGED) TIDE_COUNT(t->counters.acknowledged, 1u + node->packed);
   if (outcome == TIDE_NODE_EXPIRED) TIDE_COUNT(t->counters.expired, 1u);
   if (outcome == TIDE_NODE_EVICTED) TIDE_COUNT(t->counters.evicted, 1u);
   transmitter_tell_done(t, node, outcome);
@@ -44,6 +47,7 @@ void transmitter_enqueue(tide_transmitter_t *t, tide_output_stream_t *stream, ti
 void transmitter_dequeue(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node) {
   if (!tide_queue_contains(&node->entry)) return;
   tide_queue_remove(&t->execution_buffer, &node->entry);
+  TIDE_INVARIANT(stream->queued > 0u);
   stream->queued--;
 }
 
@@ -102,6 +106,7 @@ int tide_transmitter_acquire(tide_transmitter_t *t, uint32_t bytes, tide_priorit
   node->state = NODE_OWNED;
   node->priority = priority;
   node->length = 0u;
+  node->packed = 0u;
   node->expires_ns = TIDE_FOREVER;
   node->owner = NULL;
   ++t->nodes_in_use;
@@ -199,6 +204,45 @@ int tide_transmitter_submit(tide_transmitter_t *t, tide_node_t *node, uint8_t id
     transmitter_enqueue(t, stream, node);
   }
   return TIDE_OK;
+}
+
+/* ---- packing ---- */
+
+static uint32_t aligned(uint32_t length) { return (length + 3u) & ~UINT32_C(3); }
+
+static bool is_sample_of(const tide_node_t *node, const uint8_t *object) {
+  return node->bytes[0] == TIDE_XRCE_WRITE_DATA && node->length > OBJECT_OFFSET + 1u &&
+         node->bytes[OBJECT_OFFSET] == object[0] && node->bytes[OBJECT_OFFSET + 1u] == object[1];
+}
+
+/* Of one writer only: what is kept for the next session waits there until its writer exists again. With the longest
+ * header, as the next session may have it: nothing that is packed may ever need fragments, which carry one message. */
+static bool may_join(const tide_transmitter_t *t, const tide_node_t *first, const tide_node_t *node) {
+  const uint32_t bytes = aligned(first->length) + node->length;
+  if (first->next_fragment > 0u || first == t->current_node || first->state != NODE_SUBMITTED) return false;
+  if (first->owner || node->owner || first->priority != node->priority || first->packed == UINT8_MAX) return false;
+  if (first->expires_ns != TIDE_FOREVER || node->expires_ns != TIDE_FOREVER) return false;
+  if (node->state != NODE_OWNED || node->length <= OBJECT_OFFSET + 1u) return false;
+  if (bytes > first->capacity || bytes + TIDE_XRCE_HEADER_BYTES_MAXIMUM > t->config.message_bytes) return false;
+  return is_sample_of(first, node->bytes + OBJECT_OFFSET) && is_sample_of(node, node->bytes + OBJECT_OFFSET);
+}
+
+bool tide_transmitter_pack(tide_transmitter_t *t, tide_node_t *node, uint8_t id) {
+  if (!TIDE_PACKING || !t->config.pack || !TIDE_STREAM_IS_RELIABLE(id)) return false;
+  const tide_output_stream_t *stream = transmitter_find_stream(t, id);
+  tide_node_t *first = stream ? stream->last : NULL;
+  if (!first || !may_join(t, first, node)) return false;
+  const uint32_t start = aligned(first->length);
+  memset(first->bytes + first->length, 0, start - first->length);
+  memcpy(first->bytes + start, node->bytes, node->length);
+  first->length = start + node->length;
+  first->packed++;
+  node->stream = id;
+  TIDE_INVARIANT(transmitter_fragment_count(first) == 1u);
+  TIDE_COUNT(t->counters.submitted, 1u);
+  TIDE_COUNT(t->counters.packed, 1u);
+  transmitter_finish_node(t, node, TIDE_NODE_PACKED);
+  return true;
 }
 
 int tide_transmitter_submit_control(tide_transmitter_t *t, const uint8_t *submessage, size_t length, uint8_t session,

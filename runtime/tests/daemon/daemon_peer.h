@@ -107,6 +107,7 @@ class Transmitter {
     node->length = static_cast<uint32_t>(bytes.size());
     node->expires_ns = expires_ns;
     node->owner = owner;
+    if (tide_transmitter_pack(&core, node, stream)) return TIDE_OK;
     return tide_transmitter_submit(&core, node, stream, now_ns);
   }
 

@@ -31,7 +31,7 @@ struct Options {
   unsigned messages;                // of each side
   uint32_t message_bytes;
   uint8_t window;
-  bool hold, pad, expire, with_key;
+  bool hold, pad, expire, with_key, pack;
   int64_t heartbeat_delay_ns;
   unsigned resets, cuts;
   size_t slots;
@@ -65,11 +65,12 @@ Options draw(uint32_t seed) {
   o.cuts = below(6) == 0 ? 1 + below(3) : 0;
   o.slots = 3 + below(20);
   o.nodes = static_cast<uint16_t>(6 + below(30));
+  o.pack = below(3) == 0 && TIDE_PACKING;
   return o;
 }
 
 // What a message says about itself, and a pattern that shows any mixing of messages.
-Bytes compose(uint8_t stream, uint8_t position, uint32_t index, uint32_t bytes, uint32_t session) {
+Bytes compose(uint8_t id, uint8_t stream, uint8_t position, uint32_t index, uint32_t bytes, uint32_t session) {
   Bytes body(std::max<uint32_t>(bytes, 16));
   body[0] = 0;
   body[1] = stream;
@@ -80,7 +81,7 @@ Bytes compose(uint8_t stream, uint8_t position, uint32_t index, uint32_t bytes, 
   std::memcpy(&body[8], &size, 4);
   std::memcpy(&body[12], &session, 4);
   for (uint32_t i = 16; i < size; ++i) body[i] = static_cast<uint8_t>(index * 31 + i * 7 + stream);
-  return peer::submessage(TIDE_XRCE_DATA, body);
+  return peer::submessage(id, body);
 }
 
 class World;
@@ -156,6 +157,8 @@ class World {
  private:
   Side &other(const Side &side) { return *sides[1 - side.number]; }
   void plan();
+  // Clients pack what they write; what agents send has priorities.
+  uint8_t kind_of_sample() const { return options.pack ? TIDE_XRCE_WRITE_DATA : TIDE_XRCE_DATA; }
   void submit(Side &side);
   void check_frame(Side &side, const Bytes &bytes, const tide_frame_parts_t &frame);
   void check_levels(Side &side, int level, bool is_data);
@@ -193,6 +196,7 @@ Side::Side(World &the_world, const Options &o, int the_number)
                     config.window = o.window;
                     config.pad_last = o.pad;
                     config.hold_until_acknowledged = o.hold;
+                    config.pack = o.pack;
                     config.heartbeat_delay_ns = o.heartbeat_delay_ns;
                   }),
       receiver(receiver_of(o)) {
@@ -202,7 +206,9 @@ Side::Side(World &the_world, const Options &o, int the_number)
     if (!TIDE_STREAM_IS_RELIABLE(node.stream)) return;
     auto [place, is_new] = outcomes.emplace(std::pair{node.stream, index}, outcome);
     if (!is_new) world.fail("a node came back twice");
-    if (outcome != TIDE_NODE_ACKNOWLEDGED && outcome != TIDE_NODE_EXPIRED) world.fail("a reliable node was dropped");
+    const bool packed = outcome == TIDE_NODE_PACKED && world.options.pack;
+    if (outcome != TIDE_NODE_ACKNOWLEDGED && outcome != TIDE_NODE_EXPIRED && !packed)
+      world.fail("a reliable node was dropped");
     if (outcome == TIDE_NODE_EXPIRED && node.expires_ns > world.now) world.fail("expired before its time");
   };
   receiver.on_submessage = [this](const tide_delivery_t &delivery) { world.delivered(*this, delivery); };
@@ -272,7 +278,7 @@ void World::submit(Side &side) {
   bytes = std::min(bytes, std::min(limit, 40'000u));
   if (!TIDE_FRAGMENTS) bytes = std::min(bytes, options.message_bytes - 16u);  // whole in one frame, with both headers
   const uint32_t index = side.submitted[stream];
-  const Bytes message = compose(stream, position, index, bytes, session_number);
+  const Bytes message = compose(kind_of_sample(), stream, position, index, bytes, session_number);
   const int64_t expires = options.expire && below(3) == 0 ? now + 1 + below(60) * millisecond : TIDE_FOREVER;
   const int status = side.transmitter.submit(stream, message, TIDE_PRIORITY(level, position), now, expires);
   if (status == TIDE_OK) {
@@ -390,7 +396,7 @@ void World::process(Side &side) {
 void World::delivered(Side &side, const tide_delivery_t &delivery) {
   const tide_xrce_submessage_t &sub = delivery.submessage;
   uint32_t index, size, of_session;
-  if (sub.id != TIDE_XRCE_DATA || sub.body_bytes < 16) return fail("something that was never sent");
+  if (sub.id != kind_of_sample() || sub.body_bytes < 16) return fail("something that was never sent");
   std::memcpy(&index, sub.body + 4, 4);
   std::memcpy(&size, sub.body + 8, 4);
   std::memcpy(&of_session, sub.body + 12, 4);
@@ -482,7 +488,7 @@ std::string World::check_end() {
         const auto outcome = side->outcomes.find({stream, index});
         if (outcome == side->outcomes.end()) return who + "a reliable node never came back";
         const bool arrived = peer.received.contains({stream, index});
-        if (outcome->second == TIDE_NODE_ACKNOWLEDGED && !arrived)
+        if (outcome->second != TIDE_NODE_EXPIRED && !arrived)
           return who + "acknowledged, but never delivered: stream " + std::to_string(stream) + " message " +
                  std::to_string(index);
       }
