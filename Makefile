@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Thin names over CMake, CTest and the tide command. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test t check build build-release build-asan build-tsan firmware sizes bench measurements papers wheel packages fuzz \
+.PHONY: help run test t check build build-release build-asan build-tsan firmware sizes bench measurements docs papers wheel packages fuzz \
         interruptions sanitized-agent clean \
         test-release test-asan test-tsan test-python test-firmware test-check test-rclcpp
 SHELL := /bin/bash
@@ -90,6 +90,10 @@ wheel: build-release ## make dist/tide-*.whl, the command with its native progra
 
 packages: wheel ## make dist/: the wheel, and the library for Arduino and PlatformIO
 	@.venv/bin/python scripts/packages.py
+
+docs: ## build the guide into build/site; nothing of it needs a network to be read
+	@scripts/setup.sh run
+	@.venv/bin/python scripts/guide/build.py
 
 papers: ## make docs/papers.md: what the papers say, and what holds here
 	@.venv/bin/python lab/bench/papers.py

@@ -16,6 +16,7 @@ else
 fi
 mapfile -t units < <(git ls-files -- "${units_wanted[@]}")
 .venv/bin/python scripts/tidy.py "${options[@]}" "${units[@]}" # only what changed since it last passed
+git ls-files -- '*.md' '*.h' '*.c' '*.cpp' '*.py' '*.toml' ':!:*tests/*' | xargs .venv/bin/codespell
 .venv/bin/ruff check .
 .venv/bin/ruff format --check .
 .venv/bin/mypy

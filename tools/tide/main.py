@@ -47,7 +47,8 @@ def _summary(name: str) -> str:
     return (ast.get_docstring(ast.parse(source)) or "").split("\n\n")[0]
 
 
-def _load(name: str) -> Any:
+def load_command(name: str) -> Any:
+    """The command of that name, for click."""
     folder = _folders()[name]
     module = importlib.import_module(f"{folder.parent.name}.{folder.name}.command")
     command = typer.main.get_command(module.app)
@@ -73,7 +74,7 @@ class _LazyGroup(TyperGroup):
         if cmd_name not in command_names():
             return None
         if getattr(ctx, "resilient_parsing", False):  # shell completion needs the options
-            return _load(cmd_name)
+            return load_command(cmd_name)
         return TyperCommand(name=cmd_name, help=_summary(cmd_name))
 
     def main(
@@ -116,7 +117,7 @@ class _LazyGroup(TyperGroup):
             advice = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(command_names())}"
             ctx.fail(f"there is no command '{args[0]}'; {advice}")
         name, command, rest = super().resolve_command(ctx, args)
-        return name, command if command is None or name is None else _load(name), rest
+        return name, command if command is None or name is None else load_command(name), rest
 
 
 app = typer.Typer(

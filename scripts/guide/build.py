@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build the guide as a site: `make docs`. Pages lie in the repository; the reference is made from headers and help.
+
+    .venv/bin/python scripts/guide/build.py [--out FOLDER]
+
+A link to a file that is not there, a page that the menu does not name and a wrong anchor are errors. The site fetches
+nothing from a network. A browser reads it from its folder; only search wants a server, as browsers keep scripts of
+files apart: python3 -m http.server -b 127.0.0.1 -d build/site"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import tomli
+import typer
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tools"), str(ROOT / "ros"), str(ROOT / "lab")]
+
+from guide import command, errors, headers, links  # noqa: E402
+
+PICTURES = {".svg", ".png"}
+
+
+_C_PAGE = """# The C interface
+
+Made from the headers in `runtime/include/tide`. A program begins with `tide/rclc.h`, beside the headers of
+micro-ROS that it includes anyway.
+
+| header | what is in it |
+|---|---|
+"""
+
+
+class GuideError(Exception):
+    """Why there is no site."""
+
+
+def menu() -> list[tuple[str, list[tuple[str, str]]]]:
+    """Parts, and of each the titles with the path of a page in the repository, or of one that is made."""
+    table = tomli.loads((ROOT / "docs/guide/menu.toml").read_text(encoding="utf-8"))
+    return [(part["title"], [(page["title"], page["file"]) for page in part["pages"]]) for part in table["parts"]]
+
+
+def public_headers() -> list[Path]:
+    return sorted((ROOT / "runtime/include/tide").glob("*.h"))
+
+
+def made_pages() -> dict[str, str]:
+    """Their text by place in the site."""
+    pages = {"reference/command.md": command.page(), "reference/errors.md": errors.page(ROOT)}
+    names = []
+    for header in public_headers():
+        name = header.stem
+        pages[f"reference/c/{name}.md"] = headers.page(header, f"tide/{name}.h")
+        first = headers.read(header)[0].split("\n\n")[0].replace("\n", " ")
+        names.append(f"| [tide/{name}.h](c/{name}.md) | {first.partition('. ')[0].rstrip('.')} |")
+    pages["reference/c.md"] = _C_PAGE + "\n".join(names) + "\n"
+    return pages
+
+
+def place_of(file: str) -> str:
+    """Of a page or picture of the repository in the site."""
+    if file == "docs/guide/index.md":
+        return "index.md"
+    place = file.removeprefix("docs/").lower() if file.startswith("docs/") else file.lower()
+    return re.sub(r"readme\.md$", "index.md", place)
+
+
+def stage(folder: Path) -> None:
+    made = made_pages()
+    wanted = [file for _, pages in menu() for _, file in pages]
+    own = [file for file in wanted if file not in made]
+    missing = [file for file in own if not (ROOT / file).is_file()]
+    if missing:
+        raise GuideError(f"docs/guide/menu.toml names {missing[0]}, which is not there")
+    lost = [file for file in sorted(_pages_of_docs()) if file not in own]
+    if lost:
+        raise GuideError(f"docs/guide/menu.toml does not name {lost[0]}; give it a place")
+    pictures = [str(file.relative_to(ROOT)) for file in sorted((ROOT / "docs").rglob("*")) if file.suffix in PICTURES]
+    places = {file: place_of(file) for file in [*own, *pictures]} | _origins()
+    for file in own:
+        text = (ROOT / file).read_text(encoding="utf-8")
+        _write(folder / places[file], links.rewritten(text, file, places, ROOT))
+    for file, text in made.items():
+        _write(folder / file, text)
+    for file in pictures:
+        (folder / places[file]).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / file, folder / places[file])
+
+
+def _origins() -> dict[str, str]:
+    """Files of which a page is made: a link to the file leads to the page."""
+    of_headers = {str(file.relative_to(ROOT)): f"reference/c/{file.stem}.md" for file in public_headers()}
+    return of_headers | {"docs/guide/errors.toml": "reference/errors.md"}
+
+
+def _pages_of_docs() -> set[str]:
+    """The menu of the repository itself is no page of the site."""
+    found = {str(file.relative_to(ROOT)) for file in (ROOT / "docs").rglob("*.md")}
+    return found - {"docs/README.md"}
+
+
+def _write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
+def configuration(pages: Path, out: Path) -> str:
+    made = set(made_pages())
+    text = (ROOT / "docs/guide/mkdocs.yml").read_text(encoding="utf-8")
+    lines = [text, f"docs_dir: {pages}", f"site_dir: {out}", "nav:"]
+    for title, entries in menu():
+        lines.append(f"  - {title}:")
+        lines += [f"      - {name}: {file if file in made else place_of(file)}" for name, file in entries]
+    return "\n".join(lines) + "\n"
+
+
+def build(out: Path) -> None:
+    """Into a folder beside it first: a site that could not be built leaves the old one."""
+    work = ROOT / "build/guide"
+    shutil.rmtree(work, ignore_errors=True)
+    stage(work / "pages")
+    _write(work / "mkdocs.yml", configuration(work / "pages", work / "site"))
+    made = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--config-file", str(work / "mkdocs.yml")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if made.returncode != 0:
+        raise GuideError(f"the site could not be built:\n{made.stdout}{made.stderr}")
+    (work / "site/404.html").unlink()  # of a server; it looks for pictures at the server's root
+    shutil.rmtree(out, ignore_errors=True)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(str(work / "site"), out)
+
+
+def main(
+    out: Annotated[Path, typer.Option("--out", help="Folder that receives the site.")] = ROOT / "build/site",
+) -> None:
+    """Build the guide."""
+    try:
+        build(out)
+    except (GuideError, links.BrokenLinkError, OSError) as error:
+        typer.echo(f"guide: {error}", err=True)
+        raise typer.Exit(1) from None
+    typer.echo(f"{out / 'index.html'}")
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The guide: it builds without a broken link or a word from a network, and what it tells a reader to type works."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from guide import build, errors, headers, links  # noqa: E402
+
+PAGES = sorted((ROOT / "docs/guide").glob("*.md"))
+_BLOCK = re.compile(r"(?:<!-- (.*?) -->\n)?```(\w*)\n(.*?)```", re.S)
+_PRELUDE = """
+#include <rclc/executor.h>
+#include <rclc/rclc.h>
+#include <tide/measure.h>
+#include <tide/port.h>
+#include <tide/rclc.h>
+static rclc_executor_t executor;
+static rcl_timer_t timer;
+static rcl_publisher_t request;
+static rcl_subscription_t subscription;
+enum { PERIOD_MS = 100, DEADLINE_MS = 80, PRIORITY = 1 };
+"""
+
+
+def blocks(page: Path, language: str) -> Iterator[tuple[int, str]]:
+    """What the reader is to type, with its line; not what says why it is not run here."""
+    text = page.read_text(encoding="utf-8")
+    for found in _BLOCK.finditer(text):
+        note, kind, body = found.groups()
+        if kind == language and not (note or "").startswith("not run: "):
+            yield text[: found.start(3)].count("\n") + 1, body
+
+
+class _Fetched(HTMLParser):
+    """What a browser would fetch to show the page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.places: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        named = dict(attributes)
+        if tag in ("script", "img", "link") and named.get("rel") not in ("canonical", "prev", "next"):
+            self.places += [value for value in (named.get("src"), named.get("href")) if value]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("guide") / "site"
+    made = subprocess.run(
+        [sys.executable, str(ROOT / "scripts/guide/build.py"), "--out", str(out)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert made.returncode == 0, made.stdout + made.stderr
+    return out
+
+
+def test_every_page_is_there_and_needs_no_network(site: Path) -> None:
+    for _, pages in build.menu():
+        for title, file in pages:
+            place = file if file.startswith("reference/") else build.place_of(file)
+            page = site / Path(place).with_suffix(".html")
+            assert page.is_file(), f"{title}: {page.name} was not built"
+    for page in site.rglob("*.html"):
+        fetched = _Fetched()
+        fetched.feed(page.read_text(encoding="utf-8"))
+        outside = [place for place in fetched.places if "://" in place or place.startswith("//")]
+        assert not outside, f"{page.relative_to(site)} fetches {outside}"
+        for place in fetched.places:
+            file = page.parent / place.partition("?")[0].partition("#")[0]
+            assert place.startswith("data:") or file.exists(), f"{page.relative_to(site)}: there is no {place}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_what_a_page_tells_to_type_works(page: Path, tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for line, body in blocks(page, "sh"):
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", body],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{page.name}:{line}: {body}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_programs_of_a_page_compile(page: Path, tmp_path: Path) -> None:
+    functions = [
+        body if re.search(r"^static void", body, re.M) else f"void block_{line}(void) {{\n{body}\n}}"
+        for line, body in blocks(page, "c")
+    ]
+    source = tmp_path / f"{page.stem}.c"
+    source.write_text(_PRELUDE + "\n".join(functions), encoding="utf-8")
+    done = subprocess.run(
+        [
+            "cc",
+            "-std=c11",
+            "-fsyntax-only",
+            "-Wall",
+            "-Werror",
+            "-Wno-unused",
+            f"-I{ROOT / 'runtime/include'}",
+            str(source),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_code_has_advice_that_names_what_is_there() -> None:
+    advice = errors.advice(ROOT)
+    assert set(advice) == {name for name, _, _ in errors.codes(ROOT)}
+    known = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "runtime/include").rglob("*.h"))
+    words = {word for text in advice.values() for word in re.findall(r"\b(?:TIDE_[A-Z_]+|tide_\w+)\b", text)}
+    assert not {word for word in words if not re.search(rf"\b{word}\b", known)}
+
+
+def test_each_declaration_of_a_public_header_is_in_the_reference() -> None:
+    for header in build.public_headers():
+        text = re.sub(r"/\*.*?\*/", "", header.read_text(encoding="utf-8"), flags=re.S)
+        declared = set(re.findall(r"^(?:[a-z_]+[ *]+)+(tide_\w+)\(", text, re.M))
+        page = headers.page(header, header.name)
+        assert not {name for name in declared if not re.search(rf"\b{name}\(", page)}, header.name
+
+
+def test_a_broken_link_is_an_error_and_a_source_file_is_its_name(tmp_path: Path) -> None:
+    (tmp_path / "makefile").touch()
+    places = {"pages/a.md": "a.md", "pages/b/c.md": "b/c.md"}
+    assert links.rewritten("[x](../a.md#y)", "pages/b/c.md", places, tmp_path) == "[x](../a.md#y)\n"
+    assert links.rewritten("[x](../makefile)", "pages/a.md", places, tmp_path) == "x (`makefile`)\n"
+    assert links.rewritten("```\n[x](nowhere.md)\n```", "pages/a.md", places, tmp_path) == "```\n[x](nowhere.md)\n```\n"
+    with pytest.raises(links.BrokenLinkError, match=r"pages/a\.md:2: there is no pages/nowhere\.md"):
+        links.rewritten("\n[x](nowhere.md)", "pages/a.md", places, tmp_path)
