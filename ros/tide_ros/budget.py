@@ -60,8 +60,11 @@ class BudgetCounters:
 
 
 def _library_path() -> Path:
-    """Under TIDE_BUILD_DIR, in build/release of the source tree, or within the wheel."""
+    """Under TIDE_BUILD_DIR, beside this file where colcon put it, in build/release of the source tree, or within the
+    wheel."""
     place = Path(__file__).resolve()
+    if not os.environ.get("TIDE_BUILD_DIR") and (beside := place.with_name(_LIBRARY)).exists():
+        return beside
     installed = place.parents[1] / "tide" / "_tree"
     root = installed if installed.exists() else place.parents[2]
     return Path(os.environ.get("TIDE_BUILD_DIR") or root / "build/release") / "lib" / _LIBRARY

@@ -128,3 +128,13 @@ def test_messages_of_the_user_are_generated(how: str, installed: Path, tmp_path:
     python = f"-DTIDE_PYTHON={ROOT / '.venv/bin/python'}"
     robot = build(tmp_path / "robot", lists, python, program=USES_MESSAGE)
     assert run([robot], tmp_path) == "2.5 typed\n"
+
+
+def test_its_global_names_are_its_own_or_those_of_micro_ros(installed: Path) -> None:
+    listed = run(["nm", "-g", "--defined-only", installed / "lib/libtide.a"], installed)
+    names = {words[2] for line in listed.splitlines() if len(words := line.split()) == 3}
+    assert len(names) > 500
+    own = re.compile(
+        r"tide_|rcl_|rclc_|rmw_|rosidl_|rcutils_|micro_ros_|get_(message|service|action)_typesupport_handle"
+    )
+    assert sorted(name for name in names if not own.match(name)) == []

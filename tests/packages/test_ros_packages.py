@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tide in a workspace of ROS 2, and the agent as a package of the system."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from projects import ROOT, run
+
+from tide.programs.binaries import build_folder
+
+PACKAGES = {
+    "tide_agent": "agent",
+    "tide_rclcpp": "ros/tide_rclcpp",
+    "tide_ros": "ros/tide_ros",
+    "tide_runtime": "runtime",
+}
+COLCON = Path(sys.executable).parent / "colcon"
+
+
+def colcon(folder: Path, verb: str, *options: str) -> str:
+    places = [ROOT / place for place in PACKAGES.values()]
+    words = [COLCON, "--log-base", folder / "log", verb, "--base-paths", *places, *options]
+    return run(words, folder, {"CMAKE_BUILD_PARALLEL_LEVEL": "2", "PATH": f"{COLCON.parent}:{os.environ['PATH']}"})
+
+
+def test_a_workspace_finds_every_package(tmp_path: Path) -> None:
+    found = dict(line.split()[:2] for line in colcon(tmp_path, "list").splitlines())
+    assert found == {name: str(ROOT / place) for name, place in PACKAGES.items()}
+    for place in PACKAGES.values():
+        assert f"<version>{_version()}</version>" in (ROOT / place / "package.xml").read_text()
+
+
+def _version() -> str:
+    found = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.M)
+    assert found is not None
+    return found[1]
+
+
+def test_a_workspace_builds_what_programs_and_rclpy_nodes_use(tmp_path: Path) -> None:
+    colcon(tmp_path, "build", "--packages-select", "tide_runtime", "tide_ros", "--cmake-args", "-DTIDE_TESTS=OFF")
+    where = "from tide_ros import budget; print(budget._library_path()); budget._library()"
+    command = f'. install/setup.sh && pkg-config --modversion tide && "{sys.executable}" -c "{where}"'
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(("TIDE_", "PYTHONPATH"))}
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, env=clean, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    version, library = done.stdout.split()
+    assert version == _version()
+    assert Path(library).is_relative_to(tmp_path / "install")
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("deb")
+    run(["cpack", "-G", "DEB", "--config", build_folder() / "CPackConfig.cmake", "-B", folder], folder)
+    (made,) = folder.glob("*.deb")
+    run(["dpkg-deb", "-x", made, folder / "root"], folder)
+    return folder
+
+
+def test_the_debian_package_has_an_agent_that_serves(package: Path) -> None:
+    (made,) = package.glob("*.deb")
+    said = run(["dpkg-deb", "-I", made], package)
+    assert "libfastrtps" in said and "libc6" in said  # what it needs, as the linker says it
+    program = package / "root/usr/bin/tide-agent"
+    agent = subprocess.Popen(
+        [program, "--udp", "0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1
+    )
+    assert agent.stdout is not None
+    try:
+        assert agent.stdout.readline().startswith("ready udp ")
+    finally:
+        agent.send_signal(signal.SIGINT)
+        assert agent.wait(timeout=30) == 0
+    assert (package / "root/usr/lib/tide_agent/agent").resolve() == program
+
+
+def test_its_service_starts_what_the_package_has(package: Path) -> None:
+    unit = package / "root/lib/systemd/system/tide-agent@.service"
+    started = re.search(r"^ExecStart=(\S+) \$ARGUMENTS$", unit.read_text(), re.M)
+    assert started is not None and (package / f"root{started[1]}").is_file()
+    arguments = re.search(r'^ARGUMENTS="(.*)"$', (package / "root/etc/tide-agent/udp.conf").read_text(), re.M)
+    assert arguments is not None
+    said = run([package / "root/usr/bin/tide-agent", "--help"], package)
+    assert all(word in said for word in arguments[1].split() if word.startswith("--"))
+    verifier = shutil.which("systemd-analyze")
+    if verifier:  # it knows every key; that the program is not installed here is no fault of the file
+        done = subprocess.run([verifier, "verify", str(unit)], capture_output=True, text=True, check=False)
+        faults = [line for line in done.stderr.splitlines() if unit.name in line and "not executable" not in line]
+        assert faults == []
+
+
+def test_its_launch_file_and_rules_can_be_read(package: Path) -> None:
+    launch = package / "root/usr/share/tide_agent/launch/agent.launch.py"
+    compile(launch.read_text(), str(launch), "exec")
+    for line in (package / "root/lib/udev/rules.d/60-tide-agent.rules").read_text().splitlines():
+        keys = [part.strip() for part in line.split(", ")] if line and not line.startswith("#") else []
+        assert all(re.fullmatch(r'[A-Z]+(\{\w+\})?(==|=|\+=)"[^"]+"', key) for key in keys), line
