@@ -51,7 +51,6 @@ typedef struct tide_node {
   uint8_t stream;           /* 0 while free */
   uint8_t state;            /* of the transmitter */
   uint8_t size_class;
-  uint8_t packed; /* further messages that travel in it */
   tide_priority_t priority;
   uint16_t first_sequence; /* reliable: of its first fragment, given when that leaves for the first time */
   uint16_t fragment_count;
@@ -98,7 +97,7 @@ typedef struct tide_output_stream {
 typedef struct tide_transmitter_counters {
   uint32_t submitted, refused_full, refused_large, evicted, expired;
   uint32_t frames, fragments, retransmissions, heartbeats, acknacks;
-  uint32_t acknowledged; /* messages */
+  uint32_t acknowledged; /* nodes; a message that was packed is in the node of another one */
   uint32_t packed;       /* messages that joined one that was submitted before */
   uint32_t nack_ignored; /* ACKNACKs that make no sense, and flags for what is under way again already */
   uint32_t nodes_in_use_maximum;

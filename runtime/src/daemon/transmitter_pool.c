@@ -33,7 +33,7 @@ static void free_node(tide_transmitter_t *t, tide_node_t *node) {
 }
 
 void transmitter_finish_node(tide_transmitter_t *t, tide_node_t *node, tide_node_outcome_t outcome) {
-  if (outcome == TIDE_NODE_ACKNOWLEDGED) TIDE_COUNT(t->counters.acknowledged, 1u + node->packed);
+  if (outcome == TIDE_NODE_ACKNOWLEDGED) TIDE_COUNT(t->counters.acknowledged, 1u);
   if (outcome == TIDE_NODE_EXPIRED) TIDE_COUNT(t->counters.expired, 1u);
   if (outcome == TIDE_NODE_EVICTED) TIDE_COUNT(t->counters.evicted, 1u);
   transmitter_tell_done(t, node, outcome);
@@ -106,7 +106,6 @@ int tide_transmitter_acquire(tide_transmitter_t *t, uint32_t bytes, tide_priorit
   node->state = NODE_OWNED;
   node->priority = priority;
   node->length = 0u;
-  node->packed = 0u;
   node->expires_ns = TIDE_FOREVER;
   node->owner = NULL;
   ++t->nodes_in_use;
@@ -220,7 +219,7 @@ static bool is_sample_of(const tide_node_t *node, const uint8_t *object) {
 static bool may_join(const tide_transmitter_t *t, const tide_node_t *first, const tide_node_t *node) {
   const uint32_t bytes = aligned(first->length) + node->length;
   if (first->next_fragment > 0u || first == t->current_node || first->state != NODE_SUBMITTED) return false;
-  if (first->owner || node->owner || first->priority != node->priority || first->packed == UINT8_MAX) return false;
+  if (first->owner || node->owner || first->priority != node->priority) return false;
   if (first->expires_ns != TIDE_FOREVER || node->expires_ns != TIDE_FOREVER) return false;
   if (node->state != NODE_OWNED || node->length <= OBJECT_OFFSET + 1u) return false;
   if (bytes > first->capacity || bytes + TIDE_XRCE_HEADER_BYTES_MAXIMUM > t->config.message_bytes) return false;
@@ -236,7 +235,6 @@ bool tide_transmitter_pack(tide_transmitter_t *t, tide_node_t *node, uint8_t id)
   memset(first->bytes + first->length, 0, start - first->length);
   memcpy(first->bytes + start, node->bytes, node->length);
   first->length = start + node->length;
-  first->packed++;
   node->stream = id;
   TIDE_INVARIANT(transmitter_fragment_count(first) == 1u);
   TIDE_COUNT(t->counters.submitted, 1u);
