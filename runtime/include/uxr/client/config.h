@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef UXR__CLIENT__CONFIG_H_
+#define UXR__CLIENT__CONFIG_H_
+
+#include "tide/options.h"
+
+/* Which links there are: programs ask with #ifdef. */
+#if TIDE_CUSTOM_LINK
+#define UCLIENT_PROFILE_CUSTOM_TRANSPORT
+#endif
+#if TIDE_HEAP /* a system with sockets */
+#define UCLIENT_PROFILE_DISCOVERY
+#define UCLIENT_PROFILE_UDP
+#endif
+
+#endif
