@@ -21,6 +21,7 @@
 #include "core/agent.h"
 #include "core/domains.h"
 #include "dds/fast_dds.h"
+#include "io/discovery.h"
 #include "io/loop.h"
 #include "io/serial.h"
 #include "io/tcp.h"
@@ -33,6 +34,7 @@ using namespace tide::agent;
 
 struct Arguments {
   std::vector<uint16_t> udp, tcp;
+  uint16_t discovery = 0;
   std::vector<std::string> serial, allow;
   size_t tcp_per_address = 0;
   uint32_t baud = 115200;
@@ -51,6 +53,10 @@ struct Arguments {
 void describe(CLI::App &app, Arguments &arguments) {
   app.add_option("--udp", arguments.udp, "Serve UDP on this port (0: any); may be repeated");
   app.add_option("--tcp", arguments.tcp, "Serve TCP on this port (0: any); may be repeated");
+  app.add_option("--discovery", arguments.discovery,
+                 "Port on which boards that do not know the address are told it (239.255.0.2; the usual port: 7400); "
+                 "0: none")
+      ->capture_default_str();
   app.add_option("--serial", arguments.serial, "Serve this tty or pty; may be repeated");
   app.add_option("--baud", arguments.baud, "Baud rate of all serial lines")->capture_default_str();
   app.add_option("--heartbeat-delay", arguments.heartbeat_delay_ms,
@@ -218,7 +224,7 @@ AccessList access_list(const Arguments &arguments) {
   return list;
 }
 
-void open_links(const Arguments &arguments, Agent &agent, Poller &poller, Loop &loop) {
+void open_links(const Arguments &arguments, const AccessList &access, Agent &agent, Poller &poller, Loop &loop) {
   const auto number = [&loop] { return static_cast<uint8_t>(loop.links().size()); };
   for (const uint16_t port : arguments.udp) {
     loop.add(std::make_unique<UdpLink>(number(), agent, poller, arguments.bind, port));
@@ -229,6 +235,10 @@ void open_links(const Arguments &arguments, Agent &agent, Poller &poller, Loop &
   for (const std::string &device : arguments.serial) {
     loop.add(std::make_unique<SerialLink>(number(), agent, poller, device, arguments.baud));
   }
+  if (arguments.discovery == 0) return;
+  const auto &served = static_cast<const UdpLink &>(*loop.links().front());  // see main
+  loop.add(std::make_unique<DiscoveryLink>(number(), agent, poller, arguments.bind, arguments.discovery, served.port(),
+                                           access));
 }
 
 void run(const Arguments &arguments) {
@@ -259,7 +269,7 @@ void run(const Arguments &arguments) {
   Loop loop(agent, poller, waker, signals, [&] { print_statistics(agent, *running); });
   running = &loop;
   loop.set_busy_poll(arguments.busy_poll_us * Time{1000});
-  open_links(arguments, agent, poller, loop);
+  open_links(arguments, access, agent, poller, loop);
   std::cout << "ready";
   for (const auto &link : loop.links()) std::cout << ' ' << link->describe();
   std::cout << std::endl;
@@ -286,6 +296,10 @@ int main(int argc, char **argv) {
   }
   if (arguments.udp.empty() && arguments.tcp.empty() && arguments.serial.empty()) {
     std::cerr << "tide-agent: nothing to serve; give --udp, --tcp or --serial\n";
+    return 2;
+  }
+  if (arguments.discovery != 0 && arguments.udp.empty()) {
+    std::cerr << "tide-agent: --discovery tells boards the port of --udp; give that, too\n";
     return 2;
   }
   try {

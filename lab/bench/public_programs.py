@@ -135,7 +135,7 @@ class Workshop:
 
 @contextmanager
 def agent(program: Path) -> Iterator[None]:
-    process = subprocess.Popen([program, "--udp", "8888"], stdout=subprocess.PIPE)
+    process = subprocess.Popen([program, "--udp", "8888", "--discovery", "7400"], stdout=subprocess.PIPE)
     try:
         assert process.stdout is not None
         process.stdout.readline()  # it is ready

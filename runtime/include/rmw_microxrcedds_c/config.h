@@ -8,7 +8,7 @@
 #if TIDE_CUSTOM_LINK
 #define RMW_UXRCE_TRANSPORT_CUSTOM
 #endif
-#if TIDE_HEAP /* a system with sockets */
+#if TIDE_SOCKETS
 #define RMW_UXRCE_TRANSPORT_UDP
 #endif
 

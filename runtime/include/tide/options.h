@@ -113,6 +113,15 @@
 #define TIDE_CUSTOM_LINK 1
 #endif
 
+/* A system with sockets: rmw_uros_discover_agent. Without: TIDE_ERROR_UNSUPPORTED. */
+#ifndef TIDE_SOCKETS
+#if defined(__unix__) || defined(__APPLE__)
+#define TIDE_SOCKETS 1
+#else
+#define TIDE_SOCKETS 0
+#endif
+#endif
+
 /* A heap: the default allocator of programs (rcutils_get_default_allocator) is malloc's, and a program that defines no
  * pools gets those of a desktop (pools_default.c). Without, as on boards unless they are built with 1, that allocator
  * refuses with TIDE_ERROR_NO_HEAP. The runtime itself allocates nothing either way. */

@@ -68,6 +68,12 @@ void tide_port_close_link(tide_session_t *session);
  * thread or interrupt, not within a critical section. Does nothing where the link has no context of its own. */
 void tide_port_wake_link(tide_session_t *session);
 
+/* Where there are sockets: asks the agents of this network at TIDE_XRCE_DISCOVERY_GROUP and waits for the first answer.
+ * host: room for TIDE_HOST_BYTES, written with *port when the result is TIDE_OK. TIDE_ERROR_TIMEOUT: no answer;
+ * TIDE_ERROR_LINK: no network. */
+#define TIDE_HOST_BYTES 16
+int tide_port_discover_agent(uint16_t group_port, int timeout_ms, char *host, uint16_t *port);
+
 /* TIDE_SINGLE_CONTEXT: handle what interrupts have only noted; before each tide_session_poll. */
 void tide_port_serve_link(tide_session_t *session);
 

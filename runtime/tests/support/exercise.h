@@ -3,6 +3,7 @@
 // Aborts when a rule is broken; the sanitizers watch memory.
 #pragma once
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -27,6 +28,19 @@ inline void exercise_message(const uint8_t *bytes, size_t count) {
   const Recoded twice = recode_message(once.bytes.data(), once.bytes.size(), false);
   require(twice.status == TIDE_OK, "our own encoding decodes");
   require(twice.bytes == once.bytes, "encoding what was decoded changes nothing");
+}
+
+// What is found in an answer is found again in an answer that says it.
+inline void exercise_discovery(const uint8_t *bytes, size_t count) {
+  tide_xrce_request_t request{};
+  (void)tide_xrce_get_discovery_question(bytes, count, &request);
+  tide_xrce_locator_t found{}, again{};
+  if (tide_xrce_get_discovery_answer(bytes, count, &found) != TIDE_OK) return;
+  const tide_xrce_info_t info = {request, 0, 0, TIDE_XRCE_VENDOR, 1, 0};
+  uint8_t answer[TIDE_XRCE_DISCOVERY_ANSWER_BYTES];
+  const size_t length = tide_xrce_put_discovery_answer(answer, &info, found);
+  require(tide_xrce_get_discovery_answer(answer, length, &again) == TIDE_OK, "our own answer is read");
+  require(found.port == again.port && std::equal(found.address, found.address + 4, again.address), "as it was said");
 }
 
 inline std::vector<Bytes> exercise_reader(const uint8_t *bytes, size_t count, size_t piece, size_t capacity) {
@@ -133,6 +147,7 @@ inline void exercise_stream(const uint8_t *bytes, size_t count) {
 
 inline void exercise_wire(const uint8_t *bytes, size_t count) {
   exercise_message(bytes, count);
+  exercise_discovery(bytes, count);
   exercise_framing(bytes, count);
   exercise_cursor(bytes, count);
   exercise_stream(bytes, count);

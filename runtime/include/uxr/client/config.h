@@ -8,7 +8,7 @@
 #if TIDE_CUSTOM_LINK
 #define UCLIENT_PROFILE_CUSTOM_TRANSPORT
 #endif
-#if TIDE_HEAP /* a system with sockets */
+#if TIDE_SOCKETS
 #define UCLIENT_PROFILE_DISCOVERY
 #define UCLIENT_PROFILE_UDP
 #endif
