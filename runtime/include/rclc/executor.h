@@ -85,6 +85,14 @@ rcl_ret_t rclc_executor_spin_one_period(rclc_executor_t *executor, const uint64_
 
 rcl_ret_t rclc_executor_set_trigger(rclc_executor_t *executor, rclc_executor_trigger_t trigger_function,
                                     void *trigger_object);
+/* RCLC_SEMANTICS_RCLCPP_EXECUTOR (default): each callback takes its message when it starts, and what it publishes is on
+ * its way at once. RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME: a round takes the messages of all subscriptions before its
+ * first callback, and what its callbacks send to the agent (messages, requests, responses) leaves when the last one has
+ * ended, most urgent first; what arrives meanwhile is for the next round. All of it waits in the pool of nodes: a pool
+ * that is full refuses. Messages within the machine (tide/rclc_local.h) are there at once. RCL_RET_UNSUPPORTED: with
+ * several lanes or readyset; RCL_RET_ERROR from within a round. */
+typedef enum { RCLC_SEMANTICS_RCLCPP_EXECUTOR, RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME } rclc_executor_semantics_t;
+rcl_ret_t rclc_executor_set_semantics(rclc_executor_t *executor, rclc_executor_semantics_t semantics);
 bool rclc_executor_trigger_any(rclc_executor_handle_t *handles, unsigned int size, void *obj);
 bool rclc_executor_trigger_all(rclc_executor_handle_t *handles, unsigned int size, void *obj);
 bool rclc_executor_trigger_one(rclc_executor_handle_t *handles, unsigned int size, void *obj);

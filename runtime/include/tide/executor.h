@@ -251,6 +251,8 @@ typedef struct tide_executor {
   tide_trigger_t trigger;
   void *trigger_object;
   bool stopped;
+  bool all_frames_first; /* tide, with another trigger than any: a round begins when the frames that are there are
+                            digested, whatever their priority; set between rounds */
   tide_executor_config_t config;
   tide_executor_counters_t counters;
 } tide_executor_t;

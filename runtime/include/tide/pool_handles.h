@@ -127,6 +127,13 @@ typedef struct tide_guard_handle {
   bool triggered_early; /* before it was added to an executor */
 } tide_guard_handle_t;
 
+struct tide_executor_handle;
+/* What an executor that takes all inputs first has besides: begin is its trigger, end comes after each round. */
+typedef struct tide_rounds {
+  tide_trigger_t begin;
+  void (*end)(struct tide_executor_handle *executor);
+} tide_rounds_t;
+
 typedef struct tide_executor_handle {
   struct tide_support *support; /* null: free */
   tide_executor_t core;
@@ -140,6 +147,8 @@ typedef struct tide_executor_handle {
   size_t first; /* its places in the shared arrays */
   size_t count;
   int64_t next_period_ns;
+  const tide_rounds_t *rounds; /* null: each callback takes and sends for itself */
+  tide_node_t *kept;           /* what it sends when its round ends, the most urgent first */
 } tide_executor_handle_t;
 
 /* A caller that sleeps until something happens, on its own stack. */
@@ -159,6 +168,7 @@ typedef struct tide_support {
   bool in_use;
   bool custom;                                           /* the link is the program's own functions */
   void (*retry_responses)(struct tide_support *support); /* null as long as no response has waited for a node */
+  int (*keep)(struct tide_support *support, tide_write_t *write); /* in place of tide_session_write_end; may be null */
 } tide_support_t;
 
 typedef struct tide_pools {

@@ -98,7 +98,7 @@ static int write_octets(tide_service_handle_t *service, const rmw_request_id_t *
   const int status = tide_compat_begin_response(service, asker, &write, count);
   if (status != TIDE_OK) return status;
   tide_cdr_put_bytes(&write.cdr, bytes, count);
-  return tide_session_write_end(&write);
+  return tide_compat_write_end(service->end.support, &write);
 }
 
 #define UNKNOWN_BYTES 256u
@@ -198,5 +198,5 @@ int tide_action_publish_status(tide_action_t *action) {
   listing_t listed = {&write.cdr, 0, counted.count};
   list_states(action, &listed);
   for (size_t i = 0; i < 4; i++) count[i] = (uint8_t)(listed.count >> 8 * i);
-  return tide_session_write_end(&write);
+  return tide_compat_write_end(action->support, &write);
 }

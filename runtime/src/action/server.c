@@ -139,7 +139,7 @@ static bool send_cancel_response(tide_action_t *action) {
     tide_cdr_put_u32(&write.cdr, (uint32_t)(goal->server.accepted_ns / 1000000000));
     tide_cdr_put_u32(&write.cdr, (uint32_t)(goal->server.accepted_ns % 1000000000));
   }
-  if (status == TIDE_OK) status = tide_session_write_end(&write);
+  if (status == TIDE_OK) status = tide_compat_write_end(action->support, &write);
   action->server.cancel_due = false;
   return is_settled(action, status);
 }

@@ -153,7 +153,7 @@ rcl_ret_t rcl_send_request(const rcl_client_t *client, const void *ros_request, 
   type->encode(&write.cdr, ros_request);
   const int64_t number = note(handle, tide_session_write_request(&write));
   *sequence_number = number;
-  status = tide_session_write_end(&write);
+  status = tide_compat_write_end(handle->end.support, &write);
   if (status != TIDE_OK) forget(handle, number);
   return tide_compat_result(status);
 }

@@ -32,7 +32,16 @@ static int source_process_oldest(void *context) {
   return count;
 }
 
-static int64_t source_poll(void *context) { return tide_compat_poll(((tide_executor_handle_t *)context)->support); }
+static void end_round(tide_executor_handle_t *handle) {
+  if (handle->rounds != NULL) handle->rounds->end(handle);
+}
+
+/* At the start of each round. */
+static int64_t source_poll(void *context) {
+  tide_executor_handle_t *handle = context;
+  end_round(handle);
+  return tide_compat_poll(handle->support);
+}
 
 /* ---- life ---- */
 
@@ -99,6 +108,8 @@ rcl_ret_t rclc_executor_init(rclc_executor_t *executor, rcl_context_t *context, 
   handle->trigger_object = NULL;
   handle->next_period_ns = 0;
   handle->has_threads = false;
+  handle->rounds = NULL;
+  handle->kept = NULL;
   const size_t place = (size_t)(handle - tide_pools.executors);
   handle->number = (uint8_t)(tide_pools.executor_count > 1 ? place + 1 : 0); /* a single one takes all frames */
   handle->lanes = tide_pools.lanes + place * tide_pools.lane_count;
@@ -124,6 +135,7 @@ rcl_ret_t rclc_executor_fini(rclc_executor_t *executor) {
   if (executor == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
   tide_executor_handle_t *handle = tide_compat_executor_of(executor);
   if (handle != NULL) {
+    end_round(handle);
     for (size_t i = 0; i < executor->index; i++) tide_compat_remove_handle(handle, &executor->handles[i]);
     set_support(handle, NULL);
   }
@@ -145,6 +157,12 @@ static bool are_rising(const tide_lane_settings_t *lanes, size_t count) {
   return true;
 }
 
+/* Then one round is what the stock spin_some does; else it is as many rounds as there are handles. */
+static bool runs_all_a_round(const tide_executor_handle_t *handle) {
+  return handle->core.config.policy == TIDE_POLICY_BATCH || handle->trigger != rclc_executor_trigger_any ||
+         handle->rounds != NULL;
+}
+
 rcl_ret_t tide_rclc_executor_set_lanes(rclc_executor_t *executor, const tide_lane_settings_t *lanes, size_t count) {
   tide_executor_handle_t *handle = tide_compat_executor_of(executor);
   if (handle == NULL || lanes == NULL || count == 0 || !are_rising(lanes, count)) {
@@ -153,7 +171,7 @@ rcl_ret_t tide_rclc_executor_set_lanes(rclc_executor_t *executor, const tide_lan
   if (executor->index != 0) return tide_compat_result(TIDE_ERROR_STATE);
   if (count > tide_pools.lane_count) return tide_compat_result(TIDE_ERROR_CAPACITY_LANES);
   const tide_policy_t policy = handle->core.config.policy;
-  if (count > 1 && (policy == TIDE_POLICY_BATCH || handle->trigger != rclc_executor_trigger_any)) {
+  if (count > 1 && runs_all_a_round(handle)) {
     return tide_compat_result(TIDE_ERROR_UNSUPPORTED);
   }
   tide_support_t *support = handle->support;
@@ -195,11 +213,6 @@ static bool is_stopped(const tide_executor_handle_t *handle) {
   return __atomic_load_n(&handle->core.stopped, __ATOMIC_ACQUIRE);
 }
 
-/* Then one round is what the stock spin_some does; else it is as many rounds as there are handles. */
-static bool runs_all_a_round(const tide_executor_handle_t *handle) {
-  return handle->core.config.policy == TIDE_POLICY_BATCH || handle->trigger != rclc_executor_trigger_any;
-}
-
 rcl_ret_t rclc_executor_spin_some(rclc_executor_t *executor, const uint64_t timeout_ns) {
   tide_executor_handle_t *handle = tide_compat_executor_of(executor);
   if (handle == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
@@ -210,6 +223,7 @@ rcl_ret_t rclc_executor_spin_some(rclc_executor_t *executor, const uint64_t time
   size_t run = 0;
   while (run < executor->max_handles) {
     int count = tide_executor_round(&handle->core, run == 0 ? deadline_ns : now_ns);
+    end_round(handle);
     if (count == TIDE_ERROR_TIMEOUT) break;
     if (count < 0) return tide_compat_result(count);
     if (count == 0 && run > 0) break;
@@ -230,7 +244,9 @@ static int spin_with_threads(tide_executor_handle_t *handle) {
 rcl_ret_t rclc_executor_spin(rclc_executor_t *executor) {
   tide_executor_handle_t *handle = tide_compat_executor_of(executor);
   if (handle == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
-  return tide_compat_result(handle->has_threads ? spin_with_threads(handle) : tide_executor_spin(&handle->core));
+  const int status = handle->has_threads ? spin_with_threads(handle) : tide_executor_spin(&handle->core);
+  end_round(handle);
+  return tide_compat_result(status);
 }
 
 static void sleep_until(int64_t deadline_ns) {

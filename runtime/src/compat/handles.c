@@ -102,7 +102,7 @@ rcl_ret_t tide_compat_refusal_of_add(int status) {
   return tide_compat_result(cause);
 }
 
-static void execute_subscription(tide_callback_t *callback, void *context) {
+void tide_compat_execute_subscription(tide_callback_t *callback, void *context) {
   (void)callback;
   rclc_executor_handle_t *handle = context;
   const tide_local_functions_t *local = ((tide_subscription_handle_t *)handle->impl)->local;
@@ -123,7 +123,7 @@ static rcl_ret_t add_subscription(rclc_executor_t *executor, rclc_executor_handl
   tide_subscription_handle_t *subscription = handle->subscription->impl;
   subscription->callback.kind = TIDE_CALLBACK_SUBSCRIPTION;
   subscription->callback.always = handle->invocation == ALWAYS;
-  subscription->callback.execute = execute_subscription;
+  subscription->callback.execute = tide_compat_execute_subscription;
   subscription->callback.context = handle;
   subscription->callback.handle = handle->subscription;
   int status = tide_executor_add(&executor->impl->core, &subscription->callback);

@@ -9,6 +9,16 @@
 /* Keeps the status for tide_rclc_last_status and turns it into the rcl code of the same meaning. */
 rcl_ret_t tide_compat_result(int status);
 
+/* The end of each write of the program's. */
+static inline int tide_compat_write_end(tide_support_t *support, tide_write_t *write) {
+  return support->keep != NULL ? support->keep(support, write) : tide_session_write_end(write);
+}
+
+/* The trigger that calls the program's function; object: the executor. */
+bool tide_compat_ask_program(tide_callback_t *const *callbacks, size_t count, void *object);
+/* Takes the next message of a subscription and calls the program's function with it; context: the handle. */
+void tide_compat_execute_subscription(tide_callback_t *callback, void *context);
+
 bool tide_compat_is_ready(tide_support_t *support);
 
 /* Deadline of a timeout in ms from now. */

@@ -152,7 +152,7 @@ int tide_compat_send(tide_publisher_handle_t *publisher, const void *message) {
   int status = begin(publisher, &write, (uint32_t)tide_message_size(publisher->type, message));
   if (status != TIDE_OK) return status;
   publisher->type->encode(&write.cdr, message);
-  status = tide_session_write_end(&write);
+  status = tide_compat_write_end(publisher->support, &write);
   return status == TIDE_OK ? wait_as_stock(publisher) : status;
 }
 

@@ -145,7 +145,7 @@ static int send(tide_service_handle_t *service, const rmw_request_id_t *request_
   const int status = tide_compat_begin_response(service, request_id, &write, tide_message_size(type, response));
   if (status != TIDE_OK) return status;
   type->encode(&write.cdr, response);
-  return tide_session_write_end(&write);
+  return tide_compat_write_end(service->end.support, &write);
 }
 
 rcl_ret_t rcl_send_response(const rcl_service_t *service, rmw_request_id_t *response_header, void *ros_response) {

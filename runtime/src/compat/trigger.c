@@ -34,7 +34,7 @@ bool rclc_executor_trigger_always(rclc_executor_handle_t *handles, unsigned int 
 }
 
 /* The program's function sees its own handles; what is ready is told by the runtime's callbacks. */
-static bool ask_program(tide_callback_t *const *callbacks, size_t count, void *object) {
+bool tide_compat_ask_program(tide_callback_t *const *callbacks, size_t count, void *object) {
   tide_executor_handle_t *executor = object;
   rclc_executor_t *program = executor->program;
   for (size_t i = 0; i < count; i++) {
@@ -52,8 +52,11 @@ rcl_ret_t rclc_executor_set_trigger(rclc_executor_t *executor, rclc_executor_tri
   tide_executor_handle_t *handle = executor->impl;
   handle->trigger = trigger_function;
   handle->trigger_object = trigger_object;
+  if (handle->rounds != NULL) {
+    return tide_compat_result(tide_executor_set_trigger(&handle->core, handle->rounds->begin, handle));
+  }
   if (trigger_function == rclc_executor_trigger_any) {
     return tide_compat_result(tide_executor_set_trigger(&handle->core, tide_trigger_any, NULL));
   }
-  return tide_compat_result(tide_executor_set_trigger(&handle->core, ask_program, handle));
+  return tide_compat_result(tide_executor_set_trigger(&handle->core, tide_compat_ask_program, handle));
 }

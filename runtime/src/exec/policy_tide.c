@@ -103,6 +103,11 @@ static void open_round_with_all(tide_executor_t *executor, tide_lane_t *lane) {
   }
 }
 
+static bool frame_is_next(const tide_executor_t *executor, int32_t frame, int32_t head, size_t digested) {
+  const bool all_first = executor->all_frames_first && frame != TIDE_PRIORITY_NONE;
+  return (all_first && digested < EXEC_DIGESTS_WHEN_LATE) || frame_goes_first(frame, head, digested);
+}
+
 /* While the trigger is false every frame is digested, in order of urgency: it may be the one that is missing. */
 static int round_triggered(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns) {
   size_t digested = 0;
@@ -112,7 +117,7 @@ static int round_triggered(tide_executor_t *executor, tide_lane_t *lane, int64_t
     const exec_view_t view = exec_collect(executor, lane, now_ns);
     const bool late = now_ns >= deadline_ns || exec_is_stopped(executor);
     const bool digests = !late || digested < EXEC_DIGESTS_WHEN_LATE;
-    if (digests && frame_goes_first(exec_most_urgent(executor, lane->band), view.head, digested) &&
+    if (digests && frame_is_next(executor, exec_most_urgent(executor, lane->band), view.head, digested) &&
         digest_most_urgent(executor, lane)) {
       digested++;
       continue;

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logical execution time: inputs are taken before the first callback of a round, outputs leave after the last.
+#include <functional>
+#include <random>
+#include <thread>
+
+#include "connected.h"
+#include "tide/pools.h"
+
+namespace tide::compat::test {
+namespace {
+
+constexpr uint64_t kMillisecond = 1'000'000;
+
+class Rounds : public Connected {
+ protected:
+  struct Input {
+    Rounds *test;
+    rcl_subscription_t subscription{};
+    std_msgs__msg__Int32 message{};
+    std::string topic;
+    std::vector<int32_t> numbers;  // -1: called without a message
+    std::function<void()> act;
+  };
+
+  void SetUp() override {
+    Connected::SetUp();
+    ASSERT_OK(rclc_executor_init(&executor, &support.context, 5, &allocator));
+    for (size_t i = 0; i < inputs.size(); i++) {
+      inputs[i].test = this;
+      inputs[i].topic = "in" + std::to_string(i);
+      ASSERT_OK(rclc_subscription_init_default(&inputs[i].subscription, &node, int32_type(), inputs[i].topic.c_str()));
+    }
+    ASSERT_OK(rclc_publisher_init_default(&output, &node, int32_type(), "out"));
+  }
+  void TearDown() override {
+    EXPECT_OK(rclc_executor_fini(&executor));
+    Connected::TearDown();
+  }
+  static void on_number(const void *message, void *context) {
+    auto *input = static_cast<Input *>(context);
+    input->numbers.push_back(message == nullptr ? -1 : static_cast<const std_msgs__msg__Int32 *>(message)->data);
+    if (input->act) input->act();
+  }
+  void add(size_t place, rclc_executor_handle_invocation_t invocation = ON_NEW_DATA) {
+    Input &input = inputs[place];
+    ASSERT_OK(rclc_executor_add_subscription_with_context(&executor, &input.subscription, &input.message, on_number,
+                                                          &input, invocation));
+  }
+  size_t noted() {
+    const tide_platform_t *platform = tide_port_platform();
+    const uintptr_t critical = platform->critical_enter(platform->context);
+    const size_t frames = session()->daemon.receiver.counters.noted;
+    platform->critical_exit(platform->context, critical);
+    return frames;
+  }
+  void deliver(size_t place, int32_t number) {
+    const size_t before = noted();
+    ASSERT_TRUE(eventually([&] { return server.offer("rt/" + inputs[place].topic, int32_bytes(number)); }));
+    ASSERT_TRUE(eventually([&] { return noted() > before; }));
+  }
+  void publish(int32_t number) {
+    std_msgs__msg__Int32 message{};
+    message.data = number;
+    EXPECT_OK(rcl_publish(&output, &message, nullptr));
+  }
+  std::vector<int32_t> written() {
+    std::vector<int32_t> numbers;
+    for (const Octets &bytes : server.written("rt/out")) numbers.push_back(int32_of(bytes));
+    return numbers;
+  }
+  bool writes_within(std::chrono::milliseconds limit) {
+    return eventually([&] { return !written().empty(); }, limit);
+  }
+  rcl_ret_t use(rclc_executor_semantics_t semantics) { return rclc_executor_set_semantics(&executor, semantics); }
+  rcl_ret_t spin() { return rclc_executor_spin_some(&executor, 20 * kMillisecond); }
+
+  std::array<Input, 3> inputs;
+  rcl_publisher_t output{};
+  rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();
+};
+
+TEST_F(Rounds, EveryInputIsThereBeforeTheFirstCallback) {
+  for (const auto semantics : {RCLC_SEMANTICS_RCLCPP_EXECUTOR, RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME}) {
+    SCOPED_TRACE(semantics);
+    ASSERT_OK(use(semantics));
+    if (executor.index == 0) {
+      add(0);
+      add(1);
+    }
+    inputs[0].message.data = inputs[1].message.data = 0;
+    std::vector<int32_t> seen;  // by each callback, of the other's message
+    inputs[0].act = [&] { seen.push_back(inputs[1].message.data); };
+    inputs[1].act = [&] { seen.push_back(inputs[0].message.data); };
+    deliver(0, 7);
+    deliver(1, 7);
+    ASSERT_OK(spin());
+    const bool logical = semantics == RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME;
+    EXPECT_EQ(seen, (std::vector<int32_t>{logical ? 7 : 0, 7}));
+  }
+}
+
+TEST_F(Rounds, OutputsLeaveWhenTheLastCallbackHasEnded) {
+  ASSERT_OK(use(RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME));
+  add(0);
+  add(1);
+  inputs[0].act = [&] { publish(1); };
+  inputs[1].act = [&] {
+    publish(2);
+    EXPECT_FALSE(writes_within(std::chrono::milliseconds(50)));
+  };
+  deliver(0, 1);
+  deliver(1, 1);
+  ASSERT_OK(spin());
+  EXPECT_TRUE(eventually([&] { return written() == std::vector<int32_t>{1, 2}; }));
+}
+
+TEST_F(Rounds, WithoutThemOutputsLeaveAtOnce) {
+  add(0);
+  inputs[0].act = [&] {
+    publish(1);
+    EXPECT_TRUE(writes_within(std::chrono::seconds(5)));
+  };
+  deliver(0, 1);
+  ASSERT_OK(spin());
+  EXPECT_EQ(inputs[0].numbers.size(), 1u);
+}
+
+TEST_F(Rounds, OutputsLeaveInASpinThatGoesOnAndAtItsEnd) {
+  ASSERT_OK(use(RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME));
+  add(0);
+  inputs[0].act = [&] {
+    publish(inputs[0].message.data);
+    if (inputs[0].message.data == 2) tide_executor_stop(tide_rclc_executor_core(&executor));
+  };
+  std::thread spinning([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
+  ASSERT_TRUE(eventually([&] { return server.offer("rt/in0", int32_bytes(1)); }));
+  EXPECT_TRUE(eventually([&] { return written() == std::vector<int32_t>{1}; }));
+  ASSERT_TRUE(eventually([&] { return server.offer("rt/in0", int32_bytes(2)); }));
+  spinning.join();
+  EXPECT_TRUE(eventually([&] { return written() == (std::vector<int32_t>{1, 2}); }));
+}
+
+TEST_F(Rounds, AnotherThreadsOutputsDoNotWait) {
+  ASSERT_OK(use(RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME));
+  add(0);
+  inputs[0].act = [&] {
+    std::thread other([&] { publish(9); });
+    other.join();
+    EXPECT_TRUE(writes_within(std::chrono::seconds(5)));
+  };
+  deliver(0, 1);
+  ASSERT_OK(spin());
+  EXPECT_EQ(inputs[0].numbers.size(), 1u);
+}
+
+TEST_F(Rounds, ATriggerStaysAndCallbacksThatAreAlwaysCalledAreCalled) {
+  ASSERT_OK(rclc_executor_set_trigger(&executor, rclc_executor_trigger_one, &inputs[0].subscription));
+  ASSERT_OK(use(RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME));
+  add(0);
+  add(1, ALWAYS);
+  deliver(1, 5);
+  ASSERT_OK(spin());
+  EXPECT_TRUE(inputs[1].numbers.empty());
+  deliver(0, 1);
+  ASSERT_OK(spin());
+  deliver(0, 2);
+  ASSERT_OK(spin());
+  EXPECT_EQ(inputs[0].numbers, (std::vector<int32_t>{1, 2}));
+  EXPECT_EQ(inputs[1].numbers, (std::vector<int32_t>{5, -1}));
+}
+
+TEST_F(Rounds, AreRefusedFromWithinAndWithLanes) {
+  add(0);
+  ASSERT_OK(use(RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME));
+  EXPECT_REFUSED(use(static_cast<rclc_executor_semantics_t>(2)), RCL_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
+  inputs[0].act = [&] { EXPECT_REFUSED(use(RCLC_SEMANTICS_RCLCPP_EXECUTOR), RCL_RET_ERROR, TIDE_ERROR_STATE); };
+  deliver(0, 1);
+  ASSERT_OK(spin());
+  ASSERT_OK(rclc_executor_remove_subscription(&executor, &inputs[0].subscription));
+  ASSERT_OK(rclc_executor_fini(&executor));
+  ASSERT_OK(rclc_executor_init(&executor, &support.context, 5, &allocator));
+  const std::array<tide_lane_settings_t, 2> lanes{};
+  ASSERT_OK(use(RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME));
+  EXPECT_REFUSED(tide_rclc_executor_set_lanes(&executor, lanes.data(), lanes.size()), RCL_RET_UNSUPPORTED,
+                 TIDE_ERROR_UNSUPPORTED);
+}
+
+// Whatever comes when, each sample runs its callback once, in order, and each output arrives once, in order.
+TEST_F(Rounds, NothingIsLostOrDoubledWhateverComesWhen) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  for (size_t place = 0; place < 2; place++) add(place);
+  std::array<int32_t, 2> offered{};
+  int32_t published = 0;
+  const auto offer = [&](size_t place) { deliver(place, ++offered[place]); };
+  for (size_t place = 0; place < 2; place++) {
+    inputs[place].act = [&, place] {
+      publish(++published);
+      if (offered[1 - place] < 30 && random() % 3 == 0) offer(1 - place);
+    };
+  }
+  for (int step = 0; step < 40; step++) {
+    if (random() % 8 == 0) {
+      ASSERT_OK(use(random() % 2 == 0 ? RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME : RCLC_SEMANTICS_RCLCPP_EXECUTOR));
+    }
+    const size_t place = random() % 2;
+    if (offered[place] < 30) offer(place);
+    ASSERT_OK(spin());
+    for (size_t i = 0; i < 2; i++) ASSERT_LE(offered[i] - static_cast<int32_t>(inputs[i].numbers.size()), 3);
+  }
+  for (int rest = 0; rest < 10; rest++) ASSERT_OK(spin());
+  for (size_t place = 0; place < 2; place++) {
+    std::vector<int32_t> expected(static_cast<size_t>(offered[place]));
+    for (size_t i = 0; i < expected.size(); i++) expected[i] = static_cast<int32_t>(i) + 1;
+    EXPECT_EQ(inputs[place].numbers, expected);
+  }
+  EXPECT_TRUE(eventually([&] { return written().size() == static_cast<size_t>(published); }));
+  const std::vector<int32_t> got = written();
+  for (size_t i = 0; i < got.size(); i++) EXPECT_EQ(got[i], static_cast<int32_t>(i) + 1);
+}
+
+}  // namespace
+}  // namespace tide::compat::test
