@@ -32,6 +32,9 @@ typedef struct tide_goal {
       int64_t goal_number, result_number, cancel_number; /* of requests without an answer; 0: none */
       bool heard;                                        /* there was feedback */
       bool ask_due;                                      /* for the result */
+      bool send_due;                                     /* the goal request, again: the server has not heard of it */
+      uint32_t request_hash;                             /* of the goal request as it was sent */
+      int64_t sent_ns;                                   /* when it was sent first */
     } client;
   };
 } tide_goal_t;

@@ -120,6 +120,33 @@ static void make_id(const tide_action_t *action, uint8_t *goal_id) {
   goal_id[8] = (uint8_t)((goal_id[8] & 0x3Fu) | 0x80u);
 }
 
+static uint32_t hash_of(const tide_write_t *write) { /* FNV-1a */
+  uint32_t hash = 0x811C9DC5u;
+  for (size_t i = write->cdr.origin; i < write->cdr.position; i++) hash = (hash ^ write->cdr.bytes[i]) * 0x01000193u;
+  return hash;
+}
+
+static bool note_hash(const tide_write_t *write, void *context) {
+  tide_goal_t *goal = context;
+  goal->client.request_hash = hash_of(write);
+  return true;
+}
+
+static bool is_as_it_was(const tide_write_t *write, void *context) {
+  const tide_goal_t *goal = context;
+  return goal->client.request_hash == hash_of(write);
+}
+
+int tide_action_send_goal_again(tide_action_t *action, tide_goal_t *goal) {
+  int64_t number = 0;
+  const int status = tide_compat_send_request(action->clients[PART_GOAL].impl, goal->handle.ros_goal_request, &number,
+                                              is_as_it_was, goal);
+  if (status != TIDE_OK) return status;
+  (void)tide_rclc_client_forget(&action->clients[PART_GOAL], goal->client.goal_number);
+  goal->client.goal_number = number;
+  return TIDE_OK;
+}
+
 rcl_ret_t rclc_action_send_goal_request(rclc_action_client_t *action_client, void *ros_request,
                                         rclc_action_goal_handle_t **goal_handle) {
   tide_action_t *action = action_of(action_client);
@@ -130,13 +157,16 @@ rcl_ret_t rclc_action_send_goal_request(rclc_action_client_t *action_client, voi
   make_id(action, goal->handle.goal_id.uuid);
   memcpy(ros_request, goal->handle.goal_id.uuid, sizeof goal->handle.goal_id.uuid); /* its first member */
   if (goal_handle != NULL) *goal_handle = &goal->handle; /* its callback may run before this returns */
-  const rcl_ret_t sent = rcl_send_request(&action->clients[PART_GOAL], ros_request, &goal->client.goal_number);
-  if (sent == RCL_RET_OK) {
+  goal->client.sent_ns = tide_platform_now_ns(tide_port_platform());
+  const int status = tide_compat_send_request(action->clients[PART_GOAL].impl, ros_request, &goal->client.goal_number,
+                                              note_hash, goal);
+  if (status == TIDE_OK) {
     (void)__atomic_add_fetch(&action->counters.goals, 1u, __ATOMIC_RELAXED);
     return RCL_RET_OK;
   }
   if (goal_handle != NULL) *goal_handle = NULL;
   tide_action_free_goal(goal);
+  (void)tide_compat_result(status);
   return RCL_RET_ERROR; /* whatever the cause, as in rclc */
 }
 

@@ -5,6 +5,10 @@
 
 #include "action.h"
 
+/* With another number. TIDE_ERROR_STATE: the program has other things where the request was; TIDE_ERROR_FULL,
+ * TIDE_ERROR_DISCONNECTED: not now. */
+int tide_action_send_goal_again(tide_action_t *action, tide_goal_t *goal);
+
 void tide_action_client_execute(tide_callback_t *callback, void *context);
 
 #endif

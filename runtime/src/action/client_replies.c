@@ -6,6 +6,9 @@
 
 #define ALL_PARTS (1u << PART_GOAL | 1u << PART_RESULT | 1u << PART_CANCEL | 1u << PART_FEEDBACK)
 #define CANCELING_MAXIMUM 8u
+/* Servers keep results for ten seconds at least. Later one that does not know a goal may have run it and forgotten it.
+ */
+#define SEND_AGAIN_WITHIN_NS INT64_C(8000000000)
 
 static tide_goal_t *find_by_number(tide_action_t *action, size_t part, int64_t number) {
   for (size_t i = 0; i < action->goal_count; i++) {
@@ -57,14 +60,34 @@ static void end_request(tide_action_t *action, tide_goal_t *goal, bool accepted)
   }
 }
 
-/* A goal that has feedback was accepted, even if that answer has died with the agent. */
+static void end_without_answer(tide_action_t *action, tide_goal_t *goal, bool accepted) {
+  (void)tide_rclc_client_forget(&action->clients[PART_GOAL], goal->client.goal_number);
+  end_request(action, goal, accepted);
+}
+
+/* A goal that has feedback was accepted, even if that answer has died with the agent. Of another one nobody here knows
+ * whether it came as far as the server: who asks for the result of an unknown goal is told so. The request itself is
+ * not repeated before: not every server takes the same goal twice. */
 static void meet_session(tide_action_t *action, tide_goal_t *goal) {
-  if (goal->client.result_number != 0) {
-    goal->client.ask_due = true;
-  } else if (goal->client.heard && goal->client.goal_number != 0) {
-    (void)tide_rclc_client_forget(&action->clients[PART_GOAL], goal->client.goal_number);
-    end_request(action, goal, true);
+  if (goal->client.heard && goal->client.goal_number != 0) {
+    end_without_answer(action, goal, true);
+  } else {
+    goal->client.ask_due = goal->client.result_number != 0 || goal->client.goal_number != 0;
   }
+}
+
+/* False: not now. */
+static bool send_again(tide_action_t *action, tide_goal_t *goal) {
+  const bool in_time = tide_platform_now_ns(tide_port_platform()) - goal->client.sent_ns < SEND_AGAIN_WITHIN_NS;
+  const int status = in_time ? tide_action_send_goal_again(action, goal) : TIDE_ERROR_STATE;
+  if (status == TIDE_ERROR_FULL || status == TIDE_ERROR_DISCONNECTED) return false;
+  goal->client.send_due = false;
+  if (status == TIDE_OK) {
+    action->counters.repeated++;
+  } else {
+    end_without_answer(action, goal, false);
+  }
+  return true;
 }
 
 static void ask_again(tide_action_t *action) {
@@ -81,6 +104,8 @@ static bool send_what_is_due(tide_action_t *action) {
   for (size_t i = 0; i < action->goal_count; i++) {
     tide_goal_t *goal = &action->goals[i];
     if (tide_action_is_used(goal) && goal->client.ask_due && !ask(action, goal)) return false;
+    if (tide_action_is_used(goal) && goal->client.send_due && !send_again(action, goal)) return false;
+    if (action->handle == NULL) return false;
   }
   tide_action_set_attention(action, false);
   return true;
@@ -124,12 +149,26 @@ static void take_cancel_response(tide_action_t *action, void *context) {
   }
 }
 
+/* The result of a goal whose request has no answer. False: the server does not know it, or a callback forgot it. */
+static bool is_over(tide_action_t *action, tide_goal_t *goal, rcl_ret_t taken) {
+  const rcl_action_goal_state_t *state = action->client.result_message; /* its first member */
+  if (taken == RCL_RET_OK && *state == GOAL_STATE_UNKNOWN) {
+    goal->client.send_due = true;
+    return false;
+  }
+  end_without_answer(action, goal, true);
+  if (!tide_action_is_used(goal)) return false;
+  goal->client.ask_due = false;
+  return true;
+}
+
 /* A result that does not fit the program's memory ends the goal, too; its members say how much of it is there. */
 static void take_result_response(tide_action_t *action, void *context) {
   rcl_ret_t taken = RCL_RET_OK;
   tide_goal_t *goal = take_reply(action, PART_RESULT, action->client.result_message, &taken);
   if (goal == NULL) return;
   goal->client.result_number = 0;
+  if (goal->client.goal_number != 0 && !is_over(action, goal, taken)) return;
   tide_action_set_state(goal, *(const rcl_action_goal_state_t *)action->client.result_message); /* its first member */
   action->counters.results++;
   action->client.on_result(&goal->handle, action->client.result_message, context);

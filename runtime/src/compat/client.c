@@ -141,21 +141,29 @@ static bool forget(tide_client_handle_t *client, int64_t sequence_number) {
 }
 
 /* Noted before it leaves: the reply may come in another context. */
+int tide_compat_send_request(tide_client_handle_t *client, const void *request, int64_t *number,
+                             bool (*agrees)(const tide_write_t *write, void *context), void *context) {
+  const tide_message_type_t *type = client->end.type->request;
+  tide_write_t write;
+  int status = tide_compat_begin_end(&client->end, &write, tide_message_size(type, request));
+  if (status != TIDE_OK) return status;
+  type->encode(&write.cdr, request);
+  if (agrees != NULL && !agrees(&write, context)) {
+    tide_session_write_abandon(&write);
+    return TIDE_ERROR_STATE;
+  }
+  *number = note(client, tide_session_write_request(&write));
+  const int64_t noted = *number;
+  status = tide_compat_write_end(client->end.support, &write);
+  if (status != TIDE_OK) forget(client, noted);
+  return status;
+}
+
 rcl_ret_t rcl_send_request(const rcl_client_t *client, const void *ros_request, int64_t *sequence_number) {
   if (!rcl_client_is_valid(client) || ros_request == NULL || sequence_number == NULL) {
     return tide_compat_result(TIDE_ERROR_ARGUMENT);
   }
-  tide_client_handle_t *handle = client->impl;
-  const tide_message_type_t *type = handle->end.type->request;
-  tide_write_t write;
-  int status = tide_compat_begin_end(&handle->end, &write, tide_message_size(type, ros_request));
-  if (status != TIDE_OK) return tide_compat_result(status);
-  type->encode(&write.cdr, ros_request);
-  const int64_t number = note(handle, tide_session_write_request(&write));
-  *sequence_number = number;
-  status = tide_compat_write_end(handle->end.support, &write);
-  if (status != TIDE_OK) forget(handle, number);
-  return tide_compat_result(status);
+  return tide_compat_result(tide_compat_send_request(client->impl, ros_request, sequence_number, NULL, NULL));
 }
 
 rcl_ret_t tide_rclc_client_forget(const rcl_client_t *client, int64_t sequence_number) {

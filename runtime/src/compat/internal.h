@@ -14,6 +14,11 @@ static inline int tide_compat_write_end(tide_support_t *support, tide_write_t *w
   return support->keep != NULL ? support->keep(support, write) : tide_session_write_end(write);
 }
 
+/* number: of the request, before its reply can come. agrees: looks at the request, written out, and may keep it from
+ * being sent (TIDE_ERROR_STATE); may be null. */
+int tide_compat_send_request(tide_client_handle_t *client, const void *request, int64_t *number,
+                             bool (*agrees)(const tide_write_t *write, void *context), void *context);
+
 /* The trigger that calls the program's function; object: the executor. */
 bool tide_compat_ask_program(tide_callback_t *const *callbacks, size_t count, void *object);
 /* Takes the next message of a subscription and calls the program's function with it; context: the handle. */

@@ -190,17 +190,6 @@ TEST_F(ActionClient, FeedbackTellsOfAnAcceptanceThatWasLost) {
   EXPECT_EQ(events, (std::vector<std::string>{"1 now 7", "1 accepted 1", "1 ended 4 1"}));
 }
 
-TEST_F(ActionClient, ASessionThatNothingWasAskedInIsNotAskedAgain) {
-  send(1);
-  server.mute(true);
-  ASSERT_TRUE(eventually([&] { return state() != TIDE_SESSION_READY; }, 20s));
-  server.mute(false);
-  ASSERT_TRUE(eventually([&] { return state() == TIDE_SESSION_READY; }, 20s));
-  spin_for_a_while();
-  EXPECT_EQ(asked("send_goal").size(), 1u);
-  EXPECT_TRUE(asked("get_result").empty());
-}
-
 TEST_F(ActionClient, EverythingTravelsAtTheLevelOfItsChain) {
   tide_chain_t chain;
   ASSERT_EQ(tide_chain_init(&chain, "count", 2, TIDE_FOREVER, 0), TIDE_OK);
