@@ -13,6 +13,7 @@ extern "C" {
 #endif
 
 #define TIDE_ACTION_ASKERS 2u
+#define TIDE_ACTION_REFUSED 4u /* refused goals that a server knows again */
 #define TIDE_ACTION_PARTS 3u /* services: goal, result, cancel */
 
 typedef struct tide_goal {
@@ -78,6 +79,8 @@ typedef struct tide_action {
       size_t request_bytes;
       rmw_request_id_t late_id; /* who asked for the result of a goal that is over */
       uint8_t late_goal_id[16];
+      uint8_t refused_ids[TIDE_ACTION_REFUSED][16]; /* the latest */
+      uint8_t refused_count, refused_next;
     } server;
     struct {
       rcl_subscription_t feedback;

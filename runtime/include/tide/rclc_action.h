@@ -8,7 +8,7 @@
  * somebody has asked, as in rclc.
  *
  * What ends well and what does not. A goal that comes twice with the same id (a repetition) is accepted once more and
- * executed once. A client asks again for the results of its accepted goals when it has a new session. For a goal without
+ * executed once; one of the last four that were refused is refused again. A client asks again for the results of its accepted goals when it has a new session. For a goal without
  * an answer it then asks for the result, too. A server that knows the goal answers with it, and the goal counts as
  * accepted; one that does not says so. Then the goal request is sent again, once in each session, if the memory that
  * the program gave for it still has the same content and no more than 8 s have passed; else the goal counts as refused.

@@ -38,6 +38,21 @@ static bool is_repeated(tide_action_t *action, tide_goal_t *goal) {
   return true;
 }
 
+static bool was_refused(const tide_action_t *action, const uint8_t *goal_id) {
+  for (size_t i = 0; i < action->server.refused_count; i++) {
+    if (memcmp(action->server.refused_ids[i], goal_id, sizeof action->server.refused_ids[i]) == 0) return true;
+  }
+  return false;
+}
+
+static void refuse(tide_action_t *action, const uint8_t *goal_id) {
+  const uint8_t place = action->server.refused_next;
+  memcpy(action->server.refused_ids[place], goal_id, sizeof action->server.refused_ids[place]);
+  action->server.refused_next = (uint8_t)((place + 1u) % TIDE_ACTION_REFUSED);
+  if (action->server.refused_count < TIDE_ACTION_REFUSED) action->server.refused_count++;
+  action->counters.refused++;
+}
+
 static void accept(tide_action_t *action, tide_goal_t *goal) {
   const uintptr_t critical = tide_action_enter();
   goal->handle.goal_accepted = true;
@@ -54,12 +69,16 @@ static void decide(tide_action_t *action, tide_goal_t *goal) {
     goal->handle.goal_accepted = true;
     return;
   }
+  if (was_refused(action, goal->handle.goal_id.uuid)) {
+    action->counters.repeated++;
+    return;
+  }
   goal->server.accepted_ns = epoch_ns(action);
   const rcl_ret_t decision = action->server.on_goal(&goal->handle, action->handle->callback_context);
   if (decision == RCL_RET_ACTION_GOAL_ACCEPTED) {
     accept(action, goal);
   } else {
-    action->counters.refused++;
+    refuse(action, goal->handle.goal_id.uuid);
   }
 }
 

@@ -67,8 +67,9 @@ class Restarts : public Actions {
   void decide(const agent::test::Written &request) {
     const GoalId id = id_at(request.payload, 0);
     const bool repeated = known.contains(id) && !forgetful;
-    const bool accepted = repeated || !refuses();
+    const bool accepted = repeated || (!refused.contains(id) && !refuses());
     if (accepted && !repeated) known[id].executed++;
+    if (!accepted) refused.insert(id);
     Octets bytes(12);
     bytes[0] = accepted;
     reply("send_goal", bytes, request.number);
@@ -165,6 +166,7 @@ class Restarts : public Actions {
   GoalFeedback feedback{};
   GoalResult result{};
   std::map<GoalId, Known> known;
+  std::set<GoalId> refused;  // a server says the same again when a request comes twice
   std::map<GoalId, Heard> heard;
   std::function<bool()> refuses = [] { return false; };
   size_t goals_seen = 0, questions_seen = 0;

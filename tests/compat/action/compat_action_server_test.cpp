@@ -121,8 +121,18 @@ TEST_F(ActionServer, ARefusedGoalLeavesNothing) {
   EXPECT_FALSE(send_goal(1, 101));
   spin_for_a_while();
   EXPECT_TRUE(states().empty());
-  for (uint8_t number = 0; number < 10; number++) EXPECT_FALSE(send_goal(number, 200));
+  for (uint8_t number = 2; number < 12; number++) EXPECT_FALSE(send_goal(number, 200));
   EXPECT_EQ(counters().refused, 11u);
+}
+
+TEST_F(ActionServer, ARefusedGoalThatComesAgainIsRefusedAgain) {
+  constexpr GoalId kZero{};
+  EXPECT_EQ(call("send_goal", bytes_of(kZero, {5})).at(0), 1) << "no id stands for none";
+  EXPECT_FALSE(send_goal(1, 200));
+  EXPECT_FALSE(send_goal(1, 5));
+  EXPECT_EQ(counters().repeated, 1u);
+  for (uint8_t number = 2; number < 6; number++) EXPECT_FALSE(send_goal(number, 200));
+  EXPECT_TRUE(send_goal(1, 5)) << "four are remembered";
 }
 
 TEST_F(ActionServer, AResultIsKeptForThoseWhoAskLaterAndAgain) {
