@@ -86,16 +86,17 @@ class AgentServer {
   }
 
   // A sample from ROS 2 for everyone who reads the topic. False when nobody does.
-  bool offer(const std::string &topic, const Octets &payload) {
-    return offer_sample(topic, {payload, false, {}, 0, 0});
+  bool offer(const std::string &topic, const Octets &payload, bool big_endian = false) {
+    return offer_sample(topic, {payload, big_endian, {}, 0, 0});
   }
   // A ROS 2 client asks a service of the program. False when there is none of this name.
-  bool ask(const std::string &service, const Octets &request, const agent::SampleIdentity &identity) {
-    return offer_sample("rq" + service + "Request", {request, false, identity, 0, 0});
+  bool ask(const std::string &service, const Octets &request, const agent::SampleIdentity &identity,
+           bool big_endian = false) {
+    return offer_sample("rq" + service + "Request", {request, big_endian, identity, 0, 0});
   }
   // A ROS 2 server answers a request of the program, by the number it has in `requests`.
-  bool answer(const std::string &service, const Octets &reply, uint64_t number) {
-    return offer_sample("rr" + service + "Reply", {reply, false, {}, number, 0});
+  bool answer(const std::string &service, const Octets &reply, uint64_t number, bool big_endian = false) {
+    return offer_sample("rr" + service + "Reply", {reply, big_endian, {}, number, 0});
   }
   std::vector<agent::test::Written> replies(const std::string &service) {
     return written_samples("rr" + service + "Reply");

@@ -58,6 +58,7 @@ typedef struct tide_sample {
   uint32_t length;
   void *memory;
   bool reassembled;
+  bool big_endian; /* byte order of what the peer serialised; headers of requests and replies are little-endian */
   int64_t arrived_ns;
 } tide_sample_t;
 

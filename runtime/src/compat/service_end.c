@@ -106,7 +106,7 @@ const tide_sample_t *tide_compat_peek_end(tide_service_end_t *end, uint32_t head
 int tide_compat_decode_end(tide_service_end_t *end, const tide_sample_t *sample, uint32_t header_bytes,
                            const tide_message_type_t *type, void *message) {
   tide_cdr_t cdr;
-  tide_cdr_reader(&cdr, sample->bytes + header_bytes, sample->length - header_bytes, false);
+  tide_cdr_reader(&cdr, sample->bytes + header_bytes, sample->length - header_bytes, sample->big_endian);
   type->decode(&cdr, message);
   tide_session_take_done(&end->support->session, &end->reader);
   if (cdr.status != TIDE_OK) (void)__atomic_add_fetch(&end->decode_errors, 1u, __ATOMIC_RELAXED);

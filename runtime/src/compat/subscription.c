@@ -140,7 +140,7 @@ static rcl_ret_t take_received(tide_subscription_handle_t *handle, void *message
   const tide_sample_t *sample = tide_session_peek(session, &handle->reader);
   if (sample == NULL) return RCL_RET_SUBSCRIPTION_TAKE_FAILED;
   tide_cdr_t cdr;
-  tide_cdr_reader(&cdr, sample->bytes, sample->length, false);
+  tide_cdr_reader(&cdr, sample->bytes, sample->length, sample->big_endian);
   handle->type->decode(&cdr, message);
   if (info != NULL) {
     info->source_timestamp = 0;

@@ -40,7 +40,9 @@ static void *queue_locked(tide_reader_t *reader, const tide_sample_t *sample, bo
 
 static void deliver(tide_session_t *session, const tide_delivery_t *delivery, tide_xrce_request_t request,
                     const uint8_t *bytes, size_t length) {
-  const tide_sample_t sample = {bytes, (uint32_t)length, delivery->memory, delivery->reassembled, delivery->arrived_ns};
+  const bool big_endian = (delivery->submessage.flags & TIDE_XRCE_FLAG_LITTLE_ENDIAN) == 0u;
+  const tide_sample_t sample = {bytes,      (uint32_t)length,    delivery->memory, delivery->reassembled,
+                                big_endian, delivery->arrived_ns};
   void *oldest = NULL;
   bool reassembled = false;
   const uintptr_t critical = session_enter(session);
