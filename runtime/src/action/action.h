@@ -47,6 +47,11 @@ static inline void tide_action_set_state(tide_goal_t *goal, rcl_action_goal_stat
   __atomic_store_n(&goal->handle.status, state, __ATOMIC_RELEASE);
 }
 
+/* The states of a server's goals are to be published. From any thread. */
+static inline void tide_action_note_change(tide_action_t *action) {
+  __atomic_store_n(&action->server.status_due, true, __ATOMIC_RELEASE);
+}
+
 static inline bool tide_action_is_open(const tide_action_t *action, bool is_server) {
   return action != NULL && action->support != NULL && action->is_server == is_server;
 }

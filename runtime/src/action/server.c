@@ -186,7 +186,7 @@ static bool send_responses(tide_action_t *action) {
 static bool publish_states(tide_action_t *action) {
   if (!__atomic_exchange_n(&action->server.status_due, false, __ATOMIC_ACQ_REL)) return true;
   if (is_settled(action, tide_action_publish_status(action))) return true;
-  __atomic_store_n(&action->server.status_due, true, __ATOMIC_RELEASE);
+  tide_action_note_change(action);
   return false;
 }
 
@@ -202,7 +202,7 @@ static bool send_results(tide_action_t *action) {
 
 /* A goal that ends while this runs sets status_due again, and wakes the callback. */
 static bool send_what_is_due(tide_action_t *action) {
-  if (tide_action_meets_session(action)) action->server.status_due = true; /* the agent has forgotten it */
+  if (tide_action_meets_session(action)) tide_action_note_change(action); /* the agent has forgotten it */
   tide_action_set_attention(action, true);
   if (!send_responses(action) || !publish_states(action) || !send_results(action)) return false;
   tide_action_set_attention(action, false);
@@ -264,7 +264,7 @@ static void end(tide_goal_t *goal, tide_action_result_t *result, rcl_action_goal
   tide_action_set_state(goal, status);
   goal->server.ending = false;
   if (result != NULL) result->ready = true;
-  action->server.status_due = true;
+  tide_action_note_change(action);
   tide_action_leave(critical);
   tide_action_wake(action);
 }

@@ -59,7 +59,7 @@ static void accept(tide_action_t *action, tide_goal_t *goal) {
   tide_action_set_state(goal, GOAL_STATE_EXECUTING);
   tide_action_leave(critical);
   action->counters.goals++;
-  action->server.status_due = true;
+  tide_action_note_change(action);
 }
 
 static void decide(tide_action_t *action, tide_goal_t *goal) {
@@ -206,7 +206,7 @@ static void take_cancel_request(tide_action_t *action) {
   action->server.cancel_id = request.request_id;
   action->server.cancel_code = cancel_code(action, &selection, asked, agreed);
   action->server.cancel_due = true;
-  if (agreed > 0) action->server.status_due = true;
+  if (agreed > 0) tide_action_note_change(action);
 }
 
 bool tide_action_server_take(tide_action_t *action) {
