@@ -94,6 +94,38 @@ TEST_F(Connected, NodesRunOut) {
   EXPECT_OK(rclc_node_init_default(&third, "third", "", &support));
 }
 
+struct Told {
+  rmw_uros_error_entity_type_t entity;
+  rmw_uros_error_source_t source;
+  std::string description;
+};
+std::vector<Told> told;
+
+void note_error(const rmw_uros_error_entity_type_t entity, const rmw_uros_error_source_t source,
+                const rmw_uros_error_context_t context, const char *, const int) {
+  told.push_back({entity, source, context.description});
+}
+
+TEST_F(Connected, TheProgramsFunctionHearsOfErrors) {
+  told.clear();
+  rmw_uros_set_error_handling_callback(note_error);
+  rcl_node_t other = rcl_get_zero_initialized_node();
+  EXPECT_NE(rclc_node_init_default(&other, "no/name", "", &support), RCL_RET_OK);
+  rcl_publisher_t publishers[4] = {};
+  for (auto &publisher : publishers) {
+    (void)rclc_publisher_init_default(&publisher, &node, int32_type(), "topic");
+  }
+  ASSERT_EQ(told.size(), 2u) << "one a failure, none for what went well";
+  EXPECT_EQ(told[0].entity, RMW_UROS_ERROR_ON_TOPIC);
+  EXPECT_EQ(told[0].source, RMW_UROS_ERROR_CHECK);
+  EXPECT_EQ(told[1].entity, RMW_UROS_ERROR_ON_PUBLISHER);
+  EXPECT_EQ(told[1].source, RMW_UROS_ERROR_MIDDLEWARE_ALLOCATION);
+  EXPECT_EQ(told[1].description, text_of(TIDE_ERROR_CAPACITY_PUBLISHERS));
+  rmw_uros_set_error_handling_callback(nullptr);
+  EXPECT_NE(rcl_publish(nullptr, nullptr, nullptr), RCL_RET_OK);
+  EXPECT_EQ(told.size(), 2u);
+}
+
 TEST_F(Connected, NamesThatBreakTheRulesAreRefused) {
   rcl_node_t other = rcl_get_zero_initialized_node();
   for (const char *name : {"", "a/b", "1st", "a b", "a-b", "ä"}) {

@@ -5,6 +5,7 @@
 #include "rmw/ret_types.h"
 #include "rmw_microros/custom_transport.h"
 #include "rmw_microros/discovery.h"
+#include "rmw_microros/error_handling.h"
 #include "rmw_microros/init_options.h"
 #include "rmw_microros/ping.h"
 #include "rmw_microros/time_sync.h"

@@ -6,9 +6,13 @@
 
 static int last_status; /* atomic: any thread publishes */
 
-rcl_ret_t tide_compat_result(int status) {
-  if (status >= 0) return RCL_RET_OK;
-  __atomic_store_n(&last_status, status, __ATOMIC_RELAXED);
+static void (*on_error)(int status, rcl_ret_t result); /* null: nobody wants to know */
+
+void tide_compat_on_error(void (*tell)(int status, rcl_ret_t result)) {
+  __atomic_store_n(&on_error, tell, __ATOMIC_RELEASE);
+}
+
+static rcl_ret_t result_of(int status) {
   switch (status) {
     case TIDE_ERROR_ARGUMENT:
       return RCL_RET_INVALID_ARGUMENT;
@@ -40,6 +44,15 @@ rcl_ret_t tide_compat_result(int status) {
     default:
       return RCL_RET_ERROR;
   }
+}
+
+rcl_ret_t tide_compat_result(int status) {
+  if (status >= 0) return RCL_RET_OK;
+  __atomic_store_n(&last_status, status, __ATOMIC_RELAXED);
+  const rcl_ret_t result = result_of(status);
+  void (*const tell)(int, rcl_ret_t) = __atomic_load_n(&on_error, __ATOMIC_ACQUIRE);
+  if (tell != NULL) tell(status, result);
+  return result;
 }
 
 int tide_rclc_last_status(void) { return __atomic_load_n(&last_status, __ATOMIC_RELAXED); }

@@ -24,6 +24,9 @@ bool tide_compat_ask_program(tide_callback_t *const *callbacks, size_t count, vo
 /* Takes the next message of a subscription and calls the program's function with it; context: the handle. */
 void tide_compat_execute_subscription(tide_callback_t *callback, void *context);
 
+/* Called with each failure and its code; null: no more. */
+void tide_compat_on_error(void (*tell)(int status, rcl_ret_t result));
+
 bool tide_compat_is_ready(tide_support_t *support);
 
 /* Deadline of a timeout in ms from now. */

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RMW_MICROROS__ERROR_HANDLING_H_
+#define RMW_MICROROS__ERROR_HANDLING_H_
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RMW_UROS_ERROR_HANDLING
+
+typedef enum {
+  RMW_UROS_ERROR_ON_UNKNOWN = 0,
+  RMW_UROS_ERROR_ON_NODE,
+  RMW_UROS_ERROR_ON_SERVICE,
+  RMW_UROS_ERROR_ON_CLIENT,
+  RMW_UROS_ERROR_ON_SUBSCRIPTION,
+  RMW_UROS_ERROR_ON_PUBLISHER,
+  RMW_UROS_ERROR_ON_GRAPH,
+  RMW_UROS_ERROR_ON_GUARD_CONDITION,
+  RMW_UROS_ERROR_ON_TOPIC
+} rmw_uros_error_entity_type_t;
+
+typedef enum {
+  RMW_UROS_ERROR_ENTITY_CREATION = 0,
+  RMW_UROS_ERROR_ENTITY_DESTRUCTION, /* never here */
+  RMW_UROS_ERROR_CHECK,
+  RMW_UROS_ERROR_NOT_IMPLEMENTED,
+  RMW_UROS_ERROR_MIDDLEWARE_ALLOCATION
+} rmw_uros_error_source_t;
+
+/* Names are null: the description says what is wrong. */
+typedef struct {
+  const char *node;
+  const char *node_namespace;
+  const char *topic_name;
+  const char *description; /* as rcl_get_error_string */
+} rmw_uros_error_context_t;
+
+typedef void (*rmw_uros_error_handling)(const rmw_uros_error_entity_type_t entity, const rmw_uros_error_source_t source,
+                                        const rmw_uros_error_context_t context, const char *file, const int line);
+
+/* From now on this is called with each error that a call of the program returns, before the call returns, in its
+ * thread, also when the program ignores the code; null: no more. It must not block, and may call whatever the caller of
+ * the call that failed may. file and line name no place in the program ("", 0): the error says which limit it was. */
+void rmw_uros_set_error_handling_callback(rmw_uros_error_handling error_cb);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
