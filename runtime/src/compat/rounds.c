@@ -17,7 +17,7 @@ static tide_executor_handle_t *current;
 /* The most urgent first, others in the order in which they were written. */
 static int keep(tide_support_t *support, tide_write_t *write) {
   tide_executor_handle_t *executor = current;
-  if (executor == NULL || executor->support != support || write->cdr.status != TIDE_OK) {
+  if (executor == NULL || executor->rounds == NULL || executor->support != support || write->cdr.status != TIDE_OK) {
     return tide_session_write_end(write);
   }
   tide_node_t *node = write->node;
@@ -123,7 +123,7 @@ rcl_ret_t rclc_executor_set_semantics(rclc_executor_t *executor, rclc_executor_s
   if (handle == NULL || semantics > RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME) {
     return tide_compat_result(TIDE_ERROR_ARGUMENT);
   }
-  if (current == handle) return tide_compat_result(TIDE_ERROR_STATE);
+  if (current == handle && handle->rounds != NULL) return tide_compat_result(TIDE_ERROR_STATE);
   handle->rounds = semantics == RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME ? &rounds : NULL;
   const rcl_ret_t result = rclc_executor_set_trigger(executor, handle->trigger, handle->trigger_object);
   if (result != RCL_RET_OK) handle->rounds = NULL;
