@@ -14,7 +14,7 @@ extern "C" {
 
 #define TIDE_ACTION_ASKERS 2u
 #define TIDE_ACTION_REFUSED 4u /* refused goals that a server knows again */
-#define TIDE_ACTION_PARTS 3u /* services: goal, result, cancel */
+#define TIDE_ACTION_PARTS 3u   /* services: goal, result, cancel */
 
 typedef struct tide_goal {
   rclc_action_goal_handle_t handle; /* first member: what the program has */

@@ -61,7 +61,8 @@ TEST(Discovery, WithoutAPortOrWithAnotherVersionThereIsNoAgent) {
   tide_xrce_locator_t locator{};
   EXPECT_EQ(read(answer_with({{10, 0, 0, 1}, 0}), locator), TIDE_ERROR_NOT_FOUND);
   Octets newer = answer_with({{10, 0, 0, 1}, 8888});
-  constexpr size_t kVersion = 4 + 4 + 4 + 2 + 1 + 1 + 4;  // header, submessage, request, statuses, present, kind, cookie
+  constexpr size_t kVersion =
+      4 + 4 + 4 + 2 + 1 + 1 + 4;  // header, submessage, request, statuses, present, kind, cookie
   ASSERT_EQ(newer[kVersion], 1);
   newer[kVersion] = 2;
   EXPECT_EQ(read(newer, locator), TIDE_ERROR_MALFORMED);
