@@ -2,7 +2,7 @@
 # tide::runtime: one library of all rooms with the port of this machine, and how it is installed.
 include_guard(GLOBAL)
 
-set(parts base queue budget cdr messages xrce link_serial daemon session link_custom exec compat utilities)
+set(parts base trace queue budget cdr messages xrce link_serial daemon session link_custom exec compat utilities)
 if(TIDE_HOST)
   list(APPEND parts platform_posix datagrams budget_posix port_posix)
 endif()

@@ -41,6 +41,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tide/options.h"
+#if TIDE_TRACE
+#include "tide/trace.h"
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -86,6 +91,9 @@ typedef struct tide_budget {
   int64_t available_ns;  /* POSIX only */
   int64_t activation_ns; /* POSIX only */
   tide_budget_counters_t counters;
+#if TIDE_TRACE
+  tide_trace_ring_t *trace; /* null, or where its records go; set by the program after tide_budget_init */
+#endif
 } tide_budget_t;
 
 /* A blocked lane with its whole budget. TIDE_ERROR_ARGUMENT: a value outside its range. */

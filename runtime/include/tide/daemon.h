@@ -24,6 +24,9 @@
 #include "tide/platform.h"
 #include "tide/receiver.h"
 #include "tide/transmitter.h"
+#if TIDE_TRACE
+#include "tide/trace.h"
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -96,6 +99,9 @@ typedef struct tide_daemon {
     void (*on_control)(void *context, const tide_delivery_t *delivery);
   } owner; /* of the configuration: whom to tell */
   int64_t last_received_ns;
+#if TIDE_TRACE
+  tide_trace_ring_t *trace; /* null, or where its records go; set by the program after tide_daemon_init */
+#endif
   tide_receiver_t receiver;
   tide_transmitter_t transmitter;
 } tide_daemon_t;

@@ -50,6 +50,9 @@
 #include "tide/platform.h"
 #include "tide/priority.h"
 #include "tide/queue.h"
+#if TIDE_TRACE
+#include "tide/trace.h"
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -199,6 +202,9 @@ typedef struct tide_lane { /* all but its settings is the executor's */
   tide_callback_t *round_first, *round_last; /* still to run in this round, when it runs more than one */
   tide_band_t own_band;                      /* of the lanes that share its level, when it is the first of them */
   tide_lane_settings_t settings;             /* set by the program before tide_executor_init */
+#if TIDE_TRACE
+  tide_trace_ring_t *trace; /* null, or where its records go; set by the program before the lane runs */
+#endif
 } tide_lane_t;
 
 typedef struct tide_executor_config {

@@ -165,6 +165,14 @@
 #define TIDE_SINGLE_CONTEXT 0
 #endif
 
+/* Records of what happens to each instance (tide/trace.h). Off: nothing of it is in the image. */
+#ifndef TIDE_TRACE
+#define TIDE_TRACE 0
+#endif
+
+#if TIDE_TRACE && !TIDE_MEASUREMENT
+#error "TIDE_TRACE needs TIDE_MEASUREMENT"
+#endif
 #if TIDE_FRAGMENTS && !TIDE_RELIABLE_STREAMS
 #error "TIDE_FRAGMENTS needs TIDE_RELIABLE_STREAMS"
 #endif
@@ -186,6 +194,13 @@
 #define tide_transmitter_init TIDE_WITH_OPTIONS(tide_transmitter_init)
 #define tide_receiver_init TIDE_WITH_OPTIONS(tide_receiver_init)
 #define tide_pools TIDE_WITH_OPTIONS(tide_pools)
+#endif
+
+#if TIDE_TRACE
+#define tide_executor_init tide_executor_init_with_trace
+#define tide_daemon_attach_link tide_daemon_attach_link_with_trace
+#define tide_transmitter_submit tide_transmitter_submit_with_trace
+#define tide_budget_init tide_budget_init_with_trace
 #endif
 
 #endif

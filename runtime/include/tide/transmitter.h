@@ -66,6 +66,9 @@ typedef struct tide_node {
   int64_t rank;               /* key in execution_buffer: priority, then order of submission */
   int64_t expires_ns;         /* TIDE_FOREVER (as acquire leaves it): kept until acknowledged; set before submit */
   tide_queue_entry_t pending; /* in pending_buffer */
+#if TIDE_TRACE
+  uint32_t trace_instance; /* of its chain */
+#endif
 } tide_node_t;
 
 typedef struct tide_size_class {

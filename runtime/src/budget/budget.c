@@ -53,6 +53,15 @@ static void use(tide_budget_t *budget, int64_t consumed_ns) {
   rule_of(budget)->charge(budget, consumed_ns);
 }
 
+static void record(const tide_budget_t *budget, bool exhausted) {
+#if TIDE_TRACE
+  if (budget->trace)
+    (void)tide_trace_put(budget->trace, TIDE_TRACE_BUDGET, 0u, 0u, exhausted ? 1u : 0u, budget->now_ns);
+#else
+  (void)budget, (void)exhausted;
+#endif
+}
+
 static void pass(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns) {
   const bool was_high = budget->high;
   now_ns = within_clock(now_ns);
@@ -65,8 +74,14 @@ static void pass(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns) {
   }
   rule_of(budget)->settle(budget);
   TIDE_INVARIANT(ring_holds(budget) && (budget->ready || !budget->running));
-  if (was_high && !budget->high) budget->counters.exhaustions++;
-  if (!was_high && budget->high) budget->counters.replenishments++;
+  if (was_high && !budget->high) {
+    budget->counters.exhaustions++;
+    record(budget, true);
+  }
+  if (!was_high && budget->high) {
+    budget->counters.replenishments++;
+    record(budget, false);
+  }
 }
 
 void tide_budget_ready(tide_budget_t *budget, int64_t now_ns) {

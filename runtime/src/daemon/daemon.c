@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon_internal.h"
+#include "daemon_trace.h"
 #include "tide/status.h"
 #include "upcalls.h"
 
@@ -87,6 +88,7 @@ void daemon_on_done(void *context, tide_node_t *node, tide_node_outcome_t outcom
   TIDE_INVARIANT(node->owner == NULL || !tide_queue_contains(&node->entry));
   const bool deferring = d->deferring;
   d->deferring = true;
+  DAEMON_TRACE(daemon_trace_done(d, node, outcome));
   owner_on_done(d, node, outcome);
   d->deferring = deferring;
   wake_waiters(d, node->capacity);
@@ -120,6 +122,12 @@ void daemon_on_control(void *context, const tide_delivery_t *delivery) {
 
 /* ---- the wire ---- */
 
+static void wire_ended(tide_daemon_t *d) {
+  const int64_t time_ns = now_ns(d);
+  DAEMON_TRACE(daemon_trace_wire(d, TIDE_TRACE_WIRE_END, time_ns));
+  tide_transmitter_sent(&d->transmitter, time_ns);
+}
+
 /* What to do about the frame after start has returned. True: the wire is free again already. */
 static bool settle(tide_daemon_t *d, int status) {
   const bool cancelled = DAEMON_LINK_MAY_GO && d->cancelled;
@@ -128,7 +136,7 @@ static bool settle(tide_daemon_t *d, int status) {
   if (cancelled && !d->completed) {
     tide_transmitter_cancel(&d->transmitter);
   } else {
-    tide_transmitter_sent(&d->transmitter, now_ns(d));
+    wire_ended(d);
   }
   return true;
 }
@@ -138,6 +146,7 @@ static bool settle(tide_daemon_t *d, int status) {
 static bool start_next(tide_daemon_t *d) {
   if (!d->link_open || d->deferring || d->starting) return false;
   if (tide_transmitter_next(&d->transmitter, now_ns(d), &d->frame) != 1) return false;
+  DAEMON_TRACE(daemon_trace_wire(d, TIDE_TRACE_WIRE_START, now_ns(d)));
   TIDE_INVARIANT(d->transmitter.busy && d->frame.head_bytes + d->frame.body_bytes > 0u);
   d->starting = true;
   d->completed = false;
@@ -309,11 +318,15 @@ int tide_daemon_submit(tide_daemon_t *d, tide_node_t *node, uint8_t stream) {
 }
 
 int tide_daemon_submit_and_leave(tide_daemon_t *d, tide_node_t *node, uint8_t stream, uintptr_t state) {
+  DAEMON_TRACE(daemon_trace_mark(d, node, stream));
   if (TIDE_PACKING && tide_transmitter_pack(&d->transmitter, node, stream)) {
+    DAEMON_TRACE(daemon_trace_node(d, TIDE_TRACE_SUBMIT, node, 0u, now_ns(d)));
     daemon_leave_busy(d, state);
     return TIDE_OK;
   }
   const int status = tide_transmitter_submit(&d->transmitter, node, stream, now_ns(d));
+  DAEMON_TRACE(daemon_trace_node(d, status == TIDE_OK ? TIDE_TRACE_SUBMIT : TIDE_TRACE_LOST, node,
+                                 status == TIDE_OK ? 0u : TIDE_TRACE_REFUSED, now_ns(d)));
   if (status != TIDE_OK) wake_waiters(d, node->capacity);
   daemon_leave_busy(d, state);
   return status;
@@ -336,7 +349,7 @@ void tide_daemon_on_transmit_complete(tide_daemon_t *d) {
   if (starting) {
     d->completed = true;
   } else {
-    tide_transmitter_sent(&d->transmitter, now_ns(d));
+    wire_ended(d);
   }
   daemon_leave_busy(d, state);
   if (!starting) report_activity(d);
@@ -347,7 +360,11 @@ static void commit(tide_daemon_t *d, uint16_t length, bool verify, uint16_t crc)
   TIDE_INVARIANT(length <= d->receiver.config.slot_bytes);
   d->deferring = true; /* the most urgent of all that one message asks for goes first */
   d->last_received_ns = now_ns(d);
-  if (tide_receiver_commit(&d->receiver, length, verify, crc, d->last_received_ns) == 1) d->changed = true;
+  DAEMON_TRACE(const tide_slot_t *const slot = d->receiver.filling);
+  if (tide_receiver_commit(&d->receiver, length, verify, crc, d->last_received_ns) == 1) {
+    d->changed = true;
+    DAEMON_TRACE(daemon_trace_slot(d, TIDE_TRACE_RECEIVED, slot, d->last_received_ns));
+  }
   d->deferring = false;
   daemon_leave_busy(d, state);
 }
@@ -438,6 +455,7 @@ static int process(tide_daemon_t *d, tide_slot_t *(*take)(tide_receiver_t *, con
   const int count = tide_receiver_deliver(&d->receiver, slot);
   state = daemon_enter(d);
   const bool may_ask = TIDE_RESERVATIONS && d->receiver.withheld;
+  DAEMON_TRACE(daemon_trace_slot(d, TIDE_TRACE_DIGESTED, slot, now_ns(d)));
   tide_receiver_finish(&d->receiver, slot);
   leave_asking(d, state, may_ask);
   return count;

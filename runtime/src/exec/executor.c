@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "exec.h"
+#include "exec_trace.h"
 
 #define NEEDS_OLDEST (TIDE_BATCH || TIDE_READYSET)
 #define DEFAULT_SPIN_TIMEOUT_NS INT64_C(1000000000)
@@ -274,6 +275,8 @@ static void execute(const tide_lane_t *lane, tide_callback_t *callback) {
 static void run(tide_executor_t *executor, tide_lane_t *lane, tide_callback_t *callback, int64_t start_ns) {
   const tide_executor_config_t *config = &executor->config;
   tide_measurement_t *measurement = TIDE_MEASUREMENT && config->measure != NULL ? callback->measurement : NULL;
+  const tide_priority_t priority = callback->priority; /* it may be removed while it runs */
+  exec_trace_start(executor, lane, callback, start_ns);
   if (TIDE_MEASUREMENT && config->on_start != NULL) {
     config->on_start(config->context, callback, start_ns);
   }
@@ -284,7 +287,9 @@ static void run(tide_executor_t *executor, tide_lane_t *lane, tide_callback_t *c
   } else {
     execute(lane, callback);
   }
-  end(executor, lane, start_ns, TIDE_MEASUREMENT ? exec_now(executor) : 0);
+  const int64_t end_ns = TIDE_MEASUREMENT ? exec_now(executor) : 0;
+  exec_trace_end(lane, priority, end_ns);
+  end(executor, lane, start_ns, end_ns);
 }
 
 /* A lane that takes a callback leaves the rest, and frames, to one that is idle. */

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What happened, when, to which instance of which chain: fixed-size records in rings without locks.
+ *
+ * A ring has one producer and one consumer. Each lane has one (tide_lane_t.trace), each daemon (tide_daemon_t.trace,
+ * whose critical section makes all that call it one producer) and each budget (tide_budget_t.trace). A ring that is
+ * full drops the new record and counts it; nothing is overwritten. The program drains the rings, in a thread or a loop
+ * less urgent than all chains, into a sink of its own: a file, a socket, a topic of the least urgent level.
+ * docs/internals/trace.md has the format.
+ *
+ * The runtime makes records only when it is built with TIDE_TRACE=1 (CMake: -DTIDE_TRACE=ON); otherwise the pointers do
+ * not exist and nothing of this is in the image.
+ *
+ * Cost: a record at most 40 instructions (lab/bench/trace_bench.c), without a lock, without asking the clock again.
+ * Memory: 16 bytes a record, 32 bytes a ring on a 32-bit board (40 on a 64-bit one), 4 bytes a level for the instances;
+ * all the program's. Re-entrancy: one context at a time puts into a ring, another takes out of it; different rings are
+ * independent. */
+#ifndef TIDE_TRACE_H
+#define TIDE_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tide/priority.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum tide_trace_kind {
+  TIDE_TRACE_RELEASE = 1, /* a timer's expiry, at its nominal time */
+  TIDE_TRACE_READY,       /* another callback became ready. Both are recorded when it starts, with their own time. */
+  TIDE_TRACE_START,       /* of a callback; detail: its kind (tide_callback_kind_t) */
+  TIDE_TRACE_END,
+  TIDE_TRACE_PREEMPTION, /* the callback of this priority has to wait while the lane runs; where lanes share one
+                            processor and its interrupts */
+  TIDE_TRACE_SUBMIT,     /* a message was handed to the daemon */
+  TIDE_TRACE_WIRE_START, /* a frame was given to the link; detail 1: none of a message */
+  TIDE_TRACE_WIRE_END,   /* its last byte has left */
+  TIDE_TRACE_RECEIVED,   /* a frame came and has a place; instance: its sequence number */
+  TIDE_TRACE_DIGESTED,   /* its message was given to whom it is for; instance: the frame's sequence number */
+  TIDE_TRACE_LOST,       /* a message that will not be sent; detail: tide_node_outcome_t, or 255: refused */
+  TIDE_TRACE_BUDGET      /* detail 1: exhausted, 0: replenished */
+} tide_trace_kind_t;
+
+#define TIDE_TRACE_REFUSED 255u
+
+typedef struct tide_trace_record {
+  int64_t time_ns; /* of the platform's clock */
+  uint32_t instance;
+  tide_priority_t priority; /* the level names the chain, the position the callback in it */
+  uint8_t kind;
+  uint8_t detail;
+} tide_trace_record_t;
+
+/* Which instance of the chain of each level is under way; shared by the rings of a program. A callback that starts sets
+ * it to the number of its runs before; a program that knows better (it read a number in a message) says so with
+ * tide_trace_set_instance. Memory: zeroed, the program's. */
+typedef struct tide_trace_instances {
+  uint32_t of_level[TIDE_LEVEL_MAXIMUM + 1u];
+} tide_trace_instances_t;
+
+typedef struct tide_trace_ring {
+  tide_trace_record_t *records;
+  tide_trace_instances_t *instances;
+  uint32_t mask;
+  uint32_t written, dropped; /* the producer's */
+  uint32_t read, blocks;     /* the consumer's */
+  uint16_t place, source;
+} tide_trace_ring_t;
+
+/* place: number of the board or program; source: of the ring in it. count: a power of two, 2 or more, else
+ * TIDE_ERROR_ARGUMENT. */
+int tide_trace_init(tide_trace_ring_t *ring, tide_trace_record_t *records, uint32_t count,
+                    tide_trace_instances_t *instances, uint16_t place, uint16_t source);
+
+/* Takes bytes, all or none: TIDE_OK, or a negative code that ends the drain. */
+typedef int (*tide_trace_sink_t)(void *context, const uint8_t *bytes, size_t count);
+
+#define TIDE_TRACE_BLOCK_HEADER_BYTES 24u
+#define TIDE_TRACE_BLOCK_RECORDS 14u
+#define TIDE_TRACE_BLOCK_BYTES (TIDE_TRACE_BLOCK_HEADER_BYTES + TIDE_TRACE_BLOCK_RECORDS * 16u)
+
+/* Gives the sink whole blocks of at most TIDE_TRACE_BLOCK_BYTES until the ring is empty or most_blocks are written: who
+ * calls it at a fixed rate bounds the load of the link. A block that the sink refuses stays in the ring. Returns the
+ * number of records, or the sink's code. A block of stack. O(records). */
+int tide_trace_drain(tide_trace_ring_t *ring, uint32_t most_blocks, tide_trace_sink_t sink, void *context);
+
+/* False: the ring was full, and the record is counted in dropped. */
+static inline bool tide_trace_put(tide_trace_ring_t *ring, tide_trace_kind_t kind, tide_priority_t priority,
+                                  uint32_t instance, uint8_t detail, int64_t time_ns) {
+  const uint32_t written = ring->written;
+  if (written - __atomic_load_n(&ring->read, __ATOMIC_ACQUIRE) > ring->mask) {
+    __atomic_store_n(&ring->dropped, ring->dropped + 1u, __ATOMIC_RELAXED);
+    return false;
+  }
+  tide_trace_record_t *record = &ring->records[written & ring->mask];
+  record->time_ns = time_ns;
+  record->instance = instance;
+  record->priority = priority;
+  record->kind = (uint8_t)kind;
+  record->detail = detail;
+  __atomic_store_n(&ring->written, written + 1u, __ATOMIC_RELEASE);
+  return true;
+}
+
+static inline uint32_t tide_trace_instance(const tide_trace_ring_t *ring, tide_priority_t priority) {
+  return __atomic_load_n(&ring->instances->of_level[TIDE_PRIORITY_LEVEL(priority) % (TIDE_LEVEL_MAXIMUM + 1u)],
+                         __ATOMIC_RELAXED);
+}
+
+/* From the callback that runs: what it submits, and its end, belong to this instance. */
+static inline void tide_trace_set_instance(const tide_trace_ring_t *ring, tide_priority_t priority, uint32_t instance) {
+  __atomic_store_n(&ring->instances->of_level[TIDE_PRIORITY_LEVEL(priority) % (TIDE_LEVEL_MAXIMUM + 1u)], instance,
+                   __ATOMIC_RELAXED);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

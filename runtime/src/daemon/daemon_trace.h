@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the daemon records, within its critical section; nothing without TIDE_TRACE. */
+#ifndef TIDE_DAEMON_TRACE_H
+#define TIDE_DAEMON_TRACE_H
+
+#include "tide/daemon.h"
+
+#if TIDE_TRACE
+static inline tide_priority_t daemon_trace_level(uint8_t stream) { return TIDE_PRIORITY(TIDE_STREAM_LEVEL(stream), 0); }
+
+static inline void daemon_trace_node(const tide_daemon_t *d, tide_trace_kind_t kind, const tide_node_t *node,
+                                     uint8_t detail, int64_t now_ns) {
+  if (d->trace) (void)tide_trace_put(d->trace, kind, node->priority, node->trace_instance, detail, now_ns);
+}
+
+/* Before it is submitted: then it may be on the wire, or free, at once. */
+static inline void daemon_trace_mark(const tide_daemon_t *d, tide_node_t *node, uint8_t stream) {
+  if (d->trace) node->trace_instance = tide_trace_instance(d->trace, daemon_trace_level(stream));
+}
+
+static inline void daemon_trace_wire(const tide_daemon_t *d, tide_trace_kind_t kind, int64_t now_ns) {
+  if (!d->trace || !d->transmitter.busy) return;
+  const tide_node_t *node = d->transmitter.current_node;
+  (void)tide_trace_put(d->trace, kind, d->frame.priority, node ? node->trace_instance : 0u, node ? 0u : 1u, now_ns);
+}
+
+static inline void daemon_trace_done(const tide_daemon_t *d, const tide_node_t *node, tide_node_outcome_t outcome) {
+  if (d->trace && outcome != TIDE_NODE_SENT && outcome != TIDE_NODE_ACKNOWLEDGED)
+    daemon_trace_node(d, TIDE_TRACE_LOST, node, (uint8_t)outcome, tide_platform_now_ns(d->platform));
+}
+
+static inline void daemon_trace_slot(const tide_daemon_t *d, tide_trace_kind_t kind, const tide_slot_t *slot,
+                                     int64_t now_ns) {
+  if (d->trace) (void)tide_trace_put(d->trace, kind, daemon_trace_level(slot->stream), slot->sequence, 0u, now_ns);
+}
+#define DAEMON_TRACE(call) call
+#else
+#define DAEMON_TRACE(call) ((void)0)
+#endif
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tide/trace.h"
+
+#include "tide/status.h"
+
+#define VERSION 1u
+#define RECORD_BYTES 16u
+#define CHECKSUM_AT 20u
+#define ADLER_MODULUS 65521u
+
+_Static_assert(sizeof(tide_trace_record_t) == RECORD_BYTES, "docs/internals/trace.md and trace.h tell users so");
+
+int tide_trace_init(tide_trace_ring_t *ring, tide_trace_record_t *records, uint32_t count,
+                    tide_trace_instances_t *instances, uint16_t place, uint16_t source) {
+  if (!ring || !records || !instances || count < 2u || (count & (count - 1u)) != 0u) return TIDE_ERROR_ARGUMENT;
+  *ring = (tide_trace_ring_t){
+      .records = records, .instances = instances, .mask = count - 1u, .place = place, .source = source};
+  return TIDE_OK;
+}
+
+static uint8_t *put_number(uint8_t *to, uint64_t value, unsigned bytes) {
+  for (unsigned index = 0u; index < bytes; index++) *to++ = (uint8_t)(value >> (8u * index));
+  return to;
+}
+
+static uint8_t *put_record(uint8_t *to, const tide_trace_record_t *record) {
+  to = put_number(to, (uint64_t)record->time_ns, 8u);
+  to = put_number(to, record->instance, 4u);
+  to = put_number(to, record->priority, 2u);
+  *to++ = record->kind;
+  *to++ = record->detail;
+  return to;
+}
+
+/* Adler-32 (RFC 1950) of the block with its checksum as 0. */
+static uint32_t checksum(const uint8_t *bytes, size_t count) {
+  uint32_t low = 1u, high = 0u;
+  for (size_t index = 0u; index < count; index++) {
+    low = (low + bytes[index]) % ADLER_MODULUS;
+    high = (high + low) % ADLER_MODULUS;
+  }
+  return high << 16 | low;
+}
+
+static size_t build(const tide_trace_ring_t *ring, uint32_t count, uint8_t *block) {
+  static const uint8_t magic[4] = {'T', 'D', 'T', 'R'};
+  uint8_t *to = block;
+  for (size_t index = 0u; index < sizeof magic; index++) *to++ = magic[index];
+  *to++ = VERSION;
+  *to++ = RECORD_BYTES;
+  to = put_number(to, count, 2u);
+  to = put_number(to, ring->place, 2u);
+  to = put_number(to, ring->source, 2u);
+  to = put_number(to, __atomic_load_n(&ring->dropped, __ATOMIC_RELAXED), 4u);
+  to = put_number(to, ring->blocks, 4u);
+  to = put_number(to, 0u, 4u);
+  for (uint32_t index = 0u; index < count; index++) {
+    to = put_record(to, &ring->records[(ring->read + index) & ring->mask]);
+  }
+  const size_t bytes = (size_t)(to - block);
+  (void)put_number(block + CHECKSUM_AT, checksum(block, bytes), 4u);
+  return bytes;
+}
+
+int tide_trace_drain(tide_trace_ring_t *ring, uint32_t most_blocks, tide_trace_sink_t sink, void *context) {
+  uint8_t block[TIDE_TRACE_BLOCK_BYTES];
+  int drained = 0;
+  for (uint32_t number = 0u; number < most_blocks; number++) {
+    const uint32_t waiting = __atomic_load_n(&ring->written, __ATOMIC_ACQUIRE) - ring->read;
+    const uint32_t count = waiting < TIDE_TRACE_BLOCK_RECORDS ? waiting : TIDE_TRACE_BLOCK_RECORDS;
+    if (count == 0u) break;
+    const int status = sink(context, block, build(ring, count, block));
+    if (status != TIDE_OK) return status;
+    ring->blocks++;
+    __atomic_store_n(&ring->read, ring->read + count, __ATOMIC_RELEASE);
+    drained += (int)count;
+  }
+  return drained;
+}
