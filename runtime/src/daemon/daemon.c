@@ -123,9 +123,8 @@ void daemon_on_control(void *context, const tide_delivery_t *delivery) {
 /* ---- the wire ---- */
 
 static void wire_ended(tide_daemon_t *d) {
-  const int64_t time_ns = now_ns(d);
-  DAEMON_TRACE(daemon_trace_wire(d, TIDE_TRACE_WIRE_END, time_ns));
-  tide_transmitter_sent(&d->transmitter, time_ns);
+  DAEMON_TRACE(daemon_trace_wire(d, TIDE_TRACE_WIRE_END, now_ns(d)));
+  tide_transmitter_sent(&d->transmitter, now_ns(d));
 }
 
 /* What to do about the frame after start has returned. True: the wire is free again already. */

@@ -9,9 +9,11 @@ import typer
 
 from tide.analysis.bounds import AnalysisError
 from tide.analysis.lower import NoBoundError
+from tide.export.mcap import to_mcap
 from tide.export.perfetto import to_perfetto
 from tide.export.pycpa import to_pycpa
-from tide.export.recording import read_recording, to_csv
+from tide.export.recording import Step, read_recording, to_csv
+from tide.export.trace import is_trace, read_trace, steps_of
 from tide.outputs import require_file, write_text, written
 from tide.programs.binaries import MissingBinaryError
 from tide.system.command import load_or_exit
@@ -24,21 +26,29 @@ class Form(str, Enum):
     pycpa = "pycpa"
     csv = "csv"
     perfetto = "perfetto"
+    mcap = "mcap"
 
 
 @app.command()
 def export(
     file: Annotated[
-        Path, typer.Argument(help="Description, a system.toml; of csv and perfetto: the --out of tide simulate.")
+        Path,
+        typer.Argument(
+            help="Description, a system.toml; of csv, perfetto and mcap: the --out of tide simulate, or a trace that a "
+            "program wrote."
+        ),
     ],
     to: Annotated[
         Form,
         typer.Option(
-            help="Form to write; pycpa: a program for pyCPA; csv, perfetto: each instance that a run recorded, on "
-            "boards, links and host."
+            help="Form to write; pycpa: a program for pyCPA; csv, perfetto, mcap: each instance that a run recorded, "
+            "on boards, links and host."
         ),
     ] = Form.pycpa,
     out: Annotated[Path | None, typer.Option(help="File to write. Default: standard output.")] = None,
+    system: Annotated[
+        Path | None, typer.Option(help="Description with the names of a trace's chains. Default: their levels.")
+    ] = None,
 ) -> None:
     """Write a system, or what was recorded of it, in the form of another tool.
 
@@ -51,14 +61,16 @@ def export(
       tide simulate examples/systems/arm_and_base.toml --out results/arm
 
       tide export results/arm --to perfetto --out arm.pftrace
+
+      tide export board.trace --system system.toml --to mcap --out board.mcap
     """
     require_file(out)
     if to is not Form.pycpa:
-        _export_recording(file, to, out)
+        _export_recording(_steps(file, system), to, out)
         return
-    system = load_or_exit(file)
+    described = load_or_exit(file)
     try:
-        text = to_pycpa(system)
+        text = to_pycpa(described)
         if out is None:
             typer.echo(text, nl=False)
         else:
@@ -72,8 +84,17 @@ def export(
         raise typer.Exit(2) from None
 
 
-def _export_recording(file: Path, to: Form, out: Path | None) -> None:
-    steps = read_recording(file)
+def _steps(file: Path, system: Path | None) -> list[Step]:
+    if not is_trace(file):
+        return read_recording(file)
+    names = {} if system is None else {chain.priority: chain.name for chain in load_or_exit(system).chains}
+    trace = read_trace(file)
+    for line in trace.problems():
+        typer.echo(f"{file}: {line}", err=True)
+    return steps_of(trace, names)
+
+
+def _export_recording(steps: list[Step], to: Form, out: Path | None) -> None:
     if to is Form.csv:
         if out is None:
             typer.echo(to_csv(steps), nl=False)
@@ -81,7 +102,8 @@ def _export_recording(file: Path, to: Form, out: Path | None) -> None:
             write_text(out, to_csv(steps))
         return
     if out is None:
-        typer.echo("a trace for Perfetto is no text; give --out FILE, as trace.pftrace", err=True)
+        name, file = ("Perfetto", "trace.pftrace") if to is Form.perfetto else ("Foxglove", "trace.mcap")
+        typer.echo(f"a trace for {name} is no text; give --out FILE, as {file}", err=True)
         raise typer.Exit(2)
     with written(out) as beside:
-        beside.write_bytes(to_perfetto(steps))
+        beside.write_bytes(to_perfetto(steps) if to is Form.perfetto else to_mcap(steps))
