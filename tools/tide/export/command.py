@@ -13,6 +13,7 @@ from tide.export.mcap import to_mcap
 from tide.export.perfetto import to_perfetto
 from tide.export.pycpa import to_pycpa
 from tide.export.recording import Step, read_recording, to_csv
+from tide.export.run_folder import read_run, run_folders
 from tide.export.trace import is_trace, read_trace, steps_of
 from tide.outputs import require_file, write_text, written
 from tide.programs.binaries import MissingBinaryError
@@ -34,8 +35,8 @@ def export(
     file: Annotated[
         Path,
         typer.Argument(
-            help="Description, a system.toml; of csv, perfetto and mcap: the --out of tide simulate, or a trace that a "
-            "program wrote."
+            help="Description, a system.toml; of csv, perfetto and mcap: the --out of tide simulate, the folder of an "
+            "executor in that of tide run, or a trace that a program wrote."
         ),
     ],
     to: Annotated[
@@ -62,6 +63,8 @@ def export(
 
       tide export results/arm --to perfetto --out arm.pftrace
 
+      tide export results/three_chains/tide --to perfetto --out run.pftrace
+
       tide export board.trace --system system.toml --to mcap --out board.mcap
     """
     require_file(out)
@@ -85,6 +88,8 @@ def export(
 
 
 def _steps(file: Path, system: Path | None) -> list[Step]:
+    if run_folders(file):
+        return read_run(file)
     if not is_trace(file):
         return read_recording(file)
     names = {} if system is None else {chain.priority: chain.name for chain in load_or_exit(system).chains}
