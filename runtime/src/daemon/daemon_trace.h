@@ -21,7 +21,8 @@ static inline void daemon_trace_mark(const tide_daemon_t *d, tide_node_t *node, 
 static inline void daemon_trace_wire(const tide_daemon_t *d, tide_trace_kind_t kind, int64_t now_ns) {
   if (!d->trace || !d->transmitter.busy) return;
   const tide_node_t *node = d->transmitter.current_node;
-  (void)tide_trace_put(d->trace, kind, d->frame.priority, node ? node->trace_instance : 0u, node ? 0u : 1u, now_ns);
+  (void)tide_trace_put(d->trace, kind, d->frame.priority, node ? node->trace_instance : 0u, (uint8_t)(node ? 0u : 1u),
+                       now_ns);
 }
 
 static inline void daemon_trace_done(const tide_daemon_t *d, const tide_node_t *node, tide_node_outcome_t outcome) {
