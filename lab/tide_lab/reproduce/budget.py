@@ -20,6 +20,7 @@ from tide_lab.reproduce.budget_cases import (
     BUDGET_CASES,
     EXECUTORS,
     PING_MS,
+    PLACES,
     PROGRAMS,
     BudgetCase,
     BudgetError,
@@ -34,7 +35,7 @@ _COLOURS = {"hprt": "#0072B2", "lpbe": "#D55E00", "bulk": "#009E73", "second": "
 def reproduce_budget(name: str, pings: int, out: Path | None, on: str) -> None:
     """Prints a table and the findings; writes results.json and replies.png. Status 1 when a finding does not hold."""
     if on not in (*PROGRAMS, *EXECUTORS):
-        _fail(f"--on does not take '{on}'; it takes sim, native, executor or executor-reliable", 2)
+        _fail(f"--on does not take '{on}'; it takes {PLACES}", 2)
     case = BUDGET_CASES[name]
     folder = out or Path("results") / (name if on == "sim" else f"{name}-{on}")
     try:

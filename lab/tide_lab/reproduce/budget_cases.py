@@ -19,7 +19,9 @@ from tide.report.results import Machine, Row
 
 SOURCE = "Budget-based real-time Executor for Micro-ROS"
 PROGRAMS = {"sim": "tide-budget-sim", "native": "budget_pong"}
-EXECUTORS = {"executor": False, "executor-reliable": True}  # by the agent and ROS 2; whether the topics are reliable
+# By the agent and ROS 2; whether the topics are reliable.
+EXECUTORS = {"executor": False, "executor-reliable": True, "qemu": False, "qemu-reliable": True}
+PLACES = "sim, native, executor, executor-reliable, qemu or qemu-reliable"
 PING_MS = 10
 
 
@@ -168,7 +170,19 @@ class BudgetResult:
         return found
 
     def findings(self) -> list[tuple[Finding, bool]]:
-        return [(finding, finding.holds(self.replies, self.pings)) for finding in self.case.findings]
+        found = [(finding, finding.holds(self.replies, self.pings)) for finding in self.case.findings]
+        charged = self._charged()
+        if charged:
+            worst = max(abs(is_ / wanted - 1) for wanted, is_ in charged)
+            text = f"HPRT is charged for its budget, by the board's own account: at most {100 * worst:.1f} % off (3 %)"
+            found.append((Finding(text, False, lambda *_: True), worst <= 0.03))
+        return found
+
+    def _charged(self) -> list[tuple[float, float]]:
+        """Budget and charge of the most urgent lane, % of the processor, where a place tells them."""
+        rows = [row for row in self.rows if row.metric == "hprt_charged_percent" and row.measured is not None]
+        fixed = None if self.case.quantity == "budget_percent" else 30.0
+        return [(fixed or row.x[self.case.quantity], float(row.measured or 0)) for row in rows]
 
     def to_json(self) -> str:
         data: dict[str, Any] = {
@@ -200,10 +214,10 @@ def points(case: BudgetCase) -> list[tuple[str, int]]:
 def _play(lanes: tuple[str, ...], on: str, pings: int) -> dict[str, Any]:
     from tide.programs.child import RunError
     from tide.run.domain import ros_domain
-    from tide_lab.reproduce.budget_executor import play
+    from tide_lab.reproduce.budget_executor import play, play_on_board
 
     try:
-        data = play(lanes, pings, PING_MS, EXECUTORS[on], ros_domain())
+        data = (play_on_board if on.startswith("qemu") else play)(lanes, pings, PING_MS, EXECUTORS[on], ros_domain())
     except RunError as error:
         raise BudgetError(str(error)) from None
     for lane in data["lanes"]:
@@ -227,6 +241,9 @@ def run_point(case: BudgetCase, on: str, system: str, value: int, pings: int) ->
             yield _row(
                 case, system, x, f"{lane['name']}_cpu_percent", 100 * lane["cpu_ns"] / data["duration_ns"], pings
             )
+            if on.startswith("qemu") and lane["budget_ns"]:
+                charged = 100 * lane["used_ns"] / data["duration_ns"]
+                yield _row(case, system, x, f"{lane['name']}_charged_percent", charged, pings)
 
 
 def _row(case: BudgetCase, system: str, x: int, metric: str, value: float, pings: int) -> Row:

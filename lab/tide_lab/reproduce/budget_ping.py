@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ping of the experiments with budgets as a ROS 2 node: std_msgs/Int32 on NAME_ping every so many milliseconds, and a
 count of the answers on NAME_pong. Prints a line of JSON when all pings are sent and the last answers had time to come.
+PINGS 0: until a line comes on standard input, for a Pong that has a time of its own.
 
     python -m tide_lab.reproduce.budget_ping DOMAIN PINGS PERIOD_MS best-effort|reliable NAME...
 """
 
 from __future__ import annotations
 
+import itertools
 import json
+import select
 import sys
 import time
 from typing import Any
@@ -53,7 +56,7 @@ class Ping:
 
     def play(self) -> None:
         begin = time.monotonic()
-        for sequence in range(self.pings):
+        for sequence in range(self.pings) if self.pings else itertools.takewhile(_nothing_said, itertools.count()):
             self._spin_until(begin + sequence * self.period_s)
             for publisher in self.publishers:
                 publisher.publish(Int32(data=sequence))
@@ -62,6 +65,10 @@ class Ping:
     def _spin_until(self, deadline: float) -> None:
         while (left := deadline - time.monotonic()) > 0:
             self.executor.spin_once(timeout_sec=left)
+
+
+def _nothing_said(_: int) -> bool:
+    return not select.select([sys.stdin], [], [], 0)[0]
 
 
 def main(words: list[str]) -> int:

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -121,19 +120,41 @@ void plan_help(const char *program) {
       program, program);
 }
 
+/* Not by printf: that of small C libraries knows no 64 bits. */
+static void print_member(const char *name, int64_t value) {
+  char digits[24], *digit = digits + sizeof digits - 1;
+  uint64_t rest = value < 0 ? 0u : (uint64_t)value;
+  *digit = '\0';
+  do *--digit = (char)('0' + rest % 10u);
+  while ((rest /= 10u) != 0u);
+  printf(", \"%s\": %s", name, digit);
+}
+
+static void print_lane(const lane_plan_t *lane, const lane_result_t *result) {
+  const tide_budget_counters_t *const budget = &result->budget;
+  printf("{\"name\": \"%s\"", lane->name);
+  print_member("priority", lane->priority);
+  print_member("budget_ns", lane->budget_ns);
+  print_member("period_ns", lane->period_ns);
+  print_member("pings", (int64_t)result->pings);
+  print_member("replies", (int64_t)result->replies);
+  print_member("overwritten", (int64_t)result->overwritten);
+  print_member("cpu_ns", result->cpu_ns);
+  print_member("used_ns", (int64_t)budget->used_ns);
+  print_member("low_ns", (int64_t)budget->low_ns);
+  print_member("overrun_ns", (int64_t)budget->overrun_ns);
+  print_member("exhaustions", (int64_t)budget->exhaustions);
+  print_member("replenishments", (int64_t)budget->replenishments);
+  printf("}");
+}
+
 void plan_print(const plan_t *plan, const char *on, const lane_result_t *results) {
-  printf("{\"on\": \"%s\", \"duration_ns\": %" PRId64 ", \"rule\": \"%s\", \"lanes\": [", on, plan->duration_ns,
-         plan->rule == TIDE_BUDGET_POSIX ? "posix" : "corrected");
+  printf("{\"on\": \"%s\", \"rule\": \"%s\"", on, plan->rule == TIDE_BUDGET_POSIX ? "posix" : "corrected");
+  print_member("duration_ns", plan->duration_ns);
+  printf(", \"lanes\": [");
   for (int32_t index = 0; index < plan->lane_count; index++) {
-    const lane_plan_t *const lane = &plan->lanes[index];
-    const lane_result_t *const result = &results[index];
-    printf("%s\n {\"name\": \"%s\", \"priority\": %" PRId32 ", \"budget_ns\": %" PRId64 ", \"period_ns\": %" PRId64
-           ", \"pings\": %" PRIu64 ", \"replies\": %" PRIu64 ", \"overwritten\": %" PRIu64 ", \"cpu_ns\": %" PRId64
-           ", \"used_ns\": %" PRIu64 ", \"low_ns\": %" PRIu64 ", \"overrun_ns\": %" PRIu64 ", \"exhaustions\": %" PRIu64
-           ", \"replenishments\": %" PRIu64 "}",
-           index > 0 ? "," : "", lane->name, lane->priority, lane->budget_ns, lane->period_ns, result->pings,
-           result->replies, result->overwritten, result->cpu_ns, result->budget.used_ns, result->budget.low_ns,
-           result->budget.overrun_ns, result->budget.exhaustions, result->budget.replenishments);
+    printf(index > 0 ? ",\n " : "\n ");
+    print_lane(&plan->lanes[index], &results[index]);
   }
   printf("]}\n");
 }
