@@ -17,8 +17,9 @@ from typer.testing import CliRunner
 
 from tide.main import app
 from tide.programs.binaries import find_binary
+from tide.report.results import Row
 from tide_lab.reproduce.budget import reproduce_budget
-from tide_lab.reproduce.budget_cases import BUDGET_CASES, PLACES, SOURCE, BudgetError, points, run_point
+from tide_lab.reproduce.budget_cases import BUDGET_CASES, PLACES, SOURCE, BudgetError, BudgetResult, points, run_point
 
 PINGS = 200
 SCHEMA = {
@@ -156,6 +157,27 @@ def test_it_refuses_other_places(tmp_path: Path, capsys: Any) -> None:
         reproduce_budget("budget-work-conserving", PINGS, tmp_path, "board")
     assert ended.value.exit_code == 2
     assert PLACES in capsys.readouterr().err
+
+
+def test_a_lane_that_sleeps_is_not_for_the_board(tmp_path: Path, capsys: Any) -> None:
+    with pytest.raises(typer.Exit) as ended:
+        reproduce_budget("budget-work-conserving", PINGS, tmp_path, "qemu")
+    assert ended.value.exit_code == 2
+    assert "would keep the stack" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("charged", "waits", "holds"), [(29.5, 3, True), (28.5, 3, False), (20.0, 60, True)])
+def test_the_charge_is_judged_where_pings_came(charged: float, waits: int, holds: bool) -> None:
+    result = BudgetResult(BUDGET_CASES["budget-fifo-vs-sporadic"], "qemu", PINGS)
+    for metric, value in (("charged_percent", charged), ("waits", waits), ("replies", 60)):
+        for x, kept in ((30, value), (60, {"charged_percent": 60.0, "waits": 0, "replies": 120}[metric])):
+            row = {"budget_percent": x}
+            result.rows.append(
+                Row(system="sporadic", x=row, metric=f"hprt_{metric}", published=None, measured=kept, samples=PINGS)
+            )
+    ((finding, verdict),) = result._charged()
+    assert verdict == holds
+    assert ("had to wait for pings in sporadic 30" in finding.text) == (waits > 6)
 
 
 def test_the_command_knows_them(tmp_path: Path) -> None:

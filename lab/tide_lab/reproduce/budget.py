@@ -37,6 +37,8 @@ def reproduce_budget(name: str, pings: int, out: Path | None, on: str) -> None:
     if on not in (*PROGRAMS, *EXECUTORS):
         _fail(f"--on does not take '{on}'; it takes {PLACES}", 2)
     case = BUDGET_CASES[name]
+    if on.startswith("qemu") and case.quantity != "budget_percent":
+        _fail(f"{name} does not run on the board: a lane that sleeps would keep the stack that all lanes share", 2)
     folder = out or Path("results") / (name if on == "sim" else f"{name}-{on}")
     try:
         with terminable(), results_folder(folder, ("results.json", "replies.png")) as place:

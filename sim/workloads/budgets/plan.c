@@ -145,6 +145,7 @@ static void print_lane(const lane_plan_t *lane, const lane_result_t *result) {
   print_member("overrun_ns", (int64_t)budget->overrun_ns);
   print_member("exhaustions", (int64_t)budget->exhaustions);
   print_member("replenishments", (int64_t)budget->replenishments);
+  print_member("activations", (int64_t)budget->activations);
   printf("}");
 }
 
