@@ -102,6 +102,12 @@ Plan draw_plan(uint64_t seed) {
     chain.act = 2 * chain.period;
   }
   plan.packs = random.chance(0.3);
+  if (random.chance(0.2)) { /* all answers come in fragments, and there is memory for each reader */
+    plan.reassemblies = static_cast<uint32_t>(plan.chains.size() + random.below(2));
+    for (ChainPlan &chain : plan.chains) {
+      if (chain.is_reply_reliable()) chain.reply_bytes = static_cast<uint32_t>(random.between(plan.mtu, 3 * plan.mtu));
+    }
+  }
   return plan;
 }
 

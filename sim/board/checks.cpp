@@ -104,10 +104,37 @@ void Checks::slots(const tide_receiver_t &receiver, Time now) {
   if (free < owed) violate(now, "receive slots that are reserved for a reader are in use by others");
 }
 
+// Counts who uses which, not what the receiver counts. All are of one size here. A reader is known by its first
+// message: what others took before that is theirs until they give it back.
+void Checks::reassemblies(const tide_receiver_t &receiver, Time now) {
+  const size_t count = receiver.config.reassembly_count;
+  size_t free = 0, known = 0, without = 0;
+  bool has_more = false;
+  for (size_t index = 0; index < count; index++) free += receiver.config.reassemblies[index].state == 0 ? 1 : 0;
+  for (const tide_account_t *account = receiver.nobody.next; account != nullptr; account = account->next) {
+    if (account->fragment_bytes == 0) continue;
+    size_t used = 0;
+    for (size_t index = 0; index < count; index++) {
+      const tide_reassembly_t &each = receiver.config.reassemblies[index];
+      if (each.state != 0 && each.account == account) used++;
+    }
+    known++;
+    if (used == 0) without++;
+    has_more = has_more || used > 1;
+  }
+  if (known > known_to_fragments_ && has_more) late_to_fragments_ = true;
+  if (!has_more) late_to_fragments_ = false;
+  known_to_fragments_ = known;
+  if (known <= count && free < without && !late_to_fragments_) {
+    violate(now, "memory that is kept for a reader's fragments is in use by others");
+  }
+}
+
 // Whoever would have to start the frame may be preempted by now, and for long.
 void Checks::step_end(Client &client, Time now) {
   const tide_daemon_t &daemon = client.session().daemon;
   slots(daemon.receiver, now);
+  reassemblies(daemon.receiver, now);
   const tide_transmitter_t &transmitter = daemon.transmitter;
   if (!daemon.link_open || transmitter.busy || transmitter.paused) return;
   bool waits = transmitter.control_count > 0;

@@ -3,10 +3,11 @@
 //
 // In each step: no callback starts while a more urgent one is ready or a more urgent frame waits to be digested; no
 // frame of a message starts while one of a more urgent level could go; the wire is never idle while one could go; each
-// reader has the receive slots that are reserved for it, in its use or free, whatever comes in for others. For each
-// chain, in both directions (and from its timer to a callback of the same process): nothing arrives that was not sent,
-// nothing reliable is lost or doubled, and nothing overtakes. At the end: every message is delivered, and all nodes,
-// slots and reassemblies are free again.
+// reader has the receive slots that are reserved for it, in its use or free, whatever comes in for others; and where
+// there is memory for the fragments of each reader that gets some, each has one or finds one. For each chain, in both
+// directions (and from its timer to a callback of the same process): nothing arrives that was not sent, nothing
+// reliable is lost or doubled, and nothing overtakes. At the end: every message is delivered, and all nodes, slots and
+// reassemblies are free again.
 //
 // Where the session began anew (the agent was restarted, or a long cut made the client connect again), reliable
 // messages arrive at least once: first arrivals are in order, and answers that were under way may be lost.
@@ -51,9 +52,12 @@ class Checks {
                Time now);
   static std::string missing_in_pools(Client &client);
   void slots(const tide_receiver_t &receiver, Time now);
+  void reassemblies(const tide_receiver_t &receiver, Time now);
   void violate(Time now, const std::string &what);
 
   std::vector<Way> ways_;
+  size_t known_to_fragments_ = 0;   // readers
+  bool late_to_fragments_ = false;  // one of them became known when another one had more than one reassembly
   bool tide_;
   std::vector<std::string> violations_;
 };

@@ -16,8 +16,10 @@
  *
  * FRAGMENTs grow into a message in the smallest tide_reassembly that is large enough. When those are in use, the first
  * fragment waits unacknowledged in its slot, and with it its stream; a message larger than all of them is skipped to
- * its end and counted, so that the stream goes on. To keep a fragmented message of an unimportant chain from delaying
- * one of an important chain, give each stream that carries them one tide_reassembly and one for each message in use.
+ * its end and counted, so that the stream goes on. Each account that gets messages in fragments has one of them kept
+ * for it, once the first one has come: nobody takes a second one unless each of the others would still find its first.
+ * So a reader that does not read, or a sender that stops in the midst of a message, delays nobody else, if each stream
+ * carries the messages of one account, and there is a tide_reassembly for each account. What nobody reads takes none.
  *
  * Slots belong to who reads (tide_account_t). Each account has slots reserved for it; all share the rest. What nobody
  * reads has an account, too, with one slot. A frame beyond its account's reservation gets a slot only as long as all
@@ -29,7 +31,7 @@
  *
  * Cost: commit and the steps of process O(slots + reassemblies + streams + accounts); most_urgent O(1); verify and
  * deliver linear in the frame. Memory (Cortex-M7): tide_receiver_t 240 bytes, a slot 72, a pointer and its bytes, a
- * stream 24, a reassembly 24 and its bytes, an account 20.
+ * stream 24, a reassembly 24 and its bytes, an account 20, and 8 for messages in fragments.
  *
  * Not thread-safe: tide_daemon wraps the calls. Nothing allocates. */
 #ifndef TIDE_RECEIVER_H
@@ -57,6 +59,11 @@ typedef struct tide_account {
   uint8_t stream;            /* that its last frame came on */
   bool full;                 /* its reader takes nothing now: its frames wait */
   uint32_t dropped;          /* best-effort frames that gave way */
+#if TIDE_FRAGMENTS && TIDE_RESERVATIONS
+  uint16_t reassemblies;   /* in its use */
+  uint16_t waits;          /* times that a message of its waited for memory, because its own was in use */
+  uint32_t fragment_bytes; /* the largest message in fragments that came for it; 0: none did */
+#endif
 } tide_account_t;
 
 typedef struct tide_slot {

@@ -31,6 +31,7 @@ int tide_receiver_init(tide_receiver_t *r, const tide_receiver_config_t *config)
   for (size_t i = 0; TIDE_FRAGMENTS && i < config->reassembly_count; ++i) {
     config->reassemblies[i].stream = 0u;
     config->reassemblies[i].state = REASSEMBLY_FREE;
+    config->reassemblies[i].account = NULL;
   }
   r->filling = &config->slots[0];
   r->filling->state = SLOT_FILLING;

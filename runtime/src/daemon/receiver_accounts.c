@@ -76,7 +76,8 @@ static void hand_over(tide_receiver_t *r, tide_account_t *account) {
   for (size_t i = 0; i < r->config.slot_count; ++i)
     if (r->config.slots[i].account == account) r->config.slots[i].account = &r->nobody;
   for (size_t i = 0; i < r->config.reassembly_count; ++i)
-    if (r->config.reassemblies[i].account == account) r->config.reassemblies[i].account = &r->nobody;
+    if (r->config.reassemblies[i].account == account)
+      receiver_charge_reassembly(&r->config.reassemblies[i], &r->nobody);
   r->nobody.used = (uint16_t)(r->nobody.used + account->used);
   account->used = 0u;
 }
@@ -90,6 +91,7 @@ void tide_receiver_close_account(tide_receiver_t *r, tide_account_t *account) {
   *place = account->next;
   hand_over(r, account);
   receiver_share_out(r);
+  if (TIDE_FRAGMENTS) receiver_unblock(r);
   receiver_check(r);
 }
 

@@ -7,9 +7,79 @@
 
 enum { SUBMESSAGE_ID_MAXIMUM = TIDE_XRCE_TIMESTAMP_REPLY };
 
+/* ---- whose memory is whose ---- */
+
+#if TIDE_FRAGMENTS && TIDE_RESERVATIONS
+void receiver_charge_reassembly(tide_reassembly_t *reassembly, tide_account_t *account) {
+  if (reassembly->account) reassembly->account->reassemblies--;
+  if (account) account->reassemblies++;
+  reassembly->account = account;
+}
+
+static void expect(tide_account_t *account, size_t bytes) {
+  if (bytes > account->fragment_bytes) account->fragment_bytes = (uint32_t)bytes;
+}
+
+static bool is_owed_one(const tide_account_t *account) {
+  return account->fragment_bytes > 0u && account->reassemblies == 0u;
+}
+
+/* Of those that are owed one, for messages of this size or larger. */
+static size_t count_owed(const tide_receiver_t *r, const tide_account_t *but, uint32_t bytes) {
+  size_t count = 0;
+  for (const tide_account_t *account = r->nobody.next; account; account = account->next)
+    count += account != but && is_owed_one(account) && account->fragment_bytes >= bytes ? 1u : 0u;
+  return count;
+}
+
+static size_t count_free(const tide_receiver_t *r, const tide_reassembly_t *but, uint32_t bytes) {
+  size_t count = 0;
+  for (size_t i = 0; i < r->config.reassembly_count; ++i) {
+    const tide_reassembly_t *each = &r->config.reassemblies[i];
+    count += each != but && each->state == REASSEMBLY_FREE && each->capacity >= bytes ? 1u : 0u;
+  }
+  return count;
+}
+
+/* The first one is everybody's right; a second one only while each of the others would still find its first. */
+static bool may_take(const tide_receiver_t *r, const tide_account_t *account, const tide_reassembly_t *reassembly) {
+  if (account->reassemblies == 0u) return true;
+  for (const tide_account_t *other = r->nobody.next; other; other = other->next) {
+    const uint32_t bytes = other->fragment_bytes;
+    if (other == account || !is_owed_one(other)) continue;
+    if (count_free(r, reassembly, bytes) < count_owed(r, account, bytes)) return false;
+  }
+  return true;
+}
+
+static void count_wait(tide_account_t *account) {
+  if (account->waits < UINT16_MAX) account->waits++;
+}
+#else
+void receiver_charge_reassembly(tide_reassembly_t *reassembly, tide_account_t *account) {
+  reassembly->account = account;
+}
+static void expect(tide_account_t *account, size_t bytes) {
+  (void)account;
+  (void)bytes;
+}
+static bool may_take(const tide_receiver_t *r, const tide_account_t *account, const tide_reassembly_t *reassembly) {
+  (void)r;
+  (void)account;
+  (void)reassembly;
+  return true;
+}
+static void count_wait(tide_account_t *account) { (void)account; }
+#endif
+
 void receiver_free_reassembly(tide_receiver_t *r, tide_reassembly_t *reassembly) {
   reassembly->state = REASSEMBLY_FREE;
   reassembly->stream = 0u;
+  receiver_charge_reassembly(reassembly, NULL);
+  receiver_unblock(r);
+}
+
+void receiver_unblock(tide_receiver_t *r) {
   for (size_t i = 0; i < r->config.slot_count; ++i) {
     tide_slot_t *slot = &r->config.slots[i];
     if (!slot->blocked) continue;
@@ -52,14 +122,15 @@ static size_t announced_bytes(const tide_xrce_submessage_t *fragment) {
   return announced > fragment->body_bytes ? announced : fragment->body_bytes;
 }
 
-/* The smallest free one that is large enough; *waiting tells whether one would be, but is in use. */
-static tide_reassembly_t *choose_reassembly(const tide_receiver_t *r, size_t bytes, bool *waiting) {
+/* The smallest free one that is large enough; *waiting tells whether one would be, but is in use or kept for others. */
+static tide_reassembly_t *choose_reassembly(const tide_receiver_t *r, const tide_account_t *account, size_t bytes,
+                                            bool *waiting) {
   tide_reassembly_t *best = NULL;
   *waiting = false;
   for (size_t i = 0; i < r->config.reassembly_count; ++i) {
     tide_reassembly_t *reassembly = &r->config.reassemblies[i];
     if (reassembly->capacity < bytes) continue;
-    if (reassembly->state != REASSEMBLY_FREE) {
+    if (reassembly->state != REASSEMBLY_FREE || !may_take(r, account, reassembly)) {
       *waiting = true;
     } else if (!best || reassembly->capacity < best->capacity) {
       best = reassembly;
@@ -74,6 +145,23 @@ static bool first_fragment_from(const tide_slot_t *slot, size_t position, tide_x
   return false;
 }
 
+/* Of a message that begins: who reads it. As its frame came it may not have been known to be a first one. Null: nobody
+ * does. */
+static tide_account_t *account_of_message(tide_receiver_t *r, const tide_slot_t *slot,
+                                          const tide_xrce_submessage_t *fragment) {
+  tide_account_t *account = slot->account;
+  const bool is_data = fragment->body_bytes >= 8u && fragment->body[0] == TIDE_XRCE_DATA;
+  if (!TIDE_RESERVATIONS || account != &r->nobody || !is_data || !receiver_has_priorities(r)) return account;
+  const uint8_t *ids = fragment->body + TIDE_XRCE_SUBMESSAGE_HEADER_BYTES;
+  const tide_xrce_request_t request = {(uint16_t)(ids[0] << 8 | ids[1]), (uint16_t)(ids[2] << 8 | ids[3])};
+  return receiver_ask_priority(r, slot->stream, request, &account) < 0 ? NULL : account;
+}
+
+static void skip_message(tide_receiver_t *r, tide_slot_t *slot) {
+  receiver_set_bit(r->skipping, slot->stream, true);
+  slot->skips = true;
+}
+
 bool receiver_prepare_fragment(tide_receiver_t *r, tide_slot_t *slot, size_t position) {
   tide_xrce_submessage_t fragment;
   slot->reassembly = NULL;
@@ -84,23 +172,31 @@ bool receiver_prepare_fragment(tide_receiver_t *r, tide_slot_t *slot, size_t pos
   if (slot->skips) return true;
   slot->reassembly = receiver_growing(r, slot->stream);
   if (slot->reassembly) return true;
+  tide_account_t *account = account_of_message(r, slot, &fragment);
+  if (!account) {
+    skip_message(r, slot);
+    return true;
+  }
+  const size_t bytes = announced_bytes(&fragment);
   bool waiting;
-  tide_reassembly_t *reassembly = choose_reassembly(r, announced_bytes(&fragment), &waiting);
+  tide_reassembly_t *reassembly = choose_reassembly(r, account, bytes, &waiting);
   if (!reassembly && waiting) {
     TIDE_COUNT(r->counters.reassembly_busy, 1u);
+    expect(account, bytes);
+    count_wait(account);
     return false;
   }
   if (!reassembly) {
     TIDE_COUNT(r->counters.reassembly_too_large, 1u);
-    receiver_set_bit(r->skipping, slot->stream, true);
-    slot->skips = true;
+    skip_message(r, slot);
     return true;
   }
+  expect(account, bytes);
   reassembly->state = REASSEMBLY_GROWING;
   reassembly->stream = slot->stream;
   reassembly->priority = slot->priority;
   reassembly->owner = slot->owner;
-  reassembly->account = slot->account;
+  receiver_charge_reassembly(reassembly, account);
   reassembly->length = 0u;
   reassembly->references = 0u;
   reassembly->released = 0u;

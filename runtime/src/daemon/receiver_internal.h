@@ -81,6 +81,10 @@ void receiver_share_out(tide_receiver_t *r);                    /* of all slots,
 /* Slots that frames of this stream can get. */
 uint32_t receiver_room(const tide_receiver_t *r, uint8_t stream);
 
+/* receiver_fragments.c; in use, and the account that it is charged to */
+void receiver_charge_reassembly(tide_reassembly_t *reassembly, tide_account_t *account);
+void receiver_unblock(tide_receiver_t *r); /* what waits for memory looks again */
+
 /* receiver_streams.c */
 /* Flags what is missing up to the last frame that was announced, is here, or (suspect) seems to have been sent, as far
  * as there is room for it. What is here and was not looked at yet is neither acknowledged nor flagged. */

@@ -37,7 +37,7 @@ struct Readers : peer::Receiver {
       marks[reader].push_back(delivery.submessage.body[4]);
       if (!keep) return;
       tide_receiver_retain(&core, &delivery);
-      kept[reader].push_back(delivery.memory);
+      kept[reader].push_back({delivery.memory, delivery.reassembled});
     };
     for (size_t i = 0; wanted > 0 && i < kReaders; ++i) tide_receiver_open_account(&core, &accounts[i], wanted);
   }
@@ -45,7 +45,7 @@ struct Readers : peer::Receiver {
     return arrive(message(stream, sequence, {data_for(reader, static_cast<uint8_t>(sequence))}));
   }
   void release(size_t reader) {
-    tide_receiver_release(&core, kept[reader].front(), false);
+    tide_receiver_release(&core, kept[reader].front().first, kept[reader].front().second);
     kept[reader].erase(kept[reader].begin());
   }
   int process_of(size_t reader) {
@@ -73,11 +73,27 @@ struct Readers : peer::Receiver {
     ASSERT_EQ(core.free, free);
     ASSERT_EQ(core.owed, owed);
     ASSERT_TRUE(!settled || free >= owed);
+    check_reassemblies();
+  }
+  // With one for each of them, a reader that has none in use finds one, whatever the others do.
+  void check_reassemblies() const {
+    size_t free = 0, without = 0;
+    std::map<const tide_account_t *, size_t> used;
+    for (const tide_reassembly_t &each : reassemblies) {
+      ASSERT_EQ(each.state == 0, each.account == nullptr);
+      if (each.state == 0) ++free;
+      if (each.account != nullptr) ++used[each.account];
+    }
+    for (const tide_account_t *each = &core.nobody; each != nullptr; each = each->next) {
+      ASSERT_EQ(each->reassemblies, used[each]);
+      if (each->fragment_bytes > 0 && each->reassemblies == 0) ++without;
+    }
+    ASSERT_TRUE(reassemblies.size() < kReaders || free >= without);
   }
 
   std::array<tide_account_t, kReaders> accounts{};
   std::array<std::vector<int>, kReaders> marks;
-  std::array<std::vector<void *>, kReaders> kept;
+  std::array<std::vector<std::pair<void *, bool>>, kReaders> kept;
   bool keep = false;
   bool settled = true;  // no account was opened while others used its slots
 };
@@ -181,6 +197,109 @@ TEST(daemon_accounts, a_full_reader_holds_its_stream_and_loses_nothing) {
   EXPECT_EQ(r.process_all(), 2);
   EXPECT_EQ(r.marks[1], (Marks{0, 1}));
 }
+
+// ---- messages in fragments ----
+
+using peer::cut;
+
+// A message of two fragments for a reader, as far as it goes.
+void arrive_cut(Readers &r, size_t reader, uint16_t &sequence, uint8_t mark, size_t parts = 2) {
+  Bytes body{0, static_cast<uint8_t>(reader + 1), 0, 6, mark};
+  body.resize(150);
+  const auto all = cut(submessage(TIDE_XRCE_DATA, body), 100);
+  for (size_t part = 0; part < parts; ++part) {
+    r.arrive(message(reliable(reader), sequence++, {all[part]}));
+    r.process_all();
+  }
+}
+
+TEST(daemon_accounts, one_who_does_not_read_keeps_no_memory_that_others_need) {
+  for (size_t idle = 0; idle < kReaders; ++idle) {
+    Readers r({.slots = 16, .reassemblies = {400, 400, 400}});
+    std::array<uint16_t, kReaders> next{};
+    for (size_t reader = 0; reader < kReaders; ++reader) arrive_cut(r, reader, next[reader], 0);
+    r.keep = true;
+    for (uint8_t mark = 1; mark < 4; ++mark) arrive_cut(r, idle, next[idle], mark);
+    EXPECT_EQ(r.accounts[idle].reassemblies, 1u) << "its second one is kept for others";
+    EXPECT_GE(r.accounts[idle].waits, 1u);
+    for (size_t reader = 0; reader < kReaders; ++reader) {
+      if (reader == idle) continue;
+      arrive_cut(r, reader, next[reader], 1);
+      EXPECT_EQ(r.marks[reader], (Marks{0, 1})) << reader;
+      EXPECT_EQ(r.accounts[reader].waits, 0u);
+    }
+    r.check();
+    for (size_t reader = 0; reader < kReaders; ++reader) r.release(reader);
+    r.process_all();
+    EXPECT_EQ(r.marks[idle].back(), 2) << "it goes on when it reads";
+  }
+}
+
+TEST(daemon_accounts, a_sender_that_stops_in_a_message_delays_its_reader_only) {
+  Readers r({.slots = 16, .reassemblies = {400, 400, 400}});
+  std::array<uint16_t, kReaders> next{};
+  arrive_cut(r, 0, next[0], 7, 1);
+  for (uint8_t mark = 0; mark < 20; ++mark) {
+    for (size_t reader = 1; reader < kReaders; ++reader) arrive_cut(r, reader, next[reader], mark);
+  }
+  EXPECT_EQ(r.marks[1].size(), 20u);
+  EXPECT_EQ(r.marks[2].size(), 20u);
+  r.check();
+}
+
+TEST(daemon_accounts, who_is_alone_uses_all_memory) {
+  Readers r({.slots = 16, .reassemblies = {400, 400, 400}});
+  r.keep = true;
+  uint16_t next = 0;
+  for (uint8_t mark = 0; mark < 3; ++mark) arrive_cut(r, 1, next, mark);
+  EXPECT_EQ(r.marks[1], (Marks{0, 1, 2}));
+  EXPECT_EQ(r.accounts[1].waits, 0u);
+  tide_receiver_close_account(&r.core, &r.accounts[1]);
+  r.check_reassemblies();
+  while (!r.kept[1].empty()) r.release(1);
+  EXPECT_EQ(r.reassemblies_in_use(), 0u);
+}
+
+TEST(daemon_accounts, fragments_that_nobody_reads_take_no_memory) {
+  Readers r({.slots = 8, .reassemblies = {400}});
+  uint16_t next = 0;
+  arrive_cut(r, kReaders, next, 1, 1);
+  EXPECT_EQ(r.reassemblies_in_use(), 0u);
+  uint16_t other = 0;
+  arrive_cut(r, 0, other, 5);
+  EXPECT_EQ(r.marks[0], (Marks{5}));
+}
+
+class DaemonFragmentsSeeds : public testing::TestWithParam<unsigned> {};
+
+// Floods of messages in fragments, whole and broken off, readers that release at any time.
+TEST_P(DaemonFragmentsSeeds, each_finds_its_first_memory) {
+  std::mt19937 random(GetParam());
+  auto draw = [&](unsigned limit) { return static_cast<unsigned>(random() % limit); };
+  Readers r({.slots = 20, .reassemblies = std::vector<uint32_t>(kReaders + draw(3), 400)});
+  std::array<uint16_t, kReaders> next{};
+  std::array<bool, kReaders> begun{};
+  for (size_t reader = 0; reader < kReaders; ++reader) arrive_cut(r, reader, next[reader], 0); /* now it is known */
+  r.keep = true;
+  for (unsigned step = 0; step < 2'000 && !HasFatalFailure(); ++step) {
+    const size_t reader = draw(kReaders);
+    const bool idle = r.accounts[reader].reassemblies == 0 && !begun[reader];
+    if (draw(3) == 0) {
+      if (!r.kept[reader].empty()) r.release(reader);
+      r.process_all();
+    } else if (idle) {
+      begun[reader] = draw(20) == 0; /* for ever */
+      const size_t told = r.marks[reader].size();
+      arrive_cut(r, reader, next[reader], 1, begun[reader] ? 1 : 2);
+      EXPECT_EQ(r.marks[reader].size(), told + (begun[reader] ? 0 : 1)) << "seed " << GetParam() << ", step " << step;
+    } else if (!begun[reader] && r.accounts[reader].used < 4) {
+      arrive_cut(r, reader, next[reader], 1);
+    }
+    r.check();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Any, DaemonFragmentsSeeds, testing::Range(1u, 51u));
 
 // A peer that keeps to the protocol: window 16, sends again what is asked for, asks by HEARTBEATs.
 struct Sender {

@@ -57,6 +57,20 @@ inline Bytes heartbeat(uint8_t stream, uint16_t first, uint16_t last) {
   return message(0, 0, {submessage(TIDE_XRCE_HEARTBEAT, body)});
 }
 
+inline Bytes fragment(const Bytes &part, bool last) {
+  return submessage(TIDE_XRCE_FRAGMENT, part,
+                    static_cast<uint8_t>(TIDE_XRCE_FLAG_LITTLE_ENDIAN | (last ? TIDE_XRCE_FLAG_LAST_FRAGMENT : 0)));
+}
+
+inline std::vector<Bytes> cut(const Bytes &whole, size_t part) {
+  std::vector<Bytes> parts;
+  for (size_t at = 0; at < whole.size(); at += part) {
+    const size_t end = std::min(at + part, whole.size());
+    parts.push_back(fragment({whole.begin() + long(at), whole.begin() + long(end)}, end == whole.size()));
+  }
+  return parts;
+}
+
 struct Class {
   uint32_t bytes;
   uint16_t count;

@@ -8,6 +8,8 @@ namespace {
 
 using peer::Acknack;
 using peer::Bytes;
+using peer::cut;
+using peer::fragment;
 using peer::heartbeat;
 using peer::message;
 using peer::submessage;
@@ -19,20 +21,6 @@ Bytes data(uint8_t mark, size_t bytes = 4) {
   Bytes body{0, 1, 0, 6};
   body.insert(body.end(), bytes, mark);
   return submessage(TIDE_XRCE_DATA, body);
-}
-
-Bytes fragment(const Bytes &part, bool last) {
-  return submessage(TIDE_XRCE_FRAGMENT, part,
-                    static_cast<uint8_t>(TIDE_XRCE_FLAG_LITTLE_ENDIAN | (last ? TIDE_XRCE_FLAG_LAST_FRAGMENT : 0)));
-}
-
-std::vector<Bytes> cut(const Bytes &whole, size_t part) {
-  std::vector<Bytes> parts;
-  for (size_t at = 0; at < whole.size(); at += part) {
-    const size_t end = std::min(at + part, whole.size());
-    parts.push_back(fragment({whole.begin() + long(at), whole.begin() + long(end)}, end == whole.size()));
-  }
-  return parts;
 }
 
 // Remembers the last octet of every body that is delivered.
