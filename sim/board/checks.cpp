@@ -2,6 +2,7 @@
 #include "sim/board/checks.h"
 
 #include <algorithm>
+#include <map>
 
 #include "tide/priority.h"
 
@@ -130,12 +131,43 @@ void Checks::reassemblies(const tide_receiver_t &receiver, Time now) {
   }
 }
 
+void Checks::nodes(const tide_transmitter_t &transmitter, Time now) {
+  for (size_t index = 0; index < transmitter.config.class_count; index++) nodes_of_class(transmitter, index, now);
+}
+
+void Checks::nodes_of_class(const tide_transmitter_t &transmitter, size_t size_class, Time now) {
+  Levels &levels = levels_[size_class];
+  std::map<unsigned, size_t> used;
+  size_t free = 0, without = 0;
+  const size_t before = levels.known.size();
+  const uint32_t smaller = size_class == 0 ? 0 : transmitter.config.classes[size_class - 1].node_bytes;
+  for (size_t index = 0; index < transmitter.config.node_count; index++) {
+    const tide_node_t &node = transmitter.config.nodes[index];
+    if (node.size_class != size_class) continue;
+    const unsigned level = TIDE_PRIORITY_LEVEL(node.priority);
+    if (node.state == 0 || node.own) {  // the session's own requests may take any
+      free++;
+    } else {
+      used[level]++;
+      if (node.length > smaller) levels.known.insert(level);
+    }
+  }
+  for (const unsigned level : levels.known) without += used.contains(level) ? 0 : 1;
+  const bool has_more = std::any_of(used.begin(), used.end(), [](const auto &each) { return each.second > 1; });
+  if (levels.known.size() > before && has_more) levels.late = true;
+  if (!has_more) levels.late = false;
+  if (levels.known.size() <= transmitter.config.classes[size_class].count && free < without && !levels.late) {
+    violate(now, "a node that is kept for a level is in use by others");
+  }
+}
+
 // Whoever would have to start the frame may be preempted by now, and for long.
 void Checks::step_end(Client &client, Time now) {
   const tide_daemon_t &daemon = client.session().daemon;
   slots(daemon.receiver, now);
   reassemblies(daemon.receiver, now);
   const tide_transmitter_t &transmitter = daemon.transmitter;
+  nodes(transmitter, now);
   if (!daemon.link_open || transmitter.busy || transmitter.paused) return;
   bool waits = transmitter.control_count > 0;
   int held = -1;

@@ -4,7 +4,8 @@
 // In each step: no callback starts while a more urgent one is ready or a more urgent frame waits to be digested; no
 // frame of a message starts while one of a more urgent level could go; the wire is never idle while one could go; each
 // reader has the receive slots that are reserved for it, in its use or free, whatever comes in for others; and where
-// there is memory for the fragments of each reader that gets some, each has one or finds one. For each chain, in both
+// there is memory for the fragments of each reader that gets some, each has one or finds one; and the same of
+// the nodes of each level that publishes. For each chain, in both
 // directions (and from its timer to a callback of the same process): nothing arrives that was not sent, nothing
 // reliable is lost or doubled, and nothing overtakes. At the end: every message is delivered, and all nodes, slots and
 // reassemblies are free again.
@@ -13,7 +14,9 @@
 // messages arrive at least once: first arrivals are in order, and answers that were under way may be lost.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -53,11 +56,18 @@ class Checks {
   static std::string missing_in_pools(Client &client);
   void slots(const tide_receiver_t &receiver, Time now);
   void reassemblies(const tide_receiver_t &receiver, Time now);
+  void nodes(const tide_transmitter_t &transmitter, Time now);
+  void nodes_of_class(const tide_transmitter_t &transmitter, size_t size_class, Time now);
   void violate(Time now, const std::string &what);
 
   std::vector<Way> ways_;
   size_t known_to_fragments_ = 0;   // readers
   bool late_to_fragments_ = false;  // one of them became known when another one had more than one reassembly
+  struct Levels {
+    std::set<unsigned> known;  // that have used nodes of a class
+    bool late = false;         // one of them became known when another one had more than one
+  };
+  std::array<Levels, 4> levels_;
   bool tide_;
   std::vector<std::string> violations_;
 };

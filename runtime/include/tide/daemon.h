@@ -75,6 +75,7 @@ typedef struct tide_daemon_waiter {
   tide_event_t event;
   uint32_t bytes;
   tide_priority_t priority;
+  bool own; /* as tide_transmitter_acquire_own */
 } tide_daemon_waiter_t;
 
 typedef struct tide_daemon {
@@ -129,6 +130,8 @@ void tide_daemon_detach_link(tide_daemon_t *daemon);
  * node), nothing less urgent could give way. One who wants to wait does so with acquire_until, or (one caller at a
  * time) sleeps on done_event, which is set whenever a node comes back, and tries again. */
 int tide_daemon_acquire(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t priority, tide_node_t **node);
+/* The same, as tide_transmitter_acquire_own. */
+int tide_daemon_acquire_own(tide_daemon_t *daemon, uint32_t bytes, tide_node_t **node);
 /* The same, but waits until deadline_ns for a node: the most urgent that waits gets the one that comes back, of equals
  * the first.
  * TIDE_ERROR_TIMEOUT. From threads only, any number of them; never from a callback. O(waiting threads). */

@@ -24,9 +24,14 @@
  * for 100 B at 115,200 baud in place of 1.7). It would save 8 bytes of 20: in the three-chain system with both ways
  * reliable 4 % of them leave directly before data (14 of 333 in 100 periods), so 0.1 % of the line.
  *
- * Cost: submit, next, sent and each acknowledged message O(log nodes + streams in use); acquire O(1), except when it
- * has to evict (O(nodes)); expiry of a message in mid-stream O(nodes of the stream). Memory (Cortex-M7):
- * tide_transmitter_t 504 bytes, a node 88 bytes, its payload and two pointers, a stream 112.
+ * Nodes and levels. Each level that has used nodes of a class has one of them kept for it: none takes a second one
+ * unless each of the others would still find its first, and none evicts another one's only one. So a level that floods,
+ * or whose peer does not acknowledge, refuses only its own messages, where there are as many nodes as levels that use
+ * them. A program with one level uses them all.
+ *
+ * Cost: submit, next, sent and each acknowledged message O(log nodes + streams in use); acquire O(1), except when nodes
+ * run short (O(nodes)); expiry of a message in mid-stream O(nodes of the stream). Memory (Cortex-M7):
+ * tide_transmitter_t 576 bytes, a node 88 bytes, its payload and two pointers, a stream 112.
  *
  * Not thread-safe: tide_daemon wraps every call in the critical section of the platform. Nothing allocates. */
 #ifndef TIDE_TRANSMITTER_H
@@ -51,6 +56,7 @@ typedef struct tide_node {
   uint8_t stream;           /* 0 while free */
   uint8_t state;            /* of the transmitter */
   uint8_t size_class;
+  bool own; /* of no level: acquire_own */
   tide_priority_t priority;
   uint16_t first_sequence; /* reliable: of its first fragment, given when that leaves for the first time */
   uint16_t fragment_count;
@@ -99,6 +105,7 @@ typedef struct tide_output_stream {
 
 typedef struct tide_transmitter_counters {
   uint32_t submitted, refused_full, refused_large, evicted, expired;
+  uint32_t refused_kept; /* of refused_full: there was a free node, kept for another level */
   uint32_t frames, fragments, retransmissions, heartbeats, acknacks;
   uint32_t acknowledged; /* nodes; a message that was packed is in the node of another one */
   uint32_t packed;       /* messages that joined one that was submitted before */
@@ -178,9 +185,14 @@ void tide_transmitter_set_session(tide_transmitter_t *transmitter, uint8_t sessi
 /* A free node with room for bytes, from the smallest class that fits. When every fitting node is taken, the least
  * urgent best-effort node below `priority` that waits in execution_buffer (the oldest of these) is evicted, counted and
  * handed out instead. TIDE_ERROR_TOO_LARGE: no class can hold it. TIDE_ERROR_FULL: every node is reliable, on the
- * wire, or of equal or higher priority: give reliable messages of unimportant chains a time limit (expires_ns). */
+ * wire, of equal or higher priority, or another level's only one: give reliable messages of unimportant chains a time
+ * limit (expires_ns). */
 int tide_transmitter_acquire(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
                              tide_node_t **node);
+/* For what belongs to no level, as the requests of a session: any free node, and nothing is evicted. */
+int tide_transmitter_acquire_own(tide_transmitter_t *transmitter, uint32_t bytes, tide_node_t **node);
+/* Acquire would find a free node. O(nodes). */
+bool tide_transmitter_may_acquire(const tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority);
 /* Room of the free node that acquire would hand out; 0: there is none. O(classes). */
 uint32_t tide_transmitter_free_bytes(const tide_transmitter_t *transmitter, uint32_t bytes);
 void tide_transmitter_abandon(tide_transmitter_t *transmitter, tide_node_t *node);
@@ -260,6 +272,11 @@ struct tide_transmitter {
   tide_output_stream_t *current_stream;
   tide_queue_t execution_buffer, pending_buffer;
   tide_node_t *free_nodes[4];
+#if TIDE_RESERVATIONS
+  uint16_t free_counts[4];
+  uint16_t level_counts[4]; /* of the bits in levels */
+  uint32_t levels[4][4];    /* by class: bit n % 32 of word n / 32: messages of level n have used nodes of it */
+#endif
   uint32_t key;
   uint32_t fragment_bytes; /* payload of a full fragment */
   uint64_t submissions;

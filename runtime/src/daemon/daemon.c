@@ -228,7 +228,10 @@ static bool is_spoken_for(const tide_daemon_t *d, const tide_daemon_waiter_t *ca
   const uint32_t offered_bytes = free_bytes > 0u ? free_bytes : caller->bytes;
   for (const tide_daemon_waiter_t *waiter = d->waiters; waiter && waiter != caller; waiter = waiter->next) {
     if (waiter->priority < caller->priority) return false;
-    if (waiter->bytes <= offered_bytes) return true;
+    if (waiter->bytes > offered_bytes) continue;
+    const bool is_kept = TIDE_RESERVATIONS && free_bytes > 0u &&
+                         !tide_transmitter_may_acquire(&d->transmitter, waiter->bytes, waiter->priority);
+    if (!is_kept) return true; /* for the caller's level */
   }
   return false;
 }
@@ -236,6 +239,7 @@ static bool is_spoken_for(const tide_daemon_t *d, const tide_daemon_waiter_t *ca
 static int try_to_acquire(tide_daemon_t *d, const tide_daemon_waiter_t *caller, tide_node_t **node) {
   *node = NULL;
   if (HAS_WAITERS && d->waiters && is_spoken_for(d, caller)) return TIDE_ERROR_FULL;
+  if (caller->own) return tide_transmitter_acquire_own(&d->transmitter, caller->bytes, node);
   return tide_transmitter_acquire(&d->transmitter, caller->bytes, caller->priority, node);
 }
 
@@ -254,6 +258,11 @@ static int acquire(tide_daemon_t *d, const tide_daemon_waiter_t *caller, tide_no
 
 int tide_daemon_acquire(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, tide_node_t **node) {
   const tide_daemon_waiter_t caller = {.bytes = bytes, .priority = priority};
+  return acquire(d, &caller, node);
+}
+
+int tide_daemon_acquire_own(tide_daemon_t *d, uint32_t bytes, tide_node_t **node) {
+  const tide_daemon_waiter_t caller = {.bytes = bytes, .own = true};
   return acquire(d, &caller, node);
 }
 

@@ -42,6 +42,9 @@ static void fill_pool(tide_transmitter_t *t) {
                             .next_free = t->free_nodes[i]};
       t->free_nodes[i] = node;
     }
+#if TIDE_RESERVATIONS
+    t->free_counts[i] = size->count;
+#endif
   }
 }
 

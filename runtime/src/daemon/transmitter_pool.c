@@ -21,6 +21,99 @@ static tide_output_stream_t *take_stream(tide_transmitter_t *t, uint8_t id) {
   if (stream) transmitter_clear_stream(stream, id);
   return stream;
 }
+/* ---- nodes: whose is which ---- */
+
+#if TIDE_RESERVATIONS
+/* Levels that have one node of a class in use, or more than one. */
+typedef struct use {
+  uint32_t some[4], many[4];
+} use_t;
+
+static bool has_level(const uint32_t *levels, uint8_t level) { return (levels[level / 32u] >> level % 32u & 1u) != 0u; }
+
+static void look_at_use(const tide_transmitter_t *t, size_t size_class, use_t *use) {
+  *use = (use_t){{0}, {0}};
+  for (size_t i = 0; i < t->config.node_count; ++i) {
+    const tide_node_t *node = &t->config.nodes[i];
+    if (node->size_class != size_class || node->state == NODE_FREE || node->own) continue;
+    const uint8_t level = TIDE_PRIORITY_LEVEL(node->priority);
+    const uint32_t bit = UINT32_C(1) << level % 32u;
+    use->many[level / 32u] |= use->some[level / 32u] & bit;
+    use->some[level / 32u] |= bit;
+  }
+}
+
+static uint32_t count_bits(uint32_t bits) {
+  uint32_t count = 0u;
+  for (; bits != 0u; bits &= bits - 1u) ++count;
+  return count;
+}
+
+/* The first one is each level's right; a second one only while each of the others would still find its first. */
+static bool may_take(const tide_transmitter_t *t, uint8_t level, size_t size_class, bool is_smallest) {
+  const uint16_t free = t->free_counts[size_class];
+  if (free > t->level_counts[size_class]) return true;
+  use_t use;
+  look_at_use(t, size_class, &use);
+  const uint32_t *levels = t->levels[size_class];
+  if (is_smallest && !has_level(use.some, level)) return true;
+  uint32_t owed = 0u;
+  for (size_t word = 0; word < 4u; ++word) owed += count_bits(levels[word] & ~use.some[word]);
+  return free > owed;
+}
+
+/* As long as each level can have one. */
+static bool is_protected(const tide_transmitter_t *t, const use_t *use, const tide_node_t *node, uint8_t level) {
+  const uint8_t its = TIDE_PRIORITY_LEVEL(node->priority);
+  const uint16_t count = t->config.classes[node->size_class].count;
+  return its != level && !has_level(use->many, its) && t->level_counts[node->size_class] <= count;
+}
+
+static void note_level(tide_transmitter_t *t, uint8_t level, size_t size_class) {
+  uint32_t *levels = t->levels[size_class];
+  if (has_level(levels, level)) return;
+  levels[level / 32u] |= UINT32_C(1) << level % 32u;
+  t->level_counts[size_class]++;
+}
+
+static void count_free(tide_transmitter_t *t, size_t size_class, int change) {
+  t->free_counts[size_class] = (uint16_t)(t->free_counts[size_class] + change);
+}
+#else
+typedef struct use {
+  uint8_t unused;
+} use_t;
+static void look_at_use(const tide_transmitter_t *t, size_t size_class, use_t *use) {
+  (void)t;
+  (void)size_class;
+  (void)use;
+}
+static bool may_take(const tide_transmitter_t *t, uint8_t level, size_t size_class, bool is_smallest) {
+  (void)t;
+  (void)level;
+  (void)size_class;
+  (void)is_smallest;
+  return true;
+}
+static bool is_protected(const tide_transmitter_t *t, const use_t *use, const tide_node_t *node, uint8_t level) {
+  (void)t;
+  (void)use;
+  (void)node;
+  (void)level;
+  return false;
+}
+static void note_level(tide_transmitter_t *t, uint8_t level, size_t size_class) {
+  (void)t;
+  (void)level;
+  (void)size_class;
+}
+static void count_free(tide_transmitter_t *t, size_t size_class, int change) {
+  (void)t;
+  (void)size_class;
+  (void)change;
+}
+#endif
+
 /* ---- nodes ---- */
 
 static void free_node(tide_transmitter_t *t, tide_node_t *node) {
@@ -30,6 +123,7 @@ static void free_node(tide_transmitter_t *t, tide_node_t *node) {
   node->next_free = t->free_nodes[node->size_class];
   t->free_nodes[node->size_class] = node;
   t->nodes_in_use--;
+  count_free(t, node->size_class, 1);
 }
 
 void transmitter_finish_node(tide_transmitter_t *t, tide_node_t *node, tide_node_outcome_t outcome) {
@@ -66,44 +160,69 @@ void transmitter_release_node(tide_transmitter_t *t, tide_output_stream_t *strea
 
 static tide_node_t *least_urgent_waiting(const tide_transmitter_t *t, uint32_t bytes, tide_priority_t below) {
   tide_node_t *found = NULL;
+  use_t use;
+  size_t looked_at = SIZE_MAX; /* nodes of a class are neighbours */
   for (size_t i = 0; i < t->config.node_count; ++i) {
     tide_node_t *node = &t->config.nodes[i];
     if (node->state != NODE_SUBMITTED || transmitter_is_reliable(node) || !tide_queue_contains(&node->entry)) continue;
     if (node->capacity < bytes || node->priority >= below) continue;
+    if (looked_at != node->size_class) look_at_use(t, node->size_class, &use);
+    looked_at = node->size_class;
+    if (is_protected(t, &use, node, TIDE_PRIORITY_LEVEL(below))) continue;
     if (!found || node->priority < found->priority || (node->priority == found->priority && node->rank < found->rank))
       found = node;
   }
   return found;
 }
 
-static tide_node_t *free_node_of(const tide_transmitter_t *t, uint32_t bytes) {
-  for (size_t i = 0; i < t->config.class_count; ++i)
-    if (t->config.classes[i].node_bytes >= bytes && t->free_nodes[i]) return t->free_nodes[i];
+static size_t smallest_class(const tide_transmitter_t *t, uint32_t bytes) {
+  size_t size_class = 0;
+  while (size_class < t->config.class_count && t->config.classes[size_class].node_bytes < bytes) ++size_class;
+  return size_class;
+}
+
+/* own: whatever is free, whosever it is kept for. */
+static tide_node_t *free_node_of(const tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, bool own) {
+  const size_t smallest = smallest_class(t, bytes);
+  for (size_t i = smallest; i < t->config.class_count; ++i) {
+    if (!t->free_nodes[i]) continue;
+    if (own || may_take(t, TIDE_PRIORITY_LEVEL(priority), i, i == smallest)) return t->free_nodes[i];
+  }
   return NULL;
 }
 
 uint32_t tide_transmitter_free_bytes(const tide_transmitter_t *t, uint32_t bytes) {
-  const tide_node_t *node = free_node_of(t, bytes);
+  const tide_node_t *node = free_node_of(t, bytes, 0u, true);
   return node ? node->capacity : 0u;
 }
 
-int tide_transmitter_acquire(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, tide_node_t **result) {
+bool tide_transmitter_may_acquire(const tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority) {
+  return free_node_of(t, bytes, priority, false) != NULL;
+}
+
+static int refuse(tide_transmitter_t *t, uint32_t bytes) {
+  TIDE_COUNT(t->counters.refused_full, 1u);
+  if (TIDE_RESERVATIONS && tide_transmitter_free_bytes(t, bytes) > 0u) TIDE_COUNT(t->counters.refused_kept, 1u);
+  return TIDE_ERROR_FULL;
+}
+
+static int acquire(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, bool own, tide_node_t **result) {
   *result = NULL;
   if (bytes > t->config.classes[t->config.class_count - 1u].node_bytes) {
     TIDE_COUNT(t->counters.refused_large, 1u);
     return TIDE_ERROR_TOO_LARGE;
   }
-  tide_node_t *node = free_node_of(t, bytes);
+  if (!own) note_level(t, TIDE_PRIORITY_LEVEL(priority), smallest_class(t, bytes));
+  tide_node_t *node = free_node_of(t, bytes, priority, own);
   if (!node) {
-    node = least_urgent_waiting(t, bytes, priority);
-    if (!node) {
-      TIDE_COUNT(t->counters.refused_full, 1u);
-      return TIDE_ERROR_FULL;
-    }
+    node = own ? NULL : least_urgent_waiting(t, bytes, priority);
+    if (!node) return refuse(t, bytes);
     transmitter_release_node(t, transmitter_find_stream(t, node->stream), node, TIDE_NODE_EVICTED);
   }
   t->free_nodes[node->size_class] = node->next_free;
+  count_free(t, node->size_class, -1);
   node->state = NODE_OWNED;
+  node->own = own;
   node->priority = priority;
   node->length = 0u;
   node->expires_ns = TIDE_FOREVER;
@@ -113,6 +232,14 @@ int tide_transmitter_acquire(tide_transmitter_t *t, uint32_t bytes, tide_priorit
     t->counters.nodes_in_use_maximum = t->nodes_in_use;
   *result = node;
   return TIDE_OK;
+}
+
+int tide_transmitter_acquire(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, tide_node_t **result) {
+  return acquire(t, bytes, priority, false, result);
+}
+
+int tide_transmitter_acquire_own(tide_transmitter_t *t, uint32_t bytes, tide_node_t **result) {
+  return acquire(t, bytes, TIDE_PRIORITY(0, 0), true, result);
 }
 
 void tide_transmitter_abandon(tide_transmitter_t *t, tide_node_t *node) {

@@ -87,7 +87,7 @@ bool session_keep_reserve(tide_session_t *session) {
   if (!needed) {
     return true;
   }
-  if (tide_daemon_acquire(&session->daemon, bytes, TIDE_PRIORITY(0, 0), &node) != TIDE_OK) {
+  if (tide_daemon_acquire_own(&session->daemon, bytes, &node) != TIDE_OK) {
     return false;
   }
   critical = session_enter(session);
@@ -118,7 +118,7 @@ void session_drop_reserve(tide_session_t *session) {
 int session_acquire_request(tide_session_t *session, size_t body_bytes, tide_node_t **node) {
   const size_t bytes = TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + body_bytes;
   *node = NULL;
-  int status = tide_daemon_acquire(&session->daemon, (uint32_t)bytes, TIDE_PRIORITY(0, 0), node);
+  int status = tide_daemon_acquire_own(&session->daemon, (uint32_t)bytes, node);
   if (TIDE_RELIABLE_STREAMS && status == TIDE_ERROR_FULL) {
     *node = take_reserve(session, bytes);
     status = *node == NULL ? TIDE_ERROR_FULL : TIDE_OK;

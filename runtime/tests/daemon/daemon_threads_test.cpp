@@ -3,6 +3,7 @@
 // frames, damages them and is cut now and then. Meant to be run under ThreadSanitizer, too.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -406,7 +407,7 @@ TEST(daemon_wire, a_full_pool_takes_back_what_has_expired) {
 
 int64_t soon(int64_t seconds) { return clock_ns(nullptr) + seconds * 1'000'000'000; }
 
-TEST(daemon_pool, a_node_that_comes_back_goes_to_the_most_urgent_that_waits) {
+void expect_order(const std::array<tide_priority_t, 4> &priorities, const std::vector<int> &expected) {
   Side side(false, 1);
   std::vector<tide_node_t *> nodes(28);
   for (tide_node_t *&node : nodes) ASSERT_EQ(tide_daemon_acquire(&side.daemon, 8, 0, &node), TIDE_OK);
@@ -414,9 +415,8 @@ TEST(daemon_pool, a_node_that_comes_back_goes_to_the_most_urgent_that_waits) {
   std::vector<int> order;
   std::vector<std::thread> threads;
   std::deque<tide_node_t *> got;
-  const int priorities[] = {1, 3, 2, 3};
   for (int i = 0; i < 4; ++i) {
-    const auto priority = TIDE_PRIORITY(priorities[i], 0);
+    const tide_priority_t priority = priorities[i];
     threads.emplace_back([&, i, priority] {
       tide_node_t *node = nullptr;
       const int status = tide_daemon_acquire_until(&side.daemon, 8, priority, soon(60), &node);
@@ -433,7 +433,7 @@ TEST(daemon_pool, a_node_that_comes_back_goes_to_the_most_urgent_that_waits) {
     while (waiting() < i + 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   tide_node_t *none = nullptr;
-  EXPECT_EQ(tide_daemon_acquire_until(&side.daemon, 8, TIDE_PRIORITY(2, 0), clock_ns(nullptr), &none),
+  EXPECT_EQ(tide_daemon_acquire_until(&side.daemon, 8, TIDE_PRIORITY(0, 2), clock_ns(nullptr), &none),
             TIDE_ERROR_TIMEOUT);
   for (size_t i = 0; i < 4; ++i) {
     tide_daemon_abandon(&side.daemon, nodes[i]);
@@ -444,9 +444,18 @@ TEST(daemon_pool, a_node_that_comes_back_goes_to_the_most_urgent_that_waits) {
     while (taken() < i + 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   for (auto &thread : threads) thread.join();
-  EXPECT_EQ(order, (std::vector<int>{1, 3, 2, 0}));
+  EXPECT_EQ(order, expected);
   EXPECT_EQ(side.daemon.waiters, nullptr);
   EXPECT_EQ(tide_daemon_acquire_until(&side.daemon, 100'000, 0, soon(60), &none), TIDE_ERROR_TOO_LARGE);
+}
+
+TEST(daemon_pool, a_node_that_comes_back_goes_to_the_most_urgent_that_waits) {
+  expect_order({TIDE_PRIORITY(0, 1), TIDE_PRIORITY(0, 3), TIDE_PRIORITY(0, 2), TIDE_PRIORITY(0, 3)}, {1, 3, 2, 0});
+  expect_order({TIDE_PRIORITY(1, 0), TIDE_PRIORITY(4, 0), TIDE_PRIORITY(2, 0), TIDE_PRIORITY(3, 0)}, {1, 3, 2, 0});
+}
+
+TEST(daemon_pool, the_second_one_of_a_level_waits_for_the_first_one_of_others) {
+  expect_order({TIDE_PRIORITY(1, 0), TIDE_PRIORITY(3, 0), TIDE_PRIORITY(2, 0), TIDE_PRIORITY(3, 0)}, {1, 2, 0, 3});
 }
 
 // Any number of threads on few nodes of two sizes: everybody gets one in the end, and none is lost.
