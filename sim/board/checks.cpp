@@ -20,6 +20,7 @@ std::string text(const char *where, size_t chain, uint32_t index) {
 }  // namespace
 
 Checks::Checks(const Plan &plan, size_t chains) : ways_(chains), tide_(plan.policy == Policy::kTide) {
+  for (const ChainPlan &chain : plan.chains) budgets_ = budgets_ || chain.budget > 0;
   for (size_t chain = 0; chain < chains; chain++) {
     ways_[chain].reliable = plan.chains[chain].reliable;
     ways_[chain].reply_reliable = plan.chains[chain].is_reply_reliable();
@@ -62,6 +63,7 @@ void Checks::callback_start(const Client &client, const tide_executor_t &executo
   for (size_t index = 0; index < executor.count; index++) {
     const tide_callback_t *other = executor.config.callbacks[index];
     const bool elsewhere = other->band != callback.band;
+    if (elsewhere && budgets_) continue;  // that lane may have used up its budget
     // A lane of a more urgent band would have gone first, unless all wait within a callback or have ended.
     if (other->group != nullptr || (elsewhere && (executor.stopped || !has_free_lane(executor, other->band)))) continue;
     if (other->pending > 0 && other->priority > callback.priority) {

@@ -68,7 +68,7 @@ class Checks {
     bool late = false;         // one of them became known when another one had more than one
   };
   std::array<Levels, 4> levels_;
-  bool tide_;
+  bool tide_, budgets_ = false;
   std::vector<std::string> violations_;
 };
 

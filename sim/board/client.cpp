@@ -13,6 +13,7 @@ constexpr uint32_t kClientKey = 0x74696465;
 constexpr uint32_t kSmallNodeBytes = 256;
 constexpr uint32_t kWriteOverheadBytes = 16;  // headers of a WRITE_DATA, and a little
 constexpr uint8_t kReaderDepth = 8;
+constexpr uint16_t kReplenishments = 100;
 constexpr Time kSetUpLimit = 120 * kSecond;
 constexpr Time kBeforeRelease = 50 * kMillisecond;
 
@@ -292,11 +293,37 @@ void Client::add_executor() {
   set_up_local();
 }
 
+// Above the low priorities of all.
 void Client::start_lanes() {
+  const int low = static_cast<int>(lanes_.size());
   for (size_t index = 0; index < lanes_.size(); index++) {
-    tasks_.push_back(std::make_unique<Task>(machine_.core(), "lane", 1 + static_cast<int>(index),
+    tasks_.push_back(std::make_unique<Task>(machine_.core(), "lane", low + 1 + static_cast<int>(index),
                                             [this, index] { tide_executor_spin_lane(&executor_, index); }));
+    give_budget(index);
   }
+}
+
+// The first chain of its level says.
+void Client::give_budget(size_t lane) {
+  budgets_.push_back(nullptr);
+  for (const auto &chain : chains_) {
+    if (chain->plan.budget == 0 || chain->plan.level != lanes_[lane].settings.least_level) continue;
+    tide_budget_config_t config{};
+    config.priority = tasks_[lane]->priority();
+    config.low_priority = 1 + static_cast<int>(lane);
+    config.budget_ns = chain->plan.budget;
+    config.period_ns = chain->plan.budget_period;
+    config.maximum_replenishments = kReplenishments;
+    budgets_.back() = std::make_unique<Budget>(*tasks_[lane], config);
+    return;
+  }
+}
+
+const tide_budget_t *Client::budget(unsigned level) {
+  for (size_t lane = 0; lane < budgets_.size(); lane++) {
+    if (budgets_[lane] != nullptr && lanes_[lane].settings.least_level == level) return &budgets_[lane]->state();
+  }
+  return nullptr;
 }
 
 void Client::release_timers() {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/board/plan.h"
+#include "sim/engine/budget.h"
 #include "sim/engine/link.h"
 #include "sim/engine/platform.h"
 #include "sim/engine/random.h"
@@ -68,6 +69,8 @@ class Client {
   void note_answered(size_t chain, uint32_t index, Time now) { chains_[chain]->instances[index].answered = now; }
   const tide_reader_t &reader(size_t chain) const { return chains_[chain]->reader; }
   const tide_executor_t &executor() const { return executor_; }
+  // Of the lane of a level; null: it has none.
+  const tide_budget_t *budget(unsigned level);
   std::string topic(size_t chain) const { return "rt/" + chains_[chain]->plan.name; }
   std::string reply_topic(size_t chain) const { return topic(chain) + "_reply"; }
   // Messages to a callback of this process that did not arrive and were not let go by its queue.
@@ -119,6 +122,7 @@ class Client {
   void choose_lanes();
   void add_executor();
   void start_lanes();
+  void give_budget(size_t lane);
   void release_timers();
   void release(Chain &chain, int64_t index);
   Group *group_of(const Chain &chain);
@@ -171,6 +175,7 @@ class Client {
   tide_local_pool_t pool_{};
   std::vector<uint64_t> local_storage_;
   std::vector<std::unique_ptr<Task>> tasks_;
+  std::vector<std::unique_ptr<Budget>> budgets_;  // one for each lane, or null
   std::vector<tide_event_t *> waiters_;
   bool stopping_ = false;
   Time first_release_ = -1;

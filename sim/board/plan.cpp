@@ -138,6 +138,8 @@ Fields fields_of(ChainPlan &chain) {
           {"more_us", numbers_field(chain.more_us, 0, 4'000'000'000u)},
           {"group", number_field(chain.group, 0u, 8u)},
           {"local_depth", number_field<uint32_t>(chain.local_depth, 0, 16)},
+          {"budget_us", time_field(chain.budget, kMicrosecond)},
+          {"budget_period_us", time_field(chain.budget_period, kMicrosecond)},
           {"hold", bool_field(chain.hold)},
           {"next", optional_field(chain.next)}};
 }

@@ -36,9 +36,10 @@ struct ChainPlan {
   std::vector<unsigned> more_nodes, more_us;  // further callbacks on the host, one after the other, behind the first
   unsigned group = 0;                         // 0: none; callbacks of chains of the same number are one exclusive group
   uint32_t local_depth = 0;  // more than 0: what is sampled is also delivered to a callback of this process, this deep
-  bool hold = false;         // nothing less urgent leaves while a message of it waits for its acknowledgment
-  std::string next;          // heard: the chain of another board that its end begins, one that is told; empty: none
-  bool passed_on = false;    // such a chain; of a plan with boards, set by simulate()
+  Time budget = 0, budget_period = 0;  // of the lane of its level, when there are lanes for each; 0: none
+  bool hold = false;                   // nothing less urgent leaves while a message of it waits for its acknowledgment
+  std::string next;        // heard: the chain of another board that its end begins, one that is told; empty: none
+  bool passed_on = false;  // such a chain; of a plan with boards, set by simulate()
   bool begins_on_host() const { return shape == Shape::kTold || shape == Shape::kHosted; }
   bool is_reply_reliable() const { return reliable && reply_reliable; }
 };

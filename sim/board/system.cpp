@@ -303,6 +303,11 @@ void OneBoard::tell(Result &result) {
       each.recorded.push_back({instance.release, instance.sample_start, instance.sample_end, instance.heard,
                                instance.answered, instance.act_start, instance.act_end});
     }
+    if (const tide_budget_t *budget = client_.budget(plan.level)) {
+      const tide_budget_counters_t &counters = budget->counters;
+      result.budgets.push_back(
+          {plan.level, counters.exhaustions, counters.used_ns, counters.low_ns, counters.overrun_ns});
+    }
     result.chains.push_back(std::move(each));
   }
   for (const std::string &violation : checks_.violations()) result.violations.push_back(violation);

@@ -7,9 +7,7 @@
 
 int tide_transmitter_acquire(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, tide_node_t **node) {
   memset(t->levels, 0, sizeof t->levels);
-  memset(t->level_counts, 0, sizeof t->level_counts);
   const int status = careful_acquire(t, bytes, priority, node);
   memset(t->levels, 0, sizeof t->levels);
-  memset(t->level_counts, 0, sizeof t->level_counts);
   return status;
 }

@@ -26,12 +26,12 @@
  *
  * Nodes and levels. Each level that has used nodes of a class has one of them kept for it: none takes a second one
  * unless each of the others would still find its first, and none evicts another one's only one. So a level that floods,
- * or whose peer does not acknowledge, refuses only its own messages, where there are as many nodes as levels that use
- * them. A program with one level uses them all.
+ * or whose peer does not acknowledge, refuses only its own messages, where there is a node for each level that uses them
+ * and one for the session's requests. Levels that are 32 apart count as one. A program with one level uses them all.
  *
  * Cost: submit, next, sent and each acknowledged message O(log nodes + streams in use); acquire O(1), except when nodes
  * run short (O(nodes)); expiry of a message in mid-stream O(nodes of the stream). Memory (Cortex-M7):
- * tide_transmitter_t 576 bytes, a node 88 bytes, its payload and two pointers, a stream 112.
+ * tide_transmitter_t 528 bytes, a node 88 bytes, its payload and two pointers, a stream 112.
  *
  * Not thread-safe: tide_daemon wraps every call in the critical section of the platform. Nothing allocates. */
 #ifndef TIDE_TRANSMITTER_H
@@ -274,8 +274,7 @@ struct tide_transmitter {
   tide_node_t *free_nodes[4];
 #if TIDE_RESERVATIONS
   uint16_t free_counts[4];
-  uint16_t level_counts[4]; /* of the bits in levels */
-  uint32_t levels[4][4];    /* by class: bit n % 32 of word n / 32: messages of level n have used nodes of it */
+  uint32_t levels[4]; /* by class: bit n % 32: messages of level n have used nodes of it */
 #endif
   uint32_t key;
   uint32_t fragment_bytes; /* payload of a full fragment */

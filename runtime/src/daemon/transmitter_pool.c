@@ -26,21 +26,20 @@ static tide_output_stream_t *take_stream(tide_transmitter_t *t, uint8_t id) {
 #if TIDE_RESERVATIONS
 /* Levels that have one node of a class in use, or more than one. */
 typedef struct use {
-  uint32_t some[4], many[4];
+  uint32_t some, many;
 } use_t;
 
-static bool has_level(const uint32_t *levels, uint8_t level) { return (levels[level / 32u] >> level % 32u & 1u) != 0u; }
+static uint32_t bit_of(tide_priority_t priority) { return UINT32_C(1) << TIDE_PRIORITY_LEVEL(priority) % 32u; }
 
-static void look_at_use(const tide_transmitter_t *t, size_t size_class, use_t *use) {
-  *use = (use_t){{0}, {0}};
+static use_t look_at_use(const tide_transmitter_t *t, size_t size_class) {
+  use_t use = {0u, 0u};
   for (size_t i = 0; i < t->config.node_count; ++i) {
     const tide_node_t *node = &t->config.nodes[i];
     if (node->size_class != size_class || node->state == NODE_FREE || node->own) continue;
-    const uint8_t level = TIDE_PRIORITY_LEVEL(node->priority);
-    const uint32_t bit = UINT32_C(1) << level % 32u;
-    use->many[level / 32u] |= use->some[level / 32u] & bit;
-    use->some[level / 32u] |= bit;
+    use.many |= use.some & bit_of(node->priority);
+    use.some |= bit_of(node->priority);
   }
+  return use;
 }
 
 static uint32_t count_bits(uint32_t bits) {
@@ -50,61 +49,44 @@ static uint32_t count_bits(uint32_t bits) {
 }
 
 /* The first one is each level's right; a second one only while each of the others would still find its first. */
-static bool may_take(const tide_transmitter_t *t, uint8_t level, size_t size_class, bool is_smallest) {
-  const uint16_t free = t->free_counts[size_class];
-  if (free > t->level_counts[size_class]) return true;
-  use_t use;
-  look_at_use(t, size_class, &use);
-  const uint32_t *levels = t->levels[size_class];
-  if (is_smallest && !has_level(use.some, level)) return true;
-  uint32_t owed = 0u;
-  for (size_t word = 0; word < 4u; ++word) owed += count_bits(levels[word] & ~use.some[word]);
-  return free > owed;
+static bool may_take(const tide_transmitter_t *t, tide_priority_t priority, size_t size_class, bool is_smallest) {
+  if (t->free_counts[size_class] > count_bits(t->levels[size_class])) return true;
+  const use_t use = look_at_use(t, size_class);
+  if (is_smallest && (use.some & bit_of(priority)) == 0u) return true;
+  return t->free_counts[size_class] > count_bits(t->levels[size_class] & ~use.some);
 }
 
 /* As long as each level can have one. */
-static bool is_protected(const tide_transmitter_t *t, const use_t *use, const tide_node_t *node, uint8_t level) {
-  const uint8_t its = TIDE_PRIORITY_LEVEL(node->priority);
-  const uint16_t count = t->config.classes[node->size_class].count;
-  return its != level && !has_level(use->many, its) && t->level_counts[node->size_class] <= count;
+static bool is_protected(const tide_transmitter_t *t, const tide_node_t *node, tide_priority_t below) {
+  const uint32_t bit = bit_of(node->priority);
+  if (bit == bit_of(below) || (look_at_use(t, node->size_class).many & bit) != 0u) return false;
+  return count_bits(t->levels[node->size_class]) <= t->config.classes[node->size_class].count;
 }
 
-static void note_level(tide_transmitter_t *t, uint8_t level, size_t size_class) {
-  uint32_t *levels = t->levels[size_class];
-  if (has_level(levels, level)) return;
-  levels[level / 32u] |= UINT32_C(1) << level % 32u;
-  t->level_counts[size_class]++;
+static void note_level(tide_transmitter_t *t, tide_priority_t priority, size_t size_class) {
+  t->levels[size_class] |= bit_of(priority);
 }
 
 static void count_free(tide_transmitter_t *t, size_t size_class, int change) {
   t->free_counts[size_class] = (uint16_t)(t->free_counts[size_class] + change);
 }
 #else
-typedef struct use {
-  uint8_t unused;
-} use_t;
-static void look_at_use(const tide_transmitter_t *t, size_t size_class, use_t *use) {
+static bool may_take(const tide_transmitter_t *t, tide_priority_t priority, size_t size_class, bool is_smallest) {
   (void)t;
-  (void)size_class;
-  (void)use;
-}
-static bool may_take(const tide_transmitter_t *t, uint8_t level, size_t size_class, bool is_smallest) {
-  (void)t;
-  (void)level;
+  (void)priority;
   (void)size_class;
   (void)is_smallest;
   return true;
 }
-static bool is_protected(const tide_transmitter_t *t, const use_t *use, const tide_node_t *node, uint8_t level) {
+static bool is_protected(const tide_transmitter_t *t, const tide_node_t *node, tide_priority_t below) {
   (void)t;
-  (void)use;
   (void)node;
-  (void)level;
+  (void)below;
   return false;
 }
-static void note_level(tide_transmitter_t *t, uint8_t level, size_t size_class) {
+static void note_level(tide_transmitter_t *t, tide_priority_t priority, size_t size_class) {
   (void)t;
-  (void)level;
+  (void)priority;
   (void)size_class;
 }
 static void count_free(tide_transmitter_t *t, size_t size_class, int change) {
@@ -160,17 +142,13 @@ void transmitter_release_node(tide_transmitter_t *t, tide_output_stream_t *strea
 
 static tide_node_t *least_urgent_waiting(const tide_transmitter_t *t, uint32_t bytes, tide_priority_t below) {
   tide_node_t *found = NULL;
-  use_t use;
-  size_t looked_at = SIZE_MAX; /* nodes of a class are neighbours */
   for (size_t i = 0; i < t->config.node_count; ++i) {
     tide_node_t *node = &t->config.nodes[i];
     if (node->state != NODE_SUBMITTED || transmitter_is_reliable(node) || !tide_queue_contains(&node->entry)) continue;
     if (node->capacity < bytes || node->priority >= below) continue;
-    if (looked_at != node->size_class) look_at_use(t, node->size_class, &use);
-    looked_at = node->size_class;
-    if (is_protected(t, &use, node, TIDE_PRIORITY_LEVEL(below))) continue;
-    if (!found || node->priority < found->priority || (node->priority == found->priority && node->rank < found->rank))
-      found = node;
+    const bool is_less =
+        !found || node->priority < found->priority || (node->priority == found->priority && node->rank < found->rank);
+    if (is_less && !is_protected(t, node, below)) found = node;
   }
   return found;
 }
@@ -186,7 +164,7 @@ static tide_node_t *free_node_of(const tide_transmitter_t *t, uint32_t bytes, ti
   const size_t smallest = smallest_class(t, bytes);
   for (size_t i = smallest; i < t->config.class_count; ++i) {
     if (!t->free_nodes[i]) continue;
-    if (own || may_take(t, TIDE_PRIORITY_LEVEL(priority), i, i == smallest)) return t->free_nodes[i];
+    if (own || may_take(t, priority, i, i == smallest)) return t->free_nodes[i];
   }
   return NULL;
 }
@@ -212,7 +190,7 @@ static int acquire(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priori
     TIDE_COUNT(t->counters.refused_large, 1u);
     return TIDE_ERROR_TOO_LARGE;
   }
-  if (!own) note_level(t, TIDE_PRIORITY_LEVEL(priority), smallest_class(t, bytes));
+  if (!own) note_level(t, priority, smallest_class(t, bytes));
   tide_node_t *node = free_node_of(t, bytes, priority, own);
   if (!node) {
     node = own ? NULL : least_urgent_waiting(t, bytes, priority);

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// With any overload of any lane every other lane answers within its bound, and each has its share.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "sim/board/overload.h"
+
+namespace tide::sim {
+namespace {
+
+TEST(SimOverload, EveryOtherLaneKeepsItsBound) {
+  unsigned bounded = 0, overloaded = 0;
+  for (uint64_t seed = 1; seed <= 2000; seed++) {
+    const Overload overload = draw_overload(seed);
+    const Result result = simulate(overload.plan);
+    const std::vector<std::string> broken = broken_promises(overload, result);
+    ASSERT_TRUE(broken.empty()) << "tide-overload-sim --seed " << seed << ": " << broken.front();
+    for (const Time bound : overload.bounds) (bound >= 0 ? bounded : overloaded)++;
+  }
+  EXPECT_GE(bounded, 2000u);
+  EXPECT_GE(overloaded, 2000u);
+}
+
+// The bounds are near enough to what happens that a lane which takes more is seen.
+TEST(SimOverload, SomeAnswersComeNearTheirBound) {
+  double nearest = 0;
+  for (uint64_t seed = 1; seed <= 500; seed++) {
+    const Overload overload = draw_overload(seed);
+    const Result result = simulate(overload.plan);
+    for (size_t index = 0; index < overload.bounds.size(); index++) {
+      if (overload.bounds[index] <= 0) continue;
+      nearest = std::max(nearest, static_cast<double>(result.chains[index].worst_response) /
+                                      static_cast<double>(overload.bounds[index]));
+    }
+  }
+  EXPECT_GT(nearest, 0.5);
+  EXPECT_LE(nearest, 1.0);
+}
+
+TEST(SimOverload, ABrokenPromiseIsTold) {
+  const Overload overload = draw_overload(1);
+  Result result = simulate(overload.plan);
+  Overload strict = overload;
+  for (Time &bound : strict.bounds) bound = std::min<Time>(bound, 1);
+  EXPECT_FALSE(broken_promises(strict, result).empty());
+  for (ChainResult &chain : result.chains) chain.lost++;
+  EXPECT_FALSE(broken_promises(overload, result).empty());
+}
+
+TEST(SimOverload, TheSameSeedIsTheSameSystem) {
+  EXPECT_EQ(write_plan(draw_overload(7).plan), write_plan(draw_overload(7).plan));
+  EXPECT_NE(write_plan(draw_overload(7).plan), write_plan(draw_overload(8).plan));
+}
+
+}  // namespace
+}  // namespace tide::sim
