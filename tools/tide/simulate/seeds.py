@@ -21,6 +21,7 @@ from tide.simulate.campaign import Slice, each_slice, slices
 
 RESULTS = "campaign.json"
 CHECKPOINT = "checkpoint.jsonl"
+OPTIONS = {"tide-host-sim": " --host", "tide-overload-sim": " --overload"}  # by which a seed is played again
 
 
 @dataclass
@@ -40,7 +41,7 @@ class Campaign:
         return {"schema": 1, "program": self.program, "first": self.first, "seeds": self.count, "failed": reasons}
 
     def replay(self, seed: int) -> str:
-        return f"tide simulate --seed {seed}{' --host' if self.program == 'tide-host-sim' else ''}"
+        return f"tide simulate --seed {seed}{OPTIONS.get(self.program, '')}"
 
 
 def run_campaign(

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tide simulate --overload: campaigns of boards with overloaded lanes, one seed of them, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from tide.main import app
+
+
+def run(*words: str) -> Any:
+    return CliRunner().invoke(app, ["simulate", *words])
+
+
+def test_a_campaign_passes_and_is_kept(tmp_path: Path) -> None:
+    done = run("--seeds", "300", "--overload", "--out", str(tmp_path / "out"))
+    assert done.exit_code == 0, done.output
+    assert "seeds 1 to 300: 0 of 300 failed" in done.output
+    kept = json.loads((tmp_path / "out" / "campaign.json").read_text(encoding="utf-8"))
+    assert (kept["program"], kept["seeds"], kept["failed"]) == ("tide-overload-sim", 300, {})
+
+
+def test_a_seed_shows_each_chain_beside_its_bound() -> None:
+    done = run("--seed", "4", "--overload")
+    assert done.exit_code == 0, done.output
+    assert "bound" in done.output and "overloaded" in done.output
+    assert done.output == run("--seed", "4", "--overload").output
+
+
+def test_a_broken_promise_is_told_with_its_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "tide-overload-sim"
+    program.write_text(
+        "#!/bin/sh\n"
+        "echo 'seed 3: chain1 lost 2 messages; replay: tide-overload-sim --seed 3'\n"
+        "echo '5 seeds, 1 failures'\nexit 1\n",
+        encoding="utf-8",
+    )
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("TIDE_BUILD_DIR", str(tmp_path))
+    monkeypatch.setattr("tide.simulate.campaign._LEAST_SLICES", 1)
+    done = run("--seeds", "5", "--overload")
+    assert done.exit_code == 1
+    assert "seed 3: chain1 lost 2 messages" in done.output
+    assert "replay: tide simulate --seed 3 --overload" in done.output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--seeds", "3", "--overload", "--host"),
+        ("--seed", "3", "--overload", "--trace", "t"),
+        ("--seed", "3", "--overload", "--json"),
+        ("lab/pods/pods-reliable.plan", "--overload"),
+    ],
+)
+def test_what_does_not_go_together(words: tuple[str, ...]) -> None:
+    done = run(*words)
+    assert done.exit_code == 2
+    assert "--overload belongs to --seeds and --seed alone" in done.output
