@@ -36,6 +36,7 @@ class Family:
     hold: float = 0.0
     losses: tuple[int, ...] = (0,)
     rings: bool = False  # chains that go from one executor to the next and back, none of whose runs is much shorter
+    propagation: float = 0.0  # of the messages between two executors, those that take time
     shapes: bool = False  # chains that do not come back, or begin on the host
     boards: tuple[int, ...] = (1,)
 
@@ -48,6 +49,7 @@ FAMILIES = (
     Family("check-branches", branches=1, lanes=(1, 1, 2, 3), groups=0.4, own_priorities=0.4),
     Family("check-budgets", budgets=1, lanes=(1, 1, 2, 3), groups=0.3, own_priorities=0.2),
     Family("check-several", hosts=(2, 2, 3), lanes=(1, 1, 2, 3), groups=0.3),
+    Family("check-propagation", hosts=(2, 2, 3), lanes=(1, 1, 2), own_priorities=0.2, propagation=0.7),
     Family("check-rings", hosts=(2, 2, 3), lanes=(1, 1, 1, 2), rings=True),
     Family(
         "check-everything",
@@ -192,7 +194,7 @@ class _Draw:
             chain["reliability"] = "reliable"
             chain["callbacks"] = self.host_callbacks(document, chain, min(share, 0.8), steps)
             before_ms = self.shared_ms(chain, chains)
-            own_ms = sum(callback["execution_ms"] for callback in chain["callbacks"])
+            own_ms = sum(one["execution_ms"] + one.get("propagation_ms", 0) for one in chain["callbacks"])
             least_ms = before_ms + own_ms + self.root(chain, chains).get("jitter_ms", 0)
             chain["deadline_ms"] = max(self.deadline_ms(chain["period_ms"]), round(least_ms + 0.1, 1))
             chains.append(chain)
@@ -225,7 +227,7 @@ class _Draw:
         times_ms = [max(0.1, round(one, 1)) for one in self.parts(share * chain["period_ms"], steps)]
         if steps == 2 and self.chance(0.5):  # a short timer starts long work
             times_ms = [0.1, max(0.1, round(sum(times_ms) - 0.1, 1))]
-        callbacks = []
+        callbacks: list[Document] = []
         for place, (name, execution_ms) in enumerate(zip(self.names("b", steps), times_ms, strict=True)):
             kind = "timer" if place == 0 and "branches_from" not in chain else "subscription"
             callback: Document = {"name": name, "kind": kind, "executor": at["name"], "execution_ms": execution_ms}
@@ -236,6 +238,9 @@ class _Draw:
             groups = [one["name"] for one in document["groups"] if one["executor"] == at["name"]]
             if groups and self.chance(0.6):
                 callback["group"] = self.random.choice(groups)
+            moved = bool(callbacks) and callbacks[-1]["executor"] != at["name"]
+            if self.of.propagation and moved and self.chance(self.of.propagation):
+                callback["propagation_ms"] = round(chain["period_ms"] * self.random.choice((0.02, 0.1, 0.3)), 2)
             callback["publishes"] = {"topic": f"{chain['name']}/{name}", "payload_bytes": 8}
             callbacks.append(callback)
             if self.of.rings:

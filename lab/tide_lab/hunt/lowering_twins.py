@@ -8,6 +8,7 @@ import copy
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -322,6 +323,11 @@ def twins() -> list[Twin]:
         Twin("twice the period", "check-one-lane", _asked(_chains(_rarely))),
         Twin("branches without what they share", "check-branches", _branches_without_what_they_share),
         Twin("jitter between executors forgotten", "check-everything", _without_carried_jitter),
+        Twin(
+            "propagation forgotten",
+            "check-propagation",
+            _described(lambda one: one.model_copy(update={"propagation_ms": Decimal(0)})),
+        ),
         Twin("agent_ms forgotten", "check-board-tide", _asked(_line(agent_ns=0))),
         Twin("return_ms forgotten", "check-board-tide", _asked(_line(return_ns=0))),
         Twin("twice the baud rate", "check-board-lanes", _asked(_fast_line)),

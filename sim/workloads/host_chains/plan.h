@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 enum {
-  PLAN_EXECUTORS = 4,
+  PLAN_EXECUTORS = 5,
   PLAN_LANES = 16, /* of an executor */
   PLAN_GROUPS = 16,
   PLAN_CALLBACKS = 128,

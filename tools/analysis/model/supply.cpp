@@ -16,22 +16,9 @@ Linear least_piece(const Lane &lane, time_ns window_ns) {
   return {add(before_ns, lane.budget_ns), 0, window_ns + lane.period_ns - rest_ns};
 }
 
-// The two halves of x * budget / period without the product, which may not fit.
-time_ns scaled_down(time_ns value, time_ns factor, time_ns divisor, bool up) {
-  __extension__ using wide = __int128;
-  const wide product = static_cast<wide>(value) * factor + (up ? divisor - 1 : 0);
-  const wide quotient = product / divisor;
-  return quotient > never_ns ? never_ns : static_cast<time_ns>(quotient);
-}
-
 }  // namespace
 
 time_ns least_supply_ns(const Lane &lane, time_ns window_ns) { return least_piece(lane, window_ns).value; }
-
-time_ns linear_supply_ns(const Lane &lane, time_ns window_ns) {
-  const time_ns starved_ns = 2 * (lane.period_ns - lane.budget_ns);
-  return window_ns <= starved_ns ? 0 : scaled_down(window_ns - starved_ns, lane.budget_ns, lane.period_ns, false);
-}
 
 time_ns most_supply_ns(const Lane &lane, time_ns window_ns) {
   if (lane.dedicated() || window_ns <= 2 * lane.budget_ns) return window_ns;
@@ -46,11 +33,6 @@ time_ns window_for_ns(const Lane &lane, time_ns supply_ns) {
   const time_ns rounds = (supply_ns - 1) / lane.budget_ns;
   return add(add(2 * (lane.period_ns - lane.budget_ns), multiply(rounds, lane.period_ns)),
              supply_ns - rounds * lane.budget_ns);
-}
-
-time_ns linear_window_for_ns(const Lane &lane, time_ns supply_ns) {
-  if (supply_ns <= 0) return 0;
-  return add(scaled_down(supply_ns, lane.period_ns, lane.budget_ns, true), 2 * (lane.period_ns - lane.budget_ns));
 }
 
 Supply::Supply(const std::vector<Lane> &lanes) : lanes_(lanes) {

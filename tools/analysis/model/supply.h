@@ -11,13 +11,10 @@ namespace tide::analysis {
 
 // The least supply of a lane in any window of this length (Shin and Lee).
 time_ns least_supply_ns(const Lane &lane, time_ns window_ns);
-// The same from below, as a straight line, rounded down.
-time_ns linear_supply_ns(const Lane &lane, time_ns window_ns);
 // The most supply of a lane in any window of this length.
 time_ns most_supply_ns(const Lane &lane, time_ns window_ns);
 // The shortest window that is certain to give this much.
 time_ns window_for_ns(const Lane &lane, time_ns supply_ns);
-time_ns linear_window_for_ns(const Lane &lane, time_ns supply_ns);
 
 // All lanes of an executor. Keeps a reference to them.
 class Supply {

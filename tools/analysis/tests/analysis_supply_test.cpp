@@ -51,7 +51,6 @@ TEST(Supply, IsWhatCountingSlotsGives) {
             << budget << '/' << period << ' ' << window;
         EXPECT_EQ(most_supply_ns(lane, window), counted(lane, window, false))
             << budget << '/' << period << ' ' << window;
-        EXPECT_LE(linear_supply_ns(lane, window), least_supply_ns(lane, window));
       }
     }
   }
@@ -73,7 +72,6 @@ TEST(Supply, InversesAreTheShortestWindows) {
       const time_ns alone = window_for_ns(lanes[0], amount);
       ASSERT_GE(least_supply_ns(lanes[0], alone), amount);
       ASSERT_LT(least_supply_ns(lanes[0], alone - 1), amount);
-      ASSERT_GE(linear_window_for_ns(lanes[0], amount), alone);
       ASSERT_GE(supply.worst_window_for_ns(amount), alone);
     }
   }
@@ -102,7 +100,6 @@ TEST(Supply, WhatPassesWhileALaneHoldsACallback) {
 TEST(Supply, LargeTimesDoNotOverflow) {
   const Lane lane{1, longest_time_ns};
   EXPECT_EQ(window_for_ns(lane, longest_time_ns), never_ns);
-  EXPECT_EQ(linear_window_for_ns(lane, longest_time_ns), never_ns);
   EXPECT_EQ(least_supply_ns(lane, 2 * longest_time_ns), 1);
 }
 

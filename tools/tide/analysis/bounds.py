@@ -183,6 +183,7 @@ def _stretches_that_meet(system: System, answer: ExecutorsAnswer) -> set[str]:
         for one in stretches_of(system, chain):
             response_ns = told[one.name]
             end_ns += chain.period_ns + 1 if response_ns is None else response_ns
+            end_ns += one.callbacks[0].propagation_ns
             if end_ns > chain.period_ns:
                 found.add(one.name)
     return found
@@ -308,7 +309,7 @@ _HOST_ASSUMPTIONS = (
     Assumption("execution", "execution times are worst cases and contain what the executor itself spends"),
     Assumption("own_cores", "every thread without a budget has a core of its own"),
     Assumption("work_conserving", "a free thread takes a ready callback at once"),
-    Assumption("dds", "DDS takes no time between two executors"),
+    Assumption("dds", "DDS takes no longer between two executors than propagation_ms says, by default no time"),
 )
 _SHORTEST = Assumption("shortest_execution", "no execution is shorter than its least_ms")
 
@@ -337,6 +338,10 @@ def _host_assumptions(system: System) -> tuple[Assumption, ...]:
     return (*_HOST_ASSUMPTIONS, _SHORTEST) if shortest else _HOST_ASSUMPTIONS
 
 
+def _propagation_ns(system: System, chain: Chain) -> int:
+    return sum(one.callbacks[0].propagation_ns for one in stretches_of(system, chain)[1:])
+
+
 def _host_bound(system: System, chain: Chain, stretches: list[ChainAnswer], root: Root | None) -> ChainBound:
     why = next((one.why for one in stretches if one.why is not None), None)
     if root is None and why is not None:
@@ -344,11 +349,13 @@ def _host_bound(system: System, chain: Chain, stretches: list[ChainAnswer], root
     if root is not None:
         return ChainBound(chain.name, chain.priority, None, chain.deadline_ns, False, root=root)
     jitter_ns = system.timer_of(chain).jitter_ns
-    bound_ns = jitter_ns + sum(one.response_ns or 0 for one in stretches)
+    under_way_ns = _propagation_ns(system, chain)
+    bound_ns = jitter_ns + under_way_ns + sum(one.response_ns or 0 for one in stretches)
     several = len(stretches) > 1
 
     def parts() -> list[Share]:
         late: list[Share] = [("jitter", jitter_ns, None)] if jitter_ns else []
+        late += [("propagation", under_way_ns, None)] if under_way_ns else []
         return late + [
             (kind, value_ns, other and chain_of(other), one.executor if several else None)
             for one in stretches

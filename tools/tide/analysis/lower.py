@@ -233,7 +233,7 @@ def host_document(system: System, policy: HostPolicy = "default", meeting: Colle
             )
         names = [one.name for one in every[chain.name]]
         if len(names) > 1:
-            delays = [0] * (len(names) - 1)
+            delays = [one.callbacks[0].propagation_ns for one in every[chain.name][1:]]
             paths.append({"name": chain.name, "segments": names, "delays_ns": delays, "deadline_ns": deadline_ns})
     used = {chain["executor"] for chain in chains}
     executors = [

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 LABELS = {
     "jitter": "release jitter of its timer",
+    "propagation": "messages between executors",
     "execution": "its own callbacks",
     "line": "its own frames on the line",
     "host": "agent, DDS and host",

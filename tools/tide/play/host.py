@@ -14,6 +14,13 @@ from tide.system.model import Callback, System
 PROGRAM = "tide-host-sim"
 _DEPTH = 64  # messages that wait for a subscription: so many that none is let go
 _MICROSECOND = 1000
+# What is between two executors, as an executor of its own: a lane for each message that may be under way.
+_WIRE = "~wire"
+
+
+def _steps(path: list[tuple[str | None, str]]) -> list[str]:
+    """Callbacks of a chain, with what is between two of them."""
+    return [name for wire, callback in path for name in (wire, callback) if name is not None]
 
 
 @dataclass(frozen=True)
@@ -61,13 +68,23 @@ class HostPlayer:
             self._begin.append(f"executor={executor.name},{executor.lanes}{budget}")
         self._begin += [f"group={group.name},{group.kind}" for group in system.groups]
         self._names = [names[id(one)] for one in self._callbacks]
+        wires = {id(one): f"{names[id(one)]}{_WIRE}" for one in self._callbacks if one.propagation_ns}
+        if wires:
+            self._begin.append(f"executor={_WIRE},{len(wires)}")
+        self._wires = [
+            f"callback={wires[id(one)]},{_WIRE},0,1,0,{one.propagation_ns / 1e3:.15g}"
+            for one in self._callbacks
+            if id(one) in wires
+        ]
         self._heads = [
             f"callback={name},{one.executor},{self._periods_ns.get(place, 0) / 1e3:.15g}"
             for place, (name, one) in enumerate(zip(self._names, self._callbacks, strict=True))
         ]
         self._ends = [f",{one.group}" if one.group else "" for one in self._callbacks]
         self._chains = [
-            ",".join((f"chain={chain.name}", *(names[id(one)] for one in system.path(chain))))
+            ",".join(
+                (f"chain={chain.name}", *_steps([(wires.get(id(one)), names[id(one)]) for one in system.path(chain)]))
+            )
             for chain in system.chains
         ]
         self.chain_names = [chain.name for chain in system.chains]
@@ -166,6 +183,7 @@ class HostPlayer:
             least_ns, most_ns = run.executions_ns[place]
             head = f"{self._heads[place]},{run.priorities[place]}"
             words.append(f"{head},{least_ns / 1e3:.15g},{most_ns / 1e3:.15g}{self._ends[place]}")
+        words += self._wires
         for place, offset_ns in zip(self._timers, run.offsets_ns, strict=True):
             words.append(f"offset={self._names[place]},{offset_ns / 1e3:.15g}")
         if run.late:

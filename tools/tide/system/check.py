@@ -10,7 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from tide.system.check_boards import check_boards
-from tide.system.check_host import check_branches, check_budgets, check_groups, check_priorities
+from tide.system.check_host import check_branches, check_budgets, check_groups, check_priorities, check_propagation
 from tide.system.finding import Finding
 from tide.system.locate import Path
 from tide.system.model import Callback, Chain, SerialLink, System, UdpLink, nanoseconds
@@ -28,6 +28,7 @@ def check(system: System) -> list[Finding]:
         *check_groups(system),
         *check_priorities(system),
         *check_budgets(system),
+        *check_propagation(system),
         *check_boards(system),
         *_executor_load(system),
         *_link_load(system),

@@ -108,6 +108,31 @@ def check_priorities(system: System) -> Iterator[Finding]:
             )
 
 
+def check_propagation(system: System) -> Iterator[Finding]:
+    """DDS is between two executors of the host only."""
+    for index, chain in enumerate(system.chains):
+        whole = system.path(chain)
+        for position, callback in enumerate(chain.callbacks):
+            if not callback.propagation_ns:
+                continue
+            path: Path = ("chains", index, "callbacks", position, "propagation_ms")
+            place = whole.index(callback)
+            if system.links:
+                yield Finding(path, "propagation_ms is for descriptions without a board", "remove it")
+            elif place == 0 or whole[place - 1].executor == callback.executor:
+                yield Finding(
+                    path,
+                    f"'{callback.name}' is started by no callback of another executor",
+                    "remove propagation_ms, or give it to the callback that is",
+                )
+            elif callback.propagation_ns >= chain.period_ns:
+                yield Finding(
+                    path,
+                    f"a message to '{callback.name}' is under way as long as the period of chain '{chain.name}'",
+                    "make it shorter than period_ms",
+                )
+
+
 def check_budgets(system: System) -> Iterator[Finding]:
     for index, executor in enumerate(system.executors):
         path: Path = ("executors", index, "budget_ms")

@@ -255,6 +255,13 @@ class Callback(_Entry):
     executor: Name
     execution_ms: Annotated[MillisecondsOrZero, Field(description="CPU time of one run, the worst that occurs.")]
     least_ms: Annotated[MillisecondsOrZero, Field(description="CPU time of the shortest run.")] = Decimal(0)
+    propagation_ms: Annotated[
+        MillisecondsOrZero,
+        Field(
+            description="Longest time that the message which starts it is under way from the callback before it, on "
+            "another executor of the host; only where there is no board."
+        ),
+    ] = Decimal(0)
     publishes: Publication | None = None
     group: Name | None = None
     priority: Annotated[
@@ -273,6 +280,10 @@ class Callback(_Entry):
     @property
     def least_ns(self) -> int:
         return nanoseconds(self.least_ms)
+
+    @property
+    def propagation_ns(self) -> int:
+        return nanoseconds(self.propagation_ms)
 
 
 class Chain(_Entry):

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""propagation_ms: what a message between two executors adds to a bound, to what is played, and where it is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from tide.main import app
+
+TEXT = """
+[system]
+name = "two"
+[[executors]]
+name = "front"
+where = "host"
+[[executors]]
+name = "back"
+where = "host"
+[[chains]]
+name = "c"
+priority = 3
+period_ms = 20
+deadline_ms = 20
+reliability = "reliable"
+callbacks = [
+  {{ name = "a", kind = "timer", executor = "front", execution_ms = 2, {first}
+     publishes = {{ topic = "x", payload_bytes = 8 }} }},
+  {{ name = "b", kind = "subscription", executor = "{second}", execution_ms = 3, {delay} }},
+]
+"""
+
+
+def write(folder: Path, delay: str = "", first: str = "", second: str = "back") -> str:
+    file = folder / "system.toml"
+    file.write_text(TEXT.format(delay=delay, first=first, second=second), encoding="utf-8")
+    return str(file)
+
+
+def run(*words: str) -> Any:
+    return CliRunner().invoke(app, list(words))
+
+
+def bound_ns(file: str) -> int:
+    done = run("check", file, "--json")
+    assert done.exit_code == 0, done.output
+    bound: int = json.loads(done.stdout)["chains"][0]["bound_ns"]
+    return bound
+
+
+def test_it_is_added_to_the_bound(tmp_path: Path) -> None:
+    assert bound_ns(write(tmp_path)) == 5_000_000
+    assert bound_ns(write(tmp_path, "propagation_ms = 1.5")) == 6_500_000
+    told = run("check", write(tmp_path, "propagation_ms = 1.5"), "--explain", "c").output
+    assert "messages between executors" in told and "propagation_ms" in told
+
+
+def test_what_is_played_takes_it_and_stays_below(tmp_path: Path) -> None:
+    file = write(tmp_path, "propagation_ms = 1.5")
+    done = run("simulate", file, "--runs", "20", "--json")
+    assert done.exit_code == 0, done.output
+    (chain,) = json.loads(done.stdout)["observed"]
+    assert 6_400_000 <= chain["max_ns"] <= 6_500_000, chain
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"first": "propagation_ms = 1,"}, "'a' is started by no callback of another executor"),
+        ({"delay": "propagation_ms = 1", "second": "front"}, "'b' is started by no callback of another executor"),
+        ({"delay": "propagation_ms = 20"}, "under way as long as the period of chain 'c'"),
+        ({"delay": "propagation_ms = -1"}, "propagation_ms"),
+    ],
+)
+def test_where_it_makes_no_sense(change: dict[str, str], says: str, tmp_path: Path) -> None:
+    done = run("check", write(tmp_path, **change))
+    assert done.exit_code == 2
+    assert says in done.output.replace("\n", " ")
