@@ -423,3 +423,29 @@ def test_native_report_has_the_documented_schema(tmp_path: Path, monkeypatch: py
     assert data["machine"]["cores"] >= 1 and "--on native" in data["command"]
     assert (tmp_path / "latency.png").stat().st_size > 1000
     assert "micro-ROS: ms for each added chain" in answer.output
+
+
+def test_native_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[tuple[str, int]] = []
+    stop_at: list[int] = [3]
+
+    def point(case: Any, system: str, x: int, samples: int, *_: object) -> list[Row]:
+        if len(ran) == stop_at[0]:
+            raise KeyboardInterrupt
+        ran.append((system, x))
+        values = {"metric": "mean_ms", "published": None, "measured": x + 1.0, "samples": samples}
+        return [Row(system=system, x={case.quantity: x}, **values)]
+
+    monkeypatch.setattr("tide_lab.reproduce.native.run_native_point", point)
+    words = ("reproduce", "pods-chains", "--on", "native", "--quick", "--out", tmp_path)
+    first = tide(*words)
+    assert first.exit_code == 130
+    assert "the same command goes on with the next point" in first.output
+    assert not (tmp_path / "results.json").exists()
+    stop_at[0] = 100
+    other = tide(*words, "--samples", 7)
+    assert other.exit_code == 2 and "belongs to a campaign of other settings" in other.output
+    assert tide(*words).exit_code == 0
+    assert ran == [(system, x) for x in (1, 5) for system in ("batch", "tide", "tide-preemptive", "limit")]
+    assert len(json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["rows"]) == 8
+    assert not (tmp_path / "checkpoint.jsonl").exists()

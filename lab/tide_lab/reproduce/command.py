@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from dataclasses import replace
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -9,10 +11,12 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tide.outputs import results_folder
+from tide.campaign.checkpoint import Checkpoint, OtherCampaignError
+from tide.outputs import require_folder, results_folder
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.child import RunError
 from tide.programs.simulator import SimulationError, Simulator, terminable
+from tide.report.results import Row
 from tide.terminal.style import print_whole
 from tide_lab.reproduce import calibration
 from tide_lab.reproduce.budget_cases import BUDGET_CASES
@@ -21,6 +25,16 @@ from tide_lab.reproduce.mt_cases import MT_CASES
 from tide_lab.sweep.study import STUDIES
 
 app = typer.Typer()
+CHECKPOINT = "checkpoint.jsonl"
+
+
+@dataclass(frozen=True)
+class Point:
+    """Of a case on real parts: what is kept when the command is interrupted."""
+
+    system: str
+    x: int
+
 
 SAMPLES = {"sim": 500, "native": 60, "qemu": 100}
 QUICK_SAMPLES = 5
@@ -39,8 +53,8 @@ def reproduce(
         typer.Option(
             min=1,
             max=2_000_000,
-            help="Number of periods at each point, for each system. Default: 500, native 60, qemu 100. For threads: "
-            "seconds of a run.",
+            help="Number of periods at each point, for each system. Default: 500, native 60, qemu 100; 600 are five "
+            "minutes natively. For threads: seconds of a run.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="Random seed.")] = 1,
@@ -115,20 +129,45 @@ def reproduce(
     folder = out or Path("results") / (case if on == "sim" else f"{case}-{on}")
     try:
         left = ("results.json", "latency.png", *(f"{system}_[0-9]*" for system in SYSTEMS))
-        with terminable(), results_folder(folder, left, keep=(RunError,)) as place:
-            native = on == "native"
-            result = _run_native(chosen, count, seed, place) if native else _run(chosen, count, seed, on)
-            _report(result, place)
+        with terminable(), _kept(chosen, count, seed, folder if on == "native" else None, restart) as kept:
+            with results_folder(folder, left, keep=(RunError,)) as place:
+                if kept is None:
+                    result = _run(chosen, count, seed, on)
+                else:
+                    result = _run_native(chosen, count, seed, place, kept)
+                _report(result, place)
+            if kept is not None:
+                kept.finish()
         Console().print(f"{folder}/: results.json, latency.png", highlight=False, markup=False, soft_wrap=True)
     except SimulationError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(error.status) from None
+    except OtherCampaignError as error:
+        _refuse(str(error))
     except (MissingBinaryError, RunError, OSError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
+        more = "; the same command goes on with the next point" if on == "native" else ""
+        typer.echo(f"interrupted{more}", err=True)
         raise typer.Exit(130) from None
+
+
+@contextlib.contextmanager
+def _kept(
+    case: Case, samples: int, seed: int, folder: Path | None, restart: bool
+) -> Iterator[Checkpoint[Point] | None]:
+    """Points of a native run that are finished. Null: runs that take no time to speak of."""
+    if folder is None:
+        yield None
+        return
+    require_folder(folder)
+    settings = {"case": case.name, "samples": samples, "seed": seed}
+    kept = Checkpoint(folder / CHECKPOINT, settings, Point, restart)
+    try:
+        yield kept
+    finally:
+        kept.close()
 
 
 def _refuse(text: str) -> None:
@@ -174,7 +213,7 @@ def _run(case: Case, samples: int, seed: int, on: str) -> Reproduction:
     return result
 
 
-def _run_native(case: Case, samples: int, seed: int, folder: Path) -> Reproduction:
+def _run_native(case: Case, samples: int, seed: int, folder: Path, kept: Checkpoint[Point]) -> Reproduction:
     from tide.programs.child import may_use_fifo
     from tide.run.machine import describe
     from tide_lab.reproduce.native import SYSTEMS as NATIVE_SYSTEMS
@@ -190,7 +229,11 @@ def _run_native(case: Case, samples: int, seed: int, folder: Path) -> Reproducti
             def report(step: str, _: int, at: int = number, where: str = f"{case.quantity} {x}, {system}") -> None:
                 progress.update(task, completed=at, description=f"{where}: {step}")
 
-            result.rows += run_native_point(case, system, x, samples, seed, folder, report)
+            point = Point(system, x)
+            if point not in kept.done:
+                rows = run_native_point(case, system, x, samples, seed, folder, report)
+                kept.add(point, [row.model_dump() for row in rows])
+            result.rows += [Row.model_validate(row) for row in kept.done[point]]
     result.rows = order(case, result.rows)
     return result
 
