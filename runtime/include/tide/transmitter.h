@@ -26,8 +26,9 @@
  *
  * Nodes and levels. Each level that has used nodes of a class has one of them kept for it: none takes a second one
  * unless each of the others would still find its first, and none evicts another one's only one. So a level that floods,
- * or whose peer does not acknowledge, refuses only its own messages, where there is a node for each level that uses them
- * and one for the session's requests. Levels that are 32 apart count as one. A program with one level uses them all.
+ * or whose peer does not acknowledge, refuses only its own messages, where there is a node for each level that uses
+ * them and one for the session's requests. Levels that are 32 apart count as one. A program with one level uses them
+ * all.
  *
  * Cost: submit, next, sent and each acknowledged message O(log nodes + streams in use); acquire O(1), except when nodes
  * run short (O(nodes)); expiry of a message in mid-stream O(nodes of the stream). Memory (Cortex-M7):

@@ -75,9 +75,10 @@ void tide_receiver_open_account(tide_receiver_t *r, tide_account_t *account, uin
 static void hand_over(tide_receiver_t *r, tide_account_t *account) {
   for (size_t i = 0; i < r->config.slot_count; ++i)
     if (r->config.slots[i].account == account) r->config.slots[i].account = &r->nobody;
-  for (size_t i = 0; i < r->config.reassembly_count; ++i)
-    if (r->config.reassemblies[i].account == account)
-      receiver_charge_reassembly(&r->config.reassemblies[i], &r->nobody);
+  for (size_t i = 0; i < r->config.reassembly_count; ++i) {
+    tide_reassembly_t *reassembly = &r->config.reassemblies[i];
+    if (reassembly->account == account) receiver_charge_reassembly(reassembly, &r->nobody);
+  }
   r->nobody.used = (uint16_t)(r->nobody.used + account->used);
   account->used = 0u;
 }

@@ -150,8 +150,8 @@ static bool first_fragment_from(const tide_slot_t *slot, size_t position, tide_x
 static tide_account_t *account_of_message(tide_receiver_t *r, const tide_slot_t *slot,
                                           const tide_xrce_submessage_t *fragment) {
   tide_account_t *account = slot->account;
-  const bool is_data = fragment->body_bytes >= 8u && fragment->body[0] == TIDE_XRCE_DATA;
-  if (!TIDE_RESERVATIONS || account != &r->nobody || !is_data || !receiver_has_priorities(r)) return account;
+  if (!TIDE_RESERVATIONS || account != &r->nobody || !receiver_has_priorities(r)) return account;
+  if (fragment->body_bytes < 8u || fragment->body[0] != TIDE_XRCE_DATA) return account;
   const uint8_t *ids = fragment->body + TIDE_XRCE_SUBMESSAGE_HEADER_BYTES;
   const tide_xrce_request_t request = {(uint16_t)(ids[0] << 8 | ids[1]), (uint16_t)(ids[2] << 8 | ids[3])};
   return receiver_ask_priority(r, slot->stream, request, &account) < 0 ? NULL : account;
