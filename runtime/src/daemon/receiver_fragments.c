@@ -20,41 +20,25 @@ static void expect(tide_account_t *account, size_t bytes) {
   if (bytes > account->fragment_bytes) account->fragment_bytes = (uint32_t)bytes;
 }
 
-static bool is_owed_one(const tide_account_t *account) {
-  return account->fragment_bytes > 0u && account->reassemblies == 0u;
-}
-
-/* Of those that are owed one, for messages of this size or larger. */
-static size_t count_owed(const tide_receiver_t *r, const tide_account_t *but, uint32_t bytes) {
-  size_t count = 0;
-  for (const tide_account_t *account = r->nobody.next; account; account = account->next)
-    count += account != but && is_owed_one(account) && account->fragment_bytes >= bytes ? 1u : 0u;
-  return count;
-}
-
-static size_t count_free(const tide_receiver_t *r, const tide_reassembly_t *but, uint32_t bytes) {
-  size_t count = 0;
-  for (size_t i = 0; i < r->config.reassembly_count; ++i) {
-    const tide_reassembly_t *each = &r->config.reassemblies[i];
-    count += each != but && each->state == REASSEMBLY_FREE && each->capacity >= bytes ? 1u : 0u;
-  }
-  return count;
-}
-
-/* The first one is everybody's right; a second one only while each of the others would still find its first. */
+/* The first one is everybody's right; a second one only while each of the others would still find its first, also if
+ * all of them need one that is large enough for the largest of their messages. */
 static bool may_take(const tide_receiver_t *r, const tide_account_t *account, const tide_reassembly_t *reassembly) {
   if (account->reassemblies == 0u) return true;
+  size_t owed = 0u, free = 0u;
+  uint32_t largest = 0u;
   for (const tide_account_t *other = r->nobody.next; other; other = other->next) {
-    const uint32_t bytes = other->fragment_bytes;
-    if (other == account || !is_owed_one(other)) continue;
-    if (count_free(r, reassembly, bytes) < count_owed(r, account, bytes)) return false;
+    if (other->fragment_bytes == 0u || other->reassemblies > 0u) continue;
+    owed++;
+    if (other->fragment_bytes > largest) largest = other->fragment_bytes;
   }
-  return true;
+  for (size_t i = 0; i < r->config.reassembly_count; ++i) {
+    const tide_reassembly_t *each = &r->config.reassemblies[i];
+    free += each != reassembly && each->state == REASSEMBLY_FREE && each->capacity >= largest ? 1u : 0u;
+  }
+  return free >= owed;
 }
 
-static void count_wait(tide_account_t *account) {
-  if (account->waits < UINT16_MAX) account->waits++;
-}
+static void count_wait(tide_account_t *account) { account->waits++; }
 #else
 void receiver_charge_reassembly(tide_reassembly_t *reassembly, tide_account_t *account) {
   reassembly->account = account;
