@@ -29,7 +29,17 @@ typedef struct gate {
 typedef struct start {
   gate_t *gate;
   size_t index;
+  bool sporadic;
 } start_t;
+
+/* A thread that ends under SCHED_SPORADIC fails an assertion of NuttX, or reads through a null pointer where there are
+ * none (nxsched_suspend_sporadic): it ends under another policy. */
+static void leave_sporadic(void) {
+  struct sched_param parameters;
+  memset(&parameters, 0, sizeof parameters);
+  parameters.sched_priority = sched_get_priority_min(SCHED_RR);
+  (void)pthread_setschedparam(pthread_self(), SCHED_RR, &parameters);
+}
 
 static void *lane_thread(void *argument) {
   const start_t *start = argument;
@@ -39,6 +49,7 @@ static void *lane_thread(void *argument) {
   const bool runs = gate->open;
   (void)pthread_mutex_unlock(&gate->mutex);
   if (runs) gate->run(gate->context, start->index);
+  if (start->sporadic) leave_sporadic();
   return NULL;
 }
 
@@ -135,7 +146,7 @@ int tide_port_run_lanes(tide_lane_t *lanes, size_t count, void (*run)(void *cont
   size_t started = 0;
   int status = TIDE_OK;
   while (started < count && status == TIDE_OK) {
-    starts[started] = (start_t){&gate, started};
+    starts[started] = (start_t){&gate, started, lanes[started].settings.scheduling == TIDE_SCHEDULING_SPORADIC};
     status = start_lane(&lanes[started].settings, &starts[started], &threads[started]);
     if (status == TIDE_OK) started++;
   }

@@ -25,6 +25,7 @@ struct nuttx_sched_param {
 };
 int nuttx_set_policy(pthread_attr_t *attributes, int policy);
 int nuttx_set_parameters(pthread_attr_t *attributes, const struct nuttx_sched_param *parameters);
+int nuttx_own_parameters(pthread_t thread, int policy, const struct nuttx_sched_param *parameters);
 int nuttx_least(int policy);
 int nuttx_most(int policy);
 int nuttx_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *), void *argument);
@@ -35,6 +36,7 @@ int nuttx_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*fu
 #define sched_param nuttx_sched_param
 #define pthread_attr_setschedpolicy nuttx_set_policy
 #define pthread_attr_setschedparam nuttx_set_parameters
+#define pthread_setschedparam nuttx_own_parameters
 #define pthread_attr_setinheritsched(attributes, how) 0
 #define sched_get_priority_min nuttx_least
 #define sched_get_priority_max nuttx_most

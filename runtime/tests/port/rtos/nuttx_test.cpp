@@ -20,6 +20,8 @@ namespace {
 
 std::vector<std::pair<int, nuttx_sched_param>> asked;
 int policy_asked;
+std::mutex left_mutex;
+std::vector<std::pair<int, int>> left; /* policies that threads chose for themselves, and their priorities */
 size_t create_limit;
 
 tide_lane_t lane_of(tide_scheduling_t scheduling, int priority) {
@@ -41,6 +43,7 @@ struct Ran {
 
 int run_lanes(std::vector<tide_lane_t> lanes, Ran &ran, size_t *refused = nullptr) {
   asked.clear();
+  left.clear();
   return tide_port_run_lanes(lanes.data(), lanes.size(), Ran::run, &ran, refused);
 }
 
@@ -53,6 +56,11 @@ int nuttx_set_policy(pthread_attr_t *, int policy) {
 }
 int nuttx_set_parameters(pthread_attr_t *, const nuttx_sched_param *parameters) {
   asked.emplace_back(policy_asked, *parameters);
+  return 0;
+}
+int nuttx_own_parameters(pthread_t, int policy, const nuttx_sched_param *parameters) {
+  const std::lock_guard lock(left_mutex);
+  left.emplace_back(policy, parameters->sched_priority);
   return 0;
 }
 int nuttx_least(int) { return 1; }
@@ -81,6 +89,7 @@ TEST(NuttxLanes, ABudgetIsTheSystemsSporadicServer) {
   EXPECT_EQ(asked[0].second.sched_ss_repl_period.tv_sec, 1);
   EXPECT_EQ(asked[0].second.sched_ss_repl_period.tv_nsec, 1);
   EXPECT_EQ(asked[1].first, SCHED_FIFO);
+  EXPECT_EQ(left, (std::vector<std::pair<int, int>>{{SCHED_RR, 1}})) << "a sporadic thread that ends stops NuttX";
 }
 
 TEST(NuttxLanes, WhenOneCannotBeNoneRuns) {
