@@ -52,8 +52,8 @@ def sources() -> list[Path]:
         ROOT / "runtime" / "port" / "cortex_m" / f"{name}.c"
         for name in ("platform", "software", "lanes", "uart", "mps2_uart", "small")
     ]
-    firmware = [ROOT / "sim" / "mps2" / "startup.c", ROOT / "lab" / "images" / "footprint" / "native.c"]
-    return [*runtime, *port, *firmware]
+    board = [ROOT / "sim" / "mps2" / f"{name}.c" for name in ("startup", "semihosting")]
+    return [*runtime, *port, *board, ROOT / "lab" / "images" / "footprint" / "native.c"]
 
 
 def build(options: tuple[str, ...], folder: Path, workers: ThreadPoolExecutor) -> Path:

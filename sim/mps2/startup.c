@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Start-up code of the MPS2 boards: vector table, memory, floating point, and a way to end QEMU with an exit code. */
+/* Start-up code of the MPS2 boards: vector table, memory, floating point. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,22 +11,6 @@ extern uint32_t __stack_top, __data_load, __data_start, __data_end, __bss_start,
 
 void reset_handler(void);
 void fault_handler(void);
-
-int board_semihosting(uint32_t operation, const void *argument) {
-  register uint32_t r0 __asm("r0") = operation;
-  register const void *r1 __asm("r1") = argument;
-  __asm volatile("bkpt 0xAB" : "+r"(r0) : "r"(r1) : "memory");
-  return (int)r0;
-}
-
-void board_exit(int code) {
-  const uint32_t arguments[2] = {0x20026u, (uint32_t)code}; /* ADP_Stopped_ApplicationExit */
-  (void)board_semihosting(0x20u, arguments);
-  for (;;) {
-  }
-}
-
-void board_print(const char *line) { (void)board_semihosting(0x04u, line); }
 
 void fault_handler(void) {
   board_print("fault\n");

@@ -71,14 +71,16 @@ def ros_node(name: str) -> Iterator[tuple[Node, Callable[[], None]]]:
         rclpy.shutdown(context=context)
 
 
-def run_with_agent(core: str, name: str, folder: Path, spin: Callable[[], None], *more: str) -> tuple[int | None, str]:
+def run_with_agent(
+    core: str, name: str, folder: Path, spin: Callable[[], None], *more: str, limit_s: float = LIMIT_S
+) -> tuple[int | None, str]:
     """Until the image ends: its exit code (null: it did not end in time) and what was printed."""
     arguments = qemu(core, name, "-chardev", "pty,id=line", "-serial", "chardev:line", *more)
     with running(arguments, folder / "qemu.log") as board:
         line = wait_for(folder / "qemu.log", r"/dev/pts/\d+")
         agent = [str(AGENT), "--serial", line, "--baud", "115200", "--domain", str(DOMAIN)]
         with running(agent, folder / "agent.log"):
-            deadline = time.monotonic() + LIMIT_S
+            deadline = time.monotonic() + limit_s
             while board.poll() is None and time.monotonic() < deadline:
                 spin()
         code = board.poll()

@@ -133,7 +133,10 @@ static const tide_size_class_t tide_pool_classes[2] = {
     {(uint8_t *)tide_message_memory.small_nodes, TIDE_SMALL_NODE_BYTES, TIDE_SMALL_NODES},
     {(uint8_t *)tide_message_memory.large_nodes, TIDE_LARGE_NODE_BYTES, TIDE_LARGE_NODES}};
 
-const tide_pools_t tide_pools = {
+#ifndef TIDE_POOLS_LINKAGE
+#define TIDE_POOLS_LINKAGE
+#endif
+TIDE_POOLS_LINKAGE const tide_pools_t tide_pools = {
     .support = &tide_pool_memory.support,
     .nodes = tide_pool_memory.nodes,
     .publishers = tide_pool_memory.publishers,

@@ -29,11 +29,14 @@ typedef struct tide_link_address {
   const char *host;   /* UDP, TCP: IPv4 address or name */
   uint16_t port;
   const tide_custom_transport_t *custom; /* custom: copied */
-  /* POSIX: SCHED_FIFO priority of the link's thread, which is the interrupt side of the daemon; 0: the highest there
-   * is, so that no lane delays an acknowledgment or the start of a frame; TIDE_LINK_PRIORITY_INHERIT: the scheduling of
-   * the thread that opens the link. Where the system does not permit it, the thread inherits, too, and the link's
-   * counters say so. It needs CAP_SYS_NICE or an rtprio limit (ulimit -r). Memory is touched and work done only when
-   * something arrives or leaves. */
+  uint8_t *storage; /* custom, where the link is a task without a heap: TIDE_CUSTOM_LINK_STORAGE_BYTES of the mtu, until
+                       the link is closed; POSIX has its own */
+  size_t storage_bytes;
+  /* POSIX, FreeRTOS, Zephyr, NuttX: priority of the link's thread, as a lane's (SCHED_FIFO on POSIX), which is the
+   * interrupt side of the daemon; 0: the highest there is, so that no lane delays an acknowledgment or the start of a
+   * frame; TIDE_LINK_PRIORITY_INHERIT: the scheduling of the thread that opens the link. Where the system does not
+   * permit it, the thread inherits, too, and the link's counters say so. It needs CAP_SYS_NICE or an rtprio limit
+   * (ulimit -r). Memory is touched and work done only when something arrives or leaves. */
   int thread_priority;
   /* UDP on POSIX: how long a caller that waits for something from the agent (a ping, an acknowledgment, the creation of
    * an entity; not the lanes of an executor) may look for it before it sleeps, in microseconds; 0:
@@ -106,7 +109,8 @@ typedef struct tide_link_counters {
   int32_t busy_poll_us; /* UDP: the limit in force; 0: callers that wait sleep at once */
 } tide_link_counters_t;
 
-/* A snapshot. TIDE_ERROR_NOT_FOUND: the session has no link. */
+/* A snapshot. What a port does not see is 0: on a UART with DMA all but opens and messages_sent.
+ * TIDE_ERROR_NOT_FOUND: the session has no link. */
 int tide_port_link_counters(tide_session_t *session, tide_link_counters_t *counters);
 
 #ifdef __cplusplus

@@ -80,7 +80,7 @@ void tide_mps2_uart_receive_interrupt(void) {
   arm(MPS2_DUAL2, IDLE_BYTE_TIMES * dma.byte_ticks);
 }
 
-static void open(uint32_t baud, uint8_t *ring, size_t ring_bytes) {
+static int open(uint32_t baud, uint8_t *ring, size_t ring_bytes) {
   dma.ring = ring;
   dma.ring_bytes = ring_bytes;
   dma.position = 0u;
@@ -89,6 +89,7 @@ static void open(uint32_t baud, uint8_t *ring, size_t ring_bytes) {
   MPS2_UART0->control = MPS2_UART_TRANSMIT | MPS2_UART_RECEIVE | MPS2_UART_RECEIVE_INTERRUPT;
   tide_cortex_m_enable_interrupt(MPS2_IRQ_UART0_RX);
   tide_cortex_m_enable_interrupt(MPS2_IRQ_DUAL_TIMER);
+  return 0;
 }
 
 static void close(void) {

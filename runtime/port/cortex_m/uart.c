@@ -7,20 +7,26 @@
 #include "tide/port.h"
 #include "tide/status.h"
 
-/* A runtime that leaves out lanes does without the interrupt of the link, too: then whoever executes or waits lets the
- * session's time pass (tide_port_pump). */
-#ifndef LINK_INTERRUPT /* 0 on an operating system, whose tasks do it */
-#define LINK_INTERRUPT (TIDE_LANES && !TIDE_SINGLE_CONTEXT)
+/* Who lets the session's time pass: a task of an operating system (runtime/port/rtos/link.c); an interrupt of the link;
+ * or, in a runtime that leaves out lanes, whoever executes or waits (tide_port_pump). */
+#ifndef LINK_TASK
+#define LINK_TASK 0
 #endif
-#if LINK_INTERRUPT
+#define LINK_INTERRUPT (!LINK_TASK && TIDE_LANES && !TIDE_SINGLE_CONTEXT)
+#if LINK_TASK
+#include "../rtos/link_task.h"
+#elif LINK_INTERRUPT
 #include "software.h"
+#endif
+#if LINK_TASK && TIDE_SINGLE_CONTEXT
+#error "with tasks there is more than one context: TIDE_SINGLE_CONTEXT"
 #endif
 
 static struct {
   tide_session_t *session;      /* null: closed */
   tide_framing_writer_t writer; /* of the frame on its way out */
   size_t taken;                 /* of the ring: next byte to hand to the daemon */
-  tide_event_t activity;        /* bytes came, or a frame has left */
+  tide_event_t activity;        /* bytes came, or a frame has left; unused with a task */
   volatile bool sent, came;
 } uart;
 
@@ -30,7 +36,11 @@ static const tide_platform_t *platform_of_port(void) { return NULL; }
 static const tide_platform_t *platform_of_port(void) { return tide_port_platform(); }
 #endif
 
+#if LINK_TASK
+static void note_activity(void) { tide_link_task_wake(); }
+#else
 static void note_activity(void) { tide_platform_event_set(platform_of_port(), &uart.activity); }
+#endif
 
 static bool send_piece(void) {
   const size_t count = tide_framing_writer_output(&uart.writer, tide_uart_board.piece, tide_uart_board.piece_bytes);
@@ -75,6 +85,35 @@ void tide_uart_received(void) {
   note_activity();
 }
 
+int tide_uart_open_link(tide_session_t *session, const tide_link_address_t *address) {
+  static const tide_link_t link = {.start = start, .heartbeat_floor_ns = TIDE_SERIAL_HEARTBEAT_FLOOR_NS};
+  if (address->kind == TIDE_LINK_CUSTOM) return TIDE_ERROR_UNSUPPORTED; /* anything else means the one line there is */
+  if (uart.session != NULL) return TIDE_ERROR_EXISTS;
+  const uint32_t baud = address->baud != 0u ? address->baud : 115200u;
+  uart.taken = 0u;
+  uart.sent = uart.came = false;
+  if (tide_uart_board.driver->open(baud, tide_uart_board.ring, tide_uart_board.ring_bytes) < 0) return TIDE_ERROR_LINK;
+  uart.session = session;
+  return tide_daemon_attach_link(&session->daemon, &link, TIDE_SERIAL_ADDRESS_CLIENT);
+}
+
+void tide_uart_close_link(tide_session_t *session) {
+  if (uart.session != session) return;
+  tide_uart_board.driver->close();
+  uart.session = NULL;
+  tide_daemon_detach_link(&session->daemon);
+}
+
+int tide_uart_link_counters(tide_session_t *session, tide_link_counters_t *counters) {
+  if (uart.session == NULL || uart.session != session) return TIDE_ERROR_NOT_FOUND;
+  const uintptr_t state = tide_platform_enter(platform_of_port());
+  *counters = (tide_link_counters_t){.opens = 1u, .messages_sent = session->daemon.transmitter.counters.frames};
+  tide_platform_exit(platform_of_port(), state);
+  return TIDE_OK;
+}
+
+#if !LINK_TASK
+
 void tide_port_serve_link(tide_session_t *session) {
   if (!TIDE_SINGLE_CONTEXT || uart.session != session) return;
   if (uart.came) {
@@ -107,25 +146,19 @@ static void stop_context(void) {}
 #endif
 
 int tide_port_open_link(tide_session_t *session, const tide_link_address_t *address) {
-  static const tide_link_t link = {.start = start, .heartbeat_floor_ns = TIDE_SERIAL_HEARTBEAT_FLOOR_NS};
-  if (address->kind == TIDE_LINK_CUSTOM) return TIDE_ERROR_UNSUPPORTED; /* anything else means the one line there is */
-  if (uart.session != NULL) return TIDE_ERROR_EXISTS;
-  const uint32_t baud = address->baud != 0u ? address->baud : 115200u;
-  uart.taken = 0u;
-  uart.sent = uart.came = false;
-  tide_uart_board.driver->open(baud, tide_uart_board.ring, tide_uart_board.ring_bytes);
-  uart.session = session;
-  const int status = tide_daemon_attach_link(&session->daemon, &link, TIDE_SERIAL_ADDRESS_CLIENT);
-  start_context();
+  const int status = tide_uart_open_link(session, address);
+  if (status == TIDE_OK) start_context();
   return status;
 }
 
 void tide_port_close_link(tide_session_t *session) {
   if (uart.session != session) return;
   stop_context();
-  tide_uart_board.driver->close();
-  uart.session = NULL;
-  tide_daemon_detach_link(&session->daemon);
+  tide_uart_close_link(session);
+}
+
+int tide_port_link_counters(tide_session_t *session, tide_link_counters_t *counters) {
+  return tide_uart_link_counters(session, counters);
 }
 
 void tide_port_wake_link(tide_session_t *session) {
@@ -154,5 +187,7 @@ const tide_pump_t *tide_port_pump(tide_session_t *session) {
   pump.context = session;
   return &pump;
 }
+
+#endif
 
 #endif

@@ -16,9 +16,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tide/port.h"
+
 typedef struct tide_uart_driver {
-  /* Receive into the ring from now on, over and over; line of `baud`, 8N1. From a thread. */
-  void (*open)(uint32_t baud, uint8_t *ring, size_t ring_bytes);
+  /* Receive into the ring from now on, over and over; line of `baud`, 8N1. From a thread. 0, or negative: it cannot. */
+  int (*open)(uint32_t baud, uint8_t *ring, size_t ring_bytes);
   /* Stop both directions; no call of tide_uart_* comes afterwards. From a thread. */
   void (*close)(void);
   /* Start to send; returns at once. The bytes stay until tide_uart_transmit_complete. From a thread or an interrupt of
@@ -45,5 +47,11 @@ extern const tide_uart_driver_t tide_mps2_uart; /* QEMU: a modelled DMA on UART0
 /* From the driver, in interrupts of the runtime's priority (TIDE_INTERRUPT_PRIORITY). */
 void tide_uart_transmit_complete(void); /* the last stop bit has left, not only the last byte of the DMA */
 void tide_uart_received(void);          /* the line is idle after some bytes, or the ring is half full or full */
+
+/* The link itself, of one session; runtime/port/rtos/link.c calls these, and so does the port without a system. As
+ * tide_port_open_link and its like. */
+int tide_uart_open_link(tide_session_t *session, const tide_link_address_t *address);
+void tide_uart_close_link(tide_session_t *session);
+int tide_uart_link_counters(tide_session_t *session, tide_link_counters_t *counters);
 
 #endif

@@ -1,31 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FreeRTOS 10.4 or later. The program links this folder's files, runtime/port/cortex_m/uart.c as the link, a driver for
- * its UART (runtime/port/stm32 or its own, see runtime/port/cortex_m/uart.h), and its kernel: cmake
- * -DFREERTOS_KERNEL_PATH=... -D FREERTOS_CONFIG_PATH=... (docs/porting.md).
+/* FreeRTOS 10.4 or later, on one core or several, and the FreeRTOS of ESP-IDF. docs/porting.md says how to build it.
  *
- * FreeRTOSConfig.h: configUSE_TASK_NOTIFICATIONS 1, INCLUDE_xTaskGetCurrentTaskHandle 1, INCLUDE_vTaskDelete 1,
- * INCLUDE_uxTaskPriorityGet 1, INCLUDE_vTaskSuspend 1. Interrupts that call the runtime must be allowed to call the
- * kernel (at or below configMAX_SYSCALL_INTERRUPT_PRIORITY). */
-#ifndef TIDE_FREERTOS_PLATFORM_H
-#define TIDE_FREERTOS_PLATFORM_H
+ * FreeRTOSConfig.h: configUSE_TASK_NOTIFICATIONS 1, configSUPPORT_DYNAMIC_ALLOCATION 1,
+ * INCLUDE_xTaskGetCurrentTaskHandle 1, INCLUDE_vTaskDelete 1, INCLUDE_uxTaskPriorityGet 1, INCLUDE_vTaskSuspend 1.
+ * Interrupts that call the runtime must be allowed to call the kernel (at or below
+ * configMAX_SYSCALL_INTERRUPT_PRIORITY).
+ *
+ * The runtime is called from tasks, so after vTaskStartScheduler: before it, a critical section leaves interrupts
+ * masked. A lane with TIDE_SCHEDULING_INHERIT has the priority of the task that spins; only FIFO and ROUND_ROBIN lanes
+ * preempt each other. Lanes and the link are tasks of the kernel's heap while they run; their memory is back in the
+ * heap when the call that ends them returns. */
+#ifndef TIDE_FREERTOS_H
+#define TIDE_FREERTOS_H
 
+#ifdef ESP_PLATFORM
+#include "freertos/FreeRTOS.h"
+#include "freertos/task.h"
+#else
 #include "FreeRTOS.h"
 #include "task.h"
+#endif
 #include "tide/port.h"
 
-/* Which of a task's notifications its waits sleep on; the program leaves that one to the runtime. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Which of a task's notifications its waits sleep on. The program leaves that one to the runtime. Stream buffers and
+ * message buffers of the kernel use number 0, too: a task that waits for both needs another one here. */
 #ifndef TIDE_FREERTOS_NOTIFICATION
 #define TIDE_FREERTOS_NOTIFICATION 0
 #endif
 
 /* 1: the program defines int64_t tide_freertos_clock_ns(void), monotonic, from any task or interrupt, finer than the
  * tick. 0: time goes by ticks; somebody must ask for it once in a round of the tick counter (49 days at 1 kHz and 32
- * bits), which a session does every second. */
+ * bits), which a session does every second. Tickless idle needs 1: the tick count lags when an interrupt ends it. */
 #ifndef TIDE_FREERTOS_CLOCK
 #define TIDE_FREERTOS_CLOCK 0
 #endif
+/* 1: waits end at their time, not at a tick. The program defines void tide_freertos_set_alarm(int64_t time_ns): call
+ * tide_freertos_alarm at that time of its clock, or at once when it has passed; it replaces the one before. It is
+ * called within a critical section. */
+#ifndef TIDE_FREERTOS_ALARM
+#define TIDE_FREERTOS_ALARM 0
+#endif
 #if TIDE_FREERTOS_CLOCK
 int64_t tide_freertos_clock_ns(void);
+#elif TIDE_FREERTOS_ALARM
+#error "TIDE_FREERTOS_ALARM needs TIDE_FREERTOS_CLOCK"
+#elif configUSE_TICKLESS_IDLE
+#error "configUSE_TICKLESS_IDLE needs TIDE_FREERTOS_CLOCK: the tick count is late in the interrupt that ends a sleep"
+#endif
+#if TIDE_FREERTOS_ALARM
+void tide_freertos_set_alarm(int64_t time_ns);
+/* From the interrupt of the alarm, or a task that stands for it. Earlier and unasked calls are harmless. Cost: linear
+ * in the tasks that it wakes. */
+void tide_freertos_alarm(void);
 #endif
 
 /* Lanes of one executor at most. */
@@ -33,6 +63,47 @@ int64_t tide_freertos_clock_ns(void);
 #define TIDE_FREERTOS_LANES 8
 #endif
 
+/* The task of the link: it polls the session and runs a custom transport, so that nobody else has to. Its usual
+ * priority outranks all lanes; tide_link_address_t.thread_priority chooses another. */
+#ifndef TIDE_FREERTOS_LINK_STACK_BYTES
+#define TIDE_FREERTOS_LINK_STACK_BYTES 2048u
+#endif
+#ifndef TIDE_FREERTOS_LINK_PRIORITY
+#define TIDE_FREERTOS_LINK_PRIORITY (configMAX_PRIORITIES - 1)
+#endif
+
+/* Critical sections with a spinlock, as ESP-IDF's several cores want them. */
+#ifndef TIDE_FREERTOS_SPINLOCK
+#ifdef ESP_PLATFORM
+#define TIDE_FREERTOS_SPINLOCK 1
+#else
+#define TIDE_FREERTOS_SPINLOCK 0
+#endif
+#endif
+
+/* Whether the caller is an interrupt. Kernel ports that have no way to ask (POSIX, RISC-V) get one from the program. */
+#ifndef TIDE_FREERTOS_IN_INTERRUPT
+#if defined(ESP_PLATFORM)
+#define TIDE_FREERTOS_IN_INTERRUPT() (xPortInIsrContext() != 0)
+#elif defined(portCHECK_IF_IN_ISR)
+#define TIDE_FREERTOS_IN_INTERRUPT() (portCHECK_IF_IN_ISR() != 0)
+#else
+#define TIDE_FREERTOS_IN_INTERRUPT() (xPortIsInsideInterrupt() != pdFALSE)
+#endif
+#endif
+
+/* Cores that tasks run on: ESP-IDF says portNUM_PROCESSORS, the kernel configNUMBER_OF_CORES since V11. */
+#if defined(ESP_PLATFORM)
+#define TIDE_FREERTOS_CORES portNUM_PROCESSORS
+#elif defined(configNUMBER_OF_CORES)
+#define TIDE_FREERTOS_CORES configNUMBER_OF_CORES
+#else
+#define TIDE_FREERTOS_CORES 1
+#endif
+
 #define TIDE_TICK_NS (INT64_C(1000000000) / (int64_t)configTICK_RATE_HZ)
 
+#ifdef __cplusplus
+}
+#endif
 #endif

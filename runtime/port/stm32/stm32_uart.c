@@ -67,7 +67,7 @@ static void start_receiving(void) {
   channel->stream->control |= DMA_ENABLE;
 }
 
-static void open(uint32_t baud, uint8_t *ring, size_t ring_bytes) {
+static int open(uint32_t baud, uint8_t *ring, size_t ring_bytes) {
   tide_stm32_uart_t *uart = tide_stm32_line.uart;
   receiver.ring = ring;
   receiver.ring_bytes = ring_bytes;
@@ -82,6 +82,7 @@ static void open(uint32_t baud, uint8_t *ring, size_t ring_bytes) {
   if (tide_stm32_line.has_cache) tide_stm32_cache_invalidate(ring, ring_bytes);
   start_receiving();
   uart->control1 = UART_ENABLE | UART_RECEIVER | UART_TRANSMITTER | UART_IDLE_INTERRUPT;
+  return 0;
 }
 
 static void close(void) {

@@ -12,6 +12,7 @@ static struct k_thread threads[CONFIG_TIDE_LANES_MAXIMUM];
 static struct {
   void (*run)(void *context, size_t index);
   void *context;
+  bool running; /* threads and stacks are one set, for one executor at a time */
 } lanes_run;
 
 static void lane_thread(void *index, void *unused, void *also_unused) {
@@ -39,6 +40,22 @@ static int priority_of(const tide_lane_settings_t *settings, int *priority) {
   }
 }
 
+static bool begin(void) {
+  const tide_platform_t *platform = tide_port_platform();
+  const uintptr_t state = platform->critical_enter(platform->context);
+  const bool free = !lanes_run.running;
+  lanes_run.running = true;
+  platform->critical_exit(platform->context, state);
+  return free;
+}
+
+static void end(void) {
+  const tide_platform_t *platform = tide_port_platform();
+  const uintptr_t state = platform->critical_enter(platform->context);
+  lanes_run.running = false;
+  platform->critical_exit(platform->context, state);
+}
+
 int tide_port_run_lanes(tide_lane_t *lanes, size_t count, void (*run)(void *context, size_t index), void *context,
                         size_t *refused) {
   if (lanes == NULL || count == 0u || run == NULL) return TIDE_ERROR_ARGUMENT;
@@ -50,6 +67,7 @@ int tide_port_run_lanes(tide_lane_t *lanes, size_t count, void (*run)(void *cont
     if (refused != NULL) *refused = index;
     return status;
   }
+  if (!begin()) return TIDE_ERROR_STATE;
   lanes_run.run = run;
   lanes_run.context = context;
   for (size_t index = 0; index < count; index++) { /* none starts before all are there */
@@ -61,5 +79,6 @@ int tide_port_run_lanes(tide_lane_t *lanes, size_t count, void (*run)(void *cont
   for (size_t index = 0; index < count; index++) k_thread_start(&threads[index]);
   k_sched_unlock();
   for (size_t index = 0; index < count; index++) (void)k_thread_join(&threads[index], K_FOREVER);
+  end();
   return TIDE_OK;
 }

@@ -11,17 +11,51 @@ static int64_t now_ns(void *context) {
   return (int64_t)k_ticks_to_ns_floor64((uint64_t)k_uptime_ticks());
 }
 
+static struct {
+  unsigned int depth;
+  bool woke; /* a thread, within the section */
+} section;
+
 /* Keeps out threads and interrupts of this processor, and nests. With several processors (CONFIG_SMP) irq_lock is a
  * lock of all of them that its owner may take again. */
 static uintptr_t critical_enter(void *context) {
   ARG_UNUSED(context);
-  return (uintptr_t)irq_lock();
+  const unsigned int key = irq_lock();
+  section.depth++;
+  return (uintptr_t)key;
 }
 
+/* A thread that is woken while interrupts are locked gets the processor at the next point of scheduling, and unlocking
+ * them is none. */
 static void critical_exit(void *context, uintptr_t state) {
   ARG_UNUSED(context);
+  const bool reschedule = --section.depth == 0u && section.woke;
+  if (reschedule) section.woke = false;
   irq_unlock((unsigned int)state);
+  if (!reschedule || k_is_in_isr()) return;
+  k_sched_lock();
+  k_sched_unlock();
 }
+
+/* On one processor a locked scheduler keeps out every other thread and lets interrupts in. */
+#ifndef CONFIG_SMP
+static uintptr_t lanes_enter(void *context) {
+  ARG_UNUSED(context);
+  if (k_is_in_isr()) return 0u;
+  k_sched_lock();
+  return 1u;
+}
+
+static void lanes_exit(void *context, uintptr_t state) {
+  ARG_UNUSED(context);
+  if (state != 0u) k_sched_unlock();
+}
+#define LANES_ENTER lanes_enter
+#define LANES_EXIT lanes_exit
+#else
+#define LANES_ENTER NULL
+#define LANES_EXIT NULL
+#endif
 
 static void event_init(void *context, tide_event_t *event) {
   ARG_UNUSED(context);
@@ -36,7 +70,10 @@ static void event_set(void *context, tide_event_t *event) {
   struct k_sem *waiter = event->port;
   event->state = 1u;
   event->port = NULL;
-  if (waiter != NULL) k_sem_give(waiter);
+  if (waiter != NULL) {
+    k_sem_give(waiter);
+    section.woke = true;
+  }
   critical_exit(context, state);
 }
 
@@ -67,11 +104,29 @@ const tide_platform_t *tide_port_platform(void) {
   static const tide_platform_t platform = {.now_ns = now_ns,
                                            .critical_enter = critical_enter,
                                            .critical_exit = critical_exit,
+                                           .lanes_enter = LANES_ENTER,
+                                           .lanes_exit = LANES_EXIT,
                                            .event_init = event_init,
                                            .event_set = event_set,
                                            .event_wait = event_wait};
   return &platform;
 }
+
+#if TIDE_STATIC_PLATFORM
+int64_t tide_static_now_ns(void) { return now_ns(NULL); }
+uintptr_t tide_static_enter(void) { return critical_enter(NULL); }
+void tide_static_exit(uintptr_t state) { critical_exit(NULL, state); }
+#ifndef CONFIG_SMP
+uintptr_t tide_static_lanes_enter(void) { return lanes_enter(NULL); }
+void tide_static_lanes_exit(uintptr_t state) { lanes_exit(NULL, state); }
+#else
+uintptr_t tide_static_lanes_enter(void) { return critical_enter(NULL); }
+void tide_static_lanes_exit(uintptr_t state) { critical_exit(NULL, state); }
+#endif
+void tide_static_event_init(tide_event_t *event) { event_init(NULL, event); }
+void tide_static_event_set(tide_event_t *event) { event_set(NULL, event); }
+int tide_static_event_wait(tide_event_t *event, int64_t deadline_ns) { return event_wait(NULL, event, deadline_ns); }
+#endif
 
 static uint64_t cycles(void *context) {
   ARG_UNUSED(context);

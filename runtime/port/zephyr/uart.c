@@ -21,9 +21,9 @@ static size_t next_half; /* 0 or 1: what the driver gets next */
 static volatile bool wanted;
 
 /* Where it stopped, so that the link, which reads up to the position, never meets old bytes. */
-static void begin_receiving(void) {
+static int begin_receiving(void) {
   next_half = (position / HALF_BYTES) ^ 1u;
-  (void)uart_rx_enable(line, ring + position, HALF_BYTES - position % HALF_BYTES, IDLE_US);
+  return uart_rx_enable(line, ring + position, HALF_BYTES - position % HALF_BYTES, IDLE_US);
 }
 
 static void on_event(const struct device *device, struct uart_event *event, void *context) {
@@ -43,14 +43,14 @@ static void on_event(const struct device *device, struct uart_event *event, void
       next_half ^= 1u;
       break;
     case UART_RX_DISABLED: /* after an error on the line, or closed */
-      if (wanted) begin_receiving();
+      if (wanted) (void)begin_receiving();
       break;
     default:
       break;
   }
 }
 
-static void open(uint32_t baud, uint8_t *memory, size_t bytes) {
+static int open(uint32_t baud, uint8_t *memory, size_t bytes) {
   ARG_UNUSED(bytes);
   ring = memory;
   struct uart_config config;
@@ -58,10 +58,11 @@ static void open(uint32_t baud, uint8_t *memory, size_t bytes) {
     config.baudrate = baud;
     (void)uart_configure(line, &config);
   }
-  (void)uart_callback_set(line, on_event, NULL);
+  const int status = uart_callback_set(line, on_event, NULL); /* a driver without the interface says so here */
+  if (status < 0) return status;
   wanted = true;
   position = 0u;
-  begin_receiving();
+  return begin_receiving();
 }
 
 static void close(void) {

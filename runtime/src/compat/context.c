@@ -187,6 +187,8 @@ int tide_compat_open(tide_support_t *support, const rmw_init_options_t *options)
   address.thread_priority = options->thread_priority;
   address.busy_poll_us = options->busy_poll_us;
   address.custom = tide_compat_custom_functions();
+  address.storage = tide_pools.custom_storage;
+  address.storage_bytes = tide_pools.custom_bytes;
   status = tide_port_open_link(&support->session, &address);
   if (status == TIDE_ERROR_UNSUPPORTED && address.kind == TIDE_LINK_CUSTOM) status = tide_compat_open_custom(support);
   if (status != TIDE_OK) support->in_use = false;

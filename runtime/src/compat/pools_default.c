@@ -23,5 +23,7 @@
 #define TIDE_LARGE_NODE_BYTES 65544 /* the largest message that the protocol has */
 #define TIDE_REASSEMBLY_BYTES 65544
 #endif
+/* Systems that link the whole library (Zephyr) take the object anyway: then the program's own definition wins. */
+#define TIDE_POOLS_LINKAGE __attribute__((weak))
 #define TIDE_DEFINE_POOLS
 #include "tide/pools.h"

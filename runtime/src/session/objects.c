@@ -173,7 +173,9 @@ int tide_session_remove_object(tide_session_t *session, tide_object_t *object) {
     --session->deletes_unanswered;
   }
   session_exit(session, critical);
-  session_kick(session);
+  if (status == TIDE_OK) { /* who waits for a place would else be woken by its own attempts, and never sleep */
+    session_kick(session);
+  }
   return status;
 }
 

@@ -51,7 +51,8 @@ def runtime_sources() -> list[Path]:
     ]
     links = sorted((ROOT / "runtime" / "src" / "link").glob("*/*.c"))
     port = [file for file in sorted((ROOT / "runtime" / "port" / "cortex_m").glob("*.c")) if file.stem != "uart_board"]
-    return [*runtime, *links, *port, ROOT / "sim" / "mps2" / "startup.c"]
+    board = [ROOT / "sim" / "mps2" / f"{name}.c" for name in ("startup", "semihosting")]
+    return [*runtime, *links, *port, *board]
 
 
 def _compile(core: str, options: list[str], folder: Path, extra: list[Path], graph: bool) -> list[Path]:

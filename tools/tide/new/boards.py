@@ -29,7 +29,7 @@ BOARDS = {
         "an image for the MPS2 board with a Cortex-M7, which QEMU emulates, over a serial line",
         toolchain="cortex-m7.cmake",
         folders=(("sim/mps2", "board"),),
-        sources=("board/startup.c", "board/stdio.c"),
+        sources=("board/startup.c", "board/semihosting.c", "board/stdio.c"),
         includes=("board",),
         libraries=("tide_port_cortex_m",),
         link="serial",

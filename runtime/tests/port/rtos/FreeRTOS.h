@@ -23,7 +23,10 @@ typedef void (*TaskFunction_t)(void *argument);
 #define pdTRUE ((BaseType_t)1)
 #define pdPASS pdTRUE
 #define portMAX_DELAY ((TickType_t)0xFFFFFFFFu)
+#ifndef configTICK_RATE_HZ
 #define configTICK_RATE_HZ 1000u
+#endif
+#define configUSE_TICKLESS_IDLE 0
 #define configMAX_PRIORITIES 8
 #define configSTACK_DEPTH_TYPE uint32_t
 #define tskIDLE_PRIORITY ((UBaseType_t)0)

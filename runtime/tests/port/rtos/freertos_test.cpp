@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <csetjmp>
 #include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "../../../port/freertos/platform.h"
+#include "../../../port/freertos/tide_freertos.h"
+#include "../../../port/rtos/link_task.h"
 #include "task.h"
 #include "tide/status.h"
 
@@ -32,7 +34,7 @@ struct Kernel {
   bool in_interrupt = false;
   uint32_t notified = 0;
   int steps = 0, interrupt_at_step = -1;
-  int yields = 0;
+  int yields = 0, deletions = 0;
   std::function<void()> interrupt;
   std::multimap<TickType_t, std::function<void()>> at_ticks;
   std::vector<Task> tasks;
@@ -58,12 +60,20 @@ struct Kernel {
       if (!task.deleted && (best == nullptr || task.priority > best->priority)) best = &task;
     if (best == nullptr) return false;
     best->deleted = true;
-    best->function(best->argument);
+    enter(best->function, best->argument);
     return true;
   }
+  void enter(TaskFunction_t function, void *argument) {
+    if (setjmp(parked) == 0) function(argument);
+  }
+  std::jmp_buf parked; /* where a task that suspends itself for good comes out */
   bool pending = false;
 };
 Kernel *kernel;
+
+int64_t time_of(uint64_t ticks) {
+  return static_cast<int64_t>(__extension__ static_cast<unsigned __int128>(ticks) * 1000000000u / configTICK_RATE_HZ);
+}
 
 class FreeRtos : public testing::Test {
  protected:
@@ -116,23 +126,30 @@ TickType_t xTaskGetTickCountFromISR(void) {
 TaskHandle_t xTaskGetCurrentTaskHandle(void) { return kernel; }
 UBaseType_t uxTaskPriorityGet(TaskHandle_t) { return 3; }
 void vTaskSuspendAll(void) { kernel->suspended++; }
+void vTaskSuspend(TaskHandle_t task) {
+  EXPECT_EQ(task, nullptr);
+  EXPECT_EQ(kernel->depth, 0u);
+  std::longjmp(kernel->parked, 1);
+}
 BaseType_t xTaskResumeAll(void) {
   kernel->suspended--;
   return pdFALSE;
 }
 BaseType_t xTaskCreate(TaskFunction_t function, const char *name, configSTACK_DEPTH_TYPE depth, void *argument,
                        UBaseType_t priority, TaskHandle_t *task) {
-  EXPECT_GT(kernel->suspended, 0) << "a lane could run before the others are there";
   if (kernel->tasks.size() == kernel->task_limit) return pdFALSE;
   kernel->tasks.push_back({function, argument, priority, name, depth, false});
   *task = reinterpret_cast<TaskHandle_t>(kernel->tasks.size());
   return pdPASS;
 }
 void vTaskDelete(TaskHandle_t task) {
-  if (task != nullptr) kernel->tasks.at(reinterpret_cast<size_t>(task) - 1).deleted = true;
+  ASSERT_NE(task, nullptr) << "whoever started a task deletes it";
+  kernel->tasks.at(reinterpret_cast<size_t>(task) - 1).deleted = true;
+  kernel->deletions++;
 }
 BaseType_t xTaskNotifyGiveIndexed(TaskHandle_t task, UBaseType_t index) {
   EXPECT_FALSE(kernel->in_interrupt);
+  EXPECT_GT(kernel->depth, 0u) << "the task may be gone when the section has ended";
   EXPECT_EQ(task, kernel);
   EXPECT_EQ(index, UBaseType_t{TIDE_FREERTOS_NOTIFICATION});
   kernel->notified++;
@@ -140,6 +157,7 @@ BaseType_t xTaskNotifyGiveIndexed(TaskHandle_t task, UBaseType_t index) {
 }
 void vTaskNotifyGiveIndexedFromISR(TaskHandle_t task, UBaseType_t, BaseType_t *woken) {
   EXPECT_TRUE(kernel->in_interrupt);
+  EXPECT_EQ(kernel->masked, 1u) << "the task may be gone when the section has ended";
   EXPECT_EQ(task, kernel);
   kernel->notified++;
   *woken = pdTRUE;
@@ -168,18 +186,26 @@ uint32_t ulTaskNotifyTakeIndexed(UBaseType_t, BaseType_t clear, TickType_t ticks
 }
 
 TEST_F(FreeRtos, TheClockCountsTheRoundsOfTheTickCounter) {
+  const uint64_t round = now() == 0 ? 0 : static_cast<uint64_t>(now()) * configTICK_RATE_HZ / 1000000000u >> 32;
+  const auto at = [&](uint64_t more_rounds, uint64_t ticks) { return time_of(((round + more_rounds) << 32) + ticks); };
   machine.ticks = 0xFFFFFFFE;
-  const int64_t before = now();
+  EXPECT_EQ(now(), at(0, 0xFFFFFFFE));
   machine.ticks = 3;
-  EXPECT_EQ(now() - before, 5 * TIDE_TICK_NS);
-  machine.take([&] { EXPECT_EQ(now() - before, 5 * TIDE_TICK_NS); });
+  EXPECT_EQ(now(), at(1, 3));
+  machine.take([&] { EXPECT_EQ(now(), at(1, 3)); });
   machine.ticks = 0xFFFFFFFF;
-  (void)now();
+  EXPECT_EQ(now(), at(1, 0xFFFFFFFF));
   machine.ticks = 2;
   int64_t in_interrupt = 0;
   machine.take([&] { in_interrupt = now(); });  // who sees the end of a round first may be an interrupt
-  EXPECT_EQ(in_interrupt - before, (int64_t{1} << 32) * TIDE_TICK_NS + 4 * TIDE_TICK_NS);
+  EXPECT_EQ(in_interrupt, at(2, 2));
   EXPECT_EQ(now(), in_interrupt);
+}
+
+TEST_F(FreeRtos, TheClockDoesNotDriftWhereATickIsNoWholeNumberOfNanoseconds) {
+  const int64_t begin = now();
+  machine.ticks += configTICK_RATE_HZ * 100000u;  // 27 hours
+  EXPECT_EQ(now() - begin, INT64_C(100000) * 1000000000);
 }
 
 TEST_F(FreeRtos, AnInterruptBetweenTheReadingOfTwoTasksDoesNotCountARoundTwice) {
@@ -189,8 +215,9 @@ TEST_F(FreeRtos, AnInterruptBetweenTheReadingOfTwoTasksDoesNotCountARoundTwice) 
   for (int step = 0; step < 4; step++) {
     machine.steps = 0;
     machine.interrupt_at_step = step;
-    machine.interrupt = [&] { EXPECT_EQ(now() - before, TIDE_TICK_NS); };
-    EXPECT_EQ(now() - before, TIDE_TICK_NS) << step;
+    machine.interrupt = [&] { EXPECT_LE(now() - before, TIDE_TICK_NS + 1); };
+    EXPECT_LE(now() - before, TIDE_TICK_NS + 1) << step;
+    EXPECT_GE(now() - before, TIDE_TICK_NS) << step;
   }
 }
 
@@ -239,18 +266,38 @@ TEST_F(FreeRtos, SetBeforeTheWaitEndsItAtOnceAndIsConsumed) {
   EXPECT_EQ(wait(event, 0), 1) << "a deadline in the past polls";
 }
 
-TEST_F(FreeRtos, AWaitIsNeverEarlyAndAtMostATickLate) {
+// A deadline between two ticks has come at the second one, and at a tick has come then.
+TEST_F(FreeRtos, AWaitEndsAtTheFirstTickThatIsNotEarly) {
   for (const TickType_t start : {TickType_t{0}, TickType_t{17}, TickType_t{0xFFFFFFFC}}) {
-    for (const int64_t delay : {int64_t{1}, TIDE_TICK_NS - 1, TIDE_TICK_NS, TIDE_TICK_NS + 1, 10 * TIDE_TICK_NS}) {
+    for (const int64_t delay : {int64_t{1}, TIDE_TICK_NS - 1, TIDE_TICK_NS, TIDE_TICK_NS + 2, 10 * TIDE_TICK_NS}) {
       machine.ticks = start;
       tide_event_t event = fresh();
       machine.notified = 2;  // of an earlier wait: must not end this one
       const int64_t begin = now();
       EXPECT_EQ(wait(event, begin + delay), 0);
       EXPECT_GE(now(), begin + delay);
-      EXPECT_LE(now(), begin + delay + TIDE_TICK_NS);
+      EXPECT_LE(now(), begin + delay + TIDE_TICK_NS) << start << " " << delay;
+      const auto slept = static_cast<TickType_t>(machine.ticks - start);
+      EXPECT_EQ(slept, static_cast<TickType_t>((delay * configTICK_RATE_HZ + 999999999) / 1000000000)) << delay;
     }
   }
+}
+
+TEST_F(FreeRtos, LanesAreKeptOutByTheSchedulerAndInterruptsComeIn) {
+  ASSERT_NE(platform->lanes_enter, nullptr);
+  const uintptr_t outer = platform->lanes_enter(platform->context);
+  const uintptr_t inner = platform->lanes_enter(platform->context);
+  EXPECT_EQ(machine.suspended, 2);
+  EXPECT_EQ(machine.masked, 0u) << "interrupts are kept out";
+  machine.take([&] {
+    const uintptr_t state = platform->lanes_enter(platform->context);
+    EXPECT_EQ(machine.suspended, 2) << "an interrupt called the scheduler";
+    platform->lanes_exit(platform->context, state);
+  });
+  platform->lanes_exit(platform->context, inner);
+  EXPECT_EQ(machine.suspended, 1);
+  platform->lanes_exit(platform->context, outer);
+  EXPECT_EQ(machine.suspended, 0);
 }
 
 TEST_F(FreeRtos, AWaitLongerThanTheKernelCanSleepGoesOn) {
@@ -287,6 +334,8 @@ TEST_F(FreeRtos, EveryLaneGetsATaskAndTheCallerWaitsForAll) {
   EXPECT_EQ(machine.tasks[0].stack_words, 200u);
   EXPECT_EQ(machine.tasks[1].name, "urgent");
   EXPECT_EQ(machine.tasks[2].priority, 3u) << "that of the caller";
+  EXPECT_EQ(machine.deletions, 3) << "their memory waits for the idle task";
+  EXPECT_EQ(machine.suspended, 0);
 }
 
 TEST_F(FreeRtos, WhenOneLaneCannotBeNoneRuns) {
@@ -308,4 +357,38 @@ TEST_F(FreeRtos, WhenOneLaneCannotBeNoneRuns) {
   EXPECT_EQ(refusal(lane_of(TIDE_SCHEDULING_SPORADIC, 1)), TIDE_ERROR_UNSUPPORTED);
   machine.task_limit = machine.tasks.size() + 1;
   EXPECT_EQ(refusal(lane_of(TIDE_SCHEDULING_FIFO, 2)), TIDE_ERROR_FULL);
+}
+
+TEST_F(FreeRtos, TheOneProcessorIsTheOnlyOneToChoose) {
+  std::array<tide_lane_t, 1> lanes{lane_of(TIDE_SCHEDULING_FIFO, 2)};
+  Lanes lanes_ran;
+  lanes[0].settings.processor = TIDE_ON_PROCESSOR(1);
+  EXPECT_EQ(tide_port_run_lanes(lanes.data(), 1, Lanes::run, &lanes_ran, nullptr), TIDE_ERROR_ARGUMENT);
+  lanes[0].settings.processor = TIDE_ON_PROCESSOR(0);
+  EXPECT_EQ(tide_port_run_lanes(lanes.data(), 1, Lanes::run, &lanes_ran, nullptr), TIDE_OK);
+}
+
+namespace {
+int link_runs;
+void count_link_run() { link_runs++; }
+}  // namespace
+
+TEST_F(FreeRtos, TheLinkHasATaskFromOpenToCloseAndItsMemoryIsFreeAtOnce) {
+  link_runs = 0;
+  ASSERT_EQ(tide_link_task_start(count_link_run, 0), TIDE_OK);
+  EXPECT_EQ(machine.tasks.at(0).priority, UBaseType_t{configMAX_PRIORITIES - 1}) << "above all lanes";
+  EXPECT_EQ(machine.tasks.at(0).stack_words, TIDE_FREERTOS_LINK_STACK_BYTES / sizeof(StackType_t));
+  EXPECT_EQ(link_runs, 0);
+  tide_link_task_join();
+  EXPECT_EQ(link_runs, 1);
+  EXPECT_EQ(machine.deletions, 1);
+  ASSERT_EQ(tide_link_task_start(count_link_run, 5), TIDE_OK);
+  EXPECT_EQ(machine.tasks.at(1).priority, 5u);
+  tide_link_task_join();
+  ASSERT_EQ(tide_link_task_start(count_link_run, TIDE_LINK_PRIORITY_INHERIT), TIDE_OK);
+  EXPECT_EQ(machine.tasks.at(2).priority, 3u);
+  tide_link_task_join();
+  EXPECT_EQ(tide_link_task_start(count_link_run, configMAX_PRIORITIES), TIDE_ERROR_ARGUMENT);
+  machine.task_limit = machine.tasks.size();
+  EXPECT_EQ(tide_link_task_start(count_link_run, 0), TIDE_ERROR_FULL);
 }

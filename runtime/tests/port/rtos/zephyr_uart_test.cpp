@@ -66,7 +66,7 @@ class ZephyrUart : public testing::Test {
  protected:
   ZephyrUart() {
     driver = {};
-    tide_uart_board.driver->open(921600, tide_uart_board.ring, tide_uart_board.ring_bytes);
+    EXPECT_EQ(tide_uart_board.driver->open(921600, tide_uart_board.ring, tide_uart_board.ring_bytes), 0);
   }
 };
 

@@ -12,7 +12,7 @@
 #include "measure.h"
 #include "payload.h"
 #include "plan.h"
-#include "platform.h"
+#include "tide/port.h"
 #include "tide/rclc.h"
 #include "tide/status.h"
 #include "world.h"
@@ -52,7 +52,7 @@ static rclc_support_t support;
 static rcl_node_t node;
 static rclc_executor_t executor;
 
-static int64_t now_ns(void) { return tide_cortex_m_platform.now_ns(NULL); }
+static int64_t now_ns(void) { return tide_port_platform()->now_ns(NULL); }
 
 static void require(rcl_ret_t result, int code) {
   if (result == RCL_RET_OK) return;
@@ -128,7 +128,9 @@ static void choose_lanes(void) {
     bool used = false;
     for (uint32_t index = 0; index < plan.count; index++) used = used || plan.chains[index].level == level;
     if (used && lane_count < TIDE_EXECUTOR_LANES) {
-      lanes[lane_count++] = (tide_lane_settings_t){.least_level = (uint8_t)level};
+      lanes[lane_count] = (tide_lane_settings_t){
+          .least_level = (uint8_t)level, .scheduling = TIDE_SCHEDULING_FIFO, .priority = (int)lane_count + 1};
+      lane_count++;
     }
   }
   require(tide_rclc_executor_set_lanes(&executor, lanes, lane_count), 14);

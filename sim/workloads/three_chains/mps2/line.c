@@ -19,7 +19,7 @@ static struct {
   size_t ring_bytes, position;
 } line;
 
-static int64_t now_ns(void) { return tide_cortex_m_platform.now_ns(NULL); }
+static int64_t now_ns(void) { return tide_port_platform()->now_ns(NULL); }
 
 static void arm(mps2_dual_timer_t *timer, int64_t left_ns) {
   timer->control = MPS2_DUAL_ONE_SHOT;
@@ -60,16 +60,16 @@ void board_dual_timer_interrupt(void) {
   }
 }
 
-static void open(uint32_t baud, uint8_t *ring, size_t ring_bytes) {
+static int open(uint32_t baud, uint8_t *ring, size_t ring_bytes) {
   if (!line.lockstep) {
-    tide_mps2_uart.open(baud, ring, ring_bytes);
-    return;
+    return tide_mps2_uart.open(baud, ring, ring_bytes);
   }
   line.baud = baud;
   line.ring = ring;
   line.ring_bytes = ring_bytes;
   line.position = 0u;
   tide_cortex_m_enable_interrupt(MPS2_IRQ_DUAL_TIMER);
+  return 0;
 }
 
 static void close(void) {

@@ -64,12 +64,12 @@ static world_ending_t ending;
 static tide_measure_t measure;
 static volatile bool over;
 
-static int64_t now_ns(void) { return tide_cortex_m_platform.now_ns(NULL); }
+static int64_t now_ns(void) { return tide_port_platform()->now_ns(NULL); }
 
 static void count(uint32_t *counter) {
-  const uintptr_t state = tide_cortex_m_platform.critical_enter(NULL);
+  const uintptr_t state = tide_port_platform()->critical_enter(NULL);
   ++*counter;
-  tide_cortex_m_platform.critical_exit(NULL, state);
+  tide_port_platform()->critical_exit(NULL, state);
 }
 
 static void require(rcl_ret_t result, int code) {
@@ -97,15 +97,15 @@ static void wait_for_answer(uint32_t retransmissions_before) {
   for (bool answered = false; !answered && now_ns() < deadline_ns;) {
     while (tide_daemon_most_urgent(&session()->daemon) != TIDE_PRIORITY_NONE)
       (void)tide_daemon_process_oldest(&session()->daemon);
-    const uintptr_t state = tide_cortex_m_platform.critical_enter(NULL);
+    const uintptr_t state = tide_port_platform()->critical_enter(NULL);
     const tide_output_stream_t *stream = &transmitter->config.streams[0];
     while (stream->id != TIDE_STREAM_RELIABLE(0)) stream++;
     const bool leaves = stream->queued > 0u || (transmitter->busy && transmitter->current_stream == stream &&
                                                 transmitter->current_node != NULL);
     const bool asked_again = transmitter->counters.retransmissions != retransmissions_before;
     answered = stream->nodes == 0u || (asked_again && !leaves);
-    tide_cortex_m_platform.critical_exit(NULL, state);
-    if (!answered) (void)tide_cortex_m_platform.event_wait(NULL, &nothing, now_ns() + 20000);
+    tide_port_platform()->critical_exit(NULL, state);
+    if (!answered) (void)tide_port_platform()->event_wait(NULL, &nothing, now_ns() + 20000);
   }
 }
 
@@ -174,11 +174,13 @@ static bool is_used(unsigned level) {
 }
 
 /* Their order is that of the levels; without budget each is below all that have some. */
-static tide_lane_settings_t lane_of(unsigned level) {
-  if (plan.budget_ns == 0) return (tide_lane_settings_t){.least_level = (uint8_t)level};
+static tide_lane_settings_t lane_of(unsigned level, size_t place) {
+  if (plan.budget_ns == 0)
+    return (tide_lane_settings_t){
+        .least_level = (uint8_t)level, .scheduling = TIDE_SCHEDULING_FIFO, .priority = (int)place + 1};
   return (tide_lane_settings_t){.least_level = (uint8_t)level,
                                 .scheduling = TIDE_SCHEDULING_SPORADIC,
-                                .priority = 2,
+                                .priority = (int)place + 2,
                                 .low_priority = 1,
                                 .runtime_ns = plan.budget_ns,
                                 .period_ns = plan.budget_period_ns};
@@ -188,11 +190,12 @@ static tide_lane_settings_t lane_of(unsigned level) {
 static void choose_lanes(void) {
   tide_lane_settings_t lanes[TIDE_EXECUTOR_LANES];
   size_t lane_count = 0;
-  if (!plan.lanes) lanes[lane_count++] = lane_of(0);
+  if (!plan.lanes) lanes[lane_count++] = lane_of(0, 0);
   for (unsigned level = 1; plan.lanes && level <= TIDE_LEVEL_MAXIMUM; level++) {
     if (!is_used(level)) continue;
     if (lane_count == TIDE_EXECUTOR_LANES) board_exit(13);
-    lanes[lane_count++] = lane_of(level);
+    lanes[lane_count] = lane_of(level, lane_count);
+    lane_count++;
   }
   require(tide_rclc_executor_set_lanes(&executor, lanes, lane_count), 14);
 }

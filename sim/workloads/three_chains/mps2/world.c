@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "board.h"
-#include "platform.h"
+#include "tide/port.h"
 
 #define SYS_OPEN 0x01u
 #define SYS_WRITE 0x05u
@@ -66,13 +66,13 @@ void world_tell(world_kind_t kind, int64_t time_ns, const void *bytes, size_t co
     uint8_t body[MESSAGE_BYTES];
   } message;
   if (count > sizeof message.body) board_exit(72);
-  const uintptr_t state = tide_cortex_m_platform.critical_enter(NULL);
+  const uintptr_t state = tide_port_platform()->critical_enter(NULL);
   message.kind = kind;
   message.bytes = count;
   message.time_ns = time_ns;
   if (count > 0u) memcpy(message.body, bytes, count);
   write_file(up, &message, sizeof message - sizeof message.body + count);
-  tide_cortex_m_platform.critical_exit(NULL, state);
+  tide_port_platform()->critical_exit(NULL, state);
 }
 
 void world_read(uint8_t *place, size_t count) {
@@ -86,9 +86,9 @@ void world_read(uint8_t *place, size_t count) {
 
 world_answer_t world_ask(world_kind_t kind, int64_t time_ns, const void *bytes, size_t count) {
   world_answer_t answer;
-  const uintptr_t state = tide_cortex_m_platform.critical_enter(NULL);
+  const uintptr_t state = tide_port_platform()->critical_enter(NULL);
   world_tell(kind, time_ns, bytes, count);
   world_read((uint8_t *)&answer, sizeof answer);
-  tide_cortex_m_platform.critical_exit(NULL, state);
+  tide_port_platform()->critical_exit(NULL, state);
   return answer;
 }

@@ -2,6 +2,8 @@
 #ifndef TIDE_TEST_ZEPHYR_DEVICE_H
 #define TIDE_TEST_ZEPHYR_DEVICE_H
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -10,6 +12,7 @@ struct device {
   int unused;
 };
 extern const struct device fake_device;
+bool device_is_ready(const struct device *device);
 
 #ifdef __cplusplus
 }

@@ -15,6 +15,8 @@ extern "C" {
 #define CONFIG_TIDE_LANES_MAXIMUM 4
 #define CONFIG_TIDE_LANE_STACK_BYTES 4096
 #define CONFIG_TIDE_RING_BYTES 64
+#define CONFIG_TIDE_LINK_STACK_BYTES 2048
+#define CONFIG_TIDE_LINK_PRIORITY 0
 #define CONFIG_NUM_PREEMPT_PRIORITIES 15
 #define K_LOWEST_APPLICATION_THREAD_PRIO 14
 #define ARG_UNUSED(name) (void)(name)
@@ -24,6 +26,8 @@ typedef struct {
   k_ticks_t ticks;
 } k_timeout_t;
 #define K_FOREVER ((k_timeout_t){-1})
+#define K_NO_WAIT ((k_timeout_t){0})
+#define K_MSEC(count) ((k_timeout_t){(count)*10})
 #define K_TIMEOUT_ABS_TICKS(at) ((k_timeout_t){-2 - (at)})
 #define SYS_FOREVER_US (-1)
 
@@ -38,6 +42,7 @@ typedef struct {
   char memory[1];
 } k_thread_stack_t;
 #define K_THREAD_STACK_ARRAY_DEFINE(name, count, bytes) static k_thread_stack_t name[count][bytes]
+#define K_THREAD_STACK_DEFINE(name, bytes) k_thread_stack_t name[bytes]
 #define K_THREAD_STACK_SIZEOF(stack) sizeof(stack)
 
 k_ticks_t k_uptime_ticks(void);
@@ -58,6 +63,8 @@ k_tid_t k_thread_create(struct k_thread *thread, k_thread_stack_t *stack, size_t
 int k_thread_name_set(k_tid_t thread, const char *name);
 void k_thread_start(k_tid_t thread);
 int k_thread_join(struct k_thread *thread, k_timeout_t timeout);
+bool k_is_in_isr(void);
+int32_t k_msleep(int32_t ms);
 void k_sched_lock(void);
 void k_sched_unlock(void);
 

@@ -43,6 +43,19 @@ int uart_rx_disable(const struct device *device);
 int uart_tx(const struct device *device, const uint8_t *bytes, size_t count, int32_t timeout_us);
 int uart_tx_abort(const struct device *device);
 
+typedef void (*uart_irq_callback_user_data_t)(const struct device *device, void *context);
+int uart_irq_callback_user_data_set(const struct device *device, uart_irq_callback_user_data_t callback, void *context);
+int uart_irq_update(const struct device *device);
+int uart_irq_is_pending(const struct device *device);
+int uart_irq_rx_ready(const struct device *device);
+int uart_irq_tx_ready(const struct device *device);
+void uart_irq_rx_enable(const struct device *device);
+void uart_irq_rx_disable(const struct device *device);
+void uart_irq_tx_enable(const struct device *device);
+void uart_irq_tx_disable(const struct device *device);
+int uart_fifo_read(const struct device *device, uint8_t *place, const int count);
+int uart_fifo_fill(const struct device *device, const uint8_t *bytes, int count);
+
 #ifdef __cplusplus
 }
 #endif

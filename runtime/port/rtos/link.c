@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The link of an operating system with tasks. A task of its own polls the session, so that nobody who waits has to, and
+ * every waiter sleeps on its own event. It serves a UART (runtime/port/cortex_m/uart.h) or a custom transport, one at a
+ * time. Its priority is above that of all lanes, so a custom transport's read must sleep while it waits. */
+#include "link_task.h"
+#include "tide/link_custom.h"
+#include "tide/port.h"
+#include "tide/status.h"
+
+#ifndef TIDE_LINK_UART /* 0: a program that has no UART driver */
+#define TIDE_LINK_UART 1
+#endif
+#if TIDE_LINK_UART
+#include "uart.h"
+#endif
+
+#define TURN_NS INT64_C(20000000) /* of a custom transport, after which it looks whether to stop */
+
+static struct {
+  tide_session_t *session; /* null: closed */
+  tide_event_t work;
+  bool stop, custom;
+  tide_custom_link_t transport;
+} link;
+
+static const tide_platform_t *platform(void) { return tide_port_platform(); }
+
+static bool is_stopped(void) {
+  const uintptr_t state = platform()->critical_enter(platform()->context);
+  const bool stop = link.stop;
+  platform()->critical_exit(platform()->context, state);
+  return stop;
+}
+
+void tide_link_task_wake(void) { platform()->event_set(platform()->context, &link.work); }
+
+static void run(void) {
+  while (!is_stopped()) {
+    if (link.custom) {
+      tide_custom_link_run(&link.transport, platform()->now_ns(platform()->context) + TURN_NS);
+    } else {
+      const int64_t next_ns = tide_session_poll(link.session);
+      (void)platform()->event_wait(platform()->context, &link.work, next_ns);
+    }
+  }
+}
+
+static int open_transport(tide_session_t *session, const tide_link_address_t *address) {
+  if (link.custom) {
+    if (address->custom == NULL || address->storage == NULL) return TIDE_ERROR_UNSUPPORTED;
+    return tide_custom_link_open(&link.transport, session, address->custom, address->storage, address->storage_bytes);
+  }
+#if TIDE_LINK_UART
+  return tide_uart_open_link(session, address);
+#else
+  return TIDE_ERROR_UNSUPPORTED;
+#endif
+}
+
+static void close_transport(tide_session_t *session) {
+  if (link.custom) tide_custom_link_close(&link.transport);
+#if TIDE_LINK_UART
+  if (!link.custom) tide_uart_close_link(session);
+#endif
+  (void)session;
+}
+
+int tide_port_open_link(tide_session_t *session, const tide_link_address_t *address) {
+  if (link.session != NULL) return TIDE_ERROR_EXISTS;
+  platform()->event_init(platform()->context, &link.work);
+  link.stop = false;
+  link.custom = address->kind == TIDE_LINK_CUSTOM;
+  int status = open_transport(session, address);
+  if (status != TIDE_OK) return status;
+  link.session = session;
+  status = tide_link_task_start(run, address->thread_priority);
+  if (status == TIDE_OK) return TIDE_OK;
+  link.session = NULL;
+  close_transport(session);
+  return status;
+}
+
+void tide_port_close_link(tide_session_t *session) {
+  if (session == NULL || link.session != session) return;
+  const uintptr_t state = platform()->critical_enter(platform()->context);
+  link.stop = true;
+  platform()->critical_exit(platform()->context, state);
+  tide_link_task_wake();
+  tide_link_task_join();
+  close_transport(session);
+  link.session = NULL;
+}
+
+void tide_port_wake_link(tide_session_t *session) {
+  if (link.session == session) tide_link_task_wake();
+}
+
+void tide_port_serve_link(tide_session_t *session) { (void)session; }
+
+const tide_pump_t *tide_port_pump(tide_session_t *session) {
+  (void)session;
+  return NULL;
+}
+
+static void read_custom_counters(tide_link_counters_t *counters) {
+  const uintptr_t state = platform()->critical_enter(platform()->context);
+  const tide_custom_counters_t *known = &link.transport.counters;
+  *counters = (tide_link_counters_t){.opens = 1u,
+                                     .messages_sent = known->messages_sent,
+                                     .messages_lost = known->messages_lost,
+                                     .bytes_received = known->bytes_received};
+  platform()->critical_exit(platform()->context, state);
+}
+
+int tide_port_link_counters(tide_session_t *session, tide_link_counters_t *counters) {
+  if (session == NULL || link.session != session) return TIDE_ERROR_NOT_FOUND;
+  if (link.custom) {
+    read_custom_counters(counters);
+    return TIDE_OK;
+  }
+#if TIDE_LINK_UART
+  return tide_uart_link_counters(session, counters);
+#else
+  return TIDE_ERROR_NOT_FOUND;
+#endif
+}

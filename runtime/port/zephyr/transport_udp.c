@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* UDP by Zephyr's sockets. The network is up before the session is opened. */
+#include <errno.h>
+#include <microros_transports.h>
+#include <zephyr/kernel.h>
+#include <zephyr/net/socket.h>
+
+zephyr_transport_params_t default_params = {.ip = CONFIG_TIDE_AGENT_ADDRESS, .port = CONFIG_TIDE_AGENT_PORT};
+
+static int udp_socket = -1;
+
+bool zephyr_transport_open(struct uxrCustomTransport *transport) {
+  const zephyr_transport_params_t *parameters = transport->args;
+  struct sockaddr_in agent = {.sin_family = AF_INET, .sin_port = htons(parameters->port)};
+  if (zsock_inet_pton(AF_INET, parameters->ip, &agent.sin_addr) != 1) return false;
+  udp_socket = zsock_socket(AF_INET, SOCK_DGRAM, IPPROTO_UDP);
+  if (udp_socket < 0) return false;
+  if (zsock_connect(udp_socket, (struct sockaddr *)&agent, sizeof agent) == 0) return true;
+  (void)zephyr_transport_close(transport);
+  return false;
+}
+
+bool zephyr_transport_close(struct uxrCustomTransport *transport) {
+  ARG_UNUSED(transport);
+  if (udp_socket >= 0) (void)zsock_close(udp_socket);
+  udp_socket = -1;
+  return true;
+}
+
+size_t zephyr_transport_write(struct uxrCustomTransport *transport, const uint8_t *bytes, size_t count,
+                              uint8_t *error) {
+  ARG_UNUSED(transport);
+  const ssize_t sent = zsock_send(udp_socket, bytes, count, 0);
+  *error = sent < 0 ? 1u : 0u;
+  return sent < 0 ? 0u : (size_t)sent;
+}
+
+size_t zephyr_transport_read(struct uxrCustomTransport *transport, uint8_t *bytes, size_t count, int timeout_ms,
+                             uint8_t *error) {
+  ARG_UNUSED(transport);
+  struct zsock_pollfd wait = {.fd = udp_socket, .events = ZSOCK_POLLIN};
+  *error = 0;
+  if (zsock_poll(&wait, 1, timeout_ms) <= 0) return 0u;
+  const ssize_t got = zsock_recv(udp_socket, bytes, count, ZSOCK_MSG_DONTWAIT);
+  if (got < 0) { /* nobody listens at the agent's port: not the end of the link, but no reason to spin */
+    *error = 1;
+    k_msleep(1);
+  }
+  return got < 0 ? 0u : (size_t)got;
+}

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+// The logic of runtime/port/zephyr on a kernel of a few lines: what it locks, when it lets the scheduler choose, what
+// it refuses; and its transport by the interrupts of a UART.
+#include <gtest/gtest.h>
+#include <zephyr/device.h>
+#include <zephyr/drivers/uart.h>
+#include <zephyr/kernel.h>
+#include <zephyr/sys/ring_buffer.h>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "microros_transports.h"
+#include "tide/status.h"
+
+extern "C" {
+#include "../../../port/rtos/link_task.h"
+#include "tide/port.h"
+}
+
+const device fake_device = {0};
+
+namespace {
+struct Thread {
+  void (*entry)(void *, void *, void *);
+  void *one;
+  int priority;
+  bool started;
+};
+struct Kernel {
+  int64_t ticks = 0;  // of 100 us
+  unsigned locked = 0, scheduler_locked = 0;
+  int choices = 0;  // times the scheduler could choose with interrupts let in
+  bool in_interrupt = false;
+  std::vector<Thread> threads;
+  std::function<void()> while_sleeping;
+};
+Kernel *kernel;
+
+struct Uart {
+  uart_irq_callback_user_data_t callback = nullptr;
+  std::deque<uint8_t> arriving;
+  std::vector<uint8_t> sent;
+  bool receiving = false, sending = false, stuck = false;
+  void interrupt() {
+    kernel->in_interrupt = true;
+    if (callback) callback(&fake_device, nullptr);
+    kernel->in_interrupt = false;
+  }
+};
+Uart *uart;
+
+class Zephyr : public testing::Test {
+ protected:
+  Zephyr() {
+    kernel = &machine;
+    uart = &line;
+  }
+  Kernel machine;
+  Uart line;
+  const tide_platform_t *platform = tide_port_platform();
+};
+}  // namespace
+
+extern "C" {
+k_ticks_t k_uptime_ticks(void) { return kernel->ticks; }
+uint64_t k_ticks_to_ns_floor64(uint64_t ticks) { return ticks * 100000; }
+uint64_t k_ns_to_ticks_ceil64(uint64_t time_ns) { return (time_ns + 99999) / 100000; }
+uint32_t k_cycle_get_32(void) { return 0; }
+int sys_clock_hw_cycles_per_sec(void) { return 1000000; }
+unsigned int irq_lock(void) { return kernel->locked++; }
+void irq_unlock(unsigned int key) { kernel->locked = key; }
+bool k_is_in_isr(void) { return kernel->in_interrupt; }
+void k_sched_lock(void) {
+  EXPECT_FALSE(kernel->in_interrupt);
+  kernel->scheduler_locked++;
+}
+void k_sched_unlock(void) {
+  ASSERT_GT(kernel->scheduler_locked, 0u);
+  if (--kernel->scheduler_locked == 0 && kernel->locked == 0) kernel->choices++;
+}
+int32_t k_msleep(int32_t) { return 0; }
+int k_sem_init(k_sem *semaphore, unsigned int count, unsigned int) {
+  semaphore->count = count;
+  return 0;
+}
+void k_sem_give(k_sem *semaphore) { semaphore->count = 1; }
+int k_sem_take(k_sem *semaphore, k_timeout_t timeout) {
+  EXPECT_EQ(kernel->locked, 0u) << "sleeps with interrupts locked";
+  const int64_t end = timeout.ticks < -1 ? -2 - timeout.ticks : timeout.ticks < 0 ? -1 : kernel->ticks + timeout.ticks;
+  if (kernel->while_sleeping && semaphore->count == 0) kernel->while_sleeping();
+  if (semaphore->count == 0) {
+    EXPECT_GE(end, 0) << "nothing will ever end this sleep";
+    kernel->ticks = std::max(kernel->ticks, end);
+    return -1;
+  }
+  semaphore->count = 0;
+  return 0;
+}
+k_tid_t k_current_get(void) { return nullptr; }
+int k_thread_priority_get(k_tid_t) { return 9; }
+k_tid_t k_thread_create(k_thread *thread, k_thread_stack_t *, size_t, void (*entry)(void *, void *, void *), void *one,
+                        void *, void *, int priority, uint32_t, k_timeout_t delay) {
+  thread->unused = static_cast<int>(kernel->threads.size());
+  kernel->threads.push_back({entry, one, priority, delay.ticks == 0});
+  return thread;
+}
+int k_thread_name_set(k_tid_t, const char *) { return 0; }
+void k_thread_start(k_tid_t thread) { kernel->threads.at(static_cast<size_t>(thread->unused)).started = true; }
+int k_thread_join(k_thread *thread, k_timeout_t) {
+  Thread &joined = kernel->threads.at(static_cast<size_t>(thread->unused));
+  EXPECT_TRUE(joined.started);
+  joined.entry(joined.one, nullptr, nullptr);
+  return 0;
+}
+
+int uart_irq_callback_user_data_set(const device *, uart_irq_callback_user_data_t callback, void *) {
+  uart->callback = callback;
+  return 0;
+}
+int uart_irq_update(const device *) { return 1; }
+int uart_irq_is_pending(const device *) {
+  return (uart->receiving && !uart->arriving.empty()) || (uart->sending && !uart->stuck);
+}
+int uart_irq_rx_ready(const device *) { return uart->receiving && !uart->arriving.empty(); }
+int uart_irq_tx_ready(const device *) { return uart->sending && !uart->stuck; }
+void uart_irq_rx_enable(const device *) { uart->receiving = true; }
+void uart_irq_rx_disable(const device *) { uart->receiving = false; }
+void uart_irq_tx_enable(const device *) {
+  uart->sending = true;
+  uart->interrupt();
+}
+void uart_irq_tx_disable(const device *) { uart->sending = false; }
+int uart_fifo_read(const device *, uint8_t *place, const int count) {
+  int got = 0;
+  while (got < std::min(count, 16) && !uart->arriving.empty()) {
+    place[got++] = uart->arriving.front();
+    uart->arriving.pop_front();
+  }
+  return got;
+}
+int uart_fifo_fill(const device *, const uint8_t *bytes, int count) {
+  const int taken = std::min(count, 8);
+  uart->sent.insert(uart->sent.end(), bytes, bytes + taken);
+  return taken;
+}
+bool device_is_ready(const device *) { return true; }
+
+void ring_buf_init(ring_buf *ring, uint32_t bytes, uint8_t *memory) { *ring = {memory, bytes, 0, 0}; }
+bool ring_buf_is_empty(const ring_buf *ring) { return ring->put == ring->got; }
+uint32_t ring_buf_put_claim(ring_buf *ring, uint8_t **place, uint32_t bytes) {
+  const uint32_t free = ring->bytes - (ring->put - ring->got), at = ring->put % ring->bytes;
+  *place = ring->memory + at;
+  return std::min({bytes, free, ring->bytes - at});
+}
+int ring_buf_put_finish(ring_buf *ring, uint32_t bytes) {
+  ring->put += bytes;
+  return 0;
+}
+uint32_t ring_buf_put(ring_buf *ring, const uint8_t *from, uint32_t bytes) {
+  uint32_t put = 0;
+  while (put < bytes && ring->put - ring->got < ring->bytes) ring->memory[ring->put++ % ring->bytes] = from[put++];
+  return put;
+}
+uint32_t ring_buf_get_claim(ring_buf *ring, uint8_t **place, uint32_t bytes) {
+  const uint32_t at = ring->got % ring->bytes;
+  *place = ring->memory + at;
+  return std::min({bytes, ring->put - ring->got, ring->bytes - at});
+}
+int ring_buf_get_finish(ring_buf *ring, uint32_t bytes) {
+  ring->got += bytes;
+  return 0;
+}
+uint32_t ring_buf_get(ring_buf *ring, uint8_t *place, uint32_t bytes) {
+  uint32_t got = 0;
+  while (got < bytes && ring->got != ring->put) place[got++] = ring->memory[ring->got++ % ring->bytes];
+  return got;
+}
+}
+
+TEST_F(Zephyr, WhoeverIsWokenWithinASectionIsChosenWhenItEnds) {
+  tide_event_t event{};
+  platform->event_init(platform->context, &event);
+  machine.while_sleeping = [&] {
+    const uintptr_t outer = platform->critical_enter(platform->context);
+    platform->event_set(platform->context, &event);
+    EXPECT_EQ(machine.choices, 0) << "within the section of the caller";
+    platform->critical_exit(platform->context, outer);
+    EXPECT_EQ(machine.choices, 1) << "an urgent thread waits for the next tick";
+    platform->event_set(platform->context, &event);
+    EXPECT_EQ(machine.choices, 1) << "nobody was woken";
+  };
+  EXPECT_EQ(platform->event_wait(platform->context, &event, TIDE_FOREVER), 1);
+  EXPECT_EQ(machine.locked, 0u);
+}
+
+TEST_F(Zephyr, AnInterruptLeavesTheChoiceToItsEnd) {
+  tide_event_t event{};
+  platform->event_init(platform->context, &event);
+  machine.while_sleeping = [&] {
+    machine.in_interrupt = true;
+    platform->event_set(platform->context, &event);
+    const uintptr_t state = platform->lanes_enter(platform->context);
+    EXPECT_EQ(machine.scheduler_locked, 0u);
+    platform->lanes_exit(platform->context, state);
+    machine.in_interrupt = false;
+  };
+  EXPECT_EQ(platform->event_wait(platform->context, &event, TIDE_FOREVER), 1);
+}
+
+TEST_F(Zephyr, AWaitEndsAtTheFirstTickThatIsNotEarly) {
+  for (const int64_t delay_ns : {int64_t{1}, int64_t{99'999}, int64_t{100'000}, int64_t{1'234'567}}) {
+    tide_event_t event{};
+    platform->event_init(platform->context, &event);
+    const int64_t deadline_ns = platform->now_ns(platform->context) + delay_ns;
+    EXPECT_EQ(platform->event_wait(platform->context, &event, deadline_ns), 0);
+    EXPECT_GE(platform->now_ns(platform->context), deadline_ns);
+    EXPECT_LT(platform->now_ns(platform->context), deadline_ns + 100'000);
+  }
+}
+
+TEST_F(Zephyr, LanesAreKeptOutByTheSchedulerAndInterruptsComeIn) {
+  const uintptr_t outer = platform->lanes_enter(platform->context);
+  const uintptr_t inner = platform->lanes_enter(platform->context);
+  EXPECT_EQ(machine.locked, 0u);
+  EXPECT_EQ(machine.scheduler_locked, 2u);
+  platform->lanes_exit(platform->context, inner);
+  platform->lanes_exit(platform->context, outer);
+  EXPECT_EQ(machine.scheduler_locked, 0u);
+}
+
+namespace {
+struct Lanes {
+  std::vector<size_t> ran;
+  int second = 99;
+};
+void run_lane(void *context, size_t index) {
+  auto *lanes = static_cast<Lanes *>(context);
+  lanes->ran.push_back(index);
+  if (lanes->second != 99) return;
+  std::array<tide_lane_t, 1> more{};
+  lanes->second = tide_port_run_lanes(more.data(), 1, run_lane, context, nullptr);
+}
+int link_runs;
+void count_link_run() { link_runs++; }
+}  // namespace
+
+TEST_F(Zephyr, ASecondSetOfLanesIsRefusedWhileTheFirstRuns) {
+  std::array<tide_lane_t, 2> lanes{};
+  lanes[0].settings.scheduling = TIDE_SCHEDULING_FIFO;
+  lanes[0].settings.priority = CONFIG_NUM_PREEMPT_PRIORITIES;
+  Lanes ran;
+  ASSERT_EQ(tide_port_run_lanes(lanes.data(), 2, run_lane, &ran, nullptr), TIDE_OK);
+  EXPECT_EQ(ran.second, TIDE_ERROR_STATE) << "its threads would be made over running ones";
+  EXPECT_EQ(ran.ran, (std::vector<size_t>{0, 1}));
+  EXPECT_EQ(machine.threads.at(0).priority, 0);
+  EXPECT_EQ(machine.threads.at(1).priority, 9) << "that of the caller";
+  EXPECT_EQ(tide_port_run_lanes(lanes.data(), 2, run_lane, &ran, nullptr), TIDE_OK) << "they have ended";
+}
+
+TEST_F(Zephyr, TheLinkHasAThreadFromOpenToClose) {
+  link_runs = 0;
+  ASSERT_EQ(tide_link_task_start(count_link_run, 0), TIDE_OK);
+  EXPECT_EQ(machine.threads.at(0).priority, CONFIG_TIDE_LINK_PRIORITY);
+  tide_link_task_join();
+  EXPECT_EQ(link_runs, 1);
+  ASSERT_EQ(tide_link_task_start(count_link_run, 5), TIDE_OK);
+  EXPECT_EQ(machine.threads.at(1).priority, CONFIG_NUM_PREEMPT_PRIORITIES - 5);
+  EXPECT_EQ(tide_link_task_start(count_link_run, CONFIG_NUM_PREEMPT_PRIORITIES + 1), TIDE_ERROR_ARGUMENT);
+}
+
+namespace {
+class ZephyrTransport : public Zephyr {
+ protected:
+  ZephyrTransport() {
+    transport.args = &default_params;
+    EXPECT_TRUE(zephyr_transport_open(&transport));
+  }
+  size_t write(const std::vector<uint8_t> &bytes) {
+    return zephyr_transport_write(&transport, bytes.data(), bytes.size(), &error);
+  }
+  std::vector<uint8_t> read(size_t count, int timeout_ms) {
+    std::vector<uint8_t> bytes(count);
+    bytes.resize(zephyr_transport_read(&transport, bytes.data(), count, timeout_ms, &error));
+    return bytes;
+  }
+  uxrCustomTransport transport{};
+  uint8_t error = 0;
+};
+std::vector<uint8_t> counted(size_t count) {
+  std::vector<uint8_t> bytes(count);
+  for (size_t i = 0; i < count; i++) bytes[i] = static_cast<uint8_t>(i);
+  return bytes;
+}
+}  // namespace
+
+TEST_F(ZephyrTransport, ALongMessageLeavesWholeAndInOrder) {
+  machine.while_sleeping = [&] { line.interrupt(); };
+  const auto bytes = counted(5 * CONFIG_TIDE_RING_BYTES + 3);
+  EXPECT_EQ(write(bytes), bytes.size());
+  while (line.sending) line.interrupt();
+  EXPECT_EQ(line.sent, bytes);
+  EXPECT_EQ(error, 0);
+}
+
+TEST_F(ZephyrTransport, AStuckLineEndsTheWrite) {
+  line.stuck = true;
+  EXPECT_LT(write(counted(3 * CONFIG_TIDE_RING_BYTES)), size_t{3} * CONFIG_TIDE_RING_BYTES);
+  EXPECT_EQ(error, 1);
+}
+
+TEST_F(ZephyrTransport, AReadSleepsUntilSomethingComes) {
+  EXPECT_TRUE(read(10, 7).empty());
+  EXPECT_EQ(machine.ticks, 70) << "it did not sleep";
+  machine.while_sleeping = [&] {
+    line.arriving = {1, 2, 3};
+    line.interrupt();
+  };
+  EXPECT_EQ(read(10, 7), (std::vector<uint8_t>{1, 2, 3}));
+  EXPECT_EQ(machine.ticks, 70);
+}
+
+TEST_F(ZephyrTransport, WhatFindsNoRoomIsDroppedAndTheLineGoesOn) {
+  const auto bytes = counted(CONFIG_TIDE_RING_BYTES + 20);
+  line.arriving.assign(bytes.begin(), bytes.end());
+  line.interrupt();
+  EXPECT_TRUE(line.arriving.empty()) << "the interrupt would never end";
+  EXPECT_EQ(read(200, 0), counted(CONFIG_TIDE_RING_BYTES));
+  line.arriving = {9};
+  line.interrupt();
+  EXPECT_EQ(read(200, 0), (std::vector<uint8_t>{9}));
+}

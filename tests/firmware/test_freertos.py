@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The port on a real FreeRTOS kernel, in QEMU: the programs of the boards without a system, with the same checks, and
+two that try what is FreeRTOS's own (lab/images/freertos). A kernel is no part of tide: with FREERTOS_KERNEL_PATH the
+builds have these images, and what is tested here stands at the end of the run (conftest.py)."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from board import DOMAIN, LIMIT_S, MACHINES, ROOT, qemu, run_with_agent
+from freertos import FORMS, built, kernel_of
+from test_exchange import exchange
+from test_three_chains import LIMIT_PERCENT, deviation_percent, reproduce
+
+IMAGES = [(core, form) for core in MACHINES for form in FORMS if built(core, form)]
+ON_M7 = [form for core, form in IMAGES if core == "cortex-m7"]
+TICK_NS = 1_000_000
+LATEST_NS = {"freertos": 50_000, "freertos-tick": TICK_NS}
+
+
+@pytest.mark.parametrize("core", MACHINES)
+def test_with_a_kernel_there_are_images_and_without_there_are_none(core: str) -> None:
+    assert all(built(core, form) for form in FORMS) == bool(kernel_of(core)), (
+        f"{core}: {kernel_of(core) or 'no kernel'}"
+    )
+
+
+@pytest.mark.parametrize(("core", "form"), IMAGES)
+def test_waits_end_at_most_a_tick_late_and_with_an_alarm_at_once(core: str, form: str) -> None:
+    words = qemu(core, f"{form}/lateness", "-icount", "shift=5,sleep=off")
+    done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    assert done.returncode == 0, done.stderr
+    late_ns = [int(number) for number in re.findall(r"latest ns (-?\d+)", done.stderr)]
+    print(f"{core} {form}: {late_ns} ns")
+    assert len(late_ns) == 2
+    assert max(late_ns) <= LATEST_NS[form], done.stderr
+
+
+@pytest.mark.parametrize(("core", "form"), IMAGES)
+def test_opening_and_closing_a_hundred_times_leaves_the_heap_as_it_was(core: str, form: str, tmp_path: Path) -> None:
+    words = ("-icount", "shift=5")
+    code, output = run_with_agent(core, f"{form}/reopen", tmp_path, lambda: time.sleep(0.05), *words, limit_s=240)
+    assert code == 0, output
+    assert "rounds 100" in output, output
+    removal = re.search(r"removal: refused (\d+) polls (\d+)", output)
+    assert removal, output
+    assert int(removal[1]) > 0, "the window was not full"
+    assert int(removal[2]) < 100, f"a wait spins: {output}"
+    print(output)
+
+
+@pytest.mark.parametrize("form", ON_M7)
+def test_nothing_is_lost_when_the_agent_is_killed(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIDE_FIRMWARE_DIR", str(ROOT / "build/cortex-m7/bin" / form))
+    code, found, output = exchange(tmp_path, "--restart-agent", "2")
+    assert code == 0, output
+    ways = found["up"] + found["down"]
+    assert [(one["lost"], one["disordered"], one["wrong"]) for one in ways] == [(0, 0, 0)] * 6, output
+
+
+@pytest.mark.parametrize("case", ["pods-chains", "pods-reliable"])
+@pytest.mark.parametrize("form", [form for form in ON_M7 if form == "freertos"])
+def test_chains_are_as_fast_as_without_a_system(
+    form: str, case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = {}
+    for folder in (".", form):
+        monkeypatch.setenv("TIDE_FIRMWARE_DIR", str(ROOT / "build/cortex-m7/bin" / folder))
+        found = reproduce(case, tmp_path / folder.strip("."))
+        rows[folder] = {(str(row["x"]), row["system"]): row["measured"] for row in found}
+    assert len(rows["."]) >= 6
+    for key, bare in rows["."].items():
+        print(f"{case} {key}: without {bare:.2f} ms, FreeRTOS {rows[form][key]:.2f} ms")
+        assert abs(deviation_percent(rows[form][key], bare)) <= LIMIT_PERCENT, key
+    for (x, system), measured in rows[form].items():
+        if system == "tide-preemptive":
+            assert deviation_percent(measured, rows["."][(x, "limit")]) <= LIMIT_PERCENT, x
+
+
+@pytest.mark.parametrize("form", ON_M7)
+def test_run_takes_these_images(form: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tide.main", "run", str(ROOT / "examples/three_chains/system.toml")]
+    command += ["--on", "qemu", "--periods", "2", "--domain", str(DOMAIN), "--out", str(tmp_path)]
+    environment = {**os.environ, "TIDE_FIRMWARE_DIR": str(ROOT / "build/cortex-m7/bin" / form)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"(\d+) of \1 chain instances came to their end", done.stdout), done.stdout
