@@ -88,7 +88,7 @@ wheel: build-release ## make dist/tide-*.whl, the command with its native progra
 	@TIDE_WHEEL_BUILD=build/release .venv/bin/python -m pip wheel . --no-deps --no-build-isolation -q -w dist
 	@ls dist/*.whl
 
-packages: wheel ## make dist/: the wheel, and the library for Arduino and PlatformIO
+packages: wheel ## make dist/: the wheel, and packages for Arduino, ESP-IDF, Zephyr, STM32Cube, Pico and NuttX
 	@.venv/bin/python scripts/packages.py
 
 docs: ## build the guide into build/site; nothing of it needs a network to be read

@@ -3,8 +3,13 @@
 
     .venv/bin/python scripts/packages.py --out dist/boards
 
-arduino/tide_micro_ros/   a library for Arduino and PlatformIO: library.properties and library.json, the runtime with
-                          the port bare, the common messages, transports, examples
+arduino/tide_micro_ros/     a library for Arduino (Teensy, too) and PlatformIO: library.properties and library.json, the
+                            runtime with the port bare, the common messages, transports, examples
+esp_idf/tide/               a component of ESP-IDF
+zephyr/tide/                a module of Zephyr
+stm32cube/tide_micro_ros/   for projects of STM32Cube, with and without FreeRTOS
+pico/tide_micro_ros/        a library for the Pico SDK
+nuttx/tide/                 an application of NuttX
 """
 
 from __future__ import annotations
@@ -15,6 +20,8 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,25 +53,26 @@ def copy_runtime(source: Path) -> None:
         shutil.copy2(file, source / file.name)
 
 
-def generate_messages(source: Path) -> None:
-    messages = source / ".messages"
-    words = [sys.executable, "-m", "tide.main", "generate", "--all-common", "--out", str(messages)]
-    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
-    for package in sorted(path for path in messages.iterdir() if path.is_dir()):
-        shutil.copytree(package, source / package.name)
-    for file in sorted(messages.glob("*.[ch]")):
-        shutil.copy2(file, source / file.name)
-    shutil.rmtree(messages)
+def generate_messages(target: Path) -> None:
+    """The common messages, as the folder that programs have in their include path."""
+    with tempfile.TemporaryDirectory() as place:
+        messages = Path(place)
+        words = [sys.executable, "-m", "tide.main", "generate", "--all-common", "--out", str(messages)]
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+        for package in sorted(path for path in messages.iterdir() if path.is_dir()):
+            shutil.copytree(package, target / package.name)
+        for file in sorted(messages.glob("*.[ch]")):
+            shutil.copy2(file, target / file.name)
 
 
-def arduino(out: Path) -> Path:
+def arduino(out: Path, messages: Path) -> Path:
     """One library for Arduino and PlatformIO; the folder is made anew."""
     library = out / "arduino" / NAME
     shutil.rmtree(library, ignore_errors=True)
     source = library / "src"
     source.mkdir(parents=True)
     copy_runtime(source)
-    generate_messages(source)
+    copy_messages(messages, source)
     port = RUNTIME / "port/arduino"
     for file in ("micro_ros_arduino.h", "tide_arduino.cpp"):
         shutil.copy2(port / file, source / file)
@@ -98,13 +106,89 @@ def arduino(out: Path) -> Path:
     return library
 
 
+# ---- build systems that know folders: include, src, port, messages ----
+
+
+def copy_messages(messages: Path, target: Path) -> None:
+    shutil.copytree(messages, target, dirs_exist_ok=True)
+
+
+def new_package(folder: Path, messages: Path, ports: tuple[str, ...], inside: str = "") -> Path:
+    """A folder made anew, with the runtime (below `inside`), these ports of it and the messages."""
+    shutil.rmtree(folder, ignore_errors=True)
+    runtime = folder / inside
+    for name in ("include", "src"):
+        shutil.copytree(RUNTIME / name, runtime / name, ignore=shutil.ignore_patterns("*.md", "CMakeLists.txt"))
+    for port in ports:
+        for file in sorted((RUNTIME / "port" / port).rglob("*.[ch]")):
+            target = runtime / "port" / file.relative_to(RUNTIME / "port")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(file, target)
+    copy_messages(messages, folder / "messages")
+    shutil.copy2(ROOT / "LICENSE", folder / "LICENSE")
+    return folder
+
+
+def copy_from_port(folder: Path, port: str, *names: str) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(RUNTIME / "port" / port / name, folder / name)
+
+
+def esp_idf(out: Path, messages: Path) -> Path:
+    folder = new_package(out / "esp_idf/tide", messages, ("freertos", "rtos", "esp_idf"))
+    copy_from_port(folder, "esp_idf", "CMakeLists.txt", "Kconfig", "README.md")
+    manifest = [f'version: "{version()}"', f'description: "{TEXT}"', 'license: "Apache-2.0"', "dependencies:"]
+    (folder / "idf_component.yml").write_text("\n".join([*manifest, '  idf: ">=5.0"', ""]))
+    return folder
+
+
+def zephyr(out: Path, messages: Path) -> Path:
+    folder = new_package(out / "zephyr/tide", messages, ("zephyr", "rtos", "cortex_m"), "runtime")
+    copy_from_port(folder, "zephyr", "CMakeLists.txt", "Kconfig", "zephyr/module.yml")
+    return folder
+
+
+def stm32cube(out: Path, messages: Path) -> Path:
+    folder = new_package(out / "stm32cube" / NAME, messages, ("stm32cube", "bare", "freertos", "rtos"))
+    copy_from_port(folder, "stm32cube", "CMakeLists.txt", "README.md")
+    return folder
+
+
+def pico(out: Path, messages: Path) -> Path:
+    folder = new_package(out / "pico" / NAME, messages, ("pico", "bare"))
+    copy_from_port(folder, "pico", "CMakeLists.txt")
+    return folder
+
+
+def nuttx(out: Path, messages: Path) -> Path:
+    folder = new_package(out / "nuttx/tide", messages, ("nuttx", "posix"))
+    copy_from_port(folder, "nuttx", "Makefile", "Make.defs", "Kconfig", "example/int32_publisher_main.c")
+    return folder
+
+
+PACKAGES: dict[str, tuple[Callable[[Path, Path], Path], str]] = {
+    "arduino": (arduino, "Arduino, Teensy and PlatformIO"),
+    "esp_idf": (esp_idf, "ESP-IDF"),
+    "zephyr": (zephyr, "Zephyr"),
+    "stm32cube": (stm32cube, "STM32Cube"),
+    "pico": (pico, "the Pico SDK"),
+    "nuttx": (nuttx, "NuttX"),
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Make packages of the runtime for build systems of boards.")
     parser.add_argument("--out", type=Path, default=ROOT / "dist/boards", help="folder that receives them")
+    parser.add_argument("--only", choices=PACKAGES, help="name of one of them")
     arguments = parser.parse_args()
-    library = arduino(arguments.out)
-    count = sum(1 for _ in library.rglob("*.c"))
-    print(f"{library}: {count} sources in C; for Arduino and PlatformIO")
+    with tempfile.TemporaryDirectory() as place:
+        messages = Path(place)
+        generate_messages(messages)
+        for name in [arguments.only] if arguments.only else PACKAGES:
+            make, whom = PACKAGES[name]
+            folder = make(arguments.out, messages)
+            print(f"{folder}: {sum(1 for _ in folder.rglob('*.c'))} sources in C; for {whom}")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ HERE = Path(__file__).parent / "arduino"
 CORES = {
     "cortex-m0plus": ["-mcpu=cortex-m0plus"],
     "cortex-m4f": ["-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"],
+    "cortex-m7": ["-mcpu=cortex-m7", "-mfloat-abi=hard", "-mfpu=fpv5-d16"],  # Teensy 4
 }
 ALWAYS = ["-mthumb", "-Os", "-ffunction-sections", "-fdata-sections", "-Wall", "-Wextra", "-Werror"]
 OF_THE_BOARD = {  # names of C++ that every core brings

@@ -13,6 +13,12 @@
 #if TIDE_LINK_UART
 #include "uart.h"
 #endif
+#ifndef TIDE_LINK_SYSTEM /* 1: the board has transports of its own */
+#define TIDE_LINK_SYSTEM 0
+#endif
+#if TIDE_LINK_SYSTEM
+#include "transports.h"
+#endif
 
 #define TURN_NS INT64_C(20000000) /* of a custom transport, after which it looks whether to stop */
 
@@ -45,10 +51,19 @@ static void run(void) {
   }
 }
 
+static const tide_custom_transport_t *transport_of(const tide_link_address_t *address) {
+#if TIDE_LINK_SYSTEM
+  if (address->kind != TIDE_LINK_CUSTOM) return tide_rtos_transport(address);
+#endif
+  return address->custom;
+}
+
 static int open_transport(tide_session_t *session, const tide_link_address_t *address) {
   if (link.custom) {
-    if (address->custom == NULL || address->storage == NULL) return TIDE_ERROR_UNSUPPORTED;
-    return tide_custom_link_open(&link.transport, session, address->custom, address->storage, address->storage_bytes);
+    const tide_custom_transport_t *transport = transport_of(address);
+    if (transport == NULL) return address->kind == TIDE_LINK_CUSTOM ? TIDE_ERROR_UNSUPPORTED : TIDE_ERROR_LINK;
+    if (address->storage == NULL) return TIDE_ERROR_UNSUPPORTED;
+    return tide_custom_link_open(&link.transport, session, transport, address->storage, address->storage_bytes);
   }
 #if TIDE_LINK_UART
   return tide_uart_open_link(session, address);
@@ -69,7 +84,7 @@ int tide_port_open_link(tide_session_t *session, const tide_link_address_t *addr
   if (link.session != NULL) return TIDE_ERROR_EXISTS;
   platform()->event_init(platform()->context, &link.work);
   link.stop = false;
-  link.custom = address->kind == TIDE_LINK_CUSTOM;
+  link.custom = TIDE_LINK_SYSTEM || address->kind == TIDE_LINK_CUSTOM;
   int status = open_transport(session, address);
   if (status != TIDE_OK) return status;
   link.session = session;

@@ -25,6 +25,7 @@ TickType_t xTaskGetTickCountFromISR(void);
 TaskHandle_t xTaskGetCurrentTaskHandle(void);
 UBaseType_t uxTaskPriorityGet(TaskHandle_t task);
 void vTaskSuspend(TaskHandle_t task);
+void vTaskDelay(TickType_t ticks);
 void vTaskSuspendAll(void);
 BaseType_t xTaskResumeAll(void);
 BaseType_t xTaskCreate(TaskFunction_t function, const char *name, configSTACK_DEPTH_TYPE depth, void *argument,

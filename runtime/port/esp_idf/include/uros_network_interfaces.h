@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The network of the board, as Kconfig chose it; before the session is opened. */
+#ifndef TIDE_ESP_IDF_UROS_NETWORK_INTERFACES_H
+#define TIDE_ESP_IDF_UROS_NETWORK_INTERFACES_H
+
+#include "esp_err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Waits until the board has an address. From a task, once. */
+esp_err_t uros_network_interface_initialize(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

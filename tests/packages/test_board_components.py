@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packages for the systems of boards: for each core that the compiler here knows, the package's own sources compile
+without a warning against declarations of the system's names (folders beside this file), and a program links with
+nothing missing but those names."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import pytest
+from projects import ROOT, run
+
+HERE = Path(__file__).parent
+KERNELS = ROOT / "runtime/tests/port/rtos"  # declarations of FreeRTOS and Zephyr
+CORES = {
+    "cortex-m0plus": ["-mcpu=cortex-m0plus"],
+    "cortex-m3": ["-mcpu=cortex-m3"],
+    "cortex-m4f": ["-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"],
+    "cortex-m7": ["-mcpu=cortex-m7", "-mfloat-abi=hard", "-mfpu=fpv5-d16"],
+    "cortex-m33": ["-mcpu=cortex-m33", "-mfloat-abi=hard", "-mfpu=fpv5-sp-d16"],
+}
+ALWAYS = ["-mthumb", "-Os", "-ffunction-sections", "-fdata-sections", "-std=gnu11", "-Wall", "-Wextra", "-Werror"]
+CUSTOM = "rmw_uros_set_custom_transport(true, {args}, {name}_open, {name}_close, {name}_write, {name}_read)"
+PROGRAM = """
+#include <rcl/rcl.h>
+#include <rclc/executor.h>
+#include <rclc/rclc.h>
+#include <rmw_microros/rmw_microros.h>
+#include <std_msgs/msg/int32.h>
+{includes}
+int main(void) {{
+  rcl_allocator_t allocator = rcl_get_default_allocator();
+  rclc_support_t support;
+  rcl_node_t node;
+  rcl_publisher_t publisher;
+  rclc_executor_t executor;
+  rcl_init_options_t options = rcl_get_zero_initialized_init_options();
+  if (rcl_init_options_init(&options, allocator) != RCL_RET_OK) return 1;
+  {begin};
+  if (rclc_support_init_with_options(&support, 0, NULL, &options, &allocator) != RCL_RET_OK) return 2;
+  if (rclc_node_init_default(&node, "node", "", &support) != RCL_RET_OK) return 3;
+  const rosidl_message_type_support_t *type = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, Int32);
+  if (rclc_publisher_init_default(&publisher, &node, type, "t") != RCL_RET_OK) return 4;
+  if (rclc_executor_init(&executor, &support.context, 1, &allocator) != RCL_RET_OK) return 5;
+  return (int)rclc_executor_spin(&executor);
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A package with one choice of its sources."""
+
+    package: str  # folder below dist/boards
+    cores: tuple[str, ...]
+    sources: tuple[str, ...]
+    includes: tuple[str, ...]  # of the package
+    declarations: tuple[Path, ...]
+    program: tuple[str, str]  # includes, how it begins
+    defines: tuple[str, ...] = ()
+    runtime: str = ""
+    own: tuple[str, ...] = field(default=())  # names that the program's project defines, and no declaration has
+
+
+FREERTOS = tuple(f"port/freertos/{name}.c" for name in ("platform", "lanes", "link_task"))
+BARE = ("port/bare/platform.c", "port/bare/atomics.c")
+CUBE = ("stm32cube/tide_micro_ros", ("cortex-m4f", "cortex-m7"))
+CUBE_PROGRAM = (
+    '#include "main.h"\n#include "cubemx_transport.h"\nstatic UART_HandleTypeDef huart3;',
+    f"(void){CUSTOM.format(args='&huart3', name='cubemx_transport')}",
+)
+ZEPHYR = ("runtime/port/zephyr/platform.c", "runtime/port/zephyr/lanes.c", "runtime/port/zephyr/link_task.c")
+ZEPHYR_CORES = ("cortex-m3", "cortex-m4f", "cortex-m7", "cortex-m33")
+ZEPHYR_PROGRAM = (
+    "#include <zephyr/kernel.h>\n#include <microros_transports.h>",
+    "(void)rmw_uros_set_custom_transport(MICRO_ROS_FRAMING_REQUIRED, &default_params, zephyr_transport_open,"
+    " zephyr_transport_close, zephyr_transport_write, zephyr_transport_read)",
+)
+ZEPHYR_INCLUDES = ("runtime/port/cortex_m", "runtime/port/zephyr/include")
+
+
+def zephyr(link: str, sources: tuple[str, ...], program: tuple[str, str], *defines: str) -> Case:
+    uart = "TIDE_LINK_UART=1" if link == "UART_ASYNC" else "TIDE_LINK_UART=0"
+    return Case(
+        "zephyr/tide",
+        ZEPHYR_CORES,
+        (*ZEPHYR, "runtime/port/rtos/link.c", *sources),
+        ZEPHYR_INCLUDES,
+        (KERNELS,),
+        program,
+        (f"CONFIG_TIDE_LINK_{link}=1", uart, *defines),
+        runtime="runtime",
+        own=("fake_device",),
+    )
+
+
+UART = ("runtime/port/zephyr/uart.c", "runtime/port/cortex_m/uart.c")
+ADDRESS = ('CONFIG_TIDE_AGENT_ADDRESS="192.0.2.2"', "CONFIG_TIDE_AGENT_PORT=8888")
+CASES = {
+    "pico": Case(
+        "pico/tide_micro_ros",
+        ("cortex-m0plus", "cortex-m33"),
+        ("port/pico/board.c", *BARE),
+        ("port/pico", "port/bare"),
+        (HERE / "pico",),
+        ("#include <pico_uart_transports.h>", f"(void){CUSTOM.format(args='NULL', name='pico_serial_transport')}"),
+    ),
+    "stm32cube": Case(
+        *CUBE,
+        ("port/stm32cube/board.c", "port/stm32cube/cubemx_transport.c", *BARE),
+        ("port/stm32cube", "port/bare"),
+        (HERE / "stm32cube",),
+        CUBE_PROGRAM,
+    ),
+    "stm32cube with FreeRTOS": Case(
+        *CUBE,
+        ("port/stm32cube/cubemx_transport.c", *FREERTOS, "port/rtos/link.c"),
+        ("port/stm32cube", "port/freertos"),
+        (HERE / "stm32cube", KERNELS),
+        CUBE_PROGRAM,
+        ("TIDE_CUBE_FREERTOS=1", "TIDE_LINK_UART=0"),
+    ),
+    "esp_idf": Case(
+        "esp_idf/tide",
+        ("cortex-m4f",),  # stands for the cores of ESP32: no compiler for them is here
+        (*FREERTOS, "port/rtos/link.c", "port/esp_idf/board.c", "port/esp_idf/network.c"),
+        ("port/freertos", "port/esp_idf/include"),
+        (HERE / "esp_idf",),
+        (
+            "#include <uros_network_interfaces.h>",
+            "(void)uros_network_interface_initialize();\n"
+            '  (void)rmw_uros_options_set_udp_address("192.168.1.100", "8888",'
+            " rcl_init_options_get_rmw_init_options(&options))",
+        ),
+        (
+            "ESP_PLATFORM=1",
+            "TIDE_FREERTOS_CLOCK=1",
+            "TIDE_LINK_UART=0",
+            "TIDE_LINK_SYSTEM=1",
+            "TIDE_FREERTOS_LINK_PRIORITY=CONFIG_TIDE_LINK_PRIORITY",
+            "TIDE_FREERTOS_LINK_STACK_BYTES=CONFIG_TIDE_LINK_STACK_BYTES",
+        ),
+        own=("select", "WIFI_EVENT", "IP_EVENT"),
+    ),
+    "zephyr, UART by DMA": zephyr("UART_ASYNC", UART, ("", "(void)0"), "LINK_TASK=1"),
+    "zephyr, UART by interrupts": zephyr("UART_INTERRUPT", ("runtime/port/zephyr/transport_uart.c",), ZEPHYR_PROGRAM),
+    "zephyr, UDP": zephyr("UDP", ("runtime/port/zephyr/transport_udp.c",), ZEPHYR_PROGRAM, *ADDRESS),
+}
+
+
+@pytest.fixture(scope="module")
+def boards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("boards")
+    run([sys.executable, ROOT / "scripts/packages.py", "--out", out], out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def archives(boards: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The runtime and some messages, of one of the packages: they are the same in all."""
+    package = boards / "pico/tide_micro_ros"
+    sources = [*sorted((package / "src").rglob("*.c")), *sorted((package / "messages/std_msgs").rglob("*.c"))]
+    sources += sorted((package / "messages").glob("*.c"))
+
+    @cache
+    def archive(core: str) -> Path:
+        folder = tmp_path_factory.mktemp(core)
+        compile_all(core, sources, [package / "include", package / "messages"], [], folder)
+        run(["arm-none-eabi-ar", "rcs", folder / "libtide.a", *sorted(folder.glob("*.o"))], folder)
+        return folder / "libtide.a"
+
+    class Archives(dict[str, Path]):
+        def __missing__(self, core: str) -> Path:
+            return archive(core)
+
+    return Archives()
+
+
+def compile_all(core: str, sources: list[Path], includes: list[Path], defines: list[str], folder: Path) -> None:
+    words = ["arm-none-eabi-gcc", *CORES[core], *ALWAYS, *(f"-I{path}" for path in includes)]
+    words += [f"-D{define}" for define in defines]
+
+    def compiled(numbered: tuple[int, Path]) -> None:
+        number, source = numbered
+        run([*words, "-c", source, "-o", folder / f"{number}_{source.stem}.o"], folder)
+
+    with ThreadPoolExecutor(2) as workers:
+        list(workers.map(compiled, enumerate(sources)))
+
+
+def names_declared(folders: tuple[Path, ...]) -> set[str]:
+    text = "\n".join(file.read_text(encoding="utf-8") for folder in folders for file in sorted(folder.rglob("*.h")))
+    return set(re.findall(r"\b(\w+)\(", text)) | set(re.findall(r"extern const \w+ (\w+);", text))
+
+
+@pytest.mark.parametrize(
+    ("name", "core"), [(name, core) for name, case in CASES.items() for core in case.cores], ids=str
+)
+def test_a_program_lacks_the_names_of_its_system_alone(
+    boards: Path, archives: dict[str, Path], name: str, core: str, tmp_path: Path
+) -> None:
+    case = CASES[name]
+    package = boards / case.package
+    runtime = package / case.runtime
+    includes = [runtime / "include", package / "messages", *(package / path for path in case.includes)]
+    (tmp_path / "main.c").write_text(PROGRAM.format(includes=case.program[0], begin=case.program[1]))
+    sources = [tmp_path / "main.c", *(package / source for source in case.sources)]
+    compile_all(core, sources, [*includes, *case.declarations], list(case.defines), tmp_path)
+    link = ["arm-none-eabi-gcc", *CORES[core], "-mthumb", "--specs=nosys.specs", "-Wl,--gc-sections"]
+    link += [str(path) for path in sorted(tmp_path.glob("*.o"))]
+    done = subprocess.run(
+        [*link, "-Wl,--start-group", str(archives[core]), "-Wl,--end-group", "-o", "program.elf"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    lacks = {line.split("`")[1].split("'")[0] for line in done.stderr.splitlines() if "undefined reference" in line}
+    assert lacks, f"it is linked against declarations only\n{done.stderr}"
+    assert lacks - names_declared(case.declarations) - set(case.own) == set(), done.stderr
+
+
+def test_what_describes_a_package_names_what_is_there(boards: Path) -> None:
+    for file in (
+        *("esp_idf/tide/idf_component.yml", "esp_idf/tide/Kconfig", "esp_idf/tide/CMakeLists.txt"),
+        *("zephyr/tide/zephyr/module.yml", "zephyr/tide/Kconfig", "zephyr/tide/CMakeLists.txt"),
+        *("nuttx/tide/Makefile", "nuttx/tide/Make.defs", "nuttx/tide/Kconfig"),
+        *("stm32cube/tide_micro_ros/CMakeLists.txt", "pico/tide_micro_ros/CMakeLists.txt"),
+    ):
+        assert (boards / file).is_file(), file
+    named = 0
+    for package in ("esp_idf/tide", "stm32cube/tide_micro_ros", "pico/tide_micro_ros", "zephyr/tide", "nuttx/tide"):
+        folder = boards / package
+        for file in (folder / "CMakeLists.txt", folder / "Makefile"):
+            text = file.read_text(encoding="utf-8") if file.exists() else ""
+            text = text.replace("${port}", "runtime/port").replace("${tide}/", "")
+            for source in re.findall(r"\b((?:runtime/)?port/[\w/]+\.c)\b", text):
+                assert (folder / source).is_file(), f"{file} names {source}"
+                named += 1
+    assert named > 20
+
+
+def test_the_sources_of_the_nuttx_application_make_a_program(boards: Path, tmp_path: Path) -> None:
+    """NuttX has POSIX's names, so this machine's compiler takes its sources; on its own simulator: docs/install.md."""
+    package = boards / "nuttx/tide"
+    ports = ["posix/platform.c", "posix/wake_up_lead.c", "posix/measure.c", "nuttx/lanes.c", "nuttx/link.c"]
+    sources = [*sorted((package / "src").rglob("*.c")), *sorted((package / "messages/std_msgs").rglob("*.c"))]
+    sources += sorted((package / "messages/builtin_interfaces").rglob("*.c"))
+    sources += [package / "port" / port for port in ports] + [package / "example/int32_publisher_main.c"]
+    words = ["cc", "-O1", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-DTIDE_POSIX_PORTABLE"]
+    words += [f"-I{package / 'include'}", f"-I{package / 'messages'}", '-DCONFIG_TIDE_EXAMPLE_DEVICE="/nonexistent"']
+    run([*words, *sources, "-o", tmp_path / "program", "-lpthread"], tmp_path)
+    done = subprocess.run([tmp_path / "program", "1"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert "no session" in done.stdout, done.stdout + done.stderr
