@@ -5,6 +5,7 @@ nothing missing but those names."""
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -199,6 +200,26 @@ def names_declared(folders: tuple[Path, ...]) -> set[str]:
     return set(re.findall(r"\b(\w+)\(", text)) | set(re.findall(r"extern const \w+ (\w+);", text))
 
 
+def lacks(case: Case, core: str, package: Path, program: list[Path], archive: Path, folder: Path) -> set[str]:
+    """What a program of these sources, the package's and the runtime lacks, beside the names of its system."""
+    includes = [package / case.runtime / "include", package / "messages", *(package / path for path in case.includes)]
+    sources = [*program, *(package / source for source in case.sources)]
+    compile_all(core, sources, [*includes, *case.declarations], list(case.defines), folder)
+    link = ["arm-none-eabi-gcc", *CORES[core], "-mthumb", "--specs=nosys.specs", "-Wl,--gc-sections"]
+    link += [str(path) for path in sorted(folder.glob("*.o"))]
+    done = subprocess.run(
+        [*link, "-Wl,--start-group", str(archive), "-Wl,--end-group", "-o", "program.elf"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    missing = {line.split("`")[1].split("'")[0] for line in done.stderr.splitlines() if "undefined reference" in line}
+    assert missing, f"it is linked against declarations only\n{done.stderr}"
+    return missing - names_declared(case.declarations) - set(case.own)
+
+
 @pytest.mark.parametrize(
     ("name", "core"), [(name, core) for name, case in CASES.items() for core in case.cores], ids=str
 )
@@ -206,25 +227,37 @@ def test_a_program_lacks_the_names_of_its_system_alone(
     boards: Path, archives: dict[str, Path], name: str, core: str, tmp_path: Path
 ) -> None:
     case = CASES[name]
-    package = boards / case.package
-    runtime = package / case.runtime
-    includes = [runtime / "include", package / "messages", *(package / path for path in case.includes)]
     (tmp_path / "main.c").write_text(PROGRAM.format(includes=case.program[0], begin=case.program[1]))
-    sources = [tmp_path / "main.c", *(package / source for source in case.sources)]
-    compile_all(core, sources, [*includes, *case.declarations], list(case.defines), tmp_path)
-    link = ["arm-none-eabi-gcc", *CORES[core], "-mthumb", "--specs=nosys.specs", "-Wl,--gc-sections"]
-    link += [str(path) for path in sorted(tmp_path.glob("*.o"))]
-    done = subprocess.run(
-        [*link, "-Wl,--start-group", str(archives[core]), "-Wl,--end-group", "-o", "program.elf"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    lacks = {line.split("`")[1].split("'")[0] for line in done.stderr.splitlines() if "undefined reference" in line}
-    assert lacks, f"it is linked against declarations only\n{done.stderr}"
-    assert lacks - names_declared(case.declarations) - set(case.own) == set(), done.stderr
+    assert lacks(case, core, boards / case.package, [tmp_path / "main.c"], archives[core], tmp_path) == set()
+
+
+# What tide new makes for a board: the case that its sources are, its folder of the runtime, its program and its entry.
+PROJECTS = {
+    "pico": ("pico", "tide_micro_ros", "main.c", ""),
+    "stm32": ("stm32cube", "tide_micro_ros", "main.c", "my_robot_run(0)"),
+    "esp32": ("esp_idf", "components/tide", "main/main.c", "app_main()"),
+    "zephyr": ("zephyr, UART by interrupts", "tide", "main.c", ""),
+}
+
+
+@pytest.mark.parametrize("board", PROJECTS)
+def test_a_new_project_lacks_the_names_of_its_system_alone(
+    archives: dict[str, Path], board: str, tmp_path: Path
+) -> None:
+    name, runtime, program, entry = PROJECTS[board]
+    run([ROOT / ".venv/bin/tide", "new", "firmware", "my_robot", "--board", board, "--in", tmp_path], tmp_path)
+    project = tmp_path / "my_robot"
+    run(["make", "test"], project, {"PATH": f"{ROOT / '.venv/bin'}:{os.environ['PATH']}"})
+    sources = [project / program, *sorted((project / runtime / "messages").rglob("*.c"))]
+    if entry:
+        function = entry.split("(")[0]
+        text = f"void {function}();\nint main(void) {{\n  {entry};\n  return 0;\n}}\n"
+        (tmp_path / "entry.c").write_text(text)
+        sources.append(tmp_path / "entry.c")
+    case = CASES[name]
+    core = case.cores[0]
+    found = lacks(case, core, project / runtime, sources, archives[core], tmp_path)
+    assert found <= {"huart3"}  # of the project of STM32CubeMX
 
 
 def test_what_describes_a_package_names_what_is_there(boards: Path) -> None:

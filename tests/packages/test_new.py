@@ -76,6 +76,34 @@ def test_an_image_for_the_emulated_board_is_answered(tmp_path: Path, children: C
     wait_for_answers(log, 3)
 
 
+def test_an_image_with_freertos_needs_a_kernel_and_is_answered_with_one(tmp_path: Path, children: Children) -> None:
+    """The kernel is that of FREERTOS_KERNEL_PATH; without one the project says what it needs."""
+    run([ROOT / ".venv/bin/tide", "new", "firmware", "my_tasks", "--board", "freertos", "--in", tmp_path], tmp_path)
+    project, kernel = tmp_path / "my_tasks", os.environ.get("FREERTOS_KERNEL_PATH", "")
+    environment = {**os.environ, "FREERTOS_KERNEL_PATH": kernel}
+    done = subprocess.run(["make"], cwd=project, capture_output=True, text=True, timeout=600, env=environment)
+    if not kernel:
+        assert done.returncode != 0 and "a FreeRTOS kernel, V11 or later" in done.stderr, done.stdout + done.stderr
+        return
+    assert done.returncode == 0, done.stdout + done.stderr
+    log = tmp_path / "board.log"
+    words = ["qemu-system-arm", "-M", "mps2-an500", "-display", "none", "-monitor", "none", "-kernel"]
+    words += [
+        str(project / "build/my_tasks.elf"),
+        "-semihosting-config",
+        "enable=on,target=native",
+        "-icount",
+        "shift=5",
+    ]
+    board = children.start("board", [*words, "-chardev", "pty,id=line", "-serial", "chardev:line"], log)
+    line = board.wait_line(lambda text: "/dev/pts/" in text, LIMIT_S, "its line")
+    device = next(word for word in line.split() if word.startswith("/dev/pts/"))
+    agent = [str(find_binary("tide-agent")), "--serial", device, "--baud", "115200", "--domain", DOMAIN]
+    children.start("tide-agent", agent, tmp_path / "agent.log")
+    start(children, "node", [sys.executable, str(project / "node.py")], tmp_path / "node.log", ROS_DOMAIN_ID=DOMAIN)
+    wait_for_answers(log, 3)
+
+
 @pytest.mark.parametrize("name", ["My", "1st", "a-b", "a__b", "a_", "tide", "test", "", "x" * 64])
 def test_a_name_that_cannot_be_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
     words = [str(ROOT / ".venv/bin/tide"), "new", "firmware", name, "--in", str(tmp_path)]

@@ -27,26 +27,26 @@ static struct {
   tide_event_t work;
   bool stop, custom;
   tide_custom_link_t transport;
-} link;
+} served;
 
 static const tide_platform_t *platform(void) { return tide_port_platform(); }
 
 static bool is_stopped(void) {
   const uintptr_t state = platform()->critical_enter(platform()->context);
-  const bool stop = link.stop;
+  const bool stop = served.stop;
   platform()->critical_exit(platform()->context, state);
   return stop;
 }
 
-void tide_link_task_wake(void) { platform()->event_set(platform()->context, &link.work); }
+void tide_link_task_wake(void) { platform()->event_set(platform()->context, &served.work); }
 
 static void run(void) {
   while (!is_stopped()) {
-    if (link.custom) {
-      tide_custom_link_run(&link.transport, platform()->now_ns(platform()->context) + TURN_NS);
+    if (served.custom) {
+      tide_custom_link_run(&served.transport, platform()->now_ns(platform()->context) + TURN_NS);
     } else {
-      const int64_t next_ns = tide_session_poll(link.session);
-      (void)platform()->event_wait(platform()->context, &link.work, next_ns);
+      const int64_t next_ns = tide_session_poll(served.session);
+      (void)platform()->event_wait(platform()->context, &served.work, next_ns);
     }
   }
 }
@@ -59,11 +59,11 @@ static const tide_custom_transport_t *transport_of(const tide_link_address_t *ad
 }
 
 static int open_transport(tide_session_t *session, const tide_link_address_t *address) {
-  if (link.custom) {
+  if (served.custom) {
     const tide_custom_transport_t *transport = transport_of(address);
     if (transport == NULL) return address->kind == TIDE_LINK_CUSTOM ? TIDE_ERROR_UNSUPPORTED : TIDE_ERROR_LINK;
     if (address->storage == NULL) return TIDE_ERROR_UNSUPPORTED;
-    return tide_custom_link_open(&link.transport, session, transport, address->storage, address->storage_bytes);
+    return tide_custom_link_open(&served.transport, session, transport, address->storage, address->storage_bytes);
   }
 #if TIDE_LINK_UART
   return tide_uart_open_link(session, address);
@@ -73,41 +73,41 @@ static int open_transport(tide_session_t *session, const tide_link_address_t *ad
 }
 
 static void close_transport(tide_session_t *session) {
-  if (link.custom) tide_custom_link_close(&link.transport);
+  if (served.custom) tide_custom_link_close(&served.transport);
 #if TIDE_LINK_UART
-  if (!link.custom) tide_uart_close_link(session);
+  if (!served.custom) tide_uart_close_link(session);
 #endif
   (void)session;
 }
 
 int tide_port_open_link(tide_session_t *session, const tide_link_address_t *address) {
-  if (link.session != NULL) return TIDE_ERROR_EXISTS;
-  platform()->event_init(platform()->context, &link.work);
-  link.stop = false;
-  link.custom = TIDE_LINK_SYSTEM || address->kind == TIDE_LINK_CUSTOM;
+  if (served.session != NULL) return TIDE_ERROR_EXISTS;
+  platform()->event_init(platform()->context, &served.work);
+  served.stop = false;
+  served.custom = TIDE_LINK_SYSTEM || address->kind == TIDE_LINK_CUSTOM;
   int status = open_transport(session, address);
   if (status != TIDE_OK) return status;
-  link.session = session;
+  served.session = session;
   status = tide_link_task_start(run, address->thread_priority);
   if (status == TIDE_OK) return TIDE_OK;
-  link.session = NULL;
+  served.session = NULL;
   close_transport(session);
   return status;
 }
 
 void tide_port_close_link(tide_session_t *session) {
-  if (session == NULL || link.session != session) return;
+  if (session == NULL || served.session != session) return;
   const uintptr_t state = platform()->critical_enter(platform()->context);
-  link.stop = true;
+  served.stop = true;
   platform()->critical_exit(platform()->context, state);
   tide_link_task_wake();
   tide_link_task_join();
   close_transport(session);
-  link.session = NULL;
+  served.session = NULL;
 }
 
 void tide_port_wake_link(tide_session_t *session) {
-  if (link.session == session) tide_link_task_wake();
+  if (served.session == session) tide_link_task_wake();
 }
 
 void tide_port_serve_link(tide_session_t *session) { (void)session; }
@@ -119,7 +119,7 @@ const tide_pump_t *tide_port_pump(tide_session_t *session) {
 
 static void read_custom_counters(tide_link_counters_t *counters) {
   const uintptr_t state = platform()->critical_enter(platform()->context);
-  const tide_custom_counters_t *known = &link.transport.counters;
+  const tide_custom_counters_t *known = &served.transport.counters;
   *counters = (tide_link_counters_t){.opens = 1u,
                                      .messages_sent = known->messages_sent,
                                      .messages_lost = known->messages_lost,
@@ -128,8 +128,8 @@ static void read_custom_counters(tide_link_counters_t *counters) {
 }
 
 int tide_port_link_counters(tide_session_t *session, tide_link_counters_t *counters) {
-  if (session == NULL || link.session != session) return TIDE_ERROR_NOT_FOUND;
-  if (link.custom) {
+  if (session == NULL || served.session != session) return TIDE_ERROR_NOT_FOUND;
+  if (served.custom) {
     read_custom_counters(counters);
     return TIDE_OK;
   }

@@ -9,8 +9,8 @@
 #define POLL_NS 1000000
 
 static uxrCustomTransport transport;
-static tide_custom_link_t link;
-static tide_pump_t pump = {tide_custom_link_run, &link};
+static tide_custom_link_t custom_link;
+static tide_pump_t pump = {tide_custom_link_run, &custom_link};
 
 rmw_ret_t rmw_uros_set_custom_transport(bool framing, void *args, open_custom_func open_cb, close_custom_func close_cb,
                                         write_custom_func write_cb, read_custom_func read_cb) {
@@ -52,14 +52,14 @@ int tide_compat_open_custom(tide_support_t *support) {
   if (!TIDE_CUSTOM_LINK) return TIDE_ERROR_UNSUPPORTED;
   if (!tide_compat_has_custom_transport()) return TIDE_ERROR_LINK;
   if (tide_pools.custom_storage == NULL) return TIDE_ERROR_UNSUPPORTED;
-  int status = tide_custom_link_open(&link, &support->session, tide_compat_custom_functions(),
+  int status = tide_custom_link_open(&custom_link, &support->session, tide_compat_custom_functions(),
                                      tide_pools.custom_storage, tide_pools.custom_bytes);
   support->custom = status == TIDE_OK;
   return status;
 }
 
 void tide_compat_close_custom(tide_support_t *support) {
-  if (TIDE_CUSTOM_LINK && support->custom) tide_custom_link_close(&link);
+  if (TIDE_CUSTOM_LINK && support->custom) tide_custom_link_close(&custom_link);
   support->custom = false;
 }
 
@@ -74,6 +74,6 @@ int64_t tide_compat_poll(void *context) {
     return tide_port_pump(&support->session) == NULL ? TIDE_FOREVER : tide_session_poll(&support->session);
   const tide_platform_t *platform = tide_port_platform();
   int64_t now_ns = tide_platform_now_ns(platform);
-  tide_custom_link_run(&link, now_ns);
+  tide_custom_link_run(&custom_link, now_ns);
   return now_ns + POLL_NS;
 }

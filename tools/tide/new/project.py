@@ -16,7 +16,7 @@ from tide.programs.binaries import ROOT
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _TEMPLATES = Path(__file__).parent / "templates"
-_RUNTIME = ("CMakeLists.txt", "cmake", "include", "port", "src", "README.md")
+_SHARED = ("README.md.j2", "main.c.j2", "node.py.j2", "system.toml.j2", "Makefile.j2")
 
 
 def require_name(name: str) -> None:
@@ -51,19 +51,28 @@ def _fill(work: Path, name: str, board: Board) -> None:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES), trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
-    for template in sorted(_TEMPLATES.glob("*.j2")):
-        text = environment.get_template(template.name).render(name=name, board=board)
-        (work / template.stem).write_text(text, encoding="utf-8")
+    own = _TEMPLATES / board.name if (_TEMPLATES / board.name).is_dir() else _TEMPLATES / "cmake"
+    templates = [_TEMPLATES / shared for shared in _SHARED] + sorted(own.rglob("*.j2"))
+    for template in templates:
+        text = environment.get_template(template.relative_to(_TEMPLATES).as_posix()).render(name=name, board=board)
+        file = work / (template.relative_to(own) if template.is_relative_to(own) else template.name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.with_suffix("").write_text(text, encoding="utf-8")
     (work / ".gitignore").write_text("build/\n", encoding="utf-8")
-    _copy_runtime(work / "tide")
+    if board.name == "esp32":  # where its build looks for sources
+        (work / "main.c").rename(work / "main/main.c")
+    _copy_runtime(work / board.runtime, board.parts)
     for source, target in board.folders:
         shutil.copytree(ROOT / source, work / target, ignore=shutil.ignore_patterns("CMakeLists.txt"))
-    _generate(work / "messages")
+    for source, target in board.files:
+        (work / target).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / source, work / target)
+    _generate(work / board.messages)
 
 
-def _copy_runtime(target: Path) -> None:
-    target.mkdir()
-    for part in _RUNTIME:
+def _copy_runtime(target: Path, parts: tuple[str, ...]) -> None:
+    target.mkdir(parents=True)
+    for part in parts:
         source = ROOT / "runtime" / part
         if source.is_dir():
             shutil.copytree(source, target / part)
