@@ -16,6 +16,11 @@
 #define TIDE_NUTTX_LANES 8
 #endif
 #define REPLENISHMENTS 16
+#if CONFIG_RR_INTERVAL > 0 /* else the system refuses SCHED_RR */
+#define IN_TURNS SCHED_RR
+#else
+#define IN_TURNS SCHED_FIFO
+#endif
 #define SECOND_NS INT64_C(1000000000)
 
 typedef struct gate {
@@ -33,12 +38,12 @@ typedef struct start {
 } start_t;
 
 /* A thread that ends under SCHED_SPORADIC fails an assertion of NuttX, or reads through a null pointer where there are
- * none (nxsched_suspend_sporadic): it ends under another policy. */
+ * none (nxsched_suspend_sporadic): it ends under the policy that every configuration has. */
 static void leave_sporadic(void) {
   struct sched_param parameters;
   memset(&parameters, 0, sizeof parameters);
-  parameters.sched_priority = sched_get_priority_min(SCHED_RR);
-  (void)pthread_setschedparam(pthread_self(), SCHED_RR, &parameters);
+  parameters.sched_priority = sched_get_priority_min(SCHED_FIFO);
+  (void)pthread_setschedparam(pthread_self(), SCHED_FIFO, &parameters);
 }
 
 static void *lane_thread(void *argument) {
@@ -73,12 +78,12 @@ static int scheduling_of(const tide_lane_settings_t *settings, int *policy, stru
     case TIDE_SCHEDULING_FIFO:
       *policy = SCHED_FIFO;
       break;
-    case TIDE_SCHEDULING_NORMAL: /* no other than by priority: the lowest, in turns */
-      parameters->sched_priority = sched_get_priority_min(SCHED_RR);
-      *policy = SCHED_RR;
+    case TIDE_SCHEDULING_NORMAL: /* no other than by priority: the lowest, in turns where there are any */
+      *policy = IN_TURNS;
+      parameters->sched_priority = sched_get_priority_min(*policy);
       break;
     case TIDE_SCHEDULING_ROUND_ROBIN:
-      *policy = SCHED_RR;
+      *policy = IN_TURNS;
       break;
 #ifdef CONFIG_SCHED_SPORADIC
     case TIDE_SCHEDULING_SPORADIC:

@@ -16,6 +16,7 @@ extern "C" {
 #endif
 
 #define CONFIG_SCHED_SPORADIC 1
+#define CONFIG_RR_INTERVAL 200
 #define SCHED_SPORADIC 99
 struct nuttx_sched_param {
   int sched_priority;

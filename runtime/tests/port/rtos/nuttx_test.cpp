@@ -89,7 +89,7 @@ TEST(NuttxLanes, ABudgetIsTheSystemsSporadicServer) {
   EXPECT_EQ(asked[0].second.sched_ss_repl_period.tv_sec, 1);
   EXPECT_EQ(asked[0].second.sched_ss_repl_period.tv_nsec, 1);
   EXPECT_EQ(asked[1].first, SCHED_FIFO);
-  EXPECT_EQ(left, (std::vector<std::pair<int, int>>{{SCHED_RR, 1}})) << "a sporadic thread that ends stops NuttX";
+  EXPECT_EQ(left, (std::vector<std::pair<int, int>>{{SCHED_FIFO, 1}})) << "a sporadic thread that ends stops NuttX";
 }
 
 TEST(NuttxLanes, WhenOneCannotBeNoneRuns) {
