@@ -32,6 +32,10 @@ void board_assert(const char *file, int line);
 #define configKERNEL_INTERRUPT_PRIORITY 0xF0
 #define configMAX_SYSCALL_INTERRUPT_PRIORITY 0x40 /* TIDE_INTERRUPT_PRIORITY of mps2.h */
 
+/* Weak in images whose lanes have no budgets (board.c). */
+void tide_freertos_switched_in(void);
+#define traceTASK_SWITCHED_IN() tide_freertos_switched_in()
+
 #define INCLUDE_vTaskDelete 1
 #define INCLUDE_vTaskSuspend 1
 #define INCLUDE_vTaskDelay 1

@@ -5,12 +5,14 @@ builds have these images, and what is tested here stands at the end of the run (
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from board import DOMAIN, LIMIT_S, MACHINES, ROOT, qemu, run_with_agent
@@ -81,6 +83,35 @@ def test_chains_are_as_fast_as_without_a_system(
     for (x, system), measured in rows[form].items():
         if system == "tide-preemptive":
             assert deviation_percent(measured, rows["."][(x, "limit")]) <= LIMIT_PERCENT, x
+
+
+def preemptive(image: Path, *words: str) -> dict[str, Any]:
+    plan = ("periods=4", "agent_acknowledges=always", "hold_until_acknowledged=false", *words)
+    command = [str(ROOT / "build/release/bin/tide-sim"), str(ROOT / "lab/pods/pods-reliable.plan")]
+    command += ["--board", str(image), "--systems", "tide-preemptive", *plan]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)["runs"][0]
+    return found
+
+
+@pytest.mark.parametrize("form", [form for form in ON_M7 if form == "freertos"])
+def test_budgets_of_lanes_are_kept(form: str) -> None:
+    """20 ms of work in each period. With 5 ms a period each lane has them and no more, and the urgent one is late; with
+    100 ms nothing is as it were without."""
+    image = ROOT / "build/cortex-m7/bin" / form / "three_chains.elf"
+    none = preemptive(image)
+    tight, ample = (preemptive(image, f"budget_us={budget}", "budget_period_us=500000") for budget in (5000, 100_000))
+    assert none["budgets"] == []
+    assert [one["level"] for one in tight["budgets"]] == [1, 2, 3]
+    for one in tight["budgets"]:
+        print(one)
+        assert one["exhaustions"] >= 4
+        assert one["used_ns"] <= 4 * 5_000_000 + 4 * LATEST_NS[form]
+        assert one["used_ns"] + one["low_ns"] >= 4 * 20_000_000
+    assert tight["chains"][0]["max_ns"] > none["chains"][0]["max_ns"] + 15_000_000
+    assert [one["exhaustions"] for one in ample["budgets"]] == [0, 0, 0]
+    assert abs(ample["chains"][0]["max_ns"] - none["chains"][0]["max_ns"]) < 1_000_000
 
 
 @pytest.mark.parametrize("form", ON_M7)

@@ -2,8 +2,8 @@
 /* A task for each lane. FreeRTOS preempts by fixed priority: FIFO lanes, and round robin where configUSE_TIME_SLICING
  * is on; it has no deadlines. Tasks and their stacks come from the kernel's heap when the lanes start, and go back to
  * it before the call returns; nothing allocates in between. */
+#include "budgets.h"
 #include "tide/status.h"
-#include "tide_freertos.h"
 
 #define STACK_DEFAULT_BYTES 4096u
 
@@ -37,6 +37,14 @@ static int priority_of(const tide_lane_settings_t *settings, UBaseType_t *priori
       if (settings->priority < 0 || settings->priority >= (int)configMAX_PRIORITIES) return TIDE_ERROR_ARGUMENT;
       *priority = (UBaseType_t)settings->priority;
       return TIDE_OK;
+#if TIDE_FREERTOS_BUDGETS
+    case TIDE_SCHEDULING_SPORADIC:
+      if (settings->low_priority < 0 || settings->low_priority >= settings->priority ||
+          settings->priority >= (int)TIDE_FREERTOS_LINK_PRIORITY)
+        return TIDE_ERROR_ARGUMENT;
+      *priority = (UBaseType_t)settings->priority;
+      return TIDE_OK;
+#endif
     default:
       return settings->may_run_normally ? TIDE_OK : TIDE_ERROR_UNSUPPORTED;
   }
@@ -89,6 +97,42 @@ static void open_gates(start_t *starts, size_t count) {
   (void)xTaskResumeAll();
 }
 
+#if TIDE_FREERTOS_BUDGETS
+/* After the tasks are there, before one runs. */
+static int add_budgets(tide_lane_t *lanes, const start_t *starts, size_t count, size_t *refused) {
+  int status = TIDE_OK;
+  bool started = false;
+  for (size_t index = 0; index < count && status == TIDE_OK; index++) {
+    if (lanes[index].settings.scheduling != TIDE_SCHEDULING_SPORADIC) continue;
+    if (!started) status = tide_freertos_budgets_start();
+    started = started || status == TIDE_OK;
+    if (status == TIDE_OK) status = tide_freertos_budgets_add(&lanes[index], index, starts[index].task);
+    if (status != TIDE_OK && refused != NULL) *refused = index;
+  }
+  if (started && status != TIDE_OK) tide_freertos_budgets_stop();
+  return status;
+}
+static void remove_budgets(const tide_lane_t *lanes, size_t count) {
+  for (size_t index = 0; index < count; index++) {
+    if (lanes[index].settings.scheduling != TIDE_SCHEDULING_SPORADIC) continue;
+    tide_freertos_budgets_stop();
+    return;
+  }
+}
+#else
+static int add_budgets(tide_lane_t *lanes, const start_t *starts, size_t count, size_t *refused) {
+  (void)lanes;
+  (void)starts;
+  (void)count;
+  (void)refused;
+  return TIDE_OK;
+}
+static void remove_budgets(const tide_lane_t *lanes, size_t count) {
+  (void)lanes;
+  (void)count;
+}
+#endif
+
 int tide_port_run_lanes(tide_lane_t *lanes, size_t count, void (*function)(void *context, size_t index), void *context,
                         size_t *refused) {
   if (lanes == NULL || count == 0u || function == NULL) return TIDE_ERROR_ARGUMENT;
@@ -103,11 +147,12 @@ int tide_port_run_lanes(tide_lane_t *lanes, size_t count, void (*function)(void 
     status = start_lane(&lanes[made].settings, &starts[made]);
     if (status == TIDE_OK) made++;
   }
+  if (status != TIDE_OK && refused != NULL) *refused = made;
+  if (status == TIDE_OK) status = add_budgets(lanes, starts, count, refused);
   if (status == TIDE_OK) {
     open_gates(starts, count);
     (void)platform()->event_wait(platform()->context, &run.ended, TIDE_FOREVER);
-  } else if (refused != NULL) {
-    *refused = made;
+    remove_budgets(lanes, count);
   }
   while (made > 0u) vTaskDelete(starts[--made].task);
   return status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clock, critical section and events on FreeRTOS, for tasks and interrupts alike. */
-#include "tide_freertos.h"
+#include "budgets.h"
 
 #define SECOND_NS INT64_C(1000000000)
 #define SLEEP_MAXIMUM_NS (1000 * SECOND_NS) /* a longer sleep looks again in between */
@@ -138,6 +138,16 @@ typedef struct sleeper {
   struct sleeper *next;
 } sleeper_t;
 static sleeper_t *sleepers; /* the earliest first */
+static struct {
+  int64_t time_ns;
+  tide_event_t *event;
+} look = {.time_ns = TIDE_FOREVER}; /* of budgets */
+
+static void arm_locked(void) {
+  const int64_t wake_ns = sleepers != NULL ? sleepers->until_ns : TIDE_FOREVER;
+  const int64_t time_ns = look.time_ns < wake_ns ? look.time_ns : wake_ns;
+  if (time_ns != TIDE_FOREVER) tide_freertos_set_alarm(time_ns);
+}
 
 static void add_sleeper(void *context, sleeper_t *sleeper) {
   const uintptr_t state = critical_enter(context);
@@ -145,7 +155,7 @@ static void add_sleeper(void *context, sleeper_t *sleeper) {
   while (*place != NULL && (*place)->until_ns <= sleeper->until_ns) place = &(*place)->next;
   sleeper->next = *place;
   *place = sleeper;
-  if (sleepers == sleeper) tide_freertos_set_alarm(sleeper->until_ns);
+  if (sleepers == sleeper) arm_locked();
   critical_exit(context, state);
 }
 
@@ -164,9 +174,22 @@ void tide_freertos_alarm(void) {
     sleepers = first->next;
     wake_locked(first->task);
   }
-  if (sleepers != NULL) tide_freertos_set_alarm(sleepers->until_ns);
+  if (look.time_ns <= now_ns(NULL)) {
+    look.time_ns = TIDE_FOREVER;
+    event_set(NULL, look.event);
+  }
+  arm_locked();
   critical_exit(NULL, state);
 }
+
+#if TIDE_FREERTOS_BUDGETS
+void tide_freertos_look_at_locked(tide_event_t *event, int64_t time_ns) {
+  const bool changed = look.time_ns != time_ns;
+  look.event = event;
+  look.time_ns = time_ns;
+  if (changed) arm_locked();
+}
+#endif
 
 static void sleep_until(void *context, TaskHandle_t self, int64_t deadline_ns) {
   sleeper_t sleeper = {.until_ns = deadline_ns, .task = self};

@@ -101,6 +101,28 @@ void tide_freertos_alarm(void);
 #define TIDE_FREERTOS_CORES 1
 #endif
 
+/* 1: lanes with TIDE_SCHEDULING_SPORADIC. It needs the alarm, one core, INCLUDE_vTaskPrioritySet 1, and in
+ * FreeRTOSConfig.h
+ *
+ *   void tide_freertos_switched_in(void);
+ *   #define traceTASK_SWITCHED_IN() tide_freertos_switched_in()
+ *
+ * Time of interrupts is charged to the lane that they interrupt. Of one executor at a time. */
+#ifndef TIDE_FREERTOS_BUDGETS
+#define TIDE_FREERTOS_BUDGETS 0
+#endif
+#ifndef TIDE_FREERTOS_REPLENISHMENTS /* outstanding of a lane at most: 16 bytes each */
+#define TIDE_FREERTOS_REPLENISHMENTS 8
+#endif
+#if TIDE_FREERTOS_BUDGETS
+#if !TIDE_FREERTOS_ALARM || TIDE_FREERTOS_CORES > 1
+#error "TIDE_FREERTOS_BUDGETS needs TIDE_FREERTOS_ALARM and one core"
+#endif
+void tide_freertos_switched_in(void);
+/* The budget of a lane while the lanes run and after it, for its counters; null: it has none. */
+const tide_budget_t *tide_freertos_lane_budget(size_t lane);
+#endif
+
 #define TIDE_TICK_NS (INT64_C(1000000000) / (int64_t)configTICK_RATE_HZ)
 
 #ifdef __cplusplus

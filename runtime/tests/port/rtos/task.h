@@ -24,6 +24,7 @@ TickType_t xTaskGetTickCount(void);
 TickType_t xTaskGetTickCountFromISR(void);
 TaskHandle_t xTaskGetCurrentTaskHandle(void);
 UBaseType_t uxTaskPriorityGet(TaskHandle_t task);
+void vTaskPrioritySet(TaskHandle_t task, UBaseType_t priority);
 void vTaskSuspend(TaskHandle_t task);
 void vTaskDelay(TickType_t ticks);
 void vTaskSuspendAll(void);
