@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packages for the systems of boards: for each core that the compiler here knows, the package's own sources compile
-without a warning against declarations of the system's names (folders beside this file), and a program links with
+without a warning against declarations of the system's names (folders of runtime/tests/port), and a program links with
 nothing missing but those names."""
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from projects import ROOT, run
 
-HERE = Path(__file__).parent
-KERNELS = ROOT / "runtime/tests/port/rtos"  # declarations of FreeRTOS and Zephyr
+DECLARATIONS = ROOT / "runtime/tests/port"
+KERNELS = DECLARATIONS / "rtos"  # of FreeRTOS and Zephyr
 CORES = {
     "cortex-m0plus": ["-mcpu=cortex-m0plus"],
     "cortex-m3": ["-mcpu=cortex-m3"],
@@ -109,21 +109,21 @@ CASES = {
         ("cortex-m0plus", "cortex-m33"),
         ("port/pico/board.c", *BARE),
         ("port/pico", "port/bare"),
-        (HERE / "pico",),
+        (DECLARATIONS / "pico",),
         ("#include <pico_uart_transports.h>", f"(void){CUSTOM.format(args='NULL', name='pico_serial_transport')}"),
     ),
     "stm32cube": Case(
         *CUBE,
         ("port/stm32cube/board.c", "port/stm32cube/cubemx_transport.c", *BARE),
         ("port/stm32cube", "port/bare"),
-        (HERE / "stm32cube",),
+        (DECLARATIONS / "stm32cube",),
         CUBE_PROGRAM,
     ),
     "stm32cube with FreeRTOS": Case(
         *CUBE,
         ("port/stm32cube/cubemx_transport.c", *FREERTOS, "port/rtos/link.c"),
         ("port/stm32cube", "port/freertos"),
-        (HERE / "stm32cube", KERNELS),
+        (DECLARATIONS / "stm32cube", KERNELS),
         CUBE_PROGRAM,
         ("TIDE_CUBE_FREERTOS=1", "TIDE_LINK_UART=0"),
     ),
@@ -132,7 +132,7 @@ CASES = {
         ("cortex-m4f",),  # stands for the cores of ESP32: no compiler for them is here
         (*FREERTOS, "port/rtos/link.c", "port/esp_idf/board.c", "port/esp_idf/network.c"),
         ("port/freertos", "port/esp_idf/include"),
-        (HERE / "esp_idf",),
+        (DECLARATIONS / "esp_idf",),
         (
             "#include <uros_network_interfaces.h>",
             "(void)uros_network_interface_initialize();\n"

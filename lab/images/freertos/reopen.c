@@ -117,7 +117,10 @@ static void run_round(unsigned round) {
   executor = rclc_executor_get_zero_initialized_executor();
   calls[0] = calls[1] = 0;
   for (unsigned attempt = 1; rclc_support_init(&support, 0, NULL, &allocator) != RCL_RET_OK; attempt++)
-    if (attempt == ATTEMPTS) board_exit(3);
+    if (attempt == ATTEMPTS) {
+      measure_print("no session in round ", round, "\n");
+      board_exit(3);
+    }
   require(rclc_node_init_default(&node, "reopen", "", &support), 4);
   require(rclc_executor_init(&executor, &support.context, 2, &allocator), 5);
   const tide_lane_settings_t lanes[] = {
