@@ -11,6 +11,7 @@
 #include "board.h"
 #include "measure.h"
 #include "tide/rclc.h"
+#include "tide/status.h"
 #include "tide_freertos.h"
 
 #define TIDE_PUBLISHERS 2
@@ -118,7 +119,8 @@ static void run_round(unsigned round) {
   calls[0] = calls[1] = 0;
   for (unsigned attempt = 1; rclc_support_init(&support, 0, NULL, &allocator) != RCL_RET_OK; attempt++)
     if (attempt == ATTEMPTS) {
-      measure_print("no session in round ", round, "\n");
+      measure_print("no session in round ", round, ": ");
+      board_print(tide_status_text(tide_rclc_last_status()));
       board_exit(3);
     }
   require(rclc_node_init_default(&node, "reopen", "", &support), 4);

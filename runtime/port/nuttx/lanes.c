@@ -131,10 +131,11 @@ static int start_lane(const tide_lane_settings_t *settings, start_t *start, pthr
     status = TIDE_ERROR_ARGUMENT;
   if (status == TIDE_OK) {
     const int error = pthread_create(thread, &attributes, lane_thread, start);
-    if (error == EPERM)
+    if (error == EPERM) {
       status = TIDE_ERROR_NOT_PERMITTED;
-    else if (error != 0)
+    } else if (error != 0) {
       status = error == EINVAL ? TIDE_ERROR_ARGUMENT : TIDE_ERROR_FULL;
+    }
   }
   (void)pthread_attr_destroy(&attributes);
   return status;

@@ -27,7 +27,7 @@ typedef struct {
 } k_timeout_t;
 #define K_FOREVER ((k_timeout_t){-1})
 #define K_NO_WAIT ((k_timeout_t){0})
-#define K_MSEC(count) ((k_timeout_t){(count)*10})
+#define K_MSEC(count) ((k_timeout_t){(k_ticks_t)(count)*10})
 #define K_TIMEOUT_ABS_TICKS(at) ((k_timeout_t){-2 - (at)})
 #define SYS_FOREVER_US (-1)
 
