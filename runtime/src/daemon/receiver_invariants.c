@@ -26,6 +26,21 @@ static bool has_reason_to_wait(const tide_receiver_t *r, const tide_slot_t *slot
   return false;
 }
 
+static void check_reassemblies(const tide_receiver_t *r) {
+#if TIDE_FRAGMENTS
+  size_t charged = 0u, used = 0u;
+  for (const tide_account_t *account = &r->nobody; account; account = account->next) charged += account->reassemblies;
+  for (size_t i = 0; i < r->config.reassembly_count; ++i) {
+    const tide_reassembly_t *each = &r->config.reassemblies[i];
+    TIDE_INVARIANT((each->state == REASSEMBLY_FREE) == (each->account == NULL));
+    used += each->account ? 1u : 0u;
+  }
+  TIDE_INVARIANT(charged == used);
+#else
+  (void)r;
+#endif
+}
+
 static void check_accounts(const tide_receiver_t *r, size_t charged) {
   size_t used = 0u, owed = 0u;
   for (const tide_account_t *account = &r->nobody; account; account = account->next) {
@@ -34,6 +49,7 @@ static void check_accounts(const tide_receiver_t *r, size_t charged) {
   }
   TIDE_INVARIANT(used == charged);
   TIDE_INVARIANT(owed == r->owed);
+  check_reassemblies(r);
 }
 
 void receiver_check(const tide_receiver_t *r) {
