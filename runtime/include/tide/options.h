@@ -28,9 +28,13 @@
 #endif
 
 /* Several small reliable messages in one frame, where more wait than the window lets go. Links of datagrams use it; on a
- * serial line each message stays a frame of its own. Without: everywhere. */
+ * serial line each message stays a frame of its own. Without: everywhere. Off on boards unless it is asked for. */
 #ifndef TIDE_PACKING
+#ifdef __unix__
 #define TIDE_PACKING TIDE_RELIABLE_STREAMS
+#else
+#define TIDE_PACKING 0
+#endif
 #endif
 
 /* Receive slots that belong to each reader, and questions for what has a slot only. Without: all readers share the

@@ -8,17 +8,6 @@
 #include "tide/status.h"
 #include "upcalls.h"
 
-#define HAS_WAITERS (TIDE_NODE_WAITERS && !TIDE_SINGLE_CONTEXT)
-
-/* The most urgent waits first, and of equals whoever came first. */
-static bool waiters_hold(const tide_daemon_t *d) {
-  for (const tide_daemon_waiter_t *waiter = d->waiters; waiter && waiter->next; waiter = waiter->next)
-    if (waiter->priority < waiter->next->priority) return false;
-  return true;
-}
-
-static int64_t now_ns(const tide_daemon_t *d) { return tide_platform_now_ns(d->platform); }
-
 /* ---- the owner: a session called by name, or whom the configuration names ---- */
 
 #if TIDE_STATIC_SESSION
@@ -75,14 +64,6 @@ static void join_halves(tide_daemon_t *d, const tide_daemon_config_t *config) {
 
 /* ---- what the halves report; inside the critical section ---- */
 
-/* A node of so many bytes is free, or will be when the critical section is left. */
-static void wake_waiters(tide_daemon_t *d, uint32_t bytes) {
-  if (!HAS_WAITERS) return;
-  for (tide_daemon_waiter_t *waiter = d->waiters; waiter; waiter = waiter->next)
-    if (waiter->bytes <= bytes) tide_platform_event_set(d->platform, &waiter->event);
-  tide_platform_event_set(d->platform, &d->done_event);
-}
-
 void daemon_on_done(void *context, tide_node_t *node, tide_node_outcome_t outcome) {
   tide_daemon_t *d = context;
   TIDE_INVARIANT(node->owner == NULL || !tide_queue_contains(&node->entry));
@@ -91,7 +72,7 @@ void daemon_on_done(void *context, tide_node_t *node, tide_node_outcome_t outcom
   DAEMON_TRACE(daemon_trace_done(d, node, outcome));
   owner_on_done(d, node, outcome);
   d->deferring = deferring;
-  wake_waiters(d, node->capacity);
+  daemon_wake_waiters(d, node->capacity);
   d->changed = true;
 }
 
@@ -114,7 +95,7 @@ void daemon_on_control(void *context, const tide_delivery_t *delivery) {
     tide_cdr_reader(&cdr, submessage->body, submessage->body_bytes,
                     !(submessage->flags & TIDE_XRCE_FLAG_LITTLE_ENDIAN));
     tide_xrce_get_acknack(&cdr, &body);
-    if (cdr.status == TIDE_OK && tide_transmitter_on_acknack(&d->transmitter, &body, now_ns(d)) != TIDE_OK)
+    if (cdr.status == TIDE_OK && tide_transmitter_on_acknack(&d->transmitter, &body, daemon_now_ns(d)) != TIDE_OK)
       d->out_of_step = true;
   }
   owner_on_control(d, delivery);
@@ -123,8 +104,8 @@ void daemon_on_control(void *context, const tide_delivery_t *delivery) {
 /* ---- the wire ---- */
 
 static void wire_ended(tide_daemon_t *d) {
-  DAEMON_TRACE(daemon_trace_wire(d, TIDE_TRACE_WIRE_END, now_ns(d)));
-  tide_transmitter_sent(&d->transmitter, now_ns(d));
+  DAEMON_TRACE(daemon_trace_wire(d, TIDE_TRACE_WIRE_END, daemon_now_ns(d)));
+  tide_transmitter_sent(&d->transmitter, daemon_now_ns(d));
 }
 
 /* What to do about the frame after start has returned. True: the wire is free again already. */
@@ -144,8 +125,8 @@ static bool settle(tide_daemon_t *d, int status) {
  * preempted stands between the two. True: that frame has gone already, so there may be another. */
 static bool start_next(tide_daemon_t *d) {
   if (!d->link_open || d->deferring || d->starting) return false;
-  if (tide_transmitter_next(&d->transmitter, now_ns(d), &d->frame) != 1) return false;
-  DAEMON_TRACE(daemon_trace_wire(d, TIDE_TRACE_WIRE_START, now_ns(d)));
+  if (tide_transmitter_next(&d->transmitter, daemon_now_ns(d), &d->frame) != 1) return false;
+  DAEMON_TRACE(daemon_trace_wire(d, TIDE_TRACE_WIRE_START, daemon_now_ns(d)));
   TIDE_INVARIANT(d->transmitter.busy && d->frame.head_bytes + d->frame.body_bytes > 0u);
   d->starting = true;
   d->completed = false;
@@ -187,7 +168,7 @@ int tide_daemon_init(tide_daemon_t *d, const tide_daemon_config_t *config) {
   if (status == TIDE_OK) status = tide_receiver_init(&d->receiver, &config->receiver);
   if (status != TIDE_OK) return status;
   join_halves(d, config);
-  if (HAS_WAITERS) tide_platform_event_init(d->platform, &d->done_event);
+  if (DAEMON_HAS_WAITERS) tide_platform_event_init(d->platform, &d->done_event);
   tide_framing_reader_init(&d->reader, 0u);
   return TIDE_OK;
 }
@@ -220,134 +201,6 @@ void tide_daemon_detach_link(tide_daemon_t *d) {
   daemon_leave(d, state);
 }
 
-/* ---- submit ---- */
-
-/* Somebody waits before this caller (who may be one of them), and could use what would be handed out. */
-static bool is_spoken_for(const tide_daemon_t *d, const tide_daemon_waiter_t *caller) {
-  const uint32_t free_bytes = tide_transmitter_free_bytes(&d->transmitter, caller->bytes);
-  const uint32_t offered_bytes = free_bytes > 0u ? free_bytes : caller->bytes;
-  for (const tide_daemon_waiter_t *waiter = d->waiters; waiter && waiter != caller; waiter = waiter->next) {
-    if (waiter->priority < caller->priority) return false;
-    if (waiter->bytes > offered_bytes) continue;
-    const bool is_kept = TIDE_RESERVATIONS && free_bytes > 0u &&
-                         !tide_transmitter_may_acquire(&d->transmitter, waiter->bytes, waiter->priority);
-    if (!is_kept) return true; /* for the caller's level */
-  }
-  return false;
-}
-
-static int try_to_acquire(tide_daemon_t *d, const tide_daemon_waiter_t *caller, tide_node_t **node) {
-  *node = NULL;
-  if (HAS_WAITERS && d->waiters && is_spoken_for(d, caller)) return TIDE_ERROR_FULL;
-  if (caller->own) return tide_transmitter_acquire_own(&d->transmitter, caller->bytes, node);
-  return tide_transmitter_acquire(&d->transmitter, caller->bytes, caller->priority, node);
-}
-
-static int acquire(tide_daemon_t *d, const tide_daemon_waiter_t *caller, tide_node_t **node) {
-  const uintptr_t state = daemon_enter(d);
-  int status = try_to_acquire(d, caller, node);
-  if (status != TIDE_ERROR_FULL) {
-    daemon_leave(d, state);
-    return status;
-  }
-  (void)tide_transmitter_poll(&d->transmitter, now_ns(d));
-  status = try_to_acquire(d, caller, node);
-  daemon_leave_busy(d, state); /* the peer is told of what has expired */
-  return status;
-}
-
-int tide_daemon_acquire(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, tide_node_t **node) {
-  const tide_daemon_waiter_t caller = {.bytes = bytes, .priority = priority};
-  return acquire(d, &caller, node);
-}
-
-int tide_daemon_acquire_own(tide_daemon_t *d, uint32_t bytes, tide_node_t **node) {
-  const tide_daemon_waiter_t caller = {.bytes = bytes, .own = true};
-  return acquire(d, &caller, node);
-}
-
-int tide_daemon_acquire_locked(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, tide_node_t **node) {
-  *node = NULL;
-  if (HAS_WAITERS && d->waiters) return TIDE_ERROR_FULL;
-  if (tide_transmitter_free_bytes(&d->transmitter, bytes) == 0u) return TIDE_ERROR_FULL;
-  return tide_transmitter_acquire(&d->transmitter, bytes, priority, node);
-}
-
-static void queue_up(tide_daemon_t *d, tide_daemon_waiter_t *waiter) {
-  tide_daemon_waiter_t **place = &d->waiters;
-  while (*place && (*place)->priority >= waiter->priority) place = &(*place)->next;
-  waiter->next = *place;
-  *place = waiter;
-  TIDE_INVARIANT(waiters_hold(d));
-}
-
-/* What it was woken for and did not take is for the next. */
-static void step_aside(tide_daemon_t *d, const tide_daemon_waiter_t *waiter) {
-  tide_daemon_waiter_t **place = &d->waiters;
-  while (*place != waiter) {
-    TIDE_INVARIANT(*place != NULL);
-    place = &(*place)->next;
-  }
-  *place = waiter->next;
-  wake_waiters(d, UINT32_MAX);
-}
-
-int tide_daemon_acquire_until(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, int64_t deadline_ns,
-                              tide_node_t **node) {
-  if (!HAS_WAITERS) return TIDE_ERROR_UNSUPPORTED;
-  const tide_platform_t *platform = d->platform;
-  tide_daemon_waiter_t waiter = {.bytes = bytes, .priority = priority};
-  int status = acquire(d, &waiter, node);
-  if (status != TIDE_ERROR_FULL) return status;
-  tide_platform_event_init(platform, &waiter.event);
-  uintptr_t state = daemon_enter(d);
-  queue_up(d, &waiter);
-  daemon_leave(d, state);
-  do {
-    status = acquire(d, &waiter, node); /* it may have come back before this one was in the queue */
-    if (status == TIDE_ERROR_FULL && !tide_platform_event_wait(platform, &waiter.event, deadline_ns))
-      status = TIDE_ERROR_TIMEOUT;
-  } while (status == TIDE_ERROR_FULL);
-  state = daemon_enter(d);
-  step_aside(d, &waiter);
-  daemon_leave(d, state);
-  return status;
-}
-
-void tide_daemon_abandon(tide_daemon_t *d, tide_node_t *node) {
-  const uintptr_t state = daemon_enter(d);
-  tide_transmitter_abandon(&d->transmitter, node);
-  wake_waiters(d, node ? node->capacity : 0u);
-  daemon_leave(d, state);
-}
-
-int tide_daemon_submit(tide_daemon_t *d, tide_node_t *node, uint8_t stream) {
-  return tide_daemon_submit_and_leave(d, node, stream, daemon_enter(d));
-}
-
-int tide_daemon_submit_and_leave(tide_daemon_t *d, tide_node_t *node, uint8_t stream, uintptr_t state) {
-  DAEMON_TRACE(daemon_trace_mark(d, node, stream));
-  if (TIDE_PACKING && tide_transmitter_pack(&d->transmitter, node, stream)) {
-    DAEMON_TRACE(daemon_trace_node(d, TIDE_TRACE_SUBMIT, node, 0u, now_ns(d)));
-    daemon_leave_busy(d, state);
-    return TIDE_OK;
-  }
-  const int status = tide_transmitter_submit(&d->transmitter, node, stream, now_ns(d));
-  DAEMON_TRACE(daemon_trace_node(d, status == TIDE_OK ? TIDE_TRACE_SUBMIT : TIDE_TRACE_LOST, node,
-                                 status == TIDE_OK ? 0u : TIDE_TRACE_REFUSED, now_ns(d)));
-  if (status != TIDE_OK) wake_waiters(d, node->capacity);
-  daemon_leave_busy(d, state);
-  return status;
-}
-
-int tide_daemon_submit_control(tide_daemon_t *d, const uint8_t *submessage, size_t length, uint8_t session,
-                               tide_priority_t priority) {
-  const uintptr_t state = daemon_enter(d);
-  const int status = tide_transmitter_submit_control(&d->transmitter, submessage, length, session, priority);
-  daemon_leave_busy(d, state);
-  return status;
-}
-
 /* ---- from the link ---- */
 
 void tide_daemon_on_transmit_complete(tide_daemon_t *d) {
@@ -367,7 +220,7 @@ static void commit(tide_daemon_t *d, uint16_t length, bool verify, uint16_t crc)
   const uintptr_t state = daemon_enter(d);
   TIDE_INVARIANT(length <= d->receiver.config.slot_bytes);
   d->deferring = true; /* the most urgent of all that one message asks for goes first */
-  d->last_received_ns = now_ns(d);
+  d->last_received_ns = daemon_now_ns(d);
   DAEMON_TRACE(const tide_slot_t *const slot = d->receiver.filling);
   if (tide_receiver_commit(&d->receiver, length, verify, crc, d->last_received_ns) == 1) {
     d->changed = true;
@@ -414,7 +267,7 @@ int64_t tide_daemon_poll(tide_daemon_t *d) {
   bool again;
   do {
     const uintptr_t state = daemon_enter(d);
-    const int64_t time_ns = now_ns(d);
+    const int64_t time_ns = daemon_now_ns(d);
     if (TIDE_MESSAGE_EXPIRY) (void)tide_transmitter_poll(&d->transmitter, time_ns); /* heartbeats: start_next looks */
     again = start_next(d);
     next_ns = tide_transmitter_poll(&d->transmitter, time_ns);
@@ -463,7 +316,7 @@ static int process(tide_daemon_t *d, tide_slot_t *(*take)(tide_receiver_t *, con
   const int count = tide_receiver_deliver(&d->receiver, slot);
   state = daemon_enter(d);
   const bool may_ask = TIDE_RESERVATIONS && d->receiver.withheld;
-  DAEMON_TRACE(daemon_trace_slot(d, TIDE_TRACE_DIGESTED, slot, now_ns(d)));
+  DAEMON_TRACE(daemon_trace_slot(d, TIDE_TRACE_DIGESTED, slot, daemon_now_ns(d)));
   tide_receiver_finish(&d->receiver, slot);
   leave_asking(d, state, may_ask);
   return count;

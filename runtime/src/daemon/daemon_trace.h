@@ -26,7 +26,7 @@ static inline void daemon_trace_wire(const tide_daemon_t *d, tide_trace_kind_t k
 }
 
 static inline void daemon_trace_done(const tide_daemon_t *d, const tide_node_t *node, tide_node_outcome_t outcome) {
-  if (d->trace && outcome != TIDE_NODE_SENT && outcome != TIDE_NODE_ACKNOWLEDGED)
+  if (d->trace && outcome != TIDE_NODE_SENT && outcome != TIDE_NODE_ACKNOWLEDGED && outcome != TIDE_NODE_PACKED)
     daemon_trace_node(d, TIDE_TRACE_LOST, node, (uint8_t)outcome, tide_platform_now_ns(d->platform));
 }
 
