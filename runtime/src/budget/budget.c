@@ -8,7 +8,7 @@
 #define TIME_MAXIMUM_NS (INT64_MAX / 4)
 
 static const budget_rule_t *rule_of(const tide_budget_t *budget) {
-  return budget->config.rule == TIDE_BUDGET_POSIX ? &budget_rule_posix : &budget_rule_corrected;
+  return budget->config.rule == TIDE_BUDGET_POSIX ? &tide_budget_rule_posix : &tide_budget_rule_corrected;
 }
 
 /* Of the ring: times rise strictly, amounts are positive and together no more than the budget. With the corrected rule

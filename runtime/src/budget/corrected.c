@@ -92,4 +92,4 @@ static int64_t available_ns(const tide_budget_t *budget) {
   return sum_ns > 0 ? sum_ns : 0; /* less than none: used in advance */
 }
 
-const budget_rule_t budget_rule_corrected = {start, charge, activate, resume, finish, settle, available_ns};
+const budget_rule_t tide_budget_rule_corrected = {start, charge, activate, resume, finish, settle, available_ns};

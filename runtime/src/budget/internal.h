@@ -42,6 +42,6 @@ typedef struct budget_rule {
   int64_t (*available_ns)(const tide_budget_t *budget);
 } budget_rule_t;
 
-extern const budget_rule_t budget_rule_corrected, budget_rule_posix;
+extern const budget_rule_t tide_budget_rule_corrected, tide_budget_rule_posix;
 
 #endif

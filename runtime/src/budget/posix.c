@@ -61,4 +61,4 @@ static void settle(tide_budget_t *budget) {
 
 static int64_t available_ns(const tide_budget_t *budget) { return budget->available_ns; }
 
-const budget_rule_t budget_rule_posix = {start, charge, activate, resume, finish, settle, available_ns};
+const budget_rule_t tide_budget_rule_posix = {start, charge, activate, resume, finish, settle, available_ns};

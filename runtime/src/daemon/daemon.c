@@ -52,11 +52,11 @@ static void join_halves(tide_daemon_t *d, const tide_daemon_config_t *config) {
   d->owner.priority_of = receiver->priority_of;
   d->owner.on_submessage = receiver->on_submessage;
   d->owner.on_control = receiver->on_control;
-  d->transmitter.config.on_done = daemon_on_done;
+  d->transmitter.config.on_done = tide_daemon_on_done;
   d->transmitter.config.context = d;
   receiver->context = d;
-  receiver->on_acknowledge = TIDE_RELIABLE_STREAMS ? daemon_on_acknowledge : NULL;
-  receiver->on_control = daemon_on_control;
+  receiver->on_acknowledge = TIDE_RELIABLE_STREAMS ? tide_daemon_on_acknowledge : NULL;
+  receiver->on_control = tide_daemon_on_control;
   if (receiver->priority_of) receiver->priority_of = priority_of;
   receiver->on_submessage = submessage_delivered;
 }
@@ -64,7 +64,7 @@ static void join_halves(tide_daemon_t *d, const tide_daemon_config_t *config) {
 
 /* ---- what the halves report; inside the critical section ---- */
 
-void daemon_on_done(void *context, tide_node_t *node, tide_node_outcome_t outcome) {
+void tide_daemon_on_done(void *context, tide_node_t *node, tide_node_outcome_t outcome) {
   tide_daemon_t *d = context;
   TIDE_INVARIANT(node->owner == NULL || !tide_queue_contains(&node->entry));
   const bool deferring = d->deferring;
@@ -72,11 +72,11 @@ void daemon_on_done(void *context, tide_node_t *node, tide_node_outcome_t outcom
   DAEMON_TRACE(daemon_trace_done(d, node, outcome));
   owner_on_done(d, node, outcome);
   d->deferring = deferring;
-  daemon_wake_waiters(d, node->capacity);
+  tide_daemon_wake_waiters(d, node->capacity);
   d->changed = true;
 }
 
-void daemon_on_acknowledge(void *context, uint8_t stream, uint16_t first, uint16_t missing) {
+void tide_daemon_on_acknowledge(void *context, uint8_t stream, uint16_t first, uint16_t missing) {
   tide_daemon_t *d = context;
   (void)tide_transmitter_request_acknack(&d->transmitter, stream, first, missing);
 }
@@ -85,7 +85,7 @@ static bool is_of_our_session(const tide_daemon_t *d, const tide_delivery_t *del
   return d->receiver.session == TIDE_XRCE_SESSION_ANY || delivery->header.session == d->receiver.session;
 }
 
-void daemon_on_control(void *context, const tide_delivery_t *delivery) {
+void tide_daemon_on_control(void *context, const tide_delivery_t *delivery) {
   tide_daemon_t *d = context;
   const tide_xrce_submessage_t *submessage = &delivery->submessage;
   d->changed = true;
@@ -146,7 +146,7 @@ static void report_activity(tide_daemon_t *d) {
 
 /* Where the frame has gone already, the section is left before the next one, so that it stays short. Whoever comes in
  * between finds the wire free and starts what is most urgent. Nobody else would tell of its end. */
-void daemon_leave_busy(tide_daemon_t *d, uintptr_t state) {
+void tide_daemon_leave_busy(tide_daemon_t *d, uintptr_t state) {
   bool again = start_next(d);
   daemon_leave(d, state);
   if (!again) return;
@@ -184,7 +184,7 @@ int tide_daemon_attach_link(tide_daemon_t *d, const tide_link_t *link, uint8_t a
     tide_framing_reader_init(&d->reader, address);
     tide_framing_reader_set_buffer(&d->reader, tide_receiver_claim(&d->receiver), d->receiver.config.slot_bytes);
   }
-  daemon_leave_busy(d, state);
+  tide_daemon_leave_busy(d, state);
   return was_open ? TIDE_ERROR_STATE : TIDE_OK;
 }
 
@@ -212,7 +212,7 @@ void tide_daemon_on_transmit_complete(tide_daemon_t *d) {
   } else {
     wire_ended(d);
   }
-  daemon_leave_busy(d, state);
+  tide_daemon_leave_busy(d, state);
   if (!starting) report_activity(d);
 }
 
@@ -227,7 +227,7 @@ static void commit(tide_daemon_t *d, uint16_t length, bool verify, uint16_t crc)
     DAEMON_TRACE(daemon_trace_slot(d, TIDE_TRACE_RECEIVED, slot, d->last_received_ns));
   }
   d->deferring = false;
-  daemon_leave_busy(d, state);
+  tide_daemon_leave_busy(d, state);
 }
 
 void tide_daemon_on_bytes(tide_daemon_t *d, const uint8_t *bytes, size_t count) {
@@ -296,7 +296,7 @@ int32_t tide_daemon_most_urgent_of(tide_daemon_t *d, const tide_frame_share_t *s
 /* When a slot came free for what was withheld, an acknowledgment asks for it. */
 static void leave_asking(tide_daemon_t *d, uintptr_t state, bool may_ask) {
   if (may_ask) {
-    daemon_leave_busy(d, state);
+    tide_daemon_leave_busy(d, state);
   } else {
     daemon_leave(d, state);
   }
@@ -311,7 +311,7 @@ static int process(tide_daemon_t *d, tide_slot_t *(*take)(tide_receiver_t *, con
   const bool verified = tide_receiver_verify(slot);
   state = daemon_enter(d);
   const bool accepted = tide_receiver_accept(&d->receiver, slot, verified);
-  daemon_leave_busy(d, state); /* the acknowledgment leaves while the payload is handed on */
+  tide_daemon_leave_busy(d, state); /* the acknowledgment leaves while the payload is handed on */
   if (!accepted) return 0;
   const int count = tide_receiver_deliver(&d->receiver, slot);
   state = daemon_enter(d);

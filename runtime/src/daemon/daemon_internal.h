@@ -24,8 +24,8 @@ static inline void daemon_leave(tide_daemon_t *d, uintptr_t state) {
 }
 
 /* Leaves it once the link has started what is most urgent, and reports activity. */
-void daemon_leave_busy(tide_daemon_t *d, uintptr_t state);
+void tide_daemon_leave_busy(tide_daemon_t *d, uintptr_t state);
 /* A node of so many bytes is free, or will be when the critical section is left. */
-void daemon_wake_waiters(tide_daemon_t *d, uint32_t bytes);
+void tide_daemon_wake_waiters(tide_daemon_t *d, uint32_t bytes);
 
 #endif

@@ -15,7 +15,7 @@ void tide_daemon_reset(tide_daemon_t *d, bool keep) {
   const uintptr_t state = daemon_enter(d);
   tide_transmitter_reset(&d->transmitter, keep);
   tide_receiver_reset(&d->receiver);
-  daemon_leave_busy(d, state);
+  tide_daemon_leave_busy(d, state);
 }
 
 int tide_daemon_set_heartbeat_delay(tide_daemon_t *d, int64_t delay_ns) {
@@ -36,14 +36,14 @@ int tide_daemon_set_packing(tide_daemon_t *d, bool pack) {
 int tide_daemon_hold_level(tide_daemon_t *d, uint8_t level, bool hold) {
   const uintptr_t state = daemon_enter(d);
   const int status = tide_transmitter_hold_level(&d->transmitter, level, hold);
-  daemon_leave_busy(d, state);
+  tide_daemon_leave_busy(d, state);
   return status;
 }
 
 void tide_daemon_pause_streams(tide_daemon_t *d, bool paused) {
   const uintptr_t state = daemon_enter(d);
   tide_transmitter_pause_streams(&d->transmitter, paused);
-  daemon_leave_busy(d, state);
+  tide_daemon_leave_busy(d, state);
 }
 
 bool tide_daemon_is_idle(tide_daemon_t *d, uint8_t stream) {

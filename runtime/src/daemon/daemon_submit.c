@@ -11,7 +11,7 @@ static bool waiters_hold(const tide_daemon_t *d) {
   return true;
 }
 
-void daemon_wake_waiters(tide_daemon_t *d, uint32_t bytes) {
+void tide_daemon_wake_waiters(tide_daemon_t *d, uint32_t bytes) {
   if (!DAEMON_HAS_WAITERS) return;
   for (tide_daemon_waiter_t *waiter = d->waiters; waiter; waiter = waiter->next)
     if (waiter->bytes <= bytes) tide_platform_event_set(d->platform, &waiter->event);
@@ -48,7 +48,7 @@ static int acquire(tide_daemon_t *d, const tide_daemon_waiter_t *caller, tide_no
   }
   (void)tide_transmitter_poll(&d->transmitter, daemon_now_ns(d));
   status = try_to_acquire(d, caller, node);
-  daemon_leave_busy(d, state); /* the peer is told of what has expired */
+  tide_daemon_leave_busy(d, state); /* the peer is told of what has expired */
   return status;
 }
 
@@ -85,7 +85,7 @@ static void step_aside(tide_daemon_t *d, const tide_daemon_waiter_t *waiter) {
     place = &(*place)->next;
   }
   *place = waiter->next;
-  daemon_wake_waiters(d, UINT32_MAX);
+  tide_daemon_wake_waiters(d, UINT32_MAX);
 }
 
 int tide_daemon_acquire_until(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, int64_t deadline_ns,
@@ -113,7 +113,7 @@ int tide_daemon_acquire_until(tide_daemon_t *d, uint32_t bytes, tide_priority_t 
 void tide_daemon_abandon(tide_daemon_t *d, tide_node_t *node) {
   const uintptr_t state = daemon_enter(d);
   tide_transmitter_abandon(&d->transmitter, node);
-  daemon_wake_waiters(d, node ? node->capacity : 0u);
+  tide_daemon_wake_waiters(d, node ? node->capacity : 0u);
   daemon_leave(d, state);
 }
 
@@ -125,14 +125,14 @@ int tide_daemon_submit_and_leave(tide_daemon_t *d, tide_node_t *node, uint8_t st
   DAEMON_TRACE(daemon_trace_mark(d, node, stream));
   if (TIDE_PACKING && tide_transmitter_pack(&d->transmitter, node, stream)) {
     DAEMON_TRACE(daemon_trace_node(d, TIDE_TRACE_SUBMIT, node, 0u, daemon_now_ns(d)));
-    daemon_leave_busy(d, state);
+    tide_daemon_leave_busy(d, state);
     return TIDE_OK;
   }
   const int status = tide_transmitter_submit(&d->transmitter, node, stream, daemon_now_ns(d));
   DAEMON_TRACE(daemon_trace_node(d, status == TIDE_OK ? TIDE_TRACE_SUBMIT : TIDE_TRACE_LOST, node,
                                  status == TIDE_OK ? 0u : TIDE_TRACE_REFUSED, daemon_now_ns(d)));
-  if (status != TIDE_OK) daemon_wake_waiters(d, node->capacity);
-  daemon_leave_busy(d, state);
+  if (status != TIDE_OK) tide_daemon_wake_waiters(d, node->capacity);
+  tide_daemon_leave_busy(d, state);
   return status;
 }
 
@@ -140,6 +140,6 @@ int tide_daemon_submit_control(tide_daemon_t *d, const uint8_t *submessage, size
                                tide_priority_t priority) {
   const uintptr_t state = daemon_enter(d);
   const int status = tide_transmitter_submit_control(&d->transmitter, submessage, length, session, priority);
-  daemon_leave_busy(d, state);
+  tide_daemon_leave_busy(d, state);
   return status;
 }

@@ -37,8 +37,8 @@ int tide_receiver_init(tide_receiver_t *r, const tide_receiver_config_t *config)
   r->filling->state = SLOT_FILLING;
   r->free = (uint16_t)(config->slot_count - 1u);
   r->nobody = (tide_account_t){.wanted = 1u};
-  receiver_share_out(r);
-  receiver_check(r);
+  tide_receiver_share_out(r);
+  tide_receiver_check(r);
   return TIDE_OK;
 }
 
@@ -49,12 +49,12 @@ void tide_receiver_set_session(tide_receiver_t *r, uint8_t session, uint32_t key
 
 /* ---- streams, slots and the heap ---- */
 
-extern inline tide_input_stream_t *receiver_find_stream(const tide_receiver_t *r, uint8_t id);
+extern inline tide_input_stream_t *tide_receiver_find_stream(const tide_receiver_t *r, uint8_t id);
 
-tide_input_stream_t *receiver_take_stream(tide_receiver_t *r, uint8_t id) {
-  tide_input_stream_t *stream = receiver_find_stream(r, id);
+tide_input_stream_t *tide_receiver_take_stream(tide_receiver_t *r, uint8_t id) {
+  tide_input_stream_t *stream = tide_receiver_find_stream(r, id);
   if (stream) return stream;
-  stream = receiver_find_stream(r, 0u);
+  stream = tide_receiver_find_stream(r, 0u);
   if (stream) {
     tide_input_stream_init(stream, id, r->config.window);
   } else {
@@ -63,16 +63,16 @@ tide_input_stream_t *receiver_take_stream(tide_receiver_t *r, uint8_t id) {
   return stream;
 }
 
-void receiver_enter_heap(tide_receiver_t *r, tide_slot_t *slot) {
+void tide_receiver_enter_heap(tide_receiver_t *r, tide_slot_t *slot) {
   const uint32_t urgency = 0xFFFFu - slot->priority;
   (void)tide_queue_push(&r->noted, &slot->entry, (int64_t)((uint64_t)urgency << RANK_BITS | slot->arrival));
 }
 
-void receiver_let_go(tide_receiver_t *r, tide_slot_t *slot) {
+void tide_receiver_let_go(tide_receiver_t *r, tide_slot_t *slot) {
   receiver_leave_heap(r, slot);
   slot->blocked = false;
   if (slot->references == slot->released) {
-    receiver_free_slot(r, slot);
+    tide_receiver_free_slot(r, slot);
   } else {
     slot->state = SLOT_USED;
   }
@@ -85,8 +85,8 @@ static bool is_ready(const tide_slot_t *slot, const tide_input_stream_t *stream,
   return slot->state == SLOT_NOTED || (stream && slot->sequence == stream->next);
 }
 
-void receiver_refresh_stream(tide_receiver_t *r, uint8_t id) {
-  const tide_input_stream_t *stream = receiver_find_stream(r, id);
+void tide_receiver_refresh_stream(tide_receiver_t *r, uint8_t id) {
+  const tide_input_stream_t *stream = tide_receiver_find_stream(r, id);
   bool taken = false, partial = false;
   for (size_t i = 0; i < r->config.slot_count; ++i) {
     const tide_slot_t *slot = &r->config.slots[i];
@@ -100,16 +100,16 @@ void receiver_refresh_stream(tide_receiver_t *r, uint8_t id) {
     const bool is_past = receiver_waits(slot) && TIDE_STREAM_IS_RELIABLE(id) && stream &&
                          receiver_distance_from(stream->next, slot->sequence) < 0;
     if (is_past) {
-      receiver_let_go(r, slot); /* its sender gave it up meanwhile */
+      tide_receiver_let_go(r, slot); /* its sender gave it up meanwhile */
     } else if (is_ready(slot, stream, taken, partial)) {
-      receiver_enter_heap(r, slot);
+      tide_receiver_enter_heap(r, slot);
     } else {
       receiver_leave_heap(r, slot);
     }
   }
 }
 
-tide_slot_t *receiver_find_slot(const tide_receiver_t *r, uint8_t stream, uint16_t sequence) {
+tide_slot_t *tide_receiver_find_slot(const tide_receiver_t *r, uint8_t stream, uint16_t sequence) {
   for (size_t i = 0; i < r->config.slot_count; ++i) {
     tide_slot_t *slot = &r->config.slots[i];
     if (slot->stream == stream && slot->sequence == sequence &&
@@ -130,12 +130,13 @@ void tide_receiver_reset(tide_receiver_t *r) {
       slot->state = SLOT_STALE;
       if (slot->reassembly) slot->reassembly->state = REASSEMBLY_STALE;
     }
-    if (receiver_waits(slot) || slot->state == SLOT_PARTIAL) receiver_let_go(r, slot);
+    if (receiver_waits(slot) || slot->state == SLOT_PARTIAL) tide_receiver_let_go(r, slot);
   }
   for (size_t i = 0; TIDE_FRAGMENTS && i < r->config.reassembly_count; ++i)
-    if (r->config.reassemblies[i].state == REASSEMBLY_GROWING) receiver_free_reassembly(r, &r->config.reassemblies[i]);
+    if (r->config.reassemblies[i].state == REASSEMBLY_GROWING)
+      tide_receiver_free_reassembly(r, &r->config.reassemblies[i]);
   for (size_t i = 0; i < r->config.stream_count; ++i) r->config.streams[i].id = 0u;
-  receiver_check(r);
+  tide_receiver_check(r);
   if (!TIDE_FRAGMENTS) return;
   memset(r->skipping, 0, sizeof r->skipping);
   memset(r->abandoning, 0, sizeof r->abandoning);

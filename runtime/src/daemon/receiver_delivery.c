@@ -15,8 +15,8 @@ static tide_slot_t *take(tide_receiver_t *r, tide_slot_t *slot) {
   slot->state = SLOT_TAKEN;
   slot->reassembly = NULL;
   slot->completed = slot->skip_ended = slot->too_large = slot->malformed = slot->skips = false;
-  receiver_refresh_stream(r, slot->stream);
-  receiver_check(r);
+  tide_receiver_refresh_stream(r, slot->stream);
+  tide_receiver_check(r);
   return slot;
 }
 
@@ -81,22 +81,22 @@ bool tide_receiver_verify(const tide_slot_t *slot) {
 static bool put_back(tide_receiver_t *r, tide_slot_t *slot, uint8_t state, bool blocked) {
   slot->state = state;
   slot->blocked = blocked;
-  receiver_settle_stream(r, slot->stream);
+  tide_receiver_settle_stream(r, slot->stream);
   return false;
 }
 
 static bool drop(tide_receiver_t *r, tide_slot_t *slot) {
   const uint8_t stream = slot->stream;
-  receiver_let_go(r, slot);
-  receiver_settle_stream(r, stream);
+  tide_receiver_let_go(r, slot);
+  tide_receiver_settle_stream(r, stream);
   return false;
 }
 
 static bool reject(tide_receiver_t *r, tide_slot_t *slot) {
   const uint8_t stream = slot->stream;
-  receiver_let_go(r, slot);
-  receiver_ask_again(r, stream, slot->sequence);
-  receiver_settle_stream(r, stream);
+  tide_receiver_let_go(r, slot);
+  tide_receiver_ask_again(r, stream, slot->sequence);
+  tide_receiver_settle_stream(r, stream);
   return false;
 }
 
@@ -115,7 +115,7 @@ static bool arrive(tide_receiver_t *r, tide_slot_t *slot, tide_input_stream_t *s
   } else {
     (void)drop(r, slot);
   }
-  if (TIDE_STREAM_IS_RELIABLE(stream->id)) receiver_acknowledge(r, stream, -1);
+  if (TIDE_STREAM_IS_RELIABLE(stream->id)) tide_receiver_acknowledge(r, stream, -1);
   return false;
 }
 
@@ -124,8 +124,8 @@ static bool accept(tide_receiver_t *r, tide_slot_t *slot, bool verified) {
   if (!verified) return reject(r, slot);
   slot->verify = false;
   if (TIDE_FRAGMENTS && slot->position > 0u)
-    return receiver_prepare_fragment(r, slot, slot->position) || put_back(r, slot, SLOT_PARTIAL, true);
-  tide_input_stream_t *stream = receiver_take_stream(r, slot->stream);
+    return tide_receiver_prepare_fragment(r, slot, slot->position) || put_back(r, slot, SLOT_PARTIAL, true);
+  tide_input_stream_t *stream = tide_receiver_take_stream(r, slot->stream);
   if (!stream) return drop(r, slot);
   if (TIDE_RELIABLE_STREAMS && slot->arrived && slot->sequence != stream->next) {
     if (receiver_distance_from(stream->next, slot->sequence) < 0) return drop(r, slot);
@@ -133,18 +133,18 @@ static bool accept(tide_receiver_t *r, tide_slot_t *slot, bool verified) {
   }
   const size_t start = tide_xrce_header_bytes(slot->bytes[0]);
   const bool is_next = !TIDE_STREAM_IS_RELIABLE(slot->stream) || slot->sequence == stream->next;
-  if (is_next && !receiver_prepare_fragment(r, slot, start))
+  if (is_next && !tide_receiver_prepare_fragment(r, slot, start))
     return put_back(r, slot, slot->arrived ? SLOT_HELD : SLOT_NOTED, true);
   if (!slot->arrived && !arrive(r, slot, stream)) return false;
   slot->position = (uint16_t)start;
-  receiver_advance(r, stream);
+  tide_receiver_advance(r, stream);
   return true;
 }
 
 bool tide_receiver_accept(tide_receiver_t *r, tide_slot_t *slot, bool verified) {
   TIDE_INVARIANT(slot->state == SLOT_TAKEN || slot->state == SLOT_STALE);
   const bool accepted = accept(r, slot, verified);
-  receiver_check(r);
+  tide_receiver_check(r);
   return accepted;
 }
 
@@ -167,7 +167,7 @@ int tide_receiver_deliver(tide_receiver_t *r, tide_slot_t *slot) {
     } else if (slot->completed || slot->skip_ended) {
       return count;
     } else {
-      count += receiver_deliver_fragment(r, slot, &delivery);
+      count += tide_receiver_deliver_fragment(r, slot, &delivery);
     }
     slot->position = (uint16_t)position;
   }
@@ -179,14 +179,14 @@ int tide_receiver_deliver(tide_receiver_t *r, tide_slot_t *slot) {
 void tide_receiver_finish(tide_receiver_t *r, tide_slot_t *slot) {
   if (slot->malformed) TIDE_COUNT(r->counters.malformed, 1u);
   if (slot->too_large) TIDE_COUNT(r->counters.reassembly_too_large, 1u);
-  if (TIDE_FRAGMENTS) receiver_finish_reassembly(r, slot);
+  if (TIDE_FRAGMENTS) tide_receiver_finish_reassembly(r, slot);
   if (TIDE_FRAGMENTS && slot->state == SLOT_TAKEN && slot->position > 0u) {
     slot->state = SLOT_PARTIAL;
   } else {
-    receiver_let_go(r, slot);
+    tide_receiver_let_go(r, slot);
   }
-  receiver_settle_stream(r, slot->stream);
-  receiver_check(r);
+  tide_receiver_settle_stream(r, slot->stream);
+  tide_receiver_check(r);
 }
 
 static int process(tide_receiver_t *r, tide_slot_t *slot) {
@@ -215,11 +215,11 @@ void tide_receiver_release(tide_receiver_t *r, void *memory, bool reassembled) {
     tide_reassembly_t *reassembly = memory;
     reassembly->released++;
     if (reassembly->state == REASSEMBLY_USED && reassembly->references == reassembly->released)
-      receiver_free_reassembly(r, reassembly);
+      tide_receiver_free_reassembly(r, reassembly);
   } else {
     tide_slot_t *slot = memory;
     slot->released++;
-    if (slot->state == SLOT_USED && slot->references == slot->released) receiver_free_slot(r, slot);
+    if (slot->state == SLOT_USED && slot->references == slot->released) tide_receiver_free_slot(r, slot);
   }
-  receiver_check(r);
+  tide_receiver_check(r);
 }

@@ -10,7 +10,7 @@ enum { SUBMESSAGE_ID_MAXIMUM = TIDE_XRCE_TIMESTAMP_REPLY };
 /* ---- whose memory is whose ---- */
 
 #if TIDE_FRAGMENTS && TIDE_RESERVATIONS
-void receiver_charge_reassembly(tide_reassembly_t *reassembly, tide_account_t *account) {
+void tide_receiver_charge_reassembly(tide_reassembly_t *reassembly, tide_account_t *account) {
   if (reassembly->account) reassembly->account->reassemblies--;
   if (account) account->reassemblies++;
   reassembly->account = account;
@@ -40,7 +40,7 @@ static bool may_take(const tide_receiver_t *r, const tide_account_t *account, co
 
 static void count_wait(tide_account_t *account) { account->waits++; }
 #else
-void receiver_charge_reassembly(tide_reassembly_t *reassembly, tide_account_t *account) {
+void tide_receiver_charge_reassembly(tide_reassembly_t *reassembly, tide_account_t *account) {
   reassembly->account = account;
 }
 static void expect(tide_account_t *account, size_t bytes) {
@@ -56,23 +56,23 @@ static bool may_take(const tide_receiver_t *r, const tide_account_t *account, co
 static void count_wait(tide_account_t *account) { (void)account; }
 #endif
 
-void receiver_free_reassembly(tide_receiver_t *r, tide_reassembly_t *reassembly) {
+void tide_receiver_free_reassembly(tide_receiver_t *r, tide_reassembly_t *reassembly) {
   reassembly->state = REASSEMBLY_FREE;
   reassembly->stream = 0u;
-  receiver_charge_reassembly(reassembly, NULL);
-  receiver_unblock(r);
+  tide_receiver_charge_reassembly(reassembly, NULL);
+  tide_receiver_unblock(r);
 }
 
-void receiver_unblock(tide_receiver_t *r) {
+void tide_receiver_unblock(tide_receiver_t *r) {
   for (size_t i = 0; i < r->config.slot_count; ++i) {
     tide_slot_t *slot = &r->config.slots[i];
     if (!slot->blocked) continue;
     slot->blocked = false;
-    receiver_refresh_stream(r, slot->stream);
+    tide_receiver_refresh_stream(r, slot->stream);
   }
 }
 
-tide_reassembly_t *receiver_growing(const tide_receiver_t *r, uint8_t stream) {
+tide_reassembly_t *tide_receiver_growing(const tide_receiver_t *r, uint8_t stream) {
   if (!TIDE_FRAGMENTS) return NULL;
   for (size_t i = 0; i < r->config.reassembly_count; ++i) {
     tide_reassembly_t *reassembly = &r->config.reassemblies[i];
@@ -86,16 +86,16 @@ static void abandon_message(tide_receiver_t *r, uint8_t stream) {
   if (!TIDE_FRAGMENTS) return;
   receiver_set_bit(r->abandoning, stream, false);
   receiver_set_bit(r->skipping, stream, false);
-  tide_reassembly_t *reassembly = receiver_growing(r, stream);
-  if (reassembly) receiver_free_reassembly(r, reassembly);
+  tide_reassembly_t *reassembly = tide_receiver_growing(r, stream);
+  if (reassembly) tide_receiver_free_reassembly(r, reassembly);
 }
 
-void receiver_settle_stream(tide_receiver_t *r, uint8_t id) {
+void tide_receiver_settle_stream(tide_receiver_t *r, uint8_t id) {
   bool busy = false;
   for (size_t i = 0; TIDE_FRAGMENTS && i < r->config.slot_count; ++i)
     busy = busy || (r->config.slots[i].stream == id && receiver_is_being_delivered(&r->config.slots[i]));
   if (TIDE_FRAGMENTS && !busy && receiver_get_bit(r->abandoning, id)) abandon_message(r, id);
-  receiver_refresh_stream(r, id);
+  tide_receiver_refresh_stream(r, id);
 }
 
 /* The whole size as the first fragment tells it, or SIZE_MAX when that cannot be the start of a message. */
@@ -146,7 +146,7 @@ static void skip_message(tide_receiver_t *r, tide_slot_t *slot) {
   slot->skips = true;
 }
 
-bool receiver_prepare_fragment(tide_receiver_t *r, tide_slot_t *slot, size_t position) {
+bool tide_receiver_prepare_fragment(tide_receiver_t *r, tide_slot_t *slot, size_t position) {
   tide_xrce_submessage_t fragment;
   slot->reassembly = NULL;
   slot->skips = false;
@@ -154,7 +154,7 @@ bool receiver_prepare_fragment(tide_receiver_t *r, tide_slot_t *slot, size_t pos
   if (!TIDE_STREAM_IS_RELIABLE(slot->stream) || !first_fragment_from(slot, position, &fragment)) return true;
   slot->skips = receiver_get_bit(r->skipping, slot->stream);
   if (slot->skips) return true;
-  slot->reassembly = receiver_growing(r, slot->stream);
+  slot->reassembly = tide_receiver_growing(r, slot->stream);
   if (slot->reassembly) return true;
   tide_account_t *account = account_of_message(r, slot, &fragment);
   if (!account) {
@@ -180,7 +180,7 @@ bool receiver_prepare_fragment(tide_receiver_t *r, tide_slot_t *slot, size_t pos
   reassembly->stream = slot->stream;
   reassembly->priority = slot->priority;
   reassembly->owner = slot->owner;
-  receiver_charge_reassembly(reassembly, account);
+  tide_receiver_charge_reassembly(reassembly, account);
   reassembly->length = 0u;
   reassembly->references = 0u;
   reassembly->released = 0u;
@@ -209,7 +209,7 @@ static int deliver_message(tide_receiver_t *r, tide_delivery_t delivery, tide_re
   return count;
 }
 
-int receiver_deliver_fragment(tide_receiver_t *r, tide_slot_t *slot, const tide_delivery_t *delivery) {
+int tide_receiver_deliver_fragment(tide_receiver_t *r, tide_slot_t *slot, const tide_delivery_t *delivery) {
   const tide_xrce_submessage_t *fragment = &delivery->submessage;
   tide_reassembly_t *reassembly = slot->reassembly;
   const bool last = (fragment->flags & TIDE_XRCE_FLAG_LAST_FRAGMENT) != 0u;
@@ -230,7 +230,7 @@ int receiver_deliver_fragment(tide_receiver_t *r, tide_slot_t *slot, const tide_
   return deliver_message(r, *delivery, reassembly, slot);
 }
 
-void receiver_finish_reassembly(tide_receiver_t *r, tide_slot_t *slot) {
+void tide_receiver_finish_reassembly(tide_receiver_t *r, tide_slot_t *slot) {
   tide_reassembly_t *reassembly = slot->reassembly;
   const bool over = slot->completed || slot->too_large || slot->state == SLOT_STALE;
   if (slot->state == SLOT_TAKEN && slot->too_large) receiver_set_bit(r->skipping, slot->stream, true);
@@ -238,7 +238,7 @@ void receiver_finish_reassembly(tide_receiver_t *r, tide_slot_t *slot) {
   slot->reassembly = NULL;
   if (!reassembly || !over) return;
   if (reassembly->references == reassembly->released) {
-    receiver_free_reassembly(r, reassembly);
+    tide_receiver_free_reassembly(r, reassembly);
   } else {
     reassembly->state = REASSEMBLY_USED;
   }

@@ -19,7 +19,7 @@ static void check_slot(const tide_receiver_t *r, const tide_slot_t *slot) {
 /* Why what waits may not be among the noted frames: another of its stream is being delivered, or comes first. */
 static bool has_reason_to_wait(const tide_receiver_t *r, const tide_slot_t *slot) {
   if (slot->blocked || (TIDE_RESERVATIONS && slot->account->full)) return true;
-  const tide_input_stream_t *stream = receiver_find_stream(r, slot->stream);
+  const tide_input_stream_t *stream = tide_receiver_find_stream(r, slot->stream);
   if (slot->state == SLOT_HELD && (!stream || slot->sequence != stream->next)) return true;
   for (size_t i = 0; i < r->config.slot_count; ++i)
     if (r->config.slots[i].stream == slot->stream && receiver_is_being_delivered(&r->config.slots[i])) return true;
@@ -52,7 +52,7 @@ static void check_accounts(const tide_receiver_t *r, size_t charged) {
   check_reassemblies(r);
 }
 
-void receiver_check(const tide_receiver_t *r) {
+void tide_receiver_check(const tide_receiver_t *r) {
   size_t free = 0u, charged = 0u, noted = 0u;
   for (size_t i = 0; i < r->config.slot_count; ++i) {
     const tide_slot_t *slot = &r->config.slots[i];

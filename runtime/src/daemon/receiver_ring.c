@@ -19,7 +19,7 @@ static int handle_control(tide_receiver_t *r, const tide_slot_t *slot, const tid
   int more;
   while ((more = tide_xrce_next_submessage(slot->bytes, slot->length, &position, &delivery.submessage)) == 1) {
     if (TIDE_RELIABLE_STREAMS && in_session && delivery.submessage.id == TIDE_XRCE_HEARTBEAT)
-      receiver_apply_heartbeat(r, &delivery.submessage);
+      tide_receiver_apply_heartbeat(r, &delivery.submessage);
     if (in_session && delivery.submessage.id == TIDE_XRCE_RESET) tide_receiver_reset(r);
     receiver_tell_control(r, &delivery);
   }
@@ -42,17 +42,17 @@ static int32_t priority_of_data(const tide_receiver_t *r, const tide_slot_t *slo
 static int32_t priority_of_fragment(const tide_receiver_t *r, const tide_slot_t *slot,
                                     const tide_xrce_submessage_t *fragment, tide_account_t **account) {
   if (!TIDE_FRAGMENTS) return priority_of_stream(slot);
-  const tide_slot_t *before = receiver_find_slot(r, slot->stream, (uint16_t)(slot->sequence - 1u));
+  const tide_slot_t *before = tide_receiver_find_slot(r, slot->stream, (uint16_t)(slot->sequence - 1u));
   if (before && before->continues) {
     *account = before->account;
     return before->priority | TIDE_FRAME_OWNER(before->owner);
   }
-  const tide_reassembly_t *reassembly = receiver_growing(r, slot->stream);
+  const tide_reassembly_t *reassembly = tide_receiver_growing(r, slot->stream);
   if (reassembly) {
     *account = reassembly->account;
     return reassembly->priority | TIDE_FRAME_OWNER(reassembly->owner);
   }
-  const tide_input_stream_t *stream = receiver_find_stream(r, slot->stream);
+  const tide_input_stream_t *stream = tide_receiver_find_stream(r, slot->stream);
   const bool is_first = before || slot->sequence == (stream ? stream->next : 0u);
   if (!is_first || fragment->body_bytes < 8u) return priority_of_stream(slot);
   return priority_of_data(r, slot, fragment->body[0], fragment->body + 4, fragment->body_bytes - 4u, account);
@@ -96,7 +96,7 @@ static void pass_on_priority(tide_receiver_t *r, tide_slot_t *slot) {
     other->priority = slot->priority;
     if (!tide_queue_contains(&other->entry)) continue;
     receiver_leave_heap(r, other);
-    receiver_enter_heap(r, other);
+    tide_receiver_enter_heap(r, other);
   }
 }
 
@@ -114,7 +114,7 @@ static int32_t urgency_of(const tide_slot_t *slot) { return priority_of_stream(s
 /* Of its turn in its stream; best effort has none. */
 static int32_t ahead_of(const tide_receiver_t *r, const tide_slot_t *slot) {
   if (!TIDE_STREAM_IS_RELIABLE(slot->stream)) return 0;
-  const tide_input_stream_t *stream = receiver_find_stream(r, slot->stream);
+  const tide_input_stream_t *stream = tide_receiver_find_stream(r, slot->stream);
   return receiver_distance_from(stream ? stream->next : 0u, slot->sequence);
 }
 
@@ -142,8 +142,8 @@ static bool is_ahead_of(const tide_slot_t *frame, const tide_slot_t *slot) {
 static bool may_take_from(const tide_receiver_t *r, const tide_slot_t *frame, const tide_slot_t *slot) {
   if (!TIDE_RESERVATIONS) return true;
   const tide_account_t *account = frame->account, *other = slot->account;
-  if (other == account || !receiver_is_over(other)) return false;
-  if (!receiver_is_over(account) || is_ahead_of(frame, slot)) return true;
+  if (other == account || !tide_receiver_is_over(other)) return false;
+  if (!tide_receiver_is_over(account) || is_ahead_of(frame, slot)) return true;
   if (is_stuck(r, slot) && !is_stuck(r, frame)) return true;
   if (account->reserved > 0u || other->used < account->used) return false;
   return other->used > account->used || urgency_of(slot) < urgency_of(frame);
@@ -168,7 +168,7 @@ static tide_slot_t *choose_victim(const tide_receiver_t *r, const tide_slot_t *f
 }
 
 static void give_way(tide_receiver_t *r, tide_slot_t *slot) {
-  tide_input_stream_t *stream = receiver_find_stream(r, slot->stream);
+  tide_input_stream_t *stream = tide_receiver_find_stream(r, slot->stream);
   if (slot->state == SLOT_HELD && stream) tide_input_stream_forget(stream, slot->sequence);
   receiver_leave_heap(r, slot);
   TIDE_COUNT(r->counters.overflow_dropped, 1u);
@@ -178,7 +178,7 @@ static void give_way(tide_receiver_t *r, tide_slot_t *slot) {
     if (receiver_distance_from(stream->last_announced, slot->sequence) > 0) stream->last_announced = slot->sequence;
     if (TIDE_RESERVATIONS) stream->withheld = r->withheld = true;
   }
-  receiver_discharge(r, slot);
+  tide_receiver_discharge(r, slot);
 }
 
 static uint32_t missing_before(const tide_receiver_t *r, const tide_slot_t *slot, uint16_t next) {
@@ -197,9 +197,9 @@ static uint32_t missing_before(const tide_receiver_t *r, const tide_slot_t *slot
  * would only give way, and be sent a third time. */
 static bool comes_too_early(const tide_receiver_t *r, const tide_slot_t *slot) {
   if (!TIDE_RESERVATIONS) return false;
-  const tide_input_stream_t *stream = receiver_find_stream(r, slot->stream);
+  const tide_input_stream_t *stream = tide_receiver_find_stream(r, slot->stream);
   if (!TIDE_RELIABLE_STREAMS || !TIDE_STREAM_IS_RELIABLE(slot->stream) || !stream || !stream->withheld) return false;
-  return missing_before(r, slot, stream->next) >= receiver_room(r, slot->stream);
+  return missing_before(r, slot, stream->next) >= tide_receiver_room(r, slot->stream);
 }
 
 static tide_slot_t *take_free(tide_receiver_t *r) {
@@ -212,8 +212,8 @@ static tide_slot_t *take_free(tide_receiver_t *r) {
 
 /* The frame that arrived is noted: the next one needs a slot. */
 static void replace_filling(tide_receiver_t *r, bool was_asked_for) {
-  const uint32_t promised = was_asked_for ? 0u : receiver_promised(r, r->filling->stream, true);
-  const bool has_room = r->free > (receiver_is_over(r->filling->account) ? r->owed + promised : 0u);
+  const uint32_t promised = was_asked_for ? 0u : tide_receiver_promised(r, r->filling->stream, true);
+  const bool has_room = r->free > (tide_receiver_is_over(r->filling->account) ? r->owed + promised : 0u);
   const bool is_early = !was_asked_for && comes_too_early(r, r->filling);
   tide_slot_t *chosen = is_early ? r->filling : has_room ? take_free(r) : choose_victim(r, r->filling);
   if (is_early || !has_room) give_way(r, chosen);
@@ -226,7 +226,7 @@ static void replace_filling(tide_receiver_t *r, bool was_asked_for) {
 static bool is_useless(tide_receiver_t *r, const tide_slot_t *slot, tide_input_stream_t *stream) {
   if (!TIDE_STREAM_IS_RELIABLE(slot->stream)) return false;
   const int16_t ahead = receiver_distance_from(stream ? stream->next : 0u, slot->sequence);
-  if (ahead < 0 || receiver_find_slot(r, slot->stream, slot->sequence)) {
+  if (ahead < 0 || tide_receiver_find_slot(r, slot->stream, slot->sequence)) {
     TIDE_COUNT(r->counters.duplicates, 1u);
     /* Nothing is asked for here: who sends again at each question would answer each answer with another copy. */
     if (stream && ahead < 0) receiver_tell_acknowledge(r, stream->id, stream->next, 0u);
@@ -242,28 +242,28 @@ static bool is_useless(tide_receiver_t *r, const tide_slot_t *slot, tide_input_s
  * False: it has to wait like any other frame. */
 static bool handle_answers(tide_receiver_t *r, const tide_slot_t *slot, const tide_xrce_header_t *header,
                            size_t position) {
-  tide_input_stream_t *stream = receiver_find_stream(r, slot->stream);
+  tide_input_stream_t *stream = tide_receiver_find_stream(r, slot->stream);
   const bool reliable = TIDE_STREAM_IS_RELIABLE(slot->stream);
   if (reliable && slot->sequence != (stream ? stream->next : 0u)) return false;
   if (!tide_receiver_verify(slot)) {
-    receiver_ask_again(r, slot->stream, slot->sequence);
+    tide_receiver_ask_again(r, slot->stream, slot->sequence);
     return true;
   }
   if (reliable) {
-    stream = receiver_take_stream(r, slot->stream);
+    stream = tide_receiver_take_stream(r, slot->stream);
     if (!stream) return true;
     (void)tide_input_stream_arrive(stream, slot->sequence);
   }
-  receiver_hand_on_answers(r, slot, header, position);
+  tide_receiver_hand_on_answers(r, slot, header, position);
   if (reliable) {
-    receiver_advance(r, stream);
-    receiver_refresh_stream(r, stream->id);
+    tide_receiver_advance(r, stream);
+    tide_receiver_refresh_stream(r, stream->id);
   }
   return true;
 }
 
 static int note(tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_header_t *header, size_t position) {
-  tide_input_stream_t *stream = receiver_find_stream(r, slot->stream);
+  tide_input_stream_t *stream = tide_receiver_find_stream(r, slot->stream);
   tide_xrce_submessage_t first;
   const size_t start = position;
   if (tide_xrce_next_submessage(slot->bytes, slot->length, &position, &first) != 1) {
@@ -273,7 +273,7 @@ static int note(tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_header_t 
   if (is_useless(r, slot, stream)) return 0;
   slot->answers = receiver_has_control(r) && has_answers_only(slot, start);
   if (slot->answers && handle_answers(r, slot, header, start)) return 0;
-  const bool was_asked_for = TIDE_RELIABLE_STREAMS && receiver_keep_promise(r, slot->stream, slot->sequence);
+  const bool was_asked_for = TIDE_RELIABLE_STREAMS && tide_receiver_keep_promise(r, slot->stream, slot->sequence);
   tide_account_t *account = &r->nobody;
   int32_t priority = preprocess(r, slot, &first, position, &account);
   slot->unwanted = priority < 0;
@@ -289,13 +289,13 @@ static int note(tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_header_t 
   slot->references = 0u;
   slot->released = 0u;
   TIDE_COUNT(r->counters.noted, 1u);
-  receiver_charge(r, slot, account);
+  tide_receiver_charge(r, slot, account);
   pass_on_priority(r, slot);
-  receiver_refresh_stream(r, slot->stream);
+  tide_receiver_refresh_stream(r, slot->stream);
   const bool reliable = TIDE_STREAM_IS_RELIABLE(slot->stream);
   const bool reveals_gap = reliable && stream && slot->sequence != stream->next &&
-                           !receiver_find_slot(r, slot->stream, (uint16_t)(slot->sequence - 1u));
-  if (reveals_gap) receiver_acknowledge(r, stream, -1);
+                           !tide_receiver_find_slot(r, slot->stream, (uint16_t)(slot->sequence - 1u));
+  if (reveals_gap) tide_receiver_acknowledge(r, stream, -1);
   replace_filling(r, was_asked_for);
   return r->filling == slot ? 0 : 1;
 }
@@ -336,6 +336,6 @@ static int commit(tide_receiver_t *r, uint16_t length, bool verify, uint16_t crc
 
 int tide_receiver_commit(tide_receiver_t *r, uint16_t length, bool verify, uint16_t crc, int64_t now_ns) {
   const int noted = commit(r, length, verify, crc, now_ns);
-  receiver_check(r);
+  tide_receiver_check(r);
   return noted;
 }

@@ -65,9 +65,9 @@ int tide_transmitter_init(tide_transmitter_t *t, const tide_transmitter_config_t
   set_fragment_bytes(t);
   tide_queue_init(&t->execution_buffer, config->execution_storage, config->node_count);
   tide_queue_init(&t->pending_buffer, config->pending_storage, config->node_count);
-  for (size_t i = 0; i < config->stream_count; ++i) transmitter_clear_stream(&config->streams[i], 0u);
+  for (size_t i = 0; i < config->stream_count; ++i) tide_transmitter_clear_stream(&config->streams[i], 0u);
   fill_pool(t);
-  transmitter_check(t);
+  tide_transmitter_check(t);
   return TIDE_OK;
 }
 
@@ -84,41 +84,41 @@ void tide_transmitter_set_session(tide_transmitter_t *t, uint8_t session, uint32
 static void discard_stream(tide_transmitter_t *t, tide_output_stream_t *stream) {
   while (TIDE_RELIABLE_STREAMS && stream->first) {
     tide_node_t *node = stream->first;
-    transmitter_unlink_node(stream, node);
-    transmitter_release_node(t, stream, node, TIDE_NODE_DISCARDED);
+    tide_transmitter_unlink_node(stream, node);
+    tide_transmitter_release_node(t, stream, node, TIDE_NODE_DISCARDED);
   }
 }
 
 static void restart_stream(tide_transmitter_t *t, tide_output_stream_t *stream) {
   if (!TIDE_STREAM_IS_RELIABLE(stream->id)) { /* what on_done has submitted meanwhile belongs to the new session */
     const uint16_t nodes = stream->nodes;
-    transmitter_clear_stream(stream, nodes > 0u ? stream->id : 0u);
+    tide_transmitter_clear_stream(stream, nodes > 0u ? stream->id : 0u);
     stream->nodes = stream->queued = nodes;
     return;
   }
   for (tide_node_t *node = stream->first; node; node = node->next_in_stream) {
-    transmitter_dequeue(t, stream, node);
+    tide_transmitter_dequeue(t, stream, node);
     transmitter_stop_pending(t, node);
     if (TIDE_MESSAGE_EXPIRY && node->expires_ns != TIDE_FOREVER)
       (void)tide_queue_push(&t->pending_buffer, &node->pending, node->expires_ns);
     node->state = NODE_SUBMITTED;
-    transmitter_start_over(t, node);
+    tide_transmitter_start_over(t, node);
   }
   tide_node_t *const first = stream->first, *const last = stream->last;
   const uint16_t nodes = stream->nodes;
-  transmitter_clear_stream(stream, first ? stream->id : 0u);
+  tide_transmitter_clear_stream(stream, first ? stream->id : 0u);
   stream->first = first;
   stream->last = last;
   stream->sending = first;
   stream->nodes = nodes;
-  if (first) transmitter_enqueue(t, stream, first);
+  if (first) tide_transmitter_enqueue(t, stream, first);
 }
 
 void tide_transmitter_reset(tide_transmitter_t *t, bool keep) {
   for (size_t i = 0; i < t->config.node_count; ++i) {
     tide_node_t *node = &t->config.nodes[i];
     if (node->state == NODE_SUBMITTED && !transmitter_is_reliable(node))
-      transmitter_release_node(t, transmitter_find_stream(t, node->stream), node, TIDE_NODE_DISCARDED);
+      tide_transmitter_release_node(t, tide_transmitter_find_stream(t, node->stream), node, TIDE_NODE_DISCARDED);
   }
   for (size_t i = 0; i < t->stream_places; ++i) {
     if (t->config.streams[i].id == 0u) continue;
@@ -127,14 +127,14 @@ void tide_transmitter_reset(tide_transmitter_t *t, bool keep) {
   }
   while (t->stream_places > 0u && t->config.streams[t->stream_places - 1u].id == 0u) t->stream_places--;
   if (t->busy && t->current_kind != FRAME_CONTROL) t->current_kind = FRAME_OF_OLD_SESSION;
-  transmitter_check(t);
+  tide_transmitter_check(t);
 }
 
 static tide_node_t *take_back_stream(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *taken) {
   while (stream->first) {
     tide_node_t *node = stream->first;
-    transmitter_unlink_node(stream, node);
-    transmitter_dequeue(t, stream, node);
+    tide_transmitter_unlink_node(stream, node);
+    tide_transmitter_dequeue(t, stream, node);
     transmitter_stop_pending(t, node);
     stream->nodes--;
     if (t->current_node == node) t->current_node = NULL; /* the wire may read on; that frame means nothing any more */
@@ -177,7 +177,7 @@ void tide_transmitter_pause_streams(tide_transmitter_t *t, bool paused) { t->pau
 
 bool tide_transmitter_is_idle(const tide_transmitter_t *t, uint8_t id) {
   if (id != 0u) {
-    const tide_output_stream_t *stream = transmitter_find_stream(t, id);
+    const tide_output_stream_t *stream = tide_transmitter_find_stream(t, id);
     return !stream || stream->nodes == 0u;
   }
   for (size_t i = 0; i < t->stream_places; ++i)

@@ -36,7 +36,7 @@ static int64_t heartbeat_delay_ns(const tide_transmitter_t *t) {
   return at_most(delay_ns, DELAY_MAXIMUM_NS >> t->delay_shift) << t->delay_shift;
 }
 
-int64_t transmitter_repeat_delay_ns(const tide_transmitter_t *t, const tide_output_stream_t *stream) {
+int64_t tide_transmitter_repeat_delay_ns(const tide_transmitter_t *t, const tide_output_stream_t *stream) {
   const uint32_t count = stream->heartbeats_unanswered;
   int64_t delay = t->config.heartbeat_period_ns;
   if (count > SLOW_AFTER_HEARTBEATS) {
@@ -56,9 +56,9 @@ static bool is_on_wire(const tide_transmitter_t *t, const tide_output_stream_t *
          (t->current_kind == FRAME_NODE || t->current_kind == FRAME_HEARTBEAT);
 }
 
-void transmitter_refresh_stream(tide_transmitter_t *t, tide_output_stream_t *stream, int64_t now_ns) {
+void tide_transmitter_refresh_stream(tide_transmitter_t *t, tide_output_stream_t *stream, int64_t now_ns) {
   if (!TIDE_RELIABLE_STREAMS) return;
-  if (stream->sending && transmitter_has_room(t, stream)) transmitter_enqueue(t, stream, stream->sending);
+  if (stream->sending && transmitter_has_room(t, stream)) tide_transmitter_enqueue(t, stream, stream->sending);
   if (transmitter_in_flight(stream) == 0u && !transmitter_has_skipped(stream)) {
     stream->heartbeat_at_ns = TIDE_FOREVER;
     stream->heartbeat_due = false;
@@ -69,7 +69,7 @@ void transmitter_refresh_stream(tide_transmitter_t *t, tide_output_stream_t *str
     stream->heartbeat_at_ns = now_ns + heartbeat_delay_ns(t);
   }
 }
-int64_t transmitter_mark_due_heartbeats(tide_transmitter_t *t, int64_t now_ns) {
+int64_t tide_transmitter_mark_due_heartbeats(tide_transmitter_t *t, int64_t now_ns) {
   int64_t next_ns = TIDE_FOREVER;
   if (!TIDE_RELIABLE_STREAMS) return next_ns;
   for (size_t i = 0; i < t->stream_places; ++i) {
@@ -133,10 +133,10 @@ static void acknowledge(tide_transmitter_t *t, tide_output_stream_t *stream, uin
       node->resend = shifted(node->resend, step);
     }
     if (!TIDE_FRAGMENTS || node->window_base == node->fragment_count) {
-      transmitter_unlink_node(stream, node);
-      transmitter_release_node(t, stream, node, TIDE_NODE_ACKNOWLEDGED);
+      tide_transmitter_unlink_node(stream, node);
+      tide_transmitter_release_node(t, stream, node, TIDE_NODE_ACKNOWLEDGED);
     } else if (node->resend == 0u && stream->sending != node) {
-      transmitter_dequeue(t, stream, node);
+      tide_transmitter_dequeue(t, stream, node);
     }
   }
 }
@@ -169,7 +169,7 @@ static uint16_t resend_flagged(tide_transmitter_t *t, tide_output_stream_t *stre
       continue;
     }
     node->resend |= (uint16_t)(1u << (uint16_t)(sequence - node->first_sequence - transmitter_window_base(node)));
-    transmitter_enqueue(t, stream, node);
+    tide_transmitter_enqueue(t, stream, node);
     count++;
   }
   return count;
@@ -177,7 +177,7 @@ static uint16_t resend_flagged(tide_transmitter_t *t, tide_output_stream_t *stre
 
 int tide_transmitter_on_acknack(tide_transmitter_t *t, const tide_xrce_acknack_t *acknack, int64_t now_ns) {
   tide_output_stream_t *stream =
-      TIDE_STREAM_IS_RELIABLE(acknack->stream) ? transmitter_find_stream(t, acknack->stream) : NULL;
+      TIDE_STREAM_IS_RELIABLE(acknack->stream) ? tide_transmitter_find_stream(t, acknack->stream) : NULL;
   const uint16_t count = stream ? (uint16_t)(acknack->first_unacknowledged - stream->first_unacknowledged) : 0u;
   if (stream && count >= 0x8000u) return TIDE_OK; /* overtaken by a later one, or the peer misses what has expired */
   if (!stream || count > transmitter_in_flight(stream)) {
@@ -194,15 +194,15 @@ int tide_transmitter_on_acknack(tide_transmitter_t *t, const tide_xrce_acknack_t
     stream->heartbeats_unanswered = 0u;
     if (t->config.heartbeat_delay_ns < 0) stream->heartbeat_at_ns = TIDE_FOREVER;
   }
-  transmitter_expire_overdue(t, stream, now_ns);
-  transmitter_refresh_stream(t, stream, now_ns);
-  transmitter_check(t);
+  tide_transmitter_expire_overdue(t, stream, now_ns);
+  tide_transmitter_refresh_stream(t, stream, now_ns);
+  tide_transmitter_check(t);
   return TIDE_OK;
 }
 /* ---- time ---- */
 
 static void expire_node(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node, int64_t now_ns);
-void transmitter_expire_overdue(tide_transmitter_t *t, tide_output_stream_t *stream, int64_t now_ns) {
+void tide_transmitter_expire_overdue(tide_transmitter_t *t, tide_output_stream_t *stream, int64_t now_ns) {
   while (TIDE_RELIABLE_STREAMS && TIDE_MESSAGE_EXPIRY && stream->first && stream->first->state == NODE_OVERDUE &&
          !(t->busy && t->current_node == stream->first))
     expire_node(t, stream, stream->first, now_ns);
@@ -228,10 +228,10 @@ static void expire_node(tide_transmitter_t *t, tide_output_stream_t *stream, tid
       return;
     }
     if (node->next_fragment > 0u) skip_sent(stream, node);
-    transmitter_unlink_node(stream, node);
+    tide_transmitter_unlink_node(stream, node);
   }
-  transmitter_release_node(t, stream, node, TIDE_NODE_EXPIRED);
-  if (TIDE_STREAM_IS_RELIABLE(stream->id)) transmitter_refresh_stream(t, stream, now_ns);
+  tide_transmitter_release_node(t, stream, node, TIDE_NODE_EXPIRED);
+  if (TIDE_STREAM_IS_RELIABLE(stream->id)) tide_transmitter_refresh_stream(t, stream, now_ns);
 }
 
 int64_t tide_transmitter_poll(tide_transmitter_t *t, int64_t now_ns) {
@@ -240,12 +240,12 @@ int64_t tide_transmitter_poll(tide_transmitter_t *t, int64_t now_ns) {
     expiry_ns = head->key;
     if (expiry_ns > now_ns) break;
     tide_node_t *node = node_of_pending(head);
-    tide_output_stream_t *stream = transmitter_find_stream(t, node->stream);
+    tide_output_stream_t *stream = tide_transmitter_find_stream(t, node->stream);
     tide_queue_remove(&t->pending_buffer, head);
     expire_node(t, stream, node, now_ns);
-    transmitter_expire_overdue(t, stream, now_ns);
+    tide_transmitter_expire_overdue(t, stream, now_ns);
     expiry_ns = TIDE_FOREVER;
   }
-  const int64_t heartbeat_ns = transmitter_mark_due_heartbeats(t, now_ns);
+  const int64_t heartbeat_ns = tide_transmitter_mark_due_heartbeats(t, now_ns);
   return heartbeat_ns < expiry_ns ? heartbeat_ns : expiry_ns;
 }

@@ -143,18 +143,18 @@ static void take_fragment(tide_transmitter_t *t, tide_output_stream_t *stream, t
   if (TIDE_MESSAGE_EXPIRY && !tide_queue_contains(&node->pending))
     (void)tide_queue_push(&t->pending_buffer, &node->pending, node->expires_ns);
   if (node->resend == 0u && !(stream->sending == node && transmitter_has_room(t, stream)))
-    transmitter_dequeue(t, stream, node);
-  transmitter_refresh_stream(t, stream, now_ns);
+    tide_transmitter_dequeue(t, stream, node);
+  tide_transmitter_refresh_stream(t, stream, now_ns);
 }
 
 static void build_node(tide_transmitter_t *t, tide_node_t *node, int64_t now_ns, tide_frame_parts_t *frame) {
-  tide_output_stream_t *stream = transmitter_find_stream(t, node->stream);
+  tide_output_stream_t *stream = tide_transmitter_find_stream(t, node->stream);
   t->current_stream = stream;
   t->current_node = node;
   if (transmitter_is_reliable(node)) {
     take_fragment(t, stream, node, now_ns);
   } else {
-    transmitter_dequeue(t, stream, node);
+    tide_transmitter_dequeue(t, stream, node);
     t->current_sequence = stream->next_sequence;
   }
   start_frame(t, frame, t->session, node->stream, t->current_sequence);
@@ -181,7 +181,7 @@ static void build_node(tide_transmitter_t *t, tide_node_t *node, int64_t now_ns,
 
 int tide_transmitter_next(tide_transmitter_t *t, int64_t now_ns, tide_frame_parts_t *frame) {
   if (t->busy) return 0;
-  (void)transmitter_mark_due_heartbeats(t, now_ns);
+  (void)tide_transmitter_mark_due_heartbeats(t, now_ns);
   const choice_t choice = choose(t);
   if (choice.kind == FRAME_NONE) return 0;
   t->busy = true;
@@ -196,7 +196,7 @@ int tide_transmitter_next(tide_transmitter_t *t, int64_t now_ns, tide_frame_part
     build_answer(t, choice.stream, choice.kind, frame);
   }
   TIDE_COUNT(t->counters.frames, 1u);
-  transmitter_check(t);
+  tide_transmitter_check(t);
   return 1;
 }
 
@@ -211,17 +211,18 @@ static void node_sent(tide_transmitter_t *t, tide_node_t *node, int64_t now_ns) 
   tide_output_stream_t *stream = t->current_stream;
   if (!transmitter_is_reliable(node)) {
     stream->next_sequence++;
-    if (node->state == NODE_SUBMITTED) transmitter_release_node(t, stream, node, TIDE_NODE_SENT);
+    if (node->state == NODE_SUBMITTED) tide_transmitter_release_node(t, stream, node, TIDE_NODE_SENT);
     return;
   }
   if (node->state != NODE_RETURNING) stream->sent_ticks[t->current_sequence % 16u] = transmitter_ticks_of(now_ns);
   stream->heartbeat_at_ns = TIDE_FOREVER; /* counts from the last frame */
-  transmitter_refresh_stream(t, stream, now_ns);
-  transmitter_expire_overdue(t, stream, now_ns);
+  tide_transmitter_refresh_stream(t, stream, now_ns);
+  tide_transmitter_expire_overdue(t, stream, now_ns);
 }
 
 static void give_back_current(tide_transmitter_t *t, tide_node_t *node) {
-  if (node && node->state == NODE_RETURNING) transmitter_finish_node(t, node, (tide_node_outcome_t)t->current_outcome);
+  if (node && node->state == NODE_RETURNING)
+    tide_transmitter_finish_node(t, node, (tide_node_outcome_t)t->current_outcome);
 }
 
 void tide_transmitter_sent(tide_transmitter_t *t, int64_t now_ns) {
@@ -237,8 +238,8 @@ void tide_transmitter_sent(tide_transmitter_t *t, int64_t now_ns) {
     case FRAME_HEARTBEAT:
       if (!TIDE_RELIABLE_STREAMS) break;
       if (transmitter_in_flight(stream) > 0u || transmitter_has_skipped(stream))
-        stream->heartbeat_at_ns = now_ns + transmitter_repeat_delay_ns(t, stream);
-      transmitter_refresh_stream(t, stream, now_ns);
+        stream->heartbeat_at_ns = now_ns + tide_transmitter_repeat_delay_ns(t, stream);
+      tide_transmitter_refresh_stream(t, stream, now_ns);
       break;
     case FRAME_NODE:
       node_sent(t, node, now_ns);
@@ -247,7 +248,7 @@ void tide_transmitter_sent(tide_transmitter_t *t, int64_t now_ns) {
       break;
   }
   give_back_current(t, node);
-  transmitter_check(t);
+  tide_transmitter_check(t);
 }
 
 static void queue_again(tide_transmitter_t *t, tide_node_t *node) {
@@ -256,7 +257,7 @@ static void queue_again(tide_transmitter_t *t, tide_node_t *node) {
   if (node->state != NODE_RETURNING && !acknowledged) {
     if (transmitter_is_reliable(node))
       node->resend |= (uint16_t)(1u << (uint16_t)(t->current_fragment - transmitter_window_base(node)));
-    transmitter_enqueue(t, stream, node);
+    tide_transmitter_enqueue(t, stream, node);
   }
   /* nothing of it goes now, so nothing would ask about the rest */
   if (transmitter_is_reliable(node) && stream->queued == 0u && transmitter_in_flight(stream) > 0u)
@@ -272,5 +273,5 @@ void tide_transmitter_cancel(tide_transmitter_t *t) {
   if (t->current_kind == FRAME_ACKNACK) t->current_stream->acknack_due = true;
   if (t->current_kind == FRAME_HEARTBEAT) t->current_stream->heartbeat_due = true;
   give_back_current(t, node);
-  transmitter_check(t);
+  tide_transmitter_check(t);
 }

@@ -53,7 +53,7 @@ static inline void transmitter_stop_pending(tide_transmitter_t *t, tide_node_t *
 }
 
 /* One copy serves all where small code counts. */
-inline tide_output_stream_t *transmitter_find_stream(const tide_transmitter_t *t, uint8_t id) {
+inline tide_output_stream_t *tide_transmitter_find_stream(const tide_transmitter_t *t, uint8_t id) {
   for (size_t i = 0; i < t->stream_places; ++i)
     if (t->config.streams[i].id == id) return &t->config.streams[i];
   return NULL;
@@ -61,31 +61,32 @@ inline tide_output_stream_t *transmitter_find_stream(const tide_transmitter_t *t
 
 /* transmitter_invariants.c. Not from what on_done may call (submit, acquire, poll): a step may be half done there. */
 #if TIDE_INVARIANTS
-void transmitter_check(const tide_transmitter_t *t);
+void tide_transmitter_check(const tide_transmitter_t *t);
 #else
-static inline void transmitter_check(const tide_transmitter_t *t) { (void)t; }
+static inline void tide_transmitter_check(const tide_transmitter_t *t) { (void)t; }
 #endif
 
 /* transmitter_pool.c */
-void transmitter_enqueue(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node);
-void transmitter_dequeue(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node);
-void transmitter_finish_node(tide_transmitter_t *t, tide_node_t *node, tide_node_outcome_t outcome); /* to its owner */
+void tide_transmitter_enqueue(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node);
+void tide_transmitter_dequeue(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node);
+void tide_transmitter_finish_node(tide_transmitter_t *t, tide_node_t *node,
+                                  tide_node_outcome_t outcome); /* to its owner */
 /* The node is no longer in its stream's list: give it back, now or when the wire lets go of it. */
-void transmitter_release_node(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node,
-                              tide_node_outcome_t outcome);
-void transmitter_clear_stream(tide_output_stream_t *stream, uint8_t id);
-void transmitter_unlink_node(tide_output_stream_t *stream, tide_node_t *node);
-void transmitter_start_over(const tide_transmitter_t *t, tide_node_t *node); /* from its first fragment */
+void tide_transmitter_release_node(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node,
+                                   tide_node_outcome_t outcome);
+void tide_transmitter_clear_stream(tide_output_stream_t *stream, uint8_t id);
+void tide_transmitter_unlink_node(tide_output_stream_t *stream, tide_node_t *node);
+void tide_transmitter_start_over(const tide_transmitter_t *t, tide_node_t *node); /* from its first fragment */
 
 /* transmitter_acknowledgments.c */
 /* After any change: what the stream could send is queued, and silence has its time limit, counted from the end of the
  * last frame. */
-void transmitter_refresh_stream(tide_transmitter_t *t, tide_output_stream_t *stream, int64_t now_ns);
+void tide_transmitter_refresh_stream(tide_transmitter_t *t, tide_output_stream_t *stream, int64_t now_ns);
 /* Until a HEARTBEAT is repeated. */
-int64_t transmitter_repeat_delay_ns(const tide_transmitter_t *t, const tide_output_stream_t *stream);
+int64_t tide_transmitter_repeat_delay_ns(const tide_transmitter_t *t, const tide_output_stream_t *stream);
 /* Returns the time of the next HEARTBEAT that is not due yet. */
-int64_t transmitter_mark_due_heartbeats(tide_transmitter_t *t, int64_t now_ns);
+int64_t tide_transmitter_mark_due_heartbeats(tide_transmitter_t *t, int64_t now_ns);
 /* A node that ran out of time while others of its stream stood before it may be at the front now. */
-void transmitter_expire_overdue(tide_transmitter_t *t, tide_output_stream_t *stream, int64_t now_ns);
+void tide_transmitter_expire_overdue(tide_transmitter_t *t, tide_output_stream_t *stream, int64_t now_ns);
 
 #endif

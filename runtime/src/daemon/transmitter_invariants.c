@@ -43,7 +43,7 @@ static size_t check_streams(const tide_transmitter_t *t) {
   return nodes;
 }
 
-void transmitter_check(const tide_transmitter_t *t) {
+void tide_transmitter_check(const tide_transmitter_t *t) {
   size_t free = 0u, in_streams = 0u, queued = 0u;
   for (size_t i = 0; i < t->config.node_count; ++i) {
     const tide_node_t *node = &t->config.nodes[i];

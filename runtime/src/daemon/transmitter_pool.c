@@ -5,20 +5,20 @@
 #include "transmitter_internal.h"
 #include "upcalls.h"
 
-extern inline tide_output_stream_t *transmitter_find_stream(const tide_transmitter_t *t, uint8_t id);
+extern inline tide_output_stream_t *tide_transmitter_find_stream(const tide_transmitter_t *t, uint8_t id);
 
 enum { OBJECT_OFFSET = 6 }; /* in a WRITE_DATA: behind its header and the number of the request */
 
-void transmitter_clear_stream(tide_output_stream_t *stream, uint8_t id) {
+void tide_transmitter_clear_stream(tide_output_stream_t *stream, uint8_t id) {
   *stream = (tide_output_stream_t){.id = id, .heartbeat_at_ns = TIDE_FOREVER};
 }
 
 static tide_output_stream_t *take_stream(tide_transmitter_t *t, uint8_t id) {
-  tide_output_stream_t *stream = transmitter_find_stream(t, id);
+  tide_output_stream_t *stream = tide_transmitter_find_stream(t, id);
   if (stream || id == 0u) return stream;
-  stream = transmitter_find_stream(t, 0u);
+  stream = tide_transmitter_find_stream(t, 0u);
   if (!stream && t->stream_places < t->config.stream_count) stream = &t->config.streams[t->stream_places++];
-  if (stream) transmitter_clear_stream(stream, id);
+  if (stream) tide_transmitter_clear_stream(stream, id);
   return stream;
 }
 /* ---- nodes: whose is which ---- */
@@ -108,7 +108,7 @@ static void free_node(tide_transmitter_t *t, tide_node_t *node) {
   count_free(t, node->size_class, 1);
 }
 
-void transmitter_finish_node(tide_transmitter_t *t, tide_node_t *node, tide_node_outcome_t outcome) {
+void tide_transmitter_finish_node(tide_transmitter_t *t, tide_node_t *node, tide_node_outcome_t outcome) {
   if (outcome == TIDE_NODE_ACKNOWLEDGED) TIDE_COUNT(t->counters.acknowledged, 1u);
   if (outcome == TIDE_NODE_EXPIRED) TIDE_COUNT(t->counters.expired, 1u);
   if (outcome == TIDE_NODE_EVICTED) TIDE_COUNT(t->counters.evicted, 1u);
@@ -116,27 +116,27 @@ void transmitter_finish_node(tide_transmitter_t *t, tide_node_t *node, tide_node
   free_node(t, node);
 }
 
-void transmitter_enqueue(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node) {
+void tide_transmitter_enqueue(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node) {
   if (tide_queue_push(&t->execution_buffer, &node->entry, node->rank) == TIDE_OK) stream->queued++;
 }
 
-void transmitter_dequeue(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node) {
+void tide_transmitter_dequeue(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node) {
   if (!tide_queue_contains(&node->entry)) return;
   tide_queue_remove(&t->execution_buffer, &node->entry);
   TIDE_INVARIANT(stream->queued > 0u);
   stream->queued--;
 }
 
-void transmitter_release_node(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node,
-                              tide_node_outcome_t outcome) {
-  transmitter_dequeue(t, stream, node);
+void tide_transmitter_release_node(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node,
+                                   tide_node_outcome_t outcome) {
+  tide_transmitter_dequeue(t, stream, node);
   transmitter_stop_pending(t, node);
   stream->nodes--;
   if (t->busy && t->current_node == node) {
     node->state = NODE_RETURNING;
     t->current_outcome = (uint8_t)outcome;
   } else {
-    transmitter_finish_node(t, node, outcome);
+    tide_transmitter_finish_node(t, node, outcome);
   }
 }
 
@@ -195,7 +195,7 @@ static int acquire(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priori
   if (!node) {
     node = own ? NULL : least_urgent_waiting(t, bytes, priority);
     if (!node) return refuse(t, bytes);
-    transmitter_release_node(t, transmitter_find_stream(t, node->stream), node, TIDE_NODE_EVICTED);
+    tide_transmitter_release_node(t, tide_transmitter_find_stream(t, node->stream), node, TIDE_NODE_EVICTED);
   }
   t->free_nodes[node->size_class] = node->next_free;
   count_free(t, node->size_class, -1);
@@ -242,7 +242,7 @@ static void append_node(tide_output_stream_t *stream, tide_node_t *node) {
   if (!stream->sending) stream->sending = node;
 }
 
-void transmitter_unlink_node(tide_output_stream_t *stream, tide_node_t *node) {
+void tide_transmitter_unlink_node(tide_output_stream_t *stream, tide_node_t *node) {
   tide_node_t *before = NULL;
   if (!TIDE_MESSAGE_EXPIRY || stream->first == node) { /* what is acknowledged or given up at once is the first */
     stream->first = node->next_in_stream;
@@ -254,7 +254,7 @@ void transmitter_unlink_node(tide_output_stream_t *stream, tide_node_t *node) {
   if (stream->sending == node) stream->sending = node->next_in_stream;
 }
 
-void transmitter_start_over(const tide_transmitter_t *t, tide_node_t *node) {
+void tide_transmitter_start_over(const tide_transmitter_t *t, tide_node_t *node) {
   node->next_fragment = 0u;
   node->resend = 0u;
   if (!TIDE_FRAGMENTS) return;
@@ -296,16 +296,16 @@ int tide_transmitter_submit(tide_transmitter_t *t, tide_node_t *node, uint8_t id
   t->submissions++;
   node->stream = id;
   node->state = NODE_SUBMITTED;
-  transmitter_start_over(t, node);
+  tide_transmitter_start_over(t, node);
   stream->nodes++;
   TIDE_COUNT(t->counters.submitted, 1u);
   if (TIDE_MESSAGE_EXPIRY && node->expires_ns != TIDE_FOREVER)
     (void)tide_queue_push(&t->pending_buffer, &node->pending, node->expires_ns);
   if (transmitter_is_reliable(node)) {
     append_node(stream, node);
-    transmitter_refresh_stream(t, stream, now_ns);
+    tide_transmitter_refresh_stream(t, stream, now_ns);
   } else {
-    transmitter_enqueue(t, stream, node);
+    tide_transmitter_enqueue(t, stream, node);
   }
   return TIDE_OK;
 }
@@ -333,7 +333,7 @@ static bool may_join(const tide_transmitter_t *t, const tide_node_t *first, cons
 
 bool tide_transmitter_pack(tide_transmitter_t *t, tide_node_t *node, uint8_t id) {
   if (!TIDE_PACKING || !t->config.pack || !TIDE_STREAM_IS_RELIABLE(id)) return false;
-  const tide_output_stream_t *stream = transmitter_find_stream(t, id);
+  const tide_output_stream_t *stream = tide_transmitter_find_stream(t, id);
   tide_node_t *first = stream ? stream->last : NULL;
   if (!first || !may_join(t, first, node)) return false;
   const uint32_t start = aligned(first->length);
@@ -344,7 +344,7 @@ bool tide_transmitter_pack(tide_transmitter_t *t, tide_node_t *node, uint8_t id)
   TIDE_INVARIANT(transmitter_fragment_count(first) == 1u);
   TIDE_COUNT(t->counters.submitted, 1u);
   TIDE_COUNT(t->counters.packed, 1u);
-  transmitter_finish_node(t, node, TIDE_NODE_PACKED);
+  tide_transmitter_finish_node(t, node, TIDE_NODE_PACKED);
   return true;
 }
 

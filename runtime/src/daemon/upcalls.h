@@ -7,9 +7,9 @@
 #include "tide/daemon.h"
 
 /* daemon.c */
-void daemon_on_done(void *context, tide_node_t *node, tide_node_outcome_t outcome);
-void daemon_on_control(void *context, const tide_delivery_t *delivery);
-void daemon_on_acknowledge(void *context, uint8_t stream, uint16_t first, uint16_t missing);
+void tide_daemon_on_done(void *context, tide_node_t *node, tide_node_outcome_t outcome);
+void tide_daemon_on_control(void *context, const tide_delivery_t *delivery);
+void tide_daemon_on_acknowledge(void *context, uint8_t stream, uint16_t first, uint16_t missing);
 
 #if TIDE_STATIC_SESSION
 static inline tide_daemon_t *receiver_daemon(const tide_receiver_t *r) {
@@ -34,14 +34,14 @@ static inline bool receiver_has_control(const tide_receiver_t *r) {
   return true;
 }
 static inline void receiver_tell_control(const tide_receiver_t *r, const tide_delivery_t *delivery) {
-  daemon_on_control(receiver_daemon(r), delivery);
+  tide_daemon_on_control(receiver_daemon(r), delivery);
 }
 static inline void receiver_tell_acknowledge(const tide_receiver_t *r, uint8_t stream, uint16_t first,
                                              uint16_t missing) {
-  daemon_on_acknowledge(receiver_daemon(r), stream, first, missing);
+  tide_daemon_on_acknowledge(receiver_daemon(r), stream, first, missing);
 }
 static inline void transmitter_tell_done(const tide_transmitter_t *t, tide_node_t *node, tide_node_outcome_t outcome) {
-  daemon_on_done(transmitter_daemon(t), node, outcome);
+  tide_daemon_on_done(transmitter_daemon(t), node, outcome);
 }
 #else
 static inline bool receiver_has_priorities(const tide_receiver_t *r) { return r->config.priority_of != NULL; }

@@ -57,7 +57,7 @@ static void set_range(const tide_executor_config_t *config, tide_lane_t *lane) {
   TIDE_INVARIANT(lane->own_band.least <= lane->own_band.most);
 }
 
-bool exec_set_up_lanes(tide_executor_t *executor) {
+bool tide_exec_set_up_lanes(tide_executor_t *executor) {
   const tide_executor_config_t *config = &executor->config;
   for (size_t index = 0; index < exec_lane_count(executor); index++) {
     tide_lane_t *lane = &config->lanes[index];
@@ -78,7 +78,7 @@ bool exec_set_up_lanes(tide_executor_t *executor) {
   return true;
 }
 
-tide_band_t *exec_band_of(const tide_executor_t *executor, tide_priority_t priority) {
+tide_band_t *tide_exec_band_of(const tide_executor_t *executor, tide_priority_t priority) {
   const tide_executor_config_t *config = &executor->config;
   tide_band_t *band = config->lanes[0].band;
   for (size_t index = 1;
@@ -89,7 +89,7 @@ tide_band_t *exec_band_of(const tide_executor_t *executor, tide_priority_t prior
   return band;
 }
 
-void exec_become_idle(tide_lane_t *lane) {
+void tide_exec_become_idle(tide_lane_t *lane) {
   TIDE_INVARIANT(lane->running == NULL && is_listed(lane));
   if (TIDE_LANES && lane->band->only == NULL && !lane->idle) {
     lane->idle = true;
@@ -98,7 +98,7 @@ void exec_become_idle(tide_lane_t *lane) {
   }
 }
 
-void exec_become_busy(tide_lane_t *lane) {
+void tide_exec_become_busy(tide_lane_t *lane) {
   if (!TIDE_LANES || !lane->idle) {
     return;
   }
@@ -111,28 +111,28 @@ void exec_become_busy(tide_lane_t *lane) {
   lane->idle = false;
 }
 
-tide_lane_t *exec_pick(tide_band_t *band) {
+tide_lane_t *tide_exec_pick(tide_band_t *band) {
   tide_lane_t *lane = band->only;
   if (TIDE_LANES && lane == NULL && band->idle != NULL) {
     lane = band->idle;
     TIDE_INVARIANT(lane->band == band);
-    exec_become_busy(lane);
+    tide_exec_become_busy(lane);
   }
   return lane;
 }
 
 /* A callback that may run, or an expiry before the idle lane looks again by itself. */
-tide_lane_t *exec_pick_for_rest(tide_band_t *band) {
+tide_lane_t *tide_exec_pick_for_rest(tide_band_t *band) {
   if (!TIDE_LANES || band->idle == NULL) {
     return NULL;
   }
   const tide_queue_entry_t *expiry = tide_queue_head(&band->timer_list);
   const bool rest =
       tide_queue_head(&band->ready_list) != NULL || (expiry != NULL && expiry->key < band->idle->sleeps_until_ns);
-  return rest ? exec_pick(band) : NULL;
+  return rest ? tide_exec_pick(band) : NULL;
 }
 
-void exec_wake_lane(const tide_executor_t *executor, tide_lane_t *lane) {
+void tide_exec_wake_lane(const tide_executor_t *executor, tide_lane_t *lane) {
   if (lane != NULL) {
     tide_platform_event_set(executor->config.platform, &lane->event);
   }
@@ -140,9 +140,9 @@ void exec_wake_lane(const tide_executor_t *executor, tide_lane_t *lane) {
 
 static void wake_band(const tide_executor_t *executor, tide_band_t *band) {
   const uintptr_t lock = exec_lock(executor);
-  tide_lane_t *lane = exec_pick(band);
+  tide_lane_t *lane = tide_exec_pick(band);
   exec_unlock(executor, lock);
-  exec_wake_lane(executor, lane);
+  tide_exec_wake_lane(executor, lane);
 }
 
 /* For frames of all bands but one. */
@@ -150,7 +150,7 @@ static void wake_for_frames(const tide_executor_t *executor, const tide_band_t *
   for (size_t index = 0; TIDE_LANES && index < exec_lane_count(executor); index++) {
     tide_lane_t *lane = &executor->config.lanes[index];
     const bool first = lane->band == &lane->own_band;
-    if (first && lane->band != except && exec_most_urgent(executor, lane->band) != TIDE_PRIORITY_NONE) {
+    if (first && lane->band != except && tide_exec_most_urgent(executor, lane->band) != TIDE_PRIORITY_NONE) {
       wake_band(executor, lane->band);
     }
   }
@@ -159,7 +159,7 @@ static void wake_for_frames(const tide_executor_t *executor, const tide_band_t *
 void tide_executor_wake_for_frames(tide_executor_t *executor) { wake_for_frames(executor, NULL); }
 
 /* A frame that was digested may have kept one of another band waiting, behind it in its stream. */
-void exec_wake_other_bands(tide_executor_t *executor, const tide_lane_t *lane) {
+void tide_exec_wake_other_bands(tide_executor_t *executor, const tide_lane_t *lane) {
   if (executor->band_count > 1u) {
     wake_for_frames(executor, lane->band);
   }
@@ -167,6 +167,6 @@ void exec_wake_other_bands(tide_executor_t *executor, const tide_lane_t *lane) {
 
 void tide_executor_wake(tide_executor_t *executor) {
   for (size_t index = 0; index < exec_lane_count(executor); index++) {
-    exec_wake_lane(executor, &executor->config.lanes[index]);
+    tide_exec_wake_lane(executor, &executor->config.lanes[index]);
   }
 }

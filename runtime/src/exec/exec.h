@@ -135,33 +135,33 @@ static inline tide_executor_t *exec_owner(const tide_callback_t *callback) {
 }
 
 /* ready.c */
-void exec_make_ready(tide_callback_t *callback, int64_t ready_ns);     /* locked */
-tide_lane_t *exec_notify(tide_callback_t *callback, int64_t ready_ns); /* masked; the lane to wake, or null */
-void exec_take_all_arrivals(tide_executor_t *executor);                /* locked; one copy serves all */
+void tide_exec_make_ready(tide_callback_t *callback, int64_t ready_ns);     /* locked */
+tide_lane_t *tide_exec_notify(tide_callback_t *callback, int64_t ready_ns); /* masked; the lane to wake, or null */
+void tide_exec_take_all_arrivals(tide_executor_t *executor);                /* locked; one copy serves all */
 static inline bool exec_has_arrivals(const tide_executor_t *executor) {
   return !TIDE_SINGLE_CONTEXT && __atomic_load_n(&executor->arrivals, __ATOMIC_RELAXED) != NULL;
 }
 static inline void exec_take_arrivals(tide_executor_t *executor) {
   if (exec_has_arrivals(executor)) {
-    exec_take_all_arrivals(executor);
+    tide_exec_take_all_arrivals(executor);
   }
 }
-void exec_mark_local(tide_callback_t *callback);                   /* locked */
-void exec_take_pending(tide_callback_t *callback);                 /* locked */
-void exec_clear_ready(tide_callback_t *callback);                  /* locked */
-void exec_enqueue(tide_callback_t *callback);                      /* locked; where the policy keeps a ready_list */
-void exec_round_add(tide_lane_t *lane, tide_callback_t *callback); /* locked */
-void exec_round_forget(tide_callback_t *callback);                 /* locked */
+void tide_exec_mark_local(tide_callback_t *callback);   /* locked */
+void tide_exec_take_pending(tide_callback_t *callback); /* locked */
+void tide_exec_clear_ready(tide_callback_t *callback);  /* locked */
+void tide_exec_enqueue(tide_callback_t *callback);      /* locked; where the policy keeps a ready_list */
+void tide_exec_round_add(tide_lane_t *lane, tide_callback_t *callback); /* locked */
+void tide_exec_round_forget(tide_callback_t *callback);                 /* locked */
 
 /* band.c; locked: the lane to wake for something of the band, or null. */
-tide_lane_t *exec_pick(tide_band_t *band);
+tide_lane_t *tide_exec_pick(tide_band_t *band);
 
 /* group.c; all locked. A callback that is ready is offered (in the ready_list of its band), or waits: in its group, or
  * for its own end. */
-void exec_offer_in_group(tide_callback_t *callback);
-void exec_withdraw_from_group(tide_callback_t *callback);
-void exec_occupy_group(tide_lane_t *lane, tide_group_t *group);
-void exec_vacate_group(tide_group_t *group);
+void tide_exec_offer_in_group(tide_callback_t *callback);
+void tide_exec_withdraw_from_group(tide_callback_t *callback);
+void tide_exec_occupy_group(tide_lane_t *lane, tide_group_t *group);
+void tide_exec_vacate_group(tide_group_t *group);
 
 /* With one lane nothing can overlap, and groups change nothing. */
 static inline tide_group_t *exec_group_of(const tide_callback_t *callback) {
@@ -182,7 +182,7 @@ static inline void exec_hide(tide_callback_t *callback) {
 
 static inline void exec_offer(tide_callback_t *callback) {
   if (exec_group_of(callback) != NULL) {
-    exec_offer_in_group(callback);
+    tide_exec_offer_in_group(callback);
   } else if (callback->running == 0u) {
     exec_show(callback);
   }
@@ -190,7 +190,7 @@ static inline void exec_offer(tide_callback_t *callback) {
 
 static inline void exec_withdraw(tide_callback_t *callback) {
   if (exec_group_of(callback) != NULL) {
-    exec_withdraw_from_group(callback);
+    tide_exec_withdraw_from_group(callback);
   } else {
     exec_hide(callback);
   }
@@ -200,7 +200,7 @@ static inline void exec_withdraw(tide_callback_t *callback) {
  * or null. */
 static inline tide_lane_t *exec_lane_of_group(const tide_callback_t *callback) {
   const tide_group_t *group = exec_group_of(callback);
-  return group != NULL && group->offered != NULL ? exec_pick(group->offered->band) : NULL;
+  return group != NULL && group->offered != NULL ? tide_exec_pick(group->offered->band) : NULL;
 }
 
 /* It starts. */
@@ -217,7 +217,7 @@ static inline void exec_occupy(tide_lane_t *lane, tide_callback_t *callback) {
   }
   lane->group = NULL;
   if (group != NULL) {
-    exec_occupy_group(lane, group);
+    tide_exec_occupy_group(lane, group);
   }
 }
 
@@ -226,7 +226,7 @@ static inline void exec_vacate(tide_lane_t *lane, tide_callback_t *callback) {
   TIDE_INVARIANT(lane->running != NULL && (callback == NULL || callback == lane->running));
   lane->running = NULL;
   if (TIDE_LANES && lane->group != NULL) {
-    exec_vacate_group(lane->group);
+    tide_exec_vacate_group(lane->group);
     lane->group = NULL;
   }
   if (callback == NULL) {
@@ -243,27 +243,27 @@ static inline void exec_vacate(tide_lane_t *lane, tide_callback_t *callback) {
 }
 
 /* band.c */
-bool exec_set_up_lanes(tide_executor_t *executor);
-tide_band_t *exec_band_of(const tide_executor_t *executor, tide_priority_t priority);
-void exec_become_idle(tide_lane_t *lane);                                /* locked */
-void exec_become_busy(tide_lane_t *lane);                                /* locked */
-tide_lane_t *exec_pick_for_rest(tide_band_t *band);                      /* locked: for what is left */
-void exec_wake_lane(const tide_executor_t *executor, tide_lane_t *lane); /* null: does nothing */
-void exec_wake_other_bands(tide_executor_t *executor, const tide_lane_t *lane);
+bool tide_exec_set_up_lanes(tide_executor_t *executor);
+tide_band_t *tide_exec_band_of(const tide_executor_t *executor, tide_priority_t priority);
+void tide_exec_become_idle(tide_lane_t *lane);                                /* locked */
+void tide_exec_become_busy(tide_lane_t *lane);                                /* locked */
+tide_lane_t *tide_exec_pick_for_rest(tide_band_t *band);                      /* locked: for what is left */
+void tide_exec_wake_lane(const tide_executor_t *executor, tide_lane_t *lane); /* null: does nothing */
+void tide_exec_wake_other_bands(tide_executor_t *executor, const tide_lane_t *lane);
 
 /* timer.c */
-int64_t exec_move_due_timers(tide_executor_t *executor, tide_band_t *band, int64_t now_ns,
-                             uintptr_t *lock);                             /* locked */
-int64_t exec_timer_started(tide_callback_t *callback, int64_t now_ns);     /* locked; time since the previous run */
-void exec_timer_set_up(tide_callback_t *callback, int64_t now_ns);         /* locked; when it is added */
-void exec_timer_forget(tide_callback_t *callback);                         /* locked */
-void exec_timer_change_band(tide_callback_t *callback, tide_band_t *band); /* locked */
+int64_t tide_exec_move_due_timers(tide_executor_t *executor, tide_band_t *band, int64_t now_ns,
+                                  uintptr_t *lock);                         /* locked */
+int64_t tide_exec_timer_started(tide_callback_t *callback, int64_t now_ns); /* locked; time since the previous run */
+void tide_exec_timer_set_up(tide_callback_t *callback, int64_t now_ns);     /* locked; when it is added */
+void tide_exec_timer_forget(tide_callback_t *callback);                     /* locked */
+void tide_exec_timer_change_band(tide_callback_t *callback, tide_band_t *band); /* locked */
 
 /* executor.c */
-exec_view_t exec_collect(tide_executor_t *executor, tide_lane_t *lane, int64_t now_ns);
-int64_t exec_poll_source(const tide_executor_t *executor);
-int32_t exec_most_urgent(const tide_executor_t *executor, const tide_band_t *band);
-bool exec_triggers(tide_executor_t *executor, const exec_view_t *view);
+exec_view_t tide_exec_collect(tide_executor_t *executor, tide_lane_t *lane, int64_t now_ns);
+int64_t tide_exec_poll_source(const tide_executor_t *executor);
+int32_t tide_exec_most_urgent(const tide_executor_t *executor, const tide_band_t *band);
+bool tide_exec_triggers(tide_executor_t *executor, const exec_view_t *view);
 static inline void exec_count(const tide_executor_t *executor, uint64_t *counter) {
   if (!TIDE_COUNTERS) {
     return;
@@ -275,35 +275,37 @@ static inline void exec_count(const tide_executor_t *executor, uint64_t *counter
     exec_unlock(executor, lock);
   }
 }
-void exec_sleep(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns);
-int exec_run_head(tide_executor_t *executor, tide_lane_t *lane, bool updated); /* for the count of updates of the set */
+void tide_exec_sleep(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns);
+int tide_exec_run_head(tide_executor_t *executor, tide_lane_t *lane,
+                       bool updated); /* for the count of updates of the set */
 /* The most urgent callback of an executor without a source, in one critical section, with an update of the set only
  * when something may be new: 1 when it has run, else 0 and the lane is idle until the next expiry. waited: since its
  * last callback. */
-int exec_choose(tide_executor_t *executor, tide_lane_t *lane, int64_t now_ns, bool waited, int64_t *next_expiry_ns);
-int exec_run_round(tide_executor_t *executor, tide_lane_t *lane);
+int tide_exec_choose(tide_executor_t *executor, tide_lane_t *lane, int64_t now_ns, bool waited,
+                     int64_t *next_expiry_ns);
+int tide_exec_run_round(tide_executor_t *executor, tide_lane_t *lane);
 static inline int exec_idle_result(const tide_executor_t *executor) {
   return exec_is_stopped(executor) ? 0 : TIDE_ERROR_TIMEOUT;
 }
 
 /* policy_readyset.c; locked */
-void exec_set_admit(tide_callback_t *callback);
-void exec_set_leave(tide_callback_t *callback);
-void exec_set_refresh(tide_executor_t *executor);
-void exec_set_reorder(tide_executor_t *executor); /* after a change of the order of registration */
+void tide_exec_set_admit(tide_callback_t *callback);
+void tide_exec_set_leave(tide_callback_t *callback);
+void tide_exec_set_refresh(tide_executor_t *executor);
+void tide_exec_set_reorder(tide_executor_t *executor); /* after a change of the order of registration */
 
 /* measure.c: around a callback that has a measurement. */
 typedef struct exec_measured {
   uint64_t begin, around;
 } exec_measured_t;
-exec_measured_t exec_measure_begin(const tide_executor_t *executor);
-void exec_measure_end(const tide_executor_t *executor, tide_measurement_t *measurement,
-                      const exec_measured_t *measured);
+exec_measured_t tide_exec_measure_begin(const tide_executor_t *executor);
+void tide_exec_measure_end(const tide_executor_t *executor, tide_measurement_t *measurement,
+                           const exec_measured_t *measured);
 
 /* policy_tide.c, policy_batch.c, policy_readyset.c */
-int exec_round_tide(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns);
-int exec_round_batch(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns);
-int exec_round_readyset(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns);
+int tide_exec_round_tide(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns);
+int tide_exec_round_batch(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns);
+int tide_exec_round_readyset(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns);
 
 /* A flood of frames that make nothing ready holds a round beyond its deadline for no longer than this. */
 #define EXEC_DIGESTS_WHEN_LATE 64u

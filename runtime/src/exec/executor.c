@@ -69,7 +69,7 @@ int tide_executor_init(tide_executor_t *executor, const tide_executor_config_t *
   if (config->spin_timeout_ns == 0) {
     executor->config.spin_timeout_ns = DEFAULT_SPIN_TIMEOUT_NS;
   }
-  if (!exec_set_up_lanes(executor)) {
+  if (!tide_exec_set_up_lanes(executor)) {
     return TIDE_ERROR_ARGUMENT;
   }
   if (exec_splits(executor) && executor->band_count < config->lane_count) {
@@ -113,12 +113,12 @@ int tide_executor_set_policy(tide_executor_t *executor, tide_policy_t policy) {
   }
   const uintptr_t lock = exec_lock(executor);
   for (size_t index = 0; index < executor->count; index++) {
-    exec_set_leave(executor->config.callbacks[index]);
+    tide_exec_set_leave(executor->config.callbacks[index]);
   }
   executor->config.policy = policy;
   for (size_t index = 0; index < executor->count; index++) {
     if (executor->config.callbacks[index]->pending > 0u) {
-      exec_enqueue(executor->config.callbacks[index]);
+      tide_exec_enqueue(executor->config.callbacks[index]);
     }
   }
   exec_unlock(executor, lock);
@@ -131,17 +131,17 @@ void tide_executor_get_counters(tide_executor_t *executor, tide_executor_counter
   exec_unlock(executor, lock);
 }
 
-exec_view_t exec_collect(tide_executor_t *executor, tide_lane_t *lane, int64_t now_ns) {
+exec_view_t tide_exec_collect(tide_executor_t *executor, tide_lane_t *lane, int64_t now_ns) {
   tide_band_t *band = lane->band;
   uintptr_t lock = exec_lock(executor);
   if (TIDE_LANES && lane->idle) {
-    exec_become_busy(lane);
+    tide_exec_become_busy(lane);
   }
   exec_take_arrivals(executor);
-  const int64_t next_expiry_ns = exec_move_due_timers(executor, band, now_ns, &lock);
+  const int64_t next_expiry_ns = tide_exec_move_due_timers(executor, band, now_ns, &lock);
   tide_queue_entry_t *head = tide_queue_head(&band->ready_list);
   if (exec_is_readyset(executor) && head == NULL) {
-    exec_set_refresh(executor);
+    tide_exec_set_refresh(executor);
     head = tide_queue_head(&band->ready_list);
     TIDE_COUNT(executor->counters.set_updates, head != NULL ? 1u : 0u);
   }
@@ -152,24 +152,24 @@ exec_view_t exec_collect(tide_executor_t *executor, tide_lane_t *lane, int64_t n
                             .next_expiry_ns = next_expiry_ns};
   if (TIDE_LANES && head == NULL && band->only == NULL) {
     lane->sleeps_until_ns = next_expiry_ns;
-    exec_become_idle(lane);
+    tide_exec_become_idle(lane);
   }
   exec_unlock(executor, lock);
   return view;
 }
 
-int64_t exec_poll_source(const tide_executor_t *executor) {
+int64_t tide_exec_poll_source(const tide_executor_t *executor) {
   const tide_source_t *source = &executor->config.source;
   return source->poll == NULL ? TIDE_FOREVER : source->poll(source->context);
 }
 
-int32_t exec_most_urgent(const tide_executor_t *executor, const tide_band_t *band) {
+int32_t tide_exec_most_urgent(const tide_executor_t *executor, const tide_band_t *band) {
   const tide_source_t *source = &executor->config.source;
   return source->most_urgent == NULL ? TIDE_PRIORITY_NONE
                                      : source->most_urgent(source->context, band->least, band->most);
 }
 
-bool exec_triggers(tide_executor_t *executor, const exec_view_t *view) {
+bool tide_exec_triggers(tide_executor_t *executor, const exec_view_t *view) {
   if (!TIDE_TRIGGERS || executor->trigger == tide_trigger_any) {
     return view->ready_count > 0u;
   }
@@ -178,7 +178,7 @@ bool exec_triggers(tide_executor_t *executor, const exec_view_t *view) {
   return triggers;
 }
 
-void exec_sleep(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns) {
+void tide_exec_sleep(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns) {
   TIDE_INVARIANT(lane->running == NULL && lane->busy && (!exec_is_tide(executor) || lane->round_first == NULL));
   exec_count(executor, &executor->counters.sleeps);
   if (TIDE_LANES && lane->budget.block != NULL) {
@@ -208,15 +208,15 @@ static bool begin(tide_lane_t *lane, tide_callback_t *callback, int64_t now_ns) 
   if (callback->pending == 0u) {
     return true;
   }
-  exec_take_pending(callback);
+  tide_exec_take_pending(callback);
   if (TIDE_MEASUREMENT) {
     callback->ready_ns = callback->ready_since_ns;
   }
   if (callback->kind == TIDE_CALLBACK_TIMER) {
-    lane->since_last_run_ns = exec_timer_started(callback, now_ns);
+    lane->since_last_run_ns = tide_exec_timer_started(callback, now_ns);
   }
   if (callback->pending > 0u) {
-    exec_enqueue(callback);
+    tide_exec_enqueue(callback);
   }
   return true;
 }
@@ -238,7 +238,7 @@ static tide_lane_t *lane_of_next(const tide_group_t *group, const tide_callback_
   }
   const tide_callback_t *next = group != NULL ? group->offered : callback;
   const bool elsewhere = next != NULL && next->band != lane->band && tide_queue_contains(&next->ready_entry);
-  return elsewhere ? exec_pick(next->band) : NULL;
+  return elsewhere ? tide_exec_pick(next->band) : NULL;
 }
 
 static void end(tide_executor_t *executor, tide_lane_t *lane, int64_t start_ns, int64_t end_ns) {
@@ -260,7 +260,7 @@ static void end(tide_executor_t *executor, tide_lane_t *lane, int64_t start_ns, 
   tide_lane_t *wanted = lane_of_next(group, callback, lane);
   exec_unlock(executor, lock);
   if (wanted != NULL) {
-    exec_wake_lane(executor, wanted);
+    tide_exec_wake_lane(executor, wanted);
   }
 }
 
@@ -281,9 +281,9 @@ static void run(tide_executor_t *executor, tide_lane_t *lane, tide_callback_t *c
     config->on_start(config->context, callback, start_ns);
   }
   if (measurement != NULL) {
-    const exec_measured_t measured = exec_measure_begin(executor);
+    const exec_measured_t measured = tide_exec_measure_begin(executor);
     execute(lane, callback);
-    exec_measure_end(executor, measurement, &measured);
+    tide_exec_measure_end(executor, measurement, &measured);
   } else {
     execute(lane, callback);
   }
@@ -297,12 +297,12 @@ static void call_for_help(tide_executor_t *executor, tide_band_t *band, tide_lan
   if (!TIDE_LANES) {
     return;
   }
-  if (help == NULL && band->only == NULL && exec_most_urgent(executor, band) != TIDE_PRIORITY_NONE) {
+  if (help == NULL && band->only == NULL && tide_exec_most_urgent(executor, band) != TIDE_PRIORITY_NONE) {
     const uintptr_t lock = exec_lock(executor);
-    help = exec_pick(band);
+    help = tide_exec_pick(band);
     exec_unlock(executor, lock);
   }
-  exec_wake_lane(executor, help);
+  tide_exec_wake_lane(executor, help);
 }
 
 /* Locked; unlocks. Returns 1 when the head of the ready_list has run, else 0. */
@@ -314,11 +314,11 @@ static int run_head(tide_executor_t *executor, tide_lane_t *lane, int64_t now_ns
   const bool runs = head != NULL && begin(lane, exec_callback_of(head), now_ns);
   TIDE_COUNT(executor->counters.rounds, runs ? 1u : 0u);
   TIDE_COUNT(executor->counters.set_updates, runs && updated ? 1u : 0u);
-  tide_lane_t *help = exec_pick_for_rest(lane->band);
+  tide_lane_t *help = tide_exec_pick_for_rest(lane->band);
   exec_unlock(executor, lock);
   if (!runs) {
     if (TIDE_LANES) {
-      exec_wake_lane(executor, help);
+      tide_exec_wake_lane(executor, help);
     }
     return 0;
   }
@@ -327,22 +327,23 @@ static int run_head(tide_executor_t *executor, tide_lane_t *lane, int64_t now_ns
   return 1;
 }
 
-int exec_run_head(tide_executor_t *executor, tide_lane_t *lane, bool updated) {
+int tide_exec_run_head(tide_executor_t *executor, tide_lane_t *lane, bool updated) {
   const int64_t now_ns = exec_now(executor);
   const uintptr_t lock = exec_lock(executor);
   return run_head(executor, lane, now_ns, updated, lock);
 }
 
-int exec_choose(tide_executor_t *executor, tide_lane_t *lane, int64_t now_ns, bool waited, int64_t *next_expiry_ns) {
+int tide_exec_choose(tide_executor_t *executor, tide_lane_t *lane, int64_t now_ns, bool waited,
+                     int64_t *next_expiry_ns) {
   uintptr_t lock = exec_lock(executor);
   const tide_queue_entry_t *expiry = tide_queue_head(&lane->band->timer_list);
   const bool updates = exec_has_arrivals(executor) || (expiry != NULL && expiry->key <= now_ns);
   if (TIDE_LANES && lane->idle) {
-    exec_become_busy(lane);
+    tide_exec_become_busy(lane);
   }
   if (updates) {
     exec_take_arrivals(executor);
-    (void)exec_move_due_timers(executor, lane->band, now_ns, &lock);
+    (void)tide_exec_move_due_timers(executor, lane->band, now_ns, &lock);
   }
   if (tide_queue_head(&lane->band->ready_list) != NULL) {
     return run_head(executor, lane, now_ns, updates || waited, lock);
@@ -350,7 +351,7 @@ int exec_choose(tide_executor_t *executor, tide_lane_t *lane, int64_t now_ns, bo
   expiry = tide_queue_head(&lane->band->timer_list);
   *next_expiry_ns = expiry == NULL ? TIDE_FOREVER : expiry->key;
   lane->sleeps_until_ns = *next_expiry_ns;
-  exec_become_idle(lane);
+  tide_exec_become_idle(lane);
   exec_unlock(executor, lock);
   return 0;
 }
@@ -366,7 +367,7 @@ static tide_callback_t *take_first(tide_lane_t *lane) {
   return first;
 }
 
-int exec_run_round(tide_executor_t *executor, tide_lane_t *lane) {
+int tide_exec_run_round(tide_executor_t *executor, tide_lane_t *lane) {
   int ran = 0;
   for (;;) {
     const int64_t now_ns = exec_now(executor);
@@ -394,10 +395,10 @@ static void stop_waiting(tide_executor_t *executor, tide_lane_t *lane) {
     return;
   }
   const uintptr_t lock = exec_lock(executor);
-  exec_become_busy(lane);
-  tide_lane_t *help = exec_pick_for_rest(lane->band);
+  tide_exec_become_busy(lane);
+  tide_lane_t *help = tide_exec_pick_for_rest(lane->band);
   exec_unlock(executor, lock);
-  exec_wake_lane(executor, help);
+  tide_exec_wake_lane(executor, help);
 }
 
 int tide_executor_lane_round(tide_executor_t *executor, size_t index, int64_t deadline_ns) {
@@ -408,9 +409,9 @@ int tide_executor_lane_round(tide_executor_t *executor, size_t index, int64_t de
   if (exec_exchange(&lane->busy, true)) {
     return TIDE_ERROR_STATE;
   }
-  const int result = exec_is_tide(executor)       ? exec_round_tide(executor, lane, deadline_ns)
-                     : exec_is_readyset(executor) ? exec_round_readyset(executor, lane, deadline_ns)
-                                                  : exec_round_batch(executor, lane, deadline_ns);
+  const int result = exec_is_tide(executor)       ? tide_exec_round_tide(executor, lane, deadline_ns)
+                     : exec_is_readyset(executor) ? tide_exec_round_readyset(executor, lane, deadline_ns)
+                                                  : tide_exec_round_batch(executor, lane, deadline_ns);
   if (result <= 0) {
     stop_waiting(executor, lane);
   }

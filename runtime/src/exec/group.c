@@ -33,7 +33,7 @@ static void offer_next(tide_group_t *group) {
   }
 }
 
-void exec_offer_in_group(tide_callback_t *callback) {
+void tide_exec_offer_in_group(tide_callback_t *callback) {
   tide_group_t *group = callback->group;
   if (group->kind == TIDE_GROUP_REENTRANT) {
     exec_show(callback);
@@ -54,7 +54,7 @@ void exec_offer_in_group(tide_callback_t *callback) {
   TIDE_INVARIANT(holds(group));
 }
 
-void exec_withdraw_from_group(tide_callback_t *callback) {
+void tide_exec_withdraw_from_group(tide_callback_t *callback) {
   tide_group_t *group = callback->group;
   if (group->kind == TIDE_GROUP_REENTRANT) {
     exec_hide(callback);
@@ -67,7 +67,7 @@ void exec_withdraw_from_group(tide_callback_t *callback) {
   TIDE_INVARIANT(group->kind == TIDE_GROUP_REENTRANT || holds(group));
 }
 
-void exec_occupy_group(tide_lane_t *lane, tide_group_t *group) {
+void tide_exec_occupy_group(tide_lane_t *lane, tide_group_t *group) {
   if (group->kind == TIDE_GROUP_EXCLUSIVE) {
     TIDE_INVARIANT(group->taken_by == NULL && group->offered == lane->running);
     lane->group = group;
@@ -76,7 +76,7 @@ void exec_occupy_group(tide_lane_t *lane, tide_group_t *group) {
   }
 }
 
-void exec_vacate_group(tide_group_t *group) {
+void tide_exec_vacate_group(tide_group_t *group) {
   TIDE_INVARIANT(group->taken_by != NULL && group->offered == NULL);
   group->taken_by = NULL;
   offer_next(group);

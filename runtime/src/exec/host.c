@@ -16,7 +16,8 @@ static void move_queue(tide_queue_t *queue, tide_queue_entry_t **storage, size_t
 
 static bool is_first_of_band(const tide_lane_t *lane) { return lane->band == &lane->own_band; }
 
-/* Locked. Bands have their parts of the storage in the order of their first lanes, as exec_set_up_lanes gave them. */
+/* Locked. Bands have their parts of the storage in the order of their first lanes, as tide_exec_set_up_lanes gave them.
+ */
 static void move_bands(tide_executor_t *executor, tide_queue_entry_t **ready, tide_queue_entry_t **timers,
                        size_t capacity) {
   for (size_t index = 0; index < exec_lane_count(executor); index++) {

@@ -116,7 +116,7 @@ static void join(tide_local_topic_t *topic, tide_local_subscription_t *subscript
                                               .depth = subscription->depth,
                                               .number = topic->changes++,
                                               .topic = topic};
-  exec_mark_local(subscription->callback);
+  tide_exec_mark_local(subscription->callback);
   *place = subscription;
 }
 
@@ -237,7 +237,7 @@ static tide_lane_t *deliver(tide_local_subscription_t *subscription, tide_local_
   tide_callback_t *callback = subscription->callback;
   *executor = callback->executor;
   const bool runs = enqueue(subscription, message) && callback->executor != NULL;
-  return runs ? exec_notify(callback, message->published_ns) : NULL;
+  return runs ? tide_exec_notify(callback, message->published_ns) : NULL;
 }
 
 static int distribute(tide_local_topic_t *topic, tide_local_message_t *message) {
@@ -255,7 +255,7 @@ static int distribute(tide_local_topic_t *topic, tide_local_message_t *message) 
     reached++;
     leave(topic->pool, lock);
     if (lane != NULL) {
-      exec_wake_lane(executor, lane);
+      tide_exec_wake_lane(executor, lane);
     }
     lock = enter(topic->pool);
     subscription = next_of(changes == topic->changes ? next : topic->subscriptions, number + 1u, end);

@@ -10,7 +10,7 @@ void tide_measure_init(tide_measure_t *measure, const tide_measure_clock_t *cloc
   *measure = (tide_measure_t){.clock = *clock};
 }
 
-exec_measured_t exec_measure_begin(const tide_executor_t *executor) {
+exec_measured_t tide_exec_measure_begin(const tide_executor_t *executor) {
   tide_measure_t *measure = executor->config.measure;
   const uintptr_t lock = exec_lock(executor);
   const exec_measured_t measured = {.begin = measure->clock.now(measure->clock.context), .around = measure->inner};
@@ -19,8 +19,8 @@ exec_measured_t exec_measure_begin(const tide_executor_t *executor) {
   return measured;
 }
 
-void exec_measure_end(const tide_executor_t *executor, tide_measurement_t *measurement,
-                      const exec_measured_t *measured) {
+void tide_exec_measure_end(const tide_executor_t *executor, tide_measurement_t *measurement,
+                           const exec_measured_t *measured) {
   tide_measure_t *measure = executor->config.measure;
   const uintptr_t lock = exec_lock(executor);
   const uint64_t whole = (measure->clock.now(measure->clock.context) - measured->begin) & measure->clock.mask;

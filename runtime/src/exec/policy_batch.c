@@ -16,7 +16,7 @@ static void sweep_some(tide_executor_t *executor, tide_lane_t *lane, size_t firs
   for (size_t index = first; index < end; index++) {
     tide_callback_t *callback = executor->config.callbacks[index];
     if (callback->pending > 0u || callback->always) {
-      exec_round_add(lane, callback);
+      tide_exec_round_add(lane, callback);
     }
   }
   exec_unlock(executor, lock);
@@ -26,7 +26,7 @@ static int run_batch(tide_executor_t *executor, tide_lane_t *lane) {
   for (size_t first = 0; first < executor->count; first += SWEEP) {
     sweep_some(executor, lane, first, executor->count - first < SWEEP ? executor->count : first + SWEEP);
   }
-  return exec_run_round(executor, lane);
+  return tide_exec_run_round(executor, lane);
 }
 
 static int64_t limit_of_wait(const tide_executor_t *executor, int64_t now_ns, int64_t deadline_ns) {
@@ -41,24 +41,24 @@ static bool wait_is_over(const tide_executor_t *executor, const exec_view_t *vie
   return limit_passed || (prompt && view->ready_count > 0u);
 }
 
-int exec_round_batch(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns) {
+int tide_exec_round_batch(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns) {
   int64_t limit_ns = limit_of_wait(executor, exec_now(executor), deadline_ns);
   uint32_t seen = 0;
   bool fresh = false;
   for (size_t digested = 0;;) {
-    const int64_t source_ns = exec_poll_source(executor);
+    const int64_t source_ns = tide_exec_poll_source(executor);
     const int64_t now_ns = exec_now(executor);
-    const exec_view_t view = exec_collect(executor, lane, now_ns);
+    const exec_view_t view = tide_exec_collect(executor, lane, now_ns);
     const bool late = now_ns >= deadline_ns || exec_is_stopped(executor);
     const bool limit_passed = late || now_ns >= limit_ns;
     fresh = fresh || (digested > 0u && view.notifications != seen);
     seen = view.notifications;
     const bool digests = !fresh && (!late || digested < EXEC_DIGESTS_WHEN_LATE);
-    if (digests && exec_most_urgent(executor, lane->band) != TIDE_PRIORITY_NONE && digest_oldest(executor)) {
+    if (digests && tide_exec_most_urgent(executor, lane->band) != TIDE_PRIORITY_NONE && digest_oldest(executor)) {
       digested++;
       continue;
     }
-    if (wait_is_over(executor, &view, fresh, limit_passed) && exec_triggers(executor, &view)) {
+    if (wait_is_over(executor, &view, fresh, limit_passed) && tide_exec_triggers(executor, &view)) {
       const int ran = run_batch(executor, lane);
       if (ran > 0) {
         return ran;
@@ -69,7 +69,7 @@ int exec_round_batch(tide_executor_t *executor, tide_lane_t *lane, int64_t deadl
     }
     limit_ns = limit_passed ? limit_of_wait(executor, now_ns, deadline_ns) : limit_ns;
     if (!fresh) {
-      exec_sleep(executor, lane, exec_minimum(exec_minimum(limit_ns, source_ns), view.next_expiry_ns));
+      tide_exec_sleep(executor, lane, exec_minimum(exec_minimum(limit_ns, source_ns), view.next_expiry_ns));
     }
     fresh = false;
     digested = 0;

@@ -18,7 +18,7 @@ static int64_t key_of(const tide_callback_t *callback) {
   return ((int64_t)callback->kind << INDEX_BITS) | callback->index;
 }
 
-void exec_set_admit(tide_callback_t *callback) {
+void tide_exec_set_admit(tide_callback_t *callback) {
   if (!callback->in_set) {
     callback->in_set = true;
     callback->ready_entry.key = key_of(callback);
@@ -26,26 +26,26 @@ void exec_set_admit(tide_callback_t *callback) {
   }
 }
 
-void exec_set_leave(tide_callback_t *callback) {
+void tide_exec_set_leave(tide_callback_t *callback) {
   exec_withdraw(callback);
   TIDE_INVARIANT(!tide_queue_contains(&callback->ready_entry));
   callback->in_set = false;
 }
 
-void exec_set_reorder(tide_executor_t *executor) {
+void tide_exec_set_reorder(tide_executor_t *executor) {
   for (size_t index = 0; index < executor->count; index++) {
     tide_callback_t *callback = executor->config.callbacks[index];
     if (callback->in_set) {
-      exec_set_leave(callback);
-      exec_set_admit(callback);
+      tide_exec_set_leave(callback);
+      tide_exec_set_admit(callback);
     }
   }
 }
 
-void exec_set_refresh(tide_executor_t *executor) {
+void tide_exec_set_refresh(tide_executor_t *executor) {
   for (size_t index = 0; index < executor->count; index++) {
     if (executor->config.callbacks[index]->pending > 0u) {
-      exec_set_admit(executor->config.callbacks[index]);
+      tide_exec_set_admit(executor->config.callbacks[index]);
     }
   }
 }
@@ -57,7 +57,7 @@ static bool has_eligible(tide_executor_t *executor, const tide_lane_t *lane, boo
   const tide_queue_entry_t *expiry = tide_queue_head(&lane->band->timer_list);
   TIDE_COUNT(executor->counters.set_updates, waited && expiry != NULL && expiry->key <= now_ns ? 1u : 0u);
   exec_take_arrivals(executor);
-  (void)exec_move_due_timers(executor, lane->band, now_ns, &lock);
+  (void)tide_exec_move_due_timers(executor, lane->band, now_ns, &lock);
   const bool any = tide_queue_head(&lane->band->ready_list) != NULL;
   exec_unlock(executor, lock);
   return any;
@@ -65,8 +65,8 @@ static bool has_eligible(tide_executor_t *executor, const tide_lane_t *lane, boo
 
 static void digest_all(tide_executor_t *executor, const tide_lane_t *lane) {
   const tide_source_t *source = &executor->config.source;
-  for (size_t digested = 0; digested < FRAMES_A_POLL && exec_most_urgent(executor, lane->band) != TIDE_PRIORITY_NONE;
-       digested++) {
+  for (size_t digested = 0;
+       digested < FRAMES_A_POLL && tide_exec_most_urgent(executor, lane->band) != TIDE_PRIORITY_NONE; digested++) {
     exec_count(executor, &executor->counters.frames_digested);
     if (source->process_oldest(source->context) < 0) {
       return;
@@ -74,23 +74,23 @@ static void digest_all(tide_executor_t *executor, const tide_lane_t *lane) {
   }
 }
 
-int exec_round_readyset(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns) {
+int tide_exec_round_readyset(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns) {
   for (bool waited = false;; waited = true) {
-    const int64_t source_ns = exec_poll_source(executor);
+    const int64_t source_ns = tide_exec_poll_source(executor);
     if (!has_eligible(executor, lane, waited)) {
       digest_all(executor, lane);
     }
     const int64_t now_ns = exec_now(executor);
-    const exec_view_t view = exec_collect(executor, lane, now_ns); /* refreshes the set when nothing is eligible */
+    const exec_view_t view = tide_exec_collect(executor, lane, now_ns); /* refreshes the set when nothing is eligible */
     if (view.head != TIDE_PRIORITY_NONE) {
-      const int ran = exec_run_head(executor, lane, false); /* counted at the polling point */
+      const int ran = tide_exec_run_head(executor, lane, false); /* counted at the polling point */
       if (ran > 0) {
         return ran;
       }
     } else if (now_ns >= deadline_ns || exec_is_stopped(executor)) {
       return exec_idle_result(executor);
     } else {
-      exec_sleep(executor, lane, exec_minimum(exec_minimum(deadline_ns, source_ns), view.next_expiry_ns));
+      tide_exec_sleep(executor, lane, exec_minimum(exec_minimum(deadline_ns, source_ns), view.next_expiry_ns));
     }
   }
 }

@@ -12,7 +12,7 @@ static bool digest_most_urgent(tide_executor_t *executor, const tide_lane_t *lan
   const tide_source_t *source = &executor->config.source;
   exec_count(executor, &executor->counters.frames_digested);
   const int result = source->process_most_urgent(source->context, lane->band->least, lane->band->most);
-  exec_wake_other_bands(executor, lane);
+  tide_exec_wake_other_bands(executor, lane);
   return result >= 0;
 }
 
@@ -21,9 +21,9 @@ static void open_round_with_head(tide_executor_t *executor, tide_lane_t *lane) {
   const uintptr_t lock = exec_lock(executor);
   tide_queue_entry_t *head = tide_queue_head(&lane->band->ready_list);
   if (head != NULL) {
-    exec_round_add(lane, exec_callback_of(head));
+    tide_exec_round_add(lane, exec_callback_of(head));
     for (tide_callback_t *callback = executor->always_list; callback != NULL; callback = callback->always_next) {
-      exec_round_add(lane, callback);
+      tide_exec_round_add(lane, callback);
     }
   }
   exec_unlock(executor, lock);
@@ -35,21 +35,21 @@ static bool has_always(const tide_executor_t *executor) {
 
 static int run_most_urgent(tide_executor_t *executor, tide_lane_t *lane) {
   if (!has_always(executor)) {
-    return exec_run_head(executor, lane, true);
+    return tide_exec_run_head(executor, lane, true);
   }
   open_round_with_head(executor, lane);
-  return exec_run_round(executor, lane);
+  return tide_exec_run_round(executor, lane);
 }
 
 static int round_with_source(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns) {
   size_t digested = 0;
   for (;;) {
-    const int64_t source_ns = exec_poll_source(executor);
+    const int64_t source_ns = tide_exec_poll_source(executor);
     const int64_t now_ns = exec_now(executor);
-    const exec_view_t view = exec_collect(executor, lane, now_ns);
+    const exec_view_t view = tide_exec_collect(executor, lane, now_ns);
     const bool late = now_ns >= deadline_ns || exec_is_stopped(executor);
     const bool digests = !late || digested < EXEC_DIGESTS_WHEN_LATE;
-    if (digests && frame_goes_first(exec_most_urgent(executor, lane->band), view.head, digested) &&
+    if (digests && frame_goes_first(tide_exec_most_urgent(executor, lane->band), view.head, digested) &&
         digest_most_urgent(executor, lane)) {
       digested++;
     } else if (view.head != TIDE_PRIORITY_NONE) {
@@ -60,7 +60,7 @@ static int round_with_source(tide_executor_t *executor, tide_lane_t *lane, int64
     } else if (late) {
       return exec_idle_result(executor);
     } else {
-      exec_sleep(executor, lane, exec_minimum(exec_minimum(deadline_ns, source_ns), view.next_expiry_ns));
+      tide_exec_sleep(executor, lane, exec_minimum(exec_minimum(deadline_ns, source_ns), view.next_expiry_ns));
       digested = 0;
     }
   }
@@ -75,13 +75,13 @@ static int round_any(tide_executor_t *executor, tide_lane_t *lane, int64_t deadl
   for (bool waited = false; TIDE_LANES && !has_source(executor) && !has_always(executor); waited = true) {
     const int64_t now_ns = exec_now(executor);
     int64_t next_expiry_ns = now_ns;
-    if (exec_choose(executor, lane, now_ns, waited, &next_expiry_ns) > 0) {
+    if (tide_exec_choose(executor, lane, now_ns, waited, &next_expiry_ns) > 0) {
       return 1;
     }
     if (now_ns >= deadline_ns || exec_is_stopped(executor)) {
       return exec_idle_result(executor);
     }
-    exec_sleep(executor, lane, exec_minimum(deadline_ns, next_expiry_ns));
+    tide_exec_sleep(executor, lane, exec_minimum(deadline_ns, next_expiry_ns));
   }
   return round_with_source(executor, lane, deadline_ns);
 }
@@ -91,14 +91,14 @@ static void open_round_with_all(tide_executor_t *executor, tide_lane_t *lane) {
     const uintptr_t lock = exec_lock(executor);
     tide_queue_entry_t *head = tide_queue_head(&lane->band->ready_list);
     if (head != NULL) {
-      exec_round_add(lane, exec_callback_of(head));
+      tide_exec_round_add(lane, exec_callback_of(head));
     }
     exec_unlock(executor, lock);
     more = head != NULL;
   }
   for (tide_callback_t *callback = executor->always_list; callback != NULL; callback = callback->always_next) {
     const uintptr_t lock = exec_lock(executor);
-    exec_round_add(lane, callback);
+    tide_exec_round_add(lane, callback);
     exec_unlock(executor, lock);
   }
 }
@@ -112,35 +112,36 @@ static bool frame_is_next(const tide_executor_t *executor, int32_t frame, int32_
 static int round_triggered(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns) {
   size_t digested = 0;
   for (;;) {
-    const int64_t source_ns = exec_poll_source(executor);
+    const int64_t source_ns = tide_exec_poll_source(executor);
     const int64_t now_ns = exec_now(executor);
-    const exec_view_t view = exec_collect(executor, lane, now_ns);
+    const exec_view_t view = tide_exec_collect(executor, lane, now_ns);
     const bool late = now_ns >= deadline_ns || exec_is_stopped(executor);
     const bool digests = !late || digested < EXEC_DIGESTS_WHEN_LATE;
-    if (digests && frame_is_next(executor, exec_most_urgent(executor, lane->band), view.head, digested) &&
+    if (digests && frame_is_next(executor, tide_exec_most_urgent(executor, lane->band), view.head, digested) &&
         digest_most_urgent(executor, lane)) {
       digested++;
       continue;
     }
-    if ((view.ready_count > 0u || late) && exec_triggers(executor, &view)) {
+    if ((view.ready_count > 0u || late) && tide_exec_triggers(executor, &view)) {
       open_round_with_all(executor, lane);
-      const int ran = exec_run_round(executor, lane);
+      const int ran = tide_exec_run_round(executor, lane);
       if (ran > 0) {
         return ran;
       }
     }
-    if (digests && exec_most_urgent(executor, lane->band) != TIDE_PRIORITY_NONE && digest_most_urgent(executor, lane)) {
+    if (digests && tide_exec_most_urgent(executor, lane->band) != TIDE_PRIORITY_NONE &&
+        digest_most_urgent(executor, lane)) {
       digested++;
     } else if (late) {
       return exec_idle_result(executor);
     } else {
-      exec_sleep(executor, lane, exec_minimum(exec_minimum(deadline_ns, source_ns), view.next_expiry_ns));
+      tide_exec_sleep(executor, lane, exec_minimum(exec_minimum(deadline_ns, source_ns), view.next_expiry_ns));
       digested = 0;
     }
   }
 }
 
-int exec_round_tide(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns) {
+int tide_exec_round_tide(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns) {
   return !TIDE_TRIGGERS || executor->trigger == tide_trigger_any ? round_any(executor, lane, deadline_ns)
                                                                  : round_triggered(executor, lane, deadline_ns);
 }

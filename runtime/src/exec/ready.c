@@ -48,11 +48,11 @@ static int64_t next_key(tide_executor_t *executor, tide_priority_t priority) {
   return ((int64_t)(UINT16_MAX - priority) << STAMP_BITS) | executor->next_stamp++;
 }
 
-void exec_enqueue(tide_callback_t *callback) {
+void tide_exec_enqueue(tide_callback_t *callback) {
   tide_executor_t *executor = callback->executor;
   if (exec_is_readyset(executor)) {
     if (callback->kind == TIDE_CALLBACK_TIMER) {
-      exec_set_admit(callback);
+      tide_exec_set_admit(callback);
     }
   } else if (exec_is_tide(executor) && !tide_queue_contains(&callback->ready_entry)) {
     callback->ready_entry.key = next_key(executor, callback->priority);
@@ -60,7 +60,7 @@ void exec_enqueue(tide_callback_t *callback) {
   }
 }
 
-void exec_make_ready(tide_callback_t *callback, int64_t ready_ns) {
+void tide_exec_make_ready(tide_callback_t *callback, int64_t ready_ns) {
   tide_executor_t *executor = callback->executor;
   executor->notifications++;
   if (TIDE_MEASUREMENT) {
@@ -74,7 +74,7 @@ void exec_make_ready(tide_callback_t *callback, int64_t ready_ns) {
     executor->ready_count++;
     executor->prompt_count += needs_no_frame(callback) ? 1u : 0u;
     if (!exec_is_in_round(callback)) {
-      exec_enqueue(callback);
+      tide_exec_enqueue(callback);
     }
   }
   TIDE_INVARIANT(place_holds(callback) && executor->ready_count <= executor->count);
@@ -108,7 +108,7 @@ static void make_readier(tide_callback_t *callback, uint32_t times) {
 }
 
 /* One that was removed, or taken back, has arrived no times. */
-__attribute__((noinline)) void exec_take_all_arrivals(tide_executor_t *executor) {
+__attribute__((noinline)) void tide_exec_take_all_arrivals(tide_executor_t *executor) {
   while (__atomic_load_n(&executor->arrivals, __ATOMIC_RELAXED) != NULL) {
     const uintptr_t mask = exec_mask(executor);
     tide_callback_t *callback = executor->arrivals;
@@ -121,7 +121,7 @@ __attribute__((noinline)) void exec_take_all_arrivals(tide_executor_t *executor)
     exec_unmask(executor, mask);
     if (times > 0u) {
       TIDE_INVARIANT(callback->executor == executor);
-      exec_make_ready(callback, ready_ns);
+      tide_exec_make_ready(callback, ready_ns);
       make_readier(callback, times - 1u);
     }
   }
@@ -135,16 +135,16 @@ static void forget_arrival(tide_callback_t *callback) {
   }
 }
 
-tide_lane_t *exec_notify(tide_callback_t *callback, int64_t ready_ns) {
+tide_lane_t *tide_exec_notify(tide_callback_t *callback, int64_t ready_ns) {
   if (exec_splits(callback->executor)) {
     note_arrival(callback, ready_ns);
   } else {
-    exec_make_ready(callback, ready_ns);
+    tide_exec_make_ready(callback, ready_ns);
   }
-  return exec_pick(callback->band);
+  return tide_exec_pick(callback->band);
 }
 
-void exec_mark_local(tide_callback_t *callback) {
+void tide_exec_mark_local(tide_callback_t *callback) {
   const bool prompt_before = needs_no_frame(callback);
   callback->local = true;
   if (!prompt_before && callback->executor != NULL && callback->pending > 0u) {
@@ -159,7 +159,7 @@ static void not_ready_any_more(tide_callback_t *callback) {
   executor->prompt_count -= needs_no_frame(callback) ? 1u : 0u;
 }
 
-void exec_take_pending(tide_callback_t *callback) {
+void tide_exec_take_pending(tide_callback_t *callback) {
   TIDE_INVARIANT(callback->pending > 0u);
   set_pending(callback, callback->pending - 1u);
   if (callback->pending == 0u) {
@@ -167,13 +167,13 @@ void exec_take_pending(tide_callback_t *callback) {
   }
 }
 
-void exec_clear_ready(tide_callback_t *callback) {
+void tide_exec_clear_ready(tide_callback_t *callback) {
   forget_arrival(callback);
   if (callback->pending != 0u) {
     set_pending(callback, 0u);
     not_ready_any_more(callback);
   }
-  exec_set_leave(callback);
+  tide_exec_set_leave(callback);
   TIDE_INVARIANT(!tide_queue_contains(&callback->ready_entry) && counts_hold(callback->executor));
 }
 
@@ -182,7 +182,7 @@ static bool runs_after(const tide_callback_t *callback, const tide_callback_t *o
   return exec_is_tide(callback->executor) ? callback->priority <= other->priority : callback->index > other->index;
 }
 
-void exec_round_add(tide_lane_t *lane, tide_callback_t *callback) {
+void tide_exec_round_add(tide_lane_t *lane, tide_callback_t *callback) {
   if (callback->in_round) {
     return;
   }
@@ -215,7 +215,7 @@ static void unlink_from_lane(tide_lane_t *lane, tide_callback_t *callback) {
   }
 }
 
-void exec_round_forget(tide_callback_t *callback) {
+void tide_exec_round_forget(tide_callback_t *callback) {
   if (!exec_is_in_round(callback)) {
     return;
   }
@@ -236,10 +236,10 @@ void tide_executor_notify(tide_callback_t *callback) {
   tide_lane_t *lane = NULL;
   const uintptr_t mask = exec_mask(executor);
   if (callback->executor == executor) {
-    lane = exec_notify(callback, now_ns);
+    lane = tide_exec_notify(callback, now_ns);
   }
   exec_unmask(executor, mask);
-  exec_wake_lane(executor, lane);
+  tide_exec_wake_lane(executor, lane);
 }
 
 /* Locked. */
@@ -249,15 +249,15 @@ static void change_priority(tide_callback_t *callback, tide_priority_t priority)
     return;
   }
   const bool waits = callback->pending > 0u && !exec_is_in_round(callback);
-  tide_band_t *band = exec_band_of(callback->executor, priority);
+  tide_band_t *band = tide_exec_band_of(callback->executor, priority);
   exec_withdraw(callback);
   callback->priority = priority;
   if (band != callback->band) {
-    exec_timer_change_band(callback, band);
+    tide_exec_timer_change_band(callback, band);
     callback->band = band;
   }
   if (waits) {
-    exec_enqueue(callback);
+    tide_exec_enqueue(callback);
   }
   TIDE_INVARIANT(place_holds(callback));
   TIDE_INVARIANT(priority >= callback->band->least && priority <= callback->band->most);
@@ -274,12 +274,12 @@ int tide_executor_set_priority(tide_executor_t *executor, tide_callback_t *callb
     exec_take_arrivals(executor);
     const tide_band_t *before = callback->band;
     change_priority(callback, priority);
-    lane = callback->band == before ? NULL : exec_pick(callback->band);
+    lane = callback->band == before ? NULL : tide_exec_pick(callback->band);
     next = exec_lane_of_group(callback);
     status = TIDE_OK;
   }
   exec_unlock(executor, lock);
-  exec_wake_lane(executor, lane);
-  exec_wake_lane(executor, next);
+  tide_exec_wake_lane(executor, lane);
+  tide_exec_wake_lane(executor, next);
   return status;
 }

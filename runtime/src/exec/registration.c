@@ -65,9 +65,9 @@ static void clear(tide_callback_t *callback) {
 static void insert(tide_executor_t *executor, tide_callback_t *callback) {
   clear(callback);
   callback->ready_entry = (tide_queue_entry_t){0};
-  callback->band = exec_band_of(executor, callback->priority);
+  callback->band = tide_exec_band_of(executor, callback->priority);
   callback->index = (uint16_t)executor->count;
-  exec_timer_set_up(callback, exec_now(executor));
+  tide_exec_timer_set_up(callback, exec_now(executor));
   recognise(executor, callback);
   executor->config.callbacks[executor->count++] = callback;
   if (TIDE_LANES && callback->group != NULL) {
@@ -122,8 +122,8 @@ static void leave_executor(tide_executor_t *executor, tide_callback_t *callback)
 /* Locked; it is not ready any more. */
 static void take_out(tide_executor_t *executor, tide_callback_t *callback) {
   TIDE_INVARIANT(callback->pending == 0u && callback->executor == executor);
-  exec_timer_forget(callback);
-  exec_round_forget(callback);
+  tide_exec_timer_forget(callback);
+  tide_exec_round_forget(callback);
   forget_always(executor, callback);
   for (size_t index = 0; index < exec_lane_count(executor); index++) {
     tide_lane_t *lane = &executor->config.lanes[index];
@@ -140,7 +140,7 @@ static void take_out(tide_executor_t *executor, tide_callback_t *callback) {
     executor->config.callbacks[later]->index = (uint16_t)later;
   }
   if (exec_is_readyset(executor)) {
-    exec_set_reorder(executor);
+    tide_exec_set_reorder(executor);
   }
   TIDE_INVARIANT(table_holds(executor) && !is_registered(executor, callback));
 }
@@ -157,12 +157,12 @@ static int remove_callback(tide_executor_t *executor, tide_callback_t *callback,
   } else if (idle_only && callback->running > 0u) {
     status = TIDE_ERROR_STATE;
   } else {
-    exec_clear_ready(callback);
+    tide_exec_clear_ready(callback);
     next = exec_lane_of_group(callback);
     take_out(executor, callback);
   }
   exec_unlock(executor, lock);
-  exec_wake_lane(executor, next);
+  tide_exec_wake_lane(executor, next);
   return status;
 }
 

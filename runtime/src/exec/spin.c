@@ -34,10 +34,10 @@ static bool leaves(tide_executor_t *executor, tide_lane_t *lane) {
 
 /* When a lane that never waits has something to do again; locked only while it looks. */
 static int64_t next_round_ns(tide_executor_t *executor, const tide_lane_t *lane) {
-  if (exec_most_urgent(executor, lane->band) != TIDE_PRIORITY_NONE) {
+  if (tide_exec_most_urgent(executor, lane->band) != TIDE_PRIORITY_NONE) {
     return 0;
   }
-  const int64_t source_ns = exec_poll_source(executor);
+  const int64_t source_ns = tide_exec_poll_source(executor);
   const uintptr_t lock = exec_lock(executor);
   const tide_queue_entry_t *expiry = tide_queue_head(&lane->band->timer_list);
   const int64_t next_ns = tide_queue_head(&lane->band->ready_list) != NULL ? 0

@@ -14,12 +14,12 @@ static tide_timer_t *timer_of_expiry(tide_queue_entry_t *entry) {
 }
 
 /* Many timers due at once: the critical section is left between them, so that it stays short. */
-int64_t exec_move_due_timers(tide_executor_t *executor, tide_band_t *band, int64_t now_ns, uintptr_t *lock) {
+int64_t tide_exec_move_due_timers(tide_executor_t *executor, tide_band_t *band, int64_t now_ns, uintptr_t *lock) {
   tide_queue_entry_t *head = tide_queue_head(&band->timer_list);
   while (head != NULL && head->key <= now_ns) {
     tide_timer_t *timer = timer_of_expiry(tide_queue_pop(&band->timer_list));
     TIDE_INVARIANT(!timer->canceled && timer->callback.band == band && timer->next_ns <= now_ns);
-    exec_make_ready(&timer->callback, timer->next_ns);
+    tide_exec_make_ready(&timer->callback, timer->next_ns);
     TIDE_COUNT(executor->counters.timers_expired, 1u);
     head = tide_queue_head(&band->timer_list);
     if (head != NULL && head->key <= now_ns) {
@@ -54,7 +54,7 @@ static void schedule_next(tide_timer_t *timer, int64_t now_ns) {
   schedule(timer, exec_after(next_ns, timer->period_ns));
 }
 
-int64_t exec_timer_started(tide_callback_t *callback, int64_t now_ns) {
+int64_t tide_exec_timer_started(tide_callback_t *callback, int64_t now_ns) {
   tide_timer_t *timer = exec_timer_of(callback);
   const int64_t since_last_run_ns = now_ns - timer->last_call_ns;
   timer->last_call_ns = now_ns;
@@ -64,7 +64,7 @@ int64_t exec_timer_started(tide_callback_t *callback, int64_t now_ns) {
   return since_last_run_ns;
 }
 
-void exec_timer_set_up(tide_callback_t *callback, int64_t now_ns) {
+void tide_exec_timer_set_up(tide_callback_t *callback, int64_t now_ns) {
   if (callback->kind == TIDE_CALLBACK_TIMER) {
     tide_timer_t *timer = exec_timer_of(callback);
     timer->expiry_entry = (tide_queue_entry_t){0};
@@ -73,13 +73,13 @@ void exec_timer_set_up(tide_callback_t *callback, int64_t now_ns) {
   }
 }
 
-void exec_timer_forget(tide_callback_t *callback) {
+void tide_exec_timer_forget(tide_callback_t *callback) {
   if (callback->kind == TIDE_CALLBACK_TIMER) {
     tide_queue_remove(&callback->band->timer_list, &exec_timer_of(callback)->expiry_entry);
   }
 }
 
-void exec_timer_change_band(tide_callback_t *callback, tide_band_t *band) {
+void tide_exec_timer_change_band(tide_callback_t *callback, tide_band_t *band) {
   tide_queue_entry_t *entry = callback->kind == TIDE_CALLBACK_TIMER ? &exec_timer_of(callback)->expiry_entry : NULL;
   if (entry != NULL && tide_queue_contains(entry)) {
     tide_queue_remove(&callback->band->timer_list, entry);
@@ -111,7 +111,7 @@ int tide_executor_add_timer(tide_executor_t *executor, tide_timer_t *timer) {
 
 /* Locked. Neither ready nor scheduled afterwards. */
 static void disarm(tide_timer_t *timer) {
-  exec_clear_ready(&timer->callback);
+  tide_exec_clear_ready(&timer->callback);
   tide_queue_remove(&timer->callback.band->timer_list, &timer->expiry_entry);
   TIDE_INVARIANT(!is_armed(timer));
 }
@@ -133,11 +133,11 @@ static bool begin(const tide_timer_t *timer, tide_executor_t **executor, uintptr
 
 /* Leave the critical section and wake a lane of the timer's band. */
 static int end_and_wake(tide_timer_t *timer, tide_executor_t *executor, uintptr_t lock) {
-  tide_lane_t *lane = exec_pick(timer->callback.band);
+  tide_lane_t *lane = tide_exec_pick(timer->callback.band);
   tide_lane_t *next = exec_lane_of_group(&timer->callback);
   exec_unlock(executor, lock);
-  exec_wake_lane(executor, lane);
-  exec_wake_lane(executor, next);
+  tide_exec_wake_lane(executor, lane);
+  tide_exec_wake_lane(executor, next);
   return TIDE_OK;
 }
 

@@ -69,21 +69,21 @@ static void on_answer(tide_session_t *session, const tide_delivery_t *delivery, 
     case TIDE_XRCE_STATUS:
       tide_xrce_get_status(cdr, &status);
       if (cdr->status == TIDE_OK) {
-        session_on_status(session, &status);
+        tide_session_on_status(session, &status);
         note_work(session);
       }
       break;
     case TIDE_XRCE_INFO:
       tide_xrce_get_status(cdr, &status); /* an INFO begins like a STATUS, and the rest says nothing about us */
       if (cdr->status == TIDE_OK) {
-        session_on_info(session, &status, delivery->arrived_ns);
+        tide_session_on_info(session, &status, delivery->arrived_ns);
       }
       break;
     case TIDE_XRCE_TIMESTAMP_REPLY:
       if (!TIDE_TIME_SYNC) break;
       tide_xrce_get_timestamp_reply(cdr, &reply);
       if (cdr->status == TIDE_OK) {
-        session_on_timestamp_reply(session, &reply, delivery->arrived_ns);
+        tide_session_on_timestamp_reply(session, &reply, delivery->arrived_ns);
       }
       break;
     case TIDE_XRCE_STATUS_AGENT:
@@ -110,18 +110,18 @@ static tide_cdr_t reader_of(const tide_xrce_submessage_t *submessage) {
   return cdr;
 }
 
-void session_on_control(void *context, const tide_delivery_t *delivery) {
+void tide_session_on_control(void *context, const tide_delivery_t *delivery) {
   tide_cdr_t cdr = reader_of(&delivery->submessage);
   on_answer(context, delivery, &cdr);
 }
 
-void session_on_submessage(void *context, const tide_delivery_t *delivery) {
+void tide_session_on_submessage(void *context, const tide_delivery_t *delivery) {
   tide_session_t *session = context;
   if (delivery->submessage.id == TIDE_XRCE_DATA) {
-    session_on_data(session, delivery);
+    tide_session_on_data(session, delivery);
     return;
   }
   tide_cdr_t cdr = reader_of(&delivery->submessage);
   on_answer(session, delivery, &cdr);
-  session_kick(session);
+  tide_session_kick(session);
 }

@@ -33,7 +33,7 @@ static void put_request(tide_cdr_t *cdr, const void *body) {
   tide_xrce_put_request(cdr, *(const tide_xrce_request_t *)body);
 }
 
-tide_object_t *session_find_object_locked(const tide_session_t *session, uint16_t id) {
+tide_object_t *tide_session_find_object_locked(const tide_session_t *session, uint16_t id) {
   for (size_t i = session->objects_used; i-- > 0u;) {
     if (session->config.objects[i]->id == id) {
       return session->config.objects[i];
@@ -71,7 +71,7 @@ static int give_id_locked(tide_session_t *session, tide_object_t *object) {
   }
   for (uint16_t number = 1; number <= OBJECT_NUMBER_MAXIMUM; ++number) {
     const uint16_t id = TIDE_XRCE_OBJECT(number, kind);
-    if (id != TIDE_XRCE_OBJECT_CLIENT && session_find_object_locked(session, id) == NULL) {
+    if (id != TIDE_XRCE_OBJECT_CLIENT && tide_session_find_object_locked(session, id) == NULL) {
       object->id = id;
       return TIDE_OK;
     }
@@ -112,7 +112,7 @@ int tide_session_add_object(tide_session_t *session, tide_object_t *object) {
     return TIDE_ERROR_UNSUPPORTED;
   }
   const creation_t create = {{0, object->id}, &object->description};
-  int status = session_plan_request(session, session_measure(put_create, &create));
+  int status = tide_session_plan_request(session, tide_session_measure(put_create, &create));
   if (status != TIDE_OK) {
     return status;
   }
@@ -120,7 +120,7 @@ int tide_session_add_object(tide_session_t *session, tide_object_t *object) {
   status = register_locked(session, object);
   session_exit(session, critical);
   if (status == TIDE_OK) {
-    session_kick(session);
+    tide_session_kick(session);
   }
   return status;
 }
@@ -158,14 +158,14 @@ int tide_session_remove_object(tide_session_t *session, tide_object_t *object) {
       session_is_up(session) && (object->state == TIDE_OBJECT_CREATED || object->state == TIDE_OBJECT_ASKED);
   tide_xrce_request_t request = {0, object->id};
   if (known && on_agent) {
-    request.request = session_next_request_locked(session);
+    request.request = tide_session_next_request_locked(session);
     ++session->deletes_unanswered;
   }
   session_exit(session, critical);
   if (!known) {
     return TIDE_ERROR_NOT_FOUND;
   }
-  const int status = on_agent ? session_send_request(session, TIDE_XRCE_DELETE, put_request, &request) : TIDE_OK;
+  const int status = on_agent ? tide_session_send_request(session, TIDE_XRCE_DELETE, put_request, &request) : TIDE_OK;
   critical = session_enter(session);
   if (status == TIDE_OK) {
     remove_locked(session, object);
@@ -174,12 +174,12 @@ int tide_session_remove_object(tide_session_t *session, tide_object_t *object) {
   }
   session_exit(session, critical);
   if (status == TIDE_OK) { /* who waits for a place would else be woken by its own attempts, and never sleep */
-    session_kick(session);
+    tide_session_kick(session);
   }
   return status;
 }
 
-void session_forget_objects_locked(tide_session_t *session) {
+void tide_session_forget_objects_locked(tide_session_t *session) {
   for (size_t i = 0; i < session->objects_used; ++i) {
     session->config.objects[i]->state = TIDE_OBJECT_WAITING;
   }
@@ -231,12 +231,12 @@ static int encode_create_locked(tide_session_t *session, tide_object_t *object, 
   const bool first = object->state == TIDE_OBJECT_WAITING;
   const creation_t create = {{first ? session->next_request : object->request, object->id}, &object->description};
   const uint8_t flags = session->config.create_flags & (TIDE_XRCE_FLAG_REUSE | TIDE_XRCE_FLAG_REPLACE);
-  const int status = session_encode_request(node, TIDE_XRCE_CREATE, flags, put_create, &create);
+  const int status = tide_session_encode_request(node, TIDE_XRCE_CREATE, flags, put_create, &create);
   if (status != TIDE_OK) {
     return status;
   }
   if (first) {
-    object->request = session_next_request_locked(session);
+    object->request = tide_session_next_request_locked(session);
   } else {
     TIDE_COUNT(session->counters.requests_repeated, 1u);
   }
@@ -257,12 +257,12 @@ static void refuse_locked(tide_session_t *session, tide_object_t *object, uint8_
 /* The stream cannot carry it (best effort, longer than a message): the program's mistake, told as a refusal. */
 static void refuse_unsendable(tide_session_t *session, uint16_t id) {
   const uintptr_t critical = session_enter(session);
-  tide_object_t *object = session_find_object_locked(session, id);
+  tide_object_t *object = tide_session_find_object_locked(session, id);
   if (object != NULL && is_unanswered(object)) {
     refuse_locked(session, object, TIDE_XRCE_STATUS_ERR_RESOURCES);
   }
   session_exit(session, critical);
-  session_changed(session);
+  tide_session_changed(session);
 }
 
 static int create_next(tide_session_t *session, int64_t now_ns, bool idle, int64_t *next_ns) {
@@ -272,14 +272,14 @@ static int create_next(tide_session_t *session, int64_t now_ns, bool idle, int64
   size_t bytes = 0;
   if (turn.object != NULL) {
     const creation_t create = {{0, turn.object->id}, &turn.object->description};
-    bytes = session_measure(put_create, &create);
+    bytes = tide_session_measure(put_create, &create);
   }
   session_exit(session, critical);
   tide_node_t *node = NULL;
   if (turn.object == NULL) {
     return TIDE_ERROR_NOT_FOUND;
   }
-  int status = session_acquire_request(session, bytes, &node);
+  int status = tide_session_acquire_request(session, bytes, &node);
   if (status != TIDE_OK) {
     return status;
   }
@@ -298,14 +298,14 @@ static int create_next(tide_session_t *session, int64_t now_ns, bool idle, int64
     tide_daemon_abandon(&session->daemon, node);
     return status;
   }
-  status = session_submit_request(session, node);
+  status = tide_session_submit_request(session, node);
   if (status != TIDE_OK) {
     refuse_unsendable(session, id);
   }
   return TIDE_OK;
 }
 
-int64_t session_create_objects(tide_session_t *session, int64_t now_ns) {
+int64_t tide_session_create_objects(tide_session_t *session, int64_t now_ns) {
   int64_t next_ns = TIDE_FOREVER;
   const uintptr_t critical = session_enter(session);
   const bool any = session->objects_unanswered > 0u;
@@ -345,17 +345,18 @@ static bool status_of_object_locked(tide_session_t *session, const tide_xrce_sta
   return false;
 }
 
-void session_on_status(tide_session_t *session, const tide_xrce_status_body_t *status) {
+void tide_session_on_status(tide_session_t *session, const tide_xrce_status_body_t *status) {
   const uintptr_t critical = session_enter(session);
   if (status->related.object == TIDE_XRCE_OBJECT_CLIENT) {
     session->close_answered = session->state == TIDE_SESSION_CLOSING;
-  } else if (status_of_object_locked(session, status) || session_status_of_reader_locked(session, status)) {
+  } else if (status_of_object_locked(session, status) || tide_session_status_of_reader_locked(session, status)) {
     /* noted there */
-  } else if (session->deletes_unanswered > 0u && session_find_object_locked(session, status->related.object) == NULL) {
+  } else if (session->deletes_unanswered > 0u &&
+             tide_session_find_object_locked(session, status->related.object) == NULL) {
     --session->deletes_unanswered;
   } else {
     TIDE_COUNT(session->counters.statuses_unexpected, 1u);
   }
   session_exit(session, critical);
-  session_changed(session);
+  tide_session_changed(session);
 }

@@ -13,21 +13,21 @@ static tide_session_t *session_of(tide_daemon_t *daemon) {
 
 int32_t tide_daemon_owner_priority_of(tide_daemon_t *daemon, uint8_t stream, tide_xrce_request_t request,
                                       tide_account_t **account) {
-  return session_priority_of(session_of(daemon), stream, request, account);
+  return tide_session_priority_of(session_of(daemon), stream, request, account);
 }
 
 void tide_daemon_owner_on_submessage(tide_daemon_t *daemon, const tide_delivery_t *delivery) {
-  session_on_submessage(session_of(daemon), delivery);
+  tide_session_on_submessage(session_of(daemon), delivery);
 }
 
 void tide_daemon_owner_on_control(tide_daemon_t *daemon, const tide_delivery_t *delivery) {
-  session_on_control(session_of(daemon), delivery);
+  tide_session_on_control(session_of(daemon), delivery);
 }
 
-void tide_daemon_owner_on_activity(tide_daemon_t *daemon) { session_on_activity(session_of(daemon)); }
+void tide_daemon_owner_on_activity(tide_daemon_t *daemon) { tide_session_on_activity(session_of(daemon)); }
 
 void tide_daemon_owner_on_done(tide_daemon_t *daemon, tide_node_t *node, tide_node_outcome_t outcome) {
-  session_on_done(session_of(daemon), node, outcome);
+  tide_session_on_done(session_of(daemon), node, outcome);
 }
 
 #endif

@@ -29,7 +29,7 @@ static int send_ping(tide_session_t *session, int64_t now_ns) {
   const tide_xrce_get_info_body_t body = {{session->ping_request, TIDE_XRCE_OBJECT_AGENT}, INFO_ACTIVITY};
   const uint8_t header = header_session(session);
   session_exit(session, critical);
-  return session_send_control(session, TIDE_XRCE_GET_INFO, put_get_info, &body, header, SESSION_CONTROL_PRIORITY);
+  return tide_session_send_control(session, TIDE_XRCE_GET_INFO, put_get_info, &body, header, SESSION_CONTROL_PRIORITY);
 }
 
 int tide_session_ping(tide_session_t *session) {
@@ -41,11 +41,11 @@ int tide_session_ping(tide_session_t *session) {
   session->ping_round_trip_ns = -1;
   session_exit(session, critical);
   const int status = send_ping(session, session_now(session));
-  session_kick(session);
+  tide_session_kick(session);
   return status;
 }
 
-void session_on_info(tide_session_t *session, const tide_xrce_status_body_t *info, int64_t arrived_ns) {
+void tide_session_on_info(tide_session_t *session, const tide_xrce_status_body_t *info, int64_t arrived_ns) {
   const uintptr_t critical = session_enter(session);
   if (session->ping_under_way && info->related.object == TIDE_XRCE_OBJECT_AGENT &&
       info->related.request == session->ping_request) {
@@ -57,7 +57,7 @@ void session_on_info(tide_session_t *session, const tide_xrce_status_body_t *inf
     session->agent_lost = session->agent_lost || (session_is_up(session) && !session->info_knows_us);
   }
   session_exit(session, critical);
-  session_changed(session);
+  tide_session_changed(session);
 }
 
 /* A stream whose heartbeats stay unanswered although frames still arrive: only an INFO clears that up. */
@@ -113,7 +113,7 @@ static verdict_t judge_locked(tide_session_t *session, int64_t now_ns, int64_t h
   return silent || (suspicious && rested) ? LIVENESS_ASK : LIVENESS_REST;
 }
 
-int64_t session_check_liveness(tide_session_t *session, int64_t now_ns) {
+int64_t tide_session_check_liveness(tide_session_t *session, int64_t now_ns) {
   const bool suspicious = is_stream_unanswered(session);
   const uintptr_t critical = session_enter(session);
   const int64_t received_ns = session->daemon.last_received_ns;

@@ -12,7 +12,7 @@ static tide_reader_t **bucket_of(tide_session_t *session, uint16_t object) {
   return &session->readers[(object >> 4) % TIDE_SESSION_READER_BUCKETS];
 }
 
-tide_reader_t *session_find_reader_locked(const tide_session_t *session, tide_xrce_request_t request) {
+tide_reader_t *tide_session_find_reader_locked(const tide_session_t *session, tide_xrce_request_t request) {
   tide_reader_t *reader = session->readers[(request.object >> 4) % TIDE_SESSION_READER_BUCKETS];
   while (reader != NULL && (reader->object != request.object || reader->request != request.request ||
                             reader->state != TIDE_OBJECT_CREATED)) {
@@ -21,11 +21,11 @@ tide_reader_t *session_find_reader_locked(const tide_session_t *session, tide_xr
   return reader;
 }
 
-int32_t session_priority_of(void *context, uint8_t stream, tide_xrce_request_t request, tide_account_t **account) {
+int32_t tide_session_priority_of(void *context, uint8_t stream, tide_xrce_request_t request, tide_account_t **account) {
   tide_session_t *session = context;
   (void)stream;
   const uintptr_t critical = session_enter(session);
-  tide_reader_t *reader = session_find_reader_locked(session, request);
+  tide_reader_t *reader = tide_session_find_reader_locked(session, request);
   const int32_t priority =
       reader != NULL ? (int32_t)reader->priority | TIDE_FRAME_OWNER(reader->owner) : TIDE_PRIORITY_NONE;
   if (reader == NULL) {
@@ -66,7 +66,7 @@ int tide_session_add_reader(tide_session_t *session, tide_reader_t *reader) {
     return TIDE_ERROR_ARGUMENT;
   }
   if (!TIDE_RELIABLE_STREAMS && reader->reliable) return TIDE_ERROR_UNSUPPORTED;
-  const int status = session_plan_request(session, READ_BYTES);
+  const int status = tide_session_plan_request(session, READ_BYTES);
   if (status != TIDE_OK) {
     return status;
   }
@@ -87,7 +87,7 @@ int tide_session_add_reader(tide_session_t *session, tide_reader_t *reader) {
   if (known) {
     return TIDE_ERROR_EXISTS;
   }
-  session_kick(session);
+  tide_session_kick(session);
   return TIDE_OK;
 }
 
@@ -119,14 +119,14 @@ int tide_session_remove_reader(tide_session_t *session, tide_reader_t *reader) {
   tide_xrce_read_data_t read = {.has_delivery_control = true};
   read.request.object = reader->object;
   if (cancel) {
-    read.request.request = session_next_request_locked(session);
+    read.request.request = tide_session_next_request_locked(session);
   }
   session_exit(session, critical);
   if (!known) {
     return TIDE_ERROR_NOT_FOUND;
   }
-  session_release_samples(session, reader);
-  return cancel ? session_send_request(session, TIDE_XRCE_READ_DATA, put_read, &read) : TIDE_OK;
+  tide_session_release_samples(session, reader);
+  return cancel ? tide_session_send_request(session, TIDE_XRCE_READ_DATA, put_read, &read) : TIDE_OK;
 }
 
 void tide_session_set_reader_owner(tide_session_t *session, tide_reader_t *reader, uint8_t owner) {
@@ -149,12 +149,12 @@ int tide_session_set_reader_priority(tide_session_t *session, tide_reader_t *rea
   }
   session_exit(session, critical);
   if (other_stream) {
-    session_kick(session);
+    tide_session_kick(session);
   }
   return TIDE_OK;
 }
 
-void session_forget_readers_locked(tide_session_t *session) {
+void tide_session_forget_readers_locked(tide_session_t *session) {
   for (size_t i = 0; i < TIDE_SESSION_READER_BUCKETS; ++i) {
     for (tide_reader_t *reader = session->readers[i]; reader != NULL; reader = reader->next) {
       reader->state = TIDE_OBJECT_WAITING;
@@ -163,8 +163,8 @@ void session_forget_readers_locked(tide_session_t *session) {
   session->readers_waiting = true;
 }
 
-bool session_status_of_reader_locked(tide_session_t *session, const tide_xrce_status_body_t *status) {
-  tide_reader_t *reader = session_find_reader_locked(session, status->related);
+bool tide_session_status_of_reader_locked(tide_session_t *session, const tide_xrce_status_body_t *status) {
+  tide_reader_t *reader = tide_session_find_reader_locked(session, status->related);
   if (reader == NULL) {
     return false;
   }
@@ -188,7 +188,7 @@ static void encode_read_locked(const tide_reader_t *reader, tide_node_t *node) {
       .max_elapsed_time_s = reader->max_elapsed_s,
       .max_bytes_per_second = reader->max_bytes_per_s,
       .min_pace_period_ms = reader->min_pace_ms};
-  const int status = session_encode_request(node, TIDE_XRCE_READ_DATA, 0, put_read, &read);
+  const int status = tide_session_encode_request(node, TIDE_XRCE_READ_DATA, 0, put_read, &read);
   (void)status;
   TIDE_INVARIANT(status == TIDE_OK); /* READ_BYTES were asked for */
 }
@@ -201,7 +201,7 @@ static bool may_ask_locked(const tide_session_t *session, const tide_reader_t *r
   if (reader->state != TIDE_OBJECT_WAITING) {
     return false;
   }
-  const tide_object_t *object = session_find_object_locked(session, reader->object);
+  const tide_object_t *object = tide_session_find_object_locked(session, reader->object);
   return object == NULL || object->state == TIDE_OBJECT_CREATED;
 }
 
@@ -232,7 +232,7 @@ static void mark_asked_locked(tide_session_t *session, tide_reader_t *reader, in
     --reader->repeats;
   }
   if (reader->request == 0u) {
-    reader->request = session_next_request_locked(session);
+    reader->request = tide_session_next_request_locked(session);
   }
   reader->state = TIDE_OBJECT_CREATED;
   reader->retry_at_ns = now_ns + session->config.request_period_ns;
@@ -251,7 +251,7 @@ static bool ask_next(tide_session_t *session, int64_t now_ns, int64_t *next_ns) 
   if (reader == NULL) {
     return false;
   }
-  if (session_acquire_request(session, READ_BYTES, &node) != TIDE_OK) {
+  if (tide_session_acquire_request(session, READ_BYTES, &node) != TIDE_OK) {
     *next_ns = now_ns + SESSION_RETRY_FULL_NS;
     return false;
   }
@@ -272,10 +272,10 @@ static bool ask_next(tide_session_t *session, int64_t now_ns, int64_t *next_ns) 
     tide_daemon_abandon(&session->daemon, node);
     return false;
   }
-  return session_submit_request(session, node) == TIDE_OK;
+  return tide_session_submit_request(session, node) == TIDE_OK;
 }
 
-int64_t session_ask_readers(tide_session_t *session, int64_t now_ns) {
+int64_t tide_session_ask_readers(tide_session_t *session, int64_t now_ns) {
   int64_t next_ns = TIDE_FOREVER;
   const uintptr_t critical = session_enter(session);
   const bool waiting = session->readers_waiting;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "internal.h"
 
-uint16_t session_next_request_locked(tide_session_t *session) {
+uint16_t tide_session_next_request_locked(tide_session_t *session) {
   const uint16_t request = session->next_request;
   TIDE_INVARIANT(request >= SESSION_REQUEST_FIRST);
   if (++session->next_request == 0u) {
@@ -10,8 +10,8 @@ uint16_t session_next_request_locked(tide_session_t *session) {
   return request;
 }
 
-int session_send_control(tide_session_t *session, uint8_t id, session_put_t put, const void *body, uint8_t header,
-                         tide_priority_t priority) {
+int tide_session_send_control(tide_session_t *session, uint8_t id, session_put_t put, const void *body, uint8_t header,
+                              tide_priority_t priority) {
   uint8_t bytes[40];
   tide_cdr_t cdr;
   tide_cdr_writer(&cdr, bytes + TIDE_XRCE_SUBMESSAGE_HEADER_BYTES, sizeof bytes - TIDE_XRCE_SUBMESSAGE_HEADER_BYTES);
@@ -25,7 +25,7 @@ int session_send_control(tide_session_t *session, uint8_t id, session_put_t put,
                                     priority);
 }
 
-size_t session_measure(session_put_t put, const void *body) {
+size_t tide_session_measure(session_put_t put, const void *body) {
   tide_cdr_t cdr;
   tide_cdr_measure(&cdr);
   put(&cdr, body);
@@ -37,7 +37,7 @@ static uint32_t largest_node_bytes(const tide_session_t *session) {
   return config->class_count == 0u ? 0u : config->classes[config->class_count - 1u].node_bytes;
 }
 
-int session_plan_request(tide_session_t *session, size_t body_bytes) {
+int tide_session_plan_request(tide_session_t *session, size_t body_bytes) {
   const size_t bytes = TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + body_bytes;
   if (body_bytes > UINT16_MAX || bytes > largest_node_bytes(session)) {
     return TIDE_ERROR_TOO_LARGE;
@@ -63,12 +63,12 @@ static tide_node_t *take_reserve(tide_session_t *session, size_t bytes) {
   return node;
 }
 
-bool session_has_reserve_locked(const tide_session_t *session) {
+bool tide_session_has_reserve_locked(const tide_session_t *session) {
   const uint32_t bytes = session->request_bytes_maximum;
   return bytes == 0u || (session->reserve != NULL && session->reserve->capacity >= bytes);
 }
 
-bool session_keep_reserve(tide_session_t *session) {
+bool tide_session_keep_reserve(tide_session_t *session) {
   if (!TIDE_RELIABLE_STREAMS) return true;
   uintptr_t critical = session_enter(session);
   tide_node_t *node = session->reserve;
@@ -103,7 +103,7 @@ bool session_keep_reserve(tide_session_t *session) {
   return true;
 }
 
-void session_drop_reserve(tide_session_t *session) {
+void tide_session_drop_reserve(tide_session_t *session) {
   if (!TIDE_RELIABLE_STREAMS) return;
   const uintptr_t critical = session_enter(session);
   tide_node_t *node = session->reserve;
@@ -115,7 +115,7 @@ void session_drop_reserve(tide_session_t *session) {
   }
 }
 
-int session_acquire_request(tide_session_t *session, size_t body_bytes, tide_node_t **node) {
+int tide_session_acquire_request(tide_session_t *session, size_t body_bytes, tide_node_t **node) {
   const size_t bytes = TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + body_bytes;
   *node = NULL;
   int status = tide_daemon_acquire_own(&session->daemon, (uint32_t)bytes, node);
@@ -126,7 +126,7 @@ int session_acquire_request(tide_session_t *session, size_t body_bytes, tide_nod
   return status;
 }
 
-int session_encode_request(tide_node_t *node, uint8_t id, uint8_t flags, session_put_t put, const void *body) {
+int tide_session_encode_request(tide_node_t *node, uint8_t id, uint8_t flags, session_put_t put, const void *body) {
   tide_cdr_t cdr;
   tide_cdr_writer(&cdr, node->bytes + TIDE_XRCE_SUBMESSAGE_HEADER_BYTES,
                   node->capacity - TIDE_XRCE_SUBMESSAGE_HEADER_BYTES);
@@ -142,20 +142,20 @@ int session_encode_request(tide_node_t *node, uint8_t id, uint8_t flags, session
   return TIDE_OK;
 }
 
-int session_submit_request(tide_session_t *session, tide_node_t *node) {
+int tide_session_submit_request(tide_session_t *session, tide_node_t *node) {
   return tide_daemon_submit(&session->daemon, node, session->config.object_stream);
 }
 
-int session_send_request(tide_session_t *session, uint8_t id, session_put_t put, const void *body) {
+int tide_session_send_request(tide_session_t *session, uint8_t id, session_put_t put, const void *body) {
   tide_node_t *node = NULL;
-  int status = session_acquire_request(session, session_measure(put, body), &node);
+  int status = tide_session_acquire_request(session, tide_session_measure(put, body), &node);
   if (status != TIDE_OK) {
     return status;
   }
-  status = session_encode_request(node, id, 0, put, body);
+  status = tide_session_encode_request(node, id, 0, put, body);
   if (status != TIDE_OK) {
     tide_daemon_abandon(&session->daemon, node);
     return status;
   }
-  return session_submit_request(session, node);
+  return tide_session_submit_request(session, node);
 }

@@ -46,7 +46,7 @@ static void deliver(tide_session_t *session, const tide_delivery_t *delivery, ti
   void *oldest = NULL;
   bool reassembled = false;
   const uintptr_t critical = session_enter(session);
-  tide_reader_t *reader = session_find_reader_locked(session, request);
+  tide_reader_t *reader = tide_session_find_reader_locked(session, request);
   if (reader != NULL) {
     retain(session, delivery);
     oldest = queue_locked(reader, &sample, &reassembled);
@@ -101,7 +101,7 @@ static void deliver_sequence(tide_session_t *session, const tide_delivery_t *del
   }
 }
 
-void session_on_data(tide_session_t *session, const tide_delivery_t *delivery) {
+void tide_session_on_data(tide_session_t *session, const tide_delivery_t *delivery) {
   const tide_xrce_submessage_t *submessage = &delivery->submessage;
   tide_cdr_t cdr;
   tide_cdr_reader(&cdr, submessage->body, submessage->body_bytes,
@@ -168,7 +168,7 @@ void tide_session_take_done(tide_session_t *session, tide_reader_t *reader) {
   }
 }
 
-void session_release_samples(tide_session_t *session, tide_reader_t *reader) {
+void tide_session_release_samples(tide_session_t *session, tide_reader_t *reader) {
   tide_session_take_done(session, reader);
   while (tide_session_peek(session, reader) != NULL) {
     tide_session_take_done(session, reader);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state machine of the connection. Everything that takes time or sends happens in step(), by one caller at a
- * time; other contexts leave notes and, where it matters, call session_kick. */
+ * time; other contexts leave notes and, where it matters, call tide_session_kick. */
 #include <string.h>
 
 #include "internal.h"
@@ -29,7 +29,7 @@ static void put_info(tide_cdr_t *cdr, const void *body) { tide_xrce_put_info(cdr
 
 /* The change was made in a critical section before. Whoever waits has said so before the one in which it looked, so
  * either it has seen the change or it is seen here. */
-void session_changed(tide_session_t *session) {
+void tide_session_changed(tide_session_t *session) {
   if (__atomic_load_n(&session->waiting, __ATOMIC_RELAXED)) {
     tide_platform_event_set(session->config.daemon.platform, &session->changed);
   }
@@ -41,13 +41,13 @@ static void ask_for_poll(tide_session_t *session) {
   }
 }
 
-void session_on_activity(void *context) {
+void tide_session_on_activity(void *context) {
   tide_session_t *session = context;
   const uintptr_t critical = session_enter(session);
   const bool work = session->work_noted;
   session->work_noted = false;
   session_exit(session, critical);
-  session_changed(session);
+  tide_session_changed(session);
   if (work) {
     ask_for_poll(session);
   }
@@ -56,7 +56,7 @@ void session_on_activity(void *context) {
   }
 }
 
-void session_on_done(void *context, tide_node_t *node, tide_node_outcome_t outcome) {
+void tide_session_on_done(void *context, tide_node_t *node, tide_node_outcome_t outcome) {
   tide_session_t *session = context;
   if (session->config.daemon.on_done != NULL) {
     session->config.daemon.on_done(session->config.daemon.context, node, outcome);
@@ -108,15 +108,15 @@ int tide_session_init(tide_session_t *session, const tide_session_config_t *conf
   tide_daemon_config_t *const daemon = &session->config.daemon;
   if (!TIDE_STATIC_SESSION) {
     daemon->receiver.context = session;
-    daemon->receiver.priority_of = session_priority_of;
-    daemon->receiver.on_submessage = session_on_submessage;
-    daemon->receiver.on_control = session_on_control;
+    daemon->receiver.priority_of = tide_session_priority_of;
+    daemon->receiver.on_submessage = tide_session_on_submessage;
+    daemon->receiver.on_control = tide_session_on_control;
   }
   const int status = tide_daemon_init(&session->daemon, daemon);
   if (status == TIDE_OK) {
     if (!TIDE_STATIC_SESSION) { /* it hears first, and tells the program */
-      session->daemon.owner.on_activity = session_on_activity;
-      session->daemon.owner.on_done = session_on_done;
+      session->daemon.owner.on_activity = tide_session_on_activity;
+      session->daemon.owner.on_done = tide_session_on_done;
       session->daemon.owner.context = session;
     }
     tide_platform_event_init(daemon->platform, &session->changed);
@@ -138,7 +138,7 @@ static bool enter_state_locked(tide_session_t *session, tide_session_state_t sta
 }
 
 static void tell_state(tide_session_t *session, tide_session_state_t state) {
-  session_changed(session);
+  tide_session_changed(session);
   if (session->config.on_state != NULL) {
     session->config.on_state(session->config.context, state);
   }
@@ -187,12 +187,12 @@ static void lose(tide_session_t *session, int64_t now_ns) {
 /* The objects are to be made anew, and between sessions what arrives may be an answer with any session id. */
 static void forget_session_locked(tide_session_t *session) {
   tide_receiver_set_session(&session->daemon.receiver, TIDE_XRCE_SESSION_ANY, session->config.key);
-  session_forget_objects_locked(session);
-  session_forget_readers_locked(session);
+  tide_session_forget_objects_locked(session);
+  tide_session_forget_readers_locked(session);
 }
 
 static void leave_old_session(tide_session_t *session) {
-  session_take_back(session);
+  tide_session_take_back(session);
   tide_daemon_reset(&session->daemon, false);
   const uintptr_t critical = session_enter(session);
   TIDE_INVARIANT(!session_is_up(session));
@@ -219,8 +219,8 @@ static int64_t send_create_client(tide_session_t *session, int64_t now_ns) {
                                                                  : period_ns;
   session->request_at_ns = now_ns + wait_ns;
   session_exit(session, critical);
-  (void)session_send_control(session, TIDE_XRCE_CREATE_CLIENT, put_create_client, &body, header,
-                             SESSION_CONTROL_PRIORITY);
+  (void)tide_session_send_control(session, TIDE_XRCE_CREATE_CLIENT, put_create_client, &body, header,
+                                  SESSION_CONTROL_PRIORITY);
   return now_ns + wait_ns;
 }
 
@@ -245,7 +245,8 @@ static void on_agent_answer(tide_session_t *session, int64_t now_ns) {
   const bool accepted = !tide_xrce_is_error(answer->status) && fits;
   const tide_session_state_t state = accepted ? TIDE_SESSION_CREATING : TIDE_SESSION_REFUSED;
   if (accepted) {
-    session_take_back(session); /* requests that crossed the end of the old session; the receiver is reset already */
+    tide_session_take_back(
+        session); /* requests that crossed the end of the old session; the receiver is reset already */
     tide_daemon_set_session(&session->daemon, session->id, session->config.key);
   }
   const uintptr_t critical = session_enter(session);
@@ -283,7 +284,7 @@ static int64_t connect(tide_session_t *session, int64_t now_ns) {
 
 /* READY begins in the moment in which nothing is held any more, so that no new sample overtakes a kept one. */
 static void become_ready(tide_session_t *session, int64_t now_ns) {
-  while (session_release_held(session)) {
+  while (tide_session_release_held(session)) {
     const uintptr_t critical = session_enter(session);
     const bool more_objects = session->objects_unanswered > 0u;
     const bool ready = session->held_first == NULL && !more_objects && session->state == TIDE_SESSION_CREATING;
@@ -314,10 +315,10 @@ static int64_t serve(tide_session_t *session, int64_t now_ns) {
     lose(session, now_ns);
     return now_ns;
   }
-  (void)session_keep_reserve(session);
-  int64_t next_ns = session_create_objects(session, now_ns);
-  next_ns = session_earlier(next_ns, session_ask_readers(session, now_ns));
-  next_ns = session_earlier(next_ns, session_check_liveness(session, now_ns));
+  (void)tide_session_keep_reserve(session);
+  int64_t next_ns = tide_session_create_objects(session, now_ns);
+  next_ns = session_earlier(next_ns, tide_session_ask_readers(session, now_ns));
+  next_ns = session_earlier(next_ns, tide_session_check_liveness(session, now_ns));
   const uintptr_t critical = session_enter(session);
   const tide_session_state_t state = session->state;
   const bool unanswered = session->objects_unanswered > 0u, held = session->held_first != NULL;
@@ -325,14 +326,14 @@ static int64_t serve(tide_session_t *session, int64_t now_ns) {
   if (state == TIDE_SESSION_CREATING && !unanswered) {
     become_ready(session, now_ns);
   } else if (state == TIDE_SESSION_READY && held) {
-    (void)session_release_held(session);
+    (void)tide_session_release_held(session);
   }
   return next_ns;
 }
 
 static void end(tide_session_t *session, int64_t now_ns) {
-  session_discard_held(session);
-  session_drop_reserve(session);
+  tide_session_discard_held(session);
+  tide_session_drop_reserve(session);
   tide_daemon_reset(&session->daemon, false);
   const uintptr_t critical = session_enter(session);
   forget_session_locked(session);
@@ -372,8 +373,8 @@ static int64_t say_goodbye(tide_session_t *session, int64_t now_ns) {
     return now_ns;
   }
   if (due) { /* as urgent as CREATE_CLIENT, so that on a line that was down it never comes behind a later one */
-    (void)session_send_control(session, TIDE_XRCE_DELETE, put_request, &request, SESSION_OWN_ID,
-                               SESSION_CONTROL_PRIORITY);
+    (void)tide_session_send_control(session, TIDE_XRCE_DELETE, put_request, &request, SESSION_OWN_ID,
+                                    SESSION_CONTROL_PRIORITY);
   }
   return next_ns;
 }
@@ -390,7 +391,7 @@ static void answer_agent(tide_session_t *session) {
                                    .implementation_status = 1,
                                    .vendor = session->config.vendor,
                                    .version_major = 1};
-    (void)session_send_control(session, TIDE_XRCE_INFO, put_info, &info, SESSION_OWN_ID, SESSION_CONTROL_PRIORITY);
+    (void)tide_session_send_control(session, TIDE_XRCE_INFO, put_info, &info, SESSION_OWN_ID, SESSION_CONTROL_PRIORITY);
   }
 }
 
@@ -453,7 +454,7 @@ static bool run(tide_session_t *session) {
   return !TIDE_SINGLE_CONTEXT && refused;
 }
 
-void session_kick(tide_session_t *session) {
+void tide_session_kick(tide_session_t *session) {
   (void)run(session);
   ask_for_poll(session);
 }
@@ -477,7 +478,7 @@ void tide_session_open(tide_session_t *session) {
   if (idle) {
     start_connecting(session, session_now(session));
   }
-  session_kick(session);
+  tide_session_kick(session);
 }
 
 void tide_session_close(tide_session_t *session) {
@@ -496,5 +497,5 @@ void tide_session_close(tide_session_t *session) {
   if (open) {
     set_state(session, TIDE_SESSION_CLOSING, now_ns);
   }
-  session_kick(session);
+  tide_session_kick(session);
 }

@@ -27,8 +27,8 @@ int tide_session_synchronise(tide_session_t *session) {
   if (!up) {
     return TIDE_ERROR_DISCONNECTED;
   }
-  return session_send_control(session, TIDE_XRCE_TIMESTAMP, put_timestamp, &originate, SESSION_OWN_ID,
-                              SESSION_CONTROL_PRIORITY);
+  return tide_session_send_control(session, TIDE_XRCE_TIMESTAMP, put_timestamp, &originate, SESSION_OWN_ID,
+                                   SESSION_CONTROL_PRIORITY);
 }
 
 static int64_t magnitude(int64_t value) { return value < 0 ? -value : value; }
@@ -56,7 +56,8 @@ static void note_locked(tide_session_t *session, int64_t offset_ns, int64_t roun
   ++session->time_sync.exchanges;
 }
 
-void session_on_timestamp_reply(tide_session_t *session, const tide_xrce_timestamp_reply_t *reply, int64_t arrived_ns) {
+void tide_session_on_timestamp_reply(tide_session_t *session, const tide_xrce_timestamp_reply_t *reply,
+                                     int64_t arrived_ns) {
   if (!TIDE_TIME_SYNC) return;
   const int64_t sent_ns = tide_xrce_time_to_ns(reply->originate);
   const int64_t agent_received_ns = tide_xrce_time_to_ns(reply->receive);
@@ -73,5 +74,5 @@ void session_on_timestamp_reply(tide_session_t *session, const tide_xrce_timesta
     ++session->time_sync.ignored;
   }
   session_exit(session, critical);
-  session_changed(session);
+  tide_session_changed(session);
 }

@@ -34,7 +34,7 @@ static void note_held_maximum(tide_session_t *session) {
   }
 }
 
-void session_hold_locked(tide_session_t *session, tide_node_t *node) {
+void tide_session_hold_locked(tide_session_t *session, tide_node_t *node) {
   node->next_in_stream = NULL;
   if (session->held_last == NULL) {
     session->held_first = node;
@@ -71,7 +71,7 @@ static bool is_answered_locked(const tide_session_t *session, uint16_t id) {
   if (session->objects_unanswered == 0u) {
     return true;
   }
-  const tide_object_t *object = session_find_object_locked(session, id);
+  const tide_object_t *object = tide_session_find_object_locked(session, id);
   return object == NULL || (object->state != TIDE_OBJECT_WAITING && object->state != TIDE_OBJECT_ASKED);
 }
 
@@ -88,7 +88,7 @@ static tide_node_t *next_free_of_hold_locked(tide_session_t *session) {
   return NULL;
 }
 
-bool session_release_held(tide_session_t *session) {
+bool tide_session_release_held(tide_session_t *session) {
   if (!TIDE_RELIABLE_STREAMS) return true;
   for (;;) {
     const uintptr_t critical = session_enter(session);
@@ -102,7 +102,7 @@ bool session_release_held(tide_session_t *session) {
   }
 }
 
-void session_discard_held(tide_session_t *session) {
+void tide_session_discard_held(tide_session_t *session) {
   if (!TIDE_RELIABLE_STREAMS) return;
   for (;;) {
     const uintptr_t critical = session_enter(session);
@@ -123,7 +123,7 @@ static bool is_kept(const tide_node_t *node) {
   return node->bytes[0] == TIDE_XRCE_WRITE_DATA || node->bytes[0] == TIDE_XRCE_DELETE;
 }
 
-void session_take_back(tide_session_t *session) {
+void tide_session_take_back(tide_session_t *session) {
   if (!TIDE_RELIABLE_STREAMS) return;
   const uintptr_t critical = session_enter(session);
   tide_node_t *later = session->held_first, *last = session->held_last;
@@ -134,7 +134,7 @@ void session_take_back(tide_session_t *session) {
   while (node != NULL) {
     tide_node_t *next = node->next_in_stream;
     if (is_kept(node)) {
-      session_hold_locked(session, node);
+      tide_session_hold_locked(session, node);
     } else {
       tide_daemon_abandon(&session->daemon, node);
     }
@@ -155,7 +155,7 @@ static int may_write_locked(tide_session_t *session, uint16_t object, bool relia
     return TIDE_ERROR_DISCONNECTED;
   }
   if (session->objects_refused > 0u) {
-    const tide_object_t *writer = session_find_object_locked(session, object);
+    const tide_object_t *writer = tide_session_find_object_locked(session, object);
     return writer != NULL && writer->state == TIDE_OBJECT_REFUSED ? TIDE_ERROR_REFUSED : TIDE_OK;
   }
   return TIDE_OK;
@@ -168,8 +168,8 @@ static int reserve_node(tide_session_t *session, tide_write_t *write, bool relia
   const int status = may_write_locked(session, request->object, reliable);
   session->reserve_needed = session->reserve_needed || reliable;
   const bool reserved =
-      !TIDE_RELIABLE_STREAMS || !reliable || (SECTIONS_ARE_DEAR && session_has_reserve_locked(session));
-  request->request = session_next_request_locked(session);
+      !TIDE_RELIABLE_STREAMS || !reliable || (SECTIONS_ARE_DEAR && tide_session_has_reserve_locked(session));
+  request->request = tide_session_next_request_locked(session);
   if (SECTIONS_ARE_DEAR && status == TIDE_OK && reserved) {
     (void)tide_daemon_acquire_locked(&session->daemon, bytes, priority, &write->node);
   }
@@ -177,7 +177,7 @@ static int reserve_node(tide_session_t *session, tide_write_t *write, bool relia
   if (status != TIDE_OK || write->node != NULL) {
     return status;
   }
-  if (!reserved && !session_keep_reserve(session)) {
+  if (!reserved && !tide_session_keep_reserve(session)) {
     return TIDE_ERROR_FULL;
   }
   return tide_daemon_acquire(&session->daemon, bytes, priority, &write->node);
@@ -240,7 +240,7 @@ int tide_session_write_end(tide_write_t *write) {
   /* One section for the decision and the submission: none comes between the old session and the new one. */
   const uintptr_t critical = session_enter(session);
   if (TIDE_RELIABLE_STREAMS && reliable && is_to_hold_locked(session, node)) {
-    session_hold_locked(session, node);
+    tide_session_hold_locked(session, node);
     session_exit(session, critical);
     return TIDE_OK;
   }
