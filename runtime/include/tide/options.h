@@ -27,8 +27,8 @@
 #define TIDE_HOLD TIDE_RELIABLE_STREAMS
 #endif
 
-/* Several small reliable messages in one frame, where more wait than the window lets go. Links of datagrams use it; on a
- * serial line each message stays a frame of its own. Without: everywhere. Off on boards unless it is asked for. */
+/* Several small reliable messages in one frame, where more wait than the window lets go. Links of datagrams use it; on
+ * a serial line each message stays a frame of its own. Without: everywhere. Off on boards unless it is asked for. */
 #ifndef TIDE_PACKING
 #ifdef __unix__
 #define TIDE_PACKING TIDE_RELIABLE_STREAMS
