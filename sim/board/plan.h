@@ -88,7 +88,7 @@ struct Plan {
 
   // The daemon.
   bool hold_until_acknowledged = false;  // every chain, as if each said hold
-  bool packs = false;  // messages that wait for the window share a frame
+  bool packs = false;                    // messages that wait for the window share a frame
   Time heartbeat_delay = -1;
   bool batch_waits_for_new_data = true;
   uint32_t nodes = 16, slots = 16, window = 16, reassemblies = 2;
