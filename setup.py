@@ -17,8 +17,8 @@ from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
-TREE = ("runtime/CMakeLists.txt", "runtime/include", "runtime/src", "runtime/port", "runtime/cmake", "sim/mps2", "sim/freertos",
-        "lab/images/footprint", "lab/pods", "lab/systems", "examples")  # fmt: skip
+TREE = ("runtime/CMakeLists.txt", "runtime/include", "runtime/src", "runtime/port", "runtime/cmake", "sim/mps2",
+        "sim/freertos", "lab/images/footprint", "lab/pods", "lab/systems", "examples")  # fmt: skip
 
 
 def built() -> Path:
