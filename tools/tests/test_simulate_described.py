@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,8 +35,8 @@ def run(*words: str | Path) -> tuple[int, str]:
 
 def test_there_are_examples_of_unlike_robots() -> None:
     systems = [load(file) for file in EXAMPLES]
-    assert len(systems) >= 4
-    assert {0, 2, 3} <= {len(system.boards()) for system in systems}
+    assert len(systems) >= 10
+    assert {0, 1, 2, 3, 4} <= {len(system.boards()) for system in systems}
     assert {"serial", "udp"} == {link.kind for system in systems for link in system.links}
 
 
@@ -56,6 +57,16 @@ def test_an_example_meets_its_deadlines_and_keeps_to_its_bounds(file: Path, tmp_
         assert one["bound_ns"] == (bound.bound_ns if one["until"] is None else dict(bound.sections)[one["until"]])
         assert 0 < one["max_ns"] <= one["bound_ns"], one
         assert one["ratio"] > 0.1 and one["lost"] == 0 and one["samples"] > 30, one
+
+
+@pytest.mark.parametrize("name", ["conveyor_cell", "survey_boat"])
+def test_a_message_that_cannot_be_numbered_is_named(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "small.toml"
+    text = (ROOT / f"examples/systems/{name}.toml").read_text(encoding="utf-8")
+    file.write_text(text.replace("payload_bytes = 8 }", "payload_bytes = 1 }", 1), encoding="utf-8")
+    status, output = run("simulate", file)
+    assert status == 2, output
+    assert re.search(r"topic '/\w+' has 1 B, .*: use payload_bytes = 6 or more", output), output
 
 
 ARM = ROOT / "examples/systems/arm_and_base.toml"

@@ -16,7 +16,8 @@ MICROSECOND = 1000
 _MILLISECOND = 1_000_000
 PERIODS, MOST_PERIODS = 4, 10  # that are played: so many instances of each chain
 POOL = 64  # nodes and slots: so many that none is short
-LEAST_BYTES = 8  # what the simulated program needs
+LEAST_BYTES = 8  # to which messages are shortened
+NUMBERED_BYTES = 6  # what the simulated program needs
 FRAME_BYTES = 64  # more than headers, HEARTBEAT and acknowledgment of a frame
 
 
@@ -33,6 +34,17 @@ SHAPES = {
 
 class UnplayableError(Exception):
     """The simulated program cannot be this board; the text says why."""
+
+
+def require_playable_sizes(system: System) -> None:
+    """Where a board takes part. A played message has its number in it."""
+    for callback in (one for chain in system.chains for one in chain.callbacks):
+        sent = callback.publishes
+        if sent is not None and sent.payload_bytes < NUMBERED_BYTES:
+            raise UnplayableError(
+                f"topic '{sent.topic}' has {sent.payload_bytes} B, and a played message has a number in it: use "
+                f"payload_bytes = {NUMBERED_BYTES} or more"
+            )
 
 
 @dataclass(frozen=True)
@@ -69,6 +81,7 @@ class BoardPlayer:
         for places in self._places:
             if places not in SHAPES:
                 raise UnplayableError("a chain goes over the line once and back at most, with one callback on a side")
+        require_playable_sizes(system)
         self._marks_ns = [0]
         for chain in system.chains:
             times_ns = [callback.execution_ns for callback in chain.callbacks]

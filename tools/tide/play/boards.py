@@ -21,6 +21,7 @@ from tide.play.board import (
     SHAPES,
     BoardPlayer,
     UnplayableError,
+    require_playable_sizes,
 )
 from tide.play.server import Played
 from tide.system.model import Executor, SerialLink, System, UdpLink, nanoseconds
@@ -53,6 +54,7 @@ class BoardsPlayer(BoardPlayer):
         self._boards = [board for board in system.boards() if board.name in used]
         self._links = [self._link_of(board) for board in self._boards]
         self._shapes = {one.name: self._shape(one) for sections in self._sections for one in sections}
+        require_playable_sizes(system)
         self._marks_ns = [0]
         for chain in system.chains:
             times_ns = [callback.execution_ns for callback in chain.callbacks]
