@@ -20,7 +20,7 @@ import options as bench_options
 
 SYSTEM = ROOT / "examples" / "three_chains" / "system.toml"
 # What a program may set, and this one does not; and what nobody is known to be called through.
-OF_THE_PROGRAM = {"on_start", "on_end", "on_state", "wall_ns", "gc_callback", "done", "block", "handlers"}
+OF_THE_PROGRAM = {"on_start", "on_end", "on_state", "wall_ns", "gc_callback", "done", "block", "handlers", "sink"}
 OF_THE_PROGRAM |= {f"service_callback{form}" for form in ("", "_with_request_id", "_with_context")}
 OF_THE_PROGRAM |= {"client_callback", "client_callback_with_request_id"}
 OF_THE_PROGRAM |= {"allocate", "zero_allocate", "deallocate"}  # the allocator that it gives to a wait set

@@ -287,7 +287,7 @@ def test_the_sources_of_the_nuttx_application_make_a_program(boards: Path, tmp_p
     sources = [*sorted((package / "src").rglob("*.c")), *sorted((package / "messages/std_msgs").rglob("*.c"))]
     sources += sorted((package / "messages/builtin_interfaces").rglob("*.c"))
     sources += [package / "port" / port for port in ports] + [package / "example/int32_publisher_main.c"]
-    words = ["cc", "-O1", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-DTIDE_POSIX_PORTABLE"]
+    words = ["cc", "-O1", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-DTIDE_POSIX_PORTABLE", "-DTIDE_SOCKETS=0"]
     words += [f"-I{package / 'include'}", f"-I{package / 'messages'}", '-DCONFIG_TIDE_EXAMPLE_DEVICE="/nonexistent"']
     run([*words, *sources, "-o", tmp_path / "program", "-lpthread"], tmp_path)
     done = subprocess.run([tmp_path / "program", "1"], capture_output=True, text=True, timeout=60, check=False)

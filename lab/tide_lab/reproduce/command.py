@@ -17,6 +17,7 @@ from tide.programs.binaries import MissingBinaryError
 from tide.programs.child import RunError
 from tide.programs.simulator import SimulationError, Simulator, terminable
 from tide.report.results import Row
+from tide.run.domain import ros_domain
 from tide.terminal.style import print_whole
 from tide_lab.reproduce import calibration
 from tide_lab.reproduce.budget_cases import BUDGET_CASES
@@ -127,6 +128,8 @@ def reproduce(
         chosen = replace(chosen, values=(chosen.values[0], chosen.values[-1]))
     count = samples or (QUICK_SAMPLES if quick else SAMPLES[on])
     folder = out or Path("results") / (case if on == "sim" else f"{case}-{on}")
+    if on == "native":
+        ros_domain()  # a wrong one is told before there is a folder
     try:
         left = ("results.json", "latency.png", *(f"{system}_[0-9]*" for system in SYSTEMS))
         with terminable(), _kept(chosen, count, seed, folder if on == "native" else None, restart) as kept:

@@ -35,7 +35,7 @@ static bool is_spoken_for(const tide_daemon_t *d, const tide_daemon_waiter_t *ca
 static int try_to_acquire(tide_daemon_t *d, const tide_daemon_waiter_t *caller, tide_node_t **node) {
   *node = NULL;
   if (DAEMON_HAS_WAITERS && d->waiters && is_spoken_for(d, caller)) return TIDE_ERROR_FULL;
-  if (caller->own) return tide_transmitter_acquire_own(&d->transmitter, caller->bytes, node);
+  if (TIDE_RESERVATIONS && caller->own) return tide_transmitter_acquire_own(&d->transmitter, caller->bytes, node);
   return tide_transmitter_acquire(&d->transmitter, caller->bytes, caller->priority, node);
 }
 
@@ -58,6 +58,7 @@ int tide_daemon_acquire(tide_daemon_t *d, uint32_t bytes, tide_priority_t priori
 }
 
 int tide_daemon_acquire_own(tide_daemon_t *d, uint32_t bytes, tide_node_t **node) {
+  if (!TIDE_RESERVATIONS) return tide_daemon_acquire(d, bytes, 0u, node); /* nothing is kept, and nothing is below 0 */
   const tide_daemon_waiter_t caller = {.bytes = bytes, .own = true};
   return acquire(d, &caller, node);
 }

@@ -70,7 +70,7 @@ void tide_receiver_enter_heap(tide_receiver_t *r, tide_slot_t *slot) {
 
 void tide_receiver_let_go(tide_receiver_t *r, tide_slot_t *slot) {
   receiver_leave_heap(r, slot);
-  slot->blocked = false;
+  if (TIDE_FRAGMENTS) slot->blocked = false;
   if (slot->references == slot->released) {
     tide_receiver_free_slot(r, slot);
   } else {

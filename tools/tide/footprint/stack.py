@@ -27,7 +27,11 @@ _HANDED_OVER = {
     "handlers": {"run_lane", "poll_session"},
     "alarm_handler": {"look_at_time"},
     "look": {"look_at_budgets"},
-    "on_acknowledge": {"acknowledge"},
+    "on_acknowledge": {"acknowledge", "tide_daemon_on_acknowledge"},
+    "agrees": {"note_hash", "is_as_it_was"},
+    "begin": {"begin_round"},
+    "end": {"end_round"},
+    "keep": {"keep"},
     "func": {"get_message_typesupport_handle_function"},
 }
 
