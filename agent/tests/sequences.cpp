@@ -13,7 +13,7 @@ namespace tide::agent::test {
 namespace {
 
 constexpr Time kMillisecond = 1'000'000;
-constexpr std::chrono::seconds kPatience{10};  // of wall time
+constexpr std::chrono::seconds kPatience{60};  // of wall time: a busy machine keeps threads of DDS waiting
 constexpr Time kWaited = 1'000'000;            // that passes for the agent meanwhile, a look
 constexpr Endpoint kWriterPlace = 101, kReaderPlace = 102;
 constexpr uint32_t kWriterKey = 0x600D0001, kReaderKey = 0x600D0002;
