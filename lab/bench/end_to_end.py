@@ -332,11 +332,11 @@ def lossless(publish: Publish, flood: Trial, seconds: float) -> Trial | None:
 def pairs_of(agents: Collection[str], reliability: str) -> list[Pair]:
     """Best effort leaves at once, so our client has nothing to pack there."""
     reliable = reliability == "reliable"
-    pairs = [Pair("tide", "tide", "tide", PACKED)]
+    pairs = [Pair("tide", "tide", "tide", 1)]
     if reliable:
-        pairs.append(Pair("tide, each alone", "tide", "tide", 1))
+        pairs.append(Pair("tide, packed", "tide", "tide", PACKED))
     if "other" in agents:
-        pairs.append(Pair("tide, other agent", "tide", "other", PACKED))
+        pairs.append(Pair("tide, other agent", "tide", "other", 1))
     if "stock" in agents:
         pairs += [
             Pair("stock", "stock", "stock", 1),

@@ -91,7 +91,8 @@ def test_what_a_dds_subscriber_received_is_counted_and_kept(tmp_path: Path) -> N
     assert done.returncode == 0, done.stdout + done.stderr
     data = json.loads(out.read_text(encoding="utf-8"))
     assert (data["schema"], data["bench"], data["versions"]["stock agent"]) == (1, "end_to_end", None)
-    rows = {(row["what"], row["reliability"]): row for row in data["rows"]}
+    assert {row["pair"] for row in data["rows"]} == {"tide", "tide, packed"}
+    rows = {(row["what"], row["reliability"]): row for row in data["rows"] if row["pair"] == "tide"}
     assert set(rows) == {("flood", "best_effort"), ("flood", "reliable"), ("request", "reliable")}
     for kind in ("best_effort", "reliable"):
         assert 0 < rows["flood", kind]["median"] <= rows["flood", kind]["published_per_s"] * 1.01

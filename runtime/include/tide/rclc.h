@@ -98,8 +98,10 @@ rcl_ret_t tide_rclc_support_set_send(rclc_support_t *support, tide_send_t send);
  * and its answer on the wire. At any time, from any thread. */
 rcl_ret_t tide_rclc_support_set_heartbeat_delay(rclc_support_t *support, int64_t delay_ns);
 /* Whether small reliable samples share a frame while they wait for the agent's acknowledgments (pack in
- * tide_transmitter_config_t): on over UDP and TCP, off over serial lines and custom transports. TIDE_ERROR_UNSUPPORTED
- * where the runtime is built without (TIDE_PACKING=0). At any time, from any thread. */
+ * tide_transmitter_config_t): off unless a program that sends more than sixteen small samples a round trip asks for it.
+ * They then reach ROS 2 in bursts, of which a reader of little depth may miss some. Not for serial lines, where more
+ * urgent frames would wait for longer ones. TIDE_ERROR_UNSUPPORTED where the runtime is built without (TIDE_PACKING=0).
+ * At any time, from any thread. */
 rcl_ret_t tide_rclc_support_set_packing(rclc_support_t *support, bool pack);
 /* Whether nothing of a less urgent level leaves while a reliable message of this level waits for its acknowledgment, as
  * PoDS does for all: its repair then never waits for a frame of theirs, and they wait a round trip for every message.

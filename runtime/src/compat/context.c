@@ -116,7 +116,7 @@ static uint32_t client_key(const tide_support_t *support, const tide_platform_t 
   return key == 0 ? 1 : key;
 }
 
-static void configure_transmitter(tide_transmitter_config_t *config, tide_link_kind_t link) {
+static void configure_transmitter(tide_transmitter_config_t *config) {
   config->nodes = tide_pools.data_nodes;
   config->execution_storage = tide_pools.execution_storage;
   config->pending_storage = tide_pools.pending_storage;
@@ -129,7 +129,6 @@ static void configure_transmitter(tide_transmitter_config_t *config, tide_link_k
   config->window = tide_pools.window;
   config->pad_last = true;
   config->heartbeat_delay_ns = -1;
-  config->pack = link == TIDE_LINK_UDP || link == TIDE_LINK_TCP;
 }
 
 static void configure_receiver(tide_receiver_config_t *config) {
@@ -162,7 +161,7 @@ int tide_compat_open(tide_support_t *support, const rmw_init_options_t *options)
   tide_session_config_t config;
   memset(&config, 0, sizeof config);
   config.daemon.platform = platform;
-  configure_transmitter(&config.daemon.transmitter, (tide_link_kind_t)support->options.link);
+  configure_transmitter(&config.daemon.transmitter);
   configure_receiver(&config.daemon.receiver);
   config.daemon.on_activity = on_activity;
   config.daemon.context = support;

@@ -20,7 +20,7 @@ _INDIRECT = "__indirect_call"
 _CALLEE = re.compile(r"(\w+)(?:\[\w+\])?\(")
 _ASSIGNMENT = re.compile(r"[.>](\w+)(?:\[\w+\])? = &?(\w+)\b")
 # What reaches its member as an argument.
-_HANDED_OVER = {
+_HANDED_OVER: dict[str, set[str]] = {
     "callback": {"on_timer"},
     "subscription_callback": {"on_message"},
     "subscription_callback_with_context": {"on_message"},
@@ -31,6 +31,7 @@ _HANDED_OVER = {
     "agrees": {"note_hash", "is_as_it_was"},
     "begin": {"begin_round"},
     "end": {"end_round"},
+    "tell": set(),  # the program's function for errors
     "keep": {"keep"},
     "func": {"get_message_typesupport_handle_function"},
 }
@@ -87,6 +88,8 @@ def _targets(sources: Iterable[Path], functions: set[str]) -> dict[str, set[str]
 def _candidates(name: str, targets: dict[str, set[str]], functions: set[str]) -> set[str]:
     """Members first; then what has the pointer's name (initialisers without one), then parameters (put: put_create)."""
     assigned = targets.get(name, set()) | (_HANDED_OVER.get(name, {name}) & functions)
+    if name in _HANDED_OVER:
+        return assigned
     return assigned or {f for f in functions if f.startswith(f"{name}_") or f"_{name}_" in f}
 
 
@@ -106,7 +109,7 @@ def read(graphs: Iterable[Path], sources: Iterable[Path]) -> Graph:
     targets = _targets(sources, functions)
     for caller, kind, called in edges:
         to = {called} & functions if kind == "call" else _candidates(called, targets, functions)
-        if kind == "pointer" and not to:
+        if kind == "pointer" and not to and called not in _HANDED_OVER:  # else those that it names are not linked
             graph.unresolved.add(called)
         graph.calls.setdefault(caller, set()).update(to)
     return graph
