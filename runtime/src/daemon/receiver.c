@@ -132,9 +132,10 @@ void tide_receiver_reset(tide_receiver_t *r) {
     }
     if (receiver_waits(slot) || slot->state == SLOT_PARTIAL) tide_receiver_let_go(r, slot);
   }
-  for (size_t i = 0; TIDE_FRAGMENTS && i < r->config.reassembly_count; ++i)
+  for (size_t i = 0; TIDE_FRAGMENTS && i < r->config.reassembly_count; ++i) {
     if (r->config.reassemblies[i].state == REASSEMBLY_GROWING)
       tide_receiver_free_reassembly(r, &r->config.reassemblies[i]);
+  }
   for (size_t i = 0; i < r->config.stream_count; ++i) r->config.streams[i].id = 0u;
   tide_receiver_check(r);
   if (!TIDE_FRAGMENTS) return;

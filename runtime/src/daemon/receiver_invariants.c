@@ -29,7 +29,11 @@ static bool has_reason_to_wait(const tide_receiver_t *r, const tide_slot_t *slot
 static void check_reassemblies(const tide_receiver_t *r) {
 #if TIDE_FRAGMENTS
   size_t charged = 0u, used = 0u;
-  for (const tide_account_t *account = &r->nobody; account; account = account->next) charged += account->reassemblies;
+  const tide_account_t *account = &r->nobody;
+  do {
+    charged += account->reassemblies;
+    account = account->next;
+  } while (account);
   for (size_t i = 0; i < r->config.reassembly_count; ++i) {
     const tide_reassembly_t *each = &r->config.reassemblies[i];
     TIDE_INVARIANT((each->state == REASSEMBLY_FREE) == (each->account == NULL));
@@ -43,10 +47,12 @@ static void check_reassemblies(const tide_receiver_t *r) {
 
 static void check_accounts(const tide_receiver_t *r, size_t charged) {
   size_t used = 0u, owed = 0u;
-  for (const tide_account_t *account = &r->nobody; account; account = account->next) {
+  const tide_account_t *account = &r->nobody;
+  do {
     used += account->used;
     owed += account->used < account->reserved ? (size_t)(account->reserved - account->used) : 0u;
-  }
+    account = account->next;
+  } while (account);
   TIDE_INVARIANT(used == charged);
   TIDE_INVARIANT(owed == r->owed);
   check_reassemblies(r);

@@ -37,7 +37,7 @@ static size_t check_streams(const tide_transmitter_t *t) {
     TIDE_INVARIANT(i < t->stream_places || stream->id == 0u);
     TIDE_INVARIANT(stream->id != 0u || stream->nodes == 0u);
     TIDE_INVARIANT(stream->queued <= stream->nodes);
-    if (TIDE_RELIABLE_STREAMS && TIDE_STREAM_IS_RELIABLE(stream->id)) check_reliable(t, stream);
+    if (TIDE_STREAM_IS_RELIABLE(stream->id)) check_reliable(t, stream);
     nodes += stream->nodes;
   }
   return nodes;
