@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sending half of the Communication Daemon (PoDS, section 5.3.1: the parallel transmission handler), without
- * I/O: messages and time in, frames and deadlines out. One transmitter serves one peer; the client has one, the agent
+/* The sending half of the Communication Daemon (PoDS, section 5.3.1: the parallel transmission handler), without I/O.
+ * Messages and time go in, frames and deadlines come out. One transmitter serves one peer: a client has one, an agent
  * has one for each client.
  *
  * data_pool            nodes of preallocated memory, in classes by size; a node holds one whole submessage
- * execution_buffer     nodes that could use the wire now, most urgent first, equal priorities in order of submission
+ * execution_buffer     nodes that could use the wire now: most urgent first, equal priorities in order of submission
  * current_node         the node whose fragment is on the wire
- * pending_buffer       reliable nodes that were sent and wait for their acknowledgment, and whatever has a time limit:
- *                      the first to give up first, without a limit the oldest first
+ * pending_buffer       reliable nodes that were sent and wait for their acknowledgment, and all nodes with a time
+ *                      limit: the first to give up first, without a limit the oldest first
  *
- * The caller asks for a node, writes one submessage (with its 4-byte header) into it and submits it: a bounded time,
- * O(log n) in nodes, never waiting for the wire. The link asks for the next frame whenever it is idle. A message longer
- * than the link quantum leaves in FRAGMENTs, and between two of them a more urgent frame may pass. Each level has its
- * own stream, so nothing urgent waits behind a gap of something less urgent.
+ * The caller acquires a node, writes one submessage (with its 4-byte header) into it and submits it. That takes a
+ * bounded time, O(log n) in nodes, and never waits for the wire. The link asks for the next frame whenever it is idle.
+ * A message longer than the link quantum leaves in FRAGMENTs, and a more urgent frame may pass between two of them.
+ * Each level has its own stream, so an urgent message never waits behind a gap of a less urgent one.
  *
- * What is chosen: the most urgent of control submessages, ACKNACKs, HEARTBEATs and the head of execution_buffer; at
- * the same level in this order. The level of a node is that of its stream; within it the position in the chain counts,
- * except that a reliable stream is first come, first served. A stream whose window is full
- * takes its nodes out of execution_buffer until an acknowledgment opens it, so it keeps nobody else waiting.
+ * Choice. The most urgent of these goes next: control submessages, ACKNACKs, HEARTBEATs, the head of execution_buffer.
+ * At the same level they go in this order. The level of a node is that of its stream. Within a level the position in
+ * the chain decides, but a reliable stream is first come, first served. A stream whose window is full takes its nodes
+ * out of execution_buffer until an acknowledgment opens it, so it delays no other stream.
  *
- * ACKNACKs travel alone, never as a further submessage of a data frame. Within a stream an acknowledgment would share
- * the order and the losses of that stream, and would be worth nothing before the last byte of the data has come (10 ms
- * for 100 B at 115,200 baud in place of 1.7). It would save 8 bytes of 20: in the three-chain system with both ways
- * reliable 4 % of them leave directly before data (14 of 333 in 100 periods), so 0.1 % of the line.
+ * ACKNACKs travel alone, never as a further submessage of a data frame. Within a data frame an acknowledgment would
+ * share the order and the losses of that stream, and would count only after the last byte of the data (10 ms for 100 B
+ * at 115,200 baud instead of 1.7). It would save 8 bytes of 20. In the three-chain system with both ways reliable 4 %
+ * of them leave directly before data (14 of 333 in 100 periods), so it would save 0.1 % of the line.
  *
- * Nodes and levels. Each level that has used nodes of a class has one of them kept for it: none takes a second one
- * unless each of the others would still find its first, and none evicts another one's only one. So a level that floods,
- * or whose peer does not acknowledge, refuses only its own messages, where there is a node for each level that uses
- * them and one for the session's requests. Levels that are 32 apart count as one. A program with one level uses them
- * all.
+ * Nodes and levels. One node of each class is kept for each level that has used that class. No level takes a second
+ * node unless each other level still finds its first, and no level evicts another one's only node. So a level that
+ * floods, or whose peer does not acknowledge, refuses only its own messages. This holds if there is a node for each
+ * level that uses the class, and one for the requests of the session. Levels that are 32 apart count as one. A program
+ * with one level uses all nodes.
  *
- * Cost: submit, next, sent and each acknowledged message O(log nodes + streams in use); acquire O(1), except when nodes
- * run short (O(nodes)); expiry of a message in mid-stream O(nodes of the stream). Memory (Cortex-M7):
- * tide_transmitter_t 528 bytes, a node 88 bytes, its payload and two pointers, a stream 112.
+ * Cost: submit, next, sent and each acknowledged message O(log nodes + streams in use). Acquire O(1), or O(nodes) when
+ * nodes run short. Expiry of a message in mid-stream O(nodes of the stream). Memory (Cortex-M7): tide_transmitter_t
+ * 528 bytes; a node 88 bytes, its payload and two pointers; a stream 112.
  *
  * Not thread-safe: tide_daemon wraps every call in the critical section of the platform. Nothing allocates. */
 #ifndef TIDE_TRANSMITTER_H
@@ -50,16 +50,16 @@
 extern "C" {
 #endif
 
-/* In this structure and those below what is short and used often stands first, where the shortest instructions reach
- * it. */
+/* In this structure and those below, short members that are used often come first: the shortest instructions reach
+ * them there. */
 typedef struct tide_node {
   tide_queue_entry_t entry; /* in execution_buffer; first member */
   uint8_t stream;           /* 0 while free */
   uint8_t state;            /* of the transmitter */
   uint8_t size_class;
-  bool own; /* of no level: acquire_own */
+  bool own; /* belongs to no level: acquire_own */
   tide_priority_t priority;
-  uint16_t first_sequence; /* reliable: of its first fragment, given when that leaves for the first time */
+  uint16_t first_sequence; /* reliable: of its first fragment; set when that leaves for the first time */
   uint16_t fragment_count;
   uint16_t next_fragment; /* first fragment never sent */
   uint16_t resend;        /* bit n: fragment window_base + n is to be sent again */
@@ -69,7 +69,7 @@ typedef struct tide_node {
   uint32_t length;
   struct tide_node *next_in_stream;
   struct tide_node *next_free;
-  void *owner;                /* the submitter's mark, passed to on_done */
+  void *owner;                /* set by the submitter, passed to on_done */
   int64_t rank;               /* key in execution_buffer: priority, then order of submission */
   int64_t expires_ns;         /* TIDE_FOREVER (as acquire leaves it): kept until acknowledged; set before submit */
   tide_queue_entry_t pending; /* in pending_buffer */
@@ -91,15 +91,15 @@ typedef struct tide_output_stream {
   uint16_t next_to_send; /* reliable: first number never on the wire: at most window after the former */
   bool heartbeat_due;
   bool acknack_due; /* for the input stream of the same id */
-  bool skipped;     /* something expired after it was sent, and the peer has not said yet that it goes on without */
+  bool skipped;     /* a message expired after it was sent, and the peer has not confirmed yet that it skips it */
   uint8_t heartbeats_unanswered; /* since the last progress */
   uint16_t acknack_first, acknack_missing;
-  uint16_t nodes;            /* of this stream that are in use */
-  uint16_t queued;           /* ... of these, in execution_buffer */
-  uint16_t resent;           /* bit n: first_unacknowledged + n was on the wire more than once */
-  tide_node_t *first, *last; /* reliable nodes not yet acknowledged, in order */
-  tide_node_t *sending;      /* first of them that was not sent completely; null: none */
-  int64_t heartbeat_at_ns;   /* TIDE_FOREVER: none needed */
+  uint16_t nodes;                                      /* of this stream that are in use */
+  uint16_t queued;                                     /* ... of these, in execution_buffer */
+  uint16_t resent;                                     /* bit n: first_unacknowledged + n was sent more than once */
+  tide_node_t *first, *last;                           /* reliable nodes not yet acknowledged, in order */
+  tide_node_t *sending;                                /* first of them that was not sent completely; null: none */
+  int64_t heartbeat_at_ns;                             /* TIDE_FOREVER: none needed */
   uint32_t sent_ticks[TIDE_RELIABLE_STREAMS ? 16 : 1]; /* when sequence number n last left, at n modulo 16, in units of
                                                           1,024 ns */
 } tide_output_stream_t;
@@ -108,9 +108,9 @@ typedef struct tide_transmitter_counters {
   uint32_t submitted, refused_full, refused_large, evicted, expired;
   uint32_t refused_kept; /* of refused_full: there was a free node, kept for another level */
   uint32_t frames, fragments, retransmissions, heartbeats, acknacks;
-  uint32_t acknowledged; /* nodes; a message that was packed is in the node of another one */
+  uint32_t acknowledged; /* nodes; a packed message is part of another one's node */
   uint32_t packed;       /* messages that joined one that was submitted before */
-  uint32_t nack_ignored; /* ACKNACKs that make no sense, and flags for what is under way again already */
+  uint32_t nack_ignored; /* ACKNACKs out of range, and flags for messages that are already being sent again */
   uint32_t nodes_in_use_maximum;
 } tide_transmitter_counters_t;
 
@@ -119,9 +119,9 @@ typedef enum tide_node_outcome {
   TIDE_NODE_SENT,         /* best effort: the last byte has left the wire */
   TIDE_NODE_ACKNOWLEDGED, /* reliable */
   TIDE_NODE_EXPIRED,      /* not acknowledged (or not sent) in its time */
-  TIDE_NODE_EVICTED,      /* gave way to a more urgent message */
+  TIDE_NODE_EVICTED,      /* replaced by a more urgent message */
   TIDE_NODE_DISCARDED,    /* reset */
-  TIDE_NODE_PACKED        /* its message travels in the node before it: that one's outcome is its own */
+  TIDE_NODE_PACKED        /* its message travels in the node before it and shares that one's outcome */
 } tide_node_outcome_t;
 
 typedef struct tide_transmitter_config {
@@ -133,32 +133,32 @@ typedef struct tide_transmitter_config {
   size_t class_count;               /* at most 4 */
   tide_output_stream_t *streams;    /* places for reliable and best-effort streams, taken at first use (also by the
                                        ACKNACKs for an input stream); given back by reset */
-  size_t stream_count;              /* 65,535 at most. Those in use cost time, the others only memory. */
+  size_t stream_count;              /* 65,535 at most. Streams in use cost time, the others only memory. */
   uint32_t message_bytes;       /* the link quantum: largest XRCE message with its header; 64 or more, multiple of 4 */
   uint8_t window;               /* reliable messages in flight a stream, 1..16, 0: 16, as many as stock agents hold */
-  bool pad_last;                /* clients pad every submessage of a stream with zeros to a multiple of 4, agents do not
-                                   pad the last; the length never counts padding */
-  bool hold_until_acknowledged; /* nothing less urgent starts while a reliable node waits for its acknowledgment
-                                   (the published PoDS behaviour); false: the wire is never left idle, except for the
-                                   levels below */
-  bool pack;                  /* A reliable sample joins the one before it of the same writer, priority and stream while
-                                 that one has not left: then the window is full or the link busy. They share a frame and
-                                 are repeated together. No frame becomes longer than message_bytes, so it suits links of
-                                 datagrams; on a line that sends byte by byte more urgent frames would wait for it. */
-  uint32_t hold_levels[4];    /* bit n % 32 of word n / 32: as hold_until_acknowledged, while a message of level n waits
-                                 for its acknowledgment */
-  int64_t heartbeat_delay_ns; /* from the end of the last frame that a stream can send now to the HEARTBEAT that asks
-                                 about it. Peers acknowledge every reliable message unasked, so it only finds what
-                                 was lost at the end of a burst. 0: at once, as PoDS; -1: from the measured round
-                                 trip (mean + 4 deviations, at least heartbeat_floor_ns; 20 ms before the first
-                                 measurement) */
-  int64_t heartbeat_floor_ns; /* the least that a delay of -1 comes down to; 0: 2 ms. Where frames take long an
-                                 acknowledgment may wait behind one, and a question would only make it later. */
-  int64_t heartbeat_period_ns; /* between HEARTBEATs without progress; 0: 100 ms. With a delay of -1 the repeats start
-                                  at twice the delay and double up to this. After 8 of them it slows down to a half,
-                                  a quarter, an eighth of the rate. */
-  void (*on_done)(void *context, tide_node_t *node, tide_node_outcome_t outcome); /* may be null; from whatever context
-                                    called; the node is free after it returns */
+  bool pad_last;                /* clients pad every submessage of a stream with zeros to a multiple of 4; agents do not
+                                   pad the last one. The length never counts padding. */
+  bool hold_until_acknowledged; /* true: no less urgent frame starts while a reliable node waits for its
+                                   acknowledgment (the published PoDS behaviour). False: the wire is never left idle,
+                                   except for hold_levels. */
+  bool pack;                    /* A reliable sample joins the previous one of the same writer, priority and stream if
+                                   that one has not left yet, because the window is full or the link busy. They share a
+                                   frame and are sent again together. No frame becomes longer than message_bytes, so this
+                                   suits links of datagrams. On a serial line more urgent frames would wait for the longer
+                                   frame. */
+  uint32_t hold_levels[4];      /* bit n % 32 of word n / 32: hold_until_acknowledged for messages of level n */
+  int64_t heartbeat_delay_ns;   /* from the end of the last frame that a stream can send now to the HEARTBEAT that asks
+                                   for its acknowledgment. Peers acknowledge every reliable message unasked, so the
+                                   HEARTBEAT only finds losses at the end of a burst. 0: at once, as PoDS. -1: adaptive,
+                                   from the measured round trip (mean + 4 deviations, at least heartbeat_floor_ns; 20 ms
+                                   before the first measurement) */
+  int64_t heartbeat_floor_ns;   /* least adaptive delay; 0: 2 ms. Where frames take long, an acknowledgment may wait
+                                   behind one, and a HEARTBEAT would delay it further. */
+  int64_t heartbeat_period_ns;  /* between HEARTBEATs without progress; 0: 100 ms. With an adaptive delay the repeats
+                                   start at twice the delay and double up to this. After 8 of them the rate falls to a
+                                   half, a quarter, an eighth. */
+  /* May be null. Called from the context of the call that ends the node; the node is free after it returns. */
+  void (*on_done)(void *context, tide_node_t *node, tide_node_outcome_t outcome);
   void *context;
 } tide_transmitter_config_t;
 
@@ -172,83 +172,86 @@ typedef struct tide_frame_parts {
   const uint8_t *tail;
   size_t tail_bytes; /* padding */
   tide_priority_t priority;
-  bool awaited; /* the peer answers it (a reliable message, a HEARTBEAT): tide_transmitter_poll gives a new time when it
-                   has left */
+  bool awaited; /* the peer will answer (a reliable message, a HEARTBEAT): call tide_transmitter_poll for a new time
+                   when it has left */
 } tide_frame_parts_t;
 
-typedef struct tide_transmitter tide_transmitter_t; /* defined below: storage is the owner's */
+typedef struct tide_transmitter tide_transmitter_t; /* defined below; the owner provides its storage */
 
-/* TIDE_ERROR_ARGUMENT names a bad configuration. */
+/* TIDE_ERROR_ARGUMENT: bad configuration. */
 int tide_transmitter_init(tide_transmitter_t *transmitter, const tide_transmitter_config_t *config);
-/* The identity written into message headers. */
+/* Set the session id and the key that message headers carry. */
 void tide_transmitter_set_session(tide_transmitter_t *transmitter, uint8_t session, uint32_t key);
 
-/* A free node with room for bytes, from the smallest class that fits. When every fitting node is taken, the least
- * urgent best-effort node below `priority` that waits in execution_buffer (the oldest of these) is evicted, counted and
- * handed out instead. TIDE_ERROR_TOO_LARGE: no class can hold it. TIDE_ERROR_FULL: every node is reliable, on the
- * wire, of equal or higher priority, or another level's only one: give reliable messages of unimportant chains a time
- * limit (expires_ns). */
+/* Acquire a free node with room for bytes, from the smallest class that fits. When every fitting node is in use, the
+ * least urgent best-effort node below `priority` that waits in execution_buffer (the oldest of these) is evicted,
+ * counted and returned instead. TIDE_ERROR_TOO_LARGE: no class can hold it. TIDE_ERROR_FULL: every node is reliable, on
+ * the wire, of equal or higher priority, or the only one of another level. Give reliable messages of unimportant chains
+ * a time limit (expires_ns) to avoid that. */
 int tide_transmitter_acquire(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
                              tide_node_t **node);
-/* For what belongs to no level, as the requests of a session: any free node, and nothing is evicted. */
+/* Acquire any free node, for messages that belong to no level, such as the requests of a session. Evicts nothing. */
 int tide_transmitter_acquire_own(tide_transmitter_t *transmitter, uint32_t bytes, tide_node_t **node);
-/* Acquire would find a free node. O(nodes). */
+/* True when acquire would find a free node. O(nodes). */
 bool tide_transmitter_may_acquire(const tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority);
-/* Room of the free node that acquire would hand out; 0: there is none. O(classes). */
+/* Capacity of the free node that acquire would return; 0: there is none. O(classes). */
 uint32_t tide_transmitter_free_bytes(const tide_transmitter_t *transmitter, uint32_t bytes);
+/* Give an acquired node back unused. */
 void tide_transmitter_abandon(tide_transmitter_t *transmitter, tide_node_t *node);
-/* node->length bytes of node->bytes are a submessage. stream: TIDE_STREAM_*; best effort must fit one message
- * (TIDE_ERROR_TOO_LARGE). On an error the node is free again (without on_done). TIDE_ERROR_CAPACITY_STREAMS: no place
- * for another stream.
- * expires_ns: a node that never was on the wire disappears at that time without a trace. One that was leaves a hole
- * that the peer must be told about (a HEARTBEAT whose first is beyond it), which the protocol can only do from the
- * front: it expires when everything before it in its stream is acknowledged or has expired, too. Stock clients do not
- * understand such a HEARTBEAT: agents should let the messages for them live forever. */
+/* Submit the submessage in the first node->length bytes of node->bytes. stream: TIDE_STREAM_*. Best effort must fit one
+ * message (TIDE_ERROR_TOO_LARGE). TIDE_ERROR_CAPACITY_STREAMS: no place for another stream. On an error the node is
+ * free again (without on_done). expires_ns: a node that was never on the wire is dropped at that time without a trace.
+ * A node that was on the wire leaves a gap, and the peer must be told (by a HEARTBEAT whose first number is beyond it).
+ * The protocol can do that at the front of a stream only. So such a node expires when all messages before it in its
+ * stream are acknowledged or have expired, too. Stock clients do not understand such a HEARTBEAT, so agents should not
+ * limit messages for them. */
 int tide_transmitter_submit(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream, int64_t now_ns);
 
-/* True: the message has joined the last one of the stream (config.pack), and its node is free again, by on_done with
- * TIDE_NODE_PACKED. False: nothing happened, submit it. O(streams) and linear in its bytes. */
+/* Try to join the message to the last one of the stream (config.pack). True: done, and its node came back by on_done
+ * with TIDE_NODE_PACKED. False: nothing happened; submit it. O(streams) and linear in its bytes. */
 bool tide_transmitter_pack(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream);
 
-/* A short submessage (at most 40 bytes, TIDE_ERROR_TOO_LARGE) outside any stream (stream 0, sequence 0), before
- * everything else of its priority. Small fixed queue: TIDE_ERROR_FULL. session 0xFF: the one set when it leaves;
- * otherwise written as given (CREATE_CLIENT). Not padded. Survives a reset. */
+/* Submit a short submessage (at most 40 bytes, TIDE_ERROR_TOO_LARGE) outside any stream (stream 0, sequence 0). It goes
+ * before everything else of its priority. The queue has TIDE_CONTROL_PLACES places (TIDE_ERROR_FULL). session 0xFF: the
+ * session that is set when it leaves; any other is written as given (CREATE_CLIENT). It is not padded and survives a
+ * reset. */
 int tide_transmitter_submit_control(tide_transmitter_t *transmitter, const uint8_t *submessage, size_t length,
                                     uint8_t session, tide_priority_t priority);
-/* An ACKNACK for an input stream is due; a later request replaces an earlier one that is still waiting. */
+/* Request an ACKNACK for an input stream. It replaces an earlier one of the stream that still waits. */
 int tide_transmitter_request_acknack(tide_transmitter_t *transmitter, uint8_t stream, uint16_t first, uint16_t missing);
 
-/* The next frame, if any may go now: 1 and the frame, or 0 (also while the last one was not reported as sent). */
+/* Returns 1 and the next frame, or 0 when none may go now (or the last one was not yet reported as sent). */
 int tide_transmitter_next(tide_transmitter_t *transmitter, int64_t now_ns, tide_frame_parts_t *frame);
-/* The last byte of that frame has left. */
+/* Report that the last byte of that frame has left. */
 void tide_transmitter_sent(tide_transmitter_t *transmitter, int64_t now_ns);
-/* That frame did not leave (the link was cut): it goes again when its turn comes. */
+/* Report that the frame did not leave (the link was cut). It is sent again when its turn comes. */
 void tide_transmitter_cancel(tide_transmitter_t *transmitter);
 
-/* An ACKNACK of the peer. Frees what is acknowledged, queues what is flagged (and only that) again; a flag for what is
- * queued, on the wire or was sent again less than a round trip ago is ignored. Late ones (overtaken) do nothing.
- * TIDE_ERROR_STATE: it acknowledges what was never sent, so the peer means another session; nothing was done. */
+/* Apply an ACKNACK of the peer. Frees acknowledged messages and queues flagged ones, and only those, again. A flag is
+ * ignored for a message that is queued, on the wire, or was sent again less than a round trip ago. An ACKNACK that was
+ * overtaken by a newer one has no effect. TIDE_ERROR_STATE: it acknowledges messages that were never sent, so the peer
+ * means another session; nothing was done. */
 int tide_transmitter_on_acknack(tide_transmitter_t *transmitter, const tide_xrce_acknack_t *acknack, int64_t now_ns);
 
-/* Heartbeats and expiries that are due by now; returns the time of the next one or TIDE_FOREVER. */
+/* Do the heartbeats and expiries that are due; returns the time of the next one, or TIDE_FOREVER. */
 int64_t tide_transmitter_poll(tide_transmitter_t *transmitter, int64_t now_ns);
 
-/* Streams start at 0 again. keep: unacknowledged reliable nodes are renumbered and sent again in the new session, in
- * their order, those that were sent in part from their start; everything else is discarded. May be called while a
- * frame is on the wire. */
+/* Start all streams at 0 again. keep: unacknowledged reliable nodes are renumbered and sent again in the new session,
+ * in their order; those that were sent in part start from the beginning. All other nodes are discarded. May be called
+ * while a frame is on the wire. */
 void tide_transmitter_reset(tide_transmitter_t *transmitter, bool keep);
-/* As reset without keep, but the unacknowledged reliable nodes are the caller's again, as after acquire: a list by
- * next_in_stream in the order of their submission, each with its bytes, length, priority and expires_ns, to be
- * submitted again or abandoned. O(nodes^2) at worst. */
+/* As reset without keep, but the unacknowledged reliable nodes go back to the caller, as after acquire. Returns them as
+ * a list by next_in_stream in the order of submission, each with its bytes, length, priority and expires_ns. Submit
+ * again or abandon each. O(nodes^2) at worst. */
 tide_node_t *tide_transmitter_take_back(tide_transmitter_t *transmitter);
-/* heartbeat_delay_ns and a bit of hold_levels of the configuration, at any time; in force from the next frame on.
+/* Change heartbeat_delay_ns, or a bit of hold_levels, at any time. It takes effect with the next frame.
  * TIDE_ERROR_ARGUMENT: a delay below -1, a level above TIDE_LEVEL_MAXIMUM. TIDE_ERROR_UNSUPPORTED: TIDE_HOLD=0. */
 int tide_transmitter_set_heartbeat_delay(tide_transmitter_t *transmitter, int64_t delay_ns);
 int tide_transmitter_hold_level(tide_transmitter_t *transmitter, uint8_t level, bool hold);
-/* Hold back (or let go) everything that belongs to a stream; control submessages still go. */
+/* Hold back (or release) all frames of streams; control submessages still go. */
 void tide_transmitter_pause_streams(tide_transmitter_t *transmitter, bool paused);
 
-/* True when every message of the stream was sent and, if reliable, acknowledged (0: of all streams). ACKNACKs and other
+/* True when every message of the stream (0: of all streams) was sent and, if reliable, acknowledged. ACKNACKs and other
  * control submessages do not count. */
 bool tide_transmitter_is_idle(const tide_transmitter_t *transmitter, uint8_t stream);
 
@@ -262,20 +265,20 @@ struct tide_transmitter {
   uint8_t session;
   uint8_t current_kind;
   uint8_t current_control;
-  uint8_t current_outcome; /* of a current_node that came back while it was on the wire */
-  uint8_t delay_shift;     /* the heartbeat delay is doubled so often: round trips could not be measured (Karn) */
+  uint8_t current_outcome; /* of a current_node that ended while it was on the wire */
+  uint8_t delay_shift;     /* number of doublings of the heartbeat delay: round trips could not be measured (Karn) */
   uint16_t current_sequence;
   uint16_t current_fragment;
   uint16_t nodes_in_use;
-  uint16_t stream_places; /* the first of config.streams, as many as were in use at once since the last reset: nobody
-                             looks at the others */
+  uint16_t stream_places; /* most streams in use at once since the last reset: only so many of config.streams are
+                             looked at */
   tide_node_t *current_node;
   tide_output_stream_t *current_stream;
   tide_queue_t execution_buffer, pending_buffer;
   tide_node_t *free_nodes[4];
 #if TIDE_RESERVATIONS
   uint16_t free_counts[4];
-  uint32_t levels[4]; /* by class: bit n % 32: messages of level n have used nodes of it */
+  uint32_t levels[4]; /* by class; bit n % 32: messages of level n have used its nodes */
 #endif
   uint32_t key;
   uint32_t fragment_bytes; /* payload of a full fragment */
