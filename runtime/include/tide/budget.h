@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processor budgets: a sporadic server as a state machine (SCHED_SPORADIC of POSIX.1; Sprunt, Sha, Lehoczky, CMU/SEI-
- * 89-TR-011). A lane with a budget runs at its priority while it has budget, and at its low priority when it has none:
- * it goes on there as far as nobody else wants the processor (work-conserving). What it used comes back one period
- * after the activation in which it was used.
+ * 89-TR-011). A lane with a budget runs at its priority while it has budget, and at its low priority when it has none.
+ * There it uses only the time that no other thread wants (work-conserving). Used budget is replenished one period after
+ * the activation in which it was used.
  *
- * Events and time go in, the priority to run at and the next time to look come out. Nothing here reads a clock, sets a
- * priority or allocates: `tide/budget_posix.h` does that with threads, sim/engine/budget.h with simulated ones, and an
+ * Events and time go in; the priority to run at and the next time to look come out. Nothing here reads a clock, sets a
+ * priority or allocates. `tide/budget_posix.h` does that for threads, sim/engine/budget.h for simulated ones, and an
  * RTOS in the hooks of its context switch. All times are int64_t nanoseconds on one monotonic clock; the arithmetic is
  * exact.
  *
@@ -20,15 +20,14 @@
  *     Its run began when its first portion became usable; so did the later run, at least one period later.)
  *   - From any instant at which it is blocked or has no budget: at most B*ceil(L/T), preempted or not. That is what the
  *     response-time analysis of less urgent lanes assumes of a periodic task (B, T).
- *   - In any window at all at most B*(ceil(L/T) + 1): what was not used for longer than one period because of more
- *     urgent work is not made up for (`forgiven` counts this).
- *   - What it used beyond its budget because somebody looked too late is taken from the next portion, so that it does
- *     not add up.
+ *   - In any window at all: at most B*(ceil(L/T) + 1). Budget that stays unused for longer than one period because of
+ *     more urgent work is not made up for (`forgiven` counts this).
+ *   - An overrun, because the owner looked too late, is taken from the next portion, so overruns do not add up.
  *
  * TIDE_BUDGET_POSIX: to the letter of POSIX.1-2017, 2.8.4. It has known defects (Stanovich, Baker, Wang, Gonzalez
- * Harbour: Defects of the POSIX Sporadic Server and How to Correct Them, RTAS 2010), and is here for comparison: one
- * activation time for all that is used since, whatever part of it was replenished later, lets more than the budget come
- * back early; and an overrun is forgotten but comes back as budget.
+ * Harbour: Defects of the POSIX Sporadic Server and How to Correct Them, RTAS 2010), and is here for comparison. It
+ * keeps one activation time for all budget used since, also for parts that were replenished later, so more than the
+ * budget comes back early. An overrun is forgotten but comes back as budget.
  *
  * Both: with maximum_replenishments outstanding, the lane has its low priority until the first of them comes back, even
  * if budget is left. One replenishment is needed for each activation within one period that ends with budget left.
@@ -58,9 +57,9 @@ typedef struct tide_replenishment {
 } tide_replenishment_t;
 
 typedef struct tide_budget_config {
-  int32_t priority;                     /* with budget. Numbers of the owner; larger is more urgent */
-  int32_t low_priority;                 /* without; below priority */
-  int64_t budget_ns;                    /* 1..period_ns; equal to period_ns: as good as none */
+  int32_t priority;                     /* with budget; the owner's numbers, larger is more urgent */
+  int32_t low_priority;                 /* without budget; below priority */
+  int64_t budget_ns;                    /* 1..period_ns; equal to period_ns: no limit */
   int64_t period_ns;                    /* of replenishment; up to TIDE_BUDGET_PERIOD_MAXIMUM_NS */
   tide_replenishment_t *replenishments; /* maximum_replenishments places */
   uint16_t maximum_replenishments;      /* 1 or more */
@@ -92,11 +91,11 @@ typedef struct tide_budget {
   int64_t activation_ns; /* POSIX only */
   tide_budget_counters_t counters;
 #if TIDE_TRACE
-  tide_trace_ring_t *trace; /* null, or where its records go; set by the program after tide_budget_init */
+  tide_trace_ring_t *trace; /* null, or the ring for its records; set by the program after tide_budget_init */
 #endif
 } tide_budget_t;
 
-/* A blocked lane with its whole budget. TIDE_ERROR_ARGUMENT: a value outside its range. */
+/* Initialise as a blocked lane with its whole budget. TIDE_ERROR_ARGUMENT: a value outside its range. */
 int tide_budget_init(tide_budget_t *budget, const tide_budget_config_t *config, int64_t now_ns);
 
 /* The events. now_ns: not before the previous event (an earlier one counts as that). consumed_ns: processor time used
@@ -105,29 +104,29 @@ int tide_budget_init(tide_budget_t *budget, const tide_budget_config_t *config, 
 
 /* It became runnable. */
 void tide_budget_ready(tide_budget_t *budget, int64_t now_ns);
-/* It got the processor. An owner that does not see context switches says ready, and then run at once: the deadline
- * then is the earliest time at which the budget can be used up. */
+/* It got the processor. An owner that does not see context switches calls ready and then run at once: then the deadline
+ * is the earliest time at which the budget can be used up. */
 void tide_budget_run(tide_budget_t *budget, int64_t now_ns);
-/* It still runs, or may: a look at the deadline, or at any other time. Also for time that passes alone (consumed 0). */
+/* It may still run: call this at the deadline or any other time, also with consumed_ns 0 when only time has passed. */
 void tide_budget_account(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns);
-/* It lost the processor to somebody else. */
+/* It lost the processor to another thread. */
 void tide_budget_preempt(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns);
-/* It waits for something. */
+/* It waits. */
 void tide_budget_block(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns);
 
-/* At which it runs, or will when it becomes ready, as of the latest event. */
+/* Priority at which it runs, or will run when it becomes ready, as of the latest event. */
 static inline int32_t tide_budget_priority(const tide_budget_t *budget) {
   return budget->high ? budget->config.priority : budget->config.low_priority;
 }
-/* Processor time that it may use at its priority, as of the latest event; 0 at its low priority. A portion that becomes
- * usable on the way is not included: account tells. */
+/* Processor time that it may use at its priority, as of the latest event; 0 at its low priority. Portions that become
+ * usable later are not included. */
 int64_t tide_budget_available_ns(const tide_budget_t *budget);
-/* When to call account next, if no other event comes before: the budget is used up, or comes back. INT64_MAX: no need.
- * Earlier calls are harmless. */
+/* When to call account next if no other event comes before: the budget is used up then, or comes back. INT64_MAX:
+ * never. Earlier calls are harmless. */
 int64_t tide_budget_deadline_ns(const tide_budget_t *budget);
 
-/* What a lane calls around its waits; a port fills it in (tide_posix_budget_hooks). Null functions: no budget. The loop
- * of a lane:
+/* Functions that a lane calls around its waits; a port fills them in (tide_posix_budget_hooks). Null functions: no
+ * budget. The loop of a lane:
  *
  *   for (;;) {
  *     while (there is work) do it;         more work goes on in the same activation, and does not fragment the budget
@@ -138,9 +137,9 @@ int64_t tide_budget_deadline_ns(const tide_budget_t *budget);
  */
 typedef struct tide_budget_hooks {
   void *context;
-  /* There is work for the lane. Whoever makes the work calls it, from any thread, before it wakes the lane; the lane
-   * calls it after each of its waits, for work that came while it was falling asleep. Nothing happens when the lane is
-   * ready already. */
+  /* There is work for the lane. The thread that makes the work calls it before it wakes the lane. The lane calls it
+   * after each of its waits, for work that came while it was falling asleep. No effect when the lane is ready already.
+   */
   void (*ready)(void *context);
   /* From the lane: it has no work and is about to wait. */
   void (*block)(void *context);

@@ -12,16 +12,16 @@
  *                                        .maximum_replenishments = 8};
  *   status = tide_posix_budget_attach(&budgets, &lane, thread, &config);
  *
- * How exact: priorities rise at the times of their replenishments and fall when the budget is used up, each as late as
- * the supervisor is woken (some 10 us, more in virtual machines), at a coarser grain of 50 us where less budget than
- * that is left. A lane that waits for the processor is looked at every 1 ms at most. What was used meanwhile is taken
- * from the next replenishment, so that the lane's share over many periods is its budget to the nanosecond.
+ * Accuracy. Priorities rise at replenishments and fall when the budget is used up. Each change is as late as the
+ * wake-up of the supervisor (some 10 us, more in virtual machines), with a grain of 50 us where less budget than that
+ * is left. The supervisor looks at a lane that waits for the processor every 1 ms at most. An overrun is taken from the
+ * next replenishment, so the lane's share over many periods is its budget to the nanosecond.
  *
- * A thread that sleeps without a word (tide_posix_budget_block) is taken for one that waits for the processor: it may
- * then use up to twice its budget in one period, after a sleep longer than that. Lanes of an executor say it.
+ * A thread that sleeps without calling tide_posix_budget_block counts as waiting for the processor. After a sleep
+ * longer than a period it may then use up to twice its budget in one period. Lanes of an executor call it.
  *
- * The kernel's own budget is SCHED_DEADLINE, by tide_posix_schedule of tide/posix_thread.h: a hard one (without budget
- * the thread waits, even when nobody else wants the processor), ordered among others by deadline and not by priority.
+ * The kernel's own budget is SCHED_DEADLINE, by tide_posix_schedule of tide/posix_thread.h. It is a hard one: without
+ * budget the thread waits even when the processor is idle. Its threads are ordered by deadline, not by priority.
  *
  * Memory: the caller's, from attach to detach. Functions may be called from any thread unless they say otherwise. */
 #ifndef TIDE_BUDGET_POSIX_H
@@ -49,7 +49,7 @@ typedef struct tide_posix_budget {
   int64_t consumed_ns; /* its processor clock at the latest look */
   int64_t look_ns;     /* when to look again */
   uint32_t idle_looks; /* in a row, without progress */
-  int applied;         /* priority that it has */
+  int applied;         /* its present priority */
   int policy_before, priority_before;
   uint64_t failures; /* the system refused a change of priority */
 } tide_posix_budget_t;
@@ -78,21 +78,22 @@ void tide_posix_budgets_stop(tide_posix_budgets_t *budgets);
  * TIDE_ERROR_STATE: no supervisor; TIDE_ERROR_NOT_PERMITTED. */
 int tide_posix_budget_attach(tide_posix_budgets_t *budgets, tide_posix_budget_t *lane, pthread_t thread,
                              const tide_budget_config_t *config);
-/* The thread gets back the scheduling that it had. TIDE_ERROR_STATE: not attached. */
+/* Detach the thread and restore the scheduling that it had. TIDE_ERROR_STATE: not attached. */
 int tide_posix_budget_detach(tide_posix_budget_t *lane);
 
-/* There is work for the lane: whoever makes it, before it wakes the lane, and the lane after each wait. Nothing happens
- * when it is ready already. Takes a mutex with priority inheritance, held for some microseconds at most. */
+/* There is work for the lane. Called by the thread that makes the work, before it wakes the lane, and by the lane after
+ * each wait. No effect when the lane is ready already. Takes a mutex with priority inheritance, held for some
+ * microseconds at most. */
 void tide_posix_budget_ready(tide_posix_budget_t *lane);
-/* From the lane itself: it is about to wait. */
+/* Called by the lane itself: it is about to wait. */
 void tide_posix_budget_block(tide_posix_budget_t *lane);
 /* The two as tide_budget_hooks_t. */
 tide_budget_hooks_t tide_posix_budget_hooks(tide_posix_budget_t *lane);
 
-/* Up to date: the lane's clock is read first. TIDE_ERROR_STATE: not attached. */
+/* Read the lane's clock, then its counters. TIDE_ERROR_STATE: not attached. */
 int tide_posix_budget_counters(tide_posix_budget_t *lane, tide_budget_counters_t *counters);
 
-/* One line: what a status of these functions means and what to do. Static text. */
+/* Returns one line that says what a status of these functions means and what to do. Static text. */
 const char *tide_posix_budget_advice(int status);
 
 #ifdef __cplusplus

@@ -30,8 +30,8 @@ uint16_t tide_crc16(uint16_t crc, const uint8_t *bytes, size_t count);
 int tide_framing_encode(uint8_t *frame, size_t capacity, uint8_t source, uint8_t destination, const uint8_t *head,
                         size_t head_bytes, const uint8_t *body, size_t body_bytes);
 
-/* The same frame octet by octet, as a transmitter takes them: no buffer, and nothing to do beforehand that is linear in
- * the message, so that a link's start is short. Memory: the owner's, not to be moved while in use; 60 bytes. */
+/* Writes a frame octet by octet, as a transmitter needs them. It needs no buffer and no work beforehand that is linear
+ * in the message, so a link's start is short. Memory: 60 bytes of the owner, not to be moved while in use. */
 typedef struct tide_framing_writer {
   struct {
     const uint8_t *bytes;
@@ -44,14 +44,14 @@ typedef struct tide_framing_writer {
   size_t position; /* in the segment */
 } tide_framing_writer_t;
 
-/* A message in three parts (any may be empty), which must stay as they are until the frame is complete. O(1).
- * TIDE_ERROR_ARGUMENT: more than 65,535 bytes. */
+/* Begin the frame of a message in three parts (any may be empty). They must not change until the frame is complete.
+ * O(1). TIDE_ERROR_ARGUMENT: more than 65,535 bytes. */
 int tide_framing_writer_init(tide_framing_writer_t *writer, uint8_t source, uint8_t destination, const uint8_t *head,
                              size_t head_bytes, const uint8_t *body, size_t body_bytes, const uint8_t *tail,
                              size_t tail_bytes);
-/* The next octet, or -1: the frame is complete. O(1). */
+/* Returns the next octet, or -1 when the frame is complete. O(1). */
 int tide_framing_writer_next(tide_framing_writer_t *writer);
-/* As many as there are, at most capacity (for a DMA in pieces). 0: the frame is complete. */
+/* Write the next octets, at most capacity (for a DMA in pieces). Returns their number; 0: the frame is complete. */
 size_t tide_framing_writer_output(tide_framing_writer_t *writer, uint8_t *bytes, size_t capacity);
 
 typedef struct tide_framing_counters {
@@ -62,8 +62,8 @@ typedef struct tide_framing_counters {
   uint32_t noise_bytes; /* octets before any flag or after a complete frame */
 } tide_framing_counters_t;
 
-/* Reader of a byte stream: unescapes into the caller's buffer and tells when a message is complete. The CRC is not
- * checked here: whoever takes the message does that, when it is its turn (tide_crc16 against .crc). */
+/* Reads a byte stream, unescapes it into the caller's buffer, and reports complete messages. It does not check the CRC:
+ * the receiver does that when it processes the message (tide_crc16 against .crc). */
 typedef struct tide_framing_reader {
   uint8_t *buffer; /* where the current message goes */
   size_t capacity;

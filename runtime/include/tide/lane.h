@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a lane of an executor asks of the system that schedules it: a thread on POSIX and on RTOSes, a task in the
- * simulator. A zeroed structure is a lane for all levels with the scheduling of whoever starts it. */
+ * simulator. A zeroed structure is a lane for all levels with the scheduling of the thread that starts it. */
 #ifndef TIDE_LANE_H
 #define TIDE_LANE_H
 
@@ -14,7 +14,7 @@ extern "C" {
 
 typedef enum tide_scheduling {
   TIDE_SCHEDULING_INHERIT,     /* as the thread that starts the lanes */
-  TIDE_SCHEDULING_NORMAL,      /* shares the processor with everything else; priority is not used */
+  TIDE_SCHEDULING_NORMAL,      /* shares the processor with all other threads; priority is not used */
   TIDE_SCHEDULING_FIFO,        /* fixed priority, until it waits */
   TIDE_SCHEDULING_ROUND_ROBIN, /* fixed priority, in turns with those of the same priority */
   TIDE_SCHEDULING_DEADLINE,    /* earliest deadline first with a bandwidth: runtime_ns in every period_ns */
@@ -25,9 +25,9 @@ typedef enum tide_scheduling {
 
 typedef struct tide_lane_settings {
   const char *name; /* of the thread, for debuggers; null: "tide lane". Must outlive the lane. */
-  /* The lane serves callbacks and frames of this level (TIDE_PRIORITY_LEVEL) and above, up to below the next higher
-   * least_level of another lane of its executor. Lanes of the same least_level share what is ready. The lowest one of
-   * an executor serves what is below it, too. */
+  /* The lane serves callbacks and frames from this level (TIDE_PRIORITY_LEVEL) up to the next higher least_level of its
+   * executor, exclusive. Lanes of the same least_level share their ready callbacks. The lowest lane of an executor also
+   * serves the levels below it. */
   uint8_t least_level;
   tide_scheduling_t scheduling;
   int priority;                               /* FIFO and round robin, as the system counts: 1..99 on Linux */
@@ -36,9 +36,9 @@ typedef struct tide_lane_settings {
   uint16_t maximum_replenishments; /* sporadic: outstanding at a time; 0: 16 */
   uint16_t processor;              /* TIDE_ON_PROCESSOR(number); 0: any. Not with deadline scheduling */
   size_t stack_bytes;              /* 0: the system's default */
-  /* What happens when the system does not allow the scheduling to this user. False: nothing runs, the error is
-   * TIDE_ERROR_NOT_PERMITTED. True: the lane runs with normal scheduling and no budget, so that lanes of one processor
-   * share it instead of preempting each other, and an urgent callback can be late by what less urgent ones compute. */
+  /* When the system refuses the scheduling to this user. False: no lane runs, and the error is
+   * TIDE_ERROR_NOT_PERMITTED. True: the lane runs with normal scheduling and no budget. Then lanes of one processor
+   * share it instead of preempting each other, and less urgent callbacks delay urgent ones. */
   bool may_run_normally;
 } tide_lane_settings_t;
 

@@ -43,7 +43,7 @@ typedef struct tide_custom_link {
   tide_custom_counters_t counters;
 } tide_custom_link_t;
 
-/* Memory for messages of up to so many bytes. */
+/* Storage for messages of up to that many bytes. */
 #define TIDE_CUSTOM_LINK_STORAGE_BYTES(message_bytes) (TIDE_FRAMING_WORST_BYTES(message_bytes) + (message_bytes))
 
 /* Open the transport and attach it to the session's daemon. Link and storage stay in use until close.

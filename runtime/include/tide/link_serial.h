@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sending side of a serial link, without I/O: one frame in serial framing, and the time at which its last bit has
- * left the line. Drivers whose hardware tells when it is empty (a UART with DMA) need only the framing; those whose
- * hardware does not (a pseudo terminal, most USB adapters) take the time from here. Not thread-safe. */
+/* The sending side of a serial link, without I/O: one frame in serial framing, and the time at which its last bit
+ * leaves the line. Drivers whose hardware reports that it is empty (a UART with DMA) need only the framing. Drivers
+ * without such a report (a pseudo terminal, most USB adapters) use this time. Not thread-safe. */
 #ifndef TIDE_LINK_SERIAL_H
 #define TIDE_LINK_SERIAL_H
 
@@ -20,7 +20,8 @@ extern "C" {
 #define TIDE_SERIAL_ADDRESS_AGENT 0x00u
 #define TIDE_SERIAL_ADDRESS_CLIENT 0x01u
 #define TIDE_SERIAL_BITS_A_BYTE 10u /* 8N1 */
-/* Of tide_link_t: two frames of 100 bytes at 115,200 baud, so that a client does not ask about what is on its way. */
+/* heartbeat_floor_ns of tide_link_t: two frames of 100 bytes at 115,200 baud, so a client does not ask for the
+ * acknowledgment of a message that is still on the line. */
 #define TIDE_SERIAL_HEARTBEAT_FLOOR_NS INT64_C(20000000)
 
 typedef struct tide_serial_output {
@@ -38,17 +39,17 @@ void tide_serial_output_init(tide_serial_output_t *output, uint8_t *storage, siz
 /* Make a frame of the message. Linear in its length. TIDE_ERROR_STATE: the last frame is not handed over yet.
  * TIDE_ERROR_TOO_LARGE: does not fit the storage. */
 int tide_serial_output_load(tide_serial_output_t *output, const tide_frame_parts_t *parts);
-/* What is still to be handed to the driver: its place, and how many bytes. */
+/* Returns how many bytes are still to be handed to the driver, and where they are. */
 size_t tide_serial_output_rest(const tide_serial_output_t *output, const uint8_t **bytes);
-/* The driver took so many bytes now. */
+/* Report that the driver took count bytes now. */
 void tide_serial_output_wrote(tide_serial_output_t *output, size_t count, int64_t now_ns);
-/* The time at which the last bit leaves, or TIDE_FOREVER (INT64_MAX) while bytes are not handed over yet. Never before
- * it really does, provided that the driver sends without gaps. */
+/* Time at which the last bit leaves, or TIDE_FOREVER (INT64_MAX) while bytes are still to be handed over. It is never
+ * too early if the driver sends without gaps. */
 int64_t tide_serial_output_complete_ns(const tide_serial_output_t *output);
 /* Forget the frame: the line was cut. */
 void tide_serial_output_reset(tide_serial_output_t *output);
 
-/* Time that so many bytes take, rounded up. */
+/* Time that this many bytes take on the line, rounded up. */
 int64_t tide_serial_duration_ns(size_t bytes, uint32_t baud);
 
 #ifdef __cplusplus

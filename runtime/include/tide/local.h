@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Local delivery: messages between callbacks of one process, without an agent and without a copy. The publisher borrows
- * a message, fills it in place and publishes it; each subscription queues a reference; each callback reads the very
- * same memory and lets go of it; after the last one it is free again. Publishing makes the callbacks ready as a
- * received frame does, so that policy, priorities, groups and lanes apply.
+ * a message, fills it in place and publishes it. Each subscription queues a reference, and each callback reads the same
+ * memory and releases it. After the last release the message is free again. Publishing makes the callbacks ready as a
+ * received frame does, so policy, priorities, groups and lanes apply.
  *
  *   int32_t *message;                                             in a callback, a thread or an interrupt
  *   if (tide_local_borrow(&topic, (void **)&message) == TIDE_OK) {
@@ -17,14 +17,13 @@
  *     tide_local_release(message);
  *   }
  *
- * Queue rules, as for received samples (tide_reader_t): a subscription keeps the last `depth` messages, a full queue
- * lets the oldest go and counts it, and then its callback does not run once more than there are messages.
+ * Queue rules, as for received samples (tide_reader_t): a subscription keeps the last `depth` messages. A full queue
+ * drops the oldest and counts it. The callback never runs more often than there are messages.
  *
- * Memory: all messages live in a pool that the caller gives, blocks of one size. A topic sets aside what it can need at
- * most: its loans, and for each subscription its depth and one that is being read; whatever it is flooded with, no
- * other topic runs short, and a publisher that holds no more than its loans is never refused (a callback of a reentrant
- * group that overlaps itself reads more than one: give its subscription that many places more in depth). Nothing is
- * allocated.
+ * Memory: the caller provides a pool of blocks of one size for all messages. A topic reserves the most that it can
+ * need: its loans, and for each subscription its depth and one message that is being read. So a flooded topic leaves
+ * all others their share, and a publisher that holds no more than its loans is never refused. A callback of a reentrant
+ * group that overlaps itself reads more than one message: make its subscription that much deeper. Nothing is allocated.
  *
  * Re-entrancy: borrow, publish, give_back, take and release from any lane, thread or interrupt; subscribe and
  * unsubscribe from threads, also while others publish. Cost: O(1), publish O(log n) for each subscription, in a
@@ -40,10 +39,10 @@ extern "C" {
 
 struct tide_local_topic;
 
-/* In front of each message. */
+/* Header of each message. */
 typedef struct tide_local_message {
-  struct tide_local_message *next; /* of the free ones */
-  struct tide_local_topic *topic;  /* that it is taken by */
+  struct tide_local_message *next; /* in the list of free messages */
+  struct tide_local_topic *topic;  /* that uses it */
   int64_t published_ns;            /* time of publication */
   uint32_t references;             /* borrowed: 1 */
   uint32_t bytes;                  /* as published */
@@ -64,7 +63,7 @@ typedef struct tide_local_pool {
 typedef struct tide_local_counters {
   uint64_t published; /* messages */
   uint64_t delivered; /* references queued: one for each subscription */
-  uint64_t dropped;   /* of these, that gave way to newer ones in a full queue */
+  uint64_t dropped;   /* of these: replaced by newer ones in a full queue */
   uint32_t refused;   /* borrows without a free message */
   uint32_t used_maximum;
 } tide_local_counters_t;
@@ -72,9 +71,9 @@ typedef struct tide_local_counters {
 typedef struct tide_local_subscription {
   tide_callback_t *callback;    /* made ready once for each message; set by the program */
   tide_local_message_t **queue; /* depth places; set by the program */
-  uint16_t depth;               /* 1 or more; set by the program; the rest is the runtime's */
+  uint16_t depth;               /* 1 or more; set by the program; the runtime sets the rest */
   uint16_t first, count;        /* messages queued */
-  uint32_t received, dropped;   /* dropped: the queue was full and the oldest gave way */
+  uint32_t received, dropped;   /* dropped: the queue was full and the oldest was removed */
   uint32_t number;              /* rising in the order of subscription */
   struct tide_local_topic *topic;
   struct tide_local_subscription *next;
@@ -83,8 +82,8 @@ typedef struct tide_local_subscription {
 typedef struct tide_local_topic {
   tide_local_pool_t *pool;
   tide_local_subscription_t *subscriptions; /* in order of subscription */
-  uint32_t limit, used;                     /* messages set aside for it, taken by it */
-  uint32_t changes;                         /* of the list */
+  uint32_t limit, used;                     /* messages reserved for it; messages that it uses */
+  uint32_t changes;                         /* of the list of subscriptions */
   tide_local_counters_t counters;
 } tide_local_topic_t;
 
@@ -100,17 +99,20 @@ int tide_local_change_loans(tide_local_topic_t *topic, int32_t change);
 /* callback, queue and depth are set; add the callback to an executor first, or notify it once for each message that
  * came before. TIDE_ERROR_FULL: the pool has fewer than depth + 1 messages left. TIDE_ERROR_EXISTS. */
 int tide_local_subscribe(tide_local_topic_t *topic, tide_local_subscription_t *subscription);
-/* What is queued is let go of; what is being read stays valid until it is released. TIDE_ERROR_NOT_FOUND. */
+/* End a subscription. Its queued messages are released; one that is being read stays valid until it is released.
+ * TIDE_ERROR_NOT_FOUND: it is not subscribed. */
 int tide_local_unsubscribe(tide_local_subscription_t *subscription);
-/* The topic gives back what it has set aside. TIDE_ERROR_STATE: it has subscriptions, or a message is still in use. */
+/* End a topic and its reservation. TIDE_ERROR_STATE: it has subscriptions, or a message is still in use. */
 int tide_local_topic_fini(tide_local_topic_t *topic);
 
-/* A message to fill in, aligned to 8, contents undefined. TIDE_ERROR_FULL: all of the topic are in use; counted. */
+/* Borrow a message to fill in, aligned to 8, contents undefined. TIDE_ERROR_FULL: all messages of the topic are in use;
+ * counted. */
 int tide_local_borrow(tide_local_topic_t *topic, void **message);
-/* The loan ends; returns the number of subscriptions that it reached, 0 or more. From now on nobody writes to the
- * message. TIDE_ERROR_TOO_LARGE: bytes is more than a message has room for; then the loan goes on. */
+/* Publish a borrowed message and end the loan. Returns the number of subscriptions that it reached, 0 or more. The
+ * message must not be written to any more. TIDE_ERROR_TOO_LARGE: a message has no room for that many bytes; the loan
+ * goes on. */
 int tide_local_publish(tide_local_topic_t *topic, void *message, uint32_t bytes);
-/* The loan ends without a publication. */
+/* End the loan without publishing. */
 void tide_local_give_back(void *message);
 
 typedef struct tide_local_information {
@@ -118,11 +120,11 @@ typedef struct tide_local_information {
   int64_t published_ns;
 } tide_local_information_t;
 
-/* The oldest queued message, or null; information may be null. Each message is taken once; it stays valid and unchanged
+/* Take the oldest queued message; null: there is none. information may be null. The message stays valid and unchanged
  * until it is released. */
 const void *tide_local_take(tide_local_subscription_t *subscription, tide_local_information_t *information);
 void tide_local_release(const void *message);
-/* When the oldest queued message was published; TIDE_FOREVER: none is queued. */
+/* Time of publication of the oldest queued message; TIDE_FOREVER: none is queued. */
 int64_t tide_local_oldest_ns(tide_local_subscription_t *subscription);
 
 #ifdef __cplusplus

@@ -13,11 +13,11 @@
  * `tide check system.toml --measured lines.txt` uses the longest times, `tide measured system.toml lines.txt` puts them
  * into the description. `tide run` writes such lines for its own programs.
  *
- * What is counted is the time of the callback itself, with the decoding of its message. A clock that runs for one
- * thread (POSIX) leaves out everybody who preempts it. A clock of the machine (a cycle counter) cannot, so what
- * measured callbacks of this measure spend within a run is taken off it: exact when they preempt each other like nested
- * calls, as lanes with different priorities on one processor do; interrupts of others are counted. Several processors,
- * or lanes that take turns, want a clock of the thread.
+ * A run counts the time of the callback itself, with the decoding of its message. A clock of the thread (POSIX) does
+ * not count preemption. A clock of the machine (a cycle counter) does, so the runs of other measured callbacks within a
+ * run are subtracted. That is exact when callbacks preempt each other like nested calls, as lanes with different
+ * priorities on one processor do. Interrupts that run no measured callback are counted. With several processors, or
+ * lanes that take turns, use a clock of the thread.
  *
  * Cost: two looks at the clock and two critical sections of a dozen instructions a run; for callbacks without a
  * measurement a comparison; with TIDE_MEASUREMENT=0 (tide/options.h) nothing. Memory: 40 bytes a callback, the
@@ -43,10 +43,10 @@ typedef struct tide_measure_clock {
 
 typedef struct tide_measure {
   tide_measure_clock_t clock;
-  uint64_t inner; /* ticks of measured runs within the one that is under way */
+  uint64_t inner; /* ticks of measured runs within the present run */
 } tide_measure_t;
 
-/* In ticks of the clock. Zeroed, but for the name, at the beginning and whenever the program wants to begin anew. */
+/* Times in ticks of the clock. Zero all but the name at the beginning, and whenever the program starts over. */
 typedef struct tide_measurement {
   const char *name; /* "chain/callback", for the line; must outlive it */
   uint32_t count;

@@ -14,11 +14,11 @@ extern "C" {
 
 #define TIDE_FOREVER INT64_MAX
 
-/* An event that one waiter sleeps on. Setting it is sticky: an event set before the wait ends the wait at once, so
- * a wake-up is never lost. Memory: the owner's, zeroed before event_init. */
+/* An event for one waiter. Setting it is sticky: an event set before the wait ends the wait at once, so no wake-up is
+ * lost. Memory: the owner's, zeroed before event_init. */
 typedef struct tide_event {
-  uint32_t state; /* of the port */
-  void *port;     /* of the port: a task handle, a semaphore, a fiber */
+  uint32_t state; /* used by the port */
+  void *port;     /* used by the port: a task handle, a semaphore, a fiber */
 } tide_event_t;
 
 typedef struct tide_platform {
@@ -31,26 +31,25 @@ typedef struct tide_platform {
   int64_t (*wall_ns)(void *context);
 
   /* Enter and leave a short critical section against other threads and interrupts of the runtime. Sections of one
-   * thread nest; exit gets what its enter returned. Everything the runtime does inside is bounded. */
+   * thread nest; exit gets the value that its enter returned. The runtime's work inside is bounded. */
   uintptr_t (*critical_enter)(void *context);
   void (*critical_exit)(void *context, uintptr_t state);
 
-  /* The same against those only that spin executors: their lanes, and the threads beside them; interrupts come in.
-   * Executors do within it whatever takes longer with more callbacks, so that the time for which interrupts are kept
-   * out does not depend on their number. Critical sections lie inside; where one is held already, entering this one
-   * must keep out no less. For platforms on which each band has one lane
-   * and an interrupt ends before what it interrupts goes on; null: the critical section does both. */
+  /* Enter and leave a critical section against lanes and threads only; interrupts still come in. Executors do all work
+   * within it that grows with the number of callbacks, so the time for which interrupts are kept out does not depend on
+   * that number. critical_enter may be called inside; where it is held already, this one must keep out no less. For
+   * platforms on which each band has one lane and an interrupt ends before the interrupted code goes on. Null: the
+   * critical section does both. */
   uintptr_t (*lanes_enter)(void *context);
   void (*lanes_exit)(void *context, uintptr_t state);
 
   void (*event_init)(void *context, tide_event_t *event);
 
-  /* From any thread or interrupt; never blocks. */
+  /* Set the event. From any thread or interrupt; never blocks. */
   void (*event_set)(void *context, tide_event_t *event);
 
-  /* Sleep until the event is set (then it is cleared and the result is 1) or until deadline_ns on the clock of
-   * now_ns has been reached (0). TIDE_FOREVER waits without a limit; a deadline in the past polls. Never returns 0
-   * before the deadline. One waiter an event. */
+  /* Sleep until the event is set, or until the clock of now_ns reaches deadline_ns. Returns 1 and clears the event, or
+   * 0 at the deadline, never before it. TIDE_FOREVER: no limit. A deadline in the past polls. One waiter an event. */
   int (*event_wait)(void *context, tide_event_t *event, int64_t deadline_ns);
 } tide_platform_t;
 

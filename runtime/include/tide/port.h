@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names that every port offers: its platform, and a way to put a session on a link. */
+/* What every port provides: its platform, and functions that open a link for a session. */
 #ifndef TIDE_PORT_H
 #define TIDE_PORT_H
 
@@ -23,27 +23,26 @@ typedef struct tide_link_address {
   tide_link_kind_t kind;
   const char *device; /* serial: path of the tty; the texts must outlive the link */
   uint32_t baud;      /* serial */
-  bool paced;         /* serial: take the end of a transmission from the baud rate even when the driver could tell, for
-                         adapters whose driver tells wrong; a pseudo terminal is always paced */
-  bool agent_side;    /* serial: use the agent's address on the line, not the client's: for tests and tools */
-  const char *host;   /* UDP, TCP: IPv4 address or name */
+  bool paced;       /* serial: compute the end of a transmission from the baud rate even when the driver reports it, for
+                       adapters with wrong reports; a pseudo terminal is always paced */
+  bool agent_side;  /* serial: use the agent's address on the line, not the client's: for tests and tools */
+  const char *host; /* UDP, TCP: IPv4 address or name */
   uint16_t port;
   const tide_custom_transport_t *custom; /* custom: copied */
   uint8_t *storage; /* custom, where the link is a task without a heap: TIDE_CUSTOM_LINK_STORAGE_BYTES of the mtu, until
                        the link is closed; POSIX has its own */
   size_t storage_bytes;
-  /* POSIX, FreeRTOS, Zephyr, NuttX: priority of the link's thread, as a lane's (SCHED_FIFO on POSIX), which is the
-   * interrupt side of the daemon; 0: the highest there is, so that no lane delays an acknowledgment or the start of a
-   * frame; TIDE_LINK_PRIORITY_INHERIT: the scheduling of the thread that opens the link. Where the system does not
-   * permit it, the thread inherits, too, and the link's counters say so. It needs CAP_SYS_NICE or an rtprio limit
-   * (ulimit -r). Memory is touched and work done only when something arrives or leaves. */
+  /* POSIX, FreeRTOS, Zephyr, NuttX: priority of the link's thread, counted as for a lane (SCHED_FIFO on POSIX). The
+   * thread is the interrupt side of the daemon. 0: the highest, so no lane delays an acknowledgment or the start of a
+   * frame. TIDE_LINK_PRIORITY_INHERIT: the scheduling of the thread that opens the link. If the system refuses the
+   * priority, the thread inherits, too, and the link's counters say so. POSIX needs CAP_SYS_NICE or an rtprio limit
+   * (ulimit -r). */
   int thread_priority;
-  /* UDP on POSIX: how long a caller that waits for something from the agent (a ping, an acknowledgment, the creation of
-   * an entity; not the lanes of an executor) may look for it before it sleeps, in microseconds; 0:
-   * TIDE_BUSY_POLL_USUAL_US; TIDE_BUSY_POLL_OFF: never; at most TIDE_BUSY_POLL_MAXIMUM_US. It is a limit: how long it
-   * looks is learned from what came of it, so waits that last longer soon cost nothing. It never does where the process
-   * may use one processor only, and for at most a quarter of the time with a real-time policy. The link's thread always
-   * sleeps. */
+  /* UDP on POSIX: how long a caller that waits for the agent may poll before it sleeps, in microseconds. Such callers
+   * wait for a ping, an acknowledgment or the creation of an entity; lanes of an executor never poll, nor does the
+   * link's thread. 0: TIDE_BUSY_POLL_USUAL_US; TIDE_BUSY_POLL_OFF: never; at most TIDE_BUSY_POLL_MAXIMUM_US. This is a
+   * limit: the time adapts to what polling achieved, so long waits soon cost nothing. A process on one processor never
+   * polls; a thread with a real-time policy polls for at most a quarter of its time. */
   int32_t busy_poll_us;
 } tide_link_address_t;
 
@@ -59,29 +58,30 @@ const tide_platform_t *tide_port_platform(void);
  * threads that have one, else the port's clock. The same pointer always. */
 const tide_measure_clock_t *tide_port_measure_clock(void);
 
-/* Open a link for the session and attach it to its daemon; from now on the link's context (a thread on POSIX,
+/* Open a link for the session and attach it to its daemon. From now on the link's context (a thread on POSIX,
  * interrupts on a microcontroller) drives tide_session_poll and the reception. A link that is cut (unplugged cable,
- * closed tty) is reopened by itself. One link a session. TIDE_ERROR_LINK when it cannot be opened the first time;
- * TIDE_ERROR_ARGUMENT also for a priority that the system does not have; TIDE_ERROR_FULL: no room for a thread. */
+ * closed tty) is reopened automatically. One link a session. TIDE_ERROR_LINK: it cannot be opened the first time.
+ * TIDE_ERROR_ARGUMENT: bad address, or a priority that the system does not have. TIDE_ERROR_FULL: no room for a thread.
+ */
 int tide_port_open_link(tide_session_t *session, const tide_link_address_t *address);
-/* Not from the link's context. What is still on its way out is given up. */
+/* Close the link and drop the frames that have not left. Not from the link's context. */
 void tide_port_close_link(tide_session_t *session);
 
-/* tide_session_poll has something to do before the time it last returned: let the link's context call it now. From any
- * thread or interrupt, not within a critical section. Does nothing where the link has no context of its own. */
+/* Let the link's context call tide_session_poll now, before the time that poll last returned. From any thread or
+ * interrupt, not within a critical section. No effect where the link has no context of its own. */
 void tide_port_wake_link(tide_session_t *session);
 
-/* Where there are sockets: asks the agents of this network at TIDE_XRCE_DISCOVERY_GROUP and waits for the first answer.
- * host: room for TIDE_HOST_BYTES, written with *port when the result is TIDE_OK. TIDE_ERROR_TIMEOUT: no answer;
+/* Where there are sockets: ask the agents of this network at TIDE_XRCE_DISCOVERY_GROUP and wait for the first answer.
+ * host: room for TIDE_HOST_BYTES; host and *port are written when the result is TIDE_OK. TIDE_ERROR_TIMEOUT: no answer.
  * TIDE_ERROR_LINK: no network. */
 #define TIDE_HOST_BYTES 16
 int tide_port_discover_agent(uint16_t group_port, int timeout_ms, char *host, uint16_t *port);
 
-/* TIDE_SINGLE_CONTEXT: handle what interrupts have only noted; before each tide_session_poll. */
+/* TIDE_SINGLE_CONTEXT: handle the events that interrupts have only recorded. Call it before each tide_session_poll. */
 void tide_port_serve_link(tide_session_t *session);
 
-/* What a caller that waits must run because the session's link has no context of its own (bare metal): a step of
- * tide_session_poll and a sleep that ends when something arrives. Null where none is needed, as always on POSIX. */
+/* Returns what a waiting caller must run when the session's link has no context of its own (bare metal): a step of
+ * tide_session_poll, and a sleep that ends when a message arrives. Null where none is needed, as always on POSIX. */
 const tide_pump_t *tide_port_pump(tide_session_t *session);
 
 /* Run run(context, index) for each of count lanes at the same time, index from 0, each as its settings say, and return
@@ -96,20 +96,20 @@ int tide_port_run_lanes(tide_lane_t *lanes, size_t count, void (*run)(void *cont
 typedef struct tide_link_counters {
   uint32_t opens;             /* the first and each reopening */
   uint32_t cuts;              /* times the link was lost */
-  uint32_t messages_sent;     /* whose end was reported */
-  uint32_t messages_lost;     /* that the system did not take, or that a cut took */
-  uint32_t writes_partial;    /* the system took less than was given: the peer or the line is slower than we are */
+  uint32_t messages_sent;     /* completely, as reported by the driver or the pace of the line */
+  uint32_t messages_lost;     /* refused by the system, or lost in a cut */
+  uint32_t writes_partial;    /* the system took a part only: the peer or the line is slower than we are */
   uint32_t messages_oversize; /* received, longer than the mtu: dropped */
   uint64_t bytes_sent, bytes_received;
   uint32_t batches;                 /* UDP: times that messages were handed to the system, one or more at once */
   int64_t complete_late_maximum_ns; /* from the end of a transmission to its report */
   /* POSIX: the real-time priority that the link's thread has; 0: none, it shares the processor with everything else. */
   int thread_priority;
-  int thread_status;    /* TIDE_ERROR_NOT_PERMITTED: the system refused what was asked for; else TIDE_OK */
+  int thread_status;    /* TIDE_ERROR_NOT_PERMITTED: the system refused the priority; else TIDE_OK */
   int32_t busy_poll_us; /* UDP: the limit in force; 0: callers that wait sleep at once */
 } tide_link_counters_t;
 
-/* A snapshot. What a port does not see is 0: on a UART with DMA all but opens and messages_sent.
+/* Take a snapshot. Counters that a port cannot see are 0: on a UART with DMA all but opens and messages_sent.
  * TIDE_ERROR_NOT_FOUND: the session has no link. */
 int tide_port_link_counters(tide_session_t *session, tide_link_counters_t *counters);
 

@@ -18,14 +18,13 @@ extern "C" {
  * on a system without it. */
 int tide_posix_set_scheduling(int policy, int priority, int cpu);
 
-/* Threads that wait for a time (an executor for its next timer) ask to be woken earlier by the part of the delay of
- * their wake-ups that was there each time of late, and look at the clock for what is left, if anything is; a callback
- * never starts before its time. limit_ns: of this lead, for all threads of the process from their next wait on; 0: ask
- * for the time itself. Default: 50 us. */
+/* Limit the wake-up lead of all threads of the process, from their next wait on. A thread that waits for a time (an
+ * executor for its next timer) asks to be woken earlier: by the delay that all its recent wake-ups had at least. Then
+ * it polls the clock for the rest, so no callback starts before its time. 0: no lead. Default: 50 us. */
 void tide_posix_set_wake_up_lead(int64_t limit_ns);
 
-/* Burn exactly so much processor time of the calling thread; time during which it is preempted does not count. The
- * overshoot is one reading of the clock, below 1 us. */
+/* Use exactly this much processor time of the calling thread; time during which it is preempted does not count. It
+ * overshoots by one reading of the clock, below 1 us. */
 void tide_posix_spin_cpu(int64_t duration_ns);
 
 #ifdef __cplusplus

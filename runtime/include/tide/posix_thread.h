@@ -31,7 +31,7 @@ typedef struct tide_posix_scheduling {
  * threads of the machine have no processor time left); nothing was changed then. TIDE_ERROR_UNSUPPORTED: the system
  * has no such policy. */
 int tide_posix_schedule(const tide_posix_scheduling_t *scheduling);
-/* That of the calling thread, to be given to another: policy and priority, any processor. */
+/* Returns the scheduling of the calling thread, for another one: policy and priority, any processor. */
 tide_posix_scheduling_t tide_posix_own_scheduling(void);
 /* Linux: tide_posix_schedule for another thread by its kernel id (of /proc, of gettid), of another process too; for
  * tools. cpu is TIDE_POSIX_ANY_CPU here: affinity stays as it is. TIDE_ERROR_NOT_FOUND: there is no such thread. */
@@ -63,7 +63,7 @@ int tide_posix_thread_start(tide_posix_thread_t *thread, const tide_posix_thread
 /* Wait until function has returned. Once, by one thread, not by itself. */
 void tide_posix_thread_join(tide_posix_thread_t *thread);
 
-/* All memory of the process, present and future, stays in memory: no page fault is a wait for a disk any more.
+/* Lock all memory of the process, present and future, so no page fault waits for a disk.
  * TIDE_ERROR_NOT_PERMITTED: needs CAP_IPC_LOCK or a memlock limit (ulimit -l) above what the process has. */
 int tide_posix_lock_memory(void);
 

@@ -28,8 +28,8 @@ typedef struct tide_input_stream {
   uint8_t id;          /* 0: place not used */
   uint8_t window;      /* messages that may be held, 1..16 */
   bool acknowledge;    /* an ACKNACK is due */
-  bool withheld;       /* of the keeper: something is missing that there was no room for, and was not asked for */
-  uint16_t asked_from; /* of the keeper, too: bit n of asked says that asked_from + n was asked for */
+  bool withheld;       /* set by the receiver: a message is missing that it had no room for and did not ask for */
+  uint16_t asked_from; /* set by the receiver; bit n of asked: asked_from + n was asked for */
   uint16_t asked;
   uint16_t next;           /* first message not yet delivered */
   uint16_t last_announced; /* highest sequence number seen or announced by a heartbeat */
@@ -45,16 +45,16 @@ void tide_input_stream_init(tide_input_stream_t *stream, uint8_t id, uint8_t win
  * verdicts; HOLD marks it as held. Sets acknowledge for every reliable message. O(1). A message for which DELIVER was
  * answered counts as missing until advance: when it cannot be handed on, drop it, and it comes again. */
 tide_stream_verdict_t tide_input_stream_arrive(tide_input_stream_t *stream, uint16_t sequence);
-/* The next message was handed on. True when the one that is next now is held: deliver that one, too. */
+/* Report that the next message was delivered. True: the new next one is held; deliver that one, too. */
 bool tide_input_stream_advance(tide_input_stream_t *stream);
-/* A held message was dropped by its keeper (overflow): it counts as missing again. */
+/* Report that a held message was dropped (overflow): it counts as missing again. */
 void tide_input_stream_forget(tide_input_stream_t *stream, uint16_t sequence);
 /* A HEARTBEAT arrived: sets acknowledge. Messages that the sender no longer has (next < first) and that are not held
  * are given up: next moves on, at most to the first message that is held; returns how many. When bit 0 of held is set
  * afterwards, deliver that message (next), advance, and so on, as ever. Best effort: nothing happens. */
 uint16_t tide_input_stream_heartbeat(tide_input_stream_t *stream, uint16_t first, uint16_t last);
-/* What to answer: first unacknowledged is next, and bit n of the result says that next + n is missing, up to what is
- * known to have been sent and fits the window. */
+/* Content of the ACKNACK: first unacknowledged is next, and bit n of the result says that next + n is missing. Covers
+ * the messages that are known to have been sent and fit the window. */
 uint16_t tide_input_stream_missing(const tide_input_stream_t *stream);
 
 #ifdef __cplusplus

@@ -200,8 +200,7 @@ void tide_xrce_put_info(tide_cdr_t *cdr, const tide_xrce_info_t *body);
 /* Reads the statuses and, where present, version and vendor; the rest is skipped. */
 void tide_xrce_get_info(tide_cdr_t *cdr, tide_xrce_info_t *body);
 
-/* ---- discovery: whoever seeks an agent sends a GET_INFO to this group; agents answer with an INFO that has addresses.
- * ---- */
+/* ---- discovery: a client sends a GET_INFO to this group; agents answer with an INFO that has addresses. ---- */
 
 #define TIDE_XRCE_DISCOVERY_GROUP "239.255.0.2"
 #define TIDE_XRCE_DISCOVERY_PORT 7400u
@@ -213,11 +212,11 @@ typedef struct tide_xrce_locator {
 #define TIDE_XRCE_DISCOVERY_QUESTION_BYTES 16u
 #define TIDE_XRCE_DISCOVERY_ANSWER_BYTES 44u
 
-/* The message that asks; room for TIDE_XRCE_DISCOVERY_QUESTION_BYTES. Returns its bytes. */
+/* Write the question; room for TIDE_XRCE_DISCOVERY_QUESTION_BYTES. Returns its bytes. */
 size_t tide_xrce_put_discovery_question(uint8_t *bytes);
-/* Whether a message is such a question; request: to be answered. */
+/* True when a message is such a question; writes the request that the answer repeats. */
 bool tide_xrce_get_discovery_question(const uint8_t *bytes, size_t length, tide_xrce_request_t *request);
-/* The message that answers with one address; room for TIDE_XRCE_DISCOVERY_ANSWER_BYTES. Returns its bytes. */
+/* Write an answer with one address; room for TIDE_XRCE_DISCOVERY_ANSWER_BYTES. Returns its bytes. */
 size_t tide_xrce_put_discovery_answer(uint8_t *bytes, const tide_xrce_info_t *info, tide_xrce_locator_t locator);
 /* The first IPv4 address with a port in an answer of version 1; addresses of other kinds are skipped.
  * TIDE_ERROR_MALFORMED: no such answer, TIDE_ERROR_NOT_FOUND: one without such an address. */
@@ -291,7 +290,7 @@ typedef struct tide_xrce_create {
   tide_xrce_object_t object;
 } tide_xrce_create_t;
 void tide_xrce_put_create(tide_cdr_t *cdr, const tide_xrce_create_t *body);
-/* The same of parts that lie apart. */
+/* As above, from separate parts. */
 void tide_xrce_put_creation(tide_cdr_t *cdr, tide_xrce_request_t request, const tide_xrce_object_t *object);
 void tide_xrce_get_create(tide_cdr_t *cdr, tide_xrce_create_t *body);
 
