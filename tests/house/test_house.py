@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -94,3 +96,47 @@ def test_every_link_of_a_page_leads_somewhere(rooms: ModuleType) -> None:
         if not (ROOT / name).parent.joinpath(target).exists()
     ]
     assert missing == []
+
+
+def _programs(rooms: ModuleType) -> list[str]:
+    """Files that a person starts; the command itself is a package."""
+    return [
+        name
+        for name in rooms.tracked()
+        if name.endswith(".py")
+        and not name.startswith("tools/tide/")
+        and '__name__ == "__main__"' in (ROOT / name).read_text(encoding="utf-8")
+    ]
+
+
+def test_every_program_finds_what_it_imports(rooms: ModuleType) -> None:
+    """Started from a shell it has neither the paths that pytest adds nor a PYTHONPATH."""
+    load = "import runpy, sys; sys.path[0] = sys.argv[1].rpartition('/')[0]; runpy.run_path(sys.argv[1], run_name='')"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    programs = _programs(rooms)
+    assert len(programs) > 20
+    failed = []
+    for name in programs:
+        command = [sys.executable, "-c", load, name]
+        result = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+        failed += [f"{name}: {result.stderr.strip().splitlines()[-1]}"] if result.returncode else []
+    assert failed == []
+
+
+_RECEIVER = re.compile(
+    r"^[\w *]*?\b\w+\((?:const )?tide_(daemon|transmitter|receiver|session|executor|budget|queue)_t \*(\w+)", re.M
+)
+_SHORT = {"daemon": "d", "transmitter": "t", "receiver": "r"}
+
+
+def test_what_a_function_works_on_has_the_name_of_its_type(rooms: ModuleType) -> None:
+    """In full; within the daemon and its halves by the first letter (CONTRIBUTING.md)."""
+    wrong = []
+    for name in rooms.tracked():
+        if not name.startswith(("runtime/include/tide/", "runtime/src/")) or not name.endswith((".c", ".h")):
+            continue
+        for kind, parameter in _RECEIVER.findall((ROOT / name).read_text(encoding="utf-8")):
+            short = _SHORT.get(kind) if name.startswith("runtime/src/daemon/") else None
+            if parameter not in (kind, short):
+                wrong.append(f"{name}: tide_{kind}_t *{parameter}")
+    assert wrong == []

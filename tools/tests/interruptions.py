@@ -22,9 +22,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import reserved
-
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests/support"))  # as a program of its own it has no configuration of pytest
+import reserved  # noqa: E402
+
 EXAMPLE = str(ROOT / "examples/three_chains/system.toml")
 PLAN = str(ROOT / "lab/pods/pods-reliable.plan")
 MARK = "TIDE_INTERRUPTION"  # in the environment of every process of a trial, which children keep
