@@ -19,8 +19,9 @@ namespace {
 constexpr const char *kMore =
     "   or: tide-host-sim --seed N [--show] [--trace FILE]   the random system of this seed\n"
     "   or: tide-host-sim --seeds FIRST..LAST                a campaign: a line for each seed that breaks a rule\n"
-    "   or: tide-host-sim --serve                            a plan in each line of standard input; its worst "
-    "responses\n"
+    "   or: tide-host-sim --serve                            a plan in each line of standard input, record=true before "
+    "it\n"
+    "                                                        for the times of instances; its worst responses\n"
     "--trace FILE: what ran when. Exit: 0 all is well, 1 a rule was broken, 2 wrong arguments.\n";
 
 int complain(const std::string &what) {
@@ -72,9 +73,28 @@ int run_campaign(uint64_t first, uint64_t last) {
   return failures == 0 ? 0 : 1;
 }
 
+// By chain, by instance: release, start of the first callback, end of the last.
+std::string recorded(const HostResult &result) {
+  std::ostringstream out;
+  out << "[";
+  const char *between = "[";
+  for (const std::vector<HostInstance> &chain : result.recorded) {
+    out << between;
+    between = ", [";
+    const char *separator = "";
+    for (const HostInstance &one : chain) {
+      out << separator << "[" << one.release << ", " << one.start << ", " << one.end << "]";
+      separator = ", ";
+    }
+    out << "]";
+  }
+  out << "]";
+  return out.str();
+}
+
 // One line of JSON: the worst response of each chain, how many instances ended and how many did not, broken rules.
-std::string answer(const plan_t &plan) {
-  const HostResult result = simulate_host(plan, {});
+std::string answer(const plan_t &plan, bool record) {
+  const HostResult result = simulate_host(plan, {.record = record});
   std::ostringstream out;
   out << "{\"chains\": [";
   for (size_t index = 0; index < plan.chain_count; index++) {
@@ -91,7 +111,9 @@ std::string answer(const plan_t &plan) {
     out << separator << '"' << violation << '"';
     separator = ", ";
   }
-  out << "]}";
+  out << "]";
+  if (record) out << ", \"recorded\": " << recorded(result);
+  out << "}";
   return out.str();
 }
 
@@ -101,12 +123,14 @@ int serve() {
     std::vector<char *> words;
     for (char *word = std::strtok(line.data(), " "); word != nullptr; word = std::strtok(nullptr, " "))
       words.push_back(word);
-    const char *const wrong = plan_read(&plan, static_cast<int>(words.size()), words.data());
+    const bool record = !words.empty() && std::strcmp(words[0], "record=true") == 0;
+    const size_t skipped = record ? 1 : 0;
+    const char *const wrong = plan_read(&plan, static_cast<int>(words.size() - skipped), words.data() + skipped);
     if (wrong != nullptr) {
       std::cout << "{\"refused\": \"" << wrong << "\"}" << std::endl;
       continue;
     }
-    std::cout << answer(plan) << std::endl;
+    std::cout << answer(plan, record) << std::endl;
   }
   return 0;
 }

@@ -2,7 +2,9 @@
 #include "sim/host/host_system.h"
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
+#include <utility>
 
 #include "sim/engine/platform.h"
 #include "sim/engine/random.h"
@@ -40,6 +42,7 @@ class HostSystem {
       // Of the events of one instant all have to have happened.
       if (hesitating_ == 0 && engine_.next_time() > engine_.now()) checks_.settled(engine_.now());
     };
+    if (options_.record) recorded_.resize(plan_.chain_count);
     start_lanes();
     program_start(program_.get(), engine_.now());
   }
@@ -57,7 +60,7 @@ class HostSystem {
     for (const auto &task : tasks_) {
       if (!task->is_finished()) throw std::runtime_error("a lane does not end its spin");
     }
-    return {std::move(program_), checks_.violations(), std::move(trace_), engine_.event_count()};
+    return {std::move(program_), checks_.violations(), std::move(trace_), engine_.event_count(), std::move(recorded_)};
   }
 
  private:
@@ -90,12 +93,22 @@ class HostSystem {
     HostSystem &system = self(context);
     system.checks_.begin(callback, release_ns, system.engine_.now());
     system.note("begin", callback, release_ns);
+    if (system.options_.record) system.starts_[{callback, release_ns}] = system.engine_.now();
   }
 
   static void on_end(void *context, size_t callback, int64_t release_ns) {
     HostSystem &system = self(context);
     system.checks_.end(callback, release_ns);
     system.note("end", callback, release_ns);
+    if (system.options_.record) system.record(callback, release_ns);
+  }
+
+  void record(size_t callback, Time release) {
+    for (size_t index = 0; index < plan_.chain_count; index++) {
+      const chain_plan_t &chain = plan_.chains[index];
+      if (chain.callbacks[chain.length - 1] != callback) continue;
+      recorded_[index].push_back({release, starts_.at({chain.callbacks[0], release}), engine_.now()});
+    }
   }
 
   void note(const char *what, size_t callback, Time release) {
@@ -122,6 +135,8 @@ class HostSystem {
   std::vector<std::unique_ptr<Task>> tasks_;
   std::vector<std::unique_ptr<HostSupply>> supplies_;
   std::string trace_;
+  std::map<std::pair<size_t, Time>, Time> starts_;  // of callbacks, by the release of their instance
+  std::vector<std::vector<HostInstance>> recorded_;
   unsigned hesitating_ = 0;
 };
 

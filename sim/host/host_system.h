@@ -12,6 +12,11 @@
 
 namespace tide::sim {
 
+// A completed instance of a chain: its expiry, the start of its first callback, the end of its last.
+struct HostInstance {
+  Time release, start, end;
+};
+
 struct HostResult {
   struct Deleter {
     void operator()(program_t *program) const {
@@ -23,12 +28,14 @@ struct HostResult {
   std::vector<std::string> violations;
   std::string trace;  // of what ran when, a line each, when it was asked for
   uint64_t events = 0;
+  std::vector<std::vector<HostInstance>> recorded = {};  // by chain, in order of completion, when it was asked for
 };
 
 struct HostOptions {
   // Lanes stand still for a moment between two critical sections, by the plan's seed, so that others get in between.
   bool hesitate = false;
   bool trace = false;
+  bool record = false;
 };
 
 // Plan must outlive the result. Throws std::runtime_error when the executors refuse it.

@@ -39,6 +39,7 @@ class Family:
     propagation: float = 0.0  # of the messages between two executors, those that take time
     shapes: bool = False  # chains that do not come back, or begin on the host
     boards: tuple[int, ...] = (1,)
+    paths: float = 0.0  # of systems, those with paths over several chains
 
 
 FAMILIES = (
@@ -94,6 +95,11 @@ FAMILIES = (
         losses=(1, 1, 2),
         boards=(2,),
     ),
+    Family("check-paths", hosts=(1, 1, 2), lanes=(1, 1, 2, 3), groups=0.2, branches=0.3, paths=1),
+    Family(
+        "check-board-paths", ("tide", "lanes"), (1, 1, 2), (1, 1, 2), board=True, reliable=0.5, shapes=True, paths=1
+    ),
+    Family("check-boards-paths", ("described",), (1, 1, 2), board=True, reliable=0.3, boards=(2,), paths=1),
     Family("check-board-batch", BATCHES, (1, 1, 2, 3), (1, 1, 2), board=True, reliable=0.5),
 )
 
@@ -123,6 +129,27 @@ class _Draw:
         return [f"{letter}{number}" for number in range(count)]
 
     def document(self) -> Document:
+        document = self.chains_and_places()
+        document["paths"] = self.paths(document["chains"]) if self.of.paths and self.chance(self.of.paths) else []
+        return document
+
+    def paths(self, chains: Sequence[Document]) -> list[Document]:
+        """Ways from one chain to another one that begins where it ends; of short chains, so that they have bounds."""
+        begins = {chain["name"]: self.root(chain, chains)["callbacks"][0]["executor"] for chain in chains}
+        paths = []
+        for name in self.names("p", 2):
+            way = [self.random.choice(chains)]
+            for _ in range(self.random.randint(1, 3)):
+                end = way[-1]["callbacks"][-1]["executor"]
+                fitting = [one for one in chains if one not in way and begins[one["name"]] == end]
+                if not fitting:
+                    break
+                way.append(self.random.choice(fitting))
+            if len(way) > 1:
+                paths.append({"name": name, "chains": [one["name"] for one in way]})
+        return paths
+
+    def chains_and_places(self) -> Document:
         hosts = self.hosts()
         document: Document = {"executors": hosts, "links": [], "groups": [], "chains": []}
         if self.of.boards != (1,):
@@ -403,8 +430,8 @@ def losses_of(of: Family, seed: int) -> int:
 def rendered(document: Document, name: str = "drawn") -> str:
     """As a system.toml."""
     lines = ["[system]", f'name = "{name}"']
-    for kind in ("executors", "links", "groups"):
-        for entry in document[kind]:
+    for kind in ("executors", "links", "groups", "paths"):
+        for entry in document.get(kind, ()):
             lines += ["", f"[[{kind}]]", *_fields(entry, ("executor",) if kind == "groups" else ())]
     for chain in document["chains"]:
         lines += ["", "[[chains]]", *_fields(chain, ("callbacks",))]
@@ -422,4 +449,6 @@ def _value(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{name} = {_value(one)}" for name, one in value.items()) + " }"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
     return f'"{value}"' if isinstance(value, str) else f"{value}"

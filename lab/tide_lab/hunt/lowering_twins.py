@@ -7,14 +7,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
 import tide.analysis.bounds as bounding
-from tide.analysis import boards
+from tide.analysis import boards, paths
 from tide.analysis.lower import board_document
 from tide.system.model import Callback, System
 from tide_lab.hunt.whole import Servers, Trial, hunt_block
@@ -293,6 +293,25 @@ def _half(lane: Document) -> Document:
     return {"budget_ns": lane["budget_ns"] // 2, "period_ns": lane["period_ns"] // 2}
 
 
+@contextmanager
+def _without_waiting(share: int) -> Iterator[None]:
+    """Paths whose chains begin just when a value is there, or a part of a period later."""
+    whole = paths.path_bounds
+
+    def other(system: System, chains: Any) -> Any:
+        told = []
+        for one in whole(system, chains):
+            periods_ns = [system.chain(name).period_ns for name in one.chains]
+            less_ns = periods_ns[-1] if share == 1 else sum(periods_ns) // share
+            age_ns = None if one.age_ns is None else one.age_ns - sum(periods_ns[:-1]) // share
+            reaction_ns = None if one.reaction_ns is None else one.reaction_ns - less_ns
+            told.append(replace(one, reaction_ns=reaction_ns, age_ns=age_ns))
+        return tuple(told)
+
+    with patch.object(bounding, "path_bounds", other):
+        yield
+
+
 def twins() -> list[Twin]:
     return [
         Twin("groups forgotten", "check-lanes", _asked(_no_groups)),
@@ -350,6 +369,8 @@ def twins() -> list[Twin]:
         Twin("jitter between boards forgotten", "check-boards", _asked(_chains(_punctual_sections))),
         Twin("a chain that ends where it leaves its board", "check-boards", _ends_where_it_leaves),
         Twin("the line of another board", "check-boards", _one_board_for_all),
+        Twin("paths whose timers wait for nothing", "check-paths", lambda: _without_waiting(1)),
+        Twin("half of each period in a path of a board", "check-board-paths", lambda: _without_waiting(2)),
         Twin("publishes that wait forgotten", "check-board-batch", _asked(_client(send="asynchronous"))),
     ]
 

@@ -20,6 +20,7 @@ from tide.analysis.lower import NoBoundError, is_on_host
 from tide.play import board as board_play
 from tide.play import boards as boards_play
 from tide.play import host as host_play
+from tide.play.paths import Instance, seen_on_paths
 from tide.play.server import Played, Server, ServerError
 from tide.programs.binaries import MissingBinaryError, find_binary
 from tide.system.load import SystemFileError, load, parse
@@ -49,6 +50,8 @@ class Player(Protocol):
     def changed(self, run: Any) -> Any: ...
     def words(self, run: Any) -> str: ...
     def of_chains(self, played: Played) -> Played: ...
+    def recording(self, words: str) -> str: ...
+    def instances(self, played: Played) -> list[list[Instance]]: ...
 
 
 @dataclass(frozen=True)
@@ -210,6 +213,10 @@ class _Hunt:
         return host_play.HostPlayer(self._system, self._executor, self._source)
 
     @property
+    def system(self) -> System:
+        return self._system
+
+    @property
     def source(self) -> random.Random:
         return self._source
 
@@ -243,18 +250,32 @@ class _Hunt:
         )
 
 
+@dataclass(frozen=True)
+class _Held:
+    """What is held against a bound."""
+
+    what: str
+    bound_ns: int | None
+    is_guaranteed: bool
+
+
 class _Climb:
     """One description under one executor."""
 
     def __init__(self, hunt: _Hunt, player: Player, bounds: Bounds) -> None:
         self._hunt, self._player = hunt, player
         by_name = {one.name: one for one in bounds.chains}
-        self._bounds = [by_name[name] for name in player.chain_names]
-        self._bounds_ns = [one.bound_ns for one in self._bounds]
-        self._worst_ns = [0] * len(self._bounds)
+        chains = [by_name[name] for name in player.chain_names]
+        self._held = [_Held(f"chain '{one.name}'", one.bound_ns, one.met) for one in chains]
+        self._chain_count = len(chains)
+        for path in bounds.paths:
+            self._held.append(_Held(f"reaction of path '{path.name}'", path.reaction_ns, path.met))
+            self._held.append(_Held(f"age of path '{path.name}'", path.age_ns, path.met))
+        self._bounds_ns = [one.bound_ns for one in self._held]
+        self._worst_ns = [0] * len(self._held)
         bounded = [place for place, bound in enumerate(self._bounds_ns) if bound is not None]
         self._victim = hunt.source.choice([None, *bounded])  # whom the climb drives; none: whoever is nearest
-        self._above: set[int] = set()  # chains that are told already
+        self._above: set[int] = set()  # what is told already
 
     def run(self, trial: Trial) -> None:
         best, nearest = None, -1.0
@@ -274,31 +295,37 @@ class _Climb:
 
     def _play(self, run: Any) -> float:
         words = self._player.words(run)
+        has_paths = len(self._held) > self._chain_count
+        if has_paths:
+            words = self._player.recording(words)
         played = self._hunt.play(words)
-        return 0.0 if played is None else self._hold(words, self._player.of_chains(played))
+        if played is None:
+            return 0.0
+        told = self._player.of_chains(played)
+        worst_ns = list(told.worst_ns)
+        if has_paths:
+            seen = seen_on_paths(self._hunt.system, self._player.chain_names, self._player.instances(played))
+            worst_ns += [one.worst_ns for one in seen]
+        return self._hold(words, worst_ns, [*told.lost, *[0] * (len(worst_ns) - self._chain_count)])
 
-    def _hold(self, words: str, played: Played) -> float:
+    def _hold(self, words: str, worst_ns: list[int], lost: list[int]) -> float:
         nearest = 0.0
         tally = self._hunt.tally
-        for place, bound_ns in enumerate(self._bounds_ns):
-            if bound_ns is None:
+        for place, held in enumerate(self._held):
+            if held.bound_ns is None:
                 continue
             tally.observations += 1
-            worst_ns = played.worst_ns[place]
-            self._worst_ns[place] = max(self._worst_ns[place], worst_ns)
+            self._worst_ns[place] = max(self._worst_ns[place], worst_ns[place])
             if self._victim in (None, place):
-                nearest = max(nearest, worst_ns / max(bound_ns, 1))
-            above = worst_ns > bound_ns + INSTANT_NS
-            if not above and played.lost[place] == 0:
+                nearest = max(nearest, worst_ns[place] / max(held.bound_ns, 1))
+            above = worst_ns[place] > held.bound_ns + INSTANT_NS
+            if not above and lost[place] == 0:
                 continue
             tally.exceeded += 1
             if place in self._above:
                 continue
             self._above.add(place)
-            bound = self._bounds[place]
-            seen = f"{worst_ns / 1e6:.6f} ms" if above else f"{played.lost[place]} instances that never ended"
-            guaranteed = "guaranteed" if bound.met else "not guaranteed"
-            self._hunt.fail(
-                f"chain '{bound.name}': {seen}, above its {guaranteed} bound of {bound_ns / 1e6:.6f} ms", words
-            )
+            seen = f"{worst_ns[place] / 1e6:.6f} ms" if above else f"{lost[place]} instances that never ended"
+            guaranteed = "guaranteed" if held.is_guaranteed else "not guaranteed"
+            self._hunt.fail(f"{held.what}: {seen}, above its {guaranteed} bound of {held.bound_ns / 1e6:.6f} ms", words)
         return nearest

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +26,7 @@ from tide.analysis.lower import (
 )
 from tide.analysis.models import Model, host_models, line_models
 from tide.analysis.parts import Part
+from tide.analysis.paths import PathBound, path_bounds
 from tide.analysis.reasons import Root, host_root, link_root, starvation_root
 from tide.programs.binaries import MissingBinaryError, build_folder
 from tide.system.model import Chain, SerialLink, System, UdpLink
@@ -108,6 +109,7 @@ class Bounds:
     chains: tuple[ChainBound, ...]
     assumptions: tuple[Assumption, ...] = field(default=())
     models: tuple[Model, ...] = field(default=())
+    paths: tuple[PathBound, ...] = field(default=())
 
     def chain(self, name: str) -> ChainBound | None:
         return next((chain for chain in self.chains if chain.name == name), None)
@@ -136,6 +138,7 @@ class Bounds:
                 }
                 for bound in self.chains
             ],
+            "paths": [path.to_json() for path in self.paths],
             "models": [model.to_json() for model in self.models],
             "assumptions": [one.to_json() for one in self.assumptions],
         }
@@ -149,6 +152,24 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
     """NoBoundError or AnalysisError when there is no analysis for it. executor: of the client, or the policy of the
     host's executors where no chain touches the microcontroller; None: that of the description (tide, or lanes), or
     default."""
+    return _with_paths(system, _bounds_of_chains(system, executor, losses))
+
+
+_SAMPLING = Assumption(
+    "sampling",
+    "a chain of a path leaves its value at its end at the latest, and the timer of the next takes the latest",
+)
+
+
+def _with_paths(system: System, bounds: Bounds) -> Bounds:
+    if not system.paths:
+        return bounds
+    paths = path_bounds(system, {chain.name: chain for chain in bounds.chains})
+    met = bounds.met and all(path.met for path in paths)
+    return replace(bounds, met=met, paths=paths, assumptions=(*bounds.assumptions, _SAMPLING))
+
+
+def _bounds_of_chains(system: System, executor: str | None, losses: int) -> Bounds:
     if is_on_host(system):
         policy = next((name for name in HOST_POLICIES if name == executor), HOST_POLICIES[0])
         return _bounds_where_instances_meet(system, policy)

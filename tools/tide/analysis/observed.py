@@ -211,4 +211,4 @@ def as_run(system: System, run: dict[str, Any]) -> System:
     chains = tuple(
         chain.model_copy(update={"reliability": kinds[chain.name] or chain.reliability}) for chain in system.chains
     )
-    return system.model_copy(update={"chains": chains})
+    return system.with_chains(chains)

@@ -40,6 +40,22 @@ def bounds_table(bounds: Bounds) -> RuledTable:
     return table
 
 
+def paths_table(bounds: Bounds) -> RuledTable:
+    headings = ("reaction ms", "limit ms", "age ms", "limit ms")
+    columns = [Column("path", no_wrap=True), *(Column(heading, right=True) for heading in headings), Column("met")]
+    table = RuledTable(columns)
+    for path in bounds.paths:
+        table.add_row(
+            path.name,
+            milliseconds(path.reaction_ns),
+            "" if path.reaction_limit_ns is None else milliseconds(path.reaction_limit_ns),
+            milliseconds(path.age_ns),
+            "" if path.age_limit_ns is None else milliseconds(path.age_limit_ns),
+            Cell("yes", "green") if path.met else Cell("no", "red"),
+        )
+    return table
+
+
 def comparison_table(system: str, every: Sequence[Bounds]) -> RuledTable:
     executors = [Column(bounds.executor.replace("_", ", "), right=True) for bounds in every]
     columns = [Column("chain", no_wrap=True), Column("deadline ms", right=True), *executors]
@@ -67,9 +83,12 @@ def explanation_table(chain: ChainBound) -> RuledTable:
 def print_bounds(bounds: Bounds, console: Console, where: Where = nowhere) -> None:
     console.print(f"[bold]{bounds.system}[/bold], executor {bounds.executor.replace('_', ', ')}", highlight=False)
     print_whole(console, bounds_table(bounds))
+    if bounds.paths:
+        print_whole(console, paths_table(bounds))
     for line in _reasons(bounds, where):
         console.print(line, highlight=False, soft_wrap=True, markup=False)
     late = [chain.name for chain in bounds.chains if not chain.met]
+    late += [f"path {path.name}" for path in bounds.paths if not path.met]
     verdict = "every deadline is guaranteed" if not late else f"no guarantee for: {', '.join(late)}"
     console.print(f"[bold]{verdict}[/bold]" + ("" if late else ", provided that"), highlight=False, soft_wrap=True)
     if late and any(chain.bound_ns is not None for chain in bounds.chains):
@@ -86,7 +105,7 @@ def _reasons(bounds: Bounds, where: Where) -> list[str]:
         f"{chain.name} has no bound: {where(chain.root)}{chain.reason}"
         for chain in bounds.chains
         if chain.root is not None
-    ]
+    ] + [f"path {path.name} has no bound: {path.reason}" for path in bounds.paths if path.reason is not None]
 
 
 def print_explanation(chain: ChainBound, console: Console, where: Where = nowhere) -> None:

@@ -77,6 +77,9 @@ def _reason(before: str, found: Found, without: Found) -> str:
     if not without.score.fits:
         return f"with {before} it needs more processors than there are"
     late = [chain for chain in without.bounds.chains if not chain.met]
+    missed = [path for path in without.bounds.paths if not path.met]
+    if not late and missed:
+        return f"with {before} path {missed[0].name} is above its limit, or has no bound"
     if not late:
         slack, less = (100 * one.score.margin for one in (found, without))
         return f"with {before} the smallest slack is {less:.1f} % in place of {slack:.1f} %"

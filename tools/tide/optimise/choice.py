@@ -74,7 +74,7 @@ def only(system: System, names: Collection[str]) -> System:
             ]
             chain = chain.model_copy(update={"branches_from": None, "callbacks": (*renamed, *chain.callbacks)})
         chains.append(chain)
-    return system.model_copy(update={"chains": tuple(chains)})
+    return system.with_chains(tuple(chains))
 
 
 def cores_of(system: System, choice: Choice) -> float:

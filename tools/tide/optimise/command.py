@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from tide.analysis.bounds import AnalysisError, bounds_of
 from tide.analysis.lower import NoBoundError
+from tide.analysis.paths import PathBound
 from tide.check.table import label, milliseconds
 from tide.interrupts import interruptible
 from tide.optimise.changes import Change, changes
@@ -107,7 +108,11 @@ def optimise(
                 console.print(f"written: {write}", highlight=False, markup=False, soft_wrap=True)
             elif write is not None:
                 typer.echo(f"not written: {write}, as no choice that was tried meets every deadline", err=True)
-            names = [] if found.score.feasible else core(system, seed, max(20, tries // 4), losses, moves)
+            for path in found.bounds.paths:
+                if not path.met:
+                    console.print(_missed(path), highlight=False, markup=False, soft_wrap=True)
+            feasible = found.score.feasible or all(chain.met for chain in found.bounds.chains)
+            names = [] if feasible else core(system, seed, max(20, tries // 4), losses, moves)
             if names:
                 _explain(system, found, names, console)
             if as_json:
@@ -169,6 +174,18 @@ def _report(system: System, before: Found, found: Found, every: list[Change], co
         slack = f"the smallest slack is {100 * found.score.margin:.1f} % of its deadline"
         nothing = "" if every else "nothing needs changing: "
         console.print(f"[bold]{nothing}{met}; {slack}[/bold]", highlight=False, soft_wrap=True)
+
+
+def _missed(path: PathBound) -> str:
+    if path.reason is not None:
+        return f"path {path.name} has no bound: {path.reason}"
+    pairs = (("reaction", path.reaction_ns, path.reaction_limit_ns), ("age", path.age_ns, path.age_limit_ns))
+    above = (
+        f"its {what} of {milliseconds(bound)} ms is above {milliseconds(limit)}"
+        for what, bound, limit in pairs
+        if limit is not None and bound is not None and bound > limit
+    )
+    return f"path {path.name}: {' and '.join(above)}; periods of its chains count in it"
 
 
 def _diff(file: Path, write: Path | None, before: str, after: str) -> str:

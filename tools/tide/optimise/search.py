@@ -50,7 +50,8 @@ Report = Callable[[int, Found], None]
 def score_of(bounds: Bounds, choice: Choice, fits: bool = True) -> Score:
     slacks = [-inf if chain.slack_ns is None else chain.slack_ns / chain.deadline_ns for chain in bounds.chains]
     unbounded = sum(chain.bound_ns is None for chain in bounds.chains)
-    late = sum(not chain.met for chain in bounds.chains)
+    slacks += [path.slack for path in bounds.paths]
+    late = sum(not chain.met for chain in bounds.chains) + sum(not path.met for path in bounds.paths)
     return Score(unbounded, late, min(slacks), sum(choice.lanes), fits)
 
 

@@ -8,6 +8,7 @@ import random
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tide.play.paths import Instance
 from tide.play.server import Played
 from tide.system.model import Chain, SerialLink, System, nanoseconds
 
@@ -58,6 +59,12 @@ class BoardRun:
     return_ns: tuple[int, int]
     costs: bool  # of the executor: as described, or none
     seed: int
+
+
+def instance_of(first: tuple[int, ...], last: tuple[int, ...]) -> Instance:
+    """Of what the simulator records of its first and its last section (tide.play.server). One that begins on the host
+    is not seen to start there: it may have looked as early as its release."""
+    return Instance(first[0], first[1] if first[1] >= 0 else first[0], last[-1])
 
 
 class BoardPlayer:
@@ -167,6 +174,14 @@ class BoardPlayer:
 
     def _span(self, most_ns: int) -> tuple[int, int]:
         return self._random.choice(((0, most_ns), (most_ns, most_ns), (most_ns, most_ns), (0, 0)))
+
+    def recording(self, words: str) -> str:
+        """The same run, with the times of its instances."""
+        return f"record=true;{words}"
+
+    def instances(self, played: Played) -> list[list[Instance]]:
+        """Of a recorded run, by chain."""
+        return [[instance_of(one, one) for one in chain if one[-1] >= 0] for chain in played.recorded]
 
     def of_chains(self, played: Played) -> Played:
         return played

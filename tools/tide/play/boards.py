@@ -21,8 +21,10 @@ from tide.play.board import (
     SHAPES,
     BoardPlayer,
     UnplayableError,
+    instance_of,
     require_playable_sizes,
 )
+from tide.play.paths import Instance
 from tide.play.server import Played
 from tide.system.model import Executor, SerialLink, System, UdpLink, nanoseconds
 
@@ -139,6 +141,16 @@ class BoardsPlayer(BoardPlayer):
             ended=tuple(played.ended[place] for place in last),
             lost=tuple(lost),
         )
+
+    def instances(self, played: Played) -> list[list[Instance]]:
+        names = [one.name for sections in self._played for one in sections]
+        recorded = dict(zip(names, played.recorded, strict=True))
+        found = []
+        for sections in self._sections:
+            first = {times[0]: times for times in recorded[sections[0].name]}
+            last = (times for times in recorded[sections[-1].name] if times[-1] >= 0 and times[0] in first)
+            found.append([instance_of(first[times[0]], times) for times in last])
+        return found
 
     def until(self, played: Played) -> dict[tuple[str, str], tuple[int, int, int]]:
         """Of chains that leave a board for another one: the worst until then, how many did, and how many did not."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 
+from tide.play.paths import Instance
 from tide.play.server import Played
 from tide.system.host_words import priority_of
 from tide.system.model import Callback, System
@@ -167,6 +168,14 @@ class HostPlayer:
             return least_ns, most_ns
         fixed_ns = least_ns if source.random() < 0.5 else source.randint(least_ns, most_ns)
         return fixed_ns, fixed_ns
+
+    def recording(self, words: str) -> str:
+        """The same run, with the times of its instances."""
+        return f"record=true {words}"
+
+    def instances(self, played: Played) -> list[list[Instance]]:
+        """Of a recorded run, by chain."""
+        return [[Instance(*one) for one in chain] for chain in played.recorded]
 
     def of_chains(self, played: Played) -> Played:
         return played

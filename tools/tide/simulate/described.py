@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rich.console import Console
+from rich.table import Table
 
 from tide.analysis.bounds import Bounds, bounds_of
 from tide.analysis.lower import is_on_host
@@ -17,6 +18,7 @@ from tide.play.board import PROGRAM as BOARD_PROGRAM
 from tide.play.boards import BoardsPlayer
 from tide.play.host import PROGRAM as HOST_PROGRAM
 from tide.play.host import HostPlayer
+from tide.play.paths import Instance, seen_on_paths
 from tide.play.server import Played, Server
 from tide.report.table import milliseconds
 from tide.system.model import System
@@ -33,6 +35,40 @@ class _Player(Protocol):
     def changed(self, run: Any) -> Any: ...
     def words(self, run: Any) -> str: ...
     def of_chains(self, played: Played) -> Played: ...
+    def recording(self, words: str) -> str: ...
+    def instances(self, played: Played) -> list[list[Instance]]: ...
+
+
+@dataclass
+class SeenPath:
+    """The worst reaction time or data age of a path, of all runs, and the plan that shows it."""
+
+    path: str
+    what: str  # reaction or age
+    bound_ns: int | None
+    worst_ns: int = -1
+    samples: int = 0
+    plan: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        return self.worst_ns / self.bound_ns if self.bound_ns and self.worst_ns >= 0 else None
+
+    @property
+    def is_above(self) -> bool:
+        return self.bound_ns is not None and self.worst_ns > self.bound_ns + INSTANT_NS
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "path": self.path,
+            "what": self.what,
+            "bound_ns": self.bound_ns,
+            "max_ns": self.worst_ns if self.worst_ns >= 0 else None,
+            "ratio": self.ratio,
+            "above": self.is_above,
+            "samples": self.samples,
+            "plan": self.plan,
+        }
 
 
 @dataclass
@@ -79,10 +115,12 @@ class Outcome:
     violations: list[str] = field(default_factory=list)
     excluded: int = 0  # runs in which a pool was full
     recording: list[Step] = field(default_factory=list)  # of the run that came nearest to a bound
+    paths: list[SeenPath] = field(default_factory=list)
 
     @property
     def is_broken(self) -> bool:
-        return bool(self.violations) or any(one.is_above for one in self.seen)
+        above = any(one.is_above for one in self.seen) or any(one.is_above for one in self.paths)
+        return bool(self.violations) or above
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -94,6 +132,7 @@ class Outcome:
             "runs_excluded": self.excluded,
             "program": self.program,
             "observed": [one.to_json() for one in self.seen],
+            "observed_paths": [one.to_json() for one in self.paths],
             "violations": self.violations,
             "recording": [asdict(one) for one in self.recording],
         }
@@ -115,7 +154,12 @@ class _Trial:
     def __init__(self, system: System, bounds: Bounds, server: Server, program: str) -> None:
         self._system, self._bounds, self._server = system, bounds, server
         self._seen = _rows(system, bounds)
-        self._outcome = Outcome(system.name, bounds.executor, 0, program, self._seen)
+        self._paths = [
+            SeenPath(path.name, what, bound_ns)
+            for path in bounds.paths
+            for what, bound_ns in (("reaction", path.reaction_ns), ("age", path.age_ns))
+        ]
+        self._outcome = Outcome(system.name, bounds.executor, 0, program, self._seen, paths=self._paths)
 
     def run(self, runs: int, first: int, search: bool) -> Outcome:
         best: dict[int, tuple[int, _Player, Any]] = {}
@@ -139,7 +183,8 @@ class _Trial:
         nearest = max(self._seen, key=lambda one: one.ratio or 0.0)
         player = self._player(random.Random(0))
         if nearest.plan and isinstance(player, BoardsPlayer):
-            played = self._server.play(f"record=true;{nearest.plan}")
+            plan = nearest.plan if self._paths else player.recording(nearest.plan)
+            played = self._server.play(plan)
             self._outcome.recording = [
                 Step(chain, instance, start_ns, end_ns, place, what, release_ns)
                 for chain, instance, place, what, start_ns, end_ns, release_ns in player.steps(played)
@@ -152,7 +197,7 @@ class _Trial:
 
     def _play(self, player: _Player, run: Any) -> tuple[int, ...]:
         """The worst of each chain; nothing, if the run says nothing of bounds."""
-        plan = player.words(run)
+        plan = player.recording(player.words(run)) if self._paths else player.words(run)
         played = self._server.play(plan)
         self._outcome.runs += 1
         self._outcome.violations += [f"{rule}; plan: {plan}" for rule in played.violations[:1]]
@@ -171,7 +216,17 @@ class _Trial:
             one.lost += lost
             if worst_ns > one.worst_ns:
                 one.worst_ns, one.plan = worst_ns, plan
-        return told.worst_ns
+        return (*told.worst_ns, *self._worst_of_paths(player, played, plan))
+
+    def _worst_of_paths(self, player: _Player, played: Played, plan: str) -> list[int]:
+        if not self._paths:
+            return []
+        found = seen_on_paths(self._system, player.chain_names, player.instances(played))
+        for one, told in zip(self._paths, found, strict=True):
+            one.samples += told.samples
+            if told.worst_ns > one.worst_ns:
+                one.worst_ns, one.plan = told.worst_ns, plan
+        return [told.worst_ns for told in found]
 
 
 def _rows(system: System, bounds: Bounds) -> list[Seen]:
@@ -211,6 +266,8 @@ def print_outcome(outcome: Outcome, console: Console) -> None:
             end_section=one.until is None,
         )
     print_whole(console, table)
+    if outcome.paths:
+        print_whole(console, _paths_table(outcome))
     if outcome.excluded:
         console.print(f"{outcome.excluded} runs are left out: a pool was full, of which bounds say nothing")
     for one in outcome.seen:
@@ -218,8 +275,32 @@ def print_outcome(outcome: Outcome, console: Console) -> None:
             where = f", until it leaves {one.until}" if one.until else ""
             text = f"chain '{one.chain}'{where} is above its bound; replay by {outcome.program} --serve: {one.plan}"
             console.print(text, style="bold", highlight=False, markup=False, soft_wrap=True)
+    for path in outcome.paths:
+        if path.is_above:
+            name = f"{path.what} of path '{path.path}'"
+            text = f"{name} is above its bound; replay by {outcome.program} --serve: {path.plan}"
+            console.print(text, style="bold", highlight=False, markup=False, soft_wrap=True)
     for line in outcome.violations:
         console.print(line, style="bold", highlight=False, markup=False, soft_wrap=True)
+
+
+def _paths_table(outcome: Outcome) -> Table:
+    table = empty_table("paths")
+    for heading in ("path", ""):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("times", "worst ms", "bound ms", "worst/bound"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for one in outcome.paths:
+        table.add_row(
+            one.path,
+            one.what,
+            str(one.samples),
+            milliseconds(one.worst_ns) if one.worst_ns >= 0 else "none",
+            milliseconds(one.bound_ns) if one.bound_ns is not None else "none",
+            f"{one.ratio:.3f}" if one.ratio is not None else "",
+            end_section=one.what == "age",
+        )
+    return table
 
 
 def is_description(plan: Path | None) -> bool:

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from tide.system.check_boards import check_boards
 from tide.system.check_host import check_branches, check_budgets, check_groups, check_priorities, check_propagation
+from tide.system.check_paths import check_path_names, check_paths
 from tide.system.finding import Finding
 from tide.system.locate import Path
 from tide.system.model import Callback, Chain, SerialLink, System, UdpLink, nanoseconds
@@ -19,7 +20,7 @@ _NOTHING = Decimal(0)
 
 
 def check(system: System) -> list[Finding]:
-    findings = [*_duplicates(system), *_unknown_names(system)]
+    findings = [*_duplicates(system), *_unknown_names(system), *check_path_names(system)]
     findings = findings or [*check_branches(system)]
     if findings:  # the rest looks names up
         return findings
@@ -30,6 +31,7 @@ def check(system: System) -> list[Finding]:
         *check_budgets(system),
         *check_propagation(system),
         *check_boards(system),
+        *check_paths(system),
         *_executor_load(system),
         *_link_load(system),
     ]

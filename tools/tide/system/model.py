@@ -345,6 +345,41 @@ class Chain(_Entry):
         return nanoseconds(self.jitter_ms)
 
 
+class DataPath(_Entry):
+    """A way of data over chains of different periods. Each leaves a value at its end, and the timer of the next one
+    takes the latest, on the same executor."""
+
+    name: Name
+    chains: Annotated[
+        tuple[Name, ...],
+        Field(
+            min_length=1, max_length=64, strict=False, description="Names of two or more chains, in the order of data."
+        ),
+    ]
+    reaction_ms: Annotated[
+        Milliseconds | None,
+        Field(
+            description="From a change that the first chain can see to the end of the last one's first instance that "
+            "knows of it, at most. Absent: no limit."
+        ),
+    ] = None
+    age_ms: Annotated[
+        Milliseconds | None,
+        Field(
+            description="From the release of the first chain to the end of any instance of the last one that uses its "
+            "value, at most. Absent: no limit."
+        ),
+    ] = None
+
+    @property
+    def reaction_ns(self) -> int | None:
+        return None if self.reaction_ms is None else nanoseconds(self.reaction_ms)
+
+    @property
+    def age_ns(self) -> int | None:
+        return None if self.age_ms is None else nanoseconds(self.age_ms)
+
+
 class Header(_Entry):
     """The system's name and what it is for."""
 
@@ -361,6 +396,7 @@ class System(_Entry):
     links: Annotated[tuple[Link, ...], Field(strict=False)] = ()
     groups: Annotated[tuple[Group, ...], Field(strict=False)] = ()
     chains: Annotated[tuple[Chain, ...], Field(min_length=1, strict=False)]
+    paths: Annotated[tuple[DataPath, ...], Field(strict=False)] = ()
 
     @property
     def name(self) -> str:
@@ -406,6 +442,12 @@ class System(_Entry):
             return self.link(chain.link)
         board = next(one for one in chain.callbacks if self.where(one) == "mcu")
         return self.link_of_board(self.executor(board.executor)) or self.links[0]
+
+    def with_chains(self, chains: tuple[Chain, ...]) -> System:
+        """The same with these chains, and without the paths over others."""
+        names = {chain.name for chain in chains}
+        paths = tuple(path for path in self.paths if names.issuperset(path.chains))
+        return self.model_copy(update={"chains": chains, "paths": paths})
 
     def chain(self, name: str) -> Chain:
         return next(chain for chain in self.chains if chain.name == name)

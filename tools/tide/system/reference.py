@@ -31,6 +31,7 @@ _TABLES = (
     ("Chain", "[[chains]]"),
     ("Callback", "[[chains.callbacks]]"),
     ("Publication", "publishes = { ... } of a callback"),
+    ("DataPath", "[[paths]]"),
 )
 
 

@@ -16,6 +16,8 @@ _DESCRIPTIONS = {
     "System.links": "Lines and networks between boards and agent.",
     "System.groups": "Callbacks that may not overlap, or that may overlap even themselves.",
     "System.chains": "Callbacks in data-dependency order, each with a deadline.",
+    "System.paths": "Ways of data over several chains, with limits for reaction time and data age.",
+    "DataPath.name": f"Unique. {_NAME}",
     "Header.name": f"Of the system. {_NAME}",
     "Header.description": "What it is for, in a line.",
     "Executor.name": f"By which callbacks say where they run. {_NAME}",

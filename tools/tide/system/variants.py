@@ -37,7 +37,7 @@ def with_chain_count(system: System, count: int) -> System:
     chains = list(system.by_urgency())
     extra = count - len(chains)
     if extra <= 0:
-        return system.model_copy(update={"chains": tuple(chains[:count])})
+        return system.with_chains(tuple(chains[:count]))
     lift = max(0, extra + 1 - chains[-1].priority)
     if chains[0].priority + lift > LEVEL_MAXIMUM:
         raise PlanError(f"there is no room for {count} priorities below {LEVEL_MAXIMUM}; lower the chains' priorities")
@@ -45,7 +45,7 @@ def with_chain_count(system: System, count: int) -> System:
     last = chains[-1]
     for number in range(1, extra + 1):
         chains.append(_copy_of(last, number))
-    return system.model_copy(update={"chains": tuple(chains)})
+    return system.with_chains(tuple(chains))
 
 
 def _copy_of(chain: Chain, number: int) -> Chain:

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paths over chains of different periods: what is refused and bounded, and that no play of instances is above it."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tide.analysis.bounds import bounds_of
+from tide.main import app
+from tide.play.paths import Instance, Played
+from tide.system.load import SystemFileError, parse
+
+ROOT = Path(__file__).parents[2]
+MS = 1_000_000
+
+
+def _chain(name: str, priority: int, period_ms: int, *callbacks: tuple[str, float]) -> str:
+    lines = ["[[chains]]", f'name = "{name}"', f"priority = {priority}", f"period_ms = {period_ms}"]
+    lines += [f"deadline_ms = {period_ms}", 'reliability = "reliable"']
+    for number, (executor, execution_ms) in enumerate(callbacks):
+        kind = "subscription" if number else "timer"
+        lines += ["[[chains.callbacks]]", f'name = "b{number}"', f'kind = "{kind}"', f'executor = "{executor}"']
+        lines += [f"execution_ms = {execution_ms}"]
+        lines += [f'publishes = {{ topic = "{name}/b{number}", payload_bytes = 8 }}']
+    return "\n".join(lines)
+
+
+def _system(*parts: str) -> str:
+    head = '[system]\nname = "s"\n'
+    executors = "".join(f'[[executors]]\nname = "{name}"\nwhere = "host"\n' for name in ("eyes", "brain"))
+    return "\n".join((head + executors, *parts))
+
+
+CAMERA = _chain("camera", 2, 100, ("eyes", 5), ("brain", 10))
+PLAN = _chain("plan", 1, 250, ("brain", 20))
+
+
+def _path(chains: str, limits: str = "") -> str:
+    return f'[[paths]]\nname = "see"\nchains = [{chains}]\n{limits}\n'
+
+
+def test_reaction_and_age_are_sums_of_periods_and_bounds() -> None:
+    system = parse(_system(CAMERA, PLAN, _path('"camera", "plan"', "reaction_ms = 500\nage_ms = 250")))
+    bounds = bounds_of(system)
+    responses = {chain.name: chain.bound_ns or 0 for chain in bounds.chains}
+    (path,) = bounds.paths
+    assert path.reaction_ns == 350 * MS + responses["camera"] + responses["plan"]
+    assert path.age_ns == 100 * MS + responses["camera"] + responses["plan"]
+    assert path.met and bounds.met
+    assert any(one.id == "sampling" for one in bounds.assumptions)
+
+
+def test_a_limit_below_the_bound_is_no_guarantee(tmp_path: Path) -> None:
+    file = tmp_path / "system.toml"
+    file.write_text(_system(CAMERA, PLAN, _path('"camera", "plan"', "age_ms = 100")))
+    result = CliRunner().invoke(app, ["check", str(file)])
+    assert result.exit_code == 1
+    assert "no guarantee for: path see" in result.output
+    told = json.loads(CliRunner().invoke(app, ["check", str(file), "--json"]).output)
+    assert not told["met"] and not told["paths"][0]["met"] and all(chain["met"] for chain in told["chains"])
+
+
+def test_chains_that_may_pass_themselves_have_no_path() -> None:
+    slow = _chain("plan", 1, 250, ("brain", 20)).replace("deadline_ms = 250", "deadline_ms = 500")
+    slow = slow.replace("execution_ms = 20", "execution_ms = 220")
+    bounds = bounds_of(parse(_system(CAMERA, slow, _path('"camera", "plan"', "age_ms = 9000"))))
+    (path,) = bounds.paths
+    assert path.reaction_ns is None and path.age_ns is None and not path.met and not bounds.met
+    assert (
+        path.reason is not None and "chain 'camera' may take" in path.reason and "period of 100.000 ms" in path.reason
+    )
+
+
+@pytest.mark.parametrize(
+    ("chains", "said"),
+    [
+        ('"camera", "plans"', "there is no chain 'plans'"),
+        ('"plan", "camera"', "chain 'plan' ends on executor 'brain', and chain 'camera' begins on executor 'eyes'"),
+        ('"camera"', "path 'see' has one chain"),
+    ],
+)
+def test_what_is_no_path_is_refused_with_its_line(chains: str, said: str) -> None:
+    with pytest.raises(SystemFileError) as raised:
+        parse(_system(CAMERA, PLAN, _path(chains)))
+    assert said in raised.value.lines[0]
+
+
+def test_two_paths_of_one_name_are_refused() -> None:
+    with pytest.raises(SystemFileError, match="two paths named 'see'"):
+        parse(_system(CAMERA, PLAN, _path('"camera", "plan"'), _path('"camera", "plan"')))
+
+
+def test_optimise_counts_paths_among_what_must_be_met(tmp_path: Path) -> None:
+    file = tmp_path / "system.toml"
+    file.write_text(_system(CAMERA, PLAN, _path('"camera", "plan"', "reaction_ms = 100")))
+    result = CliRunner().invoke(app, ["optimise", str(file), "--tries", "20"])
+    assert result.exit_code == 1
+    assert "path see: its reaction of" in result.output and "above 100" in result.output
+    file.write_text(_system(CAMERA, PLAN, _path('"camera", "plan"', "reaction_ms = 600")))
+    result = CliRunner().invoke(app, ["optimise", str(file), "--tries", "20"])
+    assert result.exit_code == 0 and "nothing needs changing" in result.output
+
+
+def test_a_path_goes_with_its_chains() -> None:
+    system = parse(_system(CAMERA, PLAN, _path('"camera", "plan"')))
+    assert len(system.with_chains(system.chains).paths) == 1
+    assert system.with_chains(system.chains[:1]).paths == ()
+
+
+def _instances(source: random.Random, period_ns: int, bound_ns: int, most_ns: int) -> list[Instance]:
+    """Of a chain that keeps to its bound and never takes a value before its release."""
+    found = []
+    for release_ns in range(source.randrange(period_ns), most_ns, period_ns):
+        end_ns = release_ns + source.choice((bound_ns, source.randint(1, bound_ns)))
+        found.append(Instance(release_ns, source.choice((release_ns, source.randint(release_ns, end_ns))), end_ns))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_no_instances_that_keep_to_their_bounds_exceed_the_sums(seed: int) -> None:
+    source = random.Random(seed)
+    periods_ns = [source.randint(3, 60) for _ in range(source.randint(2, 4))]
+    bounds_ns = [source.randint(1, period_ns) for period_ns in periods_ns]
+    most_ns = 40 * max(periods_ns)
+    chains = [
+        _instances(source, period_ns, bound_ns, most_ns)
+        for period_ns, bound_ns in zip(periods_ns, bounds_ns, strict=True)
+    ]
+    played = Played(chains, periods_ns)
+    reaction, age = played.reaction(), played.age()
+    assert reaction.samples > 0 and age.samples > 0
+    assert reaction.worst_ns <= sum(periods_ns) + sum(bounds_ns), f"seed {seed}"
+    assert age.worst_ns <= sum(periods_ns[:-1]) + sum(bounds_ns), f"seed {seed}"
+
+
+def test_both_sums_are_reached() -> None:
+    """The second chain's timer expires one nanosecond before the value of the first is there."""
+    camera = [Instance(release, release, release + 30) for release in range(0, 10_000, 100)]
+    plan = [Instance(release, release, release + 50) for release in range(29, 10_000, 100)]
+    played = Played([camera, plan], [100, 100])
+    assert played.reaction().worst_ns == 100 + 30 + 99 + 50  # a change just after a look: by one less than the bound
+    assert played.age().worst_ns == 30 + 99 + 50
+
+
+def test_what_was_not_played_to_its_end_says_nothing() -> None:
+    camera = [Instance(0, 0, 30), Instance(100, 100, 130)]
+    plan = [Instance(release, release, release + 50) for release in range(0, 10_000, 1000)]
+    played = Played([camera, plan], [100, 1000])
+    assert played.age().samples == 0  # at 1000 the camera had long stopped
+    late = [Instance(5000, 5000, 5050)]
+    assert Played([camera, late], [100, 1000]).reaction().samples == 0  # the plan had not begun
+
+
+@pytest.mark.parametrize("name", ["quadcopter", "host_pipeline", "conveyor_cell"])
+def test_paths_are_played_beside_their_bounds(name: str, tmp_path: Path) -> None:
+    file = ROOT / f"examples/systems/{name}.toml"
+    result = CliRunner().invoke(app, ["simulate", str(file), "--runs", "6", "--out", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    told = json.loads((tmp_path / "out/results.json").read_text())
+    assert {one["what"] for one in told["observed_paths"]} == {"reaction", "age"}
+    for one in told["observed_paths"]:
+        assert one["samples"] > 0 and not one["above"] and 0.1 < one["ratio"] <= 1.0

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reaction time and data age of a path, as they were in one run: from the times of its chains' instances."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from tide.system.model import System
+
+
+class Instance(NamedTuple):
+    """That ended. Its first callback takes the latest value when it starts."""
+
+    release_ns: int
+    start_ns: int
+    end_ns: int
+
+
+class Seen(NamedTuple):
+    """worst_ns: -1: none was seen."""
+
+    worst_ns: int
+    samples: int
+
+
+class Played:
+    """The instances of each chain of a path, and its period."""
+
+    def __init__(self, chains: Sequence[Sequence[Instance]], periods_ns: Sequence[int]) -> None:
+        self._chains = [sorted(chain) for chain in chains]
+        self._starts = [[one.start_ns for one in chain] for chain in self._chains]
+        self._ends = [[one.end_ns for one in chain] for chain in self._chains]
+        self._periods_ns = periods_ns
+
+    def reaction(self) -> Seen:
+        """Of a change just after an instance of the first chain has looked."""
+        worst_ns, samples = -1, 0
+        first = self._chains[0]
+        for before, after in pairwise(first):
+            end_ns = self._reached(after.end_ns)
+            if end_ns is not None:
+                worst_ns, samples = max(worst_ns, end_ns - before.start_ns), samples + 1
+        return Seen(worst_ns, samples)
+
+    def _reached(self, time_ns: int) -> int | None:
+        """When a value that the first chain left then has come to the end of the path. None: the run is over before, or
+        a chain had not begun."""
+        for place in range(1, len(self._chains)):
+            at = bisect_left(self._starts[place], time_ns)
+            chain = self._chains[place]
+            if at == len(chain) or (at == 0 and chain[0].release_ns >= time_ns + self._periods_ns[place]):
+                return None
+            time_ns = chain[at].end_ns
+        return time_ns
+
+    def age(self) -> Seen:
+        """At the end of each instance of the last chain."""
+        worst_ns, samples = -1, 0
+        for one in self._chains[-1]:
+            release_ns = self._released(one.start_ns)
+            if release_ns is not None:
+                worst_ns, samples = max(worst_ns, one.end_ns - release_ns), samples + 1
+        return Seen(worst_ns, samples)
+
+    def _released(self, time_ns: int) -> int | None:
+        """The release of the first chain whose value is there then. None: there is none yet, or a chain is over."""
+        release_ns = None
+        for place in reversed(range(len(self._chains) - 1)):
+            at = bisect_right(self._ends[place], time_ns) - 1
+            if at < 0:
+                return None
+            source = self._chains[place][at]
+            is_last = at == len(self._chains[place]) - 1
+            if is_last and time_ns >= source.release_ns + self._periods_ns[place]:
+                return None
+            release_ns, time_ns = source.release_ns, source.start_ns
+        return release_ns
+
+
+def seen_on_paths(system: System, names: Sequence[str], instances: Sequence[Sequence[Instance]]) -> list[Seen]:
+    """By path its reaction time, then its data age. names: of the chains whose instances these are."""
+    of_chain = dict(zip(names, instances, strict=True))
+    found = []
+    for path in system.paths:
+        periods_ns = [system.chain(name).period_ns for name in path.chains]
+        played = Played([of_chain[name] for name in path.chains], periods_ns)
+        found += [played.reaction(), played.age()]
+    return found
