@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clients of services: requests that find their replies, and what is kept of those without one.
+#include <thread>
+
+#include "rmw_microros/rmw_microros.h"
 #include "services.h"
 
 namespace tide::compat::test {
@@ -110,6 +113,25 @@ TEST_F(Asking, AFullPoolIsNamedAndLeavesNothing) {
   EXPECT_EQ(counters_of(client).forgotten, static_cast<uint32_t>(sent) - 4u);
   server.mute(false);
   ASSERT_TRUE(await_requests(static_cast<size_t>(sent)));
+}
+
+TEST_F(Asking, ARequestWaitsForAPlaceAsLongAsTheProgramSays) {
+  const Request request = {1, 2};
+  int64_t number = 0;
+  server.mute(true);
+  while (rcl_send_request(&client, &request, &number) == RCL_RET_OK) {
+  }
+  ASSERT_EQ(rmw_uros_set_client_session_timeout(rcl_client_get_rmw_handle(&client), 60), RMW_RET_OK);
+  const Time begin_ns = now_ns();
+  EXPECT_REFUSED(rcl_send_request(&client, &request, &number), RCL_RET_ERROR, TIDE_ERROR_FULL);
+  EXPECT_GE(now_ns() - begin_ns, 60'000'000);
+  ASSERT_EQ(rmw_uros_set_client_session_timeout(rcl_client_get_rmw_handle(&client), 10'000), RMW_RET_OK);
+  std::thread later([&] {
+    std::this_thread::sleep_for(50ms);
+    server.mute(false);
+  });
+  EXPECT_OK(rcl_send_request(&client, &request, &number));
+  later.join();
 }
 
 TEST_F(Asking, ARequestWaitsForItsServer) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Services of the program: requests in, responses out, at once and later, under overload.
 #include <random>
+#include <thread>
 
+#include "rmw_microros/rmw_microros.h"
 #include "services.h"
 
 namespace tide::compat::test {
@@ -144,6 +146,19 @@ TEST_F(Serving, ALateResponseIsRefusedByNameWhenThereIsNoNode) {
   EXPECT_REFUSED(rcl_send_response(&service, &id, &response), RCL_RET_ERROR, TIDE_ERROR_FULL);
   server.mute(false);
   ASSERT_TRUE(eventually([&] { return rcl_send_response(&service, &id, &response) == RCL_RET_OK; }));
+}
+
+TEST_F(Serving, ALateResponseWaitsForAPlaceAsLongAsTheProgramSays) {
+  rcl_publisher_t publisher{};
+  fill_pool(&publisher);
+  rmw_request_id_t id{};
+  ASSERT_EQ(rmw_uros_set_service_session_timeout(rcl_service_get_rmw_handle(&service), 10'000), RMW_RET_OK);
+  std::thread later([&] {
+    std::this_thread::sleep_for(50ms);
+    server.mute(false);
+  });
+  EXPECT_OK(rcl_send_response(&service, &id, &response));
+  later.join();
 }
 
 TEST_F(Serving, WhatDoesNotFitIsCountedAndTheNextIsServed) {

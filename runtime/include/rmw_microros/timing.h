@@ -10,7 +10,9 @@ extern "C" {
 
 /* How long a reliable publish waits for a place at most (the wire is never waited for): 0 or more. */
 rmw_ret_t rmw_uros_set_publisher_session_timeout(rmw_publisher_t *publisher, int session_timeout);
-/* Accepted and without effect: requests and responses never wait for the wire (the stock limits that wait). */
+/* How long rcl_send_request, or the program's own rcl_send_response, waits for a place at most (the wire is never
+ * waited for): 0 or more; default 0. A response that an executor sends after its callback waits for its place by
+ * itself. */
 rmw_ret_t rmw_uros_set_client_session_timeout(rmw_client_t *client, int session_timeout);
 rmw_ret_t rmw_uros_set_service_session_timeout(rmw_service_t *service, int session_timeout);
 /* How long creating (destroying) an object may wait for the agent's answer. */

@@ -89,6 +89,7 @@ typedef struct tide_service_end {
   tide_callback_t callback;       /* its priority is also that of what is sent */
   rclc_executor_handle_t *handle; /* null: in no executor */
   uint32_t decode_errors;
+  int32_t wait_ms; /* how long a send of the program may wait for a free node */
 } tide_service_end_t;
 
 typedef struct tide_service_handle {

@@ -145,7 +145,7 @@ int tide_compat_send_request(tide_client_handle_t *client, const void *request, 
                              bool (*agrees)(const tide_write_t *write, void *context), void *context) {
   const tide_message_type_t *type = client->end.type->request;
   tide_write_t write;
-  int status = tide_compat_begin_end(&client->end, &write, tide_message_size(type, request));
+  int status = tide_compat_begin_end(&client->end, &write, tide_message_size(type, request), client->end.wait_ms);
   if (status != TIDE_OK) return status;
   type->encode(&write.cdr, request);
   if (agrees != NULL && !agrees(&write, context)) {

@@ -76,7 +76,8 @@ int tide_compat_open_end(tide_service_end_t *end, uint8_t kind, const rcl_node_t
 /* Out of its executor and off the agent; its place is free then. As rcl_publisher_fini. */
 int tide_compat_close_end(tide_service_end_t *end);
 /* Begins a sample that leaves with the callback's priority; never waits. */
-int tide_compat_begin_end(tide_service_end_t *end, tide_write_t *write, size_t bytes);
+/* wait_ms: for a free node, at most. */
+int tide_compat_begin_end(tide_service_end_t *end, tide_write_t *write, size_t bytes, int32_t wait_ms);
 /* The oldest sample's octets behind its header of so many, or null. Decodes, and lets the sample go. */
 const tide_sample_t *tide_compat_peek_end(tide_service_end_t *end, uint32_t header_bytes);
 int tide_compat_decode_end(tide_service_end_t *end, const tide_sample_t *sample, uint32_t header_bytes,

@@ -132,17 +132,23 @@ rcl_ret_t rcl_take_request(const rcl_service_t *service, rmw_request_id_t *reque
   return result;
 }
 
-int tide_compat_begin_response(tide_service_handle_t *service, const rmw_request_id_t *request_id, tide_write_t *write,
-                               size_t bytes) {
-  const int status = tide_compat_begin_end(&service->end, write, TIDE_SAMPLE_IDENTITY_BYTES + bytes);
+static int begin(tide_service_handle_t *service, const rmw_request_id_t *request_id, tide_write_t *write, size_t bytes,
+                 int32_t wait_ms) {
+  const int status = tide_compat_begin_end(&service->end, write, TIDE_SAMPLE_IDENTITY_BYTES + bytes, wait_ms);
   if (status == TIDE_OK) put_identity(&write->cdr, request_id);
   return status;
 }
 
-static int send(tide_service_handle_t *service, const rmw_request_id_t *request_id, const void *response) {
+int tide_compat_begin_response(tide_service_handle_t *service, const rmw_request_id_t *request_id, tide_write_t *write,
+                               size_t bytes) {
+  return begin(service, request_id, write, bytes, 0);
+}
+
+static int send(tide_service_handle_t *service, const rmw_request_id_t *request_id, const void *response,
+                int32_t wait_ms) {
   const tide_message_type_t *type = service->end.type->response;
   tide_write_t write;
-  const int status = tide_compat_begin_response(service, request_id, &write, tide_message_size(type, response));
+  const int status = begin(service, request_id, &write, tide_message_size(type, response), wait_ms);
   if (status != TIDE_OK) return status;
   type->encode(&write.cdr, response);
   return tide_compat_write_end(service->end.support, &write);
@@ -152,7 +158,7 @@ rcl_ret_t rcl_send_response(const rcl_service_t *service, rmw_request_id_t *resp
   if (!rcl_service_is_valid(service) || response_header == NULL || ros_response == NULL) {
     return tide_compat_result(TIDE_ERROR_ARGUMENT);
   }
-  return tide_compat_result(send(service->impl, response_header, ros_response));
+  return tide_compat_result(send(service->impl, response_header, ros_response, service->impl->end.wait_ms));
 }
 
 /* ---- in an executor ---- */
@@ -188,7 +194,7 @@ static void set_waiting(tide_service_handle_t *service, bool waits) {
 static bool respond(tide_service_handle_t *service) {
   set_retry(service->end.support);
   set_waiting(service, true);
-  const int status = send(service, &service->request_id, service->response);
+  const int status = send(service, &service->request_id, service->response, 0);
   if (status == TIDE_ERROR_FULL) return false;
   set_waiting(service, false);
   if (status != TIDE_OK) (void)__atomic_add_fetch(&service->responses_lost, 1u, __ATOMIC_RELAXED);

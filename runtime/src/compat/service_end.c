@@ -88,9 +88,27 @@ int tide_compat_close_end(tide_service_end_t *end) {
   return status;
 }
 
-int tide_compat_begin_end(tide_service_end_t *end, tide_write_t *write, size_t bytes) {
-  return tide_session_write_begin(&end->support->session, write, end->object.id, end->reader.reliable,
-                                  end->callback.priority, (uint32_t)bytes);
+typedef struct attempt {
+  tide_service_end_t *end;
+  tide_write_t *write;
+  uint32_t bytes;
+  int status;
+} attempt_t;
+
+static bool begun(tide_support_t *support, void *context) {
+  attempt_t *attempt = context;
+  const tide_service_end_t *end = attempt->end;
+  attempt->status = tide_session_write_begin(&support->session, attempt->write, end->object.id, end->reader.reliable,
+                                             end->callback.priority, attempt->bytes);
+  return attempt->status != TIDE_ERROR_FULL;
+}
+
+int tide_compat_begin_end(tide_service_end_t *end, tide_write_t *write, size_t bytes, int32_t wait_ms) {
+  attempt_t attempt = {end, write, (uint32_t)bytes, TIDE_OK};
+  if (!begun(end->support, &attempt) && wait_ms != 0) {
+    tide_compat_wait(end->support, begun, &attempt, tide_compat_deadline(wait_ms), false);
+  }
+  return attempt.status;
 }
 
 const tide_sample_t *tide_compat_peek_end(tide_service_end_t *end, uint32_t header_bytes) {
