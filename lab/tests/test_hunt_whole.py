@@ -135,6 +135,12 @@ def test_a_branch_of_a_branch_is_played_however_long_its_path_is(family_name: st
     assert told["accepted"] == 1 and told["failed"] == 0 and told["observations"] > 0
 
 
+def test_boards_that_delay_each_other_while_they_are_set_up_begin_together(servers: Servers) -> None:
+    """Here one is late when the others come at their times, which was taken for a plan that makes no sense."""
+    told = hunt_block("check-boards", 30_017_576, 1, Trial(2, 4), servers).to_json()
+    assert told["failures"] == [] and told["observations"] > 0
+
+
 @pytest.mark.parametrize("file", sorted((ROOT / "lab/tests/data/hunt").glob("*.toml")), ids=lambda file: file.stem)
 def test_what_was_found_once_exceeds_nothing(file: Path) -> None:
     """Each file is a find of `check-board-shapes`, with the run that exceeded a bound."""

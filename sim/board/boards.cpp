@@ -13,6 +13,7 @@ constexpr Time kSetUpLimit = 150 * kSecond;
 constexpr Time kNotice = 6 * kSecond;
 constexpr Time kCheckPeriod = 10 * kMillisecond;
 constexpr Time kTogether = 10 * kMillisecond;  // from when the last board is set up until all begin
+constexpr int kAttempts = 5;
 constexpr uint64_t kSeedsApart = 0x9E3779B97F4A7C15u;
 
 // All boards of a plan.
@@ -30,21 +31,22 @@ class Run {
     };
   }
 
-  // When each board would begin by itself.
+  // When each board begins.
   std::vector<Time> first_releases() {
     set_up();
     std::vector<Time> times;
     for (const auto &system : systems_) times.push_back(system->first_release());
-    for (const auto &system : systems_) system->end();
-    world_.engine.run_until(world_.engine.now() + most(&OneBoard::longest_callbacks));
     return times;
   }
 
+  // In place of run.
+  void abandon() {
+    for (const auto &system : systems_) system->end();
+    world_.engine.run_until(world_.engine.now() + most(&OneBoard::longest_callbacks));
+  }
+
+  // After first_releases.
   Result run() {
-    set_up();
-    const Time first = systems_.front()->first_release();
-    if (std::any_of(systems_.begin(), systems_.end(), [first](Each one) { return one->first_release() != first; }))
-      throw std::runtime_error("a board was not set up in time");
     for (const auto &system : systems_) system->release_nodes();
     for (const auto &system : systems_) system->schedule_incidents();
     finish();
@@ -142,15 +144,20 @@ Result simulate(const Plan &plan) {
       throw std::invalid_argument("'more_nodes' and 'more_us' have as many entries as each other");
     if (board.budget > 0) throw std::invalid_argument("the simulated client has no budgets; a board has (--board)");
   }
-  if (boards.size() == 1) return Run(plan, boards).run();
-  // All are set up at the same time, so that none is silent for long before its first release.
-  const std::vector<Time> alone = Run(plan, boards).first_releases();
-  const Time last = *std::max_element(alone.begin(), alone.end());
-  for (size_t board = 0; board < boards.size(); board++) {
-    boards[board].begin = last - alone[board];
-    boards[board].start = last + kTogether;
+  // All are set up at the same time, so that none is silent for long before its first release. What one meets on the way
+  // changes with the time at which the others come, so that one may be late the first time that they come together.
+  for (int attempt = 0; attempt < kAttempts; attempt++) {
+    Run run(plan, boards);
+    const std::vector<Time> times = run.first_releases();
+    const Time last = *std::max_element(times.begin(), times.end());
+    if (std::all_of(times.begin(), times.end(), [last](Time one) { return one == last; })) return run.run();
+    run.abandon();
+    for (size_t board = 0; board < boards.size(); board++) {
+      if (attempt == 0) boards[board].begin = last - times[board];
+      boards[board].start = last + kTogether;
+    }
   }
-  return Run(plan, boards).run();
+  throw std::runtime_error("the boards were not set up together");
 }
 
 }  // namespace tide::sim
