@@ -144,8 +144,8 @@ Result simulate(const Plan &plan) {
       throw std::invalid_argument("'more_nodes' and 'more_us' have as many entries as each other");
     if (board.budget > 0) throw std::invalid_argument("the simulated client has no budgets; a board has (--board)");
   }
-  // All are set up at the same time, so that none is silent for long before its first release. What one meets on the way
-  // changes with the time at which the others come, so that one may be late the first time that they come together.
+  // All are set up at the same time, so that none is silent for long before its first release. What one meets on the
+  // way changes with the time at which the others come, so that one may be late the first time that they come together.
   for (int attempt = 0; attempt < kAttempts; attempt++) {
     Run run(plan, boards);
     const std::vector<Time> times = run.first_releases();
