@@ -10,14 +10,14 @@ namespace {
 // How a chain meets the release of the victim: its `key` callback would start at offset_ns from there if it had a lane
 // at once. A swift chain hurries through what comes before that callback, in the instance that meets the victim.
 struct Meeting {
-  std::size_t key = 0;
+  size_t key = 0;
   time_ns offset_ns = 0;
   bool swift = false;
 };
 
 class Search {
  public:
-  Search(const Executor &executor, std::size_t victim, std::uint64_t seed)
+  Search(const Executor &executor, size_t victim, uint64_t seed)
       : executor_(executor), victim_(victim), random_(seed), origin_ns_(0) {
     for (const Chain &chain : executor.chains()) origin_ns_ = std::max(origin_ns_, 2 * chain.period_ns);
   }
@@ -28,7 +28,7 @@ class Search {
       std::vector<Meeting> at = start();
       time_ns at_ns = play(at);
       --left;
-      for (int stuck = 0; stuck < patience && left > 0; --left) {
+      for (int stuck = 0; stuck < kPatience && left > 0; --left) {
         std::vector<Meeting> other = at;
         change(other);
         const time_ns other_ns = play(other);
@@ -43,24 +43,24 @@ class Search {
   }
 
  private:
-  static constexpr int patience = 40;
+  static constexpr int kPatience = 40;
 
-  std::size_t below(std::size_t count) { return static_cast<std::size_t>(random_.bits() % count); }
+  size_t below(size_t count) { return static_cast<size_t>(random_.bits() % count); }
   bool chance(double share) { return random_.unit() < share; }
-  const Chain &chain(std::size_t index) const { return executor_.chains()[index]; }
+  const Chain &chain(size_t index) const { return executor_.chains()[index]; }
 
-  std::size_t longest_of(std::size_t index) const {
+  size_t longest_of(size_t index) const {
     const auto &callbacks = chain(index).callbacks;
     const auto longest = std::max_element(callbacks.begin(), callbacks.end(), [](const Callback &a, const Callback &b) {
       return a.execution_ns < b.execution_ns;
     });
-    return static_cast<std::size_t>(longest - callbacks.begin());
+    return static_cast<size_t>(longest - callbacks.begin());
   }
 
   // More important chains together with the victim, less important ones just ahead with their longest callback.
   std::vector<Meeting> start() {
     std::vector<Meeting> meetings(executor_.chains().size());
-    for (std::size_t index = 0; index < meetings.size(); ++index) {
+    for (size_t index = 0; index < meetings.size(); ++index) {
       if (index == victim_) continue;
       const bool ahead = executor_.policy() != Policy::priority || executor_.above(index, victim_);
       if (!ahead) meetings[index] = {longest_of(index), -1, chance(0.5)};
@@ -70,7 +70,7 @@ class Search {
   }
 
   void change(std::vector<Meeting> &meetings) {
-    std::size_t index = below(meetings.size());
+    size_t index = below(meetings.size());
     if (index == victim_) index = (index + 1) % meetings.size();
     if (index == victim_) return;  // alone
     Meeting &meeting = meetings[index];
@@ -100,8 +100,8 @@ class Search {
   time_ns victims_moment() {
     const auto &callbacks = chain(victim_).callbacks;
     time_ns moment_ns = 0;
-    const std::size_t number = below(callbacks.size());
-    for (std::size_t before = 0; before < number; ++before) moment_ns += callbacks[before].execution_ns;
+    const size_t number = below(callbacks.size());
+    for (size_t before = 0; before < number; ++before) moment_ns += callbacks[before].execution_ns;
     const time_ns waited_ns = last_ns_ - chain(victim_).execution_ns;
     if (waited_ns > 0 && chance(0.5))
       moment_ns += static_cast<time_ns>(random_.unit() * static_cast<double>(waited_ns));
@@ -111,7 +111,7 @@ class Search {
   time_ns play(const std::vector<Meeting> &meetings) {
     Scenario scenario;
     const time_ns end_ns = origin_ns_ + 2 * chain(victim_).deadline_ns;
-    for (std::size_t index = 0; index < meetings.size(); ++index) {
+    for (size_t index = 0; index < meetings.size(); ++index) {
       scenario.releases.push_back(releases(index, meetings[index], end_ns));
       if (index != victim_) scenario.registration.push_back(index);
     }
@@ -120,13 +120,13 @@ class Search {
     return last_ns_;
   }
 
-  std::vector<Release> releases(std::size_t index, const Meeting &meeting, time_ns end_ns) const {
+  std::vector<Release> releases(size_t index, const Meeting &meeting, time_ns end_ns) const {
     const Chain &entry = chain(index);
     Release meets{origin_ns_ + meeting.offset_ns, {}};
-    for (std::size_t before = 0; before < meeting.key; ++before)
+    for (size_t before = 0; before < meeting.key; ++before)
       meets.at_ns -= meeting.swift ? 1 : entry.callbacks[before].execution_ns;
     if (meeting.swift) {
-      for (std::size_t number = 0; number < entry.callbacks.size(); ++number)
+      for (size_t number = 0; number < entry.callbacks.size(); ++number)
         meets.execution_ns.push_back(number < meeting.key ? 1 : entry.callbacks[number].execution_ns);
     }
     // The victim's later instances tell nothing new where none is under way when the next is released.
@@ -141,7 +141,7 @@ class Search {
   }
 
   const Executor &executor_;
-  std::size_t victim_;
+  size_t victim_;
   Random random_;
   time_ns origin_ns_;
   time_ns last_ns_ = 0;
@@ -149,23 +149,22 @@ class Search {
 
 }  // namespace
 
-time_ns worst_found_ns(const Executor &executor, std::size_t chain, int tries, std::uint64_t seed) {
+time_ns worst_found_ns(const Executor &executor, size_t chain, int tries, uint64_t seed) {
   return Search(executor, chain, seed).run(tries);
 }
 
-Tightness tightness(const Analysis &analysis, const Recipe &recipe, std::uint64_t first, std::uint64_t count,
-                    int tries) {
+Tightness tightness(const Analysis &analysis, const Recipe &recipe, uint64_t first, uint64_t count, int tries) {
   Tightness result;
   Recipe drawn = recipe;
   drawn.deadline_periods = analysis.deadlines == Deadlines::constrained ? 1 : 2;
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+  for (uint64_t seed = first; seed < first + count; ++seed) {
     ++result.sets;
     const Executor generated = generate(drawn, seed);
     const Executor executor(generated.name(), analysis.policy, generated.lanes(), generated.chains());
     const Result bounds = analyse(analysis, executor, tight_options());
     if (!bounds.met) continue;
     ++result.met;
-    for (std::size_t chain = 0; chain < executor.chains().size(); ++chain) {
+    for (size_t chain = 0; chain < executor.chains().size(); ++chain) {
       const time_ns found_ns = worst_found_ns(executor, chain, tries, seed * 64 + chain);
       const time_ns bound_ns = *bounds.chains[chain].response_ns;
       result.exceeded += found_ns > bound_ns ? 1U : 0U;

@@ -11,17 +11,16 @@
 namespace tide::analysis {
 
 // The longest response of the chain that was found; the same seed finds the same. tries: schedules played.
-time_ns worst_found_ns(const Executor &executor, std::size_t chain, int tries, std::uint64_t seed);
+time_ns worst_found_ns(const Executor &executor, size_t chain, int tries, uint64_t seed);
 
 struct Tightness {
-  std::uint64_t sets = 0;
-  std::uint64_t met = 0;       // sets that the analysis guarantees
-  std::uint64_t exceeded = 0;  // chains that were later than their bound
-  Ratios ratios;               // of the chains of those sets
+  uint64_t sets = 0;
+  uint64_t met = 0;       // sets that the analysis guarantees
+  uint64_t exceeded = 0;  // chains that were later than their bound
+  Ratios ratios;          // of the chains of those sets
 };
 
 // Random chain sets of the recipe, seeds from `first`.
-Tightness tightness(const Analysis &analysis, const Recipe &recipe, std::uint64_t first, std::uint64_t count,
-                    int tries);
+Tightness tightness(const Analysis &analysis, const Recipe &recipe, uint64_t first, uint64_t count, int tries);
 
 }  // namespace tide::analysis

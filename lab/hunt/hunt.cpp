@@ -7,7 +7,7 @@
 namespace tide::analysis {
 namespace {
 
-constexpr time_ns horizon = 400;  // until when a schedule has releases
+constexpr time_ns kHorizon = 400;  // until when a schedule has releases
 
 struct Guarantee {
   const Form *form = nullptr;
@@ -49,25 +49,24 @@ std::string described(const Executor &executor, const Scenario &scenario) {
   text << (executor.policy() == Policy::priority ? "priority-driven" : "default") << ", lanes";
   for (const Lane &lane : executor.lanes()) text << ' ' << lane.budget_ns << '/' << lane.period_ns;
   text << '\n';
-  for (std::size_t index = 0; index < executor.chains().size(); ++index) {
+  for (size_t index = 0; index < executor.chains().size(); ++index) {
     const Chain &chain = executor.chains()[index];
     text << "chain " << index << ": period " << chain.period_ns << ", deadline " << chain.deadline_ns << ", jitter "
          << chain.jitter_ns << ", priority " << chain.priority << (chain.timer ? ", timer" : "") << "; executions";
     for (const Callback &callback : chain.callbacks) {
       text << ' ' << callback.execution_ns;
-      if (callback.group != reentrant)
-        text << " (" << executor.groups()[static_cast<std::size_t>(callback.group)] << ')';
+      if (callback.group != kReentrant) text << " (" << executor.groups()[static_cast<size_t>(callback.group)] << ')';
     }
     text << "\n  released at";
     for (const Release &release : scenario.releases[index]) {
       text << ' ' << release.at_ns;
-      for (std::size_t number = 0; number < release.execution_ns.size(); ++number)
+      for (size_t number = 0; number < release.execution_ns.size(); ++number)
         text << (number == 0 ? " (" : " ") << release.execution_ns[number];
       text << (release.execution_ns.empty() ? "" : ")");
     }
     text << '\n';
   }
-  for (std::size_t lane = 0; lane < scenario.lanes.size(); ++lane) {
+  for (size_t lane = 0; lane < scenario.lanes.size(); ++lane) {
     if (scenario.lanes[lane].empty()) continue;
     text << "lane " << lane << " supplied from";
     for (const auto &[from_ns, to_ns] : scenario.lanes[lane]) text << ' ' << from_ns << '-' << to_ns;
@@ -78,7 +77,7 @@ std::string described(const Executor &executor, const Scenario &scenario) {
 
 class Trial {
  public:
-  Trial(const Observer &observer, std::uint64_t seed, const Executor &executor, std::vector<Guarantee> guarantees,
+  Trial(const Observer &observer, uint64_t seed, const Executor &executor, std::vector<Guarantee> guarantees,
         Tally &tally)
       : observer_(observer),
         seed_(seed),
@@ -92,7 +91,7 @@ class Trial {
     const Scenario scenario = observer_.factor == 1 ? drawn : stretched(drawn, observer_.factor);
     const Schedule schedule = observer_.run(executor_, scenario);
     double nearest = 0;
-    for (std::size_t chain = 0; chain < worst_ns_.size(); ++chain) {
+    for (size_t chain = 0; chain < worst_ns_.size(); ++chain) {
       const time_ns observed_ns = schedule.worst_ns(chain);
       worst_ns_[chain] = std::max(worst_ns_[chain], observed_ns);
       for (const Guarantee &guarantee : guarantees_) {
@@ -113,7 +112,7 @@ class Trial {
 
   // By the last form that guarantees the chain, which is the tightest.
   void count_ratios() {
-    for (std::size_t chain = 0; chain < worst_ns_.size(); ++chain) {
+    for (size_t chain = 0; chain < worst_ns_.size(); ++chain) {
       const auto &bound_ns = guarantees_.back().bounds[chain];
       if (bound_ns && worst_ns_[chain] > 0)
         tally_.ratios.add(static_cast<double>(*bound_ns) / static_cast<double>(worst_ns_[chain]));
@@ -122,7 +121,7 @@ class Trial {
 
  private:
   const Observer &observer_;
-  std::uint64_t seed_;
+  uint64_t seed_;
   const Executor &executor_;
   std::vector<Guarantee> guarantees_;
   Tally &tally_;
@@ -136,7 +135,7 @@ Observer exact_observer() { return {"exact", run_schedule}; }
 
 Tally hunt(const Quarry &quarry, const Observer &observer, const Campaign &campaign) {
   Tally tally;
-  for (std::uint64_t seed = campaign.first; seed < campaign.first + campaign.count; ++seed) {
+  for (uint64_t seed = campaign.first; seed < campaign.first + campaign.count; ++seed) {
     if (campaign.stop_at_first && tally.first) break;
     ++tally.systems;
     RandomSystem random(seed);
@@ -154,7 +153,7 @@ Tally hunt(const Quarry &quarry, const Observer &observer, const Campaign &campa
     Scenario best;
     double nearest = -1;
     for (int round = 0; round < campaign.schedules; ++round) {
-      Scenario scenario = random.scenario(drawn, horizon);
+      Scenario scenario = random.scenario(drawn, kHorizon);
       const double near = trial.play(scenario);
       if (near <= nearest) continue;
       nearest = near;
@@ -186,8 +185,8 @@ void Ratios::add(double ratio) {
   least_ = count_ == 0 ? ratio : std::min(least_, ratio);
   ++count_;
   sum_ += ratio;
-  const auto place = static_cast<std::size_t>(std::max(0.0, std::ceil(ratio / step - 1e-9) - 1));
-  ++histogram_[std::min(place, steps - 1)];
+  const auto place = static_cast<size_t>(std::max(0.0, std::ceil(ratio / kStep - 1e-9) - 1));
+  ++histogram_[std::min(place, kSteps - 1)];
 }
 
 void Ratios::add(const Ratios &other) {
@@ -195,7 +194,7 @@ void Ratios::add(const Ratios &other) {
   least_ = count_ == 0 ? other.least_ : std::min(least_, other.least_);
   count_ += other.count_;
   sum_ += other.sum_;
-  for (std::size_t place = 0; place < steps; ++place) histogram_[place] += other.histogram_[place];
+  for (size_t place = 0; place < kSteps; ++place) histogram_[place] += other.histogram_[place];
 }
 
 }  // namespace tide::analysis

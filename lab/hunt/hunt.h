@@ -30,7 +30,7 @@ struct Form {
 struct Quarry {
   std::string name;
   // budgets: lanes may have some.
-  std::function<Executor(RandomSystem &random, std::uint64_t seed, bool budgets)> draw;
+  std::function<Executor(RandomSystem &random, uint64_t seed, bool budgets)> draw;
   std::vector<Form> forms;
 };
 
@@ -54,9 +54,9 @@ struct Observer {
 Observer exact_observer();
 
 struct Failure {
-  std::uint64_t seed = 0;
+  uint64_t seed = 0;
   int schedule = 0;
-  std::size_t chain = 0;
+  size_t chain = 0;
   std::string form;
   time_ns bound_ns = 0;
   time_ns observed_ns = 0;
@@ -68,37 +68,37 @@ class Ratios {
  public:
   void add(double ratio);
   void add(const Ratios &other);
-  std::uint64_t count() const { return count_; }
+  uint64_t count() const { return count_; }
   double sum() const { return sum_; }
   double least() const { return least_; }
   // Place p counts ratios above p steps, up to p + 1.
-  const std::vector<std::uint64_t> &histogram() const { return histogram_; }
+  const std::vector<uint64_t> &histogram() const { return histogram_; }
 
-  static constexpr double step = 0.02;
-  static constexpr std::size_t steps = 250;  // the last one holds all that is larger
+  static constexpr double kStep = 0.02;
+  static constexpr size_t kSteps = 250;  // the last one holds all that is larger
 
  private:
-  std::uint64_t count_ = 0;
+  uint64_t count_ = 0;
   double sum_ = 0;
   double least_ = 0;
-  std::vector<std::uint64_t> histogram_ = std::vector<std::uint64_t>(steps, 0);
+  std::vector<uint64_t> histogram_ = std::vector<uint64_t>(kSteps, 0);
 };
 
 struct Tally {
-  std::uint64_t systems = 0;
-  std::uint64_t accepted = 0;      // with at least one form that guarantees something
-  std::uint64_t observations = 0;  // worst response of a chain in a schedule, held against a form
-  std::uint64_t exceeded = 0;
+  uint64_t systems = 0;
+  uint64_t accepted = 0;      // with at least one form that guarantees something
+  uint64_t observations = 0;  // worst response of a chain in a schedule, held against a form
+  uint64_t exceeded = 0;
   Ratios ratios;
   std::optional<Failure> first;
   void add(const Tally &other);
 };
 
 struct Campaign {
-  std::uint64_t first = 1;
-  std::uint64_t count = 1000;  // seeds from `first` on
-  int schedules = 8;           // drawn at random for each system
-  int climbs = 0;              // changes that are tried after them
+  uint64_t first = 1;
+  uint64_t count = 1000;  // seeds from `first` on
+  int schedules = 8;      // drawn at random for each system
+  int climbs = 0;         // changes that are tried after them
   bool stop_at_first = false;
 };
 

@@ -10,12 +10,12 @@
 namespace tide::analysis {
 namespace {
 
-constexpr std::int64_t kEscapes = 12;    // more than a frame of the simulator has
-constexpr std::int64_t kFewEscapes = 4;  // of short messages, see draw_chain
+constexpr int64_t kEscapes = 12;    // more than a frame of the simulator has
+constexpr int64_t kFewEscapes = 4;  // of short messages, see draw_chain
 constexpr sim::Time kMicrosecond = 1000;
 
 // A board as its analysis sees it: with what is known of it, or without.
-LinkSystem seen(const sim::Plan &plan, const LinkFamily &family, std::uint64_t seed, bool fixed) {
+LinkSystem seen(const sim::Plan &plan, const LinkFamily &family, uint64_t seed, bool fixed) {
   LinkSystem system = sim::system_of(plan);
   if (fixed) fix_executions(system);
   if (seed % 3 == 0) system.line.escaped_bytes = kEscapes;
@@ -25,7 +25,7 @@ LinkSystem seen(const sim::Plan &plan, const LinkFamily &family, std::uint64_t s
 
 class Board {
  public:
-  Board(const LinkQuarry &quarry, std::uint64_t seed, Tally &tally)
+  Board(const LinkQuarry &quarry, uint64_t seed, Tally &tally)
       : seed_(seed),
         tally_(tally),
         random_(seed),
@@ -57,7 +57,7 @@ class Board {
 
   // One thing is different.
   sim::Plan changed(sim::Plan plan) {
-    const std::size_t index = random_.below(plan.chains.size());
+    const size_t index = random_.below(plan.chains.size());
     sim::ChainPlan &chain = plan.chains[index];
     if (random_.chance(0.2)) {
       plan.seed = random_.below(1'000'000);
@@ -78,10 +78,10 @@ class Board {
     const int number = number_++;
     if (result.publish_failures > 0 || result.transmitter.evicted > 0 || result.receiver.overflow_dropped > 0) return 0;
     double nearest = 0;
-    for (std::size_t chain = 0; chain < bounds_.size(); chain++) {
+    for (size_t chain = 0; chain < bounds_.size(); chain++) {
       if (!bounds_[chain]) continue;
       const sim::ChainResult &of = result.chains[chain];
-      const time_ns observed_ns = of.lost > 0 ? never_ns : of.worst_response;
+      const time_ns observed_ns = of.lost > 0 ? kNeverNs : of.worst_response;
       worst_ns_[chain] = std::max(worst_ns_[chain], observed_ns);
       tally_.observations++;
       nearest = std::max(nearest, static_cast<double>(observed_ns) / static_cast<double>(*bounds_[chain]));
@@ -94,7 +94,7 @@ class Board {
   }
 
   void count_ratios() {
-    for (std::size_t chain = 0; chain < bounds_.size(); chain++) {
+    for (size_t chain = 0; chain < bounds_.size(); chain++) {
       if (bounds_[chain] && worst_ns_[chain] > 0)
         tally_.ratios.add(static_cast<double>(*bounds_[chain]) / static_cast<double>(worst_ns_[chain]));
     }
@@ -107,7 +107,7 @@ class Board {
     if (random_.chance(0.3)) chain.act = random_.between(0, chain.act / kMicrosecond) * kMicrosecond;
   }
 
-  std::uint64_t seed_;
+  uint64_t seed_;
   Tally &tally_;
   sim::Random random_;
   sim::Plan plan_;
@@ -132,7 +132,7 @@ time_ns parts_of_all(const LinkParts &parts) {
 }  // namespace
 
 std::vector<LinkQuarry> link_quarries() {
-  constexpr sim::Policy batch = sim::Policy::kBatch;
+  constexpr sim::Policy kBatch = sim::Policy::kBatch;
   return {
       {"link-tide", {}, {}, {}},
       {"link-tide-reliable", {.reliable = true}, {}, {}},
@@ -152,13 +152,13 @@ std::vector<LinkQuarry> link_quarries() {
       {"link-lanes-spaced", {.lanes = true, .reliable = true, .spaced = true}, {}, {}},
       {"link-lanes-few", {.lanes = true, .reliable = true, .few = true}, {}, {}},
       {"link-lanes-dense", {.lanes = true, .reliable = true, .dense = true}, {}, {}},
-      {"link-batch", {.policy = batch}, {}, {}},
-      {"link-batch-reliable", {.policy = batch, .reliable = true}, {}, {}},
+      {"link-batch", {.policy = kBatch}, {}, {}},
+      {"link-batch-reliable", {.policy = kBatch, .reliable = true}, {}, {}},
   };
 }
 
 std::vector<LinkQuarry> link_twins() {
-  constexpr sim::Policy batch = sim::Policy::kBatch;
+  constexpr sim::Policy kBatch = sim::Policy::kBatch;
   const auto short_answers = [](LinkSystem &system) {
     for (LinkChain &chain : system.chains) chain.callbacks[1].payload_bytes = 1;
   };
@@ -202,10 +202,10 @@ std::vector<LinkQuarry> link_twins() {
        {.reliable = true, .hold = true, .few = true},
        [](LinkSystem &system) { system.protocol.hold = false; },
        {}},
-      {"link-batch without interference", {.policy = batch}, {}, parts_of_all<&LinkParts::client_interference_ns>},
-      {"link-batch without execution", {.policy = batch}, {}, part<&LinkParts::execution_ns>},
+      {"link-batch without interference", {.policy = kBatch}, {}, parts_of_all<&LinkParts::client_interference_ns>},
+      {"link-batch without execution", {.policy = kBatch}, {}, part<&LinkParts::execution_ns>},
       {"link-batch-reliable without waiting",
-       {.policy = batch, .reliable = true},
+       {.policy = kBatch, .reliable = true},
        [](LinkSystem &system) { system.client.send = Send::asynchronous; },
        {}},
   };
@@ -213,7 +213,7 @@ std::vector<LinkQuarry> link_twins() {
 
 Tally hunt_link(const LinkQuarry &quarry, const Campaign &campaign) {
   Tally tally;
-  for (std::uint64_t seed = campaign.first; seed < campaign.first + campaign.count; ++seed) {
+  for (uint64_t seed = campaign.first; seed < campaign.first + campaign.count; ++seed) {
     if (campaign.stop_at_first && tally.first) break;
     ++tally.systems;
     Board board(quarry, seed, tally);

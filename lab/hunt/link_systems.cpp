@@ -13,23 +13,21 @@ using sim::Random;
 using sim::Time;
 
 constexpr Time kMicrosecond = 1000;
-constexpr std::int64_t kHeaders = 20;        // of a message, and its padding
-constexpr std::int64_t kMostFragments = 13;  // a window holds 15
+constexpr int64_t kHeaders = 20;        // of a message, and its padding
+constexpr int64_t kMostFragments = 13;  // a window holds 15
 
-template <typename Value, std::size_t count>
+template <typename Value, size_t count>
 Value one_of(Random &random, const std::array<Value, count> &values) {
   return values[random.below(count)];
 }
 
-Time microseconds(Random &random, std::int64_t least, std::int64_t most) {
-  return random.between(least, most) * kMicrosecond;
-}
+Time microseconds(Random &random, int64_t least, int64_t most) { return random.between(least, most) * kMicrosecond; }
 
 void draw_line(sim::Plan &plan, Random &random, const LinkFamily &family) {
-  plan.baud = one_of<std::uint64_t>(random, std::array<std::uint64_t, 3>{115200, 460800, 921600});
+  plan.baud = one_of<uint64_t>(random, std::array<uint64_t, 3>{115200, 460800, 921600});
   if (family.slow || family.spaced) plan.baud = 115200;
   if (family.dense) plan.baud = 921600;
-  if (family.large) plan.mtu = one_of<std::uint32_t>(random, std::array<std::uint32_t, 4>{128, 256, 512, 4096});
+  if (family.large) plan.mtu = one_of<uint32_t>(random, std::array<uint32_t, 4>{128, 256, 512, 4096});
   plan.agent_least = microseconds(random, 0, family.few ? 5000 : 1000);
   plan.agent_most = plan.agent_least + microseconds(random, 0, 1000);
   plan.heartbeat_delay = random.chance(0.5) ? -1 : random.between(family.losses ? 0 : 1, 60) * kMillisecond;
@@ -48,7 +46,7 @@ void draw_line(sim::Plan &plan, Random &random, const LinkFamily &family) {
     plan.success_percent = static_cast<double>(random.between(0, 90));
     plan.draw = random.chance(0.5) ? sim::Draw::kTogether : sim::Draw::kIndependent;
   } else {
-    plan.instance_losses = static_cast<std::uint32_t>(random.between(1, 2));
+    plan.instance_losses = static_cast<uint32_t>(random.between(1, 2));
     plan.instance_loss = static_cast<double>(random.between(2, 9)) / 10;
   }
 }
@@ -58,11 +56,11 @@ sim::ChainPlan draw_chain(const sim::Plan &plan, Random &random, const LinkFamil
   chain.period = random.between(family.losses || family.large ? 70 : 20, family.large ? 240 : 120) * 10 * kMillisecond;
   chain.reliable = family.reliable && random.chance(0.8);
   chain.reply_reliable = random.chance(0.6) && !asked;
-  const std::int64_t whole = plan.mtu - kHeaders;
-  const std::int64_t most = std::min<std::int64_t>(3000, kMostFragments * (plan.mtu - kHeaders));
-  const auto bytes = [&](bool reliable, std::int64_t usual) {
+  const int64_t whole = plan.mtu - kHeaders;
+  const int64_t most = std::min<int64_t>(3000, kMostFragments * (plan.mtu - kHeaders));
+  const auto bytes = [&](bool reliable, int64_t usual) {
     const bool large = family.large && random.chance(0.4);
-    return static_cast<std::uint32_t>(random.between(8, std::min(large ? most : usual, reliable ? most : whole)));
+    return static_cast<uint32_t>(random.between(8, std::min(large ? most : usual, reliable ? most : whole)));
   };
   chain.payload_bytes = bytes(chain.reliable && plan.success_percent >= 100, 250);
   chain.reply_bytes = bytes(chain.is_reply_reliable(), 120);
@@ -71,19 +69,19 @@ sim::ChainPlan draw_chain(const sim::Plan &plan, Random &random, const LinkFamil
   chain.host = random.chance(0.5) ? 0 : microseconds(random, 0, 5000);
   if (family.few) chain.sample = chain.act = microseconds(random, 0, 1000);
   if (family.few) chain.host = microseconds(random, 0, 8000);
-  if (family.few) chain.payload_bytes = static_cast<std::uint32_t>(random.between(8, 200));
-  if (family.few) chain.reply_bytes = static_cast<std::uint32_t>(random.between(8, 20));
+  if (family.few) chain.payload_bytes = static_cast<uint32_t>(random.between(8, 200));
+  if (family.few) chain.reply_bytes = static_cast<uint32_t>(random.between(8, 20));
   if (family.dense) {
     const bool long_one = plan.chains.empty();
     chain.period = long_one ? 500 * kMillisecond : random.between(8, 40) * kMillisecond;
     chain.sample = microseconds(random, 0, long_one ? 30'000 : 2000);
     chain.act = microseconds(random, 0, long_one ? 30'000 : 2000);
     chain.host = 0;
-    chain.payload_bytes = chain.reply_bytes = static_cast<std::uint32_t>(random.between(8, 40));
+    chain.payload_bytes = chain.reply_bytes = static_cast<uint32_t>(random.between(8, 40));
   }
   if (!family.slow && !family.spaced) return chain;
   chain.period = random.between(45, 60) * 10 * kMillisecond;
-  chain.payload_bytes = static_cast<std::uint32_t>(family.spaced ? random.between(20, 60) : random.between(60, 110));
+  chain.payload_bytes = static_cast<uint32_t>(family.spaced ? random.between(20, 60) : random.between(60, 110));
   chain.reply_bytes = 6;
   chain.host = 0;
   chain.sample = microseconds(random, 8000, 12'000);
@@ -93,7 +91,7 @@ sim::ChainPlan draw_chain(const sim::Plan &plan, Random &random, const LinkFamil
 
 }  // namespace
 
-sim::Plan draw_board(std::uint64_t seed, const LinkFamily &family) {
+sim::Plan draw_board(uint64_t seed, const LinkFamily &family) {
   Random random(seed * 7919 + 17);
   sim::Plan plan;
   plan.system = "board";
@@ -123,9 +121,9 @@ sim::Plan draw_board(std::uint64_t seed, const LinkFamily &family) {
   for (unsigned index = 0; index < count; index++) {
     sim::ChainPlan chain = draw_chain(plan, random, family, plan.agent_acknowledges == sim::Acknowledges::kAsked);
     chain.name = "chain" + std::to_string(index);
-    const std::size_t place = family.dense && index == 0 ? 0 : random.below(levels.size());
+    const size_t place = family.dense && index == 0 ? 0 : random.below(levels.size());
     chain.level = levels[place];
-    levels.erase(levels.begin() + static_cast<std::ptrdiff_t>(place));
+    levels.erase(levels.begin() + static_cast<ptrdiff_t>(place));
     plan.chains.push_back(chain);
   }
   return plan;

@@ -26,7 +26,7 @@ struct LinkFamily {
   bool dense = false;     // many instances of an urgent chain while another runs
 };
 
-sim::Plan draw_board(std::uint64_t seed, const LinkFamily &family);
+sim::Plan draw_board(uint64_t seed, const LinkFamily &family);
 
 // Releases that could hurt: together, just before or after one another, one execution apart.
 void shift_releases(sim::Plan &plan, sim::Random &random);

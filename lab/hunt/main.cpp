@@ -15,7 +15,7 @@ namespace {
 
 using namespace tide::analysis;
 
-constexpr const char *usage =
+constexpr const char *kUsage =
     "tide-hunt --list                 list what can be hunted\n"
     "tide-hunt QUARRY [NAME=VALUE...] hunt a bound with random systems; names: first, count (seeds), schedules (of "
     "each\n"
@@ -30,7 +30,7 @@ constexpr const char *usage =
     "wrongly.\n";
 
 bool set(Campaign &campaign, Observer &observer, const std::string &word) {
-  const std::size_t equals = word.find('=');
+  const size_t equals = word.find('=');
   if (equals == std::string::npos) return false;
   const std::string name = word.substr(0, equals), value = word.substr(equals + 1);
   if (name == "observer") {
@@ -66,9 +66,9 @@ void print(const Ratios &ratios) {
   std::cout << "\"ratios\": {\"count\": " << ratios.count() << ", \"least\": " << ratios.least()
             << ", \"sum\": " << ratios.sum() << ", \"histogram\": [";
   const char *separator = "";
-  for (std::size_t place = 0; place < Ratios::steps; ++place) {
+  for (size_t place = 0; place < Ratios::kSteps; ++place) {
     if (ratios.histogram()[place] == 0) continue;
-    std::cout << separator << "[" << Ratios::step * static_cast<double>(place + 1) << ", " << ratios.histogram()[place]
+    std::cout << separator << "[" << Ratios::kStep * static_cast<double>(place + 1) << ", " << ratios.histogram()[place]
               << "]";
     separator = ", ";
   }
@@ -93,12 +93,12 @@ void print(const std::string &quarry, const std::string &observer, const Tally &
 int measure_tightness(const std::vector<std::string> &words) {
   const Analysis *analysis = words.size() == 5 ? find_analysis(words[0]) : nullptr;
   if (analysis == nullptr || analysis->variant != Variant::safe || analysis->groups) {
-    std::cerr << usage;
+    std::cerr << kUsage;
     return 2;
   }
   Recipe recipe;
   recipe.utilisation = std::strtod(words[1].c_str(), nullptr);
-  const auto number = [&](std::size_t place) { return std::strtoull(words[place].c_str(), nullptr, 10); };
+  const auto number = [&](size_t place) { return std::strtoull(words[place].c_str(), nullptr, 10); };
   const Tightness found = tightness(*analysis, recipe, number(2), number(3), static_cast<int>(number(4)));
   std::cout << "{\"analysis\": " << quoted(words[0]) << ", \"utilisation\": " << recipe.utilisation
             << ", \"sets\": " << found.sets << ", \"met\": " << found.met << ", \"exceeded\": " << found.exceeded
@@ -137,7 +137,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   if (what == "--help") {
-    std::cout << usage;
+    std::cout << kUsage;
     return 0;
   }
   if (what == "--twins") return hunt_twins(campaign, observer);

@@ -20,7 +20,7 @@ std::vector<Form> forms_of(const Analysis &analysis) {
 }
 
 Quarry quarry_of(const Analysis &analysis) {
-  const auto draw = [&analysis](RandomSystem &random, std::uint64_t seed, bool budgets) {
+  const auto draw = [&analysis](RandomSystem &random, uint64_t seed, bool budgets) {
     if (analysis.deadlines == Deadlines::arbitrary && seed % 4 == 1)
       return random.crowded(analysis.policy, analysis.groups);
     return random.executor(analysis.policy, analysis.deadlines, analysis.groups, budgets && seed % 3 == 0);
@@ -29,21 +29,20 @@ Quarry quarry_of(const Analysis &analysis) {
 }
 
 Quarry family_of(const Analysis &analysis) {
-  const auto draw = [](RandomSystem &random, std::uint64_t, bool) { return random.blocking_family(); };
+  const auto draw = [](RandomSystem &random, uint64_t, bool) { return random.blocking_family(); };
   return {std::string(analysis.name) + "-blocking", draw, forms_of(analysis)};
 }
 
 // These bounds need no deadline to be met.
 Quarry quarry_of(const SingleThreadAnalysis &analysis) {
-  const auto draw = [&analysis](RandomSystem &random, std::uint64_t seed, bool budgets) {
+  const auto draw = [&analysis](RandomSystem &random, uint64_t seed, bool budgets) {
     const Deadlines deadlines = seed % 2 == 0 ? Deadlines::constrained : Deadlines::arbitrary;
     const Executor drawn = random.executor(analysis.policy, deadlines, false, budgets && seed % 3 == 0, 2);
     return Executor(drawn.name(), analysis.policy, {drawn.lanes()[0]}, drawn.chains());
   };
   const auto bounds = [&analysis](const Executor &executor) {
     Bounds each;
-    for (std::size_t chain = 0; chain < executor.chains().size(); ++chain)
-      each.push_back(analysis.bound(executor, chain));
+    for (size_t chain = 0; chain < executor.chains().size(); ++chain) each.push_back(analysis.bound(executor, chain));
     return each;
   };
   return {std::string(analysis.name), draw, {{"plain", bounds}}};
@@ -51,7 +50,7 @@ Quarry quarry_of(const SingleThreadAnalysis &analysis) {
 
 // Bounds that hold whether or not deadlines are met: most of these are far too short to be.
 Quarry confirmed_quarry(const char *name, Policy policy, bool groups, bool own_priorities) {
-  const auto draw = [policy, groups, own_priorities](RandomSystem &random, std::uint64_t seed, bool budgets) {
+  const auto draw = [policy, groups, own_priorities](RandomSystem &random, uint64_t seed, bool budgets) {
     const Executor drawn = seed % 4 == 1
                                ? random.crowded(policy, groups)
                                : random.executor(policy, Deadlines::arbitrary, groups, budgets && seed % 3 == 0);
@@ -65,7 +64,7 @@ Quarry confirmed_quarry(const char *name, Policy policy, bool groups, bool own_p
   const auto bounds = [](const Executor &executor) {
     Options options = tight_options();
     options.sharpen = true;
-    std::int64_t work = 1'000'000'000;
+    int64_t work = 1'000'000'000;
     Confirmed confirmed(executor, 0, options, work);
     std::vector<time_ns> jitter_ns;
     for (const Chain &chain : executor.chains()) jitter_ns.push_back(chain.jitter_ns);

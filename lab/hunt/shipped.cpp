@@ -17,9 +17,9 @@ class Shipped;
 struct Station {
   tide_callback_t callback{};
   Shipped *machine = nullptr;
-  std::size_t chain = 0;
-  std::size_t number = 0;               // in the chain
-  std::deque<std::size_t> instances{};  // that wait, in order
+  size_t chain = 0;
+  size_t number = 0;               // in the chain
+  std::deque<size_t> instances{};  // that wait, in order
 };
 
 class Shipped {
@@ -35,15 +35,15 @@ class Shipped {
                  .event_init = event_init,
                  .event_set = event_set,
                  .event_wait = event_wait};
-    for (std::size_t chain = 0; chain < executor.chains().size(); ++chain) {
+    for (size_t chain = 0; chain < executor.chains().size(); ++chain) {
       stations_.emplace_back(executor.chains()[chain].callbacks.size());
-      schedule_.response_ns.emplace_back(scenario.releases[chain].size(), never_ns);
+      schedule_.response_ns.emplace_back(scenario.releases[chain].size(), kNeverNs);
     }
     start_executor();
     add_groups();
-    std::vector<std::size_t> chains = scenario.registration;
-    for (std::size_t chain = chains.size(); chain < stations_.size(); ++chain) chains.push_back(chain);
-    for (const std::size_t chain : chains) add(chain);
+    std::vector<size_t> chains = scenario.registration;
+    for (size_t chain = chains.size(); chain < stations_.size(); ++chain) chains.push_back(chain);
+    for (const size_t chain : chains) add(chain);
   }
 
   ~Shipped() {
@@ -54,12 +54,12 @@ class Shipped {
   Shipped &operator=(const Shipped &) = delete;
 
   Schedule run() {
-    for (std::size_t chain = 0; chain < stations_.size(); ++chain) {
-      for (std::size_t number = 0; number < scenario_.releases[chain].size(); ++number) {
+    for (size_t chain = 0; chain < stations_.size(); ++chain) {
+      for (size_t number = 0; number < scenario_.releases[chain].size(); ++number) {
         engine_.at(scenario_.releases[chain][number].at_ns, [this, chain, number] { ready(chain, 0, number); });
       }
     }
-    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+    for (size_t lane = 0; lane < lanes_.size(); ++lane) {
       tasks_.push_back(std::make_unique<sim::Task>(engine_.add_core(), "lane", 1,
                                                    [this, lane] { tide_executor_spin_lane(&executor_, lane); }));
     }
@@ -69,7 +69,7 @@ class Shipped {
 
  private:
   void start_executor() {
-    std::size_t count = 0;
+    size_t count = 0;
     for (const auto &chain : stations_) count += chain.size();
     callbacks_.resize(count);
     ready_.resize(count);
@@ -91,15 +91,15 @@ class Shipped {
     tide_group_init(&overlapping_, TIDE_GROUP_REENTRANT, nullptr, 0);
     groups_.resize(model_.groups().size());
     waiting_.resize(groups_.size(), std::vector<tide_queue_entry_t *>(callbacks_.size()));
-    for (std::size_t group = 0; group < groups_.size(); ++group)
+    for (size_t group = 0; group < groups_.size(); ++group)
       tide_group_init(&groups_[group], TIDE_GROUP_EXCLUSIVE, waiting_[group].data(), waiting_[group].size());
   }
 
-  void add(std::size_t chain) {
+  void add(size_t chain) {
     tide_chain_t order{};
-    const std::size_t level = stations_.size() - model_.rank(chain);
-    tide_chain_init(&order, "chain", static_cast<std::uint8_t>(level), 1, 1);
-    for (std::size_t number = 0; number < stations_[chain].size(); ++number) {
+    const size_t level = stations_.size() - model_.rank(chain);
+    tide_chain_init(&order, "chain", static_cast<uint8_t>(level), 1, 1);
+    for (size_t number = 0; number < stations_[chain].size(); ++number) {
       Station &station = stations_[chain][number];
       station.machine = this;
       station.chain = chain;
@@ -110,20 +110,20 @@ class Shipped {
       station.callback.execute = execute;
       station.callback.context = &station;
       const int group = model_.chains()[chain].callbacks[number].group;
-      if (group != reentrant) {
-        station.callback.group = &groups_[static_cast<std::size_t>(group)];
+      if (group != kReentrant) {
+        station.callback.group = &groups_[static_cast<size_t>(group)];
       } else if (!alone) {
         station.callback.group = &overlapping_;
       }
       tide_chain_add(&order, &station.callback);
-      if (const std::int64_t own = model_.chains()[chain].callbacks[number].priority; own > 0)
+      if (const int64_t own = model_.chains()[chain].callbacks[number].priority; own > 0)
         station.callback.priority = static_cast<tide_priority_t>(own);
       if (tide_executor_add(&executor_, &station.callback) != TIDE_OK)
         throw std::logic_error("the executor refuses a callback");
     }
   }
 
-  void ready(std::size_t chain, std::size_t number, std::size_t instance) {
+  void ready(size_t chain, size_t number, size_t instance) {
     Station &station = stations_[chain][number];
     station.instances.push_back(instance);
     tide_executor_notify(&station.callback);
@@ -135,7 +135,7 @@ class Shipped {
   }
 
   void run(Station &station) {
-    const std::size_t instance = station.instances.front();
+    const size_t instance = station.instances.front();
     station.instances.pop_front();
     const Release &release = scenario_.releases[station.chain][instance];
     const std::vector<Callback> &callbacks = model_.chains()[station.chain].callbacks;
@@ -150,7 +150,7 @@ class Shipped {
   }
 
   static Shipped &machine_of(void *context) { return *static_cast<Shipped *>(context); }
-  static std::int64_t now_ns(void *context) { return machine_of(context).engine_.now(); }
+  static int64_t now_ns(void *context) { return machine_of(context).engine_.now(); }
   static std::uintptr_t enter(void *) { return 0; }  // a task runs until it waits or executes
   static void exit(void *, std::uintptr_t) {}
   static void event_init(void *, tide_event_t *event) { *event = {}; }
@@ -160,7 +160,7 @@ class Shipped {
     if (event->port != nullptr) static_cast<sim::Task *>(event->port)->wake();
   }
 
-  static int event_wait(void *context, tide_event_t *event, std::int64_t deadline_ns) {
+  static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
     while (event->state == 0) {
       if (machine_of(context).engine_.now() >= deadline_ns) return 0;
       event->port = sim::Task::current();

@@ -13,28 +13,28 @@ struct Term {
   const char *name;
   Linear Terms::*place;
 };
-constexpr Term terms[] = {{"precedence", &Terms::precedence},
-                          {"interference", &Terms::interference},
-                          {"own", &Terms::own},
-                          {"blocking", &Terms::blocking},
-                          {"groups", &Terms::groups}};
+constexpr Term kTerms[] = {{"precedence", &Terms::precedence},
+                           {"interference", &Terms::interference},
+                           {"own", &Terms::own},
+                           {"blocking", &Terms::blocking},
+                           {"groups", &Terms::groups}};
 
 // The demand functions of all analyses without one term; a plain function each, as an analysis holds one.
-template <std::size_t number, std::size_t dropped>
+template <size_t number, size_t dropped>
 Terms without(const Situation &situation, time_ns window_ns) {
   Terms whole = analyses()[number].demand(situation, window_ns);
-  whole.*terms[dropped].place = Linear{};
+  whole.*kTerms[dropped].place = Linear{};
   return whole;
 }
 
-constexpr std::size_t most_analyses = 16;
-constexpr std::size_t term_count = std::size(terms);
+constexpr size_t kMostAnalyses = 16;
+constexpr size_t kTermCount = std::size(kTerms);
 
-template <std::size_t... index>
+template <size_t... index>
 constexpr std::array<Demand, sizeof...(index)> all_without(std::index_sequence<index...>) {
-  return {without<index / term_count, index % term_count>...};
+  return {without<index / kTermCount, index % kTermCount>...};
 }
-constexpr auto demands = all_without(std::make_index_sequence<most_analyses * term_count>{});
+constexpr auto kDemands = all_without(std::make_index_sequence<kMostAnalyses * kTermCount>{});
 
 bool needs(const Analysis &analysis, const std::string &term) {
   if (term == "own") return analysis.deadlines == Deadlines::arbitrary;
@@ -43,9 +43,9 @@ bool needs(const Analysis &analysis, const std::string &term) {
   return true;
 }
 
-Twin twin_of(std::size_t number, std::size_t dropped, const Quarry &whole) {
+Twin twin_of(size_t number, size_t dropped, const Quarry &whole) {
   Analysis broken = analyses()[number];
-  broken.demand = demands[number * term_count + dropped];
+  broken.demand = kDemands[number * kTermCount + dropped];
   const auto bounds = [broken](const Executor &executor) {
     Options options;
     options.refine = true;
@@ -55,39 +55,39 @@ Twin twin_of(std::size_t number, std::size_t dropped, const Quarry &whole) {
     for (const ChainResult &chain : result.chains) each.push_back(chain.response_ns);
     return each;
   };
-  const std::string name = whole.name + " without " + terms[dropped].name;
+  const std::string name = whole.name + " without " + kTerms[dropped].name;
   return {name, {name, whole.draw, {{"refined", bounds}}}};
 }
 
 // What the bounds of one thread must not forget.
-time_ns shortest_other(const Executor &executor, std::size_t chain) {
-  time_ns shortest_ns = never_ns;
-  for (std::size_t other = 0; other < executor.chains().size(); ++other) {
+time_ns shortest_other(const Executor &executor, size_t chain) {
+  time_ns shortest_ns = kNeverNs;
+  for (size_t other = 0; other < executor.chains().size(); ++other) {
     if (other != chain) shortest_ns = std::min(shortest_ns, executor.chains()[other].execution_ns);
   }
   return shortest_ns;
 }
 
-time_ns blocking(const Executor &executor, std::size_t chain) {
+time_ns blocking(const Executor &executor, size_t chain) {
   time_ns longest_ns = 0;
-  for (std::size_t other = 0; other < executor.chains().size(); ++other) {
+  for (size_t other = 0; other < executor.chains().size(); ++other) {
     if (other != chain && !executor.above(other, chain))
       longest_ns = std::max(longest_ns, executor.chains()[other].longest_ns - 1);
   }
   return longest_ns;
 }
 
-time_ns one_ready_set(const Executor &executor, std::size_t chain) {
+time_ns one_ready_set(const Executor &executor, size_t chain) {
   time_ns sum_ns = 0;
-  for (std::size_t other = 0; other < executor.chains().size(); ++other) {
+  for (size_t other = 0; other < executor.chains().size(); ++other) {
     if (other != chain) sum_ns += executor.chains()[other].execution_ns;
   }
   return sum_ns;
 }
 
-time_ns shortest_callback(const Executor &executor, std::size_t chain) {
-  time_ns shortest_ns = never_ns;
-  for (std::size_t other = 0; other < executor.chains().size(); ++other) {
+time_ns shortest_callback(const Executor &executor, size_t chain) {
+  time_ns shortest_ns = kNeverNs;
+  for (size_t other = 0; other < executor.chains().size(); ++other) {
     if (other == chain) continue;
     for (const Callback &callback : executor.chains()[other].callbacks)
       shortest_ns = std::min(shortest_ns, callback.execution_ns);
@@ -95,10 +95,10 @@ time_ns shortest_callback(const Executor &executor, std::size_t chain) {
   return shortest_ns;
 }
 
-Twin twin_of(const Quarry &whole, const char *what, time_ns (*forgotten)(const Executor &, std::size_t)) {
+Twin twin_of(const Quarry &whole, const char *what, time_ns (*forgotten)(const Executor &, size_t)) {
   const auto bounds = [form = whole.forms[0], forgotten](const Executor &executor) {
     Bounds each = form.bounds(executor);
-    for (std::size_t chain = 0; chain < each.size(); ++chain) {
+    for (size_t chain = 0; chain < each.size(); ++chain) {
       if (each[chain]) *each[chain] = std::max<time_ns>(1, *each[chain] - forgotten(executor, chain));
     }
     return each;
@@ -112,10 +112,10 @@ Twin twin_of(const Quarry &whole, const char *what, time_ns (*forgotten)(const E
 std::vector<Twin> twins() {
   std::vector<Twin> all;
   for (const Quarry &quarry : quarries()) {
-    for (std::size_t number = 0; number < std::min(most_analyses, analyses().size()); ++number) {
+    for (size_t number = 0; number < std::min(kMostAnalyses, analyses().size()); ++number) {
       if (quarry.name != analyses()[number].name) continue;
-      for (std::size_t dropped = 0; dropped < term_count; ++dropped) {
-        if (needs(analyses()[number], terms[dropped].name)) all.push_back(twin_of(number, dropped, quarry));
+      for (size_t dropped = 0; dropped < kTermCount; ++dropped) {
+        if (needs(analyses()[number], kTerms[dropped].name)) all.push_back(twin_of(number, dropped, quarry));
       }
     }
     if (quarry.name == "single-any-order" || quarry.name == "casini2019-published")

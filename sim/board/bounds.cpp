@@ -67,9 +67,9 @@ analysis::LinkSystem system_of(const Plan &plan) {
                              chain.period,
                              chain.reliable,
                              chain.is_reply_reliable(),
-                             {{"sample", analysis::on_client, chain.sample, 0, chain.payload_bytes},
+                             {{"sample", analysis::kOnClient, chain.sample, 0, chain.payload_bytes},
                               {"decide", place, chain.host, 0, chain.reply_bytes},
-                              {"act", analysis::on_client, chain.act, 0, 0}},
+                              {"act", analysis::kOnClient, chain.act, 0, 0}},
                              chain.jitter});
   }
   return system;

@@ -17,7 +17,7 @@ std::string replay(const Quarry &quarry, const Observer &observer, const Tally &
          " count=1 first=" + std::to_string(tally.first->seed) + "\n" + tally.first->system;
 }
 
-void expect_safe(const Observer &observer, const Campaign &campaign, std::uint64_t least) {
+void expect_safe(const Observer &observer, const Campaign &campaign, uint64_t least) {
   for (const Quarry &quarry : quarries()) {
     const Tally tally = hunt(quarry, observer, campaign);
     EXPECT_EQ(tally.exceeded, 0U) << replay(quarry, observer, tally);
@@ -36,7 +36,7 @@ TEST(Hunt, NothingOnTheShippedExecutorExceedsASafeBound) {
 
 TEST(Hunt, CatchesABoundThatLacksATerm) {
   const Campaign campaign{.first = 1, .count = 10'000, .schedules = 8, .climbs = 8, .stop_at_first = true};
-  std::size_t count = 0;
+  size_t count = 0;
   for (const Twin &twin : twins()) {
     const Tally tally = hunt(twin.quarry, exact_observer(), campaign);
     EXPECT_GT(tally.exceeded, 0U) << twin.name;
@@ -66,7 +66,7 @@ TEST(Hunt, ThePublishedBoundIsCaught) {
     for (const ChainResult &chain : result.chains) each.push_back(chain.response_ns);
     return each;
   };
-  const auto draw = [](RandomSystem &random, std::uint64_t, bool) { return random.blocking_family(); };
+  const auto draw = [](RandomSystem &random, uint64_t, bool) { return random.blocking_family(); };
   const Quarry quarry{"theorem2-published", draw, {{"refined", bounds}}};
   const Campaign campaign{.first = 1, .count = 1000, .schedules = 8, .stop_at_first = true};
   EXPECT_GT(hunt(quarry, exact_observer(), campaign).exceeded, 0U);
@@ -98,7 +98,7 @@ TEST(Hunt, ASeedIsTheSameHuntAgain) {
   const Campaign campaign{.first = 7, .count = 40, .schedules = 4, .climbs = 4};
   const Tally once = hunt(quarry, exact_observer(), campaign);
   Tally parts;
-  for (std::uint64_t seed = 7; seed < 47; ++seed) {
+  for (uint64_t seed = 7; seed < 47; ++seed) {
     parts.add(hunt(quarry, exact_observer(), {.first = seed, .count = 1, .schedules = 4, .climbs = 4}));
   }
   EXPECT_EQ(parts.observations, once.observations);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kSchedules = 6;
 
-sim::Plan late_board(std::uint64_t seed, const LinkFamily &family) {
+sim::Plan late_board(uint64_t seed, const LinkFamily &family) {
   sim::Plan plan = draw_board(seed, family);
   sim::Random random(seed + 77);
   for (sim::ChainPlan &chain : plan.chains) {
@@ -32,7 +32,7 @@ struct Found {
 };
 
 // forget: the analysis is not told of the jitter.
-void look(std::uint64_t seed, const LinkQuarry &quarry, bool forget, Found &found) {
+void look(uint64_t seed, const LinkQuarry &quarry, bool forget, Found &found) {
   const sim::Plan board = late_board(seed, quarry.family);
   LinkSystem system = sim::system_of(board);
   for (LinkChain &chain : system.chains) chain.jitter_ns = forget ? 0 : chain.jitter_ns;
@@ -45,7 +45,7 @@ void look(std::uint64_t seed, const LinkQuarry &quarry, bool forget, Found &foun
     shift_releases(plan, random);
     const sim::Result result = sim::simulate(plan);
     if (result.publish_failures > 0 || result.transmitter.evicted > 0 || result.receiver.overflow_dropped > 0) continue;
-    for (std::size_t chain = 0; chain < bounds.chains.size(); chain++) {
+    for (size_t chain = 0; chain < bounds.chains.size(); chain++) {
       if (!bounds.chains[chain].response_ns || result.chains[chain].worst_response < 0) continue;
       found.observations++;
       if (result.chains[chain].worst_response <= *bounds.chains[chain].response_ns) continue;
@@ -55,7 +55,7 @@ void look(std::uint64_t seed, const LinkQuarry &quarry, bool forget, Found &foun
   }
 }
 
-std::uint64_t boards() {
+uint64_t boards() {
   const char *named = std::getenv("TIDE_SEEDS");
   return named == nullptr ? 15 : std::strtoull(named, nullptr, 10);
 }
@@ -63,7 +63,7 @@ std::uint64_t boards() {
 TEST(LinkJitter, NoLateReleaseExceedsItsBound) {
   Found found;
   for (const LinkQuarry &quarry : link_quarries()) {
-    for (std::uint64_t seed = 1; seed <= boards(); seed++) look(seed, quarry, false, found);
+    for (uint64_t seed = 1; seed <= boards(); seed++) look(seed, quarry, false, found);
   }
   EXPECT_EQ(found.above, 0U) << found.first;
   EXPECT_GT(found.observations, 1000U);
@@ -73,7 +73,7 @@ TEST(LinkJitter, NoLateReleaseExceedsItsBound) {
 TEST(LinkJitter, ABoundThatForgetsItIsCaught) {
   Found found;
   for (const LinkQuarry &quarry : link_quarries()) {
-    for (std::uint64_t seed = 1; seed <= 3; seed++) look(seed, quarry, true, found);
+    for (uint64_t seed = 1; seed <= 3; seed++) look(seed, quarry, true, found);
   }
   EXPECT_GT(found.above, 0U);
   std::printf("  %u of %u observations\n", found.above, found.observations);
@@ -92,7 +92,7 @@ TEST(LinkPlans, OnlyABatchHasBoundsWithPublishesThatWait) {
 
 TEST(LinkJitter, IsAPartOfTheBound) {
   LinkSystem system;
-  const LinkCallback sample{"sample", on_client, 10'000'000, 0, 0};
+  const LinkCallback sample{"sample", kOnClient, 10'000'000, 0, 0};
   system.chains.push_back({"alone", 1, 100'000'000, 100'000'000, false, false, {sample}, 3'000'000});
   const LinkResults results = bound_link(system);
   EXPECT_EQ(results.chains[0].response_ns, 13'000'000);

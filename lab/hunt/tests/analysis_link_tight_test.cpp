@@ -13,7 +13,7 @@
 namespace tide::analysis {
 namespace {
 
-constexpr std::size_t chains = 3;
+constexpr size_t chains = 3;
 
 // lab/pods/pods-chains.plan with three chains.
 enum class Kind { best_effort, reliable_requests, reliable };
@@ -49,7 +49,7 @@ LinkSystem analysed(const sim::Plan &plan) {
 std::vector<time_ns> observe(const sim::Plan &plan) {
   std::vector<time_ns> worst_ns;
   for (const sim::ChainResult &chain : sim::simulate(plan).chains)
-    worst_ns.push_back(chain.lost > 0 ? never_ns : chain.worst_response);
+    worst_ns.push_back(chain.lost > 0 ? kNeverNs : chain.worst_response);
   return worst_ns;
 }
 
@@ -59,12 +59,12 @@ struct Worst {
 };
 
 // Moves a release or two at a time and keeps what made the victim slower.
-Worst search(sim::Plan plan, std::size_t victim, std::uint64_t seed) {
+Worst search(sim::Plan plan, size_t victim, uint64_t seed) {
   sim::Random random(seed);
   if (seed % 2 == 1) plan.agent_least = plan.agent_most;
   shift_releases(plan, random);
   if (plan.lanes > 1 && seed % 4 == 1) {  // each preempts the one below near its end, so that their messages queue
-    for (std::size_t index = 0; index < chains; index++)
+    for (size_t index = 0; index < chains; index++)
       plan.chains[index].phase =
           static_cast<sim::Time>(chains - 1 - index) * 10'268'000 + random.between(0, 100) * 1000;
   }
@@ -83,9 +83,9 @@ Worst search(sim::Plan plan, std::size_t victim, std::uint64_t seed) {
   return worst;
 }
 
-Worst search(const sim::Plan &plan, std::size_t victim) {
+Worst search(const sim::Plan &plan, size_t victim) {
   Worst worst;
-  for (const std::uint64_t seed : {1, 2, 3, 7, 13, 22, 26}) {  // of forty, those that came far
+  for (const uint64_t seed : {1, 2, 3, 7, 13, 22, 26}) {  // of forty, those that came far
     Worst found = search(plan, victim, seed);
     if (found.response_ns > worst.response_ns) worst = std::move(found);
   }
@@ -95,7 +95,7 @@ Worst search(const sim::Plan &plan, std::size_t victim) {
 void expect_tight(bool lanes, Kind kind, std::vector<double> limits) {
   const sim::Plan plan = three_chains(lanes, kind);
   const LinkResults results = bound_link(analysed(plan));
-  for (std::size_t chain = 0; chain < chains; chain++) {
+  for (size_t chain = 0; chain < chains; chain++) {
     ASSERT_TRUE(results.chains[chain].response_ns);
     const time_ns bound_ns = *results.chains[chain].response_ns;
     const Worst worst = search(plan, chain);
@@ -134,11 +134,11 @@ TEST(LinkTight, QuestionsThatComeTooEarlyCount) {
   plan.seed = 238;
   plan.agent_heartbeat_delay = -1;
   constexpr std::array<sim::Time, chains> phases = {48'836'000, 38'555'000, 28'299'000};
-  for (std::size_t chain = 0; chain < chains; chain++) plan.chains[chain].phase = phases[chain];
+  for (size_t chain = 0; chain < chains; chain++) plan.chains[chain].phase = phases[chain];
   LinkSystem system = analysed(plan);
   const time_ns bound_ns = bound_link(system).chains[0].response_ns.value_or(0);
   system.protocol.agent.delay_ns = 1'000'000'000;
-  const time_ns silent_ns = bound_link(system).chains[0].response_ns.value_or(never_ns);
+  const time_ns silent_ns = bound_link(system).chains[0].response_ns.value_or(kNeverNs);
   const time_ns asked_ns = observe(plan)[0];
   plan.agent_heartbeat_delay = sim::Plan{}.agent_heartbeat_delay;  // the agent as it is on a line
   const time_ns patient_ns = observe(plan)[0];
@@ -176,7 +176,7 @@ TEST(LinkCrowd, HundredsOfReliableCrossingsKeepToTheirBounds) {
   system.line.escaped_bytes = 12;
   const LinkResults results = bound_link(system);
   for (const bool together : {true, false}) {
-    for (std::uint64_t seed = 1; seed <= 4; seed++) {
+    for (uint64_t seed = 1; seed <= 4; seed++) {
       plan.seed = seed;
       sim::Random random(seed);
       for (sim::ChainPlan &chain : plan.chains)
@@ -184,7 +184,7 @@ TEST(LinkCrowd, HundredsOfReliableCrossingsKeepToTheirBounds) {
       const sim::Result result = sim::simulate(plan);
       EXPECT_EQ(result.publish_failures + result.transmitter.evicted + result.receiver.overflow_dropped, 0u);
       double nearest = 0;
-      for (std::size_t chain = 0; chain < plan.chains.size(); chain++) {
+      for (size_t chain = 0; chain < plan.chains.size(); chain++) {
         ASSERT_TRUE(results.chains[chain].response_ns) << results.chains[chain].reason;
         const sim::ChainResult &seen = result.chains[chain];
         EXPECT_EQ(seen.lost, 0u);
@@ -244,7 +244,7 @@ TEST(LinkObserved, MoreLossesThanTheBoundsTake) {
   bool exceeded = false;
   for (plan.seed = 1; plan.seed <= 5; plan.seed++) {
     const sim::Result result = sim::simulate(plan);
-    for (std::size_t chain = 0; chain < chains; chain++) {
+    for (size_t chain = 0; chain < chains; chain++) {
       ASSERT_TRUE(of_one.chains[chain].response_ns && of_all[chain]) << of_one.chains[chain].reason;
       exceeded = exceeded || result.chains[chain].worst_response > *of_one.chains[chain].response_ns;
     }

@@ -10,15 +10,15 @@
 namespace tide::analysis {
 namespace {
 
-constexpr int most_passes = 2000;
-constexpr int most_steps = 200'000;
+constexpr int kMostPasses = 2000;
+constexpr int kMostSteps = 200'000;
 
 }  // namespace
 
-Linear LinkModel::client_interference(std::size_t chain, time_ns window_ns, LinkParts &parts) const {
+Linear LinkModel::client_interference(size_t chain, time_ns window_ns, LinkParts &parts) const {
   Linear sum;
   parts.client_interference_ns.assign(size(), 0);
-  for (std::size_t other = 0; other < size(); other++) {
+  for (size_t other = 0; other < size(); other++) {
     if (!goes_first(other, chain)) continue;
     const time_ns load_ns = loads_[other].client_ns;
     const Linear executed = share(load_ns, period(other), responses_[other], window_ns);
@@ -30,10 +30,10 @@ Linear LinkModel::client_interference(std::size_t chain, time_ns window_ns, Link
   return sum;
 }
 
-Linear LinkModel::interrupts(std::size_t chain, time_ns window_ns) const {
+Linear LinkModel::interrupts(size_t chain, time_ns window_ns) const {
   if (loads_[chain].visits == 0) return {};
   Linear sum = constant(2 * loads_[chain].interrupts_ns);
-  for (std::size_t other = 0; other < size(); other++) {
+  for (size_t other = 0; other < size(); other++) {
     if (other == chain || loads_[other].interrupts_ns == 0) continue;
     sum = sum + share(loads_[other].interrupts_ns, period(other), span_ns(other), window_ns);
   }
@@ -46,13 +46,13 @@ Linear LinkModel::interrupts(std::size_t chain, time_ns window_ns) const {
   return sum + scale(signs_of_life(window_ns), each_ns);
 }
 // While a callback waits all lanes of its executor run others.
-Linear LinkModel::host(std::size_t chain, time_ns window_ns) const {
+Linear LinkModel::host(size_t chain, time_ns window_ns) const {
   Linear sum;
   if (hosts_keep_up_) return sum;
-  for (std::size_t place = 0; place < system_.hosts.size(); place++) {
+  for (size_t place = 0; place < system_.hosts.size(); place++) {
     if (system_.hosts[place].own_cores || !loads_[chain].visits_host[place]) continue;
     Linear others;
-    for (std::size_t other = 0; other < size(); other++) {
+    for (size_t other = 0; other < size(); other++) {
       if (other != chain)
         others = others + share(loads_[other].hosts_ns[place], period(other), responses_[other], window_ns);
     }
@@ -62,12 +62,12 @@ Linear LinkModel::host(std::size_t chain, time_ns window_ns) const {
   return sum;
 }
 
-time_ns LinkModel::client_blocking(std::size_t chain) const {
+time_ns LinkModel::client_blocking(size_t chain) const {
   if (is_batch()) return 0;
   // A lane that digests a sign of life may have callbacks of its own.
   time_ns longest_ns = alive_ ? 0 : system_.client.process_ns;
   if (system_.client.policy == ClientPolicy::lanes) return longest_ns;
-  for (std::size_t other = 0; other < size(); other++) {
+  for (size_t other = 0; other < size(); other++) {
     if (other != chain && !goes_first(other, chain)) longest_ns = std::max(longest_ns, loads_[other].unit_ns);
   }
   return longest_ns;
@@ -75,14 +75,14 @@ time_ns LinkModel::client_blocking(std::size_t chain) const {
 
 // No busy stretch of the client is long enough to hold both visits of one instance of a more urgent chain: between the
 // two of the pair that lies innermost, every other instance has one visit at most.
-bool LinkModel::pairs_are_apart(std::size_t chain, time_ns window_ns, time_ns more_ns) const {
+bool LinkModel::pairs_are_apart(size_t chain, time_ns window_ns, time_ns more_ns) const {
   const Load &self = loads_[chain];
   const bool preemptive = system_.client.policy == ClientPolicy::lanes;
-  for (std::size_t pair = 0; pair < size(); pair++) {
+  for (size_t pair = 0; pair < size(); pair++) {
     if (!goes_first(pair, chain) || !loads_[pair].pair) continue;
     // Of its own visits only what may lie between two others that both delay it.
     time_ns between_ns = more_ns + (preemptive ? self.client_ns : self.taking_ns);
-    for (std::size_t other = 0; other < size(); other++) {
+    for (size_t other = 0; other < size(); other++) {
       if (other == pair || !goes_first(other, chain)) continue;
       const Load &load = loads_[other];
       const time_ns count = stair(window_ns, responses_[other], period(other)).value;
@@ -93,7 +93,7 @@ bool LinkModel::pairs_are_apart(std::size_t chain, time_ns window_ns, time_ns mo
   return true;
 }
 
-LinkModel::Demand LinkModel::demand(std::size_t chain, time_ns window_ns) const {
+LinkModel::Demand LinkModel::demand(size_t chain, time_ns window_ns) const {
   const Load &self = loads_[chain];
   Demand result;
   LinkParts &parts = result.parts;
@@ -136,7 +136,7 @@ LinkModel::Demand LinkModel::demand(std::size_t chain, time_ns window_ns) const 
   Linear twice = preemptive ? client + constant(self.first_ns) + lesser(result.remote, latest, window_ns)
                             : client + lesser(way, latest, window_ns);
   if (!preemptive) twice = lesser(twice, once.sum + constant(once.again_ns) + latest, window_ns);
-  const std::size_t below = only_less_urgent(chain, window_ns);
+  const size_t below = only_less_urgent(chain, window_ns);
   const bool alone = below < size() && pairs_are_apart(chain, window_ns, interrupt.value + loads_[below].visit_ns);
   Linear blocked = constant(parts.client_blocking_ns);
   if (alone) {
@@ -159,9 +159,9 @@ LinkModel::Demand LinkModel::demand(std::size_t chain, time_ns window_ns) const 
 }
 
 // Each instance of a more urgent chain in the way with one of its visits.
-LinkModel::Once LinkModel::visits_once(std::size_t chain, time_ns window_ns) const {
+LinkModel::Once LinkModel::visits_once(size_t chain, time_ns window_ns) const {
   Once once;
-  for (std::size_t other = 0; other < size(); other++) {
+  for (size_t other = 0; other < size(); other++) {
     if (!goes_first(other, chain)) continue;
     const Load &load = loads_[other];
     const Linear all = share(load.client_ns, period(other), responses_[other], window_ns);
@@ -176,10 +176,10 @@ LinkModel::Once LinkModel::visits_once(std::size_t chain, time_ns window_ns) con
 
 // The only less urgent chain of a cooperative executor, when no more than one instance of it is about and no sign of
 // life; else size().
-std::size_t LinkModel::only_less_urgent(std::size_t chain, time_ns window_ns) const {
-  std::size_t found = size();
+size_t LinkModel::only_less_urgent(size_t chain, time_ns window_ns) const {
+  size_t found = size();
   if (system_.client.policy != ClientPolicy::tide || !alive_) return found;
-  for (std::size_t other = 0; other < size(); other++) {
+  for (size_t other = 0; other < size(); other++) {
     if (other == chain || goes_first(other, chain) || loads_[other].visits == 0) continue;
     if (found < size() || !loads_[other].pair) return size();
     found = other;
@@ -190,13 +190,13 @@ std::size_t LinkModel::only_less_urgent(std::size_t chain, time_ns window_ns) co
 
 // ---- the solution ----
 
-std::vector<std::size_t> LinkModel::dependences(std::size_t chain) const {
-  std::vector<std::size_t> found;
-  for (std::size_t other = 0; other < size(); other++) {
+std::vector<size_t> LinkModel::dependences(size_t chain) const {
+  std::vector<size_t> found;
+  for (size_t other = 0; other < size(); other++) {
     if (other == chain) continue;
     const Load &load = loads_[other];
     bool shares_host = false;
-    for (std::size_t place = 0; place < system_.hosts.size(); place++) {
+    for (size_t place = 0; place < system_.hosts.size(); place++) {
       shares_host = shares_host ||
                     (!system_.hosts[place].own_cores && load.hosts_ns[place] > 0 && loads_[chain].visits_host[place]);
     }
@@ -205,22 +205,22 @@ std::vector<std::size_t> LinkModel::dependences(std::size_t chain) const {
       continue;
     }
     if (goes_first(other, chain) || shares_host || load.interrupts_ns > 0 || other == only_less_urgent(chain, 1) ||
-        (load.up.control > 0 && up_waits_[chain] != never_ns) ||
-        (load.down.control > 0 && down_waits_[chain] != never_ns))
+        (load.up.control > 0 && up_waits_[chain] != kNeverNs) ||
+        (load.down.control > 0 && down_waits_[chain] != kNeverNs))
       found.push_back(other);
   }
   return found;
 }
 
 // reached_ns: if it is late by itself, what it would take at least.
-time_ns LinkModel::solve(std::size_t chain, time_ns &reached_ns) const {
-  if (!control_counted_ || loads_[chain].settling_ns >= longest_wait_ns) return never_ns;
-  for (const std::size_t other : dependences(chain)) {
-    if (responses_[other] == never_ns) return never_ns;
+time_ns LinkModel::solve(size_t chain, time_ns &reached_ns) const {
+  if (!control_counted_ || loads_[chain].settling_ns >= kLongestWaitNs) return kNeverNs;
+  for (const size_t other : dependences(chain)) {
+    if (responses_[other] == kNeverNs) return kNeverNs;
   }
   const time_ns most_ns = period(chain) - jitter(chain);
   time_ns window_ns = std::max<time_ns>(responses_[chain] - jitter(chain), 1);
-  for (int step = 0; step < most_steps && window_ns <= most_ns; step++) {
+  for (int step = 0; step < kMostSteps && window_ns <= most_ns; step++) {
     time_ns next_ns = window_ns;
     for (const Linear &each : demand(chain, window_ns).cases) {
       if (each.value <= window_ns) continue;
@@ -230,14 +230,14 @@ time_ns LinkModel::solve(std::size_t chain, time_ns &reached_ns) const {
     if (next_ns == window_ns) return add(jitter(chain), settled(chain, window_ns));
     reached_ns = window_ns = next_ns;
   }
-  return never_ns;
+  return kNeverNs;
 }
 
 // Of a chain that depends on one which is late already, that is the reason.
-void LinkModel::fail(std::size_t chain, time_ns reached_ns) {
+void LinkModel::fail(size_t chain, time_ns reached_ns) {
   roots_[chain] = chain;
-  for (const std::size_t other : dependences(chain)) {
-    if (responses_[other] != never_ns) continue;
+  for (const size_t other : dependences(chain)) {
+    if (responses_[other] != kNeverNs) continue;
     roots_[chain] = roots_[other];
     return;
   }
@@ -250,8 +250,8 @@ void LinkModel::fail(std::size_t chain, time_ns reached_ns) {
 }
 
 // A step behind a corner may go a little too far; whatever a window is enough for is itself a window that is enough.
-time_ns LinkModel::settled(std::size_t chain, time_ns window_ns) const {
-  for (int step = 0; step < most_steps; step++) {
+time_ns LinkModel::settled(size_t chain, time_ns window_ns) const {
+  for (int step = 0; step < kMostSteps; step++) {
     time_ns least_ns = 1;
     for (const Linear &each : demand(chain, window_ns).cases) least_ns = std::max(least_ns, each.value);
     if (least_ns >= window_ns) break;
@@ -264,15 +264,15 @@ LinkResults LinkModel::run() {
   for (int pass = 0;; pass++) {
     make_loads();
     bool changed = false;
-    for (const std::size_t chain : order_) {
-      if (responses_[chain] == never_ns || is_foreign(chain)) continue;
+    for (const size_t chain : order_) {
+      if (responses_[chain] == kNeverNs || is_foreign(chain)) continue;
       time_ns reached_ns = 0;
-      settled_ = settled_ && pass < most_passes;
-      const time_ns found_ns = settled_ ? solve(chain, reached_ns) : never_ns;
-      if (found_ns == never_ns) fail(chain, reached_ns);
+      settled_ = settled_ && pass < kMostPasses;
+      const time_ns found_ns = settled_ ? solve(chain, reached_ns) : kNeverNs;
+      if (found_ns == kNeverNs) fail(chain, reached_ns);
       const time_ns window_ns = found_ns - jitter(chain);
-      const time_ns remote_ns = found_ns == never_ns
-                                    ? never_ns
+      const time_ns remote_ns = found_ns == kNeverNs
+                                    ? kNeverNs
                                     : add(demand(chain, window_ns).remote.value, interrupts(chain, window_ns).value);
       changed = changed || found_ns != responses_[chain] || remote_ns != remotes_[chain];
       responses_[chain] = found_ns;
@@ -282,7 +282,7 @@ LinkResults LinkModel::run() {
   }
   LinkResults results;
   results.met = true;
-  for (std::size_t chain = 0; chain < size(); chain++) {
+  for (size_t chain = 0; chain < size(); chain++) {
     LinkResult &result = results.chains.emplace_back();
     if (is_foreign(chain)) {
       result.response_ns = system_.chains[chain].response_ns;
@@ -290,7 +290,7 @@ LinkResults LinkModel::run() {
       continue;
     }
     result.depends_on = dependences(chain);
-    if (responses_[chain] == never_ns) {
+    if (responses_[chain] == kNeverNs) {
       blame(chain, result);
     } else {
       explain(chain, result);

@@ -39,18 +39,18 @@ struct LinkResult {
   bool hidden = false;  // the way over the line is hidden behind callbacks that run meanwhile
   // Without a bound: the chain that failed first, which may be this one; how long that would take at least, no more
   // than what may be; and what most of it is made of, as parts of that chain. reached_ns 0: it was not looked at.
-  std::size_t root = 0;
+  size_t root = 0;
   time_ns reached_ns = 0, limit_ns = 0;
   LinkParts reached_parts;
-  std::string reason;                   // the same in words
-  std::vector<std::size_t> depends_on;  // chains that the bound needs to be over within their periods
+  std::string reason;              // the same in words
+  std::vector<size_t> depends_on;  // chains that the bound needs to be over within their periods
 };
 
 // What the bounds take for granted, so that a run can answer it: `id` is one of those in docs/analysis/link.md, the
 // values have the names of system.toml or of what they limit.
 struct Assumption {
   std::string id, text;
-  std::vector<std::pair<std::string, std::int64_t>> values;
+  std::vector<std::pair<std::string, int64_t>> values;
 };
 
 struct LinkResults {

@@ -12,17 +12,17 @@ namespace {
 std::string milliseconds(time_ns time) {
   std::string text = std::to_string(time / 1'000'000);
   const std::string rest = std::to_string(1'000'000 + time % 1'000'000).substr(1);
-  const std::size_t last = rest.find_last_not_of('0');
+  const size_t last = rest.find_last_not_of('0');
   return text + (last == std::string::npos ? "" : "." + rest.substr(0, last + 1)) + " ms";
 }
 
 }  // namespace
 
 // The most urgent chain, this one or one that goes before it, at which more is asked than there is time.
-std::optional<std::size_t> LinkModel::overloaded(std::size_t chain) const {
-  const auto asked = [this](std::size_t of) {
+std::optional<size_t> LinkModel::overloaded(size_t chain) const {
+  const auto asked = [this](size_t of) {
     double up = 0, down = 0, client = 0;
-    for (std::size_t other = 0; other < size(); other++) {
+    for (size_t other = 0; other < size(); other++) {
       if (other != of && !goes_first(other, of)) continue;
       const auto period_ns = static_cast<double>(period(other));
       up += static_cast<double>(loads_[other].up.total_ns) / period_ns;
@@ -31,15 +31,15 @@ std::optional<std::size_t> LinkModel::overloaded(std::size_t chain) const {
     }
     return std::max({up, down, client});
   };
-  for (const std::size_t other : order_) {
+  for (const size_t other : order_) {
     if ((other == chain || goes_first(other, chain)) && asked(other) >= 1) return other;
   }
   return std::nullopt;
 }
 
-void LinkModel::blame(std::size_t chain, LinkResult &result) const {
+void LinkModel::blame(size_t chain, LinkResult &result) const {
   result.root = control_counted_ ? overloaded(chain).value_or(roots_[chain]) : chain;
-  const std::size_t root = result.root;
+  const size_t root = result.root;
   if (!overloaded(chain)) {
     result.reached_ns = reached_[root];
     result.reached_parts = reached_parts_[root];
@@ -51,11 +51,11 @@ void LinkModel::blame(std::size_t chain, LinkResult &result) const {
 }
 
 // Of a chain that has no bound by itself: more is asked than there is time, the repair of losses, the sum of all.
-std::string LinkModel::reason(std::size_t chain) const {
+std::string LinkModel::reason(size_t chain) const {
   if (!control_counted_)
     return "the questions whether reliable messages have arrived keep each other waiting; send fewer reliable messages";
   double up = 0, down = 0, client = 0;
-  for (std::size_t other = 0; other < size(); other++) {
+  for (size_t other = 0; other < size(); other++) {
     if (other != chain && !goes_first(other, chain)) continue;
     const Load &load = loads_[other];
     const auto period_ns = static_cast<double>(period(other));
@@ -80,12 +80,12 @@ std::string LinkModel::reason(std::size_t chain) const {
   if (self.deadline_ns > self.period_ns)
     limit += ": bounds over a line know one instance at a time, so its deadline of " + milliseconds(self.deadline_ns) +
              " does not help";
-  if (loads_[chain].settling_ns >= longest_wait_ns) return "its acknowledgments and HEARTBEATs have no end";
+  if (loads_[chain].settling_ns >= kLongestWaitNs) return "its acknowledgments and HEARTBEATs have no end";
   if (reached_[chain] > 0) return "it may take " + milliseconds(reached_[chain]) + " or more, beyond " + limit;
   return "its bound and those of others raise each other, and did not settle below " + limit;
 }
 
-void LinkModel::explain(std::size_t chain, LinkResult &result) const {
+void LinkModel::explain(size_t chain, LinkResult &result) const {
   const time_ns response_ns = responses_[chain];
   Demand made = demand(chain, response_ns - jitter(chain));
   LinkParts &parts = made.parts;
@@ -102,13 +102,13 @@ void LinkModel::explain(std::size_t chain, LinkResult &result) const {
   // What the sum of all parts counts twice is taken from the interference, that of the least urgent chain first.
   time_ns surplus_ns = parts.total_ns() - response_ns;
   if (surplus_ns < 0) parts.client_blocking_ns -= std::exchange(surplus_ns, 0);  // both visits of a less urgent chain
-  std::vector<std::size_t> order(size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [this](std::size_t left, std::size_t right) {
+  std::vector<size_t> order(size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [this](size_t left, size_t right) {
     return system_.chains[left].priority < system_.chains[right].priority;
   });
   for (std::vector<time_ns> *shares : {&parts.client_interference_ns, &parts.line_interference_ns}) {
-    for (const std::size_t other : order) {
+    for (const size_t other : order) {
       const time_ns taken_ns = std::clamp<time_ns>(surplus_ns, 0, (*shares)[other]);
       (*shares)[other] -= taken_ns;
       surplus_ns -= taken_ns;
@@ -162,7 +162,7 @@ std::vector<Assumption> LinkModel::assumptions() const {
   list.push_back({"sizes",
                   line.exact_sizes ? "messages are exactly as long as they say" : "no message is longer than it says",
                   {{"exact", line.exact_sizes ? 1 : 0}}});
-  const std::int64_t losses = system_.protocol.losses;
+  const int64_t losses = system_.protocol.losses;
   list.push_back(
       {"losses",
        losses == 0 ? "no frame is lost" : "at most " + std::to_string(losses) + " frames of an instance are lost",

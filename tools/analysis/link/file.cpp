@@ -38,18 +38,18 @@ class Reader {
 
   template <class Handle>
   void each(JsonArray list, const std::string &kind, Handle handle) {
-    for (std::size_t index = 0; index < list.size(); ++index) {
+    for (size_t index = 0; index < list.size(); ++index) {
       Fields fields(std::move(list[index]), kind + " number " + std::to_string(index + 1), file_.errors);
       handle(fields);
     }
   }
 
-  template <class Choice, std::size_t count>
+  template <class Choice, size_t count>
   void choice(Fields &fields, const char *name, Choice &target, const std::array<const char *, count> &texts) {
-    std::string text = texts[static_cast<std::size_t>(target)];
+    std::string text = texts[static_cast<size_t>(target)];
     fields.text(name, text);
     std::string known;
-    for (std::size_t index = 0; index < count; ++index) {
+    for (size_t index = 0; index < count; ++index) {
       if (text == texts[index]) {
         target = static_cast<Choice>(index);
         return;
@@ -119,25 +119,25 @@ class Reader {
       std::string executor = file_.system.client.name;
       of.text("executor", executor);
       callback.place = place_of(executor);
-      if (callback.place == nowhere) of.error("there is no executor '" + executor + "'");
+      if (callback.place == kNowhere) of.error("there is no executor '" + executor + "'");
     });
   }
 
   int place_of(const std::string &name) const {
-    if (name == file_.system.client.name) return on_client;
-    for (std::size_t index = 0; index < file_.system.hosts.size(); ++index) {
+    if (name == file_.system.client.name) return kOnClient;
+    for (size_t index = 0; index < file_.system.hosts.size(); ++index) {
       if (file_.system.hosts[index].name == name) return static_cast<int>(index);
     }
-    return nowhere;
+    return kNowhere;
   }
 
-  static constexpr int nowhere = -2;
+  static constexpr int kNowhere = -2;
   LinkFile &file_;
 };
 
 std::string by_chain(const LinkSystem &system, const std::vector<time_ns> &shares) {
   std::vector<std::string> members;
-  for (std::size_t other = 0; other < shares.size(); ++other) {
+  for (size_t other = 0; other < shares.size(); ++other) {
     if (shares[other] > 0) members.push_back(field(system.chains[other].name, std::to_string(shares[other])));
   }
   return join(members, "{", "}");
@@ -164,11 +164,11 @@ std::string assumption_of(const Assumption &one) {
       "{", "}");
 }
 
-std::string chain_of(const LinkSystem &system, const LinkResults &results, std::size_t index) {
+std::string chain_of(const LinkSystem &system, const LinkResults &results, size_t index) {
   const LinkChain &chain = system.chains[index];
   const LinkResult &result = results.chains[index];
   std::vector<std::string> depends;
-  for (const std::size_t other : result.depends_on) depends.push_back(json_string(system.chains[other].name));
+  for (const size_t other : result.depends_on) depends.push_back(json_string(system.chains[other].name));
   std::optional<time_ns> slack_ns;
   if (result.response_ns) slack_ns = chain.deadline_ns - *result.response_ns;
   return join({field("chain", json_string(chain.name)), field("response_ns", number(result.response_ns)),
@@ -197,8 +197,7 @@ LinkFile read_link_system(std::string_view text) {
 
 std::string write_link_results(const LinkSystem &system, const LinkResults &results) {
   std::vector<std::string> chains, assumptions;
-  for (std::size_t chain = 0; chain < results.chains.size(); ++chain)
-    chains.push_back(chain_of(system, results, chain));
+  for (size_t chain = 0; chain < results.chains.size(); ++chain) chains.push_back(chain_of(system, results, chain));
   for (const Assumption &one : results.assumptions) assumptions.push_back(assumption_of(one));
   return "{\n  " + field("met", flag(results.met)) + ",\n  " + field("chains", lines(chains)) + ",\n  " +
          field("assumptions", lines(assumptions)) + "\n}\n";
@@ -210,12 +209,12 @@ std::string write_link_comparison(const LinkSystem &system) {
     ClientPolicy policy;
     Send send;
   };
-  constexpr std::array ways{
+  constexpr std::array kWays{
       Way{"tide", ClientPolicy::tide, Send::asynchronous}, Way{"lanes", ClientPolicy::lanes, Send::asynchronous},
       Way{"batch_asynchronous", ClientPolicy::batch, Send::asynchronous},
       Way{"batch_stock", ClientPolicy::batch, Send::stock}, Way{"batch_blocking", ClientPolicy::batch, Send::blocking}};
   std::string text = "{";
-  for (const Way &way : ways) {
+  for (const Way &way : kWays) {
     LinkSystem variant = system;
     variant.client.policy = way.policy;
     variant.client.send = way.send;

@@ -8,29 +8,29 @@ namespace tide::analysis {
 
 namespace {
 
-constexpr int most_passes = 64;
+constexpr int kMostPasses = 64;
 
 }  // namespace
 
 // Instances of each chain that can have frames in one stretch during which a direction of the line is never idle; empty
 // if no end of such a stretch is found.
-std::vector<std::int64_t> LinkModel::busy_instances(Direction direction) const {
-  std::vector<std::int64_t> instances(size(), 0);
+std::vector<int64_t> LinkModel::busy_instances(Direction direction) const {
+  std::vector<int64_t> instances(size(), 0);
   time_ns length_ns = 0;
-  for (int pass = 0; pass < most_passes; pass++) {
+  for (int pass = 0; pass < kMostPasses; pass++) {
     time_ns next_ns = 0;
-    for (std::size_t chain = 0; chain < size(); chain++) {
+    for (size_t chain = 0; chain < size(); chain++) {
       const Load &load = loads_[chain];
       const bool up = direction == Direction::up;
       const Traffic &traffic = up ? load.up : load.down;
       const time_ns work_ns = add(traffic.total_ns, multiply(traffic.control, answer_ns_ + (up ? gap_ns_ : 0)));
       if (work_ns == 0) continue;
       instances[chain] = divide_up(add(length_ns, span_ns(chain)), period(chain));
-      instances[chain] = std::max<std::int64_t>(instances[chain], 1);
+      instances[chain] = std::max<int64_t>(instances[chain], 1);
       next_ns = add(next_ns, multiply(instances[chain], work_ns));
     }
     if (next_ns <= length_ns) return instances;
-    if (next_ns == never_ns) break;
+    if (next_ns == kNeverNs) break;
     length_ns = next_ns;
   }
   return {};
@@ -42,13 +42,13 @@ LinkModel::Spacing LinkModel::message_spacing() const {
   const Client &client = system_.client;
   if (client.policy == ClientPolicy::lanes || !alive_) return {};
   const time_ns costs_ns = client.fixed_costs ? client.dispatch_ns + client.submit_ns : 0;
-  Spacing spacing{never_ns, 0};
-  for (std::size_t chain = 0; chain < size(); chain++) {
+  Spacing spacing{kNeverNs, 0};
+  for (size_t chain = 0; chain < size(); chain++) {
     const LinkChain &self = system_.chains[chain];
     if (self.uplink_reliable && (system_.protocol.hold || system_.protocol.losses > 0)) return {};
     if (is_batch() && loads_[chain].up.control > 0) return {};
     for (const LinkCallback &callback : self.callbacks) {
-      if (callback.place != on_client || callback.payload_bytes == 0) continue;
+      if (callback.place != kOnClient || callback.payload_bytes == 0) continue;
       const Message sent = message(system_.line, Direction::up, callback.payload_bytes);
       spacing.apart_ns = std::min(spacing.apart_ns, callback.least_ns + costs_ns);
       spacing.longest_ns = std::max(spacing.longest_ns, sent.total_ns + sent.frames * gap_ns_);
@@ -60,17 +60,16 @@ LinkModel::Spacing LinkModel::message_spacing() const {
 // What a message finds waiting is never more than the ACKNACKs and HEARTBEATs of the stretch in which the line has been
 // busy, and what each message before was longer than their distance; of the ACKNACKs the one for the answer to the
 // message that was made last is still to come.
-time_ns LinkModel::uplink_wait(std::size_t chain, const Spacing &spacing,
-                               const std::vector<std::int64_t> &instances) const {
+time_ns LinkModel::uplink_wait(size_t chain, const Spacing &spacing, const std::vector<int64_t> &instances) const {
   const time_ns control_ns = answer_ns_ + gap_ns_;
   const Load &self = loads_[chain];
-  time_ns all_ns = 0, spared_ns = never_ns, soonest_ns = never_ns;
-  std::int64_t before = -1;
-  for (std::size_t other = 0; other < size(); other++) {
+  time_ns all_ns = 0, spared_ns = kNeverNs, soonest_ns = kNeverNs;
+  int64_t before = -1;
+  for (size_t other = 0; other < size(); other++) {
     const Load &load = loads_[other];
     // Its own are sent after its message; those of its instances before are not.
     const bool own = other == chain && !self.answers_first;
-    const std::int64_t count = instances[other] - (own ? 1 : 0);
+    const int64_t count = instances[other] - (own ? 1 : 0);
     all_ns = add(all_ns, multiply(multiply(count, load.up.control), control_ns));
     before = add(before, multiply(instances[other], load.up.messages));
     if (load.up.messages > 0 && count > 0) {
@@ -85,15 +84,15 @@ time_ns LinkModel::uplink_wait(std::size_t chain, const Spacing &spacing,
   if (all_ns == 0) return 0;
   // Were the next message made before this one has left, the argument would not hold.
   const time_ns until_last_ns = add(all_ns, self.up.frames > self.up.messages ? self.up.total_ns : 0);
-  return until_last_ns < spacing.apart_ns ? multiply(self.up.messages, all_ns) : never_ns;
+  return until_last_ns < spacing.apart_ns ? multiply(self.up.messages, all_ns) : kNeverNs;
 }
 
 void LinkModel::find_uplink_waits() {
-  up_waits_.assign(size(), never_ns);
+  up_waits_.assign(size(), kNeverNs);
   const Spacing spacing = message_spacing();
   if (spacing.apart_ns == 0) return;
-  const std::vector<std::int64_t> instances = busy_instances(Direction::up);
-  for (std::size_t chain = 0; chain < size(); chain++) {
+  const std::vector<int64_t> instances = busy_instances(Direction::up);
+  for (size_t chain = 0; chain < size(); chain++) {
     if (!instances.empty()) up_waits_[chain] = uplink_wait(chain, spacing, instances);
   }
 }
@@ -101,13 +100,13 @@ void LinkModel::find_uplink_waits() {
 // The least time between the ends of two messages on the line to the agent, where each brings one answer and what
 // follows it at once; 0: they may be as near as they like.
 time_ns LinkModel::answers_apart_ns() const {
-  time_ns apart_ns = never_ns;
-  for (std::size_t chain = 0; chain < size(); chain++) {
+  time_ns apart_ns = kNeverNs;
+  for (size_t chain = 0; chain < size(); chain++) {
     const Load &load = loads_[chain];
-    const bool begins_here = system_.chains[chain].callbacks.front().place == on_client;
+    const bool begins_here = system_.chains[chain].callbacks.front().place == kOnClient;
     const bool on_shared_host =
         std::any_of(load.hosts_ns.begin(), load.hosts_ns.end(), [this, &load](const time_ns &each) {
-          return each > 0 && !system_.hosts[static_cast<std::size_t>(&each - load.hosts_ns.data())].own_cores;
+          return each > 0 && !system_.hosts[static_cast<size_t>(&each - load.hosts_ns.data())].own_cores;
         });
     if (load.up.messages == 0 && load.down.messages == 0 && !on_shared_host) continue;
     if (!begins_here || load.up.messages > 1 || load.up.frames > load.up.messages) return 0;
@@ -121,28 +120,28 @@ time_ns LinkModel::answers_apart_ns() const {
 // Every answer follows a message that came over the line. When those are farther apart than the host, the answer and
 // the receipt for it take, then each has host and line for itself but for HEARTBEATs and the answers to these.
 void LinkModel::find_downlink_waits() {
-  down_waits_.assign(size(), never_ns);
+  down_waits_.assign(size(), kNeverNs);
   hosts_keep_up_ = false;
-  const std::vector<std::int64_t> instances = busy_instances(Direction::down);
+  const std::vector<int64_t> instances = busy_instances(Direction::down);
   if (!alive_ || system_.protocol.losses > 0 || instances.empty()) return;
   time_ns longest_ns = 0, unasked_ns = 0, host_ns = 0;
-  for (std::size_t chain = 0; chain < size(); chain++) {
+  for (size_t chain = 0; chain < size(); chain++) {
     const Load &load = loads_[chain];
     longest_ns = std::max(longest_ns, load.down.total_ns + load.down.receipts * answer_ns_);
     host_ns = std::max(host_ns, load.host_ns);
-    const std::int64_t others = load.down.control - load.down.receipts;
+    const int64_t others = load.down.control - load.down.receipts;
     unasked_ns = add(unasked_ns, multiply(multiply(instances[chain], others), answer_ns_));
   }
   const time_ns spread_ns = std::max(host_ns, system_.line.agent_ns) - system_.line.agent_least_ns;
   if (add(unasked_ns, longest_ns + spread_ns) > answers_apart_ns()) return;
   hosts_keep_up_ = true;
-  for (std::size_t chain = 0; chain < size(); chain++)
+  for (size_t chain = 0; chain < size(); chain++)
     down_waits_[chain] = add(unasked_ns, loads_[chain].down.receipts * answer_ns_);
 }
 
 // ---- demands ----
 
-Linear LinkModel::uplink(std::size_t chain, time_ns window_ns, LinkParts &parts) const {
+Linear LinkModel::uplink(size_t chain, time_ns window_ns, LinkParts &parts) const {
   parts.line_interference_ns.assign(size(), 0);
   // While somebody's publish waits nothing else runs, and it waits behind the frames of those whose publish does not.
   const bool somebody_waits = std::any_of(system_.chains.begin(), system_.chains.end(),
@@ -169,12 +168,12 @@ Linear LinkModel::signs_of_life(time_ns window_ns, Direction direction) const {
   return scale(signs_of_life(window_ns), frame_ns);
 }
 
-Linear LinkModel::uplink_by_level(std::size_t chain, time_ns window_ns, LinkParts &parts) const {
+Linear LinkModel::uplink_by_level(size_t chain, time_ns window_ns, LinkParts &parts) const {
   const Load &self = loads_[chain];
   const time_ns control_ns = answer_ns_ + gap_ns_;
   Linear sum;
   time_ns blocking_ns = 0;
-  for (std::size_t other = 0; other < size(); other++) {
+  for (size_t other = 0; other < size(); other++) {
     if (other == chain) continue;
     const Load &load = loads_[other];
     if (!goes_first(other, chain)) {
@@ -203,7 +202,7 @@ Linear LinkModel::uplink_by_level(std::size_t chain, time_ns window_ns, LinkPart
   return sum + constant(self.up.messages * blocking_ns);
 }
 
-Linear LinkModel::downlink(std::size_t chain, time_ns window_ns, LinkParts &parts) const {
+Linear LinkModel::downlink(size_t chain, time_ns window_ns, LinkParts &parts) const {
   if (loads_[chain].down.messages == 0) return {};
   LinkParts by_level = parts;
   const Linear general = downlink_by_level(chain, window_ns, by_level);
@@ -216,7 +215,7 @@ Linear LinkModel::downlink(std::size_t chain, time_ns window_ns, LinkParts &part
   return lesser(general, constant(wait_ns), window_ns);
 }
 
-Linear LinkModel::downlink_by_level(std::size_t chain, time_ns window_ns, LinkParts &parts) const {
+Linear LinkModel::downlink_by_level(size_t chain, time_ns window_ns, LinkParts &parts) const {
   const Load &self = loads_[chain];
   // Its own acknowledgments may stand before its answer, and those of the instance before.
   const bool late_answer = add(add(window_ns, jitter(chain)), self.settling_ns) > period(chain);
@@ -224,7 +223,7 @@ Linear LinkModel::downlink_by_level(std::size_t chain, time_ns window_ns, LinkPa
   Linear sum = constant(own_ns);
   parts.control_ns = add(parts.control_ns, own_ns);
   time_ns blocking_ns = 0;
-  for (std::size_t other = 0; other < size(); other++) {
+  for (size_t other = 0; other < size(); other++) {
     if (other == chain) continue;
     const Load &load = loads_[other];
     if (!goes_first(other, chain)) {

@@ -7,23 +7,23 @@
 namespace tide::analysis {
 namespace {
 
-constexpr time_ns millisecond_ns = 1'000'000;
-constexpr time_ns longest_delay_ns = 2000 * millisecond_ns;  // of a measured HEARTBEAT
-constexpr time_ns longest_event_ns = 1000 * millisecond_ns;  // until a batch executor looks again
-constexpr std::int64_t agent_silences = 30;                  // of the client: so long the agent waits until it asks
+constexpr time_ns kMillisecondNs = 1'000'000;
+constexpr time_ns kLongestDelayNs = 2000 * kMillisecondNs;  // of a measured HEARTBEAT
+constexpr time_ns kLongestEventNs = 1000 * kMillisecondNs;  // until a batch executor looks again
+constexpr int64_t kAgentSilences = 30;                      // of the client: so long the agent waits until it asks
 
 time_ns first_step_ns(const Questions &questions) {
   return questions.delay_ns < 0 ? questions.floor_ns : questions.delay_ns;
 }
 
 // HEARTBEATs about one frame that waits so long for its acknowledgment.
-std::int64_t heartbeats(const Questions &questions, time_ns pending_ns) {
-  const time_ns wait_ns = std::min(pending_ns, longest_wait_ns);
+int64_t heartbeats(const Questions &questions, time_ns pending_ns) {
+  const time_ns wait_ns = std::min(pending_ns, kLongestWaitNs);
   const bool measured = questions.delay_ns < 0;
   const time_ns longest_step_ns = measured ? std::max(questions.period_ns, questions.floor_ns) : questions.period_ns;
   time_ns at_ns = first_step_ns(questions);
   time_ns step_ns = measured ? std::min(2 * questions.floor_ns, longest_step_ns) : longest_step_ns;
-  std::int64_t count = 0;
+  int64_t count = 0;
   for (; at_ns <= wait_ns && step_ns < longest_step_ns; count++) {
     at_ns += step_ns;
     step_ns = std::min(2 * step_ns, longest_step_ns);
@@ -34,12 +34,12 @@ std::int64_t heartbeats(const Questions &questions, time_ns pending_ns) {
 // HEARTBEATs of one stream that leave within so long, whatever waits meanwhile. One is outstanding at most, and the
 // next comes a period after it, unless its delay has begun anew in between. beginnings: how often that can be; -1:
 // unknown.
-std::int64_t heartbeats_of_stream(const Questions &questions, std::int64_t beginnings, time_ns window_ns) {
+int64_t heartbeats_of_stream(const Questions &questions, int64_t beginnings, time_ns window_ns) {
   const time_ns first_ns = first_step_ns(questions);
   const time_ns apart_ns = std::min(first_ns, questions.period_ns);
-  const std::int64_t by_distance = apart_ns > 0 ? window_ns / apart_ns + 1 : never_ns;
+  const int64_t by_distance = apart_ns > 0 ? window_ns / apart_ns + 1 : kNeverNs;
   if (beginnings < 0) return by_distance;
-  std::int64_t sooner = 1;
+  int64_t sooner = 1;
   if (questions.delay_ns < 0) {
     for (time_ns step_ns = 2 * first_ns; step_ns < questions.period_ns; step_ns *= 2) sooner++;
   }
@@ -48,7 +48,7 @@ std::int64_t heartbeats_of_stream(const Questions &questions, std::int64_t begin
 
 // Until a side asks that has not heard of what was lost, the first time or again.
 time_ns silence_ns(const Questions &questions) {
-  return std::max(questions.delay_ns < 0 ? longest_delay_ns : questions.delay_ns, questions.period_ns);
+  return std::max(questions.delay_ns < 0 ? kLongestDelayNs : questions.delay_ns, questions.period_ns);
 }
 }  // namespace
 
@@ -70,10 +70,10 @@ Load LinkModel::visit_load(const LinkChain &chain) const {
   Load load;
   load.hosts_ns.resize(system_.hosts.size());
   load.visits_host.resize(system_.hosts.size());
-  for (std::size_t index = 0; index < chain.callbacks.size(); index++) {
+  for (size_t index = 0; index < chain.callbacks.size(); index++) {
     const LinkCallback &callback = chain.callbacks[index];
     const bool has_next = index + 1 < chain.callbacks.size();
-    const bool here = callback.place == on_client;
+    const bool here = callback.place == kOnClient;
     const time_ns least_ns =
         callback.least_ns +
         (here && client.fixed_costs ? client.dispatch_ns + (callback.payload_bytes > 0 ? client.submit_ns : 0) : 0);
@@ -83,7 +83,7 @@ Load LinkModel::visit_load(const LinkChain &chain) const {
       const time_ns taking_ns = index == 0 ? 0 : client.process_ns;
       const time_ns running_ns =
           client.dispatch_ns + callback.execution_ns + (callback.payload_bytes > 0 ? client.submit_ns : 0);
-      const std::int64_t frames =
+      const int64_t frames =
           index == 0 ? 0 : message(line, Direction::down, chain.callbacks[index - 1].payload_bytes).frames;
       const time_ns visit_ns = running_ns + frames * taking_ns;
       load.visits++;
@@ -93,13 +93,13 @@ Load LinkModel::visit_load(const LinkChain &chain) const {
       (index == 0 ? load.first_ns : load.last_ns) = visit_ns;
       load.taking_ns = frames * taking_ns;
     } else {
-      load.hosts_ns[static_cast<std::size_t>(callback.place)] += callback.execution_ns;
-      load.visits_host[static_cast<std::size_t>(callback.place)] = true;
+      load.hosts_ns[static_cast<size_t>(callback.place)] += callback.execution_ns;
+      load.visits_host[static_cast<size_t>(callback.place)] = true;
       load.host_ns += callback.execution_ns;
       load.host_least_ns += callback.least_ns;
     }
     if (callback.payload_bytes == 0) continue;
-    const bool next_here = has_next && chain.callbacks[index + 1].place == on_client;
+    const bool next_here = has_next && chain.callbacks[index + 1].place == kOnClient;
     if (here) {
       load.answers_first = load.answers_first || load.down.messages > 0 || load.up.messages > 0;
       cross(load, Direction::up, callback);
@@ -116,19 +116,19 @@ Load LinkModel::visit_load(const LinkChain &chain) const {
     }
     if (!here && has_next && !next_here) load.host_ns += line.host_hop_ns;
   }
-  load.pair = load.visits == 2 && chain.callbacks.front().place == on_client &&
-              chain.callbacks.back().place == on_client && chain.callbacks.back().payload_bytes == 0;
+  load.pair = load.visits == 2 && chain.callbacks.front().place == kOnClient &&
+              chain.callbacks.back().place == kOnClient && chain.callbacks.back().payload_bytes == 0;
   return load;
 }
 
 // What the last callback sends leaves after the response, before that of the next instance at the latest.
-time_ns LinkModel::tail_ns(std::size_t chain) const {
+time_ns LinkModel::tail_ns(size_t chain) const {
   const LinkCallback &last = system_.chains[chain].callbacks.back();
-  return last.place == on_client && last.payload_bytes > 0 ? period(chain) : 0;
+  return last.place == kOnClient && last.payload_bytes > 0 ? period(chain) : 0;
 }
 
 // From the release of an instance until nothing of it is under way any more.
-time_ns LinkModel::span_ns(std::size_t chain) const {
+time_ns LinkModel::span_ns(size_t chain) const {
   return add(add(responses_[chain], loads_[chain].settling_ns), tail_ns(chain));
 }
 
@@ -148,7 +148,7 @@ time_ns LinkModel::longest_frame_ns(Direction direction) const {
 // How often the delay of an instance's HEARTBEATs begins: when a frame has left, and, if it is measured, when some of
 // those that are out are acknowledged. Where a message has been acknowledged before the next one leaves, the latter
 // happens once less a message than it has frames.
-std::int64_t LinkModel::beginnings(std::size_t chain, const Traffic &sent) const {
+int64_t LinkModel::beginnings(size_t chain, const Traffic &sent) const {
   const Protocol &protocol = system_.protocol;
   if (is_batch()) return -1;
   const bool one_by_one =
@@ -157,12 +157,12 @@ std::int64_t LinkModel::beginnings(std::size_t chain, const Traffic &sent) const
 }
 
 // HEARTBEATs of this chain that leave within a window.
-std::int64_t LinkModel::asks_within(std::size_t chain, Direction direction, time_ns window_ns) const {
+int64_t LinkModel::asks_within(size_t chain, Direction direction, time_ns window_ns) const {
   const bool up = direction == Direction::up;
   const Traffic &traffic = up ? loads_[chain].up : loads_[chain].down;
   if (traffic.asks == 0) return 0;
-  const std::int64_t instances = divide_up(add(window_ns, span_ns(chain)), period(chain));
-  const std::int64_t begun = beginnings(chain, traffic);
+  const int64_t instances = divide_up(add(window_ns, span_ns(chain)), period(chain));
+  const int64_t begun = beginnings(chain, traffic);
   return heartbeats_of_stream(up ? system_.protocol.client : system_.protocol.agent,
                               begun < 0 ? begun : multiply(begun, instances), window_ns);
 }
@@ -170,37 +170,37 @@ std::int64_t LinkModel::asks_within(std::size_t chain, Direction direction, time
 // How long the last of `own` ACKNACKs and HEARTBEATs of this chain takes, with its wait: behind a frame that has begun,
 // and what is more urgent. In a batch all use one stream, of which no message stands before an ACKNACK.
 // known_ns: what it takes at least.
-time_ns LinkModel::control_wait_ns(std::size_t chain, Direction direction, std::int64_t own, time_ns known_ns) const {
+time_ns LinkModel::control_wait_ns(size_t chain, Direction direction, int64_t own, time_ns known_ns) const {
   const bool up = direction == Direction::up;
   const time_ns frame_ns = answer_ns_ + (up ? gap_ns_ : 0);
   const time_ns least_ns = add(longest_frame_ns(direction), multiply(own, frame_ns));
   time_ns window_ns = 0, next_ns = std::max(least_ns, known_ns);
-  while (next_ns > window_ns && next_ns < longest_wait_ns) {
+  while (next_ns > window_ns && next_ns < kLongestWaitNs) {
     window_ns = next_ns;
     next_ns = least_ns;
-    for (std::size_t other = 0; other < size(); other++) {
+    for (size_t other = 0; other < size(); other++) {
       if (!goes_first(other, chain)) continue;
       const Traffic &traffic = up ? loads_[other].up : loads_[other].down;
-      const std::int64_t answers = (up ? loads_[other].down : loads_[other].up).asks;
+      const int64_t answers = (up ? loads_[other].down : loads_[other].up).asks;
       const auto within = [&](time_ns load_ns) {
-        return share(load_ns, period(other), std::min(span_ns(other), longest_wait_ns), window_ns).value;
+        return share(load_ns, period(other), std::min(span_ns(other), kLongestWaitNs), window_ns).value;
       };
       const time_ns sent_ns = is_batch() ? 0 : traffic.total_ns;
       next_ns = add(next_ns, within(add(sent_ns, multiply(traffic.control - traffic.asks - answers, frame_ns))));
-      const std::int64_t asked = asks_within(other, direction, window_ns);
+      const int64_t asked = asks_within(other, direction, window_ns);
       next_ns = add(next_ns, std::min(within(multiply(traffic.asks, frame_ns)), multiply(asked, frame_ns)));
       // An answer waits for one of them at most; the next question finds that one.
-      const std::int64_t asked_back =
+      const int64_t asked_back =
           asks_within(other, up ? Direction::down : Direction::up, add(window_ns, system_.line.agent_ns));
       next_ns = add(next_ns, std::min(within(multiply(answers, frame_ns)), multiply(asked_back + 1, frame_ns)));
     }
     if (!alive_) next_ns = add(next_ns, signs_of_life(window_ns, direction).value);
   }
-  return std::min(next_ns, longest_wait_ns);
+  return std::min(next_ns, kLongestWaitNs);
 }
 
 // From the arrival of an answer until its callback begins, at most.
-time_ns LinkModel::taking_ns(std::size_t chain) const {
+time_ns LinkModel::taking_ns(size_t chain) const {
   const Load &self = loads_[chain];
   const time_ns late_ns =
       std::max<time_ns>(std::min(responses_[chain], period(chain)) - self.before_ns - self.behind_ns, 0);
@@ -216,7 +216,7 @@ time_ns LinkModel::taking_ns(std::size_t chain) const {
 }
 
 // How often one instance asks and is asked whether something has arrived, from what is known so far.
-void LinkModel::count_questions(std::size_t chain) {
+void LinkModel::count_questions(size_t chain) {
   const Protocol &protocol = system_.protocol;
   const LinkChain &self = system_.chains[chain];
   const bool asked = protocol.acknowledges == Acknowledges::asked;
@@ -229,7 +229,7 @@ void LinkModel::count_questions(std::size_t chain) {
   const time_ns asking_ns = asked ? add(delay_ns, control_wait_ns(chain, Direction::up, load.up.control + 1, 0)) : 0;
   const time_ns silent_ns = std::max(self.uplink_reliable ? silence_ns(protocol.client) : 0,
                                      self.downlink_reliable ? silence_ns(protocol.agent) : 0);
-  const std::int64_t lost = protocol.losses * (is_batch() ? static_cast<std::int64_t>(size()) : 1);
+  const int64_t lost = protocol.losses * (is_batch() ? static_cast<int64_t>(size()) : 1);
   // A question, its answer and what was lost again, in whatever direction; before them what the chain itself asks and
   // answers. What is more urgent is in front of them, too; the demand of a response has that already, where the chain
   // itself waits for that direction.
@@ -246,7 +246,7 @@ void LinkModel::count_questions(std::size_t chain) {
   Traffic up = load.up, down = load.down;
   up.control = down.control = up.receipts = down.receipts = up.asks = down.asks = 0;
   const auto count = [&](const Questions &questions, const Traffic &sent, time_ns message_pending_ns) {
-    const std::int64_t begun = questions.delay_ns < 0 ? sent.frames : sent.messages;
+    const int64_t begun = questions.delay_ns < 0 ? sent.frames : sent.messages;
     return std::min(multiply(begun, heartbeats(questions, message_pending_ns)),
                     heartbeats_of_stream(questions, beginnings(chain, sent), pending_ns));
   };
@@ -275,7 +275,7 @@ void LinkModel::count_questions(std::size_t chain) {
   }
   load.up = up;
   load.down = down;
-  load.settling_ns = std::min(settling_ns, longest_wait_ns);
+  load.settling_ns = std::min(settling_ns, kLongestWaitNs);
   count_interrupts(load);
 }
 
@@ -287,10 +287,10 @@ void LinkModel::count_control() {
   control_counted_ = !reliable;
   for (int pass = 0; pass < most_passes_ && !control_counted_; pass++) {
     control_counted_ = true;
-    for (const std::size_t chain : order_) {
+    for (const size_t chain : order_) {
       if (!system_.chains[chain].uplink_reliable && !system_.chains[chain].downlink_reliable) continue;
       const Load &load = loads_[chain];
-      const std::int64_t up = load.up.control, down = load.down.control;
+      const int64_t up = load.up.control, down = load.down.control;
       const time_ns settling_ns = load.settling_ns;
       count_questions(chain);
       if (load.up.control != up || load.down.control != down || load.settling_ns != settling_ns)
@@ -299,7 +299,7 @@ void LinkModel::count_control() {
   }
 }
 
-void LinkModel::derive(std::size_t chain) {
+void LinkModel::derive(size_t chain) {
   const Client &client = system_.client;
   const LinkChain &self = system_.chains[chain];
   Load &load = loads_[chain];
@@ -318,10 +318,10 @@ void LinkModel::derive(std::size_t chain) {
   const bool stored = std::any_of(system_.chains.begin(), system_.chains.end(),
                                   [this](const LinkChain &other) { return waits_for_answer(other); });
   if (stored && client.waits_for_new_data) {
-    time_ns event_ns = longest_event_ns;
-    for (std::size_t other = 0; other < size(); other++) {
+    time_ns event_ns = kLongestEventNs;
+    for (size_t other = 0; other < size(); other++) {
       // A timer of a host wakes nobody here.
-      if (system_.chains[other].callbacks.front().place != on_client) continue;
+      if (system_.chains[other].callbacks.front().place != kOnClient) continue;
       event_ns = std::min(event_ns, add(period(other), jitter(other)));
     }
     load.new_data_ns = load.down.messages * event_ns;
@@ -329,7 +329,7 @@ void LinkModel::derive(std::size_t chain) {
 }
 
 void LinkModel::make_loads() {
-  for (std::size_t chain = 0; chain < size(); chain++) {
+  for (size_t chain = 0; chain < size(); chain++) {
     const LinkChain &self = system_.chains[chain];
     Load load = visit_load(self);
     if (self.uplink_reliable || self.downlink_reliable) {
@@ -351,7 +351,7 @@ void LinkModel::make_loads() {
   }
   alive_ = is_alive_anyway();
   count_control();
-  for (std::size_t chain = 0; chain < size(); chain++) derive(chain);
+  for (size_t chain = 0; chain < size(); chain++) derive(chain);
   find_uplink_waits();
   find_downlink_waits();
 }
@@ -361,13 +361,13 @@ bool LinkModel::is_alive_anyway() const {
   const Protocol &protocol = system_.protocol;
   if (protocol.silence_ns == 0) return true;
   bool client_hears = false, agent_hears = false;
-  for (std::size_t chain = 0; chain < size(); chain++) {
+  for (size_t chain = 0; chain < size(); chain++) {
     const Load &load = loads_[chain];
     const time_ns apart_ns = add(period(chain), responses_[chain]);
     const bool acknowledges = load.down.messages > 0 && system_.chains[chain].downlink_reliable;
     client_hears = client_hears || (load.down.messages > 0 && apart_ns <= protocol.silence_ns);
     agent_hears =
-        agent_hears || ((load.up.messages > 0 || acknowledges) && apart_ns <= agent_silences * protocol.silence_ns);
+        agent_hears || ((load.up.messages > 0 || acknowledges) && apart_ns <= kAgentSilences * protocol.silence_ns);
   }
   return client_hears && agent_hears;
 }
@@ -377,7 +377,7 @@ bool LinkModel::is_alive_anyway() const {
 Linear LinkModel::signs_of_life(time_ns window_ns) const {
   const time_ns silence_ns = system_.protocol.silence_ns;
   time_ns late_ns = system_.line.agent_ns;
-  for (std::size_t chain = 0; is_batch() && chain < size(); chain++)
+  for (size_t chain = 0; is_batch() && chain < size(); chain++)
     late_ns = std::max(late_ns, add(system_.line.agent_ns, std::min(responses_[chain], period(chain))));
   return stair(window_ns, add(silence_ns, late_ns), silence_ns / 2);
 }

@@ -20,15 +20,15 @@ namespace tide::analysis {
 
 // What one chain asks of one direction of the line.
 struct Traffic {
-  std::int64_t messages = 0, frames = 0;
-  std::int64_t control = 0;   // ACKNACKs and HEARTBEATs
-  std::int64_t receipts = 0;  // of these the ACKNACKs that follow a message of the other direction at once
-  std::int64_t asks = 0;      // of these the HEARTBEATs; as many of the other direction are their answers
+  int64_t messages = 0, frames = 0;
+  int64_t control = 0;   // ACKNACKs and HEARTBEATs
+  int64_t receipts = 0;  // of these the ACKNACKs that follow a message of the other direction at once
+  int64_t asks = 0;      // of these the HEARTBEATs; as many of the other direction are their answers
   time_ns total_ns = 0, unit_ns = 0, least_ns = 0;
 };
 
 struct Load {
-  std::int64_t visits = 0;
+  int64_t visits = 0;
   time_ns client_ns = 0;              // everything on the client
   time_ns unit_ns = 0;                // longest piece that is not preempted
   time_ns visit_ns = 0;               // longest visit
@@ -54,7 +54,7 @@ struct Load {
 };
 
 // Beyond it nothing has a bound.
-inline constexpr time_ns longest_wait_ns = 1'000'000'000'000;
+inline constexpr time_ns kLongestWaitNs = 1'000'000'000'000;
 
 // Executions of a chain in a window, when an instance executes `load_ns` within `span_ns` of its release.
 inline Linear share(time_ns load_ns, time_ns period_ns, time_ns span_ns, time_ns window_ns) {
@@ -65,7 +65,7 @@ inline Linear share(time_ns load_ns, time_ns period_ns, time_ns span_ns, time_ns
   const time_ns always = load_ns / period_ns;
   const time_ns part_ns = load_ns % period_ns;
   const time_ns value_ns = add(multiply(count, load_ns), multiply(always, rest_ns));
-  if (part_ns == 0) return {value_ns, always, never_ns};
+  if (part_ns == 0) return {value_ns, always, kNeverNs};
   if (rest_ns < part_ns) return {add(value_ns, rest_ns), always + 1, window_ns + part_ns - rest_ns};
   return {add(value_ns, part_ns), always, window_ns + period_ns - rest_ns};
 }
@@ -83,11 +83,11 @@ class LinkModel {
         remotes_(size(), 0),
         loads_(size()) {
     // What is more urgent comes first: then one walk knows most of what the next would.
-    for (std::size_t chain = 0; chain < size(); chain++) order_.push_back(chain);
-    std::stable_sort(order_.begin(), order_.end(), [this](std::size_t left, std::size_t right) {
+    for (size_t chain = 0; chain < size(); chain++) order_.push_back(chain);
+    std::stable_sort(order_.begin(), order_.end(), [this](size_t left, size_t right) {
       return system_.chains[left].priority > system_.chains[right].priority;
     });
-    for (std::size_t chain = 0; chain < size(); chain++) {
+    for (size_t chain = 0; chain < size(); chain++) {
       roots_[chain] = chain;
       responses_[chain] = system.chains[chain].response_ns.value_or(0);
     }
@@ -112,15 +112,15 @@ class LinkModel {
     time_ns latest_ns = 0;  // the longest way over the line of any
   };
 
-  std::size_t size() const { return system_.chains.size(); }
+  size_t size() const { return system_.chains.size(); }
   // Bounded elsewhere: it is about on the host only.
-  bool is_foreign(std::size_t chain) const { return system_.chains[chain].response_ns.has_value(); }
+  bool is_foreign(size_t chain) const { return system_.chains[chain].response_ns.has_value(); }
   bool is_batch() const { return system_.client.policy == ClientPolicy::batch; }
-  bool goes_first(std::size_t other, std::size_t chain) const {
+  bool goes_first(size_t other, size_t chain) const {
     return other != chain && (is_batch() || system_.chains[other].priority > system_.chains[chain].priority);
   }
-  time_ns period(std::size_t chain) const { return system_.chains[chain].period_ns; }
-  time_ns jitter(std::size_t chain) const { return system_.chains[chain].jitter_ns; }
+  time_ns period(size_t chain) const { return system_.chains[chain].period_ns; }
+  time_ns jitter(size_t chain) const { return system_.chains[chain].jitter_ns; }
   bool waits_for_answer(const LinkChain &chain) const {
     return is_batch() && system_.client.send != Send::asynchronous && chain.uplink_reliable;
   }
@@ -132,60 +132,60 @@ class LinkModel {
   Load visit_load(const LinkChain &chain) const;
   void cross(Load &load, Direction direction, const LinkCallback &from) const;
   void count_control();
-  void count_questions(std::size_t chain);
-  time_ns tail_ns(std::size_t chain) const;
-  time_ns span_ns(std::size_t chain) const;
+  void count_questions(size_t chain);
+  time_ns tail_ns(size_t chain) const;
+  time_ns span_ns(size_t chain) const;
   void count_interrupts(Load &load) const;
   time_ns longest_frame_ns(Direction direction) const;
-  std::int64_t beginnings(std::size_t chain, const Traffic &sent) const;
-  std::int64_t asks_within(std::size_t chain, Direction direction, time_ns window_ns) const;
-  time_ns control_wait_ns(std::size_t chain, Direction direction, std::int64_t own, time_ns known_ns) const;
-  time_ns taking_ns(std::size_t chain) const;
+  int64_t beginnings(size_t chain, const Traffic &sent) const;
+  int64_t asks_within(size_t chain, Direction direction, time_ns window_ns) const;
+  time_ns control_wait_ns(size_t chain, Direction direction, int64_t own, time_ns known_ns) const;
+  time_ns taking_ns(size_t chain) const;
   Linear signs_of_life(time_ns window_ns) const;
   Linear signs_of_life(time_ns window_ns, Direction direction) const;
-  void derive(std::size_t chain);
-  std::vector<std::int64_t> busy_instances(Direction direction) const;
+  void derive(size_t chain);
+  std::vector<int64_t> busy_instances(Direction direction) const;
   Spacing message_spacing() const;
-  time_ns uplink_wait(std::size_t chain, const Spacing &spacing, const std::vector<std::int64_t> &instances) const;
+  time_ns uplink_wait(size_t chain, const Spacing &spacing, const std::vector<int64_t> &instances) const;
   void find_uplink_waits();
   time_ns answers_apart_ns() const;
   void find_downlink_waits();
   bool is_alive_anyway() const;
-  std::vector<std::size_t> dependences(std::size_t chain) const;
+  std::vector<size_t> dependences(size_t chain) const;
 
-  Linear client_interference(std::size_t chain, time_ns window_ns, LinkParts &parts) const;
-  Linear interrupts(std::size_t chain, time_ns window_ns) const;
-  Linear uplink(std::size_t chain, time_ns window_ns, LinkParts &parts) const;
-  Linear uplink_by_level(std::size_t chain, time_ns window_ns, LinkParts &parts) const;
-  Linear downlink(std::size_t chain, time_ns window_ns, LinkParts &parts) const;
-  Linear downlink_by_level(std::size_t chain, time_ns window_ns, LinkParts &parts) const;
-  Linear host(std::size_t chain, time_ns window_ns) const;
-  time_ns client_blocking(std::size_t chain) const;
-  bool pairs_are_apart(std::size_t chain, time_ns window_ns, time_ns more_ns) const;
-  Once visits_once(std::size_t chain, time_ns window_ns) const;
-  std::size_t only_less_urgent(std::size_t chain, time_ns window_ns) const;
-  Demand demand(std::size_t chain, time_ns window_ns) const;
-  time_ns solve(std::size_t chain, time_ns &reached_ns) const;
-  void fail(std::size_t chain, time_ns reached_ns);
-  std::optional<std::size_t> overloaded(std::size_t chain) const;
-  time_ns settled(std::size_t chain, time_ns window_ns) const;
-  void explain(std::size_t chain, LinkResult &result) const;
-  void blame(std::size_t chain, LinkResult &result) const;
-  std::string reason(std::size_t chain) const;
+  Linear client_interference(size_t chain, time_ns window_ns, LinkParts &parts) const;
+  Linear interrupts(size_t chain, time_ns window_ns) const;
+  Linear uplink(size_t chain, time_ns window_ns, LinkParts &parts) const;
+  Linear uplink_by_level(size_t chain, time_ns window_ns, LinkParts &parts) const;
+  Linear downlink(size_t chain, time_ns window_ns, LinkParts &parts) const;
+  Linear downlink_by_level(size_t chain, time_ns window_ns, LinkParts &parts) const;
+  Linear host(size_t chain, time_ns window_ns) const;
+  time_ns client_blocking(size_t chain) const;
+  bool pairs_are_apart(size_t chain, time_ns window_ns, time_ns more_ns) const;
+  Once visits_once(size_t chain, time_ns window_ns) const;
+  size_t only_less_urgent(size_t chain, time_ns window_ns) const;
+  Demand demand(size_t chain, time_ns window_ns) const;
+  time_ns solve(size_t chain, time_ns &reached_ns) const;
+  void fail(size_t chain, time_ns reached_ns);
+  std::optional<size_t> overloaded(size_t chain) const;
+  time_ns settled(size_t chain, time_ns window_ns) const;
+  void explain(size_t chain, LinkResult &result) const;
+  void blame(size_t chain, LinkResult &result) const;
+  std::string reason(size_t chain) const;
   std::vector<Assumption> assumptions() const;
 
   const LinkSystem &system_;
   const int most_passes_;
-  std::vector<std::size_t> order_;  // most urgent first
-  std::vector<time_ns> responses_;  // from the nominal expiry; never_ns: late
-  std::vector<std::size_t> roots_;  // of those that are late, the chain that was late first
+  std::vector<size_t> order_;       // most urgent first
+  std::vector<time_ns> responses_;  // from the nominal expiry; kNeverNs: late
+  std::vector<size_t> roots_;       // of those that are late, the chain that was late first
   std::vector<time_ns> reached_;    // and what was found of it then
   std::vector<LinkParts> reached_parts_;
   bool settled_ = true;           // else bounds raised each other without end
   std::vector<time_ns> remotes_;  // from the end of the first visit until the answer is there
   std::vector<Load> loads_;
   time_ns answer_ns_ = 0, gap_ns_ = 0;
-  std::vector<time_ns> up_waits_, down_waits_;  // by chain, of one instance where the line keeps up; else never_ns
+  std::vector<time_ns> up_waits_, down_waits_;  // by chain, of one instance where the line keeps up; else kNeverNs
   bool hosts_keep_up_ = false, alive_ = false;
   bool control_counted_ = false;  // else loads_ lack some of what is asked, and nothing has a bound
 };

@@ -10,11 +10,11 @@
 namespace tide::analysis {
 namespace {
 
-constexpr time_ns most_time_ns = 1'000'000'000'000;        // a quarter of an hour, so that no sum overflows
-constexpr time_ns most_period_ns = 1'000'000'000'000'000;  // eleven days, as on the host
-constexpr std::size_t most_chains = 1000, most_steps = 1000;
-constexpr std::int64_t most_payload_bytes = 1'000'000;
-constexpr std::int64_t most_fragments = 15;
+constexpr time_ns kMostTimeNs = 1'000'000'000'000;        // a quarter of an hour, so that no sum overflows
+constexpr time_ns kMostPeriodNs = 1'000'000'000'000'000;  // eleven days, as on the host
+constexpr size_t kMostChains = 1000, kMostSteps = 1000;
+constexpr int64_t kMostPayloadBytes = 1'000'000;
+constexpr int64_t kMostFragments = 15;
 
 class Checker {
  public:
@@ -25,7 +25,7 @@ class Checker {
     line();
     hosts();
     if (system_.chains.empty()) error("system", "has no chains");
-    if (system_.chains.size() > most_chains) error("system", "has more than 1000 chains");
+    if (system_.chains.size() > kMostChains) error("system", "has more than 1000 chains");
     if (!errors_.empty()) return errors_;
     for (const LinkChain &one : system_.chains) chain(one);
     levels();
@@ -35,7 +35,7 @@ class Checker {
  private:
   void error(const std::string &where, const std::string &what) { errors_.push_back(where + ": " + what); }
   void time(const std::string &where, const std::string &name, time_ns value, time_ns least = 0,
-            time_ns most = most_time_ns) {
+            time_ns most = kMostTimeNs) {
     if (value < least || value > most)
       error(where, "'" + name + "' is " + std::to_string(value) + "; it must be from " + std::to_string(least) +
                        " to " + std::to_string(most));
@@ -84,55 +84,55 @@ class Checker {
 
   void chain(const LinkChain &chain) {
     const std::string where = "chain '" + chain.name + "'";
-    time(where, "period_ns", chain.period_ns, 1, most_period_ns);
-    time(where, "deadline_ns", chain.deadline_ns, 1, most_period_ns);
+    time(where, "period_ns", chain.period_ns, 1, kMostPeriodNs);
+    time(where, "deadline_ns", chain.deadline_ns, 1, kMostPeriodNs);
     time(where, "jitter_ns", chain.jitter_ns);
     if (chain.callbacks.empty()) error(where, "has no callbacks");
-    if (chain.callbacks.size() > most_steps) error(where, "has more than 1000 callbacks");
-    for (std::size_t index = 0; index < chain.callbacks.size(); index++) callback(chain, index);
+    if (chain.callbacks.size() > kMostSteps) error(where, "has more than 1000 callbacks");
+    for (size_t index = 0; index < chain.callbacks.size(); index++) callback(chain, index);
     if (!chain.response_ns) return;
     if (*chain.response_ns < 0) error(where, "'response_ns' is less than 0");
     if (std::any_of(chain.callbacks.begin(), chain.callbacks.end(),
-                    [](const LinkCallback &one) { return one.place == on_client; }))
+                    [](const LinkCallback &one) { return one.place == kOnClient; }))
       error(where, "is bounded elsewhere and has a callback on the client");
   }
 
-  void callback(const LinkChain &chain, std::size_t index) {
+  void callback(const LinkChain &chain, size_t index) {
     const LinkCallback &callback = chain.callbacks[index];
     const std::string where = "chain '" + chain.name + "', callback '" + callback.name + "'";
     time(where, "execution_ns", callback.execution_ns);
     time(where, "least_ns", callback.least_ns);
     if (callback.least_ns > callback.execution_ns) error(where, "'least_ns' is more than 'execution_ns'");
-    if (callback.place < on_client || callback.place >= static_cast<int>(system_.hosts.size())) {
+    if (callback.place < kOnClient || callback.place >= static_cast<int>(system_.hosts.size())) {
       error(where, "is on no executor");
       return;
     }
-    if (callback.payload_bytes < 0 || callback.payload_bytes > most_payload_bytes) {
-      error(where, "'payload_bytes' must be from 0 to " + std::to_string(most_payload_bytes));
+    if (callback.payload_bytes < 0 || callback.payload_bytes > kMostPayloadBytes) {
+      error(where, "'payload_bytes' must be from 0 to " + std::to_string(kMostPayloadBytes));
       return;
     }
     const bool has_next = index + 1 < chain.callbacks.size();
     if (has_next && callback.payload_bytes == 0) error(where, "publishes nothing that the next callback could receive");
     if (callback.payload_bytes == 0) return;
-    if (callback.place == on_client) fits(where, Direction::up, chain.uplink_reliable, callback.payload_bytes);
-    if (has_next && chain.callbacks[index + 1].place == on_client)
+    if (callback.place == kOnClient) fits(where, Direction::up, chain.uplink_reliable, callback.payload_bytes);
+    if (has_next && chain.callbacks[index + 1].place == kOnClient)
       fits(where, Direction::down, chain.downlink_reliable, callback.payload_bytes);
   }
 
-  void fits(const std::string &where, Direction direction, bool reliable, std::int64_t payload_bytes) {
+  void fits(const std::string &where, Direction direction, bool reliable, int64_t payload_bytes) {
     const Message sent = message(system_.line, direction, payload_bytes);
     if (sent.frames > 1 && !reliable)
       error(where, "a message of " + std::to_string(payload_bytes) +
                        " bytes needs more than one frame and best effort knows no fragments; make it reliable or raise "
                        "the MTU");
-    if (sent.frames > most_fragments)
+    if (sent.frames > kMostFragments)
       error(where, "a message of " + std::to_string(payload_bytes) +
                        " bytes needs more frames than a window holds, for which there is no bound; raise the quantum");
   }
 
   // The wire and the executor cannot tell equal levels apart by importance; the baseline does not look at them.
   void levels() {
-    std::map<std::int64_t, std::string> owners;
+    std::map<int64_t, std::string> owners;
     std::set<std::string> names;
     for (const LinkChain &chain : system_.chains) {
       if (!names.insert(chain.name).second) error("chain '" + chain.name + "'", "there are two of this name");

@@ -37,14 +37,14 @@ struct Client {
 };
 
 struct Line {
-  std::int64_t baud = 115200;
-  std::int64_t mtu_bytes = 512;
-  std::int64_t quantum_bytes = 0;             // largest piece before an urgent frame may pass; 0: the MTU
-  std::optional<std::int64_t> escaped_bytes;  // in one frame at most; none: all of them may be
-  bool exact_sizes = false;                   // messages are as long as they say; else at most
-  time_ns agent_least_ns = 0, agent_ns = 0;   // from the last byte on the line until a ROS 2 node has the message
-  time_ns return_ns = 0;                      // from a node's publish until the frame can go
-  time_ns host_hop_ns = 0;                    // between two executors on the host
+  int64_t baud = 115200;
+  int64_t mtu_bytes = 512;
+  int64_t quantum_bytes = 0;                 // largest piece before an urgent frame may pass; 0: the MTU
+  std::optional<int64_t> escaped_bytes;      // in one frame at most; none: all of them may be
+  bool exact_sizes = false;                  // messages are as long as they say; else at most
+  time_ns agent_least_ns = 0, agent_ns = 0;  // from the last byte on the line until a ROS 2 node has the message
+  time_ns return_ns = 0;                     // from a node's publish until the frame can go
+  time_ns host_hop_ns = 0;                   // between two executors on the host
 };
 
 // The HEARTBEATs of one side: when it asks about a reliable message that is not acknowledged.
@@ -59,37 +59,37 @@ struct Protocol {
   bool hold = false;  // nothing less urgent starts before the acknowledgment
   Questions client{-1, 20'000'000, 100'000'000};
   Questions agent{100'000'000, 2'000'000, 100'000'000};  // of tide-agent on a serial line
-  std::int64_t losses = 0;                               // frames of one instance that are lost at most
+  int64_t losses = 0;                                    // frames of one instance that are lost at most
   time_ns silence_ns = 1'000'000'000;  // then a client asks whether the agent is there; 0: there is no session
 };
 
 // own_cores: every callback has a processor of its own. Else `lanes` threads that take ready callbacks in any order.
 struct HostExecutor {
   std::string name;
-  std::int64_t lanes = 1;
+  int64_t lanes = 1;
   bool own_cores = false;
 };
 
-inline constexpr int on_client = -1;
+inline constexpr int kOnClient = -1;
 
 struct LinkCallback {
   std::string name;
-  int place = on_client;  // or the index of a host executor
+  int place = kOnClient;  // or the index of a host executor
   time_ns execution_ns = 0;
-  time_ns least_ns = 0;            // shortest execution
-  std::int64_t payload_bytes = 0;  // of what it publishes; 0: nothing
+  time_ns least_ns = 0;       // shortest execution
+  int64_t payload_bytes = 0;  // of what it publishes; 0: nothing
 };
 
 struct LinkChain {
   std::string name;
-  std::int64_t priority = 0;  // larger is more urgent
+  int64_t priority = 0;  // larger is more urgent
   time_ns period_ns = 0;
   time_ns deadline_ns = 0;
   bool uplink_reliable = false, downlink_reliable = false;
   std::vector<LinkCallback> callbacks;
   time_ns jitter_ns = 0;  // how late its timer may release it after the nominal expiry
   // Of a chain that is bounded elsewhere, of which only the host's part is here: that bound, from a nominal expiry of
-  // its own; never_ns: there is none.
+  // its own; kNeverNs: there is none.
   std::optional<time_ns> response_ns = std::nullopt;
 };
 

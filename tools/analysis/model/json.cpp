@@ -9,7 +9,7 @@
 namespace tide::analysis {
 namespace {
 
-constexpr int deepest = 32;
+constexpr int kDeepest = 32;
 
 class Parser {
  public:
@@ -22,7 +22,7 @@ class Parser {
       if (place_ != text_.size()) fail("something follows the value");
     }
     if (error_.empty()) return value;
-    const auto line = 1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(place_), '\n');
+    const auto line = 1 + std::count(text_.begin(), text_.begin() + static_cast<ptrdiff_t>(place_), '\n');
     error = "line " + std::to_string(line) + ": " + error_;
     return std::nullopt;
   }
@@ -52,7 +52,7 @@ class Parser {
 
   bool parse(Json &value, int depth) {
     skip_blank();
-    if (depth > deepest) return fail("nested too deeply");
+    if (depth > kDeepest) return fail("nested too deeply");
     if (place_ >= text_.size()) return fail("the text ends early");
     if (take('{')) return object(value, depth);
     if (take('[')) return array(value, depth);
@@ -99,12 +99,12 @@ class Parser {
   }
 
   bool number(Json &value) {
-    std::int64_t result = 0;
+    int64_t result = 0;
     const char *begin = text_.data() + place_;
     const auto [end, problem] = std::from_chars(begin, text_.data() + text_.size(), result);
     if (problem == std::errc::result_out_of_range) return fail("the number is too large");
     if (problem != std::errc{}) return fail("a value is missing");
-    place_ += static_cast<std::size_t>(end - begin);
+    place_ += static_cast<size_t>(end - begin);
     if (place_ < text_.size() && std::string_view(".eE").find(text_[place_]) != std::string_view::npos) {
       return fail("numbers must be integers");
     }
@@ -128,11 +128,11 @@ class Parser {
   }
 
   bool escape(std::string &text) {
-    static constexpr std::string_view codes = "\"\\/bfnrt";
-    static constexpr std::string_view letters = "\"\\/\b\f\n\r\t";
+    static constexpr std::string_view kCodes = "\"\\/bfnrt";
+    static constexpr std::string_view kLetters = "\"\\/\b\f\n\r\t";
     if (++place_ >= text_.size()) return fail("a string does not end");
-    const std::size_t code = codes.find(text_[place_]);
-    if (code != std::string_view::npos) return text += letters[code], true;
+    const size_t code = kCodes.find(text_[place_]);
+    if (code != std::string_view::npos) return text += kLetters[code], true;
     unsigned point = 0;
     const char *digits = text_.data() + place_ + 1;
     if (text_[place_] != 'u' || text_.size() - place_ < 5 ||
@@ -154,7 +154,7 @@ class Parser {
   }
 
   std::string_view text_;
-  std::size_t place_ = 0;
+  size_t place_ = 0;
   std::string error_;
 };
 

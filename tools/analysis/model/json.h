@@ -17,7 +17,7 @@ using JsonArray = std::vector<Json>;
 using JsonObject = std::map<std::string, Json>;
 
 struct Json {
-  std::variant<std::nullptr_t, bool, std::int64_t, std::string, JsonArray, JsonObject> value;
+  std::variant<std::nullptr_t, bool, int64_t, std::string, JsonArray, JsonObject> value;
 };
 
 // The value, or nothing and where it went wrong ("line 3: ...").

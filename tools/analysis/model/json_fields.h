@@ -51,9 +51,9 @@ class Fields {
   }
 
   void text(const char *name, std::string &target) { get(name, target, "a string"); }
-  void integer(const char *name, std::int64_t &target) { get(name, target, "an integer"); }
+  void integer(const char *name, int64_t &target) { get(name, target, "an integer"); }
   // Absent or null: none.
-  void integer(const char *name, std::optional<std::int64_t> &target) {
+  void integer(const char *name, std::optional<int64_t> &target) {
     if (const auto found = left_.find(name);
         found != left_.end() && std::holds_alternative<std::nullptr_t>(found->second.value)) {
       left_.erase(found);
@@ -83,13 +83,13 @@ inline std::string field(std::string_view name, const std::string &value) { retu
 
 inline std::string join(const std::vector<std::string> &parts, const char *open, const char *close) {
   std::string text = open;
-  for (std::size_t index = 0; index < parts.size(); ++index) text += (index > 0 ? ", " : "") + parts[index];
+  for (size_t index = 0; index < parts.size(); ++index) text += (index > 0 ? ", " : "") + parts[index];
   return text + close;
 }
 
 inline std::string lines(const std::vector<std::string> &parts) {
   std::string text = "[";
-  for (std::size_t index = 0; index < parts.size(); ++index) text += (index > 0 ? ",\n    " : "\n    ") + parts[index];
+  for (size_t index = 0; index < parts.size(); ++index) text += (index > 0 ? ",\n    " : "\n    ") + parts[index];
   return text + (parts.empty() ? "]" : "\n  ]");
 }
 

@@ -12,7 +12,7 @@ namespace tide::analysis {
 struct Linear {
   time_ns value = 0;
   time_ns slope = 0;
-  time_ns until_ns = never_ns;  // the last window for which value + slope * (window - here) is exact
+  time_ns until_ns = kNeverNs;  // the last window for which value + slope * (window - here) is exact
 };
 
 inline Linear operator+(const Linear &left, const Linear &right) {
@@ -28,7 +28,7 @@ inline Linear scale(const Linear &function, time_ns factor) {
   return {multiply(function.value, factor), multiply(function.slope, factor), function.until_ns};
 }
 
-inline Linear constant(time_ns value) { return {value, 0, never_ns}; }
+inline Linear constant(time_ns value) { return {value, 0, kNeverNs}; }
 
 // The lower envelope of two functions, at the window `here_ns`.
 inline Linear lesser(const Linear &left, const Linear &right, time_ns here_ns) {

@@ -11,7 +11,7 @@ namespace {
 
 std::string quote(const std::string &name) { return "'" + name + "'"; }
 
-std::string entry(const char *kind, const std::string &name, std::size_t index) {
+std::string entry(const char *kind, const std::string &name, size_t index) {
   return std::string(kind) + " " + (name.empty() ? "number " + std::to_string(index + 1) : quote(name));
 }
 
@@ -35,9 +35,9 @@ class Checker {
     if (value_ns < least_ns) {
       error(where, std::string(field) + " is " + std::to_string(value_ns) + ", but must be at least " +
                        std::to_string(least_ns));
-    } else if (value_ns > longest_time_ns) {
+    } else if (value_ns > kLongestTimeNs) {
       error(where, std::string(field) + " is " + std::to_string(value_ns) + ", but must be at most " +
-                       std::to_string(longest_time_ns));
+                       std::to_string(kLongestTimeNs));
     }
   }
 
@@ -51,13 +51,13 @@ class Checker {
 
   void executors() {
     if (description_.executors.empty()) error("system", "has no executor");
-    for (std::size_t index = 0; index < description_.executors.size(); ++index) {
+    for (size_t index = 0; index < description_.executors.size(); ++index) {
       const ExecutorEntry &executor = description_.executors[index];
       const std::string where = entry("executor", executor.name, index);
       unique(executors_, where, executor.name);
       if (executor.lanes.empty()) error(where, "has no lane");
-      if (executor.lanes.size() > most_lanes) error(where, "has more than " + std::to_string(most_lanes) + " lanes");
-      for (std::size_t lane = 0; lane < executor.lanes.size(); ++lane) {
+      if (executor.lanes.size() > kMostLanes) error(where, "has more than " + std::to_string(kMostLanes) + " lanes");
+      for (size_t lane = 0; lane < executor.lanes.size(); ++lane) {
         const std::string which = where + ", lane " + std::to_string(lane + 1);
         time(which, "budget_ns", executor.lanes[lane].budget_ns, 1);
         time(which, "period_ns", executor.lanes[lane].period_ns, 1);
@@ -70,7 +70,7 @@ class Checker {
 
   void groups() {
     std::set<std::string> seen;
-    for (std::size_t index = 0; index < description_.groups.size(); ++index) {
+    for (size_t index = 0; index < description_.groups.size(); ++index) {
       const GroupEntry &group = description_.groups[index];
       const std::string where = entry("group", group.name, index);
       unique(seen, where, group.name);
@@ -83,8 +83,8 @@ class Checker {
     time(where, "execution_ns", callback.execution_ns, 1);
     if (callback.least_ns != 0 && (callback.least_ns < 0 || callback.least_ns > callback.execution_ns))
       error(where, "least_ns must be from 0 to its execution_ns");
-    if (callback.priority < 0 || callback.priority > most_priority)
-      error(where, "priority must be from 1 to " + std::to_string(most_priority) + ", or absent");
+    if (callback.priority < 0 || callback.priority > kMostPriority)
+      error(where, "priority must be from 1 to " + std::to_string(kMostPriority) + ", or absent");
     auto &[with, without] = own_priorities_[chain.executor];
     (callback.priority > 0 ? with : without) = where;
     if (!with.empty() && !without.empty() && mixed_.insert(chain.executor).second)
@@ -100,9 +100,9 @@ class Checker {
 
   void chains() {
     if (description_.chains.empty()) error("system", "has no chain");
-    std::map<std::pair<std::string, std::int64_t>, std::string> priorities;
+    std::map<std::pair<std::string, int64_t>, std::string> priorities;
     std::set<std::string> seen;
-    for (std::size_t index = 0; index < description_.chains.size(); ++index) {
+    for (size_t index = 0; index < description_.chains.size(); ++index) {
       const ChainEntry &chain = description_.chains[index];
       const std::string where = entry("chain", chain.name, index);
       unique(seen, where, chain.name);
@@ -112,10 +112,10 @@ class Checker {
       time(where, "deadline_ns", chain.deadline_ns, 1);
       time(where, "jitter_ns", chain.jitter_ns, 0);
       if (chain.callbacks.empty()) error(where, "has no callback");
-      if (chain.callbacks.size() > most_callbacks) {
-        error(where, "has more than " + std::to_string(most_callbacks) + " callbacks");
+      if (chain.callbacks.size() > kMostCallbacks) {
+        error(where, "has more than " + std::to_string(kMostCallbacks) + " callbacks");
       }
-      for (std::size_t number = 0; number < chain.callbacks.size(); ++number) {
+      for (size_t number = 0; number < chain.callbacks.size(); ++number) {
         const CallbackEntry &one = chain.callbacks[number];
         callback(chain, where + ", " + entry("callback", one.name, number), one);
       }
@@ -154,7 +154,7 @@ class Checker {
 
   void paths() {
     std::set<std::string> seen;
-    for (std::size_t index = 0; index < description_.paths.size(); ++index) {
+    for (size_t index = 0; index < description_.paths.size(); ++index) {
       const PathEntry &path = description_.paths[index];
       const std::string where = entry("path", path.name, index);
       unique(seen, where, path.name);
@@ -183,10 +183,10 @@ class Checker {
 };
 
 int index_of(const std::vector<std::string> &names, const std::string &name) {
-  for (std::size_t index = 0; index < names.size(); ++index) {
+  for (size_t index = 0; index < names.size(); ++index) {
     if (names[index] == name) return static_cast<int>(index);
   }
-  return reentrant;
+  return kReentrant;
 }
 
 Chain to_chain(const ChainEntry &entry, const std::vector<std::string> &groups) {
@@ -198,22 +198,22 @@ Chain to_chain(const ChainEntry &entry, const std::vector<std::string> &groups) 
   return chain;
 }
 
-constexpr std::pair<const char *, Policy> policies[] = {{"any_order", Policy::any_order},
-                                                        {"default", Policy::ready_set},
-                                                        {"wait_set", Policy::wait_set},
-                                                        {"priority", Policy::priority}};
+constexpr std::pair<const char *, Policy> kPolicies[] = {{"any_order", Policy::any_order},
+                                                         {"default", Policy::ready_set},
+                                                         {"wait_set", Policy::wait_set},
+                                                         {"priority", Policy::priority}};
 
 }  // namespace
 
 const char *name_of(Policy policy) {
-  for (const auto &[name, one] : policies) {
+  for (const auto &[name, one] : kPolicies) {
     if (one == policy) return name;
   }
   return "";
 }
 
 std::optional<Policy> policy_of(std::string_view name) {
-  for (const auto &[known, policy] : policies) {
+  for (const auto &[known, policy] : kPolicies) {
     if (name == known) return policy;
   }
   return std::nullopt;
@@ -230,28 +230,28 @@ Executor::Executor(std::string name, Policy policy, std::vector<Lane> lanes, std
       order_(chains_.size()),
       rank_(chains_.size()) {
   for (const Lane &lane : lanes_) dedicated_ = dedicated_ && lane.dedicated();
-  for (std::size_t index = 0; index < chains_.size(); ++index) {
+  for (size_t index = 0; index < chains_.size(); ++index) {
     Chain &chain = chains_[index];
     chain.execution_ns = chain.least_ns = 0;
     chain.longest_ns = 0;
-    for (std::size_t number = 0; number < chain.callbacks.size(); ++number) {
+    for (size_t number = 0; number < chain.callbacks.size(); ++number) {
       const Callback &callback = chain.callbacks[number];
       chain.execution_ns += callback.execution_ns;
       chain.least_ns += callback.least_ns;
       chain.longest_ns = std::max(chain.longest_ns, callback.execution_ns);
       own_priorities_ = own_priorities_ || callback.priority > 0;
-      if (callback.group == reentrant) continue;
-      members_[static_cast<std::size_t>(callback.group)].push_back({index, number});
+      if (callback.group == kReentrant) continue;
+      members_[static_cast<size_t>(callback.group)].push_back({index, number});
       has_groups_ = true;
     }
     chain.last_ns = chain.callbacks.back().execution_ns;
   }
-  std::iota(order_.begin(), order_.end(), std::size_t{0});
-  std::sort(order_.begin(), order_.end(), [this](std::size_t left, std::size_t right) {
+  std::iota(order_.begin(), order_.end(), size_t{0});
+  std::sort(order_.begin(), order_.end(), [this](size_t left, size_t right) {
     return chains_[left].priority != chains_[right].priority ? chains_[left].priority > chains_[right].priority
                                                              : left < right;
   });
-  for (std::size_t place = 0; place < order_.size(); ++place) rank_[order_[place]] = place;
+  for (size_t place = 0; place < order_.size(); ++place) rank_[order_[place]] = place;
 }
 
 Executor Executor::with_policy(Policy policy) const {
@@ -261,7 +261,7 @@ Executor Executor::with_policy(Policy policy) const {
 }
 
 void Executor::retime(const std::vector<time_ns> &jitter_ns, const std::vector<time_ns> &deadline_ns) {
-  for (std::size_t index = 0; index < chains_.size(); ++index) {
+  for (size_t index = 0; index < chains_.size(); ++index) {
     chains_[index].jitter_ns = jitter_ns[index];
     chains_[index].deadline_ns = deadline_ns[index];
   }
@@ -269,14 +269,13 @@ void Executor::retime(const std::vector<time_ns> &jitter_ns, const std::vector<t
 
 Executor Executor::with_deadlines(const std::vector<time_ns> &deadline_ns) const {
   Executor other = *this;
-  for (std::size_t index = 0; index < other.chains_.size(); ++index)
-    other.chains_[index].deadline_ns = deadline_ns[index];
+  for (size_t index = 0; index < other.chains_.size(); ++index) other.chains_[index].deadline_ns = deadline_ns[index];
   return other;
 }
 
 Executor Executor::with_jitter(const std::vector<time_ns> &jitter_ns) const {
   Executor other = *this;
-  for (std::size_t index = 0; index < other.chains_.size(); ++index) other.chains_[index].jitter_ns = jitter_ns[index];
+  for (size_t index = 0; index < other.chains_.size(); ++index) other.chains_[index].jitter_ns = jitter_ns[index];
   return other;
 }
 
@@ -309,10 +308,9 @@ Built System::build(const Description &description) {
   return built;
 }
 
-Chain make_chain(const std::vector<time_ns> &execution_ns, time_ns period_ns, time_ns deadline_ns,
-                 std::int64_t priority) {
+Chain make_chain(const std::vector<time_ns> &execution_ns, time_ns period_ns, time_ns deadline_ns, int64_t priority) {
   Chain chain;
-  for (const time_ns one_ns : execution_ns) chain.callbacks.push_back({{}, one_ns, reentrant, 0});
+  for (const time_ns one_ns : execution_ns) chain.callbacks.push_back({{}, one_ns, kReentrant, 0});
   chain.period_ns = period_ns;
   chain.deadline_ns = deadline_ns;
   chain.priority = priority;

@@ -41,21 +41,21 @@ struct Lane {
 };
 
 // The most that a time in a model may be (eleven days), and the most callbacks a chain may have. Together they keep
-// every sum of the model below never_ns.
-inline constexpr time_ns longest_time_ns = 1'000'000'000'000'000;
-inline constexpr std::size_t most_callbacks = 1000;
-inline constexpr std::size_t most_lanes = 1024;
+// every sum of the model below kNeverNs.
+inline constexpr time_ns kLongestTimeNs = 1'000'000'000'000'000;
+inline constexpr size_t kMostCallbacks = 1000;
+inline constexpr size_t kMostLanes = 1024;
 
-inline constexpr std::int64_t most_priority = 1'000'000'000;  // of a callback
+inline constexpr int64_t kMostPriority = 1'000'000'000;  // of a callback
 
-inline constexpr int reentrant = -1;
+inline constexpr int kReentrant = -1;
 
 struct Callback {
   std::string name;
-  time_ns execution_ns = 0;   // worst case, at least 1
-  int group = reentrant;      // index of its mutually exclusive group in the executor
-  std::int64_t priority = 0;  // its own, in place of what its chain gives it; 0: none. Larger is more important
-  time_ns least_ns = 0;       // shortest execution
+  time_ns execution_ns = 0;  // worst case, at least 1
+  int group = kReentrant;    // index of its mutually exclusive group in the executor
+  int64_t priority = 0;      // its own, in place of what its chain gives it; 0: none. Larger is more important
+  time_ns least_ns = 0;      // shortest execution
 };
 
 // Callbacks that start one another. The first one is released by a timer or an event, at most once every period_ns
@@ -67,8 +67,8 @@ struct Chain {
   time_ns period_ns = 0;
   time_ns deadline_ns = 0;
   time_ns jitter_ns = 0;
-  std::int64_t priority = 0;  // larger is more important
-  bool timer = false;         // the first callback is a timer: it never runs twice at the same time
+  int64_t priority = 0;  // larger is more important
+  bool timer = false;    // the first callback is a timer: it never runs twice at the same time
   // Derived:
   time_ns execution_ns = 0;  // of all callbacks
   time_ns least_ns = 0;      // the shortest of all callbacks together
@@ -77,8 +77,8 @@ struct Chain {
 };
 
 struct Member {
-  std::size_t chain = 0;
-  std::size_t callback = 0;
+  size_t chain = 0;
+  size_t callback = 0;
 };
 
 class Executor {
@@ -98,9 +98,9 @@ class Executor {
   bool own_priorities() const { return own_priorities_; }                       // of all callbacks
 
   // Chains from the most to the least important, and the place of each chain in that order.
-  const std::vector<std::size_t> &order() const { return order_; }
-  std::size_t rank(std::size_t chain) const { return rank_[chain]; }
-  bool above(std::size_t left, std::size_t right) const { return rank_[left] < rank_[right]; }
+  const std::vector<size_t> &order() const { return order_; }
+  size_t rank(size_t chain) const { return rank_[chain]; }
+  bool above(size_t left, size_t right) const { return rank_[left] < rank_[right]; }
 
   Executor with_policy(Policy policy) const;
   void retime(const std::vector<time_ns> &jitter_ns, const std::vector<time_ns> &deadline_ns);
@@ -114,8 +114,8 @@ class Executor {
   std::vector<Chain> chains_;
   std::vector<std::string> groups_;
   std::vector<std::vector<Member>> members_;
-  std::vector<std::size_t> order_;
-  std::vector<std::size_t> rank_;
+  std::vector<size_t> order_;
+  std::vector<size_t> rank_;
   bool dedicated_ = true;
   bool has_groups_ = false;
   bool own_priorities_ = false;
@@ -124,9 +124,9 @@ class Executor {
 struct CallbackEntry {
   std::string name;
   time_ns execution_ns = 0;
-  std::string group;          // empty: reentrant
-  std::int64_t priority = 0;  // 0: that of its chain
-  time_ns least_ns = 0;       // shortest execution
+  std::string group;     // empty: reentrant
+  int64_t priority = 0;  // 0: that of its chain
+  time_ns least_ns = 0;  // shortest execution
 };
 
 struct ChainEntry {
@@ -136,7 +136,7 @@ struct ChainEntry {
   time_ns period_ns = 0;
   time_ns deadline_ns = 0;
   time_ns jitter_ns = 0;
-  std::int64_t priority = 0;
+  int64_t priority = 0;
   bool timer = false;
 };
 
@@ -168,8 +168,8 @@ struct Description {
 };
 
 struct Place {
-  std::size_t executor = 0;
-  std::size_t chain = 0;
+  size_t executor = 0;
+  size_t chain = 0;
 };
 
 struct Path {
@@ -202,7 +202,6 @@ struct Built {
 };
 
 // Makes a chain of reentrant callbacks from their execution times.
-Chain make_chain(const std::vector<time_ns> &execution_ns, time_ns period_ns, time_ns deadline_ns,
-                 std::int64_t priority);
+Chain make_chain(const std::vector<time_ns> &execution_ns, time_ns period_ns, time_ns deadline_ns, int64_t priority);
 
 }  // namespace tide::analysis

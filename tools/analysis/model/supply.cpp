@@ -6,7 +6,7 @@ namespace {
 
 // The lane as a piece of a line: nothing for twice the gap, then budget and gap in turn.
 Linear least_piece(const Lane &lane, time_ns window_ns) {
-  if (lane.dedicated()) return {window_ns, 1, never_ns};
+  if (lane.dedicated()) return {window_ns, 1, kNeverNs};
   const time_ns starved_ns = 2 * (lane.period_ns - lane.budget_ns);
   if (window_ns < starved_ns) return {0, 0, starved_ns};
   const time_ns rounds = (window_ns - starved_ns) / lane.period_ns;
@@ -44,7 +44,7 @@ Supply::Supply(const std::vector<Lane> &lanes) : lanes_(lanes) {
 }
 
 Linear Supply::least(time_ns window_ns) const {
-  if (dedicated_) return {multiply(lanes(), window_ns), lanes(), never_ns};
+  if (dedicated_) return {multiply(lanes(), window_ns), lanes(), kNeverNs};
   if (alike_) return scale(least_piece(lanes_.front(), window_ns), lanes());
   Linear sum;
   for (const Lane &lane : lanes_) sum = sum + least_piece(lane, window_ns);
@@ -54,7 +54,7 @@ Linear Supply::least(time_ns window_ns) const {
 time_ns Supply::window_for_ns(time_ns supply_ns) const {
   if (supply_ns <= 0) return 0;
   if (alike_) return analysis::window_for_ns(lanes_.front(), divide_up(supply_ns, lanes()));
-  time_ns high_ns = never_ns;  // one lane alone gives it all by then
+  time_ns high_ns = kNeverNs;  // one lane alone gives it all by then
   for (const Lane &lane : lanes_) high_ns = std::min(high_ns, analysis::window_for_ns(lane, supply_ns));
   time_ns low_ns = 0;  // gives less
   while (high_ns - low_ns > 1) {
@@ -74,10 +74,10 @@ time_ns Supply::worst_window_for_ns(time_ns supply_ns) const {
 time_ns Supply::passing_ns(time_ns execution_ns) const {
   if (dedicated_) return multiply(lanes(), execution_ns);
   time_ns worst_ns = 0;
-  for (std::size_t holder = 0; holder < lanes_.size(); ++holder) {
+  for (size_t holder = 0; holder < lanes_.size(); ++holder) {
     const time_ns window_ns = add(1, analysis::window_for_ns(lanes_[holder], execution_ns - 1));
     time_ns passing_ns = execution_ns;
-    for (std::size_t other = 0; other < lanes_.size(); ++other) {
+    for (size_t other = 0; other < lanes_.size(); ++other) {
       if (other != holder) passing_ns = add(passing_ns, most_supply_ns(lanes_[other], window_ns));
     }
     worst_ns = std::max(worst_ns, passing_ns);

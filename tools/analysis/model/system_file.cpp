@@ -25,7 +25,7 @@ class Reader {
  private:
   template <class Handle>
   void each(JsonArray list, const std::string &kind, Handle handle) {
-    for (std::size_t index = 0; index < list.size(); ++index) {
+    for (size_t index = 0; index < list.size(); ++index) {
       Fields fields(std::move(list[index]), kind + " number " + std::to_string(index + 1), file_.errors);
       handle(fields);
     }
@@ -44,10 +44,10 @@ class Reader {
     if (fields.has("threads") && fields.has("lanes")) fields.error("has both 'threads' and 'lanes'");
     time_ns threads = 0;
     fields.integer("threads", threads);
-    if (threads < 0 || threads > static_cast<time_ns>(most_lanes)) {
-      fields.error("'threads' must be from 1 to " + std::to_string(most_lanes));
+    if (threads < 0 || threads > static_cast<time_ns>(kMostLanes)) {
+      fields.error("'threads' must be from 1 to " + std::to_string(kMostLanes));
     } else {
-      executor.lanes.resize(static_cast<std::size_t>(threads));
+      executor.lanes.resize(static_cast<size_t>(threads));
     }
     each(fields.list("lanes"), fields.where() + ", lane", [&executor](Fields &one) {
       Lane lane{0, 0};
@@ -90,7 +90,7 @@ class Reader {
       }
     }
     for (const Json &delay : fields.list("delays_ns")) {
-      const auto *delay_ns = std::get_if<std::int64_t>(&delay.value);
+      const auto *delay_ns = std::get_if<int64_t>(&delay.value);
       if (delay_ns == nullptr) {
         fields.error("'delays_ns' must be integers");
       } else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact time: integer nanoseconds, with sums and products that stop at `never_ns` instead of overflowing.
+// Exact time: integer nanoseconds, with sums and products that stop at `kNeverNs` instead of overflowing.
 #pragma once
 
 #include <algorithm>
@@ -8,16 +8,16 @@
 
 namespace tide::analysis {
 
-using time_ns = std::int64_t;
+using time_ns = int64_t;
 
 // Larger than every time a model may contain; two of them can still be added.
-inline constexpr time_ns never_ns = std::numeric_limits<time_ns>::max() / 4;
+inline constexpr time_ns kNeverNs = std::numeric_limits<time_ns>::max() / 4;
 
-inline time_ns add(time_ns left, time_ns right) { return std::min(left + right, never_ns); }
+inline time_ns add(time_ns left, time_ns right) { return std::min(left + right, kNeverNs); }
 
 inline time_ns multiply(time_ns left, time_ns right) {
   time_ns product = 0;
-  return __builtin_mul_overflow(left, right, &product) ? never_ns : std::min(product, never_ns);
+  return __builtin_mul_overflow(left, right, &product) ? kNeverNs : std::min(product, kNeverNs);
 }
 
 // For a dividend that is not negative and a positive divisor.

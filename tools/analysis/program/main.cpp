@@ -18,7 +18,7 @@ namespace {
 
 using namespace tide::analysis;
 
-constexpr const char *usage =
+constexpr const char *kUsage =
     "tide-analysis [OPTION...] FILE     print bounds of the system in FILE, '-' for standard input, as JSON\n"
     "tide-analysis --link [--compare] FILE   print bounds of a system over a serial line\n"
     "tide-analysis --list               list the analyses\n"
@@ -97,7 +97,7 @@ int main(int argc, char **argv) {
     if (argument == "--study") return study({argv + index + 1, argv + argc});
     if (argument == "--cost") return cost({argv + index + 1, argv + argc});
     if (argument == "--help") {
-      std::cout << usage;
+      std::cout << kUsage;
       return 0;
     }
     if (argument == "--refine") {
@@ -122,10 +122,10 @@ int main(int argc, char **argv) {
       file = argv[index];
       continue;
     }
-    std::cerr << usage;
+    std::cerr << kUsage;
     return 2;
   }
   if (file != nullptr) return link ? check_link(file, compare) : check(file, options, compare);
-  std::cerr << usage;
+  std::cerr << kUsage;
   return 2;
 }

@@ -17,8 +17,8 @@ namespace {
 
 struct Job {
   Recipe recipe;
-  std::uint64_t first = 1;
-  std::uint64_t count = 1;
+  uint64_t first = 1;
+  uint64_t count = 1;
 };
 
 using Read = std::function<bool(Job &job, const std::string &value)>;
@@ -30,11 +30,11 @@ std::optional<double> number_of(const std::string &value) {
   return number;
 }
 
-Read whole(double least, double most, std::function<void(Job &job, std::uint64_t number)> take) {
+Read whole(double least, double most, std::function<void(Job &job, uint64_t number)> take) {
   return [=](Job &job, const std::string &value) {
     const auto number = number_of(value);
     if (!number || *number < least || *number > most) return false;
-    take(job, static_cast<std::uint64_t>(*number));
+    take(job, static_cast<uint64_t>(*number));
     return true;
   };
 }
@@ -60,17 +60,17 @@ Read law(std::map<std::string, Law> known, Law Recipe::*place) {
 
 const std::map<std::string, Read> &readers() {
   static const std::map<std::string, Read> all{
-      {"first", whole(0, 1e12, [](Job &job, std::uint64_t number) { job.first = number; })},
-      {"count", whole(1, 1e6, [](Job &job, std::uint64_t number) { job.count = number; })},
-      {"threads", whole(1, most_lanes, [](Job &job, std::uint64_t number) { job.recipe.lanes = number; })},
-      {"chains", whole(1, 1000, [](Job &job, std::uint64_t number) { job.recipe.chains = number; })},
-      {"callbacks", whole(1, 1000, [](Job &job, std::uint64_t number) { job.recipe.callbacks = number; })},
+      {"first", whole(0, 1e12, [](Job &job, uint64_t number) { job.first = number; })},
+      {"count", whole(1, 1e6, [](Job &job, uint64_t number) { job.count = number; })},
+      {"threads", whole(1, kMostLanes, [](Job &job, uint64_t number) { job.recipe.lanes = number; })},
+      {"chains", whole(1, 1000, [](Job &job, uint64_t number) { job.recipe.chains = number; })},
+      {"callbacks", whole(1, 1000, [](Job &job, uint64_t number) { job.recipe.callbacks = number; })},
       {"shortest_ms", whole(1, 1e6,
-                            [](Job &job, std::uint64_t number) {
+                            [](Job &job, uint64_t number) {
                               job.recipe.shortest_period_ns = static_cast<time_ns>(number) * 1'000'000;
                             })},
       {"longest_ms", whole(1, 1e6,
-                           [](Job &job, std::uint64_t number) {
+                           [](Job &job, uint64_t number) {
                              job.recipe.longest_period_ns = static_cast<time_ns>(number) * 1'000'000;
                            })},
       {"utilisation", share(1000, &Recipe::utilisation)},
@@ -88,7 +88,7 @@ const std::map<std::string, Read> &readers() {
 std::optional<Job> job_of(const std::vector<std::string> &words) {
   Job job;
   for (const std::string &word : words) {
-    const std::size_t equals = word.find('=');
+    const size_t equals = word.find('=');
     const auto reader = readers().find(word.substr(0, equals));
     if (equals != std::string::npos && reader != readers().end() && reader->second(job, word.substr(equals + 1)))
       continue;
@@ -106,13 +106,13 @@ struct Column {
   const Analysis *analysis = nullptr;
   Options options;
   std::string name;
-  std::uint64_t met = 0;
+  uint64_t met = 0;
 };
 
 // Those for arbitrary deadlines get the same sets with doubled deadlines.
 void judge(const Job &job, std::vector<Column> &columns) {
   Recipe recipe = job.recipe;
-  for (std::uint64_t seed = job.first; seed < job.first + job.count; ++seed) {
+  for (uint64_t seed = job.first; seed < job.first + job.count; ++seed) {
     recipe.deadline_periods = 1;
     const Executor constrained = generate(recipe, seed);
     recipe.deadline_periods = 2;
@@ -124,11 +124,11 @@ void judge(const Job &job, std::vector<Column> &columns) {
   }
 }
 
-constexpr const char *safe_names[] = {"theorem1-safe", "theorem2-safe", "theorem3-safe", "theorem4-safe"};
-constexpr const char *published_names[] = {"theorem1-published", "theorem2-published", "theorem3-published",
+constexpr const char *kSafeNames[] = {"theorem1-safe", "theorem2-safe", "theorem3-safe", "theorem4-safe"};
+constexpr const char *kPublishedNames[] = {"theorem1-published", "theorem2-published", "theorem3-published",
                                            "theorem4-published"};
 
-void print(std::uint64_t sets, const std::vector<Column> &columns) {
+void print(uint64_t sets, const std::vector<Column> &columns) {
   std::cout << "{\"sets\": " << sets;
   for (const Column &column : columns) std::cout << ", \"" << column.name << "\": " << column.met;
 }
@@ -144,9 +144,9 @@ int study(const std::vector<std::string> &words) {
   Options tight = safe;
   tight.cap_running = true;
   std::vector<Column> columns;
-  for (const char *name : safe_names) columns.push_back({find_analysis(name), safe, name});
-  for (const char *name : published_names) columns.push_back({find_analysis(name), published, name});
-  for (const char *name : safe_names)
+  for (const char *name : kSafeNames) columns.push_back({find_analysis(name), safe, name});
+  for (const char *name : kPublishedNames) columns.push_back({find_analysis(name), published, name});
+  for (const char *name : kSafeNames)
     columns.push_back({find_analysis(name), tight, std::string(name, std::strlen(name) - 4) + "tight"});
   judge(*job, columns);
   print(job->count, columns);
@@ -161,7 +161,7 @@ int cost(const std::vector<std::string> &words) {
   Options verdict;
   verdict.only_verdict = true;
   std::vector<Column> columns;
-  for (const char *name : safe_names) columns.push_back({find_analysis(name), verdict, name});
+  for (const char *name : kSafeNames) columns.push_back({find_analysis(name), verdict, name});
   const std::clock_t begin = std::clock();
   judge(*job, columns);
   const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;

@@ -26,7 +26,7 @@ class Unfit : public std::exception {
 std::string text_of(nb::handle value) {
   Py_ssize_t length = 0;
   const char *text = PyUnicode_AsUTF8AndSize(value.ptr(), &length);
-  if (text != nullptr) return {text, static_cast<std::size_t>(length)};
+  if (text != nullptr) return {text, static_cast<size_t>(length)};
   PyErr_Clear();
   throw Unfit("a string is no text");
 }
@@ -42,7 +42,7 @@ Json inside(const std::string &step, nb::handle value, int depth) {
   }
 }
 
-std::int64_t number(nb::handle value) {
+int64_t number(nb::handle value) {
   int overflow = 0;
   const long long result = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
   if (overflow != 0) throw Unfit("the number is too large");

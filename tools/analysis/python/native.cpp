@@ -85,7 +85,7 @@ struct LinkAnswer {
 
 std::vector<Share> named(const Executor &executor, const std::vector<time_ns> &by_chain) {
   std::vector<Share> shares;
-  for (std::size_t other = 0; other < by_chain.size(); ++other) {
+  for (size_t other = 0; other < by_chain.size(); ++other) {
     if (by_chain[other] != 0) shares.emplace_back(executor.chains()[other].name, by_chain[other]);
   }
   return shares;
@@ -93,7 +93,7 @@ std::vector<Share> named(const Executor &executor, const std::vector<time_ns> &b
 
 void answer(const Executor &executor, std::string_view analysis, const Result &result,
             std::vector<ChainAnswer> &answers) {
-  for (std::size_t index = 0; index < executor.chains().size(); ++index) {
+  for (size_t index = 0; index < executor.chains().size(); ++index) {
     const Chain &chain = executor.chains()[index];
     const ChainResult &found = result.chains[index];
     ChainAnswer &one = answers.emplace_back();
@@ -136,19 +136,19 @@ ExecutorsAnswer bound_executors(Json document, const Options &options) {
   const System system = built(std::move(document));
   const SystemResult result = analyse_system(system, options);
   ExecutorsAnswer answers{result.guaranteed, result.settled, {}, {}};
-  for (std::size_t index = 0; index < system.executors().size(); ++index) {
+  for (size_t index = 0; index < system.executors().size(); ++index) {
     const Result &found = result.executors[index];
     answer(system.executors()[index], found.analysis->name, found, answers.chains);
-    const std::size_t first = answers.chains.size() - found.chains.size();
-    for (std::size_t chain = 0; chain < found.chains.size(); ++chain)
+    const size_t first = answers.chains.size() - found.chains.size();
+    for (size_t chain = 0; chain < found.chains.size(); ++chain)
       answers.chains[first + chain].why = named(system, result.why[index][chain]);
   }
-  for (std::size_t index = 0; index < system.paths().size(); ++index) {
+  for (size_t index = 0; index < system.paths().size(); ++index) {
     const Path &path = system.paths()[index];
     const PathResult &found = result.paths[index];
     PathAnswer &one = answers.paths.emplace_back(PathAnswer{
         path.name, found.response_ns, path.deadline_ns, found.met, found.guaranteed, {}, named(system, found.why)});
-    for (std::size_t segment = 0; segment < path.segments.size(); ++segment) {
+    for (size_t segment = 0; segment < path.segments.size(); ++segment) {
       const Place &place = path.segments[segment];
       one.segments.emplace_back(system.executors()[place.executor].chains()[place.chain].name,
                                 found.segments_ns[segment]);
@@ -172,8 +172,7 @@ std::vector<std::pair<Share, std::string>> named(const LinkSystem &system, const
     if (value_ns != 0) named.push_back({{kind, value_ns}, chain});
   };
   const auto add_shares = [&](const char *kind, const std::vector<time_ns> &by_chain) {
-    for (std::size_t other = 0; other < by_chain.size(); ++other)
-      add_part(kind, by_chain[other], system.chains[other].name);
+    for (size_t other = 0; other < by_chain.size(); ++other) add_part(kind, by_chain[other], system.chains[other].name);
   };
   add_part("jitter", parts.jitter_ns);
   add_part("execution", parts.execution_ns);
@@ -190,14 +189,14 @@ std::vector<std::pair<Share, std::string>> named(const LinkSystem &system, const
   return named;
 }
 
-LinkChainAnswer answer(const LinkSystem &system, const LinkResult &found, std::size_t index) {
+LinkChainAnswer answer(const LinkSystem &system, const LinkResult &found, size_t index) {
   LinkChainAnswer one;
   one.chain = system.chains[index].name;
   one.response_ns = found.response_ns;
   one.deadline_ns = system.chains[index].deadline_ns;
   one.met = found.met;
   one.hidden = found.hidden;
-  for (const std::size_t other : found.depends_on) one.depends_on.push_back(system.chains[other].name);
+  for (const size_t other : found.depends_on) one.depends_on.push_back(system.chains[other].name);
   if (found.response_ns) {
     one.lateness_ns = found.parts.lateness_ns;
     one.parts = named(system, found.parts);
@@ -216,7 +215,7 @@ LinkAnswer bound_link(Json document) {
   if (!file.errors.empty()) refuse(file.errors);
   const LinkResults results = bound_link(file.system);
   LinkAnswer answers{results.met, {}, results.assumptions};
-  for (std::size_t index = 0; index < results.chains.size(); ++index)
+  for (size_t index = 0; index < results.chains.size(); ++index)
     answers.chains.push_back(answer(file.system, results.chains[index], index));
   return answers;
 }
@@ -296,7 +295,7 @@ void bind_results(nb::module_ &module) {
         return nb::make_tuple(self.part, self.whole.part_ns,
                               self.part_chain.empty() ? nb::object(nb::none()) : nb::object(nb::cast(self.part_chain)));
       });
-  const auto figure = [&shortfall](const char *name, std::int64_t Shortfall::*member) {
+  const auto figure = [&shortfall](const char *name, int64_t Shortfall::*member) {
     shortfall.def_prop_ro(name, [member](const ShortfallAnswer &self) { return self.whole.*member; });
   };
   figure("reached_ns", &Shortfall::reached_ns);

@@ -24,7 +24,7 @@ class BusyWindowAware {
       : executor_(executor), supply_(executor.lanes()), most_ns_(longest_window_ns(executor)) {
     for (const Chain &chain : executor.chains()) {
       first_.push_back(callbacks_.size());
-      for (std::size_t place = 0; place < chain.callbacks.size(); ++place) {
+      for (size_t place = 0; place < chain.callbacks.size(); ++place) {
         const time_ns execution_ns = chain.callbacks[place].execution_ns;
         callbacks_.push_back({&chain, execution_ns, execution_ns, chain.timer && place == 0});
       }
@@ -32,7 +32,7 @@ class BusyWindowAware {
     first_.push_back(callbacks_.size());
   }
 
-  std::optional<time_ns> bound(std::size_t chain) {
+  std::optional<time_ns> bound(size_t chain) {
     if (!settle()) return std::nullopt;
     return response(first_[chain], first_[chain + 1]);
   }
@@ -40,9 +40,9 @@ class BusyWindowAware {
  private:
   // Polling points are counted by the response of each callback by itself.
   bool settle() {
-    for (int round = 0; round < most_rounds; ++round) {
+    for (int round = 0; round < kMostRounds; ++round) {
       bool changed = false;
-      for (std::size_t callback = 0; callback < callbacks_.size(); ++callback) {
+      for (size_t callback = 0; callback < callbacks_.size(); ++callback) {
         const auto found_ns = response(callback, callback + 1);
         if (!found_ns || *found_ns > most_ns_) return false;
         changed = changed || *found_ns > callbacks_[callback].response_ns;
@@ -54,9 +54,9 @@ class BusyWindowAware {
   }
 
   // Of the callbacks first to last - 1 in a row, over all offsets at which the last of them may be activated.
-  std::optional<time_ns> response(std::size_t first, std::size_t last) const {
+  std::optional<time_ns> response(size_t first, size_t last) const {
     time_ns points = 0;
-    for (std::size_t callback = first; callback < last; ++callback)
+    for (size_t callback = first; callback < last; ++callback)
       points = add(points, callbacks_[callback].activations(callbacks_[callback].response_ns));
     const Polled &end = callbacks_[last - 1];
     const auto longest_ns = supplied_window(supply_, most_ns_, [&](time_ns window_ns) {
@@ -66,7 +66,7 @@ class BusyWindowAware {
     if (!longest_ns) return std::nullopt;
     time_ns worst_ns = 0;
     const std::vector<time_ns> tried_ns = offsets(*end.chain, *longest_ns);
-    if (tried_ns.size() > most_window_steps) return std::nullopt;
+    if (tried_ns.size() > kMostWindowSteps) return std::nullopt;
     for (const time_ns offset_ns : tried_ns) {
       const time_ns before_ns = multiply(end.activations(offset_ns + 1) - 1, end.execution_ns);
       const auto started_ns = supplied_window(supply_, add(most_ns_, offset_ns), [&](time_ns window_ns) {
@@ -82,9 +82,9 @@ class BusyWindowAware {
 
   // Their Definition 5: what is activated in the window, and not more often than once for each activation before the
   // offset, each polling point behind it and the rest of the set.
-  time_ns others_ns(std::size_t but, time_ns window_ns, time_ns offset_ns, time_ns points) const {
+  time_ns others_ns(size_t but, time_ns window_ns, time_ns offset_ns, time_ns points) const {
     time_ns sum_ns = 0;
-    for (std::size_t other = 0; other < callbacks_.size(); ++other) {
+    for (size_t other = 0; other < callbacks_.size(); ++other) {
       if (other == but) continue;
       const Polled &one = callbacks_[other];
       const time_ns activations = one.activations(window_ns);
@@ -104,7 +104,7 @@ class BusyWindowAware {
         if (at_ns < 0) continue;
         if (&chain == &own) all.push_back(at_ns);
         if (at_ns + 1 < until_ns) all.push_back(at_ns + 1);
-        if (all.size() > 3 * most_window_steps) return all;
+        if (all.size() > 3 * kMostWindowSteps) return all;
       }
     }
     std::sort(all.begin(), all.end());
@@ -112,17 +112,17 @@ class BusyWindowAware {
     return all;
   }
 
-  static constexpr int most_rounds = 1000;
+  static constexpr int kMostRounds = 1000;
   const Executor &executor_;
   Supply supply_;
   time_ns most_ns_;
   std::vector<Polled> callbacks_;
-  std::vector<std::size_t> first_;  // callback of each chain, and one behind the last
+  std::vector<size_t> first_;  // callback of each chain, and one behind the last
 };
 
 }  // namespace
 
-std::optional<time_ns> blass_theorem3(const Executor &executor, std::size_t chain) {
+std::optional<time_ns> blass_theorem3(const Executor &executor, size_t chain) {
   return BusyWindowAware(executor).bound(chain);
 }
 

@@ -21,9 +21,9 @@ struct Found {
 
 // What may still be looked at: shares of chains. Where nothing is left there is no bound.
 struct Effort {
-  std::int64_t left = std::numeric_limits<std::int64_t>::max();
+  int64_t left = std::numeric_limits<int64_t>::max();
   bool spend(const Executor &executor) {
-    left -= static_cast<std::int64_t>(executor.chains().size());
+    left -= static_cast<int64_t>(executor.chains().size());
     return left > 0;
   }
 };
@@ -32,7 +32,7 @@ struct Effort {
 template <class Demand>
 std::optional<time_ns> least_window(const Executor &executor, Effort &effort, time_ns most_ns, Demand demand,
                                     time_ns from_ns = 1) {
-  const auto more = [&](time_ns window_ns) { return effort.spend(executor) ? add(demand(window_ns), 1) : never_ns; };
+  const auto more = [&](time_ns window_ns) { return effort.spend(executor) ? add(demand(window_ns), 1) : kNeverNs; };
   return supplied_window(Supply(executor.lanes()), most_ns, more, from_ns);
 }
 
@@ -42,7 +42,7 @@ time_ns end_ns(const Executor &executor, const Chain &chain, time_ns before_ns) 
 }
 
 // A breakdown of a bound, of which the last callback takes what it executes.
-Found found(const Executor &executor, std::size_t index, time_ns bound_ns, Breakdown parts) {
+Found found(const Executor &executor, size_t index, time_ns bound_ns, Breakdown parts) {
   const Chain &chain = executor.chains()[index];
   parts.finish_ns = std::min(chain.last_ns, bound_ns);
   parts.window_ns = bound_ns - parts.finish_ns;
@@ -54,7 +54,7 @@ Found found(const Executor &executor, std::size_t index, time_ns bound_ns, Break
 // The worst instance of a busy window. goes_first: what others may execute in it, and their shares if they are asked
 // for; own: what the chain itself executes in a window until the last callback of instance `number` starts.
 template <class GoesFirst, class Own>
-std::optional<Found> worst_instance(const Executor &executor, std::size_t index, Effort &effort, GoesFirst goes_first,
+std::optional<Found> worst_instance(const Executor &executor, size_t index, Effort &effort, GoesFirst goes_first,
                                     Own own, time_ns blocking_ns = 0) {
   const Chain &chain = executor.chains()[index];
   const time_ns most_ns = longest_window_ns(executor);
@@ -68,7 +68,7 @@ std::optional<Found> worst_instance(const Executor &executor, std::size_t index,
   if (!length_ns) return std::nullopt;
   time_ns worst_ns = -1, worst_number = 0, worst_started_ns = 0, from_ns = 1;
   for (time_ns number = 0; number < arrivals(chain, *length_ns); ++number) {
-    if (number > most_instances) return std::nullopt;
+    if (number > kMostInstances) return std::nullopt;
     const auto before = [&](time_ns window_ns) {
       return add(add(goes_first(window_ns, nullptr), blocking_ns), own(number, window_ns) - chain.last_ns);
     };
@@ -95,7 +95,7 @@ std::optional<Found> worst_instance(const Executor &executor, std::size_t index,
 template <class Counts>
 time_ns released_ns(const Executor &executor, time_ns window_ns, std::vector<time_ns> *shares_ns, Counts counts) {
   time_ns sum_ns = 0;
-  for (std::size_t other = 0; other < executor.chains().size(); ++other) {
+  for (size_t other = 0; other < executor.chains().size(); ++other) {
     if (!counts(other)) continue;
     const Chain &chain = executor.chains()[other];
     const time_ns share_ns = multiply(arrivals(chain, window_ns), chain.execution_ns);
@@ -107,12 +107,12 @@ time_ns released_ns(const Executor &executor, time_ns window_ns, std::vector<tim
 
 // Whatever the order: everything that is released in the busy window may go first, of later own instances all but the
 // last callback, which takes the instances in order.
-std::optional<Found> any_order_found(const Executor &executor, std::size_t index, Effort &effort) {
+std::optional<Found> any_order_found(const Executor &executor, size_t index, Effort &effort) {
   const Chain &chain = executor.chains()[index];
   return worst_instance(
       executor, index, effort,
       [&](time_ns window_ns, std::vector<time_ns> *shares_ns) {
-        return released_ns(executor, window_ns, shares_ns, [index](std::size_t other) { return other != index; });
+        return released_ns(executor, window_ns, shares_ns, [index](size_t other) { return other != index; });
       },
       [&](time_ns number, time_ns window_ns) {
         return add(multiply(number + 1, chain.last_ns),
@@ -121,16 +121,15 @@ std::optional<Found> any_order_found(const Executor &executor, std::size_t index
 }
 
 // More important chains, and one less important callback that has begun.
-std::optional<Found> by_priority_found(const Executor &executor, std::size_t index, Effort &effort) {
+std::optional<Found> by_priority_found(const Executor &executor, size_t index, Effort &effort) {
   time_ns blocking_ns = 0;
-  for (std::size_t other = 0; other < executor.chains().size(); ++other) {
+  for (size_t other = 0; other < executor.chains().size(); ++other) {
     if (other != index && !executor.above(other, index))
       blocking_ns = std::max(blocking_ns, executor.chains()[other].longest_ns - 1);
   }
   const auto goes_first = [&](time_ns window_ns, std::vector<time_ns> *shares_ns) {
-    return released_ns(executor, window_ns, shares_ns, [&executor, index](std::size_t other) {
-      return other != index && executor.above(other, index);
-    });
+    return released_ns(executor, window_ns, shares_ns,
+                       [&executor, index](size_t other) { return other != index && executor.above(other, index); });
   };
   return worst_instance(
       executor, index, effort, goes_first,
@@ -146,20 +145,20 @@ class ReadySets {
   ReadySets(const Executor &executor, Effort &effort, bool live_timers)
       : executor_(executor), effort_(effort), live_timers_(live_timers), most_ns_(longest_window_ns(executor)) {
     const auto length_ns = least_window(executor, effort, most_ns_, [&](time_ns window_ns) {
-      return released_ns(executor, window_ns, nullptr, [](std::size_t) { return true; }) - 1;
+      return released_ns(executor, window_ns, nullptr, [](size_t) { return true; }) - 1;
     });
     for (const Chain &chain : executor.chains())
-      instances_.push_back(length_ns ? arrivals(chain, *length_ns) : never_ns);
+      instances_.push_back(length_ns ? arrivals(chain, *length_ns) : kNeverNs);
   }
 
-  std::optional<Found> bound(std::size_t index) {
+  std::optional<Found> bound(size_t index) {
     const Chain &chain = executor_.chains()[index];
     std::vector<std::optional<time_ns>> plain_ns;
-    for (std::size_t other = 0; other < executor_.chains().size(); ++other) plain_ns.push_back(plain(other));
+    for (size_t other = 0; other < executor_.chains().size(); ++other) plain_ns.push_back(plain(other));
     const Rows &rows = rows_of(sets(chain));
     const auto others = [&](time_ns window_ns, std::vector<time_ns> *shares_ns) {
       time_ns sum_ns = 0;
-      for (std::size_t other = 0; other < executor_.chains().size(); ++other) {
+      for (size_t other = 0; other < executor_.chains().size(); ++other) {
         if (other == index) continue;
         time_ns instances = instances_[other];
         // Those that are pending at the begin came in no earlier than their own bound before it.
@@ -203,21 +202,21 @@ class ReadySets {
     if (!added) return rows;
     for (const Chain &chain : executor_.chains())
       rows.longest_ns.push_back(longest_row_ns(chain, sets, live_ns(chain) > 0 ? 1 : 0));
-    for (std::size_t chain = 0; chain < instances_.size(); ++chain)
+    for (size_t chain = 0; chain < instances_.size(); ++chain)
       rows.all_ns = add(rows.all_ns, in_sets_ns(chain, sets, instances_[chain], rows));
     return rows;
   }
 
   // With all instances of a busy window.
-  std::optional<time_ns> plain(std::size_t index) {
+  std::optional<time_ns> plain(size_t index) {
     const Chain &chain = executor_.chains()[index];
     const Rows &rows = rows_of(sets(chain));
-    if (rows.all_ns >= never_ns) return std::nullopt;
+    if (rows.all_ns >= kNeverNs) return std::nullopt;
     const time_ns others_ns = rows.all_ns - in_sets_ns(index, sets(chain), instances_[index], rows);
     return within_period(chain, end_ns(executor_, chain, add(others_ns, chain.execution_ns - chain.last_ns)));
   }
 
-  time_ns in_sets_ns(std::size_t index, time_ns sets, time_ns instances, const Rows &rows) const {
+  time_ns in_sets_ns(size_t index, time_ns sets, time_ns instances, const Rows &rows) const {
     const Chain &chain = executor_.chains()[index];
     const time_ns live = live_ns(chain);
     return add(multiply(instances, live), std::min(multiply(std::min(sets, instances), chain.execution_ns - live),
@@ -230,13 +229,13 @@ class ReadySets {
   }
 
   // The most that so many callbacks in a row execute, of those from the first on.
-  static time_ns longest_row_ns(const Chain &chain, time_ns count, std::size_t first) {
+  static time_ns longest_row_ns(const Chain &chain, time_ns count, size_t first) {
     const std::vector<Callback> &callbacks = chain.callbacks;
     time_ns row_ns = 0, longest_ns = 0;
-    for (std::size_t place = first; place < callbacks.size(); ++place) {
+    for (size_t place = first; place < callbacks.size(); ++place) {
       row_ns += callbacks[place].execution_ns;
       const auto left = static_cast<time_ns>(place) - count;
-      if (left >= static_cast<time_ns>(first)) row_ns -= callbacks[static_cast<std::size_t>(left)].execution_ns;
+      if (left >= static_cast<time_ns>(first)) row_ns -= callbacks[static_cast<size_t>(left)].execution_ns;
       longest_ns = std::max(longest_ns, row_ns);
     }
     return longest_ns;
@@ -250,23 +249,23 @@ class ReadySets {
   std::map<time_ns, Rows> rows_;
 };
 
-std::optional<Found> ready_sets_found(const Executor &executor, std::size_t index, Effort &effort) {
+std::optional<Found> ready_sets_found(const Executor &executor, size_t index, Effort &effort) {
   return ReadySets(executor, effort, true).bound(index);
 }
 
-std::optional<Found> wait_sets_found(const Executor &executor, std::size_t index, Effort &effort) {
+std::optional<Found> wait_sets_found(const Executor &executor, size_t index, Effort &effort) {
   return ReadySets(executor, effort, false).bound(index);
 }
 
 template <auto find>
-std::optional<time_ns> bound_of(const Executor &executor, std::size_t index) {
+std::optional<time_ns> bound_of(const Executor &executor, size_t index) {
   Effort effort;
   const auto found = find(executor, index, effort);
   return found ? std::optional(found->bound_ns) : std::nullopt;
 }
 
 // No bound of one thread depends on another chain being in time.
-ChainResult chain_result(const Executor &executor, std::size_t index, const std::optional<Found> &found,
+ChainResult chain_result(const Executor &executor, size_t index, const std::optional<Found> &found,
                          const SingleThreadAnalysis &analysis) {
   ChainResult chain;
   chain.analysis = analysis.name;
@@ -286,13 +285,13 @@ using enum Variant;
 // A safe bound and what finds its parts.
 struct Safe {
   std::string_view name;
-  std::optional<Found> (*find)(const Executor &executor, std::size_t chain, Effort &effort);
+  std::optional<Found> (*find)(const Executor &executor, size_t chain, Effort &effort);
 };
 
-constexpr std::array safe_ones{Safe{"single-any-order", any_order_found}, Safe{"single-ready-sets", ready_sets_found},
+constexpr std::array kSafeOnes{Safe{"single-any-order", any_order_found}, Safe{"single-ready-sets", ready_sets_found},
                                Safe{"single-wait-sets", wait_sets_found}, Safe{"single-priority", by_priority_found}};
 
-constexpr std::array entries{
+constexpr std::array kEntries{
     SingleThreadAnalysis{"single-any-order", "one thread, any order: busy window", Policy::any_order, safe,
                          bound_of<any_order_found>},
     SingleThreadAnalysis{"single-ready-sets", "one thread: each callback once a ready set, timers as they expire",
@@ -311,9 +310,9 @@ constexpr std::array entries{
                          priority, published, picas_theorem1, true},
 };
 
-std::optional<Found> find_bound(const SingleThreadAnalysis &analysis, const Executor &executor, std::size_t index,
+std::optional<Found> find_bound(const SingleThreadAnalysis &analysis, const Executor &executor, size_t index,
                                 Effort &effort) {
-  for (const Safe &one : safe_ones) {
+  for (const Safe &one : kSafeOnes) {
     if (one.name == analysis.name) return one.find(executor, index, effort);
   }
   const auto bound_ns = analysis.bound(executor, index);
@@ -325,9 +324,9 @@ std::optional<Found> find_bound(const SingleThreadAnalysis &analysis, const Exec
 }
 
 // The least of all safe ones that hold for the executor's policy.
-ChainResult least_result(const Executor &executor, std::size_t index, Effort &effort) {
+ChainResult least_result(const Executor &executor, size_t index, Effort &effort) {
   ChainResult least;
-  for (const SingleThreadAnalysis &one : entries) {
+  for (const SingleThreadAnalysis &one : kEntries) {
     if (!holds_for(one.policy, executor.policy()) || one.variant != Variant::safe) continue;
     ChainResult result = chain_result(executor, index, find_bound(one, executor, index, effort), one);
     if (!least.response_ns || (result.response_ns && *result.response_ns < *least.response_ns))
@@ -338,10 +337,10 @@ ChainResult least_result(const Executor &executor, std::size_t index, Effort &ef
 
 }  // namespace
 
-std::span<const SingleThreadAnalysis> single_thread_analyses() { return entries; }
+std::span<const SingleThreadAnalysis> single_thread_analyses() { return kEntries; }
 
 const SingleThreadAnalysis *find_single_thread_analysis(std::string_view name) {
-  for (const SingleThreadAnalysis &one : entries) {
+  for (const SingleThreadAnalysis &one : kEntries) {
     if (one.name == name) return &one;
   }
   return nullptr;
@@ -349,7 +348,7 @@ const SingleThreadAnalysis *find_single_thread_analysis(std::string_view name) {
 
 bool is_single_thread(const Executor &executor) { return executor.lanes().size() == 1 && !executor.has_groups(); }
 
-std::optional<time_ns> single_thread_bound(const Executor &executor, std::size_t chain) {
+std::optional<time_ns> single_thread_bound(const Executor &executor, size_t chain) {
   Effort effort;
   return least_result(executor, chain, effort).response_ns;
 }
@@ -358,18 +357,18 @@ Result single_thread_result(const SingleThreadAnalysis &analysis, const Executor
   Result result;
   result.met = true;
   Effort effort;
-  for (std::size_t index = 0; index < executor.chains().size(); ++index) {
+  for (size_t index = 0; index < executor.chains().size(); ++index) {
     result.chains.push_back(chain_result(executor, index, find_bound(analysis, executor, index, effort), analysis));
     result.met = result.met && result.chains.back().met;
   }
   return result;
 }
 
-std::vector<ChainResult> single_thread_results(const Executor &executor, std::int64_t &work) {
+std::vector<ChainResult> single_thread_results(const Executor &executor, int64_t &work) {
   std::vector<ChainResult> results(executor.chains().size());
   if (!is_single_thread(executor)) return results;
   Effort effort{work};
-  for (std::size_t index = 0; index < results.size(); ++index) results[index] = least_result(executor, index, effort);
+  for (size_t index = 0; index < results.size(); ++index) results[index] = least_result(executor, index, effort);
   work = effort.left;
   return results;
 }
@@ -377,7 +376,7 @@ std::vector<ChainResult> single_thread_results(const Executor &executor, std::in
 Result sharpened(const std::vector<ChainResult> &alone, Result result) {
   if (!result.error.empty()) return result;
   result.met = true;
-  for (std::size_t index = 0; index < result.chains.size(); ++index) {
+  for (size_t index = 0; index < result.chains.size(); ++index) {
     ChainResult &chain = result.chains[index];
     const ChainResult &other = alone[index];
     const bool lower =
@@ -389,7 +388,7 @@ Result sharpened(const std::vector<ChainResult> &alone, Result result) {
 }
 
 Result sharpened(const Executor &executor, Result result) {
-  std::int64_t work = std::numeric_limits<std::int64_t>::max();
+  int64_t work = std::numeric_limits<int64_t>::max();
   return sharpened(single_thread_results(executor, work), std::move(result));
 }
 

@@ -20,7 +20,7 @@ struct SingleThreadAnalysis {
   std::string_view title;
   Policy policy = Policy::any_order;  // of the executors that it is proved for
   Variant variant = Variant::safe;    // a published bound is kept for comparison
-  std::optional<time_ns> (*bound)(const Executor &executor, std::size_t chain) = nullptr;
+  std::optional<time_ns> (*bound)(const Executor &executor, size_t chain) = nullptr;
   bool exceeded = false;  // a published bound that real schedules are known to exceed
 };
 
@@ -34,11 +34,11 @@ bool is_single_thread(const Executor &executor);
 Result single_thread_result(const SingleThreadAnalysis &analysis, const Executor &executor);
 
 // The least bound of all safe ones that hold for the executor's policy; none: no bound.
-std::optional<time_ns> single_thread_bound(const Executor &executor, std::size_t chain);
+std::optional<time_ns> single_thread_bound(const Executor &executor, size_t chain);
 
 // The result of it for each chain, without one where there is none or the executor has several threads. work: shares of
 // chains that may be looked at; counted down.
-std::vector<ChainResult> single_thread_results(const Executor &executor, std::int64_t &work);
+std::vector<ChainResult> single_thread_results(const Executor &executor, int64_t &work);
 
 // A safe result in which those of one thread take the place of what is higher, or holds only if others are in time.
 Result sharpened(const std::vector<ChainResult> &alone, Result result);

@@ -6,13 +6,13 @@
 namespace tide::analysis {
 namespace {
 
-constexpr int most_passes = 400;
-constexpr int exact_passes = 24;  // after them values are raised a little further, which keeps the passes few
+constexpr int kMostPasses = 400;
+constexpr int kExactPasses = 24;  // after them values are raised a little further, which keeps the passes few
 
 }  // namespace
 
 time_ns longest_response_ns(time_ns deadline_ns, time_ns period_ns) {
-  return multiply(most_times_late, std::max(deadline_ns, period_ns));
+  return multiply(kMostTimesLate, std::max(deadline_ns, period_ns));
 }
 
 const char *name_of(Shortfall::Kind kind) {
@@ -28,7 +28,7 @@ const char *name_of(Shortfall::Kind kind) {
   }
 }
 
-Confirmed::Confirmed(const Executor &executor, std::size_t number, const Options &options, std::int64_t &work)
+Confirmed::Confirmed(const Executor &executor, size_t number, const Options &options, int64_t &work)
     : executor_(executor),
       number_(number),
       options_(options),
@@ -55,21 +55,21 @@ void Confirmed::find_overload() {
   Share given = 0;
   for (const Lane &lane : executor_.lanes())
     given += static_cast<Share>(lane.budget_ns) / static_cast<Share>(lane.period_ns);
-  constexpr Share rounding = 1e-12L;
-  for (const std::size_t chain : executor_.order()) {
+  constexpr Share kRounding = 1e-12L;
+  for (const size_t chain : executor_.order()) {
     Share asked = 0;
-    for (std::size_t other = 0; other < why_.size(); ++other)
+    for (size_t other = 0; other < why_.size(); ++other)
       asked += static_cast<Share>(before_ns(executor_, other, chain)) /
                static_cast<Share>(executor_.chains()[other].period_ns);
-    if (why_[chain] || asked <= given * (1 + rounding)) continue;
+    if (why_[chain] || asked <= given * (1 + kRounding)) continue;
     Shortfall why{Shortfall::Kind::overload, number_, chain};
-    why.asked_permille = static_cast<std::int64_t>(asked * 1000 + 0.999L);
-    why.given_permille = static_cast<std::int64_t>(given * 1000);
+    why.asked_permille = static_cast<int64_t>(asked * 1000 + 0.999L);
+    why.given_permille = static_cast<int64_t>(given * 1000);
     lose_from(chain, why);
   }
 }
 
-void Confirmed::lose(std::size_t chain, const Shortfall &why) {
+void Confirmed::lose(size_t chain, const Shortfall &why) {
   if (unordered_) unordered_->lose(chain, why);
   if (is_lost(chain)) return;
   lost_[chain] = 1;
@@ -78,8 +78,8 @@ void Confirmed::lose(std::size_t chain, const Shortfall &why) {
 }
 
 // What goes after a chain of which nothing is known has no bound either.
-void Confirmed::lose_from(std::size_t chain, const Shortfall &why, bool alone) {
-  for (std::size_t other = 0; other < why_.size(); ++other) {
+void Confirmed::lose_from(size_t chain, const Shortfall &why, bool alone) {
+  for (size_t other = 0; other < why_.size(); ++other) {
     if (why_[other] || !goes_before(executor_, chain, other)) continue;
     if (alone && other != chain && alone_[other].sound) continue;
     why_[other] = why;
@@ -95,7 +95,7 @@ std::vector<char> Confirmed::late() const {
 // presume: what deadlines say of the others is going to be confirmed.
 Result Confirmed::analysed(const Executor &executor, bool presume) {
   Options options = options_;
-  options.most_work = std::max<std::int64_t>(work_, 0);
+  options.most_work = std::max<int64_t>(work_, 0);
   options.presume = presume;
   options.refine = options_.refine && !presume;
   const std::vector<char> nothing_known = late();
@@ -110,7 +110,7 @@ Result Confirmed::analysed_views(const std::vector<time_ns> &jitter_ns) {
   result.analysis = &fitting_analysis(executor_);
   result.chains.resize(why_.size());
   bool keeps = true;
-  for (std::size_t chain = 0; chain < why_.size(); ++chain) {
+  for (size_t chain = 0; chain < why_.size(); ++chain) {
     if (why_[chain]) continue;
     ChainResult &one = result.chains[chain];
     one = seen_by(chain, jitter_ns, result.analysis);
@@ -122,12 +122,12 @@ Result Confirmed::analysed_views(const std::vector<time_ns> &jitter_ns) {
   return result;
 }
 
-ChainResult Confirmed::seen_by(std::size_t chain, const std::vector<time_ns> &jitter_ns, const Analysis *&analysis) {
+ChainResult Confirmed::seen_by(size_t chain, const std::vector<time_ns> &jitter_ns, const Analysis *&analysis) {
   View &view = views_[chain];
   std::vector<time_ns> late_ns, allowed_ns;
   std::vector<char> nothing_known;
-  for (std::size_t part = 0; part < view.origin.size(); ++part) {
-    const std::size_t origin = view.origin[part];
+  for (size_t part = 0; part < view.origin.size(); ++part) {
+    const size_t origin = view.origin[part];
     late_ns.push_back(jitter_ns[origin]);
     allowed_ns.push_back(allowed_ns_[origin]);
     nothing_known.push_back(why_[origin] ? 1 : 0);
@@ -135,7 +135,7 @@ ChainResult Confirmed::seen_by(std::size_t chain, const std::vector<time_ns> &ji
   }
   view.executor.retime(late_ns, allowed_ns);
   Options options = options_;
-  options.most_work = std::max<std::int64_t>(work_, 0);
+  options.most_work = std::max<int64_t>(work_, 0);
   options.presume = true;
   options.refine = false;
   options.only = view.subject;
@@ -144,7 +144,7 @@ ChainResult Confirmed::seen_by(std::size_t chain, const std::vector<time_ns> &ji
   analysis = seen.analysis;
   ChainResult one = std::move(seen.chains[view.subject]);
   std::vector<time_ns> shares_ns(why_.size(), 0);
-  for (std::size_t part = 0; part < one.breakdown.interference_ns.size(); ++part)
+  for (size_t part = 0; part < one.breakdown.interference_ns.size(); ++part)
     shares_ns[view.origin[part]] += one.breakdown.interference_ns[part];
   one.breakdown.interference_ns = std::move(shares_ns);
   for (Dependence &dependence : one.depends_on) dependence.chain = view.origin[dependence.chain];
@@ -152,7 +152,7 @@ ChainResult Confirmed::seen_by(std::size_t chain, const std::vector<time_ns> &ji
 }
 
 bool Confirmed::all_sound() const {
-  for (std::size_t chain = 0; chain < why_.size(); ++chain) {
+  for (size_t chain = 0; chain < why_.size(); ++chain) {
     const ChainResult &one = result_.chains[chain];
     const Chain &entry = executor_.chains()[chain];
     if (why_[chain]) continue;
@@ -161,7 +161,7 @@ bool Confirmed::all_sound() const {
   return true;
 }
 
-Shortfall Confirmed::too_long(std::size_t chain) const {
+Shortfall Confirmed::too_long(size_t chain) const {
   const ChainResult &one = result_.chains[chain];
   const Chain &entry = executor_.chains()[chain];
   Shortfall why{Shortfall::Kind::too_long, number_, chain};
@@ -178,7 +178,7 @@ Shortfall Confirmed::too_long(std::size_t chain) const {
     if (one.breakdown.demand_ns == 0) return value_ns;
     return static_cast<time_ns>(Wide{value_ns} * one.breakdown.window_ns / one.breakdown.demand_ns);
   };
-  const auto look = [&why](std::string_view name, time_ns value_ns, std::optional<std::size_t> whose = {}) {
+  const auto look = [&why](std::string_view name, time_ns value_ns, std::optional<size_t> whose = {}) {
     if (value_ns <= why.part_ns) return;
     why.part = name;
     why.part_ns = value_ns;
@@ -189,7 +189,7 @@ Shortfall Confirmed::too_long(std::size_t chain) const {
   look("own", scaled(one.breakdown.own_ns));
   look("blocking", scaled(one.breakdown.blocking_ns));
   look("groups", scaled(one.breakdown.groups_ns));
-  for (std::size_t other = 0; other < one.breakdown.interference_ns.size(); ++other)
+  for (size_t other = 0; other < one.breakdown.interference_ns.size(); ++other)
     look("interference", scaled(one.breakdown.interference_ns[other]), other);
   return why;
 }
@@ -197,7 +197,7 @@ Shortfall Confirmed::too_long(std::size_t chain) const {
 // True: values were raised, or a chain was lost, and bounds have to be found anew.
 bool Confirmed::raise(bool further) {
   bool changed = false;
-  for (const std::size_t chain : executor_.order()) {
+  for (const size_t chain : executor_.order()) {
     if (why_[chain]) continue;
     const ChainResult &one = result_.chains[chain];
     const Chain &entry = executor_.chains()[chain];
@@ -215,7 +215,7 @@ bool Confirmed::raise(bool further) {
 
 // Each alive chain keeps to what it is taken to do.
 bool Confirmed::confirmed(const Result &result) const {
-  for (std::size_t chain = 0; chain < why_.size(); ++chain) {
+  for (size_t chain = 0; chain < why_.size(); ++chain) {
     if (!why_[chain] && !result.chains[chain].sound) return false;
   }
   return true;
@@ -236,9 +236,9 @@ void Confirmed::find(const std::vector<time_ns> &jitter_ns) {
   }
   for (int pass = 0; from_below_; ++pass) {
     const Executor presumed = released.with_deadlines(allowed_ns_);
-    if (pass == most_passes) work_ = 0;  // there is no end to it
+    if (pass == kMostPasses) work_ = 0;  // there is no end to it
     result_ = views_.empty() ? analysed(presumed, true) : analysed_views(jitter_ns);
-    if (raise(pass >= exact_passes)) continue;
+    if (raise(pass >= kExactPasses)) continue;
     if (options_.refine && views_.empty()) {
       Result refined = analysed(presumed, false);
       if (confirmed(refined)) result_ = std::move(refined);
@@ -251,11 +251,11 @@ void Confirmed::find(const std::vector<time_ns> &jitter_ns) {
 // Deadlines are those of the description again.
 void Confirmed::conclude() {
   std::optional<Shortfall> first;
-  for (const std::size_t chain : executor_.order()) {
+  for (const size_t chain : executor_.order()) {
     if (!first) first = why_[chain];
   }
   result_.met = true;
-  for (const std::size_t chain : executor_.order()) {
+  for (const size_t chain : executor_.order()) {
     ChainResult &one = result_.chains[chain];
     if (!why_[chain] && !one.sound) why_[chain] = first ? *first : too_long(chain);
     if (why_[chain]) {

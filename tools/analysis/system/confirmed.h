@@ -18,7 +18,7 @@
 namespace tide::analysis {
 
 // No bound is looked for beyond so many times the longer of deadline and period.
-inline constexpr time_ns most_times_late = 10;
+inline constexpr time_ns kMostTimesLate = 10;
 time_ns longest_response_ns(time_ns deadline_ns, time_ns period_ns);
 
 // What fails first.
@@ -27,13 +27,13 @@ struct Shortfall {
   // unsettled: a chain is released later and later, beyond the limit. effort: it was given up.
   enum class Kind { overload, too_long, unsettled, effort };
   Kind kind = Kind::too_long;
-  std::size_t executor = 0, chain = 0;   // of overload the least important chain that is counted
+  size_t executor = 0, chain = 0;        // of overload the least important chain that is counted
   time_ns reached_ns = 0, limit_ns = 0;  // but for overload
-  std::int64_t asked_permille = 0;       // of one core, for overload; rounded up
-  std::int64_t given_permille = 0;       // rounded down
+  int64_t asked_permille = 0;            // of one core, for overload; rounded up
+  int64_t given_permille = 0;            // rounded down
   std::string_view part{};               // the largest one of what was reached; empty: none is known
   time_ns part_ns = 0;
-  std::optional<std::size_t> part_chain{};  // whose it is
+  std::optional<size_t> part_chain{};  // whose it is
 };
 const char *name_of(Shortfall::Kind kind);
 
@@ -41,16 +41,16 @@ const char *name_of(Shortfall::Kind kind);
 class Confirmed {
  public:
   // number: of the executor in its system. work: what may still be spent; counted down.
-  Confirmed(const Executor &executor, std::size_t number, const Options &options, std::int64_t &work);
+  Confirmed(const Executor &executor, size_t number, const Options &options, int64_t &work);
 
   void find(const std::vector<time_ns> &jitter_ns);
   // Nothing is known of the releases of a chain any more. Takes effect with the next find().
-  void lose(std::size_t chain, const Shortfall &why);
-  bool is_lost(std::size_t chain) const { return lost_[chain] != 0; }
+  void lose(size_t chain, const Shortfall &why);
+  bool is_lost(size_t chain) const { return lost_[chain] != 0; }
 
   // `sound` and `response_ns` of a chain come and go together; met and guaranteed are those of its deadline.
   const Result &result() const { return result_; }
-  const std::optional<Shortfall> &why(std::size_t chain) const { return why_[chain]; }  // it has no bound
+  const std::optional<Shortfall> &why(size_t chain) const { return why_[chain]; }  // it has no bound
 
  private:
   void find_overload();
@@ -60,16 +60,16 @@ class Confirmed {
   bool confirmed(const Result &result) const;
   void conclude();
   // alone: those whose bounds need no other chain keep them.
-  void lose_from(std::size_t chain, const Shortfall &why, bool alone = false);
-  ChainResult seen_by(std::size_t chain, const std::vector<time_ns> &jitter_ns, const Analysis *&analysis);
+  void lose_from(size_t chain, const Shortfall &why, bool alone = false);
+  ChainResult seen_by(size_t chain, const std::vector<time_ns> &jitter_ns, const Analysis *&analysis);
   Result analysed_views(const std::vector<time_ns> &jitter_ns);
-  Shortfall too_long(std::size_t chain) const;
+  Shortfall too_long(size_t chain) const;
   std::vector<char> late() const;
 
   const Executor &executor_;
-  std::size_t number_;
+  size_t number_;
   Options options_;
-  std::int64_t &work_;
+  int64_t &work_;
   Result result_;
   std::vector<char> lost_;
   std::vector<ChainResult> alone_;  // those that need no other chain to be in time

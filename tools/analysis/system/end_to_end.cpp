@@ -4,15 +4,15 @@
 namespace tide::analysis {
 namespace {
 
-constexpr int most_rounds = 400;
-constexpr int exact_rounds = 24;  // after them jitters are raised a little further, which keeps the rounds few
-constexpr std::int64_t most_work = 40'000'000;
+constexpr int kMostRounds = 400;
+constexpr int kExactRounds = 24;  // after them jitters are raised a little further, which keeps the rounds few
+constexpr int64_t kMostWork = 40'000'000;
 
 class Composition {
  public:
-  Composition(const System &system, const Options &options) : system_(system), work_(most_work) {
+  Composition(const System &system, const Options &options) : system_(system), work_(kMostWork) {
     executors_.reserve(system.executors().size());
-    for (std::size_t number = 0; number < system.executors().size(); ++number) {
+    for (size_t number = 0; number < system.executors().size(); ++number) {
       const Executor &executor = system.executors()[number];
       executors_.emplace_back(executor, number, options, work_);
       jitter_ns_.emplace_back();
@@ -22,9 +22,9 @@ class Composition {
 
   SystemResult run() {
     for (int round = 0;; ++round) {
-      for (std::size_t number = 0; number < executors_.size(); ++number) executors_[number].find(jitter_ns_[number]);
-      if (round == most_rounds || work_ <= 0) give_up();
-      if (!carry_jitter(round >= exact_rounds)) break;
+      for (size_t number = 0; number < executors_.size(); ++number) executors_[number].find(jitter_ns_[number]);
+      if (round == kMostRounds || work_ <= 0) give_up();
+      if (!carry_jitter(round >= kExactRounds)) break;
     }
     return conclude();
   }
@@ -40,7 +40,7 @@ class Composition {
     bool changed = false;
     for (const Path &path : system_.paths()) {
       time_ns late_ns = jitter_ns(path.segments.front()), early_ns = 0;
-      for (std::size_t segment = 1; segment < path.segments.size(); ++segment) {
+      for (size_t segment = 1; segment < path.segments.size(); ++segment) {
         const Place &before = path.segments[segment - 1], &place = path.segments[segment];
         const Chain &chain = system_.executors()[before.executor].chains()[before.chain];
         early_ns += chain.least_ns;
@@ -76,23 +76,23 @@ class Composition {
     for (const Path &path : system_.paths()) {
       const Place &first = path.segments.front();
       const time_ns period_ns = system_.executors()[first.executor].chains()[first.chain].period_ns;
-      for (std::size_t segment = 1; segment < path.segments.size(); ++segment) {
+      for (size_t segment = 1; segment < path.segments.size(); ++segment) {
         const Place &place = path.segments[segment];
         if (!executors_[place.executor].is_lost(place.chain))
           lose(place, {Shortfall::Kind::effort, first.executor, first.chain, jitter_ns(place),
                        longest_response_ns(path.deadline_ns, period_ns)});
       }
     }
-    work_ = std::max<std::int64_t>(work_, most_work / 10);  // for what is left
+    work_ = std::max<int64_t>(work_, kMostWork / 10);  // for what is left
   }
 
   SystemResult conclude() {
     SystemResult result;
     result.guaranteed = true;
-    for (std::size_t number = 0; number < executors_.size(); ++number) {
+    for (size_t number = 0; number < executors_.size(); ++number) {
       result.executors.push_back(executors_[number].result());
       result.why.emplace_back();
-      for (std::size_t chain = 0; chain < result.executors.back().chains.size(); ++chain) {
+      for (size_t chain = 0; chain < result.executors.back().chains.size(); ++chain) {
         result.why.back().push_back(executors_[number].why(chain));
         result.guaranteed = result.guaranteed && result.executors.back().chains[chain].guaranteed;
       }
@@ -117,7 +117,7 @@ class Composition {
   }
 
   const System &system_;
-  std::int64_t work_;
+  int64_t work_;
   std::vector<Confirmed> executors_;
   std::vector<std::vector<time_ns>> jitter_ns_;
 };

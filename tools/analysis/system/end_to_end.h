@@ -30,7 +30,7 @@ struct SystemResult {
 
 // Applies to each executor its fitting safe analysis. A segment is released when the one before it ends, so its jitter
 // is all the time that may have passed until then; as bounds depend on jitter and jitter on bounds, this is repeated
-// from no jitter upwards until nothing changes, the path is later than makes sense (most_times_late), or too much has
+// from no jitter upwards until nothing changes, the path is later than makes sense (kMostTimesLate), or too much has
 // been looked at: a second at most.
 SystemResult analyse_system(const System &system, const Options &options = {});
 

@@ -15,16 +15,16 @@ namespace tide::analysis {
 // An executor as one of its chains sees it. Chains and callbacks have no names there.
 struct View {
   Executor executor;
-  std::vector<std::size_t> origin;  // of each of its chains
-  std::size_t subject = 0;          // the chain that sees
+  std::vector<size_t> origin;  // of each of its chains
+  size_t subject = 0;          // the chain that sees
 };
 
 // One for each chain.
 std::vector<View> own_order_views(const Executor &executor);
 
 // Whether some callback of `other` may go before one of `chain`.
-bool goes_before(const Executor &executor, std::size_t other, std::size_t chain);
+bool goes_before(const Executor &executor, size_t other, size_t chain);
 // What an instance of `other` may execute before `chain`.
-time_ns before_ns(const Executor &executor, std::size_t other, std::size_t chain);
+time_ns before_ns(const Executor &executor, size_t other, size_t chain);
 
 }  // namespace tide::analysis

@@ -9,7 +9,7 @@ namespace {
 
 std::string breakdown(const Executor &executor, const Breakdown &breakdown) {
   std::vector<std::string> shares;
-  for (std::size_t other = 0; other < breakdown.interference_ns.size(); ++other) {
+  for (size_t other = 0; other < breakdown.interference_ns.size(); ++other) {
     if (breakdown.interference_ns[other] == 0) continue;
     shares.push_back(field(executor.chains()[other].name, std::to_string(breakdown.interference_ns[other])));
   }
@@ -35,7 +35,7 @@ std::string shortfall(const System &system, const std::optional<Shortfall> &why)
 }
 
 // why: as JSON, where it is known.
-std::string chain_result(const Executor &executor, std::string_view analysis, const Result &result, std::size_t index,
+std::string chain_result(const Executor &executor, std::string_view analysis, const Result &result, size_t index,
                          const std::string &why = "null") {
   const Chain &chain = executor.chains()[index];
   const ChainResult &answer = result.chains[index];
@@ -63,20 +63,20 @@ std::string chain_result(const Executor &executor, std::string_view analysis, co
 
 std::string write_results(const System &system, const SystemResult &result) {
   std::vector<std::string> chains;
-  for (std::size_t executor = 0; executor < system.executors().size(); ++executor) {
+  for (size_t executor = 0; executor < system.executors().size(); ++executor) {
     const Executor &one = system.executors()[executor];
-    for (std::size_t chain = 0; chain < one.chains().size(); ++chain) {
+    for (size_t chain = 0; chain < one.chains().size(); ++chain) {
       const Result &answer = result.executors[executor];
       chains.push_back(
           chain_result(one, answer.analysis->name, answer, chain, shortfall(system, result.why[executor][chain])));
     }
   }
   std::vector<std::string> paths;
-  for (std::size_t index = 0; index < system.paths().size(); ++index) {
+  for (size_t index = 0; index < system.paths().size(); ++index) {
     const Path &path = system.paths()[index];
     const PathResult &answer = result.paths[index];
     std::vector<std::string> segments;
-    for (std::size_t segment = 0; segment < path.segments.size(); ++segment) {
+    for (size_t segment = 0; segment < path.segments.size(); ++segment) {
       const Place &place = path.segments[segment];
       segments.push_back(
           join({field("chain", json_string(system.executors()[place.executor].chains()[place.chain].name)),
@@ -98,7 +98,7 @@ std::string write_comparison(const System &system, const Options &options) {
   std::vector<std::string> rows;
   for (const Executor &executor : system.executors()) {
     for (const auto &[analysis, result] : compare(executor, options)) {
-      for (std::size_t chain = 0; chain < executor.chains().size(); ++chain) {
+      for (size_t chain = 0; chain < executor.chains().size(); ++chain) {
         rows.push_back(chain_result(executor, analysis, result, chain));
       }
     }

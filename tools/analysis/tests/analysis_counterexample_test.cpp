@@ -12,14 +12,14 @@ std::vector<time_ns> bounds(std::string_view name, const Executor &executor, con
   std::vector<time_ns> all;
   const Result result = analyse(*find_analysis(name), executor, options);
   EXPECT_EQ(result.error, "");
-  for (const ChainResult &chain : result.chains) all.push_back(chain.response_ns.value_or(never_ns));
+  for (const ChainResult &chain : result.chains) all.push_back(chain.response_ns.value_or(kNeverNs));
   return all;
 }
 
 // Every chain released from its offset on, once a period, until the end.
 Scenario periodic(const Executor &executor, const std::vector<time_ns> &offsets_ns, time_ns end_ns) {
   Scenario scenario;
-  for (std::size_t chain = 0; chain < executor.chains().size(); ++chain) {
+  for (size_t chain = 0; chain < executor.chains().size(); ++chain) {
     scenario.releases.emplace_back();
     for (time_ns at_ns = offsets_ns[chain]; at_ns < end_ns; at_ns += executor.chains()[chain].period_ns) {
       scenario.releases.back().push_back({at_ns, {}});
@@ -31,17 +31,17 @@ Scenario periodic(const Executor &executor, const std::vector<time_ns> &offsets_
 std::vector<time_ns> observed(const Executor &executor, const Scenario &scenario) {
   const Schedule schedule = run_schedule(executor, scenario);
   std::vector<time_ns> worst;
-  for (std::size_t chain = 0; chain < executor.chains().size(); ++chain) worst.push_back(schedule.worst_ns(chain));
+  for (size_t chain = 0; chain < executor.chains().size(); ++chain) worst.push_back(schedule.worst_ns(chain));
   return worst;
 }
 
 void expect_within(const std::vector<time_ns> &seen, const std::vector<time_ns> &bound) {
-  for (std::size_t chain = 0; chain < seen.size(); ++chain) EXPECT_LE(seen[chain], bound[chain]) << "chain " << chain;
+  for (size_t chain = 0; chain < seen.size(); ++chain) EXPECT_LE(seen[chain], bound[chain]) << "chain " << chain;
 }
 
-std::vector<Lane> cores(std::size_t count) { return std::vector<Lane>(count); }
+std::vector<Lane> cores(size_t count) { return std::vector<Lane>(count); }
 
-Executor blocked_again(std::size_t length, std::size_t blocker_length) {
+Executor blocked_again(size_t length, size_t blocker_length) {
   return {"X1",
           Policy::priority,
           cores(2),
@@ -117,7 +117,7 @@ TEST(Counterexample, X3ABudgetRunsOutWhileOtherLanesAreSupplied) {
   EXPECT_EQ(bounds("theorem1-safe", three), (std::vector<time_ns>{61}));
 }
 
-Executor three_heavy(std::size_t length) {
+Executor three_heavy(size_t length) {
   return {"X4",
           Policy::priority,
           cores(2),

@@ -30,7 +30,7 @@ const std::string example = R"({
 })";
 
 std::string replaced(std::string text, const std::string &from, const std::string &to) {
-  const std::size_t place = text.find(from);
+  const size_t place = text.find(from);
   EXPECT_NE(place, std::string::npos) << from;
   return text.replace(place, from.size(), to);
 }
@@ -79,8 +79,8 @@ TEST(SystemFile, DamagedTextNeverDoesHarm) {
   int rejected = 0;
   for (int round = 0; round < 3000; ++round) {
     std::string text = example;
-    for (std::uint64_t change = 1 + random() % 4; change > 0; --change) {
-      const std::size_t place = random() % text.size();
+    for (uint64_t change = 1 + random() % 4; change > 0; --change) {
+      const size_t place = random() % text.size();
       if (random() % 2 == 0) {
         text.erase(place, 1 + random() % 9);
       } else {
@@ -147,9 +147,9 @@ TEST(Program, PrintsBoundsAsJson) {
   const auto &chains = std::get<JsonArray>(member(*json, "chains").value);
   ASSERT_EQ(chains.size(), 3U);
   EXPECT_EQ(std::get<std::string>(member(chains[1], "chain").value), "B \"quoted\"");
-  EXPECT_EQ(std::get<std::int64_t>(member(chains[1], "response_ns").value), 10);
-  EXPECT_EQ(std::get<std::int64_t>(member(chains[1], "slack_ns").value), 10);
-  EXPECT_EQ(std::get<std::int64_t>(member(member(chains[1], "breakdown"), "precedence_ns").value), 6);
+  EXPECT_EQ(std::get<int64_t>(member(chains[1], "response_ns").value), 10);
+  EXPECT_EQ(std::get<int64_t>(member(chains[1], "slack_ns").value), 10);
+  EXPECT_EQ(std::get<int64_t>(member(member(chains[1], "breakdown"), "precedence_ns").value), 6);
   EXPECT_TRUE(std::get<bool>(member(*json, "guaranteed").value));
 }
 

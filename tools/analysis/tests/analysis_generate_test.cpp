@@ -16,7 +16,7 @@ TEST(Generate, UUniFastSplitsEvenly) {
   for (int round = 0; round < rounds; ++round) {
     const auto shares = uunifast(random, 4, 2.0);
     EXPECT_NEAR(std::accumulate(shares.begin(), shares.end(), 0.0), 2.0, 1e-12);
-    for (std::size_t part = 0; part < 4; ++part) {
+    for (size_t part = 0; part < 4; ++part) {
       EXPECT_GE(shares[part], 0.0);
       means[part] += shares[part] / rounds;
     }
@@ -30,7 +30,7 @@ TEST(Generate, AChainThatFillsItsPeriodFitsIntoIt) {
   recipe.chains = 1;
   recipe.callbacks = 10;
   recipe.utilisation = 1;
-  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+  for (uint64_t seed = 1; seed <= 2000; ++seed) {
     const Executor executor = generate(recipe, seed);
     EXPECT_EQ(executor.chains()[0].execution_ns, executor.chains()[0].period_ns) << seed;
     for (const Callback &callback : executor.chains()[0].callbacks) EXPECT_GE(callback.execution_ns, 1);
@@ -43,18 +43,18 @@ double sum_of(const std::vector<double> &shares) { return std::accumulate(shares
 
 // Sums and limits hold whatever the limits are, also where there is next to no room.
 TEST(Generate, DirichletRescaleKeepsSumsAndLimits) {
-  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+  for (uint64_t seed = 1; seed <= 3000; ++seed) {
     Random random(seed);
-    const std::size_t parts = 1 + random.bits() % 12;
+    const size_t parts = 1 + random.bits() % 12;
     std::vector<double> limits;
-    for (std::size_t part = 0; part < parts; ++part) limits.push_back(random.unit() < 0.1 ? 0 : random.unit());
+    for (size_t part = 0; part < parts; ++part) limits.push_back(random.unit() < 0.1 ? 0 : random.unit());
     const double room = sum_of(limits);
     const double place = random.unit();
     const double sum = room * (seed % 3 == 0 ? 1 - 1e-6 * place : place);
     const std::vector<double> shares = dirichlet_rescale(random, sum, limits);
     ASSERT_EQ(shares.size(), parts);
     EXPECT_NEAR(sum_of(shares), sum, 1e-9) << "seed " << seed;
-    for (std::size_t part = 0; part < parts; ++part) {
+    for (size_t part = 0; part < parts; ++part) {
       EXPECT_GE(shares[part], 0.0) << "seed " << seed;
       EXPECT_LE(shares[part], limits[part]) << "seed " << seed;
     }
@@ -74,12 +74,12 @@ TEST(Generate, DirichletRescaleIsUniform) {
                                 {1.5, {0.5, 1.2, 0.9, 0.3}},
                                 {1.0, {0.35, 0.4, 0.45}}};
   constexpr int wanted = 20'000;
-  constexpr std::size_t cells = 6;
+  constexpr size_t cells = 6;
   for (const Case &one : cases) {
     const auto cell = [&](const std::vector<double> &shares) {
-      std::size_t place = 0;
-      for (std::size_t part = 0; part < 2; ++part) {
-        const auto step = static_cast<std::size_t>(shares[part] / one.limits[part] * cells);
+      size_t place = 0;
+      for (size_t part = 0; part < 2; ++part) {
+        const auto step = static_cast<size_t>(shares[part] / one.limits[part] * cells);
         place = place * cells + std::min(step, cells - 1);
       }
       return place;
@@ -89,7 +89,7 @@ TEST(Generate, DirichletRescaleIsUniform) {
     for (int count = 0; count < wanted;) {
       const auto shares = uunifast(random, one.limits.size(), one.sum);
       bool within = true;
-      for (std::size_t part = 0; part < shares.size(); ++part) within = within && shares[part] <= one.limits[part];
+      for (size_t part = 0; part < shares.size(); ++part) within = within && shares[part] <= one.limits[part];
       if (!within) continue;
       kept[cell(shares)] += 1;
       ++count;
@@ -97,7 +97,7 @@ TEST(Generate, DirichletRescaleIsUniform) {
     for (int count = 0; count < wanted; ++count) drawn[cell(dirichlet_rescale(random, one.sum, one.limits))] += 1;
     double squared = 0;
     int freedom = -1;
-    for (std::size_t place = 0; place < kept.size(); ++place) {
+    for (size_t place = 0; place < kept.size(); ++place) {
       const double both = kept[place] + drawn[place];
       if (both < 20) continue;
       squared += (kept[place] - drawn[place]) * (kept[place] - drawn[place]) / both;
@@ -113,7 +113,7 @@ TEST(Generate, ChainsOfASetKeepToOneCoreByDirichletRescale) {
   recipe.utilisation = 4.0;
   recipe.shares = ShareLaw::dirichlet_rescale;
   int above = 0;
-  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
     const Executor kept = generate(recipe, seed);
     for (const Chain &chain : kept.chains()) EXPECT_LE(chain.execution_ns, chain.period_ns + 10);
     Recipe other = recipe;
@@ -128,12 +128,12 @@ TEST(Generate, ASetIsWhatTheRecipeSays) {
   Recipe recipe;
   recipe.utilisation = 2.4;
   recipe.deadline_periods = 2;
-  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
     const Executor executor = generate(recipe, seed);
     ASSERT_EQ(executor.chains().size(), 5U);
     EXPECT_EQ(executor.lanes().size(), 4U);
     double utilisation = 0;
-    for (std::size_t index = 0; index < 5; ++index) {
+    for (size_t index = 0; index < 5; ++index) {
       const Chain &chain = executor.chains()[index];
       EXPECT_EQ(chain.callbacks.size(), 10U);
       EXPECT_GE(chain.period_ns, recipe.shortest_period_ns);
@@ -164,7 +164,7 @@ TEST(Generate, LawsOfPeriodsAndPriorities) {
   recipe.priorities = PriorityLaw::random;
   int short_ones = 0;
   int inverted = 0;
-  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+  for (uint64_t seed = 0; seed < 400; ++seed) {
     const Executor executor = generate(recipe, seed);
     for (const Chain &chain : executor.chains()) short_ones += chain.period_ns < 100'000'000 ? 1 : 0;
     const auto &order = executor.order();

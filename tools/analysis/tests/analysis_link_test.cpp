@@ -14,17 +14,17 @@ namespace {
 
 constexpr time_ns ms = 1'000'000;
 
-LinkChain round_trip(const std::string &name, std::int64_t priority, time_ns sample_ns, time_ns act_ns,
-                     std::int64_t payload_bytes = 96) {
+LinkChain round_trip(const std::string &name, int64_t priority, time_ns sample_ns, time_ns act_ns,
+                     int64_t payload_bytes = 96) {
   return {name,
           priority,
           500 * ms,
           100 * ms,
           false,
           false,
-          {{"sample", on_client, sample_ns, sample_ns, payload_bytes},
+          {{"sample", kOnClient, sample_ns, sample_ns, payload_bytes},
            {"decide", 0, 0, 0, 6},
-           {"act", on_client, act_ns, act_ns, 0}}};
+           {"act", kOnClient, act_ns, act_ns, 0}}};
 }
 
 LinkSystem alone() {
@@ -36,7 +36,7 @@ LinkSystem alone() {
   return system;
 }
 
-time_ns bound_of(const LinkSystem &system, std::size_t chain = 0) {
+time_ns bound_of(const LinkSystem &system, size_t chain = 0) {
   EXPECT_TRUE(check(system).empty());
   const LinkResults results = bound_link(system);
   EXPECT_TRUE(results.chains[chain].response_ns);
@@ -96,7 +96,7 @@ TEST(LinkBound, NoBoundBeyondThePeriod) {
   EXPECT_FALSE(results.chains[0].response_ns);  // blocked for 600 ms, above its period
   EXPECT_FALSE(results.chains[1].response_ns);
   EXPECT_FALSE(results.chains[2].response_ns);
-  EXPECT_EQ(results.chains[2].depends_on, (std::vector<std::size_t>{0, 1}));
+  EXPECT_EQ(results.chains[2].depends_on, (std::vector<size_t>{0, 1}));
   EXPECT_FALSE(results.met);
 }
 
@@ -150,15 +150,15 @@ TEST(LinkBound, QuestionsCountFromTheirDelayOn) {
 }
 
 // Chains that go back and forth between a microcontroller and ROS 2.
-LinkSystem back_and_forth(std::int64_t chains, int callbacks, time_ns period_ns) {
+LinkSystem back_and_forth(int64_t chains, int callbacks, time_ns period_ns) {
   LinkSystem system;
   system.line.baud = 921'600;
   system.client.submit_ns = 100'000;
   system.hosts.push_back({"ros2", 1, false});
-  for (std::int64_t index = 0; index < chains; index++) {
+  for (int64_t index = 0; index < chains; index++) {
     LinkChain chain{"chain" + std::to_string(index), index + 1, period_ns, period_ns, true, true, {}};
     for (int place = 0; place < callbacks; place++)
-      chain.callbacks.push_back({"step", place % 2 == 0 ? on_client : 0, 400'000, 0, place + 1 < callbacks ? 20 : 0});
+      chain.callbacks.push_back({"step", place % 2 == 0 ? kOnClient : 0, 400'000, 0, place + 1 < callbacks ? 20 : 0});
     system.chains.push_back(chain);
   }
   return system;
@@ -246,7 +246,7 @@ TEST(LinkBound, AHostExecutorIsShared) {
 // Times from nothing to the longest that are allowed; the sanitizers see what overflows.
 TEST(LinkBound, ExtremeSystemsGetABoundOrNone) {
   std::mt19937_64 random(7);
-  const auto below = [&random](std::uint64_t count) { return static_cast<std::int64_t>(random() % count); };
+  const auto below = [&random](uint64_t count) { return static_cast<int64_t>(random() % count); };
   const auto any_time = [&] {
     return std::array<time_ns, 5>{0, 1, 1'000, 1'000'000'000, 1'000'000'000'000}[random() % 5];
   };
@@ -258,18 +258,18 @@ TEST(LinkBound, ExtremeSystemsGetABoundOrNone) {
     system.client.submit_ns = any_time();
     system.client.interrupt_receive_ns = any_time();
     system.line.agent_ns = any_time();
-    system.line.baud = std::array<std::int64_t, 3>{1200, 115200, 1'000'000'000}[random() % 3];
+    system.line.baud = std::array<int64_t, 3>{1200, 115200, 1'000'000'000}[random() % 3];
     system.protocol.losses = below(2) * 16;
     system.protocol.hold = below(2) == 1;
     system.protocol.client.delay_ns = any_time() - 1;
     system.protocol.agent.delay_ns = any_time() - 1;
     system.hosts = {{"own", 1, true}, {"shared", 2, false}};
-    const std::int64_t count = 1 + below(6);
-    for (std::int64_t index = 0; index < count; index++) {
+    const int64_t count = 1 + below(6);
+    for (int64_t index = 0; index < count; index++) {
       LinkChain chain{
           "chain" + std::to_string(index), index, any_time() + 1, any_time() + 1, below(2) == 1, below(2) == 1, {}};
-      const std::int64_t last = below(5);
-      for (std::int64_t step = 0; step <= last; step++)
+      const int64_t last = below(5);
+      for (int64_t step = 0; step <= last; step++)
         chain.callbacks.push_back({"step", static_cast<int>(below(3)) - 1,
                                    below(3) == 0 ? any_time() : below(1'000'000), 0, step < last ? 1 + below(200) : 0});
       chain.period_ns = std::min<time_ns>(chain.period_ns, 1'000'000'000'000);

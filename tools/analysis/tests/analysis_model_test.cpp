@@ -40,7 +40,7 @@ TEST(Model, BuildsWhatWasDescribed) {
   ASSERT_EQ(executor.members()[0].size(), 2U);
   EXPECT_EQ(executor.members()[0][1].chain, 1U);
   EXPECT_TRUE(executor.above(1, 0));
-  EXPECT_EQ(executor.order(), (std::vector<std::size_t>{1, 0}));
+  EXPECT_EQ(executor.order(), (std::vector<size_t>{1, 0}));
   EXPECT_FALSE(built.system->executors()[1].has_groups());
   EXPECT_EQ(built.system->paths()[0].segments[1].executor, 1U);
   EXPECT_EQ(executor.with_jitter({4, 5}).chains()[1].jitter_ns, 5);
@@ -54,7 +54,7 @@ TEST(Model, ErrorsNameTheEntry) {
             "chain 'steer': period_ns is 0, but must be at least 1");
   EXPECT_EQ(error_of([](Description &d) { d.chains[0].callbacks[1].execution_ns = -3; }),
             "chain 'steer', callback 'act': execution_ns is -3, but must be at least 1");
-  EXPECT_EQ(error_of([](Description &d) { d.chains[1].deadline_ns = longest_time_ns + 1; }),
+  EXPECT_EQ(error_of([](Description &d) { d.chains[1].deadline_ns = kLongestTimeNs + 1; }),
             "chain 'log': deadline_ns is 1000000000000001, but must be at most 1000000000000000");
   EXPECT_EQ(error_of([](Description &d) { d.chains[1].priority = 7; }),
             "chain 'log': has the same priority as chain 'steer' on executor 'main'; priorities must be distinct");

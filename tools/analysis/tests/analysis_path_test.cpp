@@ -164,7 +164,7 @@ TEST(Path, ARingSettlesWhereRunsAreNeverShort) {
 // Both executors are run one after the other: what ends in the first is released in the second.
 TEST(Path, NoScheduleExceedsItsBound) {
   int checked = 0;
-  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+  for (uint64_t seed = 1; seed <= 2000; ++seed) {
     RandomSystem random(seed);
     const bool never_short = random.chance(50);
     const time_ns period = random.within(30, 60);
@@ -191,7 +191,7 @@ TEST(Path, NoScheduleExceedsItsBound) {
     if (!result.guaranteed) continue;
     Scenario first = random.scenario(system.executors()[0], 600);
     for (Release &release : first.releases[1]) {
-      for (std::size_t place = 0; place < release.execution_ns.size(); ++place) {
+      for (size_t place = 0; place < release.execution_ns.size(); ++place) {
         const time_ns least_ns = system.executors()[0].chains()[1].callbacks[place].least_ns;
         release.execution_ns[place] = std::max(release.execution_ns[place], least_ns);
       }
@@ -199,14 +199,14 @@ TEST(Path, NoScheduleExceedsItsBound) {
     const Schedule upstream = run_schedule(system.executors()[0], first);
     Scenario second = random.scenario(system.executors()[1], 600);
     second.releases[1].clear();
-    for (std::size_t instance = 0; instance < first.releases[1].size(); ++instance) {
+    for (size_t instance = 0; instance < first.releases[1].size(); ++instance) {
       const time_ns end = first.releases[1][instance].at_ns + upstream.response_ns[1][instance];
       second.releases[1].push_back({end + random.within(0, delay), {}});
     }
     std::sort(second.releases[1].begin(), second.releases[1].end(),
               [](const Release &left, const Release &right) { return left.at_ns < right.at_ns; });
     const Schedule downstream = run_schedule(system.executors()[1], second);
-    for (std::size_t chain = 0; chain < 3; ++chain) {
+    for (size_t chain = 0; chain < 3; ++chain) {
       ++checked;
       ASSERT_LE(downstream.worst_ns(chain), *result.executors[1].chains[chain].response_ns) << "seed " << seed;
     }

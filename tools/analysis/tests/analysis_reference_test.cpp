@@ -31,10 +31,10 @@ class Reference {
     std::vector<time_ns> all(chains_.size());
     for (bool again = true; again;) {
       again = false;
-      for (std::size_t i = 0; i < chains_.size(); ++i) all[i] = bound(i);
+      for (size_t i = 0; i < chains_.size(); ++i) all[i] = bound(i);
       if (!safe_ || !ranked_) break;
-      for (std::size_t i = 0; i < chains_.size(); ++i) {
-        for (std::size_t j = 0; j < chains_.size(); ++j) {
+      for (size_t i = 0; i < chains_.size(); ++i) {
+        for (size_t j = 0; j < chains_.size(); ++j) {
           if (trusted_[i] && chains_[j].priority >= chains_[i].priority && !met(j, all[j]))
             again = true, trusted_[i] = false;
         }
@@ -44,7 +44,7 @@ class Reference {
   }
 
  private:
-  bool met(std::size_t i, time_ns response) const {
+  bool met(size_t i, time_ns response) const {
     const bool within = response <= chains_[i].deadline_ns;
     return within && (arbitrary_ || response + chains_[i].jitter_ns <= chains_[i].period_ns);
   }
@@ -76,9 +76,9 @@ class Reference {
 
   time_ns passing(time_ns c) const {
     time_ns worst = 0;
-    for (std::size_t w = 0; w < lanes_.size(); ++w) {
+    for (size_t w = 0; w < lanes_.size(); ++w) {
       time_ns sum = c;
-      for (std::size_t v = 0; v < lanes_.size(); ++v) {
+      for (size_t v = 0; v < lanes_.size(); ++v) {
         if (v != w) sum += most(lanes_[v], 1 + inverse(lanes_[w], c - 1));
       }
       worst = std::max(worst, sum);
@@ -89,14 +89,14 @@ class Reference {
   time_ns lanes() const { return static_cast<time_ns>(lanes_.size()); }
   time_ns hold(time_ns c) const { return safe_ && !executor_.dedicated() ? passing(c) : lanes() * c; }
 
-  time_ns slack(std::size_t j) const {
+  time_ns slack(size_t j) const {
     const Chain &chain = chains_[j];
     return std::max<time_ns>(0, (safe_ ? chain.jitter_ns : 0) + chain.deadline_ns - chain.execution_ns);
   }
 
   // What an instance executes within the window is at most the overlap of a box of its execution time with one of the
   // window and the slack; instances lie a period apart, wherever the first one lies.
-  time_ns workload(std::size_t j, time_ns t) const {
+  time_ns workload(size_t j, time_ns t) const {
     const Chain &chain = chains_[j];
     const time_ns length = t + slack(j);
     if (!safe_ && arbitrary_) return up(length, chain.period_ns) * chain.execution_ns;
@@ -115,7 +115,7 @@ class Reference {
   }
 
   // What instances before and after the one under analysis execute while it is under way.
-  time_ns other_instances(std::size_t i, time_ns t) const {
+  time_ns other_instances(size_t i, time_ns t) const {
     const Chain &chain = chains_[i];
     time_ns sum = 0;
     for (time_ns apart = chain.period_ns;; apart += chain.period_ns) {
@@ -127,11 +127,11 @@ class Reference {
   }
 
   // How long the chain can have waited, if it waits only while all lanes are busy with others.
-  time_ns room(std::size_t i, time_ns t) const {
+  time_ns room(size_t i, time_ns t) const {
     bool itself = chains_[i].timer;
     bool shares = false;
     for (const Callback &callback : chains_[i].callbacks) {
-      if (callback.group == reentrant) continue;
+      if (callback.group == kReentrant) continue;
       itself = true;
       int members = 0;
       for (const Chain &chain : chains_) {
@@ -140,18 +140,16 @@ class Reference {
       shares = shares || members > 1;
     }
     const bool waits_otherwise = shares || (itself && slack(i) + chains_[i].execution_ns > chains_[i].period_ns);
-    return cap_ && !waits_otherwise ? t - (chains_[i].execution_ns - chains_[i].last_ns) : never_ns / 1000;
+    return cap_ && !waits_otherwise ? t - (chains_[i].execution_ns - chains_[i].last_ns) : kNeverNs / 1000;
   }
 
-  time_ns under_way(std::size_t j) const { return up(slack(j) + chains_[j].execution_ns, chains_[j].period_ns); }
+  time_ns under_way(size_t j) const { return up(slack(j) + chains_[j].execution_ns, chains_[j].period_ns); }
 
-  time_ns share(std::size_t i, std::size_t j, time_ns t) const {
-    return std::min(workload(j, t), under_way(j) * room(i, t));
-  }
+  time_ns share(size_t i, size_t j, time_ns t) const { return std::min(workload(j, t), under_way(j) * room(i, t)); }
 
-  time_ns pool(std::size_t i, time_ns size, time_ns t) const {
+  time_ns pool(size_t i, time_ns size, time_ns t) const {
     std::vector<time_ns> terms;
-    for (std::size_t l = 0; l < chains_.size(); ++l) {
+    for (size_t l = 0; l < chains_.size(); ++l) {
       if (chains_[l].priority >= chains_[i].priority) continue;
       time_ns copies = 1;
       if (arbitrary_) copies = safe_ ? under_way(l) : up(t + slack(l), chains_[l].period_ns);
@@ -161,21 +159,20 @@ class Reference {
     }
     std::sort(terms.rbegin(), terms.rend());
     time_ns sum = 0;
-    for (std::size_t place = 0; place < terms.size() && static_cast<time_ns>(place) < size; ++place)
-      sum += terms[place];
+    for (size_t place = 0; place < terms.size() && static_cast<time_ns>(place) < size; ++place) sum += terms[place];
     return sum;
   }
 
-  time_ns group_demand(std::size_t i, time_ns t, time_ns &stages) const {
+  time_ns group_demand(size_t i, time_ns t, time_ns &stages) const {
     time_ns sum = 0;
-    for (std::size_t k = 0; k < chains_[i].callbacks.size(); ++k) {
+    for (size_t k = 0; k < chains_[i].callbacks.size(); ++k) {
       const int group = chains_[i].callbacks[k].group;
-      const bool lonely = safe_ && arbitrary_ && group == reentrant && k == 0 && chains_[i].timer;
+      const bool lonely = safe_ && arbitrary_ && group == kReentrant && k == 0 && chains_[i].timer;
       time_ns below = 0;
-      for (std::size_t j = 0; j < chains_.size(); ++j) {
-        for (std::size_t y = 0; y < chains_[j].callbacks.size(); ++y) {
+      for (size_t j = 0; j < chains_.size(); ++j) {
+        for (size_t y = 0; y < chains_[j].callbacks.size(); ++y) {
           const bool self = i == j && k == y;
-          if (!(lonely && self) && (group == reentrant || chains_[j].callbacks[y].group != group)) continue;
+          if (!(lonely && self) && (group == kReentrant || chains_[j].callbacks[y].group != group)) continue;
           if (i == j && !arbitrary_) continue;
           const time_ns c = chains_[j].callbacks[y].execution_ns;
           const bool more = i == j ? y > k : chains_[j].priority > chains_[i].priority;
@@ -202,12 +199,12 @@ class Reference {
     return sum;
   }
 
-  time_ns demand(std::size_t i, time_ns t) const {
+  time_ns demand(size_t i, time_ns t) const {
     const Chain &self = chains_[i];
     time_ns sum = 0;
-    for (std::size_t k = 0; k + 1 < self.callbacks.size(); ++k) sum += hold(self.callbacks[k].execution_ns);
+    for (size_t k = 0; k + 1 < self.callbacks.size(); ++k) sum += hold(self.callbacks[k].execution_ns);
     time_ns others = 0;
-    for (std::size_t j = 0; j < chains_.size(); ++j) {
+    for (size_t j = 0; j < chains_.size(); ++j) {
       if (j != i && (!ranked_ || chains_[j].priority > self.priority)) others += share(i, j, t);
     }
     if (arbitrary_) {
@@ -227,7 +224,7 @@ class Reference {
     if (joint_ && safe_) {
       time_ns everything = 0;
       bool trusted = true;
-      for (std::size_t l = 0; l < chains_.size(); ++l) {
+      for (size_t l = 0; l < chains_.size(); ++l) {
         if (chains_[l].priority >= self.priority) continue;
         everything += share(i, l, t);
         trusted = trusted && trusted_[l];
@@ -237,7 +234,7 @@ class Reference {
     return sum + blocking;
   }
 
-  time_ns bound(std::size_t i) const {
+  time_ns bound(size_t i) const {
     const Chain &self = chains_[i];
     time_ns limit = 0;
     for (const Chain &chain : chains_) limit = std::max(limit, 4 * (chain.deadline_ns + chain.jitter_ns));
@@ -250,7 +247,7 @@ class Reference {
       for (const Lane &lane : lanes_) finish = std::max(finish, inverse(lane, self.last_ns - 1));
       return t + finish;
     }
-    return never_ns;
+    return kNeverNs;
   }
 
   const Executor &executor_;
@@ -268,7 +265,7 @@ class Reference {
 TEST(Reference, AgreesOnRandomSystems) {
   int finite = 0;
   for (const Analysis &analysis : analyses()) {
-    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    for (uint64_t seed = 1; seed <= 60; ++seed) {
       RandomSystem random(seed);
       const bool reservations = seed % 3 == 0;
       const Executor executor = random.executor(analysis.policy, analysis.deadlines, analysis.groups, reservations);
@@ -278,10 +275,10 @@ TEST(Reference, AgreesOnRandomSystems) {
       const Result result = analyse(analysis, executor, options);
       ASSERT_EQ(result.error, "") << analysis.name << ", seed " << seed;
       const auto expected = Reference(executor, analysis, options).run();
-      for (std::size_t chain = 0; chain < expected.size(); ++chain) {
-        ASSERT_EQ(result.chains[chain].response_ns.value_or(never_ns), expected[chain])
+      for (size_t chain = 0; chain < expected.size(); ++chain) {
+        ASSERT_EQ(result.chains[chain].response_ns.value_or(kNeverNs), expected[chain])
             << analysis.name << ", seed " << seed << ", chain " << chain;
-        finite += expected[chain] != never_ns ? 1 : 0;
+        finite += expected[chain] != kNeverNs ? 1 : 0;
       }
     }
   }
@@ -291,7 +288,7 @@ TEST(Reference, AgreesOnRandomSystems) {
 TEST(Reference, AVerdictAloneIsTheSameVerdict) {
   int met = 0;
   for (const Analysis &analysis : analyses()) {
-    for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    for (uint64_t seed = 1; seed <= 200; ++seed) {
       RandomSystem random(seed);
       const Executor executor = random.executor(analysis.policy, analysis.deadlines, analysis.groups, seed % 3 == 0);
       Options options;
@@ -307,7 +304,7 @@ TEST(Reference, AVerdictAloneIsTheSameVerdict) {
 
 TEST(Reference, RefinementAndTighteningNeverRaiseABound) {
   for (const Analysis &analysis : analyses()) {
-    for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    for (uint64_t seed = 1; seed <= 200; ++seed) {
       RandomSystem random(seed);
       const Executor executor = random.executor(analysis.policy, analysis.deadlines, analysis.groups, seed % 3 == 0);
       const Result plain = analyse(analysis, executor);
@@ -316,9 +313,9 @@ TEST(Reference, RefinementAndTighteningNeverRaiseABound) {
       options.joint = true;
       options.cap_running = true;
       const Result tight = analyse(analysis, executor, options);
-      for (std::size_t chain = 0; chain < plain.chains.size(); ++chain) {
-        ASSERT_LE(tight.chains[chain].response_ns.value_or(never_ns),
-                  plain.chains[chain].response_ns.value_or(never_ns))
+      for (size_t chain = 0; chain < plain.chains.size(); ++chain) {
+        ASSERT_LE(tight.chains[chain].response_ns.value_or(kNeverNs),
+                  plain.chains[chain].response_ns.value_or(kNeverNs))
             << analysis.name << ", seed " << seed << ", chain " << chain;
       }
     }

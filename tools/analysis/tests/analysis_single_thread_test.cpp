@@ -14,7 +14,7 @@ Executor one_thread(Policy policy, std::vector<Chain> chains, Lane lane = {1, 1}
   return {"one", policy, {lane}, std::move(chains)};
 }
 
-time_ns bound_of(const char *name, const Executor &executor, std::size_t chain) {
+time_ns bound_of(const char *name, const Executor &executor, size_t chain) {
   const auto bound_ns = find_single_thread_analysis(name)->bound(executor, chain);
   EXPECT_TRUE(bound_ns) << name;
   return bound_ns.value_or(-1);
@@ -59,16 +59,16 @@ TEST(SingleThread, ABoundIsUsedWhereItHolds) {
   const std::vector<Policy> policies{Policy::any_order, Policy::ready_set, Policy::wait_set, Policy::priority};
   const bool holds[4][4] = {
       {true, true, true, true}, {false, true, true, false}, {false, false, true, false}, {false, false, false, true}};
-  for (std::size_t proved = 0; proved < policies.size(); ++proved) {
-    for (std::size_t used = 0; used < policies.size(); ++used)
+  for (size_t proved = 0; proved < policies.size(); ++proved) {
+    for (size_t used = 0; used < policies.size(); ++used)
       EXPECT_EQ(holds_for(policies[proved], policies[used]), holds[proved][used]) << proved << ", " << used;
   }
-  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
     RandomSystem random(seed);
     for (const Policy policy : policies) {
       const Executor drawn = random.executor(policy, Deadlines::constrained, false, false, 3);
       const Executor executor = one_thread(policy, drawn.chains());
-      std::int64_t work = 1'000'000'000;
+      int64_t work = 1'000'000'000;
       for (const ChainResult &one : single_thread_results(executor, work))
         EXPECT_TRUE(holds_for(one.proved_for, policy)) << seed << ", " << one.analysis;
     }
@@ -77,14 +77,14 @@ TEST(SingleThread, ABoundIsUsedWhereItHolds) {
 
 // What a bound is made of is all of it.
 TEST(SingleThread, PartsAreTheWholeDemand) {
-  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
     RandomSystem random(seed);
     for (const Policy policy : {Policy::any_order, Policy::ready_set, Policy::wait_set, Policy::priority}) {
       const Executor drawn = random.executor(policy, Deadlines::arbitrary, false, false, 3);
       const Executor executor = one_thread(policy, drawn.chains());
-      std::int64_t work = 1'000'000'000;
+      int64_t work = 1'000'000'000;
       const auto results = single_thread_results(executor, work);
-      for (std::size_t chain = 0; chain < results.size(); ++chain) {
+      for (size_t chain = 0; chain < results.size(); ++chain) {
         const ChainResult &one = results[chain];
         if (!one.response_ns) continue;
         const Breakdown &parts = one.breakdown;
@@ -190,11 +190,11 @@ TEST(SingleThread, ThePublishedBoundWithPrioritiesIsExceeded) {
 
 // What comes in order needs no second count: the last callback of a later instance cannot go first.
 TEST(SingleThread, NoBoundForAnyOrderIsAboveThePublishedOne) {
-  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
     RandomSystem random(seed);
     const Executor drawn = random.executor(Policy::ready_set, Deadlines::arbitrary, false, seed % 2 == 0, 2);
     const Executor executor = one_thread(Policy::ready_set, drawn.chains(), drawn.lanes()[0]);
-    for (std::size_t chain = 0; chain < executor.chains().size(); ++chain) {
+    for (size_t chain = 0; chain < executor.chains().size(); ++chain) {
       const auto ours_ns = find_single_thread_analysis("single-any-order")->bound(executor, chain);
       const auto theirs_ns = find_single_thread_analysis("casini2019-published")->bound(executor, chain);
       ASSERT_EQ(ours_ns.has_value(), theirs_ns.has_value()) << seed;
@@ -204,13 +204,13 @@ TEST(SingleThread, NoBoundForAnyOrderIsAboveThePublishedOne) {
 }
 
 TEST(SingleThread, SharpenedIsNeverHigherAndNeedsNoOther) {
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
     RandomSystem random(seed);
     const Executor drawn = random.executor(Policy::priority, Deadlines::constrained, false, false, 3);
     const Executor executor = one_thread(Policy::priority, drawn.chains());
     const Result plain = analyse(*find_analysis("theorem2-safe"), executor);
     const Result sharp = sharpened(executor, plain);
-    for (std::size_t chain = 0; chain < executor.chains().size(); ++chain) {
+    for (size_t chain = 0; chain < executor.chains().size(); ++chain) {
       EXPECT_TRUE(!plain.chains[chain].guaranteed || sharp.chains[chain].guaranteed) << seed;
       if (!plain.chains[chain].guaranteed) continue;
       EXPECT_LE(*sharp.chains[chain].response_ns, *plain.chains[chain].response_ns) << seed;

@@ -13,7 +13,7 @@ constexpr Lane three_of_five{3, 5};
 // What the budget placed as badly, or as well, as the rules allow gives: counted slot by slot over all phases. A
 // period's budget may lie anywhere in it, so the extreme windows start right after an early one or before a late one.
 time_ns counted(const Lane &lane, time_ns window_ns, bool least) {
-  time_ns extreme = least ? never_ns : 0;
+  time_ns extreme = least ? kNeverNs : 0;
   for (time_ns start = 0; start < 2 * lane.period_ns; ++start) {
     time_ns given = 0;
     for (time_ns slot = start; slot < start + window_ns; ++slot) {
@@ -29,7 +29,7 @@ time_ns counted(const Lane &lane, time_ns window_ns, bool least) {
 
 TEST(Supply, HasTheWorkedValues) {
   const std::vector<time_ns> least{0, 0, 0, 0, 0, 1, 2, 3, 3, 3, 4};
-  for (std::size_t window = 0; window < least.size(); ++window) {
+  for (size_t window = 0; window < least.size(); ++window) {
     EXPECT_EQ(least_supply_ns(three_of_five, static_cast<time_ns>(window)), least[window]) << window;
   }
   EXPECT_EQ(window_for_ns(three_of_five, 0), 0);
@@ -37,7 +37,7 @@ TEST(Supply, HasTheWorkedValues) {
   EXPECT_EQ(window_for_ns(three_of_five, 3), 7);
   EXPECT_EQ(window_for_ns(three_of_five, 4), 10);
   const std::vector<time_ns> most{0, 1, 2, 3, 4, 5, 6, 6, 6, 7, 8, 9, 9};
-  for (std::size_t window = 0; window < most.size(); ++window) {
+  for (size_t window = 0; window < most.size(); ++window) {
     EXPECT_EQ(most_supply_ns(three_of_five, static_cast<time_ns>(window)), most[window]) << window;
   }
 }
@@ -62,7 +62,7 @@ TEST(Supply, InversesAreTheShortestWindows) {
     std::vector<Lane> lanes(1 + random() % 4);
     for (Lane &lane : lanes) {
       lane.period_ns = static_cast<time_ns>(1 + random() % 9);
-      lane.budget_ns = static_cast<time_ns>(1 + random() % static_cast<std::uint64_t>(lane.period_ns));
+      lane.budget_ns = static_cast<time_ns>(1 + random() % static_cast<uint64_t>(lane.period_ns));
     }
     const Supply supply(lanes);
     for (time_ns amount = 1; amount <= 40; ++amount) {
@@ -98,9 +98,9 @@ TEST(Supply, WhatPassesWhileALaneHoldsACallback) {
 }
 
 TEST(Supply, LargeTimesDoNotOverflow) {
-  const Lane lane{1, longest_time_ns};
-  EXPECT_EQ(window_for_ns(lane, longest_time_ns), never_ns);
-  EXPECT_EQ(least_supply_ns(lane, 2 * longest_time_ns), 1);
+  const Lane lane{1, kLongestTimeNs};
+  EXPECT_EQ(window_for_ns(lane, kLongestTimeNs), kNeverNs);
+  EXPECT_EQ(least_supply_ns(lane, 2 * kLongestTimeNs), 1);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ std::vector<time_ns> bounds(std::string_view name, const Executor &executor, con
   return responses(result);
 }
 
-std::vector<Lane> cores(std::size_t count) { return std::vector<Lane>(count); }
+std::vector<Lane> cores(size_t count) { return std::vector<Lane>(count); }
 
 // A = (1, 2) above B = (3, 4); with a lock, their first callbacks are in one group.
 Executor two_chains(std::vector<Lane> lanes, time_ns period_ns = 20, bool lock = false) {
@@ -43,7 +43,7 @@ using Pair = std::vector<time_ns>;
 
 struct Row {
   const char *theorem;
-  std::size_t lanes;
+  size_t lanes;
   Pair published;
   Pair safe;        // with whole instances, where the theorem has a choice
   Pair safe_sharp;  // without
@@ -183,7 +183,7 @@ TEST(Theorems, LongerDeadlinesRefuseNothing) {
   Options refined;
   refined.refine = true;
   int met = 0;
-  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+  for (uint64_t seed = 1; seed <= 150; ++seed) {
     Recipe recipe;
     recipe.utilisation = seed % 2 == 0 ? 1.2 : 1.8;
     const Executor constrained = generate(recipe, seed);

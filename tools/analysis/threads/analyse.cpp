@@ -8,7 +8,7 @@ namespace tide::analysis {
 namespace {
 
 // A system that moves the solver ahead so slowly gets no bound, which is always safe.
-constexpr int most_steps = 2'000'000;
+constexpr int kMostSteps = 2'000'000;
 
 // The bound is the least window whose supply exceeds its demand. Below a solution both are straight up to the nearer
 // corner, so the next candidate is where they cross or the first window behind that corner. Where the demand never
@@ -16,16 +16,16 @@ constexpr int most_steps = 2'000'000;
 // work: counts down; none is left: no bound. last_ns: the window that was looked at last; next_ns: the
 // one that it asks for.
 std::optional<time_ns> least_window(const Supply &supply, const Situation &situation, const Analysis &analysis,
-                                    time_ns limit_ns, std::int64_t &work, time_ns &last_ns, time_ns &next_ns) {
+                                    time_ns limit_ns, int64_t &work, time_ns &last_ns, time_ns &next_ns) {
   const Chain &self = situation.self();
-  const auto shares = static_cast<std::int64_t>(situation.executor.chains().size());
+  const auto shares = static_cast<int64_t>(situation.executor.chains().size());
   time_ns window_ns = self.execution_ns - self.last_ns + 1;
-  for (int step = 0; step < most_steps && window_ns <= limit_ns && work > 0; ++step) {
+  for (int step = 0; step < kMostSteps && window_ns <= limit_ns && work > 0; ++step) {
     work -= shares;
     last_ns = window_ns;
     const Linear demand = analysis.demand(situation, window_ns).total();
     const Linear given = supply.least(window_ns);
-    if (demand.value >= never_ns) return std::nullopt;
+    if (demand.value >= kNeverNs) return std::nullopt;
     if (demand.value < given.value) return window_ns;
     const time_ns gap_ns = demand.value - given.value;
     next_ns = std::min(demand.until_ns, given.until_ns) + 1;
@@ -60,7 +60,7 @@ class Run {
     result.analysis = &analysis_;
     result.error = objection();
     if (!result.error.empty()) return result;
-    const std::size_t count = executor_.chains().size();
+    const size_t count = executor_.chains().size();
     assume(options_.refine && safe() && analysis_.deadlines == Deadlines::arbitrary);
     prepare(count);
     settle_trust();
@@ -99,7 +99,7 @@ class Run {
     return "";
   }
 
-  time_ns slack_ns(std::size_t index, time_ns response_ns) const {
+  time_ns slack_ns(size_t index, time_ns response_ns) const {
     const Chain &chain = executor_.chains()[index];
     // The publication counts no jitter.
     return std::max<time_ns>(0, (safe() ? chain.jitter_ns : 0) + response_ns - chain.execution_ns);
@@ -116,13 +116,13 @@ class Run {
     }
   }
 
-  void prepare(std::size_t count) {
+  void prepare(size_t count) {
     chains_.assign(count, {});
     situation_.trusted.assign(count, 1);
     deadline_slack_ns_.resize(count);
     time_ns longest_ns = 0;
     limit_ns_ = 0;
-    for (std::size_t index = 0; index < count; ++index) {
+    for (size_t index = 0; index < count; ++index) {
       const Chain &chain = executor_.chains()[index];
       deadline_slack_ns_[index] = slack_ns(index, assumed_ns_[index]);
       longest_ns = std::max(longest_ns, add(chain.deadline_ns, chain.jitter_ns));
@@ -135,40 +135,39 @@ class Run {
   time_ns precedence_ns(const Chain &chain) const {
     if (!safe() || supply_.dedicated()) return multiply(supply_.lanes(), chain.execution_ns - chain.last_ns);
     time_ns sum_ns = 0;
-    for (std::size_t number = 0; number + 1 < chain.callbacks.size(); ++number) {
+    for (size_t number = 0; number + 1 < chain.callbacks.size(); ++number) {
       sum_ns = add(sum_ns, supply_.passing_ns(chain.callbacks[number].execution_ns));
     }
     return sum_ns;
   }
 
-  void look_at(std::size_t index) {
+  void look_at(size_t index) {
     situation_.chain = index;
     situation_.precedence_ns = precedence_ns(executor_.chains()[index]);
     situation_.caps = options_.cap_running && safe() && supply_.dedicated() && waits_for_lanes_only(index);
     situation_.blockers.clear();
     if (!by_priority()) return;
     const auto &order = executor_.order();
-    situation_.blockers.assign(order.begin() + static_cast<std::ptrdiff_t>(executor_.rank(index)) + 1, order.end());
-    std::stable_sort(situation_.blockers.begin(), situation_.blockers.end(),
-                     [this](std::size_t left, std::size_t right) {
-                       return executor_.chains()[left].longest_ns > executor_.chains()[right].longest_ns;
-                     });
+    situation_.blockers.assign(order.begin() + static_cast<ptrdiff_t>(executor_.rank(index)) + 1, order.end());
+    std::stable_sort(situation_.blockers.begin(), situation_.blockers.end(), [this](size_t left, size_t right) {
+      return executor_.chains()[left].longest_ns > executor_.chains()[right].longest_ns;
+    });
   }
 
   // Whenever it waits all lanes are busy: no group, and no earlier instance of its own that excludes it, keeps it from
   // a lane that is free.
-  bool waits_for_lanes_only(std::size_t index) const {
+  bool waits_for_lanes_only(size_t index) const {
     const Chain &chain = executor_.chains()[index];
     bool excludes_itself = chain.timer;
     for (const Callback &callback : chain.callbacks) {
-      if (callback.group == reentrant) continue;
-      if (executor_.members()[static_cast<std::size_t>(callback.group)].size() > 1) return false;
+      if (callback.group == kReentrant) continue;
+      if (executor_.members()[static_cast<size_t>(callback.group)].size() > 1) return false;
       excludes_itself = true;
     }
     return !excludes_itself || situation_.slack_ns[index] + chain.execution_ns <= chain.period_ns;
   }
 
-  void bound(std::size_t index) {
+  void bound(size_t index) {
     look_at(index);
     const Chain &chain = executor_.chains()[index];
     const time_ns finish_ns = supply_.worst_window_for_ns(chain.last_ns - 1);
@@ -219,7 +218,7 @@ class Run {
       bound(options_.only);
       return chains_[options_.only].met;
     }
-    for (const std::size_t index : executor_.order()) {
+    for (const size_t index : executor_.order()) {
       bound(index);
       all_met = all_met && chains_[index].met;
       if (!all_met && options_.only_verdict) {
@@ -238,18 +237,18 @@ class Run {
   // Chains that turn out late, and those below them, lose the trust that the others had put into them.
   void settle_trust() {
     if (options_.presume) {
-      for (std::size_t index = 0; late_ != nullptr && index < chains_.size(); ++index)
+      for (size_t index = 0; late_ != nullptr && index < chains_.size(); ++index)
         situation_.trusted[index] = (*late_)[index] != 0 ? 0 : 1;
       all_met_ = pass();
       return;
     }
-    for (std::size_t round = 0; round <= chains_.size(); ++round) {
+    for (size_t round = 0; round <= chains_.size(); ++round) {
       situation_.slack_ns = deadline_slack_ns_;
       all_met_ = pass();
       if (all_met_ || assumes_periods_ || stopped_ || !safe() || !by_priority()) break;
       bool changed = false;
       bool more_important = true;
-      for (const std::size_t index : executor_.order()) {
+      for (const size_t index : executor_.order()) {
         more_important = more_important && chains_[index].met;
         if (situation_.trusted[index] != 0 && !more_important) {
           situation_.trusted[index] = 0;
@@ -265,7 +264,7 @@ class Run {
     if (!by_priority() && !all_met_) return;
     for (int round = 0; round < options_.refine_passes; ++round) {
       std::vector<time_ns> slack_now_ns = deadline_slack_ns_;
-      for (std::size_t index = 0; index < chains_.size(); ++index) {
+      for (size_t index = 0; index < chains_.size(); ++index) {
         if (situation_.trusted[index] == 0 || !chains_[index].met) continue;
         slack_now_ns[index] = slack_ns(index, *chains_[index].response_ns);
       }
@@ -279,18 +278,18 @@ class Run {
   void explain() {
     bool more_important_met = true;
     if (options_.only < chains_.size()) {
-      for (std::size_t other = 0; other < chains_.size(); ++other) depend(chains_[options_.only], options_.only, other);
+      for (size_t other = 0; other < chains_.size(); ++other) depend(chains_[options_.only], options_.only, other);
       return;
     }
-    for (const std::size_t index : executor_.order()) {
+    for (const size_t index : executor_.order()) {
       ChainResult &result = chains_[index];
       more_important_met = more_important_met && result.met;
       result.guaranteed = result.sound = safe() && (by_priority() ? more_important_met : all_met_);
-      for (std::size_t other = 0; other < chains_.size(); ++other) depend(result, index, other);
+      for (size_t other = 0; other < chains_.size(); ++other) depend(result, index, other);
     }
   }
 
-  void depend(ChainResult &result, std::size_t index, std::size_t other) const {
+  void depend(ChainResult &result, size_t index, size_t other) const {
     if (other == index) return;
     if (!by_priority() || executor_.above(other, index)) {
       result.depends_on.push_back({other, Reason::interference});
@@ -303,7 +302,7 @@ class Run {
   const Executor &executor_;
   const Options &options_;
   const std::vector<char> *late_;
-  std::int64_t work_;  // that is left
+  int64_t work_;  // that is left
   Supply supply_;
   Situation situation_;
   std::vector<ChainResult> chains_;

@@ -41,12 +41,12 @@ struct Options {
   // Windows are looked for at least this far; 0: as far as deadlines suggest.
   time_ns search_ns = 0;
   // Shares of chains that may be looked at before it is given up, which leaves chains without a bound.
-  std::int64_t most_work = std::numeric_limits<std::int64_t>::max();
+  int64_t most_work = std::numeric_limits<int64_t>::max();
   // The caller confirms what deadlines say of the chains: none of them is distrusted for being late but those of
   // `late`.
   bool presume = false;
   // The one chain that is bounded; by default all are.
-  std::size_t only = std::numeric_limits<std::size_t>::max();
+  size_t only = std::numeric_limits<size_t>::max();
   // Asks only whether all chains are met: stops at the first that is not, explains nothing.
   bool only_verdict = false;
 };
@@ -58,9 +58,9 @@ struct Situation {
   const Options &options;
   std::vector<time_ns> slack_ns;              // how late within its allowed response each chain may still execute
   std::vector<char> trusted;                  // chains that are known to meet their deadlines
-  std::size_t chain = 0;                      // the one under analysis
+  size_t chain = 0;                           // the one under analysis
   time_ns precedence_ns = 0;                  // what its variant charges for preceding callbacks
-  std::vector<std::size_t> blockers;          // less important chains, those with the longest callback first
+  std::vector<size_t> blockers;               // less important chains, those with the longest callback first
   bool caps = false;                          // options.cap_running applies to the chain under analysis
   std::vector<time_ns> *shares_ns = nullptr;  // if asked for: the interference by chain
 
@@ -99,7 +99,7 @@ const Analysis &fitting_analysis(const Executor &executor);
 enum class Reason { interference, blocking };
 
 struct Dependence {
-  std::size_t chain = 0;
+  size_t chain = 0;
   Reason reason = Reason::interference;
 };
 
@@ -130,8 +130,8 @@ struct Result {
   const Analysis *analysis = nullptr;
   std::string error;  // why the analysis does not apply; then there are no chains
   std::vector<ChainResult> chains;
-  bool met = false;       // all chains are
-  std::int64_t work = 0;  // shares of chains that were looked at
+  bool met = false;  // all chains are
+  int64_t work = 0;  // shares of chains that were looked at
 };
 
 // late, if given: chains of which nothing is known but their order, so that they meet no deadline.

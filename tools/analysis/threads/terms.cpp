@@ -4,23 +4,23 @@
 namespace tide::analysis {
 namespace {
 
-void note_share(const Situation &situation, std::size_t chain, time_ns share_ns) {
+void note_share(const Situation &situation, size_t chain, time_ns share_ns) {
   if (situation.shares_ns != nullptr) (*situation.shares_ns)[chain] = share_ns;
 }
 
 // As long as the window leaves for waiting, once for each instance that can be under way.
 Linear room(const Situation &situation, time_ns copies, time_ns window_ns) {
   const Chain &self = situation.self();
-  return scale({window_ns - (self.execution_ns - self.last_ns), 1, never_ns}, copies);
+  return scale({window_ns - (self.execution_ns - self.last_ns), 1, kNeverNs}, copies);
 }
 
 // Instances of a chain that can be under way at a time.
-time_ns under_way(const Situation &situation, std::size_t chain) {
+time_ns under_way(const Situation &situation, size_t chain) {
   const Chain &entry = situation.executor.chains()[chain];
   return std::max<time_ns>(1, divide_up(situation.slack_ns[chain] + entry.execution_ns, entry.period_ns));
 }
 
-Linear share_of(const Situation &situation, std::size_t chain, Workload workload, time_ns window_ns) {
+Linear share_of(const Situation &situation, size_t chain, Workload workload, time_ns window_ns) {
   const Linear whole = workload(situation.executor.chains()[chain], situation.slack_ns[chain], window_ns);
   if (!situation.caps) return whole;
   return lesser(whole, room(situation, under_way(situation, chain), window_ns), window_ns);
@@ -36,7 +36,7 @@ template <class Copies>
 Linear pool(const Situation &situation, time_ns size, time_ns window_ns, Copies copies) {
   Linear sum;
   time_ns left = size;
-  for (const std::size_t blocker : situation.blockers) {
+  for (const size_t blocker : situation.blockers) {
     if (left == 0) break;
     const Linear count = copies(blocker);
     const time_ns taken = std::min(count.value, left);
@@ -50,7 +50,7 @@ Linear pool(const Situation &situation, time_ns size, time_ns window_ns, Copies 
 }
 
 Linear safe_pool(const Situation &situation, Deadlines deadlines, time_ns size, time_ns window_ns) {
-  return pool(situation, size, window_ns, [&](std::size_t blocker) {
+  return pool(situation, size, window_ns, [&](size_t blocker) {
     const Chain &chain = situation.executor.chains()[blocker];
     // A chain that may be late can have any number of instances under way.
     if (situation.trusted[blocker] == 0) return constant(size);
@@ -78,7 +78,7 @@ time_ns series_ns(time_ns first_ns, time_ns step_ns, time_ns count) {
   __extension__ using wide = __int128;
   const wide sum_ns =
       static_cast<wide>(count) * (2 * static_cast<wide>(first_ns) - (count - 1) * static_cast<wide>(step_ns)) / 2;
-  return sum_ns > never_ns ? never_ns : static_cast<time_ns>(sum_ns);
+  return sum_ns > kNeverNs ? kNeverNs : static_cast<time_ns>(sum_ns);
 }
 
 // What the instances before the one under analysis may still have to execute at its release: each is over within its
@@ -111,7 +111,7 @@ Linear other_instances(const Situation &situation, time_ns window_ns) {
   return stair(window_ns, self.jitter_ns, self.period_ns) + constant(before - 1);
 }
 
-bool first_and_timer(const Chain &chain, std::size_t callback) { return callback == 0 && chain.timer; }
+bool first_and_timer(const Chain &chain, size_t callback) { return callback == 0 && chain.timer; }
 
 }  // namespace
 
@@ -139,7 +139,7 @@ Linear sharp_workload(const Chain &chain, time_ns slack_ns, time_ns window_ns) {
   const time_ns always = chain.execution_ns / chain.period_ns;  // instances that overlap at any time
   const time_ns part_ns = chain.execution_ns % chain.period_ns;
   const time_ns value_ns = add(multiply(count, chain.execution_ns), multiply(always, rest_ns));
-  if (part_ns == 0) return {value_ns, always, never_ns};
+  if (part_ns == 0) return {value_ns, always, kNeverNs};
   if (rest_ns < part_ns) return {add(value_ns, rest_ns), always + 1, window_ns + part_ns - rest_ns};
   return {add(value_ns, part_ns), always, window_ns + chain.period_ns - rest_ns};
 }
@@ -150,7 +150,7 @@ Linear precedence(const Situation &situation) { return constant(situation.preced
 
 Linear interference_of_all(const Situation &situation, Workload workload, time_ns window_ns) {
   Linear sum;
-  for (std::size_t other = 0; other < situation.executor.chains().size(); ++other) {
+  for (size_t other = 0; other < situation.executor.chains().size(); ++other) {
     if (other == situation.chain) continue;
     const Linear share = share_of(situation, other, workload, window_ns);
     note_share(situation, other, share.value);
@@ -161,8 +161,8 @@ Linear interference_of_all(const Situation &situation, Workload workload, time_n
 
 Linear interference_of_more_important(const Situation &situation, Workload workload, time_ns window_ns) {
   Linear sum;
-  for (std::size_t place = 0; place < situation.executor.rank(situation.chain); ++place) {
-    const std::size_t other = situation.executor.order()[place];
+  for (size_t place = 0; place < situation.executor.rank(situation.chain); ++place) {
+    const size_t other = situation.executor.order()[place];
     const Linear share = share_of(situation, other, workload, window_ns);
     note_share(situation, other, share.value);
     sum = sum + share;
@@ -191,10 +191,10 @@ Linear own_safe(const Situation &situation, time_ns window_ns) {
 GroupTerms groups_published(const Situation &situation, Policy policy, Deadlines deadlines, time_ns window_ns) {
   GroupTerms terms;
   const Executor &executor = situation.executor;
-  for (std::size_t number = 0; number < situation.self().callbacks.size(); ++number) {
+  for (size_t number = 0; number < situation.self().callbacks.size(); ++number) {
     const int group = situation.self().callbacks[number].group;
-    if (group == reentrant) continue;
-    for (const Member &member : executor.members()[static_cast<std::size_t>(group)]) {
+    if (group == kReentrant) continue;
+    for (const Member &member : executor.members()[static_cast<size_t>(group)]) {
       const bool own = member.chain == situation.chain;
       if (own && (deadlines == Deadlines::constrained || member.callback == number)) continue;
       const bool above = own ? member.callback > number : executor.above(member.chain, situation.chain);
@@ -225,16 +225,16 @@ GroupTerms groups_safe(const Situation &situation, Policy policy, Deadlines dead
     terms.demand = terms.demand + scale(count, holding_ns(situation, execution_ns));
     terms.stages = terms.stages + count;
   };
-  for (std::size_t number = 0; number < situation.self().callbacks.size(); ++number) {
+  for (size_t number = 0; number < situation.self().callbacks.size(); ++number) {
     const int group = situation.self().callbacks[number].group;
-    if (group == reentrant) {
+    if (group == kReentrant) {
       if (deadlines == Deadlines::arbitrary && first_and_timer(situation.self(), number)) {
         charge({situation.chain, number}, true);
       }
       continue;
     }
     time_ns less_important_ns = 0;
-    for (const Member &member : executor.members()[static_cast<std::size_t>(group)]) {
+    for (const Member &member : executor.members()[static_cast<size_t>(group)]) {
       const bool own = member.chain == situation.chain;
       if (own && deadlines == Deadlines::constrained) continue;
       if (!own && policy == Policy::priority && !executor.above(member.chain, situation.chain)) {
@@ -256,7 +256,7 @@ GroupTerms groups_safe(const Situation &situation, Policy policy, Deadlines dead
 }
 
 Linear blocking_published(const Situation &situation, Deadlines deadlines, time_ns window_ns) {
-  return pool(situation, situation.supply.lanes(), window_ns, [&](std::size_t blocker) {
+  return pool(situation, situation.supply.lanes(), window_ns, [&](size_t blocker) {
     if (deadlines == Deadlines::constrained) return constant(1);
     return stair(window_ns, situation.slack_ns[blocker], situation.executor.chains()[blocker].period_ns);
   });
@@ -274,7 +274,7 @@ Linear blocking_safe(const Situation &situation, Deadlines deadlines, const Line
   Linear blocking = first + again;
   if (!situation.options.joint) return blocking;
   Linear everything;
-  for (const std::size_t blocker : situation.blockers) {
+  for (const size_t blocker : situation.blockers) {
     if (situation.trusted[blocker] == 0) return blocking;
     everything = everything + share_of(situation, blocker, sharp_workload, window_ns);
   }

@@ -6,7 +6,7 @@
 namespace tide::analysis {
 namespace {
 
-constexpr Deadlines deadlines = Deadlines::constrained;
+constexpr Deadlines kDeadlines = Deadlines::constrained;
 
 Terms published(const Situation &situation, time_ns window_ns) {
   Terms terms;
@@ -22,15 +22,15 @@ Terms safe(const Situation &situation, time_ns window_ns) {
   return terms;
 }
 
-constexpr Analysis entries[] = {
+constexpr Analysis kEntries[] = {
     {"theorem1-published", "PWA_CD: default executor, constrained deadlines, as published", Policy::any_order,
-     deadlines, Variant::published, false, published},
-    {"theorem1-safe", "PWA_CD: default executor, constrained deadlines", Policy::any_order, deadlines, Variant::safe,
+     kDeadlines, Variant::published, false, published},
+    {"theorem1-safe", "PWA_CD: default executor, constrained deadlines", Policy::any_order, kDeadlines, Variant::safe,
      false, safe},
 };
 
 }  // namespace
 
-std::span<const Analysis> theorem1() { return entries; }
+std::span<const Analysis> theorem1() { return kEntries; }
 
 }  // namespace tide::analysis

@@ -7,13 +7,13 @@
 namespace tide::analysis {
 namespace {
 
-constexpr Deadlines deadlines = Deadlines::constrained;
+constexpr Deadlines kDeadlines = Deadlines::constrained;
 
 Terms published(const Situation &situation, time_ns window_ns) {
   Terms terms;
   terms.precedence = precedence(situation);
   terms.interference = interference_of_more_important(situation, constrained_workload, window_ns);
-  terms.blocking = blocking_published(situation, deadlines, window_ns);
+  terms.blocking = blocking_published(situation, kDeadlines, window_ns);
   return terms;
 }
 
@@ -21,19 +21,19 @@ Terms safe(const Situation &situation, time_ns window_ns) {
   Terms terms;
   terms.precedence = precedence(situation);
   terms.interference = interference_of_more_important(situation, sharp_workload, window_ns);
-  terms.blocking = blocking_safe(situation, deadlines, terms.interference, Linear{}, window_ns);
+  terms.blocking = blocking_safe(situation, kDeadlines, terms.interference, Linear{}, window_ns);
   return terms;
 }
 
-constexpr Analysis entries[] = {
+constexpr Analysis kEntries[] = {
     {"theorem2-published", "PPWA_CD: priority-driven executor, constrained deadlines, as published", Policy::priority,
-     deadlines, Variant::published, false, published},
-    {"theorem2-safe", "PPWA_CD: priority-driven executor, constrained deadlines", Policy::priority, deadlines,
+     kDeadlines, Variant::published, false, published},
+    {"theorem2-safe", "PPWA_CD: priority-driven executor, constrained deadlines", Policy::priority, kDeadlines,
      Variant::safe, false, safe},
 };
 
 }  // namespace
 
-std::span<const Analysis> theorem2() { return entries; }
+std::span<const Analysis> theorem2() { return kEntries; }
 
 }  // namespace tide::analysis

@@ -6,7 +6,7 @@
 namespace tide::analysis {
 namespace {
 
-constexpr Deadlines deadlines = Deadlines::arbitrary;
+constexpr Deadlines kDeadlines = Deadlines::arbitrary;
 
 Terms published(const Situation &situation, time_ns window_ns) {
   Terms terms;
@@ -21,19 +21,19 @@ Terms safe(const Situation &situation, time_ns window_ns) {
   terms.precedence = precedence(situation);
   terms.interference = interference_of_all(situation, safe_workload(situation.options), window_ns);
   terms.own = own_safe(situation, window_ns);
-  terms.groups = groups_safe(situation, Policy::any_order, deadlines, window_ns).demand;
+  terms.groups = groups_safe(situation, Policy::any_order, kDeadlines, window_ns).demand;
   return terms;
 }
 
-constexpr Analysis entries[] = {
-    {"theorem3-published", "PWA_AD: default executor, arbitrary deadlines, as published", Policy::any_order, deadlines,
+constexpr Analysis kEntries[] = {
+    {"theorem3-published", "PWA_AD: default executor, arbitrary deadlines, as published", Policy::any_order, kDeadlines,
      Variant::published, false, published},
-    {"theorem3-safe", "PWA_AD: default executor, arbitrary deadlines", Policy::any_order, deadlines, Variant::safe,
+    {"theorem3-safe", "PWA_AD: default executor, arbitrary deadlines", Policy::any_order, kDeadlines, Variant::safe,
      false, safe},
 };
 
 }  // namespace
 
-std::span<const Analysis> theorem3() { return entries; }
+std::span<const Analysis> theorem3() { return kEntries; }
 
 }  // namespace tide::analysis

@@ -7,14 +7,14 @@
 namespace tide::analysis {
 namespace {
 
-constexpr Deadlines deadlines = Deadlines::arbitrary;
+constexpr Deadlines kDeadlines = Deadlines::arbitrary;
 
 Terms published(const Situation &situation, time_ns window_ns) {
   Terms terms;
   terms.precedence = precedence(situation);
   terms.interference = interference_of_more_important(situation, whole_workload, window_ns);
   terms.own = own_published(situation, window_ns);
-  terms.blocking = blocking_published(situation, deadlines, window_ns);
+  terms.blocking = blocking_published(situation, kDeadlines, window_ns);
   return terms;
 }
 
@@ -23,21 +23,21 @@ Terms safe(const Situation &situation, time_ns window_ns) {
   terms.precedence = precedence(situation);
   terms.interference = interference_of_more_important(situation, safe_workload(situation.options), window_ns);
   terms.own = own_safe(situation, window_ns);
-  const GroupTerms groups = groups_safe(situation, Policy::priority, deadlines, window_ns);
+  const GroupTerms groups = groups_safe(situation, Policy::priority, kDeadlines, window_ns);
   terms.groups = groups.demand;
-  terms.blocking = blocking_safe(situation, deadlines, terms.interference + terms.own, groups.stages, window_ns);
+  terms.blocking = blocking_safe(situation, kDeadlines, terms.interference + terms.own, groups.stages, window_ns);
   return terms;
 }
 
-constexpr Analysis entries[] = {
+constexpr Analysis kEntries[] = {
     {"theorem4-published", "PPWA_AD: priority-driven executor, arbitrary deadlines, as published", Policy::priority,
-     deadlines, Variant::published, false, published},
-    {"theorem4-safe", "PPWA_AD: priority-driven executor, arbitrary deadlines", Policy::priority, deadlines,
+     kDeadlines, Variant::published, false, published},
+    {"theorem4-safe", "PPWA_AD: priority-driven executor, arbitrary deadlines", Policy::priority, kDeadlines,
      Variant::safe, false, safe},
 };
 
 }  // namespace
 
-std::span<const Analysis> theorem4() { return entries; }
+std::span<const Analysis> theorem4() { return kEntries; }
 
 }  // namespace tide::analysis

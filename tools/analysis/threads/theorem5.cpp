@@ -6,47 +6,47 @@
 namespace tide::analysis {
 namespace {
 
-constexpr Policy policy = Policy::any_order;
+constexpr Policy kPolicy = Policy::any_order;
 
 template <Deadlines deadlines>
 Terms published(const Situation &situation, time_ns window_ns) {
-  constexpr bool arbitrary = deadlines == Deadlines::arbitrary;
+  constexpr bool kArbitrary = deadlines == Deadlines::arbitrary;
   Terms terms;
   terms.precedence = precedence(situation);
-  terms.interference = interference_of_all(situation, arbitrary ? whole_workload : constrained_workload, window_ns);
-  if (arbitrary) terms.own = own_published(situation, window_ns);
-  terms.groups = groups_published(situation, policy, deadlines, window_ns).demand;
+  terms.interference = interference_of_all(situation, kArbitrary ? whole_workload : constrained_workload, window_ns);
+  if (kArbitrary) terms.own = own_published(situation, window_ns);
+  terms.groups = groups_published(situation, kPolicy, deadlines, window_ns).demand;
   return terms;
 }
 
 template <Deadlines deadlines>
 Terms safe(const Situation &situation, time_ns window_ns) {
-  constexpr bool arbitrary = deadlines == Deadlines::arbitrary;
-  const Workload workload = arbitrary ? safe_workload(situation.options) : sharp_workload;
-  const GroupTerms groups = groups_safe(situation, policy, deadlines, window_ns);
+  constexpr bool kArbitrary = deadlines == Deadlines::arbitrary;
+  const Workload workload = kArbitrary ? safe_workload(situation.options) : sharp_workload;
+  const GroupTerms groups = groups_safe(situation, kPolicy, deadlines, window_ns);
   Terms terms;
   terms.precedence = precedence(situation);
   terms.interference = interference_of_all(situation, workload, window_ns);
-  if (arbitrary) terms.own = own_safe(situation, window_ns);
+  if (kArbitrary) terms.own = own_safe(situation, window_ns);
   terms.groups = groups.demand;
   return terms;
 }
 
-constexpr Deadlines constrained = Deadlines::constrained;
-constexpr Deadlines arbitrary = Deadlines::arbitrary;
-constexpr Analysis entries[] = {
-    {"theorem5-constrained-published", "default executor with groups, constrained deadlines, as published", policy,
-     constrained, Variant::published, true, published<constrained>},
-    {"theorem5-constrained-safe", "default executor with groups, constrained deadlines", policy, constrained,
-     Variant::safe, true, safe<constrained>},
-    {"theorem5-arbitrary-published", "default executor with groups, arbitrary deadlines, as published", policy,
-     arbitrary, Variant::published, true, published<arbitrary>},
-    {"theorem5-arbitrary-safe", "default executor with groups, arbitrary deadlines", policy, arbitrary, Variant::safe,
-     true, safe<arbitrary>},
+constexpr Deadlines kConstrained = Deadlines::constrained;
+constexpr Deadlines kArbitrary = Deadlines::arbitrary;
+constexpr Analysis kEntries[] = {
+    {"theorem5-constrained-published", "default executor with groups, constrained deadlines, as published", kPolicy,
+     kConstrained, Variant::published, true, published<kConstrained>},
+    {"theorem5-constrained-safe", "default executor with groups, constrained deadlines", kPolicy, kConstrained,
+     Variant::safe, true, safe<kConstrained>},
+    {"theorem5-arbitrary-published", "default executor with groups, arbitrary deadlines, as published", kPolicy,
+     kArbitrary, Variant::published, true, published<kArbitrary>},
+    {"theorem5-arbitrary-safe", "default executor with groups, arbitrary deadlines", kPolicy, kArbitrary, Variant::safe,
+     true, safe<kArbitrary>},
 };
 
 }  // namespace
 
-std::span<const Analysis> theorem5() { return entries; }
+std::span<const Analysis> theorem5() { return kEntries; }
 
 }  // namespace tide::analysis

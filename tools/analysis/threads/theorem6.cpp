@@ -6,50 +6,50 @@
 namespace tide::analysis {
 namespace {
 
-constexpr Policy policy = Policy::priority;
+constexpr Policy kPolicy = Policy::priority;
 
 template <Deadlines deadlines>
 Terms published(const Situation &situation, time_ns window_ns) {
-  constexpr bool arbitrary = deadlines == Deadlines::arbitrary;
+  constexpr bool kArbitrary = deadlines == Deadlines::arbitrary;
   Terms terms;
   terms.precedence = precedence(situation);
   terms.interference =
-      interference_of_more_important(situation, arbitrary ? whole_workload : constrained_workload, window_ns);
-  if (arbitrary) terms.own = own_published(situation, window_ns);
-  terms.groups = groups_published(situation, policy, deadlines, window_ns).demand;
+      interference_of_more_important(situation, kArbitrary ? whole_workload : constrained_workload, window_ns);
+  if (kArbitrary) terms.own = own_published(situation, window_ns);
+  terms.groups = groups_published(situation, kPolicy, deadlines, window_ns).demand;
   terms.blocking = blocking_published(situation, deadlines, window_ns);
   return terms;
 }
 
 template <Deadlines deadlines>
 Terms safe(const Situation &situation, time_ns window_ns) {
-  constexpr bool arbitrary = deadlines == Deadlines::arbitrary;
-  const Workload workload = arbitrary ? safe_workload(situation.options) : sharp_workload;
-  const GroupTerms groups = groups_safe(situation, policy, deadlines, window_ns);
+  constexpr bool kArbitrary = deadlines == Deadlines::arbitrary;
+  const Workload workload = kArbitrary ? safe_workload(situation.options) : sharp_workload;
+  const GroupTerms groups = groups_safe(situation, kPolicy, deadlines, window_ns);
   Terms terms;
   terms.precedence = precedence(situation);
   terms.interference = interference_of_more_important(situation, workload, window_ns);
-  if (arbitrary) terms.own = own_safe(situation, window_ns);
+  if (kArbitrary) terms.own = own_safe(situation, window_ns);
   terms.groups = groups.demand;
   terms.blocking = blocking_safe(situation, deadlines, terms.interference + terms.own, groups.stages, window_ns);
   return terms;
 }
 
-constexpr Deadlines constrained = Deadlines::constrained;
-constexpr Deadlines arbitrary = Deadlines::arbitrary;
-constexpr Analysis entries[] = {
+constexpr Deadlines kConstrained = Deadlines::constrained;
+constexpr Deadlines kArbitrary = Deadlines::arbitrary;
+constexpr Analysis kEntries[] = {
     {"theorem6-constrained-published", "priority-driven executor with groups, constrained deadlines, as published",
-     policy, constrained, Variant::published, true, published<constrained>},
-    {"theorem6-constrained-safe", "priority-driven executor with groups, constrained deadlines", policy, constrained,
-     Variant::safe, true, safe<constrained>},
-    {"theorem6-arbitrary-published", "priority-driven executor with groups, arbitrary deadlines, as published", policy,
-     arbitrary, Variant::published, true, published<arbitrary>},
-    {"theorem6-arbitrary-safe", "priority-driven executor with groups, arbitrary deadlines", policy, arbitrary,
-     Variant::safe, true, safe<arbitrary>},
+     kPolicy, kConstrained, Variant::published, true, published<kConstrained>},
+    {"theorem6-constrained-safe", "priority-driven executor with groups, constrained deadlines", kPolicy, kConstrained,
+     Variant::safe, true, safe<kConstrained>},
+    {"theorem6-arbitrary-published", "priority-driven executor with groups, arbitrary deadlines, as published", kPolicy,
+     kArbitrary, Variant::published, true, published<kArbitrary>},
+    {"theorem6-arbitrary-safe", "priority-driven executor with groups, arbitrary deadlines", kPolicy, kArbitrary,
+     Variant::safe, true, safe<kArbitrary>},
 };
 
 }  // namespace
 
-std::span<const Analysis> theorem6() { return entries; }
+std::span<const Analysis> theorem6() { return kEntries; }
 
 }  // namespace tide::analysis

@@ -43,21 +43,21 @@ std::vector<time_ns> executions_of(const Recipe &recipe, Random &random, double 
 }
 
 // The order in which chains are important, the most important first.
-std::vector<std::size_t> importance(const Recipe &recipe, Random &random, const std::vector<time_ns> &periods_ns) {
-  std::vector<std::size_t> order(periods_ns.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+std::vector<size_t> importance(const Recipe &recipe, Random &random, const std::vector<time_ns> &periods_ns) {
+  std::vector<size_t> order(periods_ns.size());
+  std::iota(order.begin(), order.end(), size_t{0});
   if (recipe.priorities == PriorityLaw::rate_monotonic) {
     std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t left, std::size_t right) { return periods_ns[left] < periods_ns[right]; });
+                     [&](size_t left, size_t right) { return periods_ns[left] < periods_ns[right]; });
     return order;
   }
-  for (std::size_t left = order.size(); left > 1; --left) std::swap(order[left - 1], order[random.bits() % left]);
+  for (size_t left = order.size(); left > 1; --left) std::swap(order[left - 1], order[random.bits() % left]);
   return order;
 }
 
 }  // namespace
 
-Executor generate(const Recipe &recipe, std::uint64_t seed) {
+Executor generate(const Recipe &recipe, uint64_t seed) {
   Random random(seed);
   const std::vector<double> utilisations = utilisations_of(recipe, random);
   std::vector<Chain> chains;
@@ -68,8 +68,8 @@ Executor generate(const Recipe &recipe, std::uint64_t seed) {
     chains.push_back(make_chain(executions_ns, period_ns, recipe.deadline_periods * period_ns, 0));
     periods_ns.push_back(period_ns);
   }
-  auto priority = static_cast<std::int64_t>(chains.size());
-  for (const std::size_t index : importance(recipe, random, periods_ns)) chains[index].priority = priority--;
+  auto priority = static_cast<int64_t>(chains.size());
+  for (const size_t index : importance(recipe, random, periods_ns)) chains[index].priority = priority--;
   return {"", Policy::priority, std::vector<Lane>(recipe.lanes), std::move(chains)};
 }
 

@@ -16,9 +16,9 @@ enum class PriorityLaw { rate_monotonic, random };
 enum class ShareLaw { uunifast, dirichlet_rescale };
 
 struct Recipe {
-  std::size_t chains = 5;
-  std::size_t callbacks = 10;  // of each chain
-  std::size_t lanes = 4;
+  size_t chains = 5;
+  size_t callbacks = 10;  // of each chain
+  size_t lanes = 4;
   double utilisation = 1.0;  // of the whole set; one core is 1
   ShareLaw shares = ShareLaw::uunifast;
   double most_utilisation = 1.0;  // of one chain, with dirichlet_rescale; raised where the set needs more
@@ -29,6 +29,6 @@ struct Recipe {
   time_ns deadline_periods = 1;  // a deadline in periods
 };
 
-Executor generate(const Recipe &recipe, std::uint64_t seed);
+Executor generate(const Recipe &recipe, uint64_t seed);
 
 }  // namespace tide::analysis

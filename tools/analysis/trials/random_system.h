@@ -12,13 +12,13 @@ namespace tide::analysis {
 
 class RandomSystem {
  public:
-  explicit RandomSystem(std::uint64_t seed) : random_(seed) {}
+  explicit RandomSystem(uint64_t seed) : random_(seed) {}
 
   time_ns within(time_ns low, time_ns high) { return std::uniform_int_distribution<time_ns>(low, high)(random_); }
   bool chance(int percent) { return within(1, 100) <= percent; }
 
   Executor executor(Policy policy, Deadlines deadlines, bool groups, bool reservations, time_ns scale = 1) {
-    std::vector<Lane> lanes(static_cast<std::size_t>(within(1, 3)));
+    std::vector<Lane> lanes(static_cast<size_t>(within(1, 3)));
     for (Lane &lane : lanes) {
       if (!reservations) continue;
       lane.period_ns = within(2, 8);
@@ -27,7 +27,7 @@ class RandomSystem {
     std::vector<Chain> chains;
     const time_ns count = within(2, 5);
     for (time_ns index = 0; index < count; ++index) {
-      std::vector<time_ns> executions(static_cast<std::size_t>(within(1, 4)));
+      std::vector<time_ns> executions(static_cast<size_t>(within(1, 4)));
       for (time_ns &one : executions) one = within(1, chance(30) ? 9 : 3);
       const time_ns period = within(15, 90) * scale;
       const time_ns deadline =
@@ -45,11 +45,11 @@ class RandomSystem {
 
   // Few chains that execute for about as long as their periods: instances of one chain compete with each other.
   Executor crowded(Policy policy, bool groups) {
-    std::vector<Lane> lanes(static_cast<std::size_t>(within(1, 3)));
+    std::vector<Lane> lanes(static_cast<size_t>(within(1, 3)));
     std::vector<Chain> chains;
     const time_ns count = within(1, 2);
     for (time_ns index = 0; index < count; ++index) {
-      std::vector<time_ns> executions(static_cast<std::size_t>(within(1, 4)));
+      std::vector<time_ns> executions(static_cast<size_t>(within(1, 4)));
       time_ns sum = 0;
       for (time_ns &one : executions) sum += one = within(1, 9);
       const time_ns share = std::max<time_ns>(1, static_cast<time_ns>(lanes.size()) * 10 / count);  // tenths of a lane
@@ -73,8 +73,8 @@ class RandomSystem {
       const time_ns period = within(8, 9);
       chains.push_back(make_chain({within(3, 4)}, period, period, 4 - index));
     }
-    const std::vector<time_ns> middle(static_cast<std::size_t>(within(2, 8)), within(1, 2));
-    const std::vector<time_ns> low(static_cast<std::size_t>(within(3, 9)), within(2, 6));
+    const std::vector<time_ns> middle(static_cast<size_t>(within(2, 8)), within(1, 2));
+    const std::vector<time_ns> low(static_cast<size_t>(within(3, 9)), within(2, 6));
     chains.push_back(make_chain(middle, 400, 400, 2));
     chains.push_back(make_chain(low, 2000, 2000, 1));
     return {"family", Policy::priority, std::vector<Lane>(2), std::move(chains)};
@@ -100,17 +100,17 @@ class RandomSystem {
       }
     }
     for (const Lane &lane : executor.lanes()) scenario.lanes.push_back(slots(lane, 4 * end));
-    for (std::size_t chain = 0; chain < executor.chains().size(); ++chain) scenario.registration.push_back(chain);
+    for (size_t chain = 0; chain < executor.chains().size(); ++chain) scenario.registration.push_back(chain);
     std::shuffle(scenario.registration.begin(), scenario.registration.end(), random_);
     return scenario;
   }
 
   // One change that keeps to what the executor's chains may do.
   void change(Scenario &scenario, const Executor &executor) {
-    const auto chain = static_cast<std::size_t>(within(0, static_cast<time_ns>(scenario.releases.size()) - 1));
+    const auto chain = static_cast<size_t>(within(0, static_cast<time_ns>(scenario.releases.size()) - 1));
     std::vector<Release> &releases = scenario.releases[chain];
     if (releases.empty()) return;
-    const auto index = static_cast<std::size_t>(within(0, static_cast<time_ns>(releases.size()) - 1));
+    const auto index = static_cast<size_t>(within(0, static_cast<time_ns>(releases.size()) - 1));
     if (chance(40)) {
       delay(releases, 0, chance(50) ? within(1, 3) : within(1, 30));
     } else if (chance(30)) {  // all of them earlier, as far as there is room
@@ -125,15 +125,15 @@ class RandomSystem {
         releases[index].execution_ns.push_back(chance(60) ? callback.execution_ns : within(1, callback.execution_ns));
     }
     if (chance(20)) {
-      std::swap(scenario.registration[chain], scenario.registration[static_cast<std::size_t>(
+      std::swap(scenario.registration[chain], scenario.registration[static_cast<size_t>(
                                                   within(0, static_cast<time_ns>(scenario.registration.size()) - 1))]);
     }
   }
 
  private:
   // Later by as much, the first of these and all behind it; no nearer to each other than before.
-  static void delay(std::vector<Release> &releases, std::size_t first, time_ns by) {
-    for (std::size_t index = first; index < releases.size(); ++index) releases[index].at_ns += by;
+  static void delay(std::vector<Release> &releases, size_t first, time_ns by) {
+    for (size_t index = first; index < releases.size(); ++index) releases[index].at_ns += by;
   }
 
   Slots slots(const Lane &lane, time_ns end) {

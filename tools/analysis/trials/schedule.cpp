@@ -7,30 +7,30 @@
 namespace tide::analysis {
 namespace {
 
-constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+constexpr size_t kNone = std::numeric_limits<size_t>::max();
 
 // A callback of a chain with the instances that wait at it, first in first out. An instance waits at one callback at a
 // time, so the queues are lists through the instances.
 struct Station {
-  std::size_t chain = 0;
-  std::size_t callback = 0;
+  size_t chain = 0;
+  size_t callback = 0;
   time_ns execution_ns = 0;
-  int group = reentrant;
+  int group = kReentrant;
   bool timer = false;  // never runs twice at the same time
   bool last = false;   // of its chain
   int running = 0;
-  std::size_t head = none;
-  std::size_t tail = none;
+  size_t head = kNone;
+  size_t tail = kNone;
 };
 
 struct Instance {
-  std::size_t number = 0;  // in its chain
-  std::size_t next = none;
+  size_t number = 0;  // in its chain
+  size_t next = kNone;
 };
 
 struct Running {
-  std::size_t station = none;
-  std::size_t instance = 0;
+  size_t station = kNone;
+  size_t instance = 0;
   time_ns left_ns = 0;
 };
 
@@ -43,17 +43,17 @@ class Machine {
         slots_(executor.lanes().size(), 0),
         held_(executor.groups().size(), 0),
         released_(executor.chains().size(), 0) {
-    for (std::size_t chain = 0; chain < executor.chains().size(); ++chain) {
+    for (size_t chain = 0; chain < executor.chains().size(); ++chain) {
       const Chain &entry = executor.chains()[chain];
       first_station_.push_back(stations_.size());
       first_instance_.push_back(instances_.size());
-      for (std::size_t callback = 0; callback < entry.callbacks.size(); ++callback) {
+      for (size_t callback = 0; callback < entry.callbacks.size(); ++callback) {
         const Callback &one = entry.callbacks[callback];
         stations_.push_back({chain, callback, one.execution_ns, one.group, entry.timer && callback == 0,
                              callback + 1 == entry.callbacks.size()});
       }
-      for (std::size_t number = 0; number < scenario.releases[chain].size(); ++number) instances_.push_back({number});
-      schedule_.response_ns.emplace_back(scenario.releases[chain].size(), never_ns);
+      for (size_t number = 0; number < scenario.releases[chain].size(); ++number) instances_.push_back({number});
+      schedule_.response_ns.emplace_back(scenario.releases[chain].size(), kNeverNs);
     }
     if (executor.policy() == Policy::priority) {
       arrange_by_priority();
@@ -61,11 +61,11 @@ class Machine {
       arrange_by_registration();
     }
     place_.resize(stations_.size());
-    for (std::size_t place = 0; place < order_.size(); ++place) place_[order_[place]] = place;
+    for (size_t place = 0; place < order_.size(); ++place) place_[order_[place]] = place;
   }
 
   Schedule run() {
-    for (time_ns now_ns = 0; now_ns < never_ns;) {
+    for (time_ns now_ns = 0; now_ns < kNeverNs;) {
       release(now_ns);
       dispatch(now_ns);
       const time_ns next_ns = next_event(now_ns);
@@ -80,52 +80,51 @@ class Machine {
   void arrange_by_priority() {
     if (executor_.own_priorities()) {
       arrange_by_registration();
-      const auto priority = [this](std::size_t station) {
+      const auto priority = [this](size_t station) {
         return executor_.chains()[stations_[station].chain].callbacks[stations_[station].callback].priority;
       };
       std::stable_sort(order_.begin(), order_.end(),
-                       [&priority](std::size_t left, std::size_t right) { return priority(left) > priority(right); });
+                       [&priority](size_t left, size_t right) { return priority(left) > priority(right); });
       return;
     }
-    for (const std::size_t chain : executor_.order()) {
-      const std::size_t count = executor_.chains()[chain].callbacks.size();
-      for (std::size_t callback = count; callback-- > 0;) order_.push_back(first_station_[chain] + callback);
+    for (const size_t chain : executor_.order()) {
+      const size_t count = executor_.chains()[chain].callbacks.size();
+      for (size_t callback = count; callback-- > 0;) order_.push_back(first_station_[chain] + callback);
     }
   }
 
   // Timers first, then in order of registration.
   void arrange_by_registration() {
-    std::vector<std::size_t> chains = scenario_.registration;
-    for (std::size_t chain = chains.size(); chain < executor_.chains().size(); ++chain) chains.push_back(chain);
+    std::vector<size_t> chains = scenario_.registration;
+    for (size_t chain = chains.size(); chain < executor_.chains().size(); ++chain) chains.push_back(chain);
     for (const bool timers : {true, false}) {
-      for (const std::size_t chain : chains) {
-        for (std::size_t callback = 0; callback < executor_.chains()[chain].callbacks.size(); ++callback) {
-          const std::size_t station = first_station_[chain] + callback;
+      for (const size_t chain : chains) {
+        for (size_t callback = 0; callback < executor_.chains()[chain].callbacks.size(); ++callback) {
+          const size_t station = first_station_[chain] + callback;
           if (stations_[station].timer == timers) order_.push_back(station);
         }
       }
     }
   }
 
-  void wait_at(std::size_t station, std::size_t instance) {
+  void wait_at(size_t station, size_t instance) {
     Station &at = stations_[station];
-    instances_[instance].next = none;
-    (at.head == none ? at.head : instances_[at.tail].next) = instance;
+    instances_[instance].next = kNone;
+    (at.head == kNone ? at.head : instances_[at.tail].next) = instance;
     at.tail = instance;
     ++waiting_;
   }
 
   // A timer that is not cached gets its place in the ready set at once, and goes before what is no timer.
-  void admit_timer(std::size_t station) {
+  void admit_timer(size_t station) {
     const bool live = executor_.policy() == Policy::ready_set && stations_[station].timer;
-    if (!live || stations_[station].head == none || std::count(ready_.begin(), ready_.end(), station) != 0) return;
+    if (!live || stations_[station].head == kNone || std::count(ready_.begin(), ready_.end(), station) != 0) return;
     ready_.push_back(station);
-    std::sort(ready_.begin(), ready_.end(),
-              [this](std::size_t left, std::size_t right) { return place_[left] < place_[right]; });
+    std::sort(ready_.begin(), ready_.end(), [this](size_t left, size_t right) { return place_[left] < place_[right]; });
   }
 
   void release(time_ns now_ns) {
-    for (std::size_t chain = 0; chain < scenario_.releases.size(); ++chain) {
+    for (size_t chain = 0; chain < scenario_.releases.size(); ++chain) {
       const auto &releases = scenario_.releases[chain];
       while (released_[chain] < releases.size() && releases[released_[chain]].at_ns <= now_ns) {
         wait_at(first_station_[chain], first_instance_[chain] + released_[chain]++);
@@ -135,56 +134,56 @@ class Machine {
   }
 
   // Whether the lane is supplied now, and until when that stays so.
-  std::pair<bool, time_ns> edge(std::size_t lane, time_ns now_ns) {
-    if (lane >= scenario_.lanes.size() || scenario_.lanes[lane].empty()) return {true, never_ns};
+  std::pair<bool, time_ns> edge(size_t lane, time_ns now_ns) {
+    if (lane >= scenario_.lanes.size() || scenario_.lanes[lane].empty()) return {true, kNeverNs};
     const Slots &slots = scenario_.lanes[lane];
-    std::size_t &slot = slots_[lane];  // time only goes forward
+    size_t &slot = slots_[lane];  // time only goes forward
     while (slot < slots.size() && slots[slot].second <= now_ns) ++slot;
-    if (slot == slots.size()) return {false, never_ns};
+    if (slot == slots.size()) return {false, kNeverNs};
     if (now_ns < slots[slot].first) return {false, slots[slot].first};
     return {true, slots[slot].second};
   }
 
-  bool eligible(std::size_t station) const {
+  bool eligible(size_t station) const {
     const Station &at = stations_[station];
-    if (at.head == none || (at.timer && at.running != 0)) return false;
-    return at.group == reentrant || held_[static_cast<std::size_t>(at.group)] == 0;
+    if (at.head == kNone || (at.timer && at.running != 0)) return false;
+    return at.group == kReentrant || held_[static_cast<size_t>(at.group)] == 0;
   }
 
   // The first eligible callback of the cached set; if there is none, the set is collected anew, once.
-  std::size_t take_of_ready_set() {
+  size_t take_of_ready_set() {
     for (const bool fresh : {false, true}) {
       if (fresh) {
         ready_.clear();
-        for (const std::size_t station : order_) {
-          if (stations_[station].head != none) ready_.push_back(station);
+        for (const size_t station : order_) {
+          if (stations_[station].head != kNone) ready_.push_back(station);
         }
       }
       for (auto station = ready_.begin(); station != ready_.end(); ++station) {
         if (!eligible(*station)) continue;
-        const std::size_t taken = *station;
+        const size_t taken = *station;
         ready_.erase(station);
         return taken;
       }
     }
-    return none;
+    return kNone;
   }
 
-  std::size_t take_most_important() const {
-    for (const std::size_t station : order_) {
+  size_t take_most_important() const {
+    for (const size_t station : order_) {
       if (eligible(station)) return station;
     }
-    return none;
+    return kNone;
   }
 
   void dispatch(time_ns now_ns) {
-    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+    for (size_t lane = 0; lane < lanes_.size(); ++lane) {
       if (waiting_ == 0) return;
-      if (lanes_[lane].station != none || !edge(lane, now_ns).first) continue;
-      const std::size_t station = executor_.policy() == Policy::priority ? take_most_important() : take_of_ready_set();
-      if (station == none) return;
+      if (lanes_[lane].station != kNone || !edge(lane, now_ns).first) continue;
+      const size_t station = executor_.policy() == Policy::priority ? take_most_important() : take_of_ready_set();
+      if (station == kNone) return;
       Station &at = stations_[station];
-      const std::size_t instance = at.head;
+      const size_t instance = at.head;
       at.head = instances_[instance].next;
       --waiting_;
       admit_timer(station);
@@ -197,17 +196,17 @@ class Machine {
 
   void hold(Station &station, int change) {
     station.running += change;
-    if (station.group != reentrant) held_[static_cast<std::size_t>(station.group)] += change;
+    if (station.group != kReentrant) held_[static_cast<size_t>(station.group)] += change;
   }
 
   time_ns next_event(time_ns now_ns) {
-    time_ns next_ns = never_ns;
-    for (std::size_t chain = 0; chain < scenario_.releases.size(); ++chain) {
+    time_ns next_ns = kNeverNs;
+    for (size_t chain = 0; chain < scenario_.releases.size(); ++chain) {
       const auto &releases = scenario_.releases[chain];
       if (released_[chain] < releases.size()) next_ns = std::min(next_ns, releases[released_[chain]].at_ns);
     }
-    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
-      const bool busy = lanes_[lane].station != none;
+    for (size_t lane = 0; lane < lanes_.size(); ++lane) {
+      const bool busy = lanes_[lane].station != kNone;
       if (!busy && waiting_ == 0) continue;
       const auto [on, until_ns] = edge(lane, now_ns);
       next_ns = std::min(next_ns, until_ns);
@@ -217,9 +216,9 @@ class Machine {
   }
 
   void advance(time_ns now_ns, time_ns next_ns) {
-    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+    for (size_t lane = 0; lane < lanes_.size(); ++lane) {
       Running &running = lanes_[lane];
-      if (running.station == none || !edge(lane, now_ns).first) continue;
+      if (running.station == kNone || !edge(lane, now_ns).first) continue;
       running.left_ns -= next_ns - now_ns;
       if (running.left_ns <= 0) complete(running, next_ns);
     }
@@ -229,33 +228,33 @@ class Machine {
     Station &at = stations_[running.station];
     hold(at, -1);
     if (at.last) {
-      const std::size_t number = instances_[running.instance].number;
+      const size_t number = instances_[running.instance].number;
       schedule_.response_ns[at.chain][number] = now_ns - scenario_.releases[at.chain][number].at_ns;
     } else {
       wait_at(running.station + 1, running.instance);
     }
-    running.station = none;
+    running.station = kNone;
   }
 
   const Executor &executor_;
   const Scenario &scenario_;
   std::vector<Station> stations_;  // chain by chain, in order
-  std::vector<std::size_t> first_station_, first_instance_;
+  std::vector<size_t> first_station_, first_instance_;
   std::vector<Instance> instances_;
-  std::vector<std::size_t> order_;  // of stations, as the executor looks at them
-  std::vector<std::size_t> place_;  // of each station in that order
-  std::vector<std::size_t> ready_;  // the cached set of the default executor
-  std::size_t waiting_ = 0;
+  std::vector<size_t> order_;  // of stations, as the executor looks at them
+  std::vector<size_t> place_;  // of each station in that order
+  std::vector<size_t> ready_;  // the cached set of the default executor
+  size_t waiting_ = 0;
   std::vector<Running> lanes_;
-  std::vector<std::size_t> slots_;     // of each lane, the one that is going on or next
-  std::vector<int> held_;              // running members of each group
-  std::vector<std::size_t> released_;  // instances of each chain
+  std::vector<size_t> slots_;     // of each lane, the one that is going on or next
+  std::vector<int> held_;         // running members of each group
+  std::vector<size_t> released_;  // instances of each chain
   Schedule schedule_;
 };
 
 }  // namespace
 
-time_ns Schedule::worst_ns(std::size_t chain) const {
+time_ns Schedule::worst_ns(size_t chain) const {
   time_ns worst_ns = 0;
   for (const time_ns one_ns : response_ns[chain]) worst_ns = std::max(worst_ns, one_ns);
   return worst_ns;

@@ -26,13 +26,13 @@ struct Scenario {
   std::vector<Slots> lanes;                    // fewer than the lanes of the executor: the others always run
   // The order in which the default executor looks at the callbacks of its ready set: chains in this order, each with
   // its callbacks in order, timers before all others. Empty: as in the executor.
-  std::vector<std::size_t> registration;
+  std::vector<size_t> registration;
 };
 
 struct Schedule {
-  // By chain and instance, from the release to the end of the last callback; never_ns if it did not get that far.
+  // By chain and instance, from the release to the end of the last callback; kNeverNs if it did not get that far.
   std::vector<std::vector<time_ns>> response_ns;
-  time_ns worst_ns(std::size_t chain) const;
+  time_ns worst_ns(size_t chain) const;
 };
 
 // Runs until everything that was released is over, or the lanes are supplied no more.

@@ -11,16 +11,16 @@ namespace tide::analysis {
 // The numbers of all generators: 64 random bits from a counter (splitmix64).
 class Random {
  public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t bits();
+  explicit Random(uint64_t seed) : state_(seed) {}
+  uint64_t bits();
   double unit();  // at least 0, below 1
 
  private:
-  std::uint64_t state_;
+  uint64_t state_;
 };
 
 // Bini and Buttazzo 2005: any part may be as large as the sum.
-std::vector<double> uunifast(Random &random, std::size_t parts, double sum);
+std::vector<double> uunifast(Random &random, size_t parts, double sum);
 
 // Griffin, Bate and Davis 2020 (Dirichlet-Rescale): no part above its own limit. A point of the simplex that violates
 // limits lies in a smaller simplex, the one of what exceeds them, and is scaled up from there to the whole one.

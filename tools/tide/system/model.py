@@ -22,8 +22,8 @@ from pydantic import (
 from pydantic_core import PydanticKnownError
 
 LEVEL_MAXIMUM = 126  # TIDE_LEVEL_MAXIMUM of include/tide/priority.h
-MILLISECONDS_MAXIMUM = 1_000_000_000  # longest_time_ns of analysis/model/model.h
-CALLBACKS_MAXIMUM = 1000  # most_callbacks there
+MILLISECONDS_MAXIMUM = 1_000_000_000  # kLongestTimeNs of analysis/model/model.h
+CALLBACKS_MAXIMUM = 1000  # kMostCallbacks there
 MTU_MINIMUM = 68  # MTU_BYTES_MINIMUM of src/session/session.c
 PRIORITY_MAXIMUM = 32_511  # of a callback: the last position of the highest level
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
