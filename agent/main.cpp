@@ -37,14 +37,14 @@ struct Arguments {
   uint16_t discovery = 0;
   std::vector<std::string> serial, allow;
   size_t tcp_per_address = 0;
-  uint32_t baud = 115200;
+  std::vector<uint32_t> baud = {115200};  // of each line, or of all
   std::string bind = "127.0.0.1";
   std::string references;
   size_t gid_bytes = kGidBytes;
   int domain = -1;
   double client_timeout_s = 30.0, reader_wait_s = 10.0;
   int priority = 0, busy_poll_us = TIDE_BUSY_POLL_USUAL_US;
-  double heartbeat_delay_ms = kLineHeartbeatDelay / 1e6;
+  std::vector<double> heartbeat_delay_ms = {kLineHeartbeatDelay / 1e6};  // of each line, or of all
   bool shared_participants = true;
   bool ros_network = false, verbose = false, json_stats = false;
   Limits limits;
@@ -58,10 +58,11 @@ void describe(CLI::App &app, Arguments &arguments) {
                  "0: none")
       ->capture_default_str();
   app.add_option("--serial", arguments.serial, "Serve this tty or pty; may be repeated");
-  app.add_option("--baud", arguments.baud, "Baud rate of all serial lines")->capture_default_str();
+  app.add_option("--baud", arguments.baud, "Baud rate of all serial lines; repeated: of each --serial, in their order")
+      ->capture_default_str();
   app.add_option("--heartbeat-delay", arguments.heartbeat_delay_ms,
                  "Milliseconds from a reliable message on a serial line to the question whether it has come; "
-                 "-1: measured, and then some come too early")
+                 "-1: measured, and then some come too early; repeated: of each --serial, in their order")
       ->check(CLI::Range(-1.0, 10'000.0))
       ->capture_default_str();
   app.add_option("--bind", arguments.bind, "Address for UDP and TCP; 0.0.0.0 for all")->capture_default_str();
@@ -160,6 +161,18 @@ int domain_of(const std::string &text) {
   return domain;
 }
 
+// What is given once holds for all lines.
+template <typename Value>
+Value of_line(const std::vector<Value> &values, size_t line) {
+  return values.size() == 1 ? values.front() : values[line];
+}
+
+void require_one_for_each(const std::string &name, size_t given, size_t lines) {
+  if (given == 1 || given == lines) return;
+  throw std::runtime_error(name + " is given " + std::to_string(given) + " times for " + std::to_string(lines) +
+                           " serial lines; give it once, or once for each --serial");
+}
+
 Options options_of(const Arguments &arguments, const Waker &waker) {
   Options options;
   options.limits = arguments.limits;
@@ -170,9 +183,11 @@ Options options_of(const Arguments &arguments, const Waker &waker) {
   if (const char *domain = std::getenv("ROS_DOMAIN_ID"); domain != nullptr) options.default_domain = domain_of(domain);
   options.wake = [&waker] { waker.wake(); };
   const size_t lines_from = arguments.udp.size() + arguments.tcp.size();  // see open_links
-  const auto line_delay = static_cast<Time>(arguments.heartbeat_delay_ms < 0 ? -1 : arguments.heartbeat_delay_ms * 1e6);
-  options.heartbeat_delay_ns = [lines_from, line_delay](Endpoint endpoint) {
-    return endpoint >> kLinkShift >= lines_from ? line_delay : Time{-1};
+  options.heartbeat_delay_ns = [lines_from, &arguments](Endpoint endpoint) {
+    const size_t link = endpoint >> kLinkShift;
+    if (link < lines_from || link >= lines_from + arguments.serial.size()) return Time{-1};
+    const double delay_ms = of_line(arguments.heartbeat_delay_ms, link - lines_from);
+    return delay_ms < 0 ? Time{-1} : static_cast<Time>(delay_ms * 1e6);
   };
   if (arguments.verbose) options.log = [](const std::string &line) { std::cerr << line << '\n'; };
   options.warn = [](const std::string &line) { std::cerr << "tide-agent: " << line << '\n'; };
@@ -232,8 +247,9 @@ void open_links(const Arguments &arguments, const AccessList &access, Agent &age
   for (const uint16_t port : arguments.tcp) {
     loop.add(std::make_unique<TcpLink>(number(), agent, poller, arguments.bind, port, tcp_limits(arguments)));
   }
-  for (const std::string &device : arguments.serial) {
-    loop.add(std::make_unique<SerialLink>(number(), agent, poller, device, arguments.baud));
+  for (size_t line = 0; line < arguments.serial.size(); line++) {
+    const uint32_t baud = of_line(arguments.baud, line);
+    loop.add(std::make_unique<SerialLink>(number(), agent, poller, arguments.serial[line], baud));
   }
   if (arguments.discovery == 0) return;
   const auto &served = static_cast<const UdpLink &>(*loop.links().front());  // see main
@@ -242,6 +258,8 @@ void open_links(const Arguments &arguments, const AccessList &access, Agent &age
 }
 
 void run(const Arguments &arguments) {
+  require_one_for_each("--baud", arguments.baud.size(), arguments.serial.size());
+  require_one_for_each("--heartbeat-delay", arguments.heartbeat_delay_ms.size(), arguments.serial.size());
   keep_one_heap();
   const int signals = open_signals();
   raise_priority(arguments.priority);

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import struct
 import subprocess
+import termios
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -156,6 +158,10 @@ def test_a_name_that_is_not_utf8_is_refused_and_said(start: Start) -> None:
         (["--udp", "0", "--allow", "/dev/none"], "--allow /dev/none: no --serial serves this device"),
         (["--serial", "/dev/null"], "--serial /dev/null is not a serial device; give a tty or a pseudo terminal"),
         (["--serial", "/dev/none", "--baud", "123"], "no such baud rate: 123; there are 1200 "),
+        (
+            ["--serial", "/dev/a", "--serial", "/dev/b", "--serial", "/dev/c", "--baud", "9600", "--baud", "19200"],
+            "--baud is given 2 times for 3 serial lines; give it once, or once for each --serial",
+        ),
     ],
 )
 def test_a_bad_option_gets_one_line(options: list[str], says: str) -> None:
@@ -163,3 +169,17 @@ def test_a_bad_option_gets_one_line(options: list[str], says: str) -> None:
     ended = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert ended.returncode == 1
     assert ended.stderr.startswith(f"tide-agent: {says}") and ended.stderr.count("\n") == 1, ended.stderr
+
+
+@pytest.mark.parametrize("rates", [("19200",), ("9600", "115200")])
+def test_each_serial_line_has_its_baud_rate(start: Start, rates: tuple[str, ...]) -> None:
+    pairs = [os.openpty(), os.openpty()]
+    try:
+        options = [word for _, line in pairs for word in ("--serial", os.ttyname(line))]
+        start(*options, *(word for rate in rates for word in ("--baud", rate)))
+        wanted = [getattr(termios, f"B{rate}") for rate in rates]
+        assert [termios.tcgetattr(line)[5] for _, line in pairs] == (wanted * 2)[:2]
+    finally:
+        for pair in pairs:
+            for descriptor in pair:
+                os.close(descriptor)
