@@ -52,6 +52,21 @@ TEST_F(Publishing, BestEffortGoesInOneMessageOrNotAtAll) {
   EXPECT_TRUE(eventually([&] { return server.written("rt/wide").size() == 1; }));
 }
 
+TEST_F(Connected, TheLinkMayTakeLessThanThePools) {
+  EXPECT_OK(rclc_support_fini(&support));
+  ASSERT_EQ(tide_rclc_options_set_mtu(rmw_options, 100), RMW_RET_OK);
+  connect();
+  rcl_publisher_t wide{}, whole{};
+  ASSERT_OK(rclc_publisher_init_best_effort(&wide, &node, string_type(), "wide"));
+  ASSERT_OK(rclc_publisher_init_default(&whole, &node, string_type(), "whole"));
+  std::string text(100, 'w');
+  std_msgs__msg__String message = {{text.data(), text.size(), text.size() + 1}};
+  EXPECT_REFUSED(rcl_publish(&wide, &message, nullptr), RCL_RET_ERROR, TIDE_ERROR_TOO_LARGE);
+  EXPECT_OK(rcl_publish(&whole, &message, nullptr)); /* in fragments */
+  EXPECT_TRUE(eventually([&] { return server.written("rt/whole").size() == 1; }));
+  EXPECT_EQ(server.written("rt/whole")[0], string_bytes(text));
+}
+
 TEST_F(Publishing, ABestEffortMessageThatNeverFitsIsTooLargeAlsoWhenThePoolIsFull) {
   rcl_publisher_t wide{};
   ASSERT_OK(rclc_publisher_init_best_effort(&wide, &node, string_type(), "wide"));

@@ -33,6 +33,12 @@ TEST(Options, AddressesThatCannotBeAreRefused) {
   EXPECT_REFUSED(tide_rclc_options_set_busy_poll(link, TIDE_BUSY_POLL_MAXIMUM_US + 1), RMW_RET_INVALID_ARGUMENT,
                  TIDE_ERROR_ARGUMENT);
   EXPECT_EQ(tide_rclc_options_set_busy_poll(link, TIDE_BUSY_POLL_OFF), RMW_RET_OK);
+  EXPECT_REFUSED(tide_rclc_options_set_mtu(nullptr, 128), RMW_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
+  EXPECT_REFUSED(tide_rclc_options_set_mtu(link, 67), RMW_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
+  EXPECT_REFUSED(tide_rclc_options_set_mtu(link, tide_pools.mtu_bytes + 1u), RMW_RET_INVALID_ARGUMENT,
+                 TIDE_ERROR_ARGUMENT);
+  EXPECT_EQ(tide_rclc_options_set_mtu(link, 68), RMW_RET_OK);
+  EXPECT_EQ(tide_rclc_options_set_mtu(link, tide_pools.mtu_bytes), RMW_RET_OK);
   EXPECT_REFUSED(rcl_init_options_set_domain_id(&options, 233), RCL_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
   EXPECT_OK(rcl_init_options_set_domain_id(&options, 232));
   EXPECT_OK(rcl_init_options_fini(&options));

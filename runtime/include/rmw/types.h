@@ -105,6 +105,7 @@ typedef struct rmw_init_options_s {
   uint32_t baud;
   char host[40];
   uint16_t port;
+  uint16_t mtu_bytes; /* 0: that of the pools */
   int thread_priority;
   int32_t busy_poll_us;
   uint32_t client_key; /* 0: derived from the platform */

@@ -147,6 +147,9 @@ rmw_ret_t tide_rclc_options_set_link_priority(rmw_init_options_t *options, int p
 /* UDP on POSIX: how long a caller that waits for the agent may look for its answer before it sleeps, as
  * tide_link_address_t.busy_poll_us says; default 0, the usual; TIDE_BUSY_POLL_OFF: never. */
 rmw_ret_t tide_rclc_options_set_busy_poll(rmw_init_options_t *options, int32_t limit_us);
+/* Largest message of the link in bytes, in place of TIDE_MTU_BYTES, which is the most it may be, and 68 the least;
+ * RMW_RET_INVALID_ARGUMENT otherwise. */
+rmw_ret_t tide_rclc_options_set_mtu(rmw_init_options_t *options, size_t bytes);
 
 #ifdef __cplusplus
 }

@@ -116,7 +116,7 @@ static uint32_t client_key(const tide_support_t *support, const tide_platform_t 
   return key == 0 ? 1 : key;
 }
 
-static void configure_transmitter(tide_transmitter_config_t *config) {
+static void configure_transmitter(tide_transmitter_config_t *config, uint16_t mtu_bytes) {
   config->nodes = tide_pools.data_nodes;
   config->execution_storage = tide_pools.execution_storage;
   config->pending_storage = tide_pools.pending_storage;
@@ -125,17 +125,17 @@ static void configure_transmitter(tide_transmitter_config_t *config) {
   config->class_count = tide_pools.class_count;
   config->streams = tide_pools.output_streams;
   config->stream_count = tide_pools.stream_count;
-  config->message_bytes = (uint32_t)tide_pools.mtu_bytes - 4u;
+  config->message_bytes = (uint32_t)mtu_bytes - 4u;
   config->window = tide_pools.window;
   config->pad_last = true;
   config->heartbeat_delay_ns = -1;
 }
 
-static void configure_receiver(tide_receiver_config_t *config) {
+static void configure_receiver(tide_receiver_config_t *config, uint16_t mtu_bytes) {
   config->slots = tide_pools.slots;
   config->slot_count = tide_pools.slot_count;
   config->storage = tide_pools.slot_storage;
-  config->slot_bytes = tide_pools.mtu_bytes;
+  config->slot_bytes = mtu_bytes;
   config->noted_storage = tide_pools.noted_storage;
   config->streams = tide_pools.input_streams;
   config->stream_count = tide_pools.stream_count;
@@ -161,15 +161,16 @@ int tide_compat_open(tide_support_t *support, const rmw_init_options_t *options)
   tide_session_config_t config;
   memset(&config, 0, sizeof config);
   config.daemon.platform = platform;
-  configure_transmitter(&config.daemon.transmitter);
-  configure_receiver(&config.daemon.receiver);
+  const uint16_t mtu_bytes = options->mtu_bytes != 0 ? options->mtu_bytes : tide_pools.mtu_bytes;
+  configure_transmitter(&config.daemon.transmitter, mtu_bytes);
+  configure_receiver(&config.daemon.receiver, mtu_bytes);
   config.daemon.on_activity = on_activity;
   config.daemon.context = support;
   config.key = client_key(support, platform);
   config.session = 0x81;
   config.objects = tide_pools.objects;
   config.object_count = tide_pools.object_count;
-  config.mtu = tide_pools.mtu_bytes;
+  config.mtu = mtu_bytes;
   config.on_work = on_work;
   config.context = support;
   int status = tide_session_init(&support->session, &config);

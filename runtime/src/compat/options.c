@@ -7,6 +7,7 @@
 #define DEFAULT_AGENT_HOST "127.0.0.1"
 #define DEFAULT_AGENT_PORT 8888
 #define DEFAULT_BAUD 115200
+#define MTU_BYTES_LEAST 68 /* as of a session */
 
 rmw_init_options_t tide_compat_default_options(void) {
   rmw_init_options_t options;
@@ -92,6 +93,13 @@ rmw_ret_t tide_rclc_options_set_busy_poll(rmw_init_options_t *options, int32_t l
   const bool known = limit_us >= TIDE_BUSY_POLL_OFF && limit_us <= TIDE_BUSY_POLL_MAXIMUM_US;
   if (options == NULL || !known) return tide_compat_result(TIDE_ERROR_ARGUMENT);
   options->busy_poll_us = limit_us;
+  return RMW_RET_OK;
+}
+
+rmw_ret_t tide_rclc_options_set_mtu(rmw_init_options_t *options, size_t bytes) {
+  const bool fits = bytes >= MTU_BYTES_LEAST && bytes <= tide_pools.mtu_bytes;
+  if (options == NULL || !fits) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  options->mtu_bytes = (uint16_t)bytes;
   return RMW_RET_OK;
 }
 
