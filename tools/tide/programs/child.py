@@ -69,6 +69,7 @@ class Child:
     process: subprocess.Popen[str]
     lines: queue.Queue[str | None] = field(default_factory=queue.Queue)
     log_failure: OSError | None = None  # why the log is not whole
+    reader: threading.Thread | None = None
 
     @classmethod
     def start(
@@ -99,7 +100,8 @@ class Child:
             except OSError as error:
                 raise RunError(f"{name} could not be started: {error.strerror}") from None
         child = cls(name, log, process)
-        threading.Thread(target=child._read, name=f"{name} output", daemon=True).start()
+        child.reader = threading.Thread(target=child._read, name=f"{name} output", daemon=True)
+        child.reader.start()
         return child
 
     def _read(self) -> None:
@@ -188,6 +190,8 @@ class Child:
         if self.process.stdin is not None:
             with contextlib.suppress(OSError):
                 self.process.stdin.close()
+        if self.reader is not None:
+            self.reader.join(limit_s)  # what the child said last is in its log
 
 
 def json_line(line: str) -> dict[str, Any]:
