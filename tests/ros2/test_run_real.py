@@ -156,22 +156,35 @@ def test_execution_times_feed_the_check(tmp_path: Path) -> None:
     assert checked.returncode in (0, 1) and "brake" in checked.stdout, checked.stderr
 
 
+CHAIN = "chain brake 3 500000000 0 9 reliable\n"
+TIMER = "callback sample 1 - a std_msgs/msg/String digits 4 a.cdr\n"
+
+
 @pytest.mark.parametrize(
-    ("line", "problem"),
+    ("lines", "problem"),
     [
-        ("brake 3 500000000 0 1 1 100 10 a b", "plan.txt:2: does not have the eleven fields"),
-        ("brake 0 500000000 0 1 1 100 10 a b reliable", "level outside 1..126"),
-        ("brake 3 5 -1 1 1 100 10 a b reliable", "impossible time"),
-        ("brake 3 0 0 1 1 100 10 a b reliable", "impossible time"),
-        ("brake 3 5 0 1 1 9 10 a b reliable", "payload below 10 bytes"),
-        ("brake 3 5 0 1 1 5000 10 a b reliable", "payload above 4096 bytes"),
-        ("brake 3 5 0 1 1 100 10 a b sure", "neither reliable nor best_effort"),
+        ("chain brake 3 500000000 0 reliable", "plan.txt:2: does not have the six fields"),
+        ("chain brake 0 500000000 0 9 reliable", "level outside 1..126"),
+        ("chain brake 3 5 -1 9 reliable", "impossible time"),
+        ("chain brake 3 0 0 9 reliable", "impossible time"),
+        ("chain brake 3 5 0 0 reliable", "impossible number of instances"),
+        ("chain brake 3 5 0 9 sure", "neither reliable nor best_effort"),
+        (TIMER, "a callback before the first chain"),
+        (f"{CHAIN}callback sample x - -", "plan.txt:3: does not begin as a callback"),
+        (f"{CHAIN}callback sample -1 - -", "impossible time"),
+        (f"{CHAIN}callback sample 1 - a std_msgs/msg/String digits 4", "lacks a field of a message"),
+        (f"{CHAIN}callback sample 1 - a std_msgs/msg/String roman 4 a.cdr", "a number that is none of none, bool"),
+        (f"{CHAIN}callback sample 1 - a std_msgs/msg/String digits -4 a.cdr", "behind the largest message"),
+        (f"{CHAIN}callback sample 1 - - -", "has a field too many"),
+        (CHAIN + TIMER + TIMER, "plan.txt:4: is a timer that does not begin a chain"),
+        (CHAIN, "a chain has no callback"),
+        ("robot brake", "begins with neither chain nor callback"),
         ("# nothing", "there was no chain"),
     ],
 )
-def test_the_client_refuses_a_bad_plan_in_one_line(tmp_path: Path, line: str, problem: str) -> None:
+def test_the_client_refuses_a_bad_plan_in_one_line(tmp_path: Path, lines: str, problem: str) -> None:
     plan = tmp_path / "plan.txt"
-    plan.write_text(f"# plan\n{line}\n", encoding="utf-8")
+    plan.write_text(f"# plan\n{lines}\n", encoding="utf-8")
     command = [str(find_binary("chain_client")), "--plan", str(plan), "--device", "/dev/null"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=20)
     assert done.returncode == 2 and problem in done.stderr and done.stderr.count("\n") == 1
@@ -179,7 +192,7 @@ def test_the_client_refuses_a_bad_plan_in_one_line(tmp_path: Path, line: str, pr
 
 def test_the_client_says_that_there_is_no_device(tmp_path: Path) -> None:
     plan = tmp_path / "plan.txt"
-    plan.write_text("brake 3 500000000 0 1 1 100 10 a b reliable\n", encoding="utf-8")
+    plan.write_text(CHAIN + TIMER, encoding="utf-8")
     command = [str(find_binary("chain_client")), "--plan", str(plan), "--device", str(tmp_path / "none")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=20)
     assert done.returncode == 1 and "connecting to the agent failed" in done.stderr

@@ -147,9 +147,9 @@ def compared(system: System, executor: str, jitter_ms: dict[str, int], offset: i
 
 def test_offsets_reach_client_board_and_simulator(tmp_path: Path) -> None:
     system = with_releases(EXAMPLE, {"steer": 2}, 7)
-    write_plan(run_chains(system), tmp_path / "plan.txt")
-    plan = [line.split() for line in (tmp_path / "plan.txt").read_text(encoding="utf-8").splitlines()[1:]]
-    assert [fields[3] for fields in plan] == ["7000000"] * 3
+    write_plan(run_chains(system), tmp_path / "plan.txt", 3)
+    plan = [line.split() for line in (tmp_path / "plan.txt").read_text(encoding="utf-8").splitlines()]
+    assert [fields[4] for fields in plan if fields[0] == "chain"] == ["7000000"] * 3
     live = live_plan(run_chains(system), serial_link(system), 3, True).splitlines()
     assert [line.split()[-1] for line in live[1:]] == ["7000000"] * 3
     board = board_plan(system, Variant("tide", "asynchronous"), Settings(3, 1, 0.0, 0))

@@ -42,10 +42,14 @@ SYSTEM = load(EXAMPLE)
 
 
 def test_plan_file_has_a_line_for_each_chain(tmp_path: Path) -> None:
-    write_plan(run_chains(SYSTEM), tmp_path / "plan.txt")
+    write_plan(run_chains(SYSTEM), tmp_path / "plan.txt", 39)
     lines = (tmp_path / "plan.txt").read_text(encoding="utf-8").splitlines()
-    assert lines[1] == "brake 3 500000000 0 10000000 10000000 100 10 brake/request brake/answer reliable"
-    assert [line.split()[0] for line in lines[1:]] == ["brake", "steer", "battery"]
+    text = "std_msgs/msg/String digits 4"
+    assert lines[2] == "chain brake 3 500000000 0 39 reliable"
+    assert lines[3] == f"callback sample 10000000 - brake/request {text} plan_0.cdr"
+    assert lines[4] == f"callback act 10000000 brake/answer {text} - -"
+    assert [line.split()[1] for line in lines if line.startswith("chain")] == ["brake", "steer", "battery"]
+    assert (tmp_path / "plan_0.cdr").read_bytes() == bytes([96, 0, 0, 0]) + b"0" * 95 + b"\0"
 
 
 def test_the_client_is_told_who_holds_the_line_and_when_to_ask() -> None:
@@ -301,7 +305,7 @@ def test_both_executors_give_all_result_files(build: Path, fast: Path, tmp_path:
         assert all(chain["lost"] == 0 and 0 < chain["min_ns"] <= chain["p50_ns"] for chain in run["chains"])
         assert run["counters"]["executor"] == {"rounds": 7} and run["counters"]["line"] == {"bytes": 5}
     options = data["runs"][1]["counters"]["options"]
-    assert (options["executor"], options["send"], options["periods"]) == ("tide", "asynchronous", 7)
+    assert (options["executor"], options["send"]) == ("tide", "asynchronous")
     line = (tmp_path / "tide/line.log").read_text(encoding="utf-8")
     assert "--frame-loss 0.25" in line and "--seed 9" in line and "--baud 115200" in line
     for name in ("latency.png", "timeline.png", "report.html", "tide/agent.log", "batch_stock/echo.log"):
@@ -318,7 +322,8 @@ def test_sweep_with_losses(build: Path, fast: Path, tmp_path: Path) -> None:
     (row,) = data["rows"]
     assert (row["system"], row["x"], row["samples"]) == ("tide", {"chains": 4}, 2)
     plan = (tmp_path / "tide_4/plan.txt").read_text(encoding="utf-8").splitlines()
-    assert plan[4].startswith("battery_2 1 ") and plan[4].endswith("battery_2/request battery_2/answer best_effort")
+    (chain,) = (line for line in plan if line.startswith("chain battery_2 "))
+    assert chain.split()[2] == "1" and chain.endswith(" 7 best_effort")
     client = (tmp_path / "tide_4/client.log").read_text(encoding="utf-8")
     assert '"lost": true' in client
 

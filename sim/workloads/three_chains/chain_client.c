@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A micro-ROS program with a few chains: for each, a timer samples and publishes, a ROS 2 node somewhere answers, and a
- * subscription acts on the answer. Everything below main's set-up is plain rclc; what tide adds are the chains with
- * their levels, the policy of the executor and the way of sending, which `tide run` varies.
+/* A micro-ROS program that is a board of a system.toml: for each chain that comes there, timers that sample and publish,
+ * and subscriptions that act and may publish again. Everything below main's set-up is plain rclc; what tide adds are
+ * the chains with their levels, the policy of the executor and the way of sending, which `tide run` varies.
  *
  * Latency of an instance: nominal expiry of its timer to completion of its last callback, on CLOCK_MONOTONIC. */
 #define _POSIX_C_SOURCE 200809L
@@ -13,7 +13,6 @@
 #include <rmw_microros/rmw_microros.h>
 #include <sched.h>
 #include <signal.h>
-#include <std_msgs/msg/string.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,15 +26,18 @@
 #include "chain_options.h"
 #include "measures.h"
 #include "plan.h"
+#include "raw_message.h"
 #include "recorder.h"
 
-#define TIDE_PUBLISHERS PLAN_CHAINS
-#define TIDE_SUBSCRIPTIONS PLAN_CHAINS
+#define TIDE_PUBLISHERS PLAN_CALLBACKS
+#define TIDE_SUBSCRIPTIONS PLAN_CALLBACKS
 #define TIDE_TIMERS PLAN_CHAINS
 #define TIDE_NODES 1
 #define TIDE_EXECUTOR_LANES PLAN_CHAINS
 #define TIDE_STREAMS (PLAN_CHAINS + 1)
-#define TIDE_SLOTS (2 * PLAN_CHAINS)
+#define TIDE_NAME_BYTES PLAN_TOPIC_BYTES
+#define TIDE_MTU_BYTES MTU_BYTES_MOST
+#define TIDE_SLOTS (4 * PLAN_CHAINS)
 #define TIDE_SMALL_NODES (3 * PLAN_CHAINS)
 #define TIDE_LARGE_NODES PLAN_CHAINS
 #define TIDE_LARGE_NODE_BYTES (PLAN_PAYLOAD_BYTES + 16)
@@ -43,21 +45,21 @@
 #define TIDE_DEFINE_POOLS
 #include <tide/pools.h>
 
-typedef struct chain {
-  const plan_chain_t *plan;
-  tide_chain_t priorities;
+typedef struct callback {
+  const plan_callback_t *plan;
+  raw_type_t in_type, out_type;
+  raw_message_t in, out;
   rcl_publisher_t publisher;
   rcl_subscription_t subscription;
   rcl_timer_t timer;
-  std_msgs__msg__String request, reply;
-  char request_characters[PLAN_PAYLOAD_BYTES], reply_characters[PLAN_PAYLOAD_BYTES];
-} chain_t;
+} callback_t;
 
 static plan_t plan;
 static chain_options_t options;
-static chain_t chains[PLAN_CHAINS];
+static tide_chain_t priorities[PLAN_CHAINS];
+static callback_t callbacks[PLAN_CALLBACKS];
 static int64_t first_release_ns;
-static atomic_uint publish_failures, replies_unexpected; /* of all lanes */
+static atomic_uint publish_failures, unexpected; /* of all lanes */
 static volatile sig_atomic_t interrupted;
 
 static void on_signal(int number) {
@@ -86,117 +88,151 @@ static void require(rcl_ret_t result, const char *step) {
 
 /* ---- the callbacks ---- */
 
-static chain_t *chain_of(const rcl_timer_t *timer) {
-  size_t index = 0;
-  while (&chains[index].timer != timer) index++;
-  return &chains[index];
+static const plan_chain_t *chain_of(const callback_t *callback) { return &plan.chains[callback->plan->chain]; }
+
+static bool subscribes(const callback_t *callback) { return callback->plan->in.topic[0] != '\0'; }
+
+static bool publishes(const callback_t *callback) { return callback->plan->out.topic[0] != '\0'; }
+
+static bool is_last(const callback_t *callback) {
+  const plan_chain_t *chain = chain_of(callback);
+  return callback->plan == &plan.callbacks[chain->first + chain->count - 1];
 }
 
-static void write_index(char *characters, uint32_t index) {
-  for (int digit = PLAN_INDEX_DIGITS - 1; digit >= 0; digit--, index /= 10) {
-    characters[digit] = (char)('0' + index % 10);
+static int64_t since_first_ns(const plan_chain_t *chain, int64_t at_ns) {
+  return at_ns - first_release_ns - chain->offset_ns;
+}
+
+/* The whole of a callback: works, publishes, and keeps when. */
+static void execute(callback_t *callback, uint32_t index, int64_t start_ns, int64_t start_cpu_ns) {
+  tide_posix_spin_cpu(callback->plan->execution_ns);
+  record_t *record = recorder_at(callback->plan, index);
+  record->start_ns = start_ns;
+  if (publishes(callback)) {
+    number_write(callback->out.bytes, callback->plan->out.number, index);
+    if (rcl_publish(&callback->publisher, &callback->out, NULL) != RCL_RET_OK) publish_failures++;
   }
+  record->end_ns = now_ns();
+  record->cpu_ns = cpu_ns() - start_cpu_ns;
+  if (is_last(callback)) recorder_finish(callback->plan->chain, index);
 }
 
 /* An instance is that of its expiry: late in its period it may start in the next one. */
-static void on_sample(rcl_timer_t *timer, int64_t since_last_call_ns) {
+static void on_timer(rcl_timer_t *timer, int64_t since_last_call_ns) {
   (void)since_last_call_ns;
   const int64_t start_ns = now_ns(), start_cpu_ns = cpu_ns();
-  chain_t *chain = chain_of(timer);
-  const int64_t release_ns = tide_rclc_timer_callback(timer)->ready_ns;
-  const int64_t since_ns = release_ns - first_release_ns - chain->plan->offset_ns;
-  const int64_t index = since_ns / chain->plan->period_ns;
-  if (since_ns < 0 || index >= options.periods) return; /* past the last counted period */
-  record_t *record = recorder_at((size_t)(chain - chains), (uint32_t)index);
-  record->release_ns = release_ns;
-  record->sample_start_ns = start_ns;
-  tide_posix_spin_cpu(chain->plan->sample_ns);
-  write_index(chain->request_characters, (uint32_t)index);
-  if (rcl_publish(&chain->publisher, &chain->request, NULL) != RCL_RET_OK) publish_failures++;
-  record->sample_end_ns = now_ns();
-  record->sample_cpu_ns = cpu_ns() - start_cpu_ns;
+  size_t number = 0;
+  while (&callbacks[number].timer != timer) number++;
+  const plan_chain_t *chain = chain_of(&callbacks[number]);
+  const int64_t since_ns = since_first_ns(chain, tide_rclc_timer_callback(timer)->ready_ns);
+  const int64_t index = since_ns / chain->period_ns;
+  if (since_ns < 0 || index >= chain->instances) return; /* past the last counted period */
+  execute(&callbacks[number], (uint32_t)index, start_ns, start_cpu_ns);
 }
 
-static bool read_index(const std_msgs__msg__String *message, uint32_t *index) {
-  if (message->data.size < PLAN_INDEX_DIGITS) return false;
-  *index = 0;
-  for (int digit = 0; digit < PLAN_INDEX_DIGITS; digit++) {
-    const char character = message->data.data[digit];
-    if (character < '0' || character > '9') return false;
-    *index = *index * 10 + (uint32_t)(character - '0');
-  }
-  return *index < options.periods;
+/* The instance that a message is of; -1: of none, or of one that has been here. */
+static int64_t instance_of(const callback_t *callback, const raw_message_t *message, int64_t at_ns) {
+  const plan_chain_t *chain = chain_of(callback);
+  const number_place_t place = callback->plan->in.number;
+  const int64_t since_ns = since_first_ns(chain, at_ns);
+  if (since_ns < 0) return -1;
+  const int64_t read = number_read(message->bytes, message->size, place);
+  const int64_t index = number_instance(read, place, since_ns / chain->period_ns);
+  if (index < 0 || index >= chain->instances) return -1;
+  return recorder_at(callback->plan, (uint32_t)index)->end_ns == 0 ? index : -1;
 }
 
-static void on_act(const void *message, void *context) {
+static void on_message(const void *message, void *context) {
   const int64_t start_ns = now_ns(), start_cpu_ns = cpu_ns();
-  chain_t *chain = context;
-  uint32_t index = 0;
-  record_t *record = NULL;
-  if (read_index(message, &index)) record = recorder_at((size_t)(chain - chains), index);
-  if (record == NULL || record->sample_start_ns == 0 || record->act_end_ns != 0) {
-    replies_unexpected++;
-    return;
+  callback_t *callback = context;
+  const int64_t index = instance_of(callback, message, start_ns);
+  if (index >= 0) {
+    execute(callback, (uint32_t)index, start_ns, start_cpu_ns);
+  } else {
+    unexpected++;
   }
-  tide_posix_spin_cpu(chain->plan->act_ns);
-  record->act_start_ns = start_ns;
-  record->act_end_ns = now_ns();
-  record->act_cpu_ns = cpu_ns() - start_cpu_ns;
-  recorder_finish((size_t)(chain - chains), index);
 }
 
 /* ---- set-up ---- */
 
-static void prepare_message(std_msgs__msg__String *message, char *characters, size_t bytes) {
-  message->data.data = characters;
-  message->data.size = bytes - PLAN_STRING_OVERHEAD_BYTES;
-  message->data.capacity = PLAN_PAYLOAD_BYTES;
-  memset(characters, '.', message->data.size);
-  characters[message->data.size] = '\0';
+static void require_plan(bool right, const plan_message_t *message) {
+  if (right) return;
+  fprintf(stderr, "chain_client: topic %s: its type %s is none, or there is no memory for it\n", message->topic,
+          message->type);
+  exit(2);
 }
 
-static void create_chain(chain_t *chain, const plan_chain_t *description, rclc_support_t *support, rcl_node_t *node) {
-  const rosidl_message_type_support_t *type = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, String);
-  chain->plan = description;
-  prepare_message(&chain->request, chain->request_characters, description->payload_bytes);
-  prepare_message(&chain->reply, chain->reply_characters, description->reply_bytes);
-  if (description->reliable) {
-    require(rclc_publisher_init_default(&chain->publisher, node, type, description->topic), description->topic);
-    require(rclc_subscription_init_default(&chain->subscription, node, type, description->reply_topic),
-            description->reply_topic);
+static void subscribe(callback_t *callback, rcl_node_t *node) {
+  const plan_message_t *in = &callback->plan->in;
+  require_plan(raw_type_init(&callback->in_type, in->type) && raw_message_reserve(&callback->in), in);
+  const rosidl_message_type_support_t *type = &callback->in_type.support;
+  require(chain_of(callback)->reliable
+              ? rclc_subscription_init_default(&callback->subscription, node, type, in->topic)
+              : rclc_subscription_init_best_effort(&callback->subscription, node, type, in->topic),
+          in->topic);
+}
+
+static void advertise(callback_t *callback, rcl_node_t *node) {
+  const plan_message_t *out = &callback->plan->out;
+  require_plan(raw_type_init(&callback->out_type, out->type), out);
+  if (!raw_message_read(&callback->out, out->file)) exit(2);
+  require_plan(out->number.offset + number_bytes(out->number.kind) <= callback->out.size, out);
+  const rosidl_message_type_support_t *type = &callback->out_type.support;
+  require(chain_of(callback)->reliable ? rclc_publisher_init_default(&callback->publisher, node, type, out->topic)
+                                       : rclc_publisher_init_best_effort(&callback->publisher, node, type, out->topic),
+          out->topic);
+}
+
+static void create_callback(callback_t *callback, const plan_callback_t *described, rclc_support_t *support,
+                            rcl_node_t *node) {
+  callback->plan = described;
+  if (publishes(callback)) advertise(callback, node);
+  if (subscribes(callback)) {
+    subscribe(callback, node);
   } else {
-    require(rclc_publisher_init_best_effort(&chain->publisher, node, type, description->topic), description->topic);
-    require(rclc_subscription_init_best_effort(&chain->subscription, node, type, description->reply_topic),
-            description->reply_topic);
+    const uint64_t period_ns = (uint64_t)chain_of(callback)->period_ns;
+    require(rclc_timer_init_default(&callback->timer, support, period_ns, on_timer), "a timer");
   }
-  require(rclc_timer_init_default(&chain->timer, support, (uint64_t)description->period_ns, on_sample), "a timer");
 }
 
 /* Timers first, then subscriptions, both in order of the plan: the order in which the batch executor runs what is ready
  * in the same round. The priorities do not depend on it. */
 static void register_handles(rclc_executor_t *executor) {
-  for (size_t index = 0; index < plan.count; index++) {
-    require(rclc_executor_add_timer(executor, &chains[index].timer), "adding a timer");
+  for (size_t index = 0; index < plan.callback_count; index++) {
+    if (!subscribes(&callbacks[index])) {
+      require(rclc_executor_add_timer(executor, &callbacks[index].timer), "adding a timer");
+    }
   }
-  for (size_t index = 0; index < plan.count; index++) {
-    chain_t *chain = &chains[index];
-    require(rclc_executor_add_subscription_with_context(executor, &chain->subscription, &chain->reply, on_act, chain,
-                                                        ON_NEW_DATA),
+  for (size_t index = 0; index < plan.callback_count; index++) {
+    callback_t *callback = &callbacks[index];
+    if (!subscribes(callback)) continue;
+    require(rclc_executor_add_subscription_with_context(executor, &callback->subscription, &callback->in, on_message,
+                                                        callback, ON_NEW_DATA),
             "adding a subscription");
+  }
+}
+
+/* What comes from elsewhere is behind the node or the board that published it. */
+static void name_callback(tide_chain_t *chain, callback_t *callback) {
+  if (subscribes(callback)) {
+    tide_chain_add_remote(chain);
+    require(tide_rclc_chain_add_subscription(chain, &callback->subscription), "naming a subscription's chain");
+  } else {
+    require(tide_rclc_chain_add_timer(chain, &callback->timer), "naming a timer's chain");
+  }
+  if (publishes(callback)) {
+    require(tide_rclc_chain_add_publisher(chain, &callback->publisher), "naming a publisher's chain");
   }
 }
 
 /* The whole difference between this program and its micro-ROS original. */
 static void name_chains(void) {
-  for (size_t index = 0; index < plan.count; index++) {
-    chain_t *chain = &chains[index];
-    const plan_chain_t *description = chain->plan;
-    tide_chain_init(&chain->priorities, description->name, description->level, description->period_ns,
-                    description->period_ns);
-    require(tide_rclc_chain_add_timer(&chain->priorities, &chain->timer), "naming a timer's chain");
-    require(tide_rclc_chain_add_publisher(&chain->priorities, &chain->publisher), "naming a publisher's chain");
-    tide_chain_add_remote(&chain->priorities); /* the ROS 2 node that answers */
-    require(tide_rclc_chain_add_subscription(&chain->priorities, &chain->subscription), "naming a reply's chain");
+  for (size_t index = 0; index < plan.chain_count; index++) {
+    const plan_chain_t *described = &plan.chains[index];
+    tide_chain_init(&priorities[index], described->name, described->level, described->period_ns, described->period_ns);
+    for (size_t number = described->first; number < described->first + described->count; number++) {
+      name_callback(&priorities[index], &callbacks[number]);
+    }
   }
 }
 
@@ -231,24 +267,30 @@ static void choose_lanes(rclc_executor_t *executor) {
   if (!options.preemptive) lanes[count++] = lane_of(0, 0);
   for (unsigned level = 1; options.preemptive && level <= TIDE_LEVEL_MAXIMUM; level++) {
     bool used = false;
-    for (size_t index = 0; index < plan.count; index++) used = used || plan.chains[index].level == level;
+    for (size_t index = 0; index < plan.chain_count; index++) used = used || plan.chains[index].level == level;
     if (used) lanes[count] = lane_of(level, count), count++;
   }
   require(tide_rclc_executor_set_lanes(executor, lanes, count), "choosing the lanes");
 }
 
-static void wait_for_start(void) {
+/* When to release first: as the one who starts says, or soon. */
+static int64_t wait_for_start(void) {
   printf("{\"event\": \"ready\"}\n");
   fflush(stdout);
-  if (!options.wait_for_start) return;
-  char line[16];
+  char line[64];
+  if (!options.wait_for_start) return now_ns() + options.offset_ns;
   if (fgets(line, sizeof line, stdin) == NULL) exit(0); /* whoever started this program is gone */
+  int64_t told_ns = 0;
+  return sscanf(line, "start %" SCNd64, &told_ns) == 1 ? told_ns : now_ns() + options.offset_ns;
 }
 
-static void release_timers(void) {
-  first_release_ns = now_ns() + options.offset_ns;
-  for (size_t index = 0; index < plan.count; index++) {
-    require(tide_rclc_timer_set_phase(&chains[index].timer, first_release_ns + plan.chains[index].offset_ns),
+static void release_timers(int64_t first_ns) {
+  first_release_ns = first_ns;
+  recorder_begin(first_ns);
+  for (size_t index = 0; index < plan.callback_count; index++) {
+    callback_t *callback = &callbacks[index];
+    if (subscribes(callback)) continue;
+    require(tide_rclc_timer_set_phase(&callback->timer, first_ns + chain_of(callback)->offset_ns),
             "setting the first release");
   }
   printf("{\"event\": \"start\", \"first_release_ns\": %" PRId64 "}\n", first_release_ns);
@@ -257,27 +299,20 @@ static void release_timers(void) {
 
 /* ---- the run ---- */
 
-static int64_t longest_period_ns(void) {
-  int64_t longest_ns = 0;
-  for (size_t index = 0; index < plan.count; index++) {
-    if (plan.chains[index].period_ns > longest_ns) longest_ns = plan.chains[index].period_ns;
+static int64_t last_release_ns(void) {
+  int64_t last_ns = 0;
+  for (size_t index = 0; index < plan.chain_count; index++) {
+    const plan_chain_t *chain = &plan.chains[index];
+    const int64_t end_ns = chain->offset_ns + (int64_t)chain->instances * chain->period_ns;
+    if (end_ns > last_ns) last_ns = end_ns;
   }
-  return longest_ns;
-}
-
-static int64_t longest_offset_ns(void) {
-  int64_t longest_ns = 0;
-  for (size_t index = 0; index < plan.count; index++) {
-    if (plan.chains[index].offset_ns > longest_ns) longest_ns = plan.chains[index].offset_ns;
-  }
-  return longest_ns;
+  return first_release_ns + last_ns;
 }
 
 static bool is_over(void) {
   const int64_t grace_ns = 2000000000;
-  const int64_t last_ns = (int64_t)options.periods * longest_period_ns() + longest_offset_ns();
-  const int64_t end_ns = first_release_ns + last_ns + grace_ns;
-  return interrupted || recorder_finished() >= plan.count * options.periods || now_ns() >= end_ns;
+  if (interrupted || options.stay) return interrupted != 0;
+  return recorder_is_complete() || now_ns() >= last_release_ns() + grace_ns;
 }
 
 /* Beside the lanes, with the scheduling of main. */
@@ -309,19 +344,14 @@ static void run(rclc_executor_t *executor) {
   measures_note_budgets(executor);
 }
 
-static uint32_t released(void) {
-  const int64_t count = (now_ns() - first_release_ns) / longest_period_ns() + 1;
-  return count < 0 ? 0 : count > options.periods ? options.periods : (uint32_t)count;
-}
-
 static void print_summary(rclc_support_t *support, rclc_executor_t *executor) {
   const tide_session_t *session = tide_rclc_support_session(support);
   const tide_executor_counters_t *rounds = &tide_rclc_executor_core(executor)->counters;
   const tide_transmitter_counters_t *sent = &session->daemon.transmitter.counters;
   const tide_receiver_counters_t *received = &session->daemon.receiver.counters;
-  printf("{\"event\": \"summary\", \"publish_failures\": %" PRIu32 ", \"replies_unexpected\": %" PRIu32
+  printf("{\"event\": \"summary\", \"publish_failures\": %" PRIu32 ", \"unexpected\": %" PRIu32
          ", \"interrupted\": %s",
-         (uint32_t)publish_failures, (uint32_t)replies_unexpected, interrupted ? "true" : "false");
+         (uint32_t)publish_failures, (uint32_t)unexpected, interrupted ? "true" : "false");
   printf(", \"executor\": {\"rounds\": %" PRIu64 ", \"callbacks_run\": %" PRIu64 ", \"frames_digested\": %" PRIu64
          ", \"timers_expired\": %" PRIu64 ", \"sleeps\": %" PRIu64 "}",
          rounds->rounds, rounds->callbacks_run, rounds->frames_digested, rounds->timers_expired, rounds->sleeps);
@@ -345,14 +375,40 @@ static void print_summary(rclc_support_t *support, rclc_executor_t *executor) {
   fflush(stdout);
 }
 
+static void choose_link(rmw_init_options_t *link) {
+  require(tide_rclc_options_set_mtu(link, options.mtu_bytes), "choosing the largest message");
+  if (options.key != 0) require(rmw_uros_options_set_client_key(options.key, link), "choosing the key");
+  if (options.udp != NULL) {
+    require(rmw_uros_options_set_udp_address("127.0.0.1", options.udp, link), "choosing the agent's port");
+  } else {
+    require(tide_rclc_options_set_serial(link, options.device, options.baud), "choosing the serial device");
+  }
+}
+
+static void measure_callbacks(rclc_executor_t *executor) {
+  for (size_t index = 0; index < plan.callback_count; index++) {
+    const callback_t *callback = &callbacks[index];
+    measures_times_of(executor, index, &plan,
+                      subscribes(callback) ? tide_rclc_subscription_callback(&callback->subscription)
+                                           : tide_rclc_timer_callback(&callback->timer));
+  }
+}
+
+static void end_callback(callback_t *callback, rcl_node_t *node) {
+  if (publishes(callback)) require(rcl_publisher_fini(&callback->publisher, node), "ending a publisher");
+  if (subscribes(callback)) {
+    require(rcl_subscription_fini(&callback->subscription, node), "ending a subscription");
+  } else {
+    require(rcl_timer_fini(&callback->timer), "ending a timer");
+  }
+}
+
 int main(int count, char **words) {
   options = chain_options_of(count, words);
   if (!plan_read(options.plan, &plan)) return 2;
   signal(SIGINT, on_signal);
   signal(SIGTERM, on_signal);
-  static const char *names[PLAN_CHAINS];
-  for (size_t index = 0; index < plan.count; index++) names[index] = plan.chains[index].name;
-  if (!recorder_start(plan.count, names, options.periods)) {
+  if (!recorder_start(&plan)) {
     fputs("chain_client: no memory for the records; ask for fewer periods\n", stderr);
     return 1;
   }
@@ -363,7 +419,7 @@ int main(int count, char **words) {
   require(rcl_init_options_init(&init_options, allocator), "initialising the options");
   require(rcl_init_options_set_domain_id(&init_options, options.domain), "setting the domain");
   rmw_init_options_t *rmw_options = rcl_init_options_get_rmw_init_options(&init_options);
-  require(tide_rclc_options_set_serial(rmw_options, options.device, options.baud), "choosing the serial device");
+  choose_link(rmw_options);
 
   rclc_support_t support;
   require(tide_rclc_options_set_link_priority(rmw_options, options.link_priority), "choosing the link's priority");
@@ -378,31 +434,25 @@ int main(int count, char **words) {
 
   rcl_node_t node;
   require(rclc_node_init_default(&node, "chain_client", "", &support), "creating the node");
-  for (size_t index = 0; index < plan.count; index++) {
-    create_chain(&chains[index], &plan.chains[index], &support, &node);
+  for (size_t index = 0; index < plan.callback_count; index++) {
+    create_callback(&callbacks[index], &plan.callbacks[index], &support, &node);
   }
   rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();
-  require(rclc_executor_init(&executor, &support.context, 2 * plan.count, &allocator), "creating the executor");
+  require(rclc_executor_init(&executor, &support.context, plan.callback_count, &allocator), "creating the executor");
   require(tide_rclc_executor_set_policy(&executor, options.policy), "choosing the policy");
   if (has_lanes()) choose_lanes(&executor);
   register_handles(&executor);
   if (options.policy == TIDE_POLICY_TIDE) name_chains(); /* the baseline knows nothing of priorities */
-  for (size_t index = 0; index < plan.count; index++)
-    measures_times_of(&executor, index, names[index], &chains[index].timer, &chains[index].subscription);
+  measure_callbacks(&executor);
 
-  wait_for_start();
-  release_timers();
+  release_timers(wait_for_start());
   run(&executor);
 
-  recorder_stop(released());
+  recorder_stop(now_ns());
   measures_print_times();
   print_summary(&support, &executor);
   require(rclc_executor_fini(&executor), "ending the executor");
-  for (size_t index = 0; index < plan.count; index++) {
-    require(rcl_timer_fini(&chains[index].timer), "ending a timer");
-    require(rcl_publisher_fini(&chains[index].publisher, &node), "ending a publisher");
-    require(rcl_subscription_fini(&chains[index].subscription, &node), "ending a subscription");
-  }
+  for (size_t index = 0; index < plan.callback_count; index++) end_callback(&callbacks[index], &node);
   require(rcl_node_fini(&node), "ending the node");
   require(rclc_support_fini(&support), "ending the session");
   return 0;

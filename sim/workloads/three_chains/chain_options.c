@@ -7,17 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan.h"
+
 static const char usage[] =
-    "chain_client: the microcontroller's side of the three-chain example\n"
+    "chain_client: a board of a system.toml, its chains as tide run plans them\n"
     "\n"
-    "  chain_client --plan out/plan.txt --device out/robot.tty --executor tide --periods 60\n"
+    "  chain_client --plan out/plan.txt --device out/robot.tty --executor tide\n"
     "\n"
     "  --plan FILE          file of the chains, as written by tide run\n"
     "  --device PATH        serial device of the agent's line\n"
+    "  --udp PORT           UDP port of the agent on this machine, in place of a device\n"
     "  --baud N             baud rate; default: 115200\n"
+    "  --mtu N              bytes of the largest message of the link; default: 512\n"
+    "  --key N              key of the client; default: any\n"
     "  --executor NAME      executor: tide | tide-preemptive | batch; default: tide\n"
     "  --send NAME          way of sending: asynchronous | stock | blocking; default: asynchronous\n"
-    "  --periods N          instances of each chain; default: 60\n"
     "  --offset-ms N        milliseconds from the start to the first release; default: 500\n"
     "  --domain N           ROS domain; default: 0\n"
     "  --cpu N              processor of the executor; default: any\n"
@@ -31,7 +35,9 @@ static const char usage[] =
     "                       acknowledgment; may be repeated\n"
     "  --budget-us N        microseconds of each lane, or of the batch executor, at its priority in each period\n"
     "  --budget-period-us N microseconds of that period; needs --priority\n"
-    "  --wait-for-start     wait with the first release for a line on standard input\n"
+    "  --wait-for-start     wait with the first release for a line on standard input: start, and when in nanoseconds of\n"
+    "                       the monotonic clock, or nothing\n"
+    "  --stay               stay until SIGTERM, also when all instances are over\n"
     "\n"
     "Prints a line of JSON for each event and each finished chain instance, and the execution times of the "
     "callbacks.\n";
@@ -76,8 +82,18 @@ static void take_option(chain_options_t *options, int letter, const char *value)
     case 's':
       options->send = (tide_send_t)choice("send", value, sends, send_values);
       break;
-    case 'n':
-      options->periods = (uint32_t)number("periods", value, 1, 99999);
+    case 'u':
+      (void)number("udp", value, 1, 65535);
+      options->udp = value;
+      break;
+    case 'M':
+      options->mtu_bytes = (size_t)number("mtu", value, 68, MTU_BYTES_MOST);
+      break;
+    case 'K':
+      options->key = (uint32_t)number("key", value, 1, 0x7FFFFFFF);
+      break;
+    case 'S':
+      options->stay = true;
       break;
     case 'o':
       options->offset_ns = number("offset-ms", value, 1, 60000) * 1000000L;
@@ -126,7 +142,10 @@ chain_options_t chain_options_of(int count, char **words) {
                                         {"baud", required_argument, NULL, 'b'},
                                         {"executor", required_argument, NULL, 'e'},
                                         {"send", required_argument, NULL, 's'},
-                                        {"periods", required_argument, NULL, 'n'},
+                                        {"udp", required_argument, NULL, 'u'},
+                                        {"mtu", required_argument, NULL, 'M'},
+                                        {"key", required_argument, NULL, 'K'},
+                                        {"stay", no_argument, NULL, 'S'},
                                         {"offset-ms", required_argument, NULL, 'o'},
                                         {"domain", required_argument, NULL, 'm'},
                                         {"cpu", required_argument, NULL, 'c'},
@@ -143,15 +162,15 @@ chain_options_t chain_options_of(int count, char **words) {
   chain_options_t options = {.baud = 115200,
                              .policy = TIDE_POLICY_TIDE,
                              .send = TIDE_SEND_ASYNCHRONOUS,
-                             .periods = 60,
+                             .mtu_bytes = 512,
                              .offset_ns = 500000000,
                              .cpu = TIDE_POSIX_ANY_CPU,
                              .link_cpu = TIDE_POSIX_ANY_CPU,
                              .heartbeat_delay_ns = -1};
   int letter = 0;
   while ((letter = getopt_long(count, words, "", names, NULL)) != -1) take_option(&options, letter, optarg);
-  if (options.plan == NULL || options.device == NULL || optind < count) {
-    fputs("chain_client: needs --plan and --device and nothing else; see chain_client --help\n", stderr);
+  if (options.plan == NULL || (options.device == NULL) == (options.udp == NULL) || optind < count) {
+    fputs("chain_client: needs --plan, and --device or --udp, and no other words; see chain_client --help\n", stderr);
     exit(2);
   }
   if (options.budget_ns == 0 && options.budget_period_ns == 0) return options;

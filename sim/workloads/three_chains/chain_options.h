@@ -11,11 +11,13 @@
 
 typedef struct chain_options {
   const char *plan, *device;
+  const char *udp; /* port of the agent on this machine, in place of a device */
   uint32_t baud;
+  size_t mtu_bytes;
+  uint32_t key; /* of the client; 0: any */
   tide_policy_t policy;
   bool preemptive; /* a lane for each level */
   tide_send_t send;
-  uint32_t periods;
   int64_t offset_ns;
   size_t domain;
   int cpu, link_cpu, priority, link_priority;
@@ -23,6 +25,7 @@ typedef struct chain_options {
   int64_t budget_ns, budget_period_ns; /* of each lane; 0: none */
   bool hold[TIDE_LEVEL_MAXIMUM + 1];
   bool wait_for_start;
+  bool stay;
 } chain_options_t;
 
 /* Ends the program after --help, and with 2 and one line after a word that it does not know. Strings are those of

@@ -11,16 +11,14 @@
 #include <tide/rclc.h>
 #include <tide/status.h>
 
-#include "plan.h"
-
-enum { SAMPLE, ACT, CALLBACKS, REPLENISHMENTS = 16 };
+enum { REPLENISHMENTS = 16 };
 
 static tide_measure_t measure;
 static struct {
   tide_measurement_t times;
-  char name[PLAN_NAME_BYTES + 8];
-} measured[PLAN_CHAINS][CALLBACKS];
-static size_t chain_count;
+  char name[2 * PLAN_NAME_BYTES];
+} measured[PLAN_CALLBACKS];
+static size_t measured_count;
 
 static struct {
   unsigned level;
@@ -31,28 +29,22 @@ static tide_posix_budgets_t supervisor;
 static tide_posix_budget_t own;
 static tide_replenishment_t replenishments[REPLENISHMENTS];
 
-static void name_and_link(size_t chain, int which, const char *name, const char *callback, tide_callback_t *runtime) {
-  snprintf(measured[chain][which].name, sizeof measured[chain][which].name, "%s/%s", name, callback);
-  measured[chain][which].times.name = measured[chain][which].name;
-  runtime->measurement = &measured[chain][which].times;
-}
-
-void measures_times_of(rclc_executor_t *executor, size_t chain, const char *name, const rcl_timer_t *sample,
-                       const rcl_subscription_t *act) {
+void measures_times_of(rclc_executor_t *executor, size_t number, const plan_t *plan, tide_callback_t *callback) {
   tide_measure_init(&measure, tide_port_measure_clock());
   tide_rclc_executor_core(executor)->config.measure = &measure;
-  name_and_link(chain, SAMPLE, name, "sample", tide_rclc_timer_callback(sample));
-  name_and_link(chain, ACT, name, "act", tide_rclc_subscription_callback(act));
-  chain_count = chain + 1;
+  const plan_callback_t *described = &plan->callbacks[number];
+  snprintf(measured[number].name, sizeof measured[number].name, "%s/%s", plan->chains[described->chain].name,
+           described->name);
+  measured[number].times.name = measured[number].name;
+  callback->measurement = &measured[number].times;
+  measured_count = number + 1;
 }
 
 void measures_print_times(void) {
   char line[TIDE_MEASUREMENT_LINE_BYTES];
-  for (size_t chain = 0; chain < chain_count; chain++) {
-    for (int which = 0; which < CALLBACKS; which++) {
-      (void)tide_measurement_line(&measured[chain][which].times, &measure, line, sizeof line);
-      fputs(line, stdout);
-    }
+  for (size_t number = 0; number < measured_count; number++) {
+    (void)tide_measurement_line(&measured[number].times, &measure, line, sizeof line);
+    fputs(line, stdout);
   }
   fflush(stdout);
 }

@@ -8,10 +8,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <tide/executor.h>
 
-/* The times of both callbacks of a chain: NAME/sample and NAME/act. After they were added to the executor. */
-void measures_times_of(rclc_executor_t *executor, size_t chain, const char *name, const rcl_timer_t *sample,
-                       const rcl_subscription_t *act);
+#include "plan.h"
+
+/* The times of a callback, told as CHAIN/CALLBACK. After it was added to the executor; number: its place in the plan. */
+void measures_times_of(rclc_executor_t *executor, size_t number, const plan_t *plan, tide_callback_t *callback);
 /* A line for each callback on standard output, after the executor has come to its end. */
 void measures_print_times(void);
 

@@ -1,29 +1,116 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _POSIX_C_SOURCE 200809L
 #include "plan.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-static const char *parse_line(const char *line, plan_chain_t *chain) {
+#define BLANKS " \t\r\n"
+#define LINE_BYTES 4096
+
+typedef struct fields {
+  char *rest;         /* of the line */
+  const char *beside; /* path of the plan */
+} fields_t;
+
+static const char *next(fields_t *fields) { return strtok_r(NULL, BLANKS, &fields->rest); }
+
+static bool take_text(fields_t *fields, char *text, size_t bytes) {
+  const char *word = next(fields);
+  if (word == NULL || strlen(word) >= bytes) return false;
+  memcpy(text, word, strlen(word) + 1);
+  return true;
+}
+
+static bool take_number(fields_t *fields, int64_t *number) {
+  const char *word = next(fields);
+  char *end = NULL;
+  if (word != NULL) *number = strtoll(word, &end, 10);
+  return word != NULL && end != word && *end == '\0';
+}
+
+static const char *read_chain(fields_t *fields, plan_t *plan) {
+  if (plan->chain_count == PLAN_CHAINS) return "is one chain too many (at most 32)";
+  plan_chain_t *chain = &plan->chains[plan->chain_count++];
   char reliability[16];
-  unsigned level = 0;
-  const int fields =
-      sscanf(line, "%63s %u %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %zu %zu %63s %63s %15s", chain->name,
-             &level, &chain->period_ns, &chain->offset_ns, &chain->sample_ns, &chain->act_ns, &chain->payload_bytes,
-             &chain->reply_bytes, chain->topic, chain->reply_topic, reliability);
-  if (fields != 11) return "does not have the eleven fields of a chain";
-  if (level < 1 || level > 126) return "has a level outside 1..126";
-  if (chain->period_ns <= 0 || chain->offset_ns < 0 || chain->sample_ns < 0 || chain->act_ns < 0)
-    return "has an impossible time";
-  const size_t least = PLAN_INDEX_DIGITS + PLAN_STRING_OVERHEAD_BYTES;
-  if (chain->payload_bytes < least || chain->reply_bytes < least) return "has a payload below 10 bytes";
-  if (chain->payload_bytes > PLAN_PAYLOAD_BYTES || chain->reply_bytes > PLAN_PAYLOAD_BYTES) {
-    return "has a payload above 4096 bytes";
+  int64_t level = 0, instances = 0;
+  if (!take_text(fields, chain->name, sizeof chain->name) || !take_number(fields, &level) ||
+      !take_number(fields, &chain->period_ns) || !take_number(fields, &chain->offset_ns) ||
+      !take_number(fields, &instances) || !take_text(fields, reliability, sizeof reliability) || next(fields) != NULL) {
+    return "does not have the six fields of a chain";
   }
+  if (level < 1 || level > 126) return "has a level outside 1..126";
+  if (chain->period_ns <= 0 || chain->offset_ns < 0) return "has an impossible time";
+  if (instances < 1 || instances > 10000000) return "has an impossible number of instances";
   chain->level = (uint8_t)level;
+  chain->instances = (uint32_t)instances;
+  chain->first = plan->callback_count;
   chain->reliable = strcmp(reliability, "reliable") == 0;
   if (!chain->reliable && strcmp(reliability, "best_effort") != 0) return "is neither reliable nor best_effort";
+  return NULL;
+}
+
+/* Names of files are of those beside the plan. */
+static bool take_file(fields_t *fields, char *file) {
+  const char *word = next(fields);
+  if (word == NULL) return false;
+  const char *slash = strrchr(fields->beside, '/');
+  const int folder = slash == NULL ? 0 : (int)(slash - fields->beside) + 1;
+  return snprintf(file, PLAN_PATH_BYTES, "%.*s%s", folder, fields->beside, word) < PLAN_PATH_BYTES;
+}
+
+static const char *read_message(fields_t *fields, plan_message_t *message) {
+  if (!take_text(fields, message->topic, sizeof message->topic)) return "lacks a topic, or has one that is too long";
+  if (strcmp(message->topic, "-") == 0) {
+    message->topic[0] = '\0';
+    return NULL;
+  }
+  char kind[16];
+  int64_t offset = 0;
+  if (!take_text(fields, message->type, sizeof message->type) || !take_text(fields, kind, sizeof kind) ||
+      !take_number(fields, &offset) || !take_file(fields, message->file)) {
+    return "lacks a field of a message";
+  }
+  if (!number_kind(kind, &message->number.kind)) return "has a number that is none of " NUMBER_KINDS;
+  if (offset < 0 || offset > PLAN_PAYLOAD_BYTES) return "has its number behind the largest message";
+  message->number.offset = (size_t)offset;
+  return NULL;
+}
+
+static const char *read_callback(fields_t *fields, plan_t *plan) {
+  if (plan->chain_count == 0) return "is a callback before the first chain";
+  if (plan->callback_count == PLAN_CALLBACKS) return "is one callback too many (at most 64)";
+  plan_callback_t *callback = &plan->callbacks[plan->callback_count++];
+  callback->chain = plan->chain_count - 1;
+  plan->chains[callback->chain].count++;
+  if (!take_text(fields, callback->name, sizeof callback->name) || !take_number(fields, &callback->execution_ns)) {
+    return "does not begin as a callback";
+  }
+  if (callback->execution_ns < 0) return "has an impossible time";
+  const char *problem = read_message(fields, &callback->in);
+  if (problem == NULL) problem = read_message(fields, &callback->out);
+  if (problem == NULL && next(fields) != NULL) problem = "has a field too many";
+  const bool is_first = plan->chains[callback->chain].count == 1;
+  if (problem == NULL && callback->in.topic[0] == '\0' && !is_first) problem = "is a timer that does not begin a chain";
+  return problem;
+}
+
+static const char *read_line(char *line, const char *path, plan_t *plan) {
+  fields_t fields = {NULL, path};
+  const char *word = strtok_r(line, BLANKS, &fields.rest);
+  if (word == NULL || word[0] == '#') return NULL;
+  if (strcmp(word, "chain") == 0) return read_chain(&fields, plan);
+  if (strcmp(word, "callback") == 0) return read_callback(&fields, plan);
+  return "begins with neither chain nor callback";
+}
+
+static const char *whole(const plan_t *plan) {
+  if (plan->chain_count == 0) return "is the end, and there was no chain";
+  for (size_t index = 0; index < plan->chain_count; index++) {
+    if (plan->chains[index].count == 0) return "is the end, and a chain has no callback";
+  }
   return NULL;
 }
 
@@ -35,20 +122,18 @@ bool plan_read(const char *path, plan_t *plan) {
   }
   memset(plan, 0, sizeof *plan);
   const char *problem = NULL;
-  char line[512];
+  char line[LINE_BYTES];
   int number = 0;
   while (problem == NULL && fgets(line, sizeof line, file) != NULL) {
     number++;
-    if (line[0] == '#' || line[strspn(line, " \t\r\n")] == '\0') continue;
-    if (plan->count == PLAN_CHAINS) {
-      problem = "is one chain too many (at most 16)";
-    } else {
-      problem = parse_line(line, &plan->chains[plan->count]);
-      plan->count++;
-    }
+    problem = read_line(line, path, plan);
   }
   fclose(file);
-  if (problem == NULL && plan->count == 0) problem = "is the end, and there was no chain";
+  if (problem == NULL) problem = whole(plan);
   if (problem != NULL) fprintf(stderr, "chain_client: %s:%d: %s\n", path, number, problem);
   return problem == NULL;
+}
+
+bool plan_begins(const plan_t *plan, const plan_chain_t *chain) {
+  return plan->callbacks[chain->first].in.topic[0] == '\0';
 }

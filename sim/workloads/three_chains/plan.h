@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plan file that `tide run` writes from system.toml: a microcontroller program would have these numbers compiled
- * in. One line a chain, most urgent first, fields separated by blanks, lines that begin with # are comments:
+/* The plan file that `tide run` writes from system.toml for one board: a microcontroller program would have these
+ * numbers compiled in. Fields are separated by blanks, lines that begin with # are comments. A line for each chain that
+ * touches the board, most urgent first, and behind it one for each of its callbacks here, in the order of the chain:
  *
- *   name level period_ns offset_ns sample_ns act_ns payload_bytes reply_bytes topic reply_topic reliable|best_effort
- */
+ *   chain NAME LEVEL PERIOD_NS OFFSET_NS INSTANCES reliable|best_effort
+ *   callback NAME EXECUTION_NS IN OUT
+ *
+ * IN is - for a timer, else what the callback subscribes to; OUT is - or what it publishes. Both are written as
+ *
+ *   TOPIC PACKAGE/msg/TYPE NUMBER OFFSET FILE
+ *
+ * FILE, beside the plan, has a serialised message without encapsulation, which is published again and again; of IN it
+ * is -. NUMBER and
+ * OFFSET say where it carries the number of the chain's instance: digits (five), u8, u16, u32, u64, f32, f64, bool, or
+ * none; where it wraps around or is missing, the instance is the latest that may be. */
 #ifndef THREE_CHAINS_PLAN_H
 #define THREE_CHAINS_PLAN_H
 
@@ -11,30 +21,51 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PLAN_CHAINS 16
-#define PLAN_NAME_BYTES 64
-#define PLAN_PAYLOAD_BYTES 4096
-#define PLAN_INDEX_DIGITS 5
-/* A std_msgs/String of n characters takes 4 bytes for the length, n for the characters and one for the NUL. */
-#define PLAN_STRING_OVERHEAD_BYTES 5
+#include "number.h"
+
+#define PLAN_CHAINS 32
+#define PLAN_CALLBACKS 64
+#define PLAN_NAME_BYTES 72
+#define PLAN_TOPIC_BYTES 208
+#define PLAN_TYPE_BYTES 128
+#define PLAN_PATH_BYTES 1024
+#define PLAN_PAYLOAD_BYTES 40000
+#define MTU_BYTES_MOST 4096 /* of the program's pools */
+
+typedef struct plan_message {
+  char topic[PLAN_TOPIC_BYTES]; /* empty: there is none */
+  char type[PLAN_TYPE_BYTES];
+  number_place_t number;
+  char file[PLAN_PATH_BYTES];
+} plan_message_t;
+
+typedef struct plan_callback {
+  char name[PLAN_NAME_BYTES];
+  size_t chain;
+  int64_t execution_ns;
+  plan_message_t in, out;
+} plan_callback_t;
 
 typedef struct plan_chain {
   char name[PLAN_NAME_BYTES];
-  char topic[PLAN_NAME_BYTES], reply_topic[PLAN_NAME_BYTES];
   uint8_t level;
   int64_t period_ns;
-  int64_t offset_ns;         /* from the first release of the program to the first expiry of its timer */
-  int64_t sample_ns, act_ns; /* execution times of the two callbacks of this program */
-  size_t payload_bytes, reply_bytes;
+  int64_t offset_ns; /* from the first release of the program to the first expiry of its timer */
+  uint32_t instances;
   bool reliable;
+  size_t first, count; /* of its callbacks */
 } plan_chain_t;
 
 typedef struct plan {
   plan_chain_t chains[PLAN_CHAINS];
-  size_t count;
+  size_t chain_count;
+  plan_callback_t callbacks[PLAN_CALLBACKS];
+  size_t callback_count;
 } plan_t;
 
 /* False, with one line on standard error that names the line of the file, when the plan cannot be used. */
 bool plan_read(const char *path, plan_t *plan);
+/* The timer of the chain is here. */
+bool plan_begins(const plan_t *plan, const plan_chain_t *chain);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keeps what the callbacks measured and prints it from a thread of its own, so that the real-time thread neither
- * formats nor writes. Each finished chain instance is one line of JSON on standard output. */
+ * formats nor writes. What a board does of a chain's instance is one line of JSON on standard output. */
 #ifndef THREE_CHAINS_RECORDER_H
 #define THREE_CHAINS_RECORDER_H
 
@@ -8,22 +8,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One instance of a chain, on CLOCK_MONOTONIC; 0 where it did not get to. */
+#include "plan.h"
+
+/* One run of a callback, on CLOCK_MONOTONIC; 0: it did not get to. cpu: its processor time. */
 typedef struct record {
-  int64_t release_ns; /* the nominal expiry of its timer */
-  int64_t sample_start_ns, sample_end_ns, sample_cpu_ns;
-  int64_t act_start_ns, act_end_ns, act_cpu_ns; /* cpu: processor time of the callback */
+  int64_t start_ns, end_ns, cpu_ns;
 } record_t;
 
-/* Starts the printing thread. Call before the program raises its own priority, which threads inherit. */
-bool recorder_start(size_t chain_count, const char *const *names, uint32_t instances);
-record_t *recorder_at(size_t chain, uint32_t index);
-/* The instance is finished; its record does not change any more. From a real-time thread, any
- * number of them. */
+/* Starts the printing thread. Call before the program raises its own priority, which threads inherit. The plan must
+ * outlive the recorder. */
+bool recorder_start(const plan_t *plan);
+/* Nominal expiries count from here. */
+void recorder_begin(int64_t first_release_ns);
+record_t *recorder_at(const plan_callback_t *callback, uint32_t index);
+/* The last callback of the instance on this board has ended; its records do not change any more. From a real-time
+ * thread, any number of them. */
 void recorder_finish(size_t chain, uint32_t index);
-size_t recorder_finished(void);
-/* Prints the rest, then a line for each instance that never finished (lost) or never started, because its timer had no
- * chance to run in its period (skipped), and ends the thread. */
-void recorder_stop(uint32_t released);
+/* All instances of all chains that begin here. */
+bool recorder_is_complete(void);
+/* Prints the rest, then of the chains that begin here a line for each instance that did not finish (lost) or never
+ * started, because its timer had no chance to run in its period (skipped), and ends the thread. Instances that were not
+ * released until now do not count. */
+void recorder_stop(int64_t now_ns);
 
 #endif

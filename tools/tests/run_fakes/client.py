@@ -28,7 +28,6 @@ def main() -> None:
     for name in ("plan", "device", "baud", "executor", "send", "cpu", "link-cpu", "priority", "link-priority"):
         parser.add_argument(f"--{name}")
     parser.add_argument("--domain", type=int)
-    parser.add_argument("--periods", type=int)
     parser.add_argument("--wait-for-start", action="store_true")
     options = parser.parse_args()
     mode = os.environ.get("FAKE_CLIENT", "")
@@ -36,14 +35,19 @@ def main() -> None:
         sys.exit("fake client: the line is dead")
     if mode == "mute":
         time.sleep(100)
-    plan = [line.split() for line in Path(options.plan).read_text().splitlines() if not line.startswith("#")]
+    lines = [line.split() for line in Path(options.plan).read_text().splitlines() if not line.startswith("#")]
+    plan = []  # of each chain: name, period, instances, reliability, topics of both callbacks, bytes that it sends
+    for chain, sample, act in zip(*[iter(lines)] * 3, strict=True):
+        size = (Path(options.plan).parent / sample[-1]).stat().st_size
+        plan.append((chain[1], int(chain[3]), int(chain[5]), chain[6], sample[4], act[3], size))
+    periods = plan[0][2]
     rclpy.init(domain_id=options.domain)
     node = rclpy.create_node("fake_client")
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     answers: dict[tuple[str, int], int] = {}
     publishers = {}
-    for name, *_, topic, reply_topic, reliability in plan:
+    for name, _, _, reliability, topic, reply_topic, _ in plan:
         quality = QoSProfile(depth=10)
         if reliability == "best_effort":
             quality.reliability = ReliabilityPolicy.BEST_EFFORT
@@ -55,10 +59,10 @@ def main() -> None:
         node.create_subscription(String, reply_topic, on_answer, quality)
     say(event="ready")
     sys.stdin.readline()
-    period_s = int(plan[0][2]) / 1e9
+    period_s = plan[0][1] / 1e9
     start_ns = time.monotonic_ns()
     say(event="start", first_release_ns=start_ns)
-    for index in range(options.periods):
+    for index in range(periods):
         if mode == "die" and index == 4:
             sys.exit("fake client: no more")
         if mode == "child" and index == 4:
@@ -66,9 +70,9 @@ def main() -> None:
             time.sleep(100)
         release_ns = start_ns + int(index * period_s * 1e9)
         begun: dict[str, tuple[int, int]] = {}
-        for name, _level, _period, _offset, _sample, _act, payload, *_ in plan:
+        for name, *_, payload in plan:
             begin_ns = time.monotonic_ns()
-            publishers[name].publish(String(data=f"{index:05d}".ljust(int(payload) - 5, ".")))
+            publishers[name].publish(String(data=f"{index:05d}".ljust(payload - 5, ".")))
             begun[name] = begin_ns, time.monotonic_ns()
         while (left := (release_ns - time.monotonic_ns()) / 1e9 + period_s) > 0:
             executor.spin_once(timeout_sec=left)
@@ -85,7 +89,7 @@ def main() -> None:
                 latency_ns=end_ns - release_ns, events=events)  # fmt: skip
             answers[name, index] = 0
     for name, *_ in plan:
-        for index in range(options.periods):
+        for index in range(periods):
             if answers.get((name, index), 1):
                 say(chain=name, index=index, lost=True)
     say(event="summary", publish_failures=0, executor={"rounds": 7}, options=vars(options))

@@ -94,7 +94,7 @@ def run_once(system: System, variant: Variant, settings: Settings, out: Path, re
     binaries = {name: str(find_binary(name)) for name in ("tide-line", "tide-agent", "chain_client")}
     out.mkdir(parents=True, exist_ok=True)
     (out / "frames.jsonl").unlink(missing_ok=True)
-    write_plan(chains, out / "plan.txt")
+    write_plan(chains, out / "plan.txt", settings.periods + WARM_UP_PERIODS)
     write_names(system, chains, out / NAMES)
     layout = _layout()
     if any(budgets) and not layout.fifo:
@@ -214,7 +214,7 @@ def _start_client(
 ) -> Child:
     command += ["--plan", str(out / "plan.txt"), "--domain", str(settings.domain)]
     command += ["--executor", variant.executor, "--send", variant.send]
-    command += ["--periods", str(settings.periods + WARM_UP_PERIODS), "--wait-for-start"]
+    command += ["--wait-for-start"]
     if layout.client_cpu is not None:
         command += ["--cpu", str(layout.client_cpu), "--link-cpu", str(min(layout.others))]
     if layout.fifo:
