@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A micro-ROS program that is a board of a system.toml: for each chain that comes there, timers that sample and publish,
- * and subscriptions that act and may publish again. Everything below main's set-up is plain rclc; what tide adds are
- * the chains with their levels, the policy of the executor and the way of sending, which `tide run` varies.
+/* A micro-ROS program that is a board of a system.toml: for each chain that comes there, timers that sample and
+ * publish, and subscriptions that act and may publish again. Everything below main's set-up is plain rclc; what tide
+ * adds are the chains with their levels, the policy of the executor and the way of sending, which `tide run` varies.
  *
  * Latency of an instance: nominal expiry of its timer to completion of its last callback, on CLOCK_MONOTONIC. */
 #define _POSIX_C_SOURCE 200809L
@@ -52,6 +52,7 @@ typedef struct callback {
   rcl_publisher_t publisher;
   rcl_subscription_t subscription;
   rcl_timer_t timer;
+  uint32_t taken; /* messages since the first release */
 } callback_t;
 
 static plan_t plan;
@@ -131,13 +132,14 @@ static void on_timer(rcl_timer_t *timer, int64_t since_last_call_ns) {
 }
 
 /* The instance that a message is of; -1: of none, or of one that has been here. */
-static int64_t instance_of(const callback_t *callback, const raw_message_t *message, int64_t at_ns) {
+static int64_t instance_of(callback_t *callback, const raw_message_t *message, int64_t at_ns) {
   const plan_chain_t *chain = chain_of(callback);
   const number_place_t place = callback->plan->in.number;
   const int64_t since_ns = since_first_ns(chain, at_ns);
   if (since_ns < 0) return -1;
   const int64_t read = number_read(message->bytes, message->size, place);
-  const int64_t index = number_instance(read, place, since_ns / chain->period_ns);
+  int64_t index = number_instance(read, place, since_ns / chain->period_ns);
+  if (place.kind == NUMBER_COUNT) index = callback->taken++;
   if (index < 0 || index >= chain->instances) return -1;
   return recorder_at(callback->plan, (uint32_t)index)->end_ns == 0 ? index : -1;
 }
@@ -349,8 +351,7 @@ static void print_summary(rclc_support_t *support, rclc_executor_t *executor) {
   const tide_executor_counters_t *rounds = &tide_rclc_executor_core(executor)->counters;
   const tide_transmitter_counters_t *sent = &session->daemon.transmitter.counters;
   const tide_receiver_counters_t *received = &session->daemon.receiver.counters;
-  printf("{\"event\": \"summary\", \"publish_failures\": %" PRIu32 ", \"unexpected\": %" PRIu32
-         ", \"interrupted\": %s",
+  printf("{\"event\": \"summary\", \"publish_failures\": %" PRIu32 ", \"unexpected\": %" PRIu32 ", \"interrupted\": %s",
          (uint32_t)publish_failures, (uint32_t)unexpected, interrupted ? "true" : "false");
   printf(", \"executor\": {\"rounds\": %" PRIu64 ", \"callbacks_run\": %" PRIu64 ", \"frames_digested\": %" PRIu64
          ", \"timers_expired\": %" PRIu64 ", \"sleeps\": %" PRIu64 "}",

@@ -12,7 +12,8 @@
 
 #include "plan.h"
 
-/* The times of a callback, told as CHAIN/CALLBACK. After it was added to the executor; number: its place in the plan. */
+/* The times of a callback, told as CHAIN/CALLBACK. After it was added to the executor; number: its place in the plan.
+ */
 void measures_times_of(rclc_executor_t *executor, size_t number, const plan_t *plan, tide_callback_t *callback);
 /* A line for each callback on standard output, after the executor has come to its end. */
 void measures_print_times(void);

@@ -19,6 +19,7 @@ static const struct {
     [NUMBER_F32] = {"f32", 4, 1 << 24},
     [NUMBER_F64] = {"f64", 8, INT64_C(1) << 31},
     [NUMBER_DIGITS] = {"digits", DIGITS, 100000},
+    [NUMBER_COUNT] = {"count", 0, 1},
 };
 
 bool number_kind(const char *word, number_kind_t *kind) {
@@ -77,7 +78,7 @@ static int64_t read_float(const uint8_t *at, number_kind_t kind) {
 }
 
 int64_t number_read(const uint8_t *message, size_t bytes, number_place_t place) {
-  if (place.kind == NUMBER_NONE) return 0;
+  if (kinds[place.kind].bytes == 0) return 0;
   if (bytes < place.offset + kinds[place.kind].bytes) return -1;
   const uint8_t *at = message + place.offset;
   if (place.kind == NUMBER_DIGITS) return read_digits(at);

@@ -16,7 +16,8 @@ typedef enum number_kind {
   NUMBER_U64,
   NUMBER_F32,
   NUMBER_F64,
-  NUMBER_DIGITS
+  NUMBER_DIGITS,
+  NUMBER_COUNT /* in no message: that of its place among all */
 } number_kind_t;
 
 typedef struct number_place {
@@ -24,7 +25,7 @@ typedef struct number_place {
   size_t offset;
 } number_place_t;
 
-#define NUMBER_KINDS "none, bool, u8, u16, u32, u64, f32, f64, digits"
+#define NUMBER_KINDS "none, bool, u8, u16, u32, u64, f32, f64, digits, count"
 
 /* False for a word that is none of NUMBER_KINDS. */
 bool number_kind(const char *word, number_kind_t *kind);

@@ -11,9 +11,9 @@
  *   TOPIC PACKAGE/msg/TYPE NUMBER OFFSET FILE
  *
  * FILE, beside the plan, has a serialised message without encapsulation, which is published again and again; of IN it
- * is -. NUMBER and
- * OFFSET say where it carries the number of the chain's instance: digits (five), u8, u16, u32, u64, f32, f64, bool, or
- * none; where it wraps around or is missing, the instance is the latest that may be. */
+ * is -. NUMBER and OFFSET say where it carries the number of the chain's instance: digits (five), u8, u16, u32, u64,
+ * f32, f64, bool, or none; where it wraps around or is missing, the instance is the latest that may be. With count, for
+ * messages of programs that know no numbers, it is the place of the message among all that came. */
 #ifndef THREE_CHAINS_PLAN_H
 #define THREE_CHAINS_PLAN_H
 

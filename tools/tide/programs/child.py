@@ -70,6 +70,7 @@ class Child:
     lines: queue.Queue[str | None] = field(default_factory=queue.Queue)
     log_failure: OSError | None = None  # why the log is not whole
     reader: threading.Thread | None = None
+    is_group: bool = False  # it may start children of its own, which end with it
 
     @classmethod
     def start(
@@ -79,6 +80,8 @@ class Child:
         log: Path,
         scheduling: Scheduling | None = None,
         environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+        is_group: bool = False,
     ) -> Child:
         # If this process is killed, its children get SIGTERM too. They have a session of their own, so that Ctrl-C
         # reaches only this process, which then ends them in order.
@@ -95,11 +98,12 @@ class Child:
                     text=True,
                     errors="replace",
                     start_new_session=True,
+                    cwd=folder,
                     env={**os.environ, **(environment or {})},
                 )
             except OSError as error:
                 raise RunError(f"{name} could not be started: {error.strerror}") from None
-        child = cls(name, log, process)
+        child = cls(name, log, process, is_group=is_group)
         child.reader = threading.Thread(target=child._read, name=f"{name} output", daemon=True)
         child.reader.start()
         return child
@@ -178,7 +182,9 @@ class Child:
 
     def stop(self, limit_s: float = 3.0) -> None:
         """SIGTERM, and SIGKILL when that is not enough."""
-        if self.process.poll() is None:
+        if self.is_group:
+            self._stop_group(limit_s)
+        elif self.process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 self.process.terminate()
             try:
@@ -192,6 +198,21 @@ class Child:
                 self.process.stdin.close()
         if self.reader is not None:
             self.reader.join(limit_s)  # what the child said last is in its log
+
+    def _stop_group(self, limit_s: float) -> None:
+        """SIGINT as Ctrl-C would, which launch files pass on in order; then what is left of the group."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if self.process.poll() is None:
+                self._signal_group(number)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self.process.wait(timeout=limit_s)
+        self._signal_group(signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=limit_s)
+
+    def _signal_group(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, number)
 
 
 def json_line(line: str) -> dict[str, Any]:
@@ -223,8 +244,8 @@ class Children:
             self._children.append(child)
         return child
 
-    def require_alive(self, but: Child) -> None:
-        """All but one, which may have ended while its last lines are still being read."""
+    def require_alive(self, but: Child | None = None) -> None:
+        """All, or all but one, which may have ended while its last lines are still being read."""
         for child in self._children:
             if child is not but:
                 child.require_alive()

@@ -25,6 +25,7 @@ from tide.run.budgets import sentences
 from tide.run.domain import DOMAIN_MAXIMUM, ros_domain
 from tide.run.experiment import Outcome, Settings, Variant, run_once
 from tide.run.plan import run_chains, serial_link
+from tide.run.robot_command import is_comparison, play, require_comparison
 from tide.run.times import hint
 from tide.system.command import load_or_exit
 from tide.system.variants import PlanError, with_chain_count, with_heartbeat_delay, with_hold, with_reliability
@@ -39,7 +40,16 @@ console = Console()
 _LEFT_BY_A_RUN = (
     *("results.json", "sweep.json", "exchange.json", "report.html"),
     *("latency.png", "timeline.png", "observed.png", "sweep.png"),
-    *("tide", "tide_[0-9]*", "tide-preemptive", "tide-preemptive_[0-9]*", "batch_stock*", "batch_blocking*", "live"),
+    *(
+        "tide",
+        "tide_[0-9]*",
+        "tide-preemptive",
+        "tide-preemptive_[0-9]*",
+        "batch_stock*",
+        "batch_blocking*",
+        "live",
+        "parts",
+    ),
 )
 
 
@@ -72,18 +82,20 @@ class ReliabilityChoice(str, Enum):
 def run(
     file: Annotated[Path, typer.Argument(help="System to run, a system.toml.")],
     executor: Annotated[
-        ExecutorChoice,
+        ExecutorChoice | None,
         typer.Option(
-            help="Executor of the client; tide-preemptive: a preemptive lane for each chain. both: batch and tide."
+            help="Executor of the client to compare; tide-preemptive: a preemptive lane for each chain. both: batch "
+            "and tide. Default: all, where the description can be compared; else what the description says."
         ),
-    ] = ExecutorChoice.every,
+    ] = None,
     send: Annotated[
-        SendChoice,
+        SendChoice | None,
         typer.Option(
             help="Way in which the batch executor sends: stock (only a reliable publish waits), blocking (each publish "
-            "waits until its frame has left), asynchronous (no publish waits). both: stock and blocking."
+            "waits until its frame has left), asynchronous (no publish waits). both: stock and blocking. Default: "
+            "stock."
         ),
-    ] = SendChoice.stock,
+    ] = None,
     periods: Annotated[int, typer.Option(min=1, max=90_000, help="Instances of each chain and executor.")] = 36,
     seed: Annotated[int, typer.Option(min=0, help="Random seed for the faults on the line.")] = 1,
     out: Annotated[Path | None, typer.Option(help="Folder of the results. Default: results/<system>.")] = None,
@@ -151,14 +163,20 @@ def run(
 ) -> None:
     """Run a system on real parts and measure every chain.
 
-    Starts the serial line, the agent, real ROS 2 nodes and the client program, once for each executor. Writes
-    results.json, latency.png (with bounds and deadlines), timeline.png and report.html; and for each executor the log
-    of every part, and the execution times of all callbacks, for tide check --measured. Says of every assumption of the
-    bounds whether it held.
+    Starts lines, the agent, real ROS 2 nodes and the boards. Plays each board and host executor for which the
+    description has no command, image or attach; starts those it has, and measures them by their topics. Prints each
+    chain and part beside its bound. Says of every assumption of the bounds whether it held.
+
+    One board on a serial line, with chains of std_msgs/String to a node and back, is run once for each executor, to
+    compare them. That also writes latency.png (with bounds and deadlines), timeline.png and report.html.
+
+    Writes results.json, the log of every part, and the execution times of all callbacks, for tide check --measured.
 
     Examples:
 
       tide run examples/three_chains/system.toml
+
+      tide run examples/systems/arm_and_base.toml --periods 10
 
       tide run examples/three_chains/system.toml --executor batch --send both --reliability best_effort
 
@@ -180,33 +198,42 @@ def run(
             system = with_heartbeat_delay(system, Decimal(str(heartbeat_delay_ms)))
         if chains is not None:
             system = with_chain_count(system, chains)
-        variants = _variants(executor, send)
+        compared = (executor, send, chains, sweep_chains, messages) != (None,) * 5 or on is PlaceChoice.qemu
+        if compared or is_comparison(system):
+            require_comparison(system)
+            compared = True
+        send = send or SendChoice.stock
+        variants = _variants(executor or ExecutorChoice.every, send)
         if restart_agent and messages is None:
             raise PlanError("--restart-agent needs --messages")
         if messages is not None and on is not PlaceChoice.qemu:
             raise PlanError("--messages needs --on qemu")
         counts = _range(sweep_chains) if sweep_chains is not None else None
         every: list[Observation] = []
-        sound = True
+        sound, is_above = True, False
         with interruptible(), results_folder(folder, _LEFT_BY_A_RUN, keep=(RunError,)) as place:
-            if messages is not None:
+            if not compared:
+                is_above = bool(play(system, settings, file, place, _command_line(), console).above)
+            elif messages is not None:
                 sound = _exchange(system, messages, restart_agent, settings, place)
             elif on is PlaceChoice.qemu:
                 from tide.run.qemu import run_on_qemu
 
                 run_on_qemu(system, variants, settings, place, _command_line())
             elif counts is not None:
-                if executor is ExecutorChoice.every:
+                if executor in (None, ExecutorChoice.every):
                     variants = _variants(ExecutorChoice.both, send)
                 _sweep(system, variants, settings, place, counts)
             else:
                 every = _compare(system, variants, settings, place)
         console.print(f"\n{folder}/: {_files(folder)}, and the logs of every part", highlight=False, soft_wrap=True)
-        if messages is None and counts is None:
-            _print_hint(file, folder, variants)
+        if not compared:
+            _print_hint(file, [folder / "parts"])
+        elif messages is None and counts is None:
+            _print_hint(file, [folder / variant.folder for variant in variants])
         if not sound:
             raise typer.Exit(1)
-        if hold_to_bounds and above(every):
+        if hold_to_bounds and (is_above or above(every)):
             raise typer.Exit(3)
     except PlanError as error:
         typer.echo(f"{file}: {error}", err=True)
@@ -241,8 +268,8 @@ def _exchange(system: System, messages: int, restarts: int, settings: Settings, 
     return account.is_sound
 
 
-def _print_hint(file: Path, folder: Path, variants: list[Variant]) -> None:
-    line = hint([folder / variant.folder for variant in variants], str(file))
+def _print_hint(file: Path, folders: list[Path]) -> None:
+    line = hint(folders, str(file))
     if line is not None:
         console.print(line, highlight=False, soft_wrap=True)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Instances of any ROS 2 type for a run: as long as the description says, and where they carry the number of the chain's
-instance. Made by the type support of this Python's ROS 2."""
+"""Instances of any ROS 2 type for a run: as long as the description says, and where they carry the number of the
+chain's instance. Made by the type support of this Python's ROS 2."""
 
 from __future__ import annotations
 
@@ -25,8 +25,20 @@ MODULI = {
     "f32": 1 << 24,
     "f64": 1 << 31,
     "digits": 10**_DIGITS,
+    "count": 1,
 }
-_WIDTHS = {"none": 0, "bool": 1, "u8": 1, "u16": 2, "u32": 4, "u64": 8, "f32": 4, "f64": 8, "digits": _DIGITS}
+_WIDTHS = {
+    "none": 0,
+    "bool": 1,
+    "u8": 1,
+    "u16": 2,
+    "u32": 4,
+    "u64": 8,
+    "f32": 4,
+    "f64": 8,
+    "digits": _DIGITS,
+    "count": 0,
+}
 _KINDS = {
     "boolean": "bool",
     **dict.fromkeys(("uint8", "int8", "octet", "byte", "char"), "u8"),
@@ -286,7 +298,8 @@ def sample_of(name: str, payload_bytes: int) -> Sample:
     least = len(_serialised(message))
     if least > payload_bytes:
         raise MessageError(
-            f"a {name} has {least} B at least, payload_bytes is {payload_bytes}", f"write payload_bytes = {least} or more"
+            f"a {name} has {least} B at least, payload_bytes is {payload_bytes}",
+            f"write payload_bytes = {least} or more",
         )
     _filled(message, payload_bytes)
     number = _number(message)

@@ -12,6 +12,7 @@ from fractions import Fraction
 from tide.system.check_boards import check_boards
 from tide.system.check_host import check_branches, check_budgets, check_groups, check_priorities, check_propagation
 from tide.system.check_paths import check_path_names, check_paths
+from tide.system.check_programs import check_programs
 from tide.system.finding import Finding
 from tide.system.locate import Path
 from tide.system.model import Callback, Chain, SerialLink, System, UdpLink, nanoseconds
@@ -32,6 +33,7 @@ def check(system: System) -> list[Finding]:
         *check_propagation(system),
         *check_boards(system),
         *check_paths(system),
+        *check_programs(system),
         *_executor_load(system),
         *_link_load(system),
     ]

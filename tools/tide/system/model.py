@@ -137,6 +137,31 @@ class Executor(_Entry):
     interrupt_ms: Annotated[MillisecondsOrZero, Field(description="CPU time of the interrupt of one frame.")] = Decimal(
         0
     )
+    command: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            description="Program that tide run starts in its place, in the folder of this file: a client of the agent "
+            "on POSIX, a ROS 2 node, a launch file. {device}, {baud}, {port} and {domain} in it are those of the run. "
+            "Absent: tide run plays it.",
+        ),
+    ] = None
+    image: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            description="Of a board on a serial line: ELF file that tide run starts in QEMU (mps2-an500), whose first "
+            "UART is the line.",
+        ),
+    ] = None
+    attach: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            description="Of a board that is there already: its serial device, as /dev/ttyACM0; on a network the UDP "
+            "port at which it looks for the agent.",
+        ),
+    ] = None
 
 
 class SerialLink(_Entry):

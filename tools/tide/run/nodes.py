@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One host executor of a description: a real rclpy node with its timers, subscriptions and publishers, of any type.
+
+Run as `python -m tide.run.nodes` with a JSON object on standard input (tide.run.robot_plans.nodes_of). Prints
+{"event": "created"} when all endpoints exist. A line `start NS` says when the system starts, on the monotonic clock. At
+SIGTERM it prints a line for each callback with the times of its runs, and ends; also when standard input is closed."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import hashlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import rclpy
+from rclpy.callback_groups import CallbackGroup, MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
+from rclpy.clock import Clock, ClockType
+from rclpy.executors import Executor, ExternalShutdownException
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.timer import Timer
+
+from tide.run.messages import ENCAPSULATION_BYTES, Number, message_class
+from tide_ros import Budget, Lane, PriorityExecutor
+
+_ENCAPSULATION = b"\0\1\0\0"  # CDR, little-endian
+_STEP_NS = 300_000  # longer than one step of the work below
+_PUBLISH_NS = 300_000  # until it is known better
+_SPARE_NS = 50_000  # what is described is the worst that occurs
+
+
+def quality(reliable: bool) -> QoSProfile:
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=10,
+        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.VOLATILE,
+    )
+
+
+def _burn(duration_ns: int) -> None:
+    """Without the interpreter's lock most of the time, so that other lanes run beside it."""
+    end_ns = time.thread_time_ns() + duration_ns
+    while time.thread_time_ns() < end_ns - _STEP_NS:
+        hashlib.pbkdf2_hmac("sha256", b"x", b"x", 100)
+    while time.thread_time_ns() < end_ns:
+        pass
+
+
+class _Play:
+    """One callback."""
+
+    def __init__(self, node: Node, chain: dict[str, Any], callback: dict[str, Any], group: CallbackGroup) -> None:
+        self.chain, self.name = chain, str(callback["name"])
+        self.execution_ns = int(callback["execution_ns"])
+        self.runs: list[tuple[int, int, int, int]] = []
+        self.start_ns: int | None = None
+        self.timer: Timer | None = None
+        self._seen: set[int] = set()
+        self._publish_ns = _PUBLISH_NS if callback["sends"] is not None else 0
+        self._publish: Callable[[int], None] = lambda _: None
+        profile = quality(bool(chain["reliable"]))
+        takes, sends = callback["takes"], callback["sends"]
+        if sends is not None:
+            self._publish = _publisher(node, sends, profile)
+        if takes is not None:
+            self._number = Number(takes["kind"], takes["offset"])
+            node.create_subscription(
+                message_class(takes["type"]), takes["topic"], self._take, profile, callback_group=group, raw=True
+            )
+        else:
+            clock = Clock(clock_type=ClockType.STEADY_TIME)
+            self.timer = node.create_timer(chain["period_ns"] / 1e9, self._expire, group, clock=clock)
+            self.timer.cancel()
+
+    def _latest(self, now_ns: int) -> int:
+        """The instance that was released last; negative: none."""
+        if self.start_ns is None:
+            return -1
+        return (now_ns - self.start_ns - int(self.chain["offset_ns"])) // int(self.chain["period_ns"])
+
+    def _expire(self) -> None:
+        now_ns = time.monotonic_ns()
+        self._run(self._latest(now_ns), now_ns)
+
+    def _take(self, message: bytes) -> None:
+        now_ns = time.monotonic_ns()
+        latest = self._latest(now_ns)
+        if self._number.kind == "count":
+            self._run(len(self.runs) if self.start_ns is not None and now_ns >= self.start_ns else -1, now_ns)
+        else:
+            self._run(self._number.instance(message[ENCAPSULATION_BYTES:], latest), now_ns)
+
+    def _run(self, index: int, now_ns: int) -> None:
+        if index < 0 or index >= int(self.chain["instances"]) or index in self._seen:
+            return
+        self._seen.add(index)
+        cpu_ns = time.thread_time_ns()
+        _burn(self.execution_ns - self._publish_ns - _SPARE_NS)  # what a host executor takes has its publish in it
+        worked_ns = time.thread_time_ns()
+        self._publish(index)
+        self._publish_ns = max(time.thread_time_ns() - worked_ns, self._publish_ns * 7 // 8)
+        self.runs.append((index, now_ns, time.monotonic_ns(), time.thread_time_ns() - cpu_ns))
+
+    def begin(self, start_ns: int, executor: Executor) -> None:
+        """The timer's first expiry is at its offset: it counts from when it is reset."""
+        self.start_ns = start_ns
+        if self.timer is None:
+            return
+        at_ns = start_ns + int(self.chain["offset_ns"]) - int(self.chain["period_ns"])
+        time.sleep(max(0.0, (at_ns - time.monotonic_ns()) / 1e9))
+        self.timer.reset()
+        executor.wake()
+
+    def told(self) -> dict[str, Any]:
+        return {"chain": self.chain["name"], "callback": self.name, "runs": self.runs}
+
+
+def _publisher(node: Node, sends: dict[str, Any], profile: QoSProfile) -> Callable[[int], None]:
+    publisher = node.create_publisher(message_class(sends["type"]), sends["topic"], profile)
+    number = Number(sends["kind"], sends["offset"])
+    body = Path(sends["file"]).read_bytes()
+
+    def publish(index: int) -> None:
+        message = bytearray(body)
+        number.written(message, index)
+        publisher.publish(_ENCAPSULATION + bytes(message))
+
+    return publish
+
+
+def _group_of(name: str | None, kinds: dict[str, str], groups: dict[str, CallbackGroup]) -> CallbackGroup:
+    if name is None:
+        return MutuallyExclusiveCallbackGroup()
+    made = MutuallyExclusiveCallbackGroup if kinds[name] == "exclusive" else ReentrantCallbackGroup
+    return groups.setdefault(name, made())
+
+
+def _executor(lanes: int, priority: int, budget: dict[str, int] | None) -> Executor:
+    """That of tide_ros without chains: what became ready first is run first."""
+    if budget is None:
+        return PriorityExecutor(lanes)
+    given = Budget(budget["budget_ns"], budget["period_ns"])
+    return PriorityExecutor([Lane(f"lane {n}", "fifo", priority, budget=given) for n in range(lanes)])
+
+
+def _hurry(priority: int) -> None:
+    """All threads of this process, those of DDS too: a host executor of a description does not wait for strangers."""
+    for thread in os.listdir("/proc/self/task"):
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(int(thread), os.SCHED_FIFO, os.sched_param(priority))
+
+
+def say(message: dict[str, Any]) -> None:
+    print(json.dumps(message), flush=True)
+
+
+def _listen(plays: list[_Play], executor: Executor, priority: int) -> None:
+    for line in sys.stdin:
+        word, _, number = line.strip().partition(" ")
+        if word == "start":
+            if priority:
+                _hurry(priority)
+            for play in plays:
+                threading.Thread(target=play.begin, args=(int(number), executor), daemon=True).start()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main() -> None:
+    task = json.loads(sys.stdin.readline())
+    rclpy.init()  # its SIGTERM handler ends the spin below
+    budget, priority = task["budget"], int(task["priority"])
+    executor = _executor(int(task["lanes"]), priority, budget)
+    node = Node(f"{task['executor']}_played", start_parameter_services=False, enable_rosout=False)
+    groups: dict[str, CallbackGroup] = {}
+    plays = [
+        _Play(node, chain, callback, _group_of(callback["group"], task["groups"], groups))
+        for chain in task["chains"]
+        for callback in chain["callbacks"]
+    ]
+    executor.add_node(node)
+    threading.Thread(target=_listen, args=(plays, executor, 0 if budget else priority), daemon=True).start()
+    say({"event": "created"})
+    gc.collect()
+    gc.freeze()
+    gc.disable()  # a run is short, and a collection in the middle of a callback would be measured
+    with contextlib.suppress(ExternalShutdownException):
+        executor.spin()
+    for play in plays:
+        say(play.told())
+    executor.shutdown()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watches the topics of a run: says when all have somebody at both ends, and when their messages came.
+
+Run as `python -m tide.run.observer` with a JSON object on standard input: {"topics": [{"topic", "type", "readers",
+"observed"}]}, where readers is how many others subscribe. Prints {"missing": [...]} as long as an end is missing, then
+{"event": "seen"}; at SIGTERM a line for each observed topic with the times of its messages on the monotonic clock.
+Ends also when standard input is closed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+import rclpy
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+
+from tide.run.messages import message_class
+from tide.run.nodes import quality, say
+
+_LOOK_S = 0.2
+
+
+class _Topic:
+    def __init__(self, node: Node, told: dict[str, Any]) -> None:
+        self.node, self.name, self.type = node, str(told["topic"]), str(told["type"])
+        self.readers, self.observed = int(told["readers"]), bool(told["observed"])
+        self.times_ns: list[int] = []
+        if self.observed:  # best effort takes what is reliable, too
+            node.create_subscription(message_class(self.type), self.name, self._take, quality(False), raw=True)
+
+    def _take(self, _: bytes) -> None:
+        self.times_ns.append(time.monotonic_ns())
+
+    def missing(self) -> dict[str, str] | None:
+        absolute = "/" + self.name.lstrip("/")
+        publishers = self.node.get_publishers_info_by_topic(absolute)
+        other = next((one.topic_type for one in publishers if one.topic_type != self.type), None)
+        if other is not None:
+            return {"topic": self.name, "what": "type", "type": other}
+        if not publishers:
+            return {"topic": self.name, "what": "publisher"}
+        readers = len(self.node.get_subscriptions_info_by_topic(absolute)) - self.observed
+        return {"topic": self.name, "what": "subscription"} if readers < self.readers else None
+
+
+def _end_with_parent() -> None:
+    while sys.stdin.buffer.read(1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main() -> None:
+    task = json.loads(sys.stdin.readline())
+    rclpy.init()
+    node = Node("tide_run_observer", start_parameter_services=False, enable_rosout=False)
+    topics = [_Topic(node, told) for told in task["topics"]]
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    say({"event": "created"})
+    last: list[dict[str, str]] | None = None
+    try:
+        while missing := [one for topic in topics if (one := topic.missing()) is not None]:
+            if missing != last:
+                say({"missing": missing})
+            last = missing
+            until_s = time.monotonic() + _LOOK_S
+            while (left_s := until_s - time.monotonic()) > 0:
+                executor.spin_once(timeout_sec=left_s)
+        say({"event": "seen"})
+        executor.spin()
+    except ExternalShutdownException:
+        pass
+    for topic in topics:
+        if topic.observed:
+            say({"topic": topic.name, "times_ns": topic.times_ns})
+    executor.shutdown()
+
+
+if __name__ == "__main__":
+    main()

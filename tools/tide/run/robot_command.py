@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tide run of a description that is more than a comparison of executors: each board as it is described."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from tide.programs.child import may_use_fifo
+from tide.report.results import Results, write
+from tide.run.experiment import Settings
+from tide.run.machine import describe
+from tide.run.plan import run_chains, serial_link
+from tide.run.robot import Robot
+from tide.run.robot_plans import is_given, length_ns, used_executors
+from tide.run.robot_results import Outcome, chains_table, execution_lines, legs_table, outcome_of, sentences
+from tide.run.robot_times import seen_of
+from tide.run.times import write_times
+from tide.system.model import System
+from tide.system.variants import PlanError
+from tide.terminal.style import print_whole
+
+
+def is_comparison(system: System) -> bool:
+    """Whether the comparison of executors can run all of it."""
+    try:
+        require_comparison(system)
+    except PlanError:
+        return False
+    return True
+
+
+def require_comparison(system: System) -> None:
+    """PlanError when the comparison of executors cannot run it."""
+    used = used_executors(system)
+    given = next((one for one in used if is_given(one)), None)
+    if given is not None:
+        raise PlanError(f"executor '{given.name}' is a program of yours; executors are compared where both are played")
+    if len(used) > 2:
+        raise PlanError(f"{len(used)} executors run the chains; a comparison of executors needs one board and one host")
+    if any(one.policy is not None for one in used):
+        raise PlanError("a board has a policy; a comparison of executors chooses it itself")
+    serial_link(system)
+    run_chains(system)
+
+
+def _heading(system: System, settings: Settings) -> str:
+    used = used_executors(system)
+    words = []
+    for where, word in (("mcu", "board"), ("host", "host executor")):
+        count = sum(one.where == where for one in used)
+        if count:
+            words.append(f"{count} {word}{'s' if count > 1 else ''}")
+    words.append(f"{len(system.chains)} chain{'s' if len(system.chains) > 1 else ''}")
+    seconds = length_ns(system, settings.periods) / 1e9
+    return f"[bold]{system.name}[/bold]: {', '.join(words)}; {seconds:.0f} s and the time to start"
+
+
+def play(system: System, settings: Settings, file: Path, folder: Path, command_line: str, console: Console) -> Outcome:
+    """PlanError when it cannot be played, RunError when a part failed."""
+    robot = Robot(system, settings, file.resolve().parent, folder / "parts")
+    console.print(_heading(system, settings), highlight=False, soft_wrap=True)
+    if not may_use_fifo():
+        console.print("no right to real-time priorities: latencies will scatter; run as root or raise ulimit -r")
+    machine = describe(may_use_fifo())
+    if machine.load_average > machine.cores:
+        console.print(f"this machine is busy (load average {machine.load_average:g}): latencies will scatter")
+    played = sum(not is_given(one) for one in robot.boards)
+    if played > len(robot.places.boards) > 0:
+        console.print(
+            f"{played} boards share {len(robot.places.boards)} processor of this machine: each may wait for another",
+            highlight=False,
+        )
+    columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("starting", total=None)
+        recorded = robot.run(lambda text: progress.update(task, description=text))
+    write_times(folder / "parts", execution_lines(system, recorded))
+    outcome = outcome_of(system, recorded, seen_of(system, recorded, settings.periods), settings.periods)
+    results = Results(
+        system=system.name,
+        on="native",
+        seed=settings.seed,
+        command=command_line,
+        line_loss=settings.line_loss,
+        link=", ".join(link.name for link in system.links),
+        machine=machine,
+        runs=[outcome.run],
+    )
+    write(results, folder / "results.json")
+    print_whole(console, chains_table(system, outcome))
+    print_whole(console, legs_table(system, outcome))
+    for line in sentences(system, outcome):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    return outcome

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each board and each host executor of a description does in a run: its callbacks of every chain, and the messages
+between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from tide.run.messages import MessageError, Number, Sample, sample_of
+from tide.run.plan import (
+    BOARD_CALLBACKS,
+    BOARD_CHAINS,
+    BOARD_MTU_BYTES,
+    BOARD_PAYLOAD_BYTES,
+    BoardCallback,
+    BoardChain,
+    Message,
+)
+from tide.system.model import Callback, Chain, Executor, SerialLink, System, UdpLink
+from tide.system.variants import PlanError
+
+WARM_UP_INSTANCES = 3
+_MARGIN_INSTANCES = 16
+COUNTED = Number("count")  # of a message that somebody else makes: the instance is its place among all
+
+
+def is_given(executor: Executor) -> bool:
+    """The user has a program for it, or it is there already."""
+    return any((executor.command, executor.image, executor.attach))
+
+
+def used_executors(system: System) -> tuple[Executor, ...]:
+    names = {callback.executor for chain in system.chains for callback in chain.callbacks}
+    return tuple(one for one in system.executors if one.name in names)
+
+
+def is_played(system: System, chain: Chain) -> bool:
+    """Nothing of it is the user's, so that each instance is known by its number."""
+    return not any(is_given(system.executor(callback.executor)) for callback in system.path(chain))
+
+
+def length_ns(system: System, periods: int) -> int:
+    """From the first release to the end of the last period."""
+    return periods * max(system.timer_of(chain).period_ns for chain in system.chains)
+
+
+def instances_of(system: System, chain: Chain, periods: int) -> int:
+    """Those of the warm-up among them."""
+    return length_ns(system, periods) // system.timer_of(chain).period_ns + WARM_UP_INSTANCES
+
+
+def link_of(system: System, board: Executor) -> SerialLink | UdpLink:
+    """PlanError when the board has none that can be played."""
+    link = system.link_of_board(board)
+    if link is None:
+        raise PlanError(f"board '{board.name}' has no link; name one by link = \"...\"")
+    if is_given(board):
+        return link
+    if link.mtu_bytes > BOARD_MTU_BYTES:
+        raise PlanError(f"link '{link.name}' has an MTU of {link.mtu_bytes} B; a board that is played has at most 4096")
+    if link.quantum_bytes not in (0, link.mtu_bytes):
+        raise PlanError(f"link '{link.name}' has a quantum; a board that is played has the MTU as its quantum")
+    return link
+
+
+@lru_cache(maxsize=256)
+def _sample(type_name: str, payload_bytes: int) -> Sample:
+    return sample_of(type_name, payload_bytes)
+
+
+def _message(system: System, made_by: Callback) -> Message:
+    publication = made_by.publishes
+    assert publication is not None  # the loader has checked it
+    try:
+        sample = _sample(publication.type, publication.payload_bytes)
+    except MessageError as error:
+        raise PlanError(f"topic '{publication.topic}': {error}") from None
+    if is_given(system.executor(made_by.executor)):
+        sample = Sample(sample.body, COUNTED)
+    return Message(publication, sample)
+
+
+def _planned(system: System, chain: Chain, callback: Callback) -> BoardCallback:
+    path = system.path(chain)
+    position = next(n for n, one in enumerate(path) if one is callback)
+    takes = None if position == 0 else _message(system, path[position - 1])
+    sends = None if callback.publishes is None else _message(system, callback)
+    return BoardCallback(callback.name, callback.execution_ns, takes, sends)
+
+
+def plan_of(system: System, executor: Executor, periods: int) -> list[BoardChain]:
+    """Of each chain that comes there, most urgent first. PlanError when a message is none."""
+    found = []
+    for chain in system.by_urgency():
+        own = tuple(
+            _planned(system, chain, callback) for callback in chain.callbacks if callback.executor == executor.name
+        )
+        if not own:
+            continue
+        timer = system.timer_of(chain)
+        count = instances_of(system, chain, periods)
+        if not is_played(system, chain):
+            count = 2 * count + _MARGIN_INSTANCES  # who begins it keeps time of its own
+        found.append(
+            BoardChain(chain.name, chain.priority, timer.period_ns, timer.offset_ns, count, chain.reliability, own)
+        )
+    return found
+
+
+def require_board(executor: Executor, chains: list[BoardChain]) -> None:
+    """PlanError when it is more than the program takes that plays a board."""
+    callbacks = [callback for chain in chains for callback in chain.callbacks]
+    if len(chains) > BOARD_CHAINS or len(callbacks) > BOARD_CALLBACKS:
+        raise PlanError(
+            f"board '{executor.name}' has {len(chains)} chains with {len(callbacks)} callbacks; one that is played has "
+            f"at most {BOARD_CHAINS} and {BOARD_CALLBACKS}"
+        )
+    for message in (one for callback in callbacks for one in (callback.takes, callback.sends) if one is not None):
+        publication = message.publication
+        if publication.payload_bytes > BOARD_PAYLOAD_BYTES:
+            raise PlanError(
+                f"topic '{publication.topic}' has {publication.payload_bytes} B; board '{executor.name}', which is "
+                f"played, takes at most {BOARD_PAYLOAD_BYTES}"
+            )
+
+
+def _node_message(message: Message | None, file: Path | None) -> dict[str, Any] | None:
+    if message is None:
+        return None
+    number = message.sample.number
+    told: dict[str, Any] = {"topic": message.publication.topic, "type": message.publication.type}
+    told |= {"kind": number.kind, "offset": number.offset}
+    if file is not None:
+        file.write_bytes(message.sample.body)
+        told["file"] = str(file)
+    return told
+
+
+def nodes_of(system: System, executor: Executor, chains: list[BoardChain], out: Path) -> dict[str, Any]:
+    """What tide.run.nodes is told; messages go into files."""
+    groups = {
+        (chain.name, callback.name): callback.group
+        for chain in system.chains
+        for callback in chain.callbacks
+        if callback.group is not None
+    }
+    described = []
+    count = 0
+    for chain in chains:
+        callbacks = []
+        for callback in chain.callbacks:
+            file = out / f"{executor.name}_{count}.cdr"
+            count += 1
+            callbacks.append(
+                {
+                    "name": callback.name,
+                    "execution_ns": callback.execution_ns,
+                    "takes": _node_message(callback.takes, None),
+                    "sends": _node_message(callback.sends, file),
+                    "group": groups.get((chain.name, callback.name)),
+                }
+            )
+        described.append(
+            {
+                "name": chain.name,
+                "period_ns": chain.period_ns,
+                "offset_ns": chain.offset_ns,
+                "instances": chain.instances,
+                "reliable": chain.reliability == "reliable",
+                "callbacks": callbacks,
+            }
+        )
+    kinds = {group.name: group.kind for group in system.groups}
+    return {"executor": executor.name, "lanes": executor.lanes, "groups": kinds, "chains": described}
+
+
+def topics_of(system: System) -> Iterator[tuple[Chain, Callback, Callback | None]]:
+    """Of each chain that publishes it: who makes a message, and who takes it; None where nobody does."""
+    for chain in system.chains:
+        path = system.path(chain)
+        for position, callback in enumerate(path):
+            if callback.publishes is not None:
+                yield chain, callback, path[position + 1] if position + 1 < len(path) else None

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run of a whole description beside its bounds: results.json, tables and sentences."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+
+from rich.table import Table
+
+from tide.analysis.bounds import AnalysisError, Bounds, bounds_of
+from tide.analysis.lower import NoBoundError
+from tide.programs.binaries import MissingBinaryError
+from tide.report.results import Run, summarise
+from tide.report.table import VERDICT_COLOURS
+from tide.run.evidence import executions
+from tide.run.judge import judge
+from tide.run.robot import Recorded
+from tide.run.robot_plans import is_given, is_played, used_executors
+from tide.run.robot_times import Seen
+from tide.system.model import System
+from tide.terminal.style import empty_table
+
+DESCRIBED = "described"  # the executor of results.json: each board has its own
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """run: as in results.json. no_bounds: why there are none."""
+
+    run: Run
+    seen: list[Seen]
+    bounds: Bounds | None
+    no_bounds: str = ""
+
+    def until_ns(self, chain: str, place: str) -> int | None:
+        bound = self.bounds.chain(chain) if self.bounds else None
+        return dict(bound.sections).get(place) if bound else None
+
+    @property
+    def above(self) -> list[str]:
+        """Chains, and what of them, that were longer than their bounds."""
+        found = [one.name for one in self.run.chains if one.bound_ns is not None and (one.max_ns or 0) > one.bound_ns]
+        for one in self.seen:
+            for section in one.sections:
+                bound_ns = self.until_ns(one.chain, section.place)
+                if bound_ns is not None and section.most_ns > bound_ns:
+                    found.append(f"{one.chain} until it leaves {section.place}")
+        return found
+
+
+def execution_lines(system: System, recorded: Recorded) -> list[str]:
+    """As `tide measured` reads them: what the boards counted, and of host executors what their nodes recorded."""
+    lines = list(recorded.lines)
+    for chain in system.chains:
+        for callback in chain.callbacks:
+            runs = recorded.runs.get((chain.name, callback.name), {})
+            if system.where(callback) != "host" or not runs:
+                continue
+            spent = [cpu_ns for _, _, cpu_ns in runs.values()]
+            name = f"{chain.name}/{callback.name}"
+            lines.append(f"tide-execution {name} {len(spent)} {min(spent)} {max(spent)} {sum(spent)}")
+    return lines
+
+
+def _in_time(system: System, seen: list[Seen]) -> dict[str, object]:
+    played = [one for one in seen if is_played(system, system.chain(one.chain))]
+    shares = [
+        (latency_ns / system.timer_of(system.chain(one.chain)).period_ns, one.chain)
+        for one in played
+        for latency_ns in one.latencies_ns
+    ]
+    share, name = max(shares, default=(0.0, ""))
+    return {"share": share, "chain": name, "missing": sum(one.lost + one.skipped for one in played)}
+
+
+def outcome_of(system: System, recorded: Recorded, seen: list[Seen], periods: int) -> Outcome:
+    try:
+        bounds, why = bounds_of(system), ""
+    except (NoBoundError, AnalysisError, MissingBinaryError) as error:
+        bounds, why = None, str(error)
+    chains = []
+    for one in seen:
+        chain = system.chain(one.chain)
+        deadline_ns = chain.deadline_ns
+        result = summarise(
+            chain.name, chain.priority, chain.reliability, deadline_ns, one.latencies_ns, one.lost, one.skipped
+        )
+        bound = bounds.chain(chain.name) if bounds else None
+        chains.append(result.model_copy(update={"bound_ns": bound.bound_ns if bound else None}))
+    evidence: dict[str, object] = executions(execution_lines(system, recorded))
+    if any(is_played(system, chain) for chain in system.chains):
+        evidence["in_time"] = _in_time(system, seen)
+    evidence["ways"] = {one.chain: one.way or one.unseen for one in seen if one.way or one.unseen}
+    evidence["legs"] = [asdict(leg) for one in seen for leg in one.legs]
+    evidence["sections"] = [asdict(section) for one in seen for section in one.sections]
+    evidence["topics"] = [asdict(rate) for one in seen for rate in one.rates]
+    counters = recorded.counters
+    run = Run(
+        executor=DESCRIBED,
+        send=DESCRIBED,
+        periods=periods,
+        chains=chains,
+        counters=counters,
+        evidence=evidence,
+    )
+    if bounds is not None:
+        run = run.model_copy(update={"answers": judge(system, bounds, run)})
+    return Outcome(run, seen, bounds, why)
+
+
+# ---- for people ----
+
+
+def _ms(value_ns: int | None) -> str:
+    return "none" if value_ns is None else f"{value_ns / 1e6:.3f}"
+
+
+def _ratio(value_ns: int | None, bound_ns: int | None) -> str:
+    return f"{value_ns / bound_ns:.3f}" if value_ns is not None and bound_ns else ""
+
+
+def chains_table(system: System, outcome: Outcome) -> Table:
+    table = empty_table(f"{system.name}: observation beside bound and deadline in ms", gap=1)
+    for heading in ("chain", "until it leaves"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("seen", "median", "worst", "bound", "worst/bound", "deadline"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("verdict")
+    for result, seen in zip(outcome.run.chains, outcome.seen, strict=True):
+        for section in seen.sections:
+            bound_ns = outcome.until_ns(result.name, section.place)
+            worst = (_ms(section.most_ns), _ms(bound_ns), _ratio(section.most_ns, bound_ns))
+            table.add_row(result.name, section.place, str(section.samples), "", *worst, "", "")
+        verdict = "not observable here" if seen.unseen else result.verdict
+        if seen.way and result.max_ns is not None:
+            verdict = "a part of its way, " + verdict
+        colour = VERDICT_COLOURS.get(result.verdict, "red") if not seen.unseen else "yellow"
+        cells = (_ms(result.p50_ns), _ms(result.max_ns), _ms(result.bound_ns), _ratio(result.max_ns, result.bound_ns))
+        deadline = _ms(result.deadline_ns)
+        table.add_row(
+            result.name, "", str(result.samples), *cells, deadline, f"[{colour}]{verdict}[/]", end_section=True
+        )
+    return table
+
+
+def legs_table(system: System, outcome: Outcome) -> Table:
+    table = empty_table("parts of each chain: the most that was seen, in ms", gap=1)
+    for heading in ("chain", "part"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("most", "described", "most/described"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for one in outcome.seen:
+        for number, leg in enumerate(one.legs):
+            limit = _ms(leg.limit_ns) if leg.limit_ns is not None else ""
+            table.add_row(
+                "" if number else one.chain,
+                leg.what,
+                _ms(leg.most_ns),
+                limit,
+                _ratio(leg.most_ns, leg.limit_ns),
+                end_section=number + 1 == len(one.legs),
+            )
+    return table
+
+
+def sentences(system: System, outcome: Outcome) -> list[str]:
+    """What the tables leave out, a line each: first what is missing, then assumptions."""
+    lines = []
+    if outcome.no_bounds:
+        lines.append(f"no bounds to compare with: {outcome.no_bounds}")
+    given = [one.name for one in used_executors(system) if is_given(one)]
+    if given:
+        lines.append(f"programs of yours: {', '.join(given)}; their callbacks are seen by their topics only")
+    for one in outcome.seen:
+        if one.unseen:
+            lines.append(f"chain '{one.chain}': no latency can be observed here: {one.unseen}")
+        if one.way:
+            lines.append(f"chain '{one.chain}': from {one.way}, matched by time, as the observer saw it")
+        if one.lost or one.skipped:
+            lines.append(f"chain '{one.chain}': {one.lost} instances were lost, {one.skipped} skipped by their timer")
+        period_ns = system.timer_of(system.chain(one.chain)).period_ns
+        for rate in one.rates:
+            lines.append(
+                f"topic {rate.topic}: {rate.count} messages, every {_ms(rate.mean_ns)} ms, {_ms(rate.longest_ns)} ms "
+                f"at most; described: {_ms(period_ns)} ms"
+            )
+    lines += [f"{name} was longer than its bound" for name in outcome.above]
+    answers = outcome.run.answers
+    for answer in (one for one in answers if one.verdict == "broken"):
+        lines.append(f"assumption broken: {answer.text} ({answer.counter})")
+    if answers:
+        counts = {word: sum(one.verdict == word for one in answers) for word in ("held", "broken")}
+        hidden = len(answers) - sum(counts.values())
+        lines.append(
+            f"{len(answers)} assumptions of the bounds: {counts['held']} held, {counts['broken']} broken, {hidden} not "
+            "observable in this run; results.json has each"
+        )
+    return [re.sub(r"\s+", " ", line) for line in lines]

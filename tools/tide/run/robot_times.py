@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run of a whole description saw of each chain: its instances by their numbers where all of it was played, else
+the way from the first to the last of its points that was seen, matched by time."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from tide.analysis.boards import sections_of
+from tide.analysis.lower import is_on_host
+from tide.run.robot import Recorded
+from tide.run.robot_plans import WARM_UP_INSTANCES, instances_of, is_given, is_played
+from tide.system.model import Callback, Chain, System
+
+
+@dataclass(frozen=True)
+class Leg:
+    """A part of a chain's way. limit_ns: what the description says it takes at most; None: it does not say."""
+
+    chain: str
+    what: str
+    most_ns: int
+    limit_ns: int | None = None
+
+
+@dataclass(frozen=True)
+class Section:
+    """A chain until it leaves a board."""
+
+    chain: str
+    place: str
+    most_ns: int
+    samples: int
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Messages of a topic that a program of the user makes."""
+
+    topic: str
+    count: int
+    mean_ns: int | None
+    longest_ns: int | None
+
+
+@dataclass
+class Seen:
+    """way: what is measured in place of the whole chain; empty: the whole. samples_ns: in order of time."""
+
+    chain: str
+    way: str = ""
+    unseen: str = ""  # why nothing of it can be
+    latencies_ns: list[int] = field(default_factory=list)
+    lost: int = 0
+    skipped: int = 0
+    legs: list[Leg] = field(default_factory=list)
+    sections: list[Section] = field(default_factory=list)
+    rates: list[Rate] = field(default_factory=list)
+
+
+def seen_of(system: System, recorded: Recorded, periods: int) -> list[Seen]:
+    """One for each chain, in the order of the description."""
+    return [
+        _played(system, chain, recorded, periods) if is_played(system, chain) else _watched(system, chain, recorded)
+        for chain in system.chains
+    ]
+
+
+# ---- chains that are played from end to end ----
+
+
+def _owner(system: System, chain: Chain, callback: Callback) -> str:
+    """The chain under whose name it is recorded: a branch begins with callbacks of another one."""
+    while not any(one is callback for one in chain.callbacks):
+        assert chain.branches_from is not None
+        chain = system.chain(chain.branches_from[0])
+    return chain.name
+
+
+def _release_ns(system: System, chain: Chain, recorded: Recorded, index: int) -> int:
+    timer = system.timer_of(chain)
+    return recorded.start_ns + timer.offset_ns + index * timer.period_ns
+
+
+def _played(system: System, chain: Chain, recorded: Recorded, periods: int) -> Seen:
+    path = system.path(chain)
+    runs = [recorded.runs.get((_owner(system, chain, one), one.name), {}) for one in path]
+    seen = Seen(chain.name)
+    counted = range(WARM_UP_INSTANCES, instances_of(system, chain, periods))
+    done: list[tuple[int, list[tuple[int, int, int]]]] = []
+    for index in counted:
+        if all(index in one for one in runs):
+            done.append((_release_ns(system, chain, recorded, index), [one[index] for one in runs]))
+        elif _was_skipped(system, chain, recorded, index, index in runs[0]):
+            seen.skipped += 1
+        else:
+            seen.lost += 1
+    seen.latencies_ns = [times[-1][1] - release_ns for release_ns, times in done]
+    if done:
+        seen.legs = _legs(system, chain, path, done)
+    seen.sections = _sections(system, chain, recorded, runs, counted)
+    return seen
+
+
+def _was_skipped(system: System, chain: Chain, recorded: Recorded, index: int, has_begun: bool) -> bool:
+    """Its timer had no chance to run. Of a lost instance a board may tell nothing but that."""
+    first = system.path(chain)[0]
+    if system.where(first) == "host":
+        return not has_begun
+    return (system.timer_of(chain).name, index) in recorded.skipped
+
+
+def _legs(
+    system: System, chain: Chain, path: Sequence[Callback], done: list[tuple[int, list[tuple[int, int, int]]]]
+) -> list[Leg]:
+    legs = [Leg(chain.name, f"release to {path[0].name}", max(times[0][0] - at_ns for at_ns, times in done))]
+    for number, callback in enumerate(path):
+        executor = system.executor(callback.executor)
+        made_ms = executor.submit_ms if callback.publishes else 0
+        limit_ns = int((callback.execution_ms + made_ms + executor.dispatch_ms) * 1_000_000)
+        spent_ns = max(times[number][2] for _, times in done)
+        legs.append(Leg(chain.name, f"{callback.name}, execution", spent_ns, limit_ns))
+        if number + 1 < len(path):
+            most_ns = max(times[number + 1][0] - times[number][1] for _, times in done)
+            legs.append(Leg(chain.name, f"{callback.name} to {path[number + 1].name}", max(0, most_ns)))
+    return legs
+
+
+def _sections(
+    system: System,
+    chain: Chain,
+    recorded: Recorded,
+    runs: list[dict[int, tuple[int, int, int]]],
+    counted: range,
+) -> list[Section]:
+    """Until it leaves each board but the last one, that what of it ran before."""
+    if is_on_host(system) or len(system.boards()) < 2 or chain.branches_from is not None:
+        return []
+    found = []
+    last = -1
+    for one in sections_of(system, chain)[:-1]:
+        last += len(one.callbacks)
+        ends = {index: runs[last][index][1] for index in counted if index in runs[last]}
+        most_ns = max((end_ns - _release_ns(system, chain, recorded, n) for n, end_ns in ends.items()), default=-1)
+        if ends:
+            found.append(Section(chain.name, one.place, most_ns, len(ends)))
+    return found
+
+
+# ---- chains with programs of the user ----
+
+
+@dataclass(frozen=True)
+class _Point:
+    name: str
+    times_ns: list[int]
+
+
+def _points(system: System, chain: Chain, recorded: Recorded) -> list[_Point]:
+    path = system.path(chain)
+    points = []
+    first = recorded.runs.get((_owner(system, chain, path[0]), path[0].name), {})
+    if path[0].kind == "timer" and not is_given(system.executor(path[0].executor)):
+        points.append(_Point("its release", sorted(_release_ns(system, chain, recorded, index) for index in first)))
+    for callback in path:
+        if callback.publishes is not None:
+            times_ns = recorded.topics.get(callback.publishes.topic, [])
+            points.append(_Point(callback.publishes.topic, [at_ns for at_ns in times_ns if at_ns >= recorded.start_ns]))
+    if not is_given(system.executor(path[-1].executor)):
+        last = recorded.runs.get((_owner(system, chain, path[-1]), path[-1].name), {})
+        points.append(_Point(f"the end of {path[-1].name}", sorted(end_ns for _, end_ns, _ in last.values())))
+    return points
+
+
+def _before(times_ns: list[int], at_ns: int) -> int | None:
+    place = bisect_right(times_ns, at_ns)
+    return times_ns[place - 1] if place else None
+
+
+def _ways(points: list[_Point]) -> list[list[int]]:
+    """Back from each time of the last point, by the latest before it."""
+    ways = []
+    for at_ns in points[-1].times_ns:
+        way: list[int] = [at_ns]
+        for point in reversed(points[:-1]):
+            found = _before(point.times_ns, way[0])
+            if found is None:
+                break
+            way.insert(0, found)
+        if len(way) == len(points):
+            ways.append(way)
+    return ways
+
+
+def _rate(system: System, callback: Callback, recorded: Recorded) -> Rate:
+    assert callback.publishes is not None
+    times_ns = [at_ns for at_ns in recorded.topics.get(callback.publishes.topic, []) if at_ns >= recorded.start_ns]
+    gaps = [after - before for before, after in pairwise(times_ns)]
+    mean_ns = (times_ns[-1] - times_ns[0]) // len(gaps) if gaps else None
+    return Rate(callback.publishes.topic, len(times_ns), mean_ns, max(gaps, default=None))
+
+
+def _watched(system: System, chain: Chain, recorded: Recorded) -> Seen:
+    seen = Seen(chain.name)
+    seen.rates = [
+        _rate(system, one, recorded)
+        for one in system.path(chain)
+        if one.publishes is not None and is_given(system.executor(one.executor))
+    ]
+    points = _points(system, chain, recorded)
+    silent = next((point.name for point in points if not point.times_ns), None)
+    if len(points) < 2:
+        seen.unseen = f"only {points[0].name} can be seen" if points else "it has no topic that can be seen"
+    elif silent is not None:
+        seen.unseen = f"there was nothing at {silent}"
+    if seen.unseen:
+        return seen
+    ways = _ways(points)[WARM_UP_INSTANCES:]
+    seen.way = f"{points[0].name} to {points[-1].name}"
+    seen.latencies_ns = [way[-1] - way[0] for way in ways]
+    seen.legs = [
+        Leg(chain.name, f"{before.name} to {after.name}", max(way[n + 1] - way[n] for way in ways))
+        for n, (before, after) in enumerate(pairwise(points))
+        if ways
+    ]
+    return seen
