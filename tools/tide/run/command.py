@@ -23,7 +23,7 @@ from tide.programs.child import RunError, may_use_fifo
 from tide.programs.simulator import SimulationError
 from tide.run.budgets import sentences
 from tide.run.domain import DOMAIN_MAXIMUM, ros_domain
-from tide.run.experiment import Outcome, Settings, Variant, run_once
+from tide.run.experiment import START_LIMIT_S, Outcome, Settings, Variant, run_once
 from tide.run.plan import run_chains, serial_link
 from tide.run.robot_command import is_comparison, play, require_comparison
 from tide.run.times import hint
@@ -138,6 +138,12 @@ def run(
         int | None,
         typer.Option(min=0, max=DOMAIN_MAXIMUM, help="ROS domain. Default: ROS_DOMAIN_ID, or one of its own."),
     ] = None,
+    start_limit_s: Annotated[
+        float,
+        typer.Option(
+            min=1, max=3600, help="Seconds until all topics must be there, of what is played and of your programs."
+        ),
+    ] = START_LIMIT_S,
     on: Annotated[
         PlaceChoice,
         typer.Option(
@@ -187,7 +193,7 @@ def run(
       tide run examples/three_chains/system.toml --on qemu --messages 10000 --restart-agent 2
     """
     system = load_or_exit(file)
-    settings = Settings(periods, seed, line_loss, ros_domain(domain))
+    settings = Settings(periods, seed, line_loss, ros_domain(domain), start_limit_s=start_limit_s)
     folder = out or Path("results") / system.name
     try:
         if reliability is not None:

@@ -54,6 +54,7 @@ class Settings:
     line_loss: float
     domain: int
     first_loss: float = 0.0  # of a reliable message's first transmission, towards the agent
+    start_limit_s: float = START_LIMIT_S  # until all topics of a whole description are there
 
 
 @dataclass

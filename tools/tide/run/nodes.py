@@ -2,8 +2,9 @@
 """One host executor of a description: a real rclpy node with its timers, subscriptions and publishers, of any type.
 
 Run as `python -m tide.run.nodes` with a JSON object on standard input (tide.run.robot_plans.nodes_of). Prints
-{"event": "created"} when all endpoints exist. A line `start NS` says when the system starts, on the monotonic clock. At
-SIGTERM it prints a line for each callback with the times of its runs, and ends; also when standard input is closed."""
+{"event": "created"} when all endpoints exist, and {"event": "matched"} when they have found the others. A line
+`start NS` says when the system starts, on the monotonic clock. At SIGTERM it prints a line for each callback with the
+times of its runs, and ends; also when standard input is closed."""
 
 from __future__ import annotations
 
@@ -25,13 +26,16 @@ from rclpy.callback_groups import CallbackGroup, MutuallyExclusiveCallbackGroup,
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import Executor, ExternalShutdownException
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 
 from tide.run.messages import ENCAPSULATION_BYTES, Number, message_class
 from tide_ros import Budget, Lane, PriorityExecutor
 
 _ENCAPSULATION = b"\0\1\0\0"  # CDR, little-endian
+_MATCH_CHECK_S = 0.1
 _STEP_NS = 300_000  # longer than one step of the work below
 _PUBLISH_NS = 300_000  # until it is known better
 _SPARE_NS = 50_000  # what is described is the worst that occurs
@@ -67,13 +71,18 @@ class _Play:
         self._seen: set[int] = set()
         self._publish_ns = _PUBLISH_NS if callback["sends"] is not None else 0
         self._publish: Callable[[int], None] = lambda _: None
+        self._publisher: Publisher | None = None
+        self._subscription: Subscription[Any] | None = None
+        self._readers = 0
         profile = quality(bool(chain["reliable"]))
         takes, sends = callback["takes"], callback["sends"]
         if sends is not None:
-            self._publish = _publisher(node, sends, profile)
+            self._publisher = node.create_publisher(message_class(sends["type"]), sends["topic"], profile)
+            self._publish = _numbered(self._publisher, sends)
+            self._readers = int(sends["readers"])
         if takes is not None:
             self._number = Number(takes["kind"], takes["offset"])
-            node.create_subscription(
+            self._subscription = node.create_subscription(
                 message_class(takes["type"]), takes["topic"], self._take, profile, callback_group=group, raw=True
             )
         else:
@@ -120,12 +129,17 @@ class _Play:
         self.timer.reset()
         executor.wake()
 
+    def is_matched(self) -> bool:
+        """With everybody at the other ends."""
+        if self._publisher is not None and self._publisher.get_subscription_count() < self._readers:
+            return False
+        return self._subscription is None or self._subscription.get_publisher_count() > 0
+
     def told(self) -> dict[str, Any]:
         return {"chain": self.chain["name"], "callback": self.name, "runs": self.runs}
 
 
-def _publisher(node: Node, sends: dict[str, Any], profile: QoSProfile) -> Callable[[int], None]:
-    publisher = node.create_publisher(message_class(sends["type"]), sends["topic"], profile)
+def _numbered(publisher: Publisher, sends: dict[str, Any]) -> Callable[[int], None]:
     number = Number(sends["kind"], sends["offset"])
     body = Path(sends["file"]).read_bytes()
 
@@ -163,6 +177,12 @@ def say(message: dict[str, Any]) -> None:
     print(json.dumps(message), flush=True)
 
 
+def _tell_matched(plays: list[_Play]) -> None:
+    while not all(play.is_matched() for play in plays):
+        time.sleep(_MATCH_CHECK_S)
+    say({"event": "matched"})
+
+
 def _listen(plays: list[_Play], executor: Executor, priority: int) -> None:
     for line in sys.stdin:
         word, _, number = line.strip().partition(" ")
@@ -189,6 +209,7 @@ def main() -> None:
     executor.add_node(node)
     threading.Thread(target=_listen, args=(plays, executor, 0 if budget else priority), daemon=True).start()
     say({"event": "created"})
+    threading.Thread(target=_tell_matched, args=(plays,), daemon=True).start()
     gc.collect()
     gc.freeze()
     gc.disable()  # a run is short, and a collection in the middle of a callback would be measured

@@ -3,7 +3,7 @@
 
 Run as `python -m tide.run.observer` with a JSON object on standard input: {"topics": [{"topic", "type", "readers",
 "observed"}]}, where readers is how many others subscribe. Prints {"missing": [...]} as long as an end is missing, then
-{"event": "seen"}; at SIGTERM a line for each observed topic with the times of its messages on the monotonic clock.
+{"event": "seen"}; at SIGTERM a line for each observed topic: when its messages were published, on the monotonic clock.
 Ends also when standard input is closed."""
 
 from __future__ import annotations
@@ -34,8 +34,10 @@ class _Topic:
         if self.observed:  # best effort takes what is reliable, too
             node.create_subscription(message_class(self.type), self.name, self._take, quality(False), raw=True)
 
-    def _take(self, _: bytes) -> None:
-        self.times_ns.append(time.monotonic_ns())
+    def _take(self, _: bytes, info: dict[str, int]) -> None:
+        """When it was published: the observer may come to it late, and to several in any order."""
+        since_ns = time.time_ns() - info["source_timestamp"]
+        self.times_ns.append(time.monotonic_ns() - since_ns)
 
     def missing(self) -> dict[str, str] | None:
         absolute = "/" + self.name.lstrip("/")
@@ -79,7 +81,7 @@ def main() -> None:
         pass
     for topic in topics:
         if topic.observed:
-            say({"topic": topic.name, "times_ns": topic.times_ns})
+            say({"topic": topic.name, "times_ns": sorted(topic.times_ns)})
     executor.shutdown()
 
 

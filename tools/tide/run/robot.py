@@ -266,6 +266,9 @@ class Robot:
                 player.wait_event("ready" if self.system.executor(name).where == "mcu" else "created", START_LIMIT_S)
             report("waiting for all topics")
             self._wait_topics(observer, children)
+            for host in self.hosts:
+                if host.name in self.players:
+                    self.players[host.name].wait_event("matched", self.settings.start_limit_s)
             start_ns = self._begin()
             self._wait_end(start_ns, children, report)
             report("ending")
@@ -274,7 +277,7 @@ class Robot:
         return recorded
 
     def _wait_topics(self, observer: Child, children: Children) -> None:
-        deadline = time.monotonic() + START_LIMIT_S
+        deadline = time.monotonic() + self.settings.start_limit_s
         missing: list[dict[str, str]] = []
         while True:
             children.require_alive()
@@ -308,8 +311,10 @@ class Robot:
                 f"topic '{first['topic']}' is {first['type']}, the description says {maker.publishes.type}; "
                 f"correct one of them"
             )
-        verb = "publishes" if first["what"] == "publisher" else "subscribes to"
-        return f"{role} never {verb} topic '{first['topic']}' within {START_LIMIT_S:g} s; look into {log}"
+        verb = "publish" if first["what"] == "publisher" else "subscribe to"
+        return (
+            f"{role} did not {verb} topic '{first['topic']}' within {self.settings.start_limit_s:g} s; look into {log}"
+        )
 
     def _begin(self) -> int:
         timers = [

@@ -127,7 +127,12 @@ def require_board(executor: Executor, chains: list[BoardChain]) -> None:
             )
 
 
-def _node_message(message: Message | None, file: Path | None) -> dict[str, Any] | None:
+def readers_of(system: System, chain: Chain, reader: Callback | None) -> int:
+    """Subscriptions of a topic of the chain; the observer's is one, where it listens."""
+    return (reader is not None) + (not is_played(system, chain))
+
+
+def _node_message(message: Message | None, file: Path | None, readers: int = 0) -> dict[str, Any] | None:
     if message is None:
         return None
     number = message.sample.number
@@ -135,7 +140,7 @@ def _node_message(message: Message | None, file: Path | None) -> dict[str, Any] 
     told |= {"kind": number.kind, "offset": number.offset}
     if file is not None:
         file.write_bytes(message.sample.body)
-        told["file"] = str(file)
+        told |= {"file": str(file), "readers": readers}
     return told
 
 
@@ -146,6 +151,9 @@ def nodes_of(system: System, executor: Executor, chains: list[BoardChain], out: 
         for chain in system.chains
         for callback in chain.callbacks
         if callback.group is not None
+    }
+    readers = {
+        (chain.name, maker.name): readers_of(system, chain, reader) for chain, maker, reader in topics_of(system)
     }
     described = []
     count = 0
@@ -159,7 +167,7 @@ def nodes_of(system: System, executor: Executor, chains: list[BoardChain], out: 
                     "name": callback.name,
                     "execution_ns": callback.execution_ns,
                     "takes": _node_message(callback.takes, None),
-                    "sends": _node_message(callback.sends, file),
+                    "sends": _node_message(callback.sends, file, readers.get((chain.name, callback.name), 0)),
                     "group": groups.get((chain.name, callback.name)),
                 }
             )

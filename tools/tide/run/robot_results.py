@@ -176,7 +176,7 @@ def sentences(system: System, outcome: Outcome) -> list[str]:
         if one.unseen:
             lines.append(f"chain '{one.chain}': no latency can be observed here: {one.unseen}")
         if one.way:
-            lines.append(f"chain '{one.chain}': from {one.way}, matched by time, as the observer saw it")
+            lines.append(f"chain '{one.chain}': from {one.way}, matched by the times of its messages")
         if one.lost or one.skipped:
             lines.append(f"chain '{one.chain}': {one.lost} instances were lost, {one.skipped} skipped by their timer")
         period_ns = system.timer_of(system.chain(one.chain)).period_ns

@@ -165,11 +165,12 @@ def _points(system: System, chain: Chain, recorded: Recorded) -> list[_Point]:
     first = recorded.runs.get((_owner(system, chain, path[0]), path[0].name), {})
     if path[0].kind == "timer" and not is_given(system.executor(path[0].executor)):
         points.append(_Point("its release", sorted(_release_ns(system, chain, recorded, index) for index in first)))
+    ends_here = not is_given(system.executor(path[-1].executor))
     for callback in path:
-        if callback.publishes is not None:
+        if callback.publishes is not None and not (ends_here and callback is path[-1]):  # published before its end
             times_ns = recorded.topics.get(callback.publishes.topic, [])
             points.append(_Point(callback.publishes.topic, [at_ns for at_ns in times_ns if at_ns >= recorded.start_ns]))
-    if not is_given(system.executor(path[-1].executor)):
+    if ends_here:
         last = recorded.runs.get((_owner(system, chain, path[-1]), path[-1].name), {})
         points.append(_Point(f"the end of {path[-1].name}", sorted(end_ns for _, end_ns, _ in last.values())))
     return points

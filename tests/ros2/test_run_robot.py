@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tide run of whole descriptions: several boards, both directions, any type, programs of the user; with the real lines,
+agent, ROS 2 nodes and boards."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reserved import port
+from ros import EXAMPLES_PORT
+from tide.programs.binaries import find_binary
+from tide.system.load import load
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "examples/systems").glob("*.toml"))
+LIMIT_S = 200
+pytestmark = pytest.mark.alone
+
+
+def words(file: Path, out: Path, *options: str) -> list[str]:
+    return [sys.executable, "-m", "tide.main", "run", str(file), "--out", str(out), *options]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
+
+
+def tide_run(file: Path, out: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        words(file, out, *options), env=environment(), capture_output=True, text=True, timeout=LIMIT_S
+    )
+
+
+def results_of(out: Path) -> dict[str, Any]:
+    (run,) = json.loads((out / "results.json").read_text(encoding="utf-8"))["runs"]
+    found: dict[str, Any] = run
+    return found
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
+def test_each_robot_of_the_examples_runs(file: Path, tmp_path: Path) -> None:
+    """Every instance of every chain is accounted for, and each leg of a chain is seen."""
+    periods = 2
+    done = tide_run(file, tmp_path, "--periods", str(periods))
+    assert done.returncode == 0, done.stdout + done.stderr
+    system, run = load(file), results_of(tmp_path)
+    longest_ns = max(chain.period_ns for chain in system.chains)
+    assert [one["name"] for one in run["chains"]] == [chain.name for chain in system.chains]
+    for chain, seen in zip(system.chains, run["chains"], strict=True):
+        counted = seen["samples"] + seen["lost"] + seen["skipped"]
+        assert counted == periods * longest_ns // chain.period_ns
+        assert seen["samples"] > 0 and seen["bound_ns"] is not None
+        assert seen["min_ns"] >= sum(one.least_ns for one in chain.callbacks)
+        legs = [leg["what"] for leg in run["evidence"]["legs"] if leg["chain"] == chain.name]
+        assert len(legs) == 2 * len(chain.callbacks), legs
+        if chain.reliability == "reliable":
+            assert seen["lost"] == 0, done.stdout
+    measured = run["evidence"]["executions"]
+    assert measured.keys() == {f"{chain.name}/{one.name}" for chain in system.chains for one in chain.callbacks}
+    crossed = [
+        sum(before.executor != after.executor for before, after in pairwise(path))
+        for chain in system.chains
+        if len(path := [one for one in chain.callbacks if system.where(one) == "mcu"])
+    ]
+    assert len(run["evidence"]["sections"]) == sum(crossed)
+
+
+def test_losses_on_one_line_are_repaired_or_told(tmp_path: Path) -> None:
+    file = ROOT / "examples/systems/board_to_board.toml"
+    done = tide_run(file, tmp_path, "--periods", "8", "--line-loss", "0.2", "--seed", "5")
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = results_of(tmp_path)
+    chains = {one["name"]: one for one in run["chains"]}
+    lines = run["counters"]["lines"]
+    assert set(lines) == {"curtain", "press"} and all(line["a_to_b"]["frames_dropped"] for line in lines.values())
+    assert chains["stop"]["lost"] > 0, "best effort"
+    assert chains["cycle"]["lost"] == 0 and run["counters"]["transmitter"]["retransmissions"] > 0
+    (answer,) = [one for one in run["answers"] if one["id"] == "losses"]
+    assert answer["verdict"] == "broken"
+
+
+# ---- programs of the user ----
+
+NODE = """
+import sys
+import rclpy
+from rclpy.node import Node
+from std_msgs.msg import Int32
+
+rclpy.init()
+node = Node("doubler")
+publisher = node.create_publisher(Int32, "doubled", 10)
+node.create_subscription(Int32, "counter", lambda one: publisher.publish(Int32(data=2 * one.data)), 10)
+try:
+    rclpy.spin(node)
+except (KeyboardInterrupt, rclpy.executors.ExternalShutdownException):
+    pass
+"""
+SYSTEM = """
+[system]
+name = "yours"
+
+[[executors]]
+name = "counting"
+where = "mcu"
+{board}
+
+[[executors]]
+name = "doubling"
+where = "host"
+{host}
+
+[[links]]
+name = "line"
+{link}
+
+[[chains]]
+name = "count"
+priority = 1
+period_ms = {period}
+deadline_ms = {period}
+reliability = "reliable"
+
+[[chains.callbacks]]
+name = "tick"
+kind = "timer"
+executor = "counting"
+execution_ms = 0.1
+publishes = {{ topic = "counter", type = "std_msgs/msg/{type}", payload_bytes = 4 }}
+
+[[chains.callbacks]]
+name = "double"
+kind = "subscription"
+executor = "doubling"
+execution_ms = 1
+publishes = {{ topic = "doubled", type = "std_msgs/msg/Int32", payload_bytes = 4 }}
+
+{last}
+"""
+LAST = """
+[[chains.callbacks]]
+name = "show"
+kind = "subscription"
+executor = "counting"
+execution_ms = 0.1
+"""
+UDP = f'kind = "udp"\nport = {EXAMPLES_PORT}'
+SERIAL = 'kind = "serial"\nbaud = 460_800'
+
+
+def described(
+    folder: Path,
+    *,
+    board: str = "",
+    host: str = "",
+    link: str = UDP,
+    period: int = 1000,
+    type: str = "Int32",
+    last: str = "",
+) -> Path:
+    (folder / "node.py").write_text(NODE, encoding="utf-8")
+    file = folder / "system.toml"
+    text = SYSTEM.format(board=board, host=host, link=link, period=period, type=type, last=last)
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def command(*parts: str) -> str:
+    return f"command = '{' '.join(parts)}'"
+
+
+@pytest.fixture
+def publisher() -> Iterator[str]:
+    """A micro-ROS program that knows nothing of tide run; its agent is where it always is."""
+    with port(EXAMPLES_PORT):
+        yield command(str(find_binary("int32_publisher")))
+
+
+DOUBLER = command(sys.executable, "node.py")
+
+
+def test_a_micro_ros_program_and_an_rclpy_node_run_by_two_lines(publisher: str, tmp_path: Path) -> None:
+    file = described(tmp_path, board=publisher, host=DOUBLER)
+    done = tide_run(file, tmp_path / "out", "--periods", "4")
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = results_of(tmp_path / "out")
+    (chain,) = run["chains"]
+    assert chain["samples"] >= 3 and 0 < chain["min_ns"] <= chain["max_ns"]
+    topics = {one["topic"]: one for one in run["evidence"]["topics"]}
+    assert topics.keys() == {"counter", "doubled"}
+    assert 800e6 < topics["counter"]["mean_ns"] < 1200e6
+    assert run["evidence"]["ways"] == {"count": "counter to doubled"}
+    said = " ".join(done.stdout.split())
+    assert "programs of yours: counting, doubling" in said and "matched by the times of its messages" in said
+    assert "sent: " in (tmp_path / "out/parts/counting.log").read_text(encoding="utf-8")
+
+
+def test_a_program_of_the_user_beside_a_host_that_is_played(publisher: str, tmp_path: Path) -> None:
+    """What is played has an end that is known."""
+    done = tide_run(described(tmp_path, board=publisher), tmp_path / "out", "--periods", "4")
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = results_of(tmp_path / "out")
+    (chain,) = run["chains"]
+    assert chain["samples"] >= 3
+    assert run["evidence"]["executions"]["count/double"]["count"] >= 6
+    assert run["evidence"]["ways"] == {"count": "counter to the end of double"}
+    assert 1e6 * 0.9 < chain["min_ns"] < 500e6, "less than its execution, or of the instance before"
+
+
+def test_a_board_that_is_played_beside_a_node_of_the_user(tmp_path: Path) -> None:
+    """From its release to its last callback, over a serial line."""
+    file = described(tmp_path, host=DOUBLER, link=SERIAL, period=100, last=LAST)
+    done = tide_run(file, tmp_path / "out", "--periods", "20")
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = results_of(tmp_path / "out")
+    (chain,) = run["chains"]
+    assert chain["samples"] >= 15
+    assert run["evidence"]["ways"] == {"count": "its release to the end of show"}
+    assert [leg["what"] for leg in run["evidence"]["legs"]] == [
+        "its release to counter",
+        "counter to doubled",
+        "doubled to the end of show",
+    ]
+
+
+def test_a_program_on_a_serial_line_is_told_its_device(tmp_path: Path) -> None:
+    """chain_client, as if it were somebody's: with a plan of its own."""
+    (tmp_path / "message.cdr").write_bytes(bytes(4))
+    (tmp_path / "plan.txt").write_text(
+        "chain count 1 100000000 0 100000 reliable\n"
+        "callback tick 100000 - counter std_msgs/msg/Int32 u32 0 message.cdr\n",
+        encoding="utf-8",
+    )
+    board = command(
+        str(find_binary("chain_client")), "--plan plan.txt --device {device} --baud {baud} --domain {domain}"
+    )
+    file = described(tmp_path, board=board, host=DOUBLER, link=SERIAL, period=100)
+    done = tide_run(file, tmp_path / "out", "--periods", "20")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (chain,) = results_of(tmp_path / "out")["chains"]
+    assert chain["samples"] >= 15
+
+
+# ---- what can go wrong: one line first, nothing left ----
+
+
+def refused(file: Path, out: Path, *options: str) -> str:
+    done = tide_run(file, out, *options)
+    assert done.returncode in (1, 2) and "Traceback" not in done.stdout + done.stderr, done.stdout + done.stderr
+    return done.stderr.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"board": command("./no_such_program")}, "board 'counting': its command './no_such_program' is no program"),
+        ({"board": command("true {devise}")}, "board 'counting': its command has {devise}; known there: {device}, "),
+        ({"board": 'image = "none.elf"', "link": SERIAL}, "board 'counting': there is no image 'none.elf'"),
+        ({"board": 'attach = "/dev/none"', "link": SERIAL}, "board 'counting': there is no device '/dev/none'"),
+        ({"board": 'image = "none.elf"'}, "board 'counting' is an image on a network"),
+        ({"board": 'attach = "9999"'}, f"is to be found at '9999', link 'line' has port {EXAMPLES_PORT}"),
+        ({"host": 'image = "none.elf"'}, "executor 'doubling' is on the host, which has no image"),
+        ({"host": command("true") + '\nattach = "x"'}, "executor 'doubling' has command and attach"),
+        ({"type": "NoSuchType"}, "topic 'counter': type 'std_msgs/msg/NoSuchType' is not known here"),
+        ({"type": "Header"}, "topic 'counter': a std_msgs/msg/Header has 13 B at least, payload_bytes is 4"),
+    ],
+)
+def test_what_cannot_run_is_refused_before_anything_starts(settings: dict[str, str], says: str, tmp_path: Path) -> None:
+    assert says in refused(described(tmp_path, **settings), tmp_path / "out")  # type: ignore[arg-type]
+
+
+def test_a_program_that_ends_early_is_named(tmp_path: Path) -> None:
+    file = described(tmp_path, host=command('sh -c "sleep 1; exit 7"'), link=SERIAL)
+    line = refused(file, tmp_path / "out")
+    assert line.startswith("host executor 'doubling' ended in the middle of the run (exit code 7)"), line
+
+
+def test_a_program_that_shows_no_topic_is_named(tmp_path: Path) -> None:
+    file = described(tmp_path, host=command("sleep 1000"), link=SERIAL)
+    line = refused(file, tmp_path / "out", "--start-limit-s", "6")
+    assert line.startswith("host executor 'doubling' did not "), line
+    assert "within 6 s; look into" in line
+
+
+def test_a_topic_of_another_type_is_named(publisher: str, tmp_path: Path) -> None:
+    file = described(tmp_path, board=publisher, type="UInt32")
+    line = refused(file, tmp_path / "out", "--start-limit-s", "6")
+    assert line.startswith("topic 'counter' is std_msgs/msg/Int32, the description says std_msgs/msg/UInt32"), line
+
+
+def is_alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_ctrl_c_leaves_nothing_running(tmp_path: Path) -> None:
+    """Not even what a program of the user has started, and what will not end."""
+    script = tmp_path / "launch.sh"
+    script.write_text(
+        "trap '' INT TERM\n(trap '' INT TERM; exec sleep 1000) &\necho $$ > own; echo $! > child; wait\nwait\n",
+        encoding="utf-8",
+    )
+    file = described(tmp_path, host=command("sh launch.sh"), link=SERIAL)
+    run = subprocess.Popen(words(file, tmp_path / "out"), env=environment(), stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not ((tmp_path / "child").exists() and (tmp_path / "child").read_text(encoding="ascii").strip()):
+        assert time.monotonic() < deadline and run.poll() is None
+        time.sleep(0.05)
+    started = [int((tmp_path / name).read_text(encoding="ascii")) for name in ("own", "child")]
+    assert all(map(is_alive, started))
+    run.send_signal(signal.SIGINT)
+    _, said = run.communicate(timeout=60)
+    assert run.returncode == 130 and "interrupted; every part has been stopped" in said, said
+    until = time.monotonic() + 5
+    while any(map(is_alive, started)):
+        assert time.monotonic() < until, started
+        time.sleep(0.05)
