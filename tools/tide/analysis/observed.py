@@ -14,6 +14,7 @@ from typing import Any
 from tide.analysis.bounds import Bounds, bounds_of, executors_for
 from tide.system.model import System
 
+DESCRIBED = "described"  # a run in which each board had its own executor
 _EXECUTORS = {
     ("tide", "asynchronous"): "tide",
     ("tide-preemptive", "asynchronous"): "lanes",
@@ -86,7 +87,7 @@ def read_results(path: Path) -> dict[str, Any]:
 def executor_of(run: dict[str, Any]) -> str | None:
     """The executor whose bounds are meant; none where there is no analysis."""
     name, send = str(run.get("executor")), str(run.get("send", "asynchronous"))
-    return _EXECUTORS.get((name, send), name if name in ("default", "priority") else None)
+    return _EXECUTORS.get((name, send), name if name in ("default", "priority", DESCRIBED) else None)
 
 
 def observations(
@@ -97,7 +98,7 @@ def observations(
     return [
         one
         for run, bounds in bounded_runs(system, results, losses, whatever_was_lost)
-        for one in joined(bounds, run, str(results.get("command", "")), _excluded(run, losses))
+        for one in joined(bounds, run, str(results.get("command", "")), excluded(run, losses))
     ]
 
 
@@ -113,9 +114,10 @@ def bounded_runs(
     found: list[tuple[dict[str, Any], Bounds]] = []
     for run in results["runs"]:
         executor = executor_of(run)
-        if executor is None or executor not in executors_for(system):
-            continue
-        found.append((run, bounds_of(as_run(system, run), executor, losses)))
+        if executor == DESCRIBED:
+            found.append((run, bounds_of(as_run(system, run), None, losses)))
+        elif executor is not None and executor in executors_for(system):
+            found.append((run, bounds_of(as_run(system, run), executor, losses)))
     if not found:
         raise ObservationError("no run of these results has an executor that is analysed")
     return found
@@ -136,7 +138,7 @@ def _pool_full(run: dict[str, Any]) -> int:
     return _count(run, "transmitter", "refused_full") + _count(run, "receiver", "overflow_dropped")
 
 
-def _excluded(run: dict[str, Any], losses: int) -> str:
+def excluded(run: dict[str, Any], losses: int) -> str:
     """What may have made an instance longer than any bound with so many losses says; empty: nothing. Which instance
     lost a frame is not known, so that one may have lost all of them."""
     damaged, again = _lost(run)

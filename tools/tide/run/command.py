@@ -219,7 +219,7 @@ def run(
         sound, is_above = True, False
         with interruptible(), results_folder(folder, _LEFT_BY_A_RUN, keep=(RunError,)) as place:
             if not compared:
-                is_above = bool(play(system, settings, file, place, _command_line(), console).above)
+                is_above = play(system, settings, file, place, _command_line(), console).is_above
             elif messages is not None:
                 sound = _exchange(system, messages, restart_agent, settings, place)
             elif on is PlaceChoice.qemu:

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from tide.analysis.bounds import AnalysisError, Bounds, bounds_of
 from tide.analysis.lower import NoBoundError
+from tide.analysis.observed import DESCRIBED, excluded
 from tide.programs.binaries import MissingBinaryError
 from tide.report.results import Run, summarise
 from tide.report.table import VERDICT_COLOURS
@@ -17,11 +18,9 @@ from tide.run.evidence import executions
 from tide.run.judge import judge
 from tide.run.robot import Recorded
 from tide.run.robot_plans import is_given, is_played, used_executors
-from tide.run.robot_times import Seen
+from tide.run.robot_times import Section, Seen
 from tide.system.model import System
 from tide.terminal.style import empty_table
-
-DESCRIBED = "described"  # the executor of results.json: each board has its own
 
 
 @dataclass(frozen=True)
@@ -33,17 +32,28 @@ class Outcome:
     bounds: Bounds | None
     no_bounds: str = ""
 
-    def until_ns(self, chain: str, place: str) -> int | None:
-        bound = self.bounds.chain(chain) if self.bounds else None
-        return dict(bound.sections).get(place) if bound else None
+    def until_ns(self, section: Section) -> int | None:
+        """The bound of a chain until it leaves a board."""
+        bound = self.bounds.chain(section.chain) if self.bounds else None
+        return bound.sections[section.number][1] if bound else None
 
     @property
-    def above(self) -> list[str]:
+    def excluded(self) -> str:
+        """What happened of which the bounds say nothing; empty: nothing."""
+        return excluded(self.run.model_dump(), 0)
+
+    @property
+    def is_above(self) -> bool:
+        """A bound is wrong, or something that it takes for granted."""
+        return bool(self.longer) and not self.excluded
+
+    @property
+    def longer(self) -> list[str]:
         """Chains, and what of them, that were longer than their bounds."""
         found = [one.name for one in self.run.chains if one.bound_ns is not None and (one.max_ns or 0) > one.bound_ns]
         for one in self.seen:
             for section in one.sections:
-                bound_ns = self.until_ns(one.chain, section.place)
+                bound_ns = self.until_ns(section)
                 if bound_ns is not None and section.most_ns > bound_ns:
                     found.append(f"{one.chain} until it leaves {section.place}")
         return found
@@ -129,7 +139,7 @@ def chains_table(system: System, outcome: Outcome) -> Table:
     table.add_column("verdict")
     for result, seen in zip(outcome.run.chains, outcome.seen, strict=True):
         for section in seen.sections:
-            bound_ns = outcome.until_ns(result.name, section.place)
+            bound_ns = outcome.until_ns(section)
             worst = (_ms(section.most_ns), _ms(bound_ns), _ratio(section.most_ns, bound_ns))
             table.add_row(result.name, section.place, str(section.samples), "", *worst, "", "")
         verdict = "not observable here" if seen.unseen else result.verdict
@@ -185,7 +195,8 @@ def sentences(system: System, outcome: Outcome) -> list[str]:
                 f"topic {rate.topic}: {rate.count} messages, every {_ms(rate.mean_ns)} ms, {_ms(rate.longest_ns)} ms "
                 f"at most; described: {_ms(period_ns)} ms"
             )
-    lines += [f"{name} was longer than its bound" for name in outcome.above]
+    why = f", which says nothing of it: {outcome.excluded}" if outcome.excluded else ""
+    lines += [f"{name} was longer than its bound{why}" for name in outcome.longer]
     answers = outcome.run.answers
     for answer in (one for one in answers if one.verdict == "broken"):
         lines.append(f"assumption broken: {answer.text} ({answer.counter})")

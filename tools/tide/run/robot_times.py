@@ -28,9 +28,10 @@ class Leg:
 
 @dataclass(frozen=True)
 class Section:
-    """A chain until it leaves a board."""
+    """A chain until it leaves a board; number: of those that it leaves, from 0."""
 
     chain: str
+    number: int
     place: str
     most_ns: int
     samples: int
@@ -141,12 +142,12 @@ def _sections(
         return []
     found = []
     last = -1
-    for one in sections_of(system, chain)[:-1]:
+    for number, one in enumerate(sections_of(system, chain)[:-1]):
         last += len(one.callbacks)
         ends = {index: runs[last][index][1] for index in counted if index in runs[last]}
         most_ns = max((end_ns - _release_ns(system, chain, recorded, n) for n, end_ns in ends.items()), default=-1)
         if ends:
-            found.append(Section(chain.name, one.place, most_ns, len(ends)))
+            found.append(Section(chain.name, number, one.place, most_ns, len(ends)))
     return found
 
 

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of whole descriptions without the programs: plans, messages of any type, and what is made of what was seen."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rclpy.serialization import deserialize_message
+from typer.testing import CliRunner
+
+from tide.main import app
+from tide.run.messages import MODULI, MessageError, Number, message_class, sample_of
+from tide.run.robot import Recorded
+from tide.run.robot_command import is_comparison
+from tide.run.robot_plans import COUNTED, WARM_UP_INSTANCES, instances_of, plan_of, require_board
+from tide.run.robot_times import seen_of
+from tide.system.load import SystemFileError, load, parse
+from tide.system.model import System
+from tide.system.variants import PlanError
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "examples/systems").glob("*.toml"))
+MS = 1_000_000
+TYPES = (
+    "std_msgs/msg/String",
+    "std_msgs/msg/Bool",
+    "std_msgs/msg/Int8",
+    "std_msgs/msg/UInt16",
+    "std_msgs/msg/Int64",
+    "std_msgs/msg/Float32",
+    "std_msgs/msg/Empty",
+    "std_msgs/msg/Float64MultiArray",
+    "std_msgs/msg/ByteMultiArray",
+    "sensor_msgs/msg/Image",
+    "sensor_msgs/msg/PointCloud2",
+    "sensor_msgs/msg/JointState",
+    "geometry_msgs/msg/PoseArray",
+    "diagnostic_msgs/msg/DiagnosticArray",
+)
+
+
+# ---- messages ----
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.sampled_from(TYPES), st.integers(1, 3000), st.integers(0, 10**9), st.integers(0, 10**6))
+def test_a_message_is_of_its_type_and_carries_its_number(name: str, size: int, latest: int, behind: int) -> None:
+    try:
+        sample = sample_of(name, size)
+    except MessageError as error:
+        assert "at least" in str(error)
+        return
+    assert 0 < len(sample.body) <= size
+    modulus = MODULI[sample.number.kind]
+    index = latest - behind % min(modulus, latest + 1)
+    body = bytearray(sample.body)
+    sample.number.written(body, index)
+    assert sample.number.instance(bytes(body), latest) == (index if modulus > 1 else latest)
+    message = deserialize_message(b"\0\1\0\0" + bytes(body), message_class(name))
+    assert isinstance(message, message_class(name))
+
+
+@given(st.sampled_from(sorted(MODULI)), st.integers(0, 40), st.binary(max_size=30), st.integers(0, 10**9))
+def test_no_bytes_are_read_as_an_instance_that_may_not_be(kind: str, offset: int, data: bytes, latest: int) -> None:
+    found = Number(kind, offset).instance(data, latest)
+    assert found <= latest and (found < 0 or latest - found < MODULI[kind])
+
+
+# ---- plans ----
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
+def test_each_callback_is_planned_once_with_what_it_takes_and_sends(file: Path) -> None:
+    system = load(file)
+    assert not is_comparison(system)
+    planned = {
+        (chain.name, callback.name): (executor.name, callback)
+        for executor in system.executors
+        for chain in plan_of(system, executor, 3)
+        for callback in chain.callbacks
+    }
+    count = 0
+    for chain in system.chains:
+        before = None
+        for callback in chain.callbacks:
+            executor, found = planned[chain.name, callback.name]
+            assert executor == callback.executor and found.execution_ns == callback.execution_ns
+            assert (found.takes and found.takes.publication) == before
+            before = callback.publishes
+            assert (found.sends and found.sends.publication) == before
+            count += 1
+    assert count == len(planned)
+
+
+def robot(name: str) -> str:
+    return (ROOT / f"examples/systems/{name}.toml").read_text(encoding="utf-8")
+
+
+def test_what_the_user_gives_counts_its_messages() -> None:
+    text = robot("rover_udp")
+    system = parse(text.replace('name = "drive"\n', 'name = "drive"\ncommand = "node"\n'))
+    taken = {
+        callback.name: callback.takes
+        for chain in plan_of(system, system.executor("rover"), 3)
+        for callback in chain.callbacks
+    }
+    assert taken["encoders"] is None
+    assert taken["motors"] is not None and taken["motors"].sample.number == COUNTED
+
+
+def test_a_board_takes_only_so_much() -> None:
+    text = robot("rover_udp").replace('executor = "vision"\nexecution_ms = 20', 'executor = "mast"\nexecution_ms = 20')
+    system = parse(text)
+    board = system.executor("mast")
+    with pytest.raises(PlanError, match=r"topic '/image' has 300000 B; board 'mast', which is played, takes at most"):
+        require_board(board, plan_of(system, board, 3))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('name = "rover"\nwhere', 'name = "rover"\ncommand = "a"\nimage = "b"\nwhere', "'rover' has command and image"),
+        ('name = "rover"\nwhere', 'name = "rover"\nimage = "b"\nwhere', "board 'rover' is an image on a network"),
+        ('name = "rover"\nwhere', 'name = "rover"\nattach = "1"\nwhere', 'write attach = "8888"'),
+        ('name = "drive"\n', 'name = "drive"\nattach = "/dev/x"\n', "on the host, which has no attach"),
+        ('name = "drive"\n', 'name = "drive"\ncommand = ""\n', "'command' is ''"),
+    ],
+)
+def test_programs_that_do_not_fit_are_refused(old: str, new: str, says: str) -> None:
+    text = robot("rover_udp")
+    assert old in text
+    with pytest.raises(SystemFileError, match=says):
+        parse(text.replace(old, new, 1))
+
+
+def test_executors_are_compared_only_where_both_are_played(tmp_path: Path) -> None:
+    text = (ROOT / "examples/three_chains/system.toml").read_text(encoding="utf-8")
+    file = tmp_path / "system.toml"
+    file.write_text(text.replace('where = "host"', 'where = "host"\ncommand = "true"'), encoding="utf-8")
+    assert is_comparison(parse(text)) and not is_comparison(load(file))
+    done = CliRunner().invoke(app, ["run", str(file), "--executor", "tide", "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2 and "is a program of yours; executors are compared where both are played" in done.output
+    done = CliRunner().invoke(app, ["run", str(EXAMPLES[0]), "--sweep-chains", "1-2", "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2 and "a comparison of executors needs one board and one host" in done.output
+
+
+# ---- what was seen ----
+
+
+def played(system: System, periods: int, source: random.Random) -> tuple[Recorded, dict[str, list[int]]]:
+    """Of a run in which some instances end early: what was recorded, and the latencies of the others."""
+    recorded = Recorded(1000 * MS)
+    wanted: dict[str, list[int]] = {}
+    for chain in system.chains:
+        wanted[chain.name] = []
+        for index in range(instances_of(system, chain, periods)):
+            at_ns = release_ns = recorded.start_ns + chain.offset_ns + index * chain.period_ns
+            ends = source.choice([0, 1, 9, 9, 9])
+            if ends == 0 and system.where(chain.callbacks[0]) == "mcu":
+                recorded.skipped.add((chain.name, index))
+            for callback in chain.callbacks[:ends]:
+                start_ns = at_ns + source.randrange(MS)
+                at_ns = start_ns + source.randrange(MS)
+                recorded.runs.setdefault((chain.name, callback.name), {})[index] = (start_ns, at_ns, 7)
+            if ends == 9 and index >= WARM_UP_INSTANCES:
+                wanted[chain.name].append(at_ns - release_ns)
+    return recorded, wanted
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.sampled_from(EXAMPLES), st.randoms(use_true_random=False))
+def test_instances_that_are_played_are_known_by_number(file: Path, source: random.Random) -> None:
+    system = load(file)
+    recorded, wanted = played(system, 4, source)
+    for chain, seen in zip(system.chains, seen_of(system, recorded, 4), strict=True):
+        assert seen.latencies_ns == wanted[chain.name]
+        counted = instances_of(system, chain, 4) - WARM_UP_INSTANCES
+        assert len(seen.latencies_ns) + seen.lost + seen.skipped == counted
+        assert not seen.way and not seen.unseen
+        longest = sum(leg.most_ns for leg in seen.legs if not leg.what.endswith("execution"))
+        assert not wanted[chain.name] or longest <= max(wanted[chain.name]) * len(chain.callbacks)
+        for section in seen.sections:
+            assert section.samples >= len(seen.latencies_ns)
+
+
+def given_rover(*names: str) -> System:
+    text = robot("rover_udp")
+    for name in names:
+        text = text.replace(f'name = "{name}"\nwhere', f'name = "{name}"\ncommand = "x"\nwhere')
+    return parse(text)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 40 * MS), st.integers(0, 40 * MS)), min_size=4, max_size=50))
+def test_messages_of_programs_are_matched_by_time(delays: list[tuple[int, int]]) -> None:
+    """Exact as long as an instance is over before the next one begins."""
+    system = given_rover("rover", "drive")
+    recorded = Recorded(0)
+    encoders = [100 * MS * (n + 1) + before for n, (before, _) in enumerate(delays)]
+    recorded.topics = {
+        "/encoders": encoders,
+        "/cmd_vel": [at_ns + after for at_ns, (_, after) in zip(encoders, delays, strict=True)],
+    }
+    wheels, _, battery = seen_of(system, recorded, 3)
+    assert wheels.way == "/encoders to /cmd_vel"
+    assert wheels.latencies_ns == [after for _, after in delays][WARM_UP_INSTANCES:]
+    assert [(rate.topic, rate.count) for rate in wheels.rates] == [
+        ("/encoders", len(delays)),
+        ("/cmd_vel", len(delays)),
+    ]
+    assert battery.unseen == "only /battery can be seen" and not battery.latencies_ns
+
+
+def test_what_is_played_of_a_chain_bounds_its_way() -> None:
+    """From the release of its timer, and to the end of its last callback."""
+    system = given_rover("drive")
+    recorded = Recorded(0)
+    starts = [100 * MS * n for n in range(8)]
+    recorded.runs["wheels", "encoders"] = {n: (at_ns + 1, at_ns + 2, 1) for n, at_ns in enumerate(starts)}
+    recorded.runs["wheels", "motors"] = {n: (at_ns + 8, at_ns + 9, 1) for n, at_ns in enumerate(starts)}
+    recorded.topics = {"/encoders": [at_ns + 3 for at_ns in starts], "/cmd_vel": [at_ns + 6 for at_ns in starts]}
+    wheels = seen_of(system, recorded, 3)[0]
+    assert wheels.way == "its release to the end of motors"
+    assert wheels.latencies_ns == [9] * (8 - WARM_UP_INSTANCES)
+    assert [leg.most_ns for leg in wheels.legs] == [3, 3, 3]
+    recorded.topics["/cmd_vel"] = []
+    assert seen_of(system, recorded, 3)[0].unseen == "there was nothing at /cmd_vel"
