@@ -41,10 +41,10 @@ _PUBLISH_NS = 300_000  # until it is known better
 _SPARE_NS = 50_000  # what is described is the worst that occurs
 
 
-def quality(reliable: bool) -> QoSProfile:
+def quality(reliable: bool, depth: int = 10) -> QoSProfile:
     return QoSProfile(
         history=HistoryPolicy.KEEP_LAST,
-        depth=10,
+        depth=depth,
         reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
         durability=DurabilityPolicy.VOLATILE,
     )

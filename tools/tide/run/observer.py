@@ -24,6 +24,7 @@ from tide.run.messages import message_class
 from tide.run.nodes import quality, say
 
 _LOOK_S = 0.2
+_DEPTH = 1000  # it may wait for a processor, and what comes meanwhile counts
 
 
 class _Topic:
@@ -32,7 +33,7 @@ class _Topic:
         self.readers, self.observed = int(told["readers"]), bool(told["observed"])
         self.times_ns: list[int] = []
         if self.observed:  # best effort takes what is reliable, too
-            node.create_subscription(message_class(self.type), self.name, self._take, quality(False), raw=True)
+            node.create_subscription(message_class(self.type), self.name, self._take, quality(False, _DEPTH), raw=True)
 
     def _take(self, _: bytes, info: dict[str, int]) -> None:
         """When it was published: the observer may come to it late, and to several in any order."""
