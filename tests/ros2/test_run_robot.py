@@ -20,6 +20,7 @@ import pytest
 from reserved import port
 from ros import EXAMPLES_PORT
 from tide.programs.binaries import find_binary
+from tide.programs.child import Children
 from tide.system.load import load
 
 ROOT = Path(__file__).parents[2]
@@ -155,6 +156,10 @@ kind = "subscription"
 executor = "counting"
 execution_ms = 0.1
 """
+PLAN = """
+chain count 1 100000000 0 100000 reliable
+callback tick 100000 - counter std_msgs/msg/Int32 u32 0 message.cdr
+"""
 UDP = f'kind = "udp"\nport = {EXAMPLES_PORT}'
 SERIAL = 'kind = "serial"\nbaud = 460_800'
 
@@ -237,17 +242,37 @@ def test_a_board_that_is_played_beside_a_node_of_the_user(tmp_path: Path) -> Non
 def test_a_program_on_a_serial_line_is_told_its_device(tmp_path: Path) -> None:
     """chain_client, as if it were somebody's: with a plan of its own."""
     (tmp_path / "message.cdr").write_bytes(bytes(4))
-    (tmp_path / "plan.txt").write_text(
-        "chain count 1 100000000 0 100000 reliable\n"
-        "callback tick 100000 - counter std_msgs/msg/Int32 u32 0 message.cdr\n",
-        encoding="utf-8",
-    )
+    (tmp_path / "plan.txt").write_text(PLAN, encoding="utf-8")
     board = command(
         str(find_binary("chain_client")), "--plan plan.txt --device {device} --baud {baud} --domain {domain}"
     )
     file = described(tmp_path, board=board, host=DOUBLER, link=SERIAL, period=100)
     done = tide_run(file, tmp_path / "out", "--periods", "20")
     assert done.returncode == 0, done.stdout + done.stderr
+    (chain,) = results_of(tmp_path / "out")["chains"]
+    assert chain["samples"] >= 5  # of 20, on a busy machine
+
+
+def test_a_board_that_is_there_already_is_attached(tmp_path: Path) -> None:
+    """At the end of a line that somebody else has made; the board connects once the agent is there."""
+    (tmp_path / "message.cdr").write_bytes(bytes(4))
+    (tmp_path / "plan.txt").write_text(PLAN, encoding="utf-8")
+    with Children() as children:
+        line = children.start("line", [str(find_binary("tide-line")), "--baud", "460800"], tmp_path / "line.log")
+        ends = line.wait_json("a", 5.0, "ready")
+        file = described(tmp_path, board=f'attach = "{ends["b"]}"', host=DOUBLER, link=SERIAL, period=100)
+        run = subprocess.Popen(
+            words(file, tmp_path / "out", "--periods", "20"), env=environment(), stdout=subprocess.PIPE, text=True
+        )
+        board = [str(find_binary("chain_client")), "--plan", str(tmp_path / "plan.txt"), "--device", ends["a"]]
+        deadline = time.monotonic() + LIMIT_S
+        while run.poll() is None:  # as a board that is reset until it finds its agent
+            assert time.monotonic() < deadline
+            client = children.start("board", [*board, "--baud", "460800", "--stay"], tmp_path / "board.log")
+            while run.poll() is None and client.process.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.1)
+        said, _ = run.communicate(timeout=60)
+    assert run.returncode == 0, said
     (chain,) = results_of(tmp_path / "out")["chains"]
     assert chain["samples"] >= 5  # of 20, on a busy machine
 

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tide run with an image of the user: the emulated Cortex-M7 as a board of a description."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from board import DOMAIN, LIMIT_S
+
+from tide.run.board_image import image
+
+ROOT = Path(__file__).parents[2]
+SYSTEM = """
+[system]
+name = "counter"
+
+[[executors]]
+name = "counting"
+where = "mcu"
+image = "{image}"
+
+[[executors]]
+name = "reading"
+where = "host"
+
+[[links]]
+name = "line"
+kind = "serial"
+baud = 115_200
+
+[[chains]]
+name = "count"
+priority = 1
+period_ms = 1000
+deadline_ms = 1000
+reliability = "reliable"
+
+[[chains.callbacks]]
+name = "tick"
+kind = "timer"
+executor = "counting"
+execution_ms = 1
+publishes = {{ topic = "counter", type = "std_msgs/msg/Int32", payload_bytes = 4 }}
+
+[[chains.callbacks]]
+name = "read"
+kind = "subscription"
+executor = "reading"
+execution_ms = 1
+"""
+
+
+def test_an_image_is_a_board_of_a_description(tmp_path: Path) -> None:
+    file = tmp_path / "system.toml"
+    file.write_text(SYSTEM.format(image=image(name="int32_publisher")), encoding="utf-8")
+    command = [sys.executable, "-m", "tide.main", "run", str(file), "--out", str(tmp_path / "out"), "--periods", "3"]
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros", "ROS_DOMAIN_ID": str(DOMAIN)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=3 * LIMIT_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (run,) = json.loads((tmp_path / "out/results.json").read_text(encoding="utf-8"))["runs"]
+    assert run["chains"][0]["samples"] >= 1
+    assert run["evidence"]["topics"][0]["count"] >= 3
