@@ -77,7 +77,9 @@ def play(system: System, settings: Settings, file: Path, folder: Path, command_l
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("starting", total=None)
         recorded = robot.run(lambda text: progress.update(task, description=text))
-    write_times(folder / "parts", execution_lines(system, recorded))
+    times = execution_lines(system, recorded)
+    if times:
+        write_times(folder / "parts", times)
     outcome = outcome_of(system, recorded, seen_of(system, recorded, settings.periods), settings.periods)
     results = Results(
         system=system.name,
@@ -91,7 +93,8 @@ def play(system: System, settings: Settings, file: Path, folder: Path, command_l
     )
     write(results, folder / "results.json")
     print_whole(console, chains_table(system, outcome))
-    print_whole(console, legs_table(system, outcome))
+    if any(one.legs for one in outcome.seen):
+        print_whole(console, legs_table(outcome))
     for line in sentences(system, outcome):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     return outcome

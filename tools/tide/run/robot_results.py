@@ -154,7 +154,7 @@ def chains_table(system: System, outcome: Outcome) -> Table:
     return table
 
 
-def legs_table(system: System, outcome: Outcome) -> Table:
+def legs_table(outcome: Outcome) -> Table:
     table = empty_table("parts of each chain: the most that was seen, in ms", gap=1)
     for heading in ("chain", "part"):
         table.add_column(heading, no_wrap=True)
