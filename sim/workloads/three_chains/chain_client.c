@@ -282,8 +282,8 @@ static int64_t wait_for_start(void) {
   char line[64];
   if (!options.wait_for_start) return now_ns() + options.offset_ns;
   if (fgets(line, sizeof line, stdin) == NULL) exit(0); /* whoever started this program is gone */
-  int64_t told_ns = 0;
-  return sscanf(line, "start %" SCNd64, &told_ns) == 1 ? told_ns : now_ns() + options.offset_ns;
+  const int64_t told_ns = strncmp(line, "start ", 6) == 0 ? strtoll(line + 6, NULL, 10) : 0;
+  return told_ns > 0 ? told_ns : now_ns() + options.offset_ns;
 }
 
 static void release_timers(int64_t first_ns) {

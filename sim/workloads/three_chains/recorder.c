@@ -74,7 +74,7 @@ static size_t print_from(size_t printed) {
 
 static void *print_until_stopped(void *argument) {
   (void)argument;
-  const struct timespec pause = {0, 50 * 1000 * 1000};
+  const struct timespec pause = {0, 50000000};
   size_t printed = 0;
   while (!atomic_load(&recorder.stopping)) {
     printed = print_from(printed);
@@ -87,7 +87,7 @@ static void *print_until_stopped(void *argument) {
 static bool allocate(const plan_t *plan) {
   size_t instances = 0;
   for (size_t chain = 0; chain < plan->chain_count; chain++) instances += plan->chains[chain].instances;
-  recorder.finished = calloc(instances, sizeof *recorder.finished);
+  recorder.finished = calloc(instances + 1, sizeof *recorder.finished);
   bool whole = recorder.finished != NULL;
   for (size_t index = 0; index < plan->callback_count; index++) {
     const size_t count = plan->chains[plan->callbacks[index].chain].instances;
