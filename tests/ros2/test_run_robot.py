@@ -324,6 +324,32 @@ def test_a_topic_of_another_type_is_named(publisher: str, tmp_path: Path) -> Non
     assert line.startswith("topic 'counter' is std_msgs/msg/Int32, the description says std_msgs/msg/UInt32"), line
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "plan.txt:0: is the end, and there was no chain"),
+        ("callback a 1 - -", "plan.txt:1: is a callback before the first chain"),
+        ("chain a 1 10 0 5 reliable", "plan.txt:1: is the end, and a chain has no callback"),
+        ("chain a 127 10 0 5 reliable", "plan.txt:1: has a level outside 1..126"),
+        ("chain a 1 10 0 5 often", "plan.txt:1: is neither reliable nor best_effort"),
+        ("chain a 1 10 0 5 reliable more", "plan.txt:1: does not have the six fields of a chain"),
+        (
+            "chain a 1 10 0 5 reliable\ncallback a 1 t std_msgs/msg/Bool i7 0 - -",
+            "plan.txt:2: has a number that is none",
+        ),
+        ("chain a 1 10 0 5 reliable\ncallback a 1 - -\ncallback b 1 - -", "plan.txt:3: is a timer that does not begin"),
+        ("chain a 1 10 0 5 reliable\ncallback a 1 - t std_msgs/msg/Bool bool 0", "plan.txt:2: lacks a field"),
+        ("surprise", "plan.txt:1: begins with neither chain nor callback"),
+    ],
+)
+def test_a_plan_of_a_board_that_is_none_is_refused_with_its_line(text: str, says: str, tmp_path: Path) -> None:
+    (tmp_path / "plan.txt").write_text(text, encoding="utf-8")
+    command = [str(find_binary("chain_client")), "--plan", "plan.txt", "--device", "/dev/null"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=20)
+    assert done.returncode == 2 and done.stderr.startswith(f"chain_client: {says}"), done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def is_alive(process: int) -> bool:
     try:
         return Path(f"/proc/{process}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()[0] != "Z"
