@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from rich.console import Console
@@ -58,6 +59,21 @@ def _heading(system: System, settings: Settings) -> str:
     return f"[bold]{system.name}[/bold]: {', '.join(words)}; {seconds:.0f} s and the time to start"
 
 
+def _shared(robot: Robot) -> str:
+    """What bounds do not know of: parts of a robot that wait for each other on one machine. Empty: none has to."""
+    boards = sum(not is_given(one) for one in robot.boards)
+    lanes = sum(one.lanes for one in robot.hosts if not is_given(one))
+    processors = len(os.sched_getaffinity(0))
+    if boards + lanes <= processors:
+        return ""
+    words = [f"{boards} board{'s' if boards > 1 else ''}"] if boards else []
+    words += [f"{lanes} lane{'s' if lanes > 1 else ''} of host executors"] if lanes else []
+    return (
+        f"{' and '.join(words)} share {processors} processors of this machine: one may wait for another, which bounds "
+        "do not count"
+    )
+
+
 def play(system: System, settings: Settings, file: Path, folder: Path, command_line: str, console: Console) -> Outcome:
     """PlanError when it cannot be played, RunError when a part failed."""
     robot = Robot(system, settings, file.resolve().parent, folder / "parts")
@@ -67,12 +83,8 @@ def play(system: System, settings: Settings, file: Path, folder: Path, command_l
     machine = describe(may_use_fifo())
     if machine.load_average > machine.cores:
         console.print(f"this machine is busy (load average {machine.load_average:g}): latencies will scatter")
-    played = sum(not is_given(one) for one in robot.boards)
-    if played > len(robot.places.boards) > 0:
-        console.print(
-            f"{played} boards share {len(robot.places.boards)} processor of this machine: each may wait for another",
-            highlight=False,
-        )
+    if shared := _shared(robot):
+        console.print(shared, highlight=False, soft_wrap=True)
     columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("starting", total=None)
