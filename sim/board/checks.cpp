@@ -147,7 +147,7 @@ void Checks::nodes_of_class(const tide_transmitter_t &transmitter, size_t size_c
     const tide_node_t &node = transmitter.config.nodes[index];
     if (node.size_class != size_class) continue;
     const unsigned level = TIDE_PRIORITY_LEVEL(node.priority);
-    if (node.state == 0 || node.own) {  // the session's own requests may take any
+    if (node.state == 0 || node.account == TIDE_NODE_OWN) {  // the session's own requests may take any
       free++;
     } else {
       used[level]++;

@@ -104,6 +104,20 @@ TEST_F(Publishing, AFullPoolIsWaitedForOrTold) {
   EXPECT_TRUE(eventually([&] { return server.written("rt/text").size() == static_cast<size_t>(kept) + 1; }));
 }
 
+/* A flood of the same level takes what comes back first, until the other one has found nothing once. */
+TEST_F(Publishing, APublisherThatFoundNoNodeHasOneFromThenOn) {
+  const std_msgs__msg__Int32 number = {1};
+  ASSERT_OK(tide_rclc_publisher_set_wait_ms(&publisher, 0));
+  for (const bool has_starved : {false, true}) {
+    server.mute(true); /* acknowledges nothing */
+    while (publish(10) == RCL_RET_OK) continue;
+    ASSERT_EQ(tide_rclc_last_status(), TIDE_ERROR_FULL);
+    EXPECT_EQ(rcl_publish(&quick, &number, nullptr) == RCL_RET_OK, has_starved);
+    server.mute(false);
+    ASSERT_TRUE(eventually([&] { return tide_session_is_idle(session(), 0); }));
+  }
+}
+
 TEST_F(Publishing, WithoutASessionReliableIsKeptAndBestEffortRefused) {
   server.mute(true);
   ASSERT_TRUE(eventually([&] { return state() != TIDE_SESSION_READY; }, 10s));

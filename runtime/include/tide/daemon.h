@@ -78,7 +78,8 @@ typedef struct tide_daemon_waiter {
   tide_event_t event;
   uint32_t bytes;
   tide_priority_t priority;
-  bool own; /* as tide_transmitter_acquire_own */
+  uint16_t writer; /* as tide_transmitter_acquire_for */
+  bool own;        /* as tide_transmitter_acquire_own */
 } tide_daemon_waiter_t;
 
 typedef struct tide_daemon {
@@ -133,6 +134,9 @@ void tide_daemon_detach_link(tide_daemon_t *daemon);
  * caller as urgent waits for such a node. To wait, use acquire_until. One caller at a time may also sleep on
  * done_event, which is set whenever a node comes back, and try again. */
 int tide_daemon_acquire(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t priority, tide_node_t **node);
+/* As tide_transmitter_acquire_for. */
+int tide_daemon_acquire_for(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t priority, uint16_t writer,
+                            tide_node_t **node);
 /* As tide_transmitter_acquire_own. */
 int tide_daemon_acquire_own(tide_daemon_t *daemon, uint32_t bytes, tide_node_t **node);
 /* As acquire, but waits until deadline_ns for a node. A node that comes back goes to the most urgent caller that waits,
@@ -140,9 +144,10 @@ int tide_daemon_acquire_own(tide_daemon_t *daemon, uint32_t bytes, tide_node_t *
  * threads). */
 int tide_daemon_acquire_until(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t priority, int64_t deadline_ns,
                               tide_node_t **node);
-/* As acquire, for a caller within the platform's critical section: only a node that is free now. TIDE_ERROR_FULL: there
- * is none; leave the section and call tide_daemon_acquire. */
-int tide_daemon_acquire_locked(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t priority, tide_node_t **node);
+/* As acquire_for, for a caller within the platform's critical section: only a node that is free now. TIDE_ERROR_FULL:
+ * there is none; leave the section and call tide_daemon_acquire_for. */
+int tide_daemon_acquire_locked(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t priority, uint16_t writer,
+                               tide_node_t **node);
 void tide_daemon_abandon(tide_daemon_t *daemon, tide_node_t *node);
 int tide_daemon_submit(tide_daemon_t *daemon, tide_node_t *node, uint8_t stream);
 /* As submit, for a caller within the platform's critical section, which is left with `state`. So whatever the caller

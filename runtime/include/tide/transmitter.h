@@ -30,9 +30,14 @@
  * level that uses the class, and one for the requests of the session. Levels that are 32 apart count as one. A program
  * with one level uses all nodes.
  *
+ * Nodes and writers. A writer (publisher, client, service) has starved when it found no node of a class while it had
+ * none. From then on one node is kept for it, if there are more than the levels need. So a publisher that floods its
+ * level refuses one message of another one, and no more. For a writer that never starved nothing is kept. More than 32
+ * writers share.
+ *
  * Cost: submit, next, sent and each acknowledged message O(log nodes + streams in use). Acquire O(1), or O(nodes) when
  * nodes run short. Expiry of a message in mid-stream O(nodes of the stream). Memory (Cortex-M7): tide_transmitter_t
- * 528 bytes; a node 88 bytes, its payload and two pointers; a stream 112.
+ * 544 bytes; a node 88 bytes, its payload and two pointers; a stream 112.
  *
  * Not thread-safe: tide_daemon wraps every call in the critical section of the platform. Nothing allocates. */
 #ifndef TIDE_TRANSMITTER_H
@@ -50,6 +55,10 @@
 extern "C" {
 #endif
 
+/* Accounts of nodes without a writer. */
+#define TIDE_NODE_NO_WRITER 32u
+#define TIDE_NODE_OWN 33u /* and of no level: tide_transmitter_acquire_own */
+
 /* In this structure and those below, short members that are used often come first: the shortest instructions reach
  * them there. */
 typedef struct tide_node {
@@ -57,7 +66,7 @@ typedef struct tide_node {
   uint8_t stream;           /* 0 while free */
   uint8_t state;            /* of the transmitter */
   uint8_t size_class;
-  bool own; /* belongs to no level: acquire_own */
+  uint8_t account; /* of its writer, below 32; or TIDE_NODE_* */
   tide_priority_t priority;
   uint16_t first_sequence; /* reliable: of its first fragment; set when that leaves for the first time */
   uint16_t fragment_count;
@@ -106,7 +115,7 @@ typedef struct tide_output_stream {
 
 typedef struct tide_transmitter_counters {
   uint32_t submitted, refused_full, refused_large, evicted, expired;
-  uint32_t refused_kept; /* of refused_full: there was a free node, kept for another level */
+  uint32_t refused_kept; /* of refused_full: there was a free node, kept for another level or writer */
   uint32_t frames, fragments, retransmissions, heartbeats, acknacks;
   uint32_t acknowledged; /* nodes; a packed message is part of another one's node */
   uint32_t packed;       /* messages that joined one that was submitted before */
@@ -190,10 +199,14 @@ void tide_transmitter_set_session(tide_transmitter_t *transmitter, uint8_t sessi
  * a time limit (expires_ns) to avoid that. */
 int tide_transmitter_acquire(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
                              tide_node_t **node);
+/* As acquire, for a writer: the id of its object; 0: for none. */
+int tide_transmitter_acquire_for(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
+                                 uint16_t writer, tide_node_t **node);
 /* Acquire any free node, for messages that belong to no level, such as the requests of a session. Evicts nothing. */
 int tide_transmitter_acquire_own(tide_transmitter_t *transmitter, uint32_t bytes, tide_node_t **node);
-/* True when acquire would find a free node. O(nodes). */
-bool tide_transmitter_may_acquire(const tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority);
+/* True when acquire_for would find a free node. O(nodes). */
+bool tide_transmitter_may_acquire(const tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
+                                  uint16_t writer);
 /* Capacity of the free node that acquire would return; 0: there is none. O(classes). */
 uint32_t tide_transmitter_free_bytes(const tide_transmitter_t *transmitter, uint32_t bytes);
 /* Give an acquired node back unused. */
@@ -278,7 +291,8 @@ struct tide_transmitter {
   tide_node_t *free_nodes[4];
 #if TIDE_RESERVATIONS
   uint16_t free_counts[4];
-  uint32_t levels[4]; /* by class; bit n % 32: messages of level n have used its nodes */
+  uint32_t levels[4];  /* by class; bit n % 32: messages of level n have used its nodes */
+  uint32_t starved[4]; /* by class: bit of an account: its writer has starved */
 #endif
   uint32_t key;
   uint32_t fragment_bytes; /* payload of a full fragment */

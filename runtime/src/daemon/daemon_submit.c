@@ -25,8 +25,9 @@ static bool is_spoken_for(const tide_daemon_t *d, const tide_daemon_waiter_t *ca
   for (const tide_daemon_waiter_t *waiter = d->waiters; waiter && waiter != caller; waiter = waiter->next) {
     if (waiter->priority < caller->priority) return false;
     if (waiter->bytes > offered_bytes) continue;
-    const bool is_kept = TIDE_RESERVATIONS && free_bytes > 0u &&
-                         !tide_transmitter_may_acquire(&d->transmitter, waiter->bytes, waiter->priority);
+    const bool is_kept =
+        TIDE_RESERVATIONS && free_bytes > 0u &&
+        !tide_transmitter_may_acquire(&d->transmitter, waiter->bytes, waiter->priority, waiter->writer);
     if (!is_kept) return true; /* for the caller's level */
   }
   return false;
@@ -36,7 +37,7 @@ static int try_to_acquire(tide_daemon_t *d, const tide_daemon_waiter_t *caller, 
   *node = NULL;
   if (DAEMON_HAS_WAITERS && d->waiters && is_spoken_for(d, caller)) return TIDE_ERROR_FULL;
   if (TIDE_RESERVATIONS && caller->own) return tide_transmitter_acquire_own(&d->transmitter, caller->bytes, node);
-  return tide_transmitter_acquire(&d->transmitter, caller->bytes, caller->priority, node);
+  return tide_transmitter_acquire_for(&d->transmitter, caller->bytes, caller->priority, caller->writer, node);
 }
 
 static int acquire(tide_daemon_t *d, const tide_daemon_waiter_t *caller, tide_node_t **node) {
@@ -57,17 +58,24 @@ int tide_daemon_acquire(tide_daemon_t *d, uint32_t bytes, tide_priority_t priori
   return acquire(d, &caller, node);
 }
 
+int tide_daemon_acquire_for(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, uint16_t writer,
+                            tide_node_t **node) {
+  const tide_daemon_waiter_t caller = {.bytes = bytes, .priority = priority, .writer = writer};
+  return acquire(d, &caller, node);
+}
+
 int tide_daemon_acquire_own(tide_daemon_t *d, uint32_t bytes, tide_node_t **node) {
   if (!TIDE_RESERVATIONS) return tide_daemon_acquire(d, bytes, 0u, node); /* nothing is kept, and nothing is below 0 */
   const tide_daemon_waiter_t caller = {.bytes = bytes, .own = true};
   return acquire(d, &caller, node);
 }
 
-int tide_daemon_acquire_locked(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, tide_node_t **node) {
+int tide_daemon_acquire_locked(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, uint16_t writer,
+                               tide_node_t **node) {
   *node = NULL;
   if (DAEMON_HAS_WAITERS && d->waiters) return TIDE_ERROR_FULL;
   if (tide_transmitter_free_bytes(&d->transmitter, bytes) == 0u) return TIDE_ERROR_FULL;
-  return tide_transmitter_acquire(&d->transmitter, bytes, priority, node);
+  return tide_transmitter_acquire_for(&d->transmitter, bytes, priority, writer, node);
 }
 
 static void queue_up(tide_daemon_t *d, tide_daemon_waiter_t *waiter) {

@@ -9,6 +9,18 @@ extern inline tide_output_stream_t *tide_transmitter_find_stream(const tide_tran
 
 enum { OBJECT_OFFSET = 6 }; /* in a WRITE_DATA: behind its header and the number of the request */
 
+/* Who asks for a node. */
+typedef struct claim {
+  tide_priority_t priority;
+  uint8_t account;
+} claim_t;
+
+/* Writers that share a number count as one. The number of an object stands above its kind, which takes four bits. */
+static claim_t claim_of(tide_priority_t priority, uint16_t writer) {
+  const claim_t claim = {priority, writer == 0u ? TIDE_NODE_NO_WRITER : (uint8_t)((writer >> 4 ^ writer << 2) % 32u)};
+  return claim;
+}
+
 void tide_transmitter_clear_stream(tide_output_stream_t *stream, uint8_t id) {
   *stream = (tide_output_stream_t){.id = id, .heartbeat_at_ns = TIDE_FOREVER};
 }
@@ -24,20 +36,24 @@ static tide_output_stream_t *take_stream(tide_transmitter_t *t, uint8_t id) {
 /* ---- nodes: whose is which ---- */
 
 #if TIDE_RESERVATIONS
-/* Levels that have one node of a class in use, or more than one. */
+/* Levels and writers that have one node of a class in use, or more than one. */
 typedef struct use {
-  uint32_t some, many;
+  uint32_t levels, levels_with_more, writers, writers_with_more;
 } use_t;
 
 static uint32_t bit_of(tide_priority_t priority) { return UINT32_C(1) << TIDE_PRIORITY_LEVEL(priority) % 32u; }
 
+static uint32_t bit_of_writer(uint8_t account) { return account < TIDE_NODE_NO_WRITER ? UINT32_C(1) << account : 0u; }
+
 static use_t look_at_use(const tide_transmitter_t *t, size_t size_class) {
-  use_t use = {0u, 0u};
+  use_t use = {0u, 0u, 0u, 0u};
   for (size_t i = 0; i < t->config.node_count; ++i) {
     const tide_node_t *node = &t->config.nodes[i];
-    if (node->size_class != size_class || node->state == NODE_FREE || node->own) continue;
-    use.many |= use.some & bit_of(node->priority);
-    use.some |= bit_of(node->priority);
+    if (node->size_class != size_class || node->state == NODE_FREE || node->account == TIDE_NODE_OWN) continue;
+    use.levels_with_more |= use.levels & bit_of(node->priority);
+    use.levels |= bit_of(node->priority);
+    use.writers_with_more |= use.writers & bit_of_writer(node->account);
+    use.writers |= bit_of_writer(node->account);
   }
   return use;
 }
@@ -48,19 +64,35 @@ static uint32_t count_bits(uint32_t bits) {
   return count;
 }
 
-/* The first one is each level's right; a second one only while each of the others would still find its first. */
-static bool may_take(const tide_transmitter_t *t, tide_priority_t priority, size_t size_class, bool is_smallest) {
-  if (t->free_counts[size_class] > count_bits(t->levels[size_class])) return true;
+/* The first one is each level's right, then each writer's that has starved; a second one is for whoever comes, while
+ * each of the others would still find its first. */
+static bool may_take(const tide_transmitter_t *t, claim_t claim, size_t size_class, bool is_smallest) {
+  const uint32_t free_count = t->free_counts[size_class], starved = t->starved[size_class];
+  if (free_count > count_bits(t->levels[size_class]) + count_bits(starved)) return true;
   const use_t use = look_at_use(t, size_class);
-  if (is_smallest && (use.some & bit_of(priority)) == 0u) return true;
-  return t->free_counts[size_class] > count_bits(t->levels[size_class] & ~use.some);
+  if (is_smallest && (use.levels & bit_of(claim.priority)) == 0u) return true;
+  uint32_t kept = count_bits(t->levels[size_class] & ~use.levels);
+  const bool is_first = is_smallest && (starved & ~use.writers & bit_of_writer(claim.account)) != 0u;
+  if (!is_first) kept += count_bits(starved & ~use.writers);
+  return free_count > kept;
 }
 
-/* As long as each level can have one. */
+/* As long as each level can have one, and each writer that has starved. */
 static bool is_protected(const tide_transmitter_t *t, const tide_node_t *node, tide_priority_t below) {
-  const uint32_t bit = bit_of(node->priority);
-  if (bit == bit_of(below) || (look_at_use(t, node->size_class).many & bit) != 0u) return false;
-  return count_bits(t->levels[node->size_class]) <= t->config.classes[node->size_class].count;
+  const uint32_t level = bit_of(node->priority), levels = count_bits(t->levels[node->size_class]);
+  const uint32_t starved = t->starved[node->size_class], count = t->config.classes[node->size_class].count;
+  const use_t use = look_at_use(t, node->size_class);
+  if (level != bit_of(below) && (use.levels_with_more & level) == 0u && levels <= count) return true;
+  const bool is_only_one = (starved & ~use.writers_with_more & bit_of_writer(node->account)) != 0u;
+  return is_only_one && levels + count_bits(starved) <= count;
+}
+
+/* True: this writer has found no node while it had none, for the first time. */
+static bool note_starved(tide_transmitter_t *t, claim_t claim, size_t size_class) {
+  const uint32_t bit = bit_of_writer(claim.account) & ~t->starved[size_class];
+  if (bit == 0u || (look_at_use(t, size_class).writers & bit) != 0u) return false;
+  t->starved[size_class] |= bit;
+  return true;
 }
 
 static void note_level(tide_transmitter_t *t, tide_priority_t priority, size_t size_class) {
@@ -71,9 +103,9 @@ static void count_free(tide_transmitter_t *t, size_t size_class, int change) {
   t->free_counts[size_class] = (uint16_t)(t->free_counts[size_class] + change);
 }
 #else
-static bool may_take(const tide_transmitter_t *t, tide_priority_t priority, size_t size_class, bool is_smallest) {
+static bool may_take(const tide_transmitter_t *t, claim_t claim, size_t size_class, bool is_smallest) {
   (void)t;
-  (void)priority;
+  (void)claim;
   (void)size_class;
   (void)is_smallest;
   return true;
@@ -82,6 +114,12 @@ static bool is_protected(const tide_transmitter_t *t, const tide_node_t *node, t
   (void)t;
   (void)node;
   (void)below;
+  return false;
+}
+static bool note_starved(tide_transmitter_t *t, claim_t claim, size_t size_class) {
+  (void)t;
+  (void)claim;
+  (void)size_class;
   return false;
 }
 static void note_level(tide_transmitter_t *t, tide_priority_t priority, size_t size_class) {
@@ -160,22 +198,24 @@ static size_t smallest_class(const tide_transmitter_t *t, uint32_t bytes) {
 }
 
 /* own: whatever is free, whosever it is kept for. */
-static tide_node_t *free_node_of(const tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, bool own) {
+static tide_node_t *free_node_of(const tide_transmitter_t *t, uint32_t bytes, claim_t claim) {
   const size_t smallest = smallest_class(t, bytes);
   for (size_t i = smallest; i < t->config.class_count; ++i) {
     if (!t->free_nodes[i]) continue;
-    if (own || may_take(t, priority, i, i == smallest)) return t->free_nodes[i];
+    if (claim.account == TIDE_NODE_OWN || may_take(t, claim, i, i == smallest)) return t->free_nodes[i];
   }
   return NULL;
 }
 
 uint32_t tide_transmitter_free_bytes(const tide_transmitter_t *t, uint32_t bytes) {
-  const tide_node_t *node = free_node_of(t, bytes, 0u, true);
+  const claim_t own = {0u, TIDE_NODE_OWN};
+  const tide_node_t *node = free_node_of(t, bytes, own);
   return node ? node->capacity : 0u;
 }
 
-bool tide_transmitter_may_acquire(const tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority) {
-  return free_node_of(t, bytes, priority, false) != NULL;
+bool tide_transmitter_may_acquire(const tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority,
+                                  uint16_t writer) {
+  return free_node_of(t, bytes, claim_of(priority, writer)) != NULL;
 }
 
 static int refuse(tide_transmitter_t *t, uint32_t bytes) {
@@ -184,24 +224,29 @@ static int refuse(tide_transmitter_t *t, uint32_t bytes) {
   return TIDE_ERROR_FULL;
 }
 
-static int acquire(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, bool own, tide_node_t **result) {
+static tide_node_t *free_or_evicted(tide_transmitter_t *t, uint32_t bytes, claim_t claim) {
+  tide_node_t *node = free_node_of(t, bytes, claim);
+  if (node || claim.account == TIDE_NODE_OWN) return node;
+  node = least_urgent_waiting(t, bytes, claim.priority);
+  if (!node) return note_starved(t, claim, smallest_class(t, bytes)) ? free_node_of(t, bytes, claim) : NULL;
+  tide_transmitter_release_node(t, tide_transmitter_find_stream(t, node->stream), node, TIDE_NODE_EVICTED);
+  return node;
+}
+
+static int acquire(tide_transmitter_t *t, uint32_t bytes, claim_t claim, tide_node_t **result) {
   *result = NULL;
   if (bytes > t->config.classes[t->config.class_count - 1u].node_bytes) {
     TIDE_COUNT(t->counters.refused_large, 1u);
     return TIDE_ERROR_TOO_LARGE;
   }
-  if (!own) note_level(t, priority, smallest_class(t, bytes));
-  tide_node_t *node = free_node_of(t, bytes, priority, own);
-  if (!node) {
-    node = own ? NULL : least_urgent_waiting(t, bytes, priority);
-    if (!node) return refuse(t, bytes);
-    tide_transmitter_release_node(t, tide_transmitter_find_stream(t, node->stream), node, TIDE_NODE_EVICTED);
-  }
+  if (claim.account != TIDE_NODE_OWN) note_level(t, claim.priority, smallest_class(t, bytes));
+  tide_node_t *node = free_or_evicted(t, bytes, claim);
+  if (!node) return refuse(t, bytes);
   t->free_nodes[node->size_class] = node->next_free;
   count_free(t, node->size_class, -1);
   node->state = NODE_OWNED;
-  node->own = own;
-  node->priority = priority;
+  node->account = claim.account;
+  node->priority = claim.priority;
   node->length = 0u;
   node->expires_ns = TIDE_FOREVER;
   node->owner = NULL;
@@ -213,11 +258,17 @@ static int acquire(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priori
 }
 
 int tide_transmitter_acquire(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, tide_node_t **result) {
-  return acquire(t, bytes, priority, false, result);
+  return acquire(t, bytes, claim_of(priority, 0u), result);
+}
+
+int tide_transmitter_acquire_for(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, uint16_t writer,
+                                 tide_node_t **result) {
+  return acquire(t, bytes, claim_of(priority, writer), result);
 }
 
 int tide_transmitter_acquire_own(tide_transmitter_t *t, uint32_t bytes, tide_node_t **result) {
-  return acquire(t, bytes, TIDE_PRIORITY(0, 0), true, result);
+  const claim_t own = {TIDE_PRIORITY(0, 0), TIDE_NODE_OWN};
+  return acquire(t, bytes, own, result);
 }
 
 void tide_transmitter_abandon(tide_transmitter_t *t, tide_node_t *node) {

@@ -171,7 +171,7 @@ static int reserve_node(tide_session_t *session, tide_write_t *write, bool relia
       !TIDE_RELIABLE_STREAMS || !reliable || (SECTIONS_ARE_DEAR && tide_session_has_reserve_locked(session));
   request->request = tide_session_next_request_locked(session);
   if (SECTIONS_ARE_DEAR && status == TIDE_OK && reserved) {
-    (void)tide_daemon_acquire_locked(&session->daemon, bytes, priority, &write->node);
+    (void)tide_daemon_acquire_locked(&session->daemon, bytes, priority, request->object, &write->node);
   }
   session_exit(session, critical);
   if (status != TIDE_OK || write->node != NULL) {
@@ -180,7 +180,7 @@ static int reserve_node(tide_session_t *session, tide_write_t *write, bool relia
   if (!reserved && !tide_session_keep_reserve(session)) {
     return TIDE_ERROR_FULL;
   }
-  return tide_daemon_acquire(&session->daemon, bytes, priority, &write->node);
+  return tide_daemon_acquire_for(&session->daemon, bytes, priority, request->object, &write->node);
 }
 
 /* Best-effort samples travel whole. The answer is the same however full the pool is. */

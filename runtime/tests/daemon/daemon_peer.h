@@ -113,9 +113,10 @@ class Transmitter {
   Transmitter(const Transmitter &) = delete;
 
   int submit(uint8_t stream, const Bytes &bytes, tide_priority_t priority, int64_t now_ns = 0,
-             int64_t expires_ns = TIDE_FOREVER, void *owner = nullptr) {
+             int64_t expires_ns = TIDE_FOREVER, void *owner = nullptr, uint16_t writer = 0) {
     tide_node_t *node = nullptr;
-    const int result = tide_transmitter_acquire(&core, static_cast<uint32_t>(bytes.size()), priority, &node);
+    const int result =
+        tide_transmitter_acquire_for(&core, static_cast<uint32_t>(bytes.size()), priority, writer, &node);
     if (result != TIDE_OK) return result;
     std::memcpy(node->bytes, bytes.data(), bytes.size());
     node->length = static_cast<uint32_t>(bytes.size());

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writers of one level: whoever starved beside a flood has a node from then on, and nobody else pays for that.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+#include "daemon_peer.h"
+
+namespace {
+
+using peer::Bytes;
+using peer::Transmitter;
+
+constexpr uint16_t kFlood = 0x0005, kQuiet = 0x0015;  // publishers 0 and 1
+
+uint16_t writer(unsigned number) { return static_cast<uint16_t>(number << 4 | 5u); }
+
+int publish(Transmitter &t, uint16_t of, bool reliable, uint8_t level = 1, size_t bytes = 12) {
+  const uint8_t stream = reliable ? TIDE_STREAM_RELIABLE(level) : TIDE_STREAM_BEST_EFFORT(level);
+  const Bytes sample = peer::submessage(TIDE_XRCE_WRITE_DATA, Bytes(bytes, 1), TIDE_XRCE_FLAG_LITTLE_ENDIAN);
+  return t.submit(stream, sample, TIDE_PRIORITY(level, 0), 0, TIDE_FOREVER, nullptr, of);
+}
+
+uint8_t account_of(uint16_t of) {
+  Transmitter t({{64, 1}});
+  tide_node_t *node = nullptr;
+  EXPECT_EQ(tide_transmitter_acquire_for(&t.core, 12, 0, of, &node), TIDE_OK);
+  return node->account;
+}
+
+bool has_node(const Transmitter &t, uint16_t of) {
+  const auto is_its = [account = account_of(of)](const tide_node_t &node) {
+    return node.state != 0 && node.account == account;
+  };
+  return std::any_of(t.nodes.begin(), t.nodes.end(), is_its);
+}
+
+void flood(Transmitter &t, bool reliable, uint8_t level = 1, size_t bytes = 12) {
+  for (int i = 0; i < 100; ++i) publish(t, kFlood, reliable, level, bytes);
+}
+
+void acknowledge(Transmitter &t, uint8_t level = 1) {
+  for (const tide_output_stream_t &stream : t.streams)
+    if (stream.id == TIDE_STREAM_RELIABLE(level)) return t.acknack(stream.id, stream.next_to_send, 0);
+}
+
+// A round of an overload: all nodes are taken, some come back, and the flood is the first to ask.
+TEST(daemon_writers, one_that_starved_starves_once) {
+  for (const bool floods_reliably : {false, true}) {
+    for (const bool reliable : {false, true}) {
+      Transmitter t({{64, 6}});
+      int refused = 0;
+      for (int round = 0; round < 50; ++round) {
+        flood(t, floods_reliably);
+        refused += publish(t, kQuiet, reliable) == TIDE_ERROR_FULL;
+        while (!t.send(0).empty()) continue;
+        acknowledge(t);
+      }
+      EXPECT_EQ(refused, 1) << "flood " << floods_reliably << ", writer " << reliable;
+      EXPECT_GT(t.core.counters.refused_kept, 0u);
+    }
+  }
+}
+
+TEST(daemon_writers, who_never_ran_short_keeps_nothing) {
+  Transmitter t({{64, 6}});
+  for (unsigned number = 1; number < 6; ++number) ASSERT_EQ(publish(t, writer(number), false), TIDE_OK);
+  while (!t.send(0).empty()) continue;
+  flood(t, true);
+  EXPECT_EQ(t.core.nodes_in_use, 6u);
+}
+
+TEST(daemon_writers, one_with_a_node_in_use_does_not_starve) {
+  Transmitter t({{64, 6}});
+  ASSERT_EQ(publish(t, kQuiet, true), TIDE_OK);
+  flood(t, true);
+  EXPECT_EQ(publish(t, kQuiet, true), TIDE_ERROR_FULL);
+  EXPECT_EQ(t.core.starved[0], 0u);
+}
+
+TEST(daemon_writers, what_is_kept_for_levels_is_not_for_writers) {
+  Transmitter t({{64, 3}});
+  ASSERT_EQ(publish(t, writer(9), false, 2), TIDE_OK);
+  while (!t.send(0).empty()) continue;
+  flood(t, true);
+  EXPECT_EQ(publish(t, kQuiet, true), TIDE_ERROR_FULL);
+  EXPECT_EQ(publish(t, writer(2), true), TIDE_ERROR_FULL);
+  EXPECT_EQ(publish(t, writer(9), true, 2), TIDE_OK) << "three more writers than nodes leave each level its first";
+}
+
+TEST(daemon_writers, an_urgent_flood_does_not_evict_what_was_kept) {
+  Transmitter t({{64, 4}});
+  flood(t, false);
+  ASSERT_EQ(publish(t, kQuiet, false), TIDE_ERROR_FULL);
+  while (!t.send(0).empty()) continue;
+  ASSERT_EQ(publish(t, kQuiet, false), TIDE_OK);
+  flood(t, false);
+  for (int i = 0; i < 100; ++i) publish(t, writer(7), false, 3);
+  EXPECT_GT(t.core.counters.evicted, 0u);
+  EXPECT_TRUE(has_node(t, kQuiet));
+}
+
+TEST(daemon_writers, kinds_of_objects_do_not_share) {
+  std::set<uint8_t> accounts;
+  for (const unsigned kind : {5u, 7u, 8u})  // publishers, clients, services
+    for (unsigned number = 0; number < 8; ++number)
+      accounts.insert(account_of(static_cast<uint16_t>(number << 4 | kind)));
+  EXPECT_EQ(accounts.size(), 24u);
+}
+
+TEST(daemon_writers, each_size_counts_for_itself) {
+  Transmitter t({{64, 4}, {512, 3}});
+  flood(t, true, 1, 300);
+  ASSERT_EQ(publish(t, kQuiet, true, 1, 300), TIDE_ERROR_FULL);
+  while (!t.send(0).empty()) continue;
+  acknowledge(t);
+  flood(t, true);
+  EXPECT_EQ(t.core.nodes_in_use, 6u) << "small ones take the large ones, but for the one that is kept";
+  EXPECT_EQ(publish(t, kQuiet, true, 1, 300), TIDE_OK);
+}
+
+class DaemonWritersSeeds : public testing::TestWithParam<unsigned> {};
+
+// Any order of publishing, sending and acknowledging, any two levels: once all nodes have been free, a writer that has
+// starved and has none in use finds one.
+TEST_P(DaemonWritersSeeds, finds_one_from_then_on) {
+  std::mt19937 random(GetParam());
+  auto draw = [&](unsigned limit) { return static_cast<unsigned>(random() % limit); };
+  const unsigned writers = 2 + draw(4);
+  Transmitter t({{64, static_cast<uint16_t>(2 + writers + draw(4))}});
+  std::vector<bool> kept(writers, false), starved(writers, false);
+  for (unsigned step = 0; step < 3'000; ++step) {
+    const unsigned kind = draw(12), number = draw(3) == 0 ? draw(writers) : 0;
+    const auto level = static_cast<uint8_t>(1 + number % 2);
+    if (kind < 8) {
+      const bool has_one = has_node(t, writer(number));
+      const int status = publish(t, writer(number), draw(2) == 0, level);
+      ASSERT_TRUE(!kept[number] || has_one || status == TIDE_OK) << "seed " << GetParam() << ", step " << step;
+      if (status != TIDE_ERROR_FULL || has_one) continue;
+      starved[number] = true;
+      kept.assign(writers, false);  // one more to keep a node for
+    } else if (kind < 10) {
+      t.send(0);
+    } else {
+      acknowledge(t, level);
+    }
+    if (t.core.nodes_in_use == 0) kept = starved;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Any, DaemonWritersSeeds, testing::Range(1u, 51u));
+
+}  // namespace
