@@ -8,6 +8,7 @@ import json
 import math
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +27,13 @@ from typer.testing import CliRunner
 
 from tide.main import app
 from tide.programs.binaries import find_binary
-from tide.programs.child import may_use_fifo
+from tide.programs.child import RunError, may_use_fifo
 from tide_lab.timers import command, measure, rclpy_timer, reproduce
-from tide_lab.timers.measure import Load, Outcome
-from tide_lab.timers.plan import PlanError, Settings, blocks, processors
-from tide_lab.timers.published import PUBLISHED
+from tide_lab.timers.kept import Kept, Piece
+from tide_lab.timers.measure import Load, Outcome, Run
+from tide_lab.timers.plan import PLAIN, PlanError, Settings, blocks, processors
+from tide_lab.timers.published import POLICIES, PUBLISHED
+from tide_lab.timers.reproduce import CAMPAIGN, Cell
 from tide_lab.timers.statistics import PERCENTS, Histogram, Latencies, Summary, Tally
 from tide_lab.timers.table import load_lines
 
@@ -404,10 +408,11 @@ def test_blocks_are_complete_and_fair() -> None:
             cpus=draw.choice([(3,), (0, 1)]),
             cyclictest=draw.random() < 0.8,
             rclpy_repetitions=draw.choice([0, 1, 77, 40_000]),
+            plain_repetitions=draw.choice([0, 1, 50, 30_000]),
         )
         found = blocks(one)
         context = f"seed {SEED}, trial {trial}, {one}"
-        sums = dict.fromkeys(("tide", "cyclictest", "rclpy"), 0)
+        sums = dict.fromkeys(("tide", PLAIN, "cyclictest", "rclpy"), 0)
         on_first = dict.fromkeys(sums, 0)
         for block in found:
             assert block.repetitions > 0, context
@@ -416,7 +421,7 @@ def test_blocks_are_complete_and_fair() -> None:
                 sums[name] += block.repetitions
                 on_first[name] += block.repetitions * (cpu == one.cpus[0])
         wanted = {"tide": one.repetitions, "cyclictest": one.repetitions * one.cyclictest}
-        assert sums == wanted | {"rclpy": one.rclpy_repetitions}, context
+        assert sums == wanted | {"rclpy": one.rclpy_repetitions, PLAIN: one.plain_repetitions}, context
         if one.cyclictest and len(one.cpus) == 2:
             largest = max(block.repetitions for block in found)
             assert abs(2 * on_first["tide"] - sums["tide"]) <= 2 * largest, context
@@ -530,7 +535,7 @@ def fake_outcome(one: Settings) -> Outcome:
 def faked(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
     seen: list[Settings] = []
 
-    def measured(one: Settings, _: Any) -> Outcome:
+    def measured(one: Settings, _: Any, __: Any) -> Outcome:
         seen.append(one)
         return fake_outcome(one)
 
@@ -573,6 +578,17 @@ def test_every_published_figure_stands_beside_ours(tmp_path: Path, faked: list[S
     assert (tmp_path / "latency.png").read_bytes().startswith(b"\x89PNG")
     assert "0 of 640 expiries of tide early" in answer.output
     assert "load of 80 % not reached: 61 % and 80 %" in answer.output
+    assert answer.output.count(" *") >= 8, "cells without their load are marked"
+    assert {row["load_reached"] for row in rows if row["x"]["load_percent"] == 80} == {False}
+    assert not (tmp_path / CAMPAIGN).exists()
+    cells = {f"{policy}-{ms}ms-{load}" for policy in POLICIES for ms in (1, 10) for load in (0, 80)}
+    assert {path.name for path in (tmp_path / "cells").iterdir()} == cells
+    for name in cells:
+        folder = tmp_path / "cells" / name
+        script = (folder / "latency.gnuplot").read_text(encoding="ascii")
+        drawn = set(re.findall(r"^(?:plot|    ) '([^']+)'", script, re.MULTILINE))
+        assert drawn == {"tide.measured.log", "cyclictest.histogram.log"}
+        assert all((folder / log).stat().st_size > 0 for log in drawn)
     assert "load of 0 %" not in answer.output
     assert "…" not in answer.output, "a cell was cut off at 80 columns"
 
@@ -581,7 +597,7 @@ def test_every_published_figure_stands_beside_ours(tmp_path: Path, faked: list[S
 def test_a_table_that_ends_early_keeps_its_cells(
     tmp_path: Path, faked: list[Settings], monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    def ends_early(one: Settings, _: Any) -> Outcome:
+    def ends_early(one: Settings, _: Any, __: Any) -> Outcome:
         faked.append(one)
         outcome = fake_outcome(one)
         if len(faked) == 3:
@@ -596,6 +612,45 @@ def test_a_table_that_ends_early_keeps_its_cells(
     assert data["interrupted"] is (how == "interrupted")
     assert (data["failure"] is not None) is (how == "failed")
     assert len({(row["policy"], row["x"]["timeout_us"]) for row in data["rows"]}) == 3
+
+
+def test_a_campaign_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = settings(
+        repetitions=400, timeout_us=500, load_percent=5, cyclictest=False, rclpy_repetitions=0, plain_repetitions=100
+    )
+    plan = blocks(one)
+    assert len(plan) > 2
+    started: list[int] = []
+    collected = Run._collected
+
+    def fails_at_the_third(run: Run, children: Any, interrupted: bool) -> Piece:
+        started.append(len(started))
+        if len(started) == 3:
+            raise RunError("the power went")
+        return collected(run, children, interrupted)
+
+    monkeypatch.setattr(Run, "_collected", fails_at_the_third)
+    first = measure.measure(one, lambda *_: None, Kept(tmp_path, one))
+    assert first.failure == "the power went"
+    before = first.tide.measured_ns.tolist()
+    second = measure.measure(one, lambda *_: None, Kept(tmp_path, one))
+    assert second.failure is None
+    assert len(started) == len(plan) + 1, "no block is measured twice but the one that was lost"
+    assert second.tide.measured_ns.tolist()[: len(before)] == before
+    assert (len(second.tide.measured_ns), len(second.plain.measured_ns)) == (400, 100)
+    third = measure.measure(one, lambda *_: None, Kept(tmp_path, one))
+    assert len(started) == len(plan) + 1
+    assert third.tide.reported_ns.tolist() == second.tide.reported_ns.tolist()
+    assert third.memory_locked == second.memory_locked
+    used = len(one.cpus)
+    assert [len(outcome.loads) for outcome in (first, second, third)] == [used, 2 * used, 2 * used]
+    assert third.loads == second.loads and third.loads[:used] == first.loads and not third.load_unknown
+    kept = Kept(tmp_path, one)
+    kept.save_loads([None, *kept.loads()])
+    killed = measure.measure(one, lambda *_: None, kept)
+    assert killed.load_unknown and not Cell(one, killed).is_loaded
+    with pytest.raises(PlanError, match="other settings"):
+        Kept(tmp_path, replace(one, repetitions=401))
 
 
 def test_a_refused_policy_stops_the_table_before_it_starts(

@@ -101,7 +101,7 @@ def reproduce(
 
       tide reproduce mt-case-study --on ros2
 
-      tide reproduce timers --samples 2000 (native; as published: 2000000)
+      tide reproduce timers --samples 2000 (native; as published: 2000000, in two days)
     """
     if case == "timers":
         from tide_lab.timers.reproduce import reproduce_timers

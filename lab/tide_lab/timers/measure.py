@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,7 +22,8 @@ import numpy as np
 
 from tide.programs.binaries import find_binary
 from tide.programs.child import Child, Children, RunError, json_line
-from tide_lab.timers.plan import NOT_PERMITTED, Block, PlanError, Settings, blocks
+from tide_lab.timers.kept import Kept, Piece
+from tide_lab.timers.plan import NOT_PERMITTED, PLAIN, Block, PlanError, Settings, blocks
 from tide_lab.timers.statistics import Histogram, Tally
 
 LOAD_TOLERANCE_PERCENT = 2.0
@@ -54,13 +55,30 @@ class Load:
 @dataclass
 class Outcome:
     tide: Tally = field(default_factory=lambda: Tally("tide"))
+    plain: Tally = field(default_factory=lambda: Tally(PLAIN))
     rclpy: Tally = field(default_factory=lambda: Tally("rclpy"))
     cyclictest: Histogram = field(default_factory=lambda: Histogram(_BUCKET_NS))
     loads: list[Load] = field(default_factory=list)
+    load_unknown: bool = False  # of an earlier run of the same campaign
     interrupted: bool = False
     failure: str | None = None  # why it ended before its end, when nobody interrupted it
     memory_locked: bool = False
     cpu_latency_held: bool = False
+
+    @property
+    def tallies(self) -> dict[str, Tally]:
+        return {tally.name: tally for tally in (self.tide, self.plain, self.rclpy)}
+
+    def add(self, piece: Piece) -> None:
+        for name, samples in piece.samples.items():
+            tally, end = self.tallies[name], piece.ends[name]
+            tally.add(samples)
+            tally.skipped += end["skipped"]
+            tally.told_another_expiry += end.get("told_another_expiry", 0)
+            self.memory_locked = end.get("memory_locked", self.memory_locked)
+            self.cpu_latency_held = end.get("cpu_latency_held", self.cpu_latency_held)
+        if piece.cyclictest is not None:
+            self.cyclictest.add(piece.cyclictest)
 
 
 def require_permission(settings: Settings) -> None:
@@ -73,12 +91,13 @@ def require_permission(settings: Settings) -> None:
         raise PlanError(done.stderr.strip() or f"tide-timers check ended with status {done.returncode}")
 
 
-def measure(settings: Settings, report: Progress) -> Outcome:
-    """All blocks of the settings. An interruption (KeyboardInterrupt) or a program that fails ends it early; what was
-    measured is in the outcome then, and why it ended."""
+def measure(settings: Settings, report: Progress, kept: Kept | None = None) -> Outcome:
+    """All blocks of the settings; those that `kept` has are not measured again, and it gets the others. An interruption
+    (KeyboardInterrupt) or a program that fails ends it early; what was measured is in the outcome then, and why it
+    ended."""
     outcome = Outcome()
     with TemporaryDirectory(prefix="tide-timers-") as name, _held_cpu_latency():
-        run = Run(settings, outcome, report, Path(name))
+        run = Run(settings, outcome, report, Path(name), kept)
         try:
             run.all_blocks()
         except KeyboardInterrupt:
@@ -105,19 +124,48 @@ def _held_cpu_latency() -> Iterator[None]:
 
 
 class Run:
-    def __init__(self, settings: Settings, outcome: Outcome, report: Progress, folder: Path) -> None:
-        self.settings, self.outcome, self.report, self.folder = settings, outcome, report, folder
+    def __init__(
+        self, settings: Settings, outcome: Outcome, report: Progress, folder: Path, kept: Kept | None = None
+    ) -> None:
+        self.settings, self.outcome, self.report, self.folder, self.kept = settings, outcome, report, folder, kept
         self.finished = 0
 
     def all_blocks(self) -> None:
+        rest = [pair for pair in enumerate(blocks(self.settings)) if not self._is_kept(*pair)]
         with ExitStack() as stack:
             if self.settings.load_percent:
+                stack.enter_context(self._kept_loads(bool(rest)))
+            if self.settings.load_percent and rest:
                 stack.enter_context(_Loading(self.settings, self.outcome, self.folder))
-            for block in blocks(self.settings):
-                self._block(block)
+            for number, block in rest:
+                self._block(number, block)
                 self.finished += block.repetitions * len(block.places)
 
-    def _block(self, block: Block) -> None:
+    @contextlib.contextmanager
+    def _kept_loads(self, is_another_run: bool) -> Iterator[None]:
+        """Noted as unknown as long as it runs: it may never come to its end."""
+        before = self.kept.loads() if self.kept else []
+        self.outcome.load_unknown = None in before
+        self.outcome.loads += [Load(**load) for loads in before for load in loads or []]
+        if self.kept is None or not is_another_run:
+            yield
+            return
+        self.kept.save_loads([*before, None])
+        known = len(self.outcome.loads)
+        try:
+            yield
+        finally:
+            self.kept.save_loads([*before, [asdict(load) for load in self.outcome.loads[known:]] or None])
+
+    def _is_kept(self, number: int, block: Block) -> bool:
+        piece = self.kept.load(number) if self.kept else None
+        if piece is None:
+            return False
+        self.outcome.add(piece)
+        self.finished += block.repetitions * len(block.places)
+        return True
+
+    def _block(self, number: int, block: Block) -> None:
         """The files of the block's programs are read when they have ended, whether by themselves or not."""
         started: dict[str, Child] = {}
         try:
@@ -127,15 +175,21 @@ class Run:
                     started[name] = self._start(children, name, cpu, block.repetitions, start_ns)
                 self._wait(block, started)
         except KeyboardInterrupt:
-            self._collect(started, interrupted=True)
+            self.outcome.add(self._collected(started, interrupted=True))
             raise
-        self._collect(started, interrupted=False)
+        piece = self._collected(started, interrupted=False)
+        if self.kept:
+            self.kept.save(number, piece)
+        self.outcome.add(piece)
 
     def _start(self, children: Children, name: str, cpu: int, repetitions: int, start_ns: int | None) -> Child:
         self._file(name).unlink(missing_ok=True)
-        words = {"tide": self._tide_words, "rclpy": self._rclpy_words, "cyclictest": self.cyclictest_words}[name](
-            repetitions
-        )
+        words = {
+            "tide": self._tide_words,
+            PLAIN: self._plain_words,
+            "rclpy": self._rclpy_words,
+            "cyclictest": self.cyclictest_words,
+        }[name](repetitions)
         if start_ns is not None:
             words += self._start_words(name, start_ns)
         if self.settings.is_pinned:
@@ -159,6 +213,10 @@ class Run:
         common = self._common_words("tide", repetitions)
         if self.settings.wake_up_lead_us is not None:
             common += ["--wake-up-lead-ns", f"{self.settings.wake_up_lead_us * 1000}"]
+        return [str(find_binary("tide-timers")), "measure", *common, *self.settings.scheduling_words]
+
+    def _plain_words(self, repetitions: int) -> list[str]:
+        common = [*self._common_words(PLAIN, repetitions), "--wake-up-lead-ns", "0"]
         return [str(find_binary("tide-timers")), "measure", *common, *self.settings.scheduling_words]
 
     def _rclpy_words(self, repetitions: int) -> list[str]:
@@ -217,14 +275,16 @@ class Run:
             if child.process.poll() not in (None, 0):
                 raise RunError(f"{child.name} failed ({child.ending()})\n{child.tail()}")
 
-    def _collect(self, started: dict[str, Child], interrupted: bool) -> None:
+    def _collected(self, started: dict[str, Child], interrupted: bool) -> Piece:
+        piece = Piece()
         for name, child in started.items():
             if name == "cyclictest":
-                self._collect_histogram(child, interrupted)
+                piece.cyclictest = self._histogram(child, interrupted)
             else:
-                self._collect_samples(getattr(self.outcome, name), child, interrupted)
+                self._collect_samples(piece, child, interrupted)
+        return piece
 
-    def _collect_samples(self, tally: Tally, child: Child, interrupted: bool) -> None:
+    def _collect_samples(self, piece: Piece, child: Child, interrupted: bool) -> None:
         events = {str(event.get("event")): event for event in _lines(child)}
         done = events.get("done")
         if done is None:
@@ -234,22 +294,18 @@ class Run:
         samples = np.fromfile(self._file(child.name), dtype="<i8").reshape(-1, 2)
         if len(samples) != done["done"]:
             raise RunError(f"{child.name} wrote {len(samples)} measurements and says that it made {done['done']}")
-        tally.add(samples)
-        tally.skipped += done["skipped"]
-        tally.told_another_expiry += done.get("told_another_expiry", 0)
-        if "started" in events:
-            self.outcome.memory_locked = events["started"]["memory_locked"]
-            self.outcome.cpu_latency_held = events["started"]["cpu_latency_held"]
+        piece.samples[child.name] = samples
+        piece.ends[child.name] = events.get("started", {}) | done
 
-    def _collect_histogram(self, child: Child, interrupted: bool) -> None:
+    def _histogram(self, child: Child, interrupted: bool) -> dict[str, Any] | None:
         try:
             data = json.loads(self._file("cyclictest").read_text(encoding="utf-8"))
-            thread = data["thread"]["0"]
+            thread: dict[str, Any] = data["thread"]["0"]
         except (OSError, ValueError, KeyError):
             if interrupted:
-                return
+                return None
             raise RunError(f"cyclictest wrote no result\n{child.tail()}") from None
-        self.outcome.cyclictest.add(thread)
+        return thread
 
 
 def _next_second_ns() -> int:

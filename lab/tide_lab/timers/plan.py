@@ -13,6 +13,7 @@ TIMEOUT_LEAST_US = 50
 TIMEOUT_MOST_US = 10_000_000
 LOAD_MOST_PERCENT = 95
 PRIORITY = 80
+PLAIN = "tide-no-lead"  # tide without its wake-up lead
 BLOCK_S = 20.0
 BLOCKS_WANTED = 8  # of short runs too, but not shorter than a second
 _DEADLINE_PERIOD_LEAST_NS = 100_000  # of Linux: sched_deadline_period_min_us
@@ -34,6 +35,7 @@ class Settings:
     cyclictest: bool
     rclpy_repetitions: int  # 0: without
     wake_up_lead_us: int | None = None  # limit; None: the runtime's default
+    plain_repetitions: int = 0  # of tide without its wake-up lead; 0: without
 
     @property
     def timeout_ns(self) -> int:
@@ -70,18 +72,21 @@ class Block:
 
 def blocks(settings: Settings) -> list[Block]:
     """tide and cyclictest run at the same time on two processors and change places after each block, so that both meet
-    the same processors and the same other work. On one processor they take turns. rclpy has blocks of its own."""
+    the same processors and the same other work. On one processor they take turns. rclpy has blocks of its own, and so
+    has tide without its wake-up lead."""
     duration_s = settings.repetitions * settings.timeout_us / 1e6
     count = max(2, math.ceil(duration_s / BLOCK_S), min(BLOCKS_WANTED, int(duration_s)))
     count += count % 2  # as often here as there
     shares = [share for share in _shares(settings.repetitions, count) if share]
-    rclpy_count = min(len(shares), math.ceil(settings.rclpy_repetitions / shares[0]))
-    rclpy_shares = iter(_shares(settings.rclpy_repetitions, rclpy_count))
+    alone = {PLAIN: settings.plain_repetitions, "rclpy": settings.rclpy_repetitions}
+    counts = {name: min(len(shares), math.ceil(total / shares[0])) for name, total in alone.items()}
+    rest = {name: iter(_shares(total, counts[name])) for name, total in alone.items()}
     found: list[Block] = []
     for number, share in enumerate(shares):
         found += _pair(settings, share, number)
-        if (number + 1) * rclpy_count // len(shares) > number * rclpy_count // len(shares):
-            found.append(Block(next(rclpy_shares), {"rclpy": settings.cpus[0]}))
+        for name, count in counts.items():
+            if (number + 1) * count // len(shares) > number * count // len(shares):
+                found.append(Block(next(rest[name]), {name: settings.cpus[0]}))
     return found
 
 

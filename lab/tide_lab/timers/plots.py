@@ -15,11 +15,13 @@ from matplotlib import pyplot as plt
 from matplotlib.ticker import FuncFormatter
 
 from tide.terminal.style import PLOT_STYLE
+from tide_lab.timers.plan import PLAIN
 from tide_lab.timers.results import Result
 from tide_lab.timers.statistics import Latencies
 
 _LOOK: dict[str, dict[str, Any]] = {
     "tide": {"color": "#0072B2", "linewidth": 2.2, "zorder": 4},
+    PLAIN: {"color": "#56B4E9", "linewidth": 1.6, "zorder": 3},
     "cyclictest": {"color": "#D55E00", "linewidth": 1.6, "zorder": 3},
     "rclpy": {"color": "#009E73", "linewidth": 1.6, "zorder": 2},
 }

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import shutil
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,12 +22,16 @@ from tide.outputs import results_folder
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.simulator import terminable
 from tide.terminal.style import empty_table, print_whole
+from tide_lab.timers.kept import Kept
 from tide_lab.timers.measure import Outcome, measure, require_permission
-from tide_lab.timers.plan import PRIORITY, PlanError, Settings, blocks, has_cyclictest, has_rclpy, processors
+from tide_lab.timers.plan import PLAIN, PRIORITY, PlanError, Settings, blocks, has_cyclictest, has_rclpy, processors
 from tide_lab.timers.published import KERNELS, LOADS, METRICS, POLICIES, SOURCE, TIMEOUTS_US, figures
 from tide_lab.timers.statistics import Latencies, Summary
 
 TITLE = "latency of timers: policies, load, 1 and 10 ms; beside cyclictest and rclpy (natively, about a minute)"
+CAMPAIGN = "campaign"  # finished blocks, until all are
+CELLS = "cells"
+_SHORT = {PLAIN: "no lead"}  # in the table
 
 
 @dataclass
@@ -33,8 +40,13 @@ class Cell:
     outcome: Outcome
 
     @property
+    def is_loaded(self) -> bool:
+        """The load had all that it wanted, all the time."""
+        return not self.outcome.load_unknown and all(load.is_reached for load in self.outcome.loads)
+
+    @property
     def summaries(self) -> Iterator[Summary]:
-        for tally in (self.outcome.tide, self.outcome.rclpy):
+        for tally in self.outcome.tallies.values():
             if tally.measured:
                 yield Summary.of(tally.name, Latencies.of(tally.measured_ns), tally.skipped)
         latencies = self.outcome.cyclictest.latencies
@@ -60,6 +72,7 @@ class Cell:
                     "measured": None if value is None else round(value / 1000, 3),
                     "samples": summary.samples,
                     "early": summary.early,
+                    "load_reached": self.is_loaded,
                 }
 
 
@@ -106,6 +119,7 @@ class Reproduction:
 
 def cells(samples: int) -> list[Settings]:
     cyclictest, rclpy = has_cyclictest(), has_rclpy()
+    alone = max(1, min(samples // 10, max(500, samples // 100)))  # these take processor time of their own
     return [
         Settings(
             repetitions=samples,
@@ -115,7 +129,8 @@ def cells(samples: int) -> list[Settings]:
             load_percent=load,
             cpus=processors(None),
             cyclictest=cyclictest,
-            rclpy_repetitions=max(1, min(samples, 500, samples // 10)) if rclpy else 0,
+            rclpy_repetitions=alone if rclpy else 0,
+            plain_repetitions=alone,
         )
         for load in LOADS
         for policy in POLICIES
@@ -123,8 +138,13 @@ def cells(samples: int) -> list[Settings]:
     ]
 
 
-def run_all(samples: int, report: Callable[[str, int, int], None]) -> Reproduction:
-    """Cells that were not reached before an interruption or a failure are left out. PlanError: a policy is refused."""
+def name_of(settings: Settings) -> str:
+    return f"{settings.policy}-{settings.timeout_us // 1000}ms-{settings.load_percent}"
+
+
+def run_all(samples: int, folder: Path, report: Callable[[str, int, int], None]) -> Reproduction:
+    """Cells that were not reached before an interruption or a failure are left out. Blocks that `folder` has are not
+    measured again. PlanError: a policy is refused, or the folder belongs to another campaign."""
     wanted = cells(samples)
     for settings in wanted:
         require_permission(settings)
@@ -137,7 +157,7 @@ def run_all(samples: int, report: Callable[[str, int, int], None]) -> Reproducti
         def progress(_: str, done: int, settings: Settings = settings, name: str = name, before: int = before) -> None:
             report(name, before + done * settings.timeout_us, total)
 
-        outcome = measure(settings, progress)
+        outcome = measure(settings, progress, Kept(folder / name_of(settings), settings))
         result.cells.append(Cell(settings, outcome))
         before += sum(block.repetitions * len(block.places) * settings.timeout_us for block in blocks(settings))
         result.interrupted = outcome.interrupted
@@ -159,7 +179,7 @@ def _cell_texts(result: Reproduction, load: int, policy: str, timeout_us: int, s
         if row.name == system:
             values = (row.min_ns, row.mean_ns, row.max_ns)
             low, mean, high = (None if value is None else value / 1000 for value in values)
-            return _triple((low, mean, high))
+            return _triple((low, mean, high)) + ("" if cell.is_loaded else " *")
     return "-"
 
 
@@ -170,16 +190,17 @@ def table(result: Reproduction) -> Table:
         found.add_column(heading, no_wrap=True)
     for heading in ("1 ms", "10 ms"):
         found.add_column(heading, justify="right", no_wrap=True)
+    release = os.uname().release.split("-")[0]
     for load in LOADS:
         for kernel in KERNELS:
             for policy in POLICIES[:3]:
                 pairs = [figures(kernel, load, policy, timeout_us) for timeout_us in TIMEOUTS_US]
                 found.add_row(kernel, f"{load} %", policy, *(_triple(one) if one else "-" for one in pairs))
-        for system in ("tide", "cyclictest", "rclpy"):
+        for system in ("tide", PLAIN, "cyclictest", "rclpy"):
             for policy in POLICIES:
                 texts = [_cell_texts(result, load, policy, timeout_us, system) for timeout_us in TIMEOUTS_US]
                 if any(text != "-" for text in texts):
-                    found.add_row(f"{system}, {os.uname().release.split('-')[0]}", f"{load} %", policy, *texts)
+                    found.add_row(f"{_SHORT.get(system, system)}, {release}", f"{load} %", policy, *texts)
         found.add_section()
     return found
 
@@ -187,11 +208,24 @@ def table(result: Reproduction) -> Table:
 def loads_missed(result: Reproduction) -> Iterator[str]:
     """A line for each cell whose load did not get what it wanted."""
     for cell in result.cells:
-        if not all(load.is_reached for load in cell.outcome.loads):
+        if not cell.is_loaded:
             got = " and ".join(f"{load.achieved_percent:.0f} %" for load in cell.outcome.loads)
+            got += ", unknown of a run that did not end" if cell.outcome.load_unknown else ""
             name = f"{cell.settings.policy}, {cell.settings.timeout_us // 1000} ms"
             wanted = cell.settings.load_percent
-            yield f"{name}: load of {wanted} % [bold red]not reached:[/bold red] {got}; other work had the rest"
+            yield f"* {name}: load of {wanted} % [bold red]not reached:[/bold red] {got}; other work had the rest"
+
+
+def leads(result: Reproduction) -> Iterator[str]:
+    """What the early wake-up gives, for each cell that has a cyclictest beside it."""
+    for cell in result.cells:
+        means = {summary.name: summary.mean_ns for summary in cell.summaries}
+        tide, plain, other = (means.get(name) for name in ("tide", PLAIN, "cyclictest"))
+        if tide and plain and other:
+            yield (
+                f"{name_of(cell.settings)}: average {tide / other:.2f} x cyclictest's, of which the early wake-up is "
+                f"part; {plain / other:.2f} x without it"
+            )
 
 
 def conclusion(result: Reproduction) -> str:
@@ -201,27 +235,49 @@ def conclusion(result: Reproduction) -> str:
     return f"{early} of {total:,} expiries of tide early; published: with normal priority up to 1732 us early"
 
 
+def write_cell(cell: Cell, folder: Path) -> None:
+    """Logs of every measurement, pictures, and the script of gnuplot that draws the logs."""
+    from tide.run.machine import describe
+    from tide_lab.timers.gnuplot import write_script
+    from tide_lab.timers.plots import histogram_plot, percentiles_plot, title
+    from tide_lab.timers.results import Result, write_files
+
+    result = Result(cell.settings, cell.outcome, describe(True), "tide " + shlex.join(sys.argv[1:]))
+    folder.mkdir(parents=True)
+    write_files(result, folder)
+    write_script(folder, title(result))
+    if result.summaries:
+        histogram_plot(result, folder / "histogram.png")
+        percentiles_plot(result, folder / "percentiles.png")
+
+
 def reproduce_timers(samples: int, folder: Path) -> None:
-    """The command's part: runs, prints, writes results.json and latency.png; raises typer.Exit when that failed."""
+    """The command's part: runs, prints, writes results.json, latency.png and a folder of each cell; raises typer.Exit
+    when that failed. An interrupted campaign goes on when it is called again."""
     from tide_lab.timers.reproduce_plot import latency_plot
 
     console = Console()
     columns = (TextColumn("timers"), BarColumn(bar_width=30), TimeRemainingColumn(), TextColumn("{task.description}"))
     try:
-        with terminable(), results_folder(folder, ("results.json", "latency.png")) as place:
+        with terminable(), results_folder(folder, ("results.json", "latency.png", CELLS)) as place:
             with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
                 task = progress.add_task("")
                 result = run_all(
                     samples,
+                    folder / CAMPAIGN,
                     lambda name, done, total: progress.update(task, description=name, completed=done, total=total),
                 )
             print_whole(console, table(result))
-            for line in loads_missed(result):
+            for line in (*loads_missed(result), *leads(result)):
                 console.print(line, highlight=False, soft_wrap=True)
             console.print(f"[bold]{conclusion(result)}[/bold]", highlight=False, soft_wrap=True)
             (place / "results.json").write_text(result.to_json(), encoding="utf-8")
             latency_plot(result, place / "latency.png")
-            console.print(f"{folder}/: results.json, latency.png", highlight=False, markup=False, soft_wrap=True)
+            for cell in result.cells:
+                write_cell(cell, place / CELLS / name_of(cell.settings))
+            console.print(
+                f"{folder}/: results.json, latency.png, {CELLS}/", highlight=False, markup=False, soft_wrap=True
+            )
     except PlanError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None
@@ -229,8 +285,9 @@ def reproduce_timers(samples: int, folder: Path) -> None:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     if result.interrupted:
-        typer.echo("interrupted: the cells that were measured are kept", err=True)
+        typer.echo("interrupted: what was measured is kept; the same command goes on where it was", err=True)
         raise typer.Exit(130)
     if result.failure is not None:
         typer.echo(result.failure, err=True)
         raise typer.Exit(1)
+    shutil.rmtree(folder / CAMPAIGN)

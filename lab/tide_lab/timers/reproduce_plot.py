@@ -13,11 +13,13 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
 from tide.terminal.style import PLOT_STYLE
+from tide_lab.timers.plan import PLAIN
 from tide_lab.timers.published import KERNELS, LOADS, POLICIES, TIMEOUTS_US, figures
 from tide_lab.timers.reproduce import Reproduction
 
 _LOOK: dict[str, dict[str, Any]] = {
     "tide": {"color": "#0072B2", "marker": "o"},
+    PLAIN: {"color": "#56B4E9", "marker": "v"},
     "cyclictest": {"color": "#D55E00", "marker": "s"},
     "rclpy": {"color": "#009E73", "marker": "^"},
     **{kernel: {"color": color, "marker": "D"} for kernel, color in zip(KERNELS, ("#999999", "#1a1a1a"), strict=True)},

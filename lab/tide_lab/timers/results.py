@@ -11,7 +11,7 @@ import numpy as np
 
 from tide.report.results import Machine
 from tide_lab.timers.measure import Outcome
-from tide_lab.timers.plan import Settings
+from tide_lab.timers.plan import PLAIN, Settings
 from tide_lab.timers.statistics import Array, Latencies, Summary
 
 GOAL_RATIO = 1.1
@@ -35,17 +35,16 @@ class Result:
     command: str
 
     def __post_init__(self) -> None:
-        tide, rclpy = self.outcome.tide, self.outcome.rclpy
         self.latencies: dict[str, Latencies] = {}
         self.skipped: dict[str, int | None] = {}
-        for tally in (tide, rclpy):
+        for tally in self.outcome.tallies.values():
             if tally.measured:
                 self.latencies[tally.name] = Latencies.of(tally.measured_ns)
                 self.latencies[f"{tally.name}, reported"] = Latencies.of(tally.reported_ns)
                 self.skipped[tally.name] = tally.skipped
         if self.outcome.cyclictest.latencies.total:
             self.latencies["cyclictest"] = self.outcome.cyclictest.latencies
-        order = ("tide", "tide, reported", "cyclictest", "rclpy", "rclpy, reported")
+        order = ("tide", "tide, reported", PLAIN, f"{PLAIN}, reported", "cyclictest", "rclpy", "rclpy, reported")
         self.summaries = [
             Summary.of(name, self.latencies[name], self.skipped.get(name)) for name in order if name in self.latencies
         ]
@@ -129,10 +128,10 @@ def write_files(result: Result, folder: Path) -> None:
     cyclictest's histogram."""
     (folder / "results.json").write_text(result.to_json(), encoding="utf-8")
     arrays: dict[str, Array] = {}
-    for tally in (result.outcome.tide, result.outcome.rclpy):
+    for tally in result.outcome.tallies.values():
         for kind, values in (("measured", tally.measured_ns), ("reported", tally.reported_ns)):
             if len(values):
-                arrays[f"{tally.name}_{kind}_ns"] = values
+                arrays[f"{tally.name.replace('-', '_')}_{kind}_ns"] = values
                 _write_log(folder / f"{tally.name}.{kind}.log", values)
     if arrays:
         np.savez_compressed(folder / "latencies.npz", **arrays)  # type: ignore[arg-type]
