@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "connected.h"
+#include "seeds.h"
 #include "tide/pools.h"
 
 namespace tide::compat::test {
@@ -188,8 +189,8 @@ TEST_F(Rounds, AreRefusedFromWithinAndWithLanes) {
 
 // Whatever comes when, each sample runs its callback once, in order, and each output arrives once, in order.
 TEST_F(Rounds, NothingIsLostOrDoubledWhateverComesWhen) {
-  const unsigned seed = std::random_device{}();
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  const unsigned seed = seed_of_run();
+  SCOPED_TRACE(replay_of(seed));
   std::mt19937 random(seed);
   for (size_t place = 0; place < 2; place++) add(place);
   std::array<int32_t, 2> offered{};

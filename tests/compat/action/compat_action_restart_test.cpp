@@ -5,6 +5,7 @@
 #include <random>
 #include <set>
 
+#include "../seeds.h"
 #include "actions.h"
 
 namespace tide::compat::test {
@@ -216,21 +217,25 @@ TEST_F(Restarts, TheCheckerSeesAGoalThatRunsTwice) {
 }
 
 TEST_F(Restarts, NoGoalIsLostOrDoubledWheneverTheAgentDies) {
-  const unsigned seed = std::random_device{}();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937 random(seed);
+  const unsigned seed = seed_of_run();
+  SCOPED_TRACE(replay_of(seed));
+  // Every step draws the same, whatever has come by then; what the server refuses is drawn apart.
+  std::mt19937 random(seed), refusing(seed + 1);
   const auto one_of = [&](unsigned count) { return random() % count == 0; };
-  refuses = [&] { return one_of(4); };
+  refuses = [&] { return refusing() % 4 == 0; };
   size_t sent = 0;
   for (int step = 0; step < 300; step++) {
-    if (sent < requests.size() && one_of(4) && send(sent)) sent++;
-    if (one_of(30)) requests[random() % requests.size()].goal.target = 0;
-    if (one_of(12)) requests_die = !requests_die;
-    if (one_of(12)) answers_die = !answers_die;
+    const bool sends = one_of(4), changes = one_of(30), swaps_requests = one_of(12), swaps_answers = one_of(12);
+    const bool ends = one_of(20), dies = one_of(8);
+    const size_t place = random() % requests.size();
+    if (sends && sent < requests.size() && send(sent)) sent++;
+    if (changes) requests[place].goal.target = 0;
+    if (swaps_requests) requests_die = !requests_die;
+    if (swaps_answers) answers_die = !answers_die;
     turn();
-    if (one_of(20)) end_goals();
+    if (ends) end_goals();
     // What died, died with the agent.
-    if ((requests_die || answers_die) && one_of(8)) {
+    if ((requests_die || answers_die) && dies) {
       requests_die = answers_die = false;
       restart_agent();
     }

@@ -5,6 +5,7 @@
 #include <random>
 #include <set>
 
+#include "../seeds.h"
 #include "actions.h"
 
 namespace tide::compat::test {
@@ -341,7 +342,9 @@ TEST_F(ActionServer, RepliesWaitForANodeAndNothingIsLost) {
 
 // Each goal runs in a thread of its own, as in the public programs; some are cancelled, some are asked for early.
 TEST_F(ActionServer, GoalsEndInThreads) {
-  std::mt19937 random(GTEST_FLAG_GET(random_seed));
+  const unsigned seed = seed_of_run();
+  SCOPED_TRACE(replay_of(seed));
+  std::mt19937 random(seed);
   std::vector<std::thread> threads;
   std::atomic<int> ended{0};
   size_t started = 0;
@@ -357,8 +360,7 @@ TEST_F(ActionServer, GoalsEndInThreads) {
       ended++;
     });
     if (random() % 2 == 0) (void)cancel(goal_id(number));
-    EXPECT_EQ(ask_result(number), std::make_pair(int{GOAL_STATE_SUCCEEDED}, int32_t{number}))
-        << "seed " << GTEST_FLAG_GET(random_seed);
+    EXPECT_EQ(ask_result(number), std::make_pair(int{GOAL_STATE_SUCCEEDED}, int32_t{number}));
   }
   for (auto &thread : threads) thread.join();
   EXPECT_EQ(ended, 60);

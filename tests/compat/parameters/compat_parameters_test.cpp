@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameters: what a program does with them, and what the six services answer.
+#include "../seeds.h"
 #include "parameters.h"
 
 extern "C" rcl_ret_t first_edition_start(rclc_executor_t *executor, rclc_parameter_server_t *server);
@@ -292,8 +293,8 @@ TEST_F(Parameters, ValuesSurviveARestart) {
 
 TEST_F(Parameters, RandomRequestsLeaveWhatAModelSays) {
   start({true, 4, true, false});
-  const unsigned seed = std::random_device{}();
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  const unsigned seed = seed_of_run();
+  SCOPED_TRACE(replay_of(seed));
   std::mt19937 random(seed);
   std::map<std::string, int> model;
   const Texts names = {"a", "b", "c", "d", "e", "f"};
