@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clients of services: requests that find their replies, and what is kept of those without one.
+#include <array>
+#include <set>
 #include <thread>
 
 #include "rmw_microros/rmw_microros.h"
@@ -132,6 +134,27 @@ TEST_F(Asking, ARequestWaitsForAPlaceAsLongAsTheProgramSays) {
   });
   EXPECT_OK(rcl_send_request(&client, &request, &number));
   later.join();
+}
+
+// More than the pool holds at once: each waits for its place, arrives once, and has a number of its own.
+TEST_F(Asking, ThreadsThatWaitForPlacesSendEachRequestOnce) {
+  constexpr int64_t kThreads = 4, kRequests = 100;
+  ASSERT_EQ(rmw_uros_set_client_session_timeout(rcl_client_get_rmw_handle(&client), 30'000), RMW_RET_OK);
+  std::array<std::vector<int64_t>, kThreads> sent;
+  std::vector<std::thread> threads;
+  for (int64_t thread = 0; thread < kThreads; thread++) {
+    threads.emplace_back([&, thread] {
+      for (int64_t one = 0; one < kRequests; one++) sent[static_cast<size_t>(thread)].push_back(send(thread, one));
+    });
+  }
+  for (std::thread &thread : threads) thread.join();
+  ASSERT_TRUE(await_requests(kThreads * kRequests));
+  std::set<int64_t> all_numbers;
+  for (const auto &of_thread : sent) all_numbers.insert(of_thread.begin(), of_thread.end());
+  EXPECT_EQ(all_numbers.size(), static_cast<size_t>(kThreads * kRequests));
+  std::set<Octets> payloads;
+  for (const auto &request : server.requests("/sums")) payloads.insert(request.payload);
+  EXPECT_EQ(payloads.size(), static_cast<size_t>(kThreads * kRequests));
 }
 
 TEST_F(Asking, ARequestWaitsForItsServer) {

@@ -20,6 +20,7 @@ TEST_F(Services, HandlesOfTheLayerBelowTakeTimeouts) {
   EXPECT_EQ(rcl_client_get_rmw_handle(&client), nullptr);
   EXPECT_EQ(rcl_subscription_get_rmw_handle(&subscription), nullptr);
   EXPECT_EQ(rmw_uros_set_client_session_timeout(nullptr, 1), RMW_RET_INVALID_ARGUMENT);
+  EXPECT_EQ(rmw_uros_set_service_session_timeout(nullptr, 1), RMW_RET_INVALID_ARGUMENT);
   ASSERT_OK(rclc_service_init_default(&service, &node, add_type(), "sums"));
   ASSERT_OK(rclc_client_init_default(&client, &node, add_type(), "others"));
   ASSERT_OK(rclc_subscription_init_default(&subscription, &node, int32_type(), "numbers"));

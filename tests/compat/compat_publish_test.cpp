@@ -235,6 +235,16 @@ TEST_F(Publishing, StockSendingReturnsWhenAllIsAcknowledged) {
                  TIDE_ERROR_ARGUMENT);
 }
 
+TEST_F(Publishing, StockSendingWaitsAsLongAsThePublisherSays) {
+  ASSERT_OK(tide_rclc_support_set_send(&support, TIDE_SEND_STOCK));
+  ASSERT_EQ(rmw_uros_set_publisher_session_timeout(rcl_publisher_get_rmw_handle(&publisher), 1'500), RMW_RET_OK);
+  server.mute(true);
+  const Time begin_ns = now_ns();
+  EXPECT_REFUSED(publish(1), RCL_RET_TIMEOUT, TIDE_ERROR_TIMEOUT);
+  EXPECT_GE(now_ns() - begin_ns, 1'500'000'000);
+  server.mute(false);
+}
+
 // ---- priorities ----
 
 TEST_F(Publishing, TheLevelChoosesTheStream) {

@@ -161,6 +161,20 @@ TEST_F(Serving, ALateResponseWaitsForAPlaceAsLongAsTheProgramSays) {
   later.join();
 }
 
+TEST_F(Serving, TheTimeoutHoldsNoExecutorUp) {
+  ASSERT_OK(rclc_executor_add_service(&executor, &service, &request, &response, add));
+  ASSERT_EQ(rmw_uros_set_service_session_timeout(rcl_service_get_rmw_handle(&service), 60'000), RMW_RET_OK);
+  bring("/sums", 1, 2, identity_of(1, 1));
+  rcl_publisher_t publisher{};
+  fill_pool(&publisher);
+  const Time begin_ns = now_ns();
+  EXPECT_OK(rclc_executor_spin_some(&executor, kMillisecond));
+  EXPECT_LT(now_ns() - begin_ns, 30'000'000'000);
+  EXPECT_TRUE(server.replies("/sums").empty());
+  server.mute(false);
+  ASSERT_TRUE(spin_until([&] { return sums() == std::vector<int64_t>{3}; }));
+}
+
 TEST_F(Serving, WhatDoesNotFitIsCountedAndTheNextIsServed) {
   ASSERT_OK(rclc_executor_add_service(&executor, &service, &request, &response, add));
   ASSERT_TRUE(eventually([&] { return server.ask("/sums", {}, identity_of(1, 1)); }));

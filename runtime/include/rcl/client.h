@@ -32,7 +32,8 @@ rcl_ret_t rcl_client_init(rcl_client_t *client, const rcl_node_t *node,
 rcl_ret_t rcl_client_fini(rcl_client_t *client, rcl_node_t *node);
 /* Serialises into the daemon's pool and returns at once, with a number (1, 2, ...) that the reply will carry; a program
  * that waits no longer says so with tide_rclc_client_forget. Of TIDE_CLIENT_REQUESTS unanswered ones the oldest is
- * forgotten for a new one. The agent keeps a request for some seconds until a server is there. From any thread.
+ * forgotten for a new one. The agent keeps a request for some seconds until a server is there. From any thread. When
+ * the pool is full it waits for as long as rmw_uros_set_client_session_timeout says, by default not at all.
  * RCL_RET_ERROR with tide_rclc_last_status: TIDE_ERROR_FULL (no free node), _TOO_LARGE, _DISCONNECTED (best effort). */
 rcl_ret_t rcl_send_request(const rcl_client_t *client, const void *ros_request, int64_t *sequence_number);
 /* Take the oldest reply. RCL_RET_CLIENT_TAKE_FAILED: there is none; RCL_RET_ERROR: it does not fit the message (it is

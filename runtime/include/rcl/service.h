@@ -36,9 +36,10 @@ rcl_ret_t rcl_service_fini(rcl_service_t *service, rcl_node_t *node);
 rcl_ret_t rcl_take_request(const rcl_service_t *service, rmw_request_id_t *request_header, void *ros_request);
 rcl_ret_t rcl_take_request_with_info(const rcl_service_t *service, rmw_service_info_t *request_header,
                                      void *ros_request);
-/* Answer a request, at once or any time later: the header is all that is needed, and there is no order to keep. Never
- * waits. From any thread. RCL_RET_ERROR with tide_rclc_last_status: TIDE_ERROR_FULL (no free node: try again),
- * _TOO_LARGE, _DISCONNECTED (best effort). */
+/* Answer a request, at once or any time later: the header is all that is needed, and there is no order to keep. When
+ * the pool is full it waits for as long as rmw_uros_set_service_session_timeout says, by default not at all. From any
+ * thread. RCL_RET_ERROR with tide_rclc_last_status: TIDE_ERROR_FULL (no free node: try again), _TOO_LARGE,
+ * _DISCONNECTED (best effort). */
 rcl_ret_t rcl_send_response(const rcl_service_t *service, rmw_request_id_t *response_header, void *ros_response);
 bool rcl_service_is_valid(const rcl_service_t *service);
 rmw_service_t *rcl_service_get_rmw_handle(const rcl_service_t *service);

@@ -8,7 +8,8 @@
 extern "C" {
 #endif
 
-/* How long a reliable publish waits for a place at most (the wire is never waited for): 0 or more. */
+/* How long a publish waits for a place at most: 0 or more; default 1,000, best effort 0. The wire is waited for with
+ * TIDE_SEND_STOCK only, as long for each reliable message. */
 rmw_ret_t rmw_uros_set_publisher_session_timeout(rmw_publisher_t *publisher, int session_timeout);
 /* How long rcl_send_request, or the program's own rcl_send_response, waits for a place at most (the wire is never
  * waited for): 0 or more; default 0. A response that an executor sends after its callback waits for its place by

@@ -37,8 +37,8 @@ extern "C" {
 
 typedef enum tide_send {
   TIDE_SEND_ASYNCHRONOUS, /* default: publish copies into the daemon's pool and returns */
-  TIDE_SEND_STOCK, /* as the stock library: best effort returns at once, reliable waits for all acknowledgments and
-                      meanwhile stores what arrives */
+  TIDE_SEND_STOCK, /* as the stock library: best effort returns at once, reliable waits for all acknowledgments, as
+                      long as rmw_uros_set_publisher_session_timeout says, and meanwhile stores what arrives */
   TIDE_SEND_STOCK_BLOCKING /* as the stock library on a UART whose driver waits for its DMA: best effort waits until the
                               frame has left the wire, too */
 } tide_send_t;

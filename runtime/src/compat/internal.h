@@ -75,8 +75,7 @@ int tide_compat_open_end(tide_service_end_t *end, uint8_t kind, const rcl_node_t
                          const rmw_qos_profile_t *qos);
 /* Out of its executor and off the agent; its place is free then. As rcl_publisher_fini. */
 int tide_compat_close_end(tide_service_end_t *end);
-/* Begins a sample that leaves with the callback's priority; never waits. */
-/* wait_ms: for a free node, at most. */
+/* Begins a sample that leaves with the callback's priority; wait_ms: for a free node, at most. */
 int tide_compat_begin_end(tide_service_end_t *end, tide_write_t *write, size_t bytes, int32_t wait_ms);
 /* The oldest sample's octets behind its header of so many, or null. Decodes, and lets the sample go. */
 const tide_sample_t *tide_compat_peek_end(tide_service_end_t *end, uint32_t header_bytes);

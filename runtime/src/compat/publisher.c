@@ -144,7 +144,8 @@ static int wait_as_stock(tide_publisher_handle_t *publisher) {
   tide_support_t *support = publisher->support;
   if (support->send == TIDE_SEND_ASYNCHRONOUS) return TIDE_OK;
   if (!publisher->reliable && support->send == TIDE_SEND_STOCK) return TIDE_OK;
-  return tide_compat_wait(support, confirmed, publisher, tide_compat_deadline(STOCK_CONFIRM_MS), publisher->reliable);
+  const int32_t wait_ms = publisher->reliable ? publisher->wait_ms : STOCK_CONFIRM_MS;
+  return tide_compat_wait(support, confirmed, publisher, tide_compat_deadline(wait_ms), publisher->reliable);
 }
 
 int tide_compat_send(tide_publisher_handle_t *publisher, const void *message) {
