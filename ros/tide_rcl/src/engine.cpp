@@ -22,15 +22,6 @@ constexpr std::size_t kFirstMembers = 4;
   throw std::runtime_error(text);
 }
 
-// Runs hooks of the program in front of and behind a callback.
-template <bool end>
-void observe(void *context, tide_callback_t *callback, std::int64_t now_ns) {
-  auto *options = static_cast<EngineOptions *>(context);
-  auto *entity = static_cast<Entity *>(callback->context);
-  const auto &hook = end ? options->on_end : options->on_start;
-  hook(*entity, now_ns);
-}
-
 }  // namespace
 
 Group::Group(tide_group_kind_t kind) : storage_(kFirstMembers) {
@@ -58,13 +49,15 @@ Engine::Engine(EngineOptions options) : options_(std::move(options)), platform_(
   config.callback_count = kFirstCapacity;
   config.lanes = lanes_.data();
   config.lane_count = count;
-  config.context = &options_;
-  if (options_.on_start) config.on_start = observe<false>;
-  if (options_.on_end) config.on_end = observe<true>;
+  configure(config);
   const int status = tide_executor_init(&executor_, &config);
   if (status != TIDE_OK) refuse("an executor with " + std::to_string(count) + " lanes", status);
   platform_->event_init(platform_->context, &alone_event_);
-  for (std::size_t index = 0; index < count; index++) {
+  sort_bands();
+}
+
+void Engine::sort_bands() {
+  for (std::size_t index = 0; index < lanes_.size(); index++) {
     if (lanes_[index].band == &lanes_[index].own_band) by_urgency_.push_back(index);
   }
   std::sort(by_urgency_.begin(), by_urgency_.end(), [this](std::size_t left, std::size_t right) {
@@ -81,6 +74,11 @@ Engine::~Engine() {
       entity = entities_.begin()->second;
     }
     (void)remove(entity);
+  }
+  if (measured_file_ == nullptr) return;
+  const std::string lines = measurement_lines();
+  if (!measured_file_->write(lines.data(), lines.size())) {
+    std::fprintf(stderr, "%s: cannot be written\n", measured_file_->path().c_str());
   }
 }
 
@@ -124,6 +122,7 @@ void Engine::add(const std::shared_ptr<Entity> &entity, tide_priority_t priority
     tide_callback_t &callback = entity->timer_.callback;
     callback.priority = priority;
     callback.group = group == nullptr ? nullptr : &group->group_;
+    callback.measurement = measurements_ == nullptr ? nullptr : measurements_->of(entity->names_);
     entities_.emplace(entity.get(), entity);
     const int status = tide_executor_add(&executor_, &callback);
     if (status != TIDE_OK) {

@@ -86,7 +86,8 @@ bool Engine::is_thread_of_spinner() const {
 }
 
 int Engine::round(std::size_t lane, std::int64_t deadline_ns) noexcept {
-  const int result = tide_executor_lane_round(&executor_, lane, deadline_ns);
+  const int result =
+      trace_ == nullptr ? tide_executor_lane_round(&executor_, lane, deadline_ns) : traced_round(lane, deadline_ns);
   let_go_of_removed();
   return result;
 }

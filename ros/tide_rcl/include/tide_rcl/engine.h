@@ -22,9 +22,11 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tide/executor.h"
+#include "tide_rcl/records.h"
 
 namespace tide_rcl {
 
@@ -50,8 +52,14 @@ struct EngineOptions {
   // Asked once at the beginning of each spin, when a cancel from then on is not lost any more: false ends it at once.
   // Empty: true.
   std::function<bool()> may_spin;
-  // Around each run, by the lane that runs it, with its time on CLOCK_MONOTONIC; for traces and measurements.
+  // Around each run, by the lane that runs it, with its time on CLOCK_MONOTONIC.
   std::function<void(Entity &, std::int64_t now_ns)> on_start, on_end;
+  // Not empty: the file for a line about each name that ran (Entity::set_names), written when the engine ends.
+  // `tide measured` reads it. OutputFile has the rules for paths. Cost: two looks at the thread's clock a run.
+  std::string measured_file;
+  // Not empty: the file for a trace of all runs, which `tide export` reads; and the number of this program in it.
+  std::string trace_file;
+  std::uint16_t trace_place = 0;
 };
 
 // Entities that do not run at the same time (exclusive), or that may overlap each other and themselves (reentrant).
@@ -81,6 +89,8 @@ class Entity {
   void notify(std::size_t times = 1) noexcept;
   [[nodiscard]] tide_priority_t priority() const noexcept { return timer_.callback.priority; }
   [[nodiscard]] tide_callback_kind_t kind() const noexcept { return timer_.callback.kind; }
+  // "chain/callback" as in system.toml, for measurements; of all chains that it is in. While it is in no engine.
+  void set_names(std::vector<std::string> names) { names_ = std::move(names); }
 
  protected:
   explicit Entity(tide_callback_kind_t kind) noexcept;
@@ -108,10 +118,13 @@ class Entity {
   tide_timer_t timer_{};  // of other kinds only its first member is used
   std::atomic<Engine *> engine_{nullptr};
   std::shared_ptr<Group> group_;
+  std::vector<std::string> names_;
+  std::uint32_t starts_ = 0;  // its instances in a trace
 };
 
 class Engine {
  public:
+  // std::runtime_error: a file of the options cannot be written.
   explicit Engine(EngineOptions options = {});
   ~Engine();  // not while it spins
   Engine(const Engine &) = delete;
@@ -140,16 +153,27 @@ class Engine {
   [[nodiscard]] tide_executor_counters_t counters();
   // Exceptions of callbacks beside the first of a spin, which is thrown; they are lost but for this number.
   [[nodiscard]] std::uint64_t exceptions_lost() const noexcept { return exceptions_lost_.load(); }
+  // What the measured file will hold, as of now. Empty without one.
+  [[nodiscard]] std::string measurement_lines();
+  // From a callback: in the trace it is this instance of its chain, as a number in its message says. Otherwise the
+  // number of its starts before. Does nothing elsewhere, and without a trace.
+  static void set_trace_instance(std::uint32_t instance) noexcept;
 
  private:
   friend class Entity;
 
+  static void started(void *engine, tide_callback_t *callback, std::int64_t now_ns);
+  static void ended(void *engine, tide_callback_t *callback, std::int64_t now_ns);
+  void trace_start(Entity &entity, std::int64_t now_ns) noexcept;
+  void configure(tide_executor_config_t &config);
+  void sort_bands();
   void reserve_locked(std::size_t count);
   void reserve_in_group_locked(Group &group);
   void let_go_of_removed() noexcept;
   bool begin_spin(bool by_lanes);
   void end_spin();
   int round(std::size_t lane, std::int64_t deadline_ns) noexcept;
+  int traced_round(std::size_t lane, std::int64_t deadline_ns) noexcept;
   bool run_one(std::int64_t deadline_ns);
   void spin_lane(std::size_t lane) noexcept;
   void spin_lanes();
@@ -160,6 +184,9 @@ class Engine {
   void fail(std::exception_ptr exception) noexcept;
 
   EngineOptions options_;
+  std::unique_ptr<Measurements> measurements_;
+  std::unique_ptr<OutputFile> measured_file_;
+  std::unique_ptr<Trace> trace_;
   std::vector<tide_lane_t> lanes_;
   std::vector<std::size_t> by_urgency_;  // the first lane of each band, the most urgent band first
   std::vector<tide_callback_t *> callbacks_;

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an engine writes about its runs: execution times for `tide measured`, and a trace for `tide export`.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tide/executor.h"
+#include "tide/trace.h"
+
+namespace tide_rcl {
+
+// A file of this process. The first to open it empties it, later ones append. {pid} in the path is the number of the
+// process.
+class OutputFile {
+ public:
+  // std::runtime_error: it cannot be written.
+  explicit OutputFile(const std::string &path);
+  OutputFile(const OutputFile &) = delete;
+  OutputFile &operator=(const OutputFile &) = delete;
+  ~OutputFile();
+
+  // False: not all of it was written.
+  bool write(const void *bytes, std::size_t count) noexcept;
+  const std::string &path() const { return path_; }
+
+ private:
+  std::string path_;
+  std::FILE *file_;
+};
+
+// Execution times by name, on the clock of the thread that runs: what preempts a callback is not counted.
+class Measurements {
+ public:
+  Measurements();
+  // Where the times of a callback with these names ("chain/callback") go; the same names share a place. It stays until
+  // the end. Thread-safe.
+  tide_measurement_t *of(const std::vector<std::string> &names);
+  tide_measure_t *measure() { return &measure_; }
+  // A line for each name that ran, as `tide measured` reads them. Thread-safe, while callbacks run too.
+  std::string lines(tide_executor_t &executor);
+
+ private:
+  tide_measure_t measure_{};
+  std::mutex mutex_;
+  std::map<std::vector<std::string>, std::unique_ptr<tide_measurement_t>> places_;
+};
+
+// The format is that of docs/internals/trace.md. A thread without urgency writes what lanes record; a record costs a
+// lane a few stores. A lane that is 16,384 records ahead of that thread drops new ones, which the file counts.
+class Trace {
+ public:
+  // place: number of this program among those of one picture. std::runtime_error: the file cannot be written.
+  Trace(const std::string &path, std::uint16_t place, std::size_t lanes);
+  Trace(const Trace &) = delete;
+  Trace &operator=(const Trace &) = delete;
+  ~Trace();
+
+  // From the thread that runs rounds of this lane.
+  struct Start {
+    tide_priority_t priority;
+    tide_callback_kind_t kind;
+    std::uint32_t instance;
+    std::int64_t ready_ns, start_ns;
+  };
+  void start(std::size_t lane, const Start &start) noexcept;
+  void end(std::size_t lane, std::int64_t now_ns) noexcept;
+  void set_instance(std::size_t lane, std::uint32_t instance) noexcept;
+
+ private:
+  struct Ring {
+    tide_trace_ring_t ring{};
+    std::vector<tide_trace_record_t> records;
+    Start running{};
+  };
+  static int write(void *trace, const std::uint8_t *bytes, std::size_t count);
+  void drain() noexcept;
+  void drain_until_end() noexcept;
+
+  OutputFile file_;
+  tide_trace_instances_t instances_{};
+  std::vector<Ring> rings_;
+  bool failed_ = false;
+  std::mutex mutex_;  // of the end
+  std::condition_variable ends_;
+  bool ended_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tide_rcl

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is noted around a run: hooks of the program, measurements, the trace.
+#include "tide_rcl/engine.h"
+
+namespace tide_rcl {
+
+namespace {
+
+// The run that is under way on this thread.
+struct Running {
+  Trace *trace = nullptr;
+  std::size_t lane = 0;
+};
+thread_local Running running;
+
+}  // namespace
+
+void Engine::configure(tide_executor_config_t &config) {
+  if (!options_.measured_file.empty()) {
+    measured_file_ = std::make_unique<OutputFile>(options_.measured_file);
+    measurements_ = std::make_unique<Measurements>();
+    config.measure = measurements_->measure();
+  }
+  if (!options_.trace_file.empty()) {
+    trace_ = std::make_unique<Trace>(options_.trace_file, options_.trace_place, lanes_.size());
+  }
+  config.context = this;
+  if (options_.on_start || trace_ != nullptr) config.on_start = started;
+  if (options_.on_end || trace_ != nullptr) config.on_end = ended;
+}
+
+// A callback may spin another engine.
+int Engine::traced_round(std::size_t lane, std::int64_t deadline_ns) noexcept {
+  const Running around = running;
+  running = {nullptr, lane};
+  const int result = tide_executor_lane_round(&executor_, lane, deadline_ns);
+  running = around;
+  return result;
+}
+
+// Reentrant callbacks start on several lanes at a time.
+void Engine::trace_start(Entity &entity, std::int64_t now_ns) noexcept {
+  const tide_callback_t &callback = entity.timer_.callback;
+  const std::uintptr_t state = executor_.enter(platform_->context);
+  const Trace::Start start{callback.priority, callback.kind, entity.starts_++, callback.ready_ns, now_ns};
+  executor_.exit(platform_->context, state);
+  running.trace = trace_.get();
+  trace_->start(running.lane, start);
+}
+
+void Engine::started(void *engine, tide_callback_t *callback, std::int64_t now_ns) {
+  auto &self = *static_cast<Engine *>(engine);
+  auto &entity = *static_cast<Entity *>(callback->context);
+  if (self.trace_ != nullptr) self.trace_start(entity, now_ns);
+  if (self.options_.on_start) self.options_.on_start(entity, now_ns);
+}
+
+void Engine::ended(void *engine, tide_callback_t *callback, std::int64_t now_ns) {
+  auto &self = *static_cast<Engine *>(engine);
+  if (self.trace_ != nullptr) self.trace_->end(running.lane, now_ns);
+  running.trace = nullptr;
+  if (self.options_.on_end) self.options_.on_end(*static_cast<Entity *>(callback->context), now_ns);
+}
+
+void Engine::set_trace_instance(std::uint32_t instance) noexcept {
+  if (running.trace != nullptr) running.trace->set_instance(running.lane, instance);
+}
+
+std::string Engine::measurement_lines() {
+  return measurements_ == nullptr ? std::string() : measurements_->lines(executor_);
+}
+
+}  // namespace tide_rcl
