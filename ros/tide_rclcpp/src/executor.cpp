@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tide_rclcpp/executor.hpp"
 
+#include <cstdlib>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -17,11 +18,19 @@ namespace {
 // Above all that is of no chain: what is added late is not kept out by it. Below every chain.
 constexpr tide_priority_t kUpdatePriority = TIDE_PRIORITY(0, 255);
 
+std::string or_environment(const std::string &path, const char *variable) {
+  const char *set = std::getenv(variable);
+  return path.empty() && set != nullptr ? set : path;
+}
+
 tide_rcl::EngineOptions engine_options(Options &options, std::function<bool()> may_spin) {
   tide_rcl::EngineOptions engine;
   engine.lanes = std::move(options.lanes);
   engine.policy = options.policy;
   engine.may_spin = std::move(may_spin);
+  engine.measured_file = or_environment(options.measured_file, "TIDE_MEASURED_FILE");
+  engine.trace_file = or_environment(options.trace_file, "TIDE_TRACE_FILE");
+  engine.trace_place = options.trace_place;
   return engine;
 }
 
@@ -34,7 +43,7 @@ class Executor::Impl {
         notify_waitable(std::make_shared<rclcpp::executors::ExecutorNotifyWaitable>([] {})),
         collector(std::make_shared<rclcpp::executors::ExecutorEntitiesCollector>(notify_waitable)),
         engine(engine_options(options, [this] { return may_spin(); })),
-        roll(engine, std::move(options.chains)),
+        roll(engine, executor.context_, std::move(options.chains)),
         update_(std::make_shared<tide_rcl::Guard>([this] { update_if_outdated(); })) {
     engine.add(update_, kUpdatePriority);
   }
@@ -61,14 +70,25 @@ class Executor::Impl {
     if (executor_.spinning.load()) report();
   }
 
-  // What chains name in vain, each name once.
+  // What chains name in vain, and what no chain names, each once.
   void report() {
-    const std::vector<std::string> unmatched = roll.unmatched();
+    if (!roll.has_chains()) return;
+    const rclcpp::Logger logger = rclcpp::get_logger("tide_rclcpp");
+    const std::vector<std::string> unmatched = roll.unmatched(), without_chain = roll.without_chain();
     const std::lock_guard<std::mutex> lock(report_mutex_);
     for (const std::string &line : unmatched) {
       if (!reported_.insert(line).second) continue;
-      RCLCPP_WARN(rclcpp::get_logger("tide_rclcpp"), "%s: no callback of this executor has that name", line.c_str());
+      RCLCPP_WARN(logger, "%s: no callback of this executor has that name", line.c_str());
     }
+    std::set<std::string> others;  // those that are here: names that come and go take no memory
+    std::size_t more = 0;
+    for (const std::string &line : without_chain) {
+      if (!others.insert(line).second || others_.count(line) > 0) continue;
+      more++;
+      RCLCPP_DEBUG(logger, "%s: no chain names it", line.c_str());
+    }
+    others_.swap(others);
+    if (more > 0) RCLCPP_INFO(logger, "callbacks that no chain names: %zu more; level debug lists them", more);
   }
 
   // Until the end of the scope, and nobody else meanwhile.
@@ -91,7 +111,7 @@ class Executor::Impl {
   Executor &executor_;
   std::atomic<bool> outdated_{false};
   std::mutex report_mutex_;
-  std::set<std::string> reported_;
+  std::set<std::string> reported_, others_;
 
  public:
   std::shared_ptr<rclcpp::executors::ExecutorNotifyWaitable> notify_waitable;
@@ -210,6 +230,10 @@ void Executor::set_priority(const rclcpp::Waitable &waitable, std::uint8_t level
 }
 
 std::vector<std::string> Executor::unmatched() const { return impl_->roll.unmatched(); }
+
+std::string Executor::measurement_lines() { return impl_->engine.measurement_lines(); }
+
+void Executor::set_trace_instance(std::uint32_t instance) noexcept { tide_rcl::Engine::set_trace_instance(instance); }
 
 std::vector<std::string> Executor::without_chain() const { return impl_->roll.without_chain(); }
 

@@ -25,12 +25,14 @@ Kind kind_of(Words &words) {
   if (words.take("subscription")) return Kind::kSubscription;
   if (words.take("service")) return Kind::kService;
   if (words.take("client")) return Kind::kClient;
+  if (words.take("action_server")) return Kind::kActionServer;
+  if (words.take("action_client")) return Kind::kActionClient;
   if (words.take("remote")) return Kind::kRemote;
-  words.refuse("timer, subscription, service, client or remote");
+  words.refuse("timer, subscription, service, client, action_server, action_client or remote");
 }
 
 std::string full_name(Words &words, const std::string &what, bool any) {
-  const std::string expected = "the full name of a " + what + (any ? ", or *" : "");
+  const std::string expected = "the full name of " + what + (any ? ", or *" : "");
   if (any && words.take("*")) return "*";
   const Words before = words;
   std::string name = words.word(expected);
@@ -38,18 +40,58 @@ std::string full_name(Words &words, const std::string &what, bool any) {
   return name;
 }
 
+const char *word_of(Kind kind) {
+  switch (kind) {
+    case Kind::kTimer:
+      return "timer";
+    case Kind::kSubscription:
+      return "subscription";
+    case Kind::kService:
+      return "service";
+    case Kind::kClient:
+      return "client";
+    case Kind::kActionServer:
+      return "action_server";
+    case Kind::kActionClient:
+      return "action_client";
+    case Kind::kRemote:
+      return "remote";
+  }
+  return "";
+}
+
+std::string what_is_named(Kind kind) {
+  if (kind == Kind::kSubscription) return "a topic";
+  return kind == Kind::kService || kind == Kind::kClient ? "a service" : "an action";
+}
+
+// A label is as in system.toml, so that `tide measured` finds it there.
+std::string label_of(Words &words) {
+  const Words before = words;
+  const std::string label = words.word("a callback's name");
+  const std::string letters = "abcdefghijklmnopqrstuvwxyz", others = "0123456789_";
+  if (letters.find(label.front()) == std::string::npos ||
+      label.find_first_not_of(letters + others) != std::string::npos) {
+    before.refuse("a callback's name of small letters, digits and _");
+  }
+  return label;
+}
+
 Callback parse_callback(const std::string &text) {
   Words words(text);
   Callback callback;
   callback.kind = kind_of(words);
-  if (callback.kind != Kind::kRemote) callback.node = full_name(words, "node", true);
+  if (callback.kind != Kind::kRemote) callback.node = full_name(words, "a node", true);
   if (callback.kind == Kind::kTimer) {
-    if (!words.empty()) callback.period = words.duration("a period");
-  } else if (callback.kind == Kind::kSubscription) {
-    callback.name = full_name(words, "topic", false);
+    const Words before = words;
+    if (!words.empty() && !words.take("as"))
+      callback.period = words.duration("a period");
+    else
+      words = before;
   } else if (callback.kind != Kind::kRemote) {
-    callback.name = full_name(words, "service", false);
+    callback.name = full_name(words, what_is_named(callback.kind), false);
   }
+  if (words.take("as")) callback.label = label_of(words);
   if (!words.empty()) words.refuse("the end of a callback");
   return callback;
 }
@@ -107,6 +149,12 @@ tide_rcl::Policy policy_of(Parameters &parameters) {
   throw std::invalid_argument("parameter tide.policy: '" + policy + "' is neither chains nor default");
 }
 
+std::uint16_t place_of(Parameters &parameters) {
+  const std::int64_t place = parameter(parameters, "tide.trace_place", std::int64_t{0});
+  if (place >= 0 && place <= UINT16_MAX) return static_cast<std::uint16_t>(place);
+  throw std::invalid_argument("parameter tide.trace_place: " + std::to_string(place) + " is not in 0 to 65535");
+}
+
 }  // namespace
 
 Chain parse_chain(const std::string &text) {
@@ -154,10 +202,13 @@ std::string to_string(const Callback &callback) {
     const std::int64_t period_ns = callback.period.count();
     return "timer " + callback.node + (period_ns > 0 ? " " + std::to_string(period_ns) + "ns" : "");
   }
-  const char *kind = callback.kind == Kind::kSubscription ? "subscription"
-                     : callback.kind == Kind::kService    ? "service"
-                                                          : "client";
-  return std::string(kind) + " " + callback.node + " " + callback.name;
+  return std::string(word_of(callback.kind)) + " " + callback.node + " " + callback.name;
+}
+
+std::string name_of(const Chain &chain, std::size_t position) {
+  const Callback &callback = chain.callbacks[position];
+  const std::string usual = std::string(word_of(callback.kind)) + "_" + std::to_string(position + 1);
+  return chain.name + "/" + (callback.label.empty() ? usual : callback.label);
 }
 
 Options options_of(Parameters &parameters) {
@@ -165,6 +216,9 @@ Options options_of(Parameters &parameters) {
   const std::string executor = parameter(parameters, "tide.executor", std::string());
   Options options = system.empty() ? Options{} : options_of_system(system, executor);
   options.policy = policy_of(parameters);
+  options.measured_file = parameter(parameters, "tide.measured_file", std::string());
+  options.trace_file = parameter(parameters, "tide.trace_file", std::string());
+  options.trace_place = place_of(parameters);
   for (const std::string &words : list_of(parameters, "tide.chains")) options.chains.push_back(parse_chain(words));
   for (const std::string &words : list_of(parameters, "tide.lanes")) options.lanes.push_back(parse_lane(words));
   return options;

@@ -41,6 +41,16 @@ tide_priority_t Plan::priority_of(const Found &found) const {
   return highest;
 }
 
+std::vector<std::string> Plan::names_of(const Found &found) const {
+  std::vector<std::string> names;
+  for (const Chain &chain : chains_) {
+    for (std::size_t position = 0; position < chain.callbacks.size(); position++) {
+      if (matches(chain.callbacks[position], found)) names.push_back(name_of(chain, position));
+    }
+  }
+  return names;
+}
+
 std::vector<std::string> Plan::unmatched(const std::vector<Found> &found) const {
   std::vector<std::string> lines;
   for (const Chain &chain : chains_) {

@@ -19,6 +19,8 @@ class Plan {
 
   // The highest of those of all chains that name it; 0: none does.
   tide_priority_t priority_of(const Found &found) const;
+  // "chain/callback" of all that name it.
+  std::vector<std::string> names_of(const Found &found) const;
   // Every name of a chain that is not among these, with its chain.
   std::vector<std::string> unmatched(const std::vector<Found> &found) const;
 

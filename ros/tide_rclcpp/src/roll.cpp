@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "rclcpp/experimental/subscription_intra_process_base.hpp"
 #include "records.h"
+#include "waitable_name.h"
 
 namespace tide_rclcpp {
 
@@ -15,14 +15,6 @@ std::chrono::nanoseconds period_of(const rclcpp::TimerBase &timer) {
   auto &unlocked = const_cast<rclcpp::TimerBase &>(timer);
   if (rcl_timer_get_period(unlocked.get_timer_handle().get(), &period_ns) != RCL_RET_OK) rcl_reset_error();
   return std::chrono::nanoseconds(period_ns);
-}
-
-// An intra-process subscription is a subscription to chains; other waitables have no names.
-Found waitable_as_found(const rclcpp::Waitable::SharedPtr &waitable, const std::string &node) {
-  using rclcpp::experimental::SubscriptionIntraProcessBase;
-  const auto subscription = std::dynamic_pointer_cast<SubscriptionIntraProcessBase>(waitable);
-  if (subscription == nullptr) return {Kind::kRemote, node, "", {}, 0};
-  return {Kind::kSubscription, node, subscription->get_topic_name(), {}, 0};
 }
 
 }  // namespace
@@ -36,7 +28,8 @@ struct Roll::Everything {
   std::vector<rclcpp::Waitable::SharedPtr> waitables;
 };
 
-Roll::Roll(tide_rcl::Engine &engine, std::vector<Chain> chains) : engine_(engine), plan_(std::move(chains)) {}
+Roll::Roll(tide_rcl::Engine &engine, rclcpp::Context::SharedPtr context, std::vector<Chain> chains)
+    : engine_(engine), context_(std::move(context)), plan_(std::move(chains)) {}
 
 Roll::~Roll() {
   for (auto &[key, record] : records_) (void)engine_.remove(record.entity);
@@ -96,12 +89,21 @@ void Roll::see_locked(const std::shared_ptr<Thing> &thing, Found found, const rc
   if (record.entity != nullptr) (void)engine_.remove(record.entity);
   const tide_priority_t priority = plan_.priority_of(found);
   record = {thing, std::make_shared<Made>(thing), std::move(found), round_};
+  record.entity->set_names(plan_.names_of(record.found));
   try {
     engine_.add(record.entity, priority, group_locked(group));
   } catch (...) {  // a waitable that cannot tell when it is ready
     records_.erase(thing.get());
     throw;
   }
+}
+
+// It is asked for its name only once.
+bool Roll::is_here_locked(const rclcpp::Waitable::SharedPtr &waitable) {
+  const auto known = records_.find(waitable.get());
+  if (known == records_.end() || known->second.thing.lock() != waitable) return false;
+  known->second.seen = round_;
+  return true;
 }
 
 void Roll::see_group_locked(const Everything &everything, const rclcpp::CallbackGroup::SharedPtr &group,
@@ -120,7 +122,8 @@ void Roll::see_group_locked(const Everything &everything, const rclcpp::Callback
     see_locked<ClientRecord>(client, {Kind::kClient, node, client->get_service_name(), {}, 0}, group);
   }
   for (const auto &waitable : everything.waitables) {
-    see_locked<WaitableRecord>(waitable, waitable_as_found(waitable, node), group);
+    if (is_here_locked(waitable)) continue;
+    see_locked<WaitableRecord>(waitable, waitable_as_found(waitable, node, *context_), group);
   }
 }
 

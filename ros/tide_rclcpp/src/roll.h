@@ -17,7 +17,7 @@ namespace tide_rclcpp {
 
 class Roll {
  public:
-  Roll(tide_rcl::Engine &engine, std::vector<Chain> chains);
+  Roll(tide_rcl::Engine &engine, rclcpp::Context::SharedPtr context, std::vector<Chain> chains);
   ~Roll();
   Roll(const Roll &) = delete;
   Roll &operator=(const Roll &) = delete;
@@ -31,6 +31,7 @@ class Roll {
   // False: it is not here.
   bool set_priority(const rclcpp::Waitable &waitable, tide_priority_t priority);
 
+  bool has_chains() const { return !plan_.empty(); }
   std::vector<std::string> unmatched() const;
   std::vector<std::string> without_chain() const;
 
@@ -55,10 +56,12 @@ class Roll {
   void see_locked(const std::shared_ptr<Thing> &thing, Found found, const rclcpp::CallbackGroup::SharedPtr &group);
   void see_group_locked(const Everything &everything, const rclcpp::CallbackGroup::SharedPtr &group,
                         const std::string &node);
+  bool is_here_locked(const rclcpp::Waitable::SharedPtr &waitable);
   void forget_unseen_locked();
   std::vector<Found> found_locked() const;
 
   tide_rcl::Engine &engine_;
+  rclcpp::Context::SharedPtr context_;
   Plan plan_;
   mutable std::mutex mutex_;  // of what follows
   std::uint64_t round_ = 0;

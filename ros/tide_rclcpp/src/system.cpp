@@ -48,6 +48,7 @@ std::string absolute(const std::string &topic) { return topic.empty() || topic.f
 Callback callback_of(const Table &callback, const std::string &executor, const std::string &published,
                      std::int64_t period_ns) {
   Callback made;
+  made.label = callback.get("name");
   if (callback.get("executor") != executor) return made;
   const bool timer = callback.get("kind") == "timer";
   made.kind = timer ? Kind::kTimer : Kind::kSubscription;

@@ -27,6 +27,12 @@ TEST(Words, OfAChain) {
   EXPECT_EQ(to_string(chain.callbacks[2]), "remote");
   EXPECT_EQ(to_string(chain.callbacks[3]), "service /a/plan /stop");
   EXPECT_EQ(parse_chain("a 1: timer *").callbacks.front().period.count(), 0);
+  const Chain named = parse_chain("a 1: timer * as tick, timer * 3ms as t2, action_server * /move as m, client * /c");
+  EXPECT_EQ(name_of(named, 0), "a/tick");
+  EXPECT_EQ(name_of(named, 1), "a/t2");
+  EXPECT_EQ(name_of(named, 2), "a/m");
+  EXPECT_EQ(name_of(named, 3), "a/client_4");
+  EXPECT_EQ(to_string(named.callbacks[2]), "action_server * /move");
 }
 
 TEST(Words, OfAChainThatAreNotUnderstood) {
@@ -45,6 +51,10 @@ TEST(Words, OfAChainThatAreNotUnderstood) {
       {"a 1: subscription /a scan", "as /scan"},
       {"a 1: subscription /a *", "is not the full name of a topic"},
       {"a 1: timer /a,", "its end is not timer"},
+      {"a 1: timer /a as", "its end is not a callback's name"},
+      {"a 1: timer /a as Tick", "'Tick' is not a callback's name of small letters"},
+      {"a 1: action_client /a move", "is not the full name of an action"},
+      {"a 1: action_client /a", "its end is not the full name of an action"},
   };
   for (const auto &[words, expected] : cases) {
     EXPECT_NE(refusal_of(words, false).find(expected), std::string::npos) << words << ": " << refusal_of(words, false);
@@ -191,11 +201,15 @@ TEST_F(Parameters, GiveChainsLanesAndPolicy) {
   rclcpp::NodeOptions overrides;
   overrides.append_parameter_override("tide.chains", std::vector<std::string>{"c 3: timer /x", "d 4: remote"});
   overrides.append_parameter_override("tide.lanes", std::vector<std::string>{"one from 0", "two from 3"});
+  overrides.append_parameter_override("tide.trace_place", 2);
+  overrides.append_parameter_override("tide.trace_file", "run.trace");
   rclcpp::Node node("parameters", space(), overrides);
   const Options options = options_of(*node.get_node_parameters_interface());
   EXPECT_EQ(options.chains.size(), 2u);
   EXPECT_EQ(options.lanes.at(1).settings.least_level, 3);
   EXPECT_EQ(options.policy, tide_rcl::Policy::kChains);
+  EXPECT_EQ(options.trace_file, "run.trace");
+  EXPECT_EQ(options.trace_place, 2);
   EXPECT_EQ(options_of(*node.get_node_parameters_interface()).chains.size(), 2u) << "once more";
   rclcpp::NodeOptions others;
   others.append_parameter_override("tide.policy", "default");

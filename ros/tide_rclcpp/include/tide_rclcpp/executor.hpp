@@ -55,14 +55,20 @@ class Executor : public rclcpp::Executor {
   std::vector<rclcpp::CallbackGroup::WeakPtr> get_manually_added_callback_groups() override;
   std::vector<rclcpp::CallbackGroup::WeakPtr> get_automatically_added_callback_groups_from_nodes() override;
 
-  // Of what no name reaches: this waitable (an action's server or client, say). It has no effect on one that comes
+  // Of what no name reaches: this waitable. It has no effect on one that comes
   // later. std::invalid_argument: it is not in this executor.
   void set_priority(const rclcpp::Waitable &waitable, std::uint8_t level, std::uint8_t position = 0);
 
   // Names of chains that match nothing in the nodes that are here, and callbacks that are of no chain, one a line. The
-  // former are logged as warnings, each once, when it begins to spin and when nodes change while it does.
+  // former are logged as warnings, each once, when it begins to spin and when nodes change while it does; of the latter
+  // the number, and at level debug each.
   std::vector<std::string> unmatched() const;
   std::vector<std::string> without_chain() const;
+
+  // What Options::measured_file will hold, as of now; empty without one.
+  std::string measurement_lines();
+  // From a callback: in the trace, it is this instance of its chain, as a number in its message says.
+  static void set_trace_instance(std::uint32_t instance) noexcept;
 
   tide_executor_counters_t counters();
 

@@ -4,10 +4,12 @@
 //
 // A chain in words:   brake 2: timer /lidar 10ms, subscription /planner /scan, remote, service /planner /planner/stop
 //   its name and level (1 to 126, larger is more urgent), then its callbacks in the order in which data flows through
-//   them. A kind (timer, subscription, service, client), a node with its namespace or * for any, and the full name of
-//   the topic or service as it is after remapping; of a timer its period, which may be left out. `remote` is a callback
-//   of another process. Later in a chain is more urgent; a callback of several chains has the highest of its
-//   priorities.
+//   them. A kind (timer, subscription, service, client,
+//   action_server, action_client), a node with its namespace or * for any, and the full name of
+//   the topic, service or action as it is after remapping; of a timer its period, which may be left out. `remote` is a
+//   callback of another process. `as NAME` at a callback's end names it in what `tide measured` reads; otherwise it is
+//   its kind and its place, as timer_1. Later in a chain is more urgent; a callback of several chains has the highest
+//   of its priorities.
 //
 // A lane in words:    urgent from 2 fifo 60 cpu 1
 //   its name and the lowest level that it serves (up to below the next lane's); then as wanted `fifo N`, `rr N`,
@@ -27,15 +29,16 @@
 
 namespace tide_rclcpp {
 
-enum class Kind { kTimer, kSubscription, kService, kClient, kRemote };
+enum class Kind { kTimer, kSubscription, kService, kClient, kActionServer, kActionClient, kRemote };
 
 // Names one callback, or several: all that match get its priority.
 struct Callback {
   Kind kind = Kind::kRemote;
   std::string node;                    // "*": any
-  std::string name;                    // topic or service
+  std::string name;                    // topic, service or action
   std::chrono::nanoseconds period{0};  // of a timer; 0: any
   tide_priority_t priority = 0;        // in place of what its chain gives it; 0: none
+  std::string label = {};              // in system.toml and in measurements; empty: its kind and place
 };
 
 struct Chain {
@@ -48,15 +51,23 @@ struct Options {
   std::vector<tide_rcl::Lane> lanes;  // empty: one, the thread that spins
   tide_rcl::Policy policy = tide_rcl::Policy::kChains;
   std::vector<Chain> chains;
+  // Files for execution times of all callbacks of chains (`tide measured` reads it) and for a trace of all callbacks
+  // (`tide export`); written until the executor ends. {pid} in a path is the number of the process. Empty: the
+  // environment's TIDE_MEASURED_FILE and TIDE_TRACE_FILE; neither: none.
+  std::string measured_file, trace_file;
+  std::uint16_t trace_place = 0;  // number of this program in the trace
 };
 
 Chain parse_chain(const std::string &words);
 tide_rcl::Lane parse_lane(const std::string &words);
 // As parse_chain takes it.
 std::string to_string(const Callback &callback);
+// Of the callback at this position, as in measurements: brake/timer_1.
+std::string name_of(const Chain &chain, std::size_t position);
 
 // From parameters, which it declares: tide.chains and tide.lanes (lists of words as above), tide.policy ("chains" or
-// "default"), tide.system and tide.executor (as options_of_system takes them; chains and lanes come on top of it).
+// "default"), tide.measured_file, tide.trace_file, tide.trace_place, tide.system and tide.executor (as
+// options_of_system takes them; chains and lanes come on top of it).
 Options options_of(rclcpp::node_interfaces::NodeParametersInterface &parameters);
 
 // From a system.toml: its chains as far as they run on this executor, the others' callbacks as remote ones. A
