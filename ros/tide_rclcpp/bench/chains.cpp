@@ -2,12 +2,15 @@
 // The chains of a system.toml as timers and subscriptions of rclcpp on the executor of your choice, over the
 // middleware: from the time at which a chain's timer was due to the end of its last callback. Usage: chains EXECUTOR
 // SYSTEM.toml SECONDS [THREADS]
+#include <pthread.h>
 #include <time.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "../src/system_file.h"
@@ -68,13 +71,17 @@ class Chains {
   void print() {
     for (const auto &chain : latencies_) chain->print();
   }
+  void give_priorities(PicasExecutor &executor) {
+    for (const auto &[entity, priority] : priorities_) executor.set_priority(entity, priority);
+  }
 
  private:
   void begin(const tide_rclcpp::Table &table) {
     latencies_.push_back(std::make_unique<Latencies>());
     latencies_.back()->chain = table.get("name");
     period_ns_ = static_cast<std::int64_t>(table.number("period_ms") * 1e6);
-    topic_.clear();
+    topic_ = topics_[table.get("branches_from")];
+    priority_ = static_cast<int>(table.number("priority")) << 8;
   }
 
   void add(const tide_rclcpp::Table &table) {
@@ -105,6 +112,12 @@ class Chains {
           "/" + topic_, 10, [run](const Message::ConstSharedPtr message) { run(*message); }, options));
     }
     topic_ = to;
+    topics_[latencies->chain + "." + table.get("name")] = to;
+    const void *entity = table.get("kind") == "timer" ? static_cast<const void *>(timers_.back().get())
+                                                      : static_cast<const void *>(subscriptions_.back().get());
+    const int own = static_cast<int>(table.number("priority"));
+    priorities_.emplace_back(entity, own > 0 ? own : priority_);
+    priority_++;  // later in a chain is more urgent
   }
 
   rclcpp::Node &node_;
@@ -114,7 +127,23 @@ class Chains {
   std::vector<rclcpp::SubscriptionBase::SharedPtr> subscriptions_;
   std::int64_t period_ns_ = 0;
   std::string topic_;
+  std::map<std::string, std::string> topics_;  // of chain.callback, for chains that branch
+  int priority_ = 0;
+  std::vector<std::pair<const void *, int>> priorities_;
 };
+
+// More urgent than all chains, so that it comes to its end under any load.
+void end_after(int seconds, rclcpp::Executor &executor) {
+  sched_param urgency{};
+  int policy = SCHED_OTHER;
+  (void)pthread_getschedparam(pthread_self(), &policy, &urgency);
+  if (policy == SCHED_FIFO) {
+    urgency.sched_priority++;
+    (void)pthread_setschedparam(pthread_self(), policy, &urgency);
+  }
+  std::this_thread::sleep_for(std::chrono::seconds(seconds));
+  executor.cancel();
+}
 
 }  // namespace
 
@@ -130,9 +159,11 @@ int main(int argc, char **argv) {
   tide_rclcpp::Options options = tide_rclcpp::options_of_system(argv[2]);
   options.lanes.clear();
   const auto executor = make_executor(argv[1], threads, std::move(options));
+  if (const auto picas = std::dynamic_pointer_cast<PicasExecutor>(executor)) chains.give_priorities(*picas);
   executor->add_node(node);
-  const auto end = node->create_wall_timer(std::chrono::seconds(std::atoi(argv[3])), [&] { executor->cancel(); });
+  std::thread end([&] { end_after(std::atoi(argv[3]), *executor); });
   executor->spin();
+  end.join();
   std::printf("%s, %d threads\n", argv[1], threads);
   chains.print();
   rclcpp::shutdown();

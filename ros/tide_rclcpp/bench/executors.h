@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executors by name: tide, tide-default, single, multi, events.
+// Executors by name: tide, tide-default, single, multi, picas, events.
 #pragma once
 
 #include <memory>
@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "picas.h"
 #include "rclcpp/experimental/executors/events_executor/events_executor.hpp"
 #include "rclcpp/rclcpp.hpp"
 #include "tide_rclcpp/executor.hpp"
@@ -22,6 +23,8 @@ inline std::shared_ptr<rclcpp::Executor> make_executor(const std::string &name, 
   if (name == "multi") {
     return std::make_shared<rclcpp::executors::MultiThreadedExecutor>(rclcpp::ExecutorOptions(), threads);
   }
+  if (name == "picas") return std::make_shared<PicasExecutor>(threads);
   if (name == "events") return std::make_shared<rclcpp::experimental::executors::EventsExecutor>();
-  throw std::invalid_argument("there is no executor '" + name + "': tide, tide-default, single, multi or events");
+  throw std::invalid_argument("there is no executor '" + name +
+                              "': tide, tide-default, single, multi, picas or events");
 }
