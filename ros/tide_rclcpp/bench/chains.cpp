@@ -2,7 +2,6 @@
 // The chains of a system.toml as timers and subscriptions of rclcpp on the executor of your choice, over the
 // middleware: from the time at which a chain's timer was due to the end of its last callback. Usage: chains EXECUTOR
 // SYSTEM.toml SECONDS [THREADS]
-#include <pthread.h>
 #include <time.h>
 
 #include <algorithm>
@@ -131,19 +130,6 @@ class Chains {
   int priority_ = 0;
   std::vector<std::pair<const void *, int>> priorities_;
 };
-
-// More urgent than all chains, so that it comes to its end under any load.
-void end_after(int seconds, rclcpp::Executor &executor) {
-  sched_param urgency{};
-  int policy = SCHED_OTHER;
-  (void)pthread_getschedparam(pthread_self(), &policy, &urgency);
-  if (policy == SCHED_FIFO) {
-    urgency.sched_priority++;
-    (void)pthread_setschedparam(pthread_self(), policy, &urgency);
-  }
-  std::this_thread::sleep_for(std::chrono::seconds(seconds));
-  executor.cancel();
-}
 
 }  // namespace
 

@@ -2,9 +2,13 @@
 // Executors by name: tide, tide-default, single, multi, picas, events.
 #pragma once
 
+#include <pthread.h>
+
+#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "picas.h"
@@ -27,4 +31,17 @@ inline std::shared_ptr<rclcpp::Executor> make_executor(const std::string &name, 
   if (name == "events") return std::make_shared<rclcpp::experimental::executors::EventsExecutor>();
   throw std::invalid_argument("there is no executor '" + name +
                               "': tide, tide-default, single, multi, picas or events");
+}
+
+// More urgent than the threads of the executor, so that it comes to its end under any load.
+inline void end_after(int seconds, rclcpp::Executor &executor) {
+  sched_param urgency{};
+  int policy = SCHED_OTHER;
+  (void)pthread_getschedparam(pthread_self(), &policy, &urgency);
+  if (policy == SCHED_FIFO) {
+    urgency.sched_priority++;
+    (void)pthread_setschedparam(pthread_self(), policy, &urgency);
+  }
+  std::this_thread::sleep_for(std::chrono::seconds(seconds));
+  executor.cancel();
 }

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many callbacks of 20 us of work an executor runs a second, and how long messages take to their callback.
+// timers: all are always due. intra, inter: each callback publishes the message of the next one, within the process or
+// over the middleware. latency-intra, latency-inter: a message each millisecond, and no work.
+// Usage: load EXECUTOR timers|intra|inter|latency-intra|latency-inter SECONDS [THREADS]
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "executors.h"
+#include "rosgraph_msgs/msg/clock.hpp"
+
+namespace {
+
+using Message = rosgraph_msgs::msg::Clock;
+constexpr int kSources = 8;
+constexpr std::int64_t kWorkNs = 20000;
+
+std::int64_t now_ns() {
+  timespec time{};
+  (void)clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+}
+
+void work() {
+  const std::int64_t end_ns = now_ns() + kWorkNs;
+  while (now_ns() < end_ns) {
+  }
+}
+
+class Load {
+ public:
+  Load(rclcpp::Node &node, const std::string &kind) : node_(node), works_(kind.rfind("latency", 0) != 0) {
+    group_ = node.create_callback_group(rclcpp::CallbackGroupType::Reentrant);
+    for (int index = 0; index < (works_ ? kSources : 1); index++) kind == "timers" ? add_timer() : add_topic(index);
+    if (!works_)
+      timers_.push_back(node.create_wall_timer(
+          std::chrono::milliseconds(1), [this] { publish(0); }, group_));
+  }
+  void begin() {
+    for (std::size_t index = 0; works_ && index < publishers_.size(); index++) publish(index);
+  }
+  bool matched() const {
+    return std::all_of(publishers_.begin(), publishers_.end(),
+                       [](const auto &one) { return one->get_subscription_count() > 0; });
+  }
+  void print(double seconds) {
+    std::printf("%.0f callbacks a second", static_cast<double>(runs_) / seconds);
+    std::sort(latencies_ns_.begin(), latencies_ns_.end());
+    if (!latencies_ns_.empty() && !works_) {
+      const auto at = [&](std::size_t percent) {
+        return static_cast<double>(latencies_ns_[(latencies_ns_.size() - 1) * percent / 100]) / 1e3;
+      };
+      std::printf("; publish to callback: median %.1f us, 99 %% %.1f us", at(50), at(99));
+    }
+    std::printf("\n");
+  }
+
+ private:
+  void add_timer() {
+    const auto run = [this] {
+      work();
+      runs_++;
+    };
+    timers_.push_back(node_.create_wall_timer(std::chrono::microseconds(1), run, group_));
+  }
+
+  void add_topic(int index) {
+    const std::string name = "load" + std::to_string(index);
+    publishers_.push_back(node_.create_publisher<Message>(name, 10));
+    rclcpp::SubscriptionOptions options;
+    options.callback_group = group_;
+    subscriptions_.push_back(node_.create_subscription<Message>(
+        name, 10, [this, index](Message::ConstSharedPtr message) { take(*message, index); }, options));
+  }
+
+  void take(const Message &message, int index) {
+    runs_++;
+    if (works_) {
+      work();
+      publish(static_cast<std::size_t>(index));
+      return;
+    }
+    const std::int64_t late_ns = now_ns() - rclcpp::Time(message.clock).nanoseconds();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    latencies_ns_.push_back(late_ns);
+  }
+
+  void publish(std::size_t index) {
+    auto message = std::make_unique<Message>();
+    message->clock = rclcpp::Time(now_ns());
+    publishers_[index]->publish(std::move(message));
+  }
+
+  rclcpp::Node &node_;
+  bool works_;
+  rclcpp::CallbackGroup::SharedPtr group_;
+  std::vector<rclcpp::TimerBase::SharedPtr> timers_;
+  std::vector<rclcpp::Publisher<Message>::SharedPtr> publishers_;
+  std::vector<rclcpp::SubscriptionBase::SharedPtr> subscriptions_;
+  std::atomic<std::uint64_t> runs_{0};
+  std::mutex mutex_;
+  std::vector<std::int64_t> latencies_ns_;
+};
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  if (argc < 4) {
+    std::fprintf(stderr, "Usage: load EXECUTOR timers|intra|inter|latency-intra|latency-inter SECONDS [THREADS]\n");
+    return 2;
+  }
+  rclcpp::init(argc, argv);
+  const std::string kind = argv[2];
+  const bool intra = kind.find("intra") != std::string::npos;
+  const auto node = std::make_shared<rclcpp::Node>("load", rclcpp::NodeOptions().use_intra_process_comms(intra));
+  Load load(*node, kind);
+  while (!load.matched()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const auto executor = make_executor(argv[1], argc > 4 ? std::atoi(argv[4]) : 2);
+  executor->add_node(node);
+  std::thread end([&] {
+    load.begin();
+    end_after(std::atoi(argv[3]), *executor);
+  });
+  const std::int64_t begin_ns = now_ns();
+  executor->spin();
+  end.join();
+  const double seconds = static_cast<double>(now_ns() - begin_ns) / 1e9;
+  std::printf("%s, %s: ", argv[1], argv[2]);
+  load.print(seconds);
+  rclcpp::shutdown();
+  return 0;
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes that come and go while the executor spins: each receives what one publisher sends to it, over the middleware,
+// reliably, calls a timer, and goes again. Ends with 1 when a message is lost, a node is kept alive, or the process has
+// more memory or file descriptors than after the first fifth of the time. Usage: soak MINUTES [EXECUTOR]
+#include <dirent.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "executors.h"
+#include "rosgraph_msgs/msg/clock.hpp"
+
+namespace {
+
+using Message = rosgraph_msgs::msg::Clock;
+using Clock = std::chrono::steady_clock;
+constexpr int kMessages = 20;
+constexpr double kGrowthMb = 16;  // what an allocator may keep more
+
+double memory_mb() {
+  std::ifstream file("/proc/self/statm");
+  long size = 0, resident = 0;
+  file >> size >> resident;
+  return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
+}
+
+int descriptors() {
+  int count = 0;
+  DIR *folder = opendir("/proc/self/fd");
+  while (folder != nullptr && readdir(folder) != nullptr) count++;
+  if (folder != nullptr) (void)closedir(folder);
+  return count;
+}
+
+template <typename Condition>
+bool within(std::chrono::seconds limit, Condition &&holds) {
+  for (const auto end = Clock::now() + limit; Clock::now() < end;) {
+    if (holds()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return holds();
+}
+
+// False: something was lost or kept.
+bool visit(rclcpp::Executor &executor, rclcpp::Node &host, int number) {
+  const std::string topic = "/soak/topic_" + std::to_string(number % 8);
+  auto guest = std::make_shared<rclcpp::Node>("guest_" + std::to_string(number % 64),
+                                              rclcpp::NodeOptions().use_intra_process_comms(number % 2 == 0));
+  std::atomic<int> came{0}, ticks{0};
+  auto group = guest->create_callback_group(number % 3 == 0 ? rclcpp::CallbackGroupType::Reentrant
+                                                            : rclcpp::CallbackGroupType::MutuallyExclusive);
+  rclcpp::SubscriptionOptions options;
+  options.callback_group = group;
+  auto subscription = guest->create_subscription<Message>(
+      topic, rclcpp::QoS(kMessages).reliable(), [&](Message::ConstSharedPtr) { came++; }, options);
+  auto timer = guest->create_wall_timer(
+      std::chrono::milliseconds(1 + number % 4), [&] { ticks++; }, group);
+  auto publisher = host.create_publisher<Message>(topic, rclcpp::QoS(kMessages).reliable());
+  executor.add_node(guest);
+  bool good = within(std::chrono::seconds(30), [&] { return publisher->get_subscription_count() == 1; });
+  for (int count = 0; count < kMessages; count++) publisher->publish(Message());
+  good = good && within(std::chrono::seconds(30), [&] { return came == kMessages && ticks > 1; });
+  if (!good) std::printf("guest %d: %d of %d messages, %d ticks\n", number, came.load(), kMessages, ticks.load());
+  if (number % 5 != 0) executor.remove_node(guest);
+  const std::weak_ptr<rclcpp::Node> watched = guest;
+  const std::weak_ptr<rclcpp::TimerBase> ticking = timer;
+  subscription.reset();
+  timer.reset();
+  group.reset();
+  guest.reset();
+  const bool gone = within(std::chrono::seconds(30), [&] { return watched.expired() && ticking.expired(); });
+  if (!gone) std::printf("guest %d is kept alive\n", number);
+  return good && gone;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  if (argc < 2) {
+    std::fprintf(stderr, "Usage: soak MINUTES [EXECUTOR]\n");
+    return 2;
+  }
+  rclcpp::init(argc, argv);
+  const std::chrono::duration<double> length(std::atof(argv[1]) * 60);
+  const auto host = std::make_shared<rclcpp::Node>("host");
+  const auto executor = make_executor(argc > 2 ? argv[2] : "tide", 2);
+  executor->add_node(host);
+  std::thread spinner([&] { executor->spin(); });
+  const auto begin = Clock::now();
+  double memory = 0;
+  int files = 0, guests = 0, bad = 0;
+  for (; Clock::now() - begin < length; guests++) {
+    bad += visit(*executor, *host, guests) ? 0 : 1;
+    if (memory == 0 && Clock::now() - begin > length / 5) {
+      memory = memory_mb();
+      files = descriptors();
+      std::printf("after %d guests: %.1f MB, %d descriptors\n", guests + 1, memory, files);
+    }
+  }
+  executor->cancel();
+  spinner.join();
+  const double memory_end = memory_mb();
+  const int files_end = descriptors();
+  std::printf("after %d guests: %.1f MB, %d descriptors; %d guests lost something\n", guests, memory_end, files_end,
+              bad);
+  rclcpp::shutdown();
+  return bad == 0 && memory_end < memory + kGrowthMb && files_end <= files + 2 ? 0 : 1;
+}
