@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes that come and go while the executor spins: each receives what one publisher sends to it, over the middleware,
 // reliably, calls a timer, and goes again. Ends with 1 when a message is lost, a node is kept alive, or the process has
-// more memory or file descriptors than after the first fifth of the time. Usage: soak MINUTES [EXECUTOR]
+// more memory or file descriptors than after the first fifth of the time: 16 MB and 1 kB a guest, 2 descriptors. Usage:
+// soak MINUTES [EXECUTOR]
 #include <dirent.h>
 #include <unistd.h>
 
@@ -20,7 +21,8 @@ namespace {
 using Message = rosgraph_msgs::msg::Clock;
 using Clock = std::chrono::steady_clock;
 constexpr int kMessages = 20;
-constexpr double kGrowthMb = 16;  // what an allocator may keep more
+constexpr double kGrowthMb = 16;            // what an allocator may keep more
+constexpr double kGrowthOfGuestMb = 0.001;  // of the middleware; rclcpp's own executors leave as much
 
 double memory_mb() {
   std::ifstream file("/proc/self/statm");
@@ -109,5 +111,5 @@ int main(int argc, char **argv) {
   std::printf("after %d guests: %.1f MB, %d descriptors; %d guests lost something\n", guests, memory_end, files_end,
               bad);
   rclcpp::shutdown();
-  return bad == 0 && memory_end < memory + kGrowthMb && files_end <= files + 2 ? 0 : 1;
+  return bad == 0 && memory_end < memory + kGrowthMb + kGrowthOfGuestMb * guests && files_end <= files + 2 ? 0 : 1;
 }

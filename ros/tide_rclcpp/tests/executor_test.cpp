@@ -221,18 +221,17 @@ TEST_F(Executors, NodesComeAndGoWhileItSpins) {
   Executor executor(with({"a from 0", "b from 0", "c from 4"}, {"some 5: timer * 1ms"}));
   const Spinning spinning(executor);
   for (int round = 0; round < 20; round++) {
-    std::atomic<int> runs{0};
+    const auto runs = std::make_shared<std::atomic<int>>(0);  // of a run that has begun, too
     auto node = make_node("guest");
     executor.add_node(node);
-    auto timer = node->create_wall_timer(milliseconds(round % 2 + 1), [&] { runs++; });
-    ASSERT_TRUE(eventually([&] { return runs > 1; }));
+    auto timer = node->create_wall_timer(milliseconds(round % 2 + 1), [runs] { (*runs)++; });
+    ASSERT_TRUE(eventually([&] { return *runs > 1; }));
     if (round % 3 == 0) executor.remove_node(node);
     if (round % 3 == 1) timer.reset();
     const std::weak_ptr<rclcpp::Node> watched = node;
     timer.reset();
     node.reset();
     ASSERT_TRUE(eventually([&] { return watched.expired(); })) << "the executor keeps no node";
-    std::this_thread::sleep_for(milliseconds(1));  // a run that had begun ends before its variable goes
   }
 }
 
