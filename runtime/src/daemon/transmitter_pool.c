@@ -197,7 +197,7 @@ static size_t smallest_class(const tide_transmitter_t *t, uint32_t bytes) {
   return size_class;
 }
 
-/* own: whatever is free, whosever it is kept for. */
+/* TIDE_NODE_OWN takes any free node, kept or not. */
 static tide_node_t *free_node_of(const tide_transmitter_t *t, uint32_t bytes, claim_t claim) {
   const size_t smallest = smallest_class(t, bytes);
   for (size_t i = smallest; i < t->config.class_count; ++i) {
