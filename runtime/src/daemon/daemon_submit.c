@@ -53,15 +53,14 @@ static int acquire(tide_daemon_t *d, const tide_daemon_waiter_t *caller, tide_no
   return status;
 }
 
-int tide_daemon_acquire(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, tide_node_t **node) {
-  const tide_daemon_waiter_t caller = {.bytes = bytes, .priority = priority};
-  return acquire(d, &caller, node);
-}
-
 int tide_daemon_acquire_for(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, uint16_t writer,
                             tide_node_t **node) {
   const tide_daemon_waiter_t caller = {.bytes = bytes, .priority = priority, .writer = writer};
   return acquire(d, &caller, node);
+}
+
+int tide_daemon_acquire(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, tide_node_t **node) {
+  return tide_daemon_acquire_for(d, bytes, priority, 0u, node);
 }
 
 int tide_daemon_acquire_own(tide_daemon_t *d, uint32_t bytes, tide_node_t **node) {

@@ -17,7 +17,8 @@ typedef struct claim {
 
 /* Writers that share a number count as one. The number of an object stands above its kind, which takes four bits. */
 static claim_t claim_of(tide_priority_t priority, uint16_t writer) {
-  const claim_t claim = {priority, writer == 0u ? TIDE_NODE_NO_WRITER : (uint8_t)((writer >> 4 ^ writer << 2) % 32u)};
+  const bool is_known = TIDE_RESERVATIONS && writer != 0u;
+  const claim_t claim = {priority, is_known ? (uint8_t)((writer >> 4 ^ writer << 2) % 32u) : TIDE_NODE_NO_WRITER};
   return claim;
 }
 
@@ -202,7 +203,8 @@ static tide_node_t *free_node_of(const tide_transmitter_t *t, uint32_t bytes, cl
   const size_t smallest = smallest_class(t, bytes);
   for (size_t i = smallest; i < t->config.class_count; ++i) {
     if (!t->free_nodes[i]) continue;
-    if (claim.account == TIDE_NODE_OWN || may_take(t, claim, i, i == smallest)) return t->free_nodes[i];
+    if (!TIDE_RESERVATIONS || claim.account == TIDE_NODE_OWN || may_take(t, claim, i, i == smallest))
+      return t->free_nodes[i];
   }
   return NULL;
 }
@@ -226,7 +228,7 @@ static int refuse(tide_transmitter_t *t, uint32_t bytes) {
 
 static tide_node_t *free_or_evicted(tide_transmitter_t *t, uint32_t bytes, claim_t claim) {
   tide_node_t *node = free_node_of(t, bytes, claim);
-  if (node || claim.account == TIDE_NODE_OWN) return node;
+  if (node || (TIDE_RESERVATIONS && claim.account == TIDE_NODE_OWN)) return node;
   node = least_urgent_waiting(t, bytes, claim.priority);
   if (!node) return note_starved(t, claim, smallest_class(t, bytes)) ? free_node_of(t, bytes, claim) : NULL;
   tide_transmitter_release_node(t, tide_transmitter_find_stream(t, node->stream), node, TIDE_NODE_EVICTED);
@@ -245,7 +247,7 @@ static int acquire(tide_transmitter_t *t, uint32_t bytes, claim_t claim, tide_no
   t->free_nodes[node->size_class] = node->next_free;
   count_free(t, node->size_class, -1);
   node->state = NODE_OWNED;
-  node->account = claim.account;
+  if (TIDE_RESERVATIONS) node->account = claim.account;
   node->priority = claim.priority;
   node->length = 0u;
   node->expires_ns = TIDE_FOREVER;
