@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from tide.outputs import require_file, written
 from tide.report.answers import answers_table
 from tide.report.results import Results
 from tide.report.table import conclusion, results_table, verdict_table
@@ -18,11 +19,18 @@ app = typer.Typer()
 @app.command()
 def report(
     file: Annotated[Path, typer.Argument(help="File results.json, or the folder that holds it.")],
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Page with verdict, charts and tables that needs no network.", dir_okay=False
+        ),
+    ] = None,
 ) -> None:
-    """Print the table of a results.json again.
+    """Print the tables of a results.json again, or make its page anew.
 
-    Example: tide report results/three_chains
+    Example: tide report results/three_chains --html page.html
     """
+    require_file(html)
     path = file / "results.json" if file.is_dir() else file
     try:
         results = Results.from_json(path.read_text(encoding="utf-8"))
@@ -40,3 +48,9 @@ def report(
     sentence = conclusion(results)
     if sentence:
         console.print(sentence, highlight=False)
+    if html is not None:
+        from tide.report.page import write_page
+
+        with written(html) as place:
+            write_page(results, [], [], place)
+        console.print(f"{html}: written", highlight=False, markup=False, soft_wrap=True)

@@ -1,29 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One HTML page that needs nothing beside it: tables, plots, machine and command line."""
+"""One HTML page that needs nothing beside it: verdict, charts, tables, machine and command line."""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from pathlib import Path
 
 import jinja2
 
-from tide.report import answers, table
+from tide.report import answers, charts, table
 from tide.report.counters import counter_rows
 from tide.report.references import Reference
 from tide.report.results import Results
+from tide.report.timeline import Period
 
 
-def _embedded(path: Path) -> str:
-    return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode("ascii")
-
-
-Pictures = tuple[Path, Path | None]  # latency, one period
-
-
-def write_page(results: Results, references: Sequence[Reference], pictures: Pictures, path: Path) -> None:
-    latency, timeline = pictures
+def write_page(results: Results, references: Sequence[Reference], periods: Sequence[Period], path: Path) -> None:
+    """periods: one of each run, where somebody recorded it."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("tide.report", "."),
         autoescape=True,
@@ -31,20 +24,28 @@ def write_page(results: Results, references: Sequence[Reference], pictures: Pict
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+    divided = [run for run in results.runs if any(chain.parts for chain in run.chains)]
     text = environment.get_template("page.html.j2").render(
         results=results,
         headings=table.HEADINGS,
         rows=table.rows(results),
         chain_rows=len(results.runs),
         conclusion=table.conclusion(results),
+        summaries=table.summaries(results),
         references=references,
-        latency=_embedded(latency),
-        timeline=_embedded(timeline) if timeline else None,
+        script=charts.script(),
+        latency=charts.latency_chart(results, references),
+        timeline=charts.timeline_chart(periods) if periods else None,
         verdict_headings=table.VERDICT_HEADINGS,
+        verdict_first=lambda row: [*row[:2], row[-1], *row[2:-1]],
         verdicts=table.verdict_rows(results),
         good=table.VERDICT_COLOURS,
-        parts=[(run, answers.part_rows(run)) for run in results.runs if any(chain.parts for chain in run.chains)],
+        parts=[
+            (run, charts.parts_chart(run, f"parts{number}"), answers.part_rows(run))
+            for number, run in enumerate(divided)
+        ],
         answered=[run for run in results.runs if run.answers],
         counters=[(run, counter_rows(run.counters)) for run in results.runs if run.counters],
+        most_points=charts.MOST_POINTS,
     )
     path.write_text(text, encoding="utf-8")

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from rich.table import Table
 
 from tide.report.results import ChainResult, Results, Run, Sweep
@@ -112,3 +114,46 @@ def conclusion(results: Results) -> str | None:
     only = "only " if len(guaranteed) < len(urgent) else ""
     by = " and ".join(_WORDS[one.executor] for one in guaranteed)
     return f"{name}: {medians}; {deadline} is guaranteed {only}with {by}"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One run in a sentence. kind: good, fair or bad."""
+
+    label: str
+    kind: str
+    text: str
+
+
+def summaries(results: Results) -> list[Summary]:
+    """Of each run: how many deadlines were met, and how many are guaranteed."""
+    return [_summary(run) for run in results.runs]
+
+
+def _summary(run: Run) -> Summary:
+    count = len(run.chains)
+    verdicts = [chain.verdict for chain in run.chains]
+    guaranteed = sum(one == "met, guaranteed" for one in verdicts)
+    failed = [chain.name for chain in run.chains if not chain.verdict.startswith("met")]
+    above = [chain.name for chain in run.chains if chain.verdict == "met, above its bound"]
+    chains = "the only chain" if count == 1 else f"all {count} chains"
+    if failed:
+        text = f"{count - len(failed)} of {count} chains met their deadlines in every instance; not: {_named(failed)}"
+    else:
+        text = f"{chains} met {'its deadline' if count == 1 else 'their deadlines'} in every instance"
+    if guaranteed:
+        text += (
+            f"; {'it is' if count == 1 else f'{guaranteed} are' if guaranteed > 1 else '1 is'} guaranteed by a bound"
+        )
+    else:
+        text += "; nothing is guaranteed"
+    if above:
+        text += f"; above the bound: {_named(above)}"
+    kind = "bad" if failed or above else "good" if guaranteed == count else "fair"
+    return Summary(run.label, kind, text)
+
+
+def _named(names: list[str]) -> str:
+    most = 8
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{rest}"

@@ -417,10 +417,9 @@ def _compare(system: System, variants: list[Variant], settings: Settings, folder
         )
     latency_plot(results, known, folder / "latency.png")
     periods = [outcome.period for outcome in outcomes if outcome.period is not None]
-    timeline = folder / "timeline.png" if periods else None
-    if timeline:
-        timeline_plot(periods, timeline)
-    write_page(results, known, (folder / "latency.png", timeline), folder / "report.html")
+    if periods:
+        timeline_plot(periods, folder / "timeline.png")
+    write_page(results, known, periods, folder / "report.html")
     return every
 
 

@@ -118,6 +118,7 @@ def run_virtual(simulator: Simulator, system: System, variant: Variant, settings
 
 def run_on_qemu(system: System, variants: list[Variant], settings: Settings, folder: Path, command_line: str) -> None:
     from tide.report.answers import answers_table
+    from tide.report.page import write_page
     from tide.report.plots import latency_plot
     from tide.report.table import conclusion, results_table, verdict_table
     from tide.run.answers import with_bounds
@@ -159,6 +160,7 @@ def run_on_qemu(system: System, variants: list[Variant], settings: Settings, fol
     for line in sentences(system, runs):
         console.print(line, highlight=False, soft_wrap=True)
     latency_plot(results, [], folder / "latency.png")
+    write_page(results, [], [], folder / "report.html")
     with console.status("the same binary with the agent and ROS 2 nodes"):
         exchange = run_live(system, Settings(LIVE_PERIODS, settings.seed, 0.0, settings.domain), folder / "live")
     console.print(_live_sentence(exchange), highlight=False, soft_wrap=True)

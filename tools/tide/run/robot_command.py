@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from tide.programs.child import may_use_fifo
+from tide.report.page import write_page
 from tide.report.results import Results, write
 from tide.run.experiment import Settings
 from tide.run.machine import describe
@@ -104,6 +105,7 @@ def play(system: System, settings: Settings, file: Path, folder: Path, command_l
         runs=[outcome.run],
     )
     write(results, folder / "results.json")
+    write_page(results, [], [], folder / "report.html")
     print_whole(console, chains_table(system, outcome))
     if any(one.legs for one in outcome.seen):
         print_whole(console, legs_table(outcome))
