@@ -40,6 +40,7 @@ class Family:
     shapes: bool = False  # chains that do not come back, or begin on the host
     boards: tuple[int, ...] = (1,)
     paths: float = 0.0  # of systems, those with paths over several chains
+    idle: float = 0.0  # of chains that touch a board or stand beside one, those with a callback that takes no time
 
 
 FAMILIES = (
@@ -96,6 +97,26 @@ FAMILIES = (
         boards=(2,),
     ),
     Family("check-paths", hosts=(1, 1, 2), lanes=(1, 1, 2, 3), groups=0.2, branches=0.3, paths=1),
+    Family(
+        "check-board-idle",
+        ("tide", "lanes", "batch"),
+        (1, 1, 2),
+        (1, 1, 2),
+        board=True,
+        reliable=0.5,
+        shapes=True,
+        idle=0.5,
+    ),
+    Family(
+        "check-boards-idle",
+        ("described", "tide", "lanes"),
+        (1, 2, 2, 3),
+        (1, 1, 2),
+        board=True,
+        reliable=0.4,
+        boards=(2, 2, 3),
+        idle=0.5,
+    ),
     Family(
         "check-board-paths", ("tide", "lanes"), (1, 1, 2), (1, 1, 2), board=True, reliable=0.5, shapes=True, paths=1
     ),
@@ -398,6 +419,8 @@ class _Draw:
         if reliable and self.of.losses == (0,) and not self.few and self.chance(0.15):
             request = self.random.randint(8, min(3000, 13 * whole))
         times_ms = [round(self.random.uniform(0, most), 2) for most in (execution_ms, host_ms, execution_ms)]
+        if self.of.idle and self.chance(self.of.idle):
+            times_ms[self.random.randrange(3)] = 0
         chain: Document = {"name": name, "priority": priority, "period_ms": period_ms, "deadline_ms": period_ms}
         chain["reliability"] = "reliable" if reliable else "best_effort"
         if self.chance(self.of.hold):

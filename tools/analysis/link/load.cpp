@@ -74,6 +74,9 @@ Load LinkModel::visit_load(const LinkChain &chain) const {
     const LinkCallback &callback = chain.callbacks[index];
     const bool has_next = index + 1 < chain.callbacks.size();
     const bool here = callback.place == kOnClient;
+    // One that takes no time waits for its turn all the same, and a window is long enough for it only if it is served.
+    const bool is_alone = !here && system_.hosts[static_cast<size_t>(callback.place)].own_cores;
+    const time_ns execution_ns = std::max<time_ns>(callback.execution_ns, is_alone ? 0 : 1);
     const time_ns least_ns =
         callback.least_ns +
         (here && client.fixed_costs ? client.dispatch_ns + (callback.payload_bytes > 0 ? client.submit_ns : 0) : 0);
@@ -82,7 +85,7 @@ Load LinkModel::visit_load(const LinkChain &chain) const {
     if (here) {
       const time_ns taking_ns = index == 0 ? 0 : client.process_ns;
       const time_ns running_ns =
-          client.dispatch_ns + callback.execution_ns + (callback.payload_bytes > 0 ? client.submit_ns : 0);
+          client.dispatch_ns + execution_ns + (callback.payload_bytes > 0 ? client.submit_ns : 0);
       const int64_t frames =
           index == 0 ? 0 : message(line, Direction::down, chain.callbacks[index - 1].payload_bytes).frames;
       const time_ns visit_ns = running_ns + frames * taking_ns;
@@ -95,7 +98,7 @@ Load LinkModel::visit_load(const LinkChain &chain) const {
     } else {
       load.hosts_ns[static_cast<size_t>(callback.place)] += callback.execution_ns;
       load.visits_host[static_cast<size_t>(callback.place)] = true;
-      load.host_ns += callback.execution_ns;
+      load.host_ns += execution_ns;
       load.host_least_ns += callback.least_ns;
     }
     if (callback.payload_bytes == 0) continue;

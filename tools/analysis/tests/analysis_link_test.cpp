@@ -243,6 +243,19 @@ TEST(LinkBound, AHostExecutorIsShared) {
   EXPECT_GE(bound_of(system), apart_ns + 8 * ms);
 }
 
+// A window that others fill to its end is no sign that it has run.
+TEST(LinkBound, WhatTakesNoTimeWaitsForItsTurn) {
+  LinkSystem system = alone();
+  system.hosts[0].own_cores = false;
+  system.chains = {{"none", 2, 500 * ms, 500 * ms, false, false, {{"only", 0, 0, 0, 0}}},
+                   {"long", 1, 500 * ms, 500 * ms, false, false, {{"only", 0, 8 * ms, 8 * ms, 0}}}};
+  EXPECT_EQ(bound_of(system), 8 * ms + 1);
+  EXPECT_EQ(bound_of(system, 1), 8 * ms);
+  for (LinkChain &chain : system.chains) chain.callbacks[0].place = kOnClient;
+  EXPECT_GE(bound_of(system), 8 * ms);
+  EXPECT_GE(bound_of(system, 1), 8 * ms);
+}
+
 // Times from nothing to the longest that are allowed; the sanitizers see what overflows.
 TEST(LinkBound, ExtremeSystemsGetABoundOrNone) {
   std::mt19937_64 random(7);
