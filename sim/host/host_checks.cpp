@@ -36,6 +36,8 @@ HostChecks::HostChecks(const plan_t &plan, const program_t &program)
     if (plan.callbacks[index].grouped) of_group_[plan.callbacks[index].group].push_back(index);
     const size_t before = plan_predecessor(&plan, index);
     if (before != index) successors_[before].push_back(index);
+    const callback_plan_t &waits = plan.callbacks[index];
+    for (size_t place = 0; place < waits.join_count; place++) successors_[waits.joins[place]].push_back(index);
   }
 }
 
@@ -72,7 +74,13 @@ void HostChecks::begin(size_t callback, Time release, Time now) {
 void HostChecks::end(size_t callback, Time release) {
   states_[callback].inside--;
   if (is_exclusive(core(callback))) groups_inside_[plan_.callbacks[callback].group]--;
-  for (const size_t next : successors_[callback]) states_[next].expected.push_back(release);
+  for (const size_t next : successors_[callback]) {
+    State &state = states_[next];
+    const size_t wanted = plan_.callbacks[next].join_count + 1;
+    if (wanted > 1 && ++state.ended[release] < wanted) continue;
+    state.ended.erase(release);
+    state.expected.push_back(release);
+  }
 }
 
 // ---- choices ----

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,7 @@ class HostChecks {
     size_t inside = 0;
     std::deque<Time> expected;  // messages that were sent and have not begun
     Time last_release = -1;
+    std::map<Time, size_t> ended;  // of one that waits for several: those that have ended, by instance
   };
   const tide_callback_t &core(size_t index) const { return program_.callbacks[index].timer.callback; }
   bool sleeps(size_t executor) const;  // one of its lanes does

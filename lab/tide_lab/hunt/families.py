@@ -40,6 +40,7 @@ class Family:
     shapes: bool = False  # chains that do not come back, or begin on the host
     boards: tuple[int, ...] = (1,)
     paths: float = 0.0  # of systems, those with paths over several chains
+    joins: float = 0.0  # of chains that branch, those that wait for further ones
     idle: float = 0.0  # of chains that touch a board or stand beside one, those with a callback that takes no time
 
 
@@ -96,6 +97,8 @@ FAMILIES = (
         losses=(1, 1, 2),
         boards=(2,),
     ),
+    Family("check-joins", lanes=(1, 1, 2, 3), groups=0.3, branches=1, joins=0.8, own_priorities=0.2),
+    Family("check-joins-several", hosts=(2, 2, 3), lanes=(1, 1, 2), groups=0.2, branches=1, joins=0.8, propagation=0.2),
     Family("check-paths", hosts=(1, 1, 2), lanes=(1, 1, 2, 3), groups=0.2, branches=0.3, paths=1),
     Family(
         "check-board-idle",
@@ -237,6 +240,8 @@ class _Draw:
                 other = self.random.choice(chains)
                 chain["branches_from"] = f"{other['name']}.{self.random.choice(other['callbacks'])['name']}"
                 chain["period_ms"] = other["period_ms"]
+                if self.of.joins and self.chance(self.of.joins):
+                    self.join(chain, chains)
             if "branches_from" not in chain:
                 self.give_jitter(chain)
             chain["reliability"] = "reliable"
@@ -247,6 +252,20 @@ class _Draw:
             chain["deadline_ms"] = max(self.deadline_ms(chain["period_ms"]), round(least_ms + 0.1, 1))
             chains.append(chain)
         return chains
+
+    def join(self, chain: Document, chains: Sequence[Document]) -> None:
+        """One or two further callbacks behind the same timer."""
+        root = self.root(chain, chains)
+        named = [
+            f"{other['name']}.{callback['name']}"
+            for other in chains
+            if self.root(other, chains) is root
+            for callback in other["callbacks"]
+        ]
+        named.remove(chain["branches_from"])
+        count = min(len(named), self.random.choice((1, 1, 2)))
+        if count > 0:
+            chain["joins"] = self.random.sample(named, count)
 
     def give_jitter(self, chain: Document) -> None:
         if "jitter_ms" in Chain.model_fields and self.chance(0.2):

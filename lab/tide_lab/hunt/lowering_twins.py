@@ -193,6 +193,18 @@ def _branches_without_what_they_share() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _joins_of_the_first_only() -> Iterator[None]:
+    """What else they wait for is forgotten."""
+
+    def other(system: System) -> System:
+        chains = tuple(chain.model_copy(update={"joins": ()}) for chain in system.chains)
+        return system.model_copy(update={"chains": chains})
+
+    with patch.object(bounding, "without_joins", other):
+        yield
+
+
 # ---- boards ----
 
 
@@ -369,6 +381,7 @@ def twins() -> list[Twin]:
         Twin("jitter between boards forgotten", "check-boards", _asked(_chains(_punctual_sections))),
         Twin("a chain that ends where it leaves its board", "check-boards", _ends_where_it_leaves),
         Twin("the line of another board", "check-boards", _one_board_for_all),
+        Twin("joins of the first input only", "check-joins", _joins_of_the_first_only),
         Twin("paths whose timers wait for nothing", "check-paths", lambda: _without_waiting(1)),
         Twin("half of each period in a path of a board", "check-board-paths", lambda: _without_waiting(2)),
         Twin("publishes that wait forgotten", "check-board-batch", _asked(_client(send="asynchronous"))),

@@ -123,6 +123,7 @@ static const char *read_callback(plan_t *plan, const char *word, const fields_t 
     return complain(word, wanted);
   }
   callback->priority = (tide_priority_t)priority;
+  callback->join_count = 0;
   callback->grouped = fields->count == 7u;
   if (callback->grouped) {
     FIND(plan->groups, plan->group_count, fields->field[6], callback->group);
@@ -177,6 +178,26 @@ static const char *read_chain(plan_t *plan, const char *word, const fields_t *fi
   return NULL;
 }
 
+static const char *read_join(plan_t *plan, const char *word, const fields_t *fields) {
+  size_t found;
+  if (fields->count < 2u || fields->count > PLAN_JOINS + 1u) {
+    return complain(word, "a join is CALLBACK,CALLBACK... of up to 8");
+  }
+  FIND(plan->callbacks, plan->callback_count, fields->field[0], found);
+  if (found == plan->callback_count || plan_predecessor(plan, found) == found) {
+    return complain(word, "it is no subscription of a chain before it");
+  }
+  callback_plan_t *const callback = &plan->callbacks[found];
+  callback->join_count = 0;
+  for (size_t place = 1; place < fields->count; place++) {
+    size_t other;
+    FIND(plan->callbacks, plan->callback_count, fields->field[place], other);
+    if (other == plan->callback_count || other == found) return complain(word, "there is no such callback before it");
+    callback->joins[callback->join_count++] = other;
+  }
+  return NULL;
+}
+
 static const char *read_offset(plan_t *plan, const char *word, const fields_t *fields) {
   size_t found = plan->callback_count;
   if (fields->count == 2u) FIND(plan->callbacks, plan->callback_count, fields->field[0], found);
@@ -220,7 +241,8 @@ static const char *read_word(plan_t *plan, const char *word) {
     const char *name;
     const char *(*read)(plan_t *plan, const char *word, const fields_t *fields);
   } entries[] = {{"executor=", read_executor}, {"group=", read_group},   {"callback=", read_callback},
-                 {"offset=", read_offset},     {"jitter=", read_jitter}, {"chain=", read_chain}};
+                 {"offset=", read_offset},     {"jitter=", read_jitter}, {"chain=", read_chain},
+                 {"join=", read_join}};
   const char *const equals = strchr(word, '=');
   const char *const text = equals == NULL ? word : equals + 1;
   const size_t length = (size_t)(text - word);

@@ -20,6 +20,7 @@ enum {
   PLAN_GROUPS = 16,
   PLAN_CALLBACKS = 128,
   PLAN_CHAINS = 16,
+  PLAN_JOINS = 7,               /* that a callback waits for beside the one before it */
   PLAN_LENGTH = PLAN_CALLBACKS, /* of a chain, those before its branch among them */
   PLAN_NAME_BYTES = 48,
   PLAN_DEPTH = 64
@@ -47,11 +48,13 @@ typedef struct callback_plan {
   int64_t jitter_ns; /* so much later than its expiry a timer starts an instance at most, drawn for each */
   bool grouped;
   size_t group;
+  size_t joins[PLAN_JOINS]; /* callbacks whose messages of the same instance it needs, too */
+  size_t join_count;
 } callback_plan_t;
 
 typedef struct chain_plan {
   char name[PLAN_NAME_BYTES];
-  size_t callbacks[PLAN_LENGTH]; /* the first is a timer, all others are subscriptions with this one predecessor */
+  size_t callbacks[PLAN_LENGTH]; /* the first is a timer, all others are subscriptions behind the one before */
   size_t length;
 } chain_plan_t;
 
@@ -89,6 +92,7 @@ typedef struct plan {
  *   offset=CALLBACK,OFFSET_US      of a timer's first expiry; without it a period and its share of the spread
  *   jitter=CALLBACK,JITTER_US      so much later than its expiry a timer may start an instance, drawn for each
  *   chain=NAME,CALLBACK,CALLBACK...                                       chains may begin with the same callbacks
+ *   join=CALLBACK,CALLBACK...      the first starts when those behind it have published the same instance, too
  * Times may have decimals. Null, or one line that says what is wrong (static until the next call). */
 const char *plan_read(plan_t *plan, int count, char **words);
 void plan_help(const char *program);

@@ -43,11 +43,53 @@ static void complete(program_t *program, size_t callback, int64_t release_ns) {
   }
 }
 
-static void publish(program_callback_t *callback, int64_t release_ns) {
+static void publish_on(tide_local_topic_t *topic, int64_t release_ns) {
   void *message;
-  if (callback->topic.subscriptions == NULL || tide_local_borrow(&callback->topic, &message) != TIDE_OK) return;
+  if (topic->subscriptions == NULL || tide_local_borrow(topic, &message) != TIDE_OK) return;
   *(int64_t *)message = release_ns;
-  (void)tide_local_publish(&callback->topic, message, sizeof release_ns);
+  (void)tide_local_publish(topic, message, sizeof release_ns);
+}
+
+/* Which of those that a callback waits for it is, as a bit; 0: none. */
+static uint32_t input_of(const plan_t *plan, size_t callback, size_t publisher) {
+  const callback_plan_t *const waits = &plan->callbacks[callback];
+  if (plan_predecessor(plan, callback) == publisher) return 1u;
+  for (size_t place = 0; place < waits->join_count; place++) {
+    if (waits->joins[place] == publisher) return UINT32_C(2) << place;
+  }
+  return 0u;
+}
+
+/* True: it was the last of this instance. The oldest instance gives way to a new one when too many wait. */
+static bool is_complete(program_callback_t *callback, uint32_t input, int64_t release_ns) {
+  const uint32_t all = (UINT32_C(2) << callback->program->plan->callbacks[callback->index].join_count) - 1u;
+  const uintptr_t state = lock(callback->program);
+  size_t place = 0;
+  while (place < PLAN_DEPTH &&
+         (callback->arrivals[place].arrived == 0u || callback->arrivals[place].release_ns != release_ns))
+    place++;
+  if (place == PLAN_DEPTH) {
+    place = callback->next_arrival;
+    callback->next_arrival = (place + 1u) % PLAN_DEPTH;
+    callback->arrivals[place].release_ns = release_ns;
+    callback->arrivals[place].arrived = 0u;
+  }
+  callback->arrivals[place].arrived |= input;
+  const bool complete = callback->arrivals[place].arrived == all;
+  if (complete) callback->arrivals[place].arrived = 0u;
+  unlock(callback->program, state);
+  return complete;
+}
+
+static void publish(program_callback_t *callback, int64_t release_ns) {
+  program_t *const program = callback->program;
+  publish_on(&callback->topic, release_ns);
+  for (size_t index = 0; index < program->plan->callback_count; index++) {
+    if (program->plan->callbacks[index].join_count == 0u) continue;
+    const uint32_t input = input_of(program->plan, index, callback->index);
+    if (input != 0u && is_complete(&program->callbacks[index], input, release_ns))
+      publish_on(&program->callbacks[index].joined, release_ns);
+  }
 }
 
 static void run(program_callback_t *callback, int64_t release_ns) {
@@ -163,17 +205,31 @@ static uint32_t loans(const plan_t *plan, size_t publisher) {
   return count;
 }
 
+/* The same of the topic of what several have published. */
+static uint32_t joined_loans(const plan_t *plan, size_t callback) {
+  const callback_plan_t *const waits = &plan->callbacks[callback];
+  if (waits->join_count == 0u) return 0u;
+  uint32_t count = overlaps(plan, callback) + overlaps(plan, plan_predecessor(plan, callback));
+  for (size_t place = 0; place < waits->join_count; place++) count += overlaps(plan, waits->joins[place]);
+  return count;
+}
+
 static int add_topics(program_t *program) {
   const plan_t *const plan = program->plan;
   uint32_t count = 0;
   for (size_t index = 0; index < plan->callback_count; index++) {
+    const uint32_t joined = joined_loans(plan, index);
     count += loans(plan, index) + (uint32_t)plan->depth + 1u;
+    if (joined > 0u) count += joined + (uint32_t)plan->depth + 1u;
   }
   program->messages = calloc(1, TIDE_LOCAL_STORAGE_BYTES(count, sizeof(int64_t)));
   if (program->messages == NULL) return TIDE_ERROR_FULL;
   int status = tide_local_pool_init(&program->pool, program->world.platform, program->messages, count, sizeof(int64_t));
   for (size_t index = 0; status == TIDE_OK && index < plan->callback_count; index++) {
     status = tide_local_topic_init(&program->callbacks[index].topic, &program->pool, loans(plan, index));
+    const uint32_t joined = joined_loans(plan, index);
+    if (status == TIDE_OK && joined > 0u)
+      status = tide_local_topic_init(&program->callbacks[index].joined, &program->pool, joined);
   }
   return status;
 }
@@ -184,7 +240,9 @@ static int subscribe(program_t *program, size_t index) {
   if (before == index) return TIDE_OK;
   callback->subscription = (tide_local_subscription_t){
       .callback = &callback->timer.callback, .queue = callback->queue, .depth = (uint16_t)program->plan->depth};
-  return tide_local_subscribe(&program->callbacks[before].topic, &callback->subscription);
+  tide_local_topic_t *const topic =
+      program->plan->callbacks[index].join_count > 0u ? &callback->joined : &program->callbacks[before].topic;
+  return tide_local_subscribe(topic, &callback->subscription);
 }
 
 static int add_chain(program_t *program, size_t index) {

@@ -32,6 +32,12 @@ typedef struct program_callback {
   tide_local_topic_t topic; /* what it publishes: the release of the chain's instance, an int64_t */
   tide_local_subscription_t subscription;
   tide_local_message_t *queue[PLAN_DEPTH];
+  tide_local_topic_t joined; /* of one that waits for several: the instances that all of them have published */
+  struct {
+    int64_t release_ns;
+    uint32_t arrived; /* a bit for each of them; 0: free */
+  } arrivals[PLAN_DEPTH];
+  size_t next_arrival;
   int64_t grid_ns; /* a timer's expiries are whole periods after it */
   uint64_t random;
 } program_callback_t;

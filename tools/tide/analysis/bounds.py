@@ -11,6 +11,7 @@ from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tide.analysis import boards
+from tide.analysis.joins import latest, without_joins
 from tide.analysis.lower import (
     ClientExecutor,
     Document,
@@ -161,6 +162,12 @@ _SAMPLING = Assumption(
 )
 
 
+_JOINING = Assumption(
+    "joining",
+    "a chain that joins messages starts when the last one of the same expiry is there, in that one's subscription",
+)
+
+
 def _with_paths(system: System, bounds: Bounds) -> Bounds:
     if not system.paths:
         return bounds
@@ -172,7 +179,13 @@ def _with_paths(system: System, bounds: Bounds) -> Bounds:
 def _bounds_of_chains(system: System, executor: str | None, losses: int) -> Bounds:
     if is_on_host(system):
         policy = next((name for name in HOST_POLICIES if name == executor), HOST_POLICIES[0])
-        return _bounds_where_instances_meet(system, policy)
+        if not any(chain.joins for chain in system.chains):
+            return _bounds_where_instances_meet(system, policy)
+        bounds = _bounds_where_instances_meet(without_joins(system), policy)
+        chains = latest(system, bounds.chains)
+        assumptions = (*bounds.assumptions, _JOINING)
+        met = all(chain.met for chain in chains)
+        return replace(bounds, met=met, chains=_by_urgency(chains), assumptions=assumptions)
     asked = next((name for name in CLIENT_EXECUTORS if name == executor), None)
     if len(system.boards()) > 1:
         return _board_bounds(system, asked, losses)

@@ -181,6 +181,11 @@ def section_name(chain: Chain, number: int) -> str:
     return f"{chain.name}{_NUMBER}{number + 1}"
 
 
+def alternative_name(chain: Chain, number: int) -> str:
+    """Of a chain that stands for one of a join's inputs."""
+    return f"{chain.name}{_NUMBER}by{number}"
+
+
 def chain_of(stretch: str) -> str:
     """The user's name of the chain that a name in a document belongs to."""
     return stretch.partition(_NUMBER)[0]

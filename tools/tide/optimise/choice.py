@@ -72,7 +72,11 @@ def only(system: System, names: Collection[str]) -> System:
                 else callback
                 for callback in shared
             ]
-            chain = chain.model_copy(update={"branches_from": None, "callbacks": (*renamed, *chain.callbacks)})
+            chain = chain.model_copy(
+                update={"branches_from": None, "joins": (), "callbacks": (*renamed, *chain.callbacks)}
+            )
+        if any(name not in names for name, _ in chain.joins):
+            chain = chain.model_copy(update={"joins": tuple(one for one in chain.joins if one[0] in names)})
         chains.append(chain)
     return system.with_chains(tuple(chains))
 

@@ -116,8 +116,9 @@ class Moves:
                         yield replace(choice, places=_with(choice.places, index, moved))
 
     def _movable(self, chain: Chain, callback: Callback) -> bool:
-        """What shares a group stays with it, and so does what another chain branches from."""
-        branched = any(other.branches_from == (chain.name, callback.name) for other in self._system.chains)
+        """What shares a group stays with it, and so does what another chain branches from or joins."""
+        this = (chain.name, callback.name)
+        branched = any(this in (other.branches_from, *other.joins) for other in self._system.chains)
         exclusive = any(group.name == callback.group and group.kind == "exclusive" for group in self._system.groups)
         return self._system.where(callback) == "host" and not exclusive and not branched
 

@@ -88,6 +88,11 @@ class HostPlayer:
             )
             for chain in system.chains
         ]
+        for chain in system.chains:
+            if chain.joins:
+                first = id(chain.callbacks[0])
+                waits = (wires.get(first, names[first]), *(names[id(one)] for one in system.inputs(chain)[1:]))
+                self._chains.append(f"join={','.join(waits)}")
         self.chain_names = [chain.name for chain in system.chains]
 
     def _sums(self, system: System) -> list[int]:

@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,11 @@ class _Play:
         self._publish_ns = _PUBLISH_NS if callback["sends"] is not None else 0
         self._publish: Callable[[int], None] = lambda _: None
         self._publisher: Publisher | None = None
-        self._subscription: Subscription[Any] | None = None
+        self._subscriptions: list[Subscription[Any]] = []
+        self._numbers: list[Number] = []
+        self._counts: list[int] = []
+        self._arrived: dict[int, set[int]] = {}
+        self._lock = threading.Lock()
         self._readers = 0
         profile = quality(bool(chain["reliable"]))
         takes, sends = callback["takes"], callback["sends"]
@@ -80,12 +85,16 @@ class _Play:
             self._publisher = node.create_publisher(message_class(sends["type"]), sends["topic"], profile)
             self._publish = _numbered(self._publisher, sends)
             self._readers = int(sends["readers"])
-        if takes is not None:
-            self._number = Number(takes["kind"], takes["offset"])
-            self._subscription = node.create_subscription(
-                message_class(takes["type"]), takes["topic"], self._take, profile, callback_group=group, raw=True
+        for place, one in enumerate([] if takes is None else [takes, *callback["joins"]]):
+            self._numbers.append(Number(one["kind"], one["offset"]))
+            self._counts.append(0)
+            take = partial(self._take, place)
+            self._subscriptions.append(
+                node.create_subscription(
+                    message_class(one["type"]), one["topic"], take, profile, callback_group=group, raw=True
+                )
             )
-        else:
+        if takes is None:
             clock = Clock(clock_type=ClockType.STEADY_TIME)
             self.timer = node.create_timer(chain["period_ns"] / 1e9, self._expire, group, clock=clock)
             self.timer.cancel()
@@ -100,13 +109,28 @@ class _Play:
         now_ns = time.monotonic_ns()
         self._run(self._latest(now_ns), now_ns)
 
-    def _take(self, message: bytes) -> None:
+    def _take(self, place: int, message: bytes) -> None:
+        """Where several are joined, the last one of an instance makes it run."""
         now_ns = time.monotonic_ns()
-        latest = self._latest(now_ns)
-        if self._number.kind == "count":
-            self._run(len(self.runs) if self.start_ns is not None and now_ns >= self.start_ns else -1, now_ns)
-        else:
-            self._run(self._number.instance(message[ENCAPSULATION_BYTES:], latest), now_ns)
+        index = self._index(place, message, now_ns)
+        if index >= 0 and len(self._numbers) > 1:
+            with self._lock:
+                arrived = self._arrived.setdefault(index, set())
+                arrived.add(place)
+                if len(arrived) < len(self._numbers):
+                    return
+                del self._arrived[index]
+        self._run(index, now_ns)
+
+    def _index(self, place: int, message: bytes, now_ns: int) -> int:
+        number = self._numbers[place]
+        if number.kind != "count":
+            return number.instance(message[ENCAPSULATION_BYTES:], self._latest(now_ns))
+        if self.start_ns is None or now_ns < self.start_ns:
+            return -1
+        with self._lock:
+            self._counts[place] += 1
+            return self._counts[place] - 1
 
     def _run(self, index: int, now_ns: int) -> None:
         if index < 0 or index >= int(self.chain["instances"]) or index in self._seen:
@@ -133,7 +157,7 @@ class _Play:
         """With everybody at the other ends."""
         if self._publisher is not None and self._publisher.get_subscription_count() < self._readers:
             return False
-        return self._subscription is None or self._subscription.get_publisher_count() > 0
+        return all(one.get_publisher_count() > 0 for one in self._subscriptions)
 
     def told(self) -> dict[str, Any]:
         return {"chain": self.chain["name"], "callback": self.name, "runs": self.runs}

@@ -96,12 +96,13 @@ class Message:
 
 @dataclass(frozen=True)
 class BoardCallback:
-    """One line of a plan. takes: None for a timer."""
+    """One line of a plan. takes: None for a timer. joins: what it waits for beside it, on the host only."""
 
     name: str
     execution_ns: int
     takes: Message | None
     sends: Message | None
+    joins: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -87,8 +87,10 @@ def _planned(system: System, chain: Chain, callback: Callback) -> BoardCallback:
     path = system.path(chain)
     position = next(n for n, one in enumerate(path) if one is callback)
     takes = None if position == 0 else _message(system, path[position - 1])
+    joins = system.inputs(chain)[1:] if callback is chain.callbacks[0] else ()
     sends = None if callback.publishes is None else _message(system, callback)
-    return BoardCallback(callback.name, callback.execution_ns, takes, sends)
+    joined = tuple(_message(system, one) for one in joins)
+    return BoardCallback(callback.name, callback.execution_ns, takes, sends, joined)
 
 
 def plan_of(system: System, executor: Executor, periods: int) -> list[BoardChain]:
@@ -167,6 +169,7 @@ def nodes_of(system: System, executor: Executor, chains: list[BoardChain], out: 
                     "name": callback.name,
                     "execution_ns": callback.execution_ns,
                     "takes": _node_message(callback.takes, None),
+                    "joins": [_node_message(one, None) for one in callback.joins],
                     "sends": _node_message(callback.sends, file, readers.get((chain.name, callback.name), 0)),
                     "group": groups.get((chain.name, callback.name)),
                 }

@@ -10,7 +10,14 @@ from decimal import Decimal
 from fractions import Fraction
 
 from tide.system.check_boards import check_boards
-from tide.system.check_host import check_branches, check_budgets, check_groups, check_priorities, check_propagation
+from tide.system.check_host import (
+    check_branches,
+    check_budgets,
+    check_groups,
+    check_joins,
+    check_priorities,
+    check_propagation,
+)
 from tide.system.check_paths import check_path_names, check_paths
 from tide.system.check_programs import check_programs
 from tide.system.finding import Finding
@@ -23,6 +30,7 @@ _NOTHING = Decimal(0)
 def check(system: System) -> list[Finding]:
     findings = [*_duplicates(system), *_unknown_names(system), *check_path_names(system)]
     findings = findings or [*check_branches(system)]
+    findings = findings or [*check_joins(system)]
     if findings:  # the rest looks names up
         return findings
     return [

@@ -31,6 +31,71 @@ def check_branches(system: System) -> Iterator[Finding]:
             yield from _branch(chain, other, path)
 
 
+def check_joins(system: System) -> Iterator[Finding]:
+    """After `check_branches` has found nothing."""
+    chains = {chain.name: chain for chain in system.chains}
+    for index, chain in enumerate(system.chains):
+        seen = {chain.branches_from}
+        for place, named in enumerate(chain.joins):
+            path: Path = ("chains", index, "joins", place)
+            yield from _join(system, chain, named, chains, path)
+            if named in seen:
+                yield Finding(path, f"chain '{chain.name}' waits for '{'.'.join(named)}' twice", "name it once")
+            seen.add(named)
+
+
+def _join(
+    system: System, chain: Chain, named: tuple[str, str], chains: dict[str, Chain], path: Path
+) -> Iterator[Finding]:
+    name, callback = named
+    other = chains.get(name)
+    made = None if other is None else next((one for one in other.callbacks if one.name == callback), None)
+    if other is None:
+        yield Finding(path, f"there is no chain '{name}'", f"use one of: {', '.join(chains)}")
+    elif made is None:
+        own = ", ".join(one.name for one in other.callbacks)
+        yield Finding(path, f"chain '{name}' has no callback '{callback}' of its own", f"use one of: {own}")
+    elif chain.branches_from is None:
+        yield Finding(
+            path,
+            f"chain '{chain.name}' joins others and begins with a timer",
+            'name the first of those that it waits for by branches_from = "chain.callback"',
+        )
+    elif _waits_for_itself(chain, chains):
+        yield Finding(path, f"chain '{chain.name}' waits for itself", "leave out what comes behind it")
+    elif made.publishes is None:
+        yield Finding(
+            path,
+            f"'{callback}' of chain '{name}' publishes nothing that chain '{chain.name}' could wait for",
+            'add publishes = { topic = "...", payload_bytes = ... } to it',
+        )
+    elif system.timer_of(other) is not system.timer_of(chain):
+        yield Finding(
+            path,
+            f"'{callback}' of chain '{name}' begins with another timer than what else chain '{chain.name}' waits for",
+            "let both branch from one timer, or use [[paths]] for data of different timers",
+        )
+    elif any(system.where(one) == "mcu" for one in (made, *chain.callbacks)):
+        yield Finding(
+            path, f"chain '{chain.name}' joins messages, and a board takes part", "join them on an executor of the host"
+        )
+
+
+def _waits_for_itself(chain: Chain, chains: dict[str, Chain]) -> bool:
+    """Over branches and joins."""
+    seen: set[str] = set()
+    left = [chain.name]
+    while left:
+        at = chains.get(left.pop())
+        for name, _ in () if at is None or at.branches_from is None else (at.branches_from, *at.joins):
+            if name == chain.name:
+                return True
+            if name not in seen:
+                seen.add(name)
+                left.append(name)
+    return False
+
+
 def _returns(chain: Chain, chains: dict[str, Chain]) -> bool:
     seen: set[str] = set()
     at: Chain | None = chain

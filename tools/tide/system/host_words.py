@@ -22,7 +22,8 @@ def priority_of(system: System, callback: Callback) -> int:
     return max(
         chain.priority << 8 | position
         for chain in system.chains
-        for position, one in enumerate(system.path(chain))
+        for way in system.ways(chain)
+        for position, one in enumerate(way)
         if one is callback
     )
 
@@ -45,3 +46,7 @@ def _entries(system: System) -> Iterator[str]:
             )
     for chain in system.chains:
         yield ",".join((f"chain={chain.name}", *(names[id(one)] for one in system.path(chain))))
+    for chain in system.chains:
+        if chain.joins:
+            waits = (chain.callbacks[0], *system.inputs(chain)[1:])
+            yield f"join={','.join(names[id(one)] for one in waits)}"

@@ -70,6 +70,10 @@ def _branch(value: Any) -> Any:
     return parts
 
 
+def _joins(value: Any) -> Any:
+    return tuple(map(_branch, value)) if isinstance(value, (list, tuple)) else value
+
+
 def nanoseconds(milliseconds: Decimal) -> int:
     return int(milliseconds * 1_000_000)
 
@@ -351,6 +355,19 @@ class Chain(_Entry):
         WithJsonSchema({"type": "string", "pattern": r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$"}),
         Field(description="chain.callback: what it publishes starts this chain, too."),
     ] = None
+    joins: Annotated[
+        tuple[tuple[Name, Name], ...],
+        BeforeValidator(_joins),
+        PlainSerializer(lambda value: [".".join(one) for one in value]),
+        WithJsonSchema(
+            {"type": "array", "items": {"type": "string", "pattern": r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$"}}
+        ),
+        Field(
+            max_length=7,
+            description="List of chain.callback beside branches_from: the chain starts when all of them have published "
+            "what belongs to the same expiry of their timer. On the host.",
+        ),
+    ] = ()
     callbacks: Annotated[tuple[Callback, ...], Field(min_length=1, max_length=CALLBACKS_MAXIMUM, strict=False)]
 
     @property
@@ -491,6 +508,25 @@ class System(_Entry):
         before = self.path(other)
         behind = next(n for n, one in enumerate(reversed(other.callbacks)) if one.name == chain.branches_from[1])
         return (*before[: len(before) - behind], *chain.callbacks)
+
+    def ways(self, chain: Chain) -> tuple[tuple[Callback, ...], ...]:
+        """As `path`, over each of the messages that it joins."""
+        if chain.branches_from is None:
+            return (chain.callbacks,)
+        found = []
+        for name, callback in (chain.branches_from, *chain.joins):
+            for before in self.ways(self.chain(name)):
+                other = self.chain(name).callbacks
+                behind = next(n for n, one in enumerate(reversed(other)) if one.name == callback)
+                found.append((*before[: len(before) - behind], *chain.callbacks))
+        return tuple(found)
+
+    def inputs(self, chain: Chain) -> tuple[Callback, ...]:
+        """Whose messages start its first callback: one, or all that it joins. None: a timer."""
+        named = () if chain.branches_from is None else (chain.branches_from, *chain.joins)
+        return tuple(
+            next(one for one in self.chain(name).callbacks if one.name == callback) for name, callback in named
+        )
 
     def by_urgency(self) -> tuple[Chain, ...]:
         return tuple(sorted(self.chains, key=lambda chain: -chain.priority))

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chains that wait for several messages: what a description may say, bounds, and what the shipped executors do."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from tide.analysis.bounds import bounds_of
+from tide.optimise.choice import only
+from tide.play.host import PROGRAM, HostPlayer
+from tide.play.server import Server
+from tide.run.robot_plans import nodes_of, plan_of
+from tide.system.load import SystemFileError, load, parse
+from tide.system.model import System
+
+EXAMPLE = Path(__file__).parents[2] / "examples/systems/host_pipeline.toml"
+
+
+def described(
+    left_ms: float = 2, right_ms: float = 5, period_ms: int = 100, joins: str = '["right.b"]', lanes: int = 2
+) -> str:
+    return f"""
+[system]
+name = "eyes"
+[[executors]]
+name = "e"
+where = "host"
+lanes = {lanes}
+[[chains]]
+name = "left"
+priority = 2
+period_ms = {period_ms}
+deadline_ms = {period_ms}
+reliability = "reliable"
+callbacks = [
+  {{ name = "t", kind = "timer", executor = "e", execution_ms = 1, publishes = {{ topic = "/t", payload_bytes = 8 }} }},
+  {{ name = "a", kind = "subscription", executor = "e", execution_ms = {left_ms},
+     publishes = {{ topic = "/a", payload_bytes = 8 }} }},
+]
+[[chains]]
+name = "right"
+priority = 1
+period_ms = {period_ms}
+deadline_ms = {period_ms}
+reliability = "reliable"
+branches_from = "left.t"
+callbacks = [{{ name = "b", kind = "subscription", executor = "e", execution_ms = {right_ms},
+  publishes = {{ topic = "/b", payload_bytes = 8 }} }}]
+[[chains]]
+name = "depth"
+priority = 3
+period_ms = {period_ms}
+deadline_ms = {period_ms}
+reliability = "reliable"
+branches_from = "left.a"
+joins = {joins}
+callbacks = [{{ name = "c", kind = "subscription", executor = "e", execution_ms = 3, least_ms = 3,
+  publishes = {{ topic = "/c", payload_bytes = 8 }} }}]
+[[chains]]
+name = "behind"
+priority = 4
+period_ms = {period_ms}
+deadline_ms = {period_ms}
+reliability = "reliable"
+branches_from = "depth.c"
+callbacks = [{{ name = "d", kind = "subscription", executor = "e", execution_ms = 1 }}]
+"""
+
+
+def worst_of(system: System, runs: int = 40) -> dict[str, int]:
+    """Of the shipped executors in virtual time."""
+    player = HostPlayer(system, "default", random.Random(5))
+    worst: dict[str, int] = {}
+    server = Server(PROGRAM)
+    try:
+        for _ in range(runs):
+            played = server.play(player.words(player.drawn()))
+            for name, worst_ns in zip(player.chain_names, played.worst_ns, strict=True):
+                worst[name] = max(worst.get(name, -1), worst_ns)
+    finally:
+        server.close()
+    return worst
+
+
+@pytest.mark.parametrize(("left_ms", "right_ms"), [(2, 5), (5, 2), (9, 9)])
+def test_a_join_waits_for_the_slowest_input(left_ms: float, right_ms: float) -> None:
+    system = parse(described(left_ms, right_ms))
+    bounds = {one.name: one.bound_ns for one in bounds_of(system).chains}
+    worst = worst_of(system)
+    assert bounds["depth"] is not None and bounds["behind"] is not None
+    least_ns = int((1 + max(left_ms, right_ms) + 3) * 1_000_000)
+    assert least_ns <= worst["depth"] <= bounds["depth"]
+    assert worst["depth"] < worst["behind"] <= bounds["behind"]
+
+
+def test_no_bound_where_an_instance_may_meet_the_next() -> None:
+    bounds = bounds_of(parse(described(6, 6, period_ms=20, lanes=1)))
+    depth = bounds.chain("depth")
+    assert depth is not None and depth.bound_ns is None and depth.reason is not None
+    assert "longer than its period" in depth.reason or "asks for" in depth.reason
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (('["right.b"]', '["right.x"]'), "has no callback 'x'"),
+        (('["right.b"]', '["nobody.b"]'), "there is no chain 'nobody'"),
+        (('["right.b"]', '["left.a"]'), "waits for 'left.a' twice"),
+        (('["right.b"]', '["right.b", "right.b"]'), "waits for 'right.b' twice"),
+        (('["right.b"]', '["behind.d"]'), "waits for itself"),
+        (('["right.b"]', '["right"]'), "written as chain.callback"),
+        (('branches_from = "left.a"\n', ""), "joins others and begins with a timer"),
+        (('\n  publishes = { topic = "/b", payload_bytes = 8 }', ""), "publishes nothing"),
+    ],
+)
+def test_what_cannot_be_joined_is_told_with_its_line(change: tuple[str, str], told: str) -> None:
+    text = described()
+    assert change[0] in text
+    with pytest.raises(SystemFileError) as error:
+        parse(text.replace(*change))
+    assert told in str(error.value)
+    assert all(line.split(":")[1].isdigit() for line in str(error.value).splitlines())
+
+
+def test_inputs_of_other_timers_are_for_paths() -> None:
+    text = described().replace('branches_from = "left.t"\ncallbacks = [{ name = "b", kind = "subscription"', "XX")
+    text = text.replace("XX", 'callbacks = [{ name = "b", kind = "timer"')
+    with pytest.raises(SystemFileError, match=r"another timer.*\[\[paths\]\]"):
+        parse(text)
+
+
+def test_an_input_less_is_never_slower() -> None:
+    for left_ms, right_ms in product((1, 4, 9), repeat=2):
+        with_both = bounds_of(parse(described(left_ms, right_ms))).chain("depth")
+        with_one = bounds_of(parse(described(left_ms, right_ms, joins="[]"))).chain("depth")
+        assert with_both is not None and with_one is not None
+        assert (with_one.bound_ns or 0) <= (with_both.bound_ns or 0)
+
+
+def test_without_an_input_the_rest_is_still_a_system() -> None:
+    system = load(EXAMPLE)
+    assert only(system, {"left", "depth"}).chain("depth").joins == ()
+    alone = only(system, {"depth"}).chain("depth")
+    assert alone.joins == () and alone.callbacks[0].kind == "timer"
+
+
+def test_a_node_is_told_of_all_that_it_waits_for(tmp_path: Path) -> None:
+    system = load(EXAMPLE)
+    fusion = system.executor("fusion")
+    told = nodes_of(system, fusion, plan_of(system, fusion, 3), tmp_path)
+    (match,) = [one for chain in told["chains"] for one in chain["callbacks"] if one["name"] == "match"]
+    assert match["takes"]["topic"] == "/left/image"
+    assert [one["topic"] for one in match["joins"]] == ["/right/image"]
