@@ -79,6 +79,7 @@ def worst_of(system: System, runs: int = 40) -> dict[str, int]:
     try:
         for _ in range(runs):
             played = server.play(player.words(player.drawn()))
+            assert not played.violations
             for name, worst_ns in zip(player.chain_names, played.worst_ns, strict=True):
                 worst[name] = max(worst.get(name, -1), worst_ns)
     finally:
