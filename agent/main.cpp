@@ -5,9 +5,11 @@
 #include <sys/prctl.h>
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
@@ -20,6 +22,7 @@
 
 #include "core/agent.h"
 #include "core/domains.h"
+#include "core/names.h"
 #include "dds/fast_dds.h"
 #include "io/discovery.h"
 #include "io/loop.h"
@@ -42,13 +45,24 @@ struct Arguments {
   std::string references;
   size_t gid_bytes = kGidBytes;
   int domain = -1;
-  double client_timeout_s = 30.0, reader_wait_s = 10.0;
+  double client_timeout_s = 30.0, reader_wait_s = 10.0, diagnostics_period_s = 1.0;
+  std::string name = "tide_agent";
   int priority = 0, busy_poll_us = TIDE_BUSY_POLL_USUAL_US;
   std::vector<double> heartbeat_delay_ms = {kLineHeartbeatDelay / 1e6};  // of each line, or of all
   bool shared_participants = true;
   bool ros_network = false, verbose = false, json_stats = false;
   Limits limits;
 };
+
+std::string node_name(const std::string &name) {
+  return is_node_name(name) ? "" : "'" + name + "' is no name of a ROS 2 node: letters, digits and _, a letter first";
+}
+
+std::string instance_name() {
+  std::array<char, 256> host{};
+  if (gethostname(host.data(), host.size() - 1) != 0) host[0] = '?';
+  return std::string(host.data()) + " process " + std::to_string(getpid());
+}
 
 void describe(CLI::App &app, Arguments &arguments) {
   app.add_option("--udp", arguments.udp, "Serve UDP on this port (0: any); may be repeated");
@@ -103,6 +117,14 @@ void describe(CLI::App &app, Arguments &arguments) {
       ->capture_default_str();
   app.add_option("--max-message", arguments.limits.message_bytes, "Bytes of the largest message sent")
       ->check(CLI::Range(64, 65500))
+      ->capture_default_str();
+  app.add_option("--diagnostics-period", arguments.diagnostics_period_s,
+                 "Seconds between two messages on /diagnostics of ROS 2, while somebody reads them; 0: none")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  app.add_option("--name", arguments.name,
+                 "Name of the agent's node and of its statuses on /diagnostics; give each agent of a domain its own")
+      ->check(node_name)
       ->capture_default_str();
   app.add_option("--priority", arguments.priority, "Priority under SCHED_FIFO; 0: ordinary scheduling")
       ->check(CLI::Range(0, 99));
@@ -182,6 +204,9 @@ Options options_of(const Arguments &arguments, const Waker &waker) {
   if (arguments.domain >= 0) options.domain = arguments.domain;
   if (const char *domain = std::getenv("ROS_DOMAIN_ID"); domain != nullptr) options.default_domain = domain_of(domain);
   options.wake = [&waker] { waker.wake(); };
+  options.diagnostics.period_ns = static_cast<Time>(arguments.diagnostics_period_s * 1e9);
+  options.diagnostics.name = arguments.name;
+  options.diagnostics.instance = instance_name();
   const size_t lines_from = arguments.udp.size() + arguments.tcp.size();  // see open_links
   options.heartbeat_delay_ns = [lines_from, &arguments](Endpoint endpoint) {
     const size_t link = endpoint >> kLinkShift;
@@ -195,7 +220,7 @@ Options options_of(const Arguments &arguments, const Waker &waker) {
 }
 
 void print_statistics(const Agent &agent, const Loop &loop) {
-  const Counters &counters = agent.counters();
+  const Counters counters = agent.counters();
   LinkCounters links;
   for (const auto &link : loop.links()) {
     links.checksum_errors += link->counters().checksum_errors;
@@ -278,6 +303,10 @@ void run(const Arguments &arguments) {
   };
   options.host_of = [link_of](Endpoint endpoint) { return link_of(endpoint).host_of(endpoint); };
   options.name_of = [link_of](Endpoint endpoint) { return link_of(endpoint).name_of(endpoint); };
+  options.diagnostics.links = [&running](std::vector<LinkVitals> &links) {
+    links.clear();
+    for (const auto &link : running->links()) links.push_back(link->vitals());
+  };
   if (!arguments.allow.empty()) {
     options.allows = [link_of, &access](Endpoint endpoint, std::optional<uint32_t> key) {
       return access.allows(link_of(endpoint).peer(endpoint), key);

@@ -58,12 +58,31 @@ Agent::Agent(Middleware &middleware, Options options)
     : options_(std::move(options)),
       notices_(options_.warn),
       signals_(std::make_shared<SignalQueue>(options_.wake)),
-      context_{middleware,        options_.limits,
-               options_.profiles, counters_,
-               signals_,          options_.wall_clock_ns,
-               options_.domain,   options_.default_domain,
-               options_.log,      options_.heartbeat_delay_ns} {
-  if (!context_.wall_clock_ns) context_.wall_clock_ns = system_wall_clock_ns;
+      context_{middleware,
+               options_.limits,
+               options_.profiles,
+               signals_,
+               options_.wall_clock_ns ? options_.wall_clock_ns : system_wall_clock_ns,
+               options_.domain,
+               options_.default_domain,
+               options_.log,
+               options_.heartbeat_delay_ns},
+      diagnostics_(middleware, options_.diagnostics, options_.domain.value_or(options_.default_domain), notices_,
+                   context_.wall_clock_ns) {}
+
+Counters Agent::counters() const {
+  Counters sum = counters_;
+  for (const auto &[key, slot] : clients_) sum.add(slot.client->counters());
+  return sum;
+}
+
+const std::vector<ClientVitals> &Agent::vitals(Time now) {
+  vitals_.clear();
+  for (const auto &[key, slot] : clients_) {
+    vitals_.push_back(slot.client->vitals(now));
+    vitals_.back().place = name_of(slot.client->endpoint());
+  }
+  return vitals_;
 }
 
 size_t Agent::entity_count() const {
@@ -75,11 +94,10 @@ size_t Agent::entity_count() const {
 // ---- in ----
 
 void Agent::input(Endpoint endpoint, Bytes message, Time now) {
-  counters_.messages_in++;
-  counters_.bytes_in += message.size();
   tide_xrce_header_t header;
   const int header_bytes = tide_xrce_get_header(message.data(), message.size(), &header);
   if (header_bytes < 0) {
+    count_in(counters_, message.size());
     counters_.malformed++;
     return;
   }
@@ -88,11 +106,13 @@ void Agent::input(Endpoint endpoint, Bytes message, Time now) {
     tide_xrce_submessage_t first;
     if (tide_xrce_next_submessage(message.data(), message.size(), &position, &first) == 1 &&
         first.id == TIDE_XRCE_CREATE_CLIENT) {
+      count_in(counters_, message.size());
       create_client(endpoint, first, now);
       return;
     }
   }
   Client *client = find(endpoint, header);
+  count_in(client == nullptr ? counters_ : client->counters(), message.size());
   if (client == nullptr) {
     if (!allows(endpoint)) {
       counters_.not_allowed++;
@@ -110,6 +130,11 @@ void Agent::input(Endpoint endpoint, Bytes message, Time now) {
   counters_.clients_deleted++;
   erase(client->key());
   check(endpoint);
+}
+
+void Agent::count_in(Counters &counters, size_t bytes) const {
+  counters.messages_in++;
+  counters.bytes_in += bytes;
 }
 
 Client *Agent::find(Endpoint endpoint, const tide_xrce_header_t &header) {
@@ -336,6 +361,7 @@ void Agent::erase(uint32_t key) {
   const auto slot = clients_.find(key);
   detach(slot->second.client->endpoint(), key);
   deadlines_.erase({slot->second.deadline, key});
+  counters_.add(slot->second.client->counters());
   clients_.erase(slot);
 }
 
@@ -441,9 +467,14 @@ Time Agent::poll(Time now) {
   }
   for (const uint32_t key : gone) {
     counters_.clients_lost++;
+    diagnostics_.lost(key, name_of(clients_.at(key).client->endpoint()), now);
     erase(key);
   }
-  return deadlines_.empty() ? noticed : std::min(noticed, deadlines_.begin()->first);
+  const Time told = diagnostics_.poll(now, [this, now] {
+    return AgentVitals{vitals(now), counters(), options_.limits};
+  });
+  const Time next = std::min(noticed, told);
+  return deadlines_.empty() ? next : std::min(next, deadlines_.begin()->first);
 }
 
 void Agent::check(Endpoint endpoint) const {
@@ -487,8 +518,8 @@ bool Agent::next_of_client(Place &place, uint32_t key, Time now, tide_frame_part
   if (tide_transmitter_next(&client.output().transmitter(), now, &frame) != 1) return false;
   place.sending_key = key;
   place.sending_epoch = client.epoch();
-  counters_.messages_out++;
-  counters_.bytes_out += frame.head_bytes + frame.body_bytes + frame.tail_bytes;
+  client.counters().messages_out++;
+  client.counters().bytes_out += frame.head_bytes + frame.body_bytes + frame.tail_bytes;
   return true;
 }
 

@@ -23,6 +23,7 @@
 
 #include "core/client.h"
 #include "core/definition.h"
+#include "core/diagnostics.h"
 #include "core/limits.h"
 #include "core/middleware.h"
 #include "core/notices.h"
@@ -42,6 +43,7 @@ struct Options {
   std::function<void(const std::string &)> log;                       // what clients do, a line each; unset: silence
   std::function<void(const std::string &)> warn;                      // limits and refusals, few lines; unset: silence
   std::function<std::string(Endpoint)> name_of;  // of an endpoint, for such lines; unset: its number
+  DiagnosticsOptions diagnostics;                // what it tells ROS 2 of itself; usual: nothing
 };
 
 class Agent {
@@ -58,7 +60,8 @@ class Agent {
   // The endpoint is no more: answers that wait for it are dropped. Its clients may come back from another one.
   void forget(Endpoint endpoint);
 
-  const Counters &counters() const { return counters_; }
+  // Of all clients that are and were there. O(clients).
+  Counters counters() const;
   Notices &notices() { return notices_; }
   bool has_client(Endpoint endpoint) const;
   // Of a client there that has said something in its session.
@@ -113,14 +116,17 @@ class Agent {
   void mark_dirty(uint32_t key, Slot &slot);
   void mark_ready(Endpoint endpoint);
   void forget_if_empty(Endpoint endpoint);
+  void count_in(Counters &counters, size_t bytes) const;
+  const std::vector<ClientVitals> &vitals(Time now);
   void check(Endpoint endpoint) const;  // what is kept of it in two places
   bool next_of_client(Place &place, uint32_t key, Time now, tide_frame_parts_t &frame);
 
   Options options_;
-  Counters counters_;
+  Counters counters_;  // of clients that are gone, and of what is no client's
   Notices notices_;
   std::shared_ptr<SignalQueue> signals_;
   Context context_;
+  Diagnostics diagnostics_;
   std::map<uint32_t, Slot> clients_;  // in order: a run is repeatable
   std::unordered_map<Endpoint, Place> places_;
   std::vector<Endpoint> ready_;
@@ -128,6 +134,7 @@ class Agent {
   std::vector<uint32_t> dirty_;                    // keys of clients to poll, whatever their deadline
   std::set<std::pair<Time, uint32_t>> deadlines_;  // of all others
   std::vector<uint32_t> due_;
+  std::vector<ClientVitals> vitals_;
   size_t reply_count_ = 0;
 };
 

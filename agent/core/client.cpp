@@ -41,9 +41,9 @@ Client::Client(Context &context, Endpoint endpoint, const Announcement &announce
         readings_.removes(object, entity);
       }),
       creation_(context, entities_, announcement.key),
-      services_(context, entities_),
-      readings_(context, entities_, services_),
-      liveness_(context.limits, context.counters, announcement.liveliness_ns, now),
+      services_(context, counters_, entities_),
+      readings_(context, counters_, entities_, services_),
+      liveness_(context.limits, counters_, announcement.liveliness_ns, now),
       now_(now) {
   reset_streams();
 }
@@ -63,11 +63,12 @@ void Client::resume(Endpoint endpoint, const Announcement &announcement, Time no
 
 void Client::reset_streams() {
   epoch_ = context_.next_epoch++;
+  keep_counts();
   creation_.forget();
   write_retry_ns_ = TIDE_FOREVER;
   readings_.forget_nodes();
   input_ = std::make_unique<Input>(
-      context_.limits, context_.counters,
+      context_.limits, counters_,
       [this](uint8_t stream, const tide_xrce_submessage_t &submessage) {
         return stream_submessage(stream, submessage);
       },
@@ -75,6 +76,37 @@ void Client::reset_streams() {
   const Time heartbeat_delay_ns = context_.heartbeat_delay_ns ? context_.heartbeat_delay_ns(endpoint_) : -1;
   output_ = std::make_unique<Output>(context_.limits, session(), key(), announcement_.message_bytes, heartbeat_delay_ns,
                                      [this](void *owner, tide_node_outcome_t outcome) { node_done(owner, outcome); });
+}
+
+// What the streams counted that end here.
+void Client::keep_counts() {
+  if (input_ == nullptr) return;
+  past_gaps_ += input_->gaps();
+  past_repeated_ += output_->transmitter().counters.retransmissions;
+}
+
+ClientVitals Client::vitals(Time now) const {
+  const tide_transmitter_t &transmitter = output_->transmitter();
+  const Counters &c = counters_;
+  ClientVitals vitals;
+  vitals.key = key();
+  vitals.silent = liveness() == Liveness::State::kSilent;
+  vitals.silence_ns = now - last_heard();
+  vitals.entities = entity_count();
+  vitals.queued = transmitter.nodes_in_use;
+  vitals.queue = output_->node_count();
+  vitals.messages_in = c.messages_in;
+  vitals.bytes_in = c.bytes_in;
+  vitals.messages_out = c.messages_out;
+  vitals.bytes_out = c.bytes_out;
+  vitals.repeated = past_repeated_ + transmitter.counters.retransmissions;
+  vitals.lost_from = past_gaps_ + input_->gaps() + c.given_up + c.held_dropped + c.fragments_dropped +
+                     c.fragmented_refused + c.write_failed + c.malformed;
+  vitals.lost_to = c.nodes_evicted + c.samples_skipped + c.samples_too_large;
+  vitals.refused = c.entities_refused + c.write_unknown + c.format_unsupported + c.requests_unserved +
+                   c.replies_unreachable + c.replies_unmatched;
+  vitals.limited = c.streams_refused + c.creations_waited + c.statuses_lost + c.replies_dropped;
+  return vitals;
 }
 
 // ---- reception ----
@@ -93,7 +125,7 @@ void Client::message(const tide_xrce_header_t &header, Bytes message, Time now) 
   while (!closing_ && (more = tide_xrce_next_submessage(message.data(), message.size(), &position, &submessage)) == 1) {
     control_submessage(submessage, now);
   }
-  if (more < 0) context_.counters.malformed++;
+  if (more < 0) counters_.malformed++;
 }
 
 void Client::acknowledge(const tide_input_stream_t *stream) {
@@ -138,7 +170,7 @@ void Client::control_submessage(const tide_xrce_submessage_t &submessage, Time n
       input_->submessage(TIDE_XRCE_STREAM_NONE, submessage);
       return;
   }
-  context_.counters.malformed++;
+  counters_.malformed++;
 }
 
 // False: offer it again later.
@@ -159,7 +191,7 @@ bool Client::stream_submessage(uint8_t stream, const tide_xrce_submessage_t &sub
       answer(TIDE_XRCE_INFO, answer_get_info(submessage, true, answer_));
       break;
     default:
-      context_.counters.malformed++;
+      counters_.malformed++;
       break;
   }
   return true;
@@ -175,9 +207,9 @@ void Client::refuse_fragments(uint8_t stream, const tide_xrce_submessage_t &subm
 
 void Client::answer(uint8_t id, size_t length) {
   if (length == 0) {
-    context_.counters.malformed++;
+    counters_.malformed++;
   } else if (output_->submit_control(id, {answer_.data(), length}) < 0) {
-    context_.counters.replies_dropped++;
+    counters_.replies_dropped++;
   }
 }
 
@@ -192,7 +224,7 @@ void Client::send_status(uint8_t stream, tide_xrce_request_t related, uint8_t st
       stream == TIDE_XRCE_STREAM_NONE
           ? output_->submit_control(TIDE_XRCE_STATUS, bytes)
           : output_->submit(stream, TIDE_XRCE_STATUS, TIDE_XRCE_FLAG_LITTLE_ENDIAN, bytes, {}, nullptr, now_);
-  if (sent < 0) context_.counters.statuses_lost++;
+  if (sent < 0) counters_.statuses_lost++;
 }
 
 // ---- entities ----
@@ -203,7 +235,7 @@ bool Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage)
   tide_xrce_create_t body{};
   tide_xrce_get_create(&cdr, &body);
   if (submessage.body_bytes < kRequestBytes) {
-    context_.counters.malformed++;
+    counters_.malformed++;
     return true;
   }
   std::string fault;
@@ -223,10 +255,10 @@ bool Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage)
   if (!outcome) return false;
   const uint8_t status = *outcome;
   if (status == TIDE_XRCE_STATUS_OK) {
-    context_.counters.entities_created++;
+    counters_.entities_created++;
     on_created(body.request.object);
   } else if (status != TIDE_XRCE_STATUS_OK_MATCHED) {
-    context_.counters.entities_refused++;
+    counters_.entities_refused++;
   }
   if (context_.log) context_.log(line_of(key(), body, status, fault));
   send_status(stream, body.request, status);
@@ -240,7 +272,7 @@ bool Client::may_create(const tide_xrce_create_t &body, uint8_t flags) {
       kind == TIDE_XRCE_KIND_TOPIC || kind == TIDE_XRCE_KIND_PUBLISHER || kind == TIDE_XRCE_KIND_SUBSCRIBER;
   const bool exists = (flags & TIDE_XRCE_FLAG_REPLACE) == 0 && entities_.find(body.request.object) != nullptr;
   if (is_free || exists || creation_budget_.take(context_.limits, now_)) return true;
-  if (creation_ns_ <= now_) context_.counters.creations_waited++;
+  if (creation_ns_ <= now_) counters_.creations_waited++;
   creation_ns_ = creation_budget_.next_ns();
   return false;
 }
@@ -258,7 +290,7 @@ void Client::on_delete(uint8_t stream, const tide_xrce_submessage_t &submessage)
   tide_cdr_t cdr = reader_of(submessage);
   const tide_xrce_request_t body = tide_xrce_get_request(&cdr);
   if (cdr.status != TIDE_OK) {
-    context_.counters.malformed++;
+    counters_.malformed++;
     return;
   }
   if (body.object == TIDE_XRCE_OBJECT_CLIENT) {
@@ -277,12 +309,12 @@ bool Client::on_write(uint8_t stream, const tide_xrce_submessage_t &submessage) 
   tide_cdr_t cdr = reader_of(submessage);
   const tide_xrce_request_t request = tide_xrce_get_request(&cdr);
   if (cdr.status != TIDE_OK) {
-    context_.counters.malformed++;
+    counters_.malformed++;
     return true;
   }
   Entity *entity = entities_.find(request.object);
   if (entity == nullptr || (entity->as<WriterPart>() == nullptr && entity->waiting() == nullptr)) {
-    context_.counters.write_unknown++;
+    counters_.write_unknown++;
     return true;
   }
   if (waits_for_reader(*entity, stream)) return offer_again();
@@ -290,20 +322,20 @@ bool Client::on_write(uint8_t stream, const tide_xrce_submessage_t &submessage) 
     const Bytes payload{submessage.body + kRequestBytes, submessage.body_bytes - kRequestBytes};
     if (write(*entity, request.request, payload, is_big_endian(submessage))) return true;
     if (may_wait(*entity, stream)) return offer_again();
-    context_.counters.write_failed++;
+    counters_.write_failed++;
     return true;
   }
   if ((submessage.flags & TIDE_XRCE_FORMAT_MASK) != TIDE_XRCE_FORMAT_DATA_SEQUENCE) {
-    context_.counters.format_unsupported++;
+    counters_.format_unsupported++;
     return true;
   }
   for (uint32_t count = tide_cdr_get_count(&cdr, sizeof(uint32_t)); count != 0 && cdr.status == TIDE_OK; count--) {
     const uint32_t length = tide_cdr_get_count(&cdr, 1);
     const uint8_t *bytes = tide_cdr_view(&cdr, length);
     if (cdr.status != TIDE_OK) break;
-    if (!write(*entity, request.request, {bytes, length}, is_big_endian(submessage))) context_.counters.write_failed++;
+    if (!write(*entity, request.request, {bytes, length}, is_big_endian(submessage))) counters_.write_failed++;
   }
-  if (cdr.status != TIDE_OK) context_.counters.malformed++;
+  if (cdr.status != TIDE_OK) counters_.malformed++;
   return true;
 }
 
@@ -319,7 +351,7 @@ bool Client::may_wait(Entity &entity, uint8_t stream) {
   if (!TIDE_STREAM_IS_RELIABLE(stream) || writer == nullptr || !entity.definition.qos.reliable) return false;
   if (writer->refused_since_ns == 0) {
     writer->refused_since_ns = now_;
-    context_.counters.write_waited++;
+    counters_.write_waited++;
   }
   return now_ - writer->refused_since_ns < context_.limits.write_wait_ns;
 }
@@ -338,7 +370,7 @@ bool Client::write(Entity &entity, uint16_t request, Bytes payload, bool big_end
   if (writer == nullptr) return services_.write(entity, request, payload, big_endian, now_);
   if (!writer->dds->write(payload, big_endian)) return false;
   writer->refused_since_ns = 0;
-  context_.counters.samples_to_dds++;
+  counters_.samples_to_dds++;
   return true;
 }
 
@@ -349,7 +381,7 @@ void Client::on_read(uint8_t stream, const tide_xrce_submessage_t &submessage) {
   tide_xrce_read_data_t body{};
   tide_xrce_get_read_data(&cdr, &body);
   if (cdr.status != TIDE_OK) {
-    context_.counters.malformed++;
+    counters_.malformed++;
     return;
   }
   const std::optional<uint8_t> refused = readings_.begin(body, now_);
@@ -374,7 +406,7 @@ void Client::serve(Time now) {
 }
 
 void Client::node_done(void *owner, tide_node_outcome_t outcome) {
-  if (outcome == TIDE_NODE_EVICTED) context_.counters.nodes_evicted++;
+  if (outcome == TIDE_NODE_EVICTED) counters_.nodes_evicted++;
   readings_.node_done(owner);
 }
 

@@ -15,6 +15,7 @@
 #include "core/output.h"
 #include "core/readings.h"
 #include "core/services.h"
+#include "core/vitals.h"
 #include "tide/platform.h"
 
 namespace tide::agent {
@@ -45,6 +46,10 @@ class Client {
   bool is_half_open() const { return entities_.size() == 0 && last_heard() == began_; }  // said nothing since it came
   uint32_t epoch() const { return epoch_; }  // changes when output starts anew
   Output &output() { return *output_; }
+  Counters &counters() { return counters_; }  // of all its sessions
+  const Counters &counters() const { return counters_; }
+  // Without its place.
+  ClientVitals vitals(Time now) const;
   size_t entity_count() const { return entities_.size(); }
   Time last_heard() const { return liveness_.last_heard(); }
   bool is_closing() const { return closing_; }
@@ -75,6 +80,7 @@ class Client {
   void on_read(uint8_t stream, const tide_xrce_submessage_t &submessage);
   void answer(uint8_t id, size_t length);
   void reset_streams();
+  void keep_counts();
 
   bool write(Entity &entity, uint16_t request, Bytes payload, bool big_endian);
   bool offer_again();
@@ -86,6 +92,8 @@ class Client {
   void node_done(void *owner, tide_node_outcome_t outcome);
 
   Context &context_;
+  Counters counters_;
+  uint64_t past_gaps_ = 0, past_repeated_ = 0;  // of streams that have ended
   Endpoint endpoint_;
   Announcement announcement_;
   uint8_t former_session_ = 0;

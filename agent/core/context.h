@@ -23,7 +23,6 @@ struct Context {
   Middleware &middleware;
   const Limits &limits;
   const Profiles &profiles;
-  Counters &counters;
   std::shared_ptr<SignalQueue> signals;
   std::function<int64_t()> wall_clock_ns;
   std::optional<int> domain;  // instead of what clients ask for

@@ -37,6 +37,14 @@ Input::Stream *Input::find(uint8_t id) {
   return streams_.back().get();
 }
 
+uint64_t Input::gaps() const {
+  uint64_t gaps = 0;
+  for (const auto &stream : streams_) {
+    if (!TIDE_STREAM_IS_RELIABLE(stream->state.id)) gaps += stream->state.gaps;
+  }
+  return gaps;
+}
+
 const tide_input_stream_t *Input::message(const tide_xrce_header_t &header, Bytes message) {
   Stream *stream = find(header.stream);
   if (stream == nullptr) return nullptr;

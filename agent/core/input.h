@@ -38,6 +38,8 @@ class Input {
   void resume(const OnProgress &on_progress);
   bool is_stalled() const { return stalled_streams_ != 0; }
   bool is_stalled(uint8_t stream) const;
+  // Messages of best-effort streams that never came.
+  uint64_t gaps() const;
 
  private:
   struct Stream {

@@ -78,6 +78,12 @@ struct Counters {
 #define TIDE_AGENT_COUNTER(name) uint64_t name = 0;
   TIDE_AGENT_COUNTERS(TIDE_AGENT_COUNTER)
 #undef TIDE_AGENT_COUNTER
+
+  void add(const Counters &other) {
+#define TIDE_AGENT_COUNTER(name) name += other.name;
+    TIDE_AGENT_COUNTERS(TIDE_AGENT_COUNTER)
+#undef TIDE_AGENT_COUNTER
+  }
 };
 
 }  // namespace tide::agent

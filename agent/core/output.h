@@ -24,6 +24,7 @@ class Output {
   Output &operator=(const Output &) = delete;
 
   tide_transmitter_t &transmitter() { return transmitter_; }
+  const tide_transmitter_t &transmitter() const { return transmitter_; }
   size_t node_count() const { return nodes_.size(); }
 
   // A submessage of two parts on a stream. owner comes back in on_done. A tide_status_t.

@@ -144,12 +144,12 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
     if (sent == TIDE_ERROR_FULL) return;
     delivery.stalled.reset();
     if (sent < 0) {
-      context_.counters.samples_too_large++;
+      counters_.samples_too_large++;
       continue;
     }
     delivery.in_flight++;
     data_nodes_++;
-    context_.counters.samples_to_client++;
+    counters_.samples_to_client++;
     account(reading, payload_bytes, now);
   }
 }
@@ -160,13 +160,13 @@ bool Readings::fetch(Entity &entity, Time now) {
   const auto *requester = entity.as<RequesterPart>();
   Sample sample;
   while (entity.source()->take(sample)) {
-    context_.counters.samples_skipped += sample.skipped;
+    counters_.samples_skipped += sample.skipped;
     services_.took(entity, now);
     if (requester == nullptr || requester->requests.contains(sample.request)) {
       delivery.stalled = std::move(sample);
       return true;
     }
-    context_.counters.replies_unmatched++;
+    counters_.replies_unmatched++;
   }
   delivery.has_data = false;
   return false;

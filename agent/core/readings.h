@@ -16,8 +16,8 @@ namespace tide::agent {
 
 class Readings {
  public:
-  Readings(Context &context, Entities &entities, Services &services)
-      : context_(context), entities_(entities), services_(services) {}
+  Readings(Context &context, Counters &counters, Entities &entities, Services &services)
+      : context_(context), counters_(counters), entities_(entities), services_(services) {}
 
   // By a READ_DATA. Returns a TIDE_XRCE_STATUS_*; unset: the data is the answer.
   std::optional<uint8_t> begin(const tide_xrce_read_data_t &body, Time now);
@@ -45,6 +45,7 @@ class Readings {
   int deliver(Entity &entity, uint16_t object, Output &output, Time now);
 
   Context &context_;
+  Counters &counters_;
   Entities &entities_;
   Services &services_;
   std::vector<uint16_t> readers_;  // active ones, most urgent stream first

@@ -32,12 +32,11 @@ bool Services::write(Entity &entity, uint16_t request, Bytes payload, bool big_e
     send(entity, message);
     return true;
   }
-  Counters &counters = context_.counters;
-  (asks ? counters.requests_waited : counters.replies_waited)++;
+  (asks ? counters_.requests_waited : counters_.replies_waited)++;
   message.until_ns = now + (asks ? context_.limits.request_wait_ns : context_.limits.reply_wait_ns);
   next_ns_ = std::min(next_ns_, message.until_ns);
   const size_t given_up = waiting.push(std::move(message), context_.limits);
-  (asks ? counters.requests_unserved : counters.replies_unreachable) += given_up;
+  (asks ? counters_.requests_unserved : counters_.replies_unreachable) += given_up;
   flush(entity, now);
   return true;
 }
@@ -65,7 +64,7 @@ void Services::send(Entity &entity, const WaitingMessage &message) {
   } else {
     written = entity.as<ReplierPart>()->dds->send(message.identity, message.payload, message.big_endian);
   }
-  (written ? context_.counters.samples_to_dds : context_.counters.write_failed)++;
+  (written ? counters_.samples_to_dds : counters_.write_failed)++;
 }
 
 void Services::flush(Entity &entity, Time now) {
@@ -79,8 +78,7 @@ void Services::flush(Entity &entity, Time now) {
         if (requester != nullptr) requester->released++;
         send(entity, message);
       });
-  Counters &counters = context_.counters;
-  (requester != nullptr ? counters.requests_unserved : counters.replies_unreachable) += given_up;
+  (requester != nullptr ? counters_.requests_unserved : counters_.replies_unreachable) += given_up;
 }
 
 void Services::poll(Time now) {

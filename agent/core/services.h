@@ -12,7 +12,8 @@ namespace tide::agent {
 
 class Services {
  public:
-  Services(Context &context, Entities &entities) : context_(context), entities_(entities) {}
+  Services(Context &context, Counters &counters, Entities &entities)
+      : context_(context), counters_(counters), entities_(entities) {}
 
   // Of an entity where messages wait. False: malformed.
   bool write(Entity &entity, uint16_t request, Bytes payload, bool big_endian, Time now);
@@ -31,6 +32,7 @@ class Services {
   void send(Entity &entity, const WaitingMessage &message);
 
   Context &context_;
+  Counters &counters_;
   Entities &entities_;
   Time next_ns_ = TIDE_FOREVER;  // when the next message is given up
 };

@@ -66,6 +66,23 @@ void Poller::wait(Time until_ns, std::vector<Event> &events) {
   }
 }
 
+LinkVitals Link::vitals() const {
+  LinkVitals vitals;
+  vitals.name = describe();
+  vitals.bits_per_second = bits_per_second();
+  vitals.frames_in = counters_.frames_in;
+  vitals.bytes_in = counters_.bytes_in;
+  vitals.frames_out = counters_.frames_out;
+  vitals.bytes_out = counters_.bytes_out;
+  vitals.checksum_errors = counters_.checksum_errors;
+  vitals.send_dropped = counters_.send_dropped;
+  vitals.receive_dropped = counters_.receive_dropped;
+  vitals.reopened = counters_.reopened;
+  vitals.connections_refused = counters_.connections_refused;
+  vitals.connections_timed_out = counters_.connections_timed_out;
+  return vitals;
+}
+
 Time monotonic_ns() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);

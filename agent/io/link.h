@@ -13,6 +13,7 @@
 namespace tide::agent {
 
 struct LinkCounters {
+  uint64_t bytes_in = 0, bytes_out = 0;  // as they travel on the link
   uint64_t frames_in = 0, frames_out = 0, checksum_errors = 0, send_dropped = 0, receive_dropped = 0, reopened = 0;
   uint64_t connections_refused = 0, connections_timed_out = 0;
 };
@@ -69,6 +70,9 @@ class Link {
   // After the events, each time: goes on with what has been received and waits.
   virtual void turn(Time) {}
   const LinkCounters &counters() const { return counters_; }
+  // 0: not known.
+  virtual uint64_t bits_per_second() const { return 0; }
+  LinkVitals vitals() const;
 
  protected:
   const uint64_t base_;

@@ -122,6 +122,7 @@ void SerialLink::receive(Time now) {
     close_device(now);
     return;
   }
+  counters_.bytes_in += static_cast<size_t>(count);
   for (size_t used = 0; used < static_cast<size_t>(count);) {
     int complete = 0;
     used += tide_framing_reader_input(&reader_, chunk.data() + used, static_cast<size_t>(count) - used, &complete);
@@ -186,6 +187,7 @@ bool SerialLink::start_frame(Time now) {
     frame_written_ = 0;
     on_the_wire_ = true;
     counters_.frames_out++;
+    counters_.bytes_out += frame_bytes_;
     line_free_at_ns_ = std::max(now, line_free_at_ns_) +
                        static_cast<Time>(frame_bytes_) * kBitsOfOctet * kSecond / static_cast<Time>(baud_);
     put_bytes(now);

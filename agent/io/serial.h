@@ -21,6 +21,7 @@ class SerialLink : public Link {
 
   bool is_open() const { return descriptor_ >= 0; }
   std::string describe() const override;
+  uint64_t bits_per_second() const override { return baud_; }
   void event(const Poller::Event &event, Time now) override;
   void write(Endpoint endpoint, Time now) override;
   bool flush(Time now) override;

@@ -181,6 +181,7 @@ void TcpLink::receive(uint64_t number, Connection &connection, Time now) {
     close_connection(number);
     return;
   }
+  counters_.bytes_in += static_cast<size_t>(count);
   std::vector<uint8_t> &in = connection.in;
   in.insert(in.end(), chunk.begin(), chunk.begin() + count);
   size_t position = 0;
@@ -219,6 +220,7 @@ void TcpLink::write(Endpoint endpoint, Time now) {
     copy_frame(frame, connection.out.data() + start + kLengthBytes);
     agent_.sent(endpoint, now);
     counters_.frames_out++;
+    counters_.bytes_out += kLengthBytes + length;
     sent_ = true;
   }
   put_bytes(number, connection);

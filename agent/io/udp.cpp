@@ -108,6 +108,7 @@ void UdpLink::turn(Time now) {
 void UdpLink::received(void *link, const uint8_t *bytes, size_t length, const sockaddr_in *from) {
   auto &self = *static_cast<UdpLink *>(link);
   self.counters_.frames_in++;
+  self.counters_.bytes_in += length;
   const Endpoint endpoint = self.base_ | place_of(*from);
   if (self.behind_ || self.standing_of(endpoint) == Standing::kStranger) {
     self.behind_ = true;
@@ -130,6 +131,7 @@ void UdpLink::write(Endpoint endpoint, Time now) {
     const size_t length = frame.head_bytes + frame.body_bytes + frame.tail_bytes;
     if (uint8_t *place = tide_datagram_output_place(&out_, length); place != nullptr) {
       tide_datagram_output_add(&out_, copy_frame(frame, place), &to);
+      counters_.bytes_out += length;
     } else {
       counters_.send_dropped++;  // no message is that long
     }

@@ -160,7 +160,7 @@ class Sequences {
   int waited_ms() const { return static_cast<int>(waited_ns_ / 1'000'000); }
   uint64_t operations() const { return operations_; }
   uint64_t exchanged() const { return exchanged_; }
-  const Counters &counters() const { return agent_.counters(); }
+  Counters counters() const { return agent_.counters(); }
 
  private:
   void operate(Choices &choices);

@@ -38,7 +38,6 @@ class AgentHost {
 
   // Called before the agent sees a message, and when it begins to send one.
   std::function<void(agent::Bytes message)> on_input, on_output;
-  const agent::Counters *counters() const { return agent_ ? &agent_->counters() : nullptr; }
   unsigned restarts() const { return restarts_; }
 
  private:

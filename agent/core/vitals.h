@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// How clients and links are, at one moment: what /diagnostics says of them. Counts are since the agent's start, of a
+// client since it came.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/limits.h"
+
+namespace tide::agent {
+
+struct ClientVitals {
+  uint32_t key = 0;
+  std::string place;    // where it is: the name of its endpoint
+  bool silent = false;  // it was asked for a sign of life and has not answered
+  Time silence_ns = 0;  // since it was heard
+  size_t entities = 0;
+  size_t queued = 0, queue = 0;  // nodes of its transmitter: in use, and all
+  uint64_t messages_in = 0, bytes_in = 0, messages_out = 0, bytes_out = 0;
+  uint64_t repeated = 0;   // messages to it that were sent again
+  uint64_t lost_from = 0;  // messages of it that never came, or were dropped here
+  uint64_t lost_to = 0;    // samples for it that DDS or the agent dropped
+  uint64_t refused = 0;    // requests
+  uint64_t limited = 0;    // times a limit of the agent was reached
+};
+
+struct LinkVitals {
+  std::string name;              // as the agent prints it when it is ready
+  uint64_t bits_per_second = 0;  // 0: not known
+  uint64_t frames_in = 0, bytes_in = 0, frames_out = 0, bytes_out = 0;
+  uint64_t checksum_errors = 0, send_dropped = 0, receive_dropped = 0;
+  uint64_t reopened = 0, connections_refused = 0, connections_timed_out = 0;
+};
+using LinksVitals = std::function<void(std::vector<LinkVitals> &links)>;
+
+}  // namespace tide::agent
