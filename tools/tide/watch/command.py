@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from tide.errors import UsageError
+from tide.run.domain import DOMAIN_MAXIMUM, ros_domain
+from tide.system.command import load_or_exit
+
+if TYPE_CHECKING:
+    from tide.watch.session import Session
+    from tide.watch.view import View
+
+app = typer.Typer()
+_STEP_S = 0.1
+
+
+@app.command()
+def watch(
+    file: Annotated[Path, typer.Argument(help="System that runs, a system.toml.")],
+    domain: Annotated[
+        int | None,
+        typer.Option(min=0, max=DOMAIN_MAXIMUM, help="ROS domain of the system. Default: ROS_DOMAIN_ID, or 0."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line instead of tables.")] = False,
+    every_s: Annotated[float, typer.Option(min=0.2, max=3600, help="Seconds between two views.")] = 1.0,
+    count: Annotated[int, typer.Option(min=0, help="Number of views after the first one; 0: until Ctrl-C.")] = 0,
+    chain: Annotated[
+        list[str] | None, typer.Option(help="Name of a chain to watch alone; may be repeated. Default: all.")
+    ] = None,
+    largest_bytes: Annotated[
+        int, typer.Option(min=0, help="Bytes of the largest messages that are received; others would cost the system.")
+    ] = 65_536,
+    trust_clocks: Annotated[
+        bool, typer.Option("--trust-clocks", help="Compare times of several machines: their clocks are synchronised.")
+    ] = False,
+    publish: Annotated[
+        bool, typer.Option("--publish", help="Publish a status for each chain on /diagnostics, for rqt and Foxglove.")
+    ] = False,
+) -> None:
+    """Watch a system that runs: latencies of its chains beside bounds and deadlines, its links, agents and clients.
+
+    Times are of messages on the topics of a chain, so a latency is from the first topic to the last one, not of the
+    whole chain. Nothing of the system is changed. It waits for what is not there yet, and ends with Ctrl-C. With
+    --count: exit status 1 if a chain missed its deadline or was longer than its bound.
+
+    Examples:
+
+      tide watch system.toml
+
+      tide watch system.toml --json --count 10
+
+      tide watch system.toml --domain 7 --publish
+    """
+    system = load_or_exit(file)
+    known = {one.name for one in system.chains}
+    unknown = next((one for one in chain or () if one not in known), None)
+    if unknown is not None:
+        raise UsageError(f"--chain {unknown}: {file} has no such chain; there are {', '.join(sorted(known)[:20])}")
+    found = ros_domain(domain, otherwise=0)
+    from tide.watch.session import Session, Settings
+
+    session = Session(system, Settings(found, largest_bytes, tuple(chain or ()), trust_clocks, publish))
+    try:
+        last = _show(_views(session, every_s, count), as_json)
+    finally:
+        session.close()
+    if last is not None and any(row.misses or row.above for row in last.chains):
+        raise typer.Exit(1)
+
+
+def _views(session: Session, every_s: float, count: int) -> Iterator[View]:
+    """The first at once, the others when their time has come; --count counts those after the first."""
+    made = 0
+    next_s = time.monotonic()
+    session.step()
+    while True:
+        view = session.view()
+        session.publish(view)
+        yield view
+        made += 1
+        if count and made > count:
+            return
+        next_s = max(next_s + every_s, time.monotonic() + _STEP_S)
+        while (left_s := next_s - time.monotonic()) > 0:
+            time.sleep(min(_STEP_S, left_s))
+            session.step()
+
+
+def _show(views: Iterator[View], as_json: bool) -> View | None:
+    if as_json:
+        return _print_json(views)
+    console = Console()
+    return _live(views, console) if console.is_terminal else _print_lines(views)
+
+
+def _print_json(views: Iterator[View]) -> View | None:
+    last = None
+    for last in views:
+        typer.echo(json.dumps(dataclasses.asdict(last), separators=(",", ":")))
+    return last
+
+
+def _print_lines(views: Iterator[View]) -> View | None:
+    from tide.watch.screen import plain_lines
+
+    before = None
+    for view in views:
+        for line in plain_lines(view, before):
+            typer.echo(line)
+        before = view
+    return before
+
+
+def _live(views: Iterator[View], console: Console) -> View | None:
+    from rich.live import Live
+
+    from tide.watch.screen import picture
+
+    last = None
+    try:
+        with Live(console=console, screen=True, auto_refresh=False) as live:
+            for last in views:
+                live.update(picture(last, console), refresh=True)
+    finally:
+        if last is not None:  # what was seen last stays in the terminal
+            console.print(picture(last, console))
+    return last

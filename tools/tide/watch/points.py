@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of each chain can be seen from beside it: the topics that it publishes on its way, and why others cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tide.system.model import Chain, System
+
+
+def absolute(topic: str) -> str:
+    return "/" + topic.lstrip("/")
+
+
+@dataclass(frozen=True)
+class Point:
+    """A publication. on_board: the agent writes it, when the message has come over the link."""
+
+    topic: str
+    type: str
+    payload_bytes: int
+    on_board: bool
+    callback: str
+
+    @property
+    def words(self) -> str:
+        """When it is seen, for people."""
+        return f"{self.topic} at the agent" if self.on_board else self.topic
+
+
+@dataclass(frozen=True)
+class ChainPoints:
+    """points: in the order of the chain; unseen: of its other publications, why each is not among them."""
+
+    chain: Chain
+    period_ns: int
+    points: tuple[Point, ...]
+    unseen: tuple[str, ...]
+
+    @property
+    def has_way(self) -> bool:
+        """Whether a latency can be seen: from the first to the last point."""
+        return len(self.points) >= 2
+
+
+def points_of(system: System, largest_bytes: int, only: Sequence[str] = ()) -> list[ChainPoints]:
+    """Of each chain, most urgent first; largest_bytes: of messages that are still received; only: names, none: all."""
+    where = {executor.name: executor.where for executor in system.executors}
+    found = []
+    for chain in system.by_urgency():
+        if only and chain.name not in only:
+            continue
+        points, unseen = [], []
+        for callback in system.path(chain):
+            made = callback.publishes
+            if made is None:
+                continue
+            topic = absolute(made.topic)
+            if made.payload_bytes > largest_bytes:
+                unseen.append(f"{topic} has messages of {made.payload_bytes} B; see --largest-bytes")
+            else:
+                on_board = where[callback.executor] == "mcu"
+                points.append(Point(topic, made.type, made.payload_bytes, on_board, callback.name))
+        found.append(ChainPoints(chain, system.timer_of(chain).period_ns, tuple(points), tuple(unseen)))
+    return found

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A view as tables that fit a terminal, those chains first that need somebody's eye."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tide.terminal.style import empty_table
+from tide.watch.view import AgentRow, ChainRow, ClientRow, LinkRow, ProgramRow, View
+
+_COLOURS = {"ok": "green", "warning": "yellow", "error": "red", "stale": "red"}
+_COLOURS |= {"missed": "yellow", "above": "red", "running": "green", "waiting": "yellow", "unseen": "dim"}
+_COLOURS |= {"silent": "red", "gone": "red", "refused": "red"}
+_ORDER = {"above": 0, "missed": 1, "silent": 2, "gone": 2, "refused": 2, "waiting": 3, "ok": 4, "running": 4}
+_OVERHEAD = 3  # lines of a table beside its rows
+_SHARE_OF_CHAINS = 0.6  # of a terminal's lines
+
+
+def milliseconds(value_ns: int | None) -> str:
+    return "" if value_ns is None else f"{value_ns / 1e6:.2f}"
+
+
+def state_of(row: ChainRow) -> str:
+    return row.verdict or row.state if row.state == "running" else row.state
+
+
+def by_need(rows: Iterable[ChainRow]) -> list[ChainRow]:
+    """Within one state as they come: most urgent first."""
+    return sorted(rows, key=lambda row: _ORDER.get(state_of(row), 5))
+
+
+def _coloured(text: str) -> Text:
+    return Text(text, style=_COLOURS.get(text, ""))
+
+
+def _table(title: str, headings: Iterable[str], right: set[str]) -> Table:
+    table = empty_table(title)
+    for heading in headings:
+        table.add_column(heading, justify="right" if heading in right else "left", no_wrap=True, overflow="ellipsis")
+    return table
+
+
+def _more(table: Table, left: int, what: str) -> RenderableType:
+    return Group(table, Text(f"and {left} more {what}", style="dim")) if left > 0 else table
+
+
+def chains_table(rows: list[ChainRow], most: int) -> RenderableType:
+    numbers = {"last", "p99", "greatest", "bound", "deadline", "misses", "messages/s"}
+    headings = (
+        "chain",
+        "",
+        "last",
+        "p99",
+        "greatest",
+        "bound",
+        "deadline",
+        "misses",
+        "messages/s",
+        "measured, or why not",
+    )
+    table = _table("chains, in ms; bound and deadline are of the whole chain", headings, numbers)
+    for row in by_need(rows)[:most]:
+        measured = f"{row.start} to {row.end}" if row.last_ns is not None else ""
+        table.add_row(
+            row.name,
+            _coloured(state_of(row)),
+            milliseconds(row.last_ns),
+            milliseconds(row.p99_ns),
+            milliseconds(row.greatest_ns),
+            milliseconds(row.bound_ns),
+            milliseconds(row.deadline_ns),
+            f"{row.misses}" if row.instances else "",
+            "" if row.messages_per_s is None else f"{row.messages_per_s:.1f}",
+            row.why or measured,
+        )
+    return _more(table, len(rows) - most, "chains")
+
+
+def _percent(load: float | None) -> str:
+    return "" if load is None else f"{100 * load:.0f} %"
+
+
+def _kilobytes(rate: float | None) -> str:
+    return "" if rate is None else f"{rate / 1000:.1f}"
+
+
+def links_table(rows: list[LinkRow], most: int) -> RenderableType:
+    numbers = {"kB/s in", "kB/s out", "load in", "load out", "lost"}
+    headings = ("link", "of the agent", "", "kB/s in", "kB/s out", "load in", "load out", "lost", "it says")
+    table = _table("links", headings, numbers)
+    for row in rows[:most]:
+        loads = (_percent(row.load_in), _percent(row.load_out))
+        rates = (_kilobytes(row.bytes_in_per_s), _kilobytes(row.bytes_out_per_s))
+        name = row.described or row.name
+        table.add_row(name, row.name, _coloured(row.level), *rates, *loads, str(row.lost), row.message)
+    return _more(table, len(rows) - most, "links")
+
+
+def agents_table(rows: list[AgentRow], most: int) -> RenderableType:
+    headings = ("agent", "", "clients", "not well", "restarts", "messages in", "out", "it says")
+    table = _table("agents", headings, {"clients", "not well", "restarts", "messages in", "out"})
+    for row in rows[:most]:
+        numbers = (row.clients, row.clients_not_well, row.restarts, row.messages_in, row.messages_out)
+        state = row.level if row.state == "running" else row.state
+        table.add_row(row.name, _coloured(state), *map(str, numbers), row.message)
+    return _more(table, len(rows) - most, "agents")
+
+
+def clients_table(rows: list[ClientRow], most: int) -> RenderableType:
+    headings = ("client", "at", "", "queue", "lost from", "lost to", "sent again", "refused", "limits", "it says")
+    table = _table("clients", headings, set(headings[3:9]))
+    ordered = sorted(rows, key=lambda row: row.level == "ok")
+    for row in ordered[:most]:
+        queue = f"{row.queue_in_use}/{row.queue_places}" if row.queue_places else ""
+        counts = (row.lost_from, row.lost_to, row.sent_again, row.refused, row.limits_reached)
+        table.add_row(row.key, row.place, _coloured(row.level), queue, *map(str, counts), row.message)
+    return _more(table, len(rows) - most, "clients")
+
+
+def programs_table(rows: list[ProgramRow], most: int) -> RenderableType:
+    table = _table("other programs on /diagnostics", ("program", "", "it says"), set())
+    ordered = sorted(rows, key=lambda row: row.level == "ok")
+    for row in ordered[:most]:
+        table.add_row(row.name, _coloured(row.level), row.message)
+    return _more(table, len(rows) - most, "programs")
+
+
+def heading(view: View) -> Text:
+    text = Text()
+    text.append(view.system, style="bold")
+    text.append(f" in ROS domain {view.domain}, watched for {view.watched_ns / 1e9:.0f} s")
+    for note in view.notes:
+        text.append(f"\n{note}", style="yellow")
+    return text
+
+
+def picture(view: View, console: Console) -> RenderableType:
+    """As many rows of each table as the terminal has lines for."""
+    lines = console.height - 3 - len(view.notes)
+    parts: list[RenderableType] = [heading(view)]
+    most = max(3, min(len(view.chains), int(lines * _SHARE_OF_CHAINS) - _OVERHEAD))
+    parts.append(chains_table(view.chains, most))
+    lines -= min(most, len(view.chains)) + _OVERHEAD + 1
+    tables: tuple[tuple[int, Callable[[int], RenderableType]], ...] = (
+        (len(view.links), lambda most: links_table(view.links, most)),
+        (len(view.agents), lambda most: agents_table(view.agents, most)),
+        (len(view.clients), lambda most: clients_table(view.clients, most)),
+        (len(view.programs), lambda most: programs_table(view.programs, most)),
+    )
+    for rows, table in tables:
+        if rows and lines > _OVERHEAD + 1:
+            most = min(rows, lines - _OVERHEAD - 1)
+            parts.append(table(most))
+            lines -= most + _OVERHEAD + 1
+    return Group(*parts)
+
+
+def plain_lines(view: View, before: View | None) -> list[str]:
+    """For an output that is no terminal: one line, and one for each chain whose state is another one."""
+    counts: dict[str, int] = {}
+    for row in view.chains:
+        counts[state_of(row)] = counts.get(state_of(row), 0) + 1
+    told = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
+    lines = [
+        f"{view.system}: {len(view.chains)} chains ({told}), {len(view.agents)} agents, {len(view.clients)} clients"
+    ]
+    known = {row.name: state_of(row) for row in before.chains} if before else {}
+    for row in by_need(view.chains):
+        if known.get(row.name) != state_of(row):
+            lines.append(f"  {row.name}: {_words(row)}")
+    notes = [] if before and before.notes == view.notes else view.notes
+    return [*lines, *(f"  {note}" for note in notes)]
+
+
+def _words(row: ChainRow) -> str:
+    if row.last_ns is None:
+        return f"{state_of(row)}; {row.why}" if row.why else state_of(row)
+    return (
+        f"{state_of(row)}; {row.start} to {row.end}: last {milliseconds(row.last_ns)} ms, greatest "
+        f"{milliseconds(row.greatest_ns)} ms, {row.misses} misses; {row.why}"
+    ).removesuffix("; ")

@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A system that is watched: its topics, what its agents say, and what both say of its chains."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from diagnostic_msgs.msg import DiagnosticArray
+
+from tide.analysis.bounds import AnalysisError, Bounds, bounds_of
+from tide.analysis.lower import NoBoundError
+from tide.programs.binaries import MissingBinaryError
+from tide.system.model import SerialLink, System, UdpLink
+from tide.watch.agents import Agents, AgentTold, LinkTold
+from tide.watch.points import ChainPoints, points_of
+from tide.watch.times import Latencies
+from tide.watch.topics import Topics, WatchedTopic, quality, taken
+from tide.watch.view import VERSION, AgentRow, ChainRow, ClientRow, LegRow, LinkRow, ProgramRow, View
+from tide.watch.warnings import Warnings
+
+_REFRESH_S = 1.0
+_LATELY_S = 10.0  # a warning stays so long
+_SILENT_PERIODS, _SILENT_LEAST_S = 5, 2.0
+_DIAGNOSTICS = "/diagnostics"
+_DIAGNOSTICS_DEPTH = 100
+
+
+@dataclass(frozen=True)
+class Settings:
+    domain: int
+    largest_bytes: int
+    only: tuple[str, ...] = ()
+    trust_clocks: bool = False
+    publish: bool = False
+
+
+class _Lately:
+    """Whether a count has grown in the last seconds."""
+
+    def __init__(self) -> None:
+        self._count, self._grown_s = 0, -_LATELY_S
+
+    def update(self, count: int, now_s: float) -> bool:
+        if count != self._count:
+            self._count, self._grown_s = count, now_s
+        return now_s - self._grown_s < _LATELY_S
+
+
+class _Watched:
+    """One chain."""
+
+    def __init__(self, chain: ChainPoints, topics: dict[str, WatchedTopic]) -> None:
+        self.points = chain
+        self.topics = [topics[point.topic] for point in chain.points]
+        self.latencies = Latencies([one.times for one in self.topics], chain.chain.deadline_ns)
+        self.no_bound = ""
+        self.missed, self.above = _Lately(), _Lately()
+        self._counted, self._counted_s = 0, 0.0
+
+    def clock(self, trusted: bool) -> str:
+        """Of its times: one machine's, trusted, or why they cannot be compared; empty: there is nothing yet."""
+        present = [one.machines for one in self.topics if one.publishers]
+        if not present or not self.points.has_way:
+            return ""
+        if trusted:
+            return "trusted"
+        if not all(present):
+            return "unknown machines"
+        return "one machine" if len(frozenset().union(*present)) == 1 else "several machines"
+
+    def no_latency(self, trusted: bool) -> str:
+        """Why times of its topics say nothing of an instance; empty: they do."""
+        if not self.points.has_way:
+            return f"only {self.points.points[0].words} can be seen: no latency"
+        several = next((one for one in self.topics if one.publishers > 1), None)
+        if several is not None:
+            return f"{several.point.topic} has {several.publishers} publishers, which are not told apart: no latency"
+        clock = self.clock(trusted)
+        return f"its topics are from {clock}: see --trust-clocks" if clock.endswith("machines") else ""
+
+    def rate(self, now_s: float) -> float | None:
+        """Messages of its last topic a second, since the last call."""
+        if not self.topics:
+            return None
+        count, seconds = self.topics[-1].times.count, now_s - self._counted_s
+        rate = (count - self._counted) / seconds if self._counted_s and seconds > 0 else None
+        self._counted, self._counted_s = count, now_s
+        return rate
+
+    def state(self, now_s: float) -> tuple[str, str]:
+        if not self.topics:
+            return "unseen", "; ".join(self.points.unseen) or "it publishes nothing that can be seen"
+        refused = next((one for one in self.topics if one.state == "refused"), None)
+        if refused is not None:
+            return "refused", refused.refusal
+        for state, words in (("waiting", "nobody publishes {} yet"), ("gone", "nobody publishes {} any more")):
+            absent = next((one for one in self.topics if one.state == state), None)
+            if absent is not None:
+                return state, words.format(absent.point.topic)
+        limit_s = max(_SILENT_LEAST_S, _SILENT_PERIODS * self.points.period_ns / 1e9)
+        for topic in self.topics:
+            since_s = now_s - (topic.heard_s if topic.heard_s is not None else topic.looked_s)
+            if topic.heard_s is None and since_s <= limit_s:
+                return "waiting", f"there was nothing on {topic.point.topic} yet"
+            if since_s > limit_s:
+                return "silent", f"there was nothing on {topic.point.topic} for {since_s:.0f} s"
+        return "running", ""
+
+
+class Session:
+    def __init__(self, system: System, settings: Settings) -> None:
+        self.system, self.settings = system, settings
+        described = points_of(system, settings.largest_bytes, settings.only)
+        topics: dict[str, WatchedTopic] = {}
+        for chain in described:
+            for point in chain.points:
+                known = topics.setdefault(point.topic, WatchedTopic(point, chain.period_ns))
+                known.period_ns = min(known.period_ns, chain.period_ns)
+        self._topics = Topics(settings.domain, topics.values())
+        self._chains = [_Watched(chain, topics) for chain in described]
+        self._heard = self._topics.node.create_subscription(
+            DiagnosticArray, _DIAGNOSTICS, lambda _: None, quality(_DIAGNOSTICS_DEPTH)
+        )
+        self._agents = Agents()
+        self._warnings = Warnings(self._topics.node) if settings.publish else None
+        self._begun_s = time.monotonic()
+        self._refreshed_s = 0.0
+        self._bounds: Bounds | None = None
+        self._bounds_note = "bounds are being computed"
+        threading.Thread(target=self._find_bounds, name="bounds", daemon=True).start()
+
+    def close(self) -> None:
+        self._topics.close()
+
+    def step(self) -> None:
+        """A few times a second."""
+        now_s = time.monotonic()
+        if now_s - self._refreshed_s >= _REFRESH_S:
+            self._refreshed_s = now_s
+            self._topics.refresh()
+        self._topics.step()
+        for message, _ in taken(self._heard, raw=False):
+            self._agents.take(message)
+        came = {name: topic.times.settle() for name, topic in self._topics.all.items()}
+        for chain in self._chains:
+            if chain.points.has_way:
+                is_one = not chain.no_latency(self.settings.trust_clocks)
+                chain.latencies.match(came[chain.points.points[-1].topic] if is_one else [])
+
+    def publish(self, view: View) -> None:
+        if self._warnings is not None:
+            self._warnings.publish(view)
+
+    # ---- bounds ----
+
+    def _find_bounds(self) -> None:
+        """They take a second for a thousand chains, which the first view does not wait for."""
+        try:
+            bounds = bounds_of(self.system)
+        except (NoBoundError, AnalysisError, MissingBinaryError) as error:
+            self._bounds_note = f"no bounds: {error}"
+            return
+        for watched in self._chains:
+            bound = bounds.chain(watched.points.chain.name)
+            if bound is not None:
+                watched.latencies.bound_ns = bound.bound_ns
+                watched.no_bound = "" if bound.bound_ns is not None else bound.reason or "it has none"
+        self._bounds_note = ""
+
+    # ---- the view ----
+
+    def view(self) -> View:
+        now_s = time.monotonic()
+        chains = [self._chain_row(chain, now_s) for chain in self._chains]
+        agents = list(self._agents.all.values())
+        alive = any(one.state not in ("waiting", "unseen") for one in chains) or bool(agents)
+        return View(
+            version=VERSION,
+            event="view",
+            system=self.system.name,
+            domain=self.settings.domain,
+            time_ns=time.time_ns(),
+            watched_ns=int((now_s - self._begun_s) * 1e9),
+            state="running" if alive else "waiting",
+            notes=self._notes(agents, alive),
+            chains=chains,
+            links=[self._link_row(agent, link, agents) for agent in agents for link in agent.links.values()],
+            agents=[_agent_row(agent) for agent in agents],
+            clients=[_client_row(agent, key) for agent in agents for key in sorted(agent.clients)],
+            programs=[
+                ProgramRow(one.name, one.level, one.message, one.values) for one in self._agents.programs.values()
+            ],
+        )
+
+    def _notes(self, agents: list[AgentTold], alive: bool) -> list[str]:
+        notes = []
+        if not alive:
+            notes.append(f"nothing of '{self.system.name}' is there yet in ROS domain {self.settings.domain}; waiting")
+        elif not agents and self.system.boards():
+            notes.append(
+                "no agent tells of itself on /diagnostics; that of tide does, unless --diagnostics-period is 0"
+            )
+        if self._bounds_note:
+            notes.append(self._bounds_note)
+        return notes
+
+    def _chain_row(self, chain: _Watched, now_s: float) -> ChainRow:
+        latencies, points = chain.latencies, chain.points.points
+        state, why = chain.state(now_s)
+        clock = chain.clock(self.settings.trust_clocks)
+        missed = chain.missed.update(latencies.misses, now_s)
+        above = chain.above.update(latencies.above, now_s)
+        verdict = "above" if above else "missed" if missed else "ok" if latencies.count else ""
+        if state == "running":
+            why = chain.no_latency(self.settings.trust_clocks)
+        return ChainRow(
+            name=chain.points.chain.name,
+            priority=chain.points.chain.priority,
+            period_ns=chain.points.period_ns,
+            deadline_ns=latencies.deadline_ns,
+            bound_ns=latencies.bound_ns,
+            no_bound=chain.no_bound,
+            state=state,
+            why=why,
+            verdict=verdict,
+            start=points[0].words if chain.points.has_way else "",
+            end=points[-1].words if chain.points.has_way else "",
+            clock=clock,
+            last_ns=latencies.last_ns,
+            p99_ns=latencies.p99_ns,
+            greatest_ns=latencies.greatest_ns,
+            instances=latencies.count,
+            misses=latencies.misses,
+            above=latencies.above,
+            unmatched=latencies.unmatched,
+            missed_by_watch=sum(one.times.missed for one in chain.topics),
+            messages_per_s=chain.rate(now_s),
+            longest_gap_ns=max((one.times.longest_gap_ns for one in chain.topics if one.times.count > 1), default=None),
+            legs=[
+                LegRow(before.words, after.words, greatest_ns)
+                for (before, after), greatest_ns in zip(pairwise(points), latencies.legs_ns, strict=False)
+            ],
+            unseen=list(chain.points.unseen),
+        )
+
+    def _link_row(self, agent: AgentTold, link: LinkTold, agents: Iterable[AgentTold]) -> LinkRow:
+        return LinkRow(
+            name=link.name,
+            described=described_link(self.system, link.name, [name for one in agents for name in one.links]),
+            agent=agent.told.name,
+            level="stale" if agent.is_gone else link.told.level,
+            message=link.told.message,
+            bytes_in_per_s=link.bytes_in_per_s,
+            bytes_out_per_s=link.bytes_out_per_s,
+            load_in=link.load(link.bytes_in_per_s),
+            load_out=link.load(link.bytes_out_per_s),
+            lost=link.lost,
+        )
+
+
+def described_link(system: System, name: str, all_names: list[str]) -> str:
+    """What the description calls a link of an agent; empty: that cannot be said."""
+    kind, _, rest = name.partition(" ")
+    if kind == "udp":
+        found = {one.name for one in system.links if isinstance(one, UdpLink) and rest.endswith(f":{one.port}")}
+    elif kind == "serial":
+        device = rest.rpartition(" ")[0]
+        attached = [board for board in system.boards() if board.attach == device]
+        links = [system.link_of_board(board) for board in attached]
+        found = {one.name for one in links if one is not None}
+        lines = [one.name for one in system.links if isinstance(one, SerialLink)]
+        if not attached and len(lines) == 1 and sum(one.startswith("serial ") for one in all_names) == 1:
+            found = set(lines)
+    else:
+        found = set()
+    return found.pop() if len(found) == 1 else ""
+
+
+def _agent_row(agent: AgentTold) -> AgentRow:
+    told = agent.told
+    return AgentRow(
+        name=told.name,
+        instance=told.hardware,
+        state="gone" if agent.is_gone else "running",
+        level="stale" if agent.is_gone else told.level,
+        message=told.message,
+        restarts=agent.restarts,
+        clients=told.number("clients"),
+        clients_not_well=told.number("clients not well"),
+        messages_in=told.number("messages_in"),
+        messages_out=told.number("messages_out"),
+    )
+
+
+def _client_row(agent: AgentTold, key: str) -> ClientRow:
+    told = agent.clients[key]
+    return ClientRow(
+        key=key,
+        agent=agent.told.name,
+        place=told.hardware,
+        connected="unknown" if agent.is_gone else told.values.get("connected", "unknown"),
+        level="stale" if agent.is_gone else told.level,
+        message=told.message,
+        lost_from=told.number("messages lost, from it"),
+        lost_to=told.number("messages lost, to it"),
+        sent_again=told.number("messages sent again"),
+        refused=told.number("requests refused"),
+        limits_reached=told.number("limits reached"),
+        queue_in_use=told.number("queue in use"),
+        queue_places=told.number("queue places"),
+    )

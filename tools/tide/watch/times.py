@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Times of topics and what they say of a chain, as messages come. Nothing grows with the time that it is watched."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+WINDOW = 1000  # latencies of which the percentile is
+_KEPT = 256  # times of a topic that an instance may go back to
+
+
+@dataclass
+class TopicTimes:
+    """When messages of a topic were published, on the clock of who publishes it."""
+
+    count: int = 0
+    missed: int = 0  # messages that this watch did not get: by the numbers of their publisher
+    last_ns: int | None = None
+    longest_gap_ns: int = 0
+    recent: deque[int] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    holes: set[int] = field(default_factory=set)  # times of messages after which some were missed
+    fresh: list[int] = field(default_factory=list)  # since the last settle
+    _number: int | None = None
+
+    def take(self, at_ns: int, number: int | None) -> None:
+        if number is not None:
+            if self._number is not None and number > self._number + 1:
+                self.missed += number - self._number - 1
+            if self._number is not None and number != self._number + 1 and self.last_ns is not None:
+                self.holes.add(self.last_ns)  # or another publisher, which begins with 1
+            self._number = number
+        if self.last_ns is not None:
+            self.longest_gap_ns = max(self.longest_gap_ns, at_ns - self.last_ns)
+        self.last_ns = at_ns
+        self.count += 1
+        self.fresh.append(at_ns)
+
+    def settle(self) -> list[int]:
+        """What came since, in order; it is there for instances that come later."""
+        came = sorted(self.fresh)
+        self.fresh = []
+        unordered = bool(self.recent) and bool(came) and came[0] < self.recent[-1]
+        self.recent.extend(came)
+        if unordered:
+            self.recent = deque(sorted(self.recent), maxlen=_KEPT)
+        if self.holes:
+            self.holes = {at_ns for at_ns in self.holes if at_ns >= self.recent[0]}
+        return came
+
+    def restart(self) -> None:
+        """Its publisher is another one, or gone: numbers begin anew, and what was between is no gap of it."""
+        if self.last_ns is not None:
+            self.holes.add(self.last_ns)
+        self._number = None
+        self.last_ns = None
+
+
+def way_back(times: Sequence[Sequence[int]], holes: Sequence[set[int]], at_ns: int) -> list[int] | None:
+    """From a time of the last point back by the latest before it. None: there is none, or this watch may have missed
+    the one that it began with."""
+    way = [at_ns]
+    for point, missed_after in zip(reversed(times), reversed(holes), strict=True):
+        place = bisect_right(point, way[0])
+        if place == 0 or point[place - 1] in missed_after:
+            return None
+        way.insert(0, point[place - 1])
+    return way
+
+
+class Window:
+    """The last values, and those of them at a place in the order."""
+
+    def __init__(self, length: int = WINDOW) -> None:
+        self._values: deque[int] = deque()
+        self._ordered: list[int] = []
+        self._length = length
+
+    def add(self, value: int) -> None:
+        if len(self._values) == self._length:
+            del self._ordered[bisect_left(self._ordered, self._values.popleft())]
+        self._values.append(value)
+        insort(self._ordered, value)
+
+    def percentile(self, percent: int) -> int | None:
+        """Of so many percent none is longer."""
+        count = len(self._ordered)
+        return self._ordered[-(-percent * count // 100) - 1] if count else None
+
+
+@dataclass
+class Latencies:
+    """From the first to the last point of a chain. Instances are matched by time, and each beginning counts once: of an
+    instance that takes longer than its period the watch sees less, never more."""
+
+    topics: list[TopicTimes]
+    deadline_ns: int
+    bound_ns: int | None = None
+    count: int = 0
+    unmatched: int = 0  # ends without a beginning
+    last_ns: int | None = None
+    greatest_ns: int | None = None
+    misses: int = 0
+    above: int = 0
+    legs_ns: list[int] = field(default_factory=list)  # the greatest between two points each
+    window: Window = field(default_factory=Window)
+    _waiting: list[int] = field(default_factory=list)
+    _begun_ns: int | None = None
+
+    def match(self, came: list[int]) -> None:
+        """Ends that came before now find their way; those that come now wait once, for what is still under way."""
+        if self._waiting:
+            times = [list(topic.recent) for topic in self.topics[:-1]]
+            holes = [topic.holes for topic in self.topics[:-1]]
+            for at_ns in self._waiting:
+                self._find(way_back(times, holes, at_ns))
+        self._waiting = came[-_KEPT:]
+
+    def _find(self, way: list[int] | None) -> None:
+        if way is None or way[0] == self._begun_ns:
+            self.unmatched += 1
+            return
+        self._begun_ns = way[0]
+        self._count(way)
+
+    def _count(self, way: list[int]) -> None:
+        latency_ns = way[-1] - way[0]
+        self.count += 1
+        self.last_ns = latency_ns
+        self.greatest_ns = max(latency_ns, self.greatest_ns or 0)
+        self.misses += latency_ns > self.deadline_ns
+        self.above += self.bound_ns is not None and latency_ns > self.bound_ns
+        self.window.add(latency_ns)
+        legs = [after - before for before, after in pairwise(way)]
+        self.legs_ns = [max(pair) for pair in zip(legs, self.legs_ns, strict=True)] if self.legs_ns else legs
+
+    @property
+    def p99_ns(self) -> int | None:
+        return self.window.percentile(99)
