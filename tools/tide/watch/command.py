@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tide.watch.view import View
 
 app = typer.Typer()
-_STEP_S = 0.1
+_STEP_S = 0.2
 
 
 @app.command()

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -16,6 +16,7 @@ _COLOURS = {"ok": "green", "warning": "yellow", "error": "red", "stale": "red"}
 _COLOURS |= {"missed": "yellow", "above": "red", "running": "green", "waiting": "yellow", "unseen": "dim"}
 _COLOURS |= {"silent": "red", "gone": "red", "refused": "red"}
 _ORDER = {"above": 0, "missed": 1, "silent": 2, "gone": 2, "refused": 2, "waiting": 3, "ok": 4, "running": 4}
+_TEXTS = ("", "at")
 _OVERHEAD = 3  # lines of a table beside its rows
 _SHARE_OF_CHAINS = 0.6  # of a terminal's lines
 
@@ -33,14 +34,34 @@ def by_need(rows: Iterable[ChainRow]) -> list[ChainRow]:
     return sorted(rows, key=lambda row: _ORDER.get(state_of(row), 5))
 
 
-def _coloured(text: str) -> Text:
-    return Text(text, style=_COLOURS.get(text, ""))
+_GAP = 2  # of a column to the next one, as empty_table has it
+_LEAST = 12  # of the last column
+_MOST = 24  # of the first
 
 
-def _table(title: str, headings: Iterable[str], right: set[str]) -> Table:
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: max(length - 1, 0)] + "…"
+
+
+def _table(
+    title: str, headings: Sequence[str], rows: list[list[str]], width: int, optional: Sequence[str] = ()
+) -> Table:
+    """Cells between the second column, which has a colour, and the last are numbers, or have a heading in _TEXTS. No
+    number is cut: in a narrow terminal columns that are optional go, and the last one is cut."""
+    rows = [[_cut(row[0], _MOST), *row[1:]] for row in rows]
+    kept = list(range(len(headings)))
+    sizes = [max([len(headings[n]), *(len(row[n]) for row in rows)]) for n in kept]
+    for name in optional:
+        if sum(sizes[n] + _GAP for n in kept[:-1]) + _LEAST + 2 > width:
+            kept.remove(headings.index(name))
+    room = width - sum(sizes[n] + _GAP for n in kept[:-1]) - 3
     table = empty_table(title)
-    for heading in headings:
-        table.add_column(heading, justify="right" if heading in right else "left", no_wrap=True, overflow="ellipsis")
+    for n in kept:
+        right = n > 0 and n != len(headings) - 1 and headings[n] not in _TEXTS
+        table.add_column(headings[n], justify="right" if right else "left", no_wrap=True)
+    for row in rows:
+        cells: list[str | Text] = [_cut(row[n], max(room, _LEAST)) if n == kept[-1] else row[n] for n in kept]
+        table.add_row(*(Text(str(one), style=_COLOURS.get(str(one), "")) for one in cells))
     return table
 
 
@@ -48,8 +69,18 @@ def _more(table: Table, left: int, what: str) -> RenderableType:
     return Group(table, Text(f"and {left} more {what}", style="dim")) if left > 0 else table
 
 
-def chains_table(rows: list[ChainRow], most: int) -> RenderableType:
-    numbers = {"last", "p99", "greatest", "bound", "deadline", "misses", "messages/s"}
+def chains_table(rows: list[ChainRow], most: int, width: int) -> RenderableType:
+    cells = [
+        [
+            row.name,
+            state_of(row),
+            *map(milliseconds, (row.last_ns, row.p99_ns, row.greatest_ns, row.bound_ns, row.deadline_ns)),
+            f"{row.misses}" if row.instances else "",
+            "" if row.messages_per_s is None else f"{row.messages_per_s:.1f}",
+            row.why or (f"{row.start} to {row.end}" if row.last_ns is not None else ""),
+        ]
+        for row in by_need(rows)[:most]
+    ]
     headings = (
         "chain",
         "",
@@ -60,23 +91,10 @@ def chains_table(rows: list[ChainRow], most: int) -> RenderableType:
         "deadline",
         "misses",
         "messages/s",
-        "measured, or why not",
+        "measured",
     )
-    table = _table("chains, in ms; bound and deadline are of the whole chain", headings, numbers)
-    for row in by_need(rows)[:most]:
-        measured = f"{row.start} to {row.end}" if row.last_ns is not None else ""
-        table.add_row(
-            row.name,
-            _coloured(state_of(row)),
-            milliseconds(row.last_ns),
-            milliseconds(row.p99_ns),
-            milliseconds(row.greatest_ns),
-            milliseconds(row.bound_ns),
-            milliseconds(row.deadline_ns),
-            f"{row.misses}" if row.instances else "",
-            "" if row.messages_per_s is None else f"{row.messages_per_s:.1f}",
-            row.why or measured,
-        )
+    title = "chains, in ms; bound and deadline are of the whole chain"
+    table = _table(title, headings, cells, width, ("messages/s", "p99", "misses"))
     return _more(table, len(rows) - most, "chains")
 
 
@@ -88,44 +106,68 @@ def _kilobytes(rate: float | None) -> str:
     return "" if rate is None else f"{rate / 1000:.1f}"
 
 
-def links_table(rows: list[LinkRow], most: int) -> RenderableType:
-    numbers = {"kB/s in", "kB/s out", "load in", "load out", "lost"}
-    headings = ("link", "of the agent", "", "kB/s in", "kB/s out", "load in", "load out", "lost", "it says")
-    table = _table("links", headings, numbers)
-    for row in rows[:most]:
-        loads = (_percent(row.load_in), _percent(row.load_out))
-        rates = (_kilobytes(row.bytes_in_per_s), _kilobytes(row.bytes_out_per_s))
-        name = row.described or row.name
-        table.add_row(name, row.name, _coloured(row.level), *rates, *loads, str(row.lost), row.message)
-    return _more(table, len(rows) - most, "links")
+def links_table(rows: list[LinkRow], most: int, width: int) -> RenderableType:
+    cells = [
+        [
+            row.described or row.name,
+            row.level,
+            *map(_kilobytes, (row.bytes_in_per_s, row.bytes_out_per_s)),
+            *map(_percent, (row.load_in, row.load_out)),
+            str(row.lost),
+            row.message if not row.described else f"{row.message}; {row.name}",
+        ]
+        for row in rows[:most]
+    ]
+    headings = ("link", "", "kB/s in", "kB/s out", "load in", "load out", "lost", "the agent says")
+    return _more(_table("links", headings, cells, width, ("kB/s in", "kB/s out")), len(rows) - most, "links")
 
 
-def agents_table(rows: list[AgentRow], most: int) -> RenderableType:
-    headings = ("agent", "", "clients", "not well", "restarts", "messages in", "out", "it says")
-    table = _table("agents", headings, {"clients", "not well", "restarts", "messages in", "out"})
-    for row in rows[:most]:
-        numbers = (row.clients, row.clients_not_well, row.restarts, row.messages_in, row.messages_out)
-        state = row.level if row.state == "running" else row.state
-        table.add_row(row.name, _coloured(state), *map(str, numbers), row.message)
+def agents_table(rows: list[AgentRow], most: int, width: int) -> RenderableType:
+    cells = [
+        [
+            row.name,
+            row.level if row.state == "running" else row.state,
+            *map(str, (row.clients, row.clients_not_well, row.restarts, row.messages_in, row.messages_out)),
+            row.message,
+        ]
+        for row in rows[:most]
+    ]
+    headings = ("agent", "", "clients", "not well", "restarts", "messages in", "messages out", "it says")
+    table = _table("agents", headings, cells, width, ("messages out", "messages in"))
     return _more(table, len(rows) - most, "agents")
 
 
-def clients_table(rows: list[ClientRow], most: int) -> RenderableType:
-    headings = ("client", "at", "", "queue", "lost from", "lost to", "sent again", "refused", "limits", "it says")
-    table = _table("clients", headings, set(headings[3:9]))
-    ordered = sorted(rows, key=lambda row: row.level == "ok")
-    for row in ordered[:most]:
-        queue = f"{row.queue_in_use}/{row.queue_places}" if row.queue_places else ""
-        counts = (row.lost_from, row.lost_to, row.sent_again, row.refused, row.limits_reached)
-        table.add_row(row.key, row.place, _coloured(row.level), queue, *map(str, counts), row.message)
+def clients_table(rows: list[ClientRow], most: int, width: int) -> RenderableType:
+    cells = [
+        [
+            row.key,
+            row.level,
+            row.place,
+            f"{row.queue_in_use}/{row.queue_places}" if row.queue_places else "",
+            *map(str, (row.lost_from, row.lost_to, row.sent_again, row.refused, row.limits_reached)),
+            row.message,
+        ]
+        for row in sorted(rows, key=lambda row: row.level == "ok")[:most]
+    ]
+    headings = (
+        "client",
+        "",
+        "at",
+        "queue",
+        "lost from",
+        "lost to",
+        "sent again",
+        "refused",
+        "limits",
+        "the agent says",
+    )
+    table = _table("clients", headings, cells, width, ("sent again", "limits", "at"))
     return _more(table, len(rows) - most, "clients")
 
 
-def programs_table(rows: list[ProgramRow], most: int) -> RenderableType:
-    table = _table("other programs on /diagnostics", ("program", "", "it says"), set())
-    ordered = sorted(rows, key=lambda row: row.level == "ok")
-    for row in ordered[:most]:
-        table.add_row(row.name, _coloured(row.level), row.message)
+def programs_table(rows: list[ProgramRow], most: int, width: int) -> RenderableType:
+    cells = [[row.name, row.level, row.message] for row in sorted(rows, key=lambda row: row.level == "ok")[:most]]
+    table = _table("other programs on /diagnostics", ("program", "", "it says"), cells, width)
     return _more(table, len(rows) - most, "programs")
 
 
@@ -143,13 +185,13 @@ def picture(view: View, console: Console) -> RenderableType:
     lines = console.height - 3 - len(view.notes)
     parts: list[RenderableType] = [heading(view)]
     most = max(3, min(len(view.chains), int(lines * _SHARE_OF_CHAINS) - _OVERHEAD))
-    parts.append(chains_table(view.chains, most))
+    parts.append(chains_table(view.chains, most, console.width))
     lines -= min(most, len(view.chains)) + _OVERHEAD + 1
     tables: tuple[tuple[int, Callable[[int], RenderableType]], ...] = (
-        (len(view.links), lambda most: links_table(view.links, most)),
-        (len(view.agents), lambda most: agents_table(view.agents, most)),
-        (len(view.clients), lambda most: clients_table(view.clients, most)),
-        (len(view.programs), lambda most: programs_table(view.programs, most)),
+        (len(view.links), lambda most: links_table(view.links, most, console.width)),
+        (len(view.agents), lambda most: agents_table(view.agents, most, console.width)),
+        (len(view.clients), lambda most: clients_table(view.clients, most, console.width)),
+        (len(view.programs), lambda most: programs_table(view.programs, most, console.width)),
     )
     for rows, table in tables:
         if rows and lines > _OVERHEAD + 1:

@@ -143,13 +143,13 @@ class Session:
             self._refreshed_s = now_s
             self._topics.refresh()
         self._topics.step()
-        for message, _ in taken(self._heard, raw=False):
+        for message in taken(self._heard):
             self._agents.take(message)
-        came = {name: topic.times.settle() for name, topic in self._topics.all.items()}
+        came = {name: topic.times.settle() for name, topic in self._topics.all.items() if topic.times.fresh}
         for chain in self._chains:
-            if chain.points.has_way:
-                is_one = not chain.no_latency(self.settings.trust_clocks)
-                chain.latencies.match(came[chain.points.points[-1].topic] if is_one else [])
+            end = chain.points.points[-1].topic if chain.points.has_way else ""
+            if end in came and not chain.no_latency(self.settings.trust_clocks):
+                chain.latencies.match(came[end])
 
     def publish(self, view: View) -> None:
         if self._warnings is not None:

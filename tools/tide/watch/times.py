@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 WINDOW = 1000  # latencies of which the percentile is
-_KEPT = 256  # times of a topic that an instance may go back to
+_STEP_NS = 1_000_000_000
+_KEPT = 1024  # times of a topic that an instance may go back to
 
 
 @dataclass
@@ -41,9 +42,13 @@ class TopicTimes:
 
     def settle(self) -> list[int]:
         """What came since, in order; it is there for instances that come later."""
+        if not self.fresh:
+            return []
         came = sorted(self.fresh)
         self.fresh = []
-        unordered = bool(self.recent) and bool(came) and came[0] < self.recent[-1]
+        unordered = bool(self.recent) and came[0] < self.recent[-1]
+        if unordered and came[0] < self.recent[-1] - _STEP_NS:  # the clock was set back
+            self.recent.clear()
         self.recent.extend(came)
         if unordered:
             self.recent = deque(sorted(self.recent), maxlen=_KEPT)
@@ -111,13 +116,20 @@ class Latencies:
     _begun_ns: int | None = None
 
     def match(self, came: list[int]) -> None:
-        """Ends that came before now find their way; those that come now wait once, for what is still under way."""
-        if self._waiting:
-            times = [list(topic.recent) for topic in self.topics[:-1]]
+        """An end finds its way when each topic before it has gone on: only then it is known that this watch missed
+        nothing in between. So it is counted up to a period after it came."""
+        self._waiting = sorted(self._waiting + came)
+        known_ns = min((topic.recent[-1] if topic.recent else 0 for topic in self.topics[:-1]), default=0)
+        if self._waiting and self._waiting[0] < known_ns:
+            times = [topic.recent for topic in self.topics[:-1]]
             holes = [topic.holes for topic in self.topics[:-1]]
-            for at_ns in self._waiting:
+            ready = bisect_left(self._waiting, known_ns)
+            for at_ns in self._waiting[:ready]:
                 self._find(way_back(times, holes, at_ns))
-        self._waiting = came[-_KEPT:]
+            del self._waiting[:ready]
+        if len(self._waiting) > _KEPT:
+            self.unmatched += len(self._waiting) - _KEPT
+            del self._waiting[:-_KEPT]
 
     def _find(self, way: list[int] | None) -> None:
         if way is None or way[0] == self._begun_ns:

@@ -72,16 +72,13 @@ class WatchedTopic:
     def drain(self) -> None:
         if self.subscription is None:
             return
-        before = self.times.count
-        for _, info in taken(self.subscription, raw=True):
-            self.times.take(info["source_timestamp"], info["publication_sequence_number"] if self.is_one else None)
-        if self.times.count != before:
-            self.heard_s = time.monotonic()
-
-    @property
-    def is_one(self) -> bool:
-        """Only one publishes it, so that its numbers follow each other."""
-        return self.publishers == 1
+        handle, kind, is_one = self.subscription.handle, self.subscription.msg_type, self.publishers == 1
+        with handle:
+            while (got := handle.take_message(kind, True)) is not None:
+                info = got[1]
+                # Numbers follow each other where only one publishes.
+                self.times.take(info["source_timestamp"], info["publication_sequence_number"] if is_one else None)
+                self.heard_s = time.monotonic()
 
 
 def _nothing(_: Any) -> None:
@@ -103,11 +100,11 @@ def quality(depth: int, reliable: bool = False) -> QoSProfile:
     )
 
 
-def taken(subscription: Subscription[Any], raw: bool) -> Iterable[tuple[Any, dict[str, Any]]]:
+def taken(subscription: Subscription[Any]) -> Iterable[Any]:
     """All messages that have come. Without an executor: that would wake up for each, and look at all topics then."""
     with subscription.handle:
-        while (got := subscription.handle.take_message(subscription.msg_type, raw)) is not None:
-            yield got
+        while (got := subscription.handle.take_message(subscription.msg_type, False)) is not None:
+            yield got[0]
 
 
 class Topics:

@@ -1,0 +1,364 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tide watch of systems that somebody else started: a client on a pseudo terminal behind an agent, and rclpy nodes."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rclpy._rclpy_pybind11 import RCLError
+from std_msgs.msg import Int32, String
+
+from reserved import domain, second_domain
+from ros import Host, eventually, host, program, quality, start_agent
+from tide.programs.child import Child, Children
+
+ROOT = Path(__file__).parents[2]
+DOMAIN = domain()
+EMPTY = second_domain()  # nodes of the tests stay in the other one as long as this process
+LIMIT_S = 60.0
+PERIOD_MS = 50
+BAUD = 115_200
+
+SYSTEM = """
+[system]
+name = "watched"
+
+[[executors]]
+name = "board"
+where = "mcu"
+
+[[executors]]
+name = "node"
+where = "host"
+
+[[links]]
+name = "line"
+kind = "serial"
+baud = 115_200
+agent_ms = 5
+
+[[chains]]
+name = "text"
+priority = 2
+period_ms = 50
+deadline_ms = {deadline}
+reliability = "reliable"
+
+[[chains.callbacks]]
+name = "write"
+kind = "timer"
+executor = "board"
+execution_ms = 0.1
+publishes = {{ topic = "exchange/string/up", type = "{type}", payload_bytes = 64 }}
+
+[[chains.callbacks]]
+name = "answer"
+kind = "subscription"
+executor = "node"
+execution_ms = 0.5
+publishes = {{ topic = "/answered", type = "std_msgs/msg/String", payload_bytes = 64 }}
+"""
+
+
+def described(folder: Path, deadline: float = 50, kind: str = "std_msgs/msg/String") -> Path:
+    file = folder / "system.toml"
+    file.write_text(SYSTEM.format(deadline=deadline, type=kind), encoding="utf-8")
+    return file
+
+
+def words(file: Path, *options: str, where: int = DOMAIN) -> list[str]:
+    return [sys.executable, "-m", "tide.main", "watch", str(file), "--domain", str(where), *options]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
+
+
+class Watch:
+    """A running tide watch and its views."""
+
+    def __init__(self, children: Children, file: Path, *options: str) -> None:
+        command = words(file, "--json", "--every-s", "0.3", *options)
+        self.child: Child = children.start("tide watch", command, file.parent / "watch.log", None, environment())
+
+    def until(self, condition: Callable[[dict[str, Any]], bool], what: str) -> dict[str, Any]:
+        deadline = time.monotonic() + LIMIT_S
+        while True:
+            try:
+                line = self.child.next_line(deadline)
+            except Exception as error:
+                raise AssertionError(f"not seen: {what}; {error}") from None
+            assert line is not None, f"not seen: {what}; {self.child.tail()}"
+            view: dict[str, Any] = json.loads(line)
+            if condition(view):
+                return view
+
+
+@pytest.fixture
+def children() -> Iterator[Children]:
+    with Children() as children:
+        yield children
+
+
+class Robot:
+    """A client on a pseudo terminal, an agent on the other end of the line, and a node that answers."""
+
+    def __init__(self, children: Children, folder: Path) -> None:
+        self.children, self.folder = children, folder
+        line = children.start("tide-line", [program("tide-line"), "--baud", str(BAUD)], folder / "line.log")
+        self.ends = line.wait_json("a", 10, "ready")
+
+    def start_agent(self) -> Child:
+        options = ("--serial", self.ends["b"], "--baud", str(BAUD), "--diagnostics-period", "0.3")
+        return start_agent(self.children, DOMAIN, self.folder / "agent.log", *options)
+
+    def start_client(self) -> None:
+        command = [program("exchange"), "--serial", self.ends["a"], "--baud", str(BAUD), "--key", "10"]
+        command += ["--string", "100000", "--period-ms", str(PERIOD_MS)]
+        client = self.children.start("client", command, self.folder / "client.log")
+        client.wait_event("ready", LIMIT_S)
+        client.say("start")
+
+
+def answer(node: Host, delay_s: float = 0.0, topic: str = "/answered") -> None:
+    publisher = node.publisher(String, topic, quality(True, 10))
+
+    def take(message: String) -> None:
+        time.sleep(delay_s)
+        with contextlib.suppress(RCLError):  # at the end of the test
+            publisher.publish(message)
+
+    node.subscribe(String, "/exchange/string/up", take, quality(True, 10))
+
+
+def chain(view: dict[str, Any]) -> dict[str, Any]:
+    (row,) = view["chains"]
+    return dict(row)
+
+
+def test_from_nothing_to_the_end_with_an_agent_that_dies(children: Children, tmp_path: Path) -> None:
+    watch = Watch(children, described(tmp_path))
+    first = watch.until(lambda view: True, "a first view")
+    assert (first["version"], first["event"], first["state"], first["system"]) == (1, "view", "waiting", "watched")
+    assert chain(first)["state"] == "waiting" and "nothing of 'watched' is there yet" in first["notes"][0]
+
+    with host(DOMAIN) as node:
+        robot = Robot(children, tmp_path)
+        agent = robot.start_agent()
+        answer(node)
+        robot.start_client()
+        seen = watch.until(lambda view: chain(view)["instances"] > 20, "instances of the chain")
+        row = chain(seen)
+        assert (row["state"], row["verdict"], row["clock"]) == ("running", "ok", "one machine")
+        assert (row["start"], row["end"]) == ("/exchange/string/up at the agent", "/answered")
+        assert 0 < row["p99_ns"] <= row["greatest_ns"] and row["misses"] == 0
+        assert [leg["greatest_ns"] for leg in row["legs"]] == [row["greatest_ns"]]
+
+        told = watch.until(lambda view: bool(view["clients"]) and view["links"][0]["load_in"], "the agent's words")
+        (client,), (link,), (one,) = told["clients"], told["links"], told["agents"]
+        assert (client["key"], client["connected"], client["level"]) == ("0000000A", "yes", "ok")
+        assert link["described"] == "line" and 0.02 < link["load_in"] < 0.8
+        assert one["state"] == "running" and str(agent.process.pid) in one["instance"]
+
+        agent.process.send_signal(signal.SIGKILL)
+        gone = watch.until(lambda view: view["agents"][0]["state"] == "gone", "the agent's death")
+        assert gone["clients"][0]["connected"] == "unknown" and gone["links"][0]["level"] == "stale"
+        watch.until(lambda view: chain(view)["state"] in ("silent", "gone"), "the chain's silence")
+        before = chain(gone)["instances"]
+        robot.start_agent()
+        back = watch.until(lambda view: chain(view)["instances"] > before + 20, "instances after the restart")
+        (one,) = back["agents"]
+        assert (one["state"], one["restarts"]) == ("running", 1)
+        assert chain(back)["misses"] == 0, "what came while the agent was away is no latency"
+
+        watch.child.process.send_signal(signal.SIGINT)
+        assert watch.child.process.wait(timeout=20) == 130
+
+
+def test_a_missed_deadline_is_a_warning_for_others(children: Children, tmp_path: Path) -> None:
+    with host(DOMAIN) as node, host(DOMAIN) as other:
+        arrays: list[DiagnosticArray] = other.collect(DiagnosticArray, "/diagnostics", quality(True, 100))
+        robot = Robot(children, tmp_path)
+        robot.start_agent()
+        answer(node, delay_s=0.02)
+        robot.start_client()
+        watch = Watch(children, described(tmp_path, deadline=10), "--publish", "--count", "40")
+        late = watch.until(lambda view: chain(view)["misses"] > 5, "misses")
+        assert chain(late)["verdict"] in ("missed", "above")
+
+        def told() -> DiagnosticStatus | None:
+            statuses = [one for array in arrays[-20:] for one in array.status if one.name == "tide_watch: chain text"]
+            return statuses[-1] if statuses else None
+
+        eventually(lambda: (one := told()) is not None and one.level > DiagnosticStatus.OK, LIMIT_S, "a warning")
+        status = told()
+        assert status is not None and "/exchange/string/up at the agent to /answered" in status.message
+        own = watch.until(lambda view: bool(view["agents"]), "the agent")
+        assert own["programs"] == [], "its own words are not those of another program"
+        assert watch.child.process.wait(timeout=LIMIT_S) == 1
+
+
+def test_what_cannot_be_measured_is_said(children: Children, tmp_path: Path) -> None:
+    unknown = tmp_path / "unknown"
+    unknown.mkdir()
+    with host(DOMAIN) as node, host(DOMAIN) as second:
+        up = node.publisher(String, "/exchange/string/up", quality(True, 10))
+        stranger = Watch(children, described(unknown, kind="my_robot_msgs/msg/Text"))
+        watch = Watch(children, described(tmp_path))
+        refused = stranger.until(lambda view: chain(view)["state"] == "refused", "a type that differs")
+        assert "is std_msgs/msg/String; the description says my_robot_msgs/msg/Text" in chain(refused)["why"]
+
+        answer(node)
+        answer(second)
+
+        def publish(view: dict[str, Any]) -> bool:
+            up.publish(String(data="words"))
+            return "not told apart" in chain(view)["why"]
+
+        several = watch.until(publish, "two publishers")
+        assert re.fullmatch(r"/answered has \d publishers, which are not told apart: no latency", chain(several)["why"])
+
+
+def test_a_type_that_this_python_does_not_know(
+    children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A publisher of it is somewhere else; here nobody can make one, so the class is what is missing."""
+    from tide.run.messages import MessageError
+    from tide.watch import topics
+    from tide.watch.points import Point
+
+    def missing(name: str) -> Any:
+        raise MessageError(f"type '{name}' is not known here", "install it")
+
+    monkeypatch.setattr(topics, "message_class", missing)
+    topic = topics.WatchedTopic(Point("/x", "std_msgs/msg/Int32", 4, False, "a"), 10_000_000)
+    with host(DOMAIN) as node:
+        node.publisher(Int32, "/x", quality(True, 10))
+        watched = topics.Topics(DOMAIN, [topic])
+        try:
+
+            def looked() -> bool:
+                watched.refresh()
+                watched.step()
+                return topic.state == "refused"
+
+            eventually(looked, LIMIT_S, "the topic is refused")
+        finally:
+            watched.close()
+    assert "not known here" in topic.refusal and topic.subscription is None
+
+
+def test_a_thousand_chains_of_which_none_is_there_cost_no_subscription() -> None:
+    from tide.watch import topics
+    from tide.watch.points import Point
+
+    points = [Point(f"/topic_{number}", "std_msgs/msg/Int32", 4, False, "a") for number in range(2000)]
+    watched = topics.Topics(DOMAIN, [topics.WatchedTopic(point, 10_000_000) for point in points])
+    try:
+        with host(DOMAIN) as node:
+            for number in range(50):
+                node.publisher(Int32, f"/topic_{number}", quality(True, 10))
+            steps = 0
+            while sum(one.subscription is not None for one in watched.all.values()) < 50:
+                before = sum(one.subscription is not None for one in watched.all.values())
+                watched.refresh()
+                watched.step()
+                made = sum(one.subscription is not None for one in watched.all.values()) - before
+                assert made <= 20, "so many at once would be a storm of discovery"
+                steps += 1
+                assert steps < 2000
+                time.sleep(0.005)
+            assert {one.state for name, one in watched.all.items() if int(name[7:]) >= 50} == {"waiting"}
+    finally:
+        watched.close()
+
+
+def read_terminal(process: int, descriptor: int, until: Callable[[bytes], bool]) -> bytes:
+    output = b""
+    deadline = time.monotonic() + LIMIT_S
+    while not until(output):
+        assert time.monotonic() < deadline, output[-2000:]
+        ready, _, _ = select.select([descriptor], [], [], 0.2)
+        if not ready:
+            continue
+        try:
+            octets = os.read(descriptor, 65536)
+        except OSError:  # its end is closed
+            break
+        if not octets:
+            break
+        output += octets
+    return output
+
+
+def test_ctrl_c_leaves_the_terminal_as_it_was(tmp_path: Path) -> None:
+    file = described(tmp_path)
+    process, descriptor = pty.fork()
+    if process == 0:
+        os.environ.update({**environment(), "TERM": "xterm", "COLUMNS": "160", "LINES": "40"})
+        os.execv(sys.executable, words(file, "--every-s", "0.2", where=EMPTY))
+    fcntl.ioctl(descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 160, 0, 0))
+    try:
+        shown = read_terminal(process, descriptor, lambda output: output.count(b"nobody publishes") > 1)
+        assert b"\x1b[?1049h" in shown and b"\x1b[?25l" in shown
+        os.write(descriptor, b"\x03")
+        rest = read_terminal(process, descriptor, lambda _: False)
+        assert b"\x1b[?1049l" in rest and b"\x1b[?25h" in rest
+        assert b"watched" in rest[rest.index(b"\x1b[?1049l") :], "what was seen last stays"
+        _, status = os.waitpid(process, 0)
+        assert os.waitstatus_to_exitcode(status) == 130
+    finally:
+        os.close(descriptor)
+
+
+def test_plain_lines_where_there_is_no_terminal(tmp_path: Path) -> None:
+    done = subprocess.run(
+        words(described(tmp_path), "--count", "2", "--every-s", "0.3", where=EMPTY),
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "watched: 1 chains (1 waiting), 0 agents, 0 clients"
+    assert lines[1] == "  text: waiting; nobody publishes /exchange/string/up yet"
+    assert "\x1b" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "says"),
+    [
+        ("[system\n", (), "system.toml:1: "),
+        (None, (), "cannot be read"),
+        (
+            SYSTEM.format(deadline=50, type="std_msgs/msg/String"),
+            ("--chain", "txt"),
+            "has no such chain; there are text",
+        ),
+    ],
+)
+def test_a_bad_file_is_one_line(tmp_path: Path, text: str | None, options: tuple[str, ...], says: str) -> None:
+    file = tmp_path / "system.toml"
+    if text is not None:
+        file.write_text(text, encoding="utf-8")
+    done = subprocess.run(words(file, *options), env=environment(), capture_output=True, text=True, timeout=LIMIT_S)
+    assert done.returncode == 2 and done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1 and says in done.stderr

@@ -1,0 +1,424 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tide watch makes of times and statuses, without ROS 2."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from tide.system.load import load, parse
+from tide.watch import screen
+from tide.watch.agents import Agents
+from tide.watch.points import points_of
+from tide.watch.session import described_link
+from tide.watch.times import Latencies, TopicTimes, Window, way_back
+from tide.watch.view import ChainRow, View
+
+ROOT = Path(__file__).parents[2]
+MS = 1_000_000
+
+
+# ---- what can be seen of a chain ----
+
+
+def test_each_publication_of_a_chain_is_a_point_with_its_place() -> None:
+    system = load(ROOT / "examples/systems/arm_and_base.toml")
+    found = {one.chain.name: one for one in points_of(system, 65_536)}
+    assert [one.chain.name for one in points_of(system, 65_536)] == [one.name for one in system.by_urgency()]
+    stop = found["stop"]
+    assert [one.words for one in stop.points] == ["/bumper at the agent", "/cmd_vel"]
+    assert stop.has_way and not found["odometry"].has_way
+    assert [one.chain.name for one in points_of(system, 65_536, ("grip",))] == ["grip"]
+
+
+def test_large_messages_are_left_out_and_said() -> None:
+    system = load(ROOT / "examples/systems/arm_and_base.toml")
+    found = {one.chain.name: one for one in points_of(system, 4999)}
+    assert found["map"].points == ()
+    assert found["map"].unseen == ("/scan has messages of 5000 B; see --largest-bytes",)
+
+
+def test_a_branch_has_the_points_before_it() -> None:
+    text = """
+[system]
+name = "fork"
+[[executors]]
+name = "host"
+where = "host"
+[[chains]]
+name = "trunk"
+priority = 2
+period_ms = 100
+deadline_ms = 100
+reliability = "reliable"
+[[chains.callbacks]]
+name = "a"
+kind = "timer"
+executor = "host"
+execution_ms = 1
+publishes = { topic = "a", payload_bytes = 8 }
+[[chains.callbacks]]
+name = "b"
+kind = "subscription"
+executor = "host"
+execution_ms = 1
+publishes = { topic = "/b", payload_bytes = 8 }
+[[chains]]
+name = "branch"
+priority = 1
+period_ms = 100
+deadline_ms = 100
+reliability = "reliable"
+branches_from = "trunk.a"
+[[chains.callbacks]]
+name = "c"
+kind = "subscription"
+executor = "host"
+execution_ms = 1
+publishes = { topic = "c", payload_bytes = 8 }
+"""
+    found = {one.chain.name: [point.topic for point in one.points] for one in points_of(parse(text), 100)}
+    assert found == {"trunk": ["/a", "/b"], "branch": ["/a", "/c"]}
+
+
+# ---- times ----
+
+
+def test_a_way_goes_back_by_the_latest_before() -> None:
+    assert way_back([[10, 20, 30], [12, 22, 32]], [set(), set()], 25) == [20, 22, 25]
+    assert way_back([[10, 20], [5]], [set(), set()], 25) is None
+    assert way_back([[10, 20]], [{20}], 25) is None, "after 20 this watch missed some"
+
+
+def settle(latencies: Latencies) -> None:
+    came = [topic.settle() for topic in latencies.topics]
+    latencies.match(came[-1])
+
+
+def test_an_end_waits_until_its_beginning_is_known() -> None:
+    first, last = TopicTimes(), TopicTimes()
+    latencies = Latencies([first, last], 100 * MS)
+    last.take(30 * MS, 1)
+    settle(latencies)
+    first.take(10 * MS, 1)  # published before, received after
+    settle(latencies)
+    assert latencies.count == 0, "another one may still come that is nearer"
+    first.take(20 * MS, 2)
+    first.take(110 * MS, 3)
+    settle(latencies)
+    assert (latencies.count, latencies.last_ns) == (1, 10 * MS)
+
+
+def test_an_end_without_a_beginning_of_its_own_is_no_latency() -> None:
+    """The first topic falls silent, the last one does not."""
+    first, last = TopicTimes(), TopicTimes()
+    latencies = Latencies([first, last], 10 * MS)
+    first.take(0, 1)
+    for number in range(10):
+        last.take((5 + 100 * number) * MS, 1 + number)
+        settle(latencies)
+    assert latencies.count == 0
+    first.take(1000 * MS, 2)
+    settle(latencies)
+    assert (latencies.count, latencies.unmatched, latencies.greatest_ns, latencies.misses) == (1, 9, 5 * MS, 0)
+
+
+def test_a_clock_that_was_set_back_makes_no_latency() -> None:
+    first, last = TopicTimes(), TopicTimes()
+    latencies = Latencies([first, last], 10 * MS)
+    hour_ns = 3600 * 1000 * MS
+    for base_ns in (hour_ns, 0):
+        for number in range(10):
+            first.take(base_ns + 10 * number * MS, None)
+            last.take(base_ns + (10 * number + 3) * MS, None)
+            settle(latencies)
+    assert latencies.count >= 17 and latencies.greatest_ns == 3 * MS
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_what_is_seen_is_never_more_than_what_was(seed: int) -> None:
+    """Instances with latencies also beyond their period, lost ones, and messages that only the watch did not get, in
+    batches of any size."""
+    source = random.Random(seed)
+    period_ns = 10 * MS
+    first, last = TopicTimes(), TopicTimes()
+    latencies = Latencies([first, last], period_ns)
+    events: list[tuple[int, int, int, int]] = []  # time, topic, number, instance
+    longest_ns = source.choice((8, 18)) * MS
+    latest_ns = 0
+    true_ns: dict[int, int] = {}
+    number = 0
+    for instance in range(200):
+        begun_ns = instance * period_ns
+        events.append((begun_ns, 0, instance + 1, instance))
+        if source.random() < 0.1:
+            continue
+        latest_ns = max(latest_ns + 1, begun_ns + source.randint(1, longest_ns))
+        number += 1
+        true_ns[latest_ns] = latest_ns - begun_ns
+        events.append((latest_ns, 1, number, instance))
+    seen: list[tuple[int, int]] = []
+    count = latencies._count
+
+    def counted(way: list[int]) -> None:
+        seen.append((way[-1], way[-1] - way[0]))
+        count(way)
+
+    latencies._count = counted  # type: ignore[method-assign]
+    for at_ns, topic, sequence, _ in sorted(events):
+        if source.random() < 0.05:
+            continue
+        (first, last)[topic].take(at_ns, sequence)
+        if source.random() < 0.3:
+            settle(latencies)
+    settle(latencies)
+    assert seen and all(latency_ns <= true_ns[end_ns] for end_ns, latency_ns in seen), f"seed {seed}"
+    if longest_ns < period_ns:
+        assert all(latency_ns == true_ns[end_ns] for end_ns, latency_ns in seen), f"seed {seed}"
+        assert len(seen) > 100
+    assert latencies.misses == sum(latency_ns > period_ns for _, latency_ns in seen)
+
+
+def test_nothing_grows() -> None:
+    first, last = TopicTimes(), TopicTimes()
+    latencies = Latencies([first, last], MS)
+    for number in range(10_000):
+        if number % 3:
+            first.take(number * MS, number)
+        last.take(number * MS + 10, number)
+        if number % 10 == 0:
+            settle(latencies)
+    assert len(first.recent) <= 1024 and len(first.holes) <= 1025
+    assert len(latencies._waiting) <= 1024 and len(latencies.window._ordered) <= 1000
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_percentile_is_of_the_last_thousand(seed: int) -> None:
+    source = random.Random(seed)
+    window, values = Window(100), []
+    for _ in range(source.randint(1, 300)):
+        values.append(source.randint(0, 50))
+        window.add(values[-1])
+    kept = sorted(values[-100:])
+    p99 = window.percentile(99)
+    assert p99 in kept and sum(value > p99 for value in kept) <= len(kept) / 100
+    assert all(sum(value > other for value in kept) > len(kept) / 100 for other in kept if other < p99)
+    assert Window().percentile(99) is None
+
+
+def test_numbers_of_a_publisher_tell_what_the_watch_missed() -> None:
+    topic = TopicTimes()
+    for number in (1, 2, 5, 6):
+        topic.take(number * MS, number)
+    assert topic.missed == 2 and topic.holes == {2 * MS}
+    topic.take(7 * MS, 1)  # another one in its place
+    assert topic.missed == 2 and 6 * MS in topic.holes
+
+
+# ---- agents ----
+
+
+@dataclass
+class Value:
+    key: str
+    value: str
+
+
+@dataclass
+class Status:
+    name: str
+    level: bytes = b"\0"
+    message: str = ""
+    hardware_id: str = ""
+    values: list[Value] = field(default_factory=list)
+
+
+def of(name: str, hardware: str, level: int = 0, **values: Any) -> Status:
+    told = [Value(key.replace("_", " ") if key != "samples_to_dds" else key, str(one)) for key, one in values.items()]
+    return Status(name, bytes([level]), "words", hardware, told)
+
+
+@dataclass
+class Stamp:
+    sec: int
+    nanosec: int = 0
+
+
+@dataclass
+class Header:
+    stamp: Stamp
+
+
+@dataclass
+class Array:
+    header: Header
+    status: list[Status]
+
+
+def array(second: int, *status: Status) -> Array:
+    return Array(Header(Stamp(second)), list(status))
+
+
+def agent(hardware: str, clients: int = 0, shown: int = 0, name: str = "tide_agent") -> Status:
+    return of(name, hardware, samples_to_dds=0, clients=clients, clients_in_this_array=shown, period_ms=1000)
+
+
+def test_the_load_of_a_link_is_from_two_arrays() -> None:
+    agents = Agents()
+    for second, octets in ((10, 1000), (12, 3000)):
+        link = of("tide_agent: link l", "serial /dev/x 115200", bits_per_second=100_000, bytes_in=octets, bytes_out=7)
+        agents.take(array(second, agent("a"), link))
+        (told,) = agents.all.values()
+        found = told.links["serial /dev/x 115200"]
+        assert found.bytes_in_per_s == (None if second == 10 else 1000)
+    assert found.load(found.bytes_in_per_s) == pytest.approx(0.1)
+    assert found.bytes_out_per_s == 0
+
+
+def test_several_agents_and_one_that_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    agents = Agents()
+    agents.take(array(1, agent("robot process 1", name="left")))
+    agents.take(array(1, agent("robot process 2", name="right")))
+    agents.take(array(1, agent("other process 9", name="right")))
+    assert len(agents.all) == 3 and not any(one.is_gone for one in agents.all.values())
+    now[0] += 2
+    agents.take(array(3, agent("robot process 2", name="right")))
+    now[0] += 3
+    gone = {one.told.hardware for one in agents.all.values() if one.is_gone}
+    assert gone == {"robot process 1", "other process 9"}
+    agents.take(array(9, agent("robot process 7", name="left")))
+    left = [one for one in agents.all.values() if one.told.name == "left"]
+    assert [(one.told.hardware, one.restarts, one.is_gone) for one in left] == [("robot process 7", 1, False)]
+
+
+def test_clients_that_are_told_of_in_turns_stay_until_they_are_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    agents = Agents()
+    for turn in range(3):
+        clients = [of(f"tide_agent: client {number:08X}", "udp x") for number in range(2 * turn, 2 * turn + 2)]
+        agents.take(array(turn, agent("a", clients=6, shown=2), *clients))
+        now[0] += 1
+    (told,) = agents.all.values()
+    assert sorted(told.clients) == [f"{number:08X}" for number in range(6)]
+    now[0] += 60
+    agents.take(array(70, agent("a", clients=6, shown=2), of("tide_agent: client 00000000", "udp x")))
+    (told,) = agents.all.values()
+    assert list(told.clients) == ["00000000"]
+    agents.take(array(71, agent("a", clients=0, shown=0)))
+    (told,) = agents.all.values()
+    assert told.clients == {}
+
+
+def test_other_programs_are_told_with_their_words_and_the_watch_is_not() -> None:
+    agents = Agents()
+    agents.take(array(1, of("motor: budget", "board", 1, lane="control"), of("tide_watch: chain x", "s", 2)))
+    assert [(one.name, one.level, one.values) for one in agents.programs.values()] == [
+        ("motor: budget", "warning", {"lane": "control"})
+    ]
+    for number in range(1000):
+        agents.take(array(1, of(f"part {number}", "")))
+    assert len(agents.programs) <= 200
+    assert agents.all == {}
+
+
+def test_an_empty_array_and_words_in_place_of_numbers_do_no_harm() -> None:
+    agents = Agents()
+    agents.take(array(1))
+    agents.take(array(1, of("tide_agent", "a", 7, samples_to_dds="many", clients="none")))
+    (told,) = agents.all.values()
+    assert told.told.level == "stale" and told.told.number("clients") == 0
+
+
+# ---- links of the description ----
+
+
+def test_a_link_of_the_agent_is_found_in_the_description() -> None:
+    system = load(ROOT / "examples/systems/rover_udp.toml")
+    (network,) = [one for one in system.links if one.kind == "udp"]
+    name = f"udp 0.0.0.0:{network.port}"
+    assert described_link(system, name, [name]) == network.name
+    assert described_link(system, "udp 0.0.0.0:1", ["udp 0.0.0.0:1"]) == ""
+    three = load(ROOT / "examples/three_chains/system.toml")
+    line = "serial /dev/ttyUSB0 115200"
+    assert described_link(three, line, [line]) == three.links[0].name
+    assert described_link(three, line, [line, "serial /dev/ttyUSB1 115200"]) == "", "either may be meant"
+    two = load(ROOT / "examples/systems/arm_and_base.toml")
+    assert described_link(two, line, [line]) == ""
+
+
+# ---- what is shown ----
+
+
+def row(name: str, state: str = "running", verdict: str = "ok", **changed: Any) -> ChainRow:
+    values: dict[str, Any] = {
+        "name": name,
+        "priority": 1,
+        "period_ns": 10 * MS,
+        "deadline_ns": 10 * MS,
+        "bound_ns": 8 * MS,
+        "no_bound": "",
+        "state": state,
+        "why": "",
+        "verdict": verdict,
+        "start": "/a",
+        "end": "/b",
+        "clock": "one machine",
+        "last_ns": MS,
+        "p99_ns": 2 * MS,
+        "greatest_ns": 3 * MS,
+        "instances": 5,
+        "misses": 0,
+        "above": 0,
+        "unmatched": 0,
+        "missed_by_watch": 0,
+        "messages_per_s": 100.0,
+        "longest_gap_ns": 11 * MS,
+        "legs": [],
+        "unseen": [],
+    }
+    return ChainRow(**{**values, **changed})
+
+
+def view(*rows: ChainRow, notes: tuple[str, ...] = ()) -> View:
+    return View(1, "view", "robot", 0, 0, 0, "running", list(notes), list(rows), [], [], [], [])
+
+
+def test_chains_that_need_an_eye_come_first_and_the_rest_is_counted() -> None:
+    rows = [row(f"fine_{number}") for number in range(1000)]
+    rows += [row("late", verdict="missed"), row("quiet", state="silent"), row("wrong", verdict="above")]
+    console = Console(width=160, height=40, record=True)
+    console.print(screen.picture(view(*rows), console))
+    text = console.export_text()
+    assert len(text.splitlines()) <= 40
+    assert text.index("wrong") < text.index("late") < text.index("quiet") < text.index("fine_0")
+    assert "more chains" in text
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 200])
+def test_no_number_is_cut_however_narrow_the_terminal_is(width: int) -> None:
+    rows = [
+        row("a_rather_long_name_of_a_chain_that_is_cut", greatest_ns=1234567890, bound_ns=98765432100, start="/a" * 40)
+    ]
+    console = Console(width=width, height=40, record=True)
+    console.print(screen.picture(view(*rows), console))
+    text = console.export_text()
+    assert "1234.57" in text and "98765.43" in text
+    assert all(len(line) <= width for line in text.splitlines())
+
+
+def test_plain_lines_tell_a_chain_when_it_changes() -> None:
+    before = view(row("a"), row("b"))
+    first = screen.plain_lines(before, None)
+    assert len(first) == 3
+    assert screen.plain_lines(view(row("a"), row("b")), before) == [first[0]]
+    changed = screen.plain_lines(view(row("a", verdict="missed", misses=2), row("b"), notes=("a note",)), before)
+    assert len(changed) == 3 and changed[1].startswith("  a: missed; /a to /b") and changed[2] == "  a note"
