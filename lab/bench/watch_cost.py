@@ -6,9 +6,9 @@ each. Then with a ROS 2 node that answers each message, so that there is a laten
 .venv/bin/python lab/bench/watch_cost.py                                       print
 .venv/bin/python lab/bench/watch_cost.py --out lab/results/watch_cost.json    and keep
 
-Processor time is user and system time of the whole process, from /proc, so it does not matter much what else the machine
-does; "of it, DDS" is that of all threads but the main one. The agent's share is there to see what a reader of its
-/diagnostics costs it. Exit status 1: the watch of the clients alone took more than 5 % of a core.
+Processor time is user and system time of the whole process, from /proc, so it does not matter much what else the
+machine does; "of it, DDS" is that of all threads but the main one. The agent's share tells what one more reader of all
+topics costs it. Exit status 1: the watch of the clients alone took more than 5 % of a core.
 """
 
 from __future__ import annotations
