@@ -56,7 +56,9 @@ class World:
         return sorted(f"{space}/{name}" for name, space in self.pairs())
 
     def pairs(self) -> list[tuple[str, str]]:
-        return [pair for pair in self.host.node.get_node_names_and_namespaces() if pair[0] not in ("host", "tide_agent")]
+        return [
+            pair for pair in self.host.node.get_node_names_and_namespaces() if pair[0] not in ("host", "tide_agent")
+        ]
 
     def await_nodes(self, expected: list[str], what: str) -> None:
         eventually(lambda: self.nodes() == sorted(expected), LIMIT_S, what)

@@ -22,7 +22,9 @@ def start_client(children: Children, folder: Path, port: int, key: int) -> Child
 
 
 def nodes(watcher: Host) -> list[tuple[str, str]]:
-    return sorted(pair for pair in watcher.node.get_node_names_and_namespaces() if pair[0] not in ("host", "tide_agent"))
+    return sorted(
+        pair for pair in watcher.node.get_node_names_and_namespaces() if pair[0] not in ("host", "tide_agent")
+    )
 
 
 def test_a_client_is_a_node_with_its_topics_until_it_is_gone(tmp_path: Path) -> None:
