@@ -189,8 +189,8 @@ TEST_F(Rounds, AreRefusedFromWithinAndWithLanes) {
 
 // Whatever comes when, each sample runs its callback once, in order, and each output arrives once, in order.
 TEST_F(Rounds, NothingIsLostOrDoubledWhateverComesWhen) {
-  const unsigned seed = seed_of_run();
-  SCOPED_TRACE(replay_of(seed));
+  const unsigned seed = tide::test::seed_of_run();
+  SCOPED_TRACE(tide::test::replay_of(seed));
   std::mt19937 random(seed);
   for (size_t place = 0; place < 2; place++) add(place);
   std::array<int32_t, 2> offered{};

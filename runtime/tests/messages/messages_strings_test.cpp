@@ -10,6 +10,7 @@
 #include "rosidl_runtime_c/primitives_sequence_functions.h"
 #include "rosidl_runtime_c/string_functions.h"
 #include "rosidl_runtime_c/u16string_functions.h"
+#include "seeds.h"
 #include "tide/message_memory.h"
 #include "tide/status.h"
 
@@ -119,8 +120,8 @@ TEST(Sequences, StringSequencesCopyIntoTheStringsThatAreThere) {
 
 // Random texts through random capacities: what fits comes back, what does not is refused and leaves an empty string.
 TEST(Strings, RandomTextsThroughCdr) {
-  const auto seed = std::random_device{}();
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  const unsigned seed = tide::test::seed_of_run();
+  SCOPED_TRACE(tide::test::replay_of(seed));
   std::mt19937 random(seed);
   for (int round = 0; round < 2000; ++round) {
     std::string text(random() % 12, 'a');

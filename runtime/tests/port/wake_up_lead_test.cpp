@@ -9,6 +9,8 @@
 #include <deque>
 #include <random>
 
+#include "seeds.h"
+
 namespace {
 
 constexpr int64_t kUs = 1000, kLimit = 50 * kUs, kPause = 1000 * kUs;
@@ -59,7 +61,8 @@ TEST(WakeUpLead, HasALimitAndLeavesHalfOfAPause) {
 // Whatever comes: the lead is at most the least lateness of the last WAKE_UP_WINDOW wake-ups, and at least that of the
 // last two windows; so the clock is looked at only after a wake-up that was less late than a window of others.
 TEST(WakeUpLead, LiesBetweenTheLeastOfOneWindowAndOfTwo) {
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = tide::test::seed_of_run();
+  SCOPED_TRACE(tide::test::replay_of(seed));
   std::mt19937 random(seed);
   std::deque<int64_t> late;
   Sleeper sleeper;
@@ -71,8 +74,8 @@ TEST(WakeUpLead, LiesBetweenTheLeastOfOneWindowAndOfTwo) {
     if (late.size() < 2 * WAKE_UP_WINDOW) continue;
     const int64_t of_one = *std::min_element(late.begin(), late.begin() + WAKE_UP_WINDOW);
     const int64_t of_two = *std::min_element(late.begin(), late.end());
-    ASSERT_LE(sleeper.of(), std::min(of_one, kLimit)) << "seed " << seed << ", wake-up " << count;
-    ASSERT_GE(sleeper.of(), std::min(of_two, kLimit)) << "seed " << seed << ", wake-up " << count;
+    ASSERT_LE(sleeper.of(), std::min(of_one, kLimit)) << "wake-up " << count;
+    ASSERT_GE(sleeper.of(), std::min(of_two, kLimit)) << "wake-up " << count;
   }
 }
 

@@ -12,6 +12,7 @@
 #include "micro_ros_utilities/string_utilities.h"
 #include "micro_ros_utilities/type_utilities.h"
 #include "rcutils/allocator.h"
+#include "seeds.h"
 #include "tide/message_memory.h"
 
 namespace {
@@ -232,8 +233,8 @@ TEST_F(DefaultAllocator, StringsSurviveAFailingAllocator) {
 
 // Random appends against std::string.
 TEST_F(DefaultAllocator, RandomEdits) {
-  const auto seed = std::random_device{}();
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  const unsigned seed = tide::test::seed_of_run();
+  SCOPED_TRACE(tide::test::replay_of(seed));
   std::mt19937 random(seed);
   rosidl_runtime_c__String string = micro_ros_string_utilities_init("");
   std::string model;

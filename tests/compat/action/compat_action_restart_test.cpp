@@ -5,8 +5,8 @@
 #include <random>
 #include <set>
 
-#include "../seeds.h"
 #include "actions.h"
+#include "seeds.h"
 
 namespace tide::compat::test {
 namespace {
@@ -217,8 +217,8 @@ TEST_F(Restarts, TheCheckerSeesAGoalThatRunsTwice) {
 }
 
 TEST_F(Restarts, NoGoalIsLostOrDoubledWheneverTheAgentDies) {
-  const unsigned seed = seed_of_run();
-  SCOPED_TRACE(replay_of(seed));
+  const unsigned seed = tide::test::seed_of_run();
+  SCOPED_TRACE(tide::test::replay_of(seed));
   // Every step draws the same, whatever has come by then; what the server refuses is drawn apart.
   std::mt19937 random(seed), refusing(seed + 1);
   const auto one_of = [&](unsigned count) { return random() % count == 0; };

@@ -5,8 +5,8 @@
 #include <random>
 #include <set>
 
-#include "../seeds.h"
 #include "actions.h"
+#include "seeds.h"
 
 namespace tide::compat::test {
 namespace {
@@ -342,8 +342,8 @@ TEST_F(ActionServer, RepliesWaitForANodeAndNothingIsLost) {
 
 // Each goal runs in a thread of its own, as in the public programs; some are cancelled, some are asked for early.
 TEST_F(ActionServer, GoalsEndInThreads) {
-  const unsigned seed = seed_of_run();
-  SCOPED_TRACE(replay_of(seed));
+  const unsigned seed = tide::test::seed_of_run();
+  SCOPED_TRACE(tide::test::replay_of(seed));
   std::mt19937 random(seed);
   std::vector<std::thread> threads;
   std::atomic<int> ended{0};

@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-namespace tide::compat::test {
+namespace tide::test {
 
 inline unsigned seed_of_run() {
   const char *given = std::getenv("TIDE_SEED");
@@ -14,4 +14,4 @@ inline unsigned seed_of_run() {
 }
 inline std::string replay_of(unsigned seed) { return "replay with TIDE_SEED=" + std::to_string(seed); }
 
-}  // namespace tide::compat::test
+}  // namespace tide::test
