@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lines of a log. They go to one handler: on a system with a console to stderr, on a board nowhere until the program
- * sets one. One level holds for all loggers. Nothing is published on /rosout. */
+ * sets one. One level holds for all loggers. To /rosout as well: tide/rclc_rosout.h. */
 #ifndef RCUTILS__LOGGING_H_
 #define RCUTILS__LOGGING_H_
 

@@ -66,6 +66,7 @@ extern const rmw_qos_profile_t rmw_qos_profile_sensor_data;
 extern const rmw_qos_profile_t rmw_qos_profile_services_default;
 extern const rmw_qos_profile_t rmw_qos_profile_parameters;
 extern const rmw_qos_profile_t rmw_qos_profile_parameter_events;
+extern const rmw_qos_profile_t rmw_qos_profile_rosout_default;
 extern const rmw_qos_profile_t rmw_qos_profile_system_default;
 extern const rmw_qos_profile_t rmw_qos_profile_best_available;
 extern const rmw_qos_profile_t rmw_qos_profile_unknown;

@@ -54,6 +54,9 @@ typedef struct tide_link_address {
 /* The platform of this port; the same pointer always. */
 const tide_platform_t *tide_port_platform(void);
 
+/* Whether the caller is an interrupt that is not a lane. From anywhere. Ports that do not tell have false. */
+bool tide_port_in_interrupt(void);
+
 /* The clock for execution times (tide/measure.h): cycles where the core counts them, the thread's time where there are
  * threads that have one, else the port's clock. The same pointer always. */
 const tide_measure_clock_t *tide_port_measure_clock(void);

@@ -201,3 +201,11 @@ void tide_cortex_m_platform_init(void) {
   tide_cortex_m_enable_interrupt(MPS2_IRQ_TIMER0);
   tide_cortex_m_enable_interrupt(MPS2_IRQ_TIMER1);
 }
+
+/* Lanes are interrupts, too. */
+bool tide_port_in_interrupt(void) {
+  const uint32_t first = 16u + TIDE_SOFTWARE_INTERRUPT_FIRST;
+  uint32_t exception;
+  __asm volatile("mrs %0, ipsr" : "=r"(exception));
+  return exception != 0u && (exception < first || exception >= first + TIDE_SOFTWARE_INTERRUPTS);
+}

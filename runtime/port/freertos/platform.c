@@ -266,3 +266,5 @@ const tide_measure_clock_t *tide_port_measure_clock(void) {
       .now = measure_now, .mask = UINT64_MAX, .hertz = 1000000000u, .of_thread = false};
   return &measure_clock;
 }
+
+bool tide_port_in_interrupt(void) { return TIDE_FREERTOS_IN_INTERRUPT(); }

@@ -138,3 +138,5 @@ const tide_measure_clock_t *tide_port_measure_clock(void) {
   clock.hertz = (uint32_t)sys_clock_hw_cycles_per_sec();
   return &clock;
 }
+
+bool tide_port_in_interrupt(void) { return k_is_in_isr(); }

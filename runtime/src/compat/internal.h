@@ -3,6 +3,7 @@
 #ifndef TIDE_COMPAT_INTERNAL_H
 #define TIDE_COMPAT_INTERNAL_H
 
+#include "rcutils/logging.h"
 #include "tide/pool_handles.h"
 #include "tide/status.h"
 
@@ -24,6 +25,8 @@ bool tide_compat_ask_program(tide_callback_t *const *callbacks, size_t count, vo
 /* Takes the next message of a subscription and calls the program's function with it; context: the handle. */
 void tide_compat_execute_subscription(tide_callback_t *callback, void *context);
 
+/* Gets each line besides the output handler; null: no more. */
+void tide_compat_set_log_publisher(rcutils_logging_output_handler_t function);
 /* Called with each failure and its code; null: no more. */
 void tide_compat_on_error(void (*tell)(int status, rcl_ret_t result));
 

@@ -5,6 +5,7 @@
 /* The log of programs. */
 #include "rcutils/logging.h"
 
+#include "internal.h"
 #include "rmw_microros/time_sync.h"
 #include "tide/options.h"
 
@@ -42,7 +43,12 @@ void rcutils_logging_console_output_handler(const rcutils_log_location_t *locati
 
 /* Both may be set while other threads log. */
 static rcutils_logging_output_handler_t handler = rcutils_logging_console_output_handler;
+static rcutils_logging_output_handler_t publisher; /* null: nothing goes to /rosout */
 static int least_severity = RCUTILS_LOG_SEVERITY_INFO;
+
+void tide_compat_set_log_publisher(rcutils_logging_output_handler_t function) {
+  __atomic_store_n(&publisher, function, __ATOMIC_RELEASE);
+}
 
 rcutils_ret_t rcutils_logging_initialize(void) { return RCUTILS_RET_OK; }
 
@@ -79,10 +85,15 @@ bool rcutils_logging_logger_is_enabled_for(const char *name, int severity) {
 }
 
 void rcutils_log(const rcutils_log_location_t *location, int severity, const char *name, const char *format, ...) {
-  const rcutils_logging_output_handler_t output = rcutils_logging_get_output_handler();
-  if (output == NULL || !rcutils_logging_logger_is_enabled_for(name, severity)) return;
-  va_list arguments;
-  va_start(arguments, format);
-  output(location, severity, name == NULL ? "" : name, rmw_uros_epoch_nanos(), format, &arguments);
-  va_end(arguments);
+  const rcutils_logging_output_handler_t outputs[] = {rcutils_logging_get_output_handler(),
+                                                      __atomic_load_n(&publisher, __ATOMIC_ACQUIRE)};
+  if (!rcutils_logging_logger_is_enabled_for(name, severity)) return;
+  const rcutils_time_point_value_t timestamp = rmw_uros_epoch_nanos();
+  for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
+    if (outputs[i] == NULL) continue;
+    va_list arguments; /* each reads its own */
+    va_start(arguments, format);
+    outputs[i](location, severity, name == NULL ? "" : name, timestamp, format, &arguments);
+    va_end(arguments);
+  }
 }

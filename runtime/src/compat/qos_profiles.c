@@ -12,6 +12,10 @@
 
 const rmw_qos_profile_t rmw_qos_profile_parameters = RELIABLE(1000);
 const rmw_qos_profile_t rmw_qos_profile_parameter_events = RELIABLE(1000);
+const rmw_qos_profile_t rmw_qos_profile_rosout_default = {
+    RMW_QOS_POLICY_HISTORY_KEEP_LAST,          1000,    RMW_QOS_POLICY_RELIABILITY_RELIABLE,
+    RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL, NO_TIME, {10, 0},
+    RMW_QOS_POLICY_LIVELINESS_SYSTEM_DEFAULT,  NO_TIME, false};
 const rmw_qos_profile_t rmw_qos_profile_system_default = {
     RMW_QOS_POLICY_HISTORY_SYSTEM_DEFAULT,    0,       RMW_QOS_POLICY_RELIABILITY_SYSTEM_DEFAULT,
     RMW_QOS_POLICY_DURABILITY_SYSTEM_DEFAULT, NO_TIME, NO_TIME,

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A board that logs to /rosout, for tests against real ROS 2.
+ *
+ *   rosout_peer (--udp PORT | --serial DEVICE (921,600 baud)) --key N
+ *
+ * Logs "line N" every 20 ms: each fourth one as WARN of the logger "wheel", the others as INFO of the node's. SIGTERM
+ * prints the counters as a line of JSON and ends it once everything is acknowledged. */
+#define _POSIX_C_SOURCE 200809L
+#include <getopt.h>
+#include <inttypes.h>
+#include <rclc/rclc.h>
+#include <rclc/sleep.h>
+#include <rcutils/logging_macros.h>
+#include <rmw_microros/rmw_microros.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <tide/rclc.h>
+#include <tide/rclc_rosout.h>
+#include <tide/status.h>
+
+#define TIDE_NODES 1
+#define TIDE_PUBLISHERS 1
+#define TIDE_SUBSCRIPTIONS 0
+#define TIDE_TIMERS 0
+#define TIDE_GUARD_CONDITIONS 0
+#define TIDE_SMALL_NODES 60
+#define TIDE_DEFINE_POOLS
+#include <tide/pools.h>
+
+#define END_ATTEMPTS 500
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number) {
+  (void)number;
+  interrupted = 1;
+}
+
+static void require(rcl_ret_t result, const char *step) {
+  if (result == RCL_RET_OK) return;
+  fprintf(stderr, "rosout_peer: %s failed: %s\n", step, tide_status_text(tide_rclc_last_status()));
+  exit(1);
+}
+
+static void read_options(int count, char **words, rmw_init_options_t *link) {
+  static const struct option known[] = {{"udp", required_argument, NULL, 'u'},
+                                        {"serial", required_argument, NULL, 's'},
+                                        {"key", required_argument, NULL, 'k'},
+                                        {NULL, 0, NULL, 0}};
+  for (int option; (option = getopt_long(count, words, "", known, NULL)) != -1;) {
+    if (option == 'u') require(rmw_uros_options_set_udp_address("127.0.0.1", optarg, link), "the address");
+    if (option == 's') require(tide_rclc_options_set_serial(link, optarg, 921600), "the device");
+    if (option == 'k') require(rmw_uros_options_set_client_key((uint32_t)strtoul(optarg, NULL, 0), link), "the key");
+    if (option == '?') exit(2);
+  }
+}
+
+static void log_lines(void) {
+  for (int number = 0; !interrupted; number++) {
+    if (number % 4 == 0) {
+      RCUTILS_LOG_WARN_NAMED("wheel", "line %d", number);
+    } else {
+      RCUTILS_LOG_INFO("line %d", number);
+    }
+    rclc_sleep_ms(20);
+  }
+}
+
+static void print_end(rclc_support_t *support) {
+  tide_session_t *session = tide_rclc_support_session(support);
+  for (int attempt = 0; attempt < END_ATTEMPTS && !tide_session_is_idle(session, 0); attempt++) rclc_sleep_ms(20);
+  const tide_rosout_counters_t counters = tide_rclc_rosout_get_counters();
+  printf("{\"event\": \"end\", \"published\": %" PRIu32 ", \"lost\": %" PRIu32 ", \"reconnects\": %" PRIu32 "}\n",
+         counters.published, counters.lost, session->counters.reconnects);
+  fflush(stdout);
+}
+
+int main(int count, char **words) {
+  rcl_allocator_t allocator = rcl_get_default_allocator();
+  rcl_init_options_t options = rcl_get_zero_initialized_init_options();
+  require(rcl_init_options_init(&options, allocator), "options");
+  read_options(count, words, rcl_init_options_get_rmw_init_options(&options));
+  struct sigaction action = {.sa_handler = on_signal};
+  sigaction(SIGTERM, &action, NULL);
+  rclc_support_t support;
+  rcl_node_t node = rcl_get_zero_initialized_node();
+  require(rclc_support_init_with_options(&support, 0, NULL, &options, &allocator), "connecting");
+  require(rclc_node_init_default(&node, "peer", "some/space", &support), "the node");
+  require((rcl_ret_t)rmw_uros_sync_session(5000), "synchronising");
+  require(tide_rclc_rosout_init(&node, RCUTILS_LOG_SEVERITY_UNSET), "/rosout");
+  printf("{\"event\": \"ready\"}\n");
+  fflush(stdout);
+  log_lines();
+  print_end(&support);
+  require(tide_rclc_rosout_fini(&node), "the end of /rosout");
+  return 0;
+}

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lines of a board's log as rclpy sees them on /rosout: over UDP, over a serial line with loss, through an agent that
+goes away and comes back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rcl_interfaces.msg import Log
+from rclpy.duration import Duration
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+from reserved import domain
+from ros import Host, eventually, free_port, host, program, start_agent
+from tide.programs.child import Child, Children
+
+DOMAIN = domain()
+LIMIT_S = 30.0
+# As the viewers of logs subscribe.
+VIEWER = QoSProfile(
+    depth=1000,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+    lifespan=Duration(seconds=10),
+)
+
+
+def udp(_children: Children, _folder: Path) -> tuple[list[str], list[str]]:
+    port = str(free_port())
+    return ["--udp", port], ["--udp", port]
+
+
+def serial(children: Children, folder: Path) -> tuple[list[str], list[str]]:
+    command = [program("tide-line"), "--baud", "921600", "--frame-loss", "0.01", "--seed", "7"]
+    ends = children.start("tide-line", command, folder / "line.log").wait_json("a", 10, "ready")
+    return ["--serial", ends["a"]], ["--serial", ends["b"], "--baud", "921600"]
+
+
+@dataclass
+class World:
+    host: Host
+    children: Children
+    folder: Path
+    board_link: list[str]
+    agent_link: list[str]
+    agents: list[Child] = field(default_factory=list)
+
+    def start_agent(self) -> None:
+        log = self.folder / f"agent{len(self.agents)}.log"
+        self.agents.append(start_agent(self.children, DOMAIN, log, *self.agent_link))
+
+    def kill_agent(self) -> None:
+        self.agents[-1].process.kill()
+        self.agents[-1].process.wait()
+
+    def start_board(self) -> Child:
+        words = [program("rosout_peer"), *self.board_link, "--key", "0xC0"]
+        board: Child = self.children.start("board", words, self.folder / "board.log")
+        board.wait_event("ready", LIMIT_S)
+        return board
+
+
+@pytest.fixture(params=[udp, serial], ids=["udp", "serial"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    build: Callable[[Children, Path], tuple[list[str], list[str]]] = request.param
+    with host(DOMAIN) as node, Children() as children:
+        world = World(node, children, tmp_path, *build(children, tmp_path))
+        world.start_agent()
+        yield world
+
+
+def number_of(line: Log) -> int:
+    word, number = line.msg.split()
+    assert word == "line"
+    return int(number)
+
+
+def end_of(board: Child) -> dict[str, Any]:
+    board.process.terminate()
+    return board.wait_event("end", LIMIT_S)
+
+
+def test_every_line_arrives_with_its_members(world: World) -> None:
+    lines = world.host.collect(Log, "/rosout", VIEWER)
+    before_s = time.time()
+    board = world.start_board()
+    eventually(lambda: len(lines) >= 100, LIMIT_S, "a hundred lines")
+    end = end_of(board)
+    assert end["lost"] == 0
+    eventually(lambda: len(lines) >= end["published"], LIMIT_S, "the last line")
+    assert [number_of(line) for line in lines] == list(range(end["published"]))
+    for number, line in enumerate(lines):
+        expected = (30, "wheel") if number % 4 == 0 else (20, "some.space.peer")
+        assert (line.level, line.name) == expected
+        assert before_s - 1 < line.stamp.sec + line.stamp.nanosec * 1e-9 < time.time() + 1
+        assert line.file.endswith("rosout_peer.c") and line.function == "log_lines" and line.line > 0
+
+
+def test_a_viewer_that_comes_later_sees_what_was_before(world: World) -> None:
+    world.start_board()
+    time.sleep(1.0)
+    lines = world.host.collect(Log, "/rosout", VIEWER)
+    eventually(lambda: len(lines) >= 20, LIMIT_S, "the lines from the beginning on")
+    assert [number_of(line) for line in lines[:20]] == list(range(20))
+
+
+def test_the_agent_is_killed_and_comes_back(world: World) -> None:
+    """What had a node comes through the next agent, once more where the first did not acknowledge what it delivered."""
+    lines = world.host.collect(Log, "/rosout", VIEWER)
+    board = world.start_board()
+    eventually(lambda: len(lines) >= 20, LIMIT_S, "lines through the first agent")
+    world.kill_agent()
+    before = len(lines)
+    time.sleep(0.3)
+    world.start_agent()
+    eventually(lambda: len(lines) >= before + 50, LIMIT_S, "lines through the second agent")
+    end = end_of(board)
+    assert end["reconnects"] == 1
+    # What the first agent acknowledged and had not yet handed to DDS died with it.
+    eventually(lambda: len(set(map(number_of, lines))) >= end["published"] - 5, LIMIT_S, "the last lines")
+    numbers = [number_of(line) for line in lines]
+    assert len(set(numbers)) <= end["published"]
+    assert sum(later <= earlier for earlier, later in pairwise(numbers)) <= 1
