@@ -9,10 +9,11 @@ purpose=${1:-run}
 packages_python="python3 python3-venv"
 packages_build="gcc g++ cmake ninja-build libfastrtps-dev libfastcdr-dev libcli11-dev python3-dev"
 packages_firmware="gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm"
+packages_cores="gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf gcc-xtensa-lx106 picolibc-xtensa-lx106-elf"
 packages_check="clang-format clang-tidy"
 case "$purpose" in
   run) packages="$packages_build" ;;
-  test) packages="$packages_build $packages_firmware $packages_check libgtest-dev rt-tests pkg-config" ;;
+  test) packages="$packages_build $packages_firmware $packages_cores $packages_check libgtest-dev rt-tests pkg-config" ;;
   check) packages="$packages_build $packages_check libgtest-dev" ;;
   firmware) packages="$packages_firmware cmake ninja-build" ;;
   fuzz) packages="$packages_build clang libgtest-dev" ;;
