@@ -15,7 +15,7 @@ from geometry_msgs.msg import Vector3
 from std_msgs.msg import Header, Int32, String
 
 from reserved import domain, port
-from ros import EXAMPLES_PORT, Host, eventually, host, program, quality, start_agent
+from ros import EXAMPLES_PORT, Host, eventually, free_port, host, program, quality, start_agent
 from tide.programs.child import Child, Children
 
 ROOT = Path(__file__).parents[2]
@@ -109,8 +109,72 @@ def test_fusion_estimates_without_locks_or_copies(world: World, tmp_path: Path) 
     assert poses[0].z == pytest.approx(poses[0].x / 0.001 + poses[0].y / 0.02)
 
 
+READMES = sorted((ROOT / "examples").glob("*/README.md"))
+TYPED = re.compile(r"(?<!-->\n)^```sh\n(.*?)```", re.S | re.M)
+SEEN = re.compile(r"^```text\n(.*?)```", re.S | re.M)
+
+
+@pytest.mark.parametrize(
+    "readme", [page for page in READMES if SEEN.search(page.read_text())], ids=lambda p: p.parent.name
+)
+def test_what_a_readme_tells_to_type_prints_what_it_says(world: World, readme: Path, tmp_path: Path) -> None:
+    """All its programs at once; of the lines that it shows, each comes, with other numbers."""
+    text = readme.read_text(encoding="utf-8")
+    commands = [line for block in TYPED.findall(text) for line in block.splitlines()]
+    expected = [line for block in SEEN.findall(text) for line in block.splitlines()]
+    assert commands and expected
+    patterns = [re.sub(r"\d+", r"\\d+", re.escape(line)) for line in expected]
+    logs = [tmp_path / f"{number}.log" for number in range(len(commands))]
+    with Children() as children:
+        for command, log in zip(commands, logs, strict=True):
+            words = command.split()
+            assert words[0].startswith("build/release/bin/"), command
+            children.start(words[0], [program(Path(words[0]).name), *words[1:]], log)
+
+        def missing() -> list[str]:
+            said = "\n".join(log.read_text(errors="replace") for log in logs)
+            return [line for line in patterns if not re.search(rf"^{line}$", said, re.M)]
+
+        eventually(lambda: not missing(), LIMIT_S, f"{readme.parent.name}: all of {expected}")
+
+
+def test_each_example_has_a_readme_and_a_place_in_the_order() -> None:
+    folders = {path.name for path in (ROOT / "examples").iterdir() if path.is_dir()}
+    assert {page.parent.name for page in READMES} == folders
+    order = re.findall(r"^\| \d+ \| \[\w+\]\((\w+)/README\.md\)", (ROOT / "examples/README.md").read_text(), re.M)
+    assert sorted(order) == sorted(folders)
+
+
+def test_a_custom_transport_reaches_ros(world: World, tmp_path: Path) -> None:
+    received = world.host.collect(Int32, "custom_counter", quality(reliable=True))
+    with Children() as children:
+        children.start("custom_transport", [program("custom_transport")], tmp_path / "custom.log")
+        eventually(lambda: len(received) >= 2, LIMIT_S, "two numbers")
+
+
+def test_nothing_that_was_accepted_is_lost_when_the_agent_ends(world: World, tmp_path: Path) -> None:
+    received = world.host.collect(Int32, "kept_counter", quality(reliable=True))
+    number = str(free_port())
+    with Children() as children:
+        agent = start_agent(children, DOMAIN, tmp_path / "agent_1.log", "--udp", number)
+        words = [program("reconnection"), "127.0.0.1", number]
+        example = children.start("reconnection", words, tmp_path / "reconnection.log")
+        example.wait_line(lambda line: line.startswith("the agent is here"), LIMIT_S, "here")
+        eventually(lambda: len(received) >= 5, LIMIT_S, "five numbers")
+        agent.process.kill()
+        agent.process.wait()
+        example.wait_line(lambda line: line.startswith("the agent is away"), LIMIT_S, "away")
+        start_agent(children, DOMAIN, tmp_path / "agent_2.log", "--udp", number)
+        here = example.wait_line(lambda line: line.startswith("the agent is here"), 2 * LIMIT_S, "here again")
+        accepted = int(re.findall(r"(\d+) accepted", here)[0])
+        eventually(lambda: any(message.data > accepted for message in received), LIMIT_S, "what came after")
+    numbers = sorted({message.data for message in received})  # what the agent had not confirmed may come twice
+    assert numbers == list(range(numbers[0], numbers[-1] + 1))
+
+
 def test_they_name_nothing_of_tide() -> None:
-    for name in ("int32_publisher", "int32_subscriber", "string_publisher", "ping_pong"):
+    plain = ("int32_publisher", "int32_subscriber", "string_publisher", "ping_pong")
+    for name in (*plain, "own_messages", "custom_transport", "reconnection"):
         text = (ROOT / "examples" / name / "main.c").read_text(encoding="utf-8")
         code = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
         assert "tide" not in code.lower(), name
