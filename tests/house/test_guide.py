@@ -18,8 +18,10 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from guide import build, errors, headers, links  # noqa: E402
 
-PAGES = sorted((ROOT / "docs/guide").glob("*.md"))
-_BLOCK = re.compile(r"(?:<!-- (.*?) -->\n)?```(\w*)\n(.*?)```", re.S)
+from tide.new.boards import BOARDS as BOARDS_OF_TIDE_NEW  # noqa: E402
+
+PAGES = sorted((ROOT / "docs/guide").glob("*.md")) + sorted((ROOT / "docs/boards").glob("*.md"))
+_BLOCK = re.compile(r"(?:<!-- ((?:(?!-->).)*) -->\n)?```(\w*)\n(.*?)```", re.S)
 _PRELUDE = """
 #include <rclc/executor.h>
 #include <rclc/rclc.h>
@@ -125,6 +127,23 @@ def test_programs_of_a_page_compile(page: Path, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+BOARDS = sorted(page for page in (ROOT / "docs/boards").glob("*.md") if page.name != "README.md")
+PARTS = ["Install", "Build", "Memory", "Clock and interrupts", "Links", "Limits", "What ran where"]
+
+
+@pytest.mark.parametrize("page", BOARDS, ids=lambda page: page.stem)
+def test_pages_of_boards_have_the_same_parts(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert re.findall(r"^## (.*)$", text, re.M) == PARTS
+    overview = (ROOT / "docs/boards/README.md").read_text(encoding="utf-8")
+    assert f"({page.name})" in overview
+
+
+def test_each_board_of_tide_new_has_a_page_that_makes_its_project() -> None:
+    made = {name for page in BOARDS for name in re.findall(r"--board (\w+)", page.read_text(encoding="utf-8"))}
+    assert made == set(BOARDS_OF_TIDE_NEW)
 
 
 def test_every_code_has_advice_that_names_what_is_there() -> None:

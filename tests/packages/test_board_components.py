@@ -47,8 +47,8 @@ CORES = {
     "cortex-m4f": arm("-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"),
     "cortex-m7": arm("-mcpu=cortex-m7", "-mfloat-abi=hard", "-mfpu=fpv5-d16"),
     "cortex-m33": arm("-mcpu=cortex-m33", "-mfloat-abi=hard", "-mfpu=fpv5-sp-d16"),
-    "rv32imac": riscv("rv32imac_zicsr"),  # ESP32-C6
-    "rv32imc": riscv("rv32imc_zicsr", *OF_IDF),  # ESP32-C3
+    "rv32imac": riscv("rv32imac"),  # ESP32-C6
+    "rv32imc": riscv("rv32imc", *OF_IDF),  # ESP32-C3
     # ESP8266, the one Xtensa that a packaged compiler knows. ESP32 and S3 have atomic instructions beside.
     "lx106": Core(
         "xtensa-lx106-elf-gcc",
@@ -263,6 +263,47 @@ def test_a_program_lacks_the_names_of_its_system_alone(
     case = CASES[name]
     (tmp_path / "main.c").write_text(PROGRAM.format(includes=case.program[0], begin=case.program[1]))
     assert lacks(case, core, boards / case.package, [tmp_path / "main.c"], archives[core], tmp_path) == set()
+    flash_kb, ram_kb = weight(core, archives[core], tmp_path)
+    label, page = f"{LABELS[core]}{name.removeprefix(PAGES[case.package][0])}", PAGES[case.package][1]
+    row = re.search(rf"^\| {re.escape(label)} \| ([\d.]+) \| ([\d.]+) \|$", page.read_text(encoding="utf-8"), re.M)
+    measured = f"| {label} | {flash_kb:.1f} | {ram_kb:.1f} |"
+    assert row is not None, f"{page.name} lacks {measured}"
+    assert float(row[1]) == pytest.approx(flash_kb, rel=0.05), f"{page.name}: {measured}"
+    assert float(row[2]) == pytest.approx(ram_kb, rel=0.05), f"{page.name}: {measured}"
+
+
+# What the rows of a page's table of memory are: the core, and which of the package's choices.
+LABELS = {
+    "cortex-m0plus": "Cortex-M0+",
+    "cortex-m3": "Cortex-M3",
+    "cortex-m4f": "Cortex-M4F",
+    "cortex-m7": "Cortex-M7",
+    "cortex-m33": "Cortex-M33",
+    "rv32imac": "RV32IMAC",
+    "rv32imc": "RV32IMC",
+    "lx106": "Xtensa LX106",
+}
+PAGES = {
+    package: (begins, ROOT / "docs/boards" / page)
+    for package, begins, page in (
+        ("pico/tide_micro_ros", "pico", "pico.md"),
+        ("stm32cube/tide_micro_ros", "stm32cube", "stm32.md"),
+        ("esp_idf/tide", "esp_idf", "esp32.md"),
+        ("zephyr/tide", "zephyr", "zephyr.md"),
+    )
+}
+ROOM = ["-Wl,--defsym=__flash_size=0x400000", "-Wl,--defsym=__ram_size=0x400000", "-Wl,--defsym=__stack_size=0"]
+
+
+def weight(core: str, archive: Path, folder: Path) -> tuple[float, float]:
+    """Flash and RAM in kB of what `lacks` has compiled, without what the system itself needs."""
+    compiler = CORES[core].compiler
+    link = [compiler, *CORES[core].flags, "-nostartfiles", "-Wl,--entry=main", "-Wl,--gc-sections", *ROOM]
+    link += ["-Wl,--unresolved-symbols=ignore-all", *(str(path) for path in sorted(folder.glob("*.o")))]
+    run([*link, "-Wl,--start-group", archive, "-Wl,--end-group", "-o", "weighed.elf"], folder)
+    listed = run([compiler.removesuffix("gcc") + "size", "weighed.elf"], folder)
+    text, data, bss = (int(word) for word in listed.splitlines()[-1].split()[:3])
+    return (text + data) / 1000, (data + bss) / 1000
 
 
 # What tide new makes for a board: the case that its sources are, its folder of the runtime, its program and its entry.
