@@ -84,7 +84,7 @@ bench: ## measure ratios against a baseline in the same run
 measurements: ## make the tables of docs/measurements.md from what lab/results/ keeps
 	@.venv/bin/python lab/bench/measurements.py
 
-wheel: build-release ## make dist/tide-*.whl, the command with its native programs, for this Python
+wheel: build ## make dist/tide-*.whl, the command with its native programs, for this Python
 	@TIDE_WHEEL_BUILD=build/release .venv/bin/python -m pip wheel . --no-deps --no-build-isolation -q -w dist
 	@ls dist/*.whl
 

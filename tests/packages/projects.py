@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -41,3 +42,12 @@ def run(words: Sequence[str | Path], folder: Path, more: Mapping[str, str] | Non
     )
     assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
     return done.stdout
+
+
+def copy_tree(folder: Path) -> Path:
+    """What a fresh clone has, with the changes that are not committed yet: no environment and no build."""
+    for name in run(["git", "ls-files", "-co", "--exclude-standard"], ROOT).splitlines():
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    return folder

@@ -9,7 +9,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from projects import PROGRAM, ROOT, run
+from projects import PROGRAM, ROOT, copy_tree, run
+
+from tide.programs.binaries import build_folder
 
 LANGUAGES = "cmake_minimum_required(VERSION 3.22)\nproject(robot LANGUAGES C)\n"
 ROBOT = "add_executable(robot main.c)\ntarget_link_libraries(robot PRIVATE tide::runtime)\n"
@@ -47,6 +49,31 @@ def test_a_component_that_is_not_installed_is_named(installed: Path, tmp_path: P
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=60)
     assert done.returncode != 0
     assert "'agent' of tide is not installed" in " ".join(done.stderr.split()), done.stderr
+
+
+def test_the_agent_is_a_component_that_is_found(tmp_path: Path) -> None:
+    """Of the build of the tests, which has all that the whole tree installs but the common messages."""
+    for component in ("runtime", "agent"):
+        run(["cmake", "--install", build_folder(), "--component", component, "--prefix", tmp_path / "prefix"], tmp_path)
+    lists = """find_package(tide 0.1 REQUIRED COMPONENTS runtime agent)
+get_target_property(program tide::agent LOCATION)
+message(STATUS "the agent is ${program}")
+"""
+    folder = tmp_path / "robot"
+    build(folder, lists + ROBOT, f"-DCMAKE_PREFIX_PATH={tmp_path / 'prefix'}")
+    told = run(["cmake", "-S", folder, "-B", folder / "build"], folder)
+    named = re.search(r"the agent is (.*)", told)
+    assert named is not None and Path(named[1]) == tmp_path / "prefix/bin/tide-agent"
+    assert "--udp" in run([named[1], "--help"], folder)
+
+
+def test_a_fresh_clone_configures_without_a_python_that_has_messages(tmp_path: Path) -> None:
+    """As docs/install.md has it for the component `agent`: before scripts/setup.sh there is no environment."""
+    words = ["cmake", "-S", copy_tree(tmp_path / "tide"), "-B", tmp_path / "build", "-G", "Ninja", "-DTIDE_TESTS=OFF"]
+    told = run(words, tmp_path, {"PATH": "/usr/bin:/bin", "VIRTUAL_ENV": ""})
+    assert "no Python with ROS 2's message packages" in told
+    targets = run(["cmake", "--build", tmp_path / "build", "--target", "help"], tmp_path)
+    assert "tide-agent: phony" in targets
 
 
 def test_pkg_config_says_how_to_compile_and_link(installed: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from projects import ROOT, run
+from projects import ROOT, copy_tree, run
 
 RELEASE = ROOT / "build/release"
 
@@ -22,12 +22,8 @@ RELEASE = ROOT / "build/release"
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Made from a copy of the tree, so that nothing of it is left behind, with the programs that are built already."""
     folder = tmp_path_factory.mktemp("wheel")
-    names = run(["git", "ls-files", "-co", "--exclude-standard"], ROOT).splitlines()
-    for name in names:
-        if (ROOT / name).is_file():
-            (folder / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / "tree" / name)
-    words = [sys.executable, "-m", "pip", "wheel", folder / "tree", "--no-deps", "--no-build-isolation", "-w", folder]
+    tree = copy_tree(folder / "tree")
+    words = [sys.executable, "-m", "pip", "wheel", tree, "--no-deps", "--no-build-isolation", "-w", folder]
     run(words, folder, {"TIDE_WHEEL_BUILD": str(RELEASE)})
     (found,) = folder.glob("*.whl")
     return found
