@@ -46,7 +46,7 @@ typedef enum tide_status {
   TIDE_ERROR_NO_HEAP = -35, /* the default allocator was asked in a build without a heap */
   TIDE_ERROR_CAPACITY_ACTIONS = -36,
   TIDE_ERROR_CAPACITY_GOALS = -37,
-  TIDE_ERROR_CAPACITY_PARAMETERS = -38
+  TIDE_ERROR_CAPACITY_PARAMETERS = -38 /* -39 to -42: tide/lock.h */
 } tide_status_t;
 
 /* One line in plain words for a status code; never null. Static text, safe from any context. */

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <string>
 
 #include "analysis/link/model.h"
 #include "analysis/model/linear.h"
@@ -73,6 +75,31 @@ time_ns LinkModel::client_blocking(size_t chain) const {
   return longest_ns;
 }
 
+// The longest critical section of a less urgent chain whose lock has this chain or a more urgent one among its takers.
+// There is one at most once a visit: nobody less urgent begins another while this one waits (docs/analysis/locks.md).
+time_ns LinkModel::lock_blocking(size_t chain) const {
+  if (system_.client.policy != ClientPolicy::lanes || loads_[chain].visits == 0) return 0;
+  std::map<std::string, int64_t> ceilings;
+  const auto each = [this](auto look) {
+    for (const LinkChain &one : system_.chains) {
+      for (const LinkCallback &callback : one.callbacks) {
+        if (callback.place != kOnClient) continue;
+        for (const CriticalSection &section : callback.sections) look(one.priority, section);
+      }
+    }
+  };
+  each([&](int64_t priority, const CriticalSection &section) {
+    const auto [known, first] = ceilings.emplace(section.lock, priority);
+    if (!first) known->second = std::max(known->second, priority);
+  });
+  time_ns longest_ns = 0;
+  const int64_t own = system_.chains[chain].priority;
+  each([&](int64_t priority, const CriticalSection &section) {
+    if (priority < own && ceilings[section.lock] >= own) longest_ns = std::max(longest_ns, section.section_ns);
+  });
+  return longest_ns;
+}
+
 // No busy stretch of the client is long enough to hold both visits of one instance of a more urgent chain: between the
 // two of the pair that lies innermost, every other instance has one visit at most.
 bool LinkModel::pairs_are_apart(size_t chain, time_ns window_ns, time_ns more_ns) const {
@@ -111,12 +138,14 @@ LinkModel::Demand LinkModel::demand(size_t chain, time_ns window_ns) const {
   parts.line_ns = line_ns;
   parts.host_ns = self.host_ns;
   parts.client_blocking_ns = self.visits * blocking_ns + self.new_data_ns;
+  parts.lock_blocking_ns = self.visits * lock_blocking(chain);
   parts.interrupts_ns = interrupt.value;
   parts.host_wait_ns = host_wait.value;
   parts.losses_ns = self.losses_ns;
-  const Linear base = constant(self.client_ns + parts.client_blocking_ns) + interrupt;
+  const Linear base = constant(self.client_ns + parts.client_blocking_ns + parts.lock_blocking_ns) + interrupt;
   const Linear generic = base + result.remote + client;
-  if (!self.pair || is_batch()) {
+  // A section that is interrupted goes on between the visits of more urgent chains, which the lemmas of pairs exclude.
+  if (!self.pair || is_batch() || parts.lock_blocking_ns > 0) {
     result.cases = {generic};
     return result;
   }
@@ -301,8 +330,8 @@ LinkResults LinkModel::run() {
   return results;
 }
 time_ns LinkParts::total_ns() const {
-  time_ns sum = jitter_ns + execution_ns + line_ns + host_ns + client_blocking_ns + line_blocking_ns + control_ns +
-                interrupts_ns + host_wait_ns + losses_ns;
+  time_ns sum = jitter_ns + execution_ns + line_ns + host_ns + client_blocking_ns + lock_blocking_ns +
+                line_blocking_ns + control_ns + interrupts_ns + host_wait_ns + losses_ns;
   for (const time_ns part : client_interference_ns) sum += part;
   for (const time_ns part : line_interference_ns) sum += part;
   return sum;

@@ -110,16 +110,23 @@ class Reader {
     fields.integer("response_ns", chain.response_ns);
     fields.flag("uplink_reliable", chain.uplink_reliable);
     fields.flag("downlink_reliable", chain.downlink_reliable);
-    each(fields.list("callbacks"), fields.where() + ", callback", [this, &chain](Fields &of) {
-      LinkCallback &callback = chain.callbacks.emplace_back();
-      of.text("name", callback.name);
-      of.integer("execution_ns", callback.execution_ns);
-      of.integer("least_ns", callback.least_ns);
-      of.integer("payload_bytes", callback.payload_bytes);
-      std::string executor = file_.system.client.name;
-      of.text("executor", executor);
-      callback.place = place_of(executor);
-      if (callback.place == kNowhere) of.error("there is no executor '" + executor + "'");
+    each(fields.list("callbacks"), fields.where() + ", callback",
+         [this, &chain](Fields &of) { callback(of, chain.callbacks.emplace_back()); });
+  }
+
+  void callback(Fields &fields, LinkCallback &callback) {
+    fields.text("name", callback.name);
+    fields.integer("execution_ns", callback.execution_ns);
+    fields.integer("least_ns", callback.least_ns);
+    fields.integer("payload_bytes", callback.payload_bytes);
+    std::string executor = file_.system.client.name;
+    fields.text("executor", executor);
+    callback.place = place_of(executor);
+    if (callback.place == kNowhere) fields.error("there is no executor '" + executor + "'");
+    each(fields.list("sections"), fields.where() + ", section", [&callback](Fields &of) {
+      CriticalSection &one = callback.sections.emplace_back();
+      of.text("lock", one.lock);
+      of.integer("section_ns", one.section_ns);
     });
   }
 
@@ -149,7 +156,8 @@ std::string parts_of(const LinkSystem &system, const LinkParts &parts) {
       {time("jitter_ns", parts.jitter_ns), time("execution_ns", parts.execution_ns), time("line_ns", parts.line_ns),
        time("host_ns", parts.host_ns), field("client_interference_ns", by_chain(system, parts.client_interference_ns)),
        field("line_interference_ns", by_chain(system, parts.line_interference_ns)),
-       time("client_blocking_ns", parts.client_blocking_ns), time("line_blocking_ns", parts.line_blocking_ns),
+       time("client_blocking_ns", parts.client_blocking_ns), time("lock_blocking_ns", parts.lock_blocking_ns),
+       time("line_blocking_ns", parts.line_blocking_ns),
        time("control_ns", parts.control_ns), time("interrupts_ns", parts.interrupts_ns),
        time("host_wait_ns", parts.host_wait_ns), time("losses_ns", parts.losses_ns),
        time("lateness_ns", parts.lateness_ns)},

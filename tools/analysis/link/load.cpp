@@ -208,7 +208,7 @@ time_ns LinkModel::taking_ns(size_t chain) const {
   const time_ns late_ns =
       std::max<time_ns>(std::min(responses_[chain], period(chain)) - self.before_ns - self.behind_ns, 0);
   if (is_batch()) return late_ns;
-  const time_ns own_ns = add(client_blocking(chain), self.visit_ns);
+  const time_ns own_ns = add(client_blocking(chain) + lock_blocking(chain), self.visit_ns);
   LinkParts parts;
   time_ns window_ns = 0, next_ns = std::max(own_ns, self.taking_most_ns);
   while (next_ns > window_ns && next_ns < late_ns) {

@@ -161,6 +161,7 @@ class LinkModel {
   Linear downlink_by_level(size_t chain, time_ns window_ns, LinkParts &parts) const;
   Linear host(size_t chain, time_ns window_ns) const;
   time_ns client_blocking(size_t chain) const;
+  time_ns lock_blocking(size_t chain) const;
   bool pairs_are_apart(size_t chain, time_ns window_ns, time_ns more_ns) const;
   Once visits_once(size_t chain, time_ns window_ns) const;
   size_t only_less_urgent(size_t chain, time_ns window_ns) const;

@@ -103,6 +103,11 @@ class Checker {
     time(where, "execution_ns", callback.execution_ns);
     time(where, "least_ns", callback.least_ns);
     if (callback.least_ns > callback.execution_ns) error(where, "'least_ns' is more than 'execution_ns'");
+    for (const CriticalSection &section : callback.sections) {
+      time(where, "section_ns", section.section_ns);
+      if (section.section_ns > callback.execution_ns)
+        error(where, "'section_ns' of lock '" + section.lock + "' is more than 'execution_ns'");
+    }
     if (callback.place < kOnClient || callback.place >= static_cast<int>(system_.hosts.size())) {
       error(where, "is on no executor");
       return;

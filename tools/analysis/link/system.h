@@ -72,12 +72,20 @@ struct HostExecutor {
 
 inline constexpr int kOnClient = -1;
 
+// How long a callback holds a lock of the client, at most. With lanes its lane is then as urgent as the most urgent
+// chain that takes the lock; without them callbacks do not overlap.
+struct CriticalSection {
+  std::string lock;
+  time_ns section_ns = 0;
+};
+
 struct LinkCallback {
   std::string name;
   int place = kOnClient;  // or the index of a host executor
   time_ns execution_ns = 0;
   time_ns least_ns = 0;       // shortest execution
   int64_t payload_bytes = 0;  // of what it publishes; 0: nothing
+  std::vector<CriticalSection> sections = {};
 };
 
 struct LinkChain {

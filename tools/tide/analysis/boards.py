@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tide.analysis.locks import waits_of
 from tide.analysis.lower import (
     ClientExecutor,
     Document,
@@ -105,6 +106,7 @@ class _Composition:
             for before, after in itertools.pairwise(sections)
         }
         self._places = sorted({one.place for one in every})
+        self._waits_ns = waits_of(system)
         self._makes_ns = {one.name: int(one.submit_ms * 1_000_000) for one in system.executors}
         self._documents = {place: self._document(place, executor, losses) for place in self._places}
         self._visited = {place: self._hosts_of(place) for place in self._places}
@@ -163,7 +165,7 @@ class _Composition:
         system = self._system
         board = None if place == HOST else system.executor(place)
         own = [one for one in self._every.values() if one.place == place]
-        document = board_document(self._part(board, own), self._policy(board, executor), losses)
+        document = board_document(self._part(board, own), self._policy(board, executor), losses, system)
         excluding = shared_exclusive_groups(system)
         document["hosts"] = [
             {"name": one.name, "lanes": 1 if one.name in excluding else one.lanes}
@@ -227,7 +229,8 @@ class _Composition:
             {
                 "name": one.name,
                 "executor": one.executor,
-                "execution_ns": one.execution_ns + (self._makes_ns[one.executor] if one.publishes else 0),
+                "execution_ns": one.execution_ns + (self._makes_ns[one.executor] if one.publishes else 0)
+                + self._waits_ns.get(id(one), 0),
                 "payload_bytes": 1,
             }
             for one in section.callbacks

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tide.analysis import boards
 from tide.analysis.joins import latest, without_joins
+from tide.analysis.locks import waits_of
 from tide.analysis.lower import (
     ClientExecutor,
     Document,
@@ -153,7 +154,18 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
     """NoBoundError or AnalysisError when there is no analysis for it. executor: of the client, or the policy of the
     host's executors where no chain touches the microcontroller; None: that of the description (tide, or lanes), or
     default."""
-    return _with_paths(system, _bounds_of_chains(system, executor, losses))
+    return _with_paths(system, _with_locks(system, _bounds_of_chains(system, executor, losses)))
+
+
+_LOCKS = Assumption(
+    "locks",
+    "callbacks take the locks that are named, one at a time, for no longer than section_ms; who waits is served in order "
+    "of arrival; callbacks of the host that share one are in one process",
+)
+
+
+def _with_locks(system: System, bounds: Bounds) -> Bounds:
+    return replace(bounds, assumptions=(*bounds.assumptions, _LOCKS)) if system.locks else bounds
 
 
 _SAMPLING = Assumption(
@@ -388,13 +400,16 @@ def _host_bound(system: System, chain: Chain, stretches: list[ChainAnswer], root
     several = len(stretches) > 1
 
     def parts() -> list[Share]:
+        waits_ns = waits_of(system)
+        waiting_ns = sum(waits_ns.get(id(one), 0) for one in system.path(chain))
         late: list[Share] = [("jitter", jitter_ns, None)] if jitter_ns else []
         late += [("propagation", under_way_ns, None)] if under_way_ns else []
-        return late + [
+        told: list[Share] = [
             (kind, value_ns, other and chain_of(other), one.executor if several else None)
             for one in stretches
             for kind, value_ns, other in one.parts
         ]
+        return late + _apart(told, waiting_ns)
 
     def depends_on() -> tuple[str, ...]:
         names = {chain_of(other) for one in stretches for other, _ in one.depends_on}
@@ -410,6 +425,18 @@ def _host_bound(system: System, chain: Chain, stretches: list[ChainAnswer], root
         find_parts=parts,
         find_depends_on=depends_on,
     )
+
+
+def _apart(parts: list[Share], waiting_ns: int) -> list[Share]:
+    """Of its own callbacks, what they wait for locks."""
+    left_ns, told = waiting_ns, list[Share]()
+    for part in reversed(parts):
+        taken_ns = min(left_ns, part[1]) if part[0] in ("precedence", "last_callback") else 0
+        left_ns -= taken_ns
+        if part[1] > taken_ns:
+            told.append((part[0], part[1] - taken_ns, *part[2:]))
+    told.reverse()
+    return [*told, ("lock_wait", waiting_ns - left_ns, None)] if waiting_ns > left_ns else told
 
 
 def _starving(system: System) -> dict[str, Root]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
+from tide.analysis.locks import sections_of, waits_of
 from tide.analysis.unbounded import link_findings, shared_lanes
 from tide.system.finding import Finding
 from tide.system.model import Callback, Chain, Executor, SerialLink, System, UdpLink, nanoseconds
@@ -66,8 +67,8 @@ def refuse_link(system: System, executor: ClientExecutor | None) -> None:
         raise NoBoundError(findings)
 
 
-def board_document(system: System, executor: ClientExecutor, losses: int) -> Document:
-    """Of the board of a system that has one at most."""
+def board_document(system: System, executor: ClientExecutor, losses: int, whole: System | None = None) -> Document:
+    """Of the board of a system that has one at most. whole: what it is a part of, whose locks count."""
     policy, _, send = executor.partition("_")
     client = next(iter(system.boards()), None)
     line = system.link_of_board(client) if client is not None else next(iter(system.links), None)
@@ -86,8 +87,10 @@ def board_document(system: System, executor: ClientExecutor, losses: int) -> Doc
             for one in system.executors
             if one.where == "host"
         ],
-        "chains": [_link_chain(chain, makes_ns) for chain in system.chains],
+        "chains": [_link_chain(chain, makes_ns, waits_of(whole or system)) for chain in system.chains],
     }
+    if system.locks:
+        _add_sections(document, system, whole or system)
     if client is not None:
         document["client"]["name"] = client.name
         for name in ("submit", "process", "dispatch"):
@@ -104,6 +107,14 @@ def board_document(system: System, executor: ClientExecutor, losses: int) -> Doc
             document["protocol"]["heartbeat_floor_ns"] = _UDP_FLOOR_NS
         document["line"] = _line(system, line)
     return document
+
+
+def _add_sections(document: Document, system: System, whole: System) -> None:
+    sections = sections_of(whole)
+    for chain, entry in zip(system.chains, document["chains"], strict=True):
+        for callback, one in zip(chain.callbacks, entry["callbacks"], strict=True):
+            if id(callback) in sections:
+                one["sections"] = sections[id(callback)]
 
 
 _UDP_FLOOR_NS = 2_000_000  # of a measured delay where the link names none (DELAY_MINIMUM_NS of the transmitter)
@@ -198,6 +209,7 @@ def host_document(system: System, policy: HostPolicy = "default", meeting: Colle
     kinds = {group.name: group.kind for group in system.groups}
     lanes = {executor.name: executor.lanes for executor in system.executors}
     own = policy == "priority" and own_priorities(system)
+    waits_ns = waits_of(system)
 
     def group_of(stretch: Stretch, position: int, callback: Callback) -> str | None:
         """One of no group overlaps all but itself, which matters where an instance may meet the one before it. On one
@@ -223,7 +235,7 @@ def host_document(system: System, policy: HostPolicy = "default", meeting: Colle
                 group = group_of(one, position, callback)
                 if group is not None:
                     groups[group] = callback.executor
-                callbacks.append(_host_callback(callback, group, own))
+                callbacks.append(_host_callback(callback, group, own, waits_ns.get(id(callback), 0)))
             chains.append(
                 {
                     "name": one.name,
@@ -261,8 +273,8 @@ def _host_lanes(executor: Executor) -> Document:
     return {"lanes": [lane] * executor.lanes}
 
 
-def _host_callback(callback: Callback, group: str | None, own: bool) -> Document:
-    execution_ns = max(callback.execution_ns, 1)
+def _host_callback(callback: Callback, group: str | None, own: bool, wait_ns: int) -> Document:
+    execution_ns = max(callback.execution_ns, 1) + wait_ns
     entry: Document = {"name": callback.name, "execution_ns": execution_ns}
     if callback.least_ns:
         entry["least_ns"] = min(callback.least_ns, execution_ns)
@@ -282,7 +294,7 @@ def _segments(callbacks: tuple[Callback, ...]) -> list[tuple[str, list[Any]]]:
     return segments
 
 
-def _link_chain(chain: Chain, makes_ns: Mapping[str, int]) -> Document:
+def _link_chain(chain: Chain, makes_ns: Mapping[str, int], waits_ns: Mapping[int, int]) -> Document:
     reliable = chain.reliability == "reliable"
     return {
         "name": chain.name,
@@ -297,7 +309,8 @@ def _link_chain(chain: Chain, makes_ns: Mapping[str, int]) -> Document:
                 "name": callback.name,
                 "executor": callback.executor,
                 "execution_ns": callback.execution_ns
-                + (makes_ns.get(callback.executor, 0) if callback.publishes else 0),
+                + (makes_ns.get(callback.executor, 0) if callback.publishes else 0)
+                + waits_ns.get(id(callback), 0),
                 "least_ns": callback.least_ns,
                 "payload_bytes": callback.publishes.payload_bytes if callback.publishes else 0,
             }

@@ -14,6 +14,8 @@ LABELS = {
     "client_interference": "callbacks of",
     "line_interference": "frames of",
     "client_blocking": "a less urgent callback that has begun",
+    "lock_blocking": "a less urgent callback that holds a lock",
+    "lock_wait": "others that hold a lock",
     "line_blocking": "a less urgent frame that has begun",
     "control": "acknowledgments and signs of life",
     "interrupts": "interrupts",

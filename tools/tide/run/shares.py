@@ -6,7 +6,7 @@ from __future__ import annotations
 from tide.analysis.bounds import ChainBound
 from tide.system.model import Chain, SerialLink, System, nanoseconds
 
-_PROCESSOR = ("jitter", "client_interference", "client_blocking", "interrupts")
+_PROCESSOR = ("jitter", "client_interference", "client_blocking", "lock_blocking", "interrupts")
 _WIRE_WAIT = ("line_interference", "line_blocking", "control")
 
 

@@ -18,6 +18,7 @@ from tide.system.check_host import (
     check_priorities,
     check_propagation,
 )
+from tide.system.check_locks import check_lock_names, check_locks
 from tide.system.check_paths import check_path_names, check_paths
 from tide.system.check_programs import check_programs
 from tide.system.finding import Finding
@@ -28,7 +29,7 @@ _NOTHING = Decimal(0)
 
 
 def check(system: System) -> list[Finding]:
-    findings = [*_duplicates(system), *_unknown_names(system), *check_path_names(system)]
+    findings = [*_duplicates(system), *_unknown_names(system), *check_path_names(system), *check_lock_names(system)]
     findings = findings or [*check_branches(system)]
     findings = findings or [*check_joins(system)]
     if findings:  # the rest looks names up
@@ -41,6 +42,7 @@ def check(system: System) -> list[Finding]:
         *check_propagation(system),
         *check_boards(system),
         *check_paths(system),
+        *check_locks(system),
         *check_programs(system),
         *_executor_load(system),
         *_link_load(system),

@@ -422,6 +422,42 @@ class DataPath(_Entry):
         return None if self.age_ms is None else nanoseconds(self.age_ms)
 
 
+class CriticalSection(_Entry):
+    """A callback that takes a lock, once a run."""
+
+    callback: Annotated[
+        tuple[Name, Name],
+        BeforeValidator(_branch),
+        PlainSerializer(".".join),
+        WithJsonSchema({"type": "string", "pattern": r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$"}),
+        Field(description="chain.callback: who takes it."),
+    ]
+    section_ms: Annotated[
+        Milliseconds, Field(description="CPU time from taking to giving it, the worst that occurs; part of execution_ms.")
+    ]
+
+    @property
+    def section_ns(self) -> int:
+        return nanoseconds(self.section_ms)
+
+
+class Lock(_Entry):
+    """Data that callbacks share, and that one of them uses at a time (tide/lock.h). On a board with preemptive lanes
+    whoever has it is as urgent as the most urgent that takes it; on the host they are served in order of arrival."""
+
+    name: Name
+    sections: Annotated[
+        tuple[CriticalSection, ...],
+        Field(
+            min_length=2,
+            max_length=CALLBACKS_MAXIMUM,
+            strict=False,
+            description="Who takes it and for how long: callbacks of one board, or of executors of one process of the "
+            "host.",
+        ),
+    ]
+
+
 class Header(_Entry):
     """The system's name and what it is for."""
 
@@ -439,6 +475,7 @@ class System(_Entry):
     groups: Annotated[tuple[Group, ...], Field(strict=False)] = ()
     chains: Annotated[tuple[Chain, ...], Field(min_length=1, strict=False)]
     paths: Annotated[tuple[DataPath, ...], Field(strict=False)] = ()
+    locks: Annotated[tuple[Lock, ...], Field(strict=False)] = ()
 
     @property
     def name(self) -> str:
@@ -486,10 +523,16 @@ class System(_Entry):
         return self.link_of_board(self.executor(board.executor)) or self.links[0]
 
     def with_chains(self, chains: tuple[Chain, ...]) -> System:
-        """The same with these chains, and without the paths over others."""
+        """The same with these chains, and without the paths over others and what others do with locks."""
         names = {chain.name for chain in chains}
         paths = tuple(path for path in self.paths if names.issuperset(path.chains))
-        return self.model_copy(update={"chains": chains, "paths": paths})
+        locks = (
+            lock.model_copy(update={"sections": tuple(one for one in lock.sections if one.callback[0] in names)})
+            for lock in self.locks
+        )
+        return self.model_copy(
+            update={"chains": chains, "paths": paths, "locks": tuple(lock for lock in locks if lock.sections)}
+        )
 
     def chain(self, name: str) -> Chain:
         return next(chain for chain in self.chains if chain.name == name)

@@ -32,6 +32,8 @@ _TABLES = (
     ("Callback", "[[chains.callbacks]]"),
     ("Publication", "publishes = { ... } of a callback"),
     ("DataPath", "[[paths]]"),
+    ("Lock", "[[locks]]"),
+    ("CriticalSection", "sections = [{ ... }] of a lock"),
 )
 
 

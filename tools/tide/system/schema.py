@@ -18,6 +18,8 @@ _DESCRIPTIONS = {
     "System.chains": "Callbacks in data-dependency order, each with a deadline.",
     "System.paths": "Ways of data over several chains, with limits for reaction time and data age.",
     "DataPath.name": f"Unique. {_NAME}",
+    "System.locks": "Data that callbacks of several lanes share, with the longest critical section of each.",
+    "Lock.name": f"Unique. {_NAME}",
     "Header.name": f"Of the system. {_NAME}",
     "Header.description": "What it is for, in a line.",
     "Executor.name": f"By which callbacks say where they run. {_NAME}",

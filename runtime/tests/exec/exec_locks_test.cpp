@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// Locks between callbacks: each misuse has its code, and lanes on threads exclude each other in the order they came.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "exec_threads.h"
+#include "tide/lock.h"
+#include "tide/status.h"
+
+namespace {
+
+// A port whose caller and priority the test sets; with `by_thread` each thread is a lane.
+struct Port {
+  bool by_thread = false;
+  const void *who = this;
+  int raised = 0, depth = 0, refuses = TIDE_OK;
+  const tide_lane_t *lane = nullptr;
+  tide_lock_port_t port{};
+
+  Port() {
+    port.context = this;
+    port.current = [](void *context) -> const void * {
+      static thread_local char here;
+      auto *self = static_cast<Port *>(context);
+      return self->by_thread ? &here : self->who;
+    };
+    port.raise = [](void *context, const tide_lane_t *ceiling, uintptr_t *before) {
+      auto *self = static_cast<Port *>(context);
+      if (self->by_thread) return int{TIDE_OK};
+      *before = 7;
+      self->lane = ceiling;
+      if (self->refuses == TIDE_OK) self->depth++;
+      self->raised++;
+      return self->refuses;
+    };
+    port.restore = [](void *context, uintptr_t before) {
+      auto *self = static_cast<Port *>(context);
+      if (self->by_thread) return;
+      EXPECT_EQ(before, 7u);
+      self->depth--;
+    };
+    port.may_wait = true;
+  }
+};
+
+// Callbacks on an executor with a lane for each level.
+template <size_t count>
+struct Program {
+  exec_threads::Host host;
+  tide_executor_t executor{};
+  std::array<tide_lane_t, count> lanes{};
+  std::array<tide_callback_t, count> callbacks{};
+  std::array<tide_callback_t *, count> registered{};
+  std::vector<tide_queue_entry_t *> ready = std::vector<tide_queue_entry_t *>(count * count);
+  std::vector<tide_queue_entry_t *> timers = ready;
+  std::array<std::function<void()>, count> bodies;
+  Port port;
+  tide_lock_set_t set{};
+  tide_lock_t lock{}, other{};
+
+  explicit Program(tide_scheduling_t scheduling = TIDE_SCHEDULING_INHERIT) {
+    tide_executor_config_t config{};
+    config.platform = &host.platform;
+    config.callbacks = registered.data();
+    config.ready_storage = ready.data();
+    config.timer_storage = timers.data();
+    config.callback_count = count;
+    config.lanes = lanes.data();
+    config.lane_count = count;
+    for (size_t index = 0; index < count; index++) {
+      lanes[index].settings.least_level = static_cast<uint8_t>(index + 1);
+      lanes[index].settings.scheduling = scheduling;
+    }
+    EXPECT_EQ(tide_executor_init(&executor, &config), TIDE_OK);
+    for (size_t index = 0; index < count; index++) {
+      callbacks[index].kind = TIDE_CALLBACK_GUARD;
+      callbacks[index].priority = static_cast<tide_priority_t>(TIDE_PRIORITY(index + 1, 0));
+      callbacks[index].context = &bodies[index];
+      callbacks[index].execute = [](tide_callback_t *, void *context) {
+        (*static_cast<std::function<void()> *>(context))();
+      };
+      EXPECT_EQ(tide_executor_add(&executor, &callbacks[index]), TIDE_OK);
+    }
+    EXPECT_EQ(tide_lock_set_init(&set, &host.platform, &port.port), TIDE_OK);
+    EXPECT_EQ(tide_lock_init(&lock, &set), TIDE_OK);
+    EXPECT_EQ(tide_lock_init(&other, &set), TIDE_OK);
+  }
+
+  // The callback runs once, in this thread.
+  void run(size_t index, std::function<void()> body) {
+    bool ran = false;
+    bodies[index] = [&] {
+      body();
+      ran = true;
+      tide_executor_stop(&executor);
+    };
+    tide_executor_notify(&callbacks[index]);
+    tide_executor_spin_lane(&executor, index);
+    EXPECT_TRUE(ran);
+  }
+};
+
+TEST(Locks, TakesAndGivesAtTheCeilingOfItsMostUrgentCallback) {
+  Program<3> program;
+  ASSERT_EQ(tide_lock_allow(&program.lock, &program.callbacks[2]), TIDE_OK);
+  ASSERT_EQ(tide_lock_allow(&program.lock, &program.callbacks[0]), TIDE_OK);
+  program.run(0, [&] {
+    EXPECT_EQ(tide_lock_take(&program.lock, &program.callbacks[0]), TIDE_OK);
+    EXPECT_EQ(program.port.lane, &program.lanes[2]);
+    EXPECT_EQ(program.port.depth, 1);
+    EXPECT_EQ(tide_lock_give(&program.lock), TIDE_OK);
+    EXPECT_EQ(program.port.depth, 0);
+  });
+  EXPECT_EQ(program.lock.takes, 1u);
+  EXPECT_EQ(program.lock.waits, 0u);
+}
+
+TEST(Locks, EachMisuseHasItsCodeAndChangesNothing) {
+  Program<3> program;
+  ASSERT_EQ(tide_lock_allow(&program.lock, &program.callbacks[1]), TIDE_OK);
+  ASSERT_EQ(tide_lock_allow(&program.other, &program.callbacks[1]), TIDE_OK);
+  const tide_callback_t *const callback = &program.callbacks[1];
+  EXPECT_EQ(tide_lock_take(&program.lock, callback), TIDE_ERROR_LOCK_CONTEXT) << "it does not run";
+  EXPECT_EQ(tide_lock_give(&program.lock), TIDE_ERROR_STATE) << "nobody has it";
+  program.run(1, [&] {
+    program.port.who = nullptr;
+    EXPECT_EQ(tide_lock_take(&program.lock, callback), TIDE_ERROR_LOCK_CONTEXT) << "an interrupt";
+    program.port.who = &program;
+    ASSERT_EQ(tide_lock_take(&program.lock, callback), TIDE_OK);
+    EXPECT_EQ(tide_lock_take(&program.lock, callback), TIDE_ERROR_LOCK_HELD) << "twice";
+    EXPECT_EQ(tide_lock_take(&program.other, callback), TIDE_ERROR_LOCK_HELD) << "a second one";
+    program.port.who = &program.lock;
+    EXPECT_EQ(tide_lock_give(&program.lock), TIDE_ERROR_LOCK_OWNER);
+    program.port.port.may_wait = false;
+    EXPECT_EQ(tide_lock_take(&program.lock, callback), TIDE_ERROR_LOCK_CEILING) << "taken although lanes cannot wait";
+    EXPECT_EQ(program.port.depth, 1);
+    program.port.who = &program;
+    EXPECT_EQ(tide_lock_give(&program.lock), TIDE_OK);
+    EXPECT_EQ(tide_lock_give(&program.lock), TIDE_ERROR_STATE);
+    program.port.refuses = TIDE_ERROR_NOT_PERMITTED;
+    EXPECT_EQ(tide_lock_take(&program.lock, callback), TIDE_ERROR_NOT_PERMITTED);
+    EXPECT_EQ(program.lock.owner, nullptr);
+  });
+  EXPECT_EQ(program.port.depth, 0);
+}
+
+TEST(Locks, RefusesWhoIsMoreUrgentThanItsCeiling) {
+  Program<3> program;
+  program.run(2, [&] {
+    EXPECT_EQ(tide_lock_take(&program.lock, &program.callbacks[2]), TIDE_ERROR_LOCK_CEILING) << "nobody was allowed";
+    ASSERT_EQ(tide_lock_allow(&program.lock, &program.callbacks[1]), TIDE_OK);
+    EXPECT_EQ(tide_lock_take(&program.lock, &program.callbacks[2]), TIDE_ERROR_LOCK_CEILING);
+    EXPECT_EQ(program.port.raised, 0);
+    ASSERT_EQ(tide_lock_allow(&program.lock, &program.callbacks[2]), TIDE_OK);
+    EXPECT_EQ(tide_lock_take(&program.lock, &program.callbacks[2]), TIDE_OK);
+    EXPECT_EQ(tide_lock_give(&program.lock), TIDE_OK);
+  });
+}
+
+TEST(Locks, RefusesArgumentsAndLanesWhoseBudgetMayEnd) {
+  Program<2> program(TIDE_SCHEDULING_SPORADIC);
+  tide_callback_t stranger{};
+  EXPECT_EQ(tide_lock_allow(&program.lock, &program.callbacks[0]), TIDE_ERROR_UNSUPPORTED);
+  EXPECT_EQ(tide_lock_allow(&program.lock, &stranger), TIDE_ERROR_STATE);
+  EXPECT_EQ(tide_lock_allow(&program.lock, nullptr), TIDE_ERROR_ARGUMENT);
+  EXPECT_EQ(tide_lock_take(nullptr, &stranger), TIDE_ERROR_ARGUMENT);
+  EXPECT_EQ(tide_lock_give(nullptr), TIDE_ERROR_ARGUMENT);
+  EXPECT_EQ(tide_lock_init(&program.lock, nullptr), TIDE_ERROR_ARGUMENT);
+  EXPECT_EQ(tide_lock_set_init(&program.set, nullptr, &program.port.port), TIDE_ERROR_ARGUMENT);
+  for (const int code : {TIDE_ERROR_LOCK_CONTEXT, TIDE_ERROR_LOCK_HELD, TIDE_ERROR_LOCK_OWNER, TIDE_ERROR_LOCK_CEILING})
+    EXPECT_STRNE(tide_lock_text(code), tide_status_text(code));
+  EXPECT_STREQ(tide_lock_text(TIDE_ERROR_STATE), tide_status_text(TIDE_ERROR_STATE));
+}
+
+// Lanes on threads, each with one callback that runs again and again; what the lock guards is no atomic.
+TEST(Locks, LanesOnThreadsExcludeEachOther) {
+  constexpr size_t kLanes = 4;
+  constexpr uint64_t kRuns = 3000;
+  Program<kLanes> program;
+  program.port.by_thread = true;
+  uint64_t guarded = 0, turn = 0;
+  std::array<uint64_t, kLanes> runs{};
+  std::atomic<size_t> left{kLanes};
+  for (size_t index = 0; index < kLanes; index++) {
+    ASSERT_EQ(tide_lock_allow(&program.lock, &program.callbacks[index]), TIDE_OK);
+    program.bodies[index] = [&, index] {
+      ASSERT_EQ(tide_lock_take(&program.lock, &program.callbacks[index]), TIDE_OK);
+      const uint64_t before = guarded;
+      turn++;
+      if (turn % 16 == 0) std::this_thread::yield();
+      guarded = before + 1;
+      ASSERT_EQ(tide_lock_give(&program.lock), TIDE_OK);
+      if (++runs[index] < kRuns) {
+        tide_executor_notify(&program.callbacks[index]);
+      } else if (--left == 0) {
+        tide_executor_stop(&program.executor);
+      }
+    };
+  }
+  for (tide_callback_t &callback : program.callbacks) tide_executor_notify(&callback);
+  std::vector<std::thread> threads;
+  for (size_t lane = 0; lane < kLanes; lane++)
+    threads.emplace_back([&, lane] { tide_executor_spin_lane(&program.executor, lane); });
+  for (std::thread &thread : threads) thread.join();
+  EXPECT_EQ(guarded, kLanes * kRuns);
+  EXPECT_EQ(program.lock.takes, kLanes * kRuns);
+  EXPECT_EQ(program.lock.owner, nullptr);
+  EXPECT_EQ(program.lock.first_waiter, nullptr);
+}
+
+// Who comes while others wait is served after them.
+TEST(Locks, ServesInTheOrderInWhichTheyCame) {
+  constexpr size_t kLanes = 4;
+  Program<kLanes> program;
+  program.port.by_thread = true;
+  std::vector<size_t> served;
+  std::atomic<bool> held{false};
+  std::atomic<size_t> ended{0};
+  for (size_t index = 0; index < kLanes; index++) {
+    ASSERT_EQ(tide_lock_allow(&program.lock, &program.callbacks[index]), TIDE_OK);
+    program.bodies[index] = [&, index] {
+      ASSERT_EQ(tide_lock_take(&program.lock, &program.callbacks[index]), TIDE_OK);
+      served.push_back(index);
+      held = true;
+      // The first one keeps it until all others wait.
+      const auto waiting = [&] {
+        program.host.platform.critical_enter(&program.host);
+        const uint32_t waits = program.lock.waits;
+        program.host.platform.critical_exit(&program.host, 0);
+        return waits;
+      };
+      while (index == 1 && waiting() < kLanes - 1) std::this_thread::yield();
+      ASSERT_EQ(tide_lock_give(&program.lock), TIDE_OK);
+      if (++ended == kLanes) tide_executor_stop(&program.executor);
+    };
+  }
+  std::vector<std::thread> threads;
+  for (size_t lane = 0; lane < kLanes; lane++)
+    threads.emplace_back([&, lane] { tide_executor_spin_lane(&program.executor, lane); });
+  tide_executor_notify(&program.callbacks[1]);
+  while (!held) std::this_thread::yield();
+  uint32_t before = 0;
+  for (const size_t next : {3u, 0u, 2u}) {
+    tide_executor_notify(&program.callbacks[next]);
+    for (uint32_t waits = before; waits == before;) {
+      std::this_thread::yield();
+      program.host.platform.critical_enter(&program.host);
+      waits = program.lock.waits;
+      program.host.platform.critical_exit(&program.host, 0);
+    }
+    before++;
+  }
+  for (std::thread &thread : threads) thread.join();
+  EXPECT_EQ(served, (std::vector<size_t>{1, 3, 0, 2}));
+}
+
+}  // namespace
