@@ -42,7 +42,11 @@ Client::Client(Machine &machine, Line &up, const Plan &plan, Observer observer)
       plan_(plan),
       observer_(std::move(observer)),
       releases_(seed_of(plan, Chance::kReleases)),
-      link_(machine, session_, up, {plan.interrupt_complete, plan.interrupt_receive}) {
+      link_(machine, session_, up, {plan.interrupt_complete, plan.interrupt_receive}),
+      sections_(seed_of(plan, Chance::kSections)),
+      lock_port_([this](const tide_lane_t &lane) {
+        return plan_.lock_ceilings ? tasks_[static_cast<size_t>(&lane - lanes_.data())]->priority() : 0;
+      }) {
   const size_t count = plan.only_first ? 1 : plan.chains.size();
   for (size_t index = 0; index < count; index++) {
     auto chain = std::make_unique<Chain>();
@@ -291,6 +295,26 @@ void Client::add_executor() {
   }
   for (const auto &chain : chains_) tide_executor_add(&executor_, &chain->subscription);
   set_up_local();
+  set_up_locks();
+}
+
+void Client::set_up_locks() {
+  tide_lock_set_init(&lock_set_, machine_.platform(), lock_port_.port());
+  for (const auto &chain : chains_) {
+    allow(chain->plan.sample_locks, chain->timer.callback);
+    allow(chain->plan.act_locks, chain->subscription);
+  }
+}
+
+void Client::allow(const std::vector<unsigned> &sections, const tide_callback_t &callback) {
+  for (size_t place = 0; place + 1 < sections.size(); place += 2) {
+    while (locks_.size() <= sections[place]) {
+      locks_.push_back(std::make_unique<Lock>());
+      tide_lock_init(&locks_.back()->lock, &lock_set_);
+    }
+    if (tide_lock_allow(&locks_[sections[place]]->lock, &callback) != TIDE_OK)
+      throw std::invalid_argument("a lock refuses a callback");
+  }
 }
 
 // Above the low priorities of all.

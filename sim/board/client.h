@@ -13,6 +13,7 @@
 #include "sim/board/plan.h"
 #include "sim/engine/budget.h"
 #include "sim/engine/link.h"
+#include "sim/engine/locks.h"
 #include "sim/engine/platform.h"
 #include "sim/engine/random.h"
 #include "tide/executor.h"
@@ -114,6 +115,10 @@ class Client {
     std::vector<tide_queue_entry_t *> waiting;
     unsigned inside = 0;
   };
+  struct Lock {
+    tide_lock_t lock{};
+    unsigned inside = 0;
+  };
   class Inside;
   void configure_session();
   void describe_topic(Topic &topic, bool writer, bool reliable);
@@ -128,6 +133,10 @@ class Client {
   Group *group_of(const Chain &chain);
   void set_up_groups();
   void set_up_local();
+  void set_up_locks();
+  void allow(const std::vector<unsigned> &sections, const tide_callback_t &callback);
+  void execute(Chain &chain, const tide_callback_t &callback, Time duration, const std::vector<unsigned> &sections);
+  void hold(Chain &chain, const tide_callback_t &callback, Lock &lock, Time duration);
   void tell(Chain &chain, uint32_t index);
   void hear(Chain &chain);
   void run();
@@ -172,6 +181,10 @@ class Client {
   std::vector<tide_callback_t *> callbacks_;
   std::vector<tide_queue_entry_t *> ready_, timers_;
   std::vector<std::unique_ptr<Group>> groups_;
+  Random sections_;  // where they lie in executions
+  Locks lock_port_;
+  tide_lock_set_t lock_set_{};
+  std::vector<std::unique_ptr<Lock>> locks_;
   tide_local_pool_t pool_{};
   std::vector<uint64_t> local_storage_;
   std::vector<std::unique_ptr<Task>> tasks_;

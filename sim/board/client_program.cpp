@@ -44,7 +44,7 @@ void Client::sample(Chain &chain) {
   Instance &instance = chain.instances[index];
   instance.release = first_release_ + chain.plan.phase + index * chain.plan.period;
   instance.sample_start = start;
-  Task::current()->execute(chain.plan.sample);
+  execute(chain, chain.timer.callback, chain.plan.sample, chain.plan.sample_locks);
   if (chain.plan.shape == Shape::kSampled) {
     instance.sample_end = instance.act_end = engine.now();
     return;
@@ -54,6 +54,37 @@ void Client::sample(Chain &chain) {
   if (!instance.published) publish_failures_++;
   instance.sample_end = engine.now();
   observer_.sample_end(chain.index, index);
+}
+
+// Sections lie anywhere in it, in their order; what does not fit is shorter.
+void Client::execute(Chain &chain, const tide_callback_t &callback, Time duration,
+                     const std::vector<unsigned> &sections) {
+  Time free = duration;
+  for (size_t place = 0; place + 1 < sections.size(); place += 2) free -= Time{sections[place + 1]} * 1000;
+  free = std::max<Time>(free, 0);
+  Time left = duration;
+  for (size_t place = 0; place + 1 < sections.size(); place += 2) {
+    const Time before = sections_.chance(0.5) ? 0 : sections_.chance(0.5) ? free : sections_.between(0, free);
+    const Time held = std::min(left - before, Time{sections[place + 1]} * 1000);
+    Task::current()->execute(before);
+    hold(chain, callback, *locks_[sections[place]], held);
+    free -= before;
+    left -= before + held;
+  }
+  Task::current()->execute(left);
+}
+
+void Client::hold(Chain &chain, const tide_callback_t &callback, Lock &lock, Time duration) {
+  const int status = tide_lock_take(&lock.lock, &callback);
+  if (status != TIDE_OK) {
+    observer_.broken(chain.index, tide_lock_text(status));
+    return;
+  }
+  if (lock.inside++ > 0) observer_.broken(chain.index, "two have a lock");
+  if (plan_.lock_ceilings && lock.lock.waits > 0) observer_.broken(chain.index, "a lock was taken on a single core");
+  Task::current()->execute(duration);
+  lock.inside--;
+  tide_lock_give(&lock.lock);
 }
 
 void Client::tell(Chain &chain, uint32_t index) {
@@ -98,7 +129,7 @@ void Client::act(Chain &chain) {
   const bool whole = sample->length >= chain.plan.reply_bytes && sample->length <= chain.plan.reply_bytes + padding;
   const Mark mark = whole ? get_mark(sample->bytes) : Mark{UINT16_MAX, UINT32_MAX};
   const uint32_t length = sample->length;
-  Task::current()->execute(chain.plan.act);
+  execute(chain, chain.subscription, chain.plan.act, chain.plan.act_locks);
   tide_session_take_done(&session_, &chain.reader);
   if (mark.chain != chain.index || mark.index >= chain.instances.size()) {
     observer_.strange_sample(chain.index, length);

@@ -14,7 +14,18 @@
 namespace tide::sim {
 
 // A run without loss by plan draws nothing; these keep the sources of chance apart.
-enum class Chance : uint64_t { kUp = 1, kDown, kLatency, kDraw, kIncidents, kInstances, kHosts, kReturn, kReleases };
+enum class Chance : uint64_t {
+  kUp = 1,
+  kDown,
+  kLatency,
+  kDraw,
+  kIncidents,
+  kInstances,
+  kHosts,
+  kReturn,
+  kReleases,
+  kSections
+};
 inline uint64_t seed_of(const Plan &plan, Chance chance) {
   return plan.seed * 0x9E3779B97F4A7C15u + static_cast<uint64_t>(chance);
 }

@@ -141,6 +141,8 @@ Fields fields_of(ChainPlan &chain) {
           {"budget_us", time_field(chain.budget, kMicrosecond)},
           {"budget_period_us", time_field(chain.budget_period, kMicrosecond)},
           {"hold", bool_field(chain.hold)},
+          {"sample_locks", numbers_field(chain.sample_locks, 0, 1'000'000'000u)},
+          {"act_locks", numbers_field(chain.act_locks, 0, 1'000'000'000u)},
           {"next", optional_field(chain.next)}};
 }
 
@@ -172,6 +174,7 @@ Fields fields_of(Plan &plan) {
                    {"mtu", number_field<uint32_t>(plan.mtu, 128, 8000)},
                    {"budget_us", time_field(plan.budget, kMicrosecond)},
                    {"budget_period_us", time_field(plan.budget_period, kMicrosecond)},
+                   {"lock_ceilings", bool_field(plan.lock_ceilings)},
                    {"submit_us", time_field(plan.submit, kMicrosecond)},
                    {"process_us", time_field(plan.process, kMicrosecond)},
                    {"dispatch_us", time_field(plan.dispatch, kMicrosecond)},

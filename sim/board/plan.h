@@ -38,6 +38,9 @@ struct ChainPlan {
   uint32_t local_depth = 0;  // more than 0: what is sampled is also delivered to a callback of this process, this deep
   Time budget = 0, budget_period = 0;  // of the lane of its level, when there are lanes for each; 0: none
   bool hold = false;                   // nothing less urgent leaves while a message of it waits for its acknowledgment
+  // Locks that its callbacks on the client take: the number of a lock and the microseconds for which it is held, in
+  // turn.
+  std::vector<unsigned> sample_locks, act_locks;
   std::string next;        // heard: the chain of another board that its end begins, one that is told; empty: none
   bool passed_on = false;  // such a chain; of a plan with boards, set by simulate()
   bool begins_on_host() const { return shape == Shape::kTold || shape == Shape::kHosted; }
@@ -79,6 +82,8 @@ struct Plan {
 
   // CPU time of each lane in every period; 0: no budget. Of a board only: the simulated client has none.
   Time budget = 0, budget_period = 0;
+
+  bool lock_ceilings = true;  // a lane rises while it has a lock; false: a mistake that the checks are to find
 
   // Costs on the microcontroller.
   Time submit = 0;    // serialise, frame and submit one message

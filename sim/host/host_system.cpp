@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "sim/engine/locks.h"
 #include "sim/engine/platform.h"
 #include "sim/engine/random.h"
 #include "sim/host/host_checks.h"
@@ -33,7 +34,7 @@ class HostSystem {
         random_(plan.seed),
         program_(new program_t{}),
         checks_(plan, *program_) {
-    const program_world_t world{machine_.platform(), work, on_begin, on_end, this};
+    const program_world_t world{machine_.platform(), locks_.port(), work, on_begin, on_end, this};
     const int status = program_init(program_.get(), &plan_, &world);
     if (status != TIDE_OK)
       throw std::runtime_error(std::string("the executors refuse the plan: ") + tide_status_text(status));
@@ -57,10 +58,12 @@ class HostSystem {
     const Time stopped = engine_.now();
     while (!lanes_have_ended() && engine_.now() < stopped + kSettleLimit)
       engine_.run_until(engine_.now() + kSettleStep);
+    std::vector<std::string> violations = checks_.violations();
+    if (program_->lock_errors > 0) violations.emplace_back("a lock was refused, or two had it");
     for (const auto &task : tasks_) {
       if (!task->is_finished()) throw std::runtime_error("a lane does not end its spin");
     }
-    return {std::move(program_), checks_.violations(), std::move(trace_), engine_.event_count(), std::move(recorded_)};
+    return {std::move(program_), std::move(violations), std::move(trace_), engine_.event_count(), std::move(recorded_)};
   }
 
  private:
@@ -129,6 +132,7 @@ class HostSystem {
   HostOptions options_;
   Engine engine_;
   Machine machine_;
+  Locks locks_;
   Random random_;
   decltype(HostResult::program) program_;
   HostChecks checks_;

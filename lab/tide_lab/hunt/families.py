@@ -42,6 +42,7 @@ class Family:
     paths: float = 0.0  # of systems, those with paths over several chains
     joins: float = 0.0  # of chains that branch, those that wait for further ones
     idle: float = 0.0  # of chains that touch a board or stand beside one, those with a callback that takes no time
+    locks: float = 0.0  # of systems, those with locks between callbacks
 
 
 FAMILIES = (
@@ -124,6 +125,8 @@ FAMILIES = (
         "check-board-paths", ("tide", "lanes"), (1, 1, 2), (1, 1, 2), board=True, reliable=0.5, shapes=True, paths=1
     ),
     Family("check-boards-paths", ("described",), (1, 1, 2), board=True, reliable=0.3, boards=(2,), paths=1),
+    Family("check-locks", hosts=(1, 1, 1, 2, 3), lanes=(1, 2, 2, 3, 4), groups=0.4, own_priorities=0.2, locks=1),
+    Family("check-board-locks", ("lanes", "tide"), (1, 2), (1, 2), board=True, reliable=0.4, shapes=True, locks=1),
     Family("check-board-batch", BATCHES, (1, 1, 2, 3), (1, 1, 2), board=True, reliable=0.5),
 )
 
@@ -155,7 +158,31 @@ class _Draw:
     def document(self) -> Document:
         document = self.chains_and_places()
         document["paths"] = self.paths(document["chains"]) if self.of.paths and self.chance(self.of.paths) else []
+        document["locks"] = self.locks(document) if self.of.locks and self.chance(self.of.locks) else []
         return document
+
+    def locks(self, document: Document) -> list[Document]:
+        """Taken on the board, if there is one; no callback holds all that it executes."""
+        takers = [
+            (f"{chain['name']}.{callback['name']}", callback)
+            for chain in document["chains"]
+            for callback in chain["callbacks"]
+            if callback["execution_ms"] >= 0.01 and (not self.of.board or callback["executor"] == "m")
+        ]
+        left_us = {name: round(callback["execution_ms"] * 1000) for name, callback in takers}
+        locks = []
+        for name in self.names("l", self.random.randint(1, 3)):
+            free = [one for one in left_us if left_us[one] > 1]
+            if len(free) < 2:
+                break
+            sections = []
+            for one in self.random.sample(free, self.random.randint(2, min(5, len(free)))):
+                most_us = left_us[one] if self.chance(0.5) else max(1, left_us[one] // 3)
+                section_us = most_us if self.chance(0.3) else self.random.randint(1, most_us)
+                left_us[one] -= section_us
+                sections.append({"callback": one, "section_ms": section_us / 1000})
+            locks.append({"name": name, "sections": sections})
+        return locks
 
     def paths(self, chains: Sequence[Document]) -> list[Document]:
         """Ways from one chain to another one that begins where it ends; of short chains, so that they have bounds."""
@@ -472,7 +499,7 @@ def losses_of(of: Family, seed: int) -> int:
 def rendered(document: Document, name: str = "drawn") -> str:
     """As a system.toml."""
     lines = ["[system]", f'name = "{name}"']
-    for kind in ("executors", "links", "groups", "paths"):
+    for kind in ("executors", "links", "groups", "paths", "locks"):
         for entry in document.get(kind, ()):
             lines += ["", f"[[{kind}]]", *_fields(entry, ("executor",) if kind == "groups" else ())]
     for chain in document["chains"]:

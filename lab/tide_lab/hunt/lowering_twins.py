@@ -14,8 +14,9 @@ from typing import Any
 from unittest.mock import patch
 
 import tide.analysis.bounds as bounding
-from tide.analysis import boards, paths
+from tide.analysis import boards, lower, paths
 from tide.analysis.lower import board_document
+from tide.play.board import BoardPlayer
 from tide.system.model import Callback, System
 from tide_lab.hunt.whole import Servers, Trial, hunt_block
 
@@ -324,6 +325,29 @@ def _without_waiting(share: int) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _without_lock_waits() -> Iterator[None]:
+    with patch.object(lower, "waits_of", lambda system: {}):
+        yield
+
+
+def _without_sections(chain: Document) -> None:
+    for callback in chain["callbacks"]:
+        callback.pop("sections", None)
+
+
+@contextmanager
+def _ceilings_too_low() -> Iterator[None]:
+    """A lane stays as it is while it has a lock: others preempt it, and whoever wants the lock waits for them, too."""
+    whole = BoardPlayer.words
+
+    def other(self: BoardPlayer, run: Any) -> str:
+        return f"lock_ceilings=false;{whole(self, run)}"
+
+    with patch.object(BoardPlayer, "words", other):
+        yield
+
+
 def twins() -> list[Twin]:
     return [
         Twin("groups forgotten", "check-lanes", _asked(_no_groups)),
@@ -384,6 +408,9 @@ def twins() -> list[Twin]:
         Twin("joins of the first input only", "check-joins", _joins_of_the_first_only),
         Twin("paths whose timers wait for nothing", "check-paths", lambda: _without_waiting(1)),
         Twin("half of each period in a path of a board", "check-board-paths", lambda: _without_waiting(2)),
+        Twin("waiting for locks forgotten", "check-locks", _without_lock_waits),
+        Twin("critical sections forgotten", "check-board-locks", _asked(_chains(_without_sections))),
+        Twin("a lock whose ceiling is too low", "check-board-locks", _ceilings_too_low),
         Twin("publishes that wait forgotten", "check-board-batch", _asked(_client(send="asynchronous"))),
     ]
 

@@ -3,8 +3,8 @@
  *
  * Immediate priority ceiling: from taking a lock until giving it the lane runs as urgently as the most urgent callback
  * that may take it. So on one processor no lane ever finds a lock taken, and an urgent callback waits for one critical
- * section of a less urgent one at most. Lanes on several processors wait for each other in the order in which they came.
- * `tide check` has both in its bounds (docs/analysis/locks.md).
+ * section of a less urgent one at most. Lanes on several processors wait for each other in the order in which they
+ * came. `tide check` has both in its bounds (docs/analysis/locks.md).
  *
  *   static tide_lock_set_t locks;
  *   static tide_lock_t map;

@@ -18,8 +18,8 @@ static const void *current(void *context) {
   return lane < TIDE_SOFTWARE_LINK ? &lanes[lane] : NULL;
 }
 
-/* While lanes run, a lane's event has the number of its interrupt. One that runs in the main program alone has none, and
- * nobody to keep out. */
+/* While lanes run, a lane's event has the number of its interrupt. One that runs in the main program alone has none,
+ * and nobody to keep out. */
 static int raise_to(void *context, const tide_lane_t *lane, uintptr_t *before) {
   const uint32_t number = (uint32_t)(uintptr_t)lane->event.port;
   uint32_t was;

@@ -73,7 +73,7 @@ static void sleep_until(int64_t time_ns) {
 }
 
 static int run(void) {
-  const program_world_t world = {.platform = tide_port_platform(), .work = work};
+  const program_world_t world = {.platform = tide_port_platform(), .locks = tide_port_locks(), .work = work};
   tide_posix_thread_t threads[PLAN_EXECUTORS];
   run_t runs[PLAN_EXECUTORS];
   schedule_lanes();

@@ -221,6 +221,25 @@ static const char *read_jitter(plan_t *plan, const char *word, const fields_t *f
   return fits ? NULL : complain(word, "wants a time that is shorter than the period");
 }
 
+static const char *read_lock(plan_t *plan, const char *word, const fields_t *fields) {
+  lock_plan_t *const lock = &plan->locks[plan->lock_count];
+  if (plan->lock_count == PLAN_LOCKS) return complain(word, "there are too many locks");
+  *lock = (lock_plan_t){0};
+  if (fields->count < 3u || fields->count % 2u == 0u || !copy_name(lock->name, fields->field[0])) {
+    return complain(word, "a lock is NAME,CALLBACK,SECTION_US,CALLBACK,SECTION_US...");
+  }
+  for (size_t place = 1; place < fields->count; place += 2u) {
+    size_t callback;
+    FIND(plan->callbacks, plan->callback_count, fields->field[place], callback);
+    if (callback == plan->callback_count) return complain(word, "there is no such callback before it");
+    if (!time_of(fields->field[place + 1u], 1e3, 1e-3, &lock->sections_ns[callback])) {
+      return complain(word, "a section is more than 0");
+    }
+  }
+  plan->lock_count++;
+  return NULL;
+}
+
 static bool choice(const char *text, const char *first, const char *second, unsigned *value) {
   *value = strcmp(text, second) == 0 ? 1u : 0u;
   return *value == 1u || strcmp(text, first) == 0;
@@ -242,7 +261,7 @@ static const char *read_word(plan_t *plan, const char *word) {
     const char *(*read)(plan_t *plan, const char *word, const fields_t *fields);
   } entries[] = {{"executor=", read_executor}, {"group=", read_group},   {"callback=", read_callback},
                  {"offset=", read_offset},     {"jitter=", read_jitter}, {"chain=", read_chain},
-                 {"join=", read_join}};
+                 {"join=", read_join},         {"lock=", read_lock}};
   const char *const equals = strchr(word, '=');
   const char *const text = equals == NULL ? word : equals + 1;
   const size_t length = (size_t)(text - word);
@@ -319,6 +338,7 @@ void plan_help(const char *program) {
       "[jitter=CALLBACK,JITTER_US ...]\n"
       "       executor=NAME,LANES[,BUDGET_US,PERIOD_US] ... [group=NAME,exclusive|reentrant ...]\n"
       "       callback=NAME,EXECUTOR,PERIOD_US,PRIORITY,LEAST_US,MOST_US[,GROUP] ... chain=NAME,CALLBACK,... ...\n"
+      "       [lock=NAME,CALLBACK,SECTION_US,... ...]\n"
       "Chains of callbacks on executors of several lanes; prints response times as JSON.\n"
       "Example: %s seconds=2 executor=main,2 callback=a,main,50000,1,3000,3000 callback=b,main,0,2,4000,4000 "
       "chain=c1,a,b\n",

@@ -18,6 +18,7 @@ enum {
   PLAN_EXECUTORS = 5,
   PLAN_LANES = 16, /* of an executor */
   PLAN_GROUPS = 16,
+  PLAN_LOCKS = 8,
   PLAN_CALLBACKS = 128,
   PLAN_CHAINS = 16,
   PLAN_JOINS = 7,               /* that a callback waits for beside the one before it */
@@ -36,6 +37,11 @@ typedef struct group_plan {
   char name[PLAN_NAME_BYTES];
   tide_group_kind_t kind;
 } group_plan_t;
+
+typedef struct lock_plan {
+  char name[PLAN_NAME_BYTES];
+  int64_t sections_ns[PLAN_CALLBACKS]; /* by callback: for how long it has the lock, once in each run; 0: never */
+} lock_plan_t;
 
 typedef struct callback_plan {
   char name[PLAN_NAME_BYTES];
@@ -77,6 +83,8 @@ typedef struct plan {
   size_t executor_count;
   group_plan_t groups[PLAN_GROUPS];
   size_t group_count;
+  lock_plan_t locks[PLAN_LOCKS];
+  size_t lock_count;
   callback_plan_t callbacks[PLAN_CALLBACKS]; /* in order of registration */
   size_t callback_count;
   chain_plan_t chains[PLAN_CHAINS];
@@ -91,6 +99,7 @@ typedef struct plan {
  *   callback=NAME,EXECUTOR,PERIOD_US,PRIORITY,LEAST_US,MOST_US[,GROUP]     period 0: a subscription
  *   offset=CALLBACK,OFFSET_US      of a timer's first expiry; without it a period and its share of the spread
  *   jitter=CALLBACK,JITTER_US      so much later than its expiry a timer may start an instance, drawn for each
+ *   lock=NAME,CALLBACK,SECTION_US,CALLBACK,SECTION_US...                  who takes it, and for how long
  *   chain=NAME,CALLBACK,CALLBACK...                                       chains may begin with the same callbacks
  *   join=CALLBACK,CALLBACK...      the first starts when those behind it have published the same instance, too
  * Times may have decimals. Null, or one line that says what is wrong (static until the next call). */

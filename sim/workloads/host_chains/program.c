@@ -92,11 +92,52 @@ static void publish(program_callback_t *callback, int64_t release_ns) {
   }
 }
 
+static void hold(program_callback_t *callback, size_t index, int64_t duration_ns) {
+  program_t *const program = callback->program;
+  const int status = tide_lock_take(&program->locks[index], &callback->timer.callback);
+  uintptr_t state = lock(program);
+  const bool alone = status == TIDE_OK && program->inside[index]++ == 0u;
+  if (!alone) program->lock_errors++;
+  unlock(program, state);
+  if (status != TIDE_OK) return;
+  program->world.work(program->world.context, duration_ns);
+  state = lock(program);
+  program->inside[index]--;
+  unlock(program, state);
+  (void)tide_lock_give(&program->locks[index]);
+}
+
+/* Critical sections lie anywhere in it, in the order of locks; what does not fit is shorter. */
+static void work(program_callback_t *callback, int64_t left_ns) {
+  program_t *const program = callback->program;
+  const program_world_t *const world = &program->world;
+  int64_t free_ns = left_ns;
+  for (size_t index = 0; index < program->plan->lock_count; index++) {
+    free_ns -= program->plan->locks[index].sections_ns[callback->index];
+  }
+  if (free_ns < 0) free_ns = 0;
+  for (size_t index = 0; index < program->plan->lock_count; index++) {
+    const int64_t section_ns = program->plan->locks[index].sections_ns[callback->index];
+    if (section_ns == 0) continue;
+    const uintptr_t state = lock(program);
+    const uint64_t drawn = draw(&callback->random);
+    unlock(program, state);
+    const int64_t anywhere_ns = (int64_t)((drawn >> 8) % ((uint64_t)free_ns + 1u));
+    const int64_t before_ns = drawn % 4u < 2u ? 0 : drawn % 4u == 2u ? free_ns : anywhere_ns;
+    const int64_t held_ns = section_ns < left_ns - before_ns ? section_ns : left_ns - before_ns;
+    if (before_ns > 0) world->work(world->context, before_ns);
+    hold(callback, index, held_ns);
+    free_ns -= before_ns;
+    left_ns -= before_ns + held_ns;
+  }
+  world->work(world->context, left_ns);
+}
+
 static void run(program_callback_t *callback, int64_t release_ns) {
   program_t *const program = callback->program;
   const program_world_t *const world = &program->world;
   if (world->on_begin != NULL) world->on_begin(world->context, callback->index, release_ns);
-  world->work(world->context, program->plan->dispatch_ns + execution(callback));
+  work(callback, program->plan->dispatch_ns + execution(callback));
   if (world->on_end != NULL) world->on_end(world->context, callback->index, release_ns);
   complete(program, callback->index, release_ns);
   publish(callback, release_ns);
@@ -245,6 +286,24 @@ static int subscribe(program_t *program, size_t index) {
   return tide_local_subscribe(topic, &callback->subscription);
 }
 
+static int add_lock(program_t *program, size_t index) {
+  int status = tide_lock_init(&program->locks[index], &program->lock_set);
+  for (size_t callback = 0; status == TIDE_OK && callback < program->plan->callback_count; callback++) {
+    if (program->plan->locks[index].sections_ns[callback] == 0) continue;
+    status = tide_lock_allow(&program->locks[index], &program->callbacks[callback].timer.callback);
+  }
+  return status;
+}
+
+static int add_locks(program_t *program) {
+  if (program->plan->lock_count == 0u) return TIDE_OK;
+  int status = tide_lock_set_init(&program->lock_set, program->world.platform, program->world.locks);
+  for (size_t index = 0; status == TIDE_OK && index < program->plan->lock_count; index++) {
+    status = add_lock(program, index);
+  }
+  return status;
+}
+
 static int add_chain(program_t *program, size_t index) {
   const chain_plan_t *const plan = &program->plan->chains[index];
   program_chain_t *const chain = &program->chains[index];
@@ -261,6 +320,7 @@ int program_init(program_t *program, const plan_t *plan, const program_world_t *
   for (size_t index = 0; status == TIDE_OK && index < plan->callback_count; index++) {
     status = add_callback(program, index);
   }
+  if (status == TIDE_OK) status = add_locks(program);
   if (status == TIDE_OK) status = add_topics(program);
   for (size_t index = 0; status == TIDE_OK && index < plan->callback_count; index++) status = subscribe(program, index);
   for (size_t index = 0; status == TIDE_OK && index < plan->chain_count; index++) status = add_chain(program, index);

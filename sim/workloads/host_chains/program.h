@@ -7,6 +7,7 @@
 #include "plan.h"
 #include "tide/executor.h"
 #include "tide/local.h"
+#include "tide/lock.h"
 #include "tide/platform.h"
 
 #ifdef __cplusplus
@@ -15,6 +16,7 @@ extern "C" {
 
 typedef struct program_world {
   const tide_platform_t *platform;
+  const tide_lock_port_t *locks;                    /* may be null in a plan without locks */
   void (*work)(void *context, int64_t duration_ns); /* takes so much time of the processor that it is called on */
   /* Called by the lane in a callback's own code, before and after its work; may be null. release_ns: of the chain's
    * instance. */
@@ -56,6 +58,10 @@ struct program {
   tide_queue_entry_t *ready[PLAN_EXECUTORS][PLAN_CALLBACKS], *timers[PLAN_EXECUTORS][PLAN_CALLBACKS];
   tide_group_t groups[PLAN_GROUPS];
   tide_queue_entry_t *waiting[PLAN_GROUPS][PLAN_CALLBACKS];
+  tide_lock_set_t lock_set;
+  tide_lock_t locks[PLAN_LOCKS];
+  unsigned inside[PLAN_LOCKS]; /* who has it */
+  uint64_t lock_errors;        /* takes that were refused, and two that had the same lock */
   tide_local_pool_t pool;
   void *messages;
   program_callback_t callbacks[PLAN_CALLBACKS];

@@ -229,7 +229,8 @@ class _Composition:
             {
                 "name": one.name,
                 "executor": one.executor,
-                "execution_ns": one.execution_ns + (self._makes_ns[one.executor] if one.publishes else 0)
+                "execution_ns": one.execution_ns
+                + (self._makes_ns[one.executor] if one.publishes else 0)
                 + self._waits_ns.get(id(one), 0),
                 "payload_bytes": 1,
             }

@@ -10,7 +10,7 @@ from typing import Any
 
 from tide.play.paths import Instance
 from tide.play.server import Played
-from tide.system.model import Chain, SerialLink, System, nanoseconds
+from tide.system.model import Callback, Chain, SerialLink, System, nanoseconds
 
 PROGRAM = "tide-sim"
 MICROSECOND = 1000
@@ -224,6 +224,21 @@ class BoardPlayer:
         settings = [f"{name}={value}" for name, value in fields.items() if value != ""]
         return ";".join((*settings, *(self._chain(place, chain, run) for place, chain in enumerate(self._chains))))
 
+    def _locks_of(self, chain: Chain, on_client: list[Callback], begins_here: bool) -> dict[str, str]:
+        """Of a chain as it is described. The first callback of one that begins on the board samples."""
+        ways = ["sample_locks", "act_locks"] if begins_here else ["act_locks"]
+        fields = {}
+        for way, callback in zip(ways, on_client, strict=False):
+            taken = [
+                f"{number},{one.section_ns // MICROSECOND}"
+                for number, lock in enumerate(self._system.locks)
+                for one in lock.sections
+                if one.callback == (chain.name, callback.name)
+            ]
+            if taken:
+                fields[way] = ",".join(taken)
+        return fields
+
     def _transit_ns(self) -> int:
         """All that is sent, one after the other: a chain without a bound may ask more of the line than it can carry."""
         return self._transit_on(self._link.mtu_bytes, self._link.baud)
@@ -240,6 +255,7 @@ class BoardPlayer:
     def _chain(self, place: int, chain: Chain, run: BoardRun) -> str:
         places = self._places[place]
         shape = SHAPES[places]
+        on_client = [one for one, where in zip(chain.callbacks, places, strict=True) if where == "mcu"]
         times_us = [time_ns // MICROSECOND for time_ns in run.executions_ns[place]]
         on_client_us = [time_us for time_us, where in zip(times_us, places, strict=True) if where == "mcu"]
         on_host_us = [time_us for time_us, where in zip(times_us, places, strict=True) if where == "host"]
@@ -264,5 +280,6 @@ class BoardPlayer:
             "reliable": str(chain.reliability == "reliable").lower(),
             "hold": str(chain.hold).lower(),
             "node": node,
+            **self._locks_of(chain, on_client, begins_here=shape != "told"),
         }
         return "chain=" + " ".join(f"{name}={value}" for name, value in fields.items())

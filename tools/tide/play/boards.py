@@ -293,6 +293,8 @@ class BoardsPlayer(BoardPlayer):
             "hold": str(chain.hold).lower(),
             "node": next((n for n, one in enumerate(self._hosts, 1) if hosts[:1] == [one.name]), 0),
         }
+        on_board = [one for one in section.callbacks if one.executor == section.place]
+        fields |= self._locks_of(chain, on_board, begins_here=shape != "told")
         if len(hosts) > 1:
             numbers = {one.name: number for number, one in enumerate(self._hosts, 1)}
             fields["more_nodes"] = ",".join(str(numbers[name]) for name in hosts[1:])

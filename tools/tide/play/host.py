@@ -93,6 +93,11 @@ class HostPlayer:
                 first = id(chain.callbacks[0])
                 waits = (wires.get(first, names[first]), *(names[id(one)] for one in system.inputs(chain)[1:]))
                 self._chains.append(f"join={','.join(waits)}")
+        sections: dict[str, list[str]] = {}
+        for lock in system.locks:
+            for one in lock.sections:
+                sections.setdefault(lock.name, []).append(f"{'.'.join(one.callback)},{one.section_ns / 1e3:.15g}")
+        self._chains += [f"lock={name},{','.join(every)}" for name, every in sections.items()]
         self.chain_names = [chain.name for chain in system.chains]
 
     def _sums(self, system: System) -> list[int]:

@@ -433,7 +433,8 @@ class CriticalSection(_Entry):
         Field(description="chain.callback: who takes it."),
     ]
     section_ms: Annotated[
-        Milliseconds, Field(description="CPU time from taking to giving it, the worst that occurs; part of execution_ms.")
+        Milliseconds,
+        Field(description="CPU time from taking to giving it, the worst that occurs; part of execution_ms."),
     ]
 
     @property
