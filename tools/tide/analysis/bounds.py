@@ -159,8 +159,8 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
 
 _LOCKS = Assumption(
     "locks",
-    "callbacks take the locks that are named, one at a time, for no longer than section_ms; who waits is served in order "
-    "of arrival; callbacks of the host that share one are in one process",
+    "callbacks take the locks that are named, one at a time, for no longer than section_ms; who waits is served in "
+    "order of arrival; callbacks of the host that share one are in one process",
 )
 
 

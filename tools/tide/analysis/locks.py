@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What locks cost (docs/analysis/locks.md). On a board the analysis of the link knows the critical sections. On the host
-a lane that waits for a lock is occupied, so waiting is execution."""
+"""What locks cost (docs/analysis/locks.md). On a board the analysis of the link knows the critical sections. On the
+host a lane that waits for a lock is occupied, so waiting is execution."""
 
 from __future__ import annotations
 

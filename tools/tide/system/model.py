@@ -450,7 +450,7 @@ class Lock(_Entry):
     sections: Annotated[
         tuple[CriticalSection, ...],
         Field(
-            min_length=2,
+            min_length=1,
             max_length=CALLBACKS_MAXIMUM,
             strict=False,
             description="Who takes it and for how long: callbacks of one board, or of executors of one process of the "

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Locks between callbacks: what is refused with its line, and what they cost on a board and on the host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tide.analysis.bounds import ChainBound, bounds_of
+from tide.main import app
+from tide.system.load import SystemFileError, parse
+from tide.system.model import System
+
+MS = 1_000_000
+BOARD = '[[executors]]\nname = "board"\nwhere = "mcu"\nlanes = 3\n'
+LINE = '[[links]]\nname = "line"\nkind = "serial"\nbaud = 115200\n'
+
+
+def _host(name: str, lanes: int, more: str = "") -> str:
+    return f'[[executors]]\nname = "{name}"\nwhere = "host"\nlanes = {lanes}\n{more}\n'
+
+
+def _chain(name: str, priority: int, executor: str, execution_ms: float, more: str = "") -> str:
+    return (
+        f'[[chains]]\nname = "{name}"\npriority = {priority}\nperiod_ms = 100\ndeadline_ms = 100\n'
+        f'reliability = "best_effort"\n[[chains.callbacks]]\nname = "run"\nkind = "timer"\nexecutor = "{executor}"\n'
+        f"execution_ms = {execution_ms}\n{more}\n"
+    )
+
+
+def _lock(*sections: tuple[str, float], name: str = "map") -> str:
+    taken = ", ".join(f'{{ callback = "{callback}", section_ms = {time} }}' for callback, time in sections)
+    return f'[[locks]]\nname = "{name}"\nsections = [{taken}]\n'
+
+
+def _system(*parts: str) -> str:
+    return "\n".join(('[system]\nname = "s"\n', *parts))
+
+
+def _parts(bound: ChainBound) -> dict[str, int]:
+    told: dict[str, int] = {}
+    for part in bound.parts:
+        told[part.kind] = told.get(part.kind, 0) + part.value_ns
+    return told
+
+
+def _bound(system: System, name: str) -> ChainBound:
+    bound = bounds_of(system).chain(name)
+    assert bound is not None and bound.bound_ns == sum(part.value_ns for part in bound.parts)
+    return bound
+
+
+THREE = (_chain("high", 9, "board", 10), _chain("middle", 5, "board", 20), _chain("low", 1, "board", 30))
+
+
+def test_a_chain_up_to_the_ceiling_waits_for_the_longest_section_below_it() -> None:
+    locks = (_lock(("high.run", 1), ("low.run", 4)), _lock(("middle.run", 6), ("low.run", 2), name="log"))
+    plain = parse(_system(BOARD, LINE, *THREE))
+    locked = parse(_system(BOARD, LINE, *THREE, *locks))
+    extra = {
+        name: (_bound(locked, name).bound_ns or 0) - (_bound(plain, name).bound_ns or 0)
+        for name in ("high", "middle", "low")
+    }
+    # high: 4 of low in `map`; the 6 of middle are in `log`, whose ceiling is below it. middle: the same 4, as low is then
+    # as urgent as high. low: nobody is below it.
+    assert extra == {"high": 4 * MS, "middle": 4 * MS, "low": 0}
+    assert _parts(_bound(locked, "middle"))["lock_blocking"] == 4 * MS
+    assert "lock_blocking" not in _parts(_bound(locked, "low"))
+
+
+def test_callbacks_that_do_not_overlap_never_wait() -> None:
+    board = BOARD.replace("lanes = 3", "lanes = 1")
+    plain = bounds_of(parse(_system(board, LINE, *THREE)))
+    locked = bounds_of(parse(_system(board, LINE, *THREE, _lock(("high.run", 1), ("low.run", 4)))))
+    assert [one.bound_ns for one in locked.chains] == [one.bound_ns for one in plain.chains]
+
+
+def test_on_the_host_each_other_lane_is_before_it_once() -> None:
+    chains = [_chain(name, place + 1, "one", 10) for place, name in enumerate("abc")] + [_chain("d", 9, "two", 10)]
+    lock = _lock(("a.run", 1), ("b.run", 2), ("c.run", 3), ("d.run", 4))
+    system = parse(_system(_host("one", 2), _host("two", 1), *chains, lock))
+    # d: of two lanes the longest sections, 3 and 2. a: one lane beside its own, 3, and the lane of the other executor.
+    assert _parts(_bound(system, "d"))["lock_wait"] == 5 * MS
+    assert _bound(system, "d").bound_ns == 15 * MS
+    assert _parts(_bound(system, "a"))["lock_wait"] == 7 * MS
+
+
+def test_a_reentrant_callback_waits_for_itself_and_an_exclusive_group_for_nobody_of_it() -> None:
+    groups = '[[groups]]\nname = "r"\nkind = "reentrant"\n[[groups]]\nname = "x"\nkind = "exclusive"\n'
+    chains = [_chain("a", 3, "one", 10, 'group = "r"')]
+    chains += [_chain(name, place + 1, "one", 10, 'group = "x"') for place, name in enumerate("bc")]
+    lock = _lock(("a.run", 1), ("b.run", 2), ("c.run", 3))
+    system = parse(_system(_host("one", 3), groups, *chains, lock))
+    assert _parts(_bound(system, "a"))["lock_wait"] == 5 * MS  # c and b, or itself in their place
+    assert _parts(_bound(system, "b"))["lock_wait"] == 2 * MS  # a on both other lanes, never c
+
+
+@pytest.mark.parametrize(
+    ("lock", "what"),
+    [
+        (_lock(("a.run", 1), ("x.run", 1)), "there is no chain 'x'"),
+        (_lock(("a.run", 1), ("b.stop", 1)), "chain 'b' has no callback 'stop' of its own"),
+        (_lock(("a.run", 1), ("a.run", 2)), "'a.run' is twice in lock 'map', and takes it once a run"),
+        (_lock(("a.run", 11), ("b.run", 2)), "'a.run' holds locks for 11 ms and runs for 10 ms"),
+        (_lock(("a.run", 1), ("m.run", 2)), "which share no memory"),
+        (_lock(("m.run", 1), ("n.run", 2)), "which share no memory"),
+        (_lock(("a.run", 1), ("p.run", 2)), "'run' may lose its budget while it has lock 'map'"),
+        (_lock(("a.run", 1), ("b.run", 1)) * 2, "there are two locks named 'map'"),
+    ],
+)
+def test_what_is_impossible_is_told_with_its_line(lock: str, what: str) -> None:
+    hosts = (_host("one", 2), _host("poor", 1, "budget_ms = 5\nbudget_period_ms = 10"))
+    boards = BOARD + BOARD.replace('"board"', '"other"').replace('"mcu"', '"mcu"\nlink = "second"')
+    links = LINE + LINE.replace('"line"', '"second"')
+    places = (("a", "one"), ("b", "one"), ("m", "board"), ("n", "other"), ("p", "poor"))
+    chains = [_chain(name, place + 1, executor, 10) for place, (name, executor) in enumerate(places)]
+    head = _system(*hosts, boards.replace('name = "board"', 'name = "board"\nlink = "line"'), links, *chains)
+    parse(head)
+    with pytest.raises(SystemFileError) as raised:
+        parse(head + "\n" + lock)
+    first = head.count("\n") + 2
+    (line,) = (one for one in raised.value.lines if what in one)
+    assert int(line.split(":")[1]) >= first
+
+
+def test_check_prints_the_part_and_what_is_supposed(tmp_path: Path) -> None:
+    file = tmp_path / "system.toml"
+    file.write_text(_system(BOARD, LINE, *THREE, _lock(("high.run", 1), ("low.run", 4))))
+    told = CliRunner().invoke(app, ["check", str(file), "--explain", "high"], env={"COLUMNS": "200"})
+    assert told.exit_code == 0, told.output
+    assert "a less urgent callback that holds a lock" in told.output
+    whole = CliRunner().invoke(app, ["check", str(file)], env={"COLUMNS": "200"})
+    assert "one at a time, for no longer than section_ms" in whole.output
+
+
+@pytest.mark.parametrize("place", ["host", "board"])
+def test_a_simulated_run_takes_the_locks_and_stays_below_the_bounds(tmp_path: Path, place: str) -> None:
+    file = tmp_path / "system.toml"
+    if place == "board":
+        text = _system(BOARD, LINE, *THREE, _lock(("high.run", 1), ("low.run", 4)))
+    else:
+        chains = [_chain(name, number + 1, "one", 10) for number, name in enumerate("abc")]
+        text = _system(_host("one", 2), *chains, _lock(("a.run", 8), ("b.run", 9), ("c.run", 7)))
+    file.write_text(text)
+    told = CliRunner().invoke(app, ["simulate", str(file), "--search"], env={"COLUMNS": "200"})
+    assert told.exit_code == 0, told.output
+
+
+def test_chains_that_are_left_out_take_no_locks() -> None:
+    system = parse(_system(BOARD, LINE, *THREE, _lock(("high.run", 1), ("low.run", 4))))
+    left = system.with_chains(tuple(one for one in system.chains if one.name != "high"))
+    assert [[one.callback for one in lock.sections] for lock in left.locks] == [[("low", "run")]]
