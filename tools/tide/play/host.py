@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from tide.play.paths import Instance
 from tide.play.server import Played
-from tide.system.host_words import priority_of
+from tide.system.host_words import lock_words, priority_of
 from tide.system.model import Callback, System
 
 PROGRAM = "tide-host-sim"
@@ -93,11 +93,7 @@ class HostPlayer:
                 first = id(chain.callbacks[0])
                 waits = (wires.get(first, names[first]), *(names[id(one)] for one in system.inputs(chain)[1:]))
                 self._chains.append(f"join={','.join(waits)}")
-        sections: dict[str, list[str]] = {}
-        for lock in system.locks:
-            for one in lock.sections:
-                sections.setdefault(lock.name, []).append(f"{'.'.join(one.callback)},{one.section_ns / 1e3:.15g}")
-        self._chains += [f"lock={name},{','.join(every)}" for name, every in sections.items()]
+        self._chains += lock_words(system)
         self.chain_names = [chain.name for chain in system.chains]
 
     def _sums(self, system: System) -> list[int]:

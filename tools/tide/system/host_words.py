@@ -15,6 +15,16 @@ def host_words(system: System, policy: Policy, seconds: float, seed: int = 1) ->
     return [f"policy={policy}", f"seconds={seconds:g}", f"seed={seed}", *_entries(system)]
 
 
+def lock_words(system: System) -> list[str]:
+    """Behind those of callbacks."""
+    return [
+        ",".join(
+            (f"lock={lock.name}", *(f"{'.'.join(one.callback)},{one.section_ns / 1e3:.15g}" for one in lock.sections))
+        )
+        for lock in system.locks
+    ]
+
+
 def priority_of(system: System, callback: Callback) -> int:
     """Its own, or the chain-aware one (tide_chain_add): later in a chain is more urgent; of several the highest."""
     if callback.priority is not None:
@@ -44,6 +54,7 @@ def _entries(system: System) -> Iterator[str]:
                 f"callback={names[id(callback)]},{callback.executor},{period_us:.15g},{priority_of(system, callback)},"
                 f"{least_us:.15g},{most_us:.15g}" + (f",{callback.group}" if callback.group else "")
             )
+    yield from lock_words(system)
     for chain in system.chains:
         yield ",".join((f"chain={chain.name}", *(names[id(one)] for one in system.path(chain))))
     for chain in system.chains:
