@@ -177,7 +177,8 @@ class _Draw:
                 break
             sections = []
             for one in self.random.sample(free, self.random.randint(2, min(5, len(free)))):
-                most_us = left_us[one] if self.chance(0.2) else max(1, left_us[one] // 4)
+                long = 0.5 if self.of.board else 0.2
+                most_us = left_us[one] if self.chance(long) else max(1, left_us[one] // (3 if self.of.board else 4))
                 section_us = most_us if self.chance(0.3) else self.random.randint(1, most_us)
                 left_us[one] -= section_us
                 sections.append({"callback": one, "section_ms": section_us / 1000})
