@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Locks on threads of this machine: a lane with a fixed priority rises to the ceiling and comes back, and lanes on the
+// port's own platform exclude each other.
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <vector>
+
+#include "tide/lock.h"
+#include "tide/port.h"
+#include "tide/status.h"
+
+namespace {
+
+constexpr size_t kLanes = 3;
+
+// A lane for each level, with a callback in each.
+struct Program {
+  tide_executor_t executor{};
+  std::array<tide_lane_t, kLanes> lanes{};
+  std::array<tide_callback_t, kLanes> callbacks{};
+  std::array<tide_callback_t *, kLanes> registered{};
+  std::array<tide_queue_entry_t *, kLanes * kLanes> ready{}, timers{};
+  std::array<std::function<void()>, kLanes> bodies;
+  tide_lock_set_t set{};
+  tide_lock_t lock{};
+
+  explicit Program(tide_scheduling_t scheduling) {
+    for (size_t index = 0; index < kLanes; index++) {
+      tide_lane_settings_t &settings = lanes[index].settings;
+      settings.least_level = static_cast<uint8_t>(index + 1);
+      settings.scheduling = scheduling;
+      settings.priority = scheduling == TIDE_SCHEDULING_FIFO ? 10 + 10 * static_cast<int>(index) : 0;
+      settings.may_run_normally = true;
+    }
+    tide_executor_config_t config{};
+    config.platform = tide_port_platform();
+    config.callbacks = registered.data();
+    config.ready_storage = ready.data();
+    config.timer_storage = timers.data();
+    config.callback_count = kLanes;
+    config.lanes = lanes.data();
+    config.lane_count = kLanes;
+    EXPECT_EQ(tide_executor_init(&executor, &config), TIDE_OK);
+    EXPECT_EQ(tide_lock_set_init(&set, tide_port_platform(), tide_port_locks()), TIDE_OK);
+    EXPECT_EQ(tide_lock_init(&lock, &set), TIDE_OK);
+    for (size_t index = 0; index < kLanes; index++) {
+      callbacks[index].kind = TIDE_CALLBACK_GUARD;
+      callbacks[index].priority = static_cast<tide_priority_t>(TIDE_PRIORITY(index + 1, 0));
+      callbacks[index].context = &bodies[index];
+      callbacks[index].execute = [](tide_callback_t *, void *context) {
+        (*static_cast<std::function<void()> *>(context))();
+      };
+      EXPECT_EQ(tide_executor_add(&executor, &callbacks[index]), TIDE_OK);
+    }
+  }
+
+  void run() {
+    const auto spin = [](void *context, size_t index) {
+      tide_executor_spin_lane(static_cast<tide_executor_t *>(context), index);
+    };
+    ASSERT_EQ(tide_port_run_lanes(lanes.data(), kLanes, spin, &executor, nullptr), TIDE_OK);
+  }
+};
+
+struct Scheduling {
+  int policy = -1, priority = -1;
+};
+
+Scheduling own() {
+  Scheduling found;
+  sched_param parameters{};
+  pthread_getschedparam(pthread_self(), &found.policy, &parameters);
+  found.priority = parameters.sched_priority;
+  return found;
+}
+
+// Where this user may have fixed priorities: 10, the ceiling's 20, and 10 again. Elsewhere nothing changes.
+TEST(LaneLocks, ALaneRisesToTheCeilingAndComesBack) {
+  Program program(TIDE_SCHEDULING_FIFO);
+  Scheduling before, within, after;
+  for (const size_t index : {0u, 1u}) ASSERT_EQ(tide_lock_allow(&program.lock, &program.callbacks[index]), TIDE_OK);
+  program.bodies[0] = [&] {
+    before = own();
+    EXPECT_EQ(tide_lock_take(&program.lock, &program.callbacks[0]), TIDE_OK);
+    within = own();
+    EXPECT_EQ(tide_lock_give(&program.lock), TIDE_OK);
+    after = own();
+    tide_executor_stop(&program.executor);
+  };
+  tide_executor_notify(&program.callbacks[0]);
+  program.run();
+  const bool fixed = before.policy == SCHED_FIFO;
+  EXPECT_EQ(before.priority, fixed ? 10 : 0);
+  EXPECT_EQ(within.priority, fixed ? 20 : 0);
+  EXPECT_EQ(within.policy, before.policy);
+  EXPECT_EQ(after.priority, before.priority);
+}
+
+TEST(LaneLocks, LanesExcludeEachOther) {
+  for (const tide_scheduling_t scheduling : {TIDE_SCHEDULING_INHERIT, TIDE_SCHEDULING_FIFO}) {
+    Program program(scheduling);
+    constexpr uint64_t kRuns = 5000;
+    uint64_t guarded = 0;
+    std::array<uint64_t, kLanes> runs{};
+    std::atomic<size_t> left{kLanes};
+    for (size_t index = 0; index < kLanes; index++) {
+      ASSERT_EQ(tide_lock_allow(&program.lock, &program.callbacks[index]), TIDE_OK);
+      program.bodies[index] = [&, index] {
+        ASSERT_EQ(tide_lock_take(&program.lock, &program.callbacks[index]), TIDE_OK);
+        const uint64_t before = guarded;
+        if (before % 64 == 0) sched_yield();
+        guarded = before + 1;
+        ASSERT_EQ(tide_lock_give(&program.lock), TIDE_OK);
+        if (++runs[index] < kRuns) {
+          tide_executor_notify(&program.callbacks[index]);
+        } else if (--left == 0) {
+          tide_executor_stop(&program.executor);
+        }
+      };
+      tide_executor_notify(&program.callbacks[index]);
+    }
+    program.run();
+    EXPECT_EQ(guarded, kLanes * kRuns);
+    EXPECT_EQ(program.lock.takes, kLanes * kRuns);
+    EXPECT_EQ(program.lock.owner, nullptr);
+  }
+}
+
+}  // namespace
