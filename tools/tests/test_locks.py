@@ -63,8 +63,8 @@ def test_a_chain_up_to_the_ceiling_waits_for_the_longest_section_below_it() -> N
         name: (_bound(locked, name).bound_ns or 0) - (_bound(plain, name).bound_ns or 0)
         for name in ("high", "middle", "low")
     }
-    # high: 4 of low in `map`; the 6 of middle are in `log`, whose ceiling is below it. middle: the same 4, as low is then
-    # as urgent as high. low: nobody is below it.
+    # high: 4 of low in `map`; the 6 of middle are in `log`, whose ceiling is below it. middle: the same 4, as
+    # low is then as urgent as high. low: nobody is below it.
     assert extra == {"high": 4 * MS, "middle": 4 * MS, "low": 0}
     assert _parts(_bound(locked, "middle"))["lock_blocking"] == 4 * MS
     assert "lock_blocking" not in _parts(_bound(locked, "low"))
