@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tide.system.model import System, _Entry
+from tide.system.fields import Entry
+from tide.system.model import System
 
 HINT = "#:schema ./system.schema.json"  # what editors look for in the first line of a TOML file
 _NAME = "Lower case letters, digits and _, a letter first; at most 64."
@@ -52,7 +53,7 @@ _DESCRIPTIONS = {
 
 def json_schema() -> dict[str, Any]:
     schema = System.model_json_schema()
-    models: set[type[_Entry]] = {System, *_Entry.__subclasses__()}
+    models: set[type[Entry]] = {System, *Entry.__subclasses__()}
     for model in models:
         definition = schema if model is System else schema["$defs"][model.__name__]
         for key, entry in definition["properties"].items():

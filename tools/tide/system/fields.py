@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What entries of a system description are made of: times, names and their limits."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+)
+from pydantic_core import PydanticKnownError
+
+LEVEL_MAXIMUM = 126  # TIDE_LEVEL_MAXIMUM of include/tide/priority.h
+MILLISECONDS_MAXIMUM = 1_000_000_000  # kLongestTimeNs of analysis/model/model.h
+CALLBACKS_MAXIMUM = 1000  # kMostCallbacks there
+MTU_MINIMUM = 68  # MTU_BYTES_MINIMUM of src/session/session.c
+PRIORITY_MAXIMUM = 32_511  # of a callback: the last position of the highest level
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+def _milliseconds(value: Any) -> Decimal:
+    """More than 0. There are many such values, so one call asks all of each; errors are of pydantic's kinds."""
+    number = _whole_nanoseconds(value)
+    if number <= 0:
+        raise PydanticKnownError("greater_than", {"gt": 0})
+    return number
+
+
+def _milliseconds_or_zero(value: Any) -> Decimal:
+    number = _whole_nanoseconds(value)
+    if number < 0:
+        raise PydanticKnownError("greater_than_equal", {"ge": 0})
+    return number
+
+
+def _whole_nanoseconds(value: Any) -> Decimal:
+    if isinstance(value, float):
+        number = Decimal(str(value))
+    elif isinstance(value, (int, Decimal)) and not isinstance(value, bool):
+        number = Decimal(value)
+    else:
+        raise ValueError("must be a number of milliseconds")
+    if not number.is_finite():
+        raise ValueError("must be a finite number of milliseconds")
+    in_nanoseconds = number * 1_000_000
+    if in_nanoseconds != in_nanoseconds.to_integral_value():
+        raise ValueError("must be a whole number of nanoseconds")
+    if number > MILLISECONDS_MAXIMUM:
+        raise PydanticKnownError("less_than_equal", {"le": MILLISECONDS_MAXIMUM})
+    return number
+
+
+def branch_of(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    parts = tuple(value.split("."))
+    if len(parts) != 2 or not all(_NAME.fullmatch(part) for part in parts):
+        raise ValueError("must be written as chain.callback")
+    return parts
+
+
+def branches_of(value: Any) -> Any:
+    return tuple(map(branch_of, value)) if isinstance(value, (list, tuple)) else value
+
+
+def nanoseconds(milliseconds: Decimal) -> int:
+    return int(milliseconds * 1_000_000)
+
+
+def _number(value: Decimal) -> int | float:
+    return int(value) if value == value.to_integral_value() else float(value)
+
+
+Milliseconds = Annotated[
+    Decimal,
+    PlainValidator(_milliseconds),
+    PlainSerializer(_number, return_type=float),
+    WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": MILLISECONDS_MAXIMUM}),
+]
+MillisecondsOrZero = Annotated[
+    Decimal,
+    PlainValidator(_milliseconds_or_zero),
+    PlainSerializer(_number, return_type=float),
+    WithJsonSchema({"type": "number", "minimum": 0, "maximum": MILLISECONDS_MAXIMUM}),
+]
+Name = Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$", max_length=64)]
+MessageType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*/(msg|srv|action)/[A-Z][A-Za-z0-9]*$")]
+Topic = Annotated[str, Field(pattern=r"^/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*$", max_length=200)]
+Where = Literal["mcu", "host"]
+BoardPolicy = Literal["tide", "batch", "batch_stock", "batch_blocking"]
+Reliability = Literal["reliable", "best_effort"]
+
+
+class Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
