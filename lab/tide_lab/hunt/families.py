@@ -162,25 +162,22 @@ class _Draw:
         return document
 
     def locks(self, document: Document) -> list[Document]:
-        """Taken on the board, if there is one; no callback holds all that it executes."""
-        takers = [
-            (f"{chain['name']}.{callback['name']}", callback)
-            for chain in document["chains"]
-            for callback in chain["callbacks"]
-            if callback["execution_ms"] >= 0.01 and (not self.of.board or callback["executor"] == "m")
-        ]
-        left_us = {name: round(callback["execution_ms"] * 1000) for name, callback in takers}
-        locks = []
+        """Taken on the board, if there is one."""
+        callbacks = [(chain["name"], one) for chain in document["chains"] for one in chain["callbacks"]]
+        left_us = {
+            f"{name}.{one['name']}": round(one["execution_ms"] * 1000)
+            for name, one in callbacks
+            if one["execution_ms"] >= 0.01 and (not self.of.board or one["executor"] == "m")
+        }
+        locks, (long, part) = [], (0.5, 3) if self.of.board else (0.2, 4)
         for name in self.names("l", self.random.randint(1, 3)):
             free = [one for one in left_us if left_us[one] > 1]
             if len(free) < 2:
                 break
             sections = []
             for one in self.random.sample(free, self.random.randint(2, min(5, len(free)))):
-                long = 0.5 if self.of.board else 0.2
-                most_us = left_us[one] if self.chance(long) else max(1, left_us[one] // (3 if self.of.board else 4))
-                section_us = most_us if self.chance(0.3) else self.random.randint(1, most_us)
-                left_us[one] -= section_us
+                most_us = left_us[one] if self.chance(long) else max(1, left_us[one] // part)
+                left_us[one] -= (section_us := most_us if self.chance(0.3) else self.random.randint(1, most_us))
                 sections.append({"callback": one, "section_ms": section_us / 1000})
             locks.append({"name": name, "sections": sections})
         return locks
