@@ -27,7 +27,8 @@ from tide.play.server import Server, ServerError
 from tide.programs.binaries import find_binary
 from tide.system.load import SystemFileError, load, parse
 from tide_lab.hunt.campaign import Block, Found
-from tide_lab.hunt.families import FAMILIES, draw, family, rendered
+from tide_lab.hunt.draw import draw, rendered
+from tide_lab.hunt.families import FAMILIES, family
 from tide_lab.hunt.lowering_twins import Twin, catch, twins
 from tide_lab.hunt.whole import Servers, Tally, Trial, hunt_block
 from tide_lab.hunt.workers import Workers

@@ -156,3 +156,30 @@ def test_a_node_is_told_of_all_that_it_waits_for(tmp_path: Path) -> None:
     (match,) = [one for chain in told["chains"] for one in chain["callbacks"] if one["name"] == "match"]
     assert match["takes"]["topic"] == "/left/image"
     assert [one["topic"] for one in match["joins"]] == ["/right/image"]
+
+
+def test_a_lock_behind_a_join_is_waited_for_by_any_input() -> None:
+    locked = (
+        described(2, 5)
+        + """
+[[chains]]
+name = "other"
+priority = 9
+period_ms = 100
+deadline_ms = 100
+reliability = "reliable"
+callbacks = [{ name = "o", kind = "timer", executor = "e", execution_ms = 8 }]
+"""
+    )
+    with_lock = (
+        locked
+        + """
+[[locks]]
+name = "map"
+sections = [{ callback = "depth.c", section_ms = 1 }, { callback = "other.o", section_ms = 7 }]
+"""
+    )
+    without = bounds_of(parse(locked), "priority").chain("depth")
+    found = bounds_of(parse(with_lock), "priority").chain("depth")
+    assert without is not None and found is not None
+    assert (found.bound_ns or 0) >= (without.bound_ns or 0) + 7_000_000

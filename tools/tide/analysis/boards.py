@@ -18,12 +18,12 @@ from tide.analysis.lower import (
     ClientExecutor,
     Document,
     board_document,
-    chain_of,
     executor_of_board,
     refuse_link,
     section_name,
     shared_exclusive_groups,
 )
+from tide.analysis.names import chain_of
 from tide.analysis.reasons import Root, link_root
 from tide.system.model import Callback, Chain, Executor, System
 

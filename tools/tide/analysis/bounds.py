@@ -17,7 +17,6 @@ from tide.analysis.lower import (
     ClientExecutor,
     Document,
     HostPolicy,
-    chain_of,
     described_executor,
     executor_of_board,
     host_document,
@@ -27,6 +26,7 @@ from tide.analysis.lower import (
     stretches_of,
 )
 from tide.analysis.models import Model, host_models, line_models
+from tide.analysis.names import chain_of
 from tide.analysis.parts import Part
 from tide.analysis.paths import PathBound, path_bounds
 from tide.analysis.reasons import Root, host_root, link_root, starvation_root

@@ -11,7 +11,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from tide.analysis.lower import alternative_name, chain_of
+from tide.analysis.names import alternative_name, chain_of
 from tide.analysis.reasons import Root
 from tide.system.model import Chain, System
 
@@ -28,7 +28,7 @@ def without_joins(system: System) -> System:
     further: list[Chain] = []
     for chain in system.chains:
         for number, named in enumerate(_others(system, chain), 1):
-            name = alternative_name(chain, number)
+            name = alternative_name(chain.name, number)
             alternative = chain.model_copy(update={"name": name, "branches_from": named, "joins": ()})
             further.append(_of_any_length(alternative, always=True))
     return system.model_copy(update={"chains": (*chains, *further)})
@@ -41,7 +41,9 @@ def _others(system: System, chain: Chain) -> list[tuple[str, str]]:
         if place > 0:
             found.append(named)
         other = system.chain(named[0])
-        found += [(alternative_name(other, number), named[1]) for number, _ in enumerate(_others(system, other), 1)]
+        found += [
+            (alternative_name(other.name, number), named[1]) for number, _ in enumerate(_others(system, other), 1)
+        ]
     return found
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tide.analysis.names import chain_of
 from tide.system.model import Callback, System
 
 Document = dict[str, Any]
@@ -31,7 +32,23 @@ def waits_of(system: System) -> dict[int, int]:
     for sections in locks.values():
         for callback, _ in sections:
             waits_ns[id(callback)] = waits_ns.get(id(callback), 0) + _wait_ns(system, callback, sections)
-    return waits_ns
+    return waits_ns | _of_alternatives(system, waits_ns)
+
+
+def _of_alternatives(system: System, waits_ns: Mapping[int, int]) -> dict[int, int]:
+    """A chain that stands for one of a join's inputs has the callbacks of the chain that joins."""
+    by_name = {
+        (chain.name, one.name): waits_ns[id(one)]
+        for chain in system.chains
+        for one in chain.callbacks
+        if id(one) in waits_ns
+    }
+    return {
+        id(one): by_name[chain_of(chain.name), one.name]
+        for chain in system.chains
+        for one in chain.callbacks
+        if chain.name != chain_of(chain.name) and (chain_of(chain.name), one.name) in by_name
+    }
 
 
 def _sections(system: System) -> list[tuple[str, Callback, int]]:

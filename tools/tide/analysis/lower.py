@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from tide.analysis.locks import sections_of, waits_of
+from tide.analysis.names import ITSELF, NUMBER
 from tide.analysis.unbounded import link_findings, shared_lanes
 from tide.system.finding import Finding
 from tide.system.model import Callback, Chain, Executor, SerialLink, System, UdpLink, nanoseconds
@@ -16,8 +17,6 @@ from tide.system.model import Callback, Chain, Executor, SerialLink, System, Udp
 ClientExecutor = Literal["tide", "lanes", "batch", "batch_stock", "batch_blocking"]
 HostPolicy = Literal["default", "priority", "rclcpp", "any_order"]
 Document = dict[str, Any]
-# Names in documents that are not the user's contain one of these characters, which none of the user's may.
-_NUMBER, _ITSELF = "#", "!"
 _POLICIES: dict[HostPolicy, str] = {
     "default": "default",
     "priority": "priority",
@@ -177,7 +176,7 @@ def stretches_of(system: System, chain: Chain) -> list[Stretch]:
     segments = _segments(system.path(chain))
     return [
         Stretch(
-            f"{chain.name}{_NUMBER}{number + 1}" if len(segments) > 1 else chain.name,
+            f"{chain.name}{NUMBER}{number + 1}" if len(segments) > 1 else chain.name,
             chain,
             executor,
             tuple(callbacks),
@@ -189,17 +188,7 @@ def stretches_of(system: System, chain: Chain) -> list[Stretch]:
 
 def section_name(chain: Chain, number: int) -> str:
     """In documents of a board, of a chain that touches several."""
-    return f"{chain.name}{_NUMBER}{number + 1}"
-
-
-def alternative_name(chain: Chain, number: int) -> str:
-    """Of a chain that stands for one of a join's inputs."""
-    return f"{chain.name}{_NUMBER}by{number}"
-
-
-def chain_of(stretch: str) -> str:
-    """The user's name of the chain that a name in a document belongs to."""
-    return stretch.partition(_NUMBER)[0]
+    return f"{chain.name}{NUMBER}{number + 1}"
 
 
 def host_document(system: System, policy: HostPolicy = "default", meeting: Collection[str] = ()) -> Document:
@@ -217,7 +206,7 @@ def host_document(system: System, policy: HostPolicy = "default", meeting: Colle
         if lanes[callback.executor] == 1:
             return None
         if callback.group is None:
-            return f"{stretch.name}{_ITSELF}{position}" if stretch.name in meeting else None
+            return f"{stretch.name}{ITSELF}{position}" if stretch.name in meeting else None
         return callback.group if kinds[callback.group] == "exclusive" else None
 
     every = {chain.name: stretches_of(system, chain) for chain in system.chains}

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tide.analysis.lower import chain_of
+from tide.analysis.names import chain_of
 from tide.analysis.parts import Part, label
 from tide.system.locate import Path
 from tide.system.model import System

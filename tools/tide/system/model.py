@@ -485,8 +485,7 @@ class System(_Entry):
         found = []
         for name, callback in (chain.branches_from, *chain.joins):
             for before in self.ways(self.chain(name)):
-                other = self.chain(name).callbacks
-                behind = next(n for n, one in enumerate(reversed(other)) if one.name == callback)
+                behind = [one.name for one in reversed(self.chain(name).callbacks)].index(callback)
                 found.append((*before[: len(before) - behind], *chain.callbacks))
         return tuple(found)
 

@@ -1,0 +1,403 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole system descriptions of a family, drawn by seed. What is drawn is what a system.toml says; nobody downstream
+knows how it came about."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from tide.system.model import Chain
+from tide_lab.hunt.families import BATCHES, Family
+
+Document = dict[str, Any]
+# Names that run into each other when somebody joins them with a character that a name may have.
+_ALIKE = ("a", "b", "c", "a_b", "b_c", "a_1", "a_2", "a_b_1", "a_b_c", "b_itself", "a_b_itself", "c_itself", "itself")
+_PERIODS_MS = (4, 5, 8, 10, 16, 20, 25, 40, 50, 80, 100, 200)
+
+
+def draw(of: Family, seed: int) -> Document:
+    """The description of this seed. `losses`, which a description does not say, goes beside it."""
+    return _Draw(of, random.Random(f"{of.name} {seed}")).document()
+
+
+class _Draw:
+    def __init__(self, of: Family, source: random.Random) -> None:
+        self.of = of
+        self.random = source
+        self.alike = source.random() < 0.25
+        self.few = source.random() < 0.35  # few chains, short on a board: what the line and the host do counts for more
+
+    def chance(self, share: float) -> bool:
+        return self.random.random() < share
+
+    def names(self, letter: str, count: int) -> list[str]:
+        if self.alike:
+            return self.random.sample(_ALIKE, count)
+        return [f"{letter}{number}" for number in range(count)]
+
+    def document(self) -> Document:
+        document = self.chains_and_places()
+        document["paths"] = self.paths(document["chains"]) if self.of.paths and self.chance(self.of.paths) else []
+        document["locks"] = self.locks(document) if self.of.locks and self.chance(self.of.locks) else []
+        return document
+
+    def locks(self, document: Document) -> list[Document]:
+        """Taken on the board, if there is one."""
+        callbacks = [(chain["name"], one) for chain in document["chains"] for one in chain["callbacks"]]
+        left_us = {
+            f"{name}.{one['name']}": round(one["execution_ms"] * 1000)
+            for name, one in callbacks
+            if one["execution_ms"] >= 0.01 and (not self.of.board or one["executor"] == "m")
+        }
+        locks, (long, part) = [], (0.5, 3) if self.of.board else (0.2, 4)
+        for name in self.names("l", self.random.randint(1, 3)):
+            free = [one for one in left_us if left_us[one] > 1]
+            if len(free) < 2:
+                break
+            sections = []
+            for one in self.random.sample(free, self.random.randint(2, min(5, len(free)))):
+                most_us = left_us[one] if self.chance(long) else max(1, left_us[one] // part)
+                left_us[one] -= (section_us := most_us if self.chance(0.3) else self.random.randint(1, most_us))
+                sections.append({"callback": one, "section_ms": section_us / 1000})
+            locks.append({"name": name, "sections": sections})
+        return locks
+
+    def paths(self, chains: Sequence[Document]) -> list[Document]:
+        """Ways from one chain to another one that begins where it ends; of short chains, so that they have bounds."""
+        begins = {chain["name"]: self.root(chain, chains)["callbacks"][0]["executor"] for chain in chains}
+        paths = []
+        for name in self.names("p", 2):
+            way = [self.random.choice(chains)]
+            for _ in range(self.random.randint(1, 3)):
+                end = way[-1]["callbacks"][-1]["executor"]
+                fitting = [one for one in chains if one not in way and begins[one["name"]] == end]
+                if not fitting:
+                    break
+                way.append(self.random.choice(fitting))
+            if len(way) > 1:
+                paths.append({"name": name, "chains": [one["name"] for one in way]})
+        return paths
+
+    def chains_and_places(self) -> Document:
+        hosts = self.hosts()
+        document: Document = {"executors": hosts, "links": [], "groups": [], "chains": []}
+        if self.of.boards != (1,):
+            return self.boards(document)
+        if self.of.board:
+            document["executors"] = [self.client(), *hosts]
+            document["links"] = [self.link()]
+            document["chains"] = self.board_chains(document)
+            return document
+        document["groups"] = self.groups(hosts)
+        document["chains"] = self.host_chains(document)
+        if self.chance(self.of.own_priorities):
+            self.give_priorities(document)
+        return document
+
+    # ---- the host ----
+
+    def hosts(self) -> list[Document]:
+        count = self.random.choice(self.of.hosts)
+        executors = []
+        for name in self.names("h", count):
+            executor: Document = {"name": name, "where": "host", "lanes": self.random.choice(self.of.lanes)}
+            if self.chance(self.of.budgets):
+                period_ms = self.random.choice((2, 4, 5, 10))
+                executor["budget_ms"] = round(period_ms * self.random.choice((0.4, 0.5, 0.6, 0.8, 0.9)), 3)
+                executor["budget_period_ms"] = period_ms
+            executors.append(executor)
+        return executors
+
+    def groups(self, hosts: Sequence[Document]) -> list[Document]:
+        if not self.chance(self.of.groups):
+            return []
+        count = self.random.randint(1, 3)
+        kinds = ("exclusive", "exclusive", "reentrant")
+        return [
+            {"name": name, "kind": self.random.choice(kinds), "executor": self.random.choice(hosts)["name"]}
+            for name in self.names("g", count)
+        ]
+
+    def host_chains(self, document: Document) -> list[Document]:
+        hosts = document["executors"]
+        crowd = self.chance(0.3)  # one fast timer and many slow chains
+        count = self.random.randint(3, 9) if crowd else self.random.randint(2, 4 if len(hosts) == 1 else 5)
+        # Of all lanes; what a budget leaves.
+        capacity = sum(one["lanes"] * one.get("budget_ms", 1) / one.get("budget_period_ms", 1) for one in hosts)
+        # A chain that moves between executors loads whichever it comes to.
+        load = self.random.uniform(0.3, 0.9 if len(hosts) == 1 else 0.6) * capacity
+        if self.of.rings:
+            crowd, load = False, load * 0.8
+        shares = self.parts(load, count)
+        priorities = self.random.sample(range(1, 127), count)
+        chains: list[Document] = []
+        for place, (name, share, priority) in enumerate(zip(self.names("c", count), shares, priorities, strict=True)):
+            if crowd:
+                period_ms, steps = (
+                    (self.random.choice((4, 5, 8)), 1) if place == 0 else (100, self.random.randint(1, 2))
+                )
+            else:
+                period_ms, steps = self.random.choice(_PERIODS_MS), self.random.choice((1, 1, 2, 2, 3, 4, 6))
+            if self.of.rings:
+                period_ms, steps = self.random.choice((20, 40, 50, 80, 100)), self.random.choice((2, 3, 3, 4))
+            chain: Document = {"name": name, "priority": priority, "period_ms": period_ms}
+            if chains and self.of.branches and self.chance(0.6):
+                other = self.random.choice(chains)
+                chain["branches_from"] = f"{other['name']}.{self.random.choice(other['callbacks'])['name']}"
+                chain["period_ms"] = other["period_ms"]
+                if self.of.joins and self.chance(self.of.joins):
+                    self.join(chain, chains)
+            if "branches_from" not in chain:
+                self.give_jitter(chain)
+            chain["reliability"] = "reliable"
+            chain["callbacks"] = self.host_callbacks(document, chain, min(share, 0.8), steps)
+            before_ms = self.shared_ms(chain, chains)
+            own_ms = sum(one["execution_ms"] + one.get("propagation_ms", 0) for one in chain["callbacks"])
+            least_ms = before_ms + own_ms + self.root(chain, chains).get("jitter_ms", 0)
+            chain["deadline_ms"] = max(self.deadline_ms(chain["period_ms"]), round(least_ms + 0.1, 1))
+            chains.append(chain)
+        return chains
+
+    def join(self, chain: Document, chains: Sequence[Document]) -> None:
+        """One or two further callbacks behind the same timer."""
+        root = self.root(chain, chains)
+        named = [
+            f"{other['name']}.{callback['name']}"
+            for other in chains
+            if self.root(other, chains) is root
+            for callback in other["callbacks"]
+        ]
+        named.remove(chain["branches_from"])
+        count = min(len(named), self.random.choice((1, 1, 2)))
+        if count > 0:
+            chain["joins"] = self.random.sample(named, count)
+
+    def give_jitter(self, chain: Document) -> None:
+        if "jitter_ms" in Chain.model_fields and self.chance(0.2):
+            chain["jitter_ms"] = round(chain["period_ms"] * self.random.choice((0.05, 0.1, 0.25)), 2)
+
+    def shared_ms(self, chain: Document, chains: Sequence[Document]) -> float:
+        """Of the callbacks that it branches behind."""
+        if "branches_from" not in chain:
+            return 0.0
+        name, _, last = chain["branches_from"].partition(".")
+        other = next(one for one in chains if one["name"] == name)
+        place = next(place for place, one in enumerate(other["callbacks"]) if one["name"] == last)
+        shared_ms = sum(one["execution_ms"] for one in other["callbacks"][: place + 1])
+        return float(shared_ms + self.shared_ms(other, chains))
+
+    def root(self, chain: Document, chains: Sequence[Document]) -> Document:
+        """Whose timer starts it."""
+        while "branches_from" in chain:
+            name = chain["branches_from"].partition(".")[0]
+            chain = next(one for one in chains if one["name"] == name)
+        return chain
+
+    def host_callbacks(self, document: Document, chain: Document, share: float, steps: int) -> list[Document]:
+        hosts = document["executors"]
+        at = self.random.choice(hosts)
+        times_ms = [max(0.1, round(one, 1)) for one in self.parts(share * chain["period_ms"], steps)]
+        if steps == 2 and self.chance(0.5):  # a short timer starts long work
+            times_ms = [0.1, max(0.1, round(sum(times_ms) - 0.1, 1))]
+        callbacks: list[Document] = []
+        for place, (name, execution_ms) in enumerate(zip(self.names("b", steps), times_ms, strict=True)):
+            kind = "timer" if place == 0 and "branches_from" not in chain else "subscription"
+            callback: Document = {"name": name, "kind": kind, "executor": at["name"], "execution_ms": execution_ms}
+            if self.of.rings and self.chance(0.9):
+                callback["least_ms"] = round(execution_ms * self.random.choice((0.5, 0.8, 1, 1)), 2)
+            elif self.chance(0.2):
+                callback["least_ms"] = round(execution_ms * self.random.choice((0.3, 0.5, 1)), 1)
+            groups = [one["name"] for one in document["groups"] if one["executor"] == at["name"]]
+            if groups and self.chance(0.6):
+                callback["group"] = self.random.choice(groups)
+            moved = bool(callbacks) and callbacks[-1]["executor"] != at["name"]
+            if self.of.propagation and moved and self.chance(self.of.propagation):
+                callback["propagation_ms"] = round(chain["period_ms"] * self.random.choice((0.02, 0.1, 0.3)), 2)
+            callback["publishes"] = {"topic": f"{chain['name']}/{name}", "payload_bytes": 8}
+            callbacks.append(callback)
+            if self.of.rings:
+                at = hosts[(hosts.index(at) + 1) % len(hosts)]
+            elif len(hosts) > 1 and self.chance(0.5):
+                at = self.random.choice(hosts)
+        return callbacks
+
+    def deadline_ms(self, period_ms: float) -> float:
+        kind = self.random.random()
+        if kind < 0.65:
+            return period_ms
+        factor = self.random.uniform(0.5, 1) if kind < 0.8 else self.random.uniform(1, 3)
+        return max(0.1, round(period_ms * factor, 1))
+
+    def give_priorities(self, document: Document) -> None:
+        most = self.random.choice((6, 12, 40))
+        for chain in document["chains"]:
+            rising = self.random.randint(1, most)
+            ordered = self.chance(0.5)  # as tide_chain_add would give them
+            for place, callback in enumerate(chain["callbacks"]):
+                callback["priority"] = rising + place if ordered else self.random.randint(1, most)
+
+    def parts(self, whole: float, count: int) -> list[float]:
+        """Uniform of all ways to divide it (UUniFast)."""
+        parts, rest = [], whole
+        for left in range(count - 1, 0, -1):
+            further = rest * self.random.random() ** (1 / left)
+            parts.append(rest - further)
+            rest = further
+        self.random.shuffle(parts := [*parts, rest])
+        return parts
+
+    # ---- several boards ----
+
+    def boards(self, document: Document) -> Document:
+        count = self.random.choice(self.of.boards)
+        clients = [self.client() | {"name": f"m{place}", "link": f"l{place}"} for place in range(count)]
+        document["links"] = [self.link() | {"name": f"l{place}"} for place in range(count)]
+        for place, link in enumerate(document["links"]):
+            if self.chance(0.2):
+                document["links"][place] = self.network(link)
+        hosts = document["executors"]
+        document["executors"] = [*clients, *hosts]
+        names = [one["name"] for one in hosts]
+        chain_count = self.random.randint(2, 4 if self.few else 7)
+        priorities = self.random.sample(range(1, 127), chain_count)
+        mtu_bytes = min(link["mtu_bytes"] for link in document["links"])
+        for name, priority in zip(self.names("c", chain_count), priorities, strict=True):
+            chain = self.board_chain(name, priority, names, mtu_bytes)
+            self.send_round(chain, [one["name"] for one in clients], names, not document["chains"])
+            document["chains"].append(chain)
+        for client in clients:
+            levels = sum(
+                any(one["executor"] == client["name"] for one in chain["callbacks"]) for chain in document["chains"]
+            )
+            client["lanes"] = self.random.choice((1, max(levels, 1)))
+            if self.chance(0.2) and "described" in self.of.executors and self.of.losses == (0,):
+                client["policy"] = self.random.choice(BATCHES)
+        return document
+
+    def network(self, link: Document) -> Document:
+        kept = ("name", "mtu_bytes", "agent_ms", "return_ms", "heartbeat_delay_ms", "agent_heartbeat_ms")
+        return {"kind": "udp"} | {key: link[key] for key in kept if key in link}
+
+    def send_round(self, chain: Document, boards: Sequence[str], hosts: Sequence[str], first: bool) -> None:
+        """A chain from board to host and back becomes one of any form; the first one touches a board."""
+        here, there = self.random.sample(boards, 2)
+        host = self.random.choice(hosts)
+        way = self.random.choice(
+            (
+                *((here, host, here), (here, host, here), (here, host, there), (here, host, there), (here, there)),
+                *((here, host), (host, there), (host,), (here,), (here, here)),
+            )
+        )
+        if first and way == (host,):
+            way = (here,)
+        chain["callbacks"] = chain["callbacks"][: len(way)]
+        for callback, where in zip(chain["callbacks"], way, strict=True):
+            callback["executor"] = where
+        chain["callbacks"][-1].pop("publishes", None)
+
+    # ---- a board with a line ----
+
+    def client(self) -> Document:
+        lanes = 2 if self.of.executors == ("lanes",) or self.chance(0.1) else 1
+        client: Document = {"name": "m", "where": "mcu", "lanes": lanes}
+        longer = 6 if self.few else 1
+        costs_us = (("submit", 400 * longer), ("process", 300), ("dispatch", 30), ("interrupt", 80 * longer))
+        for name, most_us in costs_us:
+            if self.chance(0.6):
+                client[f"{name}_ms"] = self.random.randint(0, most_us) / 1000
+        return client
+
+    def link(self) -> Document:
+        link: Document = {"name": "l", "kind": "serial", "baud": self.random.choice((115200, 460800, 921600))}
+        link["mtu_bytes"] = self.random.choice((128, 256, 512, 512, 512, 4096))
+        link["agent_ms"] = round(self.random.uniform(0, 5), 2) if self.chance(0.7) else 0
+        link["return_ms"] = round(self.random.uniform(0, 3), 2) if self.chance(0.5) else 0
+        known = 0.8 if self.few else 0.5
+        link["exact_sizes"] = self.chance(known)
+        if self.chance(known):  # no frame of the simulator has more, no short one more than 4
+            link["escaped_bytes"] = 4 if self.few else 12
+        if self.chance(0.5) or self.of.losses != (0,):
+            link["heartbeat_delay_ms"] = self.random.randint(0, 60)
+        if self.chance(0.5):
+            link["agent_heartbeat_ms"] = self.random.randint(0, 120)
+        return link
+
+    def board_chains(self, document: Document) -> list[Document]:
+        hosts = [one["name"] for one in document["executors"] if one["where"] == "host"]
+        count = self.random.randint(1, 2 if self.few else 6)
+        priorities = self.random.sample(range(1, 127), count)
+        return [
+            self.board_chain(name, priority, hosts, document["links"][0]["mtu_bytes"])
+            for name, priority in zip(self.names("c", count), priorities, strict=True)
+        ]
+
+    def board_chain(self, name: str, priority: int, hosts: Sequence[str], mtu_bytes: int) -> Document:
+        period_ms = self.random.choice((100, 150, 200, 250, 400, 500, 800, 1000))
+        if self.of.losses != (0,):
+            period_ms = self.random.choice((800, 1000, 1200))
+        reliable = self.chance(self.of.reliable)
+        execution_ms = 1 if self.few else self.random.choice((2, 8, 15))
+        host_ms = self.random.choice((1, 8))
+        whole = mtu_bytes - 20  # a message of best effort that is longer goes in fragments, which is the same code
+        request, reply = (self.random.randint(8, min(whole, most)) for most in ((200, 20) if self.few else (250, 120)))
+        if reliable and self.of.losses == (0,) and not self.few and self.chance(0.15):
+            request = self.random.randint(8, min(3000, 13 * whole))
+        times_ms = [round(self.random.uniform(0, most), 2) for most in (execution_ms, host_ms, execution_ms)]
+        if self.of.idle and self.chance(self.of.idle):
+            times_ms[self.random.randrange(3)] = 0
+        chain: Document = {"name": name, "priority": priority, "period_ms": period_ms, "deadline_ms": period_ms}
+        chain["reliability"] = "reliable" if reliable else "best_effort"
+        if self.chance(self.of.hold):
+            chain["hold"] = True
+        self.give_jitter(chain)
+        names = self.names("b", 3)
+        chain["callbacks"] = []
+        way: tuple[str, ...] = ("m", "h", "m")
+        if self.of.shapes and self.chance(0.7):
+            way = self.random.choice((("m",), ("m", "h"), ("h", "m"), ("m", "m"), ("h",)))
+        host = self.random.choice(hosts)
+        for place, side in enumerate(way):
+            where = host if side == "h" else "m"
+            kind = "timer" if place == 0 else "subscription"
+            callback: Document = {"name": names[place], "kind": kind, "executor": where}
+            callback["execution_ms"] = times_ms[place]
+            if self.chance(0.8 if self.few else 0.5):
+                callback["least_ms"] = times_ms[place] if self.chance(0.7) else round(times_ms[place] / 2, 2)
+            if place < len(way) - 1:
+                size = request if place == 0 else reply
+                callback["publishes"] = {"topic": f"{name}/{names[place]}", "payload_bytes": size}
+            chain["callbacks"].append(callback)
+        return chain
+
+
+def losses_of(of: Family, seed: int) -> int:
+    return random.Random(f"{of.name} {seed} losses").choice(of.losses)
+
+
+def rendered(document: Document, name: str = "drawn") -> str:
+    """As a system.toml."""
+    lines = ["[system]", f'name = "{name}"']
+    for kind in ("executors", "links", "groups", "paths", "locks"):
+        for entry in document.get(kind, ()):
+            lines += ["", f"[[{kind}]]", *_fields(entry, ("executor",) if kind == "groups" else ())]
+    for chain in document["chains"]:
+        lines += ["", "[[chains]]", *_fields(chain, ("callbacks",))]
+        for callback in chain["callbacks"]:
+            lines += ["", "[[chains.callbacks]]", *_fields(callback)]
+    return "\n".join(lines) + "\n"
+
+
+def _fields(entry: Document, but: tuple[str, ...] = ()) -> list[str]:
+    return [f"{name} = {_value(value)}" for name, value in entry.items() if name not in but]
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{name} = {_value(one)}" for name, one in value.items()) + " }"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    return f'"{value}"' if isinstance(value, str) else f"{value}"
