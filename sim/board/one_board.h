@@ -80,6 +80,7 @@ class OneBoard {
   void take_over(size_t chain, uint32_t index, Time release);
   void schedule_incidents();
   Time last_release() const;
+  Time steady_until() const;
   Time longest_period() const;
   Time longest_callbacks() const;
   bool is_done();

@@ -203,6 +203,7 @@ Fields fields_of(Plan &plan) {
   fields.emplace_back("latency_from", choice_field(plan.latency_from, kLatencyFrom));
   fields.emplace_back("trace", bool_field(plan.trace));
   fields.emplace_back("record", bool_field(plan.record));
+  fields.emplace_back("steady", bool_field(plan.steady));
   return fields;
 }
 

@@ -117,6 +117,9 @@ struct Plan {
   LatencyFrom latency_from = LatencyFrom::kExpiry;
   bool trace = false;
   bool record = false;  // the times of each instance
+  // Worst responses are those of instances that end while all chains are released, or less than a second later: behind
+  // that a board that hears nothing more asks for a sign of life, as it never would while its chains go on.
+  bool steady = false;
 
   Time begin = 0;            // when the client begins to connect
   Time start = 0;            // the first release, if the board is set up by then

@@ -200,6 +200,15 @@ void OneBoard::answer(size_t chain, const Bus::Payload &payload) {
 
 // ---- the run ----
 
+Time OneBoard::steady_until() const {
+  Time first = INT64_MAX - kSecond;
+  for (size_t chain = 0; chain < chain_count(); chain++) {
+    const ChainPlan &plan = client_.chain_plan(chain);
+    first = std::min(first, client_.first_release() + plan.phase + (plan_.periods - 1) * plan.period);
+  }
+  return first + kSecond;
+}
+
 Time OneBoard::last_release() const {
   Time last = 0;
   for (size_t chain = 0; chain < chain_count(); chain++) {
@@ -288,6 +297,7 @@ void add(LineCounters &sum, const LineCounters &more) {
 }  // namespace
 
 void OneBoard::tell(Result &result) {
+  const Time until = plan_.steady ? steady_until() : INT64_MAX;
   for (size_t chain = 0; chain < chain_count(); chain++) {
     const ChainPlan &plan = client_.chain_plan(chain);
     ChainResult each{plan.name, plan.level, plan.deadline > 0 ? plan.deadline : plan.period, {}, 0, -1};
@@ -295,7 +305,8 @@ void OneBoard::tell(Result &result) {
       if (instance.act_end >= 0) {
         const bool published = plan_.latency_from == LatencyFrom::kStart;
         each.latencies.push_back(instance.act_end - (published ? instance.sample_start : instance.release));
-        each.worst_response = std::max(each.worst_response, instance.act_end - instance.release);
+        if (instance.act_end < until)
+          each.worst_response = std::max(each.worst_response, instance.act_end - instance.release);
       } else if (instance.release > 0) {
         each.lost++;
       }

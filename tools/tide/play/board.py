@@ -192,6 +192,7 @@ class BoardPlayer:
         longest_ns = max(chain.period_ns for chain in self._chains)
         shortest_ns = min(chain.period_ns for chain in self._chains)
         fields: dict[str, object] = {
+            "steady": "true",
             "seed": run.seed,
             "policy": "batch" if batch == "batch" else "tide",
             "send": send or "asynchronous",

@@ -206,6 +206,7 @@ class BoardsPlayer(BoardPlayer):
         shortest_ns = min(chain.period_ns for chain in self._chains)
         fields: dict[str, object] = {
             "seed": run.seed,
+            "steady": "true",
             "periods": min(MOST_PERIODS, max(PERIODS, 2 * longest_ns // shortest_ns)),
             "hosts": ",".join(str(one.lanes) for one in self._hosts),
             "nodes": POOL,
