@@ -92,16 +92,20 @@ size_t Bus::publish(const std::string &topic, const Payload &payload) {
 HostExecutor::HostExecutor(Engine &engine, unsigned lanes, uint64_t seed)
     : engine_(engine), free_lanes_(lanes), random_(seed), order_(static_cast<Order>(random_.below(3))) {}
 
-void HostExecutor::add(Time execution, std::function<void()> body) {
-  ready_.push_back({execution, std::move(body)});
+void HostExecutor::add(const void *callback, Time execution, std::function<void()> body) {
+  ready_.push_back({callback, execution, std::move(body)});
   begin();
 }
 
 void HostExecutor::begin() {
   while (free_lanes_ > 0 && !ready_.empty()) {
-    const size_t place = order_ == Order::kOldest   ? 0
-                         : order_ == Order::kNewest ? ready_.size() - 1
-                                                    : random_.below(ready_.size());
+    const size_t chosen = order_ == Order::kOldest   ? 0
+                          : order_ == Order::kNewest ? ready_.size() - 1
+                                                     : random_.below(ready_.size());
+    const auto oldest = std::find_if(ready_.begin(), ready_.end(), [this, chosen](const Ready &one) {
+      return one.callback == ready_[chosen].callback;
+    });
+    const auto place = static_cast<size_t>(oldest - ready_.begin());
     free_lanes_--;
     engine_.after(ready_[place].execution, [this, body = std::move(ready_[place].body)] {
       free_lanes_++;
@@ -114,7 +118,7 @@ void HostExecutor::begin() {
 
 void HostCallback::receive(const Bus::Payload &payload) {
   if (executor_ != nullptr) {
-    executor_->add(execution_, [this, payload] { body_(payload); });
+    executor_->add(this, execution_, [this, payload] { body_(payload); });
     return;
   }
   free_at_ = std::max(free_at_, engine_.now()) + execution_;

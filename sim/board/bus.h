@@ -40,12 +40,13 @@ class Bus : public agent::Middleware {
 class HostExecutor {
  public:
   HostExecutor(Engine &engine, unsigned lanes, uint64_t seed);
-  // body runs when the execution ends.
-  void add(Time execution, std::function<void()> body);
+  // body runs when the execution ends. Of one callback the oldest message is always first.
+  void add(const void *callback, Time execution, std::function<void()> body);
 
  private:
   enum class Order { kOldest, kNewest, kAny };
   struct Ready {
+    const void *callback;
     Time execution;
     std::function<void()> body;
   };
