@@ -33,6 +33,7 @@ _HANDED_OVER: dict[str, set[str]] = {
     "end": {"end_round"},
     "tell": set(),  # the program's function for errors
     "keep": {"keep"},
+    "outputs": {"rcutils_logging_console_output_handler", "publish_line"},
     "func": {"get_message_typesupport_handle_function"},
 }
 
