@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -74,6 +75,15 @@ def test_ten_folders_at_the_top_and_each_says_what_it_is(rooms: ModuleType) -> N
     folders = {name.split("/")[0] for name in rooms.tracked() if "/" in name and not name.startswith(".")}
     assert len(folders) <= 10
     assert [one for one in sorted(folders) if not (ROOT / one / "README.md").exists()] == []
+
+
+def test_tests_of_one_run_have_names_of_their_own() -> None:
+    """Of two files of one name pytest reads the first only."""
+    runs = re.findall(r"folders=\(([^)]+)\) ;;", (ROOT / "scripts/pytest.sh").read_text(encoding="utf-8"))
+    assert len(runs) > 1
+    for folders in runs:
+        named = Counter(file.name for folder in folders.split() for file in (ROOT / folder).rglob("test_*.py"))
+        assert [name for name, count in named.items() if count > 1] == []
 
 
 def test_every_file_that_a_text_names_exists(rooms: ModuleType) -> None:

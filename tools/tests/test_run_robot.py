@@ -85,11 +85,14 @@ def test_each_callback_is_planned_once_with_what_it_takes_and_sends(file: Path) 
     }
     count = 0
     for chain in system.chains:
-        before = None
+        inputs = [one.publishes for one in system.inputs(chain)]
+        before = inputs[0] if inputs else None
         for callback in chain.callbacks:
             executor, found = planned[chain.name, callback.name]
             assert executor == callback.executor and found.execution_ns == callback.execution_ns
             assert (found.takes and found.takes.publication) == before
+            joined = inputs[1:] if callback is chain.callbacks[0] else []
+            assert [one.publication for one in found.joins] == joined
             before = callback.publishes
             assert (found.sends and found.sends.publication) == before
             count += 1
@@ -157,10 +160,15 @@ def played(system: System, periods: int, source: random.Random) -> tuple[Recorde
     wanted: dict[str, list[int]] = {}
     for chain in system.chains:
         wanted[chain.name] = []
+        named = () if chain.branches_from is None else (chain.branches_from, *chain.joins)
         for index in range(instances_of(system, chain, periods)):
             at_ns = release_ns = recorded.start_ns + chain.offset_ns + index * chain.period_ns
             ends = source.choice([0, 1, 9, 9, 9])
-            if ends == 0 and system.where(chain.callbacks[0]) == "mcu":
+            before = [recorded.runs.get(one, {}).get(index) for one in named]
+            if any(one is None for one in before):
+                continue
+            at_ns = max([at_ns, *(one[1] for one in before if one is not None)])
+            if not named and ends == 0 and system.where(chain.callbacks[0]) == "mcu":
                 recorded.skipped.add((chain.name, index))
             for callback in chain.callbacks[:ends]:
                 start_ns = at_ns + source.randrange(MS)
@@ -182,7 +190,7 @@ def test_instances_that_are_played_are_known_by_number(file: Path, source: rando
         assert len(seen.latencies_ns) + seen.lost + seen.skipped == counted
         assert not seen.way and not seen.unseen
         longest = sum(leg.most_ns for leg in seen.legs if not leg.what.endswith("execution"))
-        assert not wanted[chain.name] or longest <= max(wanted[chain.name]) * len(chain.callbacks)
+        assert not wanted[chain.name] or longest <= max(wanted[chain.name]) * len(system.path(chain))
         for section in seen.sections:
             assert section.samples >= len(seen.latencies_ns)
 
