@@ -62,9 +62,9 @@ def test_each_robot_of_the_examples_runs(file: Path, tmp_path: Path) -> None:
         counted = seen["samples"] + seen["lost"] + seen["skipped"]
         assert counted == periods * longest_ns // chain.period_ns
         assert seen["samples"] > 0 and seen["bound_ns"] is not None
-        assert seen["min_ns"] >= sum(one.least_ns for one in chain.callbacks)
+        assert seen["min_ns"] >= sum(one.least_ns for one in system.path(chain))
         legs = [leg["what"] for leg in run["evidence"]["legs"] if leg["chain"] == chain.name]
-        assert len(legs) == 2 * len(chain.callbacks), legs
+        assert len(legs) == 2 * len(system.path(chain)), legs
         if chain.reliability == "reliable":
             assert seen["lost"] == 0, done.stdout
     measured = run["evidence"]["executions"]
