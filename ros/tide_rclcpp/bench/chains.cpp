@@ -7,12 +7,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <thread>
 #include <vector>
 
-#include "../src/system_file.h"
+#include "../src/system_graph.h"
 #include "executors.h"
 #include "rosgraph_msgs/msg/clock.hpp"
 
@@ -62,9 +63,17 @@ class Chains {
  public:
   Chains(const std::string &path, rclcpp::Node &node) : node_(node) {
     group_ = node.create_callback_group(rclcpp::CallbackGroupType::Reentrant);
-    for (const tide_rclcpp::Table &table : tide_rclcpp::read_tables(path)) {
-      if (table.path == "chains") begin(table);
-      if (table.path == "chains.callbacks") add(table);
+    const std::vector<tide_rclcpp::Table> tables = tide_rclcpp::read_tables(path);
+    const tide_rclcpp::SystemGraph graph(path, tables);
+    for (const tide_rclcpp::SystemGraph::Branch &chain : graph.chains()) {
+      latencies_.push_back(std::make_unique<Latencies>());
+      latencies_.back()->chain = chain.table->get("name");
+      period_ns_ = static_cast<std::int64_t>(chain.table->number("period_ms") * 1e6);
+      std::vector<std::string> topics = chain.topics;
+      for (const tide_rclcpp::SystemGraph::Node &callback : chain.callbacks) {
+        add(callback, topics);
+        topics = {callback.table->get("publishes.topic")};
+      }
     }
   }
   void print() {
@@ -75,21 +84,38 @@ class Chains {
   }
 
  private:
-  void begin(const tide_rclcpp::Table &table) {
-    latencies_.push_back(std::make_unique<Latencies>());
-    latencies_.back()->chain = table.get("name");
-    period_ns_ = static_cast<std::int64_t>(table.number("period_ms") * 1e6);
-    topic_ = topics_[table.get("branches_from")];
-    priority_ = static_cast<int>(table.number("priority")) << 8;
+  using Run = std::function<void(const Message &)>;
+
+  void add(const tide_rclcpp::SystemGraph::Node &callback, const std::vector<std::string> &topics) {
+    const Run run = run_of(*callback.table);
+    if (callback.table->get("kind") == "timer") {
+      const auto due = [run](const rclcpp::TimerInfo &info) {
+        Message message;
+        message.clock = info.expected_call_time;
+        run(message);
+      };
+      timers_.push_back(node_.create_wall_timer(std::chrono::nanoseconds(period_ns_), due, group_));
+      priorities_.emplace_back(timers_.back().get(), callback.priority);
+      return;
+    }
+    const Run take = topics.size() > 1 ? joined(topics.size(), run) : run;
+    for (const std::string &topic : topics) {
+      if (topic.empty()) continue;
+      rclcpp::SubscriptionOptions options;
+      options.callback_group = group_;
+      subscriptions_.push_back(node_.create_subscription<Message>(
+          absolute(topic), 10, [take](const Message::ConstSharedPtr &message) { take(*message); }, options));
+      priorities_.emplace_back(subscriptions_.back().get(), callback.priority);
+    }
   }
 
-  void add(const tide_rclcpp::Table &table) {
+  Run run_of(const tide_rclcpp::Table &table) {
     const auto execution_ns = static_cast<std::int64_t>(table.number("execution_ms") * 1e6);
     const std::string to = table.get("publishes.topic");
     rclcpp::Publisher<Message>::SharedPtr publisher;
-    if (!to.empty()) publisher = node_.create_publisher<Message>("/" + to, 10);
+    if (!to.empty()) publisher = node_.create_publisher<Message>(absolute(to), 10);
     Latencies *latencies = latencies_.back().get();
-    const auto run = [execution_ns, publisher, latencies](const Message &message) {
+    return [execution_ns, publisher, latencies](const Message &message) {
       compute(execution_ns);
       if (publisher != nullptr) {
         publisher->publish(message);
@@ -97,27 +123,27 @@ class Chains {
         latencies->note(rclcpp::Time(message.clock).nanoseconds());
       }
     };
-    if (table.get("kind") == "timer") {
-      const auto due = [run](const rclcpp::TimerInfo &info) {
-        Message message;
-        message.clock = info.expected_call_time;
-        run(message);
-      };
-      timers_.push_back(node_.create_wall_timer(std::chrono::nanoseconds(period_ns_), due, group_));
-    } else {
-      rclcpp::SubscriptionOptions options;
-      options.callback_group = group_;
-      subscriptions_.push_back(node_.create_subscription<Message>(
-          "/" + topic_, 10, [run](const Message::ConstSharedPtr message) { run(*message); }, options));
-    }
-    topic_ = to;
-    topics_[latencies->chain + "." + table.get("name")] = to;
-    const void *entity = table.get("kind") == "timer" ? static_cast<const void *>(timers_.back().get())
-                                                      : static_cast<const void *>(subscriptions_.back().get());
-    const int own = static_cast<int>(table.number("priority"));
-    priorities_.emplace_back(entity, own > 0 ? own : priority_);
-    priority_++;  // later in a chain is more urgent
   }
+
+  // Runs with the last of the messages of one expiry.
+  static Run joined(std::size_t count, const Run &run) {
+    struct Waiting {
+      std::mutex mutex;
+      std::map<std::int64_t, std::size_t> arrived;  // by the expiry
+    };
+    const auto waiting = std::make_shared<Waiting>();
+    return [waiting, count, run](const Message &message) {
+      {
+        const std::int64_t due_ns = rclcpp::Time(message.clock).nanoseconds();
+        const std::lock_guard<std::mutex> lock(waiting->mutex);
+        if (++waiting->arrived[due_ns] < count) return;
+        waiting->arrived.erase(waiting->arrived.begin(), waiting->arrived.upper_bound(due_ns));
+      }
+      run(message);
+    };
+  }
+
+  static std::string absolute(const std::string &topic) { return topic.front() == '/' ? topic : "/" + topic; }
 
   rclcpp::Node &node_;
   rclcpp::CallbackGroup::SharedPtr group_;
@@ -125,9 +151,6 @@ class Chains {
   std::vector<rclcpp::TimerBase::SharedPtr> timers_;
   std::vector<rclcpp::SubscriptionBase::SharedPtr> subscriptions_;
   std::int64_t period_ns_ = 0;
-  std::string topic_;
-  std::map<std::string, std::string> topics_;  // of chain.callback, for chains that branch
-  int priority_ = 0;
   std::vector<std::pair<const void *, int>> priorities_;
 };
 

@@ -2,10 +2,10 @@
 // Options of a system.toml.
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <stdexcept>
 
 #include "system_file.h"
+#include "system_graph.h"
 #include "tide_rclcpp/options.hpp"
 
 namespace tide_rclcpp {
@@ -45,25 +45,35 @@ std::vector<tide_rcl::Lane> lanes_of(const Table &executor) {
 
 std::string absolute(const std::string &topic) { return topic.empty() || topic.front() == '/' ? topic : "/" + topic; }
 
-Callback callback_of(const Table &callback, const std::string &executor, const std::string &published,
+Callback callback_of(const SystemGraph::Node &node, const std::string &executor, const std::string &published,
                      std::int64_t period_ns) {
   Callback made;
-  made.label = callback.get("name");
-  if (callback.get("executor") != executor) return made;
-  const bool timer = callback.get("kind") == "timer";
+  made.label = node.table->get("name");
+  made.priority = node.priority;
+  if (node.table->get("executor") != executor) return made;
+  const bool timer = node.table->get("kind") == "timer";
   made.kind = timer ? Kind::kTimer : Kind::kSubscription;
   made.node = "*";
   if (timer) made.period = std::chrono::nanoseconds(period_ns);
   if (!timer) made.name = absolute(published);
-  made.priority = static_cast<tide_priority_t>(callback.number("priority"));
   return made;
 }
 
-std::uint8_t level_of(const std::string &path, const Table &chain) {
-  const double level = chain.number("priority");
-  if (level >= 1 && level <= TIDE_LEVEL_MAXIMUM) return static_cast<std::uint8_t>(level);
-  throw std::runtime_error(path + ": chain '" + chain.get("name") + "': priority " + chain.get("priority", "(none)") +
-                           " is not in 1 to 126");
+// What its first callback joins beside the first message comes last: positions name callbacks.
+Chain chain_of(const SystemGraph::Branch &branch, const std::string &executor) {
+  Chain chain;
+  chain.name = branch.table->get("name");
+  chain.level = static_cast<std::uint8_t>(branch.table->number("priority"));
+  const std::int64_t period_ns = milliseconds(*branch.table, "period_ms");
+  std::string published = branch.topics.empty() ? "" : branch.topics.front();
+  for (const SystemGraph::Node &node : branch.callbacks) {
+    chain.callbacks.push_back(callback_of(node, executor, published, period_ns));
+    published = node.table->get("publishes.topic");
+  }
+  for (std::size_t index = 1; index < branch.topics.size() && !branch.callbacks.empty(); index++) {
+    chain.callbacks.push_back(callback_of(branch.callbacks.front(), executor, branch.topics[index], period_ns));
+  }
+  return chain;
 }
 
 }  // namespace
@@ -73,19 +83,9 @@ Options options_of_system(const std::string &path, const std::string &executor) 
   const Table &own = executor_of(path, tables, executor);
   Options options;
   options.lanes = lanes_of(own);
-  std::int64_t period_ns = 0;
-  std::string published;
-  std::map<std::string, std::string> topics;  // of chain.callback, for chains that branch
-  for (const Table &table : tables) {
-    if (table.path == "chains") {
-      options.chains.push_back({table.get("name"), level_of(path, table), {}});
-      period_ns = milliseconds(table, "period_ms");
-      published = topics[table.get("branches_from")];
-    } else if (table.path == "chains.callbacks" && !options.chains.empty()) {
-      options.chains.back().callbacks.push_back(callback_of(table, own.get("name"), published, period_ns));
-      published = table.get("publishes.topic");
-      topics[options.chains.back().name + "." + table.get("name")] = published;
-    }
+  const SystemGraph graph(path, tables);
+  for (const SystemGraph::Branch &branch : graph.chains()) {
+    options.chains.push_back(chain_of(branch, own.get("name")));
   }
   return options;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fstream>
 #include <stdexcept>
 
 #include "plan.h"
 #include "program.h"
+#include "written.h"
 
 namespace tide_rclcpp {
 namespace {
@@ -124,17 +124,6 @@ TEST(Systems, OfFourChains) {
   EXPECT_EQ(to_string(options.chains[0].callbacks[2]), "subscription * /c1/plan");
   EXPECT_EQ(options.chains[3].level, 1);
 }
-
-class Written {
- public:
-  explicit Written(const std::string &text) : path(::testing::TempDir() + "tide_system_" + std::to_string(getpid())) {
-    std::ofstream(path) << text;
-  }
-  Written(const Written &) = delete;
-  Written &operator=(const Written &) = delete;
-  ~Written() { (void)unlink(path.c_str()); }
-  const std::string path;
-};
 
 TEST(Systems, PartsOnOtherExecutorsBranchesAndPriorities) {
   const Written file(R"(# a # sign

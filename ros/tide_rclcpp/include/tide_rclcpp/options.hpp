@@ -71,8 +71,10 @@ std::string name_of(const Chain &chain, std::size_t position);
 Options options_of(rclcpp::node_interfaces::NodeParametersInterface &parameters);
 
 // From a system.toml: its chains as far as they run on this executor, the others' callbacks as remote ones. A
-// subscription is known by the topic that the callback before it publishes, a timer by its chain's period. Empty: the
-// first executor whose place is the host. std::runtime_error: the file cannot be read, or has no such executor.
+// subscription is known by the topic that the callback before it publishes, a timer by its chain's period. Priorities
+// are those of the description, over branches_from and joins; the further messages of a join stand behind the chain's
+// callbacks, with its first one's name and priority. Empty: the first executor whose place is the host.
+// std::runtime_error: the file cannot be read, has no such executor, or names a chain.callback in vain.
 Options options_of_system(const std::string &path, const std::string &executor = "");
 
 }  // namespace tide_rclcpp
