@@ -162,7 +162,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   rclcpp::init(argc, argv);
-  const int threads = argc > 4 ? std::atoi(argv[4]) : 2;
+  const int threads = argc > 4 ? static_cast<int>(std::strtol(argv[4], nullptr, 10)) : 2;
   const auto node = std::make_shared<rclcpp::Node>("chains");
   Chains chains(argv[2], *node);
   tide_rclcpp::Options options = tide_rclcpp::options_of_system(argv[2]);
@@ -170,7 +170,7 @@ int main(int argc, char **argv) {
   const auto executor = make_executor(argv[1], threads, std::move(options));
   if (const auto picas = std::dynamic_pointer_cast<PicasExecutor>(executor)) chains.give_priorities(*picas);
   executor->add_node(node);
-  std::thread end([&] { end_after(std::atoi(argv[3]), *executor); });
+  std::thread end([&] { end_after(static_cast<int>(std::strtol(argv[3], nullptr, 10)), *executor); });
   executor->spin();
   end.join();
   std::printf("%s, %d threads\n", argv[1], threads);

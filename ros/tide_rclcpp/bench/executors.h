@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executors by name: tide, tide-default, single, multi, picas, events.
+// Executors by name: tide, tide-default, single, static, multi, picas, events; cbg, rclcpp's executor of callback
+// groups by events, where rclcpp has it or there is the package cm_executors.
 #pragma once
 
 #include <pthread.h>
@@ -16,6 +17,14 @@
 #include "rclcpp/rclcpp.hpp"
 #include "tide_rclcpp/executor.hpp"
 
+#if __has_include("rclcpp/executors/events_cbg_executor/events_cbg_executor.hpp")
+#include "rclcpp/executors/events_cbg_executor/events_cbg_executor.hpp"
+#define TIDE_HAS_CBG 1
+#elif __has_include("cm_executors/events_cbg_executor.hpp")
+#include "cm_executors/events_cbg_executor.hpp"
+#define TIDE_HAS_CBG 1
+#endif
+
 inline std::shared_ptr<rclcpp::Executor> make_executor(const std::string &name, int threads,
                                                        tide_rclcpp::Options options = {}) {
   for (int index = 0; threads > 1 && index < threads && name.rfind("tide", 0) == 0; index++) {
@@ -24,13 +33,19 @@ inline std::shared_ptr<rclcpp::Executor> make_executor(const std::string &name, 
   if (name == "tide-default") options.policy = tide_rcl::Policy::kDefault;
   if (name == "tide" || name == "tide-default") return std::make_shared<tide_rclcpp::Executor>(std::move(options));
   if (name == "single") return std::make_shared<rclcpp::executors::SingleThreadedExecutor>();
+  if (name == "static") return std::make_shared<rclcpp::executors::StaticSingleThreadedExecutor>();
   if (name == "multi") {
     return std::make_shared<rclcpp::executors::MultiThreadedExecutor>(rclcpp::ExecutorOptions(), threads);
   }
   if (name == "picas") return std::make_shared<PicasExecutor>(threads);
   if (name == "events") return std::make_shared<rclcpp::experimental::executors::EventsExecutor>();
+#ifdef TIDE_HAS_CBG
+  if (name == "cbg") {
+    return std::make_shared<rclcpp::executors::EventsCBGExecutor>(rclcpp::ExecutorOptions(), threads);
+  }
+#endif
   throw std::invalid_argument("there is no executor '" + name +
-                              "': tide, tide-default, single, multi, picas or events");
+                              "': tide, tide-default, single, static, multi, picas, events or cbg (if it is there)");
 }
 
 // More urgent than the threads of the executor, so that it comes to its end under any load.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many callbacks of 20 us of work an executor runs a second, and how long messages take to their callback.
 // timers: all are always due. intra, inter: each callback publishes the message of the next one, within the process or
-// over the middleware. latency-intra, latency-inter: a message each millisecond, and no work.
-// Usage: load EXECUTOR timers|intra|inter|latency-intra|latency-inter SECONDS [THREADS]
+// over the middleware. latency-intra, latency-inter: a message each millisecond, and no work. With -late behind: the
+// publisher works for 60 us before it publishes, so that another thread sleeps by then, and does not yet go to sleep.
+// Usage: load EXECUTOR timers|intra|inter|latency-intra|latency-inter|latency-intra-late|latency-inter-late SECONDS
+// [THREADS]
 #include <time.h>
 
 #include <algorithm>
@@ -29,8 +31,8 @@ std::int64_t now_ns() {
   return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
 }
 
-void work() {
-  const std::int64_t end_ns = now_ns() + kWorkNs;
+void work(int times = 1) {
+  const std::int64_t end_ns = now_ns() + times * kWorkNs;
   while (now_ns() < end_ns) {
   }
 }
@@ -40,9 +42,13 @@ class Load {
   Load(rclcpp::Node &node, const std::string &kind) : node_(node), works_(kind.rfind("latency", 0) != 0) {
     group_ = node.create_callback_group(rclcpp::CallbackGroupType::Reentrant);
     for (int index = 0; index < (works_ ? kSources : 1); index++) kind == "timers" ? add_timer() : add_topic(index);
-    if (!works_)
-      timers_.push_back(node.create_wall_timer(
-          std::chrono::milliseconds(1), [this] { publish(0); }, group_));
+    if (works_) return;
+    const bool late = kind.find("-late") != std::string::npos;
+    const auto send = [this, late] {
+      if (late) work(3);
+      publish(0);
+    };
+    timers_.push_back(node.create_wall_timer(std::chrono::milliseconds(1), send, group_));
   }
   void begin() {
     for (std::size_t index = 0; works_ && index < publishers_.size(); index++) publish(index);
@@ -78,7 +84,7 @@ class Load {
     rclcpp::SubscriptionOptions options;
     options.callback_group = group_;
     subscriptions_.push_back(node_.create_subscription<Message>(
-        name, 10, [this, index](Message::ConstSharedPtr message) { take(*message, index); }, options));
+        name, 10, [this, index](const Message::ConstSharedPtr &message) { take(*message, index); }, options));
   }
 
   void take(const Message &message, int index) {
@@ -114,7 +120,9 @@ class Load {
 
 int main(int argc, char **argv) {
   if (argc < 4) {
-    std::fprintf(stderr, "Usage: load EXECUTOR timers|intra|inter|latency-intra|latency-inter SECONDS [THREADS]\n");
+    std::fprintf(stderr,
+                 "Usage: load EXECUTOR timers|intra|inter|latency-intra|latency-inter|latency-intra-late|"
+                 "latency-inter-late SECONDS [THREADS]\n");
     return 2;
   }
   rclcpp::init(argc, argv);
@@ -123,11 +131,11 @@ int main(int argc, char **argv) {
   const auto node = std::make_shared<rclcpp::Node>("load", rclcpp::NodeOptions().use_intra_process_comms(intra));
   Load load(*node, kind);
   while (!load.matched()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  const auto executor = make_executor(argv[1], argc > 4 ? std::atoi(argv[4]) : 2);
+  const auto executor = make_executor(argv[1], argc > 4 ? static_cast<int>(std::strtol(argv[4], nullptr, 10)) : 2);
   executor->add_node(node);
   std::thread end([&] {
     load.begin();
-    end_after(std::atoi(argv[3]), *executor);
+    end_after(static_cast<int>(std::strtol(argv[3], nullptr, 10)), *executor);
   });
   const std::int64_t begin_ns = now_ns();
   executor->spin();
