@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -132,12 +133,32 @@ def round_trips() -> str:
     return f"{lines_of(['100 B', 'round trip', 'plain sockets in the same run'], rows)}\n\n{origin(data)}"
 
 
+def reference_system() -> str:
+    data = read("reference_system")
+    header = ["executor", "hot path, ms: mean", "99 %", "longest", "deviation", "dropped of samples"]
+    header += ["planner's period, ms: mean", "deviation", "longest", "processors"]
+    blocks = []
+    for limit in sorted({row["limit"] for row in data["rows"]}):
+        own = [row for row in data["rows"] if row["limit"] == limit]
+        work_ms = statistics.median(row["work_ms"] for row in own)
+        rows = []
+        for row in own:
+            hot, period = row["hot_path_ms"], row["planner_period_ms"]
+            figures = [f"{hot[key]:.1f}" for key in ("mean", "p99", "max", "deviation")]
+            periods = [f"{period[key]:.2f}" for key in ("mean", "deviation", "max")]
+            dropped = f"{row['hot_path_drops']} of {row['samples']}"
+            rows.append([row["form"], *figures, dropped, *periods, f"{row['processor_share']:.2f}"])
+        blocks.append(f"{work_ms:.1f} ms of work a node (limit {limit}):\n\n{lines_of(header, rows)}")
+    return "\n\n".join([*blocks, origin(data)])
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "flood": rates("flood"),
     "lossless": rates("lossless"),
     "agent": agent_cost,
     "requests": requests,
     "round_trips": round_trips,
+    "reference_system": reference_system,
 }
 
 
