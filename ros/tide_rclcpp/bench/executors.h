@@ -33,7 +33,9 @@ inline std::shared_ptr<rclcpp::Executor> make_executor(const std::string &name, 
   if (name == "tide-default") options.policy = tide_rcl::Policy::kDefault;
   if (name == "tide" || name == "tide-default") return std::make_shared<tide_rclcpp::Executor>(std::move(options));
   if (name == "single") return std::make_shared<rclcpp::executors::SingleThreadedExecutor>();
+#if __has_include("rclcpp/executors/static_single_threaded_executor.hpp")  // later releases drop it
   if (name == "static") return std::make_shared<rclcpp::executors::StaticSingleThreadedExecutor>();
+#endif
   if (name == "multi") {
     return std::make_shared<rclcpp::executors::MultiThreadedExecutor>(rclcpp::ExecutorOptions(), threads);
   }
