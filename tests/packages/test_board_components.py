@@ -100,14 +100,14 @@ class Case:
     own: tuple[str, ...] = field(default=())  # names that the program's project defines, and no declaration has
 
 
-FREERTOS = tuple(f"port/freertos/{name}.c" for name in ("platform", "lanes", "link_task"))
+FREERTOS = tuple(f"port/freertos/{name}.c" for name in ("platform", "lanes", "locks", "link_task"))
 BARE = ("port/bare/platform.c", "port/bare/atomics.c")
 CUBE = ("stm32cube/tide_micro_ros", ("cortex-m4f", "cortex-m7"))
 CUBE_PROGRAM = (
     '#include "main.h"\n#include "cubemx_transport.h"\nstatic UART_HandleTypeDef huart3;',
     f"(void){CUSTOM.format(args='&huart3', name='cubemx_transport')}",
 )
-ZEPHYR = ("runtime/port/zephyr/platform.c", "runtime/port/zephyr/lanes.c", "runtime/port/zephyr/link_task.c")
+ZEPHYR = tuple(f"runtime/port/zephyr/{name}.c" for name in ("platform", "lanes", "locks", "link_task"))
 ZEPHYR_CORES = ("cortex-m3", "cortex-m4f", "cortex-m7", "cortex-m33")
 ZEPHYR_PROGRAM = (
     "#include <zephyr/kernel.h>\n#include <microros_transports.h>",
@@ -361,6 +361,7 @@ def test_the_sources_of_the_nuttx_application_make_a_program(boards: Path, tmp_p
     """NuttX has POSIX's names, so this machine's compiler takes its sources; on its own simulator: docs/install.md."""
     package = boards / "nuttx/tide"
     ports = ["posix/platform.c", "posix/wake_up_lead.c", "posix/measure.c", "nuttx/lanes.c", "nuttx/link.c"]
+    ports.append("posix/locks.c")
     sources = [*sorted((package / "src").rglob("*.c")), *sorted((package / "messages/std_msgs").rglob("*.c"))]
     sources += sorted((package / "messages/builtin_interfaces").rglob("*.c"))
     sources += [package / "port" / port for port in ports] + [package / "example/int32_publisher_main.c"]

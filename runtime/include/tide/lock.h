@@ -43,13 +43,14 @@ typedef struct tide_lock_port {
   void *context;
   /* Who calls: another value for each lane; null: an interrupt that is no lane. */
   const void *(*current)(void *context);
-  /* Run the caller at least as urgently as that lane. Zero, or TIDE_ERROR_NOT_PERMITTED. */
+  /* Run the caller at least as urgently as that lane. Zero, or the error that taking the lock returns. */
   int (*raise)(void *context, const tide_lane_t *lane, uintptr_t *before);
   void (*restore)(void *context, uintptr_t before);
   bool may_wait; /* lanes have stacks of their own; else a lock that is taken is TIDE_ERROR_LOCK_CEILING */
 } tide_lock_port_t;
 
-/* Of this platform: threads of POSIX, or lanes of a Cortex-M by BASEPRI. Other ports have none yet. */
+/* Of this platform: threads or tasks of POSIX, NuttX, FreeRTOS and Zephyr, or lanes of a Cortex-M by BASEPRI. Ports
+ * with one lane have none, and need none. */
 const tide_lock_port_t *tide_port_locks(void);
 
 typedef struct tide_lock_waiter tide_lock_waiter_t;
@@ -84,7 +85,8 @@ int tide_lock_allow(tide_lock_t *lock, const tide_callback_t *callback);
  *   TIDE_ERROR_LOCK_CONTEXT   an interrupt, or the callback does not run
  *   TIDE_ERROR_LOCK_HELD      the caller has this lock or another one of the set
  *   TIDE_ERROR_LOCK_CEILING   the callback is more urgent than any that was allowed, or the ceiling did not hold
- *   TIDE_ERROR_NOT_PERMITTED  the system does not let this user raise a priority */
+ *   TIDE_ERROR_NOT_PERMITTED  the system does not let this user raise a priority
+ *   TIDE_ERROR_UNSUPPORTED    FreeRTOS without INCLUDE_vTaskPrioritySet */
 int tide_lock_take(tide_lock_t *lock, const tide_callback_t *callback);
 
 /* From the lane that took it. TIDE_ERROR_STATE: nobody has it. TIDE_ERROR_LOCK_OWNER: somebody else has it. */

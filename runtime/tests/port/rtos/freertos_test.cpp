@@ -13,6 +13,7 @@
 #include "../../../port/freertos/tide_freertos.h"
 #include "../../../port/rtos/link_task.h"
 #include "task.h"
+#include "tide/lock.h"
 #include "tide/status.h"
 
 namespace {
@@ -39,6 +40,7 @@ struct Kernel {
   std::multimap<TickType_t, std::function<void()>> at_ticks;
   std::vector<Task> tasks;
   size_t task_limit = 100;
+  UBaseType_t priority = 3;  // of the running task
 
   // Every call of the port passes here: the interrupt may come, unless it is masked; then it comes as soon as it may.
   void step() {
@@ -124,7 +126,13 @@ TickType_t xTaskGetTickCountFromISR(void) {
   return kernel->ticks;
 }
 TaskHandle_t xTaskGetCurrentTaskHandle(void) { return kernel; }
-UBaseType_t uxTaskPriorityGet(TaskHandle_t) { return 3; }
+UBaseType_t uxTaskPriorityGet(TaskHandle_t) { return kernel->priority; }
+void vTaskPrioritySet(TaskHandle_t task, UBaseType_t priority) {
+  EXPECT_EQ(task, nullptr);
+  EXPECT_EQ(kernel->masked, 0u);
+  EXPECT_FALSE(kernel->in_interrupt);
+  kernel->priority = priority;
+}
 void vTaskSuspendAll(void) { kernel->suspended++; }
 void vTaskSuspend(TaskHandle_t task) {
   EXPECT_EQ(task, nullptr);
@@ -391,4 +399,35 @@ TEST_F(FreeRtos, TheLinkHasATaskFromOpenToCloseAndItsMemoryIsFreeAtOnce) {
   EXPECT_EQ(tide_link_task_start(count_link_run, configMAX_PRIORITIES), TIDE_ERROR_ARGUMENT);
   machine.task_limit = machine.tasks.size();
   EXPECT_EQ(tide_link_task_start(count_link_run, 0), TIDE_ERROR_FULL);
+}
+
+// The ceiling of each lane, and what the running task has within the section: larger is more urgent.
+TEST_F(FreeRtos, ALockRaisesToItsLaneAndNeverLowers) {
+  const tide_lock_port_t *locks = tide_port_locks();
+  struct Case {
+    tide_scheduling_t scheduling;
+    int ceiling;
+    UBaseType_t within;
+  };
+  for (const Case &each :
+       {Case{TIDE_SCHEDULING_FIFO, 5, 5u}, Case{TIDE_SCHEDULING_ROUND_ROBIN, 5, 5u}, Case{TIDE_SCHEDULING_FIFO, 3, 3u},
+        Case{TIDE_SCHEDULING_FIFO, 2, 3u}, Case{TIDE_SCHEDULING_INHERIT, 0, 3u}, Case{TIDE_SCHEDULING_NORMAL, 0, 3u}}) {
+    tide_lane_t lane{};
+    lane.settings.scheduling = each.scheduling;
+    lane.settings.priority = each.ceiling;
+    uintptr_t before = 0;
+    EXPECT_EQ(locks->raise(locks->context, &lane, &before), TIDE_OK);
+    EXPECT_EQ(machine.priority, each.within) << each.ceiling;
+    locks->restore(locks->context, before);
+    EXPECT_EQ(machine.priority, 3u) << each.ceiling;
+  }
+}
+
+TEST_F(FreeRtos, AnInterruptOwnsNoLock) {
+  const tide_lock_port_t *locks = tide_port_locks();
+  EXPECT_TRUE(locks->may_wait);
+  EXPECT_NE(locks->current(locks->context), nullptr);
+  machine.in_interrupt = true;
+  EXPECT_EQ(locks->current(locks->context), nullptr);
+  machine.in_interrupt = false;
 }

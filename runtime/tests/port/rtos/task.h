@@ -4,6 +4,8 @@
 
 #include "FreeRTOS.h"
 
+#define INCLUDE_vTaskPrioritySet 1
+
 #ifdef __cplusplus
 extern "C" {
 #endif

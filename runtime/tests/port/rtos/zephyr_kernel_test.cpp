@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "microros_transports.h"
+#include "tide/lock.h"
 #include "tide/status.h"
 
 extern "C" {
@@ -35,6 +36,8 @@ struct Kernel {
   unsigned locked = 0, scheduler_locked = 0;
   int choices = 0;  // times the scheduler could choose with interrupts let in
   bool in_interrupt = false;
+  k_thread running{};
+  int priority = 9;  // of the running thread
   std::vector<Thread> threads;
   std::function<void()> while_sleeping;
 };
@@ -100,8 +103,13 @@ int k_sem_take(k_sem *semaphore, k_timeout_t timeout) {
   semaphore->count = 0;
   return 0;
 }
-k_tid_t k_current_get(void) { return nullptr; }
-int k_thread_priority_get(k_tid_t) { return 9; }
+k_tid_t k_current_get(void) { return &kernel->running; }
+int k_thread_priority_get(k_tid_t) { return kernel->priority; }
+void k_thread_priority_set(k_tid_t thread, int priority) {
+  EXPECT_EQ(thread, &kernel->running);
+  EXPECT_EQ(kernel->locked, 0u);
+  kernel->priority = priority;
+}
 k_tid_t k_thread_create(k_thread *thread, k_thread_stack_t *, size_t, void (*entry)(void *, void *, void *), void *one,
                         void *, void *, int priority, uint32_t, k_timeout_t delay) {
   thread->unused = static_cast<int>(kernel->threads.size());
@@ -332,4 +340,35 @@ TEST_F(ZephyrTransport, WhatFindsNoRoomIsDroppedAndTheLineGoesOn) {
   line.arriving = {9};
   line.interrupt();
   EXPECT_EQ(read(200, 0), (std::vector<uint8_t>{9}));
+}
+
+// The ceiling of each lane, and what the running thread has within the section: smaller is more urgent.
+TEST_F(Zephyr, ALockRaisesToItsLaneAndNeverLowers) {
+  const tide_lock_port_t *locks = tide_port_locks();
+  struct Case {
+    tide_scheduling_t scheduling;
+    int ceiling;
+    int within;
+  };
+  for (const Case &each :
+       {Case{TIDE_SCHEDULING_FIFO, 10, 5}, Case{TIDE_SCHEDULING_ROUND_ROBIN, 10, 5}, Case{TIDE_SCHEDULING_FIFO, 6, 9},
+        Case{TIDE_SCHEDULING_FIFO, 2, 9}, Case{TIDE_SCHEDULING_INHERIT, 0, 9}, Case{TIDE_SCHEDULING_NORMAL, 0, 9}}) {
+    tide_lane_t lane{};
+    lane.settings.scheduling = each.scheduling;
+    lane.settings.priority = each.ceiling;
+    uintptr_t before = 0;
+    EXPECT_EQ(locks->raise(locks->context, &lane, &before), TIDE_OK);
+    EXPECT_EQ(machine.priority, each.within) << each.ceiling;
+    locks->restore(locks->context, before);
+    EXPECT_EQ(machine.priority, 9) << each.ceiling;
+  }
+}
+
+TEST_F(Zephyr, AnInterruptOwnsNoLock) {
+  const tide_lock_port_t *locks = tide_port_locks();
+  EXPECT_TRUE(locks->may_wait);
+  EXPECT_NE(locks->current(locks->context), nullptr);
+  machine.in_interrupt = true;
+  EXPECT_EQ(locks->current(locks->context), nullptr);
+  machine.in_interrupt = false;
 }

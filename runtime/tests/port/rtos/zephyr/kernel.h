@@ -57,6 +57,7 @@ void k_sem_give(struct k_sem *semaphore);
 int k_sem_take(struct k_sem *semaphore, k_timeout_t timeout);
 k_tid_t k_current_get(void);
 int k_thread_priority_get(k_tid_t thread);
+void k_thread_priority_set(k_tid_t thread, int priority);
 k_tid_t k_thread_create(struct k_thread *thread, k_thread_stack_t *stack, size_t bytes,
                         void (*entry)(void *, void *, void *), void *one, void *two, void *three, int priority,
                         uint32_t options, k_timeout_t delay);
