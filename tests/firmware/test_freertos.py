@@ -44,6 +44,14 @@ def test_waits_end_at_most_a_tick_late_and_with_an_alarm_at_once(core: str, form
     assert max(late_ns) <= LATEST_NS[form], done.stderr
 
 
+@pytest.mark.parametrize("core", [core for core, form in IMAGES if form == "freertos"])
+def test_an_urgent_task_waits_for_one_section_and_one_above_the_ceiling_for_none(core: str) -> None:
+    words = qemu(core, "freertos/locked_lanes", "-icount", "shift=5,sleep=off")
+    done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    assert done.returncode == 0, f"broken promise {done.returncode} (lab/images/locked_lanes/main.c)\n{done.stderr}"
+    assert "steer at most ns" in done.stderr
+
+
 @pytest.mark.parametrize(("core", "form"), IMAGES)
 def test_opening_and_closing_a_hundred_times_leaves_the_heap_as_it_was(core: str, form: str, tmp_path: Path) -> None:
     words = ("-icount", "shift=5")

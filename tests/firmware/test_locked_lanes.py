@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lock between preemptive lanes on one stack (lab/images/locked_lanes), in exact virtual time."""
+"""A lock between preemptive lanes (lab/images/locked_lanes), in exact virtual time. On FreeRTOS: test_freertos.py."""
 
 from __future__ import annotations
 

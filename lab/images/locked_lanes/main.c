@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A lock between lanes on one stack, in exact virtual time (-icount shift=5,sleep=off):
+/* A lock between preemptive lanes, without a system and on FreeRTOS, in exact virtual time (-icount shift=5,sleep=off):
  *
  *   stop      an event from an interrupt; above the ceiling, takes nothing
  *   steer     an event from an interrupt; takes the lock for 0.1 ms
@@ -41,7 +41,7 @@ static volatile bool holds;
 static uint32_t steers, stops, maps, stops_in_section, middles_in_section, steers_after_section;
 static int wrong;
 
-static int64_t now(void) { return tide_cortex_m_platform.now_ns(NULL); }
+static int64_t now(void) { return tide_port_platform()->now_ns(tide_port_platform()->context); }
 
 static void expect(int found, int wanted, int broken) {
   if (found != wanted && wrong == 0) wrong = broken;
@@ -133,7 +133,7 @@ static void add_event(tide_callback_t *event, uint8_t level, void (*execute)(tid
 }
 
 static int set_up(void) {
-  const tide_executor_config_t config = {.platform = &tide_cortex_m_platform,
+  const tide_executor_config_t config = {.platform = tide_port_platform(),
                                          .callbacks = callbacks,
                                          .ready_storage = ready,
                                          .timer_storage = timers,
@@ -149,7 +149,7 @@ static int set_up(void) {
   add_timer(&middle, 2, 3 * MILLISECOND, on_middle);
   add_event(&steer, 3, on_steer);
   add_event(&stop, 4, on_stop);
-  tide_lock_set_init(&set, &tide_cortex_m_platform, tide_port_locks());
+  tide_lock_set_init(&set, tide_port_platform(), tide_port_locks());
   tide_lock_init(&lock, &set);
   tide_lock_init(&other, &set);
   const bool allowed = tide_lock_allow(&lock, &map.callback) == TIDE_OK &&
@@ -163,12 +163,15 @@ static int check_promises(void) {
   measure_print("steer waited for a section, times: ", steers_after_section, "\n");
   measure_print("stop came within a section, times: ", stops_in_section, "\n");
   measure_print("the lock was taken, times: ", lock.takes, "\n");
+  measure_print("the lock was found taken, times: ", lock.waits, "\n");
   if (wrong != 0) return wrong;
   if (steers_after_section == 0u || stops_in_section == 0u) return 4; /* nothing was tried */
   if (middles_in_section != 0u) return 5;
   if (latest_stop_ns > LATE_NS) return 6;
   if (latest_steer_ns > SECTION_TIME + 2 * LATE_NS) return 7;
-  if (lock.takes != steers + maps || lock.waits != 0u || lock.owner != NULL) return 8;
+  if (lock.takes != steers + maps || lock.owner != NULL) return 8;
+  /* A kernel that shares the processor in turns between equals lets steer run beside map, which is as urgent then. */
+  if (lock.waits > (tide_port_locks()->may_wait ? steers : 0u)) return 10;
   return 0;
 }
 

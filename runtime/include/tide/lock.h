@@ -2,9 +2,10 @@
 /* Locks for data that callbacks of different lanes share, with a bounded wait.
  *
  * Immediate priority ceiling: from taking a lock until giving it the lane runs as urgently as the most urgent callback
- * that may take it. So on one processor no lane ever finds a lock taken, and an urgent callback waits for one critical
- * section of a less urgent one at most. Lanes on several processors wait for each other in the order in which they
- * came. `tide check` has both in its bounds (docs/analysis/locks.md).
+ * that may take it. So an urgent callback waits for one critical section of a less urgent one at most. On one processor
+ * no lane finds a lock taken, unless a kernel runs equally urgent ones in turns. Lanes on several processors, and
+ * those, wait for each other in the order in which they came. `tide check` has both in its bounds
+ * (docs/analysis/locks.md).
  *
  *   static tide_lock_set_t locks;
  *   static tide_lock_t map;
