@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every error code with what it means and what to do: from tide/status.h and docs/guide/errors.toml."""
+"""Every error code with what it means and what to do: from tide/status.h, tide/lock.h and docs/guide/errors.toml."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from pathlib import Path
 
 import tomli
 
+_HEADERS = ("status.h", "lock.h")
 _CODE = re.compile(r"^\s*(TIDE_ERROR_\w+) = (-\d+),?(?:\s*/\* (.*?) \*/)?$", re.M)
 
 
 def codes(root: Path) -> list[tuple[str, int, str]]:
-    text = (root / "runtime/include/tide/status.h").read_text(encoding="utf-8")
+    text = "".join((root / "runtime/include/tide" / name).read_text(encoding="utf-8") for name in _HEADERS)
     return [(name, int(number), said) for name, number, said in _CODE.findall(text)]
 
 
@@ -27,7 +28,8 @@ def page(root: Path) -> str:
         "# Error codes",
         "",
         "Functions of tide return one of these. Functions of the micro-ROS interface return their own codes;",
-        "`tide_rclc_last_status()` then has the code of tide, and `tide_status_text(code)` its meaning in words.",
+        "`tide_rclc_last_status()` then has the code of tide, and `tide_status_text(code)` its meaning in words;",
+        "of locks, `tide_lock_text(code)`.",
         "",
         "| code | number | meaning | what to do |",
         "|---|---|---|---|",

@@ -7,6 +7,7 @@
 extern "C" {
 #endif
 
+/* -39 to -42: tide/lock.h */
 typedef enum tide_status {
   TIDE_OK = 0,
   TIDE_ERROR_ARGUMENT = -1,        /* a pointer is null, a size is zero or not aligned, a value is outside its range */
@@ -46,7 +47,7 @@ typedef enum tide_status {
   TIDE_ERROR_NO_HEAP = -35, /* the default allocator was asked in a build without a heap */
   TIDE_ERROR_CAPACITY_ACTIONS = -36,
   TIDE_ERROR_CAPACITY_GOALS = -37,
-  TIDE_ERROR_CAPACITY_PARAMETERS = -38 /* -39 to -42: tide/lock.h */
+  TIDE_ERROR_CAPACITY_PARAMETERS = -38
 } tide_status_t;
 
 /* One line in plain words for a status code; never null. Static text, safe from any context. */
