@@ -74,6 +74,7 @@ def board_document(system: System, executor: ClientExecutor, losses: int, whole:
     excluding = shared_exclusive_groups(system)  # while one of them waits, no more than one other need run
     # Of the client the analysis has costs of their own; on a host they are part of the callback.
     makes_ns = {one.name: nanoseconds(one.submit_ms) for one in system.executors if one.where == "host"}
+    waits = waits_of(whole or system)
     document: Document = {
         "client": {"policy": policy, "send": send or "asynchronous"},
         "line": {},
@@ -86,7 +87,7 @@ def board_document(system: System, executor: ClientExecutor, losses: int, whole:
             for one in system.executors
             if one.where == "host"
         ],
-        "chains": [_link_chain(chain, makes_ns, waits_of(whole or system)) for chain in system.chains],
+        "chains": [_link_chain(chain, makes_ns, waits) for chain in system.chains],
     }
     if system.locks:
         _add_sections(document, system, whole or system)
