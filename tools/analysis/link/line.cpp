@@ -104,10 +104,10 @@ time_ns LinkModel::answers_apart_ns() const {
   for (size_t chain = 0; chain < size(); chain++) {
     const Load &load = loads_[chain];
     const bool begins_here = system_.chains[chain].callbacks.front().place == kOnClient;
-    const bool on_shared_host =
-        std::any_of(load.hosts_ns.begin(), load.hosts_ns.end(), [this, &load](const time_ns &each) {
-          return each > 0 && !system_.hosts[static_cast<size_t>(&each - load.hosts_ns.data())].own_cores;
-        });
+    // One that takes no time there waits for its turn all the same.
+    bool on_shared_host = false;
+    for (size_t place = 0; place < system_.hosts.size(); place++)
+      on_shared_host = on_shared_host || (load.visits_host[place] && !system_.hosts[place].own_cores);
     if (load.up.messages == 0 && load.down.messages == 0 && !on_shared_host) continue;
     if (!begins_here || load.up.messages > 1 || load.up.frames > load.up.messages) return 0;
     if (load.down.messages > (load.pair ? 1 : 0)) return 0;

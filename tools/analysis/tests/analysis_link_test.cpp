@@ -256,6 +256,16 @@ TEST(LinkBound, WhatTakesNoTimeWaitsForItsTurn) {
   EXPECT_GE(bound_of(system, 1), 8 * ms);
 }
 
+// Answers that come over the line find the host free, but for a chain that begins on it.
+TEST(LinkBound, WhatTakesNoTimeOnTheHostWaitsBehindAnswers) {
+  LinkSystem system = alone();
+  system.hosts[0].own_cores = false;
+  system.chains[0].uplink_reliable = false;
+  system.chains[0].callbacks[1].execution_ns = 6 * ms;
+  system.chains.push_back({"none", 9, 500 * ms, 500 * ms, false, false, {{"only", 0, 0, 0, 0}}});
+  EXPECT_EQ(bound_of(system, 1), 6 * ms + 1);
+}
+
 // Times from nothing to the longest that are allowed; the sanitizers see what overflows.
 TEST(LinkBound, ExtremeSystemsGetABoundOrNone) {
   std::mt19937_64 random(7);
