@@ -3,6 +3,7 @@
  * share the processor with everything else have no priority to raise: there a lock excludes, and bounds nothing. */
 #include <pthread.h>
 #include <sched.h>
+#include <string.h>
 
 #include "tide/lock.h"
 #include "tide/port.h"
@@ -10,9 +11,14 @@
 
 #define UNCHANGED UINTPTR_MAX
 
+_Static_assert(sizeof(pthread_t) <= sizeof(void *), "a thread's name fits where a lock keeps its holder");
+
 static const void *current(void *context) {
+  const pthread_t self = pthread_self(); /* threads of NuttX's simulator share what is thread-local */
+  const void *name = NULL;
   (void)context;
-  return (const void *)(uintptr_t)pthread_self(); /* threads of NuttX's simulator share what is thread-local */
+  memcpy(&name, &self, sizeof self); /* a number here, a pointer there */
+  return name;
 }
 
 static bool is_fixed(int policy) { return policy == SCHED_FIFO || policy == SCHED_RR; }
