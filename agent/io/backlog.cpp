@@ -21,8 +21,7 @@ bool is_lost_for_good(Bytes message) {
 // A session is asked for, or the agent is looked for. Dear to answer, and a client asks once at a time.
 bool is_outside_sessions(Bytes message) {
   tide_xrce_header_t header;
-  return tide_xrce_get_header(message.data(), message.size(), &header) >= 0 &&
-         (header.session == TIDE_XRCE_SESSION_NONE_WITHOUT_KEY || header.session == TIDE_XRCE_SESSION_NONE_WITH_KEY);
+  return tide_xrce_get_header(message.data(), message.size(), &header) >= 0 && tide_xrce_is_no_session(header.session);
 }
 
 }  // namespace

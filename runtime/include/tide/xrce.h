@@ -92,20 +92,23 @@ static inline bool tide_xrce_is_error(uint8_t status) { return status >= TIDE_XR
 #define TIDE_XRCE_SESSION_ANY 0xFFu
 /* The headers of a session with such an id carry the client's key. */
 static inline bool tide_xrce_session_has_key(uint8_t session) { return session < TIDE_XRCE_SESSION_NONE_WITHOUT_KEY; }
+/* Messages with such an id belong to no session: a client has none yet. */
+static inline bool tide_xrce_is_no_session(uint8_t session) {
+  return session == TIDE_XRCE_SESSION_NONE_WITHOUT_KEY || session == TIDE_XRCE_SESSION_NONE_WITH_KEY;
+}
 
-#define TIDE_XRCE_HEADER_BYTES_MAXIMUM 8u /* of a message, with the key of its client */
+#define TIDE_XRCE_HEADER_MAXIMUM_BYTES 8u /* of a message, with the key of its client */
 #define TIDE_XRCE_SUBMESSAGE_HEADER_BYTES 4u
-#define TIDE_XRCE_HEADER_MAXIMUM_BYTES 8u
 #define TIDE_XRCE_VENDOR 0x7464u /* "td"; stock parts use 0x010F */
 
 typedef struct tide_xrce_header {
   uint8_t session;
   uint8_t stream;
   uint16_t sequence;
-  uint32_t key; /* meaningful when session < 0x80 */
+  uint32_t key; /* meaningful when the session has one */
 } tide_xrce_header_t;
 
-static inline size_t tide_xrce_header_bytes(uint8_t session) { return session < 0x80u ? 8u : 4u; }
+static inline size_t tide_xrce_header_bytes(uint8_t session) { return tide_xrce_session_has_key(session) ? 8u : 4u; }
 
 /* Writes 4 or 8 bytes; the buffer has room for 8. Returns the bytes written. */
 size_t tide_xrce_put_header(uint8_t *bytes, const tide_xrce_header_t *header);

@@ -301,11 +301,9 @@ static int note(tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_header_t 
 }
 
 static bool is_foreign(const tide_receiver_t *r, const tide_xrce_header_t *header) {
-  const bool without_session =
-      header->session == TIDE_XRCE_SESSION_NONE_WITHOUT_KEY || header->session == TIDE_XRCE_SESSION_NONE_WITH_KEY;
   if (r->session == RECEIVER_ANY_SESSION) return false;
-  if (header->session == r->session) return header->session < 0x80u && header->key != r->key;
-  return !without_session || header->stream != TIDE_XRCE_STREAM_NONE;
+  if (header->session == r->session) return tide_xrce_session_has_key(header->session) && header->key != r->key;
+  return !tide_xrce_is_no_session(header->session) || header->stream != TIDE_XRCE_STREAM_NONE;
 }
 
 uint8_t *tide_receiver_claim(tide_receiver_t *r) { return r->filling->bytes; }

@@ -380,7 +380,7 @@ static bool may_join(const tide_transmitter_t *t, const tide_node_t *first, cons
   if (first->owner || node->owner || first->priority != node->priority) return false;
   if (first->expires_ns != TIDE_FOREVER || node->expires_ns != TIDE_FOREVER) return false;
   if (node->state != NODE_OWNED || node->length <= OBJECT_OFFSET + 1u) return false;
-  if (bytes > first->capacity || bytes + TIDE_XRCE_HEADER_BYTES_MAXIMUM > t->config.message_bytes) return false;
+  if (bytes > first->capacity || bytes + TIDE_XRCE_HEADER_MAXIMUM_BYTES > t->config.message_bytes) return false;
   return is_sample_of(first, node->bytes + OBJECT_OFFSET) && is_sample_of(node, node->bytes + OBJECT_OFFSET);
 }
 

@@ -86,10 +86,9 @@ static void set_defaults(tide_session_config_t *config) {
 
 static bool is_usable(const tide_session_config_t *config) {
   return (TIDE_STATIC_PLATFORM || config->daemon.platform != NULL) && config->key != 0u &&
-         config->mtu >= MTU_BYTES_MINIMUM && config->session != TIDE_XRCE_SESSION_NONE_WITH_KEY &&
-         config->session != TIDE_XRCE_SESSION_NONE_WITHOUT_KEY && config->session != TIDE_XRCE_SESSION_ANY &&
-         (config->objects != NULL || config->object_count == 0u) && config->connect_period_ns >= 0 &&
-         config->request_period_ns >= 0 && config->silence_limit_ns >= 0 &&
+         config->mtu >= MTU_BYTES_MINIMUM && !tide_xrce_is_no_session(config->session) &&
+         config->session != TIDE_XRCE_SESSION_ANY && (config->objects != NULL || config->object_count == 0u) &&
+         config->connect_period_ns >= 0 && config->request_period_ns >= 0 && config->silence_limit_ns >= 0 &&
          config->daemon.receiver.slot_bytes + ANNOUNCED_LESS_BYTES >= config->mtu;
 }
 
