@@ -2,7 +2,6 @@
 #include "sim/board/checks.h"
 
 #include <algorithm>
-#include <map>
 
 #include "tide/priority.h"
 
@@ -133,33 +132,40 @@ void Checks::reassemblies(const tide_receiver_t &receiver, Time now) {
   }
 }
 
+// Counts whose nodes are in use, not what the transmitter counts. A level is known by its first message of a class:
+// what others took before that is theirs until they give it back. Runs after each step of the simulation, so it passes
+// once.
 void Checks::nodes(const tide_transmitter_t &transmitter, Time now) {
-  for (size_t index = 0; index < transmitter.config.class_count; index++) nodes_of_class(transmitter, index, now);
-}
-
-void Checks::nodes_of_class(const tide_transmitter_t &transmitter, size_t size_class, Time now) {
-  Levels &levels = levels_[size_class];
-  std::map<unsigned, size_t> used;
-  size_t free = 0, without = 0;
-  const size_t before = levels.known.size();
-  const uint32_t smaller = size_class == 0 ? 0 : transmitter.config.classes[size_class - 1].node_bytes;
+  struct Use {
+    size_t free = 0;
+    LevelSet used, doubled, known;
+  };
+  std::array<Use, kNodeClasses> uses;
   for (size_t index = 0; index < transmitter.config.node_count; index++) {
     const tide_node_t &node = transmitter.config.nodes[index];
-    if (node.size_class != size_class) continue;
-    const unsigned level = TIDE_PRIORITY_LEVEL(node.priority);
+    Use &use = uses[node.size_class];
     if (node.state == 0 || node.account == TIDE_NODE_OWN) {  // the session's own requests may take any
-      free++;
-    } else {
-      used[level]++;
-      if (node.length > smaller) levels.known.insert(level);
+      use.free++;
+      continue;
     }
+    const size_t level = TIDE_PRIORITY_LEVEL(node.priority);
+    use.doubled.set(level, use.doubled.test(level) || use.used.test(level));
+    use.used.set(level);
+    const uint32_t smaller = node.size_class == 0 ? 0 : transmitter.config.classes[node.size_class - 1].node_bytes;
+    if (node.length > smaller) use.known.set(level);
   }
-  for (const unsigned level : levels.known) without += used.contains(level) ? 0 : 1;
-  const bool has_more = std::any_of(used.begin(), used.end(), [](const auto &each) { return each.second > 1; });
-  if (levels.known.size() > before && has_more) levels.late = true;
-  if (!has_more) levels.late = false;
-  if (levels.known.size() <= transmitter.config.classes[size_class].count && free < without && !levels.late) {
-    violate(now, "a node that is kept for a level is in use by others");
+  for (size_t size_class = 0; size_class < transmitter.config.class_count; size_class++) {
+    const Use &use = uses[size_class];
+    Levels &levels = levels_[size_class];
+    const size_t before = levels.known.count();
+    levels.known |= use.known;
+    const size_t known = levels.known.count(), without = (levels.known & ~use.used).count();
+    const bool has_more = use.doubled.any();
+    if (known > before && has_more) levels.late = true;
+    if (!has_more) levels.late = false;
+    if (known <= transmitter.config.classes[size_class].count && use.free < without && !levels.late) {
+      violate(now, "a node that is kept for a level is in use by others");
+    }
   }
 }
 

@@ -15,8 +15,8 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstdint>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -57,17 +57,18 @@ class Checks {
   void slots(const tide_receiver_t &receiver, Time now);
   void reassemblies(const tide_receiver_t &receiver, Time now);
   void nodes(const tide_transmitter_t &transmitter, Time now);
-  void nodes_of_class(const tide_transmitter_t &transmitter, size_t size_class, Time now);
   void violate(Time now, const std::string &what);
 
   std::vector<Way> ways_;
   size_t known_to_fragments_ = 0;   // readers
   bool late_to_fragments_ = false;  // one of them became known when another one had more than one reassembly
+  static constexpr size_t kNodeClasses = 4, kLevels = 128;
+  using LevelSet = std::bitset<kLevels>;
   struct Levels {
-    std::set<unsigned> known;  // that have used nodes of a class
-    bool late = false;         // one of them became known when another one had more than one
+    LevelSet known;     // that have used nodes of a class
+    bool late = false;  // one of them became known when another one had more than one
   };
-  std::array<Levels, 4> levels_;
+  std::array<Levels, kNodeClasses> levels_;
   bool tide_, budgets_ = false;
   std::vector<std::string> violations_;
 };
