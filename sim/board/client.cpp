@@ -210,7 +210,9 @@ void Client::name_chain(Chain &chain) {
 void Client::choose_lanes() {
   std::vector<unsigned> levels;
   if (plan_.lanes > 1 && plan_.policy == Policy::kTide) {
-    for (const auto &chain : chains_) levels.push_back(chain->plan.level);
+    for (const auto &chain : chains_) {
+      if (chain->plan.shape != Shape::kHosted) levels.push_back(chain->plan.level);
+    }
     std::sort(levels.begin(), levels.end());
     levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
     const std::vector<unsigned> bands = levels;

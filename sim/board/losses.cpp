@@ -65,7 +65,7 @@ Glance FirstLosses::begin(agent::Bytes message) {
   if (first) highest = seen.header.sequence;
   chain_ = 0;
   for (size_t chain = 0; chain < plan_.chains.size(); chain++) {
-    if (plan_.chains[chain].level == TIDE_STREAM_LEVEL(seen.header.stream)) chain_ = chain;
+    if (plan_.chains[chain].has_stream(seen.header.stream)) chain_ = chain;
   }
   if (const size_t chain = chain_of(message, seen); chain < plan_.chains.size()) chain_ = chain;
   first_leaving_ = first && (seen.submessage == TIDE_XRCE_WRITE_DATA || seen.submessage == TIDE_XRCE_FRAGMENT);
@@ -90,7 +90,7 @@ void InstanceLosses::begin(Way way, agent::Bytes message) {
   const uint8_t stream = stream_of(message, seen);
   if (!TIDE_STREAM_IS_RELIABLE(stream)) return;
   for (size_t each = 0; each < plan_.chains.size(); each++) {
-    if (plan_.chains[each].level == TIDE_STREAM_LEVEL(stream)) chain = each;
+    if (plan_.chains[each].has_stream(stream)) chain = each;
   }
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "sim/engine/line.h"
+#include "tide/priority.h"
 
 namespace tide::sim {
 
@@ -43,6 +44,8 @@ struct ChainPlan {
   std::vector<unsigned> sample_locks, act_locks;
   std::string next;        // heard: the chain of another board that its end begins, one that is told; empty: none
   bool passed_on = false;  // such a chain; of a plan with boards, set by simulate()
+  // One of the node alone has no stream, whatever its level.
+  bool has_stream(uint8_t stream) const { return shape != Shape::kHosted && level == TIDE_STREAM_LEVEL(stream); }
   bool begins_on_host() const { return shape == Shape::kTold || shape == Shape::kHosted; }
   bool is_reply_reliable() const { return reliable && reply_reliable; }
 };
