@@ -92,9 +92,7 @@ class Checker {
     for (size_t index = 0; index < chain.callbacks.size(); index++) callback(chain, index);
     if (!chain.response_ns) return;
     if (*chain.response_ns < 0) error(where, "'response_ns' is less than 0");
-    if (std::any_of(chain.callbacks.begin(), chain.callbacks.end(),
-                    [](const LinkCallback &one) { return one.place == kOnClient; }))
-      error(where, "is bounded elsewhere and has a callback on the client");
+    if (is_on_client(chain)) error(where, "is bounded elsewhere and has a callback on the client");
   }
 
   void callback(const LinkChain &chain, size_t index) {
@@ -135,13 +133,19 @@ class Checker {
                        " bytes needs more frames than a window holds, for which there is no bound; raise the quantum");
   }
 
+  // Host executors take callbacks in any order, so priorities matter on the client and on its line only.
+  static bool is_on_client(const LinkChain &chain) {
+    return std::any_of(chain.callbacks.begin(), chain.callbacks.end(),
+                       [](const LinkCallback &one) { return one.place == kOnClient; });
+  }
+
   // The wire and the executor cannot tell equal levels apart by importance; the baseline does not look at them.
   void levels() {
     std::map<int64_t, std::string> owners;
     std::set<std::string> names;
     for (const LinkChain &chain : system_.chains) {
       if (!names.insert(chain.name).second) error("chain '" + chain.name + "'", "there are two of this name");
-      if (chain.response_ns) continue;
+      if (!is_on_client(chain)) continue;
       const auto [owner, first] = owners.emplace(chain.priority, chain.name);
       if (!first && system_.client.policy != ClientPolicy::batch)
         error("chain '" + chain.name + "'", "has the priority of chain '" + owner->second + "'; give each its own");
