@@ -63,7 +63,7 @@ Callback callback_of(const SystemGraph::Node &node, const std::string &executor,
 Chain chain_of(const SystemGraph::Branch &branch, const std::string &executor) {
   Chain chain;
   chain.name = branch.table->get("name");
-  chain.level = static_cast<std::uint8_t>(branch.table->number("priority"));
+  chain.level = branch.level;
   const std::int64_t period_ns = milliseconds(*branch.table, "period_ms");
   std::string published = branch.topics.empty() ? "" : branch.topics.front();
   for (const SystemGraph::Node &node : branch.callbacks) {
@@ -83,8 +83,9 @@ Options options_of_system(const std::string &path, const std::string &executor) 
   const Table &own = executor_of(path, tables, executor);
   Options options;
   options.lanes = lanes_of(own);
-  const SystemGraph graph(path, tables);
+  const SystemGraph graph(path, tables, own.get("name"));
   for (const SystemGraph::Branch &branch : graph.chains()) {
+    if (branch.level == 0) continue;
     options.chains.push_back(chain_of(branch, own.get("name")));
   }
   return options;

@@ -3,8 +3,11 @@
 // one callback.
 #include "system_graph.h"
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <random>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 
@@ -84,6 +87,29 @@ callbacks = [{ name = "b", kind = "subscription", executor = "e" }]
   EXPECT_EQ(options.chains[1].callbacks[0].priority, TIDE_PRIORITY(9, 2)) << "behind the longer way";
 }
 
+TEST(SystemGraph, MorePrioritiesThanLevelsAreRefusedOnlyWhereTheyMeet) {
+  const auto text = [](int count, const std::string &of_last) {
+    std::string chains =
+        "[[executors]]\nname = \"e\"\nwhere = \"host\"\n[[executors]]\nname = \"f\"\nwhere = \"host\"\n";
+    for (int chain = 1; chain <= count; chain++) {
+      chains += "[[chains]]\nname = \"c" + std::to_string(chain) + "\"\npriority = " + std::to_string(1000 * chain) +
+                "\n[[chains.callbacks]]\nname = \"t\"\nkind = \"timer\"\nexecutor = \"" +
+                (chain == count ? of_last : "e") + "\"\n";
+    }
+    return chains;
+  };
+  const Options options = options_of_system(Written(text(127, "f")).path, "e");
+  ASSERT_EQ(options.chains.size(), 126u) << "the last one does not come there";
+  EXPECT_EQ(options.chains.front().level, 1);
+  EXPECT_EQ(options.chains.back().level, 126);
+  try {
+    (void)options_of_system(Written(text(127, "e")).path, "e");
+    ADD_FAILURE() << "127 levels are taken";
+  } catch (const std::runtime_error &error) {
+    EXPECT_NE(std::string(error.what()).find("'e' has chains of 127 priorities"), std::string::npos) << error.what();
+  }
+}
+
 std::string chain_text(const std::string &name, const std::string &more, const std::string &callback_more) {
   return "[[chains]]\nname = \"" + name + "\"\npriority = 3\nperiod_ms = 5\n" + more +
          "\n[[chains.callbacks]]\nname = \"c\"\nkind = \"subscription\"\nexecutor = \"e\"\n" + callback_more + "\n";
@@ -115,10 +141,14 @@ TEST(SystemGraph, WhatCannotBeIsNamed) {
 class Drawn {
  public:
   explicit Drawn(unsigned seed) : random_(seed) {
-    const std::size_t count = between(1, 7);
+    const std::size_t count = between(1, 7), most = seed % 2 == 0 ? 126 : 1'000'000;
     for (std::size_t index = 0; index < count; index++) {
       lengths_.push_back(between(1, 4));
-      levels_.push_back(between(1, 126));
+      priorities_.push_back(between(1, most));
+      executors_.emplace_back();
+      for (std::size_t callback = 0; callback < lengths_.back(); callback++) {
+        executors_.back().push_back(between(0, 3) == 0 ? "f" : "e");
+      }
       inputs_.emplace_back();
       for (std::size_t more = index == 0 ? 0 : between(0, 3); more > 0; more--) {
         const std::size_t from = between(0, index - 1);
@@ -132,13 +162,28 @@ class Drawn {
     for (std::size_t index = 0; index < order.size(); index++) order[index] = index;
     std::shuffle(order.begin(), order.end(), random_);
     std::ostringstream out;
-    out << "[[executors]]\nname = \"e\"\nwhere = \"host\"\n";
+    for (const char *name : {"e", "f"}) out << "[[executors]]\nname = \"" << name << "\"\nwhere = \"host\"\n";
     for (const std::size_t chain : order) write(out, chain);
     return out.str();
   }
 
-  // As tide.system.host_words.priority_of has it: of all ways of all chains.
+  // As tide.system.levels has it: the priorities, or their places where one of them is no level.
+  std::size_t level_of(std::size_t chain, const std::string &executor) const {
+    std::set<std::size_t> there;
+    for (std::size_t other = 0; other < lengths_.size(); other++) {
+      for (const auto &way : ways(other, lengths_[other] - 1)) {
+        for (const auto &[from, index] : way) {
+          if (executors_[from][index] == executor) there.insert(priorities_[other]);
+        }
+      }
+    }
+    if (*there.rbegin() <= 126) return priorities_[chain];
+    return static_cast<std::size_t>(std::distance(there.begin(), there.find(priorities_[chain]))) + 1;
+  }
+
+  // Of all ways of all chains.
   tide_priority_t priority_of(std::size_t chain, std::size_t callback) const {
+    const std::string &executor = executors_[chain][callback];
     tide_priority_t highest = 0;
     const auto note = [&](std::size_t level, const std::vector<std::pair<std::size_t, std::size_t>> &way) {
       for (std::size_t position = 0; position < way.size(); position++) {
@@ -148,7 +193,10 @@ class Drawn {
       }
     };
     for (std::size_t other = 0; other < lengths_.size(); other++) {
-      for (const auto &way : ways(other, lengths_[other] - 1)) note(levels_[other], way);
+      for (const auto &way : ways(other, lengths_[other] - 1)) {
+        if (std::find(way.begin(), way.end(), std::make_pair(chain, callback)) == way.end()) continue;
+        note(level_of(other, executor), way);
+      }
     }
     return highest;
   }
@@ -179,7 +227,7 @@ class Drawn {
       return "\"k" + std::to_string(place.first) + ".c" + std::to_string(place.second) + "\"";
     };
     const Way &inputs = inputs_[chain];
-    out << "[[chains]]\nname = \"k" << chain << "\"\npriority = " << levels_[chain] << "\nperiod_ms = 9\n";
+    out << "[[chains]]\nname = \"k" << chain << "\"\npriority = " << priorities_[chain] << "\nperiod_ms = 9\n";
     if (!inputs.empty()) out << "branches_from = " << name(inputs[0]) << "\n";
     if (inputs.size() > 1) {
       out << "joins = [";
@@ -187,14 +235,15 @@ class Drawn {
       out << "]\n";
     }
     for (std::size_t index = 0; index < lengths_[chain]; index++) {
-      out << "[[chains.callbacks]]\nname = \"c" << index << "\"\nexecutor = \"e\"\nkind = \""
-          << (index == 0 && inputs.empty() ? "timer" : "subscription") << "\"\npublishes = { topic = \"/k" << chain
-          << "_" << index << "\" }\n";
+      out << "[[chains.callbacks]]\nname = \"c" << index << "\"\nexecutor = \"" << executors_[chain][index]
+          << "\"\nkind = \"" << (index == 0 && inputs.empty() ? "timer" : "subscription")
+          << "\"\npublishes = { topic = \"/k" << chain << "_" << index << "\" }\n";
     }
   }
 
   std::mt19937 random_;
-  std::vector<std::size_t> lengths_, levels_;
+  std::vector<std::size_t> lengths_, priorities_;
+  std::vector<std::vector<std::string>> executors_;
   std::vector<Way> inputs_;
 };
 
@@ -203,14 +252,17 @@ TEST(SystemGraph, PrioritiesOfRandomGraphsAreThoseOfAllTheirWays) {
     Drawn drawn(seed);
     const Written file(drawn.text());
     const std::vector<Table> tables = read_tables(file.path);
-    const SystemGraph graph(file.path, tables);
-    ASSERT_EQ(graph.chains().size(), drawn.size());
-    for (const SystemGraph::Branch &branch : graph.chains()) {
-      const std::size_t chain = std::stoul(branch.table->get("name").substr(1));
-      ASSERT_EQ(branch.callbacks.size(), drawn.length(chain)) << "seed " << seed;
-      for (std::size_t index = 0; index < branch.callbacks.size(); index++) {
-        ASSERT_EQ(branch.callbacks[index].priority, drawn.priority_of(chain, index))
-            << "seed " << seed << ", chain " << chain << ", callback " << index;
+    for (const std::string executor : {"e", "f"}) {
+      const SystemGraph graph(file.path, tables, executor);
+      ASSERT_EQ(graph.chains().size(), drawn.size());
+      for (const SystemGraph::Branch &branch : graph.chains()) {
+        const std::size_t chain = std::stoul(branch.table->get("name").substr(1));
+        ASSERT_EQ(branch.callbacks.size(), drawn.length(chain)) << "seed " << seed;
+        for (std::size_t index = 0; index < branch.callbacks.size(); index++) {
+          if (branch.callbacks[index].table->get("executor") != executor) continue;
+          ASSERT_EQ(branch.callbacks[index].priority, drawn.priority_of(chain, index))
+              << "seed " << seed << ", chain " << chain << ", callback " << index;
+        }
       }
     }
   }
