@@ -80,8 +80,14 @@ def test_fractions_of_milliseconds_are_exact() -> None:
         ("deadline_ms = 60", "deadline_ms = -1", "'deadline_ms' is -1", "more than 0", None),
         ("deadline_ms = 60", "deadline_ms = 15", "executes for longer", "lengthen", None),
         ("deadline_ms = 60", "deadlin_ms = 60", "unknown key 'deadlin_ms'", "did you mean 'deadline_ms'", None),
-        ("priority = 2", "priority = 3", "both have priority 3", "give every chain its own", None),
-        ("priority = 2", "priority = 127", "'priority' is 127", "at most 126", None),
+        (
+            "priority = 2",
+            "priority = 3",
+            "both have priority 3 and meet on executor 'client'",
+            "give each of them its own",
+            None,
+        ),
+        ("priority = 2", "priority = 1000001", "'priority' is 1000001", "at most 1000000", None),
         ('"reliable"', '"sure"', "'reliability' is 'sure'", "'reliable' or 'best_effort'", None),
         ('name = "steer"', 'name = "brake"', "two chains named 'brake'", "rename", None),
         ('name = "act"', 'name = "sample"', "two callbacks named 'sample'", "rename", None),
@@ -252,7 +258,7 @@ def test_schema_accepts_the_example_and_refuses_mistakes() -> None:
     data = tomllib.loads(TEXT)
     assert validator.is_valid(data)
     assert validator.is_valid(tomllib.loads(PICAS.read_text(encoding="utf-8")))
-    for change in ({"period_ms": 0}, {"colour": 1}, {"reliability": "sure"}, {"priority": 127}, {"name": "Brake"}):
+    for change in ({"period_ms": 0}, {"colour": 1}, {"reliability": "sure"}, {"priority": 0}, {"name": "Brake"}):
         data["chains"][0] = {**tomllib.loads(TEXT)["chains"][0], **change}
         assert not validator.is_valid(data), change
 

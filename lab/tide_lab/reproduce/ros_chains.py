@@ -18,7 +18,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tide.system.host_words import Policy, priority_of
+from tide.system.host_words import Policy
+from tide.system.levels import levels
 from tide.system.model import System
 from tide_lab.reproduce.mt_cases import HostError, Responses
 
@@ -50,10 +51,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Way:
-    """A chain: names of its parts from the timer on, those of the chain that it branches from first."""
+    """A chain: names of its parts from the timer on, those of the chain that it branches from first. levels: by
+    executor."""
 
     name: str
-    level: int
+    levels: dict[str, int]
     path: tuple[str, ...]
 
 
@@ -79,13 +81,19 @@ def task_of(system: System, policy: Policy, seconds: float, burn: Path) -> Task:
             one.group or "",
             chain.period_ns if one.kind == "timer" else 0,
             one.execution_ns,
-            priority_of(system, one) if one.priority is not None else 0,
+            one.priority or 0,
         )
         for chain in system.chains
         for one in chain.callbacks
     ]
+    known = {one.name: levels(system, one.name) for one in system.executors}
     ways = [
-        Way(chain.name, chain.priority, tuple(names[id(one)] for one in system.path(chain))) for chain in system.chains
+        Way(
+            chain.name,
+            {executor: found[chain.name] for executor, found in known.items() if chain.name in found},
+            tuple(names[id(one)] for one in system.path(chain)),
+        )
+        for chain in system.chains
     ]
     return Task(
         policy,
@@ -242,7 +250,7 @@ class Robot:
             for way in self.task["ways"]:
                 mine = [self.entities[part] for part in way["path"] if part in here]
                 if mine:
-                    executor.add_chain(Chain(way["name"], way["level"], mine))
+                    executor.add_chain(Chain(way["name"], way["levels"][name], mine))
             for part in here.values():
                 if part["priority"]:
                     executor.set_priority(self.entities[part["name"]], priority_of(part["priority"]))

@@ -17,11 +17,13 @@ from tide.analysis.lower import (
     ClientExecutor,
     Document,
     HostPolicy,
+    NoBoundError,
     described_executor,
     executor_of_board,
     host_document,
     is_on_host,
     link_document,
+    own_priorities,
     shared_exclusive_groups,
     stretches_of,
 )
@@ -31,6 +33,7 @@ from tide.analysis.parts import Part
 from tide.analysis.paths import PathBound, path_bounds
 from tide.analysis.reasons import Root, host_root, link_root, starvation_root
 from tide.programs.binaries import MissingBinaryError, build_folder
+from tide.system.levels import too_many_levels
 from tide.system.model import Chain, SerialLink, System, UdpLink
 
 if TYPE_CHECKING:
@@ -191,6 +194,8 @@ def _with_paths(system: System, bounds: Bounds) -> Bounds:
 def _bounds_of_chains(system: System, executor: str | None, losses: int) -> Bounds:
     if is_on_host(system):
         policy = next((name for name in HOST_POLICIES if name == executor), HOST_POLICIES[0])
+        if policy == "priority" and not own_priorities(system) and (findings := too_many_levels(system)):
+            raise NoBoundError(findings)
         if not any(chain.joins for chain in system.chains):
             return _bounds_where_instances_meet(system, policy)
         bounds = _bounds_where_instances_meet(without_joins(system), policy)

@@ -9,6 +9,7 @@ import typer
 
 from tide.analysis.bounds import AnalysisError
 from tide.analysis.lower import NoBoundError
+from tide.errors import UsageError
 from tide.export.mcap import to_mcap
 from tide.export.perfetto import to_perfetto
 from tide.export.pycpa import to_pycpa
@@ -18,7 +19,9 @@ from tide.export.trace import is_trace, read_trace, steps_of
 from tide.outputs import require_file, write_text, written
 from tide.programs.binaries import MissingBinaryError
 from tide.system.command import load_or_exit
+from tide.system.levels import names_by_level
 from tide.system.load import problem_lines
+from tide.system.model import System
 
 app = typer.Typer()
 
@@ -50,6 +53,14 @@ def export(
     system: Annotated[
         Path | None, typer.Option(help="Description with the names of a trace's chains. Default: their levels.")
     ] = None,
+    executor: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Executor of --system whose trace it is. Default: any; a level that is another chain on another one "
+            "keeps its number.",
+        ),
+    ] = None,
 ) -> None:
     """Write a system, or what was recorded of it, in the form of another tool.
 
@@ -69,7 +80,7 @@ def export(
     """
     require_file(out)
     if to is not Form.pycpa:
-        _export_recording(_steps(file, system), to, out)
+        _export_recording(_steps(file, system, executor), to, out)
         return
     described = load_or_exit(file)
     try:
@@ -87,16 +98,23 @@ def export(
         raise typer.Exit(2) from None
 
 
-def _steps(file: Path, system: Path | None) -> list[Step]:
+def _steps(file: Path, system: Path | None, executor: str | None) -> list[Step]:
     if run_folders(file):
         return read_run(file)
     if not is_trace(file):
         return read_recording(file)
-    names = {} if system is None else {chain.priority: chain.name for chain in load_or_exit(system).chains}
+    names = {} if system is None else _names(load_or_exit(system), executor)
     trace = read_trace(file)
     for line in trace.problems():
         typer.echo(f"{file}: {line}", err=True)
     return steps_of(trace, names)
+
+
+def _names(system: System, executor: str | None) -> dict[int, str]:
+    known = [one.name for one in system.executors]
+    if executor is not None and executor not in known:
+        raise UsageError(f"there is no executor '{executor}'; use one of: {', '.join(known)}")
+    return names_by_level(system, executor)
 
 
 def _export_recording(steps: list[Step], to: Form, out: Path | None) -> None:

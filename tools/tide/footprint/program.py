@@ -81,9 +81,8 @@ def program(client: Client) -> str:
     ]
     chain_at = {chain.name: index for index, chain in enumerate(client.chains)}
     for chain, index in zip(client.chains, chain_at.values(), strict=True):
-        lines.append(
-            f'  errors += tide_chain_init(&chains[{index}], "{chain.name}", {chain.priority}, 1000000, 1000000);'
-        )
+        level = client.levels[chain.name]
+        lines.append(f'  errors += tide_chain_init(&chains[{index}], "{chain.name}", {level}, 1000000, 1000000);')
     for index, (chain, _) in enumerate(client.timers):
         lines += [
             f"  errors += rclc_timer_init_default(&timers[{index}], &support, RCL_MS_TO_NS(100), on_timer);",

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tide.errors import UsageError
-from tide.system.model import Callback, Chain, System
+from tide.system.levels import levels_of_boards
+from tide.system.model import Callback, Chain, Publication, System
 
 _WRITE_HEADER_BYTES = 8  # of the submessage, and the two ids
 _FRAME_OVERHEAD_BYTES = 12  # headers of message, fragment and submessage
@@ -30,10 +31,7 @@ class Endpoint:
     topic: str
     dds_type: str
     payload_bytes: int
-
-    @property
-    def level(self) -> int:
-        return self.chain.priority
+    level: int
 
     @property
     def reliable(self) -> bool:
@@ -51,6 +49,7 @@ class Client:
     publications: tuple[Endpoint, ...]
     subscriptions: tuple[Endpoint, ...]
     chains: tuple[Chain, ...]
+    levels: Mapping[str, int]  # by chain
 
 
 def _dds_type(message: str) -> str:
@@ -86,6 +85,7 @@ def only_board(system: System, board: str | None) -> System:
 def client_of(system: System) -> Client:
     executors = tuple(executor for executor in system.executors if executor.where == "mcu")
     names = {executor.name for executor in executors}
+    every = levels_of_boards(system)
     timers, publications, subscriptions, chains = [], [], [], []
     for chain in system.chains:
         if any(callback.executor in names for callback in chain.callbacks):
@@ -97,10 +97,10 @@ def client_of(system: System) -> Client:
                 timers.append((chain, callback))
             elif before is not None and before.publishes is not None:
                 said = before.publishes
-                subscriptions.append(Endpoint(chain, callback, said.topic, _dds_type(said.type), said.payload_bytes))
+                subscriptions.append(_endpoint(chain, callback, said, every[callback.executor][chain.name]))
             if callback.publishes is not None:
-                said = callback.publishes
-                publications.append(Endpoint(chain, callback, said.topic, _dds_type(said.type), said.payload_bytes))
+                level = every[callback.executor][chain.name]
+                publications.append(_endpoint(chain, callback, callback.publishes, level))
     return Client(
         executors=tuple(executor.name for executor in executors),
         lanes=max((executor.lanes for executor in executors), default=1),
@@ -109,7 +109,12 @@ def client_of(system: System) -> Client:
         publications=tuple(publications),
         subscriptions=tuple(subscriptions),
         chains=tuple(chains),
+        levels={name: level for known in every.values() for name, level in known.items()},
     )
+
+
+def _endpoint(chain: Chain, callback: Callback, said: Publication, level: int) -> Endpoint:
+    return Endpoint(chain, callback, said.topic, _dds_type(said.type), said.payload_bytes, level)
 
 
 def _whole_words(count: int) -> int:

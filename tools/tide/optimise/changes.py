@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from tide.check.table import milliseconds
-from tide.optimise.choice import Choice, present
+from tide.optimise.choice import Choice, is_ordered, present
 from tide.optimise.search import Found
 from tide.system.model import System
 
@@ -55,8 +55,9 @@ def _undone(system: System, now: Choice, choice: Choice) -> Iterator[tuple[str, 
     for index, chain in enumerate(system.chains):
         if choice.priorities[index] != now.priorities[index]:
             one_back = _with(choice.priorities, index, now.priorities[index])
-            unique = len(set(one_back)) == len(one_back)  # else two exchanged theirs, and go back together
-            back = replace(choice, priorities=one_back if unique else now.priorities)
+            back = replace(choice, priorities=one_back)
+            if not is_ordered(system, back):  # two exchanged theirs, and go back together
+                back = replace(choice, priorities=now.priorities)
             before, after = str(now.priorities[index]), str(choice.priorities[index])
             yield f"priority of {chain.name}", before, after, back
         for position, callback in enumerate(chain.callbacks):

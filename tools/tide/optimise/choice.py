@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal
 
+from tide.system.levels import check_levels
 from tide.system.model import Executor, System, nanoseconds
 
 
@@ -54,6 +55,13 @@ def applied(system: System, choice: Choice) -> System:
         for link, quantum in zip(system.links, choice.quanta, strict=True)
     )
     return system.model_copy(update={"chains": chains, "executors": executors, "links": links})
+
+
+def is_ordered(system: System, choice: Choice) -> bool:
+    """Chains that meet on an executor have different priorities."""
+    if len(set(choice.priorities)) == len(choice.priorities):
+        return True
+    return not any(check_levels(applied(system, choice)))
 
 
 def only(system: System, names: Collection[str]) -> System:

@@ -7,13 +7,14 @@ one after the other, so that none of those that are left could be left out alone
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from tide.optimise.choice import Choice, present
 from tide.optimise.moves import Moves
 from tide.optimise.search import Found, Report, Search
-from tide.system.model import LEVEL_MAXIMUM, System
+from tide.system.fields import LEVEL_MAXIMUM
+from tide.system.model import System
 
 _BEAM = 6  # choices of each number of changes that are followed further
 
@@ -49,7 +50,9 @@ def undone(choice: Choice, origin: Choice) -> Iterator[Choice]:
             yield replace(choice, quanta=(*choice.quanta[:index], quantum, *choice.quanta[index + 1 :]))
 
 
-def nearest_orders(priorities: tuple[int, ...], most: int) -> Iterator[tuple[int, ...]]:
+def nearest_orders(
+    priorities: tuple[int, ...], most: int, allowed: Callable[[tuple[int, ...]], bool] = lambda _: True
+) -> Iterator[tuple[int, ...]]:
     """At most so many other orders of the same values, those with the fewest exchanged pairs first."""
     seen = {priorities}
     level = [priorities]
@@ -60,17 +63,21 @@ def nearest_orders(priorities: tuple[int, ...], most: int) -> Iterator[tuple[int
                 if other not in seen and len(seen) <= most:
                     seen.add(other)
                     following.append(other)
-                    yield other
+                    if allowed(other):
+                        yield other
         level = following
 
 
 def _neighbours_exchanged(priorities: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Two chains that follow each other change places."""
-    ranked = sorted(range(len(priorities)), key=lambda index: -priorities[index])
-    for upper, lower in itertools.pairwise(ranked):
-        values = list(priorities)
-        values[upper], values[lower] = values[lower], values[upper]
-        yield tuple(values)
+    """Two chains that follow each other change places. Those with the same priority do not meet; each may."""
+    of_value: dict[int, list[int]] = {}
+    for index, value in enumerate(priorities):
+        of_value.setdefault(value, []).append(index)
+    for higher, less in itertools.pairwise(sorted(of_value, reverse=True)):
+        for upper, lower in itertools.product(of_value[higher], of_value[less]):
+            values = list(priorities)
+            values[upper], values[lower] = less, higher
+            yield tuple(values)
 
 
 class FewestChanges:
@@ -136,13 +143,16 @@ class FewestChanges:
         """Of the orders with the fewest exchanged pairs that do, the one with the largest margin."""
         met: Found | None = None
         pairs = 0
-        for priorities in nearest_orders(self._origin.priorities, self._search.left // 2):
+        for priorities in nearest_orders(self._origin.priorities, self._search.left // 2, self._is_order):
             found = self._look(replace(self._origin, priorities=priorities))
             if met is not None and distance(found.choice, self._origin)[0] > pairs:
                 return met
             if found.score.feasible and (met is None or found.score.key() > met.score.key()):
                 met, pairs = found, distance(found.choice, self._origin)[0]
         return met
+
+    def _is_order(self, priorities: tuple[int, ...]) -> bool:
+        return self._moves.is_ordered(replace(self._origin, priorities=priorities))
 
     def _climbed(self) -> Found | None:
         found = self._search.run(self._report, until_feasible=True) if self._search.left > 0 else self._nearest
@@ -161,7 +171,7 @@ class FewestChanges:
             nearer += undone(choice, self._origin)
             nearer += self._moves.values(choice)
             here = distance(choice, self._origin)
-            near = {one: distance(one, self._origin) for one in nearer}
+            near = {one: distance(one, self._origin) for one in nearer if self._moves.is_ordered(one)}
             for one in sorted((one for one in near if near[one] < here), key=lambda one: near[one]):
                 again = self._search.evaluate(one)
                 if again.score.feasible:
@@ -181,10 +191,13 @@ class FewestChanges:
 
 def fewest_numbers(wanted: tuple[int, ...], before: tuple[int, ...]) -> tuple[int, ...]:
     """Priorities in the order of `wanted` of which as many as possible are those of `before`; `wanted` where there are
-    too few free numbers between those."""
+    too few free numbers between those, or chains have the same one."""
+    if len(set(wanted)) < len(wanted):
+        return wanted
     ranked = sorted(range(len(wanted)), key=lambda index: wanted[index])
     kept = _longest_rising([before[index] for index in ranked])
     values: dict[int, int] = {ranked[place]: before[ranked[place]] for place in kept}
+    most = max(LEVEL_MAXIMUM, *before)  # so that what was a level stays one
     place = 0
     while place < len(ranked):
         if ranked[place] in values:
@@ -195,7 +208,7 @@ def fewest_numbers(wanted: tuple[int, ...], before: tuple[int, ...]) -> tuple[in
         high = values[ranked[end]] if end < len(ranked) else None
         count = end - place
         if high is None:
-            high = min(LEVEL_MAXIMUM + 1, low + count + 1)
+            high = min(most + 1, low + count + 1)
         if high - low - 1 < count:
             return wanted
         for step in range(count):

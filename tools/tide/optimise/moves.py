@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from tide.analysis.unbounded import levels_of
-from tide.optimise.choice import Choice, cores_of, present
+from tide.optimise.choice import Choice, cores_of, is_ordered, present
 from tide.programs.simulator import workers
 from tide.system.model import Callback, Chain, SerialLink, System, nanoseconds
 
@@ -48,7 +48,14 @@ class Moves:
         return [other for kind in kinds for other in self._allowed(choice, kind)]
 
     def _allowed(self, choice: Choice, others: Iterable[Choice]) -> list[Choice]:
-        return [other for other in others if (self.fits(other) or self._less(choice, other)) and self._has_work(other)]
+        return [
+            other
+            for other in others
+            if (self.fits(other) or self._less(choice, other)) and self._has_work(other) and self.is_ordered(other)
+        ]
+
+    def is_ordered(self, choice: Choice) -> bool:
+        return is_ordered(self._system, choice)
 
     def _has_work(self, choice: Choice) -> bool:
         """More lanes than an executor has callbacks would have nothing to run; what the description says may stay."""

@@ -111,7 +111,9 @@ class Search:
             for value, index in zip(values, order, strict=True):
                 priorities[index] = value
             starts.append(replace(now, priorities=tuple(priorities)))
-        return [now] if self._moves.keep_order else list(dict.fromkeys(starts))
+        if self._moves.keep_order:
+            return [now]
+        return [one for one in dict.fromkeys(starts) if self._moves.is_ordered(one)]
 
     def _climb(self, start: Choice, best: Found | None, report: Report | None, until_feasible: bool) -> Found:
         at = self.evaluate(start)
@@ -146,6 +148,8 @@ class Search:
         if not self._moves.keep_order:
             self._random.shuffle(priorities)
         shaken = replace(choice, priorities=tuple(priorities))
+        if not self._moves.is_ordered(shaken):
+            shaken = choice
         for _ in range(3):
             shaken = self._random.choice(self._moves.around(shaken) or [shaken])
         return shaken

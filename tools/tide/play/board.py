@@ -10,6 +10,7 @@ from typing import Any
 
 from tide.play.paths import Instance
 from tide.play.server import Played
+from tide.system.levels import levels
 from tide.system.model import Callback, Chain, SerialLink, System, nanoseconds
 
 PROGRAM = "tide-sim"
@@ -82,6 +83,7 @@ class BoardPlayer:
         self._link = link
         if link.quantum_bytes not in (0, link.mtu_bytes):
             raise UnplayableError("the simulated board has the MTU as its quantum")
+        self._levels = levels(system, self._client.name)
         self._hosts = [one for one in system.executors if one.where == "host"]
         self._chains = system.chains
         self._places = [tuple(system.where(callback) for callback in chain.callbacks) for chain in system.chains]
@@ -268,7 +270,7 @@ class BoardPlayer:
         node = next((n for n, one in enumerate(self._hosts, 1) if one.name in hosts), 0)
         fields = {
             "name": f"chain{place}",
-            "level": chain.priority,
+            "level": self._levels.get(chain.name, 0),
             "shape": shape,
             "period_us": chain.period_ns // MICROSECOND,
             "phase_us": run.phases_ns[place] // MICROSECOND,

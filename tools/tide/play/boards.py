@@ -26,6 +26,7 @@ from tide.play.board import (
 )
 from tide.play.paths import Instance
 from tide.play.server import Played
+from tide.system.levels import levels_of_boards
 from tide.system.model import Executor, SerialLink, System, UdpLink, nanoseconds
 
 _UDP_BAUD = 1_000_000_000  # of a line that stands for a network, whose delays are the agent's
@@ -54,6 +55,7 @@ class BoardsPlayer(BoardPlayer):
         self._sections = [sections_of(system, chain) for chain in system.chains]
         used = {one.place for sections in self._sections for one in sections} - {HOST}
         self._boards = [board for board in system.boards() if board.name in used]
+        self._levels_of = levels_of_boards(system)
         self._links = [self._link_of(board) for board in self._boards]
         self._shapes = {one.name: self._shape(one) for sections in self._sections for one in sections}
         require_playable_sizes(system)
@@ -280,7 +282,7 @@ class BoardsPlayer(BoardPlayer):
         told = begin + len(section.callbacks) - 2
         fields = {
             "name": f"c{place}s{number}",
-            "level": chain.priority,
+            "level": 0 if section.place == HOST else self._levels_of[section.place][chain.name],
             "shape": shape,
             "period_us": chain.period_ns // MICROSECOND,
             "phase_us": run.phases_ns[place] // MICROSECOND,  # losses are counted by instance from here on all boards

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 from tide.play.paths import Instance
 from tide.play.server import Played
-from tide.system.host_words import lock_words, priority_of
+from tide.system.host_words import lock_words
+from tide.system.levels import LevelError, priorities_of
 from tide.system.model import Callback, System
 
 PROGRAM = "tide-host-sim"
@@ -38,6 +39,16 @@ class HostRun:
     seed: int
 
 
+def _priorities(system: System, policy: str) -> dict[int, int]:
+    """By the identity of a callback; nothing where the policy looks at none and there are too many."""
+    try:
+        return priorities_of(system)
+    except LevelError:
+        if policy == "priority":
+            raise
+        return {}
+
+
 class HostPlayer:
     """Of one policy. The source of chance is the caller's."""
 
@@ -59,7 +70,8 @@ class HostPlayer:
         }
         self._marks_ns = [0, *self._sums(system)]
         self._policy = policy
-        self._priorities = tuple(priority_of(system, one) for one in self._callbacks)
+        given = _priorities(system, policy)
+        self._priorities = tuple(given.get(id(one), 1) for one in self._callbacks)
         names = {id(callback): f"{chain.name}.{callback.name}" for chain, callback in entries}
         self._begin = [f"policy={'readyset' if policy == 'default' else 'tide'} depth={_DEPTH}"]
         for executor in system.executors:

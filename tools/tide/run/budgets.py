@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tide.report.results import Run
+from tide.system.levels import levels_of_boards
 from tide.system.model import System, Where, nanoseconds
 from tide.system.variants import PlanError
 
@@ -52,9 +53,9 @@ def board_budget(system: System, executors: Iterable[str]) -> Budget | None:
         raise PlanError(
             "the batch executor of the board has no lane to give a budget to; use --executor tide or tide-preemptive"
         )
-    levels = len({chain.priority for chain in system.chains})
-    if "tide-preemptive" in chosen and levels > _BOARD_LANES:
-        raise PlanError(f"{levels} lanes with budgets are too many for the board; use at most {_BOARD_LANES} chains")
+    count = max(len(set(known.values())) for known in levels_of_boards(system).values())
+    if "tide-preemptive" in chosen and count > _BOARD_LANES:
+        raise PlanError(f"{count} lanes with budgets are too many for the board; use at most {_BOARD_LANES} chains")
     return budget
 
 
@@ -76,7 +77,12 @@ def sentences(system: System, runs: Iterable[Run]) -> list[str]:
 
 
 def _lane(system: System, counters: dict[str, Any]) -> str:
-    names = [chain.name for chain in system.chains if chain.priority == counters["level"]]
+    names = [
+        name
+        for known in levels_of_boards(system).values()
+        for name, level in known.items()
+        if level == counters["level"]
+    ]
     return f"the lane of {names[0]}" if names else "its lane"
 
 

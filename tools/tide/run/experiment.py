@@ -201,7 +201,7 @@ def _link_options(chains: tuple[RunChain, ...], link: SerialLink) -> list[str]:
         words += ["--heartbeat-delay-us", str(link.heartbeat_delay_ns // 1000)]
     for chain in chains:
         if chain.chain.hold:
-            words += ["--hold-level", str(chain.chain.priority)]
+            words += ["--hold-level", str(chain.level)]
     return words
 
 

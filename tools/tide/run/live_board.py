@@ -68,7 +68,7 @@ def live_plan(
     for chain in chains:
         fields = (
             chain.chain.name,
-            chain.chain.priority,
+            chain.level,
             chain.chain.period_ns,
             chain.sample.execution_ns,
             chain.act.execution_ns,

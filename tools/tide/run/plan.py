@@ -4,11 +4,12 @@ executors can play."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from tide.run.messages import Sample, sample_of
+from tide.system.levels import levels_of_boards
 from tide.system.model import Callback, Chain, Publication, SerialLink, System
 from tide.system.variants import PlanError
 
@@ -32,6 +33,7 @@ class RunChain:
     act: Callback
     request: Publication
     reply: Publication
+    level: int
 
     @property
     def reliable(self) -> bool:
@@ -40,7 +42,8 @@ class RunChain:
 
 def run_chains(system: System) -> tuple[RunChain, ...]:
     """The chains, most urgent first. PlanError when the comparison cannot run one of them."""
-    chains = tuple(_run_chain(system, chain) for chain in system.by_urgency())
+    every = levels_of_boards(system)
+    chains = tuple(_run_chain(system, chain, every) for chain in system.by_urgency())
     if len(chains) > _CLIENT_CHAINS:
         raise PlanError(f"{len(chains)} chains are too many to compare executors; use at most {_CLIENT_CHAINS}")
     return chains
@@ -56,7 +59,7 @@ def serial_link(system: System) -> SerialLink:
     return link
 
 
-def _run_chain(system: System, chain: Chain) -> RunChain:
+def _run_chain(system: System, chain: Chain, every: Mapping[str, Mapping[str, int]]) -> RunChain:
     kinds = [(callback.kind, system.where(callback)) for callback in chain.callbacks]
     if kinds != [("timer", "mcu"), ("subscription", "host"), ("subscription", "mcu")]:
         shape = " → ".join(f"{kind} ({where})" for kind, where in kinds)
@@ -78,7 +81,8 @@ def _run_chain(system: System, chain: Chain) -> RunChain:
             )
         if len(publication.topic) > 50:
             raise PlanError(f"topic '{publication.topic}' is too long; use at most 50 characters")
-    return RunChain(chain, sample, decide, act, sample.publishes, decide.publishes)
+    level = every[sample.executor][chain.name]
+    return RunChain(chain, sample, decide, act, sample.publishes, decide.publishes, level)
 
 
 @dataclass(frozen=True)
@@ -150,7 +154,7 @@ def write_plan(chains: tuple[RunChain, ...], path: Path, instances: int) -> None
         one = chain.chain
         return BoardChain(
             one.name,
-            one.priority,
+            chain.level,
             one.period_ns,
             one.offset_ns,
             instances,

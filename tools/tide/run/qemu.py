@@ -56,7 +56,7 @@ def board_plan(system: System, variant: Variant, settings: Settings) -> str:
 def _chain_line(chain: RunChain) -> str:
     fields = {
         "name": chain.chain.name,
-        "level": chain.chain.priority,
+        "level": chain.level,
         "period_us": chain.chain.period_ns // 1000,
         "phase_us": chain.chain.offset_ns // 1000,
         "jitter_us": chain.chain.jitter_ns // 1000,

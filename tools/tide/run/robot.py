@@ -34,6 +34,7 @@ from tide.run.robot_plans import (
     topics_of,
     used_executors,
 )
+from tide.system.levels import levels
 from tide.system.model import Executor, SerialLink, System, UdpLink, nanoseconds
 from tide.system.variants import PlanError
 
@@ -219,9 +220,10 @@ class Robot:
         batch, _, send = (board.policy or "tide").partition("_")
         policy = "tide-preemptive" if batch == "tide" and board.lanes > 1 else batch
         words += ["--executor", policy, "--send", send or "asynchronous"]
+        known = levels(self.system, board.name)
         for chain in self.system.chains:
-            if chain.hold:
-                words += ["--hold-level", str(chain.priority)]
+            if chain.hold and chain.name in known:
+                words += ["--hold-level", str(known[chain.name])]
         budget = _budget_ns(board)
         if budget is not None:
             words += ["--budget-us", str(budget[0] // 1000), "--budget-period-us", str(budget[1] // 1000)]

@@ -19,6 +19,7 @@ from tide.run.plan import (
     BoardChain,
     Message,
 )
+from tide.system.levels import levels
 from tide.system.model import Callback, Chain, Executor, SerialLink, System, UdpLink
 from tide.system.variants import PlanError
 
@@ -96,6 +97,7 @@ def _planned(system: System, chain: Chain, callback: Callback) -> BoardCallback:
 def plan_of(system: System, executor: Executor, periods: int) -> list[BoardChain]:
     """Of each chain that comes there, most urgent first. PlanError when a message is none."""
     found = []
+    known = levels(system, executor.name) if executor.where == "mcu" else {}
     for chain in system.by_urgency():
         own = tuple(
             _planned(system, chain, callback) for callback in chain.callbacks if callback.executor == executor.name
@@ -107,7 +109,15 @@ def plan_of(system: System, executor: Executor, periods: int) -> list[BoardChain
         if not is_played(system, chain):
             count = 2 * count + _MARGIN_INSTANCES  # who begins it keeps time of its own
         found.append(
-            BoardChain(chain.name, chain.priority, timer.period_ns, timer.offset_ns, count, chain.reliability, own)
+            BoardChain(
+                chain.name,
+                known.get(chain.name, 0),
+                timer.period_ns,
+                timer.offset_ns,
+                count,
+                chain.reliability,
+                own,
+            )
         )
     return found
 

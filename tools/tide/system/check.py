@@ -22,6 +22,7 @@ from tide.system.check_locks import check_lock_names, check_locks
 from tide.system.check_paths import check_path_names, check_paths
 from tide.system.check_programs import check_programs
 from tide.system.finding import Finding
+from tide.system.levels import check_levels
 from tide.system.locate import Path
 from tide.system.model import Callback, Chain, SerialLink, System, UdpLink, nanoseconds
 
@@ -35,6 +36,7 @@ def check(system: System) -> list[Finding]:
     if findings:  # the rest looks names up
         return findings
     return [
+        *check_levels(system),
         *_chains(system),
         *check_groups(system),
         *check_priorities(system),
@@ -54,7 +56,6 @@ def _duplicates(system: System) -> Iterator[Finding]:
     yield from _repeated("link", "links", (link.name for link in system.links))
     yield from _repeated("group", "groups", (group.name for group in system.groups))
     yield from _repeated("chain", "chains", (chain.name for chain in system.chains))
-    yield from _repeated_priorities(system)
     topics: dict[str, tuple[Callback, Chain]] = {}
     for index, chain in enumerate(system.chains):
         path: Path = ("chains", index, "callbacks")
@@ -77,18 +78,6 @@ def _duplicates(system: System) -> Iterator[Finding]:
                     f"topic '{topic}' is already published by '{first.name}' of chain '{of.name}'",
                     "use one topic for each step of each chain",
                 )
-
-
-def _repeated_priorities(system: System) -> Iterator[Finding]:
-    owners: dict[int, str] = {}
-    for index, chain in enumerate(system.chains):
-        if chain.priority in owners:
-            yield Finding(
-                ("chains", index, "priority"),
-                f"chains '{owners[chain.priority]}' and '{chain.name}' both have priority {chain.priority}",
-                "give every chain its own, larger for the more urgent",
-            )
-        owners.setdefault(chain.priority, chain.name)
 
 
 def _repeated(kind: str, key: str, names: Iterable[str]) -> Iterator[Finding]:

@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from tide.errors import UsageError
 from tide.outputs import write_text
+from tide.system.levels import levels, levels_of_boards
 from tide.system.load import SystemFileError, load
 from tide.system.model import SerialLink, System
 from tide.system.reference import reference_page
@@ -69,6 +71,38 @@ def show(
         typer.echo(system.model_dump_json(indent=1))
     else:
         print_system(system, Console())
+
+
+@app.command("levels")
+def show_levels(
+    file: Annotated[Path, typer.Argument(help="Description, a system.toml.")],
+    executor: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Executor whose levels to show. Default: every board.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Print the level of each chain on a board or an executor, which a program gives to tide_chain_init.
+
+    Priorities from 1 to 126 are the levels. Where a chain has a greater one, those of the executor are numbered from 1.
+
+    Example: tide system levels examples/systems/arm_and_base.toml
+    """
+    system = load_or_exit(file)
+    known = [one.name for one in system.executors]
+    if executor is not None and executor not in known:
+        raise UsageError(f"{file}: there is no executor '{executor}'; use one of: {', '.join(known)}")
+    found = levels_of_boards(system) if executor is None else {executor: levels(system, executor)}
+    if as_json:
+        typer.echo(json.dumps({"schema": 1, "levels": found}, indent=1))
+        return
+    priorities = {chain.name: chain.priority for chain in system.chains}
+    table = empty_table()
+    for heading in ("executor", "chain", "priority", "level"):
+        table.add_column(heading, no_wrap=True, justify="right" if heading in ("priority", "level") else "left")
+    for name, of_chains in found.items():
+        for place, chain in enumerate(sorted(of_chains, key=lambda one: -priorities[one])):
+            table.add_row(name if place == 0 else "", chain, str(priorities[chain]), str(of_chains[chain]))
+    print_whole(Console(), table)
 
 
 def load_or_exit(file: Path) -> System:

@@ -18,6 +18,7 @@ from pydantic import (
 from pydantic_core import PydanticKnownError
 
 LEVEL_MAXIMUM = 126  # TIDE_LEVEL_MAXIMUM of include/tide/priority.h
+CHAIN_PRIORITY_MAXIMUM = 1_000_000
 MILLISECONDS_MAXIMUM = 1_000_000_000  # kLongestTimeNs of analysis/model/model.h
 CALLBACKS_MAXIMUM = 1000  # kMostCallbacks there
 MTU_MINIMUM = 68  # MTU_BYTES_MINIMUM of src/session/session.c

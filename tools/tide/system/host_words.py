@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from tide.system.model import Callback, System
+from tide.system.levels import priorities_of
+from tide.system.model import System
 
 Policy = Literal["tide", "readyset"]
 
@@ -25,25 +26,13 @@ def lock_words(system: System) -> list[str]:
     ]
 
 
-def priority_of(system: System, callback: Callback) -> int:
-    """Its own, or the chain-aware one (tide_chain_add): later in a chain is more urgent; of several the highest."""
-    if callback.priority is not None:
-        return callback.priority
-    return max(
-        chain.priority << 8 | position
-        for chain in system.chains
-        for way in system.ways(chain)
-        for position, one in enumerate(way)
-        if one is callback
-    )
-
-
 def _entries(system: System) -> Iterator[str]:
     for executor in system.executors:
         yield f"executor={executor.name},{executor.lanes}"
     for group in system.groups:
         yield f"group={group.name},{group.kind}"
     names: dict[int, str] = {}
+    priorities = priorities_of(system)
     for chain in system.chains:
         for callback in chain.callbacks:
             names[id(callback)] = f"{chain.name}.{callback.name}"
@@ -51,7 +40,7 @@ def _entries(system: System) -> Iterator[str]:
             most_us = callback.execution_ns / 1e3
             least_us = callback.least_ns / 1e3 if callback.least_ns else most_us
             yield (
-                f"callback={names[id(callback)]},{callback.executor},{period_us:.15g},{priority_of(system, callback)},"
+                f"callback={names[id(callback)]},{callback.executor},{period_us:.15g},{priorities[id(callback)]},"
                 f"{least_us:.15g},{most_us:.15g}" + (f",{callback.group}" if callback.group else "")
             )
     yield from lock_words(system)

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 from tide.system.fields import (
     CALLBACKS_MAXIMUM,
+    CHAIN_PRIORITY_MAXIMUM,
     MTU_MINIMUM,
     PRIORITY_MAXIMUM,
     BoardPolicy,
@@ -22,7 +23,6 @@ from tide.system.fields import (
     Name,
     Topic,
 )
-from tide.system.fields import LEVEL_MAXIMUM as LEVEL_MAXIMUM
 from tide.system.fields import Entry as _Entry
 from tide.system.fields import Reliability as Reliability
 from tide.system.fields import Where as Where
@@ -245,7 +245,15 @@ class Chain(_Entry):
     that branches begins with the callbacks of another chain, up to the one it names; its own are what follows."""
 
     name: Name
-    priority: Annotated[int, Field(ge=1, le=LEVEL_MAXIMUM, description="Larger is more urgent.")]
+    priority: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=CHAIN_PRIORITY_MAXIMUM,
+            description="Larger is more urgent. Chains that meet on a board or an executor have different ones, 126 of "
+            "them on a board at most.",
+        ),
+    ]
     period_ms: Milliseconds
     deadline_ms: Annotated[
         Milliseconds, Field(description="From the nominal expiry of its timer to the end of its last callback.")

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from tide.system.model import LEVEL_MAXIMUM, Chain, Publication, Reliability, SerialLink, System
+from tide.system.fields import LEVEL_MAXIMUM
+from tide.system.model import Chain, Publication, Reliability, SerialLink, System
 
 
 class PlanError(Exception):
@@ -39,8 +40,8 @@ def with_chain_count(system: System, count: int) -> System:
     if extra <= 0:
         return system.with_chains(tuple(chains[:count]))
     lift = max(0, extra + 1 - chains[-1].priority)
-    if chains[0].priority + lift > LEVEL_MAXIMUM:
-        raise PlanError(f"there is no room for {count} priorities below {LEVEL_MAXIMUM}; lower the chains' priorities")
+    if count > LEVEL_MAXIMUM:
+        raise PlanError(f"{count} chains are too many for a board, which tells {LEVEL_MAXIMUM} apart; use fewer")
     chains = [chain.model_copy(update={"priority": chain.priority + lift}) for chain in chains]
     last = chains[-1]
     for number in range(1, extra + 1):

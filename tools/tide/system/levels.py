@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The levels of chains (tide/priority.h): numbers from 1 to 126 by which a board's frames and callbacks, or the
+callbacks of an executor of the host, are told apart. Priorities belong to the whole description, levels to one executor
+with its link, in the same order. Everything that executes a description takes its levels from here. Bounds need the
+order alone, which is that of the priorities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from tide.errors import UsageError
+from tide.system.fields import LEVEL_MAXIMUM
+from tide.system.finding import Finding
+from tide.system.model import Chain, System
+
+
+class LevelError(UsageError):
+    """An executor has more priorities than there are levels; the text is one line."""
+
+
+def meetings(system: System) -> dict[str, list[Chain]]:
+    """By executor the chains that come there, those that begin with callbacks of another chain with them. Linear in the
+    callbacks."""
+    chains = {chain.name: chain for chain in system.chains}
+    found: dict[str, list[Chain]] = {executor.name: [] for executor in system.executors}
+    for chain in system.chains:
+        for executor in dict.fromkeys(_executors(chains, chain)):
+            found[executor].append(chain)
+    return found
+
+
+def _executors(chains: Mapping[str, Chain], chain: Chain) -> Iterator[str]:
+    yield from (callback.executor for callback in chain.callbacks)
+    waiting = _inputs(chain)
+    seen = set(waiting)
+    while waiting:
+        name, last = waiting.pop()
+        for callback in chains[name].callbacks:
+            yield callback.executor
+            if callback.name == last:
+                break
+        further = [one for one in _inputs(chains[name]) if one not in seen]
+        seen.update(further)
+        waiting += further
+
+
+def _inputs(chain: Chain) -> list[tuple[str, str]]:
+    return [] if chain.branches_from is None else [chain.branches_from, *chain.joins]
+
+
+def levels(system: System, executor: str) -> dict[str, int]:
+    """By name of the chains that come to this executor. LevelError."""
+    return _levels(executor, meetings(system)[executor])
+
+
+def levels_of_boards(system: System) -> dict[str, dict[str, int]]:
+    """By board and chain. LevelError."""
+    every = meetings(system)
+    return {board.name: _levels(board.name, every[board.name]) for board in system.boards()}
+
+
+def names_by_level(system: System, executor: str | None = None) -> dict[int, str]:
+    """Of the chains on this executor. None: on any, without levels that are not the same chain everywhere. KeyError: it
+    is none of the description's. LevelError."""
+    every = meetings(system)
+    names: dict[int, set[str]] = {}
+    for one in every if executor is None else (executor,):
+        try:
+            known = _levels(one, every[one])
+        except LevelError:
+            if executor is not None:
+                raise
+            continue
+        for name, level in known.items():
+            names.setdefault(level, set()).add(name)
+    return {level: next(iter(found)) for level, found in names.items() if len(found) == 1}
+
+
+def _levels(executor: str, chains: Iterable[Chain]) -> dict[str, int]:
+    """A priority is the level where all of them are levels; else they are numbered from 1, the least urgent first."""
+    priorities = {chain.name: chain.priority for chain in chains}
+    ranked = sorted(set(priorities.values()))
+    if len(ranked) > LEVEL_MAXIMUM:
+        raise LevelError(f"{_too_many(executor, len(ranked))}; {_FEWER}")
+    if not ranked or (ranked[0] >= 1 and ranked[-1] <= LEVEL_MAXIMUM):
+        return priorities
+    numbers = {priority: number for number, priority in enumerate(ranked, 1)}
+    return {name: numbers[priority] for name, priority in priorities.items()}
+
+
+_FEWER = "put chains on another one, or join some"
+
+
+def _too_many(executor: str, count: int) -> str:
+    return f"executor '{executor}' has chains of {count} priorities, and there are {LEVEL_MAXIMUM} levels"
+
+
+def check_levels(system: System) -> Iterator[Finding]:
+    """Chains that meet have an order. Only of boards the number is limited here: on the host an executor may take
+    callbacks in an order that is not that of the chains."""
+    places = {chain.name: index for index, chain in enumerate(system.chains)}
+    told: set[tuple[str, str]] = set()
+    every = meetings(system)
+    for index, executor in enumerate(system.executors):
+        owners: dict[int, Chain] = {}
+        for chain in every[executor.name]:
+            first = owners.setdefault(chain.priority, chain)
+            if first is chain or (first.name, chain.name) in told:
+                continue
+            told.add((first.name, chain.name))
+            yield Finding(
+                ("chains", places[chain.name], "priority"),
+                f"chains '{first.name}' and '{chain.name}' both have priority {chain.priority} and meet on executor "
+                f"'{executor.name}'",
+                "give each of them its own, larger for the more urgent",
+            )
+        if executor.where == "mcu" and len(owners) > LEVEL_MAXIMUM:
+            yield Finding(("executors", index), _too_many(executor.name, len(owners)), _FEWER)
+
+
+def too_many_levels(system: System) -> list[Finding]:
+    """Of executors that take callbacks by the priorities of chains, in a system without boards."""
+    every = meetings(system)
+    return [
+        Finding(("executors", index), _too_many(one.name, count), f"{_FEWER}, or check another policy by --executor")
+        for index, one in enumerate(system.executors)
+        if (count := len({chain.priority for chain in every[one.name]})) > LEVEL_MAXIMUM
+    ]
+
+
+def priorities_of(system: System) -> dict[int, int]:
+    """Of each callback of a system without boards, by its identity: its own priority, or the chain-aware one
+    (tide_chain_add), later in a chain is more urgent; of several chains the highest. LevelError."""
+    callbacks = [callback for chain in system.chains for callback in chain.callbacks]
+    own = {id(callback): callback.priority for callback in callbacks if callback.priority is not None}
+    every = meetings(system)
+    given = {name: _levels(name, chains) for name, chains in every.items()} if len(own) < len(callbacks) else {}
+    found: dict[int, int] = {}
+    for chain in system.chains if given else ():
+        for way in system.ways(chain):
+            for position, callback in enumerate(way):
+                priority = given[callback.executor][chain.name] << 8 | position
+                found[id(callback)] = max(found.get(id(callback), 0), priority)
+    return found | own
