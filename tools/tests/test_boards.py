@@ -234,9 +234,9 @@ def test_a_network_has_the_delays_that_are_given() -> None:
     ("parts", "path", "what"),
     [
         (
-            (*TWO, chain("loop", 1, ("base", 1), ("nav", 1), ("arm", 1), ("base", 1))),
-            ("chains", 0, "callbacks", 3),
-            "chain 'loop' comes back to board 'base' from another board",
+            (*TWO, chain("loop", 1, ("base", 1), ("arm", 1), ("base", 1), ("nav", 1), ("arm", 1))),
+            ("chains", 0, "callbacks", 4),
+            "chain 'loop' comes back to board 'arm' from a board that it has come back to",
         ),
         (
             (board("base", link="uart_base"), board("arm", link="uart_base"), *TWO[2:4], chain("a", 1, ("arm", 1))),
@@ -246,7 +246,7 @@ def test_a_network_has_the_delays_that_are_given() -> None:
         (
             (board("base"), board("arm"), *TWO[2:], chain("a", 1, ("arm", 1), ("arm", 1))),
             ("chains", 0, "callbacks", 0),
-            "'b0' publishes on board 'arm', and nobody says over which link",
+            "'b0' sends on board 'arm', and nobody says over which link",
         ),
         (
             (

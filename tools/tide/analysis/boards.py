@@ -2,7 +2,8 @@
 """Bounds of systems with several boards, each with a link of its own (docs/analysis/boards.md has the argument).
 
 A chain is cut into sections, one for each board that it touches, with the host's callbacks behind it; one that touches
-none is a section of the host. Each board is bounded with its own sections, by the analysis of one board. What sections
+none is a section of the host. One that comes back to a board is away from it in between, as in a callback of the host.
+Each board is bounded with its own sections, by the analysis of one board. What sections
 of others do on the host executors that these visit is known by their bounds. A section is released when the one before
 it ends. All bounds are found together, from nothing upwards."""
 
@@ -15,23 +16,24 @@ from typing import TYPE_CHECKING
 
 from tide.analysis.locks import waits_of
 from tide.analysis.lower import (
+    RELAY,
     ClientExecutor,
     Document,
     board_document,
     executor_of_board,
     refuse_link,
-    section_name,
     shared_exclusive_groups,
 )
 from tide.analysis.names import chain_of
 from tide.analysis.reasons import Root, link_root
-from tide.system.model import Callback, Chain, Executor, System
+from tide.analysis.sections import HOST, Section, all_of, sections_of
+from tide.analysis.wire import down_bytes
+from tide.system.model import Executor, System
 
 if TYPE_CHECKING:
     from tide.analysis.native import Assumption, LinkAnswer, LinkChainAnswer
 
-HOST = ""  # the place of sections that touch no board
-_RELAY = "!relay"  # a host executor of the documents: where a message passes through on its way between two boards
+_AWAY = "!away"  # a callback there, as long as the chain is on other boards
 _NEVER_NS = (2**63 - 1) // 4  # never_ns of tools/analysis/model/time.h: there is no bound
 _EXACT_ROUNDS, _MOST_ROUNDS = 24, 200
 
@@ -39,51 +41,14 @@ Ask = Callable[[Document], "LinkAnswer"]
 
 
 @dataclass(frozen=True)
-class Section:
-    """What one chain does between coming to a board and leaving for another one. least_ns: the shortest it takes."""
-
-    name: str
-    chain: Chain
-    place: str
-    callbacks: tuple[Callback, ...]
-    before: Callback | None  # who publishes what releases it; None: the chain's timer
-    is_last: bool
-
-    @property
-    def least_ns(self) -> int:
-        return sum(min(one.least_ns, one.execution_ns) for one in self.callbacks)
-
-
-def sections_of(system: System, chain: Chain) -> list[Section]:
-    pieces: list[tuple[str, list[Callback]]] = [(HOST, [])]
-    for callback in chain.callbacks:
-        place, callbacks = pieces[-1]
-        here = callback.executor if system.where(callback) == "mcu" else place
-        if place not in (HOST, here):
-            pieces.append((here, [callback]))
-        else:
-            pieces[-1] = (here, [*callbacks, callback])
-    several = len(pieces) > 1
-    return [
-        Section(
-            section_name(chain, number) if several else chain.name,
-            chain,
-            place,
-            tuple(callbacks),
-            pieces[number - 1][1][-1] if number else None,
-            number + 1 == len(pieces),
-        )
-        for number, (place, callbacks) in enumerate(pieces)
-    ]
-
-
-@dataclass(frozen=True)
 class Found:
-    """The bounds of all sections. answers: by name; jitters_ns: with which each is released."""
+    """The bounds of all sections. answers: by name; jitters_ns: with which each is released; away_ns: how long a chain
+    is on other boards until it comes back to the section."""
 
     sections: dict[str, list[Section]]  # by chain
     answers: dict[str, LinkChainAnswer]
     jitters_ns: dict[str, int]
+    away_ns: dict[str, int]
     roots: dict[str, Root]  # of those that have none
     assumptions: list[tuple[str, Assumption]]  # by place
 
@@ -98,13 +63,11 @@ class _Composition:
     def __init__(self, system: System, executor: ClientExecutor | None, losses: int, ask: Ask) -> None:
         self._system, self._ask = system, ask
         self._sections = {chain.name: sections_of(system, chain) for chain in system.chains}
-        every = [one for sections in self._sections.values() for one in sections]
+        every = [one for sections in self._sections.values() for one in all_of(sections)]
         self._every = {one.name: one for one in every}
-        self._previous = {
-            after.name: before.name
-            for sections in self._sections.values()
-            for before, after in itertools.pairwise(sections)
-        }
+        lines = [*self._sections.values(), *(inner for one in every for _, inner in one.away)]
+        self._previous = {after.name: before.name for line in lines for before, after in itertools.pairwise(line)}
+        self._around = {inner[0].name: one.name for one in every for _, inner in one.away}
         self._places = sorted({one.place for one in every})
         self._waits_ns = waits_of(system)
         self._makes_ns = {one.name: int(one.submit_ms * 1_000_000) for one in system.executors}
@@ -125,7 +88,12 @@ class _Composition:
                 break
         assumptions = [(place, one) for place, answer in told.items() for one in answer.assumptions]
         jitters_ns = {name: self._jitter_ns(name) for name in self._every}
-        return Found(self._sections, answers, jitters_ns, self._roots, assumptions)
+        away_ns = {
+            name: sum(self._away_ns(sections) for _, sections in one.away)
+            for name, one in self._every.items()
+            if one.away
+        }
+        return Found(self._sections, answers, jitters_ns, away_ns, self._roots, assumptions)
 
     def _raise(self, answers: Mapping[str, LinkChainAnswer], rounds: int) -> bool:
         changed = False
@@ -149,6 +117,9 @@ class _Composition:
         before = self._previous.get(name)
         if before in self._roots:
             return self._roots[before]
+        within = next((each for each in all_of(self._every[name].inner) if each.name in self._roots), None)
+        if within is not None:
+            return self._roots[within.name]
         if one.root in self._roots:
             return self._roots[one.root]
         if one.response_ns is not None:
@@ -172,7 +143,7 @@ class _Composition:
             for one in system.executors
             if one.where == "host"
         ]
-        document["hosts"].append({"name": _RELAY, "own_cores": True})
+        document["hosts"].append({"name": RELAY, "own_cores": True})
         for section, chain in zip(own, document["chains"], strict=True):
             self._pass_on(section, chain["callbacks"])
         return document
@@ -192,9 +163,11 @@ class _Composition:
 
     def _pass_on(self, section: Section, callbacks: list[Document]) -> None:
         """Between two boards a message goes through the agent, or comes from who published it on the host."""
-        relay = {"name": _RELAY, "executor": _RELAY, "execution_ns": 0}
-        if section.before is not None and section.before.publishes is not None:
-            callbacks.insert(0, relay | {"payload_bytes": section.before.publishes.payload_bytes})
+        relay = {"name": RELAY, "executor": RELAY, "execution_ns": 0}
+        for at, sections in reversed(section.away):
+            callbacks.insert(at, relay | {"name": _AWAY, "payload_bytes": down_bytes(sections[-1].last)})
+        if section.before is not None:
+            callbacks.insert(0, relay | {"payload_bytes": down_bytes(section.before)})
         if not section.is_last and self._system.where(section.callbacks[-1]) == "mcu":
             callbacks.append(relay)
 
@@ -206,7 +179,11 @@ class _Composition:
         """With what is supposed of all others."""
         document = self._documents[place]
         chains = [
-            chain | {"jitter_ns": min(self._jitter_ns(chain["name"]), chain["period_ns"])}
+            chain
+            | {
+                "jitter_ns": min(self._jitter_ns(chain["name"]), chain["period_ns"]),
+                "callbacks": self._callbacks(chain["name"], chain["callbacks"]),
+            }
             for chain in document["chains"]
         ]
         for one in self._every.values():
@@ -224,13 +201,25 @@ class _Composition:
                 )
         return document | {"chains": chains}
 
+    def _callbacks(self, name: str, callbacks: list[Document]) -> list[Document]:
+        """With how long the chain is away."""
+        section = self._every[name]
+        if not section.away:
+            return callbacks
+        longest_ns = section.chain.period_ns + 1  # beyond which it has no bound anyway
+        times_ns = iter([min(self._away_ns(sections), longest_ns) for _, sections in section.away])
+        return [one | {"execution_ns": next(times_ns)} if one["name"] == _AWAY else one for one in callbacks]
+
+    def _away_ns(self, sections: Iterable[Section]) -> int:
+        return sum(max(self._supposed_ns[one.name] - self._jitter_ns(one.name), 0) for one in sections)
+
     def _on_hosts(self, section: Section, visited: set[str]) -> list[Document]:
         return [
             {
                 "name": one.name,
                 "executor": one.executor,
                 "execution_ns": one.execution_ns
-                + (self._makes_ns[one.executor] if one.publishes else 0)
+                + (self._makes_ns[one.executor] if one.sends else 0)
                 + self._waits_ns.get(id(one), 0),
                 "payload_bytes": 1,
             }
@@ -241,6 +230,9 @@ class _Composition:
     def _jitter_ns(self, name: str) -> int:
         """How much later than at the earliest it may be released."""
         section = self._every[name]
+        around = self._around.get(name)
+        if around is not None:  # what is behind it in the section around it comes after it
+            return max(self._supposed_ns[around] - self._every[around].least_ns, 0)
         before = self._previous.get(name)
         if before is None:
             return section.chain.jitter_ns
@@ -250,13 +242,35 @@ class _Composition:
 def parts_of(found: Found, sections: Iterable[Section]) -> list[tuple[str, int, str | None, str | None]]:
     """Of a chain that has a bound; they add up to it."""
     sections = list(sections)
-    several = len(sections) > 1
-    return [
-        (kind, value_ns, other and chain_of(other), (one.place or None) if several else None)
-        for one in sections
-        for kind, value_ns, other in found.answers[one.name].parts
-        if kind != "jitter" or one.before is None
-    ]
+    several = len(list(all_of(sections))) > 1
+    parts: list[tuple[str, int, str | None, str | None]] = []
+    for one in sections:
+        own = [
+            (kind, value_ns, other and chain_of(other), (one.place or None) if several else None)
+            for kind, value_ns, other in found.answers[one.name].parts
+            if kind != "jitter" or one.before is None
+        ]
+        parts += _divided(found, one, own) if one.away else own
+    return parts
+
+
+def _divided(
+    found: Found, section: Section, own: list[tuple[str, int, str | None, str | None]]
+) -> list[tuple[str, int, str | None, str | None]]:
+    """With what is away in parts of its own. Hidden behind callbacks it is no part of the bound."""
+    host_ns = sum(value_ns for kind, value_ns, *_ in own if kind == "host")
+    away_ns = min(found.away_ns[section.name], host_ns)
+    rest = [part for part in own if part[0] != "host"]
+    if host_ns > away_ns:
+        rest.append(("host", host_ns - away_ns, None, section.place))
+    inner = parts_of(found, section.inner)
+    known_ns = sum(value_ns for _, value_ns, *_ in inner)
+    if known_ns <= away_ns:
+        rest += [(kind, value_ns, other, place or section.inner[0].place) for kind, value_ns, other, place in inner]
+        away_ns -= known_ns
+    if away_ns > 0:
+        rest.append(("away", away_ns, None, section.place))
+    return rest
 
 
 def response_ns(found: Found, sections: Iterable[Section]) -> int | None:
@@ -278,7 +292,7 @@ def until(found: Found, sections: Iterable[Section]) -> tuple[tuple[str, int | N
 
 def depends_on(found: Found, sections: Iterable[Section]) -> tuple[str, ...]:
     sections = list(sections)
-    names = {chain_of(other) for one in sections for other in found.answers[one.name].depends_on}
+    names = {chain_of(other) for one in all_of(sections) for other in found.answers[one.name].depends_on}
     return tuple(sorted(names - {one.chain.name for one in sections}))
 
 

@@ -322,7 +322,7 @@ def _board_bound(chain: Chain, found: boards.Found) -> ChainBound:
         chain.deadline_ns,
         bound_ns is not None and bound_ns <= chain.deadline_ns,
         sum(found.answers[one.name].lateness_ns for one in sections),
-        len(sections) == 1 and found.answers[chain.name].hidden,
+        len(sections) == 1 and found.answers[sections[0].name].hidden,
         root,
         ("any_order",),
         lambda: boards.parts_of(found, sections),

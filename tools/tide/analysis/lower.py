@@ -11,11 +11,15 @@ from typing import Any, Literal
 from tide.analysis.locks import sections_of, waits_of
 from tide.analysis.names import ITSELF, NUMBER
 from tide.analysis.unbounded import link_findings, shared_lanes
+from tide.analysis.wire import down_bytes, up_bytes
 from tide.system.finding import Finding
 from tide.system.model import Callback, Chain, Executor, SerialLink, System, UdpLink, nanoseconds
 
 ClientExecutor = Literal["tide", "lanes", "batch", "batch_stock", "batch_blocking"]
 HostPolicy = Literal["default", "priority", "rclcpp", "any_order"]
+RELAY = (
+    "!relay"  # a host executor of documents: where a message passes through on its way between two callbacks of boards
+)
 Document = dict[str, Any]
 _POLICIES: dict[HostPolicy, str] = {
     "default": "default",
@@ -59,11 +63,29 @@ def link_document(system: System, executor: ClientExecutor | None = None, losses
 
 def refuse_link(system: System, executor: ClientExecutor | None) -> None:
     """NoBoundError, if there is an entry of boards or links for which there is no analysis."""
-    findings = link_findings(system)
+    findings = [*link_findings(system), *_waiting_services(system, executor)]
     if executor is None:
         findings += shared_lanes(system)
     if findings:
         raise NoBoundError(findings)
+
+
+def _waiting_services(system: System, executor: ClientExecutor | None) -> list[Finding]:
+    """Requests and replies never wait until they are confirmed, and the analysis knows chains that do as a whole."""
+    waiting = {
+        one.name for one in system.boards() if (executor or executor_of_board(one)) in ("batch_stock", "batch_blocking")
+    }
+    return [
+        Finding(
+            ("chains", index, "callbacks", position),
+            f"'{callback.name}' {'requests' if callback.requests else 'replies'}, for which there is no bound where "
+            "publishing waits",
+            "use tide, or batch",
+        )
+        for index, chain in enumerate(system.chains)
+        for position, callback in enumerate(chain.callbacks)
+        if callback.executor in waiting and (callback.requests or callback.replies)
+    ]
 
 
 def board_document(system: System, executor: ClientExecutor, losses: int, whole: System | None = None) -> Document:
@@ -87,10 +109,14 @@ def board_document(system: System, executor: ClientExecutor, losses: int, whole:
             for one in system.executors
             if one.where == "host"
         ],
-        "chains": [_link_chain(chain, makes_ns, waits) for chain in system.chains],
+        "chains": [
+            _link_chain(chain, "" if client is None else client.name, makes_ns, waits) for chain in system.chains
+        ],
     }
     if system.locks:
         _add_sections(document, system, whole or system)
+    if client is not None:
+        _relay_services(document, system, client.name)
     if client is not None:
         document["client"]["name"] = client.name
         for name in ("submit", "process", "dispatch"):
@@ -115,6 +141,21 @@ def _add_sections(document: Document, system: System, whole: System) -> None:
         for callback, one in zip(chain.callbacks, entry["callbacks"], strict=True):
             if id(callback) in sections:
                 one["sections"] = sections[id(callback)]
+
+
+def _relay_services(document: Document, system: System, client: str) -> None:
+    """From the board to itself a request or a reply has another size on its way back: it passes through the agent."""
+    relay = {"name": RELAY, "executor": RELAY, "execution_ns": 0}
+    used = False
+    for chain, entry in zip(system.chains, document["chains"], strict=True):
+        for position in reversed(range(len(chain.callbacks) - 1)):
+            sender, taker = chain.callbacks[position : position + 2]
+            loops = sender.executor == taker.executor == client
+            if loops and up_bytes(sender) != down_bytes(sender):
+                entry["callbacks"].insert(position + 1, relay | {"payload_bytes": down_bytes(sender)})
+                used = True
+    if used:
+        document["hosts"].append({"name": RELAY, "own_cores": True})
 
 
 _UDP_FLOOR_NS = 2_000_000  # of a measured delay where the link names none (DELAY_MINIMUM_NS of the transmitter)
@@ -185,11 +226,6 @@ def stretches_of(system: System, chain: Chain) -> list[Stretch]:
         )
         for number, (executor, callbacks) in enumerate(segments)
     ]
-
-
-def section_name(chain: Chain, number: int) -> str:
-    """In documents of a board, of a chain that touches several."""
-    return f"{chain.name}{NUMBER}{number + 1}"
 
 
 def host_document(system: System, policy: HostPolicy = "default", meeting: Collection[str] = ()) -> Document:
@@ -284,7 +320,7 @@ def _segments(callbacks: tuple[Callback, ...]) -> list[tuple[str, list[Any]]]:
     return segments
 
 
-def _link_chain(chain: Chain, makes_ns: Mapping[str, int], waits_ns: Mapping[int, int]) -> Document:
+def _link_chain(chain: Chain, client: str, makes_ns: Mapping[str, int], waits_ns: Mapping[int, int]) -> Document:
     reliable = chain.reliability == "reliable"
     return {
         "name": chain.name,
@@ -299,10 +335,10 @@ def _link_chain(chain: Chain, makes_ns: Mapping[str, int], waits_ns: Mapping[int
                 "name": callback.name,
                 "executor": callback.executor,
                 "execution_ns": callback.execution_ns
-                + (makes_ns.get(callback.executor, 0) if callback.publishes else 0)
+                + (makes_ns.get(callback.executor, 0) if callback.sends else 0)
                 + waits_ns.get(id(callback), 0),
                 "least_ns": callback.least_ns,
-                "payload_bytes": callback.publishes.payload_bytes if callback.publishes else 0,
+                "payload_bytes": up_bytes(callback) if callback.executor == client else down_bytes(callback),
             }
             for callback in chain.callbacks
         ],

@@ -11,6 +11,7 @@ LABELS = {
     "execution": "its own callbacks",
     "line": "its own frames on the line",
     "host": "agent, DDS and host",
+    "away": "its way over other boards",
     "client_interference": "callbacks of",
     "line_interference": "frames of",
     "client_blocking": "a less urgent callback that has begun",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from tide.analysis.sections import all_of, sections_of
 from tide.system.finding import Finding
 from tide.system.locate import Path
 from tide.system.model import Callback, Chain, Executor, SerialLink, System, UdpLink
@@ -41,25 +42,26 @@ def _callback_findings(system: System, callback: Callback, path: Path) -> list[F
                 "make least_ms smaller",
             )
         )
-    if callback.publishes is None:
+    if callback.sends is None:
         return findings
-    if callback.publishes.payload_bytes > _LONGEST_PAYLOAD:
+    if callback.sent_bytes > _LONGEST_PAYLOAD:
+        key = "publishes" if callback.publishes else "requests" if callback.requests else "replies"
         findings.append(
             Finding(
-                (*path, "publishes", "payload_bytes"),
-                f"'payload_bytes' of '{callback.name}' is {callback.publishes.payload_bytes}",
+                (*path, key, "payload_bytes"),
+                f"'payload_bytes' of '{callback.name}' is {callback.sent_bytes}",
                 f"with a microcontroller it must be at most {_LONGEST_PAYLOAD}",
             )
         )
     if system.where(callback) == "mcu":
         board = system.executor(callback.executor)
         if not system.links:
-            findings.append(Finding(path, f"'{callback.name}' publishes and there is no line", "add a [[links]] entry"))
+            findings.append(Finding(path, f"'{callback.name}' sends and there is no line", "add a [[links]] entry"))
         elif system.link_of_board(board) is None and len(system.boards()) > 1:
             findings.append(
                 Finding(
                     path,
-                    f"'{callback.name}' publishes on board '{board.name}', and nobody says over which link",
+                    f"'{callback.name}' sends on board '{board.name}', and nobody says over which link",
                     'add link = "NAME" to the board',
                 )
             )
@@ -104,24 +106,19 @@ def _boards(system: System) -> list[Finding]:
 
 
 def _returns(system: System, chain: Chain, path: Path) -> list[Finding]:
-    """A chain that comes back to a board that it has left for another one."""
-    left: set[str] = set()
-    at = None
-    for position, callback in enumerate(chain.callbacks):
-        if system.where(callback) == "host" or callback.executor == at:
-            continue
-        if callback.executor in left:
+    """A chain that comes to a board again in between, of which it has left for another one before."""
+    seen: set[str] = set()
+    for section in all_of(sections_of(system, chain)):
+        if section.place in seen:
             return [
                 Finding(
-                    (*path, "callbacks", position),
-                    f"chain '{chain.name}' comes back to board '{callback.executor}' from another board, for which "
-                    "there is no bound",
+                    (*path, "callbacks", chain.callbacks.index(section.callbacks[0])),
+                    f"chain '{chain.name}' comes back to board '{section.place}' from a board that it has come back "
+                    "to, for which there is no bound",
                     "end it before, and begin a chain of its own there",
                 )
             ]
-        if at is not None:
-            left.add(at)
-        at = callback.executor
+        seen.add(section.place)
     return []
 
 

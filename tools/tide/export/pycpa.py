@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from tide.analysis.bounds import ask_link
 from tide.analysis.lower import Document, NoBoundError, is_on_host, link_document
+from tide.analysis.wire import down_bytes, up_bytes
 from tide.system.finding import Finding
 from tide.system.model import Chain, System
 
@@ -98,23 +99,22 @@ def _path(system: System, chain: Chain, line: Document) -> _Path:
     for place, callback in enumerate(chain.callbacks):
         executor = system.executor(callback.executor)
         here = executor.where == "mcu"
-        costs_ms = executor.dispatch_ms + (executor.submit_ms if callback.publishes else 0)
+        costs_ms = executor.dispatch_ms + (executor.submit_ms if callback.sends else 0)
         costs_ms += executor.process_ms if place > 0 and here else 0
         most_ns = callback.execution_ns + int(costs_ms * 1_000_000)
         # Later callbacks of a chain are more urgent; on a host the order is anybody's guess, so that all are equal.
         priority = chain.priority * 256 + place if here else 0
         name = f"{chain.name}.{callback.name}"
         path.tasks.append(_Task(name, executor.name, most_ns, callback.least_ns, priority))
-        if callback.publishes is None or place + 1 == len(chain.callbacks):
+        if callback.sends is None or place + 1 == len(chain.callbacks):
             continue
         next_here = system.where(chain.callbacks[place + 1]) == "mcu"
-        size = callback.publishes.payload_bytes
         if here:
-            time_ns = _wire_ns(line, size, upwards=True)
+            time_ns = _wire_ns(line, up_bytes(callback), upwards=True)
             path.tasks.append(_Task(f"{name} up", _LINE_UP, time_ns, 0, chain.priority))
             path.overhead_ns += line.get("agent_ns", 0)
         if next_here:
-            time_ns = _wire_ns(line, size, upwards=False)
+            time_ns = _wire_ns(line, down_bytes(callback), upwards=False)
             path.tasks.append(_Task(f"{name} down", _LINE_DOWN, time_ns, 0, chain.priority))
             path.overhead_ns += line.get("return_ns", 0)
     return path

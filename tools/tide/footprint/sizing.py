@@ -85,6 +85,12 @@ def only_board(system: System, board: str | None) -> System:
 def client_of(system: System) -> Client:
     executors = tuple(executor for executor in system.executors if executor.where == "mcu")
     names = {executor.name for executor in executors}
+    asking = next((one for chain in system.chains for one in chain.callbacks if one.requests or one.replies), None)
+    if asking is not None:
+        raise UsageError(
+            f"'{asking.name}' has a service, which tide footprint does not size yet; leave its chain out, and see "
+            "TIDE_SERVICES and TIDE_CLIENTS of tide/pools.h"
+        )
     every = levels_of_boards(system)
     timers, publications, subscriptions, chains = [], [], [], []
     for chain in system.chains:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from tide.analysis.unbounded import levels_of
+from tide.analysis.wire import down_bytes, up_bytes
 from tide.optimise.choice import Choice, cores_of, is_ordered, present
 from tide.programs.simulator import workers
 from tide.system.model import Callback, Chain, SerialLink, System, nanoseconds
@@ -100,8 +101,7 @@ class Moves:
     def _fragments(self, link: SerialLink, quantum: int) -> bool:
         """A message may not need more frames than a window holds."""
         largest = max(
-            (callback.publishes.payload_bytes for chain in self._system.chains for callback in chain.callbacks
-             if callback.publishes), default=0
+            (max(up_bytes(one), down_bytes(one)) for chain in self._system.chains for one in chain.callbacks), default=0
         )  # fmt: skip
         return quantum == 0 or (quantum <= link.mtu_bytes and largest + 8 <= 15 * (quantum - 8))
 

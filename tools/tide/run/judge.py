@@ -63,7 +63,7 @@ class _Judge:
         """What one run of it may take, with the message that it makes. What it takes to choose it is granted here, and
         therefore not to what comes before it."""
         executor = self.system.executor(callback.executor)
-        made_ns = nanoseconds(executor.submit_ms) if callback.publishes else 0
+        made_ns = nanoseconds(executor.submit_ms) if callback.sends else 0
         chosen_ns = nanoseconds(executor.dispatch_ms) if executor.where == "mcu" else 0
         return callback.execution_ns + made_ns + chosen_ns
 

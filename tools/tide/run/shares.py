@@ -35,6 +35,6 @@ def shares(system: System, chain: Chain, bound: ChainBound) -> dict[str, int]:
         found |= {
             "agent": nanoseconds(link.agent_ms),
             "return": nanoseconds(link.return_ms),
-            "node": sum(one.execution_ns + (made_ns[one.executor] if one.publishes else 0) for one in hosts),
+            "node": sum(one.execution_ns + (made_ns[one.executor] if one.sends else 0) for one in hosts),
         }
     return found

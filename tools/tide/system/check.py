@@ -21,6 +21,7 @@ from tide.system.check_host import (
 from tide.system.check_locks import check_lock_names, check_locks
 from tide.system.check_paths import check_path_names, check_paths
 from tide.system.check_programs import check_programs
+from tide.system.check_services import check_services
 from tide.system.finding import Finding
 from tide.system.levels import check_levels
 from tide.system.locate import Path
@@ -38,6 +39,7 @@ def check(system: System) -> list[Finding]:
     return [
         *check_levels(system),
         *_chains(system),
+        *check_services(system),
         *check_groups(system),
         *check_priorities(system),
         *check_budgets(system),
@@ -170,7 +172,7 @@ def _chain_order(chain: Chain, path: Path) -> Iterator[Finding]:
         if first and callback.kind != "timer":
             yield Finding(
                 (*path, "callbacks", position, "kind"),
-                f"chain '{chain.name}' begins with the subscription '{callback.name}', so nothing starts it",
+                f"chain '{chain.name}' begins with the {callback.kind} '{callback.name}', so nothing starts it",
                 "put a timer first",
             )
         if not first and callback.kind == "timer":
@@ -180,12 +182,12 @@ def _chain_order(chain: Chain, path: Path) -> Iterator[Finding]:
                 "make it a subscription, or start a chain of its own with it",
             )
         first = False
-        if callback.publishes is None and callback is not chain.callbacks[-1]:
-            following = chain.callbacks[position + 1].name
+        following = next(iter(chain.callbacks[position + 1 :]), None)
+        if following is not None and following.kind == "subscription" and callback.publishes is None:
             yield Finding(
                 (*path, "callbacks", position),
-                f"chain '{chain.name}' breaks after '{callback.name}': it publishes nothing that '{following}' could "
-                "receive",
+                f"chain '{chain.name}' breaks after '{callback.name}': it publishes nothing that '{following.name}' "
+                "could receive",
                 'add publishes = { topic = "...", payload_bytes = ... }',
             )
 
@@ -252,13 +254,13 @@ def _crossing_bytes(
     total: dict[tuple[str, str], int] = {}
     path = system.path(chain)[-len(chain.callbacks) - 1 :]  # with the callback that it branches from
     for before, after in itertools.pairwise(path):
-        if before.publishes is None or before.executor == after.executor:
+        if before.sends is None or before.executor == after.executor:
             continue
         for place, source in ((before, "mcu"), (after, "host")):
             link = links.get(place.executor)
             if link is not None:
                 way = (link.name, source)
-                total[way] = total.get(way, 0) + before.publishes.payload_bytes
+                total[way] = total.get(way, 0) + before.sent_bytes
     return total
 
 

@@ -136,7 +136,7 @@ def print_system(system: System, console: Console) -> None:
                 str(chain.period_ms) if first else "",
                 str(chain.deadline_ms) if first else "",
                 str(callback.execution_ms),
-                str(callback.publishes.payload_bytes) if callback.publishes else "",
+                str(callback.sent_bytes) if callback.sends else "",
                 end_section=position == len(chain.callbacks) - 1,
             )
     print_whole(console, table)

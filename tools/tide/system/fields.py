@@ -92,7 +92,14 @@ MillisecondsOrZero = Annotated[
     WithJsonSchema({"type": "number", "minimum": 0, "maximum": MILLISECONDS_MAXIMUM}),
 ]
 Name = Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$", max_length=64)]
-MessageType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*/(msg|srv|action)/[A-Z][A-Za-z0-9]*$")]
+MessageType = Annotated[
+    str,
+    Field(pattern=r"^[a-z][a-z0-9_]*/((msg|srv|action)/[A-Z][A-Za-z0-9]*|action/[A-Z][A-Za-z0-9]*_FeedbackMessage)$"),
+]
+ServiceType = Annotated[
+    str,
+    Field(pattern=r"^[a-z][a-z0-9_]*/(srv/[A-Z][A-Za-z0-9]*|action/[A-Z][A-Za-z0-9]*_(SendGoal|GetResult))$"),
+]
 Topic = Annotated[str, Field(pattern=r"^/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*$", max_length=200)]
 Where = Literal["mcu", "host"]
 BoardPolicy = Literal["tide", "batch", "batch_stock", "batch_blocking"]

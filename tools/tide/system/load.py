@@ -19,6 +19,7 @@ from tide.errors import UsageError
 from tide.system.check import check
 from tide.system.locate import Path, locate
 from tide.system.model import System
+from tide.system.sizes import with_sizes
 
 MOST_BYTES = 512 * 2**20
 MOST_LINES = 20  # of problems; nobody reads more at once
@@ -58,7 +59,8 @@ def parse(text: str, name: str = "system.toml") -> System:
         system = System.model_validate(rtoml.loads(text))
     except (rtoml.TomlParsingError, ValidationError):
         system = _read_exactly(text, name)
-    findings = check(system)
+    system, findings = with_sizes(system)
+    findings = findings or check(system)
     if findings:
         raise _report(name, locate(text), [(finding.path, finding.what, finding.remedy) for finding in findings])
     return system
@@ -168,7 +170,7 @@ def _shape_problem(details: ErrorDetails, data: dict[str, Any]) -> tuple[Path, s
     if kind == "too_long":
         return path, f"'{key}' has {context['actual_length']} entries", f"at most {context['max_length']} are possible"
     if kind == "string_pattern_mismatch":
-        return path, f"'{key}' is {_shown(details['input'])}", _pattern_advice(str(key))
+        return path, f"'{key}' is {_shown(details['input'])}", _pattern_advice(path)
     if kind in ("int_type", "int_from_float"):
         return path, f"'{key}' is {_shown(details['input'])}", "write a whole number"
     if kind in ("model_type", "model_attributes_type", "tuple_type"):
@@ -188,10 +190,13 @@ def _written(path: Path) -> str:
     return f"[{key}]" if key == "system" else f"[[{key}]]"
 
 
-def _pattern_advice(key: str) -> str:
+def _pattern_advice(path: Path) -> str:
+    key = str(path[-1])
+    if key == "type" and path[-2] in ("requests", "replies"):
+        return "write it as package/srv/Name, for example std_srvs/srv/Trigger"
     if key == "type":
         return "write it as package/msg/Name, for example std_msgs/msg/String"
-    if key != "topic":
+    if key not in ("topic", "service"):
         return "it must be a lower-case name: letters, digits and _, with a letter first"
     return "write letters, digits and _ in parts joined by /, for example brake/request"
 
@@ -203,7 +208,7 @@ def _place(path: Path) -> str:
         for step, index in itertools.pairwise(path)
         if step in words and isinstance(index, int)
     ]
-    if path[:-1] and path[-2] in ("publishes", "system"):
+    if path[:-1] and path[-2] in ("publishes", "requests", "replies", "system"):
         parts.append(f"'{path[-2]}'")
     return " in " + " of ".join(reversed(parts)) if parts else ""
 

@@ -21,6 +21,7 @@ from tide.system.fields import (
     Milliseconds,
     MillisecondsOrZero,
     Name,
+    ServiceType,
     Topic,
 )
 from tide.system.fields import Entry as _Entry
@@ -193,6 +194,29 @@ class Publication(_Entry):
     payload_bytes: Annotated[int, Field(ge=1, le=16_000_000, description="Serialised size without encapsulation.")]
 
 
+class Request(_Entry):
+    """What a callback asks of a service at its end. The callback behind it is the server, and the one behind that the
+    client, which takes the reply on the executor that has asked."""
+
+    service: Topic
+    type: ServiceType
+    payload_bytes: Annotated[
+        int | None,
+        Field(ge=1, le=16_000_000, description="As of a publication. Absent: as the type says, if it has one size."),
+    ] = None
+
+
+class Reply(_Entry):
+    """What a service replies at its end."""
+
+    service: Topic
+    type: ServiceType
+    payload_bytes: Annotated[
+        int | None,
+        Field(ge=1, le=16_000_000, description="As of a publication. Absent: as the type says, if it has one size."),
+    ] = None
+
+
 class Group(_Entry):
     """Callbacks of one executor that never overlap (exclusive), or that overlap even themselves (reentrant). A callback
     of no group overlaps all but itself."""
@@ -205,7 +229,7 @@ class Callback(_Entry):
     """The smallest schedulable unit."""
 
     name: Name
-    kind: Literal["timer", "subscription"]
+    kind: Literal["timer", "subscription", "service", "client"]
     executor: Name
     execution_ms: Annotated[MillisecondsOrZero, Field(description="CPU time of one run, the worst that occurs.")]
     least_ms: Annotated[MillisecondsOrZero, Field(description="CPU time of the shortest run.")] = Decimal(0)
@@ -217,6 +241,8 @@ class Callback(_Entry):
         ),
     ] = Decimal(0)
     publishes: Publication | None = None
+    requests: Request | None = None
+    replies: Reply | None = None
     group: Name | None = None
     priority: Annotated[
         int | None,
@@ -239,10 +265,21 @@ class Callback(_Entry):
     def propagation_ns(self) -> int:
         return nanoseconds(self.propagation_ms)
 
+    @property
+    def sends(self) -> Publication | Request | Reply | None:
+        """At its end, to the next callback of the chain."""
+        return self.publishes or self.requests or self.replies
+
+    @property
+    def sent_bytes(self) -> int:
+        """Of what it sends, as serialised; 0: nothing. Sizes that types say are filled in when a file is read."""
+        return (self.sends.payload_bytes or 0) if self.sends is not None else 0
+
 
 class Chain(_Entry):
-    """Callbacks in data-dependency order: a timer, then subscriptions, each to what the one before it publishes. One
-    that branches begins with the callbacks of another chain, up to the one it names; its own are what follows."""
+    """Callbacks in data-dependency order: a timer, then what each sends the next: a subscription takes what the one
+    before it publishes, a service what it requests, a client what the service replies. One that branches begins with
+    the callbacks of another chain, up to the one it names; its own are what follows."""
 
     name: Name
     priority: Annotated[

@@ -31,6 +31,8 @@ _TABLES = (
     ("Chain", "[[chains]]"),
     ("Callback", "[[chains.callbacks]]"),
     ("Publication", "publishes = { ... } of a callback"),
+    ("Request", "requests = { ... } of a callback"),
+    ("Reply", "replies = { ... } of a service"),
     ("DataPath", "[[paths]]"),
     ("Lock", "[[locks]]"),
     ("CriticalSection", "sections = [{ ... }] of a lock"),

@@ -35,19 +35,26 @@ _DESCRIPTIONS = {
     "UdpLink.quantum_bytes": "Largest piece before an urgent frame may pass. 0: the MTU.",
     "Publication.topic": "ROS 2 topic, as brake/request.",
     "Publication.type": "ROS 2 type, as std_msgs/msg/String.",
+    "Request.service": "ROS 2 name of the service, as gripper/close.",
+    "Request.type": "ROS 2 type, as std_srvs/srv/Trigger.",
+    "Reply.service": "Of the request that it answers.",
+    "Reply.type": "Of the request that it answers.",
     "Group.name": f"By which callbacks say that they belong to it. {_NAME}",
     "Group.kind": "exclusive: one at a time. reentrant: each may overlap all, itself too.",
     "Callback.name": f"Unique in its chain. {_NAME}",
-    "Callback.kind": "timer begins a chain; a subscription takes what the callback before it publishes.",
+    "Callback.kind": "timer begins a chain; a subscription takes what the callback before it publishes, a service what "
+    "it requests; a client takes what the service before it replies.",
     "Callback.executor": "Name of the executor that runs it.",
     "Callback.publishes": "What it publishes at its end, for the next callback of the chain.",
+    "Callback.requests": "What it asks of a service at its end; that is the next callback of the chain.",
+    "Callback.replies": "Of a service: what it replies at its end.",
     "Callback.group": "Name of its group. Absent: it overlaps all but itself.",
     "Chain.name": f"Unique. {_NAME}",
     "Chain.period_ms": "From one release of its timer to the next.",
     "Chain.deadline_ms": "From the release of its timer to the end of its last callback, at most.",
     "Chain.reliability": "Of its messages: reliable are sent again until they are acknowledged.",
     "Chain.link": "Name of the link it crosses. Absent: those of the boards that it touches.",
-    "Chain.callbacks": "In data-dependency order: a timer, then subscriptions.",
+    "Chain.callbacks": "In data-dependency order: a timer, then what each sends the next.",
 }
 
 

@@ -54,6 +54,8 @@ def points_of(system: System, largest_bytes: int, only: Sequence[str] = ()) -> l
         points, unseen = [], []
         for callback in system.path(chain):
             made = callback.publishes
+            if callback.requests is not None:
+                unseen.append(f"service {absolute(callback.requests.service)} cannot be seen from beside it")
             if made is None:
                 continue
             topic = absolute(made.topic)
