@@ -403,7 +403,8 @@ Result World::result(const Ending &ending) {
 Result run_board(const Plan &plan, const Board &board) {
   if (plan.chains.empty()) throw std::invalid_argument("a plan needs a chain");
   for (const ChainPlan &chain : plan.chains) {
-    if (chain.shape != Shape::kAnswered) throw std::invalid_argument("a board's chains are answered");
+    if (chain.shape != Shape::kAnswered || chain.calls != Calls::kTopics)
+      throw std::invalid_argument("a board's chains are answered, over topics");
   }
   if (!plan.hosts.empty() || plan.return_most > 0)
     throw std::invalid_argument("a board's answers have cores of their own and return at once");

@@ -119,7 +119,10 @@ std::vector<Plan> boards_of(const Plan &plan) {
   for (const auto &[name, chain] : chains) {
     if (chain->next.empty()) continue;
     const auto next = chains.find(chain->next);
-    const bool fits = next != chains.end() && next->second->shape == Shape::kTold && chain->shape == Shape::kHeard;
+    const bool asks = chain->calls == Calls::kAsks;
+    const bool fits = next != chains.end() && next->second->shape == Shape::kTold &&
+                      chain->shape == (asks ? Shape::kAnswered : Shape::kHeard) &&
+                      next->second->calls == (asks ? Calls::kServes : Calls::kTopics);
     if (!fits || next->second->passed_on)
       throw std::invalid_argument("'next' of " + name + " is no chain that is told, or that of another one");
     next->second->passed_on = true;
@@ -134,14 +137,26 @@ Result simulate(const Plan &plan) {
   for (const Plan &board : boards) {
     if (board.chains.empty()) throw std::invalid_argument("a plan needs a chain");
     for (const ChainPlan &chain : board.chains) {
-      const bool known = std::all_of(chain.more_nodes.begin(), chain.more_nodes.end(),
-                                     [&board](unsigned node) { return node <= board.hosts.size(); });
+      const auto is_there = [&board](unsigned node) { return node <= board.hosts.size(); };
+      const bool known = std::all_of(chain.more_nodes.begin(), chain.more_nodes.end(), is_there) &&
+                         std::all_of(chain.after_nodes.begin(), chain.after_nodes.end(), is_there);
       if (chain.node > board.hosts.size() || !known)
         throw std::invalid_argument("a chain names a host executor that is not there");
     }
-    if (std::any_of(board.chains.begin(), board.chains.end(),
-                    [](const ChainPlan &one) { return one.more_nodes.size() != one.more_us.size(); }))
-      throw std::invalid_argument("'more_nodes' and 'more_us' have as many entries as each other");
+    if (std::any_of(board.chains.begin(), board.chains.end(), [](const ChainPlan &one) {
+          return one.more_nodes.size() != one.more_us.size() || one.after_nodes.size() != one.after_us.size();
+        }))
+      throw std::invalid_argument("'more_nodes' and 'more_us', 'after_nodes' and 'after_us' have as many entries");
+    for (const ChainPlan &chain : board.chains) {
+      const bool is_short = chain.payload_bytes < kMarkBytes || chain.reply_bytes < kMarkBytes;
+      if (is_short && (chain.calls == Calls::kTopics || plan.periods > kShortInstances))
+        throw std::invalid_argument("a payload has at least 6 bytes, of services in at most 256 periods one");
+    }
+    if (std::any_of(board.chains.begin(), board.chains.end(), [](const ChainPlan &one) {
+          return (one.calls == Calls::kAsks && one.shape != Shape::kAnswered) ||
+                 (one.calls == Calls::kServes && one.shape != Shape::kTold);
+        }))
+      throw std::invalid_argument("a chain that asks is answered, and one that serves is told");
     if (board.budget > 0) throw std::invalid_argument("the simulated client has no budgets; a board has (--board)");
   }
   // All are set up at the same time, so that none is silent for long before its first release. What one meets on the

@@ -21,7 +21,8 @@ bool is_covered(const Plan &plan, const analysis::LinkSystem &system) {
   if (plan.send != Send::kAsynchronous && plan.policy != Policy::kBatch) return false;  // of a batch only
   if (plan.policy == Policy::kReadyset || plan.lanes_a_band > 1) return false;
   for (const ChainPlan &chain : plan.chains) {
-    if (chain.group != 0 || chain.local_depth > 0 || chain.node > 0 || chain.shape != Shape::kAnswered) return false;
+    if (chain.group != 0 || chain.local_depth > 0 || chain.node > 0) return false;
+    if (chain.shape != Shape::kAnswered || chain.calls != Calls::kTopics) return false;
   }
   if (plan.success_percent >= 100) return true;
   return std::all_of(system.chains.begin(), system.chains.end(), [&system](const analysis::LinkChain &chain) {

@@ -64,12 +64,13 @@ class BusParticipant : public agent::Participant {
                                                agent::Wake wake) override {
     return std::make_unique<BusReader>(bus_, topic.name, qos, std::move(wake));
   }
-  // Services are no part of the simulated systems.
-  std::unique_ptr<agent::Requester> create_requester(const agent::Service &, const agent::Qos &, agent::Wake) override {
-    return nullptr;
+  std::unique_ptr<agent::Requester> create_requester(const agent::Service &service, const agent::Qos &,
+                                                     agent::Wake wake) override {
+    return bus_.services.create_requester(service, std::move(wake));
   }
-  std::unique_ptr<agent::Replier> create_replier(const agent::Service &, const agent::Qos &, agent::Wake) override {
-    return nullptr;
+  std::unique_ptr<agent::Replier> create_replier(const agent::Service &service, const agent::Qos &,
+                                                 agent::Wake wake) override {
+    return bus_.services.create_replier(service, std::move(wake));
   }
 
  private:

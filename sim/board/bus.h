@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/middleware.h"
+#include "sim/board/bus_services.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/random.h"
 
@@ -27,6 +28,7 @@ class Bus : public agent::Middleware {
   void subscribe(const std::string &topic, Receive receive);
   // Returns how many readers of the agent got it.
   size_t publish(const std::string &topic, const Payload &payload);
+  Services services;
 
  private:
   friend class BusParticipant;

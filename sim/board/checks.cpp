@@ -236,6 +236,7 @@ bool Checks::is_complete(Client &client, bool session_renewed) const {
       if (!contains(way.seen_by_host, index)) return false;
     }
     if (session_renewed || !way.reply_reliable) continue;
+    if (way.replied.size() != way.replies_seen.size()) return false;
     const tide_reader_t &reader = client.reader(chain);
     if (way.answered.size() != way.acted.size() + reader.dropped) return false;
   }
@@ -278,6 +279,9 @@ void Checks::at_end(Client &client, bool session_renewed, Time now) {
     if (!way.reliable) continue;
     for (const uint32_t index : way.published) {
       if (!contains(way.seen_by_host, index)) violate(now, text("host", chain, index) + " is lost");
+    }
+    if (!session_renewed && way.replied != way.replies_seen) {
+      violate(now, "chain " + std::to_string(chain) + ": replies of the client are lost, doubled or overtaken");
     }
     const tide_reader_t &reader = client.reader(chain);
     if (!session_renewed && way.reply_reliable && way.answered.size() != way.acted.size() + reader.dropped) {

@@ -35,6 +35,9 @@ class Checks {
   void host_received(size_t chain, uint32_t index, bool session_renewed, Time now);
   void host_answered(size_t chain, uint32_t index) { ways_[chain].answered.push_back(index); }
   void acted(size_t chain, uint32_t index, bool session_renewed, Time now);
+  // Of a chain that serves: the client has handed a reply over, and it has come to ROS 2.
+  void replied(size_t chain, uint32_t index) { ways_[chain].replied.push_back(index); }
+  void host_replied(size_t chain, uint32_t index) { ways_[chain].replies_seen.push_back(index); }
   void stranger(const char *where, Time now);
   void broken(size_t chain, const char *what, Time now);
   // Everything that is promised has come; false while something is under way.
@@ -47,7 +50,7 @@ class Checks {
  private:
   struct Way {
     bool reliable = false, reply_reliable = false;
-    std::vector<uint32_t> published, received, answered, acted;
+    std::vector<uint32_t> published, received, answered, acted, replied, replies_seen;
     std::vector<bool> seen_by_host, seen_by_client;
     int64_t last_received = -1, last_acted = -1;
   };

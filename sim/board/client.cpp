@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint32_t kClientKey = 0x74696465;
 constexpr uint32_t kSmallNodeBytes = 256;
-constexpr uint32_t kWriteOverheadBytes = 16;  // headers of a WRITE_DATA, and a little
+constexpr uint32_t kWriteOverheadBytes = 16 + TIDE_SAMPLE_IDENTITY_BYTES;  // headers of a WRITE_DATA, and a little
 constexpr uint8_t kReaderDepth = 8;
 constexpr uint16_t kReplenishments = 100;
 constexpr Time kSetUpLimit = 120 * kSecond;
@@ -35,6 +35,18 @@ Mark get_mark(const uint8_t *bytes) {
   return mark;
 }
 
+void put_mark(std::span<uint8_t> payload, const Mark &mark) {
+  if (payload.size() >= kMarkBytes) {
+    put_mark(payload.data(), mark);
+  } else {
+    payload[0] = static_cast<uint8_t>(mark.index);
+  }
+}
+
+Mark get_mark(std::span<const uint8_t> payload, uint16_t chain) {
+  return payload.size() >= kMarkBytes ? get_mark(payload.data()) : Mark{chain, payload[0]};
+}
+
 // ---- set-up ----
 
 Client::Client(Machine &machine, Line &up, const Plan &plan, Observer observer)
@@ -53,6 +65,7 @@ Client::Client(Machine &machine, Line &up, const Plan &plan, Observer observer)
     chain->client = this;
     chain->index = index;
     chain->plan = plan.chains[index];
+    chain->mark = static_cast<uint16_t>(chain->plan.mark > 0 ? chain->plan.mark - 1 : index);
     chain->request.name = "rt/" + chain->plan.name;
     chain->reply.name = chain->request.name + (chain->plan.shape == Shape::kLooped ? "" : "_reply");
     chain->samples.resize(kReaderDepth);
@@ -163,6 +176,26 @@ void Client::describe_topic(Topic &topic, bool writer, bool reliable) {
   tide_session_add_object(&session_, &topic.endpoint);
 }
 
+void Client::describe_service(Chain &chain) {
+  Service &service = chain.service;
+  service.name = chain.plan.service_name();
+  service.request_topic = "rq/" + service.name + "Request";
+  service.reply_topic = "rr/" + service.name + "Reply";
+  static constexpr char kRequestType[] = "std_srvs::srv::dds_::SetBool_Request_";
+  static constexpr char kReplyType[] = "std_srvs::srv::dds_::SetBool_Response_";
+  tide_xrce_object_t &description = service.object.description;
+  description.kind = chain.plan.calls == Calls::kAsks ? TIDE_XRCE_KIND_REQUESTER : TIDE_XRCE_KIND_REPLIER;
+  description.representation = TIDE_XRCE_BY_BINARY;
+  description.parent = participant_.id;
+  description.name = {service.name.c_str(), service.name.size()};
+  description.request_type = {kRequestType, sizeof kRequestType - 1};
+  description.reply_type = {kReplyType, sizeof kReplyType - 1};
+  description.has_request_topic = description.has_reply_topic = true;
+  description.request_topic = {service.request_topic.c_str(), service.request_topic.size()};
+  description.reply_topic = {service.reply_topic.c_str(), service.reply_topic.size()};
+  tide_session_add_object(&session_, &service.object);
+}
+
 void Client::create_objects() {
   participant_.description.kind = TIDE_XRCE_KIND_PARTICIPANT;
   participant_.description.representation = TIDE_XRCE_BY_BINARY;
@@ -170,9 +203,14 @@ void Client::create_objects() {
   participant_.description.name = {"chain_client", 12};
   tide_session_add_object(&session_, &participant_);
   for (const auto &chain : chains_) {
-    describe_topic(chain->request, true, chain->plan.reliable);
-    describe_topic(chain->reply, false, chain->plan.is_reply_reliable());
-    chain->reader.object = chain->reply.endpoint.id;
+    if (chain->plan.calls == Calls::kTopics) {
+      describe_topic(chain->request, true, chain->plan.reliable);
+      describe_topic(chain->reply, false, chain->plan.is_reply_reliable());
+      chain->reader.object = chain->reply.endpoint.id;
+    } else {
+      describe_service(*chain);
+      chain->reader.object = chain->service.object.id;
+    }
     chain->reader.priority = chain->subscription.priority;
     chain->reader.reliable = chain->plan.is_reply_reliable();
     chain->reader.samples = chain->samples.data();

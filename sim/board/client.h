@@ -6,7 +6,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,10 @@ struct Mark {
 constexpr size_t kMarkBytes = 6;
 void put_mark(uint8_t *bytes, const Mark &mark);
 Mark get_mark(const uint8_t *bytes);
+// The same in payloads that may be shorter: these have the instance alone, below 256.
+constexpr uint32_t kShortInstances = 256;
+void put_mark(std::span<uint8_t> payload, const Mark &mark);
+Mark get_mark(std::span<const uint8_t> payload, uint16_t chain);
 
 struct Instance {
   Time release = 0, sample_start = -1, sample_end = -1, act_start = -1, act_end = -1;
@@ -42,7 +48,7 @@ class Client {
   // What happens in the program, for traces and checks. All are set.
   struct Observer {
     std::function<void(const tide_executor_t &executor, const tide_callback_t &callback)> callback_start;
-    std::function<void(size_t chain, uint32_t index)> sample_end, act;
+    std::function<void(size_t chain, uint32_t index)> sample_end, act, replied;
     std::function<void(size_t chain, uint32_t bytes)> strange_sample;
     std::function<void(size_t chain, const char *what)> broken;  // a rule, seen from within
     std::function<void(const char *what)> event;
@@ -72,6 +78,8 @@ class Client {
   const tide_executor_t &executor() const { return executor_; }
   // Of the lane of a level; null: it has none.
   const tide_budget_t *budget(unsigned level);
+  // What its payloads begin with.
+  uint16_t mark_of(size_t chain) const { return chains_[chain]->mark; }
   std::string topic(size_t chain) const { return "rt/" + chains_[chain]->plan.name; }
   std::string reply_topic(size_t chain) const { return topic(chain) + "_reply"; }
   // Messages to a callback of this process that did not arrive and were not let go by its queue.
@@ -92,11 +100,18 @@ class Client {
     std::string name;
     tide_object_t topic{}, group{}, endpoint{};
   };
+  struct Service {
+    std::string name, request_topic, reply_topic;
+    tide_object_t object{};
+    std::map<uint16_t, uint32_t> asked;  // instances, by the ids of their requests
+  };
   struct Chain {
     Client *client;
     size_t index;
     ChainPlan plan;
+    uint16_t mark = 0;
     Topic request, reply;
+    Service service;
     tide_timer_t timer{};
     tide_callback_t subscription{};
     tide_reader_t reader{};
@@ -122,6 +137,7 @@ class Client {
   class Inside;
   void configure_session();
   void describe_topic(Topic &topic, bool writer, bool reliable);
+  void describe_service(Chain &chain);
   void create_objects();
   void name_chain(Chain &chain);
   void choose_lanes();
@@ -144,6 +160,8 @@ class Client {
   void sample(Chain &chain);
   void act(Chain &chain);
   bool publish(Chain &chain, uint32_t index);
+  bool write(Chain &chain, uint32_t index, tide_priority_t priority, std::span<const uint8_t> header);
+  bool answers_it(Chain &chain, const tide_sample_t &sample, uint32_t index);
   void wait_as_sent(uint8_t stream, bool reliable, uint64_t heartbeats_before);
   bool wait_until(const std::function<bool()> &done, Time deadline, bool digest);
   void wake_waiters();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the client's callbacks do, and how they wait where the policy lets them wait.
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "sim/board/client.h"
@@ -11,6 +12,12 @@ namespace {
 
 constexpr Time kConfirmLimit = kSecond;  // as the stock library waits
 constexpr tide_frame_share_t kAllFrames{0, UINT16_MAX, 0};
+
+// Of what a reader gets, before the payload.
+uint32_t header_bytes(const ChainPlan &plan) {
+  if (plan.calls == Calls::kTopics) return 0;
+  return plan.calls == Calls::kAsks ? TIDE_REPLY_HEADER_BYTES : TIDE_SAMPLE_IDENTITY_BYTES;
+}
 
 }  // namespace
 
@@ -124,35 +131,55 @@ void Client::act(Chain &chain) {
   const Time start = engine.now();
   const tide_sample_t *sample = tide_session_peek(&session_, &chain.reader);
   if (sample == nullptr) return;
-  // What comes back from the agent has the client's own padding.
-  const uint32_t padding = chain.plan.shape == Shape::kLooped ? 3 : 0;
-  const bool whole = sample->length >= chain.plan.reply_bytes && sample->length <= chain.plan.reply_bytes + padding;
-  const Mark mark = whole ? get_mark(sample->bytes) : Mark{UINT16_MAX, UINT32_MAX};
+  // What comes back from the agent has the client's own padding, and that of another board's.
+  const bool is_service = chain.plan.calls != Calls::kTopics;
+  const uint32_t padding = chain.plan.shape == Shape::kLooped || is_service ? 3 : 0;
+  const uint32_t expected = header_bytes(chain.plan) + chain.plan.reply_bytes;
+  const bool whole = sample->length >= expected && sample->length <= expected + padding;
+  const std::span<const uint8_t> payload(sample->bytes + header_bytes(chain.plan), whole ? chain.plan.reply_bytes : 0);
+  const Mark mark = whole ? get_mark(payload, chain.mark) : Mark{UINT16_MAX, UINT32_MAX};
   const uint32_t length = sample->length;
+  std::array<uint8_t, TIDE_SAMPLE_IDENTITY_BYTES> identity{};
+  if (whole) std::copy_n(sample->bytes, std::min<size_t>(header_bytes(chain.plan), identity.size()), identity.begin());
+  if (chain.plan.calls == Calls::kAsks && !(whole && answers_it(chain, *sample, mark.index))) {
+    tide_session_take_done(&session_, &chain.reader);
+    return;
+  }
   execute(chain, chain.subscription, chain.plan.act, chain.plan.act_locks);
   tide_session_take_done(&session_, &chain.reader);
-  if (mark.chain != chain.index || mark.index >= chain.instances.size()) {
+  if (mark.chain != chain.mark || mark.index >= chain.instances.size()) {
     observer_.strange_sample(chain.index, length);
     return;
   }
   Instance &instance = chain.instances[mark.index];
-  if (instance.act_end < 0) {
+  if (instance.act_end < 0 && instance.act_start < 0) {
     instance.act_start = start;
-    instance.act_end = engine.now();
+    // One that serves has ended when its reply has come to whom it serves.
+    (chain.plan.calls == Calls::kServes ? instance.sample_end : instance.act_end) = engine.now();
   }
   observer_.act(chain.index, mark.index);
+  if (chain.plan.calls != Calls::kServes) return;
+  if (write(chain, mark.index, chain.subscription.priority, identity)) {
+    observer_.replied(chain.index, mark.index);
+  } else {
+    publish_failures_++;
+  }
 }
 
-bool Client::publish(Chain &chain, uint32_t index) {
+bool Client::publish(Chain &chain, uint32_t index) { return write(chain, index, chain.timer.callback.priority, {}); }
+
+bool Client::write(Chain &chain, uint32_t index, tide_priority_t priority, std::span<const uint8_t> header) {
   const bool reliable = chain.plan.reliable;
   const uint64_t heartbeats_before = heartbeats_;
   Task::current()->execute(plan_.submit);
-  put_mark(chain.payload.data(), {static_cast<uint16_t>(chain.index), index});
+  put_mark(std::span(chain.payload), {chain.mark, index});
+  const bool is_service = chain.plan.calls != Calls::kTopics;
+  const uint16_t object = is_service ? chain.service.object.id : chain.request.endpoint.id;
+  const auto bytes = static_cast<uint32_t>(header.size() + chain.plan.payload_bytes);
   tide_write_t write;
   int status = TIDE_OK;
   const auto begun = [&] {
-    status = tide_session_write_begin(&session_, &write, chain.request.endpoint.id, reliable,
-                                      chain.timer.callback.priority, chain.plan.payload_bytes);
+    status = tide_session_write_begin(&session_, &write, object, reliable, priority, bytes);
     return status != TIDE_ERROR_FULL;
   };
   if (reliable) {
@@ -161,10 +188,22 @@ bool Client::publish(Chain &chain, uint32_t index) {
     begun();
   }
   if (status != TIDE_OK) return false;
+  if (chain.plan.calls == Calls::kAsks) chain.service.asked[tide_session_write_request(&write)] = index;
+  tide_cdr_put_bytes(&write.cdr, header.data(), header.size());
   tide_cdr_put_bytes(&write.cdr, chain.payload.data(), chain.payload.size());
   const uint8_t stream = write.stream;
   if (tide_session_write_end(&write) != TIDE_OK) return false;
   wait_as_sent(stream, reliable, heartbeats_before);
+  return true;
+}
+
+// As rcl_take_response: a reply to what is no open request is let go.
+bool Client::answers_it(Chain &chain, const tide_sample_t &sample, uint32_t index) {
+  tide_cdr_t cdr;
+  tide_cdr_reader(&cdr, sample.bytes, TIDE_REPLY_HEADER_BYTES, false);
+  const auto asked = chain.service.asked.extract(tide_xrce_get_request(&cdr).request);
+  if (asked.empty()) return false;
+  if (asked.mapped() != index) observer_.broken(chain.index, "a reply comes to another request");
   return true;
 }
 

@@ -61,6 +61,8 @@ struct World {
   }
   // The end of a chain on one board begins one on another.
   void pass_on(const std::string &next, uint32_t index, Time release);
+  // A request of one board is on its way to the chain of another one that serves it.
+  void note_begun(const std::string &next, uint32_t index, Time release);
 
   Engine engine;
   Trace trace;
@@ -78,6 +80,7 @@ class OneBoard {
   Time first_release() const { return client_.first_release(); }
   void release_nodes();
   void take_over(size_t chain, uint32_t index, Time release);
+  void note_begun(size_t chain, uint32_t index, Time release);
   void schedule_incidents();
   Time last_release() const;
   Time steady_until() const;
@@ -93,7 +96,14 @@ class OneBoard {
   Client::Observer observer();
   void connect();
   void add_node(size_t chain);
-  std::unique_ptr<HostCallback> callback_of(Time execution, unsigned node, HostCallback *next, size_t chain);
+  using End = std::function<void(const Bus::Payload &payload)>;
+  std::unique_ptr<HostCallback> callback_of(Time execution, unsigned node, HostCallback *next, End end);
+  HostCallback *followers_of(const std::vector<unsigned> &nodes, const std::vector<unsigned> &us, const End &end);
+  void come_back(std::function<void()> deliver);
+  bool is_own(size_t chain, const Bus::Payload &payload, size_t least);
+  void add_service(size_t chain);
+  void add_asking(size_t chain);
+  void add_serving(size_t chain);
   void answer(size_t chain, const Bus::Payload &payload);
   bool is_renewed() { return client_.session().counters.reconnects > 0 || host_.restarts() > 0; }
 
@@ -109,8 +119,9 @@ class OneBoard {
   Client client_;
   Random incidents_, return_;
   Time last_return_ = 0;
-  std::vector<std::unique_ptr<HostCallback>> nodes_;      // by chain, the first
-  std::vector<std::unique_ptr<HostCallback>> followers_;  // those behind it
+  std::vector<std::unique_ptr<HostCallback>> nodes_;              // by chain, the first
+  std::vector<std::unique_ptr<HostCallback>> followers_;          // those behind it
+  std::map<std::pair<size_t, uint32_t>, Services::Take> askers_;  // by chain and instance, of nodes that serve
   FirstLosses losses_;
   InstanceLosses instance_losses_;
   uint64_t heartbeats_seen_ = 0, heartbeats_answered_ = 0;

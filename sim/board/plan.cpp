@@ -116,6 +116,7 @@ constexpr std::array<const char *, 2> kDraws = {"together", "independent"};
 constexpr std::array<const char *, 2> kAcknowledges = {"always", "asked"};
 constexpr std::array<const char *, 2> kLatencyFrom = {"expiry", "start"};
 constexpr std::array<const char *, 6> kShapes = {"answered", "sampled", "heard", "told", "looped", "hosted"};
+constexpr std::array<const char *, 3> kCalls = {"topics", "asks", "serves"};
 constexpr Time kMicrosecond = 1000;
 
 Fields fields_of(ChainPlan &chain) {
@@ -126,8 +127,8 @@ Fields fields_of(ChainPlan &chain) {
           {"phase_us", time_field(chain.phase, kMicrosecond)},
           {"jitter_us", time_field(chain.jitter, kMicrosecond)},
           {"deadline_us", time_field(chain.deadline, kMicrosecond)},
-          {"payload_bytes", number_field<uint32_t>(chain.payload_bytes, 6, 60000)},
-          {"reply_bytes", number_field<uint32_t>(chain.reply_bytes, 6, 60000)},
+          {"payload_bytes", number_field<uint32_t>(chain.payload_bytes, 1, 60000)},
+          {"reply_bytes", number_field<uint32_t>(chain.reply_bytes, 1, 60000)},
           {"sample_us", time_field(chain.sample, kMicrosecond)},
           {"host_us", time_field(chain.host, kMicrosecond)},
           {"act_us", time_field(chain.act, kMicrosecond)},
@@ -143,6 +144,11 @@ Fields fields_of(ChainPlan &chain) {
           {"hold", bool_field(chain.hold)},
           {"sample_locks", numbers_field(chain.sample_locks, 0, 1'000'000'000u)},
           {"act_locks", numbers_field(chain.act_locks, 0, 1'000'000'000u)},
+          {"calls", choice_field(chain.calls, kCalls)},
+          {"service", optional_field(chain.service)},
+          {"after_nodes", numbers_field(chain.after_nodes, 0, 64)},
+          {"after_us", numbers_field(chain.after_us, 0, 4'000'000'000u)},
+          {"mark", number_field(chain.mark, 0u, 60'000u)},
           {"next", optional_field(chain.next)}};
 }
 

@@ -21,6 +21,10 @@ namespace tide::sim {
 // What a chain is made of. answered: sample on the client, a node's answer, act on the client. sampled: sample alone.
 // heard: it ends at the node. told: a timer of the node, act on the client. looped: sample and act, by way of the
 // agent. hosted: a timer of the node alone.
+// How its messages travel. topics. asks: as a service that the client requests, and the reply is what it acts on.
+// serves: as one that it acts on, and its reply goes back; a chain that is told, from a node or by another chain's
+// `next`.
+enum class Calls { kTopics, kAsks, kServes };
 enum class Shape { kAnswered, kSampled, kHeard, kTold, kLooped, kHosted };
 
 struct ChainPlan {
@@ -29,7 +33,7 @@ struct ChainPlan {
   Shape shape = Shape::kAnswered;
   Time period = 500 * kMillisecond, phase = 0, deadline = 0;  // deadline 0: the period
   Time jitter = 0;                                // its timer releases it so much late at most, drawn for each instance
-  uint32_t payload_bytes = 96, reply_bytes = 10;  // CDR; 6 or more
+  uint32_t payload_bytes = 96, reply_bytes = 10;  // CDR, from the client and to it; 6 or more, of services any
   Time sample = 0, host = 0, act = 0;             // execution times
   bool reliable = true;
   bool reply_reliable = true;  // only when reliable
@@ -42,11 +46,17 @@ struct ChainPlan {
   // Locks that its callbacks on the client take: the number of a lock and the microseconds for which it is held, in
   // turn.
   std::vector<unsigned> sample_locks, act_locks;
-  std::string next;        // heard: the chain of another board that its end begins, one that is told; empty: none
+  Calls calls = Calls::kTopics;
+  std::string service;                          // its name; empty: that of the chain
+  std::vector<unsigned> after_nodes, after_us;  // serves: callbacks on the host behind the reply
+  unsigned mark = 0;  // of its payloads, if not its place in the plan: 1 + that of whom it serves
+  // heard: the chain of another board that its end begins, one that is told. asks: the one that serves. empty: none
+  std::string next;
   bool passed_on = false;  // such a chain; of a plan with boards, set by simulate()
   // One of the node alone has no stream, whatever its level.
   bool has_stream(uint8_t stream) const { return shape != Shape::kHosted && level == TIDE_STREAM_LEVEL(stream); }
   bool begins_on_host() const { return shape == Shape::kTold || shape == Shape::kHosted; }
+  const std::string &service_name() const { return service.empty() ? name : service; }
   bool is_reply_reliable() const { return reliable && reply_reliable; }
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <span>
 #include <stdexcept>
 
 #include "tide/xrce.h"
@@ -62,6 +63,10 @@ Client::Observer OneBoard::observer() {
     trace_.add(engine_.now(), "acted", static_cast<int64_t>(chain), index);
     checks_.acted(chain, index, is_renewed(), engine_.now());
   };
+  observer.replied = [this](size_t chain, uint32_t index) {
+    trace_.add(engine_.now(), "replied", static_cast<int64_t>(chain), index);
+    checks_.replied(chain, index);
+  };
   observer.strange_sample = [this](size_t, uint32_t) { checks_.stranger("client", engine_.now()); };
   observer.broken = [this](size_t chain, const char *what) { checks_.broken(chain, what, engine_.now()); };
   observer.event = [this](const char *what) { trace_.add(engine_.now(), what); };
@@ -108,6 +113,10 @@ void OneBoard::connect() {
 }
 
 void OneBoard::add_node(size_t chain) {
+  if (plan_.chains[chain].calls != Calls::kTopics) {
+    add_service(chain);
+    return;
+  }
   const Shape shape = plan_.chains[chain].shape;
   if (shape == Shape::kLooped) {
     nodes_.push_back(nullptr);
@@ -119,37 +128,49 @@ void OneBoard::add_node(size_t chain) {
     return;
   }
   const ChainPlan &plan = plan_.chains[chain];
-  HostCallback *next = nullptr;
-  for (size_t place = plan.more_us.size(); place > 0; place--) {
-    const Time execution = plan.more_us[place - 1] * kMicrosecond;
-    followers_.push_back(callback_of(execution, plan.more_nodes[place - 1], next, chain));
-    next = followers_.back().get();
-  }
-  nodes_.push_back(callback_of(plan.host, plan.node, next, chain));
+  const End end = [this, chain](const Bus::Payload &payload) { answer(chain, payload); };
+  nodes_.push_back(callback_of(plan.host, plan.node, followers_of(plan.more_nodes, plan.more_us, end), end));
   bus_.subscribe(client_.topic(chain), [this, chain](const Bus::Payload &payload) {
-    const Mark mark = payload.size() >= kMarkBytes ? get_mark(payload.data()) : Mark{UINT16_MAX, UINT32_MAX};
-    trace_.add(engine_.now(), "host_received", static_cast<int64_t>(chain), mark.index);
-    const size_t least = plan_.chains[chain].payload_bytes;  // the sender's padding may follow
-    if (mark.chain != chain || payload.size() < least || payload.size() > least + 3) {
-      checks_.stranger("host", engine_.now());
-      return;
-    }
+    if (!is_own(chain, payload, plan_.chains[chain].payload_bytes)) return;
+    const Mark mark = get_mark(payload.data());
     checks_.host_received(chain, mark.index, is_renewed(), engine_.now());
     client_.note_heard(chain, mark.index, engine_.now());
     nodes_[chain]->receive(payload);
   });
 }
 
-// next: who is told when it has ended; null: it answers.
-std::unique_ptr<HostCallback> OneBoard::callback_of(Time execution, unsigned node, HostCallback *next, size_t chain) {
+// next: who is told when it has ended; null: it is the end.
+std::unique_ptr<HostCallback> OneBoard::callback_of(Time execution, unsigned node, HostCallback *next, End end) {
   HostExecutor *const executor = node == 0 ? nullptr : world_.hosts.at(node - 1).get();
-  return std::make_unique<HostCallback>(engine_, execution, executor, [this, chain, next](const Bus::Payload &payload) {
+  return std::make_unique<HostCallback>(engine_, execution, executor, [next, end](const Bus::Payload &payload) {
     if (next != nullptr) {
       next->receive(payload);
     } else {
-      answer(chain, payload);
+      end(payload);
     }
   });
+}
+
+// The first of callbacks that follow each other; null: there is none.
+HostCallback *OneBoard::followers_of(const std::vector<unsigned> &nodes, const std::vector<unsigned> &us,
+                                     const End &end) {
+  HostCallback *next = nullptr;
+  for (size_t place = us.size(); place > 0; place--) {
+    followers_.push_back(callback_of(us[place - 1] * kMicrosecond, nodes[place - 1], next, end));
+    next = followers_.back().get();
+  }
+  return next;
+}
+
+// The sender's padding may follow.
+bool OneBoard::is_own(size_t chain, const Bus::Payload &payload, size_t least) {
+  const bool whole = payload.size() >= least && payload.size() <= least + 3;
+  const uint16_t known = client_.mark_of(chain);
+  const Mark mark = whole ? get_mark(std::span(payload).first(least), known) : Mark{UINT16_MAX, UINT32_MAX};
+  trace_.add(engine_.now(), "host_received", static_cast<int64_t>(chain), mark.index);
+  const bool own = whole && mark.chain == known;
+  if (!own) checks_.stranger("host", engine_.now());
+  return own;
 }
 
 // What begins on the host does so by timers there.
@@ -170,7 +191,7 @@ void OneBoard::take_over(size_t chain, uint32_t index, Time release) {
   checks_.host_received(chain, index, is_renewed(), engine_.now());
   client_.note_heard(chain, index, engine_.now());
   Bus::Payload payload(kMarkBytes);
-  put_mark(payload.data(), {static_cast<uint16_t>(chain), index});
+  put_mark(payload.data(), {client_.mark_of(chain), index});
   nodes_[chain]->receive(payload);
 }
 
@@ -190,12 +211,17 @@ void OneBoard::answer(size_t chain, const Bus::Payload &payload) {
     const size_t readers = bus_.publish(client_.reply_topic(chain), reply);
     if (readers > 0) checks_.host_answered(chain, get_mark(reply.data()).index);
   };
+  come_back(publish);
+}
+
+// From ROS 2 to the agent, in order.
+void OneBoard::come_back(std::function<void()> deliver) {
   if (plan_.return_most == 0) {
-    publish();
+    deliver();
     return;
   }
   last_return_ = std::max(last_return_, engine_.now() + return_.between(plan_.return_least, plan_.return_most));
-  engine_.at(last_return_, publish);  // in order
+  engine_.at(last_return_, std::move(deliver));
 }
 
 // ---- the run ----

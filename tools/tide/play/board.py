@@ -39,7 +39,7 @@ class UnplayableError(Exception):
 
 
 def require_playable_sizes(system: System) -> None:
-    """Where a board takes part. A played message has its number in it."""
+    """Where a board takes part. A played message has its number in it; requests and replies know each other."""
     for callback in (one for chain in system.chains for one in chain.callbacks):
         sent = callback.publishes
         if sent is not None and sent.payload_bytes < NUMBERED_BYTES:
@@ -169,7 +169,7 @@ class BoardPlayer:
         source = self._random
         sizes = []
         for callback in self._chains[place].callbacks:
-            most = callback.publishes.payload_bytes if callback.publishes else LEAST_BYTES
+            most = callback.sent_bytes or LEAST_BYTES
             shorter = not self._exact(place) and source.random() < 0.2
             sizes.append(source.randint(min(LEAST_BYTES, most), most) if shorter else most)
         return tuple(sizes)
@@ -250,9 +250,9 @@ class BoardPlayer:
         octets = 0
         for chain in self._chains:
             for callback in chain.callbacks:
-                if callback.publishes:
-                    frames = callback.publishes.payload_bytes // (mtu_bytes // 2) + 1
-                    octets += 2 * (callback.publishes.payload_bytes + frames * FRAME_BYTES)
+                if callback.sends:
+                    frames = callback.sent_bytes // (mtu_bytes // 2) + 1
+                    octets += 2 * (callback.sent_bytes + frames * FRAME_BYTES)
         return (1 + self._losses) * MOST_PERIODS * octets * 10 * 1_000_000_000 // baud
 
     def _chain(self, place: int, chain: Chain, run: BoardRun) -> str:

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from tide.analysis.boards import HOST, Section, sections_of
 from tide.analysis.bounds import CLIENT_EXECUTORS
 from tide.analysis.lower import executor_of_board
+from tide.analysis.names import NUMBER
+from tide.analysis.sections import HOST, Section, all_of, sections_of
 from tide.play.board import (
     LEAST_BYTES,
     MICROSECOND,
@@ -27,7 +28,7 @@ from tide.play.board import (
 from tide.play.paths import Instance
 from tide.play.server import Played
 from tide.system.levels import levels_of_boards
-from tide.system.model import Executor, SerialLink, System, UdpLink, nanoseconds
+from tide.system.model import Callback, Executor, SerialLink, System, UdpLink, nanoseconds
 
 _UDP_BAUD = 1_000_000_000  # of a line that stands for a network, whose delays are the agent's
 
@@ -53,11 +54,14 @@ class BoardsPlayer(BoardPlayer):
         self._hosts = [one for one in system.executors if one.where == "host"]
         self._chains = system.chains
         self._sections = [sections_of(system, chain) for chain in system.chains]
-        used = {one.place for sections in self._sections for one in sections} - {HOST}
+        used = {one.place for sections in self._sections for one in all_of(sections)} - {HOST}
         self._boards = [board for board in system.boards() if board.name in used]
         self._levels_of = levels_of_boards(system)
         self._links = [self._link_of(board) for board in self._boards]
-        self._shapes = {one.name: self._shape(one) for sections in self._sections for one in sections}
+        self._services = {}
+        for one in (one for sections in self._sections for one in all_of(sections)):
+            self._services[one.name] = service_of(system, one)
+        self._shapes = {one.name: self._shape(one) for sections in self._sections for one in all_of(sections)}
         require_playable_sizes(system)
         self._marks_ns = [0]
         for chain in system.chains:
@@ -66,7 +70,7 @@ class BoardsPlayer(BoardPlayer):
         self.chain_names = [chain.name for chain in system.chains]
         # A chain that touches no board is a timer of the nodes, in the plan of the first one.
         self._played = [
-            [one for sections in self._sections for one in sections if one.place in self._places_of(number)]
+            [one for sections in self._sections for one in all_of(sections) if one.place in self._places_of(number)]
             for number in range(len(self._boards))
         ]
 
@@ -82,6 +86,8 @@ class BoardsPlayer(BoardPlayer):
         return link
 
     def _shape(self, section: Section) -> str:
+        if (calls := self._services[section.name]) != "topics":
+            return "answered" if calls == "asks" else "told"
         places: tuple[str, ...] = ()
         for callback in section.callbacks:
             side = self._system.where(callback)
@@ -100,7 +106,7 @@ class BoardsPlayer(BoardPlayer):
 
     def _exact(self, place: int) -> bool:
         """Of a chain that crosses lines of which one has exact sizes."""
-        boards = {one.place for one in self._sections[place]}
+        boards = {one.place for one in all_of(self._sections[place])}
         return any(
             isinstance(link, SerialLink) and link.exact_sizes
             for board, link in zip(self._boards, self._links, strict=True)
@@ -170,7 +176,7 @@ class BoardsPlayer(BoardPlayer):
         names = [one.name for sections in self._played for one in sections]
         instances = dict(zip(names, played.recorded, strict=True))
         for sections in self._sections:
-            for section in sections:
+            for section in all_of(sections):
                 first_ns = {times[0]: number for number, times in enumerate(instances[sections[0].name])}
                 for times in instances[section.name]:
                     for place, what, start_ns, end_ns in self._steps(section, times):
@@ -188,18 +194,27 @@ class BoardsPlayer(BoardPlayer):
             (link.name for board, link in zip(self._boards, self._links, strict=True) if board.name == section.place),
             "",
         )
-        shape = self._shapes[section.name]
+        shape, calls = self._shapes[section.name], self._services[section.name]
+        if calls == "serves":
+            hosts = " and ".join(dict.fromkeys(one.executor for one in on_host))
+            return [
+                *([(hosts, on_host[0].name, heard_ns, answered_ns)] if on_host else []),
+                (f"{link}, to the board", "request", answered_ns, act_ns),
+                (section.place, own[0], act_ns, sampled_ns),
+                (f"{link}, to the host", "reply", sampled_ns, acted_ns),
+            ]
+        asked, told = ("request", "reply") if calls == "asks" else ("message", "message")
         steps = []
         if shape in ("answered", "sampled", "heard", "looped"):
             steps.append((section.place, own[0], sample_ns, sampled_ns))
         if shape in ("answered", "heard"):
-            steps.append((f"{link}, to the host", "message", sampled_ns, heard_ns))
+            steps.append((f"{link}, to the host", asked, sampled_ns, heard_ns))
         if on_host:
             places = " and ".join(dict.fromkeys(one.executor for one in on_host))
             steps.append((places, ", ".join(one.name for one in on_host), heard_ns, answered_ns))
         if shape in ("answered", "told", "looped"):
             sent_ns = sampled_ns if shape == "looped" else answered_ns
-            steps.append((f"{link}, to the board", "message", sent_ns, act_ns))
+            steps.append((f"{link}, to the board", told, sent_ns, act_ns))
             steps.append((section.place, own[-1], act_ns, acted_ns))
         return steps
 
@@ -258,50 +273,82 @@ class BoardsPlayer(BoardPlayer):
     def _section(self, section: Section, run: BoardsRun) -> str:
         chain = section.chain
         place = self.chain_names.index(chain.name)
-        sections = self._sections[place]
-        number = sections.index(section)
-        begin = next(n for n, one in enumerate(chain.callbacks) if one is section.callbacks[0])
-        end = begin + len(section.callbacks)
-        times_us = [time_ns // MICROSECOND for time_ns in run.executions_ns[place]]
-        sizes = run.payload_bytes[place]
-        shape = self._shapes[section.name]
-        on_board_us = [
-            time_us
-            for time_us, one in zip(times_us[begin:end], section.callbacks, strict=True)
-            if one.executor == section.place
-        ]
-        on_host_us = [
-            time_us
-            for time_us, one in zip(times_us[begin:end], section.callbacks, strict=True)
-            if one.executor != section.place
-        ]
+        shape, calls = self._shapes[section.name], self._services[section.name]
+        where = {id(one): number for number, one in enumerate(chain.callbacks)}
+        times_us = {key: run.executions_ns[place][number] // MICROSECOND for key, number in where.items()}
+        on_board = [one for one in section.callbacks if one.executor == section.place]
+        on_host = [one for one in section.callbacks if one.executor != section.place]
+        on_board_us = [times_us[id(one)] for one in on_board]
         if shape == "told":
             on_board_us.insert(0, 0)
-        hosts = [one.executor for one in section.callbacks if self._system.where(one) == "host"]
-        # What the board is told is published by the callback before its last one.
-        told = begin + len(section.callbacks) - 2
+        behind: list[Callback] = []
+        if calls == "serves":
+            served = section.callbacks.index(on_board[0])
+            behind, on_host = list(section.callbacks[served + 1 :]), list(section.callbacks[:served])
+        sent, taken = self._messages(section, run.payload_bytes[place], where)
         fields = {
-            "name": f"c{place}s{number}",
+            "name": _numbered(place, section),
             "level": 0 if section.place == HOST else self._levels_of[section.place][chain.name],
             "shape": shape,
             "period_us": chain.period_ns // MICROSECOND,
             "phase_us": run.phases_ns[place] // MICROSECOND,  # losses are counted by instance from here on all boards
-            "payload_bytes": LEAST_BYTES if shape in ("told", "hosted") else sizes[begin],  # of those nothing crosses
-            "reply_bytes": sizes[max(told, 0)] if shape in ("answered", "told") else sizes[begin],
+            "payload_bytes": sent,
+            "reply_bytes": taken,
             "sample_us": on_board_us[0] if on_board_us else 0,
-            "host_us": on_host_us[0] if on_host_us else 0,
+            "host_us": times_us[id(on_host[0])] if on_host else 0,
             "act_us": on_board_us[1] if len(on_board_us) > 1 else 0,
             "jitter_us": chain.jitter_ns // MICROSECOND if section.before is None else 0,
             "reliable": str(chain.reliability == "reliable").lower(),
             "hold": str(chain.hold).lower(),
-            "node": next((n for n, one in enumerate(self._hosts, 1) if hosts[:1] == [one.name]), 0),
+            "node": self._node(on_host[0]) if on_host else 0,
         }
-        on_board = [one for one in section.callbacks if one.executor == section.place]
         fields |= self._locks_of(chain, on_board, begins_here=shape != "told")
-        if len(hosts) > 1:
-            numbers = {one.name: number for number, one in enumerate(self._hosts, 1)}
-            fields["more_nodes"] = ",".join(str(numbers[name]) for name in hosts[1:])
-            fields["more_us"] = ",".join(str(time_us) for time_us in on_host_us[1:])
-        if not section.is_last:
-            fields["next"] = f"c{place}s{number + 1}"
+        for key, callbacks in (("more", on_host[1:]), ("after", behind)):
+            if callbacks:
+                fields[f"{key}_nodes"] = ",".join(str(self._node(one)) for one in callbacks)
+                fields[f"{key}_us"] = ",".join(str(times_us[id(one)]) for one in callbacks)
+        if calls != "topics":
+            fields |= {"calls": calls, "service": f"c{place}", "mark": place + 1}
+        if section.inner:
+            fields["next"] = _numbered(place, section.inner[0])
+        elif not section.is_last and calls == "topics":
+            sections = self._sections[place]
+            fields["next"] = _numbered(place, sections[sections.index(section) + 1])
         return "chain=" + " ".join(f"{name}={value}" for name, value in fields.items())
+
+    def _node(self, callback: Callback) -> int:
+        return next((n for n, one in enumerate(self._hosts, 1) if one.name == callback.executor), 0)
+
+    def _messages(self, section: Section, sizes: tuple[int, ...], where: dict[int, int]) -> tuple[int, int]:
+        """Bytes of what the board sends, and of what it takes."""
+        chain, shape = section.chain, self._shapes[section.name]
+        first, last = where[id(section.callbacks[0])], where[id(section.callbacks[-1])]
+        if self._services[section.name] == "serves":
+            served = next(n for n in range(first, last + 1) if chain.callbacks[n].kind == "service")
+            return sizes[served], sizes[served - 1]
+        taken = sizes[max(last - 1, 0)] if shape in ("answered", "told") else sizes[first]
+        return (LEAST_BYTES if shape in ("told", "hosted") else sizes[first]), taken  # of those nothing crosses
+
+
+def _numbered(place: int, section: Section) -> str:
+    """Of a chain's place and the section's, as the plan names it."""
+    return f"c{place}s{int(section.name.partition(NUMBER)[2] or 1) - 1}"
+
+
+def service_of(system: System, section: Section) -> str:
+    """What is a service's of a section: the board asks, it serves, or neither. As sim/board/plan.h has it.
+    UnplayableError for what the simulated program cannot be."""
+    own = [one for one in section.callbacks if one.executor == section.place]
+    kinds = [one.kind for one in own]
+    if any(one.requests or one.replies for one in own) or "client" in kinds:
+        whole = section.before is None and section.is_last
+        asked = section.before is not None and section.before.requests and system.where(section.before) == "mcu"
+        if kinds == ["service"] and (whole or asked):
+            return "serves"
+        ends = section.callbacks[0], section.callbacks[-1]
+        if whole and len(own) == 2 and ends == tuple(own) and own[0].requests and kinds[1] == "client":
+            return "asks"
+        raise UnplayableError("a chain with a service of a board does nothing else there, and not on that board alone")
+    if section.away:
+        raise UnplayableError("a chain comes back to a board from another one, and not with the reply of a service")
+    return "topics"
