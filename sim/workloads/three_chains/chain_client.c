@@ -8,8 +8,10 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <rcl/rcl.h>
+#include <rclc/client.h>
 #include <rclc/executor.h>
 #include <rclc/rclc.h>
+#include <rclc/service.h>
 #include <rmw_microros/rmw_microros.h>
 #include <sched.h>
 #include <signal.h>
@@ -20,6 +22,7 @@
 #include <sys/mman.h>
 #include <tide/posix.h>
 #include <tide/rclc.h>
+#include <tide/rclc_service.h>
 #include <tide/status.h>
 #include <time.h>
 
@@ -31,6 +34,8 @@
 
 #define TIDE_PUBLISHERS PLAN_CALLBACKS
 #define TIDE_SUBSCRIPTIONS PLAN_CALLBACKS
+#define TIDE_SERVICES PLAN_CHAINS
+#define TIDE_CLIENTS PLAN_CHAINS
 #define TIDE_TIMERS PLAN_CHAINS
 #define TIDE_NODES 1
 #define TIDE_EXECUTOR_LANES PLAN_CHAINS
@@ -51,6 +56,9 @@ typedef struct callback {
   raw_message_t in, out;
   rcl_publisher_t publisher;
   rcl_subscription_t subscription;
+  raw_service_t served, requested;
+  rcl_service_t service;
+  rcl_client_t client; /* of the callback that requests; the one that takes the reply uses it */
   rcl_timer_t timer;
   uint32_t taken; /* messages since the first release */
 } callback_t;
@@ -93,7 +101,15 @@ static const plan_chain_t *chain_of(const callback_t *callback) { return &plan.c
 
 static bool subscribes(const callback_t *callback) { return callback->plan->in.topic[0] != '\0'; }
 
-static bool publishes(const callback_t *callback) { return callback->plan->out.topic[0] != '\0'; }
+static bool serves(const callback_t *callback) { return callback->plan->role == PLAN_SERVICE; }
+
+static bool requests(const callback_t *callback) { return callback->plan->requests; }
+
+static bool publishes(const callback_t *callback) {
+  return callback->plan->out.topic[0] != '\0' && !serves(callback) && !requests(callback);
+}
+
+static rcl_client_t *client_of(callback_t *callback) { return &callbacks[callback->plan->request].client; }
 
 static bool is_last(const callback_t *callback) {
   const plan_chain_t *chain = chain_of(callback);
@@ -104,15 +120,19 @@ static int64_t since_first_ns(const plan_chain_t *chain, int64_t at_ns) {
   return at_ns - first_release_ns - chain->offset_ns;
 }
 
-/* The whole of a callback: works, publishes, and keeps when. */
+static rcl_ret_t request(callback_t *callback) {
+  int64_t sequence_number = 0;
+  return rcl_send_request(&callback->client, &callback->out, &sequence_number);
+}
+
+/* The whole of a callback: works, sends, and keeps when. What a service replies leaves when it has returned. */
 static void execute(callback_t *callback, uint32_t index, int64_t start_ns, int64_t start_cpu_ns) {
   tide_posix_spin_cpu(callback->plan->execution_ns);
   record_t *record = recorder_at(callback->plan, index);
   record->start_ns = start_ns;
-  if (publishes(callback)) {
-    number_write(callback->out.bytes, callback->plan->out.number, index);
-    if (rcl_publish(&callback->publisher, &callback->out, NULL) != RCL_RET_OK) publish_failures++;
-  }
+  if (callback->plan->out.topic[0] != '\0') number_write(callback->out.bytes, callback->plan->out.number, index);
+  if (publishes(callback) && rcl_publish(&callback->publisher, &callback->out, NULL) != RCL_RET_OK) publish_failures++;
+  if (requests(callback) && request(callback) != RCL_RET_OK) publish_failures++;
   record->end_ns = now_ns();
   record->cpu_ns = cpu_ns() - start_cpu_ns;
   if (is_last(callback)) recorder_finish(callback->plan->chain, index);
@@ -155,6 +175,18 @@ static void on_message(const void *message, void *context) {
   }
 }
 
+static void on_request(const void *message, void *response, void *context) {
+  (void)response; /* the callback's own, which has the number in it by then */
+  on_message(message, context);
+}
+
+static void on_reply(const void *message, rmw_request_id_t *request_id) {
+  (void)request_id;
+  size_t number = 0;
+  while (&callbacks[number].in != message) number++;
+  on_message(message, &callbacks[number]);
+}
+
 /* ---- set-up ---- */
 
 static void require_plan(bool right, const plan_message_t *message) {
@@ -185,19 +217,59 @@ static void advertise(callback_t *callback, rcl_node_t *node) {
           out->topic);
 }
 
+static void take_memory(callback_t *callback) {
+  const plan_message_t *in = &callback->plan->in, *out = &callback->plan->out;
+  if (callback->plan->role == PLAN_SERVICE || callback->plan->role == PLAN_CLIENT) {
+    require_plan(raw_message_reserve(&callback->in), in);
+  }
+  if (!serves(callback) && !requests(callback)) return;
+  if (!raw_message_read(&callback->out, out->file)) exit(2);
+  require_plan(out->number.offset + number_bytes(out->number.kind) <= callback->out.size, out);
+}
+
+static void create_ends(callback_t *callback, rcl_node_t *node) {
+  const plan_message_t *in = &callback->plan->in, *out = &callback->plan->out;
+  take_memory(callback);
+  if (serves(callback)) {
+    require_plan(raw_service_init(&callback->served, in->type), in);
+    require(rclc_service_init_default(&callback->service, node, &callback->served.support, in->topic), in->topic);
+  }
+  if (requests(callback)) {
+    require_plan(raw_service_init(&callback->requested, out->type), out);
+    require(rclc_client_init_default(&callback->client, node, &callback->requested.support, out->topic), out->topic);
+  }
+}
+
 static void create_callback(callback_t *callback, const plan_callback_t *described, rclc_support_t *support,
                             rcl_node_t *node) {
   callback->plan = described;
   if (publishes(callback)) advertise(callback, node);
-  if (subscribes(callback)) {
+  create_ends(callback, node);
+  if (described->role == PLAN_SUBSCRIPTION) {
     subscribe(callback, node);
-  } else {
+  } else if (described->role == PLAN_TIMER) {
     const uint64_t period_ns = (uint64_t)chain_of(callback)->period_ns;
     require(rclc_timer_init_default(&callback->timer, support, period_ns, on_timer), "a timer");
   }
 }
 
-/* Timers first, then subscriptions, both in order of the plan: the order in which the batch executor runs what is ready
+static void register_handle(rclc_executor_t *executor, callback_t *callback) {
+  const plan_role_t role = callback->plan->role;
+  if (role == PLAN_SUBSCRIPTION) {
+    require(rclc_executor_add_subscription_with_context(executor, &callback->subscription, &callback->in, on_message,
+                                                        callback, ON_NEW_DATA),
+            "adding a subscription");
+  } else if (role == PLAN_SERVICE) {
+    require(rclc_executor_add_service_with_context(executor, &callback->service, &callback->in, &callback->out,
+                                                   on_request, callback),
+            "adding a service");
+  } else if (role == PLAN_CLIENT) {
+    require(rclc_executor_add_client_with_request_id(executor, client_of(callback), &callback->in, on_reply),
+            "adding a client");
+  }
+}
+
+/* Timers first, then the others, both in order of the plan: the order in which the batch executor runs what is ready
  * in the same round. The priorities do not depend on it. */
 static void register_handles(rclc_executor_t *executor) {
   for (size_t index = 0; index < plan.callback_count; index++) {
@@ -205,20 +277,17 @@ static void register_handles(rclc_executor_t *executor) {
       require(rclc_executor_add_timer(executor, &callbacks[index].timer), "adding a timer");
     }
   }
-  for (size_t index = 0; index < plan.callback_count; index++) {
-    callback_t *callback = &callbacks[index];
-    if (!subscribes(callback)) continue;
-    require(rclc_executor_add_subscription_with_context(executor, &callback->subscription, &callback->in, on_message,
-                                                        callback, ON_NEW_DATA),
-            "adding a subscription");
-  }
+  for (size_t index = 0; index < plan.callback_count; index++) register_handle(executor, &callbacks[index]);
 }
 
 /* What comes from elsewhere is behind the node or the board that published it. */
 static void name_callback(tide_chain_t *chain, callback_t *callback) {
   if (subscribes(callback)) {
     tide_chain_add_remote(chain);
-    require(tide_rclc_chain_add_subscription(chain, &callback->subscription), "naming a subscription's chain");
+    require(serves(callback)                      ? tide_rclc_chain_add_service(chain, &callback->service)
+            : callback->plan->role == PLAN_CLIENT ? tide_rclc_chain_add_client(chain, client_of(callback))
+                                                  : tide_rclc_chain_add_subscription(chain, &callback->subscription),
+            "naming the chain of what a callback takes");
   } else {
     require(tide_rclc_chain_add_timer(chain, &callback->timer), "naming a timer's chain");
   }
@@ -386,20 +455,32 @@ static void choose_link(rmw_init_options_t *link) {
   }
 }
 
+static tide_callback_t *core_of(callback_t *callback) {
+  switch (callback->plan->role) {
+    case PLAN_TIMER:
+      return tide_rclc_timer_callback(&callback->timer);
+    case PLAN_SERVICE:
+      return tide_rclc_service_callback(&callback->service);
+    case PLAN_CLIENT:
+      return tide_rclc_client_callback(client_of(callback));
+    default:
+      return tide_rclc_subscription_callback(&callback->subscription);
+  }
+}
+
 static void measure_callbacks(rclc_executor_t *executor) {
   for (size_t index = 0; index < plan.callback_count; index++) {
-    const callback_t *callback = &callbacks[index];
-    measures_times_of(executor, index, &plan,
-                      subscribes(callback) ? tide_rclc_subscription_callback(&callback->subscription)
-                                           : tide_rclc_timer_callback(&callback->timer));
+    measures_times_of(executor, index, &plan, core_of(&callbacks[index]));
   }
 }
 
 static void end_callback(callback_t *callback, rcl_node_t *node) {
   if (publishes(callback)) require(rcl_publisher_fini(&callback->publisher, node), "ending a publisher");
-  if (subscribes(callback)) {
+  if (serves(callback)) require(rcl_service_fini(&callback->service, node), "ending a service");
+  if (requests(callback)) require(rcl_client_fini(&callback->client, node), "ending a client");
+  if (callback->plan->role == PLAN_SUBSCRIPTION) {
     require(rcl_subscription_fini(&callback->subscription, node), "ending a subscription");
-  } else {
+  } else if (callback->plan->role == PLAN_TIMER) {
     require(rcl_timer_fini(&callback->timer), "ending a timer");
   }
 }

@@ -79,6 +79,27 @@ static const char *read_message(fields_t *fields, plan_message_t *message) {
   return NULL;
 }
 
+static bool is_service(const plan_message_t *message) {
+  return message->topic[0] != '\0' && strstr(message->type, "/msg/") == NULL &&
+         strstr(message->type, "_FeedbackMessage") == NULL;
+}
+
+static const char *find_role(plan_t *plan, plan_callback_t *callback) {
+  const bool takes_reply = is_service(&callback->in);
+  const bool serves = takes_reply && strcmp(callback->in.topic, callback->out.topic) == 0;
+  callback->role = callback->in.topic[0] == '\0' ? PLAN_TIMER
+                   : serves                      ? PLAN_SERVICE
+                   : takes_reply                 ? PLAN_CLIENT
+                                                 : PLAN_SUBSCRIPTION;
+  callback->requests = !serves && is_service(&callback->out);
+  if (callback->role != PLAN_CLIENT) return NULL;
+  for (const plan_callback_t *other = plan->callbacks; other < callback; other++) {
+    callback->request = (size_t)(other - plan->callbacks);
+    if (other->requests && strcmp(other->out.topic, callback->in.topic) == 0) return NULL;
+  }
+  return "takes the reply of a service that no callback before it requests";
+}
+
 static const char *read_callback(fields_t *fields, plan_t *plan) {
   if (plan->chain_count == 0) return "is a callback before the first chain";
   if (plan->callback_count == PLAN_CALLBACKS) return "is one callback too many (at most 64)";
@@ -92,6 +113,7 @@ static const char *read_callback(fields_t *fields, plan_t *plan) {
   const char *problem = read_message(fields, &callback->in);
   if (problem == NULL) problem = read_message(fields, &callback->out);
   if (problem == NULL && next(fields) != NULL) problem = "has a field too many";
+  if (problem == NULL) problem = find_role(plan, callback);
   const bool is_first = plan->chains[callback->chain].count == 1;
   if (problem == NULL && callback->in.topic[0] == '\0' && !is_first) problem = "is a timer that does not begin a chain";
   return problem;

@@ -13,7 +13,11 @@
  * FILE, beside the plan, has a serialised message without encapsulation, which is published again and again; of IN it
  * is -. NUMBER and OFFSET say where it carries the number of the chain's instance: digits (five), u8, u16, u32, u64,
  * f32, f64, bool, or none; where it wraps around or is missing, the instance is the latest that may be. With count, for
- * messages of programs that know no numbers, it is the place of the message among all that came. */
+ * messages of programs that know no numbers, it is the place of the message among all that came.
+ *
+ * A type PACKAGE/srv/TYPE (or PACKAGE/action/TYPE) is that of a service, and TOPIC its name. A callback whose IN and
+ * OUT are of one service serves it; else OUT is requested, and IN is the reply to what a callback before it requests.
+ */
 #ifndef THREE_CHAINS_PLAN_H
 #define THREE_CHAINS_PLAN_H
 
@@ -39,9 +43,14 @@ typedef struct plan_message {
   char file[PLAN_PATH_BYTES];
 } plan_message_t;
 
+typedef enum plan_role { PLAN_TIMER, PLAN_SUBSCRIPTION, PLAN_SERVICE, PLAN_CLIENT } plan_role_t;
+
 typedef struct plan_callback {
   char name[PLAN_NAME_BYTES];
   size_t chain;
+  plan_role_t role;
+  bool requests;  /* at its end */
+  size_t request; /* of a client: the number of the callback that requests */
   int64_t execution_ns;
   plan_message_t in, out;
 } plan_callback_t;

@@ -44,6 +44,19 @@ bool raw_type_init(raw_type_t *type, const char *name) {
   return true;
 }
 
+bool raw_service_init(raw_service_t *service, const char *name) {
+  char part[PLAN_TYPE_BYTES + 16];
+  snprintf(part, sizeof part, "%s_Request", name);
+  bool known = raw_type_init(&service->request, part);
+  snprintf(part, sizeof part, "%s_Response", name);
+  known = known && raw_type_init(&service->response, part);
+  service->type = (tide_service_type_t){service->request.package, service->request.type.name, &service->request.type,
+                                        &service->response.type};
+  service->support = (rosidl_service_type_support_t){TIDE_TYPESUPPORT_IDENTIFIER, &service->type,
+                                                     get_service_typesupport_handle_function};
+  return known;
+}
+
 bool raw_message_reserve(raw_message_t *message) {
   message->bytes = malloc(PLAN_PAYLOAD_BYTES);
   message->capacity = PLAN_PAYLOAD_BYTES;

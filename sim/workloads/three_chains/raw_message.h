@@ -4,10 +4,12 @@
 #define THREE_CHAINS_RAW_MESSAGE_H
 
 #include <rosidl_runtime_c/message_type_support_struct.h>
+#include <rosidl_runtime_c/service_type_support_struct.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <tide/message.h>
+#include <tide/message_memory.h>
 
 #include "plan.h"
 
@@ -23,8 +25,17 @@ typedef struct raw_type {
   rosidl_message_type_support_t support;
 } raw_type_t;
 
+/* A service whose requests and responses are raw_message_t. Must not move. */
+typedef struct raw_service {
+  raw_type_t request, response;
+  tide_service_type_t type;
+  rosidl_service_type_support_t support;
+} raw_service_t;
+
 /* name: as std_msgs/msg/String. False: it is none. */
 bool raw_type_init(raw_type_t *type, const char *name);
+/* name: as std_srvs/srv/Trigger. False: it is none. */
+bool raw_service_init(raw_service_t *service, const char *name);
 /* False, with one line on standard error: the file cannot be read, is empty, or is larger than PLAN_PAYLOAD_BYTES. The
  * memory is the message's for good. */
 bool raw_message_read(raw_message_t *message, const char *file);

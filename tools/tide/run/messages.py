@@ -111,7 +111,29 @@ class Sample:
 
 
 def message_class(name: str) -> Any:
-    """MessageError when this Python has no such type."""
+    """MessageError when this Python has no such type. Requests and responses have the name of their service, and
+    _Request or _Response behind it."""
+    package = name.partition("/")[0]
+    whole, _, part = name.rpartition("_")
+    if part in ("Request", "Response"):
+        return getattr(service_class(whole), part)
+    if part == "FeedbackMessage":
+        return _found(whole).Impl.FeedbackMessage
+    found = _found(name)
+    if not hasattr(found, "get_fields_and_field_types"):
+        raise MessageError(f"type '{name}' is not known here: package '{package}' has no such type", "correct its name")
+    return found
+
+
+def service_class(name: str) -> Any:
+    """Of std_srvs/srv/SetBool, or of a part of an action: example_interfaces/action/Fibonacci_SendGoal."""
+    whole, _, part = name.rpartition("_")
+    if "/action/" in name:
+        return getattr(_found(whole).Impl, f"{part}Service")
+    return _found(name)
+
+
+def _found(name: str) -> Any:
     package, kind, short = name.split("/")
     try:
         module = importlib.import_module(f"{package}.{kind}")
@@ -121,7 +143,7 @@ def message_class(name: str) -> Any:
             "install or source it, or name a type that is there",
         ) from None
     found = getattr(module, short, None)
-    if found is None or not hasattr(found, "get_fields_and_field_types"):
+    if found is None:
         raise MessageError(f"type '{name}' is not known here: package '{package}' has no such type", "correct its name")
     return found
 

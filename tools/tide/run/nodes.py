@@ -24,15 +24,17 @@ from typing import Any
 
 import rclpy
 from rclpy.callback_groups import CallbackGroup, MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
+from rclpy.client import Client
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import Executor, ExternalShutdownException
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 
-from tide.run.messages import ENCAPSULATION_BYTES, Number, message_class
+from tide.run.messages import ENCAPSULATION_BYTES, Number, message_class, service_class
 from tide_ros import Budget, Lane, PriorityExecutor
 
 _ENCAPSULATION = b"\0\1\0\0"  # CDR, little-endian
@@ -81,13 +83,25 @@ class _Play:
         self._readers = 0
         profile = quality(bool(chain["reliable"]))
         takes, sends = callback["takes"], callback["sends"]
-        if sends is not None:
+        self.client: Client[Any, Any] | None = None
+        self.asks = sends["topic"] if sends is not None and sends.get("part") == "Request" else None
+        self.awaits = takes["topic"] if takes is not None and takes.get("part") == "Response" else None
+        self.group = group
+        self._sends = sends
+        serves = takes is not None and takes.get("part") == "Request"
+        if serves:
+            self._reply = _instance_of(sends)
+            kind = service_class(takes["type"])
+            node.create_service(kind, takes["topic"], self._serve, callback_group=group)
+        elif sends is not None and self.asks is None:
             self._publisher = node.create_publisher(message_class(sends["type"]), sends["topic"], profile)
             self._publish = _numbered(self._publisher, sends)
             self._readers = int(sends["readers"])
         for place, one in enumerate([] if takes is None else [takes, *callback["joins"]]):
             self._numbers.append(Number(one["kind"], one["offset"]))
             self._counts.append(0)
+            if "part" in one:
+                continue
             take = partial(self._take, place)
             self._subscriptions.append(
                 node.create_subscription(
@@ -122,6 +136,28 @@ class _Play:
                 del self._arrived[index]
         self._run(index, now_ns)
 
+    def _serve(self, request: Any, _: Any) -> Any:
+        """The response leaves when it has returned."""
+        now_ns, cpu_ns = time.monotonic_ns(), time.thread_time_ns()
+        index = self._index(0, serialize_message(request), now_ns)
+        self._run(index, now_ns, cpu_ns)
+        return self._reply(max(index, 0))
+
+    def connect(self, node: Node, taker: _Play) -> None:
+        """To the service that it asks; taker: who takes the reply, as long as both are of this executor."""
+        kind = service_class(self._sends["type"])
+        client = self.client = node.create_client(kind, self._sends["topic"], callback_group=taker.group)
+        request = _instance_of(self._sends)
+
+        def ask(index: int) -> None:
+            client.call_async(request(index)).add_done_callback(taker.take_reply)
+
+        self._publish = ask
+
+    def take_reply(self, future: Any) -> None:
+        now_ns, cpu_ns = time.monotonic_ns(), time.thread_time_ns()
+        self._run(self._index(0, serialize_message(future.result()), now_ns), now_ns, cpu_ns)
+
     def _index(self, place: int, message: bytes, now_ns: int) -> int:
         number = self._numbers[place]
         if number.kind != "count":
@@ -132,12 +168,16 @@ class _Play:
             self._counts[place] += 1
             return self._counts[place] - 1
 
-    def _run(self, index: int, now_ns: int) -> None:
+    def _run(self, index: int, now_ns: int, begun_ns: int | None = None) -> None:
+        """begun_ns: the thread's time at its beginning, if that was before."""
         if index < 0 or index >= int(self.chain["instances"]) or index in self._seen:
             return
         self._seen.add(index)
-        cpu_ns = time.thread_time_ns()
-        _burn(self.execution_ns - self._publish_ns - _SPARE_NS)  # what a host executor takes has its publish in it
+        cpu_ns = time.thread_time_ns() if begun_ns is None else begun_ns
+        before_ns = time.thread_time_ns() - cpu_ns
+        _burn(
+            self.execution_ns - before_ns - self._publish_ns - _SPARE_NS
+        )  # what a host executor takes has its publish in it
         worked_ns = time.thread_time_ns()
         self._publish(index)
         self._publish_ns = max(time.thread_time_ns() - worked_ns, self._publish_ns * 7 // 8)
@@ -157,6 +197,8 @@ class _Play:
         """With everybody at the other ends."""
         if self._publisher is not None and self._publisher.get_subscription_count() < self._readers:
             return False
+        if self.client is not None and not self.client.service_is_ready():
+            return False
         return all(one.get_publisher_count() > 0 for one in self._subscriptions)
 
     def told(self) -> dict[str, Any]:
@@ -173,6 +215,25 @@ def _numbered(publisher: Publisher, sends: dict[str, Any]) -> Callable[[int], No
         publisher.publish(_ENCAPSULATION + bytes(message))
 
     return publish
+
+
+def _instance_of(sends: dict[str, Any]) -> Callable[[int], Any]:
+    number = Number(sends["kind"], sends["offset"])
+    body = Path(sends["file"]).read_bytes()
+    kind = message_class(f"{sends['type']}_{sends['part']}")
+
+    def made(index: int) -> Any:
+        message = bytearray(body)
+        number.written(message, index)
+        return deserialize_message(_ENCAPSULATION + bytes(message), kind)
+
+    return made
+
+
+def _connect(node: Node, plays: list[_Play]) -> None:
+    for one in plays:
+        if one.asks is not None:
+            one.connect(node, next(other for other in plays if other.awaits == one.asks))
 
 
 def _group_of(name: str | None, kinds: dict[str, str], groups: dict[str, CallbackGroup]) -> CallbackGroup:
@@ -230,6 +291,7 @@ def main() -> None:
         for chain in task["chains"]
         for callback in chain["callbacks"]
     ]
+    _connect(node, plays)
     executor.add_node(node)
     threading.Thread(target=_listen, args=(plays, executor, 0 if budget else priority), daemon=True).start()
     say({"event": "created"})

@@ -2,9 +2,9 @@
 """Watches the topics of a run: says when all have somebody at both ends, and when their messages came.
 
 Run as `python -m tide.run.observer` with a JSON object on standard input: {"topics": [{"topic", "type", "readers",
-"observed"}]}, where readers is how many others subscribe. Prints {"missing": [...]} as long as an end is missing, then
-{"event": "seen"}; at SIGTERM a line for each observed topic: when its messages were published, on the monotonic clock.
-Ends also when standard input is closed."""
+"observed"}], "services": [{"service", "type"}]}, where readers is how many others subscribe. Prints {"missing": [...]}
+as long as an end is missing, then {"event": "seen"}; at SIGTERM a line for each observed topic: when its messages were
+published, on the monotonic clock. Ends also when standard input is closed."""
 
 from __future__ import annotations
 
@@ -52,6 +52,18 @@ class _Topic:
         return {"topic": self.name, "what": "subscription"} if readers < self.readers else None
 
 
+def _missing_services(node: Node, services: list[dict[str, Any]]) -> list[dict[str, str]]:
+    known = dict(node.get_service_names_and_types())
+    found = []
+    for one in services:
+        types = known.get("/" + one["service"].lstrip("/"), [])
+        if not types:
+            found.append({"service": one["service"], "what": "server"})
+        elif one["type"] not in types:
+            found.append({"service": one["service"], "what": "type", "type": types[0]})
+    return found
+
+
 def _end_with_parent() -> None:
     while sys.stdin.buffer.read(1):
         pass
@@ -69,7 +81,10 @@ def main() -> None:
     say({"event": "created"})
     last: list[dict[str, str]] | None = None
     try:
-        while missing := [one for topic in topics if (one := topic.missing()) is not None]:
+        while missing := [
+            *(one for topic in topics if (one := topic.missing()) is not None),
+            *_missing_services(node, task["services"]),
+        ]:
             if missing != last:
                 say({"missing": missing})
             last = missing

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from tide.run.messages import Sample, sample_of
 from tide.system.levels import levels_of_boards
@@ -86,10 +87,20 @@ def _run_chain(system: System, chain: Chain, every: Mapping[str, Mapping[str, in
 
 
 @dataclass(frozen=True)
-class Message:
-    """What a callback takes or sends: a publication, and an instance of it."""
+class ServicePart:
+    """A request or a reply: the name of the service and its type, and which of the two."""
 
-    publication: Publication
+    topic: str
+    type: str
+    payload_bytes: int
+    part: Literal["Request", "Response"]
+
+
+@dataclass(frozen=True)
+class Message:
+    """What a callback takes or sends, and an instance of it."""
+
+    publication: Publication | ServicePart
     sample: Sample
 
     @property

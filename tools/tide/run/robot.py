@@ -35,7 +35,7 @@ from tide.run.robot_plans import (
     used_executors,
 )
 from tide.system.levels import levels
-from tide.system.model import Executor, SerialLink, System, UdpLink, nanoseconds
+from tide.system.model import Executor, Reply, SerialLink, System, UdpLink, nanoseconds
 from tide.system.variants import PlanError
 
 _LINE_PRIORITY, _LINK_PRIORITY, _AGENT_PRIORITY, _EXECUTOR_PRIORITY, _NODES_PRIORITY = 80, 75, 70, 50, 40
@@ -245,9 +245,13 @@ class Robot:
         command = [sys.executable, "-m", "tide.run.observer"]
         scheduling = Scheduling(0, self.places.others)
         observer: Child = children.start("observer", command, self.out / "observer.log", scheduling, self.environment)
-        observer.say(json.dumps({"topics": told}))
+        services = [{"service": one.service, "type": one.type} for one in self._replies()]
+        observer.say(json.dumps({"topics": told, "services": services}))
         observer.wait_event("created", START_LIMIT_S)
         return observer
+
+    def _replies(self) -> list[Reply]:
+        return [one.replies for chain in self.system.chains for one in chain.callbacks if one.replies is not None]
 
     # ---- the run ----
 
@@ -299,6 +303,8 @@ class Robot:
         if not missing:
             return "the observer saw no topics in time; is DDS discovery on loopback possible here?"
         first = missing[0]
+        if "service" in first:
+            return self._missing_service(first)
         maker, reader = next(
             (callback, after)
             for _, callback, after in topics_of(self.system)
@@ -317,6 +323,21 @@ class Robot:
         return (
             f"{role} did not {verb} topic '{first['topic']}' within {self.settings.start_limit_s:g} s; look into {log}"
         )
+
+    def _missing_service(self, missing: dict[str, str]) -> str:
+        name = missing["service"]
+        server = next(
+            one
+            for chain in self.system.chains
+            for one in chain.callbacks
+            if one.replies is not None and one.replies.service == name
+        )
+        if missing["what"] == "type":
+            assert server.replies is not None
+            described = server.replies.type
+            return f"service '{name}' is {missing['type']}, the description says {described}; correct one of them"
+        role, log = role_of(self.system.executor(server.executor)), self.out / f"{server.executor}.log"
+        return f"{role} did not serve '{name}' within {self.settings.start_limit_s:g} s; look into {log}"
 
     def _begin(self) -> int:
         timers = [

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tide.run.messages import MessageError, Number, Sample, sample_of
 from tide.run.plan import (
@@ -18,9 +18,10 @@ from tide.run.plan import (
     BoardCallback,
     BoardChain,
     Message,
+    ServicePart,
 )
 from tide.system.levels import levels
-from tide.system.model import Callback, Chain, Executor, SerialLink, System, UdpLink
+from tide.system.model import Callback, Chain, Executor, Publication, SerialLink, System, UdpLink
 from tide.system.variants import PlanError
 
 WARM_UP_INSTANCES = 3
@@ -73,12 +74,19 @@ def _sample(type_name: str, payload_bytes: int) -> Sample:
 
 
 def _message(system: System, made_by: Callback) -> Message:
-    publication = made_by.publishes
-    assert publication is not None  # the loader has checked it
+    sent = made_by.sends
+    assert sent is not None  # the loader has checked it
+    publication: Publication | ServicePart
+    if isinstance(sent, Publication):
+        publication, name = sent, sent.type
+    else:
+        part: Literal["Request", "Response"] = "Request" if made_by.requests else "Response"
+        publication, name = ServicePart(sent.service, sent.type, made_by.sent_bytes, part), f"{sent.type}_{part}"
     try:
-        sample = _sample(publication.type, publication.payload_bytes)
+        sample = _sample(name, publication.payload_bytes)
     except MessageError as error:
-        raise PlanError(f"topic '{publication.topic}': {error}") from None
+        kind = "topic" if made_by.publishes else "service"
+        raise PlanError(f"{kind} '{publication.topic}': {error}") from None
     if is_given(system.executor(made_by.executor)):
         sample = Sample(sample.body, COUNTED)
     return Message(publication, sample)
@@ -89,7 +97,7 @@ def _planned(system: System, chain: Chain, callback: Callback) -> BoardCallback:
     position = next(n for n, one in enumerate(path) if one is callback)
     takes = None if position == 0 else _message(system, path[position - 1])
     joins = system.inputs(chain)[1:] if callback is chain.callbacks[0] else ()
-    sends = None if callback.publishes is None else _message(system, callback)
+    sends = None if callback.sends is None else _message(system, callback)
     joined = tuple(_message(system, one) for one in joins)
     return BoardCallback(callback.name, callback.execution_ns, takes, sends, joined)
 
@@ -134,7 +142,7 @@ def require_board(executor: Executor, chains: list[BoardChain]) -> None:
         publication = message.publication
         if publication.payload_bytes > BOARD_PAYLOAD_BYTES:
             raise PlanError(
-                f"topic '{publication.topic}' has {publication.payload_bytes} B; board '{executor.name}', which is "
+                f"'{publication.topic}' has {publication.payload_bytes} B; board '{executor.name}', which is "
                 f"played, takes at most {BOARD_PAYLOAD_BYTES}"
             )
 
@@ -150,6 +158,8 @@ def _node_message(message: Message | None, file: Path | None, readers: int = 0) 
     number = message.sample.number
     told: dict[str, Any] = {"topic": message.publication.topic, "type": message.publication.type}
     told |= {"kind": number.kind, "offset": number.offset}
+    if isinstance(message.publication, ServicePart):
+        told["part"] = message.publication.part
     if file is not None:
         file.write_bytes(message.sample.body)
         told |= {"file": str(file), "readers": readers}

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from tide.analysis.boards import sections_of
 from tide.analysis.lower import is_on_host
+from tide.analysis.sections import sections_of
 from tide.run.robot import Recorded
 from tide.run.robot_plans import WARM_UP_INSTANCES, instances_of, is_given, is_played
 from tide.system.model import Callback, Chain, System
@@ -120,7 +120,7 @@ def _legs(
     legs = [Leg(chain.name, f"release to {path[0].name}", max(times[0][0] - at_ns for at_ns, times in done))]
     for number, callback in enumerate(path):
         executor = system.executor(callback.executor)
-        made_ms = executor.submit_ms if callback.publishes else 0
+        made_ms = executor.submit_ms if callback.sends else 0
         limit_ns = int((callback.execution_ms + made_ms + executor.dispatch_ms) * 1_000_000)
         spent_ns = max(times[number][2] for _, times in done)
         legs.append(Leg(chain.name, f"{callback.name}, execution", spent_ns, limit_ns))
@@ -141,9 +141,8 @@ def _sections(
     if is_on_host(system) or len(system.boards()) < 2 or chain.branches_from is not None:
         return []
     found = []
-    last = -1
     for number, one in enumerate(sections_of(system, chain)[:-1]):
-        last += len(one.callbacks)
+        last = next(n for n, callback in enumerate(chain.callbacks) if callback is one.last)
         ends = {index: runs[last][index][1] for index in counted if index in runs[last]}
         most_ns = max((end_ns - _release_ns(system, chain, recorded, n) for n, end_ns in ends.items()), default=-1)
         if ends:
