@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Services in chains: what a description may say, what goes over the line, bounds, and the shipped code in virtual
+time."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+import pytest
+
+from tide.analysis import bounds as bounding
+from tide.analysis.bounds import Bounds, bounds_of
+from tide.analysis.lower import NoBoundError, link_document
+from tide.analysis.sections import all_of, sections_of
+from tide.play.boards import BoardsPlayer
+from tide.play.server import Server
+from tide.run.plan import ServicePart, write_board_plan
+from tide.run.robot_plans import nodes_of, plan_of
+from tide.simulate.described import simulate_description
+from tide.system.load import SystemFileError, parse
+from tide.system.model import System
+from tide.watch.points import points_of
+
+MS = 1_000_000
+PLACES = {"m": ("mcu", "l"), "n": ("mcu", "k"), "h": ("host", None), "g": ("host", None)}
+
+
+def described(*chains: str, board: str = "", link: str = "escaped_bytes = 0\nexact_sizes = true") -> str:
+    text = '[system]\nname = "asking"\n'
+    for name, (where, line) in PLACES.items():
+        if not any(f'executor = "{name}"' in one for one in chains):
+            continue
+        text += f'[[executors]]\nname = "{name}"\nwhere = "{where}"\n'
+        if line is not None:
+            text += f'link = "{line}"\n{board}\n'
+            text += f'[[links]]\nname = "{line}"\nkind = "serial"\nbaud = 115200\nagent_ms = 1\nreturn_ms = 1\n{link}\n'
+    return text + "".join(chains)
+
+
+def service(
+    name: str,
+    way: str,
+    priority: int = 3,
+    request: int | None = 1,
+    reply: int = 20,
+    times: tuple[float, ...] = (1, 2, 1),
+) -> str:
+    """A chain: who asks, who serves, who takes the reply. request: None: as the type says."""
+    asker, server, client = way
+    sized = "" if request is None else f", payload_bytes = {request}"
+    kind = 'type = "std_srvs/srv/SetBool"'
+    return f"""
+[[chains]]
+name = "{name}"
+priority = {priority}
+period_ms = 200
+deadline_ms = 200
+reliability = "reliable"
+callbacks = [
+  {{ name = "ask", kind = "timer", executor = "{asker}", execution_ms = {times[0]},
+     requests = {{ service = "{name}/set", {kind}{sized} }} }},
+  {{ name = "serve", kind = "service", executor = "{server}", execution_ms = {times[1]},
+     replies = {{ service = "{name}/set", {kind}, payload_bytes = {reply} }} }},
+  {{ name = "go_on", kind = "client", executor = "{client}", execution_ms = {times[2]} }},
+]
+"""
+
+
+def found(system: System) -> Bounds:
+    bounds = bounds_of(system)
+    for one in bounds.chains:
+        assert one.bound_ns is not None, one.reason
+        assert sum(part.value_ns for part in one.parts) == one.bound_ns  # --explain adds up
+    return bounds
+
+
+# ---- the description ----
+
+GOOD = described(service("c", "mhm"))
+SET_BOOL = "std_srvs/srv/SetBool"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (('"service"', '"subscription"'), "'serve' of chain 'c' is a subscription, which nobody asks for a reply"),
+        (
+            ('kind = "service", executor = "h", execution_ms = 2,\n     replies', 'kind = "client", executor = "h", '
+             "execution_ms = 2,\n     replies"),
+            "which nobody asks for a reply",
+        ),
+        (('"client"', '"subscription"'), "the reply of service 'serve' of chain 'c' is taken by no client"),
+        (
+            (f',\n     requests = {{ service = "c/set", type = "{SET_BOOL}", payload_bytes = 1 }}', ""),
+            "service 'serve' of chain 'c' is requested by no callback before it",
+        ),
+        (
+            (f',\n     replies = {{ service = "c/set", type = "{SET_BOOL}", payload_bytes = 20 }}', ""),
+            "service 'serve' of chain 'c' replies nothing",
+        ),
+        (('replies = { service = "c/set"', 'replies = { service = "d/set"'), "serves service 'd/set', and 'ask'"),
+        (
+            (f'type = "{SET_BOOL}", payload_bytes = 20', 'type = "std_srvs/srv/Trigger", payload_bytes = 20'),
+            "serves type 'std_srvs/srv/Trigger', and 'ask' asks for 'std_srvs/srv/SetBool'",
+        ),
+        (('"client", executor = "m"', '"client", executor = "h"'), "the reply comes to who has requested, on 'm'"),
+        (('"reliable"', '"best_effort"'), "chain 'c' has a service and is best effort"),
+        (
+            (f'type = "{SET_BOOL}", payload_bytes = 20', f'type = "{SET_BOOL}"'),
+            "the reply of service 'c/set' has no longest size",
+        ),
+        (
+            (f'type = "{SET_BOOL}", payload_bytes = 1 ', 'type = "no_such/srv/Thing" '),
+            "has a size that is not known here: there is no definition of no_such/srv/Thing",
+        ),
+        ((f'type = "{SET_BOOL}", payload_bytes = 1 ', 'type = "std_msgs/msg/Bool" '), "write it as package/srv/Name"),
+        (
+            ('executor = "m", execution_ms = 1 }', 'executor = "m", execution_ms = 1, publishes = { topic = "t", '
+             'payload_bytes = 8 }, requests = { service = "b", type = "std_srvs/srv/Trigger" } }'),
+            "publishes and requests, and sends one thing at its end",
+        ),
+        (('kind = "timer"', 'kind = "service"'), "begins with the service 'ask', so nothing starts it"),
+        (('"c/set"', '"c set"'), "write letters, digits and _ in parts joined by /"),
+    ],
+)  # fmt: skip
+def test_what_a_service_may_not_be_is_told(change: tuple[str, str], told: str) -> None:
+    text = GOOD.replace(*change)
+    assert text != GOOD
+    with pytest.raises(SystemFileError) as refusal:
+        parse(text)
+    assert any(told in line for line in refusal.value.lines), refusal.value.lines
+    assert all(line.startswith("system.toml:") and ";" in line for line in refusal.value.lines)
+
+
+def test_a_request_without_a_server() -> None:
+    head, _, tail = GOOD.partition('  { name = "serve"')
+    text = head + tail[tail.index('  { name = "go_on"') :]
+    with pytest.raises(SystemFileError) as refusal:
+        parse(text)
+    assert "'ask' of chain 'c' requests service 'c/set', and the callback behind it is no server" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("way", "told"),
+    [
+        ("mgm", "has servers on the executors 'h' and 'g'"),
+        ("nhn", "is already that of 'serve' of chain 'c'"),
+    ],
+)
+def test_a_service_has_one_server_and_one_place(way: str, told: str) -> None:
+    other = service("d", way, priority=2).replace("d/set", "/c/set")
+    with pytest.raises(SystemFileError) as refusal:
+        parse(described(service("c", "mhm"), other))
+    assert told in str(refusal.value)
+
+
+def test_types_say_sizes() -> None:
+    (chain,) = parse(described(service("c", "mhm", request=None))).chains
+    assert [one.sent_bytes for one in chain.callbacks] == [4, 20, 0]
+    goal = "test_msgs/action/Fibonacci_SendGoal"
+    text = described(service("c", "mhm", request=None)).replace(SET_BOOL, goal).replace(", payload_bytes = 20", "")
+    (chain,) = parse(text).chains  # a UUID and a number; a flag and a time
+    assert [one.sent_bytes for one in chain.callbacks] == [20, 12, 0]
+
+
+# ---- the lowering ----
+
+
+@pytest.mark.parametrize(("way", "sizes"), [("mhm", [7, 24, 0]), ("hmh", [31, 44, 0])])
+def test_what_goes_with_a_request_and_a_reply(way: str, sizes: list[int]) -> None:
+    """24 B to who serves and back from it, 4 B to who asks."""
+    document = link_document(parse(described(service("c", way, request=7))))
+    (chain,) = document["chains"]
+    assert [one["payload_bytes"] for one in chain["callbacks"]] == sizes
+
+
+def test_a_service_of_a_board_for_itself_passes_through_the_agent() -> None:
+    system = parse(described(service("c", "mmm", request=7)))
+    (chain,) = link_document(system)["chains"]
+    assert [one["payload_bytes"] for one in chain["callbacks"]] == [7, 31, 44, 24, 0]
+    assert [one["executor"] for one in chain["callbacks"]] == ["m", "!relay", "m", "!relay", "m"]
+    bound = found(system).chain("c")
+    assert bound is not None and bound.bound_ns is not None and bound.bound_ns > (1 + 2 + 1 + 4) * MS
+
+
+def test_a_service_costs_what_topics_of_its_size_cost() -> None:
+    asking = found(parse(described(service("c", "mhm", request=30, reply=26)))).chain("c")
+    topics = service("c", "mhm", request=30, reply=26)
+    for old, new in (
+        ("requests = { service", "publishes = { topic"), ("replies = { service", "publishes = { topic"),
+        ('"c/set"', '"c/in"'), (SET_BOOL, "std_msgs/msg/String"), ('"service"', '"subscription"'),
+        ('"client"', '"subscription"'), ("payload_bytes = 26", "payload_bytes = 30"),
+    ):  # fmt: skip
+        topics = topics.replace(old, new)
+    topics = topics.replace('"c/in"', '"c/out"', 1)
+    plain = found(parse(described(topics))).chain("c")
+    assert asking is not None and plain is not None and asking.parts == plain.parts
+
+
+@pytest.mark.parametrize("policy", ["batch_stock", "batch_blocking"])
+def test_no_bound_where_publishing_waits(policy: str) -> None:
+    for way in ("mhm", "hmh"):
+        with pytest.raises(NoBoundError) as refusal:
+            bounds_of(parse(described(service("c", way), board=f'policy = "{policy}"')))
+        assert "no bound where publishing waits" in str(refusal.value)
+    assert found(parse(described(service("c", "mhm"), board='policy = "batch"')))
+
+
+def test_a_service_of_another_board_is_within_the_section_of_who_asks() -> None:
+    system = parse(described(service("c", "mnm"), service("d", "hnh", priority=2)))
+    (outer,) = sections_of(system, system.chain("c"))
+    (inner,) = outer.inner
+    assert (outer.place, inner.place) == ("m", "n") and outer.is_last and not inner.is_last
+    assert [one.name for one in outer.callbacks] == ["ask", "go_on"] and [one.name for one in inner.callbacks] == [
+        "serve"
+    ]
+    assert [one.name for one in all_of([outer])] == ["c#1", "c#2"]
+    bounds = found(system)
+    bound, alone = bounds.chain("c"), found(parse(described(service("c", "mnm")))).chain("c")
+    assert bound is not None and alone is not None and bound.bound_ns is not None and alone.bound_ns is not None
+    assert {part.executor for part in bound.parts} == {"m", "n"}
+    assert alone.bound_ns < bound.bound_ns and bound.depends_on == ()
+
+
+def test_a_board_that_serves_takes_as_long_as_it_does() -> None:
+    """Of three times of the server the bounds lie as far apart."""
+    bounds = [
+        found(parse(described(service("c", "mnm", times=(1, execution_ms, 1))))).chain("c")
+        for execution_ms in (2, 12, 22)
+    ]
+    found_ns = [one.bound_ns for one in bounds if one is not None and one.bound_ns is not None]
+    assert [after - before for before, after in itertools.pairwise(found_ns)] == [10 * MS, 10 * MS]
+
+
+# ---- the shipped code in virtual time ----
+
+
+def worst_of(system: System, executor: str, runs: int = 8) -> dict[str, int]:
+    player = BoardsPlayer(system, executor, 0, random.Random(7))
+    server = Server("tide-sim")
+    worst: dict[str, int] = {}
+    try:
+        for _ in range(runs):
+            played = server.play(player.words(player.drawn()))
+            assert not played.violations and not any(played.lost)
+            told = player.of_chains(played)
+            for name, worst_ns in zip(player.chain_names, told.worst_ns, strict=True):
+                worst[name] = max(worst.get(name, -1), worst_ns)
+    finally:
+        server.close()
+    return worst
+
+
+@pytest.mark.parametrize("executor", ["tide", "lanes", "batch"])
+def test_requests_and_replies_of_the_shipped_code_keep_to_their_bounds(executor: str) -> None:
+    ways = ("mhm", "hmh", "mnm", "hng", "mgm")
+    chains = [service(f"c{n}", way if way != "hng" else "hnh", priority=9 - n) for n, way in enumerate(ways)]
+    system = parse(described(*chains, link=""))
+    bounds = {one.name: one.bound_ns for one in bounds_of(system, executor).chains}
+    worst = worst_of(system, executor)
+    for name, bound_ns in bounds.items():
+        assert bound_ns is None or 4 * MS < worst[name] <= bound_ns, name
+
+
+def test_a_simulation_shows_where_the_time_went() -> None:
+    outcome = simulate_description(parse(described(service("c", "mnm"))), None, 4, 1, False)
+    assert not outcome.is_broken and outcome.recording
+    first = [one for one in outcome.recording if one.instance == 0]
+    whats = {(one.place, one.what) for one in first}
+    assert {("m", "ask"), ("n", "serve"), ("m", "go_on")} <= whats
+    assert {("l, to the host", "request"), ("k, to the board", "request")} <= whats
+    assert {("k, to the host", "reply"), ("l, to the board", "reply")} <= whats
+
+
+def test_a_mistake_in_the_sizes_is_seen_by_the_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without what goes with a reply the bound of a long line is below what the shipped code takes."""
+    from tide.analysis import lower
+
+    link = "escaped_bytes = 0\nexact_sizes = true\nheartbeat_delay_ms = 60\nagent_heartbeat_ms = 1000"
+    text = described(service("c", "hmh", reply=1, times=(0.1, 0.1, 0.1)), link=link)
+    text = text.replace("115200", "9600").replace("agent_ms = 1\nreturn_ms = 1", "agent_ms = 0\nreturn_ms = 0")
+    system = parse(text.replace("_ms = 200\n", "_ms = 500\n"))
+    right = bounds_of(system).chain("c")
+    monkeypatch.setattr(lower, "up_bytes", lambda sender: sender.sent_bytes)
+    monkeypatch.setattr(lower, "down_bytes", lambda sender: sender.sent_bytes)
+    wrong = bounding.bounds_of(system).chain("c")
+    worst_ns = worst_of(system, "tide", 4)["c"]
+    assert right is not None and right.bound_ns is not None and wrong is not None and wrong.bound_ns is not None
+    assert wrong.bound_ns < worst_ns <= right.bound_ns
+
+
+# ---- a run, and a watch ----
+
+
+def planned(system: System, name: str, tmp_path: Any) -> str:
+    file = tmp_path / f"{name}_plan.txt"
+    write_board_plan(plan_of(system, system.executor(name), 5), file)
+    return str(file.read_text())
+
+
+def test_boards_and_nodes_are_told_their_part_of_a_service(tmp_path: Any) -> None:
+    system = parse(described(service("c", "mnm", request=4), service("d", "hmh", priority=2, request=4)))
+    board = planned(system, "m", tmp_path)
+    assert f"callback ask 1000000 - c/set {SET_BOOL} bool 0 m_plan_" in board
+    assert f"callback go_on 1000000 c/set {SET_BOOL} digits 8 - -" in board
+    assert f"callback serve 2000000 d/set {SET_BOOL} bool 0 - d/set {SET_BOOL} digits 8 m_plan_" in board
+    host = system.executor("h")
+    told = nodes_of(system, host, plan_of(system, host, 5), tmp_path)
+    asks, takes = told["chains"][0]["callbacks"]
+    assert asks["sends"]["part"] == "Request" and takes["takes"]["part"] == "Response"
+    assert asks["sends"]["topic"] == takes["takes"]["topic"] == "d/set"
+    (chain,) = (one for one in plan_of(system, system.executor("n"), 5))
+    message = chain.callbacks[0].sends
+    assert message is not None and isinstance(message.publication, ServicePart) and len(message.sample.body) <= 20
+
+
+def test_a_watch_says_that_it_cannot_see_a_service() -> None:
+    (points,) = points_of(parse(GOOD), 10_000)
+    assert not points.points and points.unseen == ("service /c/set cannot be seen from beside it",)
