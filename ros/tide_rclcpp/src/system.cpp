@@ -43,6 +43,20 @@ std::vector<tide_rcl::Lane> lanes_of(const Table &executor) {
   return lanes;
 }
 
+// What a callback sends: a topic, or the service that it requests or is.
+std::string sent_by(const Table &callback) {
+  for (const char *key : {"publishes.topic", "requests.service", "replies.service"}) {
+    if (const std::string name = callback.get(key); !name.empty()) return name;
+  }
+  return "";
+}
+
+Kind kind_of(const std::string &kind) {
+  if (kind == "timer") return Kind::kTimer;
+  if (kind == "service") return Kind::kService;
+  return kind == "client" ? Kind::kClient : Kind::kSubscription;
+}
+
 std::string absolute(const std::string &topic) { return topic.empty() || topic.front() == '/' ? topic : "/" + topic; }
 
 Callback callback_of(const SystemGraph::Node &node, const std::string &executor, const std::string &published,
@@ -51,8 +65,8 @@ Callback callback_of(const SystemGraph::Node &node, const std::string &executor,
   made.label = node.table->get("name");
   made.priority = node.priority;
   if (node.table->get("executor") != executor) return made;
-  const bool timer = node.table->get("kind") == "timer";
-  made.kind = timer ? Kind::kTimer : Kind::kSubscription;
+  made.kind = kind_of(node.table->get("kind"));
+  const bool timer = made.kind == Kind::kTimer;
   made.node = "*";
   if (timer) made.period = std::chrono::nanoseconds(period_ns);
   if (!timer) made.name = absolute(published);
@@ -68,7 +82,7 @@ Chain chain_of(const SystemGraph::Branch &branch, const std::string &executor) {
   std::string published = branch.topics.empty() ? "" : branch.topics.front();
   for (const SystemGraph::Node &node : branch.callbacks) {
     chain.callbacks.push_back(callback_of(node, executor, published, period_ns));
-    published = node.table->get("publishes.topic");
+    published = sent_by(*node.table);
   }
   for (std::size_t index = 1; index < branch.topics.size() && !branch.callbacks.empty(); index++) {
     chain.callbacks.push_back(callback_of(branch.callbacks.front(), executor, branch.topics[index], period_ns));

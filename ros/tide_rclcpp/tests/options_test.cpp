@@ -174,6 +174,28 @@ executor = "host"
   EXPECT_THROW(options_of_system(file.path + ".none"), std::runtime_error);
 }
 
+TEST(Systems, AServiceAndItsClientAreKnownByItsName) {
+  const Written file(R"([[executors]]
+name = "host"
+where = "host"
+[[chains]]
+name = "ask"
+priority = 7
+period_ms = 20
+callbacks = [
+  { name = "t", kind = "timer", executor = "host", requests = { service = "arm/close", type = "std_srvs/srv/Trigger" } },
+  { name = "s", kind = "service", executor = "host", replies = { service = "arm/close", type = "std_srvs/srv/Trigger" } },
+  { name = "c", kind = "client", executor = "host", publishes = { topic = "done", payload_bytes = 8 } },
+  { name = "d", kind = "subscription", executor = "host" },
+]
+)");
+  const Options options = options_of_system(file.path);
+  ASSERT_EQ(options.chains.at(0).callbacks.size(), 4u);
+  EXPECT_EQ(to_string(options.chains[0].callbacks[1]), "service * /arm/close");
+  EXPECT_EQ(to_string(options.chains[0].callbacks[2]), "client * /arm/close");
+  EXPECT_EQ(to_string(options.chains[0].callbacks[3]), "subscription * /done");
+}
+
 TEST(Systems, ALineThatIsNoTomlIsNamed) {
   const Written file("[[executors]]\nname = \"a\"\nwhere\n");
   try {
