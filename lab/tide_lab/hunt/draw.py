@@ -290,6 +290,10 @@ class _Draw:
                 *((here, host), (host, there), (host,), (here,), (here, here)),
             )
         )
+        if "requests" in chain["callbacks"][0]:
+            way = self.random.choice(
+                ((here, host, here), (host, there, host), (here, there, here), (here, there, here))
+            )
         if first and way == (host,):
             way = (here,)
         chain["callbacks"] = chain["callbacks"][: len(way)]
@@ -355,6 +359,9 @@ class _Draw:
         names = self.names("b", 3)
         chain["callbacks"] = []
         way: tuple[str, ...] = ("m", "h", "m")
+        is_service = bool(self.of.services) and self.chance(self.of.services)
+        if is_service and self.chance(0.4):
+            way = ("h", "m", "h")
         if self.of.shapes and self.chance(0.7):
             way = self.random.choice((("m",), ("m", "h"), ("h", "m"), ("m", "m"), ("h",)))
         host = self.random.choice(hosts)
@@ -369,7 +376,19 @@ class _Draw:
                 size = request if place == 0 else reply
                 callback["publishes"] = {"topic": f"{name}/{names[place]}", "payload_bytes": size}
             chain["callbacks"].append(callback)
+        if is_service:
+            self.make_service(chain)
         return chain
+
+    def make_service(self, chain: Document) -> None:
+        """Of three callbacks. Many requests are as short as they can be."""
+        chain["reliability"] = "reliable"
+        asks, serves, takes = chain["callbacks"]
+        for callback, sent in ((asks, "requests"), (serves, "replies")):
+            size = callback.pop("publishes")["payload_bytes"]
+            size = self.random.choice((1, self.random.randint(1, 12), size, size))
+            callback[sent] = {"service": chain["name"], "type": "std_srvs/srv/SetBool", "payload_bytes": size}
+        serves["kind"], takes["kind"] = "service", "client"
 
 
 def losses_of(of: Family, seed: int) -> int:

@@ -33,6 +33,7 @@ class Family:
     joins: float = 0.0  # of chains that branch, those that wait for further ones
     idle: float = 0.0  # of chains that touch a board or stand beside one, those with a callback that takes no time
     locks: float = 0.0  # of systems, those with locks between callbacks
+    services: float = 0.0  # of chains that touch a board, those that are a service: asked by it or by a node
 
 
 FAMILIES = (
@@ -117,6 +118,36 @@ FAMILIES = (
     Family("check-boards-paths", ("described",), (1, 1, 2), board=True, reliable=0.3, boards=(2,), paths=1),
     Family("check-locks", hosts=(1, 1, 1, 2, 3), lanes=(1, 2, 2, 3, 4), groups=0.4, own_priorities=0.2, locks=1),
     Family("check-board-locks", ("lanes", "tide"), (1, 2), (1, 2), board=True, reliable=0.4, shapes=True, locks=1),
+    Family(
+        "check-services",
+        ("tide", "lanes", "batch"),
+        (1, 1, 2),
+        (1, 1, 2),
+        board=True,
+        reliable=0.6,
+        services=0.7,
+        idle=0.2,
+    ),
+    Family(
+        "check-services-losses",
+        ("tide", "lanes"),
+        (1, 2),
+        (1, 2),
+        board=True,
+        reliable=1,
+        losses=(1, 1, 2),
+        services=0.7,
+    ),
+    Family(
+        "check-services-boards",
+        ("described", "tide", "lanes"),
+        (1, 1, 2),
+        (1, 1, 2),
+        board=True,
+        reliable=0.6,
+        boards=(2, 2, 3),
+        services=0.7,
+    ),
     Family("check-board-batch", BATCHES, (1, 1, 2, 3), (1, 1, 2), board=True, reliable=0.5),
 )
 

@@ -348,6 +348,32 @@ def _ceilings_too_low() -> Iterator[None]:
         yield
 
 
+# ---- services ----
+
+
+@contextmanager
+def _services_as_topics() -> Iterator[None]:
+    """What goes with requests and replies beside their payload is forgotten."""
+    with ExitStack() as stack:
+        for module in (lower, boards):
+            stack.enter_context(patch.object(module, "down_bytes", lambda sender: sender.sent_bytes))
+        stack.enter_context(patch.object(lower, "up_bytes", lambda sender: sender.sent_bytes))
+        yield
+
+
+def _no_replies(chain: Document) -> None:
+    """It ends where the service does."""
+    if chain["callbacks"][-1]["payload_bytes"] == 0 and len(chain["callbacks"]) > 2:
+        chain["callbacks"] = chain["callbacks"][:-1]
+
+
+def _at_once_elsewhere(chain: Document) -> None:
+    """A board that is asked takes no time."""
+    for callback in chain["callbacks"]:
+        if callback["name"] == "!away":
+            callback["execution_ns"] = 0
+
+
 def twins() -> list[Twin]:
     return [
         Twin("groups forgotten", "check-lanes", _asked(_no_groups)),
@@ -411,6 +437,9 @@ def twins() -> list[Twin]:
         Twin("waiting for locks forgotten", "check-locks", _without_lock_waits),
         Twin("critical sections forgotten", "check-board-locks", _asked(_chains(_without_sections))),
         Twin("a lock whose ceiling is too low", "check-board-locks", _ceilings_too_low),
+        Twin("headers of services forgotten", "check-services", _services_as_topics),
+        Twin("replies forgotten", "check-services", _asked(_chains(_no_replies))),
+        Twin("a board that serves at once", "check-services-boards", _asked(_chains(_at_once_elsewhere))),
         Twin("publishes that wait forgotten", "check-board-batch", _asked(_client(send="asynchronous"))),
     ]
 

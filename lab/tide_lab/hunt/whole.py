@@ -207,7 +207,8 @@ class _Hunt:
         return played
 
     def _player(self) -> Player:
-        if len(self._system.boards()) > 1 and self._is_board:
+        services = any(one.requests for chain in self._system.chains for one in chain.callbacks)
+        if self._is_board and (services or len(self._system.boards()) > 1):
             return boards_play.BoardsPlayer(self._system, self._executor, self._losses, self._source)
         if self._is_board:
             return board_play.BoardPlayer(self._system, self._executor, self._losses, self._source)
