@@ -117,6 +117,16 @@ def test_a_loop_is_cut_and_said_so() -> None:
     assert draft.executors[0].name == "a_b"
 
 
+def test_services_are_named_as_what_is_missing() -> None:
+    services = [
+        event(7, "rcl_service_init", f'service_handle = {number}, node_handle = 1, service_name = "{name}"')
+        for number, name in ((8, "/arm/close"), (9, "/left/arm/n/get_parameters"))
+    ]
+    draft = from_ros2(parse([*services, *LOOP]), "asking")
+    assert draft.notes[0].startswith("/arm/close is a service, whose requests are in no chain here")
+    assert not any("get_parameters" in note for note in draft.notes)
+
+
 def test_a_trace_without_timers_says_what_to_record() -> None:
     with pytest.raises(TraceError, match="no timer's callback ran"):
         from_ros2(parse(LOOP[:9]), "empty")

@@ -15,6 +15,8 @@ from tide.describe.draft import Draft, DraftCallback, DraftChain, DraftExecutor
 from tide.describe.trace import Event, TraceError
 
 _Key = tuple[int, int]  # process, pointer
+_OF_EVERY_NODE = {"describe_parameters", "get_parameter_types", "get_parameters", "get_type_description"}
+_OF_EVERY_NODE |= {"list_parameters", "set_parameters", "set_parameters_atomically"}
 
 
 @dataclass
@@ -37,6 +39,7 @@ class _Reader:
         self.subscriptions: dict[_Key, _Key] = {}
         self.callbacks: dict[_Key, _Callback] = {}
         self.running: dict[tuple[int, int], tuple[_Key, int]] = {}
+        self.services: set[str] = set()
 
     def take(self, event: Event) -> None:
         handler = getattr(self, "on_" + event.name.removeprefix("ros2:"), None)
@@ -68,6 +71,9 @@ class _Reader:
         subscription = (process, event.number("subscription"))
         node, topic = self.topics.get(self.subscriptions.get(subscription, subscription), ("node", ""))
         self.callbacks[process, event.number("callback")] = _Callback(process, f"{node}_{topic.strip('/')}", topic)
+
+    def on_rcl_service_init(self, event: Event, process: int) -> None:
+        self.services.add(event.text("service_name"))
 
     def on_rcl_timer_init(self, event: Event, process: int) -> None:
         self.periods[process, event.number("timer_handle")] = event.number("period")
@@ -115,6 +121,9 @@ def from_ros2(events: Iterable[Event], name: str) -> Draft:
             "no timer's callback ran in this trace; record from the start of the programs, with the events ros2:*"
         )
     draft = Draft(name, "from a trace of ROS 2")
+    for service in sorted(reader.services):
+        if service.rpartition("/")[2] not in _OF_EVERY_NODE:
+            draft.note(f"{service} is a service, whose requests are in no chain here: add requests, replies and client")
     executors = _executors(reader, ran, draft)
     names = _unique([callback.name for callback in ran])
     made = {

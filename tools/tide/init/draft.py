@@ -73,7 +73,9 @@ def _links(wanted: Wanted) -> Iterator[str]:
 def _chains(wanted: Wanted) -> Iterator[str]:
     priority = itertools.count(2 * len(wanted.boards) + max(len(wanted.boards) - 1, 0) + 1, -1)
     for board in wanted.boards:
-        comment = f"From a sensor of {board} to a node and back to an actuator."
+        comment = (
+            f"From a sensor of {board} to a node and back to an actuator. As a service: requests, replies, client."
+        )
         yield from _chain(f"{board}_control", comment, next(priority), 100, (board, wanted.host, board))
     for here, there in itertools.pairwise(wanted.boards):
         comment = f"From {here} over the host to {there}."
