@@ -11,7 +11,8 @@
 // reassemblies are free again.
 //
 // Where the session began anew (the agent was restarted, or a long cut made the client connect again), reliable
-// messages arrive at least once: first arrivals are in order, and answers that were under way may be lost.
+// messages arrive at least once: first arrivals are in order, and answers that were under way may be lost. So may
+// requests that waited in an agent that died for a board that serves.
 #pragma once
 
 #include <array>
@@ -50,6 +51,7 @@ class Checks {
  private:
   struct Way {
     bool reliable = false, reply_reliable = false;
+    bool asks_board = false;
     std::vector<uint32_t> published, received, answered, acted, replied, replies_seen;
     std::vector<bool> seen_by_host, seen_by_client;
     int64_t last_received = -1, last_acted = -1;

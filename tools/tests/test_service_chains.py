@@ -264,6 +264,28 @@ def test_requests_and_replies_of_the_shipped_code_keep_to_their_bounds(executor:
         assert bound_ns is None or 4 * MS < worst[name] <= bound_ns, name
 
 
+LOSSES = "up_loss=0.1;down_loss=0.1;up_corruption=0.05;up_duplication=0.05"
+CUTS = "cuts=2;cut_maximum_us=300000"
+RESTARTS = "restarts=2;outage_maximum_us=300000"
+
+
+@pytest.mark.parametrize("faults", [LOSSES, CUTS, RESTARTS, f"{LOSSES};{CUTS};{RESTARTS}"])
+def test_every_reply_is_that_of_its_request_whatever_the_line_and_the_agents_do(faults: str) -> None:
+    """Lines only delay; with an agent that dies, replies may be lost, and none comes to another request."""
+    ways = ("mhm", "hmh", "mnm", "hnh")
+    system = parse(described(*(service(f"c{n}", way, priority=9 - n) for n, way in enumerate(ways)), link=""))
+    server = Server("tide-sim")
+    try:
+        for seed in range(1, 5):
+            player = BoardsPlayer(system, "tide", 0, random.Random(seed))
+            words = f"{faults};{player.words(player.drawn())}".replace("periods=4", "periods=12")
+            played = server.play(words)
+            assert not played.violations, words
+            assert min(played.ended) >= (12 if "restarts" not in faults else 3), words
+    finally:
+        server.close()
+
+
 def test_a_simulation_shows_where_the_time_went() -> None:
     outcome = simulate_description(parse(described(service("c", "mnm"))), None, 4, 1, False)
     assert not outcome.is_broken and outcome.recording
