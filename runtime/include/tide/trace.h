@@ -37,13 +37,19 @@ typedef enum tide_trace_kind {
   TIDE_TRACE_SUBMIT,     /* a message was handed to the daemon */
   TIDE_TRACE_WIRE_START, /* a frame was given to the link; detail 1: none of a message */
   TIDE_TRACE_WIRE_END,   /* its last byte has left */
-  TIDE_TRACE_RECEIVED,   /* a frame came and has a place; instance: its sequence number */
-  TIDE_TRACE_DIGESTED,   /* its message was given to whom it is for; instance: the frame's sequence number */
-  TIDE_TRACE_LOST,       /* a message that will not be sent; detail: tide_node_outcome_t, or 255: refused */
-  TIDE_TRACE_BUDGET      /* detail 1: exhausted, 0: replenished */
+  TIDE_TRACE_RECEIVED,   /* a frame came and has a place; instance: its sequence number; detail: its stream */
+  TIDE_TRACE_DIGESTED,   /* its message was given to whom it is for; instance and detail as before */
+  TIDE_TRACE_LOST,       /* a message that will not be sent; detail: tide_node_outcome_t, or TIDE_TRACE_REFUSED. Or
+                            frames that did not come, or found no place; detail: TIDE_TRACE_NOT_RECEIVED; instance:
+                            how many */
+  TIDE_TRACE_BUDGET,     /* detail 1: exhausted, 0: replenished */
+  TIDE_TRACE_FRAME, /* of a wire start, right behind it; instance: the frame's sequence number; detail: its stream */
+  TIDE_TRACE_CLIENT /* of an agent: the ring is of the client with this key (instance), and names frames so:
+                       instance: sequence number, above it object id << 16; detail: stream */
 } tide_trace_kind_t;
 
 #define TIDE_TRACE_REFUSED 255u
+#define TIDE_TRACE_NOT_RECEIVED 254u
 
 typedef struct tide_trace_record {
   int64_t time_ns; /* of the platform's clock */

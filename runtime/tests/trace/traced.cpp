@@ -145,7 +145,39 @@ TEST(Traced, ADaemonRecordsAMessageFromSubmitToTheEndOfItsFrame) {
   const int64_t of = TIDE_PRIORITY(4, 0);
   EXPECT_EQ(recorded.all(), (Rows{{TIDE_TRACE_SUBMIT, 50, of, 41, 0},
                                   {TIDE_TRACE_WIRE_START, 50, of, 41, 0},
+                                  {TIDE_TRACE_FRAME, 50, of, 0, TIDE_STREAM_BEST_EFFORT(4)},
                                   {TIDE_TRACE_WIRE_END, 90, of, 41, 0}}));
+}
+
+TEST(Traced, ADaemonRecordsFramesThatDidNotComeWhole) {
+  clock_ns = 30;
+  Recorded recorded;
+  const tide_platform_t machine = platform();
+  std::array<tide_slot_t, 2> slots{};
+  std::array<tide_queue_entry_t *, 2> noted{};
+  std::array<uint8_t, 128> storage{};
+  std::array<tide_input_stream_t, 1> streams{};
+  static tide_daemon_t daemon;
+  daemon = {};
+  daemon.platform = &machine;
+  tide_receiver_config_t config{};
+  config.slots = slots.data();
+  config.slot_count = 2;
+  config.storage = storage.data();
+  config.slot_bytes = 64;
+  config.noted_storage = noted.data();
+  config.streams = streams.data();
+  config.stream_count = 1;
+  config.priority_of = [](void *, uint8_t, tide_xrce_request_t, tide_account_t **) -> int32_t {
+    return TIDE_PRIORITY(4, 0);
+  };
+  config.on_submessage = [](void *, const tide_delivery_t *) {};
+  ASSERT_EQ(tide_receiver_init(&daemon.receiver, &config), TIDE_OK);
+  tide_receiver_set_session(&daemon.receiver, 0x81, 0);
+  daemon.trace = &recorded.ring;
+  const std::array<uint8_t, 2> cut{0x81, 0x04};
+  tide_daemon_on_message(&daemon, cut.data(), cut.size());
+  EXPECT_EQ(recorded.all(), (Rows{{TIDE_TRACE_LOST, 30, 0, 1, TIDE_TRACE_NOT_RECEIVED}}));
 }
 
 }  // namespace
