@@ -16,6 +16,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -28,6 +29,7 @@
 #include "io/loop.h"
 #include "io/serial.h"
 #include "io/tcp.h"
+#include "io/trace_file.h"
 #include "io/udp.h"
 #include "tide/port.h"
 
@@ -42,7 +44,7 @@ struct Arguments {
   size_t tcp_per_address = 0;
   std::vector<uint32_t> baud = {115200};  // of each line, or of all
   std::string bind = "127.0.0.1";
-  std::string references;
+  std::string references, trace;
   size_t gid_bytes = kGidBytes;
   int domain = -1;
   double client_timeout_s = 30.0, reader_wait_s = 10.0, diagnostics_period_s = 1.0;
@@ -133,6 +135,10 @@ void describe(CLI::App &app, Arguments &arguments) {
                  "learned up to this limit; 0: always sleep")
       ->check(CLI::Range(0, TIDE_BUSY_POLL_MAXIMUM_US))
       ->capture_default_str();
+  app.add_option(
+      "--trace", arguments.trace,
+      "File that receives when each message came, went to DDS, was taken from DDS and was sent; read by tide "
+      "export");
   app.add_flag("--verbose", arguments.verbose, "Tell what clients do");
   app.add_flag("--json-stats", arguments.json_stats, "Print counters as one line of JSON at the end and on SIGUSR1");
 }
@@ -296,11 +302,15 @@ void run(const Arguments &arguments) {
                                          .shared_participants = arguments.shared_participants,
                                          .gid_bytes = arguments.gid_bytes});
   const AccessList access = access_list(arguments);
+  Tracer tracer(0);
+  std::optional<TraceFile> file;
+  if (!arguments.trace.empty()) file.emplace(arguments.trace, tracer);
   Loop *running = nullptr;
   Options options = options_of(arguments, waker);
   const auto link_of = [&running](Endpoint endpoint) -> const Link & {
     return *running->links()[endpoint >> kLinkShift];
   };
+  if (file) options.tracer = &tracer;
   options.host_of = [link_of](Endpoint endpoint) { return link_of(endpoint).host_of(endpoint); };
   options.name_of = [link_of](Endpoint endpoint) { return link_of(endpoint).name_of(endpoint); };
   options.diagnostics.links = [&running](std::vector<LinkVitals> &links) {

@@ -34,7 +34,8 @@ Agent::Agent(Middleware &middleware, Options options)
                options_.domain,
                options_.default_domain,
                options_.log,
-               options_.heartbeat_delay_ns},
+               options_.heartbeat_delay_ns,
+               options_.tracer},
       diagnostics_(middleware, options_.diagnostics, options_.domain.value_or(options_.default_domain), notices_,
                    context_.wall_clock_ns) {}
 
@@ -377,6 +378,7 @@ bool Agent::next_of_client(Place &place, uint32_t key, Time now, tide_frame_part
   if (tide_transmitter_next(&client.output().transmitter(), now, &frame) != 1) return false;
   place.sending_key = key;
   place.sending_epoch = client.epoch();
+  client.sending(now);
   client.counters().messages_out++;
   client.counters().bytes_out += frame.head_bytes + frame.body_bytes + frame.tail_bytes;
   return true;
@@ -398,6 +400,7 @@ void Agent::sent(Endpoint endpoint, Time now) {
   if (slot == clients_.end() || slot->second.client->epoch() != place.sending_epoch) return;
   place.sending_epoch = 0;
   TIDE_INVARIANT(slot->second.client->endpoint() == endpoint);
+  slot->second.client->sent(now);
   tide_transmitter_sent(&slot->second.client->output().transmitter(), now);
   mark_dirty(slot->first, slot->second);
 }

@@ -27,6 +27,7 @@
 #include "core/limits.h"
 #include "core/middleware.h"
 #include "core/notices.h"
+#include "core/tracer.h"
 
 namespace tide::agent {
 
@@ -43,6 +44,7 @@ struct Options {
   std::function<void(const std::string &)> log;                       // what clients do, a line each; unset: silence
   std::function<void(const std::string &)> warn;                      // limits and refusals, few lines; unset: silence
   std::function<std::string(Endpoint)> name_of;  // of an endpoint, for such lines; unset: its number
+  Tracer *tracer = nullptr;                      // null, or what records messages; outlives the agent
   DiagnosticsOptions diagnostics;                // what it tells ROS 2 of itself; usual: nothing
 };
 

@@ -45,6 +45,7 @@ Client::Client(Context &context, Endpoint endpoint, const Announcement &announce
       readings_(context, counters_, entities_, services_),
       liveness_(context.limits, counters_, announcement.liveliness_ns, now),
       now_(now) {
+  if (context.tracer != nullptr) trace_ = context.tracer->add(announcement.key);
   reset_streams();
 }
 
@@ -320,7 +321,10 @@ bool Client::on_write(uint8_t stream, const tide_xrce_submessage_t &submessage) 
   if (waits_for_reader(*entity, stream)) return offer_again();
   if ((submessage.flags & TIDE_XRCE_FORMAT_MASK) == TIDE_XRCE_FORMAT_DATA) {
     const Bytes payload{submessage.body + kRequestBytes, submessage.body_bytes - kRequestBytes};
-    if (write(*entity, request.request, payload, is_big_endian(submessage))) return true;
+    if (write(*entity, request.request, payload, is_big_endian(submessage))) {
+      trace_write(stream, request.object);
+      return true;
+    }
     if (may_wait(*entity, stream)) return offer_again();
     counters_.write_failed++;
     return true;
@@ -365,6 +369,11 @@ bool Client::waits_for_reader(Entity &entity, uint8_t stream) const {
   return false;
 }
 
+void Client::trace_write(uint8_t stream, uint16_t object) {
+  if (trace_ == nullptr) return;
+  trace_->received(object, stream, input_->sequence(stream), now_, trace_now_ns());
+}
+
 bool Client::write(Entity &entity, uint16_t request, Bytes payload, bool big_endian) {
   auto *writer = entity.as<WriterPart>();
   if (writer == nullptr) return services_.write(entity, request, payload, big_endian, now_);
@@ -403,6 +412,17 @@ void Client::wake(const Signal &signal, Time now) {
 void Client::serve(Time now) {
   now_ = now;
   readings_.serve(*output_, now);
+}
+
+void Client::sending(Time now) {
+  const tide_transmitter_t &transmitter = output_->transmitter();
+  if (trace_ == nullptr || transmitter.current_node == nullptr) return;
+  const uint16_t object = Readings::object_of(transmitter.current_node->owner);
+  if (object != 0) trace_->sending(object, transmitter, output_->submitted_ns(*transmitter.current_node), now);
+}
+
+void Client::sent(Time now) {
+  if (trace_ != nullptr) trace_->sent(now);
 }
 
 void Client::node_done(void *owner, tide_node_outcome_t outcome) {

@@ -66,6 +66,9 @@ class Client {
   Time poll(Time now);
   // Deliver what became possible since nodes were freed.
   void serve(Time now);
+  // The frame that the transmitter has chosen begins to leave; it has left.
+  void sending(Time now);
+  void sent(Time now);
   Liveness::State liveness() const { return liveness_.state(); }
 
  private:
@@ -82,6 +85,7 @@ class Client {
   void reset_streams();
   void keep_counts();
 
+  void trace_write(uint8_t stream, uint16_t object);
   bool write(Entity &entity, uint16_t request, Bytes payload, bool big_endian);
   bool offer_again();
   bool may_create(const tide_xrce_create_t &body, uint8_t flags);
@@ -107,8 +111,9 @@ class Client {
   Services services_;
   Readings readings_;
   Liveness liveness_;
-  Time now_ = 0;                      // of the call in progress
-  std::array<uint8_t, 36> answer_{};  // that is being made
+  Time now_ = 0;                        // of the call in progress
+  std::array<uint8_t, 36> answer_{};    // that is being made
+  std::shared_ptr<ClientTrace> trace_;  // null: nobody asked
   bool closing_ = false;
   tide_xrce_request_t closing_request_{};
   Time write_retry_ns_ = TIDE_FOREVER;  // when a sample that DDS refused is offered again

@@ -13,6 +13,7 @@
 #include "core/limits.h"
 #include "core/middleware.h"
 #include "core/signals.h"
+#include "core/tracer.h"
 
 namespace tide::agent {
 
@@ -29,6 +30,7 @@ struct Context {
   int default_domain = 0;     // for those that ask for 0
   std::function<void(const std::string &)> log;
   std::function<Time(Endpoint)> heartbeat_delay_ns;
+  Tracer *tracer = nullptr;
   uint32_t next_epoch = 1;
   uint64_t next_entity = 1;
   Domains domains = {};

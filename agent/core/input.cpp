@@ -45,6 +45,12 @@ uint64_t Input::gaps() const {
   return gaps;
 }
 
+uint16_t Input::sequence(uint8_t stream) const {
+  const auto found =
+      std::find_if(streams_.begin(), streams_.end(), [stream](const auto &one) { return one->state.id == stream; });
+  return found == streams_.end() ? uint16_t{0} : (*found)->state.next;
+}
+
 const tide_input_stream_t *Input::message(const tide_xrce_header_t &header, Bytes message) {
   Stream *stream = find(header.stream);
   if (stream == nullptr) return nullptr;

@@ -40,6 +40,8 @@ class Input {
   bool is_stalled(uint8_t stream) const;
   // Messages of best-effort streams that never came.
   uint64_t gaps() const;
+  // Of the message that is being given on: its number in the stream.
+  uint16_t sequence(uint8_t stream) const;
 
  private:
   struct Stream {

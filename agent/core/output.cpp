@@ -32,6 +32,7 @@ Output::Output(const Limits &limits, uint8_t session, uint32_t key, uint32_t mes
                OnDone on_done)
     : on_done_(std::move(on_done)),
       nodes_(total_nodes(limits)),
+      submitted_ns_(nodes_.size()),
       execution_(nodes_.size()),
       pending_(nodes_.size()),
       storage_(std::make_unique_for_overwrite<uint8_t[]>(total_bytes(limits))),
@@ -81,6 +82,7 @@ int Output::submit(uint8_t stream, uint8_t id, uint8_t flags, Bytes head, Bytes 
   node->length = length;
   node->expires_ns = TIDE_FOREVER;
   node->owner = owner;
+  submitted_ns_[static_cast<size_t>(node - nodes_.data())] = now;
   return tide_transmitter_submit(&transmitter_, node, stream, now);
 }
 

@@ -25,6 +25,8 @@ class Output {
 
   tide_transmitter_t &transmitter() { return transmitter_; }
   const tide_transmitter_t &transmitter() const { return transmitter_; }
+  // When this node's message was submitted.
+  Time submitted_ns(const tide_node_t &node) const { return submitted_ns_[static_cast<size_t>(&node - nodes_.data())]; }
   size_t node_count() const { return nodes_.size(); }
 
   // A submessage of two parts on a stream. owner comes back in on_done. A tide_status_t.
@@ -37,6 +39,7 @@ class Output {
 
   OnDone on_done_;
   std::vector<tide_node_t> nodes_;
+  std::vector<Time> submitted_ns_;  // by node
   std::vector<tide_queue_entry_t *> execution_, pending_;
   std::vector<tide_size_class_t> classes_;
   std::unique_ptr<uint8_t[]> storage_;  // takes memory as it comes into use: most clients need little of it

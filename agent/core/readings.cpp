@@ -21,7 +21,6 @@ void *owner_of(uint16_t object, uint32_t generation) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): never dereferenced
   return reinterpret_cast<void *>((uintptr_t{generation} << 17) | (uintptr_t{object} << 1) | 1u);
 }
-uint16_t object_of(void *owner) { return static_cast<uint16_t>(reinterpret_cast<uintptr_t>(owner) >> 1); }
 uint32_t generation_of(void *owner) { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(owner) >> 17); }
 
 Reading reading_of(const tide_xrce_read_data_t &body, Time now) {
@@ -51,6 +50,8 @@ void account(Reading &reading, size_t payload_bytes, Time now) {
 }
 
 }  // namespace
+
+uint16_t Readings::object_of(void *owner) { return static_cast<uint16_t>(reinterpret_cast<uintptr_t>(owner) >> 1); }
 
 std::optional<uint8_t> Readings::begin(const tide_xrce_read_data_t &body, Time now) {
   Entity *entity = entities_.find(body.request.object);

@@ -36,6 +36,8 @@ class Readings {
   void end_all();
   // A node has come back from the output.
   void node_done(void *owner);
+  // Of the reader whose message a node of the output carries; 0: it carries none.
+  static uint16_t object_of(void *owner);
 
  private:
   void rank();
