@@ -31,6 +31,7 @@
 #include "plan.h"
 #include "raw_message.h"
 #include "recorder.h"
+#include "trace_file.h"
 
 #define TIDE_PUBLISHERS PLAN_CALLBACKS
 #define TIDE_SUBSCRIPTIONS PLAN_CALLBACKS
@@ -125,8 +126,22 @@ static rcl_ret_t request(callback_t *callback) {
   return rcl_send_request(&callback->client, &callback->out, &sequence_number);
 }
 
+static const tide_callback_t *core_of(callback_t *callback) {
+  switch (callback->plan->role) {
+    case PLAN_SUBSCRIPTION:
+      return tide_rclc_subscription_callback(&callback->subscription);
+    case PLAN_SERVICE:
+      return tide_rclc_service_callback(&callback->service);
+    case PLAN_CLIENT:
+      return tide_rclc_client_callback(client_of(callback));
+    default:
+      return tide_rclc_timer_callback(&callback->timer);
+  }
+}
+
 /* The whole of a callback: works, sends, and keeps when. What a service replies leaves when it has returned. */
 static void execute(callback_t *callback, uint32_t index, int64_t start_ns, int64_t start_cpu_ns) {
+  trace_file_instance(core_of(callback)->priority, TRACE_INSTANCE(callback->plan->chain, index));
   tide_posix_spin_cpu(callback->plan->execution_ns);
   record_t *record = recorder_at(callback->plan, index);
   record->start_ns = start_ns;
@@ -389,7 +404,9 @@ static bool is_over(void) {
 /* Beside the lanes, with the scheduling of main. */
 static void *stop_when_over(void *executor) {
   const struct timespec pause = {.tv_nsec = 50000000};
-  while (!is_over()) nanosleep(&pause, NULL);
+  for (bool attached = false; !is_over(); nanosleep(&pause, NULL)) {
+    if (!attached && now_ns() >= first_release_ns) trace_file_attach_budgets(executor), attached = true;
+  }
   measures_note_budgets(executor);
   tide_executor_stop(tide_rclc_executor_core(executor));
   return NULL;
@@ -494,6 +511,7 @@ int main(int count, char **words) {
     fputs("chain_client: no memory for the records; ask for fewer periods\n", stderr);
     return 1;
   }
+  if (options.trace != NULL && !trace_file_open(options.trace)) return 1;
   mlockall(MCL_CURRENT | MCL_FUTURE); /* as good as it gets: without the right to, pages may still be fetched late */
 
   rcl_allocator_t allocator = rcl_get_default_allocator();
@@ -527,8 +545,10 @@ int main(int count, char **words) {
   if (options.policy == TIDE_POLICY_TIDE) name_chains(); /* the baseline knows nothing of priorities */
   measure_callbacks(&executor);
 
+  trace_file_attach(&support, &executor);
   release_timers(wait_for_start());
   run(&executor);
+  trace_file_close();
 
   recorder_stop(now_ns());
   measures_print_times();

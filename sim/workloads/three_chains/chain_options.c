@@ -38,6 +38,7 @@ static const char usage[] =
     "  --wait-for-start     wait with the first release for a line on standard input: start, and when in nanoseconds "
     "of\n"
     "                       the monotonic clock, or nothing\n"
+    "  --trace FILE         file of the trace; read by tide export\n"
     "  --stay               stay until SIGTERM, also when all instances are over\n"
     "\n"
     "Prints a line of JSON for each event and each finished chain instance, and the execution times of the "
@@ -126,6 +127,9 @@ static void take_option(chain_options_t *options, int letter, const char *value)
     case 'P':
       options->budget_period_ns = number("budget-period-us", value, 1, 10000000) * 1000L;
       break;
+    case 'T':
+      options->trace = value;
+      break;
     case 'w':
       options->wait_for_start = true;
       break;
@@ -157,6 +161,7 @@ chain_options_t chain_options_of(int count, char **words) {
                                         {"hold-level", required_argument, NULL, 'H'},
                                         {"budget-us", required_argument, NULL, 'B'},
                                         {"budget-period-us", required_argument, NULL, 'P'},
+                                        {"trace", required_argument, NULL, 'T'},
                                         {"wait-for-start", no_argument, NULL, 'w'},
                                         {"help", no_argument, NULL, 'h'},
                                         {NULL, 0, NULL, 0}};

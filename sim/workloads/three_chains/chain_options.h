@@ -11,7 +11,8 @@
 
 typedef struct chain_options {
   const char *plan, *device;
-  const char *udp; /* port of the agent on this machine, in place of a device */
+  const char *trace; /* file that receives it; null: none */
+  const char *udp;   /* port of the agent on this machine, in place of a device */
   uint32_t baud;
   size_t mtu_bytes;
   uint32_t key; /* of the client; 0: any */
