@@ -11,12 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
+from typer.testing import CliRunner
 
+from tide.main import app
 from tide.programs.binaries import find_binary
 from tide.programs.child import may_use_fifo
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples/three_chains/system.toml"
+WAY = ["client", "uart, to the host", "agent", "ros2", "agent", "uart, to the board", "client"]
 pytestmark = pytest.mark.alone
 
 
@@ -37,6 +41,26 @@ def recorded(out: Path, folder: str) -> list[dict[str, Any]]:
     """Instances that came to their end."""
     lines = (out / folder / "client.log").read_text(encoding="utf-8").splitlines()
     return [one for line in lines if line.startswith('{"chain"') and "latency_ns" in (one := json.loads(line))]
+
+
+def flows_of(folder: Path) -> dict[tuple[str, int], list[str]]:
+    """The places that the flow of each instance goes through, as Perfetto reads them."""
+    out = folder / "run.pftrace"
+    result = CliRunner().invoke(app, ["export", str(folder), "--to", "perfetto", "--out", str(out)])
+    assert (result.exit_code, result.output) == (0, "")
+    trace = perfetto.Trace.FromString(out.read_bytes())
+    tracks = {
+        one.track_descriptor.uuid: one.track_descriptor for one in trace.packet if one.HasField("track_descriptor")
+    }
+    found: dict[int, tuple[tuple[str, int], list[str]]] = {}
+    for packet in trace.packet:
+        event = packet.track_event
+        for flow in event.flow_ids:
+            track = tracks[event.track_uuid]
+            key = track.name, int(event.name.split()[-1])
+            found.setdefault(flow, (key, []))[1].append(tracks[track.parent_uuid].name)
+    assert len({key for key, _ in found.values()}) == len(found), "an instance has one flow"
+    return dict(found.values())
 
 
 def test_three_chains_under_all_executors(tmp_path: Path) -> None:
@@ -63,6 +87,10 @@ def test_three_chains_under_all_executors(tmp_path: Path) -> None:
     assert len(data_frames) >= 9 * 3
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert all(f'id="{chart}"' in page for chart in ("latency", "timeline", "parts0", "parts1"))
+    for folder in ("batch_stock", "tide", "tide-preemptive"):
+        flows = flows_of(tmp_path / folder)
+        for one in recorded(tmp_path, folder):
+            assert flows[one["chain"], one["index"]] == WAY, folder
 
 
 def test_what_a_run_breaks_on_purpose_is_called_broken(tmp_path: Path) -> None:

@@ -1,94 +1,274 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of tide run exported: one instance of brake is one flow over board, line and node."""
+"""The folder of tide run exported: one instance of brake is one flow over board, wire, agent and node, and back.
+
+TIDE_SEED is the seed of the runs that are made up."""
 
 from __future__ import annotations
 
 import json
+import os
+import random
+import struct
+import zlib
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 from typer.testing import CliRunner
 
+from tide.export import trace
+from tide.export.recording import Step
 from tide.export.run_folder import read_run
 from tide.main import app
+from tide.run.traces import (
+    AGENT_TRACE,
+    FIRST_KEY,
+    Timing,
+    TracedBoard,
+    TracedCallback,
+    TracedChain,
+    TracedHost,
+    Traces,
+    read_traces,
+    write_traces,
+)
 
+SEED = int(os.environ.get("TIDE_SEED", "1"))
 CHAINS = ("brake", "camera")
-WAY = ["client", "uart, to the host", "nodes", "uart, to the board", "client"]
+PERIOD_NS, START_NS = 100_000, 1_000_000
+WAY = ["client", "uart, to the host", "agent", "nodes", "agent", "uart, to the board", "client"]
+WHATS = ["read", "message", "to ROS 2", "think", "to the board", "message", "move"]
+TIMER, SUBSCRIPTION = 0, 1
+Row = tuple[int, int, int, int, int]  # time, instance, priority, kind, detail
 
 
-def frame(direction: str, object_id: int, index: int, start_ns: int, dropped: bool = False) -> str:
-    """A DATA frame as tide-line logs it: framing, message header, submessage, ids, index."""
-    digits = f"{index:05d}".encode()
-    kind = 7 if direction == "a-to-b" else 9
-    payload = bytes(4) + digits
-    length = 4 + len(payload) + 4
-    submessage = bytes([kind, 1]) + length.to_bytes(2, "little") + bytes(2) + object_id.to_bytes(2, "big") + payload
-    message = bytes([0x81, 1, 0, 0]) + submessage
-    plain = bytes([0x7E, 0, 0]) + len(message).to_bytes(2, "little") + message
-    times = {"start_ns": start_ns, "end_ns": start_ns + 100, "dropped": dropped, "bytes": len(plain) + 2}
-    return json.dumps({"direction": direction, "head": plain.hex(), **times})
+def block(rows: list[Row], source: int) -> bytes:
+    head = struct.pack("<4sBBHHHII", b"TDTR", 1, 16, len(rows), 0, source, 0, 0)
+    body = b"".join(struct.pack("<qIHBB", *row) for row in rows)
+    return head + struct.pack("<I", zlib.adler32(head + bytes(4) + body)) + body
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Two executors; in the one each chain has three instances, and a frame of the second brake was lost once."""
-    (tmp_path / "batch").mkdir()
-    (tmp_path / "batch" / "client.log").write_text("")
-    out = tmp_path / "tide"
-    out.mkdir()
-    roles = {"sample": ("read", "client"), "decide": ("think", "nodes"), "act": ("move", "client")}
-    named = {role: {"name": name, "executor": executor} for role, (name, executor) in roles.items()}
-    names = {"link": "uart", "lanes": {"client": 1, "nodes": 1}, "callbacks": dict.fromkeys(CHAINS, named)}
-    (out / "names.json").write_text(json.dumps(names))
-    client, nodes, frames = ["started"], ['{"event": "matched"}'], []
-    for number, chain in enumerate(CHAINS):
-        for index in range(3):
-            at_ns = (index * 10 + number) * 1000
-            sample = {"callback": "sample", "start_ns": at_ns + 5, "end_ns": at_ns + 50, "cpu_ns": 40}
-            act = {"callback": "act", "start_ns": at_ns + 700, "end_ns": at_ns + 800, "cpu_ns": 90}
-            told = {"chain": chain, "index": index, "release_ns": at_ns, "events": [sample, act]}
-            client.append(json.dumps(told))
-            nodes.append(json.dumps({"chain": chain, "answer": index, "start_ns": at_ns + 300, "end_ns": at_ns + 400}))
-            frames.append(frame("a-to-b", 0x15 + 16 * number, index, at_ns + 100))
-            frames.append(frame("b-to-a", 0x16 + 16 * number, index, at_ns + 500))
-    nodes.append(json.dumps({"chain": "brake", "answer": 9, "start_ns": 1, "end_ns": 2}))  # never finished
-    frames.append(frame("a-to-b", 0x15, 1, 10_060, dropped=True))
-    for name, lines in (("client.log", client), ("echo.log", nodes), ("frames.jsonl", frames)):
-        (out / name).write_text("\n".join(lines) + "\n")
-    return tmp_path
+@dataclass
+class Run:
+    """A run as its programs record it. batch: nothing has a level, and all share the streams of level 0."""
+
+    batch: bool = False
+    first_sequence: int = 65_530  # numbers come round
+    daemon: list[Row] = field(default_factory=list)
+    lane: list[Row] = field(default_factory=list)
+    agent: list[Row] = field(default_factory=list)
+    nodes: list[str] = field(default_factory=list)
+    numbers: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    def level(self, chain: int) -> int:
+        return 0 if self.batch else 3 - chain
+
+    def stream(self, chain: int) -> int:
+        return 0x80 + self.level(chain)
+
+    def next_number(self, way: str, chain: int) -> int:
+        key = way, self.stream(chain)
+        self.numbers[key] = (self.numbers.get(key, self.first_sequence - 1) + 1) % 65_536
+        return self.numbers[key]
+
+    def callback(self, chain: int, index: int, kind: int, start_ns: int, end_ns: int) -> None:
+        priority = self.level(chain) << 8
+        self.lane.append((start_ns, index + 7, priority, trace.START, kind))
+        self.lane.append((end_ns, (chain + 1) << 24 | index, priority, trace.END, 0))
+
+    def up(self, chain: int, index: int, start_ns: int, lost: int) -> int:
+        """When the agent has it. Each frame takes 100, and is sent again after 150."""
+        number, stream, priority = self.next_number("up", chain), self.stream(chain), self.level(chain) << 8
+        for turn in range(lost + 1):
+            at_ns = start_ns + 150 * turn
+            self.daemon.append((at_ns, (chain + 1) << 24 | index, priority, trace.WIRE_START, 0))
+            self.daemon.append((at_ns, number, priority, trace.FRAME, stream))
+            self.daemon.append((at_ns + 100, (chain + 1) << 24 | index, priority, trace.WIRE_END, 0))
+        came_ns = start_ns + 150 * lost + 110
+        name = (0x15 + 16 * chain) << 16 | number
+        self.agent.append((came_ns, name, priority, trace.RECEIVED, stream))
+        self.agent.append((came_ns + 20, name, priority, trace.DIGESTED, stream))
+        return came_ns + 20
+
+    def down(self, chain: int, start_ns: int, lost: int) -> int:
+        """When the board has taken it over."""
+        number, stream, priority = self.next_number("down", chain), self.stream(chain), self.level(chain) << 8
+        name = (0x16 + 16 * chain) << 16 | number
+        for turn in range(lost + 1):
+            at_ns = start_ns + 30 + 150 * turn
+            self.agent.append((start_ns, name, priority, trace.SUBMIT, stream))
+            self.agent.append((at_ns, name, priority, trace.WIRE_START, stream))
+            self.agent.append((at_ns + 100, name, priority, trace.WIRE_END, stream))
+        came_ns = start_ns + 30 + 150 * lost + 100
+        self.daemon.append((came_ns, number, priority, trace.RECEIVED, stream))
+        self.daemon.append((came_ns + 5, number, priority, trace.DIGESTED, stream))
+        return came_ns + 5
+
+    def instance(self, chain: int, index: int, lost_up: int = 0, lost_down: int = 0) -> None:
+        at_ns = START_NS + index * PERIOD_NS + chain * 10_000
+        self.callback(chain, index, TIMER, at_ns + 5, at_ns + 50)
+        given_ns = self.up(chain, index, at_ns + 50, lost_up)
+        told = {"chain": CHAINS[chain], "answer": index, "start_ns": given_ns + 30, "end_ns": given_ns + 90}
+        self.nodes.append(json.dumps(told))
+        taken_ns = self.down(chain, given_ns + 95, lost_down)
+        self.callback(chain, index, SUBSCRIPTION, taken_ns + 5, taken_ns + 60)
+
+    def write(self, folder: Path) -> Path:
+        folder.mkdir(exist_ok=True)
+        (folder / "client.trace").write_bytes(block(self.daemon, 0) + block(self.lane, 1))
+        client = [(0, FIRST_KEY, 0, trace.CLIENT, 0), *self.agent]
+        stranger = [(0, 77, 0, trace.CLIENT, 0), *self.agent]
+        (folder / AGENT_TRACE).write_bytes(block(stranger, 0) + block(client, 1))
+        (folder / "echo.log").write_text("\n".join(['{"event": "matched"}', *self.nodes]) + "\n")
+        callbacks = (TracedCallback("read", False), TracedCallback("move", True))
+        chains = tuple(TracedChain(name, 3 - place, callbacks) for place, name in enumerate(CHAINS))
+        board = TracedBoard("client", "uart", FIRST_KEY, "client.trace", chains)
+        host = TracedHost("echo.log", {name: {"decide": ("nodes", "think")} for name in CHAINS})
+        timings = {name: Timing(PERIOD_NS, place * 10_000) for place, name in enumerate(CHAINS)}
+        written = Traces(START_NS, AGENT_TRACE, (board,), (host,), timings)
+        write_traces(written, folder)
+        assert read_traces(folder) == written
+        return folder
 
 
-def test_an_instance_goes_from_board_over_line_and_node_back(folder: Path) -> None:
-    steps = read_run(folder / "tide")
-    assert {(one.chain, one.instance) for one in steps} == {(chain, index) for chain in CHAINS for index in range(3)}
-    for chain in CHAINS:
-        way = [one for one in steps if (one.chain, one.instance) == (chain, 2)]
-        assert [one.place for one in way] == WAY, chain
-        assert [one.what for one in way] == ["read", "message", "think", "message", "move"]
-        assert {one.release_ns for one in way} == {20_000 + 1000 * CHAINS.index(chain)}
-    lost = [one for one in steps if one.what == "lost message"]
-    assert [(one.chain, one.instance, one.start_ns) for one in lost] == [("brake", 1, 10_060)]
+def ways(steps: list[Step]) -> dict[tuple[str, int], list[Step]]:
+    found: dict[tuple[str, int], list[Step]] = {}
+    for one in steps:
+        found.setdefault((one.chain, one.instance), []).append(one)
+    return {key: sorted(way, key=lambda one: (one.start_ns, one.end_ns)) for key, way in found.items()}
 
 
-def test_perfetto_has_one_flow_for_one_brake(folder: Path) -> None:
-    out = folder / "run.pftrace"
-    result = CliRunner().invoke(app, ["export", str(folder / "tide"), "--to", "perfetto", "--out", str(out)])
+@pytest.mark.parametrize("batch", [False, True])
+def test_every_instance_goes_from_board_over_wire_agent_and_node_back(tmp_path: Path, batch: bool) -> None:
+    """Whatever is sent again."""
+    for seed in range(SEED, SEED + 20):
+        source = random.Random(seed)
+        run = Run(batch)
+        sent = {
+            (CHAINS[chain], index): (source.choice((0, 0, 1, 2)), source.choice((0, 0, 1)))
+            for index in range(12)
+            for chain in range(2)
+        }
+        for (name, index), lost in sent.items():
+            run.instance(CHAINS.index(name), index, *lost)
+        steps, problems = read_run(run.write(tmp_path / str(seed)))
+        assert problems == [], f"TIDE_SEED={seed}"
+        found = ways(steps)
+        assert found.keys() == sent.keys(), f"TIDE_SEED={seed}"
+        for key, way in found.items():
+            kept = [one for one in way if one.what != "lost message"]
+            assert [(one.place, one.what) for one in kept] == list(zip(WAY, WHATS, strict=True)), f"TIDE_SEED={seed}"
+            lost = [sum(one.place == place for one in way) - 1 for place in (WAY[1], WAY[5])]
+            assert tuple(lost) == sent[key], f"TIDE_SEED={seed}: {key}"
+            assert {one.release_ns for one in way} == {START_NS + key[1] * PERIOD_NS + CHAINS.index(key[0]) * 10_000}
+            assert all(before.end_ns <= after.start_ns for before, after in pairwise(kept))
+
+
+def test_numbers_that_begin_anew_are_told_apart(tmp_path: Path) -> None:
+    """A client that connects again counts its frames from the first one on."""
+    run = Run(first_sequence=0)
+    for index in range(6):
+        run.instance(0, index)
+        if index % 2:
+            run.numbers.clear()
+    found = ways(read_run(run.write(tmp_path / "run"))[0])
+    assert [[one.what for one in way] for way in found.values()] == [WHATS] * 6
+    for (_, index), way in found.items():
+        at_ns = START_NS + index * PERIOD_NS
+        assert all(at_ns <= one.start_ns <= one.end_ns < at_ns + 1000 for one in way)
+
+
+def test_a_subscription_runs_with_what_was_given_to_it_not_to_another(tmp_path: Path) -> None:
+    """Of two messages that are given one after the other the first one's callback runs last."""
+    run = Run(batch=True)
+    run.instance(0, 0)
+    run.instance(1, 0)
+    (brake_ns, camera_ns) = (row[0] for row in run.lane if row[3] == trace.START and row[4] == SUBSCRIPTION)
+    run.lane = [row for row in run.lane if row[0] < brake_ns or START_NS + 10_000 <= row[0] < camera_ns]
+    run.callback(1, 0, SUBSCRIPTION, camera_ns + 10, camera_ns + 20)
+    run.callback(0, 0, SUBSCRIPTION, camera_ns + 30, camera_ns + 40)
+    found = ways(read_run(run.write(tmp_path / "run"))[0])
+    sent = {key[0]: next(one.start_ns for one in way if one.what == "to the board") for key, way in found.items()}
+    assert sent["brake"] < START_NS + 10_000 < sent["camera"]
+
+
+def test_a_message_that_never_came_leaves_the_others_as_they_are(tmp_path: Path) -> None:
+    """Best effort: the second of three is lost on the way up, and the third has an answer that is lost."""
+    run = Run()
+    run.instance(0, 0)
+    mark = len(run.agent), len(run.daemon), len(run.lane), len(run.nodes)
+    run.instance(0, 1)
+    del run.agent[mark[0] :], run.daemon[mark[1] + 3 :], run.lane[mark[2] + 2 :], run.nodes[mark[3] :]
+    run.numbers["down", run.stream(0)] -= 1
+    run.instance(0, 2)
+    found = ways(read_run(run.write(tmp_path / "run"))[0])
+    assert [one.what for one in found["brake", 0]] == WHATS == [one.what for one in found["brake", 2]]
+    assert [one.what for one in found["brake", 1]] == ["read", "lost message"]
+
+
+def test_perfetto_has_one_flow_for_one_brake(tmp_path: Path) -> None:
+    run = Run()
+    for index in range(3):
+        for chain in range(2):
+            run.instance(chain, index)
+    folder, out = run.write(tmp_path / "tide"), tmp_path / "run.pftrace"
+    result = CliRunner().invoke(app, ["export", str(folder), "--to", "perfetto", "--out", str(out)])
     assert (result.exit_code, result.output) == (0, "")
-    trace = perfetto.Trace.FromString(out.read_bytes())
+    read = perfetto.Trace.FromString(out.read_bytes())
     tracks = {
-        one.track_descriptor.uuid: one.track_descriptor for one in trace.packet if one.HasField("track_descriptor")
+        one.track_descriptor.uuid: one.track_descriptor for one in read.packet if one.HasField("track_descriptor")
     }
     flows: dict[int, list[tuple[str, str]]] = {}
-    for packet in trace.packet:
+    for packet in read.packet:
         for flow in packet.track_event.flow_ids:
             track = tracks[packet.track_event.track_uuid]
             flows.setdefault(flow, []).append((track.name, tracks[track.parent_uuid].name))
     assert len(flows) == 6
-    assert [("brake", place) for place in WAY] in flows.values()
+    assert sum(way == [("brake", place) for place in WAY] for way in flows.values()) == 3
 
 
-def test_one_of_several_executors_has_to_be_named(folder: Path) -> None:
-    result = CliRunner().invoke(app, ["export", str(folder), "--to", "csv"])
+def test_what_a_trace_lacks_is_told_and_the_rest_is_kept(tmp_path: Path) -> None:
+    run = Run()
+    run.instance(0, 0)
+    run.daemon.append((9, 4, 3 << 8, trace.LOST, trace.NOT_RECEIVED))
+    run.lane.append((10, 1 << 24, 3 << 8, trace.START, TIMER))  # its end is missing
+    folder = run.write(tmp_path / "run")
+    (folder / AGENT_TRACE).unlink()
+    steps, problems = read_run(folder)
+    assert [one.what for one in steps] == ["read", "lost message", "think", "move"]
+    assert problems == [
+        f"{folder / AGENT_TRACE}: cannot be read: No such file or directory; what is of it is left out",
+        f"{folder / 'client.trace'}: 4 frames to board 'client' did not come whole, or found no place",
+    ]
+
+
+def test_a_budget_that_ran_out_has_a_track_of_its_own(tmp_path: Path) -> None:
+    run = Run()
+    run.instance(0, 0)
+    folder = run.write(tmp_path / "run")
+    rows: list[Row] = [(50, 0, 0, trace.BUDGET, 1), (90, 0, 0, trace.BUDGET, 0), (95, 0, 0, trace.BUDGET, 1)]
+    with (folder / "client.trace").open("ab") as file:
+        file.write(block(rows, 34))
+    steps, _ = read_run(folder)
+    assert Step("budget of lane 1", 0, 50, 90, "client", "without budget", 50) in steps
+
+
+def test_one_of_several_executors_has_to_be_named(tmp_path: Path) -> None:
+    run = Run()
+    run.instance(0, 0)
+    folders = [run.write(tmp_path / name) for name in ("batch", "tide")]
+    result = CliRunner().invoke(app, ["export", str(tmp_path), "--to", "csv"])
     assert result.exit_code == 2
-    assert "has runs of 2 executors; give one" in result.output and str(folder / "tide") in result.output
+    assert "has runs of 2 executors; give one" in result.output and str(folders[1]) in result.output
+
+
+def test_traces_of_another_version_are_refused(tmp_path: Path) -> None:
+    run = Run()
+    run.instance(0, 0)
+    folder = run.write(tmp_path / "run")
+    file = folder / "traces.json"
+    file.write_text(file.read_text().replace('"version": 1', '"version": 2'))
+    result = CliRunner().invoke(app, ["export", str(folder), "--to", "csv"])
+    assert result.exit_code == 2 and "is of another version; run tide run again" in result.output

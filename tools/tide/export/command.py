@@ -100,7 +100,10 @@ def export(
 
 def _steps(file: Path, system: Path | None, executor: str | None) -> list[Step]:
     if run_folders(file):
-        return read_run(file)
+        steps, problems = read_run(file)
+        for line in problems:
+            typer.echo(line, err=True)
+        return steps
     if not is_trace(file):
         return read_recording(file)
     names = {} if system is None else _names(load_or_exit(system), executor)

@@ -1,82 +1,375 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tide run recorded of each instance: callbacks of the client, frames of the line, answers of the nodes. All take
-their times from the monotonic clock of one machine."""
+"""What a run left of each instance: the traces of its boards and its agent, and what the nodes recorded, on one clock.
+
+A frame of a board and what the agent recorded of it are joined by stream and sequence number. The instance of a message
+to a board is that of the callback which took it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tide.errors import UsageError
 from tide.export.recording import Step
+from tide.export.trace import (
+    BUDGET,
+    CLIENT,
+    DIGESTED,
+    END,
+    FRAME,
+    LOST,
+    NOT_RECEIVED,
+    RECEIVED,
+    START,
+    SUBMIT,
+    WIRE_END,
+    WIRE_START,
+    Trace,
+    parse_trace,
+)
 from tide.programs.child import json_line
-from tide.run.frames import owners_of, read_frames
-from tide.run.names import NAMES, Names, read_names
+from tide.run.traces import TRACES, TracedBoard, TracedHost, Traces, read_traces
 
-_CLIENT, _NODES, _FRAMES = "client.log", "echo.log", "frames.jsonl"
-_DIRECTIONS = {"up": "to the host", "down": "to the board"}
+_CHAIN_SHIFT = 24  # TRACE_INSTANCE of sim/workloads/three_chains/trace_file.h
+_INDEX_MASK = (1 << _CHAIN_SHIFT) - 1
+_FIRST_LANE, _FIRST_BUDGET = 1, 33  # rings of a board
+Frame = tuple[int, int]  # stream, sequence number
+Instance = tuple[str, int]
 
 
 def run_folders(path: Path) -> list[Path]:
-    """Of each executor that was run; the folder itself when it is that of one."""
-    if (path / _CLIENT).is_file():
+    """Of each executor that was run, or of a whole description; the folder itself when it is that of one."""
+    if (path / TRACES).is_file():
         return [path]
-    return sorted(file.parent for file in path.glob(f"*/{_CLIENT}")) if path.is_dir() else []
+    return sorted(file.parent for file in path.glob(f"*/{TRACES}")) if path.is_dir() else []
 
 
-def read_run(path: Path) -> list[Step]:
-    """Of one executor. UsageError names them when the folder has several."""
+def read_run(path: Path) -> tuple[list[Step], list[str]]:
+    """Of one executor, and what is missing in it, a line each. UsageError names them when the folder has several."""
     folders = run_folders(path)
     if len(folders) != 1:
         raise UsageError(f"{path}: has runs of {len(folders)} executors; give one: {', '.join(map(str, folders))}")
     (folder,) = folders
-    names = read_names(folder / NAMES)
-    if names is None:
-        raise UsageError(f"{folder / NAMES}: cannot be read, or is of another version; run tide run again")
-    instances = [one for one in _lines(folder / _CLIENT) if "events" in one]
-    released = {(one["chain"], one["index"]): one["release_ns"] for one in instances}
-    steps = [*_callbacks(instances, names), *_answers(folder / _NODES, names, released)]
-    steps += _frames(folder / _FRAMES, names, released)
+    traces = read_traces(folder)
+    if traces is None:
+        raise UsageError(f"{folder / TRACES}: cannot be read, or is of another version; run tide run again")
+    lines: list[str] = []
+    agents = _agents(folder, traces, lines)
+    found = [step for host in traces.hosts for step in _host_steps(folder / host.log, host)]
+    for board in traces.boards:
+        told = _board(folder / board.file, board, lines)
+        shared = sum(one.link == board.link for one in traces.boards) > 1
+        link = f"{board.link} of {board.name}" if shared else board.link
+        found += _board_steps(board, told, agents.get(board.key, _Agent()), link)
+    steps = sorted(_with_release(found, traces))
     if not steps:
-        raise UsageError(f"{folder}: no instance of a chain was finished")
-    return sorted(steps)
+        raise UsageError(f"{folder}: no instance of a chain was recorded")
+    return steps, lines
 
 
-def _lines(file: Path) -> Iterator[dict[str, Any]]:
-    if file.is_file():
-        for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
-            yield json_line(line)
+@dataclass(frozen=True)
+class _Found:
+    instance: Instance
+    start_ns: int
+    end_ns: int
+    place: str
+    what: str
 
 
-def _callbacks(instances: list[dict[str, Any]], names: Names) -> Iterator[Step]:
-    for one in instances:
-        for event in one["events"]:
-            callback = names.callbacks[one["chain"]][event["callback"]]
-            times = event["start_ns"], event["end_ns"]
-            yield Step(one["chain"], one["index"], *times, callback.executor, callback.name, one["release_ns"])
+def _with_release(found: Iterable[_Found], traces: Traces) -> Iterator[Step]:
+    for one in found:
+        chain, index = one.instance
+        timing = traces.chains.get(chain)
+        release_ns = one.start_ns if timing is None else traces.start_ns + timing.offset_ns + index * timing.period_ns
+        yield Step(chain, index, one.start_ns, one.end_ns, one.place, one.what, release_ns)
 
 
-def _answers(file: Path, names: Names, released: dict[tuple[str, int], int]) -> Iterator[Step]:
-    """Those of instances that were finished; others have no release."""
-    for one in _lines(file):
-        instance = one.get("chain", ""), one.get("answer", -1)
-        if instance in released:
-            callback = names.callbacks[instance[0]]["decide"]
-            times = one["start_ns"], one["end_ns"]
-            yield Step(*instance, *times, callback.executor, callback.name, released[instance])
+def _read(file: Path, lines: list[str]) -> Trace:
+    try:
+        trace = parse_trace(file.read_bytes())
+    except OSError as error:
+        lines.append(f"{file}: cannot be read: {error.strerror}; what is of it is left out")
+        return parse_trace(b"")
+    lines += [f"{file}: {line}" for line in trace.problems()]
+    return trace
 
 
-def _frames(file: Path, names: Names, released: dict[tuple[str, int], int]) -> Iterator[Step]:
-    """Also those that were lost, as often as they were sent."""
-    frames = read_frames(file)
-    for track, direction in _DIRECTIONS.items():
-        owners = owners_of(frames, track, list(names.callbacks))
-        for one in frames:
-            if one.track != track or one.object_id is None or one.index is None:
-                continue
-            instance = owners.get(one.object_id, ""), one.index
-            if instance in released:
-                what = "lost message" if one.dropped else "message"
-                place = f"{names.link}, {direction}"
-                yield Step(*instance, one.start_ns, one.end_ns, place, what, released[instance])
+# ---- nodes ----
+
+
+def _host_steps(file: Path, host: TracedHost) -> Iterator[_Found]:
+    if not file.is_file():
+        return
+    for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+        told = json_line(line)
+        names = host.names.get(str(told.get("chain", "")), {})
+        if "answer" in told and "decide" in names and str(told["answer"]).isdecimal():
+            runs = [(int(told["answer"]), told["start_ns"], told["end_ns"])]
+            callback = "decide"
+        else:
+            runs = [(index, start_ns, end_ns) for index, start_ns, end_ns, _ in told.get("runs", ())]
+            callback = str(told.get("callback", ""))
+        if callback in names:
+            executor, name = names[callback]
+            yield from (_Found((told["chain"], index), start, end, executor, name) for index, start, end in runs)
+
+
+# ---- the agent ----
+
+
+@dataclass
+class _Sent:
+    """A frame to a board. taken_ns: when its message was taken from DDS."""
+
+    frame: Frame
+    reader: int  # number of the subscription, from 1
+    taken_ns: int
+    start_ns: int
+
+
+@dataclass
+class _Agent:
+    """Of one client. up: when its frames came and when their messages went to DDS."""
+
+    up: dict[Frame, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+    down: list[_Sent] = field(default_factory=list)
+
+
+def _agents(folder: Path, traces: Traces, lines: list[str]) -> dict[int, _Agent]:
+    """By key. A client that came anew has several rings."""
+    if traces.agent is None:
+        return {}
+    rings: dict[int, list[Any]] = defaultdict(list)
+    for record in _read(folder / traces.agent, lines).records:
+        rings[int(record["source"])].append(record)
+    found: dict[int, _Agent] = defaultdict(_Agent)
+    for records in rings.values():
+        key = next((int(one["instance"]) for one in records if one["kind"] == CLIENT), 0)
+        _take_agent(records, found[key])
+    for agent in found.values():
+        agent.down.sort(key=lambda one: one.start_ns)
+        for times in agent.up.values():
+            times.sort()
+    return found
+
+
+def _take_agent(records: list[Any], agent: _Agent) -> None:
+    came_ns = taken_ns = 0
+    for record in records:
+        kind, time_ns = record["kind"], int(record["time_ns"])
+        frame = int(record["detail"]), int(record["instance"]) & 0xFFFF
+        if kind == RECEIVED:
+            came_ns = time_ns
+        elif kind == DIGESTED:
+            agent.up[frame].append((came_ns, time_ns))
+        elif kind == SUBMIT:
+            taken_ns = time_ns
+        elif kind == WIRE_START:
+            agent.down.append(_Sent(frame, int(record["instance"]) >> 20, taken_ns, time_ns))
+
+
+# ---- boards ----
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Of a callback, and the number of its subscription among those of the board, from 1; 0: a timer."""
+
+    instance: Instance
+    start_ns: int
+    end_ns: int
+    name: str
+    reader: int
+
+
+@dataclass
+class _Board:
+    """frames: of messages, with their instances. came and digested: times by frame."""
+
+    runs: list[_Run] = field(default_factory=list)
+    frames: list[tuple[Instance, Frame, int, int]] = field(default_factory=list)
+    came: dict[Frame, list[int]] = field(default_factory=lambda: defaultdict(list))
+    digested: list[tuple[int, Frame]] = field(default_factory=list)
+    lost: list[tuple[Instance, int]] = field(default_factory=list)
+    without_budget: list[tuple[int, int, int, int]] = field(default_factory=list)  # lane, number, from, to
+
+
+def _board(file: Path, board: TracedBoard, lines: list[str]) -> _Board:
+    told = _Board()
+    rings: dict[int, list[Any]] = defaultdict(list)
+    for record in _read(file, lines).records:
+        rings[int(record["source"])].append(record)
+    for source, records in sorted(rings.items()):
+        if source >= _FIRST_BUDGET:
+            _take_budget(source - _FIRST_BUDGET, records, told)
+        elif source >= _FIRST_LANE:
+            _take_lane(records, board, told)
+        else:
+            _take_daemon(records, board, told)
+    told.runs.sort(key=lambda one: one.start_ns)
+    missed = sum(
+        int(one["instance"]) for one in rings.get(0, ()) if one["kind"] == LOST and one["detail"] == NOT_RECEIVED
+    )
+    if missed:
+        lines.append(f"{file}: {missed} frames to board '{board.name}' did not come whole, or found no place")
+    return told
+
+
+def _instance(number: int, board: TracedBoard) -> Instance | None:
+    place = (number >> _CHAIN_SHIFT) - 1
+    return (board.chains[place].name, number & _INDEX_MASK) if 0 <= place < len(board.chains) else None
+
+
+def _take_lane(records: list[Any], board: TracedBoard, told: _Board) -> None:
+    """Callbacks of a chain on a board run in their order."""
+    readers, callbacks = {}, {}
+    count = 0
+    for chain in board.chains:
+        callbacks[chain.name] = chain.callbacks
+        for number, callback in enumerate(chain.callbacks):
+            count += callback.takes
+            readers[chain.name, number] = count if callback.takes else 0
+    begun: dict[Instance, int] = Counter()
+    for run in told.runs:  # of other lanes
+        begun[run.instance] += 1
+    start: Any = None
+    for record in records:
+        if record["kind"] == START:
+            start = record
+        elif record["kind"] == END and start is not None:
+            instance = _instance(int(record["instance"]), board)
+            own = () if instance is None else callbacks[instance[0]]
+            takes = int(start["detail"]) != 0
+            fitting = [number for number, one in enumerate(own) if one.takes == takes]
+            if instance is not None and fitting:
+                seen = begun[instance] - sum(not one.takes for one in own) * takes
+                number = fitting[min(max(seen, 0), len(fitting) - 1)]
+                begun[instance] += 1
+                times = int(start["time_ns"]), int(record["time_ns"])
+                told.runs.append(_Run(instance, *times, own[number].name, readers[instance[0], number]))
+            start = None
+
+
+def _take_daemon(records: list[Any], board: TracedBoard, told: _Board) -> None:
+    wire: Any = None
+    frame: Frame | None = None
+    for record in records:
+        kind, time_ns = record["kind"], int(record["time_ns"])
+        named = int(record["detail"]), int(record["instance"]) & 0xFFFF
+        if kind == WIRE_START:
+            wire, frame = record, None
+        elif kind == FRAME:
+            frame = named
+        elif kind == WIRE_END and wire is not None:
+            instance = _instance(int(wire["instance"]), board)
+            if instance is not None and frame is not None:
+                told.frames.append((instance, frame, int(wire["time_ns"]), time_ns))
+            wire = None
+        elif kind == RECEIVED:
+            told.came[named].append(time_ns)
+        elif kind == DIGESTED:
+            told.digested.append((time_ns, named))
+        elif kind == LOST and record["detail"] != NOT_RECEIVED:
+            instance = _instance(int(record["instance"]), board)
+            if instance is not None:
+                told.lost.append((instance, time_ns))
+
+
+def _take_budget(lane: int, records: list[Any], told: _Board) -> None:
+    since_ns = None
+    for record in records:
+        if record["kind"] != BUDGET:
+            continue
+        if record["detail"] == 1:
+            since_ns = int(record["time_ns"])
+        elif since_ns is not None:
+            told.without_budget.append((lane, len(told.without_budget), since_ns, int(record["time_ns"])))
+            since_ns = None
+
+
+def _board_steps(board: TracedBoard, told: _Board, agent: _Agent, link: str) -> Iterator[_Found]:
+    for run in told.runs:
+        yield _Found(run.instance, run.start_ns, run.end_ns, board.name, run.name)
+    yield from _up(told, agent, f"{link}, to the host")
+    yield from _down(told, agent, f"{link}, to the board")
+    for instance, at_ns in told.lost:
+        yield _Found(instance, at_ns, at_ns, f"{link}, to the host", "lost message")
+    for lane, number, since_ns, until_ns in told.without_budget:
+        yield _Found((f"budget of lane {lane}", number), since_ns, until_ns, board.name, "without budget")
+
+
+def _first_between(times: list[int], since_ns: int, until_ns: float) -> int | None:
+    place = bisect_left(times, since_ns)
+    return place if place < len(times) and times[place] < until_ns else None
+
+
+def _until_next(frames: Iterable[tuple[Frame, int]]) -> list[float]:
+    """For each frame when the next one of the same stream and number begins: it was sent again, or the numbers have
+    come round."""
+    frames = list(frames)
+    later: dict[Frame, float] = {}
+    found: list[float] = []
+    for frame, start_ns in reversed(frames):
+        found.append(later.get(frame, float("inf")))
+        later[frame] = start_ns
+    return found[::-1]
+
+
+def _up(told: _Board, agent: _Agent, place: str) -> Iterator[_Found]:
+    """A message in fragments is given to DDS with the last of them."""
+    untils = _until_next((frame, start_ns) for _, frame, start_ns, _ in told.frames)
+    for (instance, frame, start_ns, end_ns), until_ns in zip(told.frames, untils, strict=True):
+        times = agent.up.get(frame, [])
+        found = _first_between([came_ns for came_ns, _ in times], start_ns, until_ns)
+        if found is None:
+            yield _Found(instance, start_ns, end_ns, place, "lost message")
+            continue
+        came_ns, given_ns = times[found]
+        yield _Found(instance, start_ns, came_ns, place, "message")
+        yield _Found(instance, came_ns, given_ns, "agent", "to ROS 2")
+
+
+def _down(told: _Board, agent: _Agent, place: str) -> Iterator[_Found]:
+    untils = _until_next((one.frame, one.start_ns) for one in agent.down)
+    came: list[tuple[_Sent, int | None]] = []
+    for sent, until_ns in zip(agent.down, untils, strict=True):
+        times = told.came.get(sent.frame, [])
+        found = _first_between(times, sent.start_ns, until_ns)
+        came.append((sent, None if found is None else times[found]))
+    owners = _owners(told, came)
+    first: set[tuple[Frame, int]] = set()
+    for sent, came_ns in came:
+        instance = owners.get((sent.frame, sent.taken_ns))
+        if instance is None:
+            continue
+        if (sent.frame, sent.taken_ns) not in first:
+            first.add((sent.frame, sent.taken_ns))
+            yield _Found(instance, sent.taken_ns, sent.start_ns, "agent", "to the board")
+        what = "lost message" if came_ns is None else "message"
+        yield _Found(instance, sent.start_ns, sent.start_ns if came_ns is None else came_ns, place, what)
+
+
+def _owners(told: _Board, came: list[tuple[_Sent, int | None]]) -> dict[tuple[Frame, int], Instance]:
+    """Of messages, by frame and time at which they were taken: a subscription runs its callback with what was given to
+    it last."""
+    sent_of: dict[Frame, list[tuple[int, _Sent]]] = defaultdict(list)
+    for sent, came_ns in came:
+        if came_ns is not None:
+            sent_of[sent.frame].append((came_ns, sent))
+    given: dict[int, list[tuple[int, _Sent]]] = defaultdict(list)
+    for at_ns, frame in told.digested:
+        before = [sent for came_ns, sent in sent_of.get(frame, ()) if came_ns <= at_ns]
+        if before:
+            given[before[-1].reader].append((at_ns, before[-1]))
+    owners: dict[tuple[Frame, int], Instance] = {}
+    for run in told.runs:
+        digests = given.get(run.reader, [])
+        place = bisect_left(digests, run.start_ns + 1, key=lambda one: one[0])
+        if run.reader and place:
+            _, sent = digests[place - 1]
+            owners.setdefault((sent.frame, sent.taken_ns), run.instance)
+    return owners

@@ -21,6 +21,8 @@ from tide.export.recording import Step
 MAGIC = b"TDTR"
 VERSION = 1
 RELEASE, READY, START, END, PREEMPTION, SUBMIT, WIRE_START, WIRE_END, RECEIVED, DIGESTED, LOST, BUDGET = range(1, 13)
+FRAME, CLIENT = 13, 14
+NOT_RECEIVED = 254  # detail of LOST
 _HEADER = struct.Struct("<4sBBHHHIII")
 _STORED = np.dtype(
     [("time_ns", "<i8"), ("instance", "<u4"), ("priority", "<u2"), ("kind", "u1"), ("detail", "u1")],

@@ -25,11 +25,13 @@ from tide.run.names import NAMES, write_names
 from tide.run.parts import instances_of
 from tide.run.plan import RunChain, run_chains, serial_link, write_plan
 from tide.run.times import node_lines, program_lines, write_times
+from tide.run.traces import AGENT_TRACE, FIRST_KEY, TRACES, traces_of_comparison, write_traces
 from tide.system.model import SerialLink, System
 
 WARM_UP_PERIODS = 3
 _LINE_PRIORITY, _LINK_PRIORITY, _AGENT_PRIORITY, _EXECUTOR_PRIORITY, _NODES_PRIORITY = 80, 75, 70, 50, 40
 START_LIMIT_S = 30.0
+_TRACE = "client.trace"
 SETTLE_S = 0.3  # both sides of a DDS match learn of it on their own
 
 
@@ -94,7 +96,8 @@ def run_once(system: System, variant: Variant, settings: Settings, out: Path, re
     budgets = budget_of(system, "mcu"), budget_of(system, "host")
     binaries = {name: str(find_binary(name)) for name in ("tide-line", "tide-agent", "chain_client")}
     out.mkdir(parents=True, exist_ok=True)
-    (out / "frames.jsonl").unlink(missing_ok=True)
+    for name in ("frames.jsonl", TRACES, AGENT_TRACE, _TRACE):
+        (out / name).unlink(missing_ok=True)
     write_plan(chains, out / "plan.txt", settings.periods + WARM_UP_PERIODS)
     write_names(system, chains, out / NAMES)
     layout = _layout()
@@ -121,6 +124,8 @@ def run_once(system: System, variant: Variant, settings: Settings, out: Path, re
     counters = {key: value for key, value in summary.items() if key != "event"}
     counters["host_budgets"] = host_budgets
     said = client.log.read_text(encoding="utf-8", errors="replace").splitlines()
+    start_ns = next(int(told["first_release_ns"]) for told in map(json_line, said) if told.get("event") == "start")
+    write_traces(traces_of_comparison(system, chains, _TRACE, echo.log.name, start_ns, FIRST_KEY), out)
     times = program_lines(chains, said) + node_lines(chains, answers)
     write_times(out, times)
     counters["agent"], counters["line"] = last_json(agent), last_json(line)
@@ -149,7 +154,7 @@ def _start_line(
 def _start_agent(
     children: Children, binary: str, device: str, link: SerialLink, settings: Settings, out: Path, layout: Layout
 ) -> Child:
-    command = [binary, "--serial", device, *agent_options(link), "--json-stats"]
+    command = [binary, "--serial", device, *agent_options(link), "--json-stats", "--trace", str(out / AGENT_TRACE)]
     if layout.fifo:
         command += ["--priority", str(_AGENT_PRIORITY)]
     scheduling = Scheduling(0, layout.others)
@@ -215,7 +220,7 @@ def _start_client(
 ) -> Child:
     command += ["--plan", str(out / "plan.txt"), "--domain", str(settings.domain)]
     command += ["--executor", variant.executor, "--send", variant.send]
-    command += ["--wait-for-start"]
+    command += ["--wait-for-start", "--key", str(FIRST_KEY), "--trace", str(out / _TRACE)]
     if layout.client_cpu is not None:
         command += ["--cpu", str(layout.client_cpu), "--link-cpu", str(min(layout.others))]
     if layout.fifo:

@@ -34,6 +34,7 @@ from tide.run.robot_plans import (
     topics_of,
     used_executors,
 )
+from tide.run.traces import AGENT_TRACE, FIRST_KEY, TRACES, traces_of_robot, write_traces
 from tide.system.levels import levels
 from tide.system.model import Executor, Reply, SerialLink, System, UdpLink, nanoseconds
 from tide.system.variants import PlanError
@@ -42,7 +43,6 @@ _LINE_PRIORITY, _LINK_PRIORITY, _AGENT_PRIORITY, _EXECUTOR_PRIORITY, _NODES_PRIO
 _SETTLE_NS = 500_000_000
 _GRACE_S = 1.0
 _END_LIMIT_S = 10.0
-_FIRST_KEY = 0x7D000001
 Report = Callable[[str], None]
 
 
@@ -164,7 +164,7 @@ class Robot:
             words += ["--domain", str(self.settings.domain)]
         if self.places.fifo:
             words += ["--priority", str(_AGENT_PRIORITY)]
-        command = [self.binaries["tide-agent"], *words, "--json-stats"]
+        command = [self.binaries["tide-agent"], *words, "--json-stats", "--trace", str(self.out / AGENT_TRACE)]
         scheduling = Scheduling(0, self.places.others)
         agent = children.start("tide-agent", command, self.out / "agent.log", scheduling, self.environment)
         ready = agent.wait_line(lambda line: line.startswith("ready"), START_LIMIT_S, "ready")
@@ -201,7 +201,8 @@ class Robot:
         plan = self.out / f"{board.name}_plan.txt"
         write_board_plan(self.plans[board.name], plan)
         command = [self.binaries["chain_client"], "--plan", str(plan), "--domain", str(self.settings.domain)]
-        command += ["--key", str(_FIRST_KEY + number), "--wait-for-start", "--stay", *self._board_options(board, link)]
+        command += ["--key", str(FIRST_KEY + number), "--wait-for-start", "--stay", *self._board_options(board, link)]
+        command += ["--trace", str(self.out / f"{board.name}.trace")]
         if self.places.boards:
             command += ["--cpu", str(self.places.boards[number % len(self.places.boards)])]
             command += ["--link-cpu", str(min(self.places.others))]
@@ -257,6 +258,7 @@ class Robot:
 
     def run(self, report: Report) -> Recorded:
         self.out.mkdir(parents=True, exist_ok=True)
+        (self.out / TRACES).unlink(missing_ok=True)
         kept = self.places.boards[0] if self.places.boards and self.places.fifo and self.boards else None
         with kept_off(kept), Children() as children:
             if self.boards:
@@ -276,6 +278,10 @@ class Robot:
                 if host.name in self.players:
                     self.players[host.name].wait_event("matched", self.settings.start_limit_s)
             start_ns = self._begin()
+            played = {name: (self.links[name].name, plan) for name, plan in self.plans.items() if name in self.links}
+            hosts = {one.name: self.plans.get(one.name, []) for one in self.hosts}
+            keys = {board.name: FIRST_KEY + number for number, board in enumerate(self.boards)}
+            write_traces(traces_of_robot(self.system, played, hosts, keys, start_ns), self.out)
             self._wait_end(start_ns, children, report)
             report("ending")
             recorded = self._gather(start_ns, observer)

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run leaves for `tide export`: traces.json says which board wrote which trace, and what the numbers in it mean.
+All times of a run are of the monotonic clock of one machine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tide.run.plan import BoardChain, RunChain
+from tide.system.model import System
+
+TRACES = "traces.json"
+AGENT_TRACE = "agent.trace"
+VERSION = 1
+FIRST_KEY = 0x7D000001  # of boards that are played
+
+
+@dataclass(frozen=True)
+class TracedCallback:
+    """takes: it has a subscription."""
+
+    name: str
+    takes: bool
+
+
+@dataclass(frozen=True)
+class TracedChain:
+    """What a board does of it, in the order of its plan."""
+
+    name: str
+    level: int
+    callbacks: tuple[TracedCallback, ...]
+
+
+@dataclass(frozen=True)
+class TracedBoard:
+    name: str
+    link: str
+    key: int
+    file: str
+    chains: tuple[TracedChain, ...]
+
+
+@dataclass(frozen=True)
+class TracedHost:
+    """names: of executor and callback, by chain and by what its log calls the callback."""
+
+    log: str
+    names: dict[str, dict[str, tuple[str, str]]]
+
+
+@dataclass(frozen=True)
+class Timing:
+    period_ns: int
+    offset_ns: int
+
+
+@dataclass(frozen=True)
+class Traces:
+    """start_ns: what the offsets of chains count from. agent: null where there is no board."""
+
+    start_ns: int
+    agent: str | None
+    boards: tuple[TracedBoard, ...]
+    hosts: tuple[TracedHost, ...]
+    chains: dict[str, Timing]
+    version: int = VERSION
+
+
+def timings(system: System) -> dict[str, Timing]:
+    timers = {chain.name: system.timer_of(chain) for chain in system.chains}
+    return {name: Timing(timer.period_ns, timer.offset_ns) for name, timer in timers.items()}
+
+
+def traces_of_comparison(
+    system: System, chains: Iterable[RunChain], file: str, log: str, start_ns: int, key: int
+) -> Traces:
+    """The board's callbacks have other names in its plan (tide.run.plan.write_plan)."""
+    chains = tuple(chains)
+    own = tuple(
+        TracedChain(
+            one.chain.name,
+            one.chain.priority,
+            (TracedCallback(one.sample.name, False), TracedCallback(one.act.name, True)),
+        )
+        for one in chains
+    )
+    board = TracedBoard(chains[0].sample.executor, system.links[0].name, key, file, own)
+    names = {one.chain.name: {"decide": (one.decide.executor, one.decide.name)} for one in chains}
+    return Traces(start_ns, AGENT_TRACE, (board,), (TracedHost(log, names),), timings(system))
+
+
+def _callbacks(chain: BoardChain) -> tuple[TracedCallback, ...]:
+    return tuple(TracedCallback(one.name, one.takes is not None) for one in chain.callbacks)
+
+
+def traces_of_robot(
+    system: System,
+    boards: Mapping[str, tuple[str, list[BoardChain]]],
+    hosts: Mapping[str, list[BoardChain]],
+    keys: Mapping[str, int],
+    start_ns: int,
+) -> Traces:
+    """Of a whole description. boards: link and plan of each that is played; hosts: plans of all; keys: of all boards,
+    also of those of the user, of which the agent tells."""
+    traced = []
+    for name, (link, plan) in boards.items():
+        chains = tuple(
+            TracedChain(
+                one.name, one.level, tuple(TracedCallback(each.name, bool(each.takes)) for each in one.callbacks)
+            )
+            for one in plan
+        )
+        traced.append(TracedBoard(name, link, keys[name], f"{name}.trace", chains))
+    nodes = tuple(
+        TracedHost(f"{name}.log", {one.name: {each.name: (name, each.name) for each in one.callbacks} for one in plan})
+        for name, plan in hosts.items()
+    )
+    return Traces(start_ns, AGENT_TRACE if keys else None, tuple(traced), nodes, timings(system))
+
+
+def write_traces(traces: Traces, folder: Path) -> None:
+    (folder / TRACES).write_text(json.dumps(asdict(traces), indent=1) + "\n", encoding="utf-8")
+
+
+def read_traces(folder: Path) -> Traces | None:
+    """None where there is none, or one of another version."""
+    try:
+        data = json.loads((folder / TRACES).read_text(encoding="utf-8"))
+        if data["version"] != VERSION:
+            return None
+        boards = []
+        for board in data["boards"]:
+            chains = tuple(
+                TracedChain(
+                    str(one["name"]),
+                    int(one["level"]),
+                    tuple(
+                        TracedCallback(str(callback["name"]), bool(callback["takes"])) for callback in one["callbacks"]
+                    ),
+                )
+                for one in board["chains"]
+            )
+            boards.append(TracedBoard(board["name"], board["link"], int(board["key"]), board["file"], chains))
+        hosts = [
+            TracedHost(
+                host["log"],
+                {
+                    chain: {name: (str(pair[0]), str(pair[1])) for name, pair in names.items()}
+                    for chain, names in host["names"].items()
+                },
+            )
+            for host in data["hosts"]
+        ]
+        chains_of = {name: Timing(int(one["period_ns"]), int(one["offset_ns"])) for name, one in data["chains"].items()}
+        return Traces(int(data["start_ns"]), data["agent"], tuple(boards), tuple(hosts), chains_of)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
+        return None
