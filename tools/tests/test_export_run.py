@@ -13,6 +13,7 @@ import zlib
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
@@ -227,6 +228,28 @@ def test_perfetto_has_one_flow_for_one_brake(tmp_path: Path) -> None:
             flows.setdefault(flow, []).append((track.name, tracks[track.parent_uuid].name))
     assert len(flows) == 6
     assert sum(way == [("brake", place) for place in WAY] for way in flows.values()) == 3
+
+
+def test_a_picture_has_the_whole_way_of_one_instance(tmp_path: Path) -> None:
+    """Without being told which, that of the median latency: those that were sent again take longer."""
+    run = Run()
+    for index, lost in enumerate((2, 0, 1, 3, 0)):
+        run.instance(0, index, lost)
+        run.instance(1, index)
+    folder, out = run.write(tmp_path / "tide"), tmp_path / "brake.svg"
+    words = ["export", str(folder), "--to", "svg", "--out", str(out), "--chain"]
+    assert CliRunner().invoke(app, [*words, "brake"]).exit_code == 0
+    texts = ["".join(one.itertext()).strip() for one in ElementTree.parse(out).iter("{http://www.w3.org/2000/svg}text")]
+    assert "brake, instance 2: 0.0 ms; grey: other chains" in texts
+    assert [text for text in texts if text in WAY] == list(dict.fromkeys(WAY))
+    assert sorted(text for text in texts if text in (*WHATS, "lost message")) == sorted([*WHATS, "lost message"])
+    for more, line in (
+        (["kite"], "--chain kite: nothing of it was recorded; there are brake, camera"),
+        (["brake", "--instance", "9"], "--instance 9: nothing of this instance of chain 'brake' was recorded"),
+    ):
+        out.unlink(missing_ok=True)
+        refused = CliRunner().invoke(app, [*words, *more])
+        assert (refused.exit_code, out.exists()) == (2, False) and line in refused.output
 
 
 def test_what_a_trace_lacks_is_told_and_the_rest_is_kept(tmp_path: Path) -> None:

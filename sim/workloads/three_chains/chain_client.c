@@ -126,16 +126,16 @@ static rcl_ret_t request(callback_t *callback) {
   return rcl_send_request(&callback->client, &callback->out, &sequence_number);
 }
 
-static const tide_callback_t *core_of(callback_t *callback) {
+static tide_callback_t *core_of(callback_t *callback) {
   switch (callback->plan->role) {
-    case PLAN_SUBSCRIPTION:
-      return tide_rclc_subscription_callback(&callback->subscription);
+    case PLAN_TIMER:
+      return tide_rclc_timer_callback(&callback->timer);
     case PLAN_SERVICE:
       return tide_rclc_service_callback(&callback->service);
     case PLAN_CLIENT:
       return tide_rclc_client_callback(client_of(callback));
     default:
-      return tide_rclc_timer_callback(&callback->timer);
+      return tide_rclc_subscription_callback(&callback->subscription);
   }
 }
 
@@ -469,19 +469,6 @@ static void choose_link(rmw_init_options_t *link) {
     require(rmw_uros_options_set_udp_address("127.0.0.1", options.udp, link), "choosing the agent's port");
   } else {
     require(tide_rclc_options_set_serial(link, options.device, options.baud), "choosing the serial device");
-  }
-}
-
-static tide_callback_t *core_of(callback_t *callback) {
-  switch (callback->plan->role) {
-    case PLAN_TIMER:
-      return tide_rclc_timer_callback(&callback->timer);
-    case PLAN_SERVICE:
-      return tide_rclc_service_callback(&callback->service);
-    case PLAN_CLIENT:
-      return tide_rclc_client_callback(client_of(callback));
-    default:
-      return tide_rclc_subscription_callback(&callback->subscription);
   }
 }
 

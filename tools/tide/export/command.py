@@ -31,6 +31,7 @@ class Form(str, Enum):
     csv = "csv"
     perfetto = "perfetto"
     mcap = "mcap"
+    svg = "svg"
 
 
 @app.command()
@@ -38,7 +39,7 @@ def export(
     file: Annotated[
         Path,
         typer.Argument(
-            help="Description, a system.toml; of csv, perfetto and mcap: the --out of tide simulate, the folder of an "
+            help="Description, a system.toml; of all others but pycpa: the --out of tide simulate, the folder of an "
             "executor in that of tide run, or a trace that a program wrote."
         ),
     ],
@@ -46,7 +47,7 @@ def export(
         Form,
         typer.Option(
             help="Form to write; pycpa: a program for pyCPA; csv, perfetto, mcap: each instance that a run recorded, "
-            "on boards, links and host."
+            "on boards, links and host; svg: a picture of one of them."
         ),
     ] = Form.pycpa,
     out: Annotated[Path | None, typer.Option(help="File to write. Default: standard output.")] = None,
@@ -60,6 +61,10 @@ def export(
             help="Executor of --system whose trace it is. Default: any; a level that is another chain on another one "
             "keeps its number.",
         ),
+    ] = None,
+    chain: Annotated[str | None, typer.Option(help="Chain of the instance that is drawn; needs --to svg.")] = None,
+    instance: Annotated[
+        int | None, typer.Option(min=0, help="Instance that is drawn. Default: that of the median latency.")
     ] = None,
 ) -> None:
     """Write a system, or what was recorded of it, in the form of another tool.
@@ -76,9 +81,16 @@ def export(
 
       tide export results/three_chains/tide --to perfetto --out run.pftrace
 
+      tide export results/three_chains/tide --to svg --chain brake --out brake.svg
+
       tide export board.trace --system system.toml --to mcap --out board.mcap
     """
     require_file(out)
+    if to is not Form.svg and (chain is not None or instance is not None):
+        raise UsageError("--chain and --instance need --to svg")
+    if to is Form.svg:
+        _draw(_steps(file, system, executor), chain, instance, out)
+        return
     if to is not Form.pycpa:
         _export_recording(_steps(file, system, executor), to, out)
         return
@@ -96,6 +108,19 @@ def export(
     except (AnalysisError, MissingBinaryError) as error:
         typer.echo(f"{file}: {error}", err=True)
         raise typer.Exit(2) from None
+
+
+def _draw(steps: list[Step], chain: str | None, instance: int | None, out: Path | None) -> None:
+    from tide.export.picture import median_instance, to_svg
+
+    if chain is None:
+        raise UsageError(f"--to svg needs --chain; there are {', '.join(sorted({one.chain for one in steps}))}")
+    picture = to_svg(steps, chain, median_instance(steps, chain) if instance is None else instance)
+    if out is None:
+        typer.echo(picture.decode(), nl=False)
+        return
+    with written(out) as beside:
+        beside.write_bytes(picture)
 
 
 def _steps(file: Path, system: Path | None, executor: str | None) -> list[Step]:

@@ -83,7 +83,7 @@ def traces_of_comparison(
     own = tuple(
         TracedChain(
             one.chain.name,
-            one.chain.priority,
+            one.level,
             (TracedCallback(one.sample.name, False), TracedCallback(one.act.name, True)),
         )
         for one in chains
