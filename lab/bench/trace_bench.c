@@ -6,17 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tide/trace.h"
+#include "trace_records.h"
 
 #define RECORDS 1024u
-
-void measured_records(tide_trace_ring_t *ring, uint32_t count);
-
-__attribute__((noinline)) void measured_records(tide_trace_ring_t *ring, uint32_t count) {
-  for (uint32_t index = 0u; index < count; index++)
-    (void)tide_trace_put(ring, TIDE_TRACE_START, TIDE_PRIORITY(3, 1), tide_trace_instance(ring, TIDE_PRIORITY(3, 1)),
-                         0u, (int64_t)index);
-}
 
 int main(void) {
   static tide_trace_record_t records[RECORDS];

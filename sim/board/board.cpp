@@ -33,7 +33,7 @@ namespace {
 // 16 ns an instruction, 62.5 MIPS: then a message costs the binary about what it costs the paper's board.
 constexpr int kInstructionShift = 4;
 
-enum Kind : uint32_t { kTransmit = 1, kEvent, kReady, kBegin, kSampled, kActed, kEnd, kTimes, kBudget };
+enum Kind : uint32_t { kTransmit = 1, kEvent, kReady, kBegin, kSampled, kActed, kEnd, kTimes, kBudget, kFlow, kTrace };
 
 struct Header {
   uint32_t kind, bytes;
@@ -200,6 +200,7 @@ class World {
   std::vector<LaneBudget> budgets_;
   Meeting meeting_;
   Emulator emulator_;
+  std::ofstream trace_;
 };
 
 World::World(const Plan &plan, const Board &board)
@@ -212,6 +213,10 @@ World::World(const Plan &plan, const Board &board)
       instances_(chain_count(), std::vector<Instance>(plan.periods)),
       emulator_(board,
                 (std::ofstream(meeting_.folder() / "plan") << board_plan(), meeting_.open(), meeting_.folder())) {
+  if (!board.trace.empty()) {
+    trace_.open(board.trace, std::ios::binary);
+    if (!trace_) throw std::invalid_argument(board.trace + " cannot be written");
+  }
   down_.deliver = [this](const Line::Bytes &frame) { arrived_.push_back(frame); };
   tide_framing_reader_init(&reader_, TIDE_SERIAL_ADDRESS_AGENT);
   tide_framing_reader_set_buffer(&reader_, message_.data(), message_.size());
@@ -355,6 +360,10 @@ Result World::run() {
       case kBudget:
         std::memcpy(&budget, bytes.data(), std::min(bytes.size(), sizeof budget));
         budgets_.push_back({budget.level, budget.exhaustions, budget.used, budget.low, budget.overrun});
+        break;
+      case kTrace:
+        if (!trace_.is_open()) break;
+        trace_.write(reinterpret_cast<const char *>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
         break;
       case kEnd:
         std::memcpy(&ending, bytes.data(), std::min(bytes.size(), sizeof ending));

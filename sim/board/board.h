@@ -21,6 +21,7 @@ namespace tide::sim {
 struct Board {
   std::string image;    // ELF
   std::string machine;  // of QEMU
+  std::string trace;    // file that receives what an image records that is built with TIDE_TRACE; empty: nowhere
 };
 
 // A run of the plan. Throws std::invalid_argument when the plan needs what the board's world has not (faults, cuts,

@@ -31,6 +31,7 @@ constexpr const char *kUsage =
     "plan's\n"
     "  --board IMAGE     client: this image of sim/workloads/three_chains/mps2 in QEMU; see board.h\n"
     "  --machine NAME    board of QEMU for it; default: mps2-an500\n"
+    "  --board-trace FILE  what the image records, when it is built with TIDE_TRACE\n"
     "  --trace FILE      file for the events, one a line with its time\n"
     "  --seed N          random seed of system and faults, as in a campaign\n"
     "  --show            print the plan of --seed instead of running it\n"
@@ -43,7 +44,7 @@ constexpr const char *kUsage =
 
 struct Arguments {
   std::string plan, systems, trace, seeds;
-  Board board{"", "mps2-an500"};
+  Board board{"", "mps2-an500", ""};
   std::vector<std::string> settings;
   bool seeded = false, show = false;
   uint64_t seed = 0;
@@ -72,6 +73,8 @@ Arguments parse(const std::vector<std::string> &words) {
       arguments.board.image = next();
     } else if (word == "--machine") {
       arguments.board.machine = next();
+    } else if (word == "--board-trace") {
+      arguments.board.trace = next();
     } else if (word == "--trace") {
       arguments.trace = next();
     } else if (word == "--seeds") {

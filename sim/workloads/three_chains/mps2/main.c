@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "board.h"
+#include "board_trace.h"
 #include "lanes.h"
 #include "line.h"
 #include "measure.h"
@@ -25,10 +26,10 @@
 
 #define TIDE_PUBLISHERS PLAN_CHAINS
 #define TIDE_SUBSCRIPTIONS PLAN_CHAINS
-#define TIDE_TIMERS PLAN_CHAINS
+#define TIDE_TIMERS (PLAN_CHAINS + TIDE_TRACE)
 #define TIDE_NODES 1
 #define TIDE_GUARD_CONDITIONS 0
-#define TIDE_EXECUTOR_LANES 7
+#define TIDE_EXECUTOR_LANES (7 + TIDE_TRACE)
 #define TIDE_STREAMS (PLAN_CHAINS + 1)
 #define TIDE_SLOTS (2 * PLAN_CHAINS)
 #define TIDE_SMALL_NODES (3 * PLAN_CHAINS)
@@ -130,6 +131,7 @@ static void on_sample(rcl_timer_t *timer, int64_t since_last_call_ns) {
   const uint32_t index = (uint32_t)(since_ns / chain->plan->period_ns);
   if (index >= plan.periods + GRACE_PERIODS) stop();
   if (index >= plan.periods) return;
+  board_trace_instance(tide_rclc_timer_callback(timer)->priority, number, index);
   measure_burn(chain->plan->sample_ns);
   publish(chain, index);
   const world_execution_t execution = {number, index, start_ns, now_ns()};
@@ -145,6 +147,7 @@ static void on_act(const void *message, void *context) {
     count(&ending.strangers);
     return;
   }
+  board_trace_instance(tide_rclc_subscription_callback(&chain->subscription)->priority, number, index);
   measure_burn(chain->plan->act_ns);
   const world_execution_t execution = {number, index, start_ns, now_ns()};
   world_tell(WORLD_ACTED, execution.end_ns, &execution, sizeof execution);
@@ -190,7 +193,7 @@ static tide_lane_settings_t lane_of(unsigned level, size_t place) {
 static void choose_lanes(void) {
   tide_lane_settings_t lanes[TIDE_EXECUTOR_LANES];
   size_t lane_count = 0;
-  if (!plan.lanes) lanes[lane_count++] = lane_of(0, 0);
+  if (!plan.lanes || TIDE_TRACE) lanes[lane_count++] = lane_of(0, 0);
   for (unsigned level = 1; plan.lanes && level <= TIDE_LEVEL_MAXIMUM; level++) {
     if (!is_used(level)) continue;
     if (lane_count == TIDE_EXECUTOR_LANES) board_exit(13);
@@ -201,6 +204,11 @@ static void choose_lanes(void) {
 }
 
 static void register_handles(void) {
+#if TIDE_TRACE
+  static rcl_timer_t drains;
+  require(board_trace_create_timer(&drains, &support), 26);
+  require(rclc_executor_add_timer(&executor, &drains), 27);
+#endif
   for (uint32_t index = 0; index < plan.count; index++)
     require(rclc_executor_add_timer(&executor, &chains[index].timer), 15);
   for (uint32_t index = 0; index < plan.count; index++) {
@@ -269,13 +277,14 @@ static void set_up(void) {
   require(rclc_support_init_with_options(&support, 0, NULL, &options, &allocator), 5);
   require(rclc_node_init_default(&node, "three_chains", "", &support), 6);
   for (uint32_t index = 0; index < plan.count; index++) create_chain(&chains[index], &plan.chains[index]);
-  require(rclc_executor_init(&executor, &support.context, 2u * plan.count, &allocator), 7);
+  require(rclc_executor_init(&executor, &support.context, 2u * plan.count + TIDE_TRACE, &allocator), 7);
   require(tide_rclc_executor_set_policy(&executor, plan.batch ? TIDE_POLICY_BATCH : TIDE_POLICY_TIDE), 8);
   if (has_lanes()) choose_lanes();
   register_handles();
   if (!plan.batch) name_chains(); /* the baseline knows nothing of priorities */
   measure_executions();
   choose_manners();
+  board_trace_attach(&support, &executor);
 }
 
 static void release_timers(void) {
@@ -334,6 +343,7 @@ int main(void) {
   }
   ending.masked_maximum = measure_instructions((int64_t)tide_cortex_m_masked_maximum() * MPS2_TICK_NS);
   ending.stack_bytes = measure_stack_used();
+  board_trace_drain();
   tell_results();
   return 0;
 }

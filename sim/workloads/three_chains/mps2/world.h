@@ -18,7 +18,8 @@ typedef enum world_kind {
   WORLD_END,          /* world_ending_t */
   WORLD_TIMES,        /* a line of tide_measurement_line, for each callback, before the end */
   WORLD_BUDGET,       /* world_budget_t, for each lane with a budget, before the end */
-  WORLD_FLOW          /* world_flow_t, of sim/workloads/exchange/mps2, for each chain, before the end */
+  WORLD_FLOW,         /* world_flow_t, of sim/workloads/exchange/mps2, for each chain, before the end */
+  WORLD_TRACE         /* a block of a trace (tide/trace.h) */
 } world_kind_t;
 
 typedef struct world_answer {
