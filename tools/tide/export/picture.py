@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way of one instance as a picture: a row for each place, in the order in which it comes there, and beside it, faint,
-what else happened there."""
+"""The way of one instance as a picture: a row for each place, in the order in which it comes there. What else happened
+there is faint."""
 
 from __future__ import annotations
 
