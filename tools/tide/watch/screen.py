@@ -58,7 +58,8 @@ def _table(
     table = empty_table(title)
     for n in kept:
         right = n > 0 and n != len(headings) - 1 and headings[n] not in _TEXTS
-        table.add_column(headings[n], justify="right" if right else "left", no_wrap=True)
+        size = min(sizes[n], max(room, _LEAST)) if n == kept[-1] else sizes[n]  # told, it is not measured again
+        table.add_column(headings[n], justify="right" if right else "left", no_wrap=True, width=size)
     for row in rows:
         cells: list[str | Text] = [_cut(row[n], max(room, _LEAST)) if n == kept[-1] else row[n] for n in kept]
         table.add_row(*(Text(str(one), style=_COLOURS.get(str(one), "")) for one in cells))

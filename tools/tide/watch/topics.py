@@ -25,7 +25,8 @@ from tide.watch.times import TopicTimes
 NODE = "tide_watch"
 _SUBSCRIPTIONS_A_STEP = 20
 _LOOKS_A_STEP = 50  # at who publishes a topic
-_LOOK_AGAIN_S = 2.0  # at the publishers of a topic that is there
+_LOOK_AGAIN_S = 2.0  # at how many publish a topic that is there
+_LOOK_CLOSER_S = 10.0  # and at who they are, which costs ten times as much, when as many are there as before
 _LEAST_DEPTH, _MOST_DEPTH = 20, 1000
 _FAST_DDS = b"\x01\x0f"
 
@@ -44,6 +45,7 @@ class WatchedTopic:
     subscription: Subscription[Any] | None = None
     heard_s: float | None = None  # on the clock of this machine
     looked_s: float = -_LOOK_AGAIN_S
+    looked_closer_s: float = -_LOOK_CLOSER_S
 
     def publishers_are(self, infos: list[Any]) -> None:
         others = [one.topic_type for one in infos if one.topic_type != self.point.type]
@@ -150,9 +152,19 @@ class Topics:
             if now_s - topic.looked_s < _LOOK_AGAIN_S:
                 continue
             topic.looked_s = now_s
+            if not self._has_changed(topic, now_s):
+                continue
+            topic.looked_closer_s = now_s
             topic.publishers_are(self.node.get_publishers_info_by_topic(name))
             if topic.state == "seen" and topic.subscription is None:
                 topic.subscribe(self.node)
                 made += 1
             if made >= _SUBSCRIPTIONS_A_STEP:
                 return
+
+    def _has_changed(self, topic: WatchedTopic, now_s: float) -> bool:
+        """Or may have: as many others are seen at the next closer look."""
+        if topic.state != "seen" or now_s - topic.looked_closer_s >= _LOOK_CLOSER_S:
+            return True
+        with self.node.handle:
+            return self.node.handle.get_count_publishers(topic.point.topic) != topic.publishers
