@@ -17,11 +17,14 @@ from typing import Any
 
 import pytest
 
-from reserved import port
+from reserved import domain, port
 from ros import EXAMPLES_PORT
+from tide.export.recording import Step
+from tide.export.run_folder import read_run
 from tide.programs.binaries import find_binary
 from tide.programs.child import Children
 from tide.system.load import load
+from tide.system.model import System
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples/systems").glob("*.toml"))
@@ -47,6 +50,31 @@ def results_of(out: Path) -> dict[str, Any]:
     (run,) = json.loads((out / "results.json").read_text(encoding="utf-8"))["runs"]
     found: dict[str, Any] = run
     return found
+
+
+def assert_whole_ways(system: System, parts: Path, finished: dict[str, int]) -> None:
+    """In the trace: of each chain so many instances at least have all its callbacks, and between them each time over
+    link and agent what changes its machine."""
+    steps, problems = read_run(parts)
+    assert not [line for line in problems if "did not come" not in line], problems
+    ways: dict[tuple[str, int], list[Step]] = {}
+    for one in steps:
+        if one.what != "lost message":
+            ways.setdefault((one.chain, one.instance), []).append(one)
+    for chain in system.chains:
+        if chain.branches_from is not None or chain.joins:
+            continue
+        wanted = [chain.callbacks[0].name]
+        for before, after in pairwise(chain.callbacks):
+            if before.executor != after.executor:
+                wanted += ["message", "to ROS 2"] * (system.where(before) == "mcu")
+                wanted += ["to the board", "message"] * (system.where(after) == "mcu")
+            wanted.append(after.name)
+        if chain.callbacks[-1].publishes is not None and system.where(chain.callbacks[-1]) == "mcu":
+            wanted += ["message", "to ROS 2"]
+        found = [[one.what for one in sorted(way)] for (name, _), way in ways.items() if name == chain.name]
+        whole = sum(sorted(one) == sorted(wanted) for one in found)
+        assert whole >= finished[chain.name], (chain.name, wanted, found)
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
@@ -76,6 +104,7 @@ def test_each_robot_of_the_examples_runs(file: Path, tmp_path: Path) -> None:
         and path[0].executor != path[-1].executor  # else it comes back, and leaves its board in between only
     ]
     assert len(run["evidence"]["sections"]) == sum(crossed)
+    assert_whole_ways(system, tmp_path / "parts", {one["name"]: one["samples"] for one in run["chains"]})
 
 
 def test_losses_on_one_line_are_repaired_or_told(tmp_path: Path) -> None:
@@ -210,6 +239,98 @@ def test_a_micro_ros_program_and_an_rclpy_node_run_by_two_lines(publisher: str, 
     said = " ".join(done.stdout.split())
     assert "programs of yours: counting, doubling" in said and "matched by the times of its messages" in said
     assert "sent: " in (tmp_path / "out/parts/counting.log").read_text(encoding="utf-8")
+
+
+YOURS = """
+[system]
+name = "yours"
+
+[[executors]]
+name = "counter"
+where = "mcu"
+{board}
+
+[[executors]]
+name = "robot"
+where = "host"
+{host}
+
+[[links]]
+name = "network"
+{link}
+
+[[chains]]
+name = "count"
+priority = 1
+period_ms = 1000
+deadline_ms = 1000
+reliability = "reliable"
+
+[[chains.callbacks]]
+name = "tick"
+kind = "timer"
+executor = "counter"
+execution_ms = 0.1
+publishes = {{ topic = "counter", type = "std_msgs/msg/Int32", payload_bytes = 4 }}
+
+[[chains]]
+name = "brake"
+priority = 2
+period_ms = 20
+deadline_ms = 20
+reliability = "reliable"
+
+[[chains.callbacks]]
+name = "lidar"
+kind = "timer"
+executor = "robot"
+execution_ms = 1
+publishes = {{ topic = "scan", type = "std_msgs/msg/Int64", payload_bytes = 8 }}
+
+[[chains.callbacks]]
+name = "find"
+kind = "subscription"
+executor = "robot"
+execution_ms = 2
+publishes = {{ topic = "obstacle", type = "std_msgs/msg/Int64", payload_bytes = 8 }}
+
+[[chains.callbacks]]
+name = "brake"
+kind = "subscription"
+executor = "robot"
+execution_ms = 0.1
+"""
+
+
+def test_programs_of_the_user_are_run_and_watched_by_two_lines(publisher: str, tmp_path: Path) -> None:
+    """examples/int32_publisher and examples/ros/brake.py, which know of neither command."""
+    node = command(sys.executable, str(ROOT / "examples/ros/brake.py"), "--seconds", "1000")
+    file = tmp_path / "system.toml"
+    file.write_text(YOURS.format(board=publisher, host=node, link=UDP), encoding="utf-8")
+    where = ("--domain", str(domain()))
+    with Children() as children:
+        run = children.start(
+            "tide run",
+            words(file, tmp_path / "out", "--periods", "8", *where),
+            tmp_path / "run.log",
+            None,
+            environment(),
+        )
+        watched = [sys.executable, "-m", "tide.main", "watch", str(file), "--json", "--every-s", "0.5", *where]
+        watch = children.start("tide watch", watched, tmp_path / "watch.log", None, environment())
+        until = time.monotonic() + LIMIT_S
+        while True:
+            line = watch.next_line(until)
+            assert line is not None, watch.tail()
+            chains = {one["name"]: one for one in json.loads(line)["chains"]}
+            if chains["brake"]["instances"] > 20 and chains["count"]["messages_per_s"]:
+                break
+        assert {one["state"] for one in chains.values()} == {"running"}
+        assert (chains["brake"]["start"], chains["brake"]["end"]) == ("/scan", "/obstacle")
+        assert run.process.wait(timeout=LIMIT_S) == 0, run.tail()
+    evidence = results_of(tmp_path / "out")["evidence"]
+    assert evidence["ways"]["brake"] == "scan to obstacle"
+    assert 800e6 < next(one["mean_ns"] for one in evidence["topics"] if one["topic"] == "counter") < 1200e6
 
 
 def test_a_program_of_the_user_beside_a_host_that_is_played(publisher: str, tmp_path: Path) -> None:

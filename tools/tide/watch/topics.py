@@ -167,4 +167,5 @@ class Topics:
         if topic.state != "seen" or now_s - topic.looked_closer_s >= _LOOK_CLOSER_S:
             return True
         with self.node.handle:
-            return self.node.handle.get_count_publishers(topic.point.topic) != topic.publishers
+            count: int = self.node.handle.get_count_publishers(topic.point.topic)
+        return count != topic.publishers
