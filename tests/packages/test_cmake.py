@@ -15,14 +15,15 @@ from tide.programs.binaries import build_folder
 
 LANGUAGES = "cmake_minimum_required(VERSION 3.22)\nproject(robot LANGUAGES C)\n"
 ROBOT = "add_executable(robot main.c)\ntarget_link_libraries(robot PRIVATE tide::runtime)\n"
+ELSEWHERE = {"CXX": "/nonexistent/c++", "FREERTOS_KERNEL_PATH": "/nonexistent/kernel"}
 
 
 def build(folder: Path, lists: str, *options: str, program: str = PROGRAM) -> Path:
-    """The project's program."""
+    """The project's program; it wants neither C++ nor the kernel that the environment names for boards."""
     folder.mkdir(exist_ok=True)
     (folder / "CMakeLists.txt").write_text(LANGUAGES + lists)
     (folder / "main.c").write_text(program)
-    run(["cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", *options], folder, {"CXX": "/nonexistent/c++"})
+    run(["cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", *options], folder, ELSEWHERE)
     run(["cmake", "--build", folder / "build", "-j", "2"], folder)
     return folder / "build" / "robot"
 
