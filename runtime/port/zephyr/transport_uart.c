@@ -20,34 +20,41 @@ static const struct device *device_of(const struct uxrCustomTransport *transport
   return parameters->uart_dev;
 }
 
-static void receive(const struct device *device) {
+/* Whether there was something. */
+static bool receive(const struct device *device) {
   uint8_t *place;
   const uint32_t room = ring_buf_put_claim(&in, &place, sizeof in_memory);
   uint8_t dropped;
   if (room == 0u) { /* nobody reads: the streams repair what is lost */
-    while (uart_fifo_read(device, &dropped, 1) > 0) {
-    }
-    return;
+    bool any = false;
+    while (uart_fifo_read(device, &dropped, 1) > 0) any = true;
+    return any;
   }
   const int got = uart_fifo_read(device, place, (int)room);
   (void)ring_buf_put_finish(&in, got > 0 ? (uint32_t)got : 0u);
   if (got > 0) k_sem_give(&came);
+  return got > 0;
 }
 
-static void send(const struct device *device) {
+/* Whether the line took something. */
+static bool send(const struct device *device) {
   uint8_t *bytes;
   const uint32_t count = ring_buf_get_claim(&out, &bytes, sizeof out_memory);
   const int sent = count > 0u ? uart_fifo_fill(device, bytes, (int)count) : 0;
   (void)ring_buf_get_finish(&out, sent > 0 ? (uint32_t)sent : 0u);
   if (count == 0u) uart_irq_tx_disable(device);
   k_sem_give(&left);
+  return sent > 0;
 }
 
+/* Drivers whose hardware tells only that the line has become free begin a transmission by calling this when nothing is
+ * pending, so it asks what there is to do, and not whether an interrupt is pending. */
 static void on_interrupt(const struct device *device, void *context) {
   ARG_UNUSED(context);
-  while (uart_irq_update(device) > 0 && uart_irq_is_pending(device) > 0) {
-    if (uart_irq_rx_ready(device) > 0) receive(device);
-    if (uart_irq_tx_ready(device) > 0) send(device);
+  bool more = true;
+  while (more && uart_irq_update(device) > 0) {
+    more = uart_irq_rx_ready(device) > 0 && receive(device);
+    if (uart_irq_tx_ready(device) > 0 && send(device)) more = true;
   }
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The goals of an action: a piece of the pool. Taken by whoever sends one, or by the server's callback; found by any
  * thread. */
-#include <assert.h>
 
 #include "action.h"
 
@@ -34,7 +33,7 @@ bool tide_action_has_free_goal(const tide_action_t *action) {
 
 void tide_action_free_goal(tide_goal_t *goal) { __atomic_store_n(&goal->action, NULL, __ATOMIC_RELEASE); }
 
-static_assert(sizeof(((tide_goal_t *)0)->client) <= sizeof(((tide_goal_t *)0)->server), "cleared together");
+_Static_assert(sizeof(((tide_goal_t *)0)->client) <= sizeof(((tide_goal_t *)0)->server), "cleared together");
 
 /* A server's goals have no state before they are accepted, and neither have repetitions of them. */
 static bool is_found(const tide_goal_t *goal, const uint8_t *goal_id) {

@@ -46,7 +46,6 @@ int uart_tx_abort(const struct device *device);
 typedef void (*uart_irq_callback_user_data_t)(const struct device *device, void *context);
 int uart_irq_callback_user_data_set(const struct device *device, uart_irq_callback_user_data_t callback, void *context);
 int uart_irq_update(const struct device *device);
-int uart_irq_is_pending(const struct device *device);
 int uart_irq_rx_ready(const struct device *device);
 int uart_irq_tx_ready(const struct device *device);
 void uart_irq_rx_enable(const struct device *device);
