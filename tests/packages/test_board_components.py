@@ -107,7 +107,7 @@ CUBE_PROGRAM = (
     '#include "main.h"\n#include "cubemx_transport.h"\nstatic UART_HandleTypeDef huart3;',
     f"(void){CUSTOM.format(args='&huart3', name='cubemx_transport')}",
 )
-ZEPHYR = tuple(f"runtime/port/zephyr/{name}.c" for name in ("platform", "lanes", "locks", "link_task"))
+ZEPHYR = tuple(f"runtime/port/zephyr/{name}.c" for name in ("platform", "lanes", "budgets", "locks", "link_task"))
 ZEPHYR_CORES = ("cortex-m3", "cortex-m4f", "cortex-m7", "cortex-m33")
 ZEPHYR_PROGRAM = (
     "#include <zephyr/kernel.h>\n#include <microros_transports.h>",

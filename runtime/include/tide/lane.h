@@ -32,7 +32,7 @@ typedef struct tide_lane_settings {
   tide_scheduling_t scheduling;
   int priority;                               /* FIFO and round robin, as the system counts: 1..99 on Linux */
   int64_t runtime_ns, deadline_ns, period_ns; /* deadline and sporadic scheduling; deadline_ns 0: the period */
-  int low_priority;                /* sporadic: without budget; below priority. POSIX: 0 shares as NORMAL does */
+  int low_priority;                /* sporadic: without budget; below priority. POSIX, Zephyr: 0 is as NORMAL */
   uint16_t maximum_replenishments; /* sporadic: outstanding at a time; 0: 16 */
   uint16_t processor;              /* TIDE_ON_PROCESSOR(number); 0: any. Not with deadline scheduling */
   size_t stack_bytes;              /* 0: the system's default */

@@ -17,7 +17,12 @@ extern "C" {
 #define CONFIG_TIDE_RING_BYTES 64
 #define CONFIG_TIDE_LINK_STACK_BYTES 2048
 #define CONFIG_TIDE_LINK_PRIORITY 0
+#define CONFIG_TIDE_BUDGETS 1
+#define CONFIG_TIDE_BUDGETS_STACK_BYTES 1024
+#define CONFIG_TIDE_REPLENISHMENTS 8
+#define CONFIG_NUM_COOP_PRIORITIES 16
 #define CONFIG_NUM_PREEMPT_PRIORITIES 15
+#define K_PRIO_COOP(count) ((count)-CONFIG_NUM_COOP_PRIORITIES)
 #define K_LOWEST_APPLICATION_THREAD_PRIO 14
 #define ARG_UNUSED(name) (void)(name)
 
@@ -41,9 +46,16 @@ typedef struct k_thread *k_tid_t;
 typedef struct {
   char memory[1];
 } k_thread_stack_t;
-#define K_THREAD_STACK_ARRAY_DEFINE(name, count, bytes) static k_thread_stack_t name[count][bytes]
+#define K_THREAD_STACK_ARRAY_DEFINE(name, count, bytes) k_thread_stack_t name[count][bytes]
 #define K_THREAD_STACK_DEFINE(name, bytes) k_thread_stack_t name[bytes]
 #define K_THREAD_STACK_SIZEOF(stack) sizeof(stack)
+
+struct k_timer {
+  void (*expired)(struct k_timer *timer);
+};
+typedef struct {
+  uint64_t execution_cycles;
+} k_thread_runtime_stats_t;
 
 k_ticks_t k_uptime_ticks(void);
 uint64_t k_ticks_to_ns_floor64(uint64_t ticks);
@@ -65,6 +77,12 @@ int k_thread_name_set(k_tid_t thread, const char *name);
 void k_thread_start(k_tid_t thread);
 int k_thread_join(struct k_thread *thread, k_timeout_t timeout);
 bool k_is_in_isr(void);
+void k_timer_init(struct k_timer *timer, void (*expired)(struct k_timer *timer),
+                  void (*stopped)(struct k_timer *timer));
+void k_timer_start(struct k_timer *timer, k_timeout_t duration, k_timeout_t period);
+void k_timer_stop(struct k_timer *timer);
+int k_thread_runtime_stats_get(k_tid_t thread, k_thread_runtime_stats_t *statistics);
+uint64_t k_cyc_to_ns_floor64(uint64_t cycles);
 int32_t k_msleep(int32_t ms);
 void k_sched_lock(void);
 void k_sched_unlock(void);
