@@ -22,6 +22,8 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Int32
 
 DISCOVERY_LIMIT_S = 30.0
+GREETING = -1  # which Pong answers without work
+GREETING_PERIOD_S = 0.1
 LAST_ANSWERS_S = 0.5
 
 
@@ -35,24 +37,28 @@ class Ping:
         self.executor = SingleThreadedExecutor(context=context)
         self.executor.add_node(self.node)
         self.answers: dict[str, list[int]] = {name: [] for name in names}
+        self.unheard = set(names)
         self.publishers = [self.node.create_publisher(Int32, f"{name}_ping", quality) for name in names]
         self.subscriptions = [self._collect(name, quality) for name in names]
         self.pings, self.period_s = pings, period_ms / 1000
 
     def _collect(self, name: str, quality: QoSProfile) -> Any:
         def note(message: Any) -> None:
-            self.answers[name].append(message.data)
+            self.unheard.discard(name)
+            if message.data != GREETING:
+                self.answers[name].append(message.data)
 
         return self.node.create_subscription(Int32, f"{name}_pong", note, quality)
 
     def wait_for_pong(self) -> bool:
+        """Until each lane has answered once. That a writer knows a reader does not mean that the reader knows it."""
         deadline = time.monotonic() + DISCOVERY_LIMIT_S
-        while time.monotonic() < deadline:
-            self.executor.spin_once(timeout_sec=0.05)
-            heard = all(publisher.get_subscription_count() > 0 for publisher in self.publishers)
-            if heard and all(self.node.count_publishers(f"{name}_pong") > 0 for name in self.answers):
-                return True
-        return False
+        while self.unheard and time.monotonic() < deadline:
+            for name, publisher in zip(self.answers, self.publishers, strict=True):
+                if name in self.unheard and publisher.get_subscription_count() > 0:
+                    publisher.publish(Int32(data=GREETING))
+            self._spin_until(time.monotonic() + GREETING_PERIOD_S)
+        return not self.unheard
 
     def play(self) -> None:
         begin = time.monotonic()
