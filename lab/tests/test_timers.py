@@ -12,6 +12,7 @@ import re
 import resource
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -26,12 +27,12 @@ import pytest
 from typer.testing import CliRunner
 
 from tide.main import app
-from tide.programs.binaries import find_binary
+from tide.programs.binaries import MissingBinaryError, find_binary
 from tide.programs.child import RunError, may_use_fifo
-from tide_lab.timers import command, measure, rclpy_timer, reproduce
+from tide_lab.timers import command, measure, plan, rclpy_timer, reproduce
 from tide_lab.timers.kept import Kept, Piece
 from tide_lab.timers.measure import Load, Outcome, Run
-from tide_lab.timers.plan import PLAIN, PlanError, Settings, blocks, processors
+from tide_lab.timers.plan import PLAIN, ROS_TIMERS, PlanError, Settings, blocks, processors
 from tide_lab.timers.published import POLICIES, PUBLISHED
 from tide_lab.timers.reproduce import CAMPAIGN, Cell
 from tide_lab.timers.statistics import PERCENTS, Histogram, Latencies, Summary, Tally
@@ -61,7 +62,8 @@ def settings(**changes: Any) -> Settings:
         "load_percent": 0,
         "cpus": (0, 1),
         "cyclictest": True,
-        "rclpy_repetitions": 100,
+        "ros": ("rclpy",),
+        "ros_repetitions": 100,
     }
     return Settings(**values | changes)
 
@@ -157,6 +159,18 @@ def test_the_program_refuses_what_it_cannot_do(tmp_path: Path, words: Sequence[s
     assert not list(tmp_path.iterdir())
 
 
+def test_rclc_that_finds_no_agent_can_be_ended(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        words = ["rclc", "--repetitions", "10", "--timeout-ns", "1000000", "--agent", str(silent.getsockname()[1])]
+        command = [str(find_binary("tide-timers")), *words, "--out", str(tmp_path / "out")]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as child:
+            silent.recv(100)
+            child.terminate()
+            assert child.wait(timeout=20) == 1
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_load_consumes_what_it_says_and_not_more_than_wanted() -> None:
     percent = 40
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -187,8 +201,8 @@ def consistent(folder: Path) -> dict[str, Any]:
     for name, file in (
         ("tide", "tide.measured"),
         ("tide, reported", "tide.reported"),
-        ("rclpy", "rclpy.measured"),
-        ("rclpy, reported", "rclpy.reported"),
+        *((name, f"{name}.measured") for name in ROS_TIMERS),
+        *((f"{name}, reported", f"{name}.reported") for name in ROS_TIMERS),
     ):
         if name not in by_name:
             assert not (folder / f"{file}.log").exists()
@@ -211,9 +225,14 @@ def consistent(folder: Path) -> dict[str, Any]:
     return data
 
 
-def test_a_run_beside_cyclictest_and_rclpy_under_load(tmp_path: Path) -> None:
-    words = ["--repetitions", 2000, "--timeout-us", 500, "--load", 20, "--rclpy-repetitions", 300]
-    answer = tide(*words, "--out", tmp_path)
+def test_a_run_beside_cyclictest_and_timers_of_ros_under_load(tmp_path: Path) -> None:
+    """rclcpp's has the words of rclpy's, which stands in for it where there is none."""
+    program = tmp_path / "timer_latency"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m tide_lab.timers.rclpy_timer "$@"\n', encoding="utf-8")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    words = ["--repetitions", 2000, "--timeout-us", 500, "--load", 20, "--ros-repetitions", 300]
+    answer = tide(*words, "--rclcpp-program", program, "--out", tmp_path / "out")
+    tmp_path = tmp_path / "out"
     assert answer.exit_code == 0, answer.output
     data = consistent(tmp_path)
     by_name = {one["name"]: one for one in data["latencies"]}
@@ -222,10 +241,9 @@ def test_a_run_beside_cyclictest_and_rclpy_under_load(tmp_path: Path) -> None:
         "tide": 2000,
         "tide, reported": 2000,
         "cyclictest": 2000,
-        "rclpy": 300,
-        "rclpy, reported": 300,
+        **dict.fromkeys([text for name in ROS_TIMERS for text in (name, f"{name}, reported")], 300),
     }
-    assert by_name["tide"]["early"] == 0
+    assert by_name["tide"]["early"] == by_name["rclc"]["early"] == 0
     assert data["told_another_expiry"] == 0
     assert data["interrupted"] is False
     used = processors(None)
@@ -240,7 +258,20 @@ def test_a_run_beside_cyclictest_and_rclpy_under_load(tmp_path: Path) -> None:
 
 
 def test_one_processor_and_real_time(tmp_path: Path) -> None:
-    words = ["--repetitions", 600, "--policy", "rr", "--priority", 30, "--cpus", CPU, "--no-rclpy", "--out", tmp_path]
+    words = [
+        "--repetitions",
+        600,
+        "--policy",
+        "rr",
+        "--priority",
+        30,
+        "--cpus",
+        CPU,
+        "--ros",
+        "none",
+        "--out",
+        tmp_path,
+    ]
     words += ["--wake-up-lead-us", 7]
     answer = tide(*words)
     if not may_use_fifo():
@@ -271,7 +302,7 @@ def lane_runs(parent: int) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_keeps_what_was_measured(tmp_path: Path, number: int) -> None:
-    words = ["timers", "--repetitions", "50000000", "--no-cyclictest", "--no-rclpy", "--load", "10"]
+    words = ["timers", "--repetitions", "50000000", "--no-cyclictest", "--ros", "none", "--load", "10"]
     child = subprocess.Popen(
         [sys.executable, "-m", "tide.main", *words, "--out", str(tmp_path)],
         stdout=subprocess.PIPE,
@@ -350,6 +381,8 @@ def test_refused_real_time_scheduling_says_what_to_do(tmp_path: Path) -> None:
         (["--cpus", "a"], "write one processor"),
         (["--cpus", f"{CPU},{CPU}"], "write one processor"),
         (["--cpus", "9999"], "processor 9999 is not one"),
+        (["--ros", "rclrs"], "--ros does not take 'rclrs'"),
+        (["--ros", "rclcpp", "--rclcpp-program", "nowhere"], "there is no nowhere"),
     ],
 )
 def test_the_command_refuses_bad_options(words: Sequence[str], text: str) -> None:
@@ -358,12 +391,18 @@ def test_the_command_refuses_bad_options(words: Sequence[str], text: str) -> Non
     assert text in " ".join(answer.output.replace("│", " ").split())
 
 
+def refuse_agent(name: str) -> Path:
+    raise MissingBinaryError(f"{name} is not here")
+
+
 def test_it_measures_without_what_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "has_cyclictest", lambda: False)
-    monkeypatch.setattr(command, "has_rclpy", lambda: False)
-    answer = tide("--repetitions", 50, "--out", tmp_path)
+    monkeypatch.setattr(plan, "_missing_rclpy", lambda: "rclpy is not installed")
+    monkeypatch.setattr(plan, "find_binary", refuse_agent)
+    answer = tide("--repetitions", 50, "--rclcpp-program", tmp_path / "nothing", "--out", tmp_path)
     assert answer.exit_code == 0, answer.output
-    assert "rt-tests" in answer.output
+    for text in ("rt-tests", "without rclpy", "without rclc", "nothing (docs/timers.md"):
+        assert text in answer.output
     assert [one["name"] for one in consistent(tmp_path)["latencies"]] == ["tide", "tide, reported"]
 
 
@@ -390,7 +429,7 @@ def test_a_program_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
     fake.write_text(FAKE.format(body=body), encoding="utf-8")
     fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("TIDE_BUILD_DIR", str(tmp_path))
-    answer = tide("--repetitions", 4, "--no-cyclictest", "--no-rclpy", "--out", tmp_path / "out")
+    answer = tide("--repetitions", 4, "--no-cyclictest", "--ros", "none", "--out", tmp_path / "out")
     assert answer.exit_code == 1
     assert text in answer.output
     assert json.loads((tmp_path / "out/results.json").read_text(encoding="utf-8"))["failure"]
@@ -407,12 +446,13 @@ def test_blocks_are_complete_and_fair() -> None:
             timeout_us=draw.choice([50, 1000, 10_000, 1_000_000]),
             cpus=draw.choice([(3,), (0, 1)]),
             cyclictest=draw.random() < 0.8,
-            rclpy_repetitions=draw.choice([0, 1, 77, 40_000]),
+            ros=tuple(name for name in ROS_TIMERS if draw.random() < 0.5),
+            ros_repetitions=draw.choice([0, 1, 77, 40_000]),
             plain_repetitions=draw.choice([0, 1, 50, 30_000]),
         )
         found = blocks(one)
         context = f"seed {SEED}, trial {trial}, {one}"
-        sums = dict.fromkeys(("tide", PLAIN, "cyclictest", "rclpy"), 0)
+        sums = dict.fromkeys(("tide", PLAIN, "cyclictest", *ROS_TIMERS), 0)
         on_first = dict.fromkeys(sums, 0)
         for block in found:
             assert block.repetitions > 0, context
@@ -421,7 +461,8 @@ def test_blocks_are_complete_and_fair() -> None:
                 sums[name] += block.repetitions
                 on_first[name] += block.repetitions * (cpu == one.cpus[0])
         wanted = {"tide": one.repetitions, "cyclictest": one.repetitions * one.cyclictest}
-        assert sums == wanted | {"rclpy": one.rclpy_repetitions, PLAIN: one.plain_repetitions}, context
+        wanted |= {name: one.ros_repetitions * (name in one.ros) for name in ROS_TIMERS}
+        assert sums == wanted | {PLAIN: one.plain_repetitions}, context
         if one.cyclictest and len(one.cpus) == 2:
             largest = max(block.repetitions for block in found)
             assert abs(2 * on_first["tide"] - sums["tide"]) <= 2 * largest, context
@@ -616,10 +657,10 @@ def test_a_table_that_ends_early_keeps_its_cells(
 
 def test_a_campaign_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = settings(
-        repetitions=400, timeout_us=500, load_percent=5, cyclictest=False, rclpy_repetitions=0, plain_repetitions=100
+        repetitions=400, timeout_us=500, load_percent=5, cyclictest=False, ros_repetitions=0, plain_repetitions=100
     )
-    plan = blocks(one)
-    assert len(plan) > 2
+    wanted = blocks(one)
+    assert len(wanted) > 2
     started: list[int] = []
     collected = Run._collected
 
@@ -635,11 +676,11 @@ def test_a_campaign_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.Mon
     before = first.tide.measured_ns.tolist()
     second = measure.measure(one, lambda *_: None, Kept(tmp_path, one))
     assert second.failure is None
-    assert len(started) == len(plan) + 1, "no block is measured twice but the one that was lost"
+    assert len(started) == len(wanted) + 1, "no block is measured twice but the one that was lost"
     assert second.tide.measured_ns.tolist()[: len(before)] == before
     assert (len(second.tide.measured_ns), len(second.plain.measured_ns)) == (400, 100)
     third = measure.measure(one, lambda *_: None, Kept(tmp_path, one))
-    assert len(started) == len(plan) + 1
+    assert len(started) == len(wanted) + 1
     assert third.tide.reported_ns.tolist() == second.tide.reported_ns.tolist()
     assert third.memory_locked == second.memory_locked
     used = len(one.cpus)

@@ -17,6 +17,7 @@
 static const char usage[] =
     "usage: tide-timers measure --repetitions N --timeout-ns N [--start-ns N] [--wake-up-lead-ns N] [scheduling]\n"
     "                           --out FILE\n"
+    "       tide-timers rclc --repetitions N --timeout-ns N --agent PORT [scheduling] --out FILE\n"
     "       tide-timers load --percent N --cpu N [--cpu N ...]\n"
     "       tide-timers check [scheduling]\n"
     "       tide-timers schedule --thread ID --policy deadline --runtime-ns N --period-ns N\n"
@@ -65,6 +66,10 @@ static bool take(timers_options_t *options, int option, const char *text) {
     case 'o':
       options->out = text;
       return true;
+    case 'a':
+      if (!take_number(text, 1, UINT16_MAX, &number)) return false;
+      options->agent_port = text;
+      return true;
     case 'p':
       return take_policy(options, text);
     case 'c':
@@ -93,19 +98,14 @@ static bool take(timers_options_t *options, int option, const char *text) {
 }
 
 static bool take_all(timers_options_t *options, int count, char **arguments) {
-  static const struct option names[] = {{"repetitions", required_argument, NULL, 'r'},
-                                        {"timeout-ns", required_argument, NULL, 't'},
-                                        {"start-ns", required_argument, NULL, 's'},
-                                        {"out", required_argument, NULL, 'o'},
-                                        {"policy", required_argument, NULL, 'p'},
-                                        {"priority", required_argument, NULL, 'n'},
-                                        {"cpu", required_argument, NULL, 'c'},
-                                        {"runtime-ns", required_argument, NULL, 'R'},
-                                        {"period-ns", required_argument, NULL, 'P'},
-                                        {"percent", required_argument, NULL, 'l'},
-                                        {"thread", required_argument, NULL, 'T'},
-                                        {"wake-up-lead-ns", required_argument, NULL, 'w'},
-                                        {NULL, 0, NULL, 0}};
+  static const struct option names[] = {
+      {"repetitions", required_argument, NULL, 'r'},     {"timeout-ns", required_argument, NULL, 't'},
+      {"start-ns", required_argument, NULL, 's'},        {"out", required_argument, NULL, 'o'},
+      {"agent", required_argument, NULL, 'a'},           {"policy", required_argument, NULL, 'p'},
+      {"priority", required_argument, NULL, 'n'},        {"cpu", required_argument, NULL, 'c'},
+      {"runtime-ns", required_argument, NULL, 'R'},      {"period-ns", required_argument, NULL, 'P'},
+      {"percent", required_argument, NULL, 'l'},         {"thread", required_argument, NULL, 'T'},
+      {"wake-up-lead-ns", required_argument, NULL, 'w'}, {NULL, 0, NULL, 0}};
   int option, place = 0;
   while ((option = getopt_long(count, arguments, "", names, &place)) != -1) {
     if (option == '?') return false; /* getopt has said it */
@@ -143,17 +143,19 @@ int timers_schedule(const timers_options_t *options) {
 static const struct {
   const char *name;
   int (*run)(const timers_options_t *options);
-  bool needs_repetitions, needs_cpu, needs_thread;
-} commands[] = {{"measure", timers_measure, true, false, false},
-                {"load", timers_load, false, true, false},
-                {"check", timers_check, false, false, false},
-                {"schedule", timers_schedule, false, false, true}};
+  bool needs_repetitions, needs_agent, needs_cpu, needs_thread;
+} commands[] = {{"measure", timers_measure, true, false, false, false},
+                {"rclc", timers_rclc, true, true, false, false},
+                {"load", timers_load, false, false, true, false},
+                {"check", timers_check, false, false, false, false},
+                {"schedule", timers_schedule, false, false, false, true}};
 
 static int run(size_t command, int count, char **arguments) {
   static timers_options_t options = {.policy_name = "normal", .lead_ns = -1, .scheduling.cpu = TIDE_POSIX_ANY_CPU};
   if (!take_all(&options, count, arguments)) return TIMERS_USAGE;
   if ((commands[command].needs_repetitions &&
        (options.repetitions == 0u || options.period_ns == 0 || options.out == NULL)) ||
+      (commands[command].needs_agent && options.agent_port == NULL) ||
       (commands[command].needs_cpu && (options.cpu_count == 0 || options.percent < 1 || options.percent > 95)) ||
       (commands[command].needs_thread && options.thread == 0)) {
     fputs(usage, stderr);

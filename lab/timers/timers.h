@@ -20,7 +20,8 @@ typedef struct timers_options {
   int64_t lead_ns;  /* measure: limit of the wake-up lead (tide/posix.h); negative: its default */
   uint32_t repetitions;
   const char *out;
-  int percent; /* load */
+  const char *agent_port; /* rclc: of an agent on this machine, by UDP */
+  int percent;            /* load */
   int cpus[TIMERS_CPUS_MAXIMUM];
   int cpu_count;
   int thread; /* schedule: the thread's id */
@@ -31,6 +32,11 @@ typedef struct timers_options {
  * latency that the callback is told (tide_callback_t: start_ns - ready_ns). SIGINT and SIGTERM end it early; the file
  * then has what was measured. Lines: started, done. */
 int timers_measure(const timers_options_t *options);
+
+/* The same of rclc's timer, in a micro-ROS program with a session to the agent at agent_port. The expiry is what such a
+ * program can know, by rcl_timer_get_time_until_next_call, and what it is told comes from there, too. Fails when the
+ * session is lost. Lines: started, done. */
+int timers_rclc(const timers_options_t *options);
 
 /* percent of each of the processors, by one normal thread on each, until SIGINT or SIGTERM. Lines: started, load (twice
  * a second: processor time consumed by each thread since the start). */

@@ -79,7 +79,7 @@ SUBJECTS = {
         _tide("hunt", "theorem2-safe", "link-lanes-reliable", "--systems", "300", "--out", "{out}/x.json"), keeps=True
     ),
     "timers": Subject(
-        _tide("timers", "--repetitions", "800", "--rclpy-repetitions", "100", "--out", "{out}"), keeps=True
+        _tide("timers", "--repetitions", "800", "--ros-repetitions", "100", "--out", "{out}"), keeps=True
     ),
     "optimise": Subject(_tide("optimise", EXAMPLE, "--largest-margin", "--tries", "2000", "--write", "{out}/x.toml")),
     "tide_ros-1": Subject(("-c", PROGRAM, "1"), True, _ONCE),

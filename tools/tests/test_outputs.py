@@ -25,7 +25,7 @@ FOLDERS = (
     f"run {EXAMPLE} --out",
     f"run {EXAMPLE} --on qemu --out",
     "simulate lab/pods/pods-reliable.plan --out",
-    "timers --repetitions 10 --no-cyclictest --no-rclpy --out",
+    "timers --repetitions 10 --no-cyclictest --ros none --out",
     "sweep mt-schedulability-utilisation --sets 1 --out",
     "reproduce pods-reliable --out",
     "reproduce timers --out",

@@ -20,14 +20,16 @@ from tide_lab.timers.measure import Outcome, measure, require_permission
 from tide_lab.timers.plan import (
     LOAD_MOST_PERCENT,
     PRIORITY,
+    ROS_TIMERS,
     TIMEOUT_LEAST_US,
     TIMEOUT_MOST_US,
     PlanError,
     Settings,
     blocks,
     has_cyclictest,
-    has_rclpy,
+    missing_of,
     processors,
+    ros_timers,
 )
 
 app = typer.Typer()
@@ -67,13 +69,27 @@ def timers(
         typer.Option(metavar="N[,N]", help="Processors to measure on. Default: the first two, exchanged all the time."),
     ] = None,
     cyclictest: Annotated[bool, typer.Option(help="Measure cyclictest in the same run.")] = True,
-    rclpy: Annotated[bool, typer.Option(help="Measure an rclpy timer in the same run.")] = True,
-    rclpy_repetitions: Annotated[
+    ros: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Timers of ROS measured in the same run, with commas: rclc (on tide, with a session to an agent), "
+            "rclpy, rclcpp; or none. Default: all that are there.",
+        ),
+    ] = None,
+    ros_repetitions: Annotated[
         int | None,
         typer.Option(
             min=1,
             max=100_000_000,
-            help="Number of expiries of the rclpy timer. Default: a tenth of --repetitions, at least 1000.",
+            help="Number of expiries of each timer of ROS. Default: a tenth of --repetitions, at least 1000.",
+        ),
+    ] = None,
+    rclcpp_program: Annotated[
+        Path | None,
+        typer.Option(
+            help="Program that measures rclcpp's timer: timer_latency of ros/tide_rclcpp, built with an rclcpp. "
+            "Default: the one in build/rclcpp/bin."
         ),
     ] = None,
     wake_up_lead_us: Annotated[
@@ -82,7 +98,7 @@ def timers(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the results. Default: results/timers.")] = None,
 ) -> None:
-    """Measure how late timers are, beside cyclictest and an rclpy timer.
+    """Measure how late timers are, beside cyclictest and timers of ROS.
 
     The timer is one of the shipped executor. Latency: actual minus expected expiry, by the clock at the start of the
     callback; and as it is reported to the callback. tide and cyclictest run at the same time on two processors, in
@@ -95,15 +111,16 @@ def timers(
 
       tide timers --repetitions 2000000 --timeout-us 1000 --policy fifo --priority 80 --load 80
 
-      tide timers --timeout-us 50 --repetitions 200000 --policy rr --no-rclpy
+      tide timers --timeout-us 50 --repetitions 200000 --policy rr --ros none
     """
     folder = out or Path("results/timers")
     require_folder(folder)
     try:
-        settings = _settings(
-            repetitions, timeout_us, policy.value, priority, load, cpus, cyclictest, rclpy, rclpy_repetitions
+        settings = _settings(repetitions, timeout_us, policy.value, priority, load, cpus, cyclictest, ros_repetitions)
+        program = str(rclcpp_program or "")
+        settings = replace(
+            settings, wake_up_lead_us=wake_up_lead_us, ros=_ros_timers(ros, program), rclcpp_program=program
         )
-        settings = replace(settings, wake_up_lead_us=wake_up_lead_us)
         require_permission(settings)
         with terminable(), results_folder(folder, _LEFT) as place:
             outcome = _measure(settings)
@@ -133,17 +150,13 @@ def _settings(
     load: int,
     cpus: str | None,
     cyclictest: bool,
-    rclpy: bool,
-    rclpy_repetitions: int | None,
+    ros_repetitions: int | None,
 ) -> Settings:
     if cyclictest and not has_cyclictest():
         typer.echo("cyclictest is not installed (Debian's package rt-tests): measured without it", err=True)
         cyclictest = False
-    if rclpy and not has_rclpy():
-        typer.echo("rclpy is not installed: measured without it", err=True)
-        rclpy = False
     real_time = policy in ("fifo", "rr")
-    count = min(repetitions, max(1000, repetitions // 10)) if rclpy_repetitions is None else rclpy_repetitions
+    count = min(repetitions, max(1000, repetitions // 10)) if ros_repetitions is None else ros_repetitions
     return Settings(
         repetitions=repetitions,
         timeout_us=timeout_us,
@@ -152,8 +165,16 @@ def _settings(
         load_percent=load,
         cpus=processors(cpus),
         cyclictest=cyclictest,
-        rclpy_repetitions=count if rclpy else 0,
+        ros_repetitions=count,
     )
+
+
+def _ros_timers(text: str | None, rclcpp_program: str) -> tuple[str, ...]:
+    for name in ROS_TIMERS if text is None else ():
+        missing = missing_of(name, rclcpp_program)
+        if missing is not None:
+            typer.echo(f"{missing}: measured without {name}", err=True)
+    return ros_timers(text, rclcpp_program)
 
 
 def _measure(settings: Settings) -> Outcome:

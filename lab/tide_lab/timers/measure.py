@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the blocks: tide-timers, cyclictest and the rclpy timer as child processes, with the load beside them. What was
-measured before an interruption is kept."""
+"""Runs the blocks: tide-timers, cyclictest and the timers of ROS as child processes, with the load beside them. What
+was measured before an interruption is kept."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ import numpy as np
 from tide.programs.binaries import find_binary
 from tide.programs.child import Child, Children, RunError, json_line
 from tide_lab.timers.kept import Kept, Piece
-from tide_lab.timers.plan import NOT_PERMITTED, PLAIN, Block, PlanError, Settings, blocks
+from tide_lab.timers.plan import NOT_PERMITTED, PLAIN, ROS_TIMERS, Block, PlanError, Settings, blocks
 from tide_lab.timers.statistics import Histogram, Tally
 
 LOAD_TOLERANCE_PERCENT = 2.0
+_RCLPY = "tide_lab.timers.rclpy_timer"
 _NOT_PERMITTED_STATUS = 3
 _BUCKET_NS = 1000  # cyclictest truncates to microseconds
 _BUCKETS = 500_000
@@ -56,7 +57,7 @@ class Load:
 class Outcome:
     tide: Tally = field(default_factory=lambda: Tally("tide"))
     plain: Tally = field(default_factory=lambda: Tally(PLAIN))
-    rclpy: Tally = field(default_factory=lambda: Tally("rclpy"))
+    ros: dict[str, Tally] = field(default_factory=lambda: {name: Tally(name) for name in ROS_TIMERS})
     cyclictest: Histogram = field(default_factory=lambda: Histogram(_BUCKET_NS))
     loads: list[Load] = field(default_factory=list)
     load_unknown: bool = False  # of an earlier run of the same campaign
@@ -67,7 +68,7 @@ class Outcome:
 
     @property
     def tallies(self) -> dict[str, Tally]:
-        return {tally.name: tally for tally in (self.tide, self.plain, self.rclpy)}
+        return {tally.name: tally for tally in (self.tide, self.plain, *self.ros.values())}
 
     def add(self, piece: Piece) -> None:
         for name, samples in piece.samples.items():
@@ -184,19 +185,26 @@ class Run:
 
     def _start(self, children: Children, name: str, cpu: int, repetitions: int, start_ns: int | None) -> Child:
         self._file(name).unlink(missing_ok=True)
+        environment = {"ROS_LOCALHOST_ONLY": "1", "ROS_DOMAIN_ID": f"{10 + os.getpid() % 90}"}
         words = {
             "tide": self._tide_words,
             PLAIN: self._plain_words,
-            "rclpy": self._rclpy_words,
+            "rclc": lambda count: self._rclc_words(count, self._start_agent(children, environment)),
+            "rclpy": lambda count: [
+                sys.executable,
+                "-m",
+                "tide_lab.timers.rclpy_timer",
+                *self._ros_words("rclpy", count),
+            ],
+            "rclcpp": lambda count: [self.settings.rclcpp_program, *self._ros_words("rclcpp", count)],
             "cyclictest": self.cyclictest_words,
         }[name](repetitions)
         if start_ns is not None:
             words += self._start_words(name, start_ns)
         if self.settings.is_pinned:
             words += ["-a", f"{cpu}"] if name == "cyclictest" else ["--cpu", f"{cpu}"]
-        environment = {"ROS_LOCALHOST_ONLY": "1", "ROS_DOMAIN_ID": f"{10 + os.getpid() % 90}"}
         child: Child = children.start(name, words, self.folder / f"{name}.log", environment=environment)
-        if name == "rclpy":
+        if name in ("rclpy", "rclcpp"):
             child.wait_event("ready", _START_LIMIT_S)
             self._make_deadline(child.process.pid)
             child.say("go")
@@ -219,10 +227,20 @@ class Run:
         common = [*self._common_words(PLAIN, repetitions), "--wake-up-lead-ns", "0"]
         return [str(find_binary("tide-timers")), "measure", *common, *self.settings.scheduling_words]
 
-    def _rclpy_words(self, repetitions: int) -> list[str]:
+    def _start_agent(self, children: Children, environment: dict[str, str]) -> str:
+        """Its port."""
+        words = [str(find_binary("tide-agent")), "--udp", "0", "--domain", environment["ROS_DOMAIN_ID"]]
+        agent = children.start("tide-agent", words, self.folder / "agent.log", environment=environment)
+        ready = agent.wait_line(lambda line: line.startswith("ready"), _START_LIMIT_S, "ready")
+        return str(ready.rsplit(":", 1)[1])
+
+    def _rclc_words(self, repetitions: int, port: str) -> list[str]:
+        common = [*self._common_words("rclc", repetitions), "--agent", port]
+        return [str(find_binary("tide-timers")), "rclc", *common, *self.settings.scheduling_words]
+
+    def _ros_words(self, name: str, repetitions: int) -> list[str]:
         scheduling = ["--policy", self.settings.policy, "--priority", f"{self.settings.priority}"]
-        common = self._common_words("rclpy", repetitions)
-        return [sys.executable, "-m", "tide_lab.timers.rclpy_timer", *common, *scheduling]
+        return [*self._common_words(name, repetitions), *scheduling]
 
     def _common_words(self, name: str, repetitions: int) -> list[str]:
         timeout = f"{self.settings.timeout_ns}"

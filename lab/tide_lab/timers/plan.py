@@ -9,11 +9,15 @@ import os
 import shutil
 from dataclasses import dataclass
 
+from tide.programs.binaries import ROOT, MissingBinaryError, find_binary
+
 TIMEOUT_LEAST_US = 50
 TIMEOUT_MOST_US = 10_000_000
 LOAD_MOST_PERCENT = 95
 PRIORITY = 80
 PLAIN = "tide-no-lead"  # tide without its wake-up lead
+ROS_TIMERS = ("rclc", "rclpy", "rclcpp")
+RCLCPP_PROGRAM = ROOT / "build/rclcpp/bin/timer_latency"  # of ros/tide_rclcpp/bench, where there is an rclcpp
 BLOCK_S = 20.0
 BLOCKS_WANTED = 8  # of short runs too, but not shorter than a second
 _DEADLINE_PERIOD_LEAST_NS = 100_000  # of Linux: sched_deadline_period_min_us
@@ -33,7 +37,9 @@ class Settings:
     load_percent: int
     cpus: tuple[int, ...]
     cyclictest: bool
-    rclpy_repetitions: int  # 0: without
+    ros: tuple[str, ...] = ()  # of ROS_TIMERS
+    ros_repetitions: int = 0  # of each of them
+    rclcpp_program: str = ""  # RCLCPP_PROGRAM
     wake_up_lead_us: int | None = None  # limit; None: the runtime's default
     plain_repetitions: int = 0  # of tide without its wake-up lead; 0: without
 
@@ -72,13 +78,13 @@ class Block:
 
 def blocks(settings: Settings) -> list[Block]:
     """tide and cyclictest run at the same time on two processors and change places after each block, so that both meet
-    the same processors and the same other work. On one processor they take turns. rclpy has blocks of its own, and so
-    has tide without its wake-up lead."""
+    the same processors and the same other work. On one processor they take turns. Each timer of ROS has blocks of its
+    own, and so has tide without its wake-up lead."""
     duration_s = settings.repetitions * settings.timeout_us / 1e6
     count = max(2, math.ceil(duration_s / BLOCK_S), min(BLOCKS_WANTED, int(duration_s)))
     count += count % 2  # as often here as there
     shares = [share for share in _shares(settings.repetitions, count) if share]
-    alone = {PLAIN: settings.plain_repetitions, "rclpy": settings.rclpy_repetitions}
+    alone = {PLAIN: settings.plain_repetitions, **dict.fromkeys(settings.ros, settings.ros_repetitions)}
     counts = {name: min(len(shares), math.ceil(total / shares[0])) for name, total in alone.items()}
     rest = {name: iter(_shares(total, counts[name])) for name, total in alone.items()}
     found: list[Block] = []
@@ -127,8 +133,36 @@ def has_cyclictest() -> bool:
     return shutil.which("cyclictest") is not None
 
 
-def has_rclpy() -> bool:
-    return importlib.util.find_spec("rclpy") is not None
+def _missing_rclpy() -> str | None:
+    return None if importlib.util.find_spec("rclpy") is not None else "rclpy is not installed"
+
+
+def missing_of(name: str, rclcpp_program: str = "") -> str | None:
+    """Why this timer of ROS cannot be measured here, as a line; null: it can."""
+    if name == "rclpy":
+        return _missing_rclpy()
+    if name == "rclcpp":
+        program = rclcpp_program or RCLCPP_PROGRAM
+        return None if os.access(program, os.X_OK) else f"there is no {program} (docs/timers.md says how to build it)"
+    try:
+        find_binary("tide-agent")
+    except MissingBinaryError as error:
+        return str(error)
+    return None
+
+
+def ros_timers(text: str | None, rclcpp_program: str = "") -> tuple[str, ...]:
+    """Of `--ros`: names with commas, or none; by default those that can be measured here."""
+    if text is None:
+        return tuple(name for name in ROS_TIMERS if missing_of(name, rclcpp_program) is None)
+    names = [] if text == "none" else text.split(",")
+    for name in names:
+        if name not in ROS_TIMERS:
+            raise PlanError(f"--ros does not take '{name}'; it takes {', '.join(ROS_TIMERS)}, or none")
+        missing = missing_of(name, rclcpp_program)
+        if missing is not None:
+            raise PlanError(f"--ros {name}: {missing}")
+    return tuple(name for name in ROS_TIMERS if name in names)
 
 
 NOT_PERMITTED = """\

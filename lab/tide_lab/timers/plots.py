@@ -23,7 +23,9 @@ _LOOK: dict[str, dict[str, Any]] = {
     "tide": {"color": "#0072B2", "linewidth": 2.2, "zorder": 4},
     PLAIN: {"color": "#56B4E9", "linewidth": 1.6, "zorder": 3},
     "cyclictest": {"color": "#D55E00", "linewidth": 1.6, "zorder": 3},
+    "rclc": {"color": "#CC79A7", "linewidth": 1.6, "zorder": 2},
     "rclpy": {"color": "#009E73", "linewidth": 1.6, "zorder": 2},
+    "rclcpp": {"color": "#E69F00", "linewidth": 1.6, "zorder": 2},
 }
 _BINS_A_DECADE = 30
 

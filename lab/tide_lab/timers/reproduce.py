@@ -24,11 +24,22 @@ from tide.programs.simulator import terminable
 from tide.terminal.style import empty_table, print_whole
 from tide_lab.timers.kept import Kept
 from tide_lab.timers.measure import Outcome, measure, require_permission
-from tide_lab.timers.plan import PLAIN, PRIORITY, PlanError, Settings, blocks, has_cyclictest, has_rclpy, processors
+from tide_lab.timers.plan import (
+    PLAIN,
+    PRIORITY,
+    ROS_TIMERS,
+    PlanError,
+    Settings,
+    blocks,
+    has_cyclictest,
+    missing_of,
+    processors,
+    ros_timers,
+)
 from tide_lab.timers.published import KERNELS, LOADS, METRICS, POLICIES, SOURCE, TIMEOUTS_US, figures
 from tide_lab.timers.statistics import Latencies, Summary
 
-TITLE = "latency of timers: policies, load, 1 and 10 ms; beside cyclictest and rclpy (natively, about a minute)"
+TITLE = "latency of timers: policies, load, 1 and 10 ms; beside cyclictest and timers of ROS (natively, minutes)"
 CAMPAIGN = "campaign"  # finished blocks, until all are
 CELLS = "cells"
 _SHORT = {PLAIN: "no lead"}  # in the table
@@ -118,7 +129,7 @@ class Reproduction:
 
 
 def cells(samples: int) -> list[Settings]:
-    cyclictest, rclpy = has_cyclictest(), has_rclpy()
+    cyclictest, ros = has_cyclictest(), ros_timers(None)
     alone = max(1, min(samples // 10, max(500, samples // 100)))  # these take processor time of their own
     return [
         Settings(
@@ -129,7 +140,8 @@ def cells(samples: int) -> list[Settings]:
             load_percent=load,
             cpus=processors(None),
             cyclictest=cyclictest,
-            rclpy_repetitions=alone if rclpy else 0,
+            ros=ros,
+            ros_repetitions=alone,
             plain_repetitions=alone,
         )
         for load in LOADS
@@ -196,7 +208,7 @@ def table(result: Reproduction) -> Table:
             for policy in POLICIES[:3]:
                 pairs = [figures(kernel, load, policy, timeout_us) for timeout_us in TIMEOUTS_US]
                 found.add_row(kernel, f"{load} %", policy, *(_triple(one) if one else "-" for one in pairs))
-        for system in ("tide", PLAIN, "cyclictest", "rclpy"):
+        for system in ("tide", PLAIN, "cyclictest", *ROS_TIMERS):
             for policy in POLICIES:
                 texts = [_cell_texts(result, load, policy, timeout_us, system) for timeout_us in TIMEOUTS_US]
                 if any(text != "-" for text in texts):
@@ -214,6 +226,14 @@ def loads_missed(result: Reproduction) -> Iterator[str]:
             name = f"{cell.settings.policy}, {cell.settings.timeout_us // 1000} ms"
             wanted = cell.settings.load_percent
             yield f"* {name}: load of {wanted} % [bold red]not reached:[/bold red] {got}; other work had the rest"
+
+
+def not_measured() -> Iterator[str]:
+    """A line for each timer of ROS that is not there."""
+    for name in ROS_TIMERS:
+        missing = missing_of(name)
+        if missing is not None:
+            yield f"{name}: not measured; {missing}"
 
 
 def leads(result: Reproduction) -> Iterator[str]:
@@ -268,7 +288,7 @@ def reproduce_timers(samples: int, folder: Path) -> None:
                     lambda name, done, total: progress.update(task, description=name, completed=done, total=total),
                 )
             print_whole(console, table(result))
-            for line in (*loads_missed(result), *leads(result)):
+            for line in (*loads_missed(result), *not_measured(), *leads(result)):
                 console.print(line, highlight=False, soft_wrap=True)
             console.print(f"[bold]{conclusion(result)}[/bold]", highlight=False, soft_wrap=True)
             (place / "results.json").write_text(result.to_json(), encoding="utf-8")

@@ -21,7 +21,9 @@ _LOOK: dict[str, dict[str, Any]] = {
     "tide": {"color": "#0072B2", "marker": "o"},
     PLAIN: {"color": "#56B4E9", "marker": "v"},
     "cyclictest": {"color": "#D55E00", "marker": "s"},
+    "rclc": {"color": "#CC79A7", "marker": "P"},
     "rclpy": {"color": "#009E73", "marker": "^"},
+    "rclcpp": {"color": "#E69F00", "marker": "X"},
     **{kernel: {"color": color, "marker": "D"} for kernel, color in zip(KERNELS, ("#999999", "#1a1a1a"), strict=True)},
 }
 Point = tuple[float, float, float]
@@ -36,7 +38,7 @@ def latency_plot(result: Reproduction, path: Path) -> None:
             for column, timeout_us in enumerate(TIMEOUTS_US):
                 axes = grid[line][column]
                 for number, system in enumerate(_LOOK):
-                    _draw(axes, result, load, timeout_us, system, (number - 2) * 0.14)
+                    _draw(axes, result, load, timeout_us, system, (number - (len(_LOOK) - 1) / 2) * 0.1)
                 axes.set_title(f"{timeout_us // 1000} ms, {load} % load", loc="left", fontsize=10.5)
                 axes.set_yscale("symlog", linthresh=10)
                 axes.set_xticks(range(len(POLICIES)), POLICIES)

@@ -11,7 +11,7 @@ import numpy as np
 
 from tide.report.results import Machine
 from tide_lab.timers.measure import Outcome
-from tide_lab.timers.plan import PLAIN, Settings
+from tide_lab.timers.plan import PLAIN, ROS_TIMERS, Settings
 from tide_lab.timers.statistics import Array, Latencies, Summary
 
 GOAL_RATIO = 1.1
@@ -44,7 +44,8 @@ class Result:
                 self.skipped[tally.name] = tally.skipped
         if self.outcome.cyclictest.latencies.total:
             self.latencies["cyclictest"] = self.outcome.cyclictest.latencies
-        order = ("tide", "tide, reported", PLAIN, f"{PLAIN}, reported", "cyclictest", "rclpy", "rclpy, reported")
+        told = [text for name in ("tide", PLAIN, *ROS_TIMERS) for text in (name, f"{name}, reported")]
+        order = (*told[:4], "cyclictest", *told[4:])
         self.summaries = [
             Summary.of(name, self.latencies[name], self.skipped.get(name)) for name in order if name in self.latencies
         ]
