@@ -32,7 +32,7 @@ from tide.programs.child import RunError, may_use_fifo
 from tide_lab.timers import command, measure, plan, rclpy_timer, reproduce
 from tide_lab.timers.kept import Kept, Piece
 from tide_lab.timers.measure import Load, Outcome, Run
-from tide_lab.timers.plan import PLAIN, ROS_TIMERS, PlanError, Settings, blocks, processors
+from tide_lab.timers.plan import PLAIN, RCLCPP_PROGRAM, ROS_TIMERS, PlanError, Settings, blocks, processors
 from tide_lab.timers.published import POLICIES, PUBLISHED
 from tide_lab.timers.reproduce import CAMPAIGN, Cell
 from tide_lab.timers.statistics import PERCENTS, Histogram, Latencies, Summary, Tally
@@ -228,7 +228,10 @@ def consistent(folder: Path) -> dict[str, Any]:
 def test_a_run_beside_cyclictest_and_timers_of_ros_under_load(tmp_path: Path) -> None:
     """rclcpp's has the words of rclpy's, which stands in for it where there is none."""
     program = tmp_path / "timer_latency"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m tide_lab.timers.rclpy_timer "$@"\n', encoding="utf-8")
+    program.write_text(
+        f'#!/bin/sh\n[ "$#" = 0 ] && exit 2\nexec {sys.executable} -m tide_lab.timers.rclpy_timer "$@"\n',
+        encoding="utf-8",
+    )
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     words = ["--repetitions", 2000, "--timeout-us", 500, "--load", 20, "--ros-repetitions", 300]
     answer = tide(*words, "--rclcpp-program", program, "--out", tmp_path / "out")
@@ -389,6 +392,17 @@ def test_the_command_refuses_bad_options(words: Sequence[str], text: str) -> Non
     answer = tide(*words)
     assert answer.exit_code == 2
     assert text in " ".join(answer.output.replace("│", " ").split())
+
+
+def test_the_program_of_rclcpp_is_the_one_that_was_named(tmp_path: Path) -> None:
+    for named, taken in (("", RCLCPP_PROGRAM), ("other/timer_latency", Path("other/timer_latency"))):
+        assert plan.rclcpp_program(settings(rclcpp_program=named)) == taken
+    broken = tmp_path / "timer_latency"
+    broken.write_text("#!/bin/sh\necho librclcpp.so is not here >&2\nexit 127\n", encoding="utf-8")
+    broken.chmod(broken.stat().st_mode | stat.S_IXUSR)
+    answer = tide("--ros", "rclcpp", "--rclcpp-program", broken, "--out", tmp_path / "out")
+    assert answer.exit_code == 2
+    assert "is its rclcpp sourced? librclcpp.so is not here" in answer.output
 
 
 def refuse_agent(name: str) -> Path:

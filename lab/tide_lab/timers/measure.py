@@ -23,7 +23,7 @@ import numpy as np
 from tide.programs.binaries import find_binary
 from tide.programs.child import Child, Children, RunError, json_line
 from tide_lab.timers.kept import Kept, Piece
-from tide_lab.timers.plan import NOT_PERMITTED, PLAIN, ROS_TIMERS, Block, PlanError, Settings, blocks
+from tide_lab.timers.plan import NOT_PERMITTED, PLAIN, ROS_TIMERS, Block, PlanError, Settings, blocks, rclcpp_program
 from tide_lab.timers.statistics import Histogram, Tally
 
 LOAD_TOLERANCE_PERCENT = 2.0
@@ -190,13 +190,8 @@ class Run:
             "tide": self._tide_words,
             PLAIN: self._plain_words,
             "rclc": lambda count: self._rclc_words(count, self._start_agent(children, environment)),
-            "rclpy": lambda count: [
-                sys.executable,
-                "-m",
-                "tide_lab.timers.rclpy_timer",
-                *self._ros_words("rclpy", count),
-            ],
-            "rclcpp": lambda count: [self.settings.rclcpp_program, *self._ros_words("rclcpp", count)],
+            "rclpy": lambda count: [sys.executable, "-m", _RCLPY, *self._ros_words("rclpy", count)],
+            "rclcpp": lambda count: [str(rclcpp_program(self.settings)), *self._ros_words("rclcpp", count)],
             "cyclictest": self.cyclictest_words,
         }[name](repetitions)
         if start_ns is not None:

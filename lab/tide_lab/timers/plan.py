@@ -7,7 +7,9 @@ import importlib.util
 import math
 import os
 import shutil
+import subprocess
 from dataclasses import dataclass
+from pathlib import Path
 
 from tide.programs.binaries import ROOT, MissingBinaryError, find_binary
 
@@ -18,6 +20,7 @@ PRIORITY = 80
 PLAIN = "tide-no-lead"  # tide without its wake-up lead
 ROS_TIMERS = ("rclc", "rclpy", "rclcpp")
 RCLCPP_PROGRAM = ROOT / "build/rclcpp/bin/timer_latency"  # of ros/tide_rclcpp/bench, where there is an rclcpp
+USAGE_STATUS = 2  # of a program that was started without its words
 BLOCK_S = 20.0
 BLOCKS_WANTED = 8  # of short runs too, but not shorter than a second
 _DEADLINE_PERIOD_LEAST_NS = 100_000  # of Linux: sched_deadline_period_min_us
@@ -137,13 +140,27 @@ def _missing_rclpy() -> str | None:
     return None if importlib.util.find_spec("rclpy") is not None else "rclpy is not installed"
 
 
+def rclcpp_program(settings: Settings) -> Path:
+    return Path(settings.rclcpp_program or RCLCPP_PROGRAM)
+
+
+def _missing_rclcpp(program: str | Path) -> str | None:
+    """It says what is missing when it gets no words; and what it cannot load, where its rclcpp is not sourced."""
+    if not os.access(program, os.X_OK):
+        return f"there is no {program} (docs/timers.md says how to build it)"
+    said = subprocess.run([str(program)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if said.returncode == USAGE_STATUS:
+        return None
+    lines = said.stderr.strip().splitlines() or [f"it ended with status {said.returncode}"]
+    return f"{program} does not run here, is its rclcpp sourced? {lines[-1]}"
+
+
 def missing_of(name: str, rclcpp_program: str = "") -> str | None:
     """Why this timer of ROS cannot be measured here, as a line; null: it can."""
     if name == "rclpy":
         return _missing_rclpy()
     if name == "rclcpp":
-        program = rclcpp_program or RCLCPP_PROGRAM
-        return None if os.access(program, os.X_OK) else f"there is no {program} (docs/timers.md says how to build it)"
+        return _missing_rclcpp(rclcpp_program or RCLCPP_PROGRAM)
     try:
         find_binary("tide-agent")
     except MissingBinaryError as error:
