@@ -182,6 +182,7 @@ typedef struct tide_band {
   tide_priority_t least, most; /* priorities of its callbacks and frames */
   struct tide_lane *idle;      /* lanes without work, when it has several lanes */
   struct tide_lane *only;      /* its lane, when it has one */
+  int64_t patience_ns;         /* of the executor's configuration */
 } tide_band_t;
 
 typedef struct tide_lane { /* internal to the executor, but for what is said to be set */
@@ -235,6 +236,11 @@ typedef struct tide_executor_config {
   void (*on_end)(void *context, tide_callback_t *callback, int64_t now_ns);
   void *context;
   tide_measure_t *measure; /* clock of the execution times of its callbacks (tide/measure.h); may be null */
+  /* Several lanes of one band, tide, no source. What a callback makes ready by tide_executor_notify_from may wait so
+   * long for another lane, if one looks by itself by then: its own lane is mostly the first, and nobody has to be
+   * woken. To that end one idle lane wakes at the next expiry, and the others so much later. 0: all wake at each
+   * expiry, and a notify always wakes a lane that is idle. */
+  int64_t patience_ns;
 } tide_executor_config_t;
 
 typedef struct tide_executor_counters {
@@ -315,6 +321,8 @@ int64_t tide_timer_until_next_ns(const tide_timer_t *timer, int64_t now_ns);
  * its band. From any thread or interrupt; O(log n), and O(1) where lanes and interrupts are kept out apart. No effect
  * when the callback is in no executor. */
 void tide_executor_notify(tide_callback_t *callback);
+/* The same, from the callback that this lane of the executor runs, in its thread. See patience_ns. */
+void tide_executor_notify_from(tide_callback_t *callback, size_t lane);
 /* Wake the lanes that arrived frames belong to, and no others. */
 void tide_executor_wake_for_frames(tide_executor_t *executor);
 /* Wake all lanes without making a callback ready. */

@@ -37,6 +37,14 @@ int tide_queue_push(tide_queue_t *queue, tide_queue_entry_t *entry, int64_t key)
 static inline tide_queue_entry_t *tide_queue_head(const tide_queue_t *queue) {
   return queue->count == 0u ? (tide_queue_entry_t *)0 : queue->entries[0];
 }
+/* The key behind the head's; INT64_MAX when there is none. O(1). */
+static inline int64_t tide_queue_second_key(const tide_queue_t *queue) {
+  int64_t key = INT64_MAX;
+  for (size_t index = 1u; index < queue->count && index <= 2u; index++) {
+    key = queue->entries[index]->key < key ? queue->entries[index]->key : key;
+  }
+  return key;
+}
 tide_queue_entry_t *tide_queue_pop(tide_queue_t *queue);
 /* Does nothing when the entry is not queued; a queued entry must be in this very queue. */
 void tide_queue_remove(tide_queue_t *queue, tide_queue_entry_t *entry);

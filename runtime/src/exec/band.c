@@ -4,7 +4,8 @@
  * The only lane of a band is woken by its event, which is sticky. Of several lanes one that is idle is picked; a lane
  * puts itself among the idle ones in the critical section in which it finds nothing, so that no wake-up is lost, and
  * whoever picks it takes it out, so that two wake-ups reach two lanes. A lane that takes a callback and leaves
- * something behind picks another one. */
+ * something behind picks another one. With patience only one idle lane wakes at the next expiry, and the others a
+ * little later: they find what the callback of that expiry has made ready, and nobody has to wake them for it. */
 #include <string.h>
 
 #include "exec.h"
@@ -74,6 +75,7 @@ bool tide_exec_set_up_lanes(tide_executor_t *executor) {
     tide_queue_init(&lane->band->ready_list, config->ready_storage + first, config->callback_count);
     tide_queue_init(&lane->band->timer_list, config->timer_storage + first, config->callback_count);
     set_range(config, lane);
+    lane->band->patience_ns = config->patience_ns;
   }
   return true;
 }
@@ -111,10 +113,53 @@ void tide_exec_become_busy(tide_lane_t *lane) {
   lane->idle = false;
 }
 
+static bool has_patience(const tide_band_t *band) { return TIDE_LANES && band->patience_ns > 0 && band->idle != NULL; }
+
+/* TIDE_FOREVER: no lane is idle, or none does. */
+static int64_t first_look_ns(const tide_band_t *band) {
+  int64_t first_ns = TIDE_FOREVER;
+  for (const tide_lane_t *lane = band->idle; lane != NULL; lane = lane->idle_next) {
+    first_ns = exec_minimum(first_ns, lane->sleeps_until_ns);
+  }
+  return first_ns;
+}
+
+bool tide_exec_looks_soon(const tide_band_t *band, int64_t now_ns) {
+  return has_patience(band) && first_look_ns(band) <= exec_after(now_ns, band->patience_ns);
+}
+
+static bool has_lane_at(const tide_band_t *band, int64_t time_ns) {
+  const tide_lane_t *lane = band->idle;
+  while (lane != NULL && lane->sleeps_until_ns != time_ns) {
+    lane = lane->idle_next;
+  }
+  return lane != NULL;
+}
+
+/* A lane that looks before the next expiry leaves that to this one: so timers stay on the lane whose caches are warm.
+ */
+int64_t tide_exec_idle_until(const tide_band_t *band) {
+  const tide_queue_entry_t *expiry = tide_queue_head(&band->timer_list);
+  const int64_t next_ns = expiry == NULL ? TIDE_FOREVER : expiry->key;
+  if (!has_patience(band) || !has_lane_at(band, next_ns)) {
+    return next_ns;
+  }
+  return exec_minimum(tide_queue_second_key(&band->timer_list), exec_after(next_ns, band->patience_ns));
+}
+
+/* The one that looks last by itself: another one waits for the next expiry. */
+static tide_lane_t *last_to_look(const tide_band_t *band) {
+  tide_lane_t *last = band->idle;
+  for (tide_lane_t *lane = last; has_patience(band) && lane != NULL; lane = lane->idle_next) {
+    last = lane->sleeps_until_ns > last->sleeps_until_ns ? lane : last;
+  }
+  return last;
+}
+
 tide_lane_t *tide_exec_pick(tide_band_t *band) {
   tide_lane_t *lane = band->only;
   if (TIDE_LANES && lane == NULL && band->idle != NULL) {
-    lane = band->idle;
+    lane = last_to_look(band);
     TIDE_INVARIANT(lane->band == band);
     tide_exec_become_busy(lane);
   }
@@ -127,8 +172,8 @@ tide_lane_t *tide_exec_pick_for_rest(tide_band_t *band) {
     return NULL;
   }
   const tide_queue_entry_t *expiry = tide_queue_head(&band->timer_list);
-  const bool rest =
-      tide_queue_head(&band->ready_list) != NULL || (expiry != NULL && expiry->key < band->idle->sleeps_until_ns);
+  const int64_t look_ns = has_patience(band) ? first_look_ns(band) : band->idle->sleeps_until_ns;
+  const bool rest = tide_queue_head(&band->ready_list) != NULL || (expiry != NULL && expiry->key < look_ns);
   return rest ? tide_exec_pick(band) : NULL;
 }
 

@@ -135,9 +135,10 @@ static inline tide_executor_t *exec_owner(const tide_callback_t *callback) {
 }
 
 /* ready.c */
-void tide_exec_make_ready(tide_callback_t *callback, int64_t ready_ns);     /* locked */
-tide_lane_t *tide_exec_notify(tide_callback_t *callback, int64_t ready_ns); /* masked; the lane to wake, or null */
-void tide_exec_take_all_arrivals(tide_executor_t *executor);                /* locked; one copy serves all */
+void tide_exec_make_ready(tide_callback_t *callback, int64_t ready_ns); /* locked */
+/* Masked; the lane to wake, or null. from: whose callback does it; null: anybody else. */
+tide_lane_t *tide_exec_notify(tide_callback_t *callback, const tide_lane_t *from, int64_t ready_ns);
+void tide_exec_take_all_arrivals(tide_executor_t *executor); /* locked; one copy serves all */
 static inline bool exec_has_arrivals(const tide_executor_t *executor) {
   return !TIDE_SINGLE_CONTEXT && __atomic_load_n(&executor->arrivals, __ATOMIC_RELAXED) != NULL;
 }
@@ -248,6 +249,8 @@ tide_band_t *tide_exec_band_of(const tide_executor_t *executor, tide_priority_t 
 void tide_exec_become_idle(tide_lane_t *lane);                                /* locked */
 void tide_exec_become_busy(tide_lane_t *lane);                                /* locked */
 tide_lane_t *tide_exec_pick_for_rest(tide_band_t *band);                      /* locked: for what is left */
+int64_t tide_exec_idle_until(const tide_band_t *band);                        /* locked: for a lane that becomes idle */
+bool tide_exec_looks_soon(const tide_band_t *band, int64_t now_ns);           /* locked: an idle lane, by itself */
 void tide_exec_wake_lane(const tide_executor_t *executor, tide_lane_t *lane); /* null: does nothing */
 void tide_exec_wake_other_bands(tide_executor_t *executor, const tide_lane_t *lane);
 
@@ -279,10 +282,9 @@ void tide_exec_sleep(tide_executor_t *executor, tide_lane_t *lane, int64_t deadl
 int tide_exec_run_head(tide_executor_t *executor, tide_lane_t *lane,
                        bool updated); /* for the count of updates of the set */
 /* The most urgent callback of an executor without a source, in one critical section, with an update of the set only
- * when something may be new: 1 when it has run, else 0 and the lane is idle until the next expiry. waited: since its
+ * when something may be new: 1 when it has run, else 0 and the lane is idle until it looks again. waited: since its
  * last callback. */
-int tide_exec_choose(tide_executor_t *executor, tide_lane_t *lane, int64_t now_ns, bool waited,
-                     int64_t *next_expiry_ns);
+int tide_exec_choose(tide_executor_t *executor, tide_lane_t *lane, int64_t now_ns, bool waited, int64_t *look_again_ns);
 int tide_exec_run_round(tide_executor_t *executor, tide_lane_t *lane);
 static inline int exec_idle_result(const tide_executor_t *executor) {
   return exec_is_stopped(executor) ? 0 : TIDE_ERROR_TIMEOUT;

@@ -56,7 +56,7 @@ static void choose_lock(tide_executor_t *executor, const tide_platform_t *platfo
 int tide_executor_init(tide_executor_t *executor, const tide_executor_config_t *config) {
   if (TIDE_CONFIG_CHECKS &&
       (executor == NULL || config == NULL || !is_complete(config->platform) || !is_consistent(&config->source) ||
-       !has_storage(config) || config->spin_timeout_ns < 0 || !is_known(config->policy))) {
+       !has_storage(config) || config->spin_timeout_ns < 0 || config->patience_ns < 0 || !is_known(config->policy))) {
     return TIDE_ERROR_ARGUMENT;
   }
   if (config->lane_count > 1u && !TIDE_LANES) {
@@ -334,7 +334,7 @@ int tide_exec_run_head(tide_executor_t *executor, tide_lane_t *lane, bool update
 }
 
 int tide_exec_choose(tide_executor_t *executor, tide_lane_t *lane, int64_t now_ns, bool waited,
-                     int64_t *next_expiry_ns) {
+                     int64_t *look_again_ns) {
   uintptr_t lock = exec_lock(executor);
   const tide_queue_entry_t *expiry = tide_queue_head(&lane->band->timer_list);
   const bool updates = exec_has_arrivals(executor) || (expiry != NULL && expiry->key <= now_ns);
@@ -348,9 +348,8 @@ int tide_exec_choose(tide_executor_t *executor, tide_lane_t *lane, int64_t now_n
   if (tide_queue_head(&lane->band->ready_list) != NULL) {
     return run_head(executor, lane, now_ns, updates || waited, lock);
   }
-  expiry = tide_queue_head(&lane->band->timer_list);
-  *next_expiry_ns = expiry == NULL ? TIDE_FOREVER : expiry->key;
-  lane->sleeps_until_ns = *next_expiry_ns;
+  lane->sleeps_until_ns = tide_exec_idle_until(lane->band);
+  *look_again_ns = lane->sleeps_until_ns;
   tide_exec_become_idle(lane);
   exec_unlock(executor, lock);
   return 0;

@@ -237,7 +237,7 @@ static tide_lane_t *deliver(tide_local_subscription_t *subscription, tide_local_
   tide_callback_t *callback = subscription->callback;
   *executor = callback->executor;
   const bool runs = enqueue(subscription, message) && callback->executor != NULL;
-  return runs ? tide_exec_notify(callback, message->published_ns) : NULL;
+  return runs ? tide_exec_notify(callback, NULL, message->published_ns) : NULL;
 }
 
 static int distribute(tide_local_topic_t *topic, tide_local_message_t *message) {

@@ -74,14 +74,14 @@ static bool has_source(const tide_executor_t *executor) {
 static int round_any(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns) {
   for (bool waited = false; TIDE_LANES && !has_source(executor) && !has_always(executor); waited = true) {
     const int64_t now_ns = exec_now(executor);
-    int64_t next_expiry_ns = now_ns;
-    if (tide_exec_choose(executor, lane, now_ns, waited, &next_expiry_ns) > 0) {
+    int64_t look_again_ns = now_ns;
+    if (tide_exec_choose(executor, lane, now_ns, waited, &look_again_ns) > 0) {
       return 1;
     }
     if (now_ns >= deadline_ns || exec_is_stopped(executor)) {
       return exec_idle_result(executor);
     }
-    tide_exec_sleep(executor, lane, exec_minimum(deadline_ns, next_expiry_ns));
+    tide_exec_sleep(executor, lane, exec_minimum(deadline_ns, look_again_ns));
   }
   return round_with_source(executor, lane, deadline_ns);
 }

@@ -135,13 +135,29 @@ static void forget_arrival(tide_callback_t *callback) {
   }
 }
 
-tide_lane_t *tide_exec_notify(tide_callback_t *callback, int64_t ready_ns) {
+/* One that waits for its group, or for its own end, is offered by the lane for which it waits. */
+static bool is_offered(const tide_callback_t *callback) {
+  const tide_group_t *group = exec_group_of(callback);
+  const bool first = group == NULL || group->kind == TIDE_GROUP_REENTRANT || group->offered == callback;
+  return first && tide_queue_contains(&callback->ready_entry);
+}
+
+/* The lane of `from` takes the only one that is ready, unless another one that looks anyway is faster. */
+static bool needs_no_lane(const tide_callback_t *callback, const tide_lane_t *from, int64_t now_ns) {
+  const tide_band_t *band = callback->band;
+  if (!TIDE_LANES || band->only != NULL || !exec_is_tide(callback->executor)) return false;
+  if (!is_offered(callback)) return true;
+  const bool own = from != NULL && from->running != NULL && from->band == band;
+  return own && callback->pending == 1u && band->ready_list.count == 1u && tide_exec_looks_soon(band, now_ns);
+}
+
+tide_lane_t *tide_exec_notify(tide_callback_t *callback, const tide_lane_t *from, int64_t ready_ns) {
   if (exec_splits(callback->executor)) {
     note_arrival(callback, ready_ns);
-  } else {
-    tide_exec_make_ready(callback, ready_ns);
+    return tide_exec_pick(callback->band);
   }
-  return tide_exec_pick(callback->band);
+  tide_exec_make_ready(callback, ready_ns);
+  return needs_no_lane(callback, from, ready_ns) ? NULL : tide_exec_pick(callback->band);
 }
 
 void tide_exec_mark_local(tide_callback_t *callback) {
@@ -227,7 +243,7 @@ void tide_exec_round_forget(tide_callback_t *callback) {
   callback->in_round = false;
 }
 
-void tide_executor_notify(tide_callback_t *callback) {
+static void notify(tide_callback_t *callback, size_t from) {
   tide_executor_t *executor = callback == NULL ? NULL : exec_owner(callback);
   if (executor == NULL) {
     return;
@@ -236,11 +252,15 @@ void tide_executor_notify(tide_callback_t *callback) {
   tide_lane_t *lane = NULL;
   const uintptr_t mask = exec_mask(executor);
   if (callback->executor == executor) {
-    lane = tide_exec_notify(callback, now_ns);
+    const tide_lane_t *own = from < exec_lane_count(executor) ? &executor->config.lanes[from] : NULL;
+    lane = tide_exec_notify(callback, own, now_ns);
   }
   exec_unmask(executor, mask);
   tide_exec_wake_lane(executor, lane);
 }
+
+void tide_executor_notify(tide_callback_t *callback) { notify(callback, SIZE_MAX); }
+void tide_executor_notify_from(tide_callback_t *callback, size_t lane) { notify(callback, lane); }
 
 /* Locked. */
 static void change_priority(tide_callback_t *callback, tide_priority_t priority) {

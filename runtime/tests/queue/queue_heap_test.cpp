@@ -63,6 +63,8 @@ TEST(queue, agrees_with_a_sorted_list) {
       }
       ASSERT_EQ(queue.count, model.sorted.size());
       ASSERT_EQ(tide_queue_head(&queue), model.sorted.empty() ? nullptr : model.sorted.front());
+      ASSERT_EQ(tide_queue_second_key(&queue),
+                model.sorted.size() < 2 ? INT64_MAX : (*std::next(model.sorted.begin()))->key);
       for (size_t i = 0; i < queue.count; ++i) ASSERT_EQ(storage[i]->place, i + 1);
       for (auto &each : entries) {
         const bool modelled = std::find(model.sorted.begin(), model.sorted.end(), &each) != model.sorted.end();
