@@ -49,6 +49,7 @@ Engine::Engine(EngineOptions options) : options_(std::move(options)), platform_(
   config.callback_count = kFirstCapacity;
   config.lanes = lanes_.data();
   config.lane_count = count;
+  config.patience_ns = options_.patience.count();
   configure(config);
   const int status = tide_executor_init(&executor_, &config);
   if (status != TIDE_OK) refuse("an executor with " + std::to_string(count) + " lanes", status);

@@ -14,9 +14,7 @@ Entity::Entity(tide_callback_kind_t kind) noexcept {
 
 void Entity::notify(std::size_t times) noexcept {
   Engine *engine = engine_.load();
-  if (engine == nullptr || times == 0) return;
-  for (std::size_t count = 0; count < times; count++) tide_executor_notify(&timer_.callback);
-  engine->wake_alone();
+  if (engine != nullptr && times > 0) engine->notify(*this, times);
 }
 
 void Entity::arm_at(std::int64_t expiry_ns, std::int64_t period_ns) noexcept {

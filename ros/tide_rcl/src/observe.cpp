@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is noted around a run: hooks of the program, measurements, the trace.
+// The round of a thread: which lane it is, and what is noted around a run (hooks of the program, measurements, the
+// trace).
+#include <utility>
+
 #include "tide_rcl/engine.h"
 
 namespace tide_rcl {
 
 namespace {
 
-// The run that is under way on this thread.
+// The round that is under way on this thread; trace: while a callback runs in it.
 struct Running {
-  Trace *trace = nullptr;
+  const Engine *engine = nullptr;
   std::size_t lane = 0;
+  Trace *trace = nullptr;
 };
 thread_local Running running;
 
@@ -30,12 +34,18 @@ void Engine::configure(tide_executor_config_t &config) {
 }
 
 // A callback may spin another engine.
-int Engine::traced_round(std::size_t lane, std::int64_t deadline_ns) noexcept {
-  const Running around = running;
-  running = {nullptr, lane};
+int Engine::round(std::size_t lane, std::int64_t deadline_ns) noexcept {
+  const Running around = std::exchange(running, {this, lane, nullptr});
   const int result = tide_executor_lane_round(&executor_, lane, deadline_ns);
   running = around;
+  let_go_of_removed();
   return result;
+}
+
+void Engine::notify(Entity &entity, std::size_t times) noexcept {
+  const std::size_t lane = running.engine == this ? running.lane : SIZE_MAX;
+  for (std::size_t count = 0; count < times; count++) tide_executor_notify_from(&entity.timer_.callback, lane);
+  wake_alone();
 }
 
 // Reentrant callbacks start on several lanes at a time.

@@ -85,13 +85,6 @@ bool Engine::is_thread_of_spinner() const {
   return lanes_.size() == 1 && settings.scheduling == TIDE_SCHEDULING_INHERIT && settings.processor == 0;
 }
 
-int Engine::round(std::size_t lane, std::int64_t deadline_ns) noexcept {
-  const int result =
-      trace_ == nullptr ? tide_executor_lane_round(&executor_, lane, deadline_ns) : traced_round(lane, deadline_ns);
-  let_go_of_removed();
-  return result;
-}
-
 void Engine::spin_lane(std::size_t lane) noexcept {
   while (!cancelled_.load() && round(lane, TIDE_FOREVER) >= 0) {
   }

@@ -176,7 +176,7 @@ int WaitableRecord::next_part() {
 }
 
 void WaitableRecord::take() {
-  const int part = next_part();
+  const int part = intra_process_ ? 0 : next_part();
   const auto waitable = waitable_.lock();
   if (waitable == nullptr) return;
   const std::shared_ptr<void> data = waitable->take_data_by_entity_id(static_cast<std::size_t>(part));
