@@ -61,8 +61,8 @@ struct Latencies {
 
 class Chains {
  public:
-  Chains(const std::string &path, rclcpp::Node &node) : node_(node) {
-    group_ = node.create_callback_group(rclcpp::CallbackGroupType::Reentrant);
+  Chains(const std::string &path, rclcpp::Node &node, const std::string &executor)
+      : node_(node), groups_(node, executor) {
     const std::vector<tide_rclcpp::Table> tables = tide_rclcpp::read_tables(path);
     const tide_rclcpp::SystemGraph graph(path, tables);
     for (const tide_rclcpp::SystemGraph::Branch &chain : graph.chains()) {
@@ -94,7 +94,7 @@ class Chains {
         message.clock = info.expected_call_time;
         run(message);
       };
-      timers_.push_back(node_.create_wall_timer(std::chrono::nanoseconds(period_ns_), due, group_));
+      timers_.push_back(node_.create_wall_timer(std::chrono::nanoseconds(period_ns_), due, groups_.next()));
       priorities_.emplace_back(timers_.back().get(), callback.priority);
       return;
     }
@@ -102,7 +102,7 @@ class Chains {
     for (const std::string &topic : topics) {
       if (topic.empty()) continue;
       rclcpp::SubscriptionOptions options;
-      options.callback_group = group_;
+      options.callback_group = groups_.next();
       subscriptions_.push_back(node_.create_subscription<Message>(
           absolute(topic), 10, [take](const Message::ConstSharedPtr &message) { take(*message); }, options));
       priorities_.emplace_back(subscriptions_.back().get(), callback.priority);
@@ -146,7 +146,7 @@ class Chains {
   static std::string absolute(const std::string &topic) { return topic.front() == '/' ? topic : "/" + topic; }
 
   rclcpp::Node &node_;
-  rclcpp::CallbackGroup::SharedPtr group_;
+  Groups groups_;
   std::vector<std::unique_ptr<Latencies>> latencies_;
   std::vector<rclcpp::TimerBase::SharedPtr> timers_;
   std::vector<rclcpp::SubscriptionBase::SharedPtr> subscriptions_;
@@ -164,7 +164,7 @@ int main(int argc, char **argv) {
   rclcpp::init(argc, argv);
   const int threads = argc > 4 ? static_cast<int>(std::strtol(argv[4], nullptr, 10)) : 2;
   const auto node = std::make_shared<rclcpp::Node>("chains");
-  Chains chains(argv[2], *node);
+  Chains chains(argv[2], *node, argv[1]);
   tide_rclcpp::Options options = tide_rclcpp::options_of_system(argv[2]);
   options.lanes.clear();
   const auto executor = make_executor(argv[1], threads, std::move(options));

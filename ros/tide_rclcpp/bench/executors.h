@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Executors by name: tide, tide-default, single, static, multi, picas, events; cbg, rclcpp's executor of callback
-// groups by events, where rclcpp has it or there is the package cm_executors.
+// groups by events, where rclcpp has it or there is the package cm_executors. With -each behind the name each callback
+// has a group of its own, otherwise all have one that is reentrant.
 #pragma once
 
 #include <pthread.h>
@@ -11,6 +12,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "picas.h"
 #include "rclcpp/experimental/executors/events_executor/events_executor.hpp"
@@ -25,8 +27,31 @@
 #define TIDE_HAS_CBG 1
 #endif
 
-inline std::shared_ptr<rclcpp::Executor> make_executor(const std::string &name, int threads,
+inline bool ends_with_each(const std::string &name) {
+  return name.size() > 5 && name.rfind("-each") == name.size() - 5;
+}
+
+// Makes groups for a node's callbacks.
+class Groups {
+ public:
+  Groups(rclcpp::Node &node, const std::string &executor) : node_(node) {
+    if (!ends_with_each(executor)) all_ = node.create_callback_group(rclcpp::CallbackGroupType::Reentrant);
+  }
+  rclcpp::CallbackGroup::SharedPtr next() {
+    if (all_ != nullptr) return all_;
+    each_.push_back(node_.create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive));
+    return each_.back();
+  }
+
+ private:
+  rclcpp::Node &node_;
+  rclcpp::CallbackGroup::SharedPtr all_;
+  std::vector<rclcpp::CallbackGroup::SharedPtr> each_;
+};
+
+inline std::shared_ptr<rclcpp::Executor> make_executor(const std::string &called, int threads,
                                                        tide_rclcpp::Options options = {}) {
+  const std::string name = ends_with_each(called) ? called.substr(0, called.size() - 5) : called;
   for (int index = 0; threads > 1 && index < threads && name.rfind("tide", 0) == 0; index++) {
     options.lanes.emplace_back();
   }

@@ -39,8 +39,8 @@ void work(int times = 1) {
 
 class Load {
  public:
-  Load(rclcpp::Node &node, const std::string &kind) : node_(node), works_(kind.rfind("latency", 0) != 0) {
-    group_ = node.create_callback_group(rclcpp::CallbackGroupType::Reentrant);
+  Load(rclcpp::Node &node, const std::string &kind, const std::string &executor)
+      : node_(node), groups_(node, executor), works_(kind.rfind("latency", 0) != 0) {
     for (int index = 0; index < (works_ ? kSources : 1); index++) kind == "timers" ? add_timer() : add_topic(index);
     if (works_) return;
     const bool late = kind.find("-late") != std::string::npos;
@@ -48,7 +48,7 @@ class Load {
       if (late) work(3);
       publish(0);
     };
-    timers_.push_back(node.create_wall_timer(std::chrono::milliseconds(1), send, group_));
+    timers_.push_back(node.create_wall_timer(std::chrono::milliseconds(1), send, groups_.next()));
   }
   void begin() {
     for (std::size_t index = 0; works_ && index < publishers_.size(); index++) publish(index);
@@ -75,14 +75,14 @@ class Load {
       work();
       runs_++;
     };
-    timers_.push_back(node_.create_wall_timer(std::chrono::microseconds(1), run, group_));
+    timers_.push_back(node_.create_wall_timer(std::chrono::microseconds(1), run, groups_.next()));
   }
 
   void add_topic(int index) {
     const std::string name = "load" + std::to_string(index);
     publishers_.push_back(node_.create_publisher<Message>(name, 10));
     rclcpp::SubscriptionOptions options;
-    options.callback_group = group_;
+    options.callback_group = groups_.next();
     subscriptions_.push_back(node_.create_subscription<Message>(
         name, 10, [this, index](const Message::ConstSharedPtr &message) { take(*message, index); }, options));
   }
@@ -106,8 +106,8 @@ class Load {
   }
 
   rclcpp::Node &node_;
+  Groups groups_;
   bool works_;
-  rclcpp::CallbackGroup::SharedPtr group_;
   std::vector<rclcpp::TimerBase::SharedPtr> timers_;
   std::vector<rclcpp::Publisher<Message>::SharedPtr> publishers_;
   std::vector<rclcpp::SubscriptionBase::SharedPtr> subscriptions_;
@@ -129,7 +129,7 @@ int main(int argc, char **argv) {
   const std::string kind = argv[2];
   const bool intra = kind.find("intra") != std::string::npos;
   const auto node = std::make_shared<rclcpp::Node>("load", rclcpp::NodeOptions().use_intra_process_comms(intra));
-  Load load(*node, kind);
+  Load load(*node, kind, argv[1]);
   while (!load.matched()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   const auto executor = make_executor(argv[1], argc > 4 ? static_cast<int>(std::strtol(argv[4], nullptr, 10)) : 2);
   executor->add_node(node);
