@@ -6,6 +6,8 @@
         test-release test-asan test-tsan test-python test-firmware test-check test-rclcpp
 SHELL := /bin/bash
 stage = scripts/stage.sh
+# What a stage needs first; nothing where the caller has seen to it.
+needs = $(if $(BUILT),,$(1))
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -18,7 +20,9 @@ run: build ## install what is missing, build, and run the main job: three chains
 test: ## install what is missing, build, and pass all tests (with the checks of `make check`)
 	@scripts/stage.sh begin
 	@$(stage) setup "what is missing" scripts/setup.sh test
-	@$(MAKE) --no-print-directory test-check test-release test-asan test-tsan test-firmware test-python test-rclcpp
+	@$(stage) build-release "optimised build with tests in build/release" scripts/build.sh release
+	@MAKE=$(MAKE) scripts/beside.sh test-release test-firmware:firmware test-python test-asan:build-asan \
+	  test-tsan:build-tsan test-rclcpp -- firmware test-check build-asan build-tsan
 	@scripts/stage.sh table
 	@echo "all tests passed"
 
@@ -36,23 +40,23 @@ build-release:
 build-asan build-tsan: build-%:
 	@$(stage) $@ "$* build in build/$*" scripts/build.sh $* tests
 
-test-check: build-release #: clang-format, clang-tidy, ruff, mypy
+test-check: $(call needs,build-release) #: clang-format, clang-tidy, ruff, mypy
 	@$(stage) $@ "clang-format clang-tidy ruff mypy" scripts/check.sh
 
-test-release: build-release #: C and C++ tests, optimised
+test-release: $(call needs,build-release) #: C and C++ tests, optimised
 	@$(stage) $@ "unit and property tests" scripts/ctest.sh release
 
-test-asan: build-asan #: the same under AddressSanitizer and UndefinedBehaviorSanitizer
+test-asan: $(call needs,build-asan) #: the same under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(stage) $@ "unit and property tests under sanitizers: asan" scripts/ctest.sh asan
 
-test-tsan: build-tsan #: those with threads under ThreadSanitizer
+test-tsan: $(call needs,build-tsan) #: those with threads under ThreadSanitizer
 	@$(stage) $@ "unit and property tests under sanitizers: tsan" scripts/ctest.sh tsan
 
-test-firmware: firmware #: Cortex-M images in QEMU against the agent and ROS 2, and their sizes
+test-firmware: $(call needs,firmware) #: Cortex-M images in QEMU against the agent and ROS 2, and their sizes
 	@$(stage) $@ "Cortex-M images in QEMU against the agent and ROS 2" scripts/pytest.sh firmware 2
 	@.venv/bin/python lab/bench/sizes.py --check 2
 
-test-python: build-release #: the command, the ROS 2 executors and the real parts
+test-python: $(call needs,build-release) #: the command, the ROS 2 executors and the real parts
 	@$(stage) $@ "the command and the real parts: line and agent and ROS 2" scripts/pytest.sh python 2
 
 test-rclcpp: #: the executor for rclcpp, where the environment has an rclcpp
