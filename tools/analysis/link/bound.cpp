@@ -20,7 +20,7 @@ constexpr int kMostSteps = 200'000;
 Linear LinkModel::client_interference(size_t chain, time_ns window_ns, LinkParts &parts) const {
   Linear sum;
   parts.client_interference_ns.assign(size(), 0);
-  for (size_t other = 0; other < size(); other++) {
+  for (const size_t other : here_) {
     if (!goes_first(other, chain)) continue;
     const time_ns load_ns = loads_[other].client_ns;
     const Linear executed = share(load_ns, period(other), responses_[other], window_ns);
@@ -35,7 +35,7 @@ Linear LinkModel::client_interference(size_t chain, time_ns window_ns, LinkParts
 Linear LinkModel::interrupts(size_t chain, time_ns window_ns) const {
   if (loads_[chain].visits == 0) return {};
   Linear sum = constant(2 * loads_[chain].interrupts_ns);
-  for (size_t other = 0; other < size(); other++) {
+  for (const size_t other : here_) {
     if (other == chain || loads_[other].interrupts_ns == 0) continue;
     sum = sum + share(loads_[other].interrupts_ns, period(other), span_ns(other), window_ns);
   }
@@ -69,7 +69,7 @@ time_ns LinkModel::client_blocking(size_t chain) const {
   // A lane that digests a sign of life may have callbacks of its own.
   time_ns longest_ns = alive_ ? 0 : system_.client.process_ns;
   if (system_.client.policy == ClientPolicy::lanes) return longest_ns;
-  for (size_t other = 0; other < size(); other++) {
+  for (const size_t other : here_) {
     if (other != chain && !goes_first(other, chain)) longest_ns = std::max(longest_ns, loads_[other].unit_ns);
   }
   return longest_ns;
@@ -109,7 +109,7 @@ bool LinkModel::pairs_are_apart(size_t chain, time_ns window_ns, time_ns more_ns
     if (!goes_first(pair, chain) || !loads_[pair].pair) continue;
     // Of its own visits only what may lie between two others that both delay it.
     time_ns between_ns = more_ns + (preemptive ? self.client_ns : self.taking_ns);
-    for (size_t other = 0; other < size(); other++) {
+    for (const size_t other : here_) {
       if (other == pair || !goes_first(other, chain)) continue;
       const Load &load = loads_[other];
       const time_ns count = stair(window_ns, responses_[other], period(other)).value;
@@ -190,7 +190,7 @@ LinkModel::Demand LinkModel::demand(size_t chain, time_ns window_ns) const {
 // Each instance of a more urgent chain in the way with one of its visits.
 LinkModel::Once LinkModel::visits_once(size_t chain, time_ns window_ns) const {
   Once once;
-  for (size_t other = 0; other < size(); other++) {
+  for (const size_t other : here_) {
     if (!goes_first(other, chain)) continue;
     const Load &load = loads_[other];
     const Linear all = share(load.client_ns, period(other), responses_[other], window_ns);
@@ -208,7 +208,7 @@ LinkModel::Once LinkModel::visits_once(size_t chain, time_ns window_ns) const {
 size_t LinkModel::only_less_urgent(size_t chain, time_ns window_ns) const {
   size_t found = size();
   if (system_.client.policy != ClientPolicy::tide || !alive_) return found;
-  for (size_t other = 0; other < size(); other++) {
+  for (const size_t other : here_) {
     if (other == chain || goes_first(other, chain) || loads_[other].visits == 0) continue;
     if (found < size() || !loads_[other].pair) return size();
     found = other;

@@ -65,7 +65,7 @@ time_ns LinkModel::uplink_wait(size_t chain, const Spacing &spacing, const std::
   const Load &self = loads_[chain];
   time_ns all_ns = 0, spared_ns = kNeverNs, soonest_ns = kNeverNs;
   int64_t before = -1;
-  for (size_t other = 0; other < size(); other++) {
+  for (const size_t other : here_) {
     const Load &load = loads_[other];
     // Its own are sent after its message; those of its instances before are not.
     const bool own = other == chain && !self.answers_first;
@@ -92,7 +92,7 @@ void LinkModel::find_uplink_waits() {
   const Spacing spacing = message_spacing();
   if (spacing.apart_ns == 0) return;
   const std::vector<int64_t> instances = busy_instances(Direction::up);
-  for (size_t chain = 0; chain < size(); chain++) {
+  for (const size_t chain : here_) {
     if (!instances.empty()) up_waits_[chain] = uplink_wait(chain, spacing, instances);
   }
 }
@@ -173,7 +173,7 @@ Linear LinkModel::uplink_by_level(size_t chain, time_ns window_ns, LinkParts &pa
   const time_ns control_ns = answer_ns_ + gap_ns_;
   Linear sum;
   time_ns blocking_ns = 0;
-  for (size_t other = 0; other < size(); other++) {
+  for (const size_t other : here_) {
     if (other == chain) continue;
     const Load &load = loads_[other];
     if (!goes_first(other, chain)) {
@@ -223,7 +223,7 @@ Linear LinkModel::downlink_by_level(size_t chain, time_ns window_ns, LinkParts &
   Linear sum = constant(own_ns);
   parts.control_ns = add(parts.control_ns, own_ns);
   time_ns blocking_ns = 0;
-  for (size_t other = 0; other < size(); other++) {
+  for (const size_t other : here_) {
     if (other == chain) continue;
     const Load &load = loads_[other];
     if (!goes_first(other, chain)) {

@@ -181,7 +181,7 @@ time_ns LinkModel::control_wait_ns(size_t chain, Direction direction, int64_t ow
   while (next_ns > window_ns && next_ns < kLongestWaitNs) {
     window_ns = next_ns;
     next_ns = least_ns;
-    for (size_t other = 0; other < size(); other++) {
+    for (const size_t other : here_) {
       if (!goes_first(other, chain)) continue;
       const Traffic &traffic = up ? loads_[other].up : loads_[other].down;
       const int64_t answers = (up ? loads_[other].down : loads_[other].up).asks;
@@ -322,7 +322,7 @@ void LinkModel::derive(size_t chain) {
                                   [this](const LinkChain &other) { return waits_for_answer(other); });
   if (stored && client.waits_for_new_data) {
     time_ns event_ns = kLongestEventNs;
-    for (size_t other = 0; other < size(); other++) {
+    for (const size_t other : here_) {
       // A timer of a host wakes nobody here.
       if (system_.chains[other].callbacks.front().place != kOnClient) continue;
       event_ns = std::min(event_ns, add(period(other), jitter(other)));

@@ -90,6 +90,7 @@ class LinkModel {
     for (size_t chain = 0; chain < size(); chain++) {
       roots_[chain] = chain;
       responses_[chain] = system.chains[chain].response_ns.value_or(0);
+      if (!is_foreign(chain) || is_batch()) here_.push_back(chain);
     }
     answer_ns_ = answer_frame_ns(system.line);
     gap_ns_ = system.client.interrupt_receive_ns + system.client.interrupt_complete_ns;
@@ -178,6 +179,7 @@ class LinkModel {
   const LinkSystem &system_;
   const int most_passes_;
   std::vector<size_t> order_;       // most urgent first
+  std::vector<size_t> here_;        // that may delay others on the client and its line; in a batch all of them
   std::vector<time_ns> responses_;  // from the nominal expiry; kNeverNs: late
   std::vector<size_t> roots_;       // of those that are late, the chain that was late first
   std::vector<time_ns> reached_;    // and what was found of it then

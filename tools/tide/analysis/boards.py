@@ -38,6 +38,8 @@ _NEVER_NS = (2**63 - 1) // 4  # never_ns of tools/analysis/model/time.h: there i
 _EXACT_ROUNDS, _MOST_ROUNDS = 24, 200
 
 Ask = Callable[[Document], "LinkAnswer"]
+Times = tuple[int, ...]
+Asked = tuple[Times, tuple[Times, ...], Times]  # jitters and times away of its own sections, what others may take
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,8 @@ class _Composition:
         self._waits_ns = waits_of(system)
         self._makes_ns = {one.name: int(one.submit_ms * 1_000_000) for one in system.executors}
         self._documents = {place: self._document(place, executor, losses) for place in self._places}
-        self._visited = {place: self._hosts_of(place) for place in self._places}
+        self._strangers = self._find_strangers()
+        self._told: dict[str, tuple[Asked, LinkAnswer]] = {}
         self._supposed_ns = dict.fromkeys(self._every, 0)
         self._roots: dict[str, Root] = {}
 
@@ -81,9 +84,12 @@ class _Composition:
         rounds = 0
         while True:
             rounds += 1
-            told = {place: self._ask(self._asked(place)) for place in self._places}
-            own = ((place, one) for place, answer in told.items() for one in answer.chains)
-            answers = {one.chain: one for place, one in own if self._every[one.chain].place == place}
+            told = {place: self._answer(place) for place in self._places}
+            answers = {  # own sections come first
+                one.chain: one
+                for place, answer in told.items()
+                for one in answer.chains[: len(self._documents[place]["chains"])]
+            }
             if not self._raise(answers, rounds):
                 break
         assumptions = [(place, one) for place, answer in told.items() for one in answer.assumptions]
@@ -171,44 +177,57 @@ class _Composition:
         if not section.is_last and self._system.where(section.callbacks[-1]) == "mcu":
             callbacks.append(relay)
 
-    def _hosts_of(self, place: str) -> set[str]:
-        own = (one for one in self._every.values() if one.place == place)
-        return {each.executor for one in own for each in one.callbacks if self._system.where(each) == "host"}
-
-    def _asked(self, place: str) -> Document:
-        """With what is supposed of all others."""
-        document = self._documents[place]
-        chains = [
-            chain
-            | {
-                "jitter_ns": min(self._jitter_ns(chain["name"]), chain["period_ns"]),
-                "callbacks": self._callbacks(chain["name"], chain["callbacks"]),
-            }
-            for chain in document["chains"]
-        ]
+    def _find_strangers(self) -> dict[str, list[Document]]:
+        """By place the sections of other places on the host executors that its own visit."""
+        hosts = {one.name for one in self._system.executors if one.where == "host"}
+        visits = {one.name: {each.executor for each in one.callbacks} & hosts for one in self._every.values()}
+        visited: dict[str, set[str]] = {place: set() for place in self._places}
         for one in self._every.values():
-            callbacks = [] if one.place == place else self._on_hosts(one, self._visited[place])
-            if callbacks:
-                chains.append(
-                    {
-                        "name": one.name,
-                        "priority": one.chain.priority,
-                        "period_ns": one.chain.period_ns,
-                        "deadline_ns": one.chain.deadline_ns,
-                        "response_ns": self._supposed_ns[one.name],
-                        "callbacks": callbacks,
-                    }
-                )
-        return document | {"chains": chains}
+            visited[one.place] |= visits[one.name]
+        places: dict[str, list[str]] = {host: [] for host in hosts}
+        for place, executors in visited.items():
+            for host in executors:
+                places[host].append(place)
+        strangers: dict[str, list[Document]] = {place: [] for place in self._places}
+        for one in self._every.values():
+            for place in dict.fromkeys(place for host in visits[one.name] for place in places[host]):
+                if place != one.place:
+                    strangers[place].append(self._stranger(one, visited[place]))
+        return strangers
 
-    def _callbacks(self, name: str, callbacks: list[Document]) -> list[Document]:
-        """With how long the chain is away."""
+    def _stranger(self, section: Section, visited: set[str]) -> Document:
+        return {
+            "name": section.name,
+            "priority": section.chain.priority,
+            "period_ns": section.chain.period_ns,
+            "deadline_ns": section.chain.deadline_ns,
+            "callbacks": self._on_hosts(section, visited),
+        }
+
+    def _answer(self, place: str) -> LinkAnswer:
+        """With what is supposed of all others; that of the round before, if nothing of it has changed."""
+        own, strangers = self._documents[place]["chains"], self._strangers[place]
+        jitters_ns = tuple(min(self._jitter_ns(one["name"]), one["period_ns"]) for one in own)
+        aways_ns = tuple(self._aways_ns(one["name"]) for one in own)
+        supposed_ns = tuple(self._supposed_ns[one["name"]] for one in strangers)
+        asked = jitters_ns, aways_ns, supposed_ns
+        known = self._told.get(place)
+        if known is not None and known[0] == asked:
+            return known[1]
+        chains = [
+            one | {"jitter_ns": jitter_ns, "callbacks": _with_aways(one["callbacks"], times_ns)}
+            for one, jitter_ns, times_ns in zip(own, jitters_ns, aways_ns, strict=True)
+        ]
+        chains += [one | {"response_ns": value_ns} for one, value_ns in zip(strangers, supposed_ns, strict=True)]
+        answer = self._ask(self._documents[place] | {"chains": chains})
+        self._told[place] = asked, answer
+        return answer
+
+    def _aways_ns(self, name: str) -> Times:
+        """How long the chain is away, each time that it is."""
         section = self._every[name]
-        if not section.away:
-            return callbacks
         longest_ns = section.chain.period_ns + 1  # beyond which it has no bound anyway
-        times_ns = iter([min(self._away_ns(sections), longest_ns) for _, sections in section.away])
-        return [one | {"execution_ns": next(times_ns)} if one["name"] == _AWAY else one for one in callbacks]
+        return tuple(min(self._away_ns(sections), longest_ns) for _, sections in section.away)
 
     def _away_ns(self, sections: Iterable[Section]) -> int:
         return sum(max(self._supposed_ns[one.name] - self._jitter_ns(one.name), 0) for one in sections)
@@ -237,6 +256,11 @@ class _Composition:
         if before is None:
             return section.chain.jitter_ns
         return max(self._supposed_ns[before] - self._every[before].least_ns, 0)
+
+
+def _with_aways(callbacks: list[Document], times_ns: Times) -> list[Document]:
+    left_ns = iter(times_ns)
+    return [one | {"execution_ns": next(left_ns)} if one["name"] == _AWAY else one for one in callbacks]
 
 
 def parts_of(found: Found, sections: Iterable[Section]) -> list[tuple[str, int, str | None, str | None]]:

@@ -34,7 +34,7 @@ from tide.analysis.paths import PathBound, path_bounds
 from tide.analysis.reasons import Root, host_root, link_root, starvation_root
 from tide.programs.binaries import MissingBinaryError, build_folder
 from tide.system.levels import too_many_levels
-from tide.system.model import Chain, SerialLink, System, UdpLink
+from tide.system.model import Chain, SerialLink, System
 
 if TYPE_CHECKING:
     from tide.analysis.native import ChainAnswer, ExecutorsAnswer, LinkAnswer, LinkChainAnswer
@@ -335,7 +335,7 @@ def _not_given(system: System) -> list[Assumption]:
     """What a bound is made of and the description does not say."""
     lines = []
     for kind, entries, names in (
-        ("link", [link for link in system.links if _is_used(system, link)], ("agent_ms", "return_ms")),
+        ("link", _used_lines(system), ("agent_ms", "return_ms")),
         ("executor", [one for one in system.executors if one.where == "mcu"], ("submit_ms", "process_ms")),
     ):
         for entry in entries:
@@ -346,10 +346,11 @@ def _not_given(system: System) -> list[Assumption]:
     return lines
 
 
-def _is_used(system: System, link: SerialLink | UdpLink) -> bool:
-    """A board has it; a single one may leave open which."""
-    known = [one for board in system.boards() if (one := system.link_of_board(board)) is not None]
-    return link.kind == "serial" and (link in known or len(known) < len(system.boards()))
+def _used_lines(system: System) -> list[SerialLink]:
+    """Boards have them; a single one may leave open which."""
+    every = [system.link_of_board(board) for board in system.boards()]
+    known = {one.name for one in every if one is not None}
+    return [link for link in system.links if isinstance(link, SerialLink) and (link.name in known or None in every)]
 
 
 def _by_urgency(chains: list[ChainBound]) -> tuple[ChainBound, ...]:

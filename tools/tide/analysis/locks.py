@@ -24,6 +24,8 @@ def sections_of(system: System) -> dict[int, list[Document]]:
 
 def waits_of(system: System) -> dict[int, int]:
     """By the identity of a callback of the host: how long its locks keep it waiting in one run, at most."""
+    if not system.locks:
+        return {}
     locks: dict[str, list[tuple[Callback, int]]] = {}
     for lock, callback, section_ns in _sections(system):
         if system.where(callback) == "host":

@@ -187,6 +187,8 @@ def _line(system: System, line: SerialLink | UdpLink) -> Document:
 
 def shared_exclusive_groups(system: System) -> dict[str, str]:
     """Of each executor with several lanes a group whose callbacks exclude each other, if it has one with several."""
+    if not system.groups:
+        return {}
     kinds = {group.name: group.kind for group in system.groups}
     lanes = {one.name: one.lanes for one in system.executors}
     members: dict[tuple[str, str], int] = {}

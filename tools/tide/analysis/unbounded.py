@@ -147,8 +147,10 @@ def shared_lanes(system: System) -> list[Finding]:
     """A callback that has begun is not preempted in its own lane, which no bound counts if others have lanes."""
     findings = []
     for index, one in enumerate(system.executors):
+        if one.where != "mcu" or one.lanes == 1 or one.policy not in (None, "tide"):
+            continue
         levels = levels_of(system, one.name)
-        if one.where != "mcu" or not 1 < one.lanes < levels or one.policy not in (None, "tide"):
+        if one.lanes >= levels:
             continue
         findings.append(
             Finding(
