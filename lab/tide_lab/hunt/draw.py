@@ -267,6 +267,10 @@ class _Draw:
             chain = self.board_chain(name, priority, names, mtu_bytes)
             self.send_round(chain, [one["name"] for one in clients], names, not document["chains"])
             document["chains"].append(chain)
+        if self.of.levels:
+            self.meet(document["chains"])
+            if self.chance(0.02):
+                self.crowd(document["chains"], clients)
         for client in clients:
             levels = sum(
                 any(one["executor"] == client["name"] for one in chain["callbacks"]) for chain in document["chains"]
@@ -275,6 +279,30 @@ class _Draw:
             if self.chance(0.2) and "described" in self.of.executors and self.of.losses == (0,):
                 client["policy"] = self.random.choice(BATCHES)
         return document
+
+    def meet(self, chains: Sequence[Document]) -> None:
+        """Few priorities, equal ones where chains do not meet, or any."""
+        step = self.random.choice((1, 40, 7_000, 100_000))
+        met: list[tuple[int, set[str]]] = []
+        for chain in self.random.sample(chains, len(chains)):
+            here = {one["executor"] for one in chain["callbacks"]}
+            taken = {priority for priority, there in met if here & there}
+            free = [priority for priority in range(step, 10 * step, step) if priority not in taken]
+            chain["priority"] = self.random.choice(free)
+            met.append((chain["priority"], here))
+
+    def crowd(self, chains: list[Document], clients: Sequence[Document]) -> None:
+        """More chains than a board has levels, beside and less urgent than the others."""
+        for client in clients:
+            for number in range(130 // len(clients) + 1):
+                chain: Document = {"name": f"{client['name']}_{number}", "priority": number + 1, "period_ms": 1000}
+                chain |= {"deadline_ms": 1000, "reliability": "best_effort"}
+                chain["callbacks"] = [
+                    {"name": "t", "kind": "timer", "executor": client["name"], "execution_ms": 0.05, "least_ms": 0.05}
+                ]
+                chains.append(chain)
+        for chain in chains[: len(chains) - len(clients) * (130 // len(clients) + 1)]:
+            chain["priority"] += 1000
 
     def network(self, link: Document) -> Document:
         kept = ("name", "mtu_bytes", "agent_ms", "return_ms", "heartbeat_delay_ms", "agent_heartbeat_ms")

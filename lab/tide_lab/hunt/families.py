@@ -34,6 +34,7 @@ class Family:
     idle: float = 0.0  # of chains that touch a board or stand beside one, those with a callback that takes no time
     locks: float = 0.0  # of systems, those with locks between callbacks
     services: float = 0.0  # of chains that touch a board, those that are a service: asked by it or by a node
+    levels: bool = False  # boards with the same priorities, or with some that are no levels, and now and then a crowd
 
 
 FAMILIES = (
@@ -88,6 +89,16 @@ FAMILIES = (
         hold=0.2,
         losses=(1, 1, 2),
         boards=(2,),
+    ),
+    Family(
+        "check-boards-levels",
+        ("described", "lanes", "tide"),
+        (1, 1, 2),
+        (1, 1, 2),
+        board=True,
+        reliable=0.5,
+        boards=(2, 2, 3),
+        levels=True,
     ),
     Family("check-joins", lanes=(1, 1, 2, 3), groups=0.3, branches=1, joins=0.8, own_priorities=0.2),
     Family("check-joins-several", hosts=(2, 2, 3), lanes=(1, 1, 2), groups=0.2, branches=1, joins=0.8, propagation=0.2),

@@ -16,6 +16,7 @@ from unittest.mock import patch
 import tide.analysis.bounds as bounding
 from tide.analysis import boards, lower, paths
 from tide.analysis.lower import board_document
+from tide.play import boards as boards_play
 from tide.play.board import BoardPlayer
 from tide.system.model import Callback, System
 from tide_lab.hunt.whole import Servers, Trial, hunt_block
@@ -81,6 +82,34 @@ def _described(change: Callable[[Callback], Callback]) -> Callable[[], Any]:
             yield
 
     return broken
+
+
+def _levels(change: Callable[[dict[str, int]], dict[str, int]]) -> Callable[[], Any]:
+    """What is executed has other levels than those of the order that is bounded."""
+
+    @contextmanager
+    def broken() -> Iterator[None]:
+        whole = boards_play.levels_of_boards
+
+        def other(system: System) -> dict[str, dict[str, int]]:
+            return {name: change(known) for name, known in whole(system).items()}
+
+        with patch.object(boards_play, "levels_of_boards", other):
+            yield
+
+    return broken
+
+
+def _reversed_levels(known: dict[str, int]) -> dict[str, int]:
+    ranked = sorted(known.values())
+    turned = dict(zip(ranked, reversed(ranked), strict=True))
+    return {name: turned[level] for name, level in known.items()}
+
+
+def _two_on_a_level(known: dict[str, int]) -> dict[str, int]:
+    """The two most urgent."""
+    most = sorted(known.values())[-2:]
+    return {name: most[0] if level in most else level for name, level in known.items()}
 
 
 # ---- the host ----
@@ -431,6 +460,8 @@ def twins() -> list[Twin]:
         Twin("jitter between boards forgotten", "check-boards", _asked(_chains(_punctual_sections))),
         Twin("a chain that ends where it leaves its board", "check-boards", _ends_where_it_leaves),
         Twin("the line of another board", "check-boards", _one_board_for_all),
+        Twin("levels in the reverse order on a board", "check-boards-levels", _levels(_reversed_levels)),
+        Twin("two chains on one level of a board", "check-boards-levels", _levels(_two_on_a_level)),
         Twin("joins of the first input only", "check-joins", _joins_of_the_first_only),
         Twin("paths whose timers wait for nothing", "check-paths", lambda: _without_waiting(1)),
         Twin("half of each period in a path of a board", "check-board-paths", lambda: _without_waiting(2)),
