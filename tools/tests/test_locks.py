@@ -87,6 +87,21 @@ def test_on_the_host_each_other_lane_is_before_it_once() -> None:
     assert _parts(_bound(system, "a"))["lock_wait"] == 7 * MS
 
 
+def test_an_accelerator_with_a_queue_is_a_lock_for_the_time_of_its_service(tmp_path: Path) -> None:
+    """Camera and lidar on executors of their own, mapping beside the lidar: each waits for the longest job of every
+    other lane once, and a run stays below the bound."""
+    chains = [_chain("camera", 9, "one", 15), _chain("lidar", 5, "two", 22), _chain("map", 1, "two", 9)]
+    gpu = _lock(("camera.run", 12), ("lidar.run", 20), ("map.run", 6), name="gpu")
+    text = _system(_host("one", 1), _host("two", 1), *chains, gpu)
+    waits = {name: _parts(_bound(parse(text), name))["lock_wait"] for name in ("camera", "lidar", "map")}
+    assert waits == {"camera": 20 * MS, "lidar": 12 * MS, "map": 12 * MS}
+    assert _bound(parse(text), "camera").bound_ns == (15 + 20) * MS
+    file = tmp_path / "system.toml"
+    file.write_text(text, encoding="utf-8")
+    done = CliRunner().invoke(app, ["simulate", str(file), "--runs", "4"])
+    assert done.exit_code == 0, done.output
+
+
 def test_a_reentrant_callback_waits_for_itself_and_an_exclusive_group_for_nobody_of_it() -> None:
     groups = '[[groups]]\nname = "r"\nkind = "reentrant"\n[[groups]]\nname = "x"\nkind = "exclusive"\n'
     chains = [_chain("a", 3, "one", 10, 'group = "r"')]
