@@ -120,6 +120,10 @@ void describe(CLI::App &app, Arguments &arguments) {
   app.add_option("--max-message", arguments.limits.message_bytes, "Bytes of the largest message sent")
       ->check(CLI::Range(64, 65500))
       ->capture_default_str();
+  app.add_option("--max-sample", arguments.limits.sample_bytes,
+                 "Bytes of the largest sample that a client may write in pieces")
+      ->check(CLI::Range(65536, 1 << 30))
+      ->capture_default_str();
   app.add_option("--diagnostics-period", arguments.diagnostics_period_s,
                  "Seconds between two messages on /diagnostics of ROS 2, while somebody reads them; 0: none")
       ->check(CLI::Range(0.0, 3600.0))

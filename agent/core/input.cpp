@@ -14,7 +14,28 @@ namespace {
 constexpr size_t kPaddingMaximum = 3;
 constexpr size_t kSubmessageMaximum = TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + UINT16_MAX + kPaddingMaximum;
 
+// A sample that is longer than the sixteen bits of its header can say announces 0, as the stock client does; then the
+// last fragment is its end. No other one is that short, as two ids stand before each.
+constexpr size_t kWriteBytes = TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + 4;
+
+bool has_no_length(Bytes submessage) {
+  return submessage.size() >= kWriteBytes && submessage[0] == TIDE_XRCE_WRITE_DATA && submessage[2] == 0 &&
+         submessage[3] == 0;
+}
+
 size_t aligned(size_t position) { return (position + 3u) & ~size_t{3}; }
+
+int next_submessage(Bytes message, size_t *position, tide_xrce_submessage_t *submessage) {
+  const Bytes rest = message.subspan(std::min(aligned(*position), message.size()));
+  if (!has_no_length(rest)) return tide_xrce_next_submessage(message.data(), message.size(), position, submessage);
+  *submessage = {};
+  submessage->id = rest[0];
+  submessage->flags = rest[1];
+  submessage->body = rest.data() + TIDE_XRCE_SUBMESSAGE_HEADER_BYTES;
+  submessage->body_bytes = rest.size() - TIDE_XRCE_SUBMESSAGE_HEADER_BYTES;
+  *position = message.size();
+  return 1;
+}
 
 }  // namespace
 
@@ -164,7 +185,7 @@ void Input::process(Stream &stream, Bytes submessages) {
   int more = 1;
   while (stream.waiting.empty()) {
     const Bytes rest = submessages.subspan(std::min(aligned(position), submessages.size()));
-    more = tide_xrce_next_submessage(submessages.data(), submessages.size(), &position, &submessage);
+    more = next_submessage(submessages, &position, &submessage);
     if (more != 1) break;
     if (submessage.id == TIDE_XRCE_FRAGMENT) {
       fragment(stream, submessage);
@@ -187,7 +208,7 @@ void Input::process(Stream &stream, Bytes submessages) {
 // rest: from this submessage on.
 void Input::offer(Stream &stream, const tide_xrce_submessage_t &submessage, Bytes rest) {
   if (on_submessage_(stream.state.id, submessage)) return;
-  if (held_bytes_ + rest.size() <= limits_.held_bytes) {
+  if (held_bytes_ + rest.size() <= limits_.held_bytes + (has_no_length(rest) ? limits_.sample_bytes : 0)) {
     wait(stream, {rest.begin(), rest.end()});
   } else {
     counters_.held_dropped++;
@@ -212,8 +233,7 @@ void Input::fragment(Stream &stream, const tide_xrce_submessage_t &submessage) {
     counters_.fragments_dropped++;
     return;
   }
-  if (!stream.skip_fragments && (fragment_bytes_ + submessage.body_bytes > limits_.reassembly_bytes ||
-                                 stream.fragments.size() + submessage.body_bytes > kSubmessageMaximum)) {
+  if (!stream.skip_fragments && !has_room(stream, submessage)) {
     refuse_fragments(stream);
     stream.skip_fragments = true;
   }
@@ -227,12 +247,23 @@ void Input::fragment(Stream &stream, const tide_xrce_submessage_t &submessage) {
   if (last) finish_fragments(stream);
 }
 
+// For all but one stream as much as before there were longer samples.
+bool Input::has_room(const Stream &stream, const tide_xrce_submessage_t &submessage) const {
+  const Bytes start =
+      stream.fragments.empty() ? Bytes{submessage.body, submessage.body_bytes} : Bytes{stream.fragments};
+  const size_t bytes = stream.fragments.size() + submessage.body_bytes;
+  if (has_no_length(start) && bytes > kSubmessageMaximum)
+    return bytes <= kWriteBytes + limits_.sample_bytes &&
+           fragment_bytes_ + submessage.body_bytes <= limits_.reassembly_bytes + limits_.sample_bytes;
+  return bytes <= kSubmessageMaximum && fragment_bytes_ + submessage.body_bytes <= limits_.reassembly_bytes;
+}
+
 void Input::finish_fragments(Stream &stream) {
   size_t position = 0;
   tide_xrce_submessage_t submessage;
   const std::vector<uint8_t> &fragments = stream.fragments;
-  const bool whole = tide_xrce_next_submessage(fragments.data(), fragments.size(), &position, &submessage) == 1 &&
-                     submessage.id != TIDE_XRCE_FRAGMENT && fragments.size() - position <= kPaddingMaximum;
+  const bool whole = next_submessage(fragments, &position, &submessage) == 1 && submessage.id != TIDE_XRCE_FRAGMENT &&
+                     fragments.size() - position <= kPaddingMaximum;
   if (!whole) {
     refuse_fragments(stream);
     return;
@@ -276,7 +307,7 @@ void Input::check() const {
     TIDE_INVARIANT(stream->fragments.size() <= kSubmessageMaximum);
   }
   TIDE_INVARIANT(held == held_bytes_);
-  TIDE_INVARIANT(fragments == fragment_bytes_ && fragments <= limits_.reassembly_bytes);
+  TIDE_INVARIANT(fragments == fragment_bytes_ && fragments <= limits_.reassembly_bytes + limits_.sample_bytes);
   TIDE_INVARIANT(stalled == stalled_streams_ && streams_.size() <= limits_.input_streams);
 #endif
 }

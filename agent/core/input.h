@@ -61,6 +61,7 @@ class Input {
   void deliver_held(Stream &stream);
   void hold(Stream &stream, uint16_t sequence, Bytes message);
   void fragment(Stream &stream, const tide_xrce_submessage_t &submessage);
+  bool has_room(const Stream &stream, const tide_xrce_submessage_t &submessage) const;
   void finish_fragments(Stream &stream);
   void refuse_fragments(Stream &stream);
   void drop_fragments(Stream &stream);

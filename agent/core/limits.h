@@ -15,11 +15,11 @@ struct NodeClass {
   uint16_t count;
 };
 
-// Memory of one client: nodes (276 KiB and 128 bytes each), held_bytes, reassembly_bytes, output_streams * 112 and, as
-// they come into use, input_streams * 0.5 KiB; at most 0.8 MiB with these defaults, and 50 MiB for all clients; its
-// entities come on top. Each reader has at least one node as long as nodes less reserved_nodes are as many as readers.
-// From a reliable message to the HEARTBEAT that asks about it, on a serial line: a client acknowledges when it takes a
-// message, and callbacks may keep it from that.
+// Memory of one client: nodes (276 KiB and 128 bytes each), held_bytes, reassembly_bytes, sample_bytes, output_streams
+// * 112 and, as they come into use, input_streams * 0.5 KiB; at most 1.8 MiB with these defaults, and 115 MiB for all
+// clients; its entities come on top. Each reader has at least one node as long as nodes less reserved_nodes are as many
+// as readers. From a reliable message to the HEARTBEAT that asks about it, on a serial line: a client acknowledges when
+// it takes a message, and callbacks may keep it from that.
 constexpr Time kLineHeartbeatDelay = 100'000'000;
 
 struct Limits {
@@ -41,7 +41,8 @@ struct Limits {
   size_t output_streams = 128;                  // of one client: 63 levels, each reliable and best effort, and level 0
   size_t input_streams = 128;                   // of one client
   size_t held_bytes = size_t{256} * 1024;       // early messages of reliable streams
-  size_t reassembly_bytes = size_t{2} * 65540;  // fragments of unfinished messages, all streams
+  size_t sample_bytes = size_t{1024} * 1024;    // of a sample that is longer than XRCE can announce
+  size_t reassembly_bytes = size_t{2} * 65540;  // fragments of unfinished messages, all streams; and one such sample
   uint32_t message_bytes = 65500;               // largest message sent, whatever the client announces
   size_t replies = 256;                         // answers outside sessions that wait for their link
   size_t replies_per_endpoint = 16;

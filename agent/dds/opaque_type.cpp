@@ -11,7 +11,7 @@ namespace {
 using eprosima::fastrtps::rtps::SerializedPayload_t;
 
 constexpr size_t kEncapsulationBytes = 4;
-constexpr uint32_t kLargestSampleBytes = 65536;  // of XRCE
+constexpr uint32_t kLargestSampleBytes = 65536;  // of XRCE, where nothing longer is written; DDS takes more as it comes
 
 }  // namespace
 

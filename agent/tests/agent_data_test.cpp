@@ -493,17 +493,17 @@ TEST(Streams, AnyOrderWithRepetitionAndResendingGivesTheSameSamples) {
   }
 }
 
-// A header announces at most 65535 octets; stock clients announce more modulo 65536. The client hears of it, nothing of
-// the sample reaches DDS, and the stream goes on.
+// A header announces at most 65535 octets; stock clients announce more as 0, which is to the end, or modulo 65536. Of
+// the latter the client hears, nothing of the sample reaches DDS, and the stream goes on.
 TEST(Streams, WhatWasPutTogetherIsAsLongAsItsHeaderSays) {
   struct Case {
     size_t payload_bytes;
     int announced_more;  // than is there
     bool good;
   };
-  const std::vector<Case> cases = {{1, 0, true},      {65531, 0, true},    {65532, 0, false},   {65533, 0, false},
-                                   {65536, 0, false}, {100'040, 0, false}, {131'068, 0, false}, {200'000, 0, false},
-                                   {1000, 4, false},  {1000, 1, false},    {1000, -4, false},   {1000, -500, false}};
+  const std::vector<Case> cases = {{1, 0, true},      {65531, 0, true},    {65532, 0, true},   {65533, 0, false},
+                                   {65536, 0, false}, {100'040, 0, false}, {131'068, 0, true}, {200'000, 0, false},
+                                   {1000, 4, false},  {1000, 1, false},    {1000, -4, false},  {1000, -500, false}};
   for (const Case &one : cases) {
     SCOPED_TRACE(std::to_string(one.payload_bytes) + " octets, announced " + std::to_string(one.announced_more) +
                  " more");
@@ -533,6 +533,42 @@ TEST(Streams, WhatWasPutTogetherIsAsLongAsItsHeaderSays) {
     client.write(0x0015, {1});
     ASSERT_EQ(driver.middleware.written.size(), 1u);
     EXPECT_EQ(driver.middleware.written[0].payload, (Octets{1}));
+  }
+}
+
+// Announced as 0: to the end. It also survives waiting for DDS, whatever else is kept.
+TEST(Streams, ASampleLongerThanAHeaderCanSayIsTakenUpToItsLimit) {
+  Options options;
+  options.limits.sample_bytes = 300'000;
+  for (const size_t payload_bytes : {size_t{299'999}, size_t{300'000}, size_t{300'001}}) {
+    const bool good = payload_bytes <= options.limits.sample_bytes;
+    Driver driver(options);
+    TestClient client(driver, 1, 0x11);
+    ASSERT_EQ(client.connect(), 0);
+    client.create_all();
+    const uint16_t request = client.next_request();
+    const Octets ids = TestClient::ids(request, 0x0015);
+    Octets whole = {TIDE_XRCE_WRITE_DATA, 1, 0, 0};
+    whole.insert(whole.end(), ids.begin(), ids.end());
+    const size_t start = whole.size();
+    for (size_t i = 0; i < payload_bytes; i++) whole.push_back(static_cast<uint8_t>(i % 251));
+    driver.middleware.full = good;
+    for (size_t at = 0; at < whole.size(); at += 1400) {
+      const size_t end = std::min<size_t>(at + 1400, whole.size());
+      client.submit(
+          0x80, TIDE_XRCE_FRAGMENT, end == whole.size() ? 3 : 1,
+          {whole.begin() + static_cast<std::ptrdiff_t>(at), whole.begin() + static_cast<std::ptrdiff_t>(end)});
+    }
+    EXPECT_TRUE(driver.middleware.written.empty());
+    driver.middleware.full = false;
+    driver.run_until(driver.now() + 100'000'000);
+    EXPECT_EQ(driver.agent.counters().held_dropped, 0u);
+    EXPECT_EQ(driver.agent.counters().fragmented_refused, good ? 0u : 1u);
+    ASSERT_EQ(driver.middleware.written.size(), good ? 1u : 0u);
+    if (good) {
+      EXPECT_TRUE(std::equal(whole.begin() + static_cast<std::ptrdiff_t>(start), whole.end(),
+                             driver.middleware.written[0].payload.begin(), driver.middleware.written[0].payload.end()));
+    }
   }
 }
 

@@ -15,6 +15,7 @@
 #include <chrono>
 #include <functional>
 #include <mutex>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -80,6 +81,12 @@ class AgentServer {
     const std::lock_guard lock(mutex_);
     muted_ = muted;
   }
+  // Every so many of the messages that come and that go are lost, by chance; 0: none.
+  void lose_one_in(unsigned messages, unsigned seed = 1) {
+    const std::lock_guard lock(mutex_);
+    one_in_ = messages;
+    chance_.seed(seed);
+  }
   void refuse(bool refuse) {
     const std::lock_guard lock(mutex_);
     middleware_.refuse = refuse;
@@ -123,6 +130,10 @@ class AgentServer {
   size_t entities() {
     const std::lock_guard lock(mutex_);
     return agent_.entity_count();
+  }
+  agent::Counters counters() {
+    const std::lock_guard lock(mutex_);
+    return agent_.counters();
   }
   size_t clients() {
     const std::lock_guard lock(mutex_);
@@ -235,7 +246,7 @@ class AgentServer {
                                      kind_ == Kind::kUdp ? reinterpret_cast<sockaddr *>(&sender) : nullptr,
                                      kind_ == Kind::kUdp ? &length : nullptr);
       if (count <= 0) return;
-      if (muted_) continue;
+      if (muted_ || is_lost()) continue;
       const Bytes input{bytes.data(), static_cast<size_t>(count)};
       if (kind_ == Kind::kStream) {
         receive_stream(input);
@@ -262,6 +273,8 @@ class AgentServer {
     agent_.input(endpoint, input, now_ns());
   }
 
+  bool is_lost() { return one_in_ != 0 && chance_() % one_in_ == 0; }
+
   Time pump() {
     Time deadline = 0;
     for (bool more = true; more;) {
@@ -281,7 +294,7 @@ class AgentServer {
   }
 
   void send(Endpoint endpoint, const tide_frame_parts_t &frame) {
-    if (muted_) return;
+    if (muted_ || is_lost()) return;
     Octets body(frame.body, frame.body + frame.body_bytes);
     body.insert(body.end(), frame.tail, frame.tail + frame.tail_bytes);
     Octets bytes(frame.head, frame.head + frame.head_bytes);
@@ -310,6 +323,8 @@ class AgentServer {
   int socket_ = -1;
   uint16_t port_ = 0;
   bool stop_ = false, muted_ = false;
+  unsigned one_in_ = 0;
+  std::mt19937 chance_;
   std::vector<Endpoint> ready_;
   std::vector<Octets> received_;
   tide_framing_reader_t reader_{};

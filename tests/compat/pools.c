@@ -22,7 +22,7 @@
 #define TIDE_SMALL_NODES 8
 #define TIDE_SMALL_NODE_BYTES 128
 #define TIDE_LARGE_NODES 2
-#define TIDE_LARGE_NODE_BYTES 1024
+#define TIDE_LARGE_NODE_BYTES 1020 /* no multiple of the alignment */
 #define TIDE_REASSEMBLY_BYTES 1024
 #define TIDE_MTU_BYTES 256
 #define TIDE_SLOTS 12

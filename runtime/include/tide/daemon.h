@@ -153,6 +153,9 @@ int tide_daemon_submit(tide_daemon_t *daemon, tide_node_t *node, uint8_t stream)
 /* As submit, for a caller within the platform's critical section, which is left with `state`. So whatever the caller
  * decided within the section still holds when the node is submitted. */
 int tide_daemon_submit_and_leave(tide_daemon_t *daemon, tide_node_t *node, uint8_t stream, uintptr_t state);
+/* As tide_transmitter_submit_part. */
+int tide_daemon_submit_part(tide_daemon_t *daemon, tide_long_message_t *message, tide_node_t *node, uint8_t stream,
+                            bool complete);
 int tide_daemon_submit_control(tide_daemon_t *daemon, const uint8_t *submessage, size_t length, uint8_t session,
                                tide_priority_t priority);
 

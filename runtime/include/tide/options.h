@@ -21,6 +21,12 @@
 #define TIDE_FRAGMENTS TIDE_RELIABLE_STREAMS
 #endif
 
+/* Messages longer than any node, written in pieces while they leave: rmw_uros_set_continous_serialization_callbacks.
+ * Without: TIDE_ERROR_UNSUPPORTED from its publishers. */
+#ifndef TIDE_LONG_MESSAGES
+#define TIDE_LONG_MESSAGES TIDE_FRAGMENTS
+#endif
+
 /* Keeping less urgent messages off the wire until a reliable one is acknowledged (hold_until_acknowledged,
  * hold_levels): the published PoDS behaviour, off unless it is asked for. Without: TIDE_ERROR_UNSUPPORTED. */
 #ifndef TIDE_HOLD
@@ -180,19 +186,23 @@
 #if TIDE_FRAGMENTS && !TIDE_RELIABLE_STREAMS
 #error "TIDE_FRAGMENTS needs TIDE_RELIABLE_STREAMS"
 #endif
+#if TIDE_LONG_MESSAGES && !TIDE_FRAGMENTS
+#error "TIDE_LONG_MESSAGES needs TIDE_FRAGMENTS"
+#endif
 #if TIDE_SINGLE_CONTEXT && !TIDE_STATIC_PLATFORM
 #error "TIDE_SINGLE_CONTEXT needs TIDE_STATIC_PLATFORM"
 #endif
 
 /* Options that change the layout of a structure. */
-#if !TIDE_RELIABLE_STREAMS || !TIDE_FRAGMENTS || !TIDE_TIME_SYNC || defined(TIDE_CONTROL_PLACES)
-#define TIDE_WITH_OPTIONS__(name, r, f, t, c) name##_with_##r##f##t##_##c
-#define TIDE_WITH_OPTIONS_(name, r, f, t, c) TIDE_WITH_OPTIONS__(name, r, f, t, c)
+#if !TIDE_RELIABLE_STREAMS || !TIDE_FRAGMENTS || !TIDE_LONG_MESSAGES || !TIDE_TIME_SYNC || defined(TIDE_CONTROL_PLACES)
+#define TIDE_WITH_OPTIONS__(name, r, f, l, t, c) name##_with_##r##f##l##t##_##c
+#define TIDE_WITH_OPTIONS_(name, r, f, l, t, c) TIDE_WITH_OPTIONS__(name, r, f, l, t, c)
 #ifndef TIDE_CONTROL_PLACES
 #define TIDE_CONTROL_PLACES 6
 #endif
-#define TIDE_WITH_OPTIONS(name) \
-  TIDE_WITH_OPTIONS_(name, TIDE_RELIABLE_STREAMS, TIDE_FRAGMENTS, TIDE_TIME_SYNC, TIDE_CONTROL_PLACES)
+#define TIDE_WITH_OPTIONS(name)                                                                       \
+  TIDE_WITH_OPTIONS_(name, TIDE_RELIABLE_STREAMS, TIDE_FRAGMENTS, TIDE_LONG_MESSAGES, TIDE_TIME_SYNC, \
+                     TIDE_CONTROL_PLACES)
 #define tide_session_init TIDE_WITH_OPTIONS(tide_session_init)
 #define tide_daemon_init TIDE_WITH_OPTIONS(tide_daemon_init)
 #define tide_transmitter_init TIDE_WITH_OPTIONS(tide_transmitter_init)

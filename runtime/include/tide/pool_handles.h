@@ -54,6 +54,8 @@ typedef struct tide_local_end {
 
 struct tide_local_functions; /* null where there is no local delivery, so that it is not linked */
 
+struct tide_continuous; /* null where no sample is written in pieces, so that this is not linked */
+
 typedef struct tide_publisher_handle {
   struct tide_support *support; /* null: free */
   const tide_message_type_t *type;
@@ -64,6 +66,7 @@ typedef struct tide_publisher_handle {
   const struct tide_local_functions *local;
   tide_local_topic_handle_t *local_topic;
   tide_reach_t reach;
+  const struct tide_continuous *continuous; /* null: its samples are written in one piece */
 } tide_publisher_handle_t;
 
 typedef struct tide_subscription_handle {

@@ -93,6 +93,18 @@ typedef struct tide_size_class {
   uint16_t count;
 } tide_size_class_t;
 
+/* A message longer than any node. Its writer fills a few nodes, the parts, again and again while they leave in their
+ * stream, each as a run of FRAGMENTs. Lies with the writer, all zero at first. */
+typedef struct tide_long_message {
+  tide_node_t *free; /* its nodes outside of the stream, by next_free */
+  tide_node_t *last; /* its newest part in the stream; null: none is there */
+  uint16_t parts;    /* in the stream, or still read by the wire */
+  uint8_t stream;    /* 0: no part was submitted yet */
+  bool complete;     /* no more parts come */
+  bool lost;         /* its session ended before the peer had all of it; all nodes came back, and none is taken */
+  int64_t rank;      /* of all parts */
+} tide_long_message_t;
+
 typedef struct tide_output_stream {
   uint8_t id;             /* 0: place not used */
   uint16_t next_sequence; /* best effort: of the next frame */
@@ -103,11 +115,14 @@ typedef struct tide_output_stream {
   bool skipped;     /* a message expired after it was sent, and the peer has not confirmed yet that it skips it */
   uint8_t heartbeats_unanswered; /* since the last progress */
   uint16_t acknack_first, acknack_missing;
-  uint16_t nodes;                                      /* of this stream that are in use */
-  uint16_t queued;                                     /* ... of these, in execution_buffer */
-  uint16_t resent;                                     /* bit n: first_unacknowledged + n was sent more than once */
-  tide_node_t *first, *last;                           /* reliable nodes not yet acknowledged, in order */
-  tide_node_t *sending;                                /* first of them that was not sent completely; null: none */
+  uint16_t nodes;            /* of this stream that are in use */
+  uint16_t queued;           /* ... of these, in execution_buffer */
+  uint16_t resent;           /* bit n: first_unacknowledged + n was sent more than once */
+  tide_node_t *first, *last; /* reliable nodes not yet acknowledged, in order */
+  tide_node_t *sending; /* first of them that was not sent completely; null: none, or a long message is being written */
+#if TIDE_LONG_MESSAGES
+  tide_long_message_t *long_message; /* null: none */
+#endif
   int64_t heartbeat_at_ns;                             /* TIDE_FOREVER: none needed */
   uint32_t sent_ticks[TIDE_RELIABLE_STREAMS ? 16 : 1]; /* when sequence number n last left, at n modulo 16, in units of
                                                           1,024 ns */
@@ -220,6 +235,18 @@ void tide_transmitter_abandon(tide_transmitter_t *transmitter, tide_node_t *node
  * limit messages for them. */
 int tide_transmitter_submit(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream, int64_t now_ns);
 
+/* Submit the next part of a long message: node->length octets of it, where the first begin with the submessage's
+ * header; complete: the last ones. The stream (reliable) is the message's until the peer has acknowledged all of it:
+ * what is submitted meanwhile follows behind it. Parts that are acknowledged come back to message->free, after on_done.
+ * TIDE_ERROR_FULL: the stream has a long message of somebody else's. TIDE_ERROR_DISCONNECTED: the message is lost. On
+ * an error the node is in message->free. It ends when it is complete and parts is 0. O(log nodes). */
+int tide_transmitter_submit_part(tide_transmitter_t *transmitter, tide_long_message_t *message, tide_node_t *node,
+                                 uint8_t stream, bool complete, int64_t now_ns);
+/* Give up a long message that has begun. A peer would join its beginning to the next one, and knows no word for an end,
+ * so nothing of any stream leaves from here on: begin a new session (reset, or take_back), then
+ * tide_transmitter_pause_streams(false). False: it has ended, or was lost, and nothing happened. */
+bool tide_transmitter_give_up_long(tide_transmitter_t *transmitter, tide_long_message_t *message, int64_t now_ns);
+
 /* Try to join the message to the last one of the stream (config.pack). True: done, and its node came back by on_done
  * with TIDE_NODE_PACKED. False: nothing happened; submit it. O(streams) and linear in its bytes. */
 bool tide_transmitter_pack(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream);
@@ -250,7 +277,8 @@ int tide_transmitter_on_acknack(tide_transmitter_t *transmitter, const tide_xrce
 int64_t tide_transmitter_poll(tide_transmitter_t *transmitter, int64_t now_ns);
 
 /* Start all streams at 0 again. keep: unacknowledged reliable nodes are renumbered and sent again in the new session,
- * in their order; those that were sent in part start from the beginning. All other nodes are discarded. May be called
+ * in their order; those that were sent in part start from the beginning. All other nodes are discarded, long messages
+ * are lost. May be called
  * while a frame is on the wire. */
 void tide_transmitter_reset(tide_transmitter_t *transmitter, bool keep);
 /* As reset without keep, but the unacknowledged reliable nodes go back to the caller, as after acquire. Returns them as

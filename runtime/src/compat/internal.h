@@ -129,6 +129,14 @@ int tide_compat_subscription_init(rcl_subscription_t *subscription, const rcl_no
                                   const rmw_qos_profile_t *qos, bool on_agent);
 /* To the agent. */
 int tide_compat_send(tide_publisher_handle_t *publisher, const void *message);
+/* The two halves of it, around the encoding of so many octets at most. begin waits for a place, end as the stock does
+ * where the program asked for that. */
+int tide_compat_begin_sample(tide_publisher_handle_t *publisher, tide_write_t *write, uint32_t bytes);
+int tide_compat_end_sample(tide_publisher_handle_t *publisher, tide_write_t *write);
+/* What a publisher sends with whose samples are written in pieces. */
+typedef struct tide_continuous {
+  int (*send)(tide_publisher_handle_t *publisher, const void *message);
+} tide_continuous_t;
 
 /* A node that was initialised, of a support that lives. */
 bool tide_compat_is_node(const rcl_node_t *node);

@@ -100,7 +100,7 @@ static bool begun(tide_support_t *support, void *context) {
   return attempt->status != TIDE_ERROR_FULL;
 }
 
-static int begin(tide_publisher_handle_t *publisher, tide_write_t *write, uint32_t bytes) {
+int tide_compat_begin_sample(tide_publisher_handle_t *publisher, tide_write_t *write, uint32_t bytes) {
   attempt_t attempt = {publisher, write, bytes, TIDE_OK};
   if (begun(publisher->support, &attempt) || publisher->wait_ms == 0) return attempt.status;
   tide_compat_wait(publisher->support, begun, &attempt, tide_compat_deadline(publisher->wait_ms), false);
@@ -148,13 +148,18 @@ static int wait_as_stock(tide_publisher_handle_t *publisher) {
   return tide_compat_wait(support, confirmed, publisher, tide_compat_deadline(wait_ms), publisher->reliable);
 }
 
+int tide_compat_end_sample(tide_publisher_handle_t *publisher, tide_write_t *write) {
+  const int status = tide_compat_write_end(publisher->support, write);
+  return status == TIDE_OK ? wait_as_stock(publisher) : status;
+}
+
 int tide_compat_send(tide_publisher_handle_t *publisher, const void *message) {
+  if (publisher->continuous != NULL) return publisher->continuous->send(publisher, message);
   tide_write_t write;
-  int status = begin(publisher, &write, (uint32_t)tide_message_size(publisher->type, message));
+  const int status = tide_compat_begin_sample(publisher, &write, (uint32_t)tide_message_size(publisher->type, message));
   if (status != TIDE_OK) return status;
   publisher->type->encode(&write.cdr, message);
-  status = tide_compat_write_end(publisher->support, &write);
-  return status == TIDE_OK ? wait_as_stock(publisher) : status;
+  return tide_compat_end_sample(publisher, &write);
 }
 
 rcl_ret_t rcl_publish(const rcl_publisher_t *publisher, const void *ros_message,

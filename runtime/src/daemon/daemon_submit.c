@@ -144,6 +144,14 @@ int tide_daemon_submit_and_leave(tide_daemon_t *d, tide_node_t *node, uint8_t st
   return status;
 }
 
+int tide_daemon_submit_part(tide_daemon_t *d, tide_long_message_t *message, tide_node_t *node, uint8_t stream,
+                            bool complete) {
+  const uintptr_t state = daemon_enter(d);
+  const int status = tide_transmitter_submit_part(&d->transmitter, message, node, stream, complete, daemon_now_ns(d));
+  tide_daemon_leave_busy(d, state);
+  return status;
+}
+
 int tide_daemon_submit_control(tide_daemon_t *d, const uint8_t *submessage, size_t length, uint8_t session,
                                tide_priority_t priority) {
   const uintptr_t state = daemon_enter(d);

@@ -122,6 +122,7 @@ void tide_transmitter_reset(tide_transmitter_t *t, bool keep) {
   }
   for (size_t i = 0; i < t->stream_places; ++i) {
     if (t->config.streams[i].id == 0u) continue;
+    tide_transmitter_lose_long(t, &t->config.streams[i]);
     if (!keep) discard_stream(t, &t->config.streams[i]);
     restart_stream(t, &t->config.streams[i]);
   }
@@ -131,6 +132,7 @@ void tide_transmitter_reset(tide_transmitter_t *t, bool keep) {
 }
 
 static tide_node_t *take_back_stream(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *taken) {
+  tide_transmitter_lose_long(t, stream);
   while (stream->first) {
     tide_node_t *node = stream->first;
     tide_transmitter_unlink_node(stream, node);

@@ -137,7 +137,8 @@ static void take_fragment(tide_transmitter_t *t, tide_output_stream_t *stream, t
     if (node->next_fragment == 0u) node->first_sequence = stream->next_to_send;
     t->current_fragment = node->next_fragment++;
     t->current_sequence = stream->next_to_send++;
-    if (!TIDE_FRAGMENTS || node->next_fragment == node->fragment_count) stream->sending = node->next_in_stream;
+    if (!TIDE_FRAGMENTS || node->next_fragment == node->fragment_count)
+      stream->sending = transmitter_behind(stream, node);
   }
   stream->sent_ticks[t->current_sequence % 16u] = transmitter_ticks_of(now_ns);
   if (TIDE_MESSAGE_EXPIRY && !tide_queue_contains(&node->pending))
@@ -161,10 +162,12 @@ static void build_node(tide_transmitter_t *t, tide_node_t *node, int64_t now_ns,
   frame->awaited = transmitter_is_reliable(node);
   frame->body = node->bytes;
   frame->body_bytes = node->length;
-  if (TIDE_FRAGMENTS && node->fragment_count > 1u) {
+  const bool is_part = TIDE_LONG_MESSAGES && transmitter_is_part(stream, node);
+  if (TIDE_FRAGMENTS && (node->fragment_count > 1u || is_part)) {
     const uint32_t start = t->current_fragment * t->fragment_bytes;
-    const bool last = t->current_fragment + 1u == node->fragment_count;
-    const uint32_t bytes = last ? node->length - start : t->fragment_bytes;
+    const bool ends = t->current_fragment + 1u == node->fragment_count;
+    const bool last = ends && (!is_part || transmitter_is_last_part(stream, node));
+    const uint32_t bytes = ends ? node->length - start : t->fragment_bytes;
     frame->body = node->bytes + start;
     frame->body_bytes = bytes;
     const uint8_t flags = (uint8_t)(TIDE_XRCE_FLAG_LITTLE_ENDIAN | (last ? TIDE_XRCE_FLAG_LAST_FRAGMENT : 0u));

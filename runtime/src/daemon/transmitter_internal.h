@@ -48,6 +48,33 @@ static inline bool transmitter_has_skipped(const tide_output_stream_t *stream) {
   return TIDE_MESSAGE_EXPIRY && stream->skipped;
 }
 
+static inline tide_long_message_t *transmitter_long_message(const tide_output_stream_t *stream) {
+#if TIDE_LONG_MESSAGES
+  return stream->long_message;
+#else
+  (void)stream;
+  return NULL;
+#endif
+}
+static inline bool transmitter_is_part(const tide_output_stream_t *stream, const tide_node_t *node) {
+  const tide_long_message_t *message = transmitter_long_message(stream);
+  return message && node->owner == message;
+}
+/* More parts come: what stands behind it in the list of its stream waits. */
+static inline bool transmitter_is_being_written(const tide_output_stream_t *stream) {
+  const tide_long_message_t *message = transmitter_long_message(stream);
+  return message && !message->complete;
+}
+static inline bool transmitter_is_last_part(const tide_output_stream_t *stream, const tide_node_t *part) {
+  const tide_long_message_t *message = transmitter_long_message(stream);
+  return message->complete && message->last == part;
+}
+/* What leaves when this node has. */
+static inline tide_node_t *transmitter_behind(const tide_output_stream_t *stream, const tide_node_t *node) {
+  if (transmitter_is_being_written(stream) && transmitter_long_message(stream)->last == node) return NULL;
+  return node->next_in_stream;
+}
+
 static inline void transmitter_stop_pending(tide_transmitter_t *t, tide_node_t *node) {
   if (TIDE_MESSAGE_EXPIRY) tide_queue_remove(&t->pending_buffer, &node->pending);
 }
@@ -74,9 +101,17 @@ void tide_transmitter_finish_node(tide_transmitter_t *t, tide_node_t *node,
 /* The node is no longer in its stream's list: give it back, now or when the wire lets go of it. */
 void tide_transmitter_release_node(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node,
                                    tide_node_outcome_t outcome);
+tide_output_stream_t *tide_transmitter_take_stream(tide_transmitter_t *t, uint8_t id); /* null: no place for it */
+/* The key of a node that joins the stream now. */
+int64_t tide_transmitter_rank_of(const tide_transmitter_t *t, const tide_output_stream_t *stream,
+                                 const tide_node_t *node);
 void tide_transmitter_clear_stream(tide_output_stream_t *stream, uint8_t id);
 void tide_transmitter_unlink_node(tide_output_stream_t *stream, tide_node_t *node);
 void tide_transmitter_start_over(const tide_transmitter_t *t, tide_node_t *node); /* from its first fragment */
+
+/* transmitter_long.c */
+void tide_transmitter_return_part(tide_output_stream_t *stream, tide_node_t *node); /* its part came back */
+void tide_transmitter_lose_long(tide_transmitter_t *t, tide_output_stream_t *stream);
 
 /* transmitter_acknowledgments.c */
 /* After any change: what the stream could send is queued, and silence has its time limit, counted from the end of the

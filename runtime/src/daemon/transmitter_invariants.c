@@ -8,24 +8,38 @@ static bool could_go(const tide_transmitter_t *t, const tide_output_stream_t *st
   return node->resend != 0u || (stream->sending == node && transmitter_has_room(t, stream));
 }
 
+/* The first node behind the newest part of a message that is still being written. */
+static bool waits_behind(const tide_output_stream_t *stream, const tide_node_t *node, const tide_node_t *before) {
+  return transmitter_is_being_written(stream) && !stream->sending && !transmitter_is_part(stream, node) &&
+         transmitter_long_message(stream)->last == before;
+}
+
 static void check_reliable(const tide_transmitter_t *t, const tide_output_stream_t *stream) {
   size_t nodes = 0u, queued = 0u;
   bool unsent = false;
-  const tide_node_t *last = NULL;
+  const tide_node_t *last = NULL, *last_part = NULL;
+  const tide_long_message_t *message = transmitter_long_message(stream);
+  uint16_t parts = 0u;
   for (const tide_node_t *node = stream->first; node; node = node->next_in_stream) {
     const bool is_queued = tide_queue_contains(&node->entry);
     TIDE_INVARIANT(node->state == NODE_SUBMITTED || node->state == NODE_OVERDUE);
     TIDE_INVARIANT(node->stream == stream->id);
     TIDE_INVARIANT(is_queued == could_go(t, stream, node));
-    unsent = unsent || stream->sending == node;
+    unsent = unsent || stream->sending == node || waits_behind(stream, node, last);
     TIDE_INVARIANT(unsent == (node->next_fragment < transmitter_fragment_count(node)));
     TIDE_INVARIANT(transmitter_window_base(node) <= node->next_fragment);
     nodes++;
     queued += is_queued ? 1u : 0u;
+    if (transmitter_is_part(stream, node)) {
+      parts++;
+      last_part = node;
+    }
     last = node;
   }
   TIDE_INVARIANT(stream->last == last);
   TIDE_INVARIANT(nodes == stream->nodes && queued == stream->queued);
+  TIDE_INVARIANT(parts <= (message ? message->parts : 0u));
+  TIDE_INVARIANT(!message || (last_part == message->last && (message->parts > 0u || !message->complete)));
   TIDE_INVARIANT(!stream->sending || unsent);
   TIDE_INVARIANT(transmitter_in_flight(stream) <= t->config.window);
 }

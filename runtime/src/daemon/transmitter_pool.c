@@ -26,7 +26,7 @@ void tide_transmitter_clear_stream(tide_output_stream_t *stream, uint8_t id) {
   *stream = (tide_output_stream_t){.id = id, .heartbeat_at_ns = TIDE_FOREVER};
 }
 
-static tide_output_stream_t *take_stream(tide_transmitter_t *t, uint8_t id) {
+tide_output_stream_t *tide_transmitter_take_stream(tide_transmitter_t *t, uint8_t id) {
   tide_output_stream_t *stream = tide_transmitter_find_stream(t, id);
   if (stream || id == 0u) return stream;
   stream = tide_transmitter_find_stream(t, 0u);
@@ -152,7 +152,13 @@ void tide_transmitter_finish_node(tide_transmitter_t *t, tide_node_t *node, tide
   if (outcome == TIDE_NODE_EXPIRED) TIDE_COUNT(t->counters.expired, 1u);
   if (outcome == TIDE_NODE_EVICTED) TIDE_COUNT(t->counters.evicted, 1u);
   transmitter_tell_done(t, node, outcome);
-  free_node(t, node);
+  tide_output_stream_t *stream =
+      TIDE_LONG_MESSAGES && node->owner ? tide_transmitter_find_stream(t, node->stream) : NULL;
+  if (stream && transmitter_is_part(stream, node)) {
+    tide_transmitter_return_part(stream, node);
+  } else {
+    free_node(t, node);
+  }
 }
 
 void tide_transmitter_enqueue(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node) {
@@ -292,7 +298,7 @@ static void append_node(tide_output_stream_t *stream, tide_node_t *node) {
     stream->first = node;
   }
   stream->last = node;
-  if (!stream->sending) stream->sending = node;
+  if (!stream->sending && !transmitter_is_being_written(stream)) stream->sending = node;
 }
 
 void tide_transmitter_unlink_node(tide_output_stream_t *stream, tide_node_t *node) {
@@ -305,6 +311,9 @@ void tide_transmitter_unlink_node(tide_output_stream_t *stream, tide_node_t *nod
   }
   if (stream->last == node) stream->last = before;
   if (stream->sending == node) stream->sending = node->next_in_stream;
+#if TIDE_LONG_MESSAGES
+  if (stream->long_message && stream->long_message->last == node) stream->long_message->last = NULL;
+#endif
 }
 
 void tide_transmitter_start_over(const tide_transmitter_t *t, tide_node_t *node) {
@@ -329,7 +338,8 @@ static int check_submission(const tide_transmitter_t *t, const tide_node_t *node
 
 /* A reliable node is never ahead of those before it in its stream: sending later ones again could keep the one that
  * everybody waits for off the wire. */
-static int64_t rank_of(const tide_transmitter_t *t, const tide_output_stream_t *stream, const tide_node_t *node) {
+int64_t tide_transmitter_rank_of(const tide_transmitter_t *t, const tide_output_stream_t *stream,
+                                 const tide_node_t *node) {
   int32_t priority = transmitter_priority_at(stream->id, node->priority & 0xFF);
   if (TIDE_RELIABLE_STREAMS && stream->last && transmitter_priority_of_rank(stream->last->rank) < priority)
     priority = transmitter_priority_of_rank(stream->last->rank);
@@ -338,14 +348,14 @@ static int64_t rank_of(const tide_transmitter_t *t, const tide_output_stream_t *
 
 int tide_transmitter_submit(tide_transmitter_t *t, tide_node_t *node, uint8_t id, int64_t now_ns) {
   int status = check_submission(t, node, id);
-  tide_output_stream_t *stream = status == TIDE_OK ? take_stream(t, id) : NULL;
+  tide_output_stream_t *stream = status == TIDE_OK ? tide_transmitter_take_stream(t, id) : NULL;
   if (status == TIDE_OK && !stream) status = TIDE_ERROR_CAPACITY_STREAMS;
   if (status != TIDE_OK) {
     if (status == TIDE_ERROR_TOO_LARGE) TIDE_COUNT(t->counters.refused_large, 1u);
     tide_transmitter_abandon(t, node);
     return status;
   }
-  node->rank = rank_of(t, stream, node);
+  node->rank = tide_transmitter_rank_of(t, stream, node);
   t->submissions++;
   node->stream = id;
   node->state = NODE_SUBMITTED;
@@ -416,7 +426,7 @@ int tide_transmitter_submit_control(tide_transmitter_t *t, const uint8_t *submes
 
 int tide_transmitter_request_acknack(tide_transmitter_t *t, uint8_t id, uint16_t first, uint16_t missing) {
   if (!TIDE_STREAM_IS_RELIABLE(id)) return TIDE_ERROR_ARGUMENT;
-  tide_output_stream_t *stream = take_stream(t, id);
+  tide_output_stream_t *stream = tide_transmitter_take_stream(t, id);
   if (!stream) return TIDE_ERROR_CAPACITY_STREAMS;
   stream->acknack_first = first;
   stream->acknack_missing = missing;

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A board whose images are longer than its pool, for tests against real ROS 2.
+ *
+ *   image_peer (--udp PORT | --serial DEVICE (921,600 baud)) --bytes N
+ *
+ * Publishes images of N octets, the first four of which are their number, until SIGTERM. Prints a line of JSON when an
+ * image is half written, and one with the code of each rcl_publish. */
+#define _POSIX_C_SOURCE 200809L
+#include <getopt.h>
+#include <inttypes.h>
+#include <rclc/rclc.h>
+#include <rclc/sleep.h>
+#include <rmw_microros/rmw_microros.h>
+#include <signal.h>
+#include <std_msgs/msg/u_int8_multi_array.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tide/rclc.h>
+#include <tide/status.h>
+
+#define TIDE_NODES 1
+#define TIDE_PUBLISHERS 1
+#define TIDE_SUBSCRIPTIONS 0
+#define TIDE_TIMERS 0
+#define TIDE_GUARD_CONDITIONS 0
+#define TIDE_MTU_BYTES 512
+#define TIDE_SMALL_NODES 8
+#define TIDE_SMALL_NODE_BYTES 128
+#define TIDE_LARGE_NODES 2
+#define TIDE_LARGE_NODE_BYTES 1532 /* 4,088 bytes in all */
+#define TIDE_DEFINE_POOLS
+#include <tide/pools.h>
+
+#define PIECE_BYTES 1000u
+#define COUNT_BYTES 4
+
+static volatile sig_atomic_t interrupted;
+static uint32_t image_bytes = 300000, number;
+
+static void on_signal(int signal_number) {
+  (void)signal_number;
+  interrupted = 1;
+}
+
+static void require(rcl_ret_t result, const char *step) {
+  if (result == RCL_RET_OK) return;
+  fprintf(stderr, "image_peer: %s failed: %s\n", step, tide_status_text(tide_rclc_last_status()));
+  exit(1);
+}
+
+static void read_options(int count, char **words, rmw_init_options_t *link) {
+  static const struct option known[] = {{"udp", required_argument, NULL, 'u'},
+                                        {"serial", required_argument, NULL, 's'},
+                                        {"bytes", required_argument, NULL, 'b'},
+                                        {NULL, 0, NULL, 0}};
+  for (int option; (option = getopt_long(count, words, "", known, NULL)) != -1;) {
+    if (option == 'u') require(rmw_uros_options_set_udp_address("127.0.0.1", optarg, link), "the address");
+    if (option == 's') require(tide_rclc_options_set_serial(link, optarg, 921600), "the device");
+    if (option == 'b') image_bytes = (uint32_t)strtoul(optarg, NULL, 0);
+    if (option == '?') exit(2);
+  }
+}
+
+static void add_size(uint32_t *topic_length) { *topic_length += image_bytes; }
+
+static void write_image(ucdrBuffer *buffer) {
+  uint8_t piece[PIECE_BYTES];
+  buffer->iterator -= COUNT_BYTES; /* the message says that the array is empty */
+  ucdr_serialize_uint32_t(buffer, image_bytes);
+  for (uint32_t at = 0; at < image_bytes; at += PIECE_BYTES) {
+    const uint32_t count = image_bytes - at < PIECE_BYTES ? image_bytes - at : PIECE_BYTES;
+    memset(piece, (uint8_t)(number + at / PIECE_BYTES), sizeof piece);
+    if (at == 0u) memcpy(piece, &number, sizeof number);
+    if (at <= image_bytes / 2 && image_bytes / 2 < at + PIECE_BYTES) {
+      printf("{\"half\": %" PRIu32 "}\n", number);
+      fflush(stdout);
+    }
+    ucdr_serialize_array_uint8_t(buffer, piece, count);
+  }
+}
+
+int main(int count, char **words) {
+  const struct sigaction action = {.sa_handler = on_signal};
+  sigaction(SIGTERM, &action, NULL);
+  rcl_allocator_t allocator = rcl_get_default_allocator();
+  rcl_init_options_t options = rcl_get_zero_initialized_init_options();
+  require(rcl_init_options_init(&options, allocator), "the options");
+  read_options(count, words, rcl_init_options_get_rmw_init_options(&options));
+  rclc_support_t support;
+  require(rclc_support_init_with_options(&support, 0, NULL, &options, &allocator), "the support");
+  rcl_node_t node = rcl_get_zero_initialized_node();
+  require(rclc_node_init_default(&node, "camera", "", &support), "the node");
+  rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();
+  require(rclc_publisher_init_default(&publisher, &node, ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, UInt8MultiArray),
+                                      "image"),
+          "the publisher");
+  rmw_uros_set_continous_serialization_callbacks(rcl_publisher_get_rmw_handle(&publisher), add_size, write_image);
+  static std_msgs__msg__UInt8MultiArray image;
+  for (; !interrupted; number++) {
+    const rcl_ret_t code = rcl_publish(&publisher, &image, NULL);
+    printf("{\"published\": %" PRIu32 ", \"code\": %d}\n", number, (int)code);
+    fflush(stdout);
+    rclc_sleep_ms(code == RCL_RET_OK ? 1 : 50);
+  }
+  require(rcl_publisher_fini(&publisher, &node), "ending the publisher");
+  require(rcl_node_fini(&node), "ending the node");
+  require(rclc_support_fini(&support), "ending the support");
+  return 0;
+}
