@@ -32,6 +32,7 @@ NAME(rcl_init_options_t, rcl_get_zero_initialized_init_options, void)
 NAME(rcl_ret_t, rcl_init_options_init, rcl_init_options_t *, rcl_allocator_t)
 NAME(rcl_ret_t, rcl_init_options_fini, rcl_init_options_t *)
 NAME(rcl_ret_t, rcl_init_options_set_domain_id, rcl_init_options_t *, size_t)
+NAME(rcl_ret_t, rcl_init_options_get_domain_id, const rcl_init_options_t *, size_t *)
 NAME(rmw_init_options_t *, rcl_init_options_get_rmw_init_options, rcl_init_options_t *)
 NAME(rmw_ret_t, rmw_uros_options_set_udp_address, const char *, const char *, rmw_init_options_t *)
 NAME(rmw_ret_t, rmw_uros_options_set_client_key, uint32_t, rmw_init_options_t *)
@@ -40,6 +41,7 @@ NAME(rmw_ret_t, rmw_uros_set_custom_transport, bool, void *, open_custom_func, c
 NAME(rmw_ret_t, rmw_uros_set_context_entity_destroy_session_timeout, rmw_context_t *, int)
 NAME(rcl_allocator_t, rcl_get_default_allocator, void)
 NAME(rcutils_allocator_t, rcutils_get_zero_initialized_allocator, void)
+NAME(bool, rcutils_allocator_is_valid, const rcutils_allocator_t *)
 NAME(bool, rcutils_set_default_allocator, rcutils_allocator_t *)
 
 /* nodes */

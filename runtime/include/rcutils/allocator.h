@@ -25,6 +25,8 @@ typedef struct rcutils_allocator_s {
 } rcutils_allocator_t;
 
 rcutils_allocator_t rcutils_get_zero_initialized_allocator(void);
+/* None of its four functions is null. */
+bool rcutils_allocator_is_valid(const rcutils_allocator_t *allocator);
 /* The one set last by rcutils_set_default_allocator; before that malloc's where the runtime was built with TIDE_HEAP
  * (POSIX), else functions that return null and say why (TIDE_ERROR_NO_HEAP). */
 rcutils_allocator_t rcutils_get_default_allocator(void);

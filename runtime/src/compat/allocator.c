@@ -74,3 +74,8 @@ bool rcutils_set_default_allocator(rcutils_allocator_t *allocator) {
   current = *allocator;
   return true;
 }
+
+bool rcutils_allocator_is_valid(const rcutils_allocator_t *allocator) {
+  return allocator != NULL && allocator->allocate != NULL && allocator->deallocate != NULL &&
+         allocator->zero_allocate != NULL && allocator->reallocate != NULL;
+}

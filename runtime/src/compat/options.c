@@ -41,6 +41,12 @@ rcl_ret_t rcl_init_options_fini(rcl_init_options_t *init_options) {
   return RCL_RET_OK;
 }
 
+rcl_ret_t rcl_init_options_get_domain_id(const rcl_init_options_t *init_options, size_t *domain_id) {
+  if (init_options == NULL || domain_id == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  *domain_id = init_options->rmw.domain_id;
+  return RCL_RET_OK;
+}
+
 rcl_ret_t rcl_init_options_set_domain_id(rcl_init_options_t *init_options, size_t domain_id) {
   if (init_options == NULL || domain_id > 232) return tide_compat_result(TIDE_ERROR_ARGUMENT);
   init_options->rmw.domain_id = domain_id;
