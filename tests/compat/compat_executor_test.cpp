@@ -546,5 +546,28 @@ TEST_F(Executing, ThePolicyIsChosenBeforeHandlesAreAdded) {
       eventually([&] { return rclc_executor_spin_some(&executor, kMillisecond) == RCL_RET_OK && count() == 2; }));
 }
 
+// As helpers do that return one.
+TEST_F(Connected, AnExecutorMayBeCopiedAfterItsInit) {
+  rcl_publisher_t publisher{};
+  rcl_subscription_t subscription{};
+  ASSERT_OK(rclc_publisher_init_default(&publisher, &node, int32_type(), "copied"));
+  ASSERT_OK(rclc_subscription_init_default(&subscription, &node, int32_type(), "copied"));
+  static int runs;
+  runs = 0;
+  std_msgs__msg__Int32 message{};
+  rclc_executor_t first{};
+  ASSERT_OK(rclc_executor_init(&first, &support.context, 2, &allocator));
+  rclc_executor_t second = first;
+  std::memset(&first, 0xEE, sizeof first);
+  ASSERT_OK(rclc_executor_add_subscription(
+      &second, &subscription, &message, [](const void *) { runs++; }, ON_NEW_DATA));
+  ASSERT_OK(rclc_executor_set_trigger(&second, rclc_executor_trigger_all, nullptr));
+  ASSERT_TRUE(eventually([&] { return server.offer("rt/copied", int32_bytes(1)); }));
+  EXPECT_TRUE(eventually([&] { return rclc_executor_spin_some(&second, RCL_MS_TO_NS(5)) == RCL_RET_OK && runs == 1; }));
+  EXPECT_OK(rclc_executor_set_semantics(&second, RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME));
+  EXPECT_OK(rclc_executor_spin_some(&second, RCL_MS_TO_NS(5)));
+  EXPECT_OK(rclc_executor_fini(&second));
+}
+
 }  // namespace
 }  // namespace tide::compat::test

@@ -145,7 +145,6 @@ typedef struct tide_executor_handle {
   uint8_t number;     /* of its frames: tide_reader_t.owner */
   bool has_threads;   /* of its own, by tide_rclc_executor_set_lanes */
   size_t refused_lane;
-  rclc_executor_t *program;
   rclc_executor_trigger_t trigger;
   void *trigger_object;
   size_t first; /* its places in the shared arrays */

@@ -103,7 +103,6 @@ rcl_ret_t rclc_executor_init(rclc_executor_t *executor, rcl_context_t *context, 
   if (handle == NULL) return tide_compat_result(TIDE_ERROR_CAPACITY_EXECUTORS);
   handle->first = first;
   handle->count = number_of_handles;
-  handle->program = executor;
   handle->trigger = rclc_executor_trigger_any;
   handle->trigger_object = NULL;
   handle->next_period_ns = 0;

@@ -33,15 +33,16 @@ bool rclc_executor_trigger_always(rclc_executor_handle_t *handles, unsigned int 
   return true;
 }
 
-/* The program's function sees its own handles; what is ready is told by the runtime's callbacks. */
+/* The program's function sees the executor's handles, wherever the program keeps that executor; what is ready is told
+ * by the runtime's callbacks. */
 bool tide_compat_ask_program(tide_callback_t *const *callbacks, size_t count, void *object) {
   tide_executor_handle_t *executor = object;
-  rclc_executor_t *program = executor->program;
   for (size_t i = 0; i < count; i++) {
     rclc_executor_handle_t *handle = callbacks[i]->context;
     handle->data_available = tide_callback_is_ready(callbacks[i]);
   }
-  return executor->trigger(program->handles, (unsigned int)program->max_handles, executor->trigger_object);
+  return executor->trigger(tide_pools.handles + executor->first, (unsigned int)executor->count,
+                           executor->trigger_object);
 }
 
 rcl_ret_t rclc_executor_set_trigger(rclc_executor_t *executor, rclc_executor_trigger_t trigger_function,
