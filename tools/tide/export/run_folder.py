@@ -321,8 +321,8 @@ def _until_next(frames: Iterable[tuple[Frame, int]]) -> list[float]:
 
 def _up(told: _Board, agent: _Agent, place: str) -> Iterator[_Found]:
     """A message in fragments is given to DDS with the last of them."""
-    untils = _until_next((frame, start_ns) for _, frame, start_ns, _ in told.frames)
-    for (instance, frame, start_ns, end_ns), until_ns in zip(told.frames, untils, strict=True):
+    limits_ns = _until_next((frame, start_ns) for _, frame, start_ns, _ in told.frames)
+    for (instance, frame, start_ns, end_ns), until_ns in zip(told.frames, limits_ns, strict=True):
         times = agent.up.get(frame, [])
         found = _first_between([came_ns for came_ns, _ in times], start_ns, until_ns)
         if found is None:
@@ -334,9 +334,9 @@ def _up(told: _Board, agent: _Agent, place: str) -> Iterator[_Found]:
 
 
 def _down(told: _Board, agent: _Agent, place: str) -> Iterator[_Found]:
-    untils = _until_next((one.frame, one.start_ns) for one in agent.down)
+    limits_ns = _until_next((one.frame, one.start_ns) for one in agent.down)
     came: list[tuple[_Sent, int | None]] = []
-    for sent, until_ns in zip(agent.down, untils, strict=True):
+    for sent, until_ns in zip(agent.down, limits_ns, strict=True):
         times = told.came.get(sent.frame, [])
         found = _first_between(times, sent.start_ns, until_ns)
         came.append((sent, None if found is None else times[found]))
