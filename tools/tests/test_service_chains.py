@@ -14,6 +14,8 @@ from tide.analysis import bounds as bounding
 from tide.analysis.bounds import Bounds, bounds_of
 from tide.analysis.lower import NoBoundError, link_document
 from tide.analysis.sections import all_of, sections_of
+from tide.errors import UsageError
+from tide.footprint.sizing import client_of
 from tide.play.boards import BoardsPlayer
 from tide.play.server import Server
 from tide.run.plan import ServicePart, write_board_plan
@@ -341,3 +343,8 @@ def test_boards_and_nodes_are_told_their_part_of_a_service(tmp_path: Any) -> Non
 def test_a_watch_says_that_it_cannot_see_a_service() -> None:
     (points,) = points_of(parse(GOOD), 10_000)
     assert not points.points and points.unseen == ("service /c/set cannot be seen from beside it",)
+
+
+def test_a_footprint_says_that_it_does_not_size_services() -> None:
+    with pytest.raises(UsageError, match="'ask' has a service, which tide footprint does not size yet"):
+        client_of(parse(GOOD))
