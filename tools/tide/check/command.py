@@ -63,6 +63,7 @@ class _Wanted:
     observed: Path | None
     measured: Path | None
     margin_percent: float
+    every: bool = False
 
 
 @app.command()
@@ -111,6 +112,9 @@ def check(
         ),
     ] = 0.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Show every chain, also where there are more than 50. Default: the worst 20.")
+    ] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Check again whenever the file changes.")] = False,
 ) -> None:
     """Bound every chain of a system before it runs.
@@ -144,6 +148,7 @@ def check(
                 observed,
                 measured,
                 margin,
+                every,
             )
             return _check(file, wanted, console)
         except _BadInputError as error:
@@ -203,7 +208,7 @@ def _check(file: Path, wanted: _Wanted, console: Console) -> int:
     if wanted.as_json:
         typer.echo(json_text(bounds, every, wanted.explain))
     else:
-        _print(bounds, every, wanted.explain, console, _places(file, bounds))
+        _print(bounds, every, wanted, console, _places(file, bounds))
     return MET if bounds.met else NOT_MET
 
 
@@ -271,11 +276,12 @@ def _print_answers(system: System, data: dict[str, Any], losses: int, console: C
             console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def _print(bounds: Bounds, every: list[Bounds], explain: str | None, console: Console, where: Where) -> None:
+def _print(bounds: Bounds, every: list[Bounds], wanted: _Wanted, console: Console, where: Where) -> None:
+    explain = wanted.explain
     if every:
         print_whole(console, comparison_table(bounds.system, every))
     else:
-        print_bounds(bounds, console, where)
+        print_bounds(bounds, console, where, wanted.every)
     chain = bounds.chain(explain) if explain else None
     if chain is not None:
         console.print()

@@ -25,10 +25,24 @@ def milliseconds(value_ns: int | None) -> str:
     return "none" if value_ns is None else f"{value_ns / 1e6:.3f}"
 
 
-def bounds_table(bounds: Bounds) -> RuledTable:
+MOST_CHAINS = 50  # of which a table shows all without being asked
+_SHOWN = 20  # of more than these
+
+
+def by_margin(chains: Sequence[ChainBound]) -> list[ChainBound]:
+    """Those without a bound first, then those with the least slack, as a part of their deadline."""
+
+    def key(one: ChainBound) -> tuple[bool, float]:
+        return one.slack_ns is not None, 0.0 if one.slack_ns is None else one.slack_ns / one.deadline_ns
+
+    return sorted(chains, key=key)
+
+
+def bounds_table(bounds: Bounds, chains: Sequence[ChainBound] | None = None) -> RuledTable:
+    """chains: None: all."""
     numbers = [Column(heading, right=True) for heading in ("priority", "bound ms", "deadline ms", "slack ms")]
     table = RuledTable([Column("chain", no_wrap=True), *numbers, Column("met")])
-    for chain in bounds.chains:
+    for chain in bounds.chains if chains is None else chains:
         table.add_row(
             chain.name,
             str(chain.priority),
@@ -80,24 +94,47 @@ def explanation_table(chain: ChainBound) -> RuledTable:
     return table
 
 
-def print_bounds(bounds: Bounds, console: Console, where: Where = nowhere) -> None:
+def _first(names: Sequence[str], most: int) -> str:
+    more = len(names) - most
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:most])} and {more:,} more"
+
+
+def print_bounds(bounds: Bounds, console: Console, where: Where = nowhere, every: bool = False) -> None:
+    """every: also where there are many. Else the chains with the least margin are shown."""
+    most = len(bounds.chains) if every or len(bounds.chains) <= MOST_CHAINS else _SHOWN
+    shown = bounds.chains if most == len(bounds.chains) else by_margin(bounds.chains)[:most]
     console.print(f"[bold]{bounds.system}[/bold], executor {bounds.executor.replace('_', ', ')}", highlight=False)
-    print_whole(console, bounds_table(bounds))
+    print_whole(console, bounds_table(bounds, shown))
+    if most < len(bounds.chains):
+        rest = len(bounds.chains) - most
+        text = f"{most} of {len(bounds.chains):,} chains, the least margin first; --all shows the other {rest:,}"
+        console.print(text, highlight=False)
     if bounds.paths:
         print_whole(console, paths_table(bounds))
-    for line in _reasons(bounds, where):
+    reasons = _reasons(bounds, where)
+    for line in reasons[:most]:
         console.print(line, highlight=False, soft_wrap=True, markup=False)
     late = [chain.name for chain in bounds.chains if not chain.met]
     late += [f"path {path.name}" for path in bounds.paths if not path.met]
-    verdict = "every deadline is guaranteed" if not late else f"no guarantee for: {', '.join(late)}"
+    verdict = "every deadline is guaranteed" if not late else f"no guarantee for: {_first(late, most)}"
     console.print(f"[bold]{verdict}[/bold]" + ("" if late else ", provided that"), highlight=False, soft_wrap=True)
     if late and any(chain.bound_ns is not None for chain in bounds.chains):
         console.print("The bounds hold, provided that", highlight=False)
     elif late:
         console.print("This was found supposing that", highlight=False)
-    supposed = [f"executor '{model.executor}': {model.text}" for model in bounds.models]
+    supposed = _supposed(bounds, most)
     for line in [*supposed, *(assumption.text for assumption in bounds.assumptions)]:
         console.print(f"  - {line}", highlight=False, soft_wrap=True, markup=False)
+
+
+def _supposed(bounds: Bounds, most: int) -> list[str]:
+    """Of many chains executors that are alike share a line."""
+    if most == len(bounds.chains):
+        return [f"executor '{model.executor}': {model.text}" for model in bounds.models]
+    alike: dict[str, list[str]] = {}
+    for model in bounds.models:
+        alike.setdefault(model.text, []).append(f"'{model.executor}'")
+    return [f"executors {_first(names, 3)}: {text}" for text, names in alike.items()]
 
 
 def _reasons(bounds: Bounds, where: Where) -> list[str]:

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""100 boards and 1,000 chains: every one has a bound, and the table says first what a person has to look at."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+from rich.console import Console
+
+from tide.analysis.bounds import Bounds, bounds_of
+from tide.check.table import by_margin, print_bounds
+from tide.system.levels import levels_of_boards
+from tide.system.load import parse
+from tide_lab.fleet import fleet
+
+
+def printed(bounds: Bounds, every: bool = False) -> list[str]:
+    out = io.StringIO()
+    print_bounds(bounds, Console(file=out, width=200), every=every)
+    return out.getvalue().splitlines()
+
+
+def test_a_thousand_chains_are_bounded_and_their_table_is_short() -> None:
+    system = parse(fleet())
+    assert (len(system.boards()), len(system.chains)) == (100, 1000)
+    assert all(max(known.values()) <= 126 for known in levels_of_boards(system).values())
+    bounds = bounds_of(system)
+    assert bounds.met and all(chain.bound_ns is not None for chain in bounds.chains)
+    lines = printed(bounds)
+    assert len(lines) < 60 and "20 of 1,000 chains" in "\n".join(lines)
+    assert len(printed(bounds, every=True)) > 1000
+    # One that is late stands first, wherever it was, and is named.
+    last = bounds.chains[-1]
+    late = replace(last, deadline_ns=1, met=False)
+    worse = replace(bounds, met=False, chains=(*bounds.chains[:-1], late))
+    assert by_margin(worse.chains)[0] is late
+    text = printed(worse)
+    assert text[4].split()[0] == last.name and f"no guarantee for: {last.name}" in text
+    every_late = replace(bounds, chains=tuple(replace(one, met=False) for one in bounds.chains))
+    assert any("and 980 more" in line for line in printed(every_late))
