@@ -18,6 +18,7 @@ from tide.analysis import boards, lower, paths
 from tide.analysis.lower import board_document
 from tide.play import boards as boards_play
 from tide.play.board import BoardPlayer
+from tide.system.levels import levels_of_boards
 from tide.system.model import Callback, System
 from tide_lab.hunt.whole import Servers, Trial, hunt_block
 
@@ -89,7 +90,7 @@ def _levels(change: Callable[[dict[str, int]], dict[str, int]]) -> Callable[[], 
 
     @contextmanager
     def broken() -> Iterator[None]:
-        whole = boards_play.levels_of_boards
+        whole = levels_of_boards
 
         def other(system: System) -> dict[str, dict[str, int]]:
             return {name: change(known) for name, known in whole(system).items()}
