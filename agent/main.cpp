@@ -32,6 +32,7 @@
 #include "io/trace_file.h"
 #include "io/udp.h"
 #include "tide/port.h"
+#include "version.h"
 
 namespace {
 
@@ -347,9 +348,10 @@ int main(int argc, char **argv) {
       "tide-agent"};
   Arguments arguments;
   describe(app, arguments);
+  app.set_version_flag("-V,--version", kVersion, "Print the version and the commit of the build");
   try {
     app.parse(argc, argv);
-  } catch (const CLI::Success &asked) {  // --help
+  } catch (const CLI::Success &asked) {  // --help, --version
     return app.exit(asked);
   } catch (const CLI::ParseError &error) {
     std::cerr << "tide-agent: " << error.what() << "; see tide-agent --help\n";

@@ -107,6 +107,13 @@ def test_the_agent_refuses_as_the_others_do(words: list[str], says: str) -> None
     assert subprocess.run([command[0], "--help"], capture_output=True, timeout=30).returncode == 0
 
 
+def test_the_agent_names_its_build() -> None:
+    command = [str(find_binary("tide-agent")), "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0
+    assert re.fullmatch(rf"tide-agent {re.escape(tide.__version__)}( \([0-9a-f]{{7,40}}(-dirty)?\))?\n", done.stdout)
+
+
 @pytest.mark.parametrize(
     ("words", "keys"),
     [
