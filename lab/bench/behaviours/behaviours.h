@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the list share: a behaviour says what it saw, in one line. */
+#ifndef BEHAVIOURS_H
+#define BEHAVIOURS_H
+
+#include <rcl/rcl.h>
+#include <rclc/executor.h>
+#include <rclc/rclc.h>
+#include <rmw_microros/rmw_microros.h>
+#include <std_msgs/msg/int32.h>
+#include <std_msgs/msg/string.h>
+#include <std_srvs/srv/set_bool.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct behaviour {
+  const char *name;
+  void (*run)(void);
+} behaviour_t;
+
+extern const behaviour_t behaviours_of_objects[], behaviours_of_executors[], behaviours_of_agents[],
+    behaviours_of_messages[]; /* each ends with a null */
+
+/* One more part of the line. */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* " NAME CODE" */
+void say_code(const char *name, rcl_ret_t code);
+
+/* What most behaviours begin with: connected, with a node "node". Ends the program when there is no agent. */
+extern rcl_allocator_t allocator;
+extern rclc_support_t support;
+extern rcl_node_t node;
+void connect_support(void);
+void connect_node(void);
+rcl_init_options_t options_of_agent(void);
+
+#define INT32 ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, Int32)
+#define STRING ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, String)
+#define SET_BOOL ROSIDL_GET_SRV_TYPE_SUPPORT(std_srvs, srv, SetBool)
+
+/* For the program to be alone with the agent that it was given, and to take that one away. */
+void kill_agent(void);
+void start_agent(void);
+
+int64_t now_ms(void);
+void sleep_ms(int64_t time_ms);
+/* A time that no run repeats exactly: "0 s", "0.1 s", "0.5 s", "1 s", "2 s", "5 s", "10 s", "15 s" or "long". */
+const char *about(int64_t time_ms);
+/* A name that no other behaviour uses. */
+const char *fresh(const char *base);
+
+extern int seen;           /* callbacks that ran */
+extern int32_t last_value; /* of the last message */
+void on_int32(const void *message);
+rcl_publisher_t publisher_of(const char *topic);
+rcl_subscription_t subscription_of(const char *topic);
+rcl_ret_t publish_int32(const rcl_publisher_t *publisher, int32_t value);
+rclc_executor_t executor_of(size_t handles);
+/* Spins until `seen` is count, for 2 s at most. */
+void spin_until(rclc_executor_t *executor, int count);
+void spin_for(rclc_executor_t *executor, int64_t time_ms);
+
+#endif
