@@ -27,6 +27,7 @@ tide_rcl::EngineOptions engine_options(Options &options, std::function<bool()> m
   tide_rcl::EngineOptions engine;
   engine.lanes = std::move(options.lanes);
   engine.policy = options.policy;
+  engine.patience = options.patience;
   engine.may_spin = std::move(may_spin);
   engine.measured_file = or_environment(options.measured_file, "TIDE_MEASURED_FILE");
   engine.trace_file = or_environment(options.trace_file, "TIDE_TRACE_FILE");
@@ -172,36 +173,31 @@ void Executor::cancel() {
   impl_->engine.cancel();
 }
 
-void Executor::add_node(rclcpp::node_interfaces::NodeBaseInterface::SharedPtr node, bool notify) {
+void Executor::add_node(TakenNodeBase node, bool notify) {
   (void)notify;  // an update of our own needs no wake-up
   impl_->collector->add_node(node);
   impl_->roll.know(node);
   impl_->update();
 }
 
-void Executor::add_node(std::shared_ptr<rclcpp::Node> node, bool notify) {
-  add_node(node->get_node_base_interface(), notify);
-}
+void Executor::add_node(TakenNode node, bool notify) { add_node(node->get_node_base_interface(), notify); }
 
-void Executor::remove_node(rclcpp::node_interfaces::NodeBaseInterface::SharedPtr node, bool notify) {
+void Executor::remove_node(TakenNodeBase node, bool notify) {
   (void)notify;
   impl_->collector->remove_node(node);
   impl_->update();
 }
 
-void Executor::remove_node(std::shared_ptr<rclcpp::Node> node, bool notify) {
-  remove_node(node->get_node_base_interface(), notify);
-}
+void Executor::remove_node(TakenNode node, bool notify) { remove_node(node->get_node_base_interface(), notify); }
 
-void Executor::add_callback_group(rclcpp::CallbackGroup::SharedPtr group,
-                                  rclcpp::node_interfaces::NodeBaseInterface::SharedPtr node, bool notify) {
+void Executor::add_callback_group(TakenGroup group, TakenNodeBase node, bool notify) {
   (void)notify;
   impl_->collector->add_callback_group(group);
   impl_->roll.know(group, node);
   impl_->update();
 }
 
-void Executor::remove_callback_group(rclcpp::CallbackGroup::SharedPtr group, bool notify) {
+void Executor::remove_callback_group(TakenGroup group, bool notify) {
   (void)notify;
   impl_->collector->remove_callback_group(group);
   impl_->update();

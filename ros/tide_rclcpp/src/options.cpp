@@ -149,6 +149,17 @@ tide_rcl::Policy policy_of(Parameters &parameters) {
   throw std::invalid_argument("parameter tide.policy: '" + policy + "' is neither chains nor default");
 }
 
+std::chrono::nanoseconds patience_of(Parameters &parameters) {
+  const std::string usual = std::to_string(Options{}.patience.count()) + "ns";
+  const std::string text = parameter(parameters, "tide.patience", usual);
+  if (text == "none") return std::chrono::nanoseconds(0);
+  const std::optional<std::chrono::nanoseconds> patience = duration_of(text);
+  if (!patience.has_value()) {
+    throw std::invalid_argument("parameter tide.patience: '" + text + "' is neither a duration, as 50us, nor none");
+  }
+  return *patience;
+}
+
 std::uint16_t place_of(Parameters &parameters) {
   const std::int64_t place = parameter(parameters, "tide.trace_place", std::int64_t{0});
   if (place >= 0 && place <= UINT16_MAX) return static_cast<std::uint16_t>(place);
@@ -216,6 +227,7 @@ Options options_of(Parameters &parameters) {
   const std::string executor = parameter(parameters, "tide.executor", std::string());
   Options options = system.empty() ? Options{} : options_of_system(system, executor);
   options.policy = policy_of(parameters);
+  options.patience = patience_of(parameters);
   options.measured_file = parameter(parameters, "tide.measured_file", std::string());
   options.trace_file = parameter(parameters, "tide.trace_file", std::string());
   options.trace_place = place_of(parameters);

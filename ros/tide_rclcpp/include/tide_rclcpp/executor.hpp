@@ -25,6 +25,7 @@
 
 #include "rclcpp/executor.hpp"
 #include "tide_rclcpp/options.hpp"
+#include "tide_rclcpp/releases.hpp"
 
 namespace tide_rclcpp {
 
@@ -44,13 +45,12 @@ class Executor : public rclcpp::Executor {
 
   using rclcpp::Executor::add_node;
   using rclcpp::Executor::remove_node;
-  void add_node(rclcpp::node_interfaces::NodeBaseInterface::SharedPtr node, bool notify = true) override;
-  void add_node(std::shared_ptr<rclcpp::Node> node, bool notify = true) override;
-  void remove_node(rclcpp::node_interfaces::NodeBaseInterface::SharedPtr node, bool notify = true) override;
-  void remove_node(std::shared_ptr<rclcpp::Node> node, bool notify = true) override;
-  void add_callback_group(rclcpp::CallbackGroup::SharedPtr group,
-                          rclcpp::node_interfaces::NodeBaseInterface::SharedPtr node, bool notify = true) override;
-  void remove_callback_group(rclcpp::CallbackGroup::SharedPtr group, bool notify = true) override;
+  void add_node(TakenNodeBase node, bool notify = true) override;
+  void add_node(TakenNode node, bool notify = true) override;
+  void remove_node(TakenNodeBase node, bool notify = true) override;
+  void remove_node(TakenNode node, bool notify = true) override;
+  void add_callback_group(TakenGroup group, TakenNodeBase node, bool notify = true) override;
+  void remove_callback_group(TakenGroup group, bool notify = true) override;
   std::vector<rclcpp::CallbackGroup::WeakPtr> get_all_callback_groups() override;
   std::vector<rclcpp::CallbackGroup::WeakPtr> get_manually_added_callback_groups() override;
   std::vector<rclcpp::CallbackGroup::WeakPtr> get_automatically_added_callback_groups_from_nodes() override;

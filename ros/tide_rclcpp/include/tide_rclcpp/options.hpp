@@ -51,6 +51,9 @@ struct Options {
   std::vector<tide_rcl::Lane> lanes;  // empty: one, the thread that spins
   tide_rcl::Policy policy = tide_rcl::Policy::kChains;
   std::vector<Chain> chains;
+  // How long what a callback publishes within the process may wait for another lane of its level than its own, where
+  // one looks by itself by then (tide_rcl/engine.h). 0: another lane is woken at once.
+  std::chrono::nanoseconds patience = std::chrono::microseconds(50);
   // Files for execution times of all callbacks of chains (`tide measured` reads it) and for a trace of all callbacks
   // (`tide export`); written until the executor ends. {pid} in a path is the number of the process. Empty: the
   // environment's TIDE_MEASURED_FILE and TIDE_TRACE_FILE; neither: none.
@@ -66,8 +69,8 @@ std::string to_string(const Callback &callback);
 std::string name_of(const Chain &chain, std::size_t position);
 
 // From parameters, which it declares: tide.chains and tide.lanes (lists of words as above), tide.policy ("chains" or
-// "default"), tide.measured_file, tide.trace_file, tide.trace_place, tide.system and tide.executor (as
-// options_of_system takes them; chains and lanes come on top of it).
+// "default"), tide.patience (a duration, as 50us, or none), tide.measured_file, tide.trace_file, tide.trace_place,
+// tide.system and tide.executor (as options_of_system takes them; chains and lanes come on top of it).
 Options options_of(rclcpp::node_interfaces::NodeParametersInterface &parameters);
 
 // From a system.toml: its chains as far as they run on this executor, the others' callbacks as remote ones. A
