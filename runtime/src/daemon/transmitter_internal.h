@@ -110,8 +110,19 @@ void tide_transmitter_unlink_node(tide_output_stream_t *stream, tide_node_t *nod
 void tide_transmitter_start_over(const tide_transmitter_t *t, tide_node_t *node); /* from its first fragment */
 
 /* transmitter_long.c */
+#if TIDE_LONG_MESSAGES
 void tide_transmitter_return_part(tide_output_stream_t *stream, tide_node_t *node); /* its part came back */
 void tide_transmitter_lose_long(tide_transmitter_t *t, tide_output_stream_t *stream);
+#else
+static inline void tide_transmitter_return_part(tide_output_stream_t *stream, tide_node_t *node) {
+  (void)stream;
+  (void)node;
+}
+static inline void tide_transmitter_lose_long(tide_transmitter_t *t, tide_output_stream_t *stream) {
+  (void)t;
+  (void)stream;
+}
+#endif
 
 /* transmitter_acknowledgments.c */
 /* After any change: what the stream could send is queued, and silence has its time limit, counted from the end of the

@@ -115,14 +115,6 @@ bool tide_transmitter_give_up_long(tide_transmitter_t *t, tide_long_message_t *m
   return true;
 }
 #else
-void tide_transmitter_return_part(tide_output_stream_t *stream, tide_node_t *node) {
-  (void)stream;
-  (void)node;
-}
-void tide_transmitter_lose_long(tide_transmitter_t *t, tide_output_stream_t *stream) {
-  (void)t;
-  (void)stream;
-}
 int tide_transmitter_submit_part(tide_transmitter_t *t, tide_long_message_t *message, tide_node_t *node, uint8_t id,
                                  bool complete, int64_t now_ns) {
   (void)t;

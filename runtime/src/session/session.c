@@ -193,7 +193,9 @@ static void forget_session_locked(tide_session_t *session) {
 static void leave_old_session(tide_session_t *session) {
   tide_session_take_back(session);
   tide_daemon_reset(&session->daemon, false);
-  tide_daemon_pause_streams(&session->daemon, false); /* a long message that was given up has paused them */
+  if (TIDE_LONG_MESSAGES) {
+    tide_daemon_pause_streams(&session->daemon, false); /* one that was given up has paused them */
+  }
   const uintptr_t critical = session_enter(session);
   TIDE_INVARIANT(!session_is_up(session));
   forget_session_locked(session);
