@@ -75,7 +75,12 @@ struct World {
 class OneBoard {
  public:
   OneBoard(World &world, const Plan &plan);
-  void check_step() { checks_.step_end(client_, engine_.now()); }
+  // Of a board that has done something; others are as they were.
+  void check_step() {
+    if (machine_.sections_entered() == checked_at_) return;
+    checked_at_ = machine_.sections_entered();
+    checks_.step_end(client_, engine_.now());
+  }
   bool is_set_up() const { return client_.is_set_up(); }
   Time first_release() const { return client_.first_release(); }
   void release_nodes();
@@ -116,6 +121,7 @@ class OneBoard {
   Bus &bus_;
   AgentHost host_;
   Machine machine_;
+  uint64_t checked_at_ = 0;  // sections entered
   Client client_;
   Random incidents_, return_;
   Time last_return_ = 0;

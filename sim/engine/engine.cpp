@@ -2,6 +2,7 @@
 #include "sim/engine/engine.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "sim/engine/fiber.h"
 
@@ -29,13 +30,27 @@ void Engine::at(Time time, Action action) {
   std::push_heap(queue_.begin(), queue_.end(), later);
 }
 
-Core &Engine::add_core() { return *cores_.emplace_back(std::make_unique<Core>(*this)); }
+Core &Engine::add_core() {
+  const size_t index = cores_.size();
+  dirty_.resize(index / 64 + 1);
+  Core &core = *cores_.emplace_back(std::make_unique<Core>(*this, index));
+  core.mark();
+  return core;
+}
+
+size_t Engine::next_dirty(size_t from) const {
+  for (size_t word = from / 64; word < dirty_.size(); word++) {
+    const uint64_t bits = dirty_[word] & (word == from / 64 ? ~uint64_t{0} << from % 64 : ~uint64_t{0});
+    if (bits != 0) return word * 64 + static_cast<size_t>(std::countr_zero(bits));
+  }
+  return cores_.size();
+}
 
 void Engine::settle() {
   unsigned switches = 0;
   for (bool ran = true; ran;) {
     ran = false;
-    for (const auto &core : cores_) ran = (core->dirty_ && core->settle()) || ran;
+    for (size_t one = next_dirty(0); one < cores_.size(); one = next_dirty(one + 1)) ran = cores_[one]->settle() || ran;
     if (++switches > kSwitchesWithoutTime) throw std::runtime_error("the simulated program never waits");
   }
 }
@@ -85,14 +100,14 @@ void Core::pick_up(Task &task) {
   burning_ = true;
   const uint64_t generation = ++generation_;
   engine_.at(started_ + task.remaining_, [this, generation] {
-    if (generation == generation_) dirty_ = true;
+    if (generation == generation_) mark();
   });
   if (task.observer_ != nullptr) task.observer_->on_run();
 }
 
 void Core::interrupt(Time cost, Engine::Action handler) {
   interrupts_.push_back({cost, std::move(handler)});
-  dirty_ = true;
+  mark();
 }
 
 bool Core::take_interrupt() {
@@ -102,7 +117,7 @@ bool Core::take_interrupt() {
   interrupts_.pop_front();
   if (interrupt.cost > 0) {
     interrupted_until_ = engine_.now() + interrupt.cost;
-    engine_.at(interrupted_until_, [this] { dirty_ = true; });
+    engine_.at(interrupted_until_, [this] { mark(); });
   }
   interrupt.handler();
   return true;
@@ -110,19 +125,19 @@ bool Core::take_interrupt() {
 
 bool Core::settle() {
   if (engine_.now() < interrupted_until_) {
-    dirty_ = false;
+    unmark();
     return false;
   }
   if (take_interrupt()) return true;
   Task *task = most_urgent();
   if (burning_ && (task != running_ || running_->remaining_ == engine_.now() - started_)) put_down();
   if (task == nullptr || burning_) {
-    dirty_ = false;
+    unmark();
     return false;
   }
   if (task->remaining_ > 0) {
     pick_up(*task);
-    dirty_ = false;
+    unmark();
     return false;
   }
   Task *const outer = current_task;
@@ -142,7 +157,7 @@ Task::Task(Core &core, std::string name, int priority, std::function<void()> bod
       ready_order_(core.order_++),
       fiber_(std::make_unique<Fiber>(entry, this)) {
   core_.tasks_.push_back(this);
-  core_.dirty_ = true;
+  core_.mark();
 }
 
 Task::~Task() {
@@ -164,14 +179,14 @@ void Task::leave() { fiber_->yield(); }
 void Task::execute(Time duration) {
   if (duration <= 0) return;
   remaining_ = duration;
-  core_.dirty_ = true;
+  core_.mark();
   leave();
   remaining_ = 0;
 }
 
 void Task::give_way() {
   if (core_.most_urgent() == this && core_.interrupts_.empty()) return;
-  core_.dirty_ = true;
+  core_.mark();
   leave();
 }
 
@@ -200,7 +215,7 @@ void Task::wake() {
 void Task::become_ready() {
   state_ = State::kReady;
   ready_order_ = core_.order_++;
-  core_.dirty_ = true;
+  core_.mark();
   if (observer_ != nullptr) observer_->on_ready();
 }
 
@@ -208,7 +223,7 @@ void Task::set_priority(int priority) {
   if (priority == priority_) return;
   priority_ = priority;
   ready_order_ = core_.order_++;
-  core_.dirty_ = true;
+  core_.mark();
 }
 
 }  // namespace tide::sim

@@ -54,6 +54,7 @@ class Engine {
   Action on_step;
 
  private:
+  friend class Core;
   struct Event {
     Time time;
     uint64_t sequence;
@@ -61,11 +62,14 @@ class Engine {
   };
   static bool later(const Event &left, const Event &right);
   void settle();
+  // The first core from this one on that may have something to do; as many as there are cores: none.
+  size_t next_dirty(size_t from) const;
 
   Time now_ = 0;
   uint64_t sequence_ = 0, events_ = 0;
   std::vector<Event> queue_;
   std::vector<std::unique_ptr<Core>> cores_;
+  std::vector<uint64_t> dirty_;  // a bit for each core, so that a step of one of a hundred boards does not ask all
 };
 
 // Told what the core does with a task, in the midst of it: it may change priorities and ask for events, nothing else.
@@ -129,7 +133,7 @@ class Task {
 
 class Core {
  public:
-  explicit Core(Engine &engine) : engine_(engine) {}
+  Core(Engine &engine, size_t index) : engine_(engine), index_(index) {}
 
   Engine &engine() { return engine_; }
   // The handler runs now, or after the handlers that are ahead of it; the core is busy with it for `cost`.
@@ -147,8 +151,11 @@ class Core {
   void put_down();  // the running task: account for what it has used
   void pick_up(Task &task);
   bool take_interrupt();
+  void mark() { engine_.dirty_[index_ / 64] |= uint64_t{1} << index_ % 64; }
+  void unmark() { engine_.dirty_[index_ / 64] &= ~(uint64_t{1} << index_ % 64); }
 
   Engine &engine_;
+  size_t index_;
   std::vector<Task *> tasks_;
   std::deque<Interrupt> interrupts_;
   Time interrupted_until_ = 0;
@@ -156,7 +163,6 @@ class Core {
   Time started_ = 0;
   bool burning_ = false;  // a task's execute is being timed
   uint64_t generation_ = 0, order_ = 0;
-  bool dirty_ = true;
 };
 
 }  // namespace tide::sim

@@ -34,7 +34,11 @@ void Machine::let_others_go() {
 
 int64_t Machine::now_ns(void *context) { return machine_of(context).engine_.now(); }
 
-uintptr_t Machine::critical_enter(void *context) { return machine_of(context).sections_++; }
+uintptr_t Machine::critical_enter(void *context) {
+  Machine &machine = machine_of(context);
+  machine.entered_++;
+  return machine.sections_++;
+}
 
 void Machine::critical_exit(void *context, uintptr_t state) {
   Machine &machine = machine_of(context);

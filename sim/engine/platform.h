@@ -23,6 +23,8 @@ class Machine {
   Engine &engine() { return engine_; }
   Core &core(size_t index = 0) { return *cores_[index]; }
   unsigned sections_open() const { return sections_; }
+  // Entered so far: what critical sections guard has not changed while this stands still.
+  uint64_t sections_entered() const { return entered_; }
 
   // Runs when a task has left its outermost critical section; it may execute, which lets other cores get in between.
   // May be empty.
@@ -41,6 +43,7 @@ class Machine {
   Engine &engine_;
   std::vector<Core *> cores_;
   unsigned sections_ = 0;
+  uint64_t entered_ = 0;
   tide_platform_t platform_;
 };
 

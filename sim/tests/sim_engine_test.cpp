@@ -63,6 +63,26 @@ TEST(SimEngine, EqualPrioritiesDoNotPreempt) {
   EXPECT_EQ(log, (Log{{100, "first"}, {110, "second"}}));
 }
 
+// Which cores have something to do is kept in words of 64.
+TEST(SimEngine, ManyCoresRunAtTheSameTimeAndWakeEachOther) {
+  for (const size_t count : {63u, 64u, 65u, 128u, 130u}) {
+    Engine engine;
+    std::vector<std::unique_ptr<Task>> tasks(count);
+    std::vector<Time> woken;
+    for (size_t index = count; index-- > 0;) {
+      tasks[index] = std::make_unique<Task>(engine.add_core(), "one", 1, [&, index] {
+        if (index > 0) Task::current()->block(kForever);
+        woken.push_back(engine.now());
+        Task::current()->execute(10);
+        if (index + 1 < count) tasks[index + 1]->wake();
+      });
+    }
+    engine.run_until(static_cast<Time>(count) * 10);
+    ASSERT_EQ(woken.size(), count);
+    for (size_t index = 0; index < count; index++) EXPECT_EQ(woken[index], static_cast<Time>(index) * 10);
+  }
+}
+
 TEST(SimEngine, CoresRunAtTheSameTime) {
   Engine engine;
   Core &one = engine.add_core();
