@@ -55,15 +55,15 @@ static int send_short(tide_publisher_handle_t *publisher, const place_t *place, 
 
 /* ---- in parts ---- */
 
-static int begin(effort_t *effort) {
+static int begin_long(effort_t *effort) {
   const tide_publisher_handle_t *publisher = effort->publisher;
   const int status = tide_session_long_begin(&publisher->support->session, &effort->write, publisher->topic.endpoint.id,
                                              publisher->priority, effort->bytes);
   return status == TIDE_ERROR_DISCONNECTED ? TIDE_ERROR_FULL : status; /* the session may come back in time */
 }
 
-static int flush(effort_t *effort) { return tide_session_long_flush(&effort->write); }
-static int poll(effort_t *effort) { return tide_session_long_poll(&effort->write); }
+static int flush_long(effort_t *effort) { return tide_session_long_flush(&effort->write); }
+static int poll_long(effort_t *effort) { return tide_session_long_poll(&effort->write); }
 
 static bool has_gone_on(tide_support_t *support, void *context) {
   effort_t *effort = context;
@@ -104,7 +104,7 @@ static bool hand_on(ucdrBuffer *buffer, void *args) {
   buffer->init = buffer->iterator; /* what was written is not counted again */
   if (effort->write.left == 0u) {
     effort->status = TIDE_ERROR_TOO_LARGE;
-  } else if (go_on_until(effort, flush) == TIDE_OK) {
+  } else if (go_on_until(effort, flush_long) == TIDE_OK) {
     give_place(effort, buffer);
   }
   return effort->status != TIDE_OK;
@@ -125,14 +125,14 @@ static int write_all(effort_t *effort, const void *message) {
   if (buffer.error) return effort->status;
   tide_session_long_wrote(&effort->write, (uint32_t)ucdr_buffer_length(&buffer));
   if (effort->write.left > 0u) return TIDE_ERROR_MALFORMED;
-  const int status = go_on_until(effort, flush);
-  return status == TIDE_OK ? go_on_until(effort, poll) : status;
+  const int status = go_on_until(effort, flush_long);
+  return status == TIDE_OK ? go_on_until(effort, poll_long) : status;
 }
 
 static int send_long(tide_publisher_handle_t *publisher, const place_t *place, const void *message, uint32_t bytes) {
   effort_t effort = {.publisher = publisher, .place = place, .bytes = bytes};
   if (publisher->wait_ms == 0) return TIDE_ERROR_TOO_LARGE; /* it would have to wait in the middle */
-  int status = wait_for(&effort, begin);
+  int status = wait_for(&effort, begin_long);
   if (status == TIDE_ERROR_TIMEOUT) {
     return tide_compat_is_ready(publisher->support) ? TIDE_ERROR_FULL : TIDE_ERROR_DISCONNECTED;
   }
@@ -150,7 +150,7 @@ static uint32_t largest_sample_bytes(const tide_publisher_handle_t *publisher) {
   return node_bytes < UINT16_MAX - 4u ? node_bytes : UINT16_MAX - 4u;
 }
 
-static int send(tide_publisher_handle_t *publisher, const void *message) {
+static int send_in_pieces(tide_publisher_handle_t *publisher, const void *message) {
   const place_t *place = (const place_t *)(const void *)publisher->continuous;
   uint32_t bytes = (uint32_t)tide_message_size(publisher->type, message);
   if (place->size != NULL) place->size(&bytes);
@@ -160,13 +160,13 @@ static int send(tide_publisher_handle_t *publisher, const void *message) {
   return send_long(publisher, place, message, bytes);
 }
 
-static int refuse(tide_publisher_handle_t *publisher, const void *message) {
+static int refuse_pieces(tide_publisher_handle_t *publisher, const void *message) {
   (void)publisher;
   (void)message;
   return TIDE_ERROR_CAPACITY_PUBLISHERS;
 }
 
-static const tide_continuous_t refusal = {refuse};
+static const tide_continuous_t refusal = {refuse_pieces};
 
 static place_t *place_for(const tide_publisher_handle_t *publisher) {
   place_t *found = NULL;
@@ -194,6 +194,6 @@ void rmw_uros_set_continous_serialization_callbacks(rmw_publisher_t *publisher,
     handle->continuous = &refusal;
     return;
   }
-  *place = (place_t){{send}, handle, size_cb, serialization_cb};
+  *place = (place_t){{send_in_pieces}, handle, size_cb, serialization_cb};
   handle->continuous = &place->base;
 }

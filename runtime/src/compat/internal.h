@@ -135,7 +135,7 @@ int tide_compat_begin_sample(tide_publisher_handle_t *publisher, tide_write_t *w
 int tide_compat_end_sample(tide_publisher_handle_t *publisher, tide_write_t *write);
 /* What a publisher sends with whose samples are written in pieces. */
 typedef struct tide_continuous {
-  int (*send)(tide_publisher_handle_t *publisher, const void *message);
+  int (*send_pieces)(tide_publisher_handle_t *publisher, const void *message);
 } tide_continuous_t;
 
 /* A node that was initialised, of a support that lives. */

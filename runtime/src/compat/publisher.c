@@ -154,7 +154,7 @@ int tide_compat_end_sample(tide_publisher_handle_t *publisher, tide_write_t *wri
 }
 
 int tide_compat_send(tide_publisher_handle_t *publisher, const void *message) {
-  if (publisher->continuous != NULL) return publisher->continuous->send(publisher, message);
+  if (publisher->continuous != NULL) return publisher->continuous->send_pieces(publisher, message);
   tide_write_t write;
   const int status = tide_compat_begin_sample(publisher, &write, (uint32_t)tide_message_size(publisher->type, message));
   if (status != TIDE_OK) return status;

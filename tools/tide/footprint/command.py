@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tide.footprint.build import BuildError, Sizes, build, growth, measure, runtime_sources
+from tide.footprint.image import symbols
 from tide.footprint.program import header
 from tide.footprint.sizing import Client, client_of, only_board, options, pools
 from tide.footprint.stack import EXCEPTION_FRAME_BYTES, bound, read
@@ -43,8 +44,9 @@ def _built(client: Client, core: str, definitions: list[str]) -> Sizes:
 def _with_stacks(client: Client, core: str, definitions: list[str]) -> tuple[Sizes, dict[str, int], dict[str, int]]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        sizes = measure(build(client, core, definitions, folder, graph=True))
-        graph = read(folder.glob("*.ci"), [*runtime_sources(), folder / "program.c"])
+        image = build(client, core, definitions, folder, graph=True)
+        sizes = measure(image)
+        graph = read(folder.glob("*.ci"), [*runtime_sources(), folder / "program.c"], symbols(image))
         stacks = {what: bound(graph, root).bytes for what, root in _STACKS.items()}
         return sizes, stacks, growth(core, definitions, folder)
 

@@ -33,6 +33,8 @@ _HANDED_OVER: dict[str, set[str]] = {
     "end": {"end_round"},
     "tell": set(),  # the program's function for errors
     "keep": {"keep"},
+    "step": {"begin_long", "flush_long", "poll_long"},
+    "send_pieces": {"send_in_pieces", "refuse_pieces"},
     "outputs": {"rcutils_logging_console_output_handler", "publish_line"},
     "func": {"get_message_typesupport_handle_function"},
 }
@@ -94,7 +96,8 @@ def _candidates(name: str, targets: dict[str, set[str]], functions: set[str]) ->
     return assigned or {f for f in functions if f.startswith(f"{name}_") or f"_{name}_" in f}
 
 
-def read(graphs: Iterable[Path], sources: Iterable[Path]) -> Graph:
+def read(graphs: Iterable[Path], sources: Iterable[Path], linked: Iterable[str] | None = None) -> Graph:
+    """linked: the image's symbols. What it does not have is called through no pointer. None: all may be."""
     graph = Graph()
     edges: list[tuple[str, str, str]] = []
     for file in graphs:
@@ -108,10 +111,13 @@ def read(graphs: Iterable[Path], sources: Iterable[Path]) -> Graph:
             edges.append((_plain(source), "pointer" if indirect else "call", called))
     functions = set(graph.frames)
     targets = _targets(sources, functions)
+    there = None if linked is None else {_plain(name) for name in linked}
     for caller, kind, called in edges:
         to = {called} & functions if kind == "call" else _candidates(called, targets, functions)
         if kind == "pointer" and not to and called not in _HANDED_OVER:  # else those that it names are not linked
             graph.unresolved.add(called)
+        if kind == "pointer" and there is not None:
+            to = to & there
         graph.calls.setdefault(caller, set()).update(to)
     return graph
 
