@@ -23,6 +23,7 @@ from tide.export import trace
 from tide.export.recording import Step
 from tide.export.run_folder import read_run
 from tide.main import app
+from tide.run.robot_plans import plan_of
 from tide.run.traces import (
     AGENT_TRACE,
     FIRST_KEY,
@@ -33,15 +34,18 @@ from tide.run.traces import (
     TracedHost,
     Traces,
     read_traces,
+    traces_of_robot,
     write_traces,
 )
+from tide.system.load import load
 
 SEED = int(os.environ.get("TIDE_SEED", "1"))
 CHAINS = ("brake", "camera")
 PERIOD_NS, START_NS = 100_000, 1_000_000
 WAY = ["client", "uart, to the host", "agent", "nodes", "agent", "uart, to the board", "client"]
 WHATS = ["read", "message", "to ROS 2", "think", "to the board", "message", "move"]
-TIMER, SUBSCRIPTION = 0, 1
+TIMER, SUBSCRIPTION, SERVICE, CLIENT = range(4)
+ROUND = (TracedCallback("read", "timer"), TracedCallback("move", "subscription"))
 Row = tuple[int, int, int, int, int]  # time, instance, priority, kind, detail
 
 
@@ -62,6 +66,7 @@ class Run:
     agent: list[Row] = field(default_factory=list)
     nodes: list[str] = field(default_factory=list)
     numbers: dict[tuple[str, int], int] = field(default_factory=dict)
+    plan: tuple[tuple[TracedCallback, ...], ...] = (ROUND, ROUND)
 
     def level(self, chain: int) -> int:
         return 0 if self.batch else 3 - chain
@@ -93,10 +98,10 @@ class Run:
         self.agent.append((came_ns + 20, name, priority, trace.DIGESTED, stream))
         return came_ns + 20
 
-    def down(self, chain: int, start_ns: int, lost: int) -> int:
-        """When the board has taken it over."""
+    def down(self, chain: int, start_ns: int, lost: int, reader: int | None = None) -> int:
+        """When the board has taken it over. reader: id of its object; null: of the chain's subscription."""
         number, stream, priority = self.next_number("down", chain), self.stream(chain), self.level(chain) << 8
-        name = (0x16 + 16 * chain) << 16 | number
+        name = (0x16 + 16 * chain if reader is None else reader) << 16 | number
         for turn in range(lost + 1):
             at_ns = start_ns + 30 + 150 * turn
             self.agent.append((start_ns, name, priority, trace.SUBMIT, stream))
@@ -123,8 +128,7 @@ class Run:
         stranger = [(0, 77, 0, trace.CLIENT, 0), *self.agent]
         (folder / AGENT_TRACE).write_bytes(block(stranger, 0) + block(client, 1))
         (folder / "echo.log").write_text("\n".join(['{"event": "matched"}', *self.nodes]) + "\n")
-        callbacks = (TracedCallback("read", False), TracedCallback("move", True))
-        chains = tuple(TracedChain(name, 3 - place, callbacks) for place, name in enumerate(CHAINS))
+        chains = tuple(TracedChain(CHAINS[place], 3 - place, own) for place, own in enumerate(self.plan))
         board = TracedBoard("client", "uart", FIRST_KEY, "client.trace", chains)
         host = TracedHost("echo.log", {name: {"decide": ("nodes", "think")} for name in CHAINS})
         timings = {name: Timing(PERIOD_NS, place * 10_000) for place, name in enumerate(CHAINS)}
@@ -193,6 +197,45 @@ def test_a_subscription_runs_with_what_was_given_to_it_not_to_another(tmp_path: 
     found = ways(read_run(run.write(tmp_path / "run"))[0])
     sent = {key[0]: next(one.start_ns for one in way if one.what == "to the board") for key, way in found.items()}
     assert sent["brake"] < START_NS + 10_000 < sent["camera"]
+
+
+def test_subscriptions_services_and_clients_have_numbers_of_their_own(tmp_path: Path) -> None:
+    """Several messages are given together, and their callbacks run later in any order."""
+    brake = (TracedCallback("feel", "timer"), TracedCallback("turn", "client"), TracedCallback("rest", "client"))
+    camera = (TracedCallback("load", "service"), TracedCallback("show", "subscription"))
+    for seed in range(SEED, SEED + 20):
+        source = random.Random(seed)
+        run = Run(bool(seed % 2), plan=(brake, camera))
+        taken: dict[tuple[str, int], list[int]] = {}
+        for index in range(4):
+            at_ns = START_NS + index * PERIOD_NS
+            run.callback(0, index, TIMER, at_ns + 5, at_ns + 10)
+            # Of each the chain, the object's id and the kind of its callback.
+            for together in ([(0, 0x17, CLIENT), (1, 0x18, SERVICE)], [(0, 0x27, CLIENT), (1, 0x16, SUBSCRIPTION)]):
+                for chain, reader, _ in source.sample(together, 2):
+                    taken.setdefault((CHAINS[chain], index), []).append(at_ns + 100)
+                    at_ns = run.down(chain, at_ns + 100, 0, reader)
+                for chain, _, kind in source.sample(together, 2):
+                    run.callback(chain, index, kind, at_ns + 10, at_ns + 20)
+                    at_ns += 20
+        found = ways(read_run(run.write(tmp_path / str(seed)))[0])
+        for key, way in found.items():
+            assert [one.start_ns for one in way if one.what == "to the board"] == taken[key], f"TIDE_SEED={seed}: {key}"
+            ran = [one.what for one in way if one.place == "client"]
+            assert ran == [one.name for one in run.plan[CHAINS.index(key[0])]], f"TIDE_SEED={seed}: {key}"
+        assert found.keys() == taken.keys(), f"TIDE_SEED={seed}"
+
+
+def test_a_run_leaves_what_starts_each_callback() -> None:
+    system = load(Path(__file__).parents[2] / "examples/systems/tool_changer.toml")
+    plans = {name: ("uart", plan_of(system, system.executor(name), 1)) for name in ("wrist", "gripper")}
+    traces = traces_of_robot(system, plans, {}, {"wrist": 1, "gripper": 2}, START_NS)
+    roles = {
+        callback.name: callback.role for board in traces.boards for one in board.chains for callback in one.callbacks
+    }
+    clients = dict.fromkeys(("turn", "move"), "client")
+    services = dict.fromkeys(("tighten", "load"), "service")
+    assert roles == dict.fromkeys(("feel", "arrive", "joints"), "timer") | clients | services
 
 
 def test_a_message_that_never_came_leaves_the_others_as_they_are(tmp_path: Path) -> None:
@@ -292,6 +335,6 @@ def test_traces_of_another_version_are_refused(tmp_path: Path) -> None:
     run.instance(0, 0)
     folder = run.write(tmp_path / "run")
     file = folder / "traces.json"
-    file.write_text(file.read_text().replace('"version": 1', '"version": 2'))
+    file.write_text(file.read_text().replace('"version": 2', '"version": 1'))
     result = CliRunner().invoke(app, ["export", str(folder), "--to", "csv"])
     assert result.exit_code == 2 and "is of another version; run tide run again" in result.output

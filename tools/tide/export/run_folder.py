@@ -2,7 +2,7 @@
 """What a run left of each instance: the traces of its boards and its agent, and what the nodes recorded, on one clock.
 
 A frame of a board and what the agent recorded of it are joined by stream and sequence number. The instance of a message
-to a board is that of the callback which took it."""
+to a board is that of the callback which took it. The agent tells for whom it was by an object's id: kind and number."""
 
 from __future__ import annotations
 
@@ -32,13 +32,16 @@ from tide.export.trace import (
     parse_trace,
 )
 from tide.programs.child import json_line
-from tide.run.traces import TRACES, TracedBoard, TracedHost, Traces, read_traces
+from tide.run.traces import TRACES, Role, TracedBoard, TracedHost, Traces, read_traces
 
 _CHAIN_SHIFT = 24  # TRACE_INSTANCE of sim/workloads/three_chains/trace_file.h
 _INDEX_MASK = (1 << _CHAIN_SHIFT) - 1
 _FIRST_LANE, _FIRST_BUDGET = 1, 33  # rings of a board
+_ROLES: tuple[Role, ...] = ("timer", "subscription", "service", "client")  # tide_callback_kind_t of tide/exec.h
+_OBJECT_KINDS: dict[Role, int] = {"subscription": 6, "client": 7, "service": 8}  # TIDE_XRCE_KIND_* of tide/xrce.h
 Frame = tuple[int, int]  # stream, sequence number
 Instance = tuple[str, int]
+Reader = tuple[int, int]  # kind of an object, and its number among those of the kind, from 1
 
 
 def run_folders(path: Path) -> list[Path]:
@@ -126,7 +129,7 @@ class _Sent:
     """A frame to a board. taken_ns: when its message was taken from DDS."""
 
     frame: Frame
-    reader: int  # number of the subscription, from 1
+    reader: Reader
     taken_ns: int
     start_ns: int
 
@@ -169,7 +172,8 @@ def _take_agent(records: list[Any], agent: _Agent) -> None:
         elif kind == SUBMIT:
             taken_ns = time_ns
         elif kind == WIRE_START:
-            agent.down.append(_Sent(frame, int(record["instance"]) >> 20, taken_ns, time_ns))
+            object_id = int(record["instance"]) >> 16
+            agent.down.append(_Sent(frame, (object_id & 0xF, object_id >> 4), taken_ns, time_ns))
 
 
 # ---- boards ----
@@ -177,13 +181,14 @@ def _take_agent(records: list[Any], agent: _Agent) -> None:
 
 @dataclass(frozen=True)
 class _Run:
-    """Of a callback, and the number of its subscription among those of the board, from 1; 0: a timer."""
+    """Of a callback, and of what it takes; null: a timer."""
 
     instance: Instance
     start_ns: int
     end_ns: int
     name: str
-    reader: int
+    role: Role
+    reader: Reader | None
 
 
 @dataclass
@@ -224,18 +229,26 @@ def _instance(number: int, board: TracedBoard) -> Instance | None:
     return (board.chains[place].name, number & _INDEX_MASK) if 0 <= place < len(board.chains) else None
 
 
-def _take_lane(records: list[Any], board: TracedBoard, told: _Board) -> None:
-    """Callbacks of a chain on a board run in their order."""
-    readers, callbacks = {}, {}
-    count = 0
+def _readers(board: TracedBoard) -> dict[tuple[str, int], Reader]:
+    """By chain and place of the callback in it. Boards make their objects in the order of the plan, and each kind has
+    numbers of its own. A client is made with the callback that requests: no other requests before it on its board."""
+    counts: dict[Role, int] = Counter()
+    found: dict[tuple[str, int], Reader] = {}
     for chain in board.chains:
-        callbacks[chain.name] = chain.callbacks
-        for number, callback in enumerate(chain.callbacks):
-            count += callback.takes
-            readers[chain.name, number] = count if callback.takes else 0
-    begun: dict[Instance, int] = Counter()
+        for place, callback in enumerate(chain.callbacks):
+            if callback.role in _OBJECT_KINDS:
+                counts[callback.role] += 1
+                found[chain.name, place] = _OBJECT_KINDS[callback.role], counts[callback.role]
+    return found
+
+
+def _take_lane(records: list[Any], board: TracedBoard, told: _Board) -> None:
+    """Callbacks of a chain on a board run in their order, so those of one role do, too."""
+    readers = _readers(board)
+    callbacks = {chain.name: chain.callbacks for chain in board.chains}
+    begun: dict[tuple[Instance, Role], int] = Counter()
     for run in told.runs:  # of other lanes
-        begun[run.instance] += 1
+        begun[run.instance, run.role] += 1
     start: Any = None
     for record in records:
         if record["kind"] == START:
@@ -243,14 +256,15 @@ def _take_lane(records: list[Any], board: TracedBoard, told: _Board) -> None:
         elif record["kind"] == END and start is not None:
             instance = _instance(int(record["instance"]), board)
             own = () if instance is None else callbacks[instance[0]]
-            takes = int(start["detail"]) != 0
-            fitting = [number for number, one in enumerate(own) if one.takes == takes]
+            detail = int(start["detail"])
+            fitting = [place for place, one in enumerate(own) if _ROLES.index(one.role) == detail]
             if instance is not None and fitting:
-                seen = begun[instance] - sum(not one.takes for one in own) * takes
-                number = fitting[min(max(seen, 0), len(fitting) - 1)]
-                begun[instance] += 1
+                role = _ROLES[detail]
+                place = fitting[min(begun[instance, role], len(fitting) - 1)]
+                begun[instance, role] += 1
                 times = int(start["time_ns"]), int(record["time_ns"])
-                told.runs.append(_Run(instance, *times, own[number].name, readers[instance[0], number]))
+                reader = readers.get((instance[0], place))
+                told.runs.append(_Run(instance, *times, own[place].name, role, reader))
             start = None
 
 
@@ -354,22 +368,24 @@ def _down(told: _Board, agent: _Agent, place: str) -> Iterator[_Found]:
 
 
 def _owners(told: _Board, came: list[tuple[_Sent, int | None]]) -> dict[tuple[Frame, int], Instance]:
-    """Of messages, by frame and time at which they were taken: a subscription runs its callback with what was given to
-    it last."""
+    """Of messages, by frame and time at which they were taken: a reader runs its callback with what was given to it
+    last."""
     sent_of: dict[Frame, list[tuple[int, _Sent]]] = defaultdict(list)
     for sent, came_ns in came:
         if came_ns is not None:
             sent_of[sent.frame].append((came_ns, sent))
-    given: dict[int, list[tuple[int, _Sent]]] = defaultdict(list)
+    given: dict[Reader, list[tuple[int, _Sent]]] = defaultdict(list)
     for at_ns, frame in told.digested:
         before = [sent for came_ns, sent in sent_of.get(frame, ()) if came_ns <= at_ns]
         if before:
             given[before[-1].reader].append((at_ns, before[-1]))
     owners: dict[tuple[Frame, int], Instance] = {}
     for run in told.runs:
+        if run.reader is None:
+            continue
         digests = given.get(run.reader, [])
         place = bisect_left(digests, run.start_ns + 1, key=lambda one: one[0])
-        if run.reader and place:
+        if place:
             _, sent = digests[place - 1]
             owners.setdefault((sent.frame, sent.taken_ns), run.instance)
     return owners

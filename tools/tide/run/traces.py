@@ -8,22 +8,26 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal, get_args
 
-from tide.run.plan import BoardChain, RunChain
+from tide.run.plan import BoardCallback, BoardChain, RunChain, ServicePart
 from tide.system.model import System
 
 TRACES = "traces.json"
 AGENT_TRACE = "agent.trace"
-VERSION = 1
+VERSION = 2
 FIRST_KEY = 0x7D000001  # of boards that are played
+
+
+Role = Literal["timer", "subscription", "service", "client"]
 
 
 @dataclass(frozen=True)
 class TracedCallback:
-    """takes: it has a subscription."""
+    """role: what starts it. The client takes what the service replies to a callback before it."""
 
     name: str
-    takes: bool
+    role: Role
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,7 @@ def traces_of_comparison(
         TracedChain(
             one.chain.name,
             one.level,
-            (TracedCallback(one.sample.name, False), TracedCallback(one.act.name, True)),
+            (TracedCallback(one.sample.name, "timer"), TracedCallback(one.act.name, "subscription")),
         )
         for one in chains
     )
@@ -93,8 +97,21 @@ def traces_of_comparison(
     return Traces(start_ns, AGENT_TRACE, (board,), (TracedHost(log, names),), timings(system))
 
 
-def _callbacks(chain: BoardChain) -> tuple[TracedCallback, ...]:
-    return tuple(TracedCallback(one.name, one.takes is not None) for one in chain.callbacks)
+def _role(callback: BoardCallback) -> Role:
+    if callback.takes is None:
+        return "timer"
+    taken = callback.takes.publication
+    if not isinstance(taken, ServicePart):
+        return "subscription"
+    return "service" if taken.part == "Request" else "client"
+
+
+def _role_named(name: object) -> Role:
+    """ValueError when there is none of this name."""
+    for role in get_args(Role):
+        if role == name:
+            return role  # type: ignore[no-any-return]
+    raise ValueError(name)
 
 
 def traces_of_robot(
@@ -109,9 +126,7 @@ def traces_of_robot(
     traced = []
     for name, (link, plan) in boards.items():
         chains = tuple(
-            TracedChain(
-                one.name, one.level, tuple(TracedCallback(each.name, bool(each.takes)) for each in one.callbacks)
-            )
+            TracedChain(one.name, one.level, tuple(TracedCallback(each.name, _role(each)) for each in one.callbacks))
             for one in plan
         )
         traced.append(TracedBoard(name, link, keys[name], f"{name}.trace", chains))
@@ -139,7 +154,8 @@ def read_traces(folder: Path) -> Traces | None:
                     str(one["name"]),
                     int(one["level"]),
                     tuple(
-                        TracedCallback(str(callback["name"]), bool(callback["takes"])) for callback in one["callbacks"]
+                        TracedCallback(str(callback["name"]), _role_named(callback["role"]))
+                        for callback in one["callbacks"]
                     ),
                 )
                 for one in board["chains"]
