@@ -42,7 +42,7 @@ from tide.system.variants import PlanError
 _LINE_PRIORITY, _LINK_PRIORITY, _AGENT_PRIORITY, _EXECUTOR_PRIORITY, _NODES_PRIORITY = 80, 75, 70, 50, 40
 _SETTLE_NS = 500_000_000
 _GRACE_S = 1.0
-_END_LIMIT_S = 10.0
+_END_LIMIT_S = 60.0  # on a busy machine a process of Python and DDS needs many seconds to end
 Report = Callable[[str], None]
 
 
