@@ -182,7 +182,9 @@ typedef struct tide_band {
   tide_priority_t least, most; /* priorities of its callbacks and frames */
   struct tide_lane *idle;      /* lanes without work, when it has several lanes */
   struct tide_lane *only;      /* its lane, when it has one */
-  int64_t patience_ns;         /* of the executor's configuration */
+#if TIDE_PATIENCE
+  int64_t patience_ns; /* of the executor's configuration */
+#endif
 } tide_band_t;
 
 typedef struct tide_lane { /* internal to the executor, but for what is said to be set */
@@ -236,11 +238,13 @@ typedef struct tide_executor_config {
   void (*on_end)(void *context, tide_callback_t *callback, int64_t now_ns);
   void *context;
   tide_measure_t *measure; /* clock of the execution times of its callbacks (tide/measure.h); may be null */
+#if TIDE_PATIENCE
   /* Several lanes of one band, tide, no source. What a callback makes ready by tide_executor_notify_from may wait so
    * long for another lane, if one looks by itself by then: its own lane is mostly the first, and nobody has to be
    * woken. To that end one idle lane wakes at the next expiry, and the others so much later. 0: all wake at each
    * expiry, and a notify always wakes a lane that is idle. */
   int64_t patience_ns;
+#endif
 } tide_executor_config_t;
 
 typedef struct tide_executor_counters {

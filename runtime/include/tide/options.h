@@ -175,6 +175,17 @@
 #define TIDE_SINGLE_CONTEXT 0
 #endif
 
+/* Lanes of one band that need not wake each other (patience_ns of an executor). Usual where there is an operating
+ * system with processes: waking a thread is dear there. Without, an executor has no patience_ns. */
+#if defined(__linux__) || defined(__APPLE__)
+#define TIDE_PATIENCE_USUAL 1
+#else
+#define TIDE_PATIENCE_USUAL 0
+#endif
+#ifndef TIDE_PATIENCE
+#define TIDE_PATIENCE TIDE_PATIENCE_USUAL
+#endif
+
 /* Records of what happens to each instance (tide/trace.h). Off: nothing of it is in the image. */
 #ifndef TIDE_TRACE
 #define TIDE_TRACE 0
@@ -210,8 +221,14 @@
 #define tide_pools TIDE_WITH_OPTIONS(tide_pools)
 #endif
 
-#if TIDE_TRACE
+#if TIDE_PATIENCE != TIDE_PATIENCE_USUAL && TIDE_TRACE
+#define tide_executor_init tide_executor_init_with_trace_and_other_patience
+#elif TIDE_PATIENCE != TIDE_PATIENCE_USUAL
+#define tide_executor_init tide_executor_init_with_other_patience
+#elif TIDE_TRACE
 #define tide_executor_init tide_executor_init_with_trace
+#endif
+#if TIDE_TRACE
 #define tide_daemon_attach_link tide_daemon_attach_link_with_trace
 #define tide_transmitter_submit tide_transmitter_submit_with_trace
 #define tide_budget_init tide_budget_init_with_trace

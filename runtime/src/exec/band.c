@@ -75,7 +75,9 @@ bool tide_exec_set_up_lanes(tide_executor_t *executor) {
     tide_queue_init(&lane->band->ready_list, config->ready_storage + first, config->callback_count);
     tide_queue_init(&lane->band->timer_list, config->timer_storage + first, config->callback_count);
     set_range(config, lane);
+#if TIDE_PATIENCE
     lane->band->patience_ns = config->patience_ns;
+#endif
   }
   return true;
 }
@@ -113,7 +115,16 @@ void tide_exec_become_busy(tide_lane_t *lane) {
   lane->idle = false;
 }
 
-static bool has_patience(const tide_band_t *band) { return TIDE_LANES && band->patience_ns > 0 && band->idle != NULL; }
+#if TIDE_PATIENCE
+static int64_t patience_of(const tide_band_t *band) { return band->patience_ns; }
+#else
+static int64_t patience_of(const tide_band_t *band) {
+  (void)band;
+  return 0;
+}
+#endif
+
+static bool has_patience(const tide_band_t *band) { return TIDE_LANES && patience_of(band) > 0 && band->idle != NULL; }
 
 /* TIDE_FOREVER: no lane is idle, or none does. */
 static int64_t first_look_ns(const tide_band_t *band) {
@@ -125,7 +136,7 @@ static int64_t first_look_ns(const tide_band_t *band) {
 }
 
 bool tide_exec_looks_soon(const tide_band_t *band, int64_t now_ns) {
-  return has_patience(band) && first_look_ns(band) <= exec_after(now_ns, band->patience_ns);
+  return has_patience(band) && first_look_ns(band) <= exec_after(now_ns, patience_of(band));
 }
 
 static bool has_lane_at(const tide_band_t *band, int64_t time_ns) {
@@ -144,7 +155,7 @@ int64_t tide_exec_idle_until(const tide_band_t *band) {
   if (!has_patience(band) || !has_lane_at(band, next_ns)) {
     return next_ns;
   }
-  return exec_minimum(tide_queue_second_key(&band->timer_list), exec_after(next_ns, band->patience_ns));
+  return exec_minimum(tide_queue_second_key(&band->timer_list), exec_after(next_ns, patience_of(band)));
 }
 
 /* The one that looks last by itself: another one waits for the next expiry. */

@@ -53,10 +53,19 @@ static void choose_lock(tide_executor_t *executor, const tide_platform_t *platfo
   executor->exit = executor->splits ? platform->lanes_exit : platform->critical_exit;
 }
 
+static bool has_known_patience(const tide_executor_config_t *config) {
+#if TIDE_PATIENCE
+  return config->patience_ns >= 0;
+#else
+  (void)config;
+  return true;
+#endif
+}
+
 int tide_executor_init(tide_executor_t *executor, const tide_executor_config_t *config) {
-  if (TIDE_CONFIG_CHECKS &&
-      (executor == NULL || config == NULL || !is_complete(config->platform) || !is_consistent(&config->source) ||
-       !has_storage(config) || config->spin_timeout_ns < 0 || config->patience_ns < 0 || !is_known(config->policy))) {
+  if (TIDE_CONFIG_CHECKS && (executor == NULL || config == NULL || !is_complete(config->platform) ||
+                             !is_consistent(&config->source) || !has_storage(config) || config->spin_timeout_ns < 0 ||
+                             !has_known_patience(config) || !is_known(config->policy))) {
     return TIDE_ERROR_ARGUMENT;
   }
   if (config->lane_count > 1u && !TIDE_LANES) {
