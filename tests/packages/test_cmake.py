@@ -163,6 +163,6 @@ def test_its_global_names_are_its_own_or_those_of_micro_ros(installed: Path) -> 
     names = {words[2] for line in listed.splitlines() if len(words := line.split()) == 3}
     assert len(names) > 500
     own = re.compile(
-        r"tide_|rclc?_|rmw_|rosidl_|rcutils_|uxr_|micro_ros_|get_(message|service|action)_typesupport_handle"
+        r"tide_|rclc?_|rmw_|rosidl_|rcutils_|uxr_|ucdr_|micro_ros_|get_(message|service|action)_typesupport_handle"
     )
     assert sorted(name for name in names if not own.match(name)) == []

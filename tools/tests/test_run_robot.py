@@ -14,12 +14,13 @@ from typer.testing import CliRunner
 
 from tide.main import app
 from tide.run.messages import MODULI, MessageError, Number, message_class, sample_of
+from tide.run.plan import Message
 from tide.run.robot import Recorded
 from tide.run.robot_command import is_comparison
 from tide.run.robot_plans import COUNTED, WARM_UP_INSTANCES, instances_of, plan_of, require_board
 from tide.run.robot_times import seen_of
 from tide.system.load import SystemFileError, load, parse
-from tide.system.model import System
+from tide.system.model import Callback, Publication, System
 from tide.system.variants import PlanError
 
 ROOT = Path(__file__).parents[2]
@@ -85,18 +86,32 @@ def test_each_callback_is_planned_once_with_what_it_takes_and_sends(file: Path) 
     }
     count = 0
     for chain in system.chains:
-        inputs = [one.publishes for one in system.inputs(chain)]
+        inputs = [_sent(one) for one in system.inputs(chain)]
         before = inputs[0] if inputs else None
         for callback in chain.callbacks:
             executor, found = planned[chain.name, callback.name]
             assert executor == callback.executor and found.execution_ns == callback.execution_ns
-            assert (found.takes and found.takes.publication) == before
+            assert (found.takes and _of(found.takes)) == before
             joined = inputs[1:] if callback is chain.callbacks[0] else []
-            assert [one.publication for one in found.joins] == joined
-            before = callback.publishes
-            assert (found.sends and found.sends.publication) == before
+            assert [_of(one) for one in found.joins] == joined
+            before = _sent(callback)
+            assert (found.sends and _of(found.sends)) == before
             count += 1
     assert count == len(planned)
+
+
+def _sent(callback: Callback) -> tuple[str, str, int] | None:
+    """Name, type and bytes of what it sends at its end."""
+    sent = callback.sends
+    if sent is None:
+        return None
+    name = sent.topic if isinstance(sent, Publication) else sent.service
+    return name, sent.type, callback.sent_bytes
+
+
+def _of(message: Message) -> tuple[str, str, int]:
+    one = message.publication
+    return one.topic, one.type, one.payload_bytes
 
 
 def robot(name: str) -> str:
@@ -119,7 +134,7 @@ def test_a_board_takes_only_so_much() -> None:
     text = robot("rover_udp").replace('executor = "vision"\nexecution_ms = 20', 'executor = "mast"\nexecution_ms = 20')
     system = parse(text)
     board = system.executor("mast")
-    with pytest.raises(PlanError, match=r"topic '/image' has 300000 B; board 'mast', which is played, takes at most"):
+    with pytest.raises(PlanError, match=r"'/image' has 300000 B; board 'mast', which is played, takes at most"):
         require_board(board, plan_of(system, board, 3))
 
 

@@ -326,8 +326,10 @@ class BoardsPlayer(BoardPlayer):
         if self._services[section.name] == "serves":
             served = next(n for n in range(first, last + 1) if chain.callbacks[n].kind == "service")
             return sizes[served], sizes[served - 1]
+        if shape == "hosted":  # nothing crosses
+            return LEAST_BYTES, LEAST_BYTES
         taken = sizes[max(last - 1, 0)] if shape in ("answered", "told") else sizes[first]
-        return (LEAST_BYTES if shape in ("told", "hosted") else sizes[first]), taken  # of those nothing crosses
+        return (LEAST_BYTES if shape == "told" else sizes[first]), taken
 
 
 def _numbered(place: int, section: Section) -> str:
