@@ -77,6 +77,7 @@ void Client::reset_streams() {
   const Time heartbeat_delay_ns = context_.heartbeat_delay_ns ? context_.heartbeat_delay_ns(endpoint_) : -1;
   output_ = std::make_unique<Output>(context_.limits, session(), key(), announcement_.message_bytes, heartbeat_delay_ns,
                                      [this](void *owner, tide_node_outcome_t outcome) { node_done(owner, outcome); });
+  if (trace_ != nullptr) output_->keep_times();
 }
 
 // What the streams counted that end here.

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
+#include <memory>
+#include <type_traits>
 
 #include "tide/platform.h"
 #include "tide/status.h"
@@ -26,18 +29,38 @@ size_t total_nodes(const Limits &limits) {
   return total;
 }
 
+constexpr size_t kAlignment = alignof(std::max_align_t);
+
+template <typename Type>
+size_t bytes_of(size_t count) {
+  static_assert(std::is_trivially_destructible_v<Type> && alignof(Type) <= kAlignment);
+  return (count * sizeof(Type) + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+template <typename Type>
+std::span<Type> take(uint8_t *&place, size_t count) {
+  auto *first = reinterpret_cast<Type *>(place);
+  std::uninitialized_value_construct_n(first, count);
+  place += bytes_of<Type>(count);
+  return {first, count};
+}
+
+size_t total_memory(const Limits &limits) {
+  const size_t nodes = total_nodes(limits);
+  return bytes_of<tide_node_t>(nodes) + 2 * bytes_of<tide_queue_entry_t *>(nodes) +
+         bytes_of<tide_output_stream_t>(limits.output_streams) + total_bytes(limits);
+}
+
 }  // namespace
 
 Output::Output(const Limits &limits, uint8_t session, uint32_t key, uint32_t message_bytes, Time heartbeat_delay_ns,
                OnDone on_done)
-    : on_done_(std::move(on_done)),
-      nodes_(total_nodes(limits)),
-      submitted_ns_(nodes_.size()),
-      execution_(nodes_.size()),
-      pending_(nodes_.size()),
-      storage_(std::make_unique_for_overwrite<uint8_t[]>(total_bytes(limits))),
-      streams_(limits.output_streams) {
-  uint8_t *place = storage_.get();
+    : on_done_(std::move(on_done)), memory_(std::make_unique_for_overwrite<uint8_t[]>(total_memory(limits))) {
+  uint8_t *place = memory_.get();
+  nodes_ = take<tide_node_t>(place, total_nodes(limits));
+  execution_ = take<tide_queue_entry_t *>(place, nodes_.size());
+  pending_ = take<tide_queue_entry_t *>(place, nodes_.size());
+  streams_ = take<tide_output_stream_t>(place, limits.output_streams);
   for (const NodeClass &entry : limits.nodes) {
     if (entry.count == 0) continue;
     classes_.push_back({place, entry.node_bytes, entry.count});
@@ -82,7 +105,7 @@ int Output::submit(uint8_t stream, uint8_t id, uint8_t flags, Bytes head, Bytes 
   node->length = length;
   node->expires_ns = TIDE_FOREVER;
   node->owner = owner;
-  submitted_ns_[static_cast<size_t>(node - nodes_.data())] = now;
+  if (!submitted_ns_.empty()) submitted_ns_[static_cast<size_t>(node - nodes_.data())] = now;
   return tide_transmitter_submit(&transmitter_, node, stream, now);
 }
 

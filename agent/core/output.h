@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/limits.h"
@@ -25,7 +26,9 @@ class Output {
 
   tide_transmitter_t &transmitter() { return transmitter_; }
   const tide_transmitter_t &transmitter() const { return transmitter_; }
-  // When this node's message was submitted.
+  // From here on it is kept when messages are submitted.
+  void keep_times() { submitted_ns_.resize(nodes_.size()); }
+  // When this node's message was submitted; after keep_times.
   Time submitted_ns(const tide_node_t &node) const { return submitted_ns_[static_cast<size_t>(&node - nodes_.data())]; }
   size_t node_count() const { return nodes_.size(); }
 
@@ -38,12 +41,15 @@ class Output {
   static void done(void *context, tide_node_t *node, tide_node_outcome_t outcome);
 
   OnDone on_done_;
-  std::vector<tide_node_t> nodes_;
-  std::vector<Time> submitted_ns_;  // by node
-  std::vector<tide_queue_entry_t *> execution_, pending_;
+  // All that the transmitter works in is one block, so that it goes as a whole when its client goes: in parts of the
+  // heap, clients that come and go would lie elsewhere each time. What follows the arrays is the octets of the nodes,
+  // which take memory as they come into use: most clients need few.
+  std::unique_ptr<uint8_t[]> memory_;
+  std::span<tide_node_t> nodes_;
+  std::span<tide_queue_entry_t *> execution_, pending_;
+  std::span<tide_output_stream_t> streams_;
+  std::vector<Time> submitted_ns_;  // by node; empty: nobody asks
   std::vector<tide_size_class_t> classes_;
-  std::unique_ptr<uint8_t[]> storage_;  // takes memory as it comes into use: most clients need little of it
-  std::vector<tide_output_stream_t> streams_;
   tide_transmitter_t transmitter_{};
 };
 
