@@ -23,9 +23,10 @@ static inline void daemon_trace_wire(const tide_daemon_t *d, tide_trace_kind_t k
   const tide_node_t *node = d->transmitter.current_node;
   (void)tide_trace_put(d->trace, kind, d->frame.priority, node ? node->trace_instance : 0u, (uint8_t)(node ? 0u : 1u),
                        now_ns);
-  if (node && kind == TIDE_TRACE_WIRE_START)
+  if (node && kind == TIDE_TRACE_WIRE_START) {
     (void)tide_trace_put(d->trace, TIDE_TRACE_FRAME, d->frame.priority, d->transmitter.current_sequence, node->stream,
                          now_ns);
+  }
 }
 
 static inline void daemon_trace_done(const tide_daemon_t *d, const tide_node_t *node, tide_node_outcome_t outcome) {
@@ -49,9 +50,10 @@ static inline uint32_t daemon_trace_missed(const tide_daemon_t *d) {
 static inline void daemon_trace_not_received(const tide_daemon_t *d, uint32_t before, const tide_slot_t *slot,
                                              int64_t now_ns) {
   const uint32_t missed = daemon_trace_missed(d) - before;
-  if (d->trace && missed > 0u)
+  if (d->trace && missed > 0u) {
     (void)tide_trace_put(d->trace, TIDE_TRACE_LOST, daemon_trace_level(slot->stream), missed, TIDE_TRACE_NOT_RECEIVED,
                          now_ns);
+  }
 }
 #define DAEMON_TRACE(call) call
 #else
