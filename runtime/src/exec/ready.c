@@ -145,7 +145,8 @@ static bool is_offered(const tide_callback_t *callback) {
 /* The lane of `from` takes the only one that is ready, unless another one that looks anyway is faster. */
 static bool needs_no_lane(const tide_callback_t *callback, const tide_lane_t *from, int64_t now_ns) {
   const tide_band_t *band = callback->band;
-  if (!TIDE_LANES || !TIDE_PATIENCE || band->only != NULL || !exec_is_tide(callback->executor)) return false;
+  if (!TIDE_PATIENCE) return false;
+  if (!TIDE_LANES || band->only != NULL || !exec_is_tide(callback->executor)) return false;
   if (!is_offered(callback)) return true;
   const bool own = from != NULL && from->running != NULL && from->band == band;
   return own && callback->pending == 1u && band->ready_list.count == 1u && tide_exec_looks_soon(band, now_ns);
