@@ -304,7 +304,7 @@ void Input::check() const {
     for (const auto &part : stream->waiting) held += part.size();
     fragments += stream->fragments.size();
     stalled += stream->waiting.empty() ? 0 : 1;
-    TIDE_INVARIANT(stream->fragments.size() <= kSubmessageMaximum);
+    TIDE_INVARIANT(stream->fragments.size() <= kSubmessageMaximum || has_no_length(stream->fragments));
   }
   TIDE_INVARIANT(held == held_bytes_);
   TIDE_INVARIANT(fragments == fragment_bytes_ && fragments <= limits_.reassembly_bytes + limits_.sample_bytes);

@@ -25,7 +25,19 @@ def say(**message: object) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    for name in ("plan", "device", "baud", "executor", "send", "cpu", "link-cpu", "priority", "link-priority", "key", "trace"):
+    for name in (
+        "plan",
+        "device",
+        "baud",
+        "executor",
+        "send",
+        "cpu",
+        "link-cpu",
+        "priority",
+        "link-priority",
+        "key",
+        "trace",
+    ):
         parser.add_argument(f"--{name}")
     parser.add_argument("--domain", type=int)
     parser.add_argument("--wait-for-start", action="store_true")
