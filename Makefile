@@ -21,8 +21,8 @@ test: ## install what is missing, build, and pass all tests (with the checks of 
 	@scripts/stage.sh begin
 	@$(stage) setup "what is missing" scripts/setup.sh test
 	@$(stage) build-release "optimised build with tests in build/release" scripts/build.sh release
-	@MAKE=$(MAKE) scripts/beside.sh test-release test-firmware:firmware test-python test-asan:build-asan \
-	  test-tsan:build-tsan test-rclcpp -- firmware test-check build-asan build-tsan
+	@MAKE=$(MAKE) scripts/beside.sh test-release test-firmware:firmware test-asan:build-asan test-tsan:build-tsan \
+	  test-python test-rclcpp -- firmware test-check build-asan build-tsan
 	@scripts/stage.sh table
 	@echo "all tests passed"
 
@@ -53,11 +53,11 @@ test-tsan: $(call needs,build-tsan) #: those with threads under ThreadSanitizer
 	@$(stage) $@ "unit and property tests under sanitizers: tsan" scripts/ctest.sh tsan
 
 test-firmware: $(call needs,firmware) #: Cortex-M images in QEMU against the agent and ROS 2, and their sizes
-	@$(stage) $@ "Cortex-M images in QEMU against the agent and ROS 2" scripts/pytest.sh firmware 3
+	@$(stage) $@ "Cortex-M images in QEMU against the agent and ROS 2" scripts/pytest.sh firmware 2
 	@.venv/bin/python lab/bench/sizes.py --check 2
 
 test-python: $(call needs,build-release) #: the command, the ROS 2 executors and the real parts
-	@$(stage) $@ "the command and the real parts: line and agent and ROS 2" scripts/pytest.sh python 3
+	@$(stage) $@ "the command and the real parts: line and agent and ROS 2" scripts/pytest.sh python 2
 
 test-rclcpp: #: the executor for rclcpp, where the environment has an rclcpp
 	@$(stage) $@ "the executor for rclcpp" scripts/rclcpp.sh
