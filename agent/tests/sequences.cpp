@@ -18,6 +18,7 @@ constexpr Time kWaited = 1'000'000;            // that passes for the agent mean
 constexpr Endpoint kWriterPlace = 101, kReaderPlace = 102;
 constexpr uint32_t kWriterKey = 0x600D0001, kReaderKey = 0x600D0002;
 constexpr size_t kClients = 6, kEntities = 24;
+constexpr size_t kSampleBytes = 96u << 10;  // more than the sixteen bits of a header can say
 
 const std::array<std::string, 9> kTopics = {
     "rt/a", "rt/b", "rq/x", "rr/x", "rq/y", "plain", "rt/", "rt/a b", "ros_discovery_info"};
@@ -59,6 +60,7 @@ Options options_of(const std::shared_ptr<News> &news) {
   options.wake = [news] { news->bring(); };
   options.limits.clients = kClients;
   options.limits.entities_per_client = kEntities;
+  options.limits.sample_bytes = kSampleBytes;
   options.limits.creations_at_once = 16;  // waits now and then, as time jumps
   options.limits.creation_period_ns = kMillisecond;
   options.limits.client_timeout_ns = 10'000 * kMillisecond;
@@ -120,6 +122,23 @@ uint16_t parent_of(uint8_t kind, Choices &choices) {
 
 std::vector<uint8_t> ids(uint16_t request, uint16_t object) {
   return Body(tide_xrce_put_request, tide_xrce_request_t{request, object}).octets();
+}
+
+std::vector<uint8_t> write_data(const std::vector<uint8_t> &body, uint16_t announced) {
+  std::vector<uint8_t> whole(TIDE_XRCE_SUBMESSAGE_HEADER_BYTES);
+  tide_xrce_put_submessage_header(whole.data(), TIDE_XRCE_WRITE_DATA, 1, announced);
+  whole.insert(whole.end(), body.begin(), body.end());
+  return whole;
+}
+
+// In a message that has begun and in as many more as it takes; the last one is still to be sent.
+void add_in_pieces(Talker &talker, uint8_t stream, Bytes whole, size_t piece, bool complete, Time now) {
+  for (; whole.size() > piece; whole = whole.subspan(piece)) {
+    talker.add(TIDE_XRCE_FRAGMENT, 1, whole.first(piece));
+    talker.send(now);
+    talker.start(stream);
+  }
+  if (complete) talker.add(TIDE_XRCE_FRAGMENT, 3, whole);
 }
 
 }  // namespace
@@ -218,7 +237,11 @@ void Sequences::exchange() {
   sample.resize(sample.size() + sizeof number_);
   std::memcpy(&sample[4], &number_, sizeof number_);
   writer_.start(0x80);
-  writer_.add(TIDE_XRCE_WRITE_DATA, 1, sample);
+  if (number_ % 4 != 0) {
+    writer_.add(TIDE_XRCE_WRITE_DATA, 1, sample);
+  } else {
+    add_in_pieces(writer_, 0x80, write_data(sample, 0), 7, true, now_);  // to the end of the last one
+  }
   writer_.send(now_);
   pump(nullptr);
   const uint16_t next = writer_.next_of(0x80);
@@ -344,24 +367,18 @@ void Sequences::write(Choices &choices, Talker &talker, uint8_t stream) {
                                                       TIDE_XRCE_KIND_REPLIER};
   const uint16_t object = object_of(one_of(kWriters, choices), choices);
   std::vector<uint8_t> body = ids(talker.next_request(), object);
-  body.insert(body.end(), choices(4) == 0 ? choices(700) : choices(40), static_cast<uint8_t>(choices(256)));
-  if (stream != 0x80 || !choices.one_in(4)) {
+  const bool is_long = stream == 0x80 && choices.one_in(64);
+  const uint32_t bytes = is_long ? choices(kSampleBytes + (kSampleBytes >> 3)) : choices(choices(4) == 0 ? 700 : 40);
+  body.insert(body.end(), bytes, static_cast<uint8_t>(choices(256)));
+  if (!is_long && (stream != 0x80 || !choices.one_in(4))) {
     talker.add(TIDE_XRCE_WRITE_DATA, choices.one_in(8) ? uint8_t{0x03} : uint8_t{0x01}, body);
     return;
   }
-  // In pieces; now and then the last one is missing, or the header announces something else.
-  std::vector<uint8_t> whole(4);
-  const size_t announced = choices.one_in(8) ? body.size() + choices(9) - 4 : body.size();
-  tide_xrce_put_submessage_header(whole.data(), TIDE_XRCE_WRITE_DATA, 1, static_cast<uint16_t>(announced));
-  whole.insert(whole.end(), body.begin(), body.end());
-  for (size_t at = 0, piece = 1 + choices(300); at < whole.size(); at += piece) {
-    const size_t end = std::min(at + piece, whole.size());
-    if (end == whole.size() && choices.one_in(4)) return;
-    talker.add(TIDE_XRCE_FRAGMENT, end == whole.size() ? 3 : 1, Bytes(whole).subspan(at, end - at));
-    if (end == whole.size()) return;
-    talker.send(now_);
-    talker.start(stream);
-  }
+  // In pieces; now and then the last one is missing, or the header announces something else, or nothing.
+  uint16_t announced = choices.one_in(4) ? uint16_t{0} : static_cast<uint16_t>(body.size());
+  if (choices.one_in(8)) announced = static_cast<uint16_t>(body.size() + choices(9) - 4);
+  const size_t piece = 1 + (is_long ? 1000 + choices(9000) : choices(300));
+  add_in_pieces(talker, stream, write_data(body, announced), piece, !choices.one_in(4), now_);
 }
 
 void Sequences::read(Choices &choices, Talker &talker) {
