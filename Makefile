@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help run test t check build build-release build-asan build-tsan firmware sizes bench measurements docs papers wheel packages fuzz \
         interruptions sanitized-agent clean \
-        test-release test-asan test-tsan test-python test-firmware test-check test-rclcpp
+        test-release test-asan test-tsan test-python test-firmware test-quiet test-check test-rclcpp
 SHELL := /bin/bash
 stage = scripts/stage.sh
 # What a stage needs first; nothing where the caller has seen to it.
@@ -21,8 +21,8 @@ test: ## install what is missing, build, and pass all tests (with the checks of 
 	@scripts/stage.sh begin
 	@$(stage) setup "what is missing" scripts/setup.sh test
 	@$(stage) build-release "optimised build with tests in build/release" scripts/build.sh release
-	@MAKE=$(MAKE) scripts/beside.sh test-release test-firmware:firmware test-asan:build-asan test-tsan:build-tsan \
-	  test-python test-rclcpp -- firmware test-check build-asan build-tsan
+	@MAKE=$(MAKE) scripts/beside.sh test-release test-python test-firmware:firmware test-asan:build-asan \
+	  test-tsan:build-tsan test-quiet test-rclcpp -- firmware test-check build-asan build-tsan
 	@scripts/stage.sh table
 	@echo "all tests passed"
 
@@ -58,6 +58,9 @@ test-firmware: $(call needs,firmware) #: Cortex-M images in QEMU against the age
 
 test-python: $(call needs,build-release) #: the command, the ROS 2 executors and the real parts
 	@$(stage) $@ "the command and the real parts: line and agent and ROS 2" scripts/pytest.sh python 2
+
+test-quiet: $(call needs,build-release) #: those of the same that compare rates and times
+	@$(stage) $@ "rates and times of the real parts" scripts/pytest.sh quiet
 
 test-rclcpp: #: the executor for rclcpp, where the environment has an rclcpp
 	@$(stage) $@ "the executor for rclcpp" scripts/rclcpp.sh

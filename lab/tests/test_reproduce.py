@@ -372,7 +372,7 @@ def native_point(case: str, system: str, x: int, samples: int, out: Path) -> dic
     return {row["metric"]: row for row in rows}
 
 
-@pytest.mark.alone
+@pytest.mark.quiet
 def test_native_reliable_point_on_real_parts(tmp_path: Path) -> None:
     """Every first transmission is lost: the answer needs the repetition, and comes."""
     rows = native_point("pods-reliable", "tide", 0, 4, tmp_path)

@@ -203,7 +203,7 @@ def test_others_that_leave_disturb_nobody(world: World, participants: str) -> No
     eventually(lambda: len(heard) >= count["sent"], LIMIT_S, "every message arrives")
 
 
-@pytest.mark.alone  # it compares rates
+@pytest.mark.quiet  # it compares rates
 def test_a_flood_of_creations_slows_nobody(world: World) -> None:
     world.start_agent()
     good = world.fleet(1, "--name", "good", "--reliable")

@@ -21,7 +21,7 @@ from tide.programs.child import may_use_fifo
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples/three_chains/system.toml"
 WAY = ["client", "uart, to the host", "agent", "ros2", "agent", "uart, to the board", "client"]
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.quiet  # what is observed is compared with bounds
 
 
 def run_file(file: Path, out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

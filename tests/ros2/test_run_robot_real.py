@@ -29,7 +29,7 @@ from tide.system.model import System
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples/systems").glob("*.toml"))
 LIMIT_S = 200
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.quiet  # what is observed is compared with bounds
 
 
 def words(file: Path, out: Path, *options: str) -> list[str]:

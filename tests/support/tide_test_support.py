@@ -15,4 +15,5 @@ reserved.domain()  # for what asks for ROS_DOMAIN_ID
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "alone: it measures times of this machine, so nothing runs beside it")
+    config.addinivalue_line("markers", "alone: no other test runs beside it")
+    config.addinivalue_line("markers", "quiet: it compares rates or times of this machine, so nothing runs beside it")
