@@ -61,6 +61,22 @@ def test_one_that_a_library_swallows_is_raised_at_the_end() -> None:
         signal.raise_signal(signal.SIGTERM)
 
 
+def test_one_that_a_library_makes_an_error_of_is_raised_instead() -> None:
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt as interruption:
+            raise SystemError("returned a result with an exception set") from interruption
+
+
+def test_an_error_of_tidying_up_is_told() -> None:
+    with pytest.raises(OSError, match="the disk is full"), interruptible():
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            raise OSError("the disk is full")
+
+
 def test_shields_end_together() -> None:
     passed = []
     with pytest.raises(KeyboardInterrupt), shielded():

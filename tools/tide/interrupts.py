@@ -35,11 +35,21 @@ def _is_ours() -> bool:
     return signal.getsignal(signal.SIGINT) is _interrupt or signal.getsignal(signal.SIGTERM) is _interrupt
 
 
+def _is_caused_by_interruption(error: BaseException | None) -> bool:
+    """What C code makes of an interruption, such as a SystemError. An error while things are tidied up has no cause."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return _State.raised
+        error = error.__cause__
+    return False
+
+
 @contextmanager
 def interruptible() -> Iterator[None]:
     """SIGINT and SIGTERM raise KeyboardInterrupt in this block. One that a finalizer or a library swallowed is raised
-    again, at the end of the block at the latest. A signal that was ignored before stays ignored, as nohup wants. Other
-    threads than the main one cannot change this, and need not: signals reach the main one."""
+    again, at the end of the block at the latest. One that a library made an error of its own of is raised in its place.
+    A signal that was ignored before stays ignored, as nohup wants. Other threads than the main one cannot change this,
+    and need not: signals reach the main one."""
     if threading.current_thread() is not threading.main_thread() or _is_ours():
         yield
         return
@@ -59,6 +69,9 @@ def interruptible() -> Iterator[None]:
             if handler is not signal.SIG_IGN:
                 signal.signal(number, _interrupt)
         yield
+    except Exception as error:
+        if not _is_caused_by_interruption(error):
+            raise
     finally:
         sys.unraisablehook = hook
         for number, handler in before.items():
