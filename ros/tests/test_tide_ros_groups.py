@@ -42,6 +42,30 @@ def test_a_mutually_exclusive_group_runs_one_callback_at_a_time():
         assert worst[0] == 1
 
 
+def test_what_waited_for_its_group_is_waited_for_again():
+    """One lane runs the callback while the other one waits for everything else. What comes after the message that had
+    to wait wakes it, too: no period looks at everything here."""
+    with graph() as g:
+        node, go_on, calls = g.node(), threading.Event(), []
+
+        def callback(_: Any) -> None:
+            calls.append(1)
+            assert go_on.wait(LIMIT_S)
+
+        node.create_subscription(Int32, g.name("t"), callback, 10, callback_group=MutuallyExclusiveCallbackGroup())
+        publisher = g.link(Int32, "t", node)
+        executor = PriorityExecutor(2, context=g.context, event_period_s=0)
+        executor.add_node(node)
+        with Spinning(executor):
+            publisher.publish(Int32())
+            eventually(lambda: len(calls) == 1, "the first one runs")
+            publisher.publish(Int32())
+            eventually(lambda: executor._ready and executor._waiting, "the second one waits for its group")
+            publisher.publish(Int32())
+            go_on.set()
+            eventually(lambda: len(calls) == 3, "all have run")
+
+
 @pytest.mark.parametrize("same_entity", [True, False])
 def test_a_reentrant_group_runs_callbacks_side_by_side(same_entity: bool):
     with graph() as g:

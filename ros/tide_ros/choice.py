@@ -57,6 +57,8 @@ class Choice(ReadyCallbacks):
                 if not isinstance(work, Source):
                     return work, None
                 call = self._take(work)
+                if self._leader is not None:  # it began to wait while this was ready, so without it
+                    self._poke()
                 if call is not None:
                     return work, call
 
