@@ -245,7 +245,7 @@ std::string World::board_plan() const {
 void World::add_node(size_t chain) {
   const ChainPlan &each = plan_.chains[chain];
   nodes_.push_back(
-      std::make_unique<HostCallback>(engine_, each.host, nullptr, [this, chain](const Bus::Payload &payload) {
+      std::make_unique<HostCallback>(engine_, each.host, nullptr, nullptr, [this, chain](const Bus::Payload &payload) {
         Bus::Payload reply(plan_.chains[chain].reply_bytes, 0x3B);
         std::copy_n(payload.begin(), kMarkBytes, reply.begin());
         bus_.publish("rt/" + plan_.chains[chain].name + "_reply", reply);

@@ -57,7 +57,7 @@ void OneBoard::add_asking(size_t chain) {
     put_mark(std::span(reply), mark);
     if (const auto asker = askers_.extract({chain, mark.index}); !asker.empty()) asker.mapped()(reply);
   };
-  nodes_.push_back(callback_of(plan.host, plan.node, followers_of(plan.more_nodes, plan.more_us, end), end));
+  nodes_.push_back(first_of(plan, end));
   bus_.services.serve(service, [this, chain](const Bus::Payload &payload, Services::Take reply) {
     const Mark mark{client_.mark_of(chain), index_of(payload, plan_.chains[chain].payload_bytes)};
     askers_[{chain, mark.index}] = std::move(reply);
@@ -89,7 +89,7 @@ void OneBoard::add_serving(size_t chain) {
   const End finish = [this, chain](const Bus::Payload &payload) {
     client_.note_end(chain, get_mark(payload.data()).index, engine_.now());
   };
-  HostCallback *const after = followers_of(plan.after_nodes, plan.after_us, finish);
+  HostCallback *const after = followers_of(plan, true, finish);
   const End ask = [this, chain, service, after, finish](const Bus::Payload &payload) {
     Bus::Payload request(plan_.chains[chain].reply_bytes, 0x3B);
     const Mark mark = get_mark(payload.data());
@@ -98,7 +98,7 @@ void OneBoard::add_serving(size_t chain) {
       after != nullptr ? after->receive(payload_of(mark)) : finish(payload_of(mark));
     });
   };
-  nodes_.push_back(callback_of(plan.host, plan.node, followers_of(plan.more_nodes, plan.more_us, ask), ask));
+  nodes_.push_back(first_of(plan, ask));
 }
 
 void OneBoard::note_begun(size_t chain, uint32_t index, Time release) {

@@ -93,23 +93,31 @@ size_t Bus::publish(const std::string &topic, const Payload &payload) {
 HostExecutor::HostExecutor(Engine &engine, unsigned lanes, uint64_t seed)
     : engine_(engine), free_lanes_(lanes), random_(seed), order_(static_cast<Order>(random_.below(3))) {}
 
-void HostExecutor::add(const void *callback, Time execution, std::function<void()> body) {
-  ready_.push_back({callback, execution, std::move(body)});
+void HostExecutor::add(const void *callback, Time execution, bool alone, std::function<void()> body) {
+  ready_.push_back({callback, execution, alone, std::move(body)});
   begin();
 }
 
 void HostExecutor::begin() {
-  while (free_lanes_ > 0 && !ready_.empty()) {
-    const size_t chosen = order_ == Order::kOldest   ? 0
-                          : order_ == Order::kNewest ? ready_.size() - 1
-                                                     : random_.below(ready_.size());
+  while (free_lanes_ > 0) {
+    std::vector<size_t> able;
+    for (size_t place = 0; place < ready_.size(); place++) {
+      if (may_run(ready_[place])) able.push_back(place);
+    }
+    if (able.empty()) return;
+    const size_t chosen = order_ == Order::kOldest   ? able.front()
+                          : order_ == Order::kNewest ? able.back()
+                                                     : able[random_.below(able.size())];
     const auto oldest = std::find_if(ready_.begin(), ready_.end(), [this, chosen](const Ready &one) {
       return one.callback == ready_[chosen].callback;
     });
     const auto place = static_cast<size_t>(oldest - ready_.begin());
     free_lanes_--;
-    engine_.after(ready_[place].execution, [this, body = std::move(ready_[place].body)] {
+    const void *const alone = oldest->alone ? oldest->callback : nullptr;
+    if (alone != nullptr) running_.insert(alone);
+    engine_.after(ready_[place].execution, [this, alone, body = std::move(ready_[place].body)] {
       free_lanes_++;
+      if (alone != nullptr) running_.erase(alone);
       body();
       begin();
     });
@@ -119,7 +127,8 @@ void HostExecutor::begin() {
 
 void HostCallback::receive(const Bus::Payload &payload) {
   if (executor_ != nullptr) {
-    executor_->add(this, execution_, [this, payload] { body_(payload); });
+    const void *const callback = server_ == nullptr ? this : server_;
+    executor_->add(callback, execution_, server_ != nullptr, [this, payload] { body_(payload); });
     return;
   }
   free_at_ = std::max(free_at_, engine_.now()) + execution_;

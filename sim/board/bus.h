@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,38 +43,44 @@ class Bus : public agent::Middleware {
 class HostExecutor {
  public:
   HostExecutor(Engine &engine, unsigned lanes, uint64_t seed);
-  // body runs when the execution ends. Of one callback the oldest message is always first.
-  void add(const void *callback, Time execution, std::function<void()> body);
+  // body runs when the execution ends. Of one callback the oldest message is always first. alone: it does not overlap
+  // itself.
+  void add(const void *callback, Time execution, bool alone, std::function<void()> body);
 
  private:
   enum class Order { kOldest, kNewest, kAny };
   struct Ready {
     const void *callback;
     Time execution;
+    bool alone;
     std::function<void()> body;
   };
   void begin();
+  bool may_run(const Ready &one) const { return !one.alone || !running_.contains(one.callback); }
 
   Engine &engine_;
   unsigned free_lanes_;
   Random random_;
   Order order_;
   std::deque<Ready> ready_;
+  std::set<const void *> running_;  // of those that do not overlap themselves
 };
 
 // A callback of a ROS 2 node: first come, first served, if it has a core of its own.
 class HostCallback {
  public:
-  // body runs when the execution ends. executor: it runs there; null: on a core of its own.
-  HostCallback(Engine &engine, Time execution, HostExecutor *executor,
+  // body runs when the execution ends. executor: it runs there; null: on a core of its own. server: that of several
+  // chains of which it is a part; null: none.
+  HostCallback(Engine &engine, Time execution, HostExecutor *executor, const void *server,
                std::function<void(const Bus::Payload &payload)> body)
-      : engine_(engine), execution_(execution), executor_(executor), body_(std::move(body)) {}
+      : engine_(engine), execution_(execution), executor_(executor), server_(server), body_(std::move(body)) {}
   void receive(const Bus::Payload &payload);
 
  private:
   Engine &engine_;
   Time execution_;
   HostExecutor *executor_;
+  const void *server_;
   Time free_at_ = 0;
   std::function<void(const Bus::Payload &payload)> body_;
 };

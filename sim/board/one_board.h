@@ -68,6 +68,7 @@ struct World {
   Trace trace;
   Bus bus;
   std::vector<std::unique_ptr<HostExecutor>> hosts;
+  std::map<unsigned, char> servers;  // of several chains; who they are is where they are
   std::map<std::string, std::pair<OneBoard *, size_t>> begun_elsewhere;  // by name
 };
 
@@ -102,8 +103,10 @@ class OneBoard {
   void connect();
   void add_node(size_t chain);
   using End = std::function<void(const Bus::Payload &payload)>;
-  std::unique_ptr<HostCallback> callback_of(Time execution, unsigned node, HostCallback *next, End end);
-  HostCallback *followers_of(const std::vector<unsigned> &nodes, const std::vector<unsigned> &us, const End &end);
+  std::unique_ptr<HostCallback> callback_of(Time execution, unsigned node, unsigned server, HostCallback *next,
+                                            End end);
+  std::unique_ptr<HostCallback> first_of(const ChainPlan &plan, const End &end);
+  HostCallback *followers_of(const ChainPlan &plan, bool after, const End &end);
   void come_back(std::function<void()> deliver);
   bool is_own(size_t chain, const Bus::Payload &payload, size_t least);
   void add_service(size_t chain);

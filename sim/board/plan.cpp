@@ -148,6 +148,7 @@ Fields fields_of(ChainPlan &chain) {
           {"service", optional_field(chain.service)},
           {"after_nodes", numbers_field(chain.after_nodes, 0, 64)},
           {"after_us", numbers_field(chain.after_us, 0, 4'000'000'000u)},
+          {"servers", numbers_field(chain.servers, 0, 64)},
           {"mark", number_field(chain.mark, 0u, 60'000u)},
           {"next", optional_field(chain.next)}};
 }

@@ -49,6 +49,9 @@ struct ChainPlan {
   Calls calls = Calls::kTopics;
   std::string service;                          // its name; empty: that of the chain
   std::vector<unsigned> after_nodes, after_us;  // serves: callbacks on the host behind the reply
+  // Of its callbacks on the host, in their order (host, more, after): 0, or the number of the server that chains have
+  // in common, which takes one request at a time, in order of arrival.
+  std::vector<unsigned> servers;
   unsigned mark = 0;  // of its payloads, if not its place in the plan: 1 + that of whom it serves
   // heard: the chain of another board that its end begins, one that is told. asks: the one that serves. empty: none
   std::string next;

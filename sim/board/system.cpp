@@ -24,6 +24,11 @@ void add(Counters &sum, const Counters &more) {
 
 constexpr Time kMicrosecond = 1000;
 
+// 0: none. place: of its callbacks on the host.
+unsigned server_of(const ChainPlan &plan, size_t place) {
+  return place < plan.servers.size() ? plan.servers[place] : 0;
+}
+
 }  // namespace
 
 OneBoard::OneBoard(World &world, const Plan &plan)
@@ -129,7 +134,7 @@ void OneBoard::add_node(size_t chain) {
   }
   const ChainPlan &plan = plan_.chains[chain];
   const End end = [this, chain](const Bus::Payload &payload) { answer(chain, payload); };
-  nodes_.push_back(callback_of(plan.host, plan.node, followers_of(plan.more_nodes, plan.more_us, end), end));
+  nodes_.push_back(first_of(plan, end));
   bus_.subscribe(client_.topic(chain), [this, chain](const Bus::Payload &payload) {
     if (!is_own(chain, payload, plan_.chains[chain].payload_bytes)) return;
     const Mark mark = get_mark(payload.data());
@@ -140,9 +145,11 @@ void OneBoard::add_node(size_t chain) {
 }
 
 // next: who is told when it has ended; null: it is the end.
-std::unique_ptr<HostCallback> OneBoard::callback_of(Time execution, unsigned node, HostCallback *next, End end) {
+std::unique_ptr<HostCallback> OneBoard::callback_of(Time execution, unsigned node, unsigned server, HostCallback *next,
+                                                    End end) {
   HostExecutor *const executor = node == 0 ? nullptr : world_.hosts.at(node - 1).get();
-  return std::make_unique<HostCallback>(engine_, execution, executor, [next, end](const Bus::Payload &payload) {
+  const void *const shared = server == 0 ? nullptr : &world_.servers[server];
+  return std::make_unique<HostCallback>(engine_, execution, executor, shared, [next, end](const Bus::Payload &payload) {
     if (next != nullptr) {
       next->receive(payload);
     } else {
@@ -151,12 +158,19 @@ std::unique_ptr<HostCallback> OneBoard::callback_of(Time execution, unsigned nod
   });
 }
 
-// The first of callbacks that follow each other; null: there is none.
-HostCallback *OneBoard::followers_of(const std::vector<unsigned> &nodes, const std::vector<unsigned> &us,
-                                     const End &end) {
+std::unique_ptr<HostCallback> OneBoard::first_of(const ChainPlan &plan, const End &end) {
+  return callback_of(plan.host, plan.node, server_of(plan, 0), followers_of(plan, false, end), end);
+}
+
+// The first of callbacks that follow each other, behind the first or behind the reply; null: there is none.
+HostCallback *OneBoard::followers_of(const ChainPlan &plan, bool after, const End &end) {
+  const std::vector<unsigned> &nodes = after ? plan.after_nodes : plan.more_nodes;
+  const std::vector<unsigned> &us = after ? plan.after_us : plan.more_us;
+  const size_t before = after ? plan.more_us.size() : 0;
   HostCallback *next = nullptr;
   for (size_t place = us.size(); place > 0; place--) {
-    followers_.push_back(callback_of(us[place - 1] * kMicrosecond, nodes[place - 1], next, end));
+    const unsigned server = server_of(plan, before + place);
+    followers_.push_back(callback_of(us[place - 1] * kMicrosecond, nodes[place - 1], server, next, end));
     next = followers_.back().get();
   }
   return next;

@@ -144,20 +144,6 @@ def test_a_request_without_a_server() -> None:
     assert "'ask' of chain 'c' requests service 'c/set', and the callback behind it is no server" in str(refusal.value)
 
 
-@pytest.mark.parametrize(
-    ("way", "told"),
-    [
-        ("mgm", "has servers on the executors 'h' and 'g'"),
-        ("nhn", "is already that of 'serve' of chain 'c'"),
-    ],
-)
-def test_a_service_has_one_server_and_one_place(way: str, told: str) -> None:
-    other = service("d", way, priority=2).replace("d/set", "/c/set")
-    with pytest.raises(SystemFileError) as refusal:
-        parse(described(service("c", "mhm"), other))
-    assert told in str(refusal.value)
-
-
 def test_types_say_sizes() -> None:
     (chain,) = parse(described(service("c", "mhm", request=None))).chains
     assert [one.sent_bytes for one in chain.callbacks] == [4, 20, 0]

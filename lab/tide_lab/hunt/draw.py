@@ -41,7 +41,34 @@ class _Draw:
         document = self.chains_and_places()
         document["paths"] = self.paths(document["chains"]) if self.of.paths and self.chance(self.of.paths) else []
         document["locks"] = self.locks(document) if self.of.locks and self.chance(self.of.locks) else []
+        if self.of.shared and self.chance(self.of.shared):
+            self.share(document)
         return document
+
+    def share(self, document: Document) -> None:
+        """Chains that ask a service of the host ask the same one, or one of two."""
+        hosts = [one["name"] for one in document["executors"] if one["where"] == "host"]
+        chains = [one for one in document["chains"] if self.is_asking(one, hosts)]
+        names = ("one", "other") if len(chains) > 3 and self.chance(0.3) else ("one",)
+        of = {name: self.random.choice(hosts) for name in names}
+        for chain in chains:
+            name = self.random.choice(names)
+            if len(chains) > 2 and self.chance(0.1):
+                continue
+            asks, serves, _ = chain["callbacks"]
+            serves["executor"] = of[name]
+            serves.pop("group", None)
+            asks["requests"]["service"] = serves["replies"]["service"] = name
+
+    def is_asking(self, chain: Document, hosts: Sequence[str]) -> bool:
+        if len(chain["callbacks"]) != 3:
+            return False
+        asks, serves, takes = chain["callbacks"]
+        if not self.of.board:
+            takes["executor"] = asks["executor"]
+            takes.pop("group", None)
+            self.make_service(chain)
+        return "requests" in asks and serves["executor"] in hosts
 
     def locks(self, document: Document) -> list[Document]:
         """Taken on the board, if there is one."""
@@ -130,6 +157,8 @@ class _Draw:
         load = self.random.uniform(0.3, 0.9 if len(hosts) == 1 else 0.6) * capacity
         if self.of.rings:
             crowd, load = False, load * 0.8
+        if self.of.shared:  # servers come together on one executor
+            crowd, load = False, load * 0.6
         shares = self.parts(load, count)
         priorities = self.random.sample(range(1, 127), count)
         chains: list[Document] = []
@@ -140,6 +169,8 @@ class _Draw:
                 )
             else:
                 period_ms, steps = self.random.choice(_PERIODS_MS), self.random.choice((1, 1, 2, 2, 3, 4, 6))
+            if self.of.shared:
+                steps = self.random.choice((1, 3, 3, 3))
             if self.of.rings:
                 period_ms, steps = self.random.choice((20, 40, 50, 80, 100)), self.random.choice((2, 3, 3, 4))
             chain: Document = {"name": name, "priority": priority, "period_ms": period_ms}
@@ -321,9 +352,11 @@ class _Draw:
         if "requests" in chain["callbacks"][0]:
             way = self.random.choice(
                 ((here, host, here), (host, there, host), (here, there, here), (here, there, here))
+                if not self.of.shared
+                else ((here, host, here), (here, host, here), (host, host, host), (here, there, here))
             )
-        if first and way == (host,):
-            way = (here,)
+        if first and set(way) == {host}:
+            way = (here,) if len(way) == 1 else (here, host, here)
         chain["callbacks"] = chain["callbacks"][: len(way)]
         for callback, where in zip(chain["callbacks"], way, strict=True):
             callback["executor"] = where
@@ -358,7 +391,7 @@ class _Draw:
 
     def board_chains(self, document: Document) -> list[Document]:
         hosts = [one["name"] for one in document["executors"] if one["where"] == "host"]
-        count = self.random.randint(1, 2 if self.few else 6)
+        count = self.random.randint(2 if self.of.shared else 1, 2 if self.few else 6)
         priorities = self.random.sample(range(1, 127), count)
         return [
             self.board_chain(name, priority, hosts, document["links"][0]["mtu_bytes"])
@@ -371,7 +404,7 @@ class _Draw:
             period_ms = self.random.choice((800, 1000, 1200))
         reliable = self.chance(self.of.reliable)
         execution_ms = 1 if self.few else self.random.choice((2, 8, 15))
-        host_ms = self.random.choice((1, 8))
+        host_ms = self.random.choice((8, 25) if self.of.shared else (1, 8))
         whole = mtu_bytes - 20  # a message of best effort that is longer goes in fragments, which is the same code
         request, reply = (self.random.randint(8, min(whole, most)) for most in ((200, 20) if self.few else (250, 120)))
         if reliable and self.of.losses == (0,) and not self.few and self.chance(0.15):
@@ -388,8 +421,10 @@ class _Draw:
         chain["callbacks"] = []
         way: tuple[str, ...] = ("m", "h", "m")
         is_service = bool(self.of.services) and self.chance(self.of.services)
-        if is_service and self.chance(0.4):
+        if is_service and self.chance(0.15 if self.of.shared else 0.4):
             way = ("h", "m", "h")
+        elif is_service and self.of.shared and self.chance(0.2):
+            way = ("h", "h", "h")
         if self.of.shapes and self.chance(0.7):
             way = self.random.choice((("m",), ("m", "h"), ("h", "m"), ("m", "m"), ("h",)))
         host = self.random.choice(hosts)

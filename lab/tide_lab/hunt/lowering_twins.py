@@ -399,6 +399,20 @@ def _at_once_elsewhere(chain: Document) -> None:
             callback["execution_ns"] = 0
 
 
+@contextmanager
+def _servers_apart() -> Iterator[None]:
+    """Lanes serve several requests of one service at a time."""
+    with patch.object(bounding, "with_servers", lambda system: system):
+        yield
+
+
+@contextmanager
+def _servers_by_priority() -> Iterator[None]:
+    """The request of the most urgent chain first, as if each chain had a server."""
+    with patch.object(lower, "serving_several", lambda system: set()):
+        yield
+
+
 def twins() -> list[Twin]:
     return [
         Twin("groups forgotten", "check-lanes", _asked(_no_groups)),
@@ -467,6 +481,8 @@ def twins() -> list[Twin]:
         Twin("servers that take no time", "check-services", _described(_served_at_once)),
         Twin("replies forgotten", "check-services", _asked(_chains(_no_replies))),
         Twin("a board that serves at once", "check-services-boards", _asked(_chains(_at_once_elsewhere))),
+        Twin("a server of several chains as several", "check-services-shared", _servers_apart),
+        Twin("requests in the order of priorities", "check-services-shared-host", _servers_by_priority),
         Twin("publishes that wait forgotten", "check-board-batch", _asked(_client(send="asynchronous"))),
     ]
 

@@ -95,9 +95,10 @@ static const char *find_role(plan_t *plan, plan_callback_t *callback) {
   if (callback->role != PLAN_CLIENT) return NULL;
   for (const plan_callback_t *other = plan->callbacks; other < callback; other++) {
     callback->request = (size_t)(other - plan->callbacks);
-    if (other->requests && strcmp(other->out.topic, callback->in.topic) == 0) return NULL;
+    const bool asks = other->requests && other->chain == callback->chain;
+    if (asks && strcmp(other->out.topic, callback->in.topic) == 0) return NULL;
   }
-  return "takes the reply of a service that no callback before it requests";
+  return "takes the reply of a service that no callback of its chain before it requests";
 }
 
 static const char *read_callback(fields_t *fields, plan_t *plan) {

@@ -32,6 +32,7 @@ from tide.analysis.names import chain_of
 from tide.analysis.parts import Part
 from tide.analysis.paths import PathBound, path_bounds
 from tide.analysis.reasons import Root, host_root, link_root, starvation_root
+from tide.analysis.servers import servers_of, with_servers
 from tide.programs.binaries import MissingBinaryError, build_folder
 from tide.system.levels import too_many_levels
 from tide.system.model import Chain, SerialLink, System
@@ -157,7 +158,19 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
     """NoBoundError or AnalysisError when there is no analysis for it. executor: of the client, or the policy of the
     host's executors where no chain touches the microcontroller; None: that of the description (tide, or lanes), or
     default."""
-    return _with_paths(system, _with_locks(system, _bounds_of_chains(system, executor, losses)))
+    bounds = _bounds_of_chains(with_servers(system), executor, losses)
+    return _with_paths(system, _with_locks(system, _with_servers(system, bounds)))
+
+
+_SERVERS = Assumption(
+    "servers",
+    "a service that several chains ask is one callback, and its requests are taken in order of arrival, one at a time "
+    "unless its group is reentrant",
+)
+
+
+def _with_servers(system: System, bounds: Bounds) -> Bounds:
+    return replace(bounds, assumptions=(*bounds.assumptions, _SERVERS)) if servers_of(system) else bounds
 
 
 _LOCKS = Assumption(

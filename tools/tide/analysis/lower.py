@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from tide.analysis.locks import sections_of, waits_of
 from tide.analysis.names import ITSELF, NUMBER
+from tide.analysis.servers import serving_several
 from tide.analysis.unbounded import link_findings, shared_lanes
 from tide.analysis.wire import down_bytes, up_bytes
 from tide.system.finding import Finding
@@ -281,8 +282,13 @@ def host_document(system: System, policy: HostPolicy = "default", meeting: Colle
             delays = [one.callbacks[0].propagation_ns for one in every[chain.name][1:]]
             paths.append({"name": chain.name, "segments": names, "delays_ns": delays, "deadline_ns": deadline_ns})
     used = {chain["executor"] for chain in chains}
+    several = serving_several(system)  # what waits there is one callback's, and of no one's priority
     executors = [
-        {"name": one.name, "policy": _POLICIES[policy], **_host_lanes(one)}
+        {
+            "name": one.name,
+            "policy": "any_order" if one.name in several else _POLICIES[policy],
+            **_host_lanes(one),
+        }
         for one in system.executors
         if one.name in used
     ]

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tide.analysis.lower import ClientExecutor, HostPolicy, executor_of_board, shared_exclusive_groups
+from tide.analysis.servers import service_of_group
 from tide.analysis.unbounded import levels_of
 from tide.system.model import Executor, System
 
@@ -56,7 +57,7 @@ def host_models(system: System, policy: HostPolicy, proved: Mapping[str, Iterabl
         text = TEXTS[model]
         group = excluding.get(executor.name)
         if group is not None and policy != "rclcpp":
-            text += f"; a lane passes over what group '{group}' excludes and comes back to it: {STARVATION}"
+            text += _come_back(group, f"a lane passes over what group '{group}' excludes and comes back to it")
         models.append(Model(executor.name, model, text))
     return tuple(models)
 
@@ -84,4 +85,10 @@ def _other_lanes(system: System, executor: Executor, client: ClientExecutor) -> 
 
 def _excluding(system: System, executor: Executor) -> str:
     group = shared_exclusive_groups(system).get(executor.name)
-    return f"; what group '{group}' excludes is come back to: {STARVATION}" if group is not None else ""
+    return "" if group is None else _come_back(group, f"what group '{group}' excludes is come back to")
+
+
+def _come_back(group: str, text: str) -> str:
+    if service := service_of_group(group):
+        return f"; requests of service '{service}' are taken one at a time, and lanes pass over those that wait"
+    return f"; {text}: {STARVATION}"

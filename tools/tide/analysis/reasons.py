@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tide.analysis.names import chain_of
 from tide.analysis.parts import Part, label
+from tide.analysis.servers import service_of_group
 from tide.system.locate import Path
 from tide.system.model import System
 
@@ -112,6 +113,13 @@ def _overload(system: System, why: Shortfall, chain: str) -> Root:
 
 
 def starvation_root(system: System, executor: str, group: str) -> Root:
+    service = service_of_group(group)
+    if service:
+        what = (
+            f"rclcpp's MultiThreadedExecutor may leave requests of service '{service}', which several chains ask, "
+            "waiting (ros2/rclcpp#2360, #2645, #2702); give the executor one lane"
+        )
+        return Root("starvation", _executor_path(system, executor), what, None, executor)
     number = next(index for index, one in enumerate(system.groups) if one.name == group)
     what = (
         f"rclcpp's MultiThreadedExecutor may leave a callback of the exclusive group '{group}' waiting for ever "

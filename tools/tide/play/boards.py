@@ -13,6 +13,7 @@ from tide.analysis.bounds import CLIENT_EXECUTORS
 from tide.analysis.lower import executor_of_board
 from tide.analysis.names import NUMBER
 from tide.analysis.sections import HOST, Section, all_of, sections_of
+from tide.analysis.servers import servers_of
 from tide.play.board import (
     LEAST_BYTES,
     MICROSECOND,
@@ -61,6 +62,8 @@ class BoardsPlayer(BoardPlayer):
         self._services = {}
         for one in (one for sections in self._sections for one in all_of(sections)):
             self._services[one.name] = service_of(system, one)
+        served = enumerate(servers_of(system).values(), 1)
+        self._servers = {id(one): number for number, several in served for one in several if _is_alone(system, one)}
         self._shapes = {one.name: self._shape(one) for sections in self._sections for one in all_of(sections)}
         require_playable_sizes(system)
         self._marks_ns = [0]
@@ -307,6 +310,8 @@ class BoardsPlayer(BoardPlayer):
             if callbacks:
                 fields[f"{key}_nodes"] = ",".join(str(self._node(one)) for one in callbacks)
                 fields[f"{key}_us"] = ",".join(str(times_us[id(one)]) for one in callbacks)
+        if served := self._servers_of(on_host, behind):
+            fields["servers"] = served
         if calls != "topics":
             fields |= {"calls": calls, "service": f"c{place}", "mark": place + 1}
         if section.inner:
@@ -315,6 +320,13 @@ class BoardsPlayer(BoardPlayer):
             sections = self._sections[place]
             fields["next"] = _numbered(place, sections[sections.index(section) + 1])
         return "chain=" + " ".join(f"{name}={value}" for name, value in fields.items())
+
+    def _servers_of(self, on_host: list[Callback], behind: list[Callback]) -> str:
+        """Empty: none of these callbacks of the host serves several chains."""
+        numbers = [self._servers.get(id(one), 0) for one in (*on_host, *behind)]
+        if not on_host:
+            numbers.insert(0, 0)
+        return ",".join(map(str, numbers)) if any(numbers) else ""
 
     def _node(self, callback: Callback) -> int:
         return next((n for n, one in enumerate(self._hosts, 1) if one.name == callback.executor), 0)
@@ -330,6 +342,11 @@ class BoardsPlayer(BoardPlayer):
             return LEAST_BYTES, LEAST_BYTES
         taken = sizes[max(last - 1, 0)] if shape in ("answered", "told") else sizes[first]
         return (LEAST_BYTES if shape == "told" else sizes[first]), taken
+
+
+def _is_alone(system: System, server: Callback) -> bool:
+    """It does not overlap itself."""
+    return all(group.kind == "exclusive" for group in system.groups if group.name == server.group)
 
 
 def _numbered(place: int, section: Section) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 
+from tide.analysis.servers import servers_of, with_servers
 from tide.play.paths import Instance
 from tide.play.server import Played
 from tide.system.host_words import lock_words
@@ -53,6 +54,7 @@ class HostPlayer:
     """Of one policy. The source of chance is the caller's."""
 
     def __init__(self, system: System, policy: str, source: random.Random) -> None:
+        system = with_servers(system)
         self._random = source
         self._budgets = any(one.budget_ms for one in system.executors)
         entries = [(chain, callback) for chain in system.chains for callback in chain.callbacks]
@@ -71,7 +73,10 @@ class HostPlayer:
         self._marks_ns = [0, *self._sums(system)]
         self._policy = policy
         given = _priorities(system, policy)
-        self._priorities = tuple(given.get(id(one), 1) for one in self._callbacks)
+        # A server that several chains ask has one: the highest of them.
+        place_of = {id(one): place for place, one in enumerate(self._callbacks)}
+        self._servers = [[place_of[id(one)] for one in several] for several in servers_of(system).values()]
+        self._priorities = self._as_one([given.get(id(one), 1) for one in self._callbacks])
         names = {id(callback): f"{chain.name}.{callback.name}" for chain, callback in entries}
         self._begin = [f"policy={'readyset' if policy == 'default' else 'tide'} depth={_DEPTH}"]
         for executor in system.executors:
@@ -79,7 +84,8 @@ class HostPlayer:
             if executor.budget_ms:
                 budget = f",{executor.budget_ms * 1000:f},{executor.budget_period_ms * 1000:f}"
             self._begin.append(f"executor={executor.name},{executor.lanes}{budget}")
-        self._begin += [f"group={group.name},{group.kind}" for group in system.groups]
+        groups = {group.name: f"g{number}" for number, group in enumerate(system.groups)}
+        self._begin += [f"group={groups[group.name]},{group.kind}" for group in system.groups]
         self._names = [names[id(one)] for one in self._callbacks]
         wires = {id(one): f"{names[id(one)]}{_WIRE}" for one in self._callbacks if one.propagation_ns}
         if wires:
@@ -93,7 +99,7 @@ class HostPlayer:
             f"callback={name},{one.executor},{self._periods_ns.get(place, 0) / 1e3:.15g}"
             for place, (name, one) in enumerate(zip(self._names, self._callbacks, strict=True))
         ]
-        self._ends = [f",{one.group}" if one.group else "" for one in self._callbacks]
+        self._ends = [f",{groups[one.group]}" if one.group else "" for one in self._callbacks]
         self._chains = [
             ",".join(
                 (f"chain={chain.name}", *_steps([(wires.get(id(one)), names[id(one)]) for one in system.path(chain)]))
@@ -169,7 +175,14 @@ class HostPlayer:
         """An executor that takes callbacks in any order may take them in this one."""
         if self._policy != "any_order":
             return self._priorities
-        return tuple(self._random.randint(1, 9) for _ in self._callbacks)
+        return self._as_one([self._random.randint(1, 9) for _ in self._callbacks])
+
+    def _as_one(self, priorities: list[int]) -> tuple[int, ...]:
+        for places in self._servers:
+            highest = max(priorities[place] for place in places)
+            for place in places:
+                priorities[place] = highest
+        return tuple(priorities)
 
     def _offset(self, place: int) -> int:
         source = self._random

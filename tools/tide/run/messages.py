@@ -104,10 +104,11 @@ class Number:
 
 @dataclass(frozen=True)
 class Sample:
-    """body: a serialised instance without encapsulation."""
+    """body: a serialised instance without encapsulation. mark: where it says whose it is, if it does."""
 
     body: bytes
     number: Number
+    mark: Number = Number()
 
 
 def message_class(name: str) -> Any:
@@ -303,19 +304,18 @@ def _place(message: Any, leaf: _Leaf) -> int | None:
     return _first_difference(first, second) if len(first) == len(second) else None
 
 
-def _number(message: Any) -> Number:
-    """The place that wraps around last, and that means least to who reads the message."""
+def _numbers(message: Any) -> Iterator[Number]:
+    """Places, first the one that wraps around last, and that means least to who reads the message."""
     fit = [leaf for leaf in _leaves(message) if leaf.kind != "digits" or leaf.length >= _DIGITS]
     for leaf in sorted(fit, key=lambda leaf: (leaf.field in _TIMES, _RANKS.index(leaf.kind))):
         offset = _place(message, leaf)
         if offset is not None:
-            return Number(leaf.kind, offset)
-    return Number()
+            yield Number(leaf.kind, offset)
 
 
-def sample_of(name: str, payload_bytes: int) -> Sample:
-    """An instance of the type, of that many bytes or the nearest below. MessageError: the type is not known, or has
-    more bytes."""
+def sample_of(name: str, payload_bytes: int, mark: int | None = None) -> Sample:
+    """An instance of the type, of that many bytes or the nearest below. mark: says whose it is, beside its number.
+    MessageError: the type is not known, has more bytes, or no room for a mark."""
     message = message_class(name)()
     least = len(_serialised(message))
     if least > payload_bytes:
@@ -324,7 +324,16 @@ def sample_of(name: str, payload_bytes: int) -> Sample:
             f"write payload_bytes = {least} or more",
         )
     _filled(message, payload_bytes)
-    number = _number(message)
+    number, *others = [*_numbers(message), Number()]
     body = bytearray(_serialised(message))
     number.written(body, 0)
-    return Sample(bytes(body), number)
+    if mark is None:
+        return Sample(bytes(body), number)
+    place = next((one for one in others if mark < MODULI[one.kind]), None)
+    if place is None or place.kind == "none":
+        raise MessageError(
+            f"a {name} has one field at most, and a run tells chains that ask the same service apart by another one",
+            "use a type with two, or give each chain a service of its own in a run",
+        )
+    place.written(body, mark)
+    return Sample(bytes(body), number, place)

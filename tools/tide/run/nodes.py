@@ -88,11 +88,9 @@ class _Play:
         self.awaits = takes["topic"] if takes is not None and takes.get("part") == "Response" else None
         self.group = group
         self._sends = sends
-        serves = takes is not None and takes.get("part") == "Request"
-        if serves:
+        self.serves = takes if takes is not None and takes.get("part") == "Request" else None
+        if self.serves is not None:
             self._reply = _instance_of(sends)
-            kind = service_class(takes["type"])
-            node.create_service(kind, takes["topic"], self._serve, callback_group=group)
         elif sends is not None and self.asks is None:
             self._publisher = node.create_publisher(message_class(sends["type"]), sends["topic"], profile)
             self._publish = _numbered(self._publisher, sends)
@@ -136,12 +134,22 @@ class _Play:
                 del self._arrived[index]
         self._run(index, now_ns)
 
-    def _serve(self, request: Any, _: Any) -> Any:
-        """The response leaves when it has returned."""
-        now_ns, cpu_ns = time.monotonic_ns(), time.thread_time_ns()
-        index = self._index(0, serialize_message(request), now_ns)
+    def is_asked(self, request: bytes) -> bool:
+        """By its chain, where several ask the same service."""
+        assert self.serves is not None
+        mark = self.serves.get("mark")
+        if mark is None:
+            return True
+        return Number(mark["kind"], mark["offset"]).read(request[ENCAPSULATION_BYTES:]) == mark["value"]
+
+    def serve(self, request: bytes, now_ns: int, cpu_ns: int) -> Any:
+        index = self._index(0, request, now_ns)
         self._run(index, now_ns, cpu_ns)
         return self._reply(max(index, 0))
+
+    def refuse(self) -> Any:
+        """To a request of nobody in the description."""
+        return self._reply(0)
 
     def connect(self, node: Node, taker: _Play) -> None:
         """To the service that it asks; taker: who takes the reply, as long as both are of this executor."""
@@ -233,7 +241,29 @@ def _instance_of(sends: dict[str, Any]) -> Callable[[int], Any]:
 def _connect(node: Node, plays: list[_Play]) -> None:
     for one in plays:
         if one.asks is not None:
-            one.connect(node, next(other for other in plays if other.awaits == one.asks))
+            own = (other for other in plays if other.chain["name"] == one.chain["name"])
+            one.connect(node, next(other for other in own if other.awaits == one.asks))
+
+
+def _serve(node: Node, plays: list[_Play]) -> None:
+    """A service for each name, whoever asks."""
+    every: dict[str, list[_Play]] = {}
+    for one in plays:
+        if one.serves is not None:
+            every.setdefault(one.serves["topic"].lstrip("/"), []).append(one)
+
+    def answer(several: list[_Play], request: Any, _: Any) -> Any:
+        """The response leaves when it has returned."""
+        now_ns, cpu_ns = time.monotonic_ns(), time.thread_time_ns()
+        message = serialize_message(request)
+        asked = next((one for one in several if one.is_asked(message)), None)
+        return several[0].refuse() if asked is None else asked.serve(message, now_ns, cpu_ns)
+
+    for several in every.values():
+        first = several[0]
+        assert first.serves is not None
+        kind = service_class(first.serves["type"])
+        node.create_service(kind, first.serves["topic"], partial(answer, several), callback_group=first.group)
 
 
 def _group_of(name: str | None, kinds: dict[str, str], groups: dict[str, CallbackGroup]) -> CallbackGroup:
@@ -291,6 +321,7 @@ def main() -> None:
         for chain in task["chains"]
         for callback in chain["callbacks"]
     ]
+    _serve(node, plays)
     _connect(node, plays)
     executor.add_node(node)
     threading.Thread(target=_listen, args=(plays, executor, 0 if budget else priority), daemon=True).start()

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
+from tide.analysis.servers import servers_of
 from tide.run.messages import MessageError, Number, Sample, sample_of
 from tide.run.plan import (
     BOARD_CALLBACKS,
@@ -69,8 +70,31 @@ def link_of(system: System, board: Executor) -> SerialLink | UdpLink:
 
 
 @lru_cache(maxsize=256)
-def _sample(type_name: str, payload_bytes: int) -> Sample:
-    return sample_of(type_name, payload_bytes)
+def _sample(type_name: str, payload_bytes: int, mark: int | None = None) -> Sample:
+    return sample_of(type_name, payload_bytes, mark)
+
+
+def _mark_of(system: System, asks: Callback) -> int | None:
+    """Which of the chains that ask the same service; None: it is the only one, or nobody looks."""
+    if asks.requests is None:
+        return None
+    service = asks.requests.service.lstrip("/")
+    several = servers_of(system).get(service, [])
+    if not several or is_given(system.executor(several[0].executor)):
+        return None
+    askers = [
+        one
+        for chain in system.chains
+        for one in chain.callbacks
+        if one.requests is not None and one.requests.service.lstrip("/") == service
+    ]
+    given = next((one for one in askers if is_given(system.executor(one.executor))), None)
+    if given is not None:
+        raise PlanError(
+            f"service '{service}' is asked by {len(askers)} chains, and '{given.name}' is of your own program, whose "
+            f"requests do not say whose they are; give the server, '{several[0].executor}', a program, too"
+        )
+    return next(number for number, one in enumerate(askers) if one is asks)
 
 
 def _message(system: System, made_by: Callback) -> Message:
@@ -83,7 +107,7 @@ def _message(system: System, made_by: Callback) -> Message:
         part: Literal["Request", "Response"] = "Request" if made_by.requests else "Response"
         publication, name = ServicePart(sent.service, sent.type, made_by.sent_bytes, part), f"{sent.type}_{part}"
     try:
-        sample = _sample(name, publication.payload_bytes)
+        sample = _sample(name, publication.payload_bytes, _mark_of(system, made_by))
     except MessageError as error:
         kind = "topic" if made_by.publishes else "service"
         raise PlanError(f"{kind} '{publication.topic}': {error}") from None
@@ -160,6 +184,9 @@ def _node_message(message: Message | None, file: Path | None, readers: int = 0) 
     told |= {"kind": number.kind, "offset": number.offset}
     if isinstance(message.publication, ServicePart):
         told["part"] = message.publication.part
+    if message.sample.mark.kind != "none":
+        mark = message.sample.mark
+        told["mark"] = {"kind": mark.kind, "offset": mark.offset, "value": mark.read(message.sample.body)}
     if file is not None:
         file.write_bytes(message.sample.body)
         told |= {"file": str(file), "readers": readers}

@@ -12,13 +12,14 @@ from tide.system.model import Callback, Chain, System
 
 def check_services(system: System) -> Iterator[Finding]:
     servers: dict[str, tuple[Chain, Callback]] = {}
+    boards = {board.name for board in system.boards()}
     for index, chain in enumerate(system.chains):
         if not any(one.requests or one.replies or one.kind in ("service", "client") for one in chain.callbacks):
             continue
         path: Path = ("chains", index)
         for position in range(len(chain.callbacks)):
             yield from _callback(chain, position, (*path, "callbacks", position))
-        yield from _servers(chain, servers, path)
+        yield from _servers(chain, servers, boards, path)
         if chain.reliability != "reliable":
             yield Finding(
                 (*path, "reliability"),
@@ -109,8 +110,10 @@ def _service(chain: Chain, position: int, path: Path) -> Iterator[Finding]:
         )
 
 
-def _servers(chain: Chain, servers: dict[str, tuple[Chain, Callback]], path: Path) -> Iterator[Finding]:
-    """Each service has one place in one chain."""
+def _servers(
+    chain: Chain, servers: dict[str, tuple[Chain, Callback]], boards: set[str], path: Path
+) -> Iterator[Finding]:
+    """Each service has one place in a chain. Several chains may ask it: it is one callback of one executor."""
     for position, callback in enumerate(chain.callbacks):
         if callback.replies is None or callback.kind != "service":
             continue
@@ -125,9 +128,46 @@ def _servers(chain: Chain, servers: dict[str, tuple[Chain, Callback]], path: Pat
                 f"service '{name}' has servers on the executors '{first.executor}' and '{callback.executor}'",
                 "give each a name of its own",
             )
-        else:
+        elif of is chain:
             yield Finding(
                 here,
                 f"service '{name}' is already that of '{first.name}' of chain '{of.name}'",
-                "use one service for each step of each chain",
+                "use one service for each step of a chain",
             )
+        elif first.executor in boards:
+            yield Finding(
+                here,
+                f"service '{name}' of board '{first.executor}' is asked by the chains '{of.name}' and '{chain.name}', "
+                "and a board serves one chain by each service, as the service has one priority on its line",
+                "give each chain a service of its own, or serve them on the host",
+            )
+        else:
+            yield from _same_server(chain, position, (of, first), path)
+
+
+def _same_server(chain: Chain, position: int, known: tuple[Chain, Callback], path: Path) -> Iterator[Finding]:
+    """What a callback has once, whoever asks."""
+    of, first = known
+    callback = chain.callbacks[position]
+    here: Path = (*path, "callbacks", position)
+    assert first.replies is not None and callback.replies is not None
+    if first.replies.type != callback.replies.type:
+        yield Finding(
+            (*here, "replies", "type"),
+            f"service '{first.replies.service}' is {first.replies.type} in chain '{of.name}' and "
+            f"{callback.replies.type} in chain '{chain.name}'",
+            "correct one of them",
+        )
+    for key in ("group", "priority"):
+        one, other = getattr(first, key), getattr(callback, key)
+        if one != other:
+            yield Finding(
+                (*here, key) if other is not None else here,
+                f"the server of '{first.replies.service}' has {_said(key, one)} in chain '{of.name}' and "
+                f"{_said(key, other)} in chain '{chain.name}', and is one callback",
+                "write the same in both",
+            )
+
+
+def _said(key: str, value: object) -> str:
+    return f"no {key}" if value is None else f"{key} '{value}'"

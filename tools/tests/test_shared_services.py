@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One service that several chains ask: what a description may say, bounds, the shipped code in virtual time, a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_service_chains import MS, SET_BOOL, described, found, service, worst_of
+
+from tide.analysis.bounds import bounds_of
+from tide.analysis.lower import host_document, link_document
+from tide.analysis.servers import servers_of, with_servers
+from tide.play.boards import BoardsPlayer
+from tide.run.messages import MODULI, Number
+from tide.run.plan import BoardChain
+from tide.run.robot_plans import nodes_of, plan_of
+from tide.system.load import SystemFileError, parse
+from tide.system.model import System
+from tide.system.variants import PlanError
+
+GOAL = "test_msgs/action/Fibonacci_SendGoal"  # a request with two fields
+
+
+def sharing(*ways: str, times: tuple[float, ...] = (1, 4, 1), kind: str = SET_BOOL, **names: Any) -> str:
+    """Chains c0, c1, ... that ask service `one`, the first the most urgent."""
+    chains = [service(f"c{n}", way, priority=9 - n, times=times, **names) for n, way in enumerate(ways)]
+    shared = [chain.replace(f'"c{n}/set"', '"one"').replace(SET_BOOL, kind) for n, chain in enumerate(chains)]
+    return described(*shared)
+
+
+def with_lanes(text: str, lanes: int) -> str:
+    return text.replace('name = "h"\nwhere = "host"\n', f'name = "h"\nwhere = "host"\nlanes = {lanes}\n')
+
+
+# ---- the description ----
+
+
+def test_several_chains_may_ask_one_service_of_the_host() -> None:
+    system = parse(sharing("mhm", "nhn", "ghg"))
+    assert [one.executor for one in servers_of(system)["one"]] == ["h", "h", "h"]
+    (group,) = with_servers(system).groups
+    assert {one.group for one in servers_of(with_servers(system))["one"]} == {group.name} and group.kind == "exclusive"
+    assert not system.groups, "what was read stays as it is"
+
+
+def last_changed(text: str, old: str, new: str) -> str:
+    head, found_it, tail = text.rpartition(old)
+    assert found_it
+    return head + new + tail
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (sharing("hmh", "gmg"), "service 'one' of board 'm' is asked by the chains 'c0' and 'c1', and a board"),
+        (sharing("mhm", "ngn"), "has servers on the executors 'h' and 'g'"),
+        (
+            last_changed(
+                last_changed(sharing("mhm", "nhn"), SET_BOOL, "nav_msgs/srv/GetMap"), SET_BOOL, "nav_msgs/srv/GetMap"
+            ),
+            "service 'one' is std_srvs/srv/SetBool in chain 'c0' and nav_msgs/srv/GetMap in chain 'c1'",
+        ),
+        (
+            last_changed(sharing("mhm", "nhn"), 'kind = "service"', 'kind = "service", group = "x"')
+            + '\n[[groups]]\nname = "x"\nkind = "reentrant"\n',
+            "the server of 'one' has no group in chain 'c0' and group 'x' in chain 'c1', and is one callback",
+        ),
+    ],
+)  # fmt: skip
+def test_what_one_service_may_not_be_is_told(text: str, told: str) -> None:
+    with pytest.raises(SystemFileError) as refusal:
+        parse(text)
+    assert any(told in line and ";" in line for line in refusal.value.lines), refusal.value.lines
+
+
+def test_a_chain_asks_a_service_once() -> None:
+    chain = service("c", "mhm").replace('"c/set"', '"one"')
+    head, _, tail = chain.partition('  { name = "go_on"')
+    again = head.partition("callbacks = [\n")[2].replace('"ask"', '"ask_again"').replace('"serve"', '"serve_again"')
+    again = again.replace('kind = "timer"', 'kind = "client"')
+    with pytest.raises(SystemFileError) as refusal:
+        parse(described(head + again + '  { name = "go_on"' + tail))
+    assert "is already that of 'serve' of chain 'c'; use one service for each step of a chain" in str(refusal.value)
+
+
+# ---- bounds ----
+
+
+def test_requests_of_one_service_exclude_each_other_whatever_the_lanes() -> None:
+    """Beside a board the lanes count as one; each chain waits for one request of each other one."""
+    several = found(parse(with_lanes(sharing("mhm", "nhn", "ghg"), 3))).chain("c2")
+    assert several is not None and several.bound_ns == (1 + 3 * 4 + 1) * MS
+    document = link_document(with_servers(parse(with_lanes(sharing("mhm", "mhm"), 3))))
+    assert {one["name"]: one["lanes"] for one in document["hosts"]} == {"h": 1}
+
+
+def test_an_urgent_chain_waits_for_requests_that_came_before() -> None:
+    """Executors with priorities do not put requests of one callback in an order of their own."""
+    system = parse(sharing("ghg", "ghg", "ghg"))
+    executors = {one["name"]: one["policy"] for one in host_document(with_servers(system), "priority")["executors"]}
+    assert executors == {"h": "any_order", "g": "priority"}
+    bounds = bounds_of(system, "priority")
+    first = bounds.chain("c0")
+    assert first is not None and first.bound_ns is not None and first.bound_ns >= 3 * 4 * MS
+    assert [one.model for one in bounds.models] == ["any_order", "priority"]
+    assert any(one.id == "servers" for one in bounds.assumptions)
+
+
+def test_a_reentrant_group_lets_requests_overlap() -> None:
+    text = with_lanes(sharing("ghg", "ghg"), 2)
+    group = '\n[[groups]]\nname = "x"\nkind = "reentrant"\n'
+    overlapping = text.replace('kind = "service"', 'kind = "service", group = "x"') + group
+    apart, together = (bounds_of(parse(one)).chain("c0") for one in (text, overlapping))
+    assert apart is not None and together is not None and apart.bound_ns is not None and together.bound_ns is not None
+    assert together.bound_ns < apart.bound_ns
+
+
+# ---- the shipped code in virtual time ----
+
+
+@pytest.mark.parametrize("lanes", [1, 3])
+def test_chains_of_boards_and_nodes_keep_to_their_bounds(lanes: int) -> None:
+    system = parse(with_lanes(sharing("mhm", "nhn", "ghg", times=(1, 9, 1)), lanes))
+    bounds = {one.name: one.bound_ns for one in bounds_of(system, "tide").chains}
+    worst = worst_of(system, "tide", 24)
+    for name, bound_ns in bounds.items():
+        assert bound_ns is not None and worst[name] <= bound_ns, name
+    assert max(worst.values()) > (1 + 2 * 9 + 1) * MS, "nobody waits for anybody"
+
+
+def test_without_exclusion_nobody_would_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulator takes one request at a time because it is told so."""
+    system = parse(with_lanes(sharing("ghg", "ghg", "ghg", "mhm", times=(1, 9, 1)), 4))
+    one_at_a_time = worst_of(system, "tide", 24)
+    monkeypatch.setattr(BoardsPlayer, "_servers_of", lambda *_: "")
+    assert max(worst_of(system, "tide", 24).values()) < max(one_at_a_time.values())
+
+
+# ---- a run ----
+
+
+def node_task(system: System, name: str, tmp_path: Path) -> dict[str, Any]:
+    executor = system.executor(name)
+    return nodes_of(system, executor, plan_of(system, executor, 5), tmp_path)
+
+
+def requests_of(chains: list[BoardChain]) -> list[bytes]:
+    return [one.callbacks[0].sends.sample.body for one in chains if one.callbacks[0].sends is not None]
+
+
+def test_a_request_says_whose_it_is(tmp_path: Path) -> None:
+    """Of boards and nodes, whatever the number of the instance is."""
+    system = parse(sharing("mhm", "mhm", "ghg", kind=GOAL, request=20))
+    served = [chain["callbacks"][0]["takes"] for chain in node_task(system, "h", tmp_path)["chains"]]
+    assert [one["mark"]["value"] for one in served] == [0, 1, 2]
+    bodies = [
+        *requests_of(plan_of(system, system.executor("m"), 5)),
+        *requests_of(plan_of(system, system.executor("g"), 5)),
+    ]
+    for number, body in enumerate(bodies):
+        for index in (0, 1, 77, MODULI["u16"] + 3):
+            message = bytearray(body)
+            Number(served[number]["kind"], served[number]["offset"]).written(message, index)
+            marks = [Number(one["mark"]["kind"], one["mark"]["offset"]).read(bytes(message)) for one in served]
+            assert marks == [number] * 3
+
+
+def test_one_that_cannot_say_is_refused_in_a_run() -> None:
+    system = parse(sharing("mhm", "ghg", request=4))
+    with pytest.raises(PlanError, match="has one field at most, and a run tells chains that ask"):
+        plan_of(system, system.executor("m"), 5)
+    mine = sharing("mhm", "ghg", kind=GOAL, request=20).replace('name = "g"\n', 'name = "g"\ncommand = "./mine"\n')
+    with pytest.raises(PlanError, match="is of your own program, whose requests do not say whose they are"):
+        plan_of(parse(mine), parse(mine).executor("h"), 5)
+    theirs = mine.replace('name = "h"\n', 'name = "h"\ncommand = "./theirs"\n')
+    assert plan_of(parse(theirs), parse(theirs).executor("m"), 5)
