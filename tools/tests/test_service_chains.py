@@ -222,6 +222,13 @@ def test_a_board_that_serves_takes_as_long_as_it_does() -> None:
     assert [after - before for before, after in itertools.pairwise(found_ns)] == [10 * MS, 10 * MS]
 
 
+def test_a_reply_of_another_board_is_as_long_on_both_lines() -> None:
+    """Whatever the request was: 80 bytes more on the line of the server and on that of the client."""
+    bounds = [found(parse(described(service("c", "mnm", reply=reply)))).chain("c") for reply in (20, 100)]
+    short, long = (one.bound_ns for one in bounds if one is not None)
+    assert short is not None and long is not None and long - short >= 2 * 80 * 10 * 1_000_000_000 // 115_200
+
+
 # ---- the shipped code in virtual time ----
 
 

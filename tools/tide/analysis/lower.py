@@ -145,13 +145,15 @@ def _add_sections(document: Document, system: System, whole: System) -> None:
 
 
 def _relay_services(document: Document, system: System, client: str) -> None:
-    """From the board to itself a request or a reply has another size on its way back: it passes through the agent."""
+    """From the board to itself a request or a reply has another size on its way back: it passes through the agent. One
+    that goes to another board is followed here by what comes back from there, which takes none of it."""
     relay = {"name": RELAY, "executor": RELAY, "execution_ns": 0}
     used = False
     for chain, entry in zip(system.chains, document["chains"], strict=True):
         for position in reversed(range(len(chain.callbacks) - 1)):
             sender, taker = chain.callbacks[position : position + 2]
             loops = sender.executor == taker.executor == client
+            loops = loops and taker.kind == ("service" if sender.requests else "client")
             if loops and up_bytes(sender) != down_bytes(sender):
                 entry["callbacks"].insert(position + 1, relay | {"payload_bytes": down_bytes(sender)})
                 used = True
