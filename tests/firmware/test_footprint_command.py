@@ -8,17 +8,48 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from board import ROOT
 
 from tide.footprint.build import build, runtime_sources
 from tide.footprint.sizing import client_of, options
 from tide.footprint.stack import read
-from tide.system.load import load
+from tide.system.load import parse
 
 sys.path.insert(0, str(ROOT / "lab" / "bench"))
 import options as bench_options
 
 SYSTEM = ROOT / "examples" / "three_chains" / "system.toml"
+SERVICES = """
+[system]
+name = "asks_and_serves"
+[[executors]]
+name = "board"
+where = "mcu"
+[[executors]]
+name = "host"
+where = "host"
+[[links]]
+name = "line"
+kind = "serial"
+baud = 921600
+"""
+for _asks, _serves, _priority in (("board", "host", 2), ("host", "board", 1)):
+    SERVICES += f"""
+[[chains]]
+name = "{_asks}_asks"
+priority = {_priority}
+period_ms = 100
+deadline_ms = 100
+reliability = "reliable"
+callbacks = [
+  {{ name = "ask", kind = "timer", executor = "{_asks}", execution_ms = 1,
+    requests = {{ service = "{_serves}/set", type = "std_srvs/srv/SetBool" }} }},
+  {{ name = "serve", kind = "service", executor = "{_serves}", execution_ms = 1,
+    replies = {{ service = "{_serves}/set", type = "std_srvs/srv/SetBool", payload_bytes = 20 }} }},
+  {{ name = "go_on", kind = "client", executor = "{_asks}", execution_ms = 0 }},
+]
+"""
 # What a program may set, and this one does not; and what nobody is known to be called through.
 OF_THE_PROGRAM = {"on_start", "on_end", "on_state", "wall_ns", "gc_callback", "done", "block", "handlers", "sink"}
 OF_THE_PROGRAM |= {f"service_callback{form}" for form in ("", "_with_request_id", "_with_context")}
@@ -39,8 +70,9 @@ def test_command_prints_sizes() -> None:
     assert result["one more"]["timer"] > 100
 
 
-def test_image_starts_and_every_pointer_of_the_graph_is_known(tmp_path: Path) -> None:
-    client = client_of(load(SYSTEM))
+@pytest.mark.parametrize("text", [SYSTEM.read_text(encoding="utf-8"), SERVICES], ids=["topics", "services"])
+def test_image_starts_and_every_pointer_of_the_graph_is_known(text: str, tmp_path: Path) -> None:
+    client = client_of(parse(text))
     image = build(client, "cortex-m7", options(client), tmp_path, graph=True)
     assert bench_options.asks_for_an_agent(image, tmp_path)
     graph = read(tmp_path.glob("*.ci"), [*runtime_sources(), tmp_path / "program.c"])

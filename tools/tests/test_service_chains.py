@@ -14,8 +14,7 @@ from tide.analysis import bounds as bounding
 from tide.analysis.bounds import Bounds, bounds_of
 from tide.analysis.lower import NoBoundError, link_document
 from tide.analysis.sections import all_of, sections_of
-from tide.errors import UsageError
-from tide.footprint.sizing import client_of
+from tide.footprint.sizing import client_of, options, pools
 from tide.play.boards import BoardsPlayer
 from tide.play.server import Server
 from tide.run.plan import ServicePart, write_board_plan
@@ -338,6 +337,18 @@ def test_a_watch_says_that_it_cannot_see_a_service() -> None:
     assert not points.points and points.unseen == ("service /c/set cannot be seen from beside it",)
 
 
-def test_a_footprint_says_that_it_does_not_size_services() -> None:
-    with pytest.raises(UsageError, match="'ask' has a service, which tide footprint does not size yet"):
-        client_of(parse(GOOD))
+def test_a_footprint_counts_clients_services_and_what_goes_with_their_messages() -> None:
+    """One asks, one serves: 24 B come with each request and leave with each reply, 4 B come with a reply."""
+    chains = (service("c", "mhm", request=300, reply=400), service("d", "hmh", priority=2, request=500, reply=600))
+    client = client_of(parse(described(*chains)))
+    sizes = pools(client)
+    assert (sizes["TIDE_CLIENTS"], sizes["TIDE_SERVICES"], sizes["TIDE_SUBSCRIPTIONS"]) == (1, 1, 0)
+    assert [end.payload_bytes + end.header_bytes for end in client.writes] == [300, 600 + 24]
+    assert [end.payload_bytes + end.header_bytes for end in client.reads] == [400 + 4, 500 + 24]
+    assert sizes["TIDE_SLOTS"] == 2 * 2 + 2 and sizes["TIDE_STREAMS"] == 2 + 1 and sizes["TIDE_LARGE_NODES"] == 2 * 2
+    assert sizes["TIDE_LARGE_NODE_BYTES"] >= 624 + 12 and sizes["TIDE_REASSEMBLY_BYTES"] >= 524
+    assert "TIDE_SERVICE_OBJECTS=0" not in options(client) and "TIDE_FRAGMENTS=0" not in options(client)
+    plain = chains[0].replace("requests = { service", "publishes = { topic").replace('"service"', '"subscription"')
+    plain = plain.replace("replies = { service", "publishes = { topic").replace('"client"', '"subscription"')
+    plain = plain.replace('"c/set"', '"in"', 1).replace('"c/set"', '"out"').replace(SET_BOOL, "std_msgs/msg/String")
+    assert "TIDE_SERVICE_OBJECTS=0" in options(client_of(parse(described(plain))))

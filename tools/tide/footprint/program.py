@@ -45,12 +45,17 @@ def _qos(end: Endpoint) -> str:
 
 def program(client: Client) -> str:
     ends = [*client.publications, *client.subscriptions]
+    ends += [end for one in client.services for end in (one.sends, one.takes)]
     number = {id(end): index for index, end in enumerate(ends)}
     lines = [
         "#define TIDE_DEFINE_POOLS",
         '#include "system_pools.h"',
         "#include <tide/pools.h>",
         '#include "board.h"',
+        "#include <rclc/client.h>",
+        "#include <rclc/service.h>",
+        "#include <tide/message_memory.h>",
+        "#include <tide/rclc_service.h>",
         '#include "uart.h"',
         "static uint8_t piece[32], ring[256];",
         "const tide_uart_board_t tide_uart_board = {&tide_mps2_uart, piece, sizeof piece, ring, sizeof ring};",
@@ -60,19 +65,43 @@ def program(client: Client) -> str:
         f"static rcl_timer_t timers[{max(1, len(client.timers))}];",
         f"static rcl_publisher_t publishers[{max(1, len(client.publications))}];",
         f"static rcl_subscription_t subscriptions[{max(1, len(client.subscriptions))}];",
+        f"static rcl_service_t services[{max(1, len(client.services) - client.clients)}];",
+        f"static rcl_client_t clients[{max(1, client.clients)}];",
         f"static tide_chain_t chains[{max(1, len(client.chains))}];",
     ]
     for index, end in enumerate(ends):
         lines += _type(index, end)
+    asked = [one for one in client.services if one.is_client]
+    served = [one for one in client.services if not one.is_client]
+    for index, one in enumerate(client.services):
+        request, reply = (one.sends, one.takes) if one.is_client else (one.takes, one.sends)
+        lines += [
+            f'static const tide_service_type_t service_type_{index} = {{"{one.package}", "{one.type}", '
+            f"&type_{number[id(request)]}, &type_{number[id(reply)]}}};",
+            f"static const rosidl_service_type_support_t service_support_{index} = {{TIDE_TYPESUPPORT_IDENTIFIER, "
+            f"&service_type_{index}, get_service_typesupport_handle_function}};",
+        ]
+    if asked:
+        lines.append("static int64_t number_of_request;")
     lines += [
         "static void publish_all(void) {",
         *(
             f"  (void)rcl_publish(&publishers[{index}], message_{number[id(end)]}, NULL);"
             for index, end in enumerate(client.publications)
         ),
+        *(
+            f"  (void)rcl_send_request(&clients[{index}], message_{number[id(one.sends)]}, &number_of_request);"
+            for index, one in enumerate(asked)
+        ),
         "}",
         "static void on_timer(rcl_timer_t *timer, int64_t last) { (void)timer; (void)last; publish_all(); }",
         "static void on_message(const void *message) { (void)message; publish_all(); }",
+        *(["static void on_reply(const void *reply) { (void)reply; publish_all(); }"] if asked else []),
+        *(
+            ["static void on_request(const void *request, void *reply) { (void)request; (void)reply; publish_all(); }"]
+            if served
+            else []
+        ),
         "int main(void) {",
         "  rcl_allocator_t allocator = rcl_get_default_allocator();",
         "  int errors = rclc_support_init(&support, 0, NULL, &allocator);",
@@ -104,5 +133,20 @@ def program(client: Client) -> str:
             "on_message, ON_NEW_DATA);",
             f"  errors += tide_rclc_chain_add_subscription(&chains[{chain_at[end.chain.name]}], "
             f"&subscriptions[{index}]);",
+        ]
+    supports = {id(one): f"service_support_{index}" for index, one in enumerate(client.services)}
+    for index, one in enumerate(asked):
+        lines += [
+            f'  errors += rclc_client_init_default(&clients[{index}], &node, &{supports[id(one)]}, "{one.service}");',
+            f"  errors += rclc_executor_add_client(&executor, &clients[{index}], "
+            f"message_{number[id(one.takes)]}, on_reply);",
+            f"  errors += tide_rclc_chain_add_client(&chains[{chain_at[one.sends.chain.name]}], &clients[{index}]);",
+        ]
+    for index, one in enumerate(served):
+        lines += [
+            f'  errors += rclc_service_init_default(&services[{index}], &node, &{supports[id(one)]}, "{one.service}");',
+            f"  errors += rclc_executor_add_service(&executor, &services[{index}], message_{number[id(one.takes)]}, "
+            f"message_{number[id(one.sends)]}, on_request);",
+            f"  errors += tide_rclc_chain_add_service(&chains[{chain_at[one.sends.chain.name]}], &services[{index}]);",
         ]
     return "\n".join([*lines, "  return errors != 0 ? 1 : rclc_executor_spin(&executor);", "}", ""])

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from tide.analysis.wire import down_bytes, up_bytes
 from tide.errors import UsageError
 from tide.system.levels import levels_of_boards
 from tide.system.model import Callback, Chain, Publication, System
@@ -13,12 +14,13 @@ from tide.system.model import Callback, Chain, Publication, System
 _WRITE_HEADER_BYTES = 8  # of the submessage, and the two ids
 _FRAME_OVERHEAD_BYTES = 12  # headers of message, fragment and submessage
 _CREATE_OVERHEAD_BYTES = 48  # of a CREATE, beside its texts
+_TEXT_OVERHEAD_BYTES = 8  # of each further text: its length, and padding
 _ENCAPSULATION_BYTES = 4
 _SMALL_BYTES = 128
 _LEFT_OUT_ALWAYS = (  # by a program that only has what a description can say
     *("TIDE_MESSAGE_EXPIRY", "TIDE_SAMPLE_SEQUENCES", "TIDE_REMOVAL", "TIDE_TIME_SYNC", "TIDE_BATCH", "TIDE_READYSET"),
     *("TIDE_TRIGGERS", "TIDE_CUSTOM_LINK", "TIDE_CONFIG_CHECKS", "TIDE_COUNTERS", "TIDE_MEASUREMENT"),
-    *("TIDE_AGENT_QUESTIONS", "TIDE_SERVICE_OBJECTS", "TIDE_TEXT_OBJECTS", "TIDE_NODE_WAITERS", "TIDE_LONG_MESSAGES"),
+    *("TIDE_AGENT_QUESTIONS", "TIDE_TEXT_OBJECTS", "TIDE_NODE_WAITERS", "TIDE_LONG_MESSAGES"),
 )
 
 
@@ -32,10 +34,23 @@ class Endpoint:
     dds_type: str
     payload_bytes: int
     level: int
+    header_bytes: int = 0  # what a service adds in front of it
 
     @property
     def reliable(self) -> bool:
         return self.chain.reliability == "reliable"
+
+
+@dataclass(frozen=True)
+class ServiceEnd:
+    """A service that the microcontroller asks or serves: what it sends, and what it takes."""
+
+    service: str
+    package: str
+    type: str
+    is_client: bool
+    sends: Endpoint
+    takes: Endpoint
 
 
 @dataclass(frozen=True)
@@ -48,8 +63,21 @@ class Client:
     timers: tuple[tuple[Chain, Callback], ...]
     publications: tuple[Endpoint, ...]
     subscriptions: tuple[Endpoint, ...]
+    services: tuple[ServiceEnd, ...]  # clients, too
     chains: tuple[Chain, ...]
     levels: Mapping[str, int]  # by chain
+
+    @property
+    def clients(self) -> int:
+        return sum(one.is_client for one in self.services)
+
+    @property
+    def writes(self) -> tuple[Endpoint, ...]:
+        return (*self.publications, *(one.sends for one in self.services))
+
+    @property
+    def reads(self) -> tuple[Endpoint, ...]:
+        return (*self.subscriptions, *(one.takes for one in self.services))
 
 
 def _dds_type(message: str) -> str:
@@ -85,14 +113,9 @@ def only_board(system: System, board: str | None) -> System:
 def client_of(system: System) -> Client:
     executors = tuple(executor for executor in system.executors if executor.where == "mcu")
     names = {executor.name for executor in executors}
-    asking = next((one for chain in system.chains for one in chain.callbacks if one.requests or one.replies), None)
-    if asking is not None:
-        raise UsageError(
-            f"'{asking.name}' has a service, which tide footprint does not size yet; leave its chain out, and see "
-            "TIDE_SERVICES and TIDE_CLIENTS of tide/pools.h"
-        )
     every = levels_of_boards(system)
     timers, publications, subscriptions, chains = [], [], [], []
+    services: list[ServiceEnd] = []
     for chain in system.chains:
         if any(callback.executor in names for callback in chain.callbacks):
             chains.append(chain)
@@ -104,6 +127,11 @@ def client_of(system: System) -> Client:
             elif before is not None and before.publishes is not None:
                 said = before.publishes
                 subscriptions.append(_endpoint(chain, callback, said, every[callback.executor][chain.name]))
+            if callback.replies is not None and before is not None:
+                services.append(_service(chain, (before, callback), False, every[callback.executor][chain.name]))
+            if callback.requests is not None:
+                server = chain.callbacks[chain.callbacks.index(callback) + 1]
+                services.append(_service(chain, (callback, server), True, every[callback.executor][chain.name]))
             if callback.publishes is not None:
                 level = every[callback.executor][chain.name]
                 publications.append(_endpoint(chain, callback, callback.publishes, level))
@@ -114,6 +142,7 @@ def client_of(system: System) -> Client:
         timers=tuple(timers),
         publications=tuple(publications),
         subscriptions=tuple(subscriptions),
+        services=tuple(services),
         chains=tuple(chains),
         levels={name: level for known in every.values() for name, level in known.items()},
     )
@@ -121,6 +150,28 @@ def client_of(system: System) -> Client:
 
 def _endpoint(chain: Chain, callback: Callback, said: Publication, level: int) -> Endpoint:
     return Endpoint(chain, callback, said.topic, _dds_type(said.type), said.payload_bytes, level)
+
+
+def _service(chain: Chain, way: tuple[Callback, Callback], is_client: bool, level: int) -> ServiceEnd:
+    """way: who asks, and who serves."""
+    asks, serves = way
+    assert asks.requests is not None and serves.replies is not None
+    package, _, name = asks.requests.type.split("/")
+    ends = []
+    for maker, part in ((asks, "Request"), (serves, "Response")):
+        sent = is_client == (part == "Request")
+        header_bytes = (up_bytes(maker) if sent else down_bytes(maker)) - maker.sent_bytes
+        dds_type = f"{_dds_type(asks.requests.type)}{part}_"
+        ends.append(Endpoint(chain, maker, asks.requests.service, dds_type, maker.sent_bytes, level, header_bytes))
+    request, reply = ends
+    sends, takes = (request, reply) if is_client else (reply, request)
+    return ServiceEnd(asks.requests.service, package, name, is_client, sends, takes)
+
+
+def _created_bytes(end: ServiceEnd) -> int:
+    """Of the message that has the agent make it, beside what every one has: its name, and two topics and types."""
+    topics = 2 * (len(end.service) + len("rq/") + len("Request") + _TEXT_OVERHEAD_BYTES)
+    return len(end.service) + topics + len(end.sends.dds_type) + len(end.takes.dds_type)
 
 
 def _whole_words(count: int) -> int:
@@ -132,49 +183,64 @@ def _streams(endpoints: tuple[Endpoint, ...]) -> int:
 
 
 def _is_fragmented(endpoint: Endpoint, mtu_bytes: int) -> bool:
-    return endpoint.payload_bytes + _ENCAPSULATION_BYTES + _FRAME_OVERHEAD_BYTES + _WRITE_HEADER_BYTES > mtu_bytes
+    whole_bytes = endpoint.payload_bytes + endpoint.header_bytes + _ENCAPSULATION_BYTES
+    return whole_bytes + _FRAME_OVERHEAD_BYTES + _WRITE_HEADER_BYTES > mtu_bytes
 
 
 def pools(client: Client) -> dict[str, int]:
-    """The macros of tide/pools.h. Two messages of each publisher wait, and two frames of each subscription."""
+    """The macros of tide/pools.h. Two messages of each writer wait, and two frames of each reader. A chain that ends
+    before its next release has one request open; there is a place for one more, whose reply was lost with an agent."""
     ends = (*client.publications, *client.subscriptions)
     creations = [len(end.topic) + len(end.dds_type) + _CREATE_OVERHEAD_BYTES for end in ends]
+    creations += [_created_bytes(one) + _CREATE_OVERHEAD_BYTES for one in client.services]
     small = _whole_words(max([_SMALL_BYTES, *creations]))
-    payloads = [end.payload_bytes + _ENCAPSULATION_BYTES + _WRITE_HEADER_BYTES for end in client.publications]
+    payloads = [
+        end.payload_bytes + end.header_bytes + _ENCAPSULATION_BYTES + _WRITE_HEADER_BYTES for end in client.writes
+    ]
     large = [size for size in payloads if size > small]
-    reassembled = [end for end in client.subscriptions if _is_fragmented(end, client.mtu_bytes)]
+    reassembled = [end for end in client.reads if _is_fragmented(end, client.mtu_bytes)]
     return {
         "TIDE_NODES": 1,
         "TIDE_PUBLISHERS": len(client.publications),
         "TIDE_SUBSCRIPTIONS": len(client.subscriptions),
+        "TIDE_SERVICES": len(client.services) - client.clients,
+        "TIDE_CLIENTS": client.clients,
+        "TIDE_SERVICE_DEPTH": 1,
+        "TIDE_CLIENT_REQUESTS": 2,
         "TIDE_TIMERS": len(client.timers),
         "TIDE_GUARD_CONDITIONS": 0,
         "TIDE_EXECUTORS": max(1, len(client.executors)),
         "TIDE_EXECUTOR_LANES": client.lanes,
-        "TIDE_NAME_BYTES": _whole_words(max([len(end.topic) for end in ends] + [12]) + len("rt/") + 1),
+        "TIDE_NAME_BYTES": _whole_words(
+            max([len(end.topic) for end in (*client.writes, *client.reads)] + [12]) + len("rt/") + 1
+        ),
         "TIDE_SUBSCRIPTION_DEPTH": 1,
         "TIDE_SMALL_NODES": 2 * (len(payloads) - len(large)) + 2,
         "TIDE_SMALL_NODE_BYTES": small,
         "TIDE_LARGE_NODES": 2 * len(large),
         "TIDE_LARGE_NODE_BYTES": _whole_words(max([small + 4, *payloads])),
         "TIDE_MTU_BYTES": client.mtu_bytes,
-        "TIDE_SLOTS": 2 * len(client.subscriptions) + 2,
+        "TIDE_SLOTS": 2 * len(client.reads) + 2,
         "TIDE_REASSEMBLIES": len(reassembled),
-        "TIDE_REASSEMBLY_BYTES": _whole_words(max([end.payload_bytes for end in reassembled] + [48]) + 16),
-        "TIDE_STREAMS": max(_streams(client.publications), _streams(client.subscriptions)) + 1,
+        "TIDE_REASSEMBLY_BYTES": _whole_words(
+            max([end.payload_bytes + end.header_bytes for end in reassembled] + [48]) + 16
+        ),
+        "TIDE_STREAMS": max(_streams(client.writes), _streams(client.reads)) + 1,
         "TIDE_CUSTOM_TRANSPORT": 0,
     }
 
 
 def options(client: Client) -> list[str]:
     """Definitions of tide/options.h that leave out what the description does not need."""
-    ends = (*client.publications, *client.subscriptions)
+    ends = (*client.writes, *client.reads)
     left_out = list(_LEFT_OUT_ALWAYS)
+    if not client.services:
+        left_out.append("TIDE_SERVICE_OBJECTS")
     if not any(end.reliable for end in ends):
         left_out += ["TIDE_RELIABLE_STREAMS", "TIDE_FRAGMENTS"]
     elif not any(_is_fragmented(end, client.mtu_bytes) for end in ends):
         left_out.append("TIDE_FRAGMENTS")
-    if len(client.subscriptions) <= 1:
+    if len(client.reads) <= 1:
         left_out.append("TIDE_RESERVATIONS")
     if client.lanes == 1:
         left_out.append("TIDE_LANES")
