@@ -16,8 +16,17 @@ from tide.run.experiment import Settings
 from tide.run.machine import describe
 from tide.run.plan import run_chains, serial_link
 from tide.run.robot import Robot
+from tide.run.robot_paths import paths_of
 from tide.run.robot_plans import is_given, length_ns, used_executors
-from tide.run.robot_results import Outcome, chains_table, execution_lines, legs_table, outcome_of, sentences
+from tide.run.robot_results import (
+    Outcome,
+    chains_table,
+    execution_lines,
+    legs_table,
+    outcome_of,
+    paths_table,
+    sentences,
+)
 from tide.run.robot_times import seen_of
 from tide.run.times import write_times
 from tide.system.model import System
@@ -93,7 +102,8 @@ def play(system: System, settings: Settings, file: Path, folder: Path, command_l
     times = execution_lines(system, recorded)
     if times:
         write_times(folder / "parts", times)
-    outcome = outcome_of(system, recorded, seen_of(system, recorded, settings.periods), settings.periods)
+    paths = paths_of(system, recorded, settings.periods)
+    outcome = outcome_of(system, recorded, seen_of(system, recorded, settings.periods), settings.periods, paths)
     results = Results(
         system=system.name,
         on="native",
@@ -107,6 +117,8 @@ def play(system: System, settings: Settings, file: Path, folder: Path, command_l
     write(results, folder / "results.json")
     write_page(results, [], [], folder / "report.html")
     print_whole(console, chains_table(system, outcome))
+    if outcome.paths:
+        print_whole(console, paths_table(outcome))
     if any(one.legs for one in outcome.seen):
         print_whole(console, legs_table(outcome))
     for line in sentences(system, outcome):

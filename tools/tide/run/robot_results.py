@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 
 from rich.table import Table
 
@@ -17,6 +18,7 @@ from tide.report.table import VERDICT_COLOURS
 from tide.run.evidence import executions
 from tide.run.judge import judge
 from tide.run.robot import Recorded
+from tide.run.robot_paths import SeenPath, with_bounds
 from tide.run.robot_plans import is_given, is_played, used_executors
 from tide.run.robot_times import Section, Seen
 from tide.system.model import System
@@ -31,6 +33,7 @@ class Outcome:
     seen: list[Seen]
     bounds: Bounds | None
     no_bounds: str = ""
+    paths: list[SeenPath] = field(default_factory=list)
 
     def until_ns(self, section: Section) -> int | None:
         """The bound of a chain until it leaves a board."""
@@ -56,6 +59,7 @@ class Outcome:
                 bound_ns = self.until_ns(section)
                 if bound_ns is not None and section.most_ns > bound_ns:
                     found.append(f"{one.chain} until it leaves {section.place}")
+        found += [f"the {path.what} of path {path.path}" for path in self.paths if path.is_above]
         return found
 
 
@@ -84,7 +88,9 @@ def _in_time(system: System, seen: list[Seen]) -> dict[str, object]:
     return {"share": share, "chain": name, "missing": sum(one.lost + one.skipped for one in played)}
 
 
-def outcome_of(system: System, recorded: Recorded, seen: list[Seen], periods: int) -> Outcome:
+def outcome_of(
+    system: System, recorded: Recorded, seen: list[Seen], periods: int, paths: Sequence[SeenPath] = ()
+) -> Outcome:
     try:
         bounds, why = bounds_of(system), ""
     except (NoBoundError, AnalysisError, MissingBinaryError) as error:
@@ -105,6 +111,9 @@ def outcome_of(system: System, recorded: Recorded, seen: list[Seen], periods: in
     evidence["legs"] = [asdict(leg) for one in seen for leg in one.legs]
     evidence["sections"] = [asdict(section) for one in seen for section in one.sections]
     evidence["topics"] = [asdict(rate) for one in seen for rate in one.rates]
+    bounded = with_bounds(paths, bounds)
+    if bounded:
+        evidence["paths"] = [asdict(one) for one in bounded]
     counters = recorded.counters
     run = Run(
         executor=DESCRIBED,
@@ -116,7 +125,7 @@ def outcome_of(system: System, recorded: Recorded, seen: list[Seen], periods: in
     )
     if bounds is not None:
         run = run.model_copy(update={"answers": judge(system, bounds, run)})
-    return Outcome(run, seen, bounds, why)
+    return Outcome(run, seen, bounds, why, bounded)
 
 
 # ---- for people ----
@@ -154,6 +163,18 @@ def chains_table(system: System, outcome: Outcome) -> Table:
     return table
 
 
+def paths_table(outcome: Outcome) -> Table:
+    table = empty_table("paths: observation beside bound in ms", gap=1)
+    for heading in ("path", ""):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("seen", "worst", "bound", "worst/bound"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for one in outcome.paths:
+        worst = (_ms(one.most_ns), _ms(one.bound_ns), _ratio(one.most_ns, one.bound_ns))
+        table.add_row(one.path, one.what, str(one.samples), *worst, end_section=one.what == "age")
+    return table
+
+
 def legs_table(outcome: Outcome) -> Table:
     table = empty_table("parts of each chain: the most that was seen, in ms", gap=1)
     for heading in ("chain", "part"):
@@ -179,6 +200,9 @@ def sentences(system: System, outcome: Outcome) -> list[str]:
     lines = []
     if outcome.no_bounds:
         lines.append(f"no bounds to compare with: {outcome.no_bounds}")
+    watched = {one.path for one in outcome.paths}
+    for path in (one.name for one in system.paths if one.name not in watched):
+        lines.append(f"path '{path}': nothing can be observed here: a chain of it is of a program of yours")
     given = [one.name for one in used_executors(system) if is_given(one)]
     if given:
         lines.append(f"programs of yours: {', '.join(given)}; their callbacks are seen by their topics only")

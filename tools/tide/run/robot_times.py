@@ -73,7 +73,7 @@ def seen_of(system: System, recorded: Recorded, periods: int) -> list[Seen]:
 # ---- chains that are played from end to end ----
 
 
-def _owner(system: System, chain: Chain, callback: Callback) -> str:
+def owner_of(system: System, chain: Chain, callback: Callback) -> str:
     """The chain under whose name it is recorded: a branch begins with callbacks of another one."""
     while not any(one is callback for one in chain.callbacks):
         assert chain.branches_from is not None
@@ -81,20 +81,20 @@ def _owner(system: System, chain: Chain, callback: Callback) -> str:
     return chain.name
 
 
-def _release_ns(system: System, chain: Chain, recorded: Recorded, index: int) -> int:
+def release_ns_of(system: System, chain: Chain, recorded: Recorded, index: int) -> int:
     timer = system.timer_of(chain)
     return recorded.start_ns + timer.offset_ns + index * timer.period_ns
 
 
 def _played(system: System, chain: Chain, recorded: Recorded, periods: int) -> Seen:
     path = system.path(chain)
-    runs = [recorded.runs.get((_owner(system, chain, one), one.name), {}) for one in path]
+    runs = [recorded.runs.get((owner_of(system, chain, one), one.name), {}) for one in path]
     seen = Seen(chain.name)
     counted = range(WARM_UP_INSTANCES, instances_of(system, chain, periods))
     done: list[tuple[int, list[tuple[int, int, int]]]] = []
     for index in counted:
         if all(index in one for one in runs):
-            done.append((_release_ns(system, chain, recorded, index), [one[index] for one in runs]))
+            done.append((release_ns_of(system, chain, recorded, index), [one[index] for one in runs]))
         elif _was_skipped(system, chain, recorded, index, index in runs[0]):
             seen.skipped += 1
         else:
@@ -144,7 +144,7 @@ def _sections(
     for number, one in enumerate(sections_of(system, chain)[:-1]):
         last = next(n for n, callback in enumerate(chain.callbacks) if callback is one.last)
         ends = {index: runs[last][index][1] for index in counted if index in runs[last]}
-        most_ns = max((end_ns - _release_ns(system, chain, recorded, n) for n, end_ns in ends.items()), default=-1)
+        most_ns = max((end_ns - release_ns_of(system, chain, recorded, n) for n, end_ns in ends.items()), default=-1)
         if ends:
             found.append(Section(chain.name, number, one.place, most_ns, len(ends)))
     return found
@@ -162,16 +162,16 @@ class _Point:
 def _points(system: System, chain: Chain, recorded: Recorded) -> list[_Point]:
     path = system.path(chain)
     points = []
-    first = recorded.runs.get((_owner(system, chain, path[0]), path[0].name), {})
+    first = recorded.runs.get((owner_of(system, chain, path[0]), path[0].name), {})
     if path[0].kind == "timer" and not is_given(system.executor(path[0].executor)):
-        points.append(_Point("its release", sorted(_release_ns(system, chain, recorded, index) for index in first)))
+        points.append(_Point("its release", sorted(release_ns_of(system, chain, recorded, index) for index in first)))
     ends_here = not is_given(system.executor(path[-1].executor))
     for callback in path:
         if callback.publishes is not None and not (ends_here and callback is path[-1]):  # published before its end
             times_ns = recorded.topics.get(callback.publishes.topic, [])
             points.append(_Point(callback.publishes.topic, [at_ns for at_ns in times_ns if at_ns >= recorded.start_ns]))
     if ends_here:
-        last = recorded.runs.get((_owner(system, chain, path[-1]), path[-1].name), {})
+        last = recorded.runs.get((owner_of(system, chain, path[-1]), path[-1].name), {})
         points.append(_Point(f"the end of {path[-1].name}", sorted(end_ns for _, end_ns, _ in last.values())))
     return points
 
