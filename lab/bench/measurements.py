@@ -152,6 +152,39 @@ def reference_system() -> str:
     return "\n\n".join([*blocks, origin(data)])
 
 
+def described_systems() -> str:
+    data = read("described_systems")
+
+    def ms(value_ns: int | None) -> str:
+        return "none" if value_ns is None else f"{value_ns / 1e6:.2f}"
+
+    rows = []
+    for one in data["rows"]:
+        bound_ns, observed_ns = one["bound_ns"], one["observed_ns"]
+        shares = (
+            f"{value_ns / bound_ns:.2f}" if value_ns else "none" for value_ns in (one["simulated_ns"], observed_ns)
+        )
+        rows.append([one["system"], one["chain"], ms(bound_ns), ms(one["simulated_ns"]), ms(observed_ns), *shares])
+    header = ["description", "chain", "bound ms", "simulated", "observed", "simulated/bound", "observed/bound"]
+    lines = [lines_of(header, rows), ""]
+    above = {
+        run["system"]: [
+            one["chain"]
+            for one in data["rows"]
+            if one["system"] == run["system"] and (one["observed_ns"] or 0) > one["bound_ns"]
+        ]
+        for run in data["runs"]
+    }
+    for run in data["runs"]:
+        if above[run["system"]]:
+            kinds = "; ".join(text.partition(" (")[0].partition(";")[0] for text in run["broken"]) or "none"
+            chains = ", ".join(above[run["system"]])
+            lines.append(f"- {run['system']}, load {run['load_average']}: {chains} above the bound. Broken: {kinds}.")
+    if any(above.values()):
+        lines.append("")
+    return "\n".join([*lines, origin(data)])
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "flood": rates("flood"),
     "lossless": rates("lossless"),
@@ -159,6 +192,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "requests": requests,
     "round_trips": round_trips,
     "reference_system": reference_system,
+    "described_systems": described_systems,
 }
 
 

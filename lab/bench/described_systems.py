@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every description of examples/systems by `tide check`, `simulate` and `run`: of each chain its bound, the greatest
+that was simulated, and that was observed with real lines, agent and ROS 2 nodes; and which assumptions of the
+bounds the run saw broken.
+
+.venv/bin/python lab/bench/described_systems.py                                               print
+.venv/bin/python lab/bench/described_systems.py --out lab/results/described_systems.json     and keep
+
+A run shares the processors of this machine with whatever else it does, which no bound counts. Only a quiet machine says
+something of bounds; what is above one is told with what was broken. Exit status 1: a run failed, or something simulated
+was above its bound."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from tide.analysis.bounds import bounds_of
+from tide.programs.child import may_use_fifo
+from tide.run.machine import describe
+from tide.system.load import load
+from tide.terminal.style import print_whole
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = sorted((ROOT / "examples/systems").glob("*.toml"))
+_LIMIT_S = 300
+
+
+@dataclass(frozen=True)
+class Row:
+    """Of a chain. observed_ns: null where the run saw no instance end."""
+
+    system: str
+    chain: str
+    bound_ns: int | None
+    simulated_ns: int
+    observed_ns: int | None
+    instances: int
+    lost: int
+
+    @property
+    def is_above(self) -> bool:
+        return self.bound_ns is not None and (self.observed_ns or 0) > self.bound_ns
+
+
+def _tide(*words: str) -> None:
+    """Ends all when it fails."""
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
+    done = subprocess.run(
+        [sys.executable, "-m", "tide.main", *words], env=environment, capture_output=True, text=True, timeout=_LIMIT_S
+    )
+    if done.returncode != 0:
+        typer.echo(f"tide {' '.join(words)}\n{done.stdout}{done.stderr}", err=True)
+        raise typer.Exit(1)
+
+
+def _results(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    return found
+
+
+def measure(file: Path, periods: int, runs: int, folder: Path) -> tuple[list[Row], dict[str, Any]]:
+    """The rows of one description, and what the run says of itself."""
+    bounds = {one.name: one.bound_ns for one in bounds_of(load(file)).chains}
+    _tide("simulate", str(file), "--runs", str(runs), "--search", "--out", str(folder / "simulated"))
+    simulated = {one["chain"]: one for one in _results(folder / "simulated")["observed"] if one["until"] is None}
+    _tide("run", str(file), "--periods", str(periods), "--out", str(folder / "run"))
+    whole = _results(folder / "run")
+    (run,) = whole["runs"]
+    rows = [
+        Row(
+            file.stem,
+            one["name"],
+            bounds[one["name"]],
+            simulated[one["name"]]["max_ns"],
+            one["max_ns"] if one["samples"] else None,
+            one["samples"],
+            one["lost"],
+        )
+        for one in run["chains"]
+    ]
+    broken = [f"{one['text']} ({one['counter']})" for one in run["answers"] if one["verdict"] == "broken"]
+    return rows, {"system": file.stem, "load_average": whole["machine"]["load_average"], "broken": broken}
+
+
+def _ms(value_ns: int | None) -> str:
+    return "none" if value_ns is None else f"{value_ns / 1e6:.2f}"
+
+
+def _ratio(part_ns: int | None, whole_ns: int | None) -> str:
+    return "none" if part_ns is None or not whole_ns else f"{part_ns / whole_ns:.2f}"
+
+
+def show(rows: list[Row], runs: list[dict[str, Any]]) -> None:
+    console = Console()
+    table = Table(title="each description: milliseconds, and shares of the bound", title_justify="left")
+    for column in ("description", "chain", "bound", "simulated", "observed", "simulated/bound", "observed/bound"):
+        table.add_column(column, justify="left" if column in ("description", "chain") else "right")
+    for one in rows:
+        shares = (_ratio(one.simulated_ns, one.bound_ns), _ratio(one.observed_ns, one.bound_ns))
+        times = (_ms(one.bound_ns), _ms(one.simulated_ns), _ms(one.observed_ns))
+        table.add_row(one.system, one.chain, *times, *shares, style="bold" if one.is_above else "")
+    print_whole(console, table)
+    for run in runs:
+        above = [one.chain for one in rows if one.system == run["system"] and one.is_above]
+        if above:
+            console.print(f"{run['system']}, load {run['load_average']}: above the bound: {', '.join(above)}")
+            for text in run["broken"]:
+                console.print(f"  broken: {text}")
+
+
+def main(
+    periods: Annotated[int, typer.Option(help="Periods of the longest chain that each run takes.")] = 10,
+    runs: Annotated[int, typer.Option(help="Simulated runs of each description, and as many climbs.")] = 60,
+    out: Annotated[Path | None, typer.Option(help="File for the figures, as JSON.")] = None,
+) -> None:
+    rows: list[Row] = []
+    told: list[dict[str, Any]] = []
+    machine = describe(may_use_fifo()).model_dump()
+    for file in EXAMPLES:
+        with TemporaryDirectory() as folder:
+            found, run = measure(file, periods, runs, Path(folder))
+        rows += found
+        told.append(run)
+    show(rows, told)
+    if out is not None:
+        loads = [one["load_average"] for one in told]
+        command = f"lab/bench/described_systems.py --periods {periods} --runs {runs}"
+        data = {"schema": 1, "bench": "described_systems", "command": command, "machine": machine}
+        data |= {"load_average": {"min": min(loads), "max": max(loads)}}
+        data |= {"runs": told, "rows": [asdict(one) for one in rows]}
+        out.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    if any(one.bound_ns is not None and one.simulated_ns > one.bound_ns for one in rows):
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    typer.run(main)
