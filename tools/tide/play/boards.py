@@ -310,8 +310,8 @@ class BoardsPlayer(BoardPlayer):
             if callbacks:
                 fields[f"{key}_nodes"] = ",".join(str(self._node(one)) for one in callbacks)
                 fields[f"{key}_us"] = ",".join(str(times_us[id(one)]) for one in callbacks)
-        if served := self._servers_of(on_host, behind):
-            fields["servers"] = served
+        if servers := self._servers_of(on_host, behind):
+            fields["servers"] = servers
         if calls != "topics":
             fields |= {"calls": calls, "service": f"c{place}", "mark": place + 1}
         if section.inner:

@@ -140,7 +140,7 @@ class _Play:
         mark = self.serves.get("mark")
         if mark is None:
             return True
-        return Number(mark["kind"], mark["offset"]).read(request[ENCAPSULATION_BYTES:]) == mark["value"]
+        return Number(mark["kind"], mark["offset"]).read(request[ENCAPSULATION_BYTES:]) == int(mark["value"])
 
     def serve(self, request: bytes, now_ns: int, cpu_ns: int) -> Any:
         index = self._index(0, request, now_ns)
