@@ -29,6 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ["std_msgs", "geometry_msgs", "sensor_msgs", "builtin_interfaces", "rcl_interfaces", "lifecycle_msgs"]
 INTERFACE = re.compile(r"^(rcl|rclc|rmw|rmw_uros|rcutils|rosidl|micro_ros|uxr)_|__get_\w*type_support")
 INCLUDES = re.compile(r'#\s*include\s*[<"](rclc?/rclc?\.h|rclc/executor\.h|micro_ros_arduino\.h)[>"]')
+NEEDED = ("compat", "link_custom", "port_posix", "session", "utilities")  # rooms that a program may ask for by name
 ENTRY = re.compile(r"\b(main|appMain|app_main|setup|StartDefaultTask)\s*\(")
 OPEN_NAME = re.compile(r"undefined reference to [`'](.+?)'")
 NEW_RULES = [
@@ -191,8 +192,10 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="folder in which the programs stay")
     arguments = parser.parse_args()
     libraries = sorted(f for f in (arguments.build / "lib").glob("libtide_*.a") if "agent" not in f.name)
-    if not libraries:
-        parser.error(f"no libraries in {arguments.build}: scripts/build.sh release int32_publisher tide-agent")
+    missing = {f"libtide_{room}.a" for room in NEEDED} - {file.name for file in libraries}
+    if missing:
+        targets = "int32_publisher tide_utilities tide-agent"
+        parser.error(f"{', '.join(sorted(missing))} missing in {arguments.build}: scripts/build.sh release {targets}")
     found = [program for folder in arguments.folders for program in programs(folder)]
     if not found:
         parser.error("no program was found in these folders")
