@@ -46,8 +46,17 @@ static bool ask(tide_action_t *action, tide_goal_t *goal) {
   return true;
 }
 
+/* What was asked of its result before may have come to a server that did not know the goal yet. */
+static void forget_question(tide_action_t *action, tide_goal_t *goal) {
+  if (goal->client.result_number == 0) return;
+  (void)tide_rclc_client_forget(&action->clients[PART_RESULT], goal->client.result_number);
+  goal->client.result_number = 0;
+}
+
 static void end_request(tide_action_t *action, tide_goal_t *goal, bool accepted) {
   goal->client.goal_number = 0;
+  goal->client.send_due = false;
+  forget_question(action, goal);
   goal->handle.goal_accepted = accepted;
   if (accepted) tide_action_set_state(goal, GOAL_STATE_ACCEPTED);
   action->client.on_goal(&goal->handle, accepted, action->handle->callback_context);
