@@ -137,7 +137,10 @@ void Services::ask(const std::string &service, const Payload &request, Take repl
 // Each request is answered once; a reply to what nobody has asked, or was answered, reaches nobody.
 void Services::answer(const std::string &service, uint64_t number, const Payload &reply) {
   auto asked = asked_.extract(number);
-  if (asked.empty()) return;
+  if (asked.empty()) {
+    unasked_replies_++;
+    return;
+  }
   Entry &of = entry(service);
   for (const Take &take : of.replies) take(reply);
   const auto deliver = [take = std::move(asked.mapped()), reply] { take(reply); };

@@ -33,6 +33,9 @@ class Services {
   void carry_requests(const std::string &service, Carry carry) { entry(service).to_server = std::move(carry); }
   void carry_replies(const std::string &service, Carry carry) { entry(service).to_asker = std::move(carry); }
 
+  // Replies of boards to what nobody has asked, or was answered before.
+  uint64_t unasked_replies() const { return unasked_replies_; }
+
   std::unique_ptr<agent::Requester> create_requester(const agent::Service &service, agent::Wake wake);
   std::unique_ptr<agent::Replier> create_replier(const agent::Service &service, agent::Wake wake);
 
@@ -52,7 +55,7 @@ class Services {
 
   std::map<std::string, Entry> entries_;
   std::map<uint64_t, Take> asked_;  // without a reply so far
-  uint64_t last_ = 0;
+  uint64_t last_ = 0, unasked_replies_ = 0;
 };
 
 }  // namespace tide::sim

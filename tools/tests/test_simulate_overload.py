@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide simulate --overload: campaigns of boards with overloaded lanes, one seed of them, and what is refused."""
+"""tide simulate --overload and --actions: campaigns of boards, one seed of them, and what is refused."""
 
 from __future__ import annotations
 
@@ -33,6 +33,16 @@ def test_a_seed_shows_each_chain_beside_its_bound() -> None:
     assert done.output == run("--seed", "4", "--overload").output
 
 
+def test_goals_and_requests_have_a_campaign() -> None:
+    done = run("--seeds", "40", "--actions")
+    assert done.exit_code == 0, done.output
+    assert "seeds 1 to 40: 0 of 40 failed" in done.output
+    done = run("--seed", "4", "--actions")
+    assert done.exit_code == 0, done.output
+    assert "goal 1: 1 answers, accepted, executed 1 times, 1 results" in done.output
+    assert done.output == run("--seed", "4", "--actions").output
+
+
 def test_a_broken_promise_is_told_with_its_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "tide-overload-sim"
     program.write_text(
@@ -57,9 +67,13 @@ def test_a_broken_promise_is_told_with_its_replay(tmp_path: Path, monkeypatch: p
         ("--seed", "3", "--overload", "--trace", "t"),
         ("--seed", "3", "--overload", "--json"),
         ("lab/pods/pods-reliable.plan", "--overload"),
+        ("--seeds", "3", "--overload", "--actions"),
+        ("--seeds", "3", "--actions", "--host"),
+        ("--seed", "3", "--actions", "--json"),
     ],
 )
 def test_what_does_not_go_together(words: tuple[str, ...]) -> None:
     done = run(*words)
     assert done.exit_code == 2
-    assert "--overload belongs to --seeds and --seed alone" in done.output
+    named = "--overload" if "--overload" in words else "--actions"
+    assert f"{named} belongs to --seeds and --seed alone" in done.output

@@ -23,10 +23,10 @@ from tide.programs.binaries import MissingBinaryError
 from tide.programs.simulator import SimulationError, Simulator, terminable, violations
 from tide.report.observed import observed_plot, observed_table
 from tide.report.table import milliseconds
+from tide.simulate.board import replay_board
 from tide.simulate.campaign import LARGEST_SEED
 from tide.simulate.described import is_description, print_outcome, simulate_description
 from tide.simulate.host import replay_host
-from tide.simulate.overload import replay_overload
 from tide.simulate.seeds import Campaign, run_campaign
 from tide.system.command import load_or_exit
 from tide.system.load import problem_lines
@@ -70,6 +70,14 @@ def simulate(
             "budgets only; with seeds.",
         ),
     ] = False,
+    actions: Annotated[
+        bool,
+        typer.Option(
+            "--actions",
+            help="Play actions and services of a board on rclc, with lost frames, cut lines and agents that die; with "
+            "seeds.",
+        ),
+    ] = False,
     systems: Annotated[
         str | None,
         typer.Option(
@@ -106,12 +114,14 @@ def simulate(
 
       tide simulate --seeds 1000000 --overload --out campaign
 
+      tide simulate --seeds 100000 --actions
+
       tide simulate --seeds 10000000 --out campaign --engine dask://10.0.0.5:8786
 
       tide simulate lab/pods/pods-reliable.plan success_percent=40 --systems tide,batch
     """
     if plan is not None and is_description(plan):
-        if seeds is not None or seed is not None or settings or systems or trace or host or overload or restart:
+        if any((seeds is not None, seed is not None, settings, systems, trace, host, overload, actions, restart)):
             _refuse("a description goes with --runs, --first, --search, --out and --json")
         _described(plan, runs, first, search, out, as_json)
         return
@@ -128,11 +138,13 @@ def simulate(
         _refuse("--host belongs to --seeds and --seed; a PLAN, --systems and the --out of a run do not go with it")
     if host and seed is not None and as_json:
         _refuse("--json does not go with --host --seed; tide-host-sim prints JSON itself")
-    if overload and (host or plan is not None or systems or trace or (seed is not None and (out or as_json))):
-        _refuse("--overload belongs to --seeds and --seed alone; --out and --json to its campaigns")
+    for word, given, others in (("--overload", overload, host or actions), ("--actions", actions, host)):
+        if given and (others or plan is not None or systems or trace or (seed is not None and (out or as_json))):
+            _refuse(f"{word} belongs to --seeds and --seed alone; --out and --json to its campaigns")
     console = Console(quiet=as_json)
     try:
-        program = "tide-host-sim" if host else "tide-overload-sim" if overload else "tide-sim"
+        by_option = {"tide-host-sim": host, "tide-overload-sim": overload, "tide-action-sim": actions}
+        program = next((name for name, given in by_option.items() if given), "tide-sim")
         engines.require_engine(engine)
         with (
             terminable(),
@@ -146,8 +158,8 @@ def simulate(
                 broken = bool(campaign.failed)
                 if as_json:
                     typer.echo(json.dumps(campaign.to_json(), indent=1))
-            elif overload:
-                broken = replay_overload(console, simulator, seed or 0)
+            elif overload or actions:
+                broken = replay_board(console, simulator, program, seed or 0)
             elif host:
                 words = ["--seed", str(seed), *(["--trace", str(told)] if told else [])]
                 broken = replay_host(console, simulator, words)

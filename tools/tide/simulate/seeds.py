@@ -21,7 +21,11 @@ from tide.simulate.campaign import Slice, each_slice, slices
 
 RESULTS = "campaign.json"
 CHECKPOINT = "checkpoint.jsonl"
-OPTIONS = {"tide-host-sim": " --host", "tide-overload-sim": " --overload"}  # by which a seed is played again
+OPTIONS = {  # by which a seed is played again
+    "tide-host-sim": " --host",
+    "tide-overload-sim": " --overload",
+    "tide-action-sim": " --actions",
+}
 
 
 @dataclass

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goals and requests of a board on rclc, with lost frames, cut lines and agents that die.
+#include <gtest/gtest.h>
+
+#include "sim/actions/apart.h"
+#include "sim/actions/ledger.h"
+
+namespace tide::sim {
+namespace {
+
+TEST(SimActions, NoGoalIsLostOrDoubledAndEachRequestHasOneEnd) {
+  Summary sum;
+  for (uint64_t seed = 1; seed <= 300; seed++) {
+    const Summary one = simulate_apart(seed);
+    ASSERT_EQ(one.violation, "") << "tide-action-sim --seed " << seed;
+    sum.restarts += one.restarts;
+    sum.accepted += one.accepted;
+    sum.requests += one.requests;
+    sum.given_up += one.given_up;
+  }
+  EXPECT_GE(sum.accepted, 1000u);
+  EXPECT_GE(sum.requests, 500u);
+  EXPECT_GE(sum.given_up, 10u) << "the faults are too mild to lose anything";
+  EXPECT_GE(sum.restarts, 100u);
+}
+
+// The server says that it does not know a goal, and then that it accepts it: the question had overtaken the request.
+TEST(SimActions, AQuestionOvertakesItsGoal) {
+  for (const uint64_t seed : {1103u, 17190u}) EXPECT_EQ(simulate_apart(seed).violation, "") << seed;
+}
+
+TEST(SimActions, TheSameSeedIsTheSameRun) {
+  for (const uint64_t seed : {3u, 17u, 40u}) {
+    const Summary first = simulate_apart(seed), second = simulate_apart(seed);
+    EXPECT_EQ(first.events, second.events) << seed;
+    EXPECT_EQ(first.frames, second.frames) << seed;
+    EXPECT_GT(first.events, 100u) << seed;
+  }
+}
+
+TEST(SimActions, TheLedgerKnowsEachBrokenPromise) {
+  const auto is_broken = [](const GoalRecord &goal, int32_t number = 1) {
+    Ledger ledger;
+    ledger.goals_of_board[number] = goal;
+    return !ledger.violations().empty();
+  };
+  EXPECT_FALSE(is_broken({1, 1, 1, true, true}));
+  EXPECT_FALSE(is_broken({0, 1, 0, false, false}, 4));
+  EXPECT_TRUE(is_broken({2, 1, 1, true, true})) << "executed twice";
+  EXPECT_TRUE(is_broken({0, 0, 0, false, false})) << "no answer";
+  EXPECT_TRUE(is_broken({1, 2, 1, true, true})) << "two answers";
+  EXPECT_TRUE(is_broken({1, 1, 0, true, false})) << "no result";
+  EXPECT_TRUE(is_broken({1, 1, 2, true, true})) << "two results";
+  EXPECT_TRUE(is_broken({1, 1, 1, true, false})) << "a wrong result";
+  EXPECT_TRUE(is_broken({1, 1, 0, false, false})) << "executed, and refused for its client";
+  EXPECT_TRUE(is_broken({0, 1, 1, true, true})) << "accepted, and never executed";
+  EXPECT_TRUE(is_broken({1, 1, 1, true, true}, 4)) << "accepted by a server that refuses it";
+
+  const auto is_wrong = [](const RequestRecord &request, bool renewed) {
+    Ledger ledger;
+    ledger.requests_of_nodes[1] = request;
+    ledger.renewed = renewed;
+    return !ledger.violations().empty();
+  };
+  EXPECT_FALSE(is_wrong({1, 1, false}, false));
+  EXPECT_FALSE(is_wrong({0, 0, true}, true));
+  EXPECT_TRUE(is_wrong({0, 0, true}, false)) << "lost while the agent lived";
+  EXPECT_TRUE(is_wrong({2, 1, false}, false)) << "executed twice";
+  EXPECT_TRUE(is_wrong({1, 2, false}, true)) << "answered twice";
+  EXPECT_TRUE(is_wrong({0, 1, false}, true)) << "answered without being executed";
+}
+
+}  // namespace
+}  // namespace tide::sim
