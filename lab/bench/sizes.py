@@ -24,6 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 RECORD = ROOT / "lab" / "results" / "sizes.json"
 CORES = ("cortex-m7", "cortex-m4f")
 GROWTH_LIMIT_PERCENT = 2.0
+FEATURE = "feature_"  # images of lab/images/features
+FEATURE_KEYS = ("flash", "ram", "message_memory")
 MESSAGE_MEMORY = ("tide_message_memory",)  # payloads of messages: as large as the program chose, not the runtime's
 # The stock client and stack of the same purpose, smallest pools (Cortex-M7, -Os, gc-sections): flash, RAM.
 STOCK = {
@@ -80,10 +82,22 @@ def measure_growth(build: Path) -> dict[str, Figures]:
     return {name: {"ram": size} for name, size in (growth_of(files[0]) if files else {}).items()}
 
 
+def measure_features(images: dict[str, Figures]) -> dict[str, Figures]:
+    """What one feature adds to a board that publishes: images that differ by it alone."""
+    without = images.get(FEATURE + "none")
+    return {
+        name.removeprefix(FEATURE).replace("_", " "): {key: size[key] - without[key] for key in FEATURE_KEYS}
+        for name, size in images.items()
+        if without is not None and name.startswith(FEATURE) and size is not without
+    }
+
+
 def measure(build: Path) -> Sizes:
     libraries = room_libraries(build)
+    images = {file.stem: measure_image(file) for file in sorted((build / "bin").glob("*.elf"))}
     return {
-        "images": {file.stem: measure_image(file) for file in sorted((build / "bin").glob("*.elf"))},
+        "images": images,
+        "one feature more": measure_features(images),
         "rooms": {file.stem.removeprefix("libtide_"): measure_room(build, file) for file in libraries},
         "one more": measure_growth(build),
     }
