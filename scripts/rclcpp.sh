@@ -17,5 +17,5 @@ echo "rclcpp of $found"
 log=$(mktemp)
 cmake -S ros/tide_rclcpp -B build/rclcpp -G Ninja -DCMAKE_PREFIX_PATH="$(IFS=';'; echo "${prefixes[*]}")" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
 rm -f "$log"
-cmake --build build/rclcpp -j "${JOBS:-$(nproc)}"
+cmake --build build/rclcpp -j "${JOBS:-$(nproc)}" --target all measurement_programs
 ctest --test-dir build/rclcpp --output-on-failure --no-tests=error

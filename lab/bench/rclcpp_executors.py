@@ -4,7 +4,7 @@
 .venv/bin/python lab/bench/rclcpp_executors.py chains lab/systems/four_chains/system.toml
 .venv/bin/python lab/bench/rclcpp_executors.py chains lab/systems/picas_mt/system.toml --seconds 60 --rounds 5
 
-First: cmake --build build/rclcpp --target chains (scripts/rclcpp.sh makes the folder where there is an rclcpp). Each
+First: scripts/rclcpp.sh, where there is an rclcpp. Each
 round runs every executor once, one after the other, on the same processors; a figure is the median of all rounds.
 With the permission for it all threads have SCHED_FIFO. A machine that does nothing else gives figures; any other,
 an order.
@@ -86,7 +86,7 @@ def chains(
 ) -> None:
     """Response times of each chain: from the time at which its timer was due to the end of its last callback."""
     if not PROGRAM.exists():
-        typer.echo(f"there is no {PROGRAM}: run scripts/rclcpp.sh and build its target chains", err=True)
+        typer.echo(f"there is no {PROGRAM}: run scripts/rclcpp.sh", err=True)
         raise typer.Exit(2)
     fifo = may_use_fifo()
     found: dict[str, list[Figures]] = defaultdict(list)

@@ -59,12 +59,19 @@ struct Latencies {
   }
 };
 
+// The executor whose lanes these threads stand for, as options_of_system chooses it.
+std::string host_of(const std::vector<tide_rclcpp::Table> &tables) {
+  const auto is_host = [](const auto &table) { return table.path == "executors" && table.get("where") == "host"; };
+  const auto host = std::find_if(tables.begin(), tables.end(), is_host);
+  return host == tables.end() ? std::string() : host->get("name");
+}
+
 class Chains {
  public:
   Chains(const std::string &path, rclcpp::Node &node, const std::string &executor)
       : node_(node), groups_(node, executor) {
     const std::vector<tide_rclcpp::Table> tables = tide_rclcpp::read_tables(path);
-    const tide_rclcpp::SystemGraph graph(path, tables);
+    const tide_rclcpp::SystemGraph graph(path, tables, host_of(tables));
     for (const tide_rclcpp::SystemGraph::Branch &chain : graph.chains()) {
       latencies_.push_back(std::make_unique<Latencies>());
       latencies_.back()->chain = chain.table->get("name");
