@@ -185,6 +185,37 @@ def described_systems() -> str:
     return "\n".join([*lines, origin(data)])
 
 
+def _rclcpp_cell(values: list[Any]) -> str:
+    """Callbacks a second, or latencies as median (p99): of each the median of all rounds."""
+    if not values:
+        return "-"
+    if isinstance(values[0], dict):
+        parts = [statistics.median(one[key] for one in values) for key in ("median_us", "p99_us")]
+        return f"{parts[0]:.1f} ({parts[1]:.0f})"
+    return f"{statistics.median(values):,.0f}"
+
+
+def rclcpp_executors() -> str:
+    data = read("rclcpp_executors")
+    blocks = []
+    for system, of_executor in data["chains"].items():
+        rows = []
+        for executor, rounds in of_executor.items():
+            p99s = {chain: [one[chain]["p99_ms"] for one in rounds] for chain in rounds[0]}
+            cells = [f"{statistics.median(all_ms):.1f} ({max(all_ms):.1f})" for all_ms in p99s.values()]
+            rows.append([executor, f"{len(rounds)}", *cells])
+        chains = list(next(iter(of_executor.values()))[0])
+        title = f"p99 in ms of `{system}`: median of the rounds (worst round)"
+        blocks.append(lines_of([title, "rounds", *chains], rows))
+    executors = ("tide", "tide-each", "multi", "cbg-each")
+    rows = [
+        [f"`{kind}`", *(_rclcpp_cell(cells.get(name, [])) for name in executors)]
+        for kind, cells in data["load"].items()
+    ]
+    blocks.append(lines_of(["`load`: callbacks a second, or latency in us: median (p99)", *executors], rows))
+    return "\n\n".join([*blocks, origin(data)])
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "flood": rates("flood"),
     "lossless": rates("lossless"),
@@ -193,6 +224,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "round_trips": round_trips,
     "reference_system": reference_system,
     "described_systems": described_systems,
+    "rclcpp_executors": rclcpp_executors,
 }
 
 
