@@ -89,12 +89,10 @@ void ClientRecord::take() {
   if (client != nullptr) Access::execute_client(client);
 }
 
-TimerRecord::TimerRecord(const rclcpp::TimerBase::SharedPtr &timer) : timer_(timer) {}
+TimerRecord::TimerRecord(const rclcpp::TimerBase::SharedPtr &timer)
+    : timer_(timer), handle_(timer->get_timer_handle()) {}
 
-std::shared_ptr<const rcl_timer_t> TimerRecord::lock() const {
-  const auto timer = timer_.lock();
-  return timer == nullptr ? nullptr : timer->get_timer_handle();
-}
+std::shared_ptr<const rcl_timer_t> TimerRecord::lock() const { return timer_.expired() ? nullptr : handle_; }
 
 bool TimerRecord::call(std::shared_ptr<void> &data) {
   const auto timer = timer_.lock();

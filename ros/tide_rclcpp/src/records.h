@@ -57,6 +57,8 @@ class TimerRecord final : public tide_rcl::TimerEntity {
   void connect() override;
   void disconnect() noexcept override;
   std::weak_ptr<rclcpp::TimerBase> timer_;
+  // Its end takes the lock of the clock, which is held where a jump of the clock is told: so a jump never has the last.
+  std::shared_ptr<const rcl_timer_t> handle_;
   rclcpp::JumpHandler::SharedPtr jumps_;
 };
 
