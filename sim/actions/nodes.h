@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ROS 2 side: a server and a client of actions, and of services. The server says of a goal that it knows already
-// that it is accepted, and executes it once, as rclcpp and rclpy do. The client asks again for what the agent took with
-// it.
+// that it is accepted, and executes it once; servers of rclcpp and rclpy refuse it. The client asks again for what the
+// agent took with it.
 #pragma once
 
 #include <array>
