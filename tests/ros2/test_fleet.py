@@ -119,6 +119,7 @@ def test_a_fleet_is_one_participant_with_its_nodes(world: World) -> None:
     world.await_nodes([], "the last one, too")
 
 
+@pytest.mark.quiet  # how many are there at once, and so the memory, is of how busy the machine is
 def test_clients_that_come_and_go_leave_nothing(world: World) -> None:
     world.start_agent()
     resident = world.fleet(1, "--name", "resident")
