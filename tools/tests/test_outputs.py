@@ -48,8 +48,8 @@ FILES = (
 
 @contextlib.contextmanager
 def full_disk(left_bytes: int = 0) -> Iterator[None]:
-    """No file can grow above this, which programs see as they see a full disk. Python would keep half of what it makes of
-    a module that is imported meanwhile, and every later import would fail."""
+    """No file can grow above this, which programs see as they see a full disk. Python would keep half of what it makes
+    of a module that is imported meanwhile, and every later import would fail."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     resource.setrlimit(resource.RLIMIT_FSIZE, (left_bytes, hard))
