@@ -3,10 +3,19 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import signal
-import sys
+import _signal  # type: ignore[import-not-found]  # signal itself takes a while to be imported
+
+
+def _end_at_once() -> None:
+    if _signal.getsignal(_signal.SIGINT) != _signal.SIG_IGN:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+
+
+_end_at_once()
+
+import errno  # noqa: E402
+import os  # noqa: E402
+import sys  # noqa: E402
 
 
 def main() -> None:
@@ -32,11 +41,6 @@ def main() -> None:
 
 
 _OF_THE_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-
-
-def _end_at_once() -> None:
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _flush(status: object) -> None:
