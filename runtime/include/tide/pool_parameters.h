@@ -14,10 +14,10 @@ extern "C" {
 #endif
 
 typedef union tide_parameter_value {
-  bool boolean;
-  int64_t integer;
+  int64_t integer; /* first, as it is as wide as any: {0} need not clear more than the first */
   uint64_t unsigned_integer;
   double real;
+  bool boolean;
 } tide_parameter_value_t;
 
 typedef struct tide_parameter {

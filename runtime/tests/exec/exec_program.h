@@ -196,7 +196,7 @@ class Real {
 
   void set_up() {
     for (const auto &[time, action] : program.interrupts) {
-      bench.machine.at(time, [this, action] { apply(action); });
+      bench.machine.at(time, [this, action = action] { apply(action); });
     }
     bench.config.context = this;
     bench.config.on_start = [](void *context, tide_callback_t *callback, int64_t now) {

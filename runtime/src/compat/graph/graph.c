@@ -8,8 +8,10 @@
 #include "rclc/subscription.h"
 #include "tide/pool_graph.h"
 
-/* Of a program whose pools have no graph. */
-__attribute__((weak)) const tide_graph_pool_t tide_graph_pool = {NULL, 0};
+/* Of a program whose pools have no graph. An alias: of a weak constant Clang would use the value that stands here,
+ * though the program has another. */
+static const tide_graph_pool_t no_graph = {NULL, 0};
+extern const tide_graph_pool_t tide_graph_pool __attribute__((weak, alias("no_graph")));
 
 static rcl_subscription_t subscription;
 static rcl_guard_condition_t changed;

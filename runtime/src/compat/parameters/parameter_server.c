@@ -9,8 +9,9 @@
 #include "tide/rclc_service.h"
 #define DEFAULT_PARAMETERS 4
 
-/* Of a program whose pools have no parameters. */
-__attribute__((weak)) const tide_parameter_pools_t tide_parameter_pools = {0};
+/* Of a program whose pools have no parameters; an alias for the reason of compat/graph/graph.c. */
+static const tide_parameter_pools_t no_parameters = {0};
+extern const tide_parameter_pools_t tide_parameter_pools __attribute__((weak, alias("no_parameters")));
 
 static const char *const service_names[TIDE_PARAMETER_SERVICE_COUNT] = {
     [TIDE_PARAMETER_GET] = "~/get_parameters",   [TIDE_PARAMETER_GET_TYPES] = "~/get_parameter_types",
