@@ -13,7 +13,7 @@ case "$1" in
   *) echo "pytest.sh: unknown kind '$1'; one of python, quiet, firmware" >&2; exit 2 ;;
 esac
 cache="build/pytest/$1"
-pytest() { .venv/bin/python -m pytest -q "${folders[@]}" -o cache_dir="$cache" "$@"; }
+pytest() { .venv/bin/python -m pytest -q --durations 12 "${folders[@]}" -o cache_dir="$cache" "$@"; }
 failed="$cache/v/cache/lastfailed"
 rm -f "$failed"
 beside=0 alone=0

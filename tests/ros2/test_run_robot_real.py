@@ -29,7 +29,7 @@ from tide.system.model import System
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples/systems").glob("*.toml"))
 LIMIT_S = 200
-pytestmark = pytest.mark.quiet  # what is observed is compared with bounds
+QUIET = pytest.mark.quiet  # what is observed is compared with bounds and times
 
 
 def words(file: Path, out: Path, *options: str) -> list[str]:
@@ -77,6 +77,7 @@ def assert_whole_ways(system: System, parts: Path, finished: dict[str, int]) -> 
         assert whole >= finished[chain.name], (chain.name, wanted, found)
 
 
+@QUIET
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
 def test_each_robot_of_the_examples_runs(file: Path, tmp_path: Path) -> None:
     """Every instance of every chain is accounted for, and each leg of a chain is seen."""
@@ -107,6 +108,7 @@ def test_each_robot_of_the_examples_runs(file: Path, tmp_path: Path) -> None:
     assert_whole_ways(system, tmp_path / "parts", {one["name"]: one["samples"] for one in run["chains"]})
 
 
+@QUIET
 def test_losses_on_one_line_are_repaired_or_told(tmp_path: Path) -> None:
     file = ROOT / "examples/systems/board_to_board.toml"
     done = tide_run(file, tmp_path, "--periods", "8", "--line-loss", "0.2", "--seed", "5")
@@ -225,6 +227,7 @@ def publisher() -> Iterator[str]:
 DOUBLER = command(sys.executable, "node.py")
 
 
+@QUIET
 def test_a_micro_ros_program_and_an_rclpy_node_run_by_two_lines(publisher: str, tmp_path: Path) -> None:
     file = described(tmp_path, board=publisher, host=DOUBLER)
     done = tide_run(file, tmp_path / "out", "--periods", "4")
@@ -302,6 +305,7 @@ execution_ms = 0.1
 """
 
 
+@QUIET
 def test_programs_of_the_user_are_run_and_watched_by_two_lines(publisher: str, tmp_path: Path) -> None:
     """examples/int32_publisher and examples/ros/brake.py, which know of neither command."""
     node = command(sys.executable, str(ROOT / "examples/ros/brake.py"), "--seconds", "1000")
@@ -333,6 +337,7 @@ def test_programs_of_the_user_are_run_and_watched_by_two_lines(publisher: str, t
     assert 800e6 < next(one["mean_ns"] for one in evidence["topics"] if one["topic"] == "counter") < 1200e6
 
 
+@QUIET
 def test_a_program_of_the_user_beside_a_host_that_is_played(publisher: str, tmp_path: Path) -> None:
     """What is played has an end that is known."""
     done = tide_run(described(tmp_path, board=publisher), tmp_path / "out", "--periods", "4")
@@ -345,6 +350,7 @@ def test_a_program_of_the_user_beside_a_host_that_is_played(publisher: str, tmp_
     assert 1e6 * 0.9 < chain["min_ns"] < 500e6, "less than its execution, or of the instance before"
 
 
+@QUIET
 def test_a_board_that_is_played_beside_a_node_of_the_user(tmp_path: Path) -> None:
     """From its release to its last callback, over a serial line."""
     file = described(tmp_path, host=DOUBLER, link=SERIAL, period=100, last=LAST)
