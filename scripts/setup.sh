@@ -11,12 +11,13 @@ packages_build="gcc g++ cmake ninja-build libfastrtps-dev libfastcdr-dev libcli1
 packages_firmware="gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm"
 packages_cores="gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf gcc-xtensa-lx106 picolibc-xtensa-lx106-elf"
 packages_check="clang-format clang-tidy"
+packages_sanitizers="clang"
 case "$purpose" in
   run) packages="$packages_build" ;;
-  test) packages="$packages_build $packages_firmware $packages_cores $packages_check libgtest-dev rt-tests pkg-config" ;;
+  test) packages="$packages_build $packages_firmware $packages_cores $packages_check $packages_sanitizers libgtest-dev rt-tests pkg-config" ;;
   check) packages="$packages_build $packages_check libgtest-dev" ;;
   firmware) packages="$packages_firmware cmake ninja-build" ;;
-  fuzz) packages="$packages_build clang libgtest-dev" ;;
+  fuzz) packages="$packages_build $packages_sanitizers libgtest-dev" ;;
   bench) packages="$packages_build $packages_firmware valgrind libgtest-dev rt-tests" ;;
   *) echo "setup: unknown purpose '$purpose'; one of run, test, check, firmware, fuzz, bench" >&2; exit 2 ;;
 esac
@@ -73,7 +74,11 @@ install_packages $packages_python
 install_python &
 python_installer=$!
 install_packages $packages
-if [ "$purpose" = fuzz ]; then
-  install_packages "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev" # the fuzzer's runtime
-fi
+# The sanitizers' and the fuzzer's runtime, where it is a package of its own.
+case " $packages " in
+  *" clang "*)
+    runtime="libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
+    ! apt-cache show "$runtime" >/dev/null 2>&1 || install_packages "$runtime"
+    ;;
+esac
 wait "$python_installer"

@@ -52,6 +52,11 @@ endif()
 if(TIDE_SANITIZE)
   add_compile_options(-fsanitize=${TIDE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${TIDE_SANITIZE})
+  if(CMAKE_C_COMPILER_ID MATCHES "Clang" AND TIDE_SANITIZE STREQUAL "thread") # the code asks as GCC tells it
+    add_compile_definitions(__SANITIZE_THREAD__=1)
+  elseif(CMAKE_C_COMPILER_ID MATCHES "Clang")
+    add_compile_definitions(__SANITIZE_ADDRESS__=1)
+  endif()
 endif()
 
 # tide_room(NAME SOURCES FOLDER... [NEEDS ROOM...]): a static library tide_NAME of all C files of the folders. Beside the tests

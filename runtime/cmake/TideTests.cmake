@@ -11,8 +11,11 @@ set(tide_test_definitions TIDE_TEST_DATA="${TIDE_RUNTIME}/tests/data")
 target_compile_definitions(tide_test_headers PRIVATE ${tide_test_definitions})
 target_link_libraries(tide_test_headers PRIVATE tide_warnings GTest::gtest)
 # What is tested is optimised; the tests' own code only has to be built soon, but for the few that compute much themselves.
+set(tide_test_options -O0)
 # GCC 12 sees overflows in std::string that are not there once its header comes precompiled.
-set(tide_test_options -O0 -Wno-stringop-overflow -Wno-restrict -Wno-array-bounds)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND tide_test_options -Wno-stringop-overflow -Wno-restrict -Wno-array-bounds)
+endif()
 set(tide_tests_that_compute exec_model_test daemon_simulation_test daemon_lean_simulation_test budget_corrected_test)
 if(TIDE_SANITIZE)
   list(APPEND tide_test_options -g1)

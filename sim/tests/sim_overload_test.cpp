@@ -9,17 +9,23 @@
 namespace tide::sim {
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__)
+constexpr unsigned systems = 400;  // a sanitizer looks at the code, which is the same in all of them
+#else
+constexpr unsigned systems = 2000;
+#endif
+
 TEST(SimOverload, EveryOtherLaneKeepsItsBound) {
   unsigned bounded = 0, overloaded = 0;
-  for (uint64_t seed = 1; seed <= 2000; seed++) {
+  for (uint64_t seed = 1; seed <= systems; seed++) {
     const Overload overload = draw_overload(seed);
     const Result result = simulate(overload.plan);
     const std::vector<std::string> broken = broken_promises(overload, result);
     ASSERT_TRUE(broken.empty()) << "tide-overload-sim --seed " << seed << ": " << broken.front();
     for (const Time bound : overload.bounds) (bound >= 0 ? bounded : overloaded)++;
   }
-  EXPECT_GE(bounded, 2000u);
-  EXPECT_GE(overloaded, 2000u);
+  EXPECT_GE(bounded, systems);
+  EXPECT_GE(overloaded, systems);
 }
 
 // The bounds are near enough to what happens that a lane which takes more is seen.

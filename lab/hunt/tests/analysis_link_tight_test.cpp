@@ -14,6 +14,12 @@ namespace tide::analysis {
 namespace {
 
 constexpr size_t chains = 3;
+// A sanitizer looks at the code and not at the figures: a search of a fraction shows it all there is.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool is_searched_whole = false;
+#else
+constexpr bool is_searched_whole = true;
+#endif
 
 // lab/pods/pods-chains.plan with three chains.
 enum class Kind { best_effort, reliable_requests, reliable };
@@ -69,7 +75,7 @@ Worst search(sim::Plan plan, size_t victim, uint64_t seed) {
           static_cast<sim::Time>(chains - 1 - index) * 10'268'000 + random.between(0, 100) * 1000;
   }
   Worst worst{observe(plan)[victim], plan};
-  for (int step = 0; step < 200; step++) {
+  for (int step = 0; step < (is_searched_whole ? 200 : 20); step++) {
     sim::Plan moved = worst.plan;
     moved.seed = random.below(1000);
     for (int count = random.chance(0.3) ? 2 : 1; count > 0; count--) {
@@ -88,6 +94,7 @@ Worst search(const sim::Plan &plan, size_t victim) {
   for (const uint64_t seed : {1, 2, 3, 7, 13, 22, 26}) {  // of forty, those that came far
     Worst found = search(plan, victim, seed);
     if (found.response_ns > worst.response_ns) worst = std::move(found);
+    if (!is_searched_whole) break;
   }
   return worst;
 }
@@ -103,6 +110,7 @@ void expect_tight(bool lanes, Kind kind, std::vector<double> limits) {
     std::printf("  chain %zu: bound %.3f ms, observed %.3f ms, %.3f\n", chain, static_cast<double>(bound_ns) / 1e6,
                 static_cast<double>(worst.response_ns) / 1e6, ratio);
     EXPECT_LE(worst.response_ns, bound_ns) << chain << "\n" << sim::write_plan(worst.plan);
+    if (!is_searched_whole) continue;
     EXPECT_LE(ratio, limits[chain]) << chain;
     // A bound that forgets the line, its acknowledgments, or what has started before, would be exceeded.
     const LinkParts &parts = results.chains[chain].parts;
