@@ -221,10 +221,10 @@ TEST_F(Serving, ItsLevelChoosesTheStreamsBothWays) {
 
 TEST_F(Serving, LimitsAndMistakesAreNamed) {
   rcl_service_t more{}, too_many{};
-  EXPECT_REFUSED(rclc_service_init_default(&more, &node, add_type(), "1sums"), RCL_RET_TOPIC_NAME_INVALID,
+  EXPECT_REFUSED(rclc_service_init_default(&more, &node, add_type(), "1sums"), RCL_RET_SERVICE_NAME_INVALID,
                  TIDE_ERROR_NAME);
   EXPECT_REFUSED(rclc_service_init_default(&more, &node, add_type(), std::string(40, 'x').c_str()),
-                 RCL_RET_TOPIC_NAME_INVALID, TIDE_ERROR_CAPACITY_NAMES);
+                 RCL_RET_SERVICE_NAME_INVALID, TIDE_ERROR_CAPACITY_NAMES);
   EXPECT_OK(rclc_service_init_default(&more, &node, add_type(), std::string(36, 'x').c_str()));
   EXPECT_REFUSED(rclc_service_init_default(&too_many, &node, add_type(), "no"), RCL_RET_ERROR,
                  TIDE_ERROR_CAPACITY_SERVICES);

@@ -139,11 +139,13 @@ TEST_F(Connected, NamesThatBreakTheRulesAreRefused) {
         << name;
   }
   for (const char *name : {"//", "/a//b", "a/", "/1a"}) {
-    EXPECT_REFUSED(rclc_node_init_default(&other, "node", name, &support), RCL_RET_NODE_INVALID_NAME, TIDE_ERROR_NAME)
+    EXPECT_REFUSED(rclc_node_init_default(&other, "node", name, &support), RCL_RET_NODE_INVALID_NAMESPACE,
+                   TIDE_ERROR_NAME)
         << name;
   }
   rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();
-  for (const char *name : {"", "/", "~x", "~/", "a//b", "a/", "2nd", "a b", "a/~"}) {
+  for (const char *name : {"", "/", "~x", "~/", "a//b", "a/", "2nd", "a b", "a/~", "{x}/a", "a/{node", "a/}", "{}",
+                           "{ns}/a", "a{/}", "{{node}}", "{node}/", "{nodes}"}) {
     EXPECT_REFUSED(rclc_publisher_init_default(&publisher, &node, int32_type(), name), RCL_RET_TOPIC_NAME_INVALID,
                    TIDE_ERROR_NAME)
         << name;
@@ -166,10 +168,18 @@ TEST_F(Connected, NamesAreRelativeToNodeAndNamespace) {
   const struct {
     rcl_node_t *node;
     const char *given, *full;
-  } cases[] = {{&node, "topic", "/topic"},        {&node, "/a/topic", "/a/topic"},
-               {&node, "~/topic", "/node/topic"}, {&inner, "topic", "/robot/topic"},
-               {&inner, "/topic", "/topic"},      {&inner, "~/topic", "/robot/inner/topic"},
-               {&inner, "~", "/robot/inner"}};
+  } cases[] = {{&node, "topic", "/topic"},
+               {&node, "/a/topic", "/a/topic"},
+               {&node, "~/topic", "/node/topic"},
+               {&inner, "topic", "/robot/topic"},
+               {&inner, "/topic", "/topic"},
+               {&inner, "~/topic", "/robot/inner/topic"},
+               {&inner, "~", "/robot/inner"},
+               {&inner, "{node}/a", "/robot/inner/a"},
+               {&inner, "{ns}/a", "/robot/a"},
+               {&inner, "/{node}_{node}", "/inner_inner"},
+               {&inner, "~/{node}", "/robot/inner/inner"},
+               {&inner, "/a{namespace}/b", "/a/robot/b"}};
   for (const auto &one : cases) {
     rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();
     ASSERT_OK(rclc_publisher_init_default(&publisher, one.node, int32_type(), one.given)) << one.given;
@@ -199,7 +209,7 @@ TEST_F(Connected, PublishersAndSubscriptionsRunOut) {
   EXPECT_OK(rclc_subscription_init_default(&subscriptions[3], &node, int32_type(), "more"));
   EXPECT_FALSE(rcl_publisher_is_valid(&publishers[1]));
   std_msgs__msg__Int32 message = {1};
-  EXPECT_REFUSED(rcl_publish(&publishers[1], &message, nullptr), RCL_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
+  EXPECT_REFUSED(rcl_publish(&publishers[1], &message, nullptr), RCL_RET_PUBLISHER_INVALID, TIDE_ERROR_ARGUMENT);
 }
 
 TEST_F(Connected, TimersGuardsExecutorsAndHandlesRunOut) {
@@ -237,9 +247,9 @@ TEST_F(Connected, TimersGuardsExecutorsAndHandlesRunOut) {
 TEST_F(Connected, NothingIsMadeWithoutASupport) {
   ASSERT_OK(rclc_support_fini(&support));
   rcl_node_t other = rcl_get_zero_initialized_node();
-  EXPECT_REFUSED(rclc_node_init_default(&other, "other", "", &support), RCL_RET_ERROR, TIDE_ERROR_STATE);
+  EXPECT_REFUSED(rclc_node_init_default(&other, "other", "", &support), RCL_RET_NOT_INIT, TIDE_ERROR_STATE);
   rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();
-  EXPECT_REFUSED(rclc_publisher_init_default(&publisher, &node, int32_type(), "topic"), RCL_RET_INVALID_ARGUMENT,
+  EXPECT_REFUSED(rclc_publisher_init_default(&publisher, &node, int32_type(), "topic"), RCL_RET_NODE_INVALID,
                  TIDE_ERROR_ARGUMENT);
   rcl_timer_t timer = rcl_get_zero_initialized_timer();
   EXPECT_REFUSED(rclc_timer_init_default(&timer, &support, 1000, nullptr), RCL_RET_ERROR, TIDE_ERROR_STATE);
@@ -260,7 +270,7 @@ TEST_F(Connected, NullIsRefusedEverywhere) {
   EXPECT_EQ(rclc_node_init_default(nullptr, "a", "", &support), RCL_RET_INVALID_ARGUMENT);
   EXPECT_EQ(rclc_publisher_init_default(&publisher, &node, nullptr, "a"), RCL_RET_INVALID_ARGUMENT);
   EXPECT_EQ(rclc_subscription_init_default(&subscription, nullptr, int32_type(), "a"), RCL_RET_INVALID_ARGUMENT);
-  EXPECT_EQ(rcl_publish(&publisher, nullptr, nullptr), RCL_RET_INVALID_ARGUMENT);
+  EXPECT_EQ(rcl_publish(&publisher, nullptr, nullptr), RCL_RET_PUBLISHER_INVALID);
   EXPECT_EQ(rcl_take(&subscription, nullptr, nullptr, nullptr), RCL_RET_INVALID_ARGUMENT);
   EXPECT_EQ(rclc_executor_spin_some(nullptr, 0), RCL_RET_INVALID_ARGUMENT);
   EXPECT_EQ(rclc_executor_spin(nullptr), RCL_RET_INVALID_ARGUMENT);

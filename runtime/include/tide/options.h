@@ -87,6 +87,11 @@
 #define TIDE_SERVICE_OBJECTS 1
 #endif
 
+/* {node}, {ns} and {namespace} in names of topics and services. Without: TIDE_ERROR_NAME. */
+#ifndef TIDE_NAME_SUBSTITUTIONS
+#define TIDE_NAME_SUBSTITUTIONS 1
+#endif
+
 /* Objects that are described by XML or by a reference to the agent's own descriptions. Without: TIDE_ERROR_UNSUPPORTED
  * from tide_session_add_object; the rclc interface describes its objects in binary. */
 #ifndef TIDE_TEXT_OBJECTS

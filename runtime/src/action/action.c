@@ -26,7 +26,8 @@ int tide_action_part_name(char *destination, const char *action_name, const char
 }
 
 rcl_ret_t tide_action_result_of_init(rcl_ret_t result) {
-  return result == RCL_RET_TOPIC_NAME_INVALID ? RCL_RET_ACTION_NAME_INVALID : result;
+  const bool is_name = result == RCL_RET_TOPIC_NAME_INVALID || result == RCL_RET_SERVICE_NAME_INVALID;
+  return is_name ? RCL_RET_ACTION_NAME_INVALID : result;
 }
 
 tide_service_end_t *tide_action_end(tide_action_t *action, size_t part) {

@@ -47,9 +47,11 @@ static rcl_ret_t result_of(int status) {
 }
 
 rcl_ret_t tide_compat_result(int status) {
-  if (status >= 0) return RCL_RET_OK;
+  return status >= 0 ? RCL_RET_OK : tide_compat_refusal(status, result_of(status));
+}
+
+rcl_ret_t tide_compat_refusal(int status, rcl_ret_t result) {
   __atomic_store_n(&last_status, status, __ATOMIC_RELAXED);
-  const rcl_ret_t result = result_of(status);
   void (*const tell)(int, rcl_ret_t) = __atomic_load_n(&on_error, __ATOMIC_ACQUIRE);
   if (tell != NULL) tell(status, result);
   return result;

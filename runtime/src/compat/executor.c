@@ -92,7 +92,7 @@ static int init_core(tide_executor_handle_t *handle, size_t lane_count, tide_pol
 rcl_ret_t rclc_executor_init(rclc_executor_t *executor, rcl_context_t *context, const size_t number_of_handles,
                              const rcl_allocator_t *allocator) {
   (void)allocator;
-  if (executor == NULL || number_of_handles == 0) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  if (executor == NULL || context == NULL || number_of_handles == 0) return tide_compat_result(TIDE_ERROR_ARGUMENT);
   if (!rcl_context_is_valid(context)) return tide_compat_result(TIDE_ERROR_STATE);
   size_t first = places_taken();
   if (number_of_handles > tide_pools.handle_count - first) return tide_compat_result(TIDE_ERROR_CAPACITY_HANDLES);

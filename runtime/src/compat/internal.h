@@ -9,6 +9,14 @@
 
 /* Keeps the status for tide_rclc_last_status and turns it into the rcl code of the same meaning. */
 rcl_ret_t tide_compat_result(int status);
+/* The same where rcl has a code of its own for it, which is returned. */
+rcl_ret_t tide_compat_refusal(int status, rcl_ret_t result);
+/* rcl names a wrong name of a service otherwise than that of a topic. */
+static inline rcl_ret_t tide_compat_result_of_service(int status) {
+  return status == TIDE_ERROR_NAME || status == TIDE_ERROR_CAPACITY_NAMES
+             ? tide_compat_refusal(status, RCL_RET_SERVICE_NAME_INVALID)
+             : tide_compat_result(status);
+}
 
 /* The end of each write of the program's. */
 static inline int tide_compat_write_end(tide_support_t *support, tide_write_t *write) {
@@ -66,6 +74,7 @@ rcl_ret_t tide_compat_refusal_of_add(int status);
 /* Names of a node: "/namespace/name" into full, its last part is the node's name; TIDE_ERROR_NAME when a part breaks
  * the rules, TIDE_ERROR_CAPACITY_NAMES when it does not fit. */
 int tide_compat_node_name(tide_node_handle_t *node, const char *name, const char *namespace_);
+bool tide_compat_is_node_name(const char *name);
 /* "rt" and the fully qualified name of a topic of a node; errors as above. */
 int tide_compat_topic_name(char *destination, const char *topic, const tide_node_handle_t *node);
 /* "rq/...Request" and "rr/...Reply"; tide_pools.service_name_bytes each. */
@@ -140,6 +149,10 @@ typedef struct tide_continuous {
 
 /* A node that was initialised, of a support that lives. */
 bool tide_compat_is_node(const rcl_node_t *node);
+/* What an init returns that was given none; rclc sees to null pointers, rcl to the rest. */
+static inline rcl_ret_t tide_compat_refuse_node(const rcl_node_t *node) {
+  return tide_compat_refusal(TIDE_ERROR_ARGUMENT, node == NULL ? RCL_RET_INVALID_ARGUMENT : RCL_RET_NODE_INVALID);
+}
 /* The oldest message that waits; RCL_RET_SUBSCRIPTION_TAKE_FAILED: none does. */
 rcl_ret_t tide_compat_take(tide_subscription_handle_t *handle, void *message, rmw_message_info_t *info);
 /* The same for the callback: *message is `memory`, or a local message that lies elsewhere and is to be released. */

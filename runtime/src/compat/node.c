@@ -43,15 +43,16 @@ rcl_ret_t rcl_node_init(rcl_node_t *node, const char *name, const char *namespac
                         const rcl_node_options_t *options) {
   (void)options;
   if (node == NULL || name == NULL || namespace_ == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
-  if (!rcl_context_is_valid(context)) return tide_compat_result(TIDE_ERROR_STATE);
+  if (!rcl_context_is_valid(context)) return tide_compat_refusal(TIDE_ERROR_STATE, RCL_RET_NOT_INIT);
   tide_node_handle_t *handle = free_place();
   if (handle == NULL) return tide_compat_result(TIDE_ERROR_CAPACITY_NODES);
   handle->support = context->impl;
   int status = init_node(handle, name, namespace_, context->impl);
   if (status != TIDE_OK) {
     if (tide_compat_delete_object(context->impl, &handle->participant) == TIDE_OK) handle->support = NULL;
-    rcl_ret_t result = tide_compat_result(status);
-    return status == TIDE_ERROR_NAME ? RCL_RET_NODE_INVALID_NAME : result;
+    if (status != TIDE_ERROR_NAME) return tide_compat_result(status);
+    return tide_compat_refusal(
+        status, tide_compat_is_node_name(name) ? RCL_RET_NODE_INVALID_NAMESPACE : RCL_RET_NODE_INVALID_NAME);
   }
   node->impl = handle;
   return RCL_RET_OK;

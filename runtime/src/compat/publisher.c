@@ -57,6 +57,7 @@ int tide_compat_publisher_init(rcl_publisher_t *publisher, const rcl_node_t *nod
 rcl_ret_t rclc_publisher_init(rcl_publisher_t *publisher, const rcl_node_t *node,
                               const rosidl_message_type_support_t *type_support, const char *topic_name,
                               const rmw_qos_profile_t *qos_profile) {
+  if (!tide_compat_is_node(node)) return tide_compat_refuse_node(node);
   return tide_compat_result(tide_compat_publisher_init(publisher, node, type_support, topic_name, qos_profile, true));
 }
 
@@ -165,7 +166,8 @@ int tide_compat_send(tide_publisher_handle_t *publisher, const void *message) {
 rcl_ret_t rcl_publish(const rcl_publisher_t *publisher, const void *ros_message,
                       rmw_publisher_allocation_t *allocation) {
   (void)allocation;
-  if (!rcl_publisher_is_valid(publisher) || ros_message == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  if (!rcl_publisher_is_valid(publisher)) return tide_compat_refusal(TIDE_ERROR_ARGUMENT, RCL_RET_PUBLISHER_INVALID);
+  if (ros_message == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
   tide_publisher_handle_t *handle = publisher->impl;
   const int local = handle->local == NULL ? TIDE_OK : handle->local->publish(handle, ros_message);
   const int sent = handle->reach == TIDE_REACH_LOCAL ? TIDE_OK : tide_compat_send(handle, ros_message);

@@ -42,17 +42,17 @@ static tide_service_handle_t *free_place(void) {
 rcl_ret_t rclc_service_init(rcl_service_t *service, const rcl_node_t *node,
                             const rosidl_service_type_support_t *type_support, const char *service_name,
                             const rmw_qos_profile_t *qos_profile) {
-  if (service == NULL || !tide_compat_is_node(node) || type_support == NULL || service_name == NULL ||
-      qos_profile == NULL) {
+  if (service == NULL || type_support == NULL || service_name == NULL || qos_profile == NULL) {
     return tide_compat_result(TIDE_ERROR_ARGUMENT);
   }
+  if (!tide_compat_is_node(node)) return tide_compat_refuse_node(node);
   if (!TIDE_SERVICE_OBJECTS) return tide_compat_result(TIDE_ERROR_UNSUPPORTED);
   tide_service_handle_t *handle = free_place();
   if (handle == NULL) return tide_compat_result(TIDE_ERROR_CAPACITY_SERVICES);
   const int status =
       tide_compat_open_end(&handle->end, TIDE_XRCE_KIND_REPLIER, node, type_support, service_name, qos_profile);
   if (status == TIDE_OK) service->impl = handle;
-  return tide_compat_result(status);
+  return tide_compat_result_of_service(status);
 }
 
 rcl_ret_t rclc_service_init_default(rcl_service_t *service, const rcl_node_t *node,

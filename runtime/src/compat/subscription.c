@@ -82,11 +82,18 @@ int tide_compat_subscription_init(rcl_subscription_t *subscription, const rcl_no
   return TIDE_OK;
 }
 
+static rcl_ret_t init(rcl_subscription_t *subscription, const rcl_node_t *node,
+                      const rosidl_message_type_support_t *type_support, const char *topic_name,
+                      const rmw_qos_profile_t *qos_profile) {
+  if (!tide_compat_is_node(node)) return tide_compat_refuse_node(node);
+  return tide_compat_result(
+      tide_compat_subscription_init(subscription, node, type_support, topic_name, qos_profile, true));
+}
+
 rcl_ret_t rclc_subscription_init(rcl_subscription_t *subscription, rcl_node_t *node,
                                  const rosidl_message_type_support_t *type_support, const char *topic_name,
                                  const rmw_qos_profile_t *qos_profile) {
-  return tide_compat_result(
-      tide_compat_subscription_init(subscription, node, type_support, topic_name, qos_profile, true));
+  return init(subscription, node, type_support, topic_name, qos_profile);
 }
 
 rcl_ret_t rclc_subscription_init_default(rcl_subscription_t *subscription, rcl_node_t *node,
@@ -104,7 +111,7 @@ rcl_ret_t rcl_subscription_init(rcl_subscription_t *subscription, const rcl_node
                                 const rosidl_message_type_support_t *type_support, const char *topic_name,
                                 const rcl_subscription_options_t *options) {
   const rmw_qos_profile_t *qos = options == NULL ? &rmw_qos_profile_default : &options->qos;
-  return tide_compat_result(tide_compat_subscription_init(subscription, node, type_support, topic_name, qos, true));
+  return init(subscription, node, type_support, topic_name, qos);
 }
 
 rcl_ret_t rcl_subscription_fini(rcl_subscription_t *subscription, rcl_node_t *node) {
