@@ -44,7 +44,7 @@ class System {
         host_(engine_, bus_, down_, {0, plan.agent_most}, plan.seed * 5 + 3),
         machine_(engine_),
         port_(machine_, up_, down_),
-        nodes_(engine_, bus_, ledger_, plan.seed * 5 + 4),
+        nodes_(engine_, bus_, ledger_, plan.strict, plan.seed * 5 + 4),
         program_(machine_, ledger_, plan.seed) {
     up_.deliver = [this](const Line::Bytes &frame) { host_.receive(frame); };
   }
@@ -154,6 +154,7 @@ ActionPlan draw_actions(uint64_t seed) {
   plan.questions = draw_times(random, 6);
   plan.requests_of_board = draw_times(random, 6);
   plan.requests_of_nodes = draw_times(random, 6);
+  plan.strict = random.chance(0.5);
   return plan;
 }
 

@@ -25,6 +25,7 @@ struct ActionPlan {
   // When they are sent; the number of each is its place, from 1.
   std::vector<Time> goals_of_board, goals_of_nodes, requests_of_board, requests_of_nodes;
   std::vector<Time> questions;  // when the nodes ask again for what they have no answer to
+  bool strict = false;          // the nodes' server refuses an id that comes twice, as those of rclcpp and rclpy
 };
 
 struct ActionResult {

@@ -70,10 +70,10 @@ int show(uint64_t seed) {
   tell_goals("a node's", result.ledger.goals_of_nodes);
   tell_requests("the board's", result.ledger.requests_of_board);
   tell_requests("a node's", result.ledger.requests_of_nodes);
-  std::printf("%u restarts of the agent, %zu cuts, %llu of %llu frames lost, %.1f s, %llu events\n", result.restarts,
-              plan.cuts.size(), static_cast<unsigned long long>(result.frames_lost),
+  std::printf("%u restarts of the agent, %zu cuts, %llu of %llu frames lost, %.1f s, %llu events; a %s server\n",
+              result.restarts, plan.cuts.size(), static_cast<unsigned long long>(result.frames_lost),
               static_cast<unsigned long long>(result.frames), static_cast<double>(result.simulated) / 1e9,
-              static_cast<unsigned long long>(result.events));
+              static_cast<unsigned long long>(result.events), plan.strict ? "strict" : "lenient");
   for (const std::string &line : result.violations) std::printf("%s\n", line.c_str());
   return result.violations.empty() ? 0 : 1;
 }

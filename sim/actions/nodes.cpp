@@ -44,8 +44,8 @@ Payload result_of(uint8_t status, int32_t reached) {
 
 }  // namespace
 
-Nodes::Nodes(Engine &engine, Bus &bus, Ledger &ledger, uint64_t seed)
-    : engine_(engine), bus_(bus), ledger_(ledger), random_(seed) {
+Nodes::Nodes(Engine &engine, Bus &bus, Ledger &ledger, bool strict, uint64_t seed)
+    : engine_(engine), bus_(bus), ledger_(ledger), strict_(strict), random_(seed) {
   serve_goals();
   serve_requests();
 }
@@ -68,8 +68,9 @@ void Nodes::take_goal(const Payload &request, const Services::Take &reply) {
   }
   const GoalId id = id_of(request);
   const int32_t number = word_at(request, kIdBytes);
-  const bool accepted = !is_refused(number);
-  if (accepted && !known_.contains(id)) {
+  const bool is_known = known_.contains(id);
+  const bool accepted = is_known ? !strict_ : !is_refused(number);
+  if (accepted && !is_known) {
     known_[id].number = number;
     ledger_.goals_of_board[number].executed++;
     engine_.after(random_.between(0, 400) * kMillisecond, [this, id] { end(id); });

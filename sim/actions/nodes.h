@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ROS 2 side: a server and a client of actions, and of services. The server says of a goal that it knows already
-// that it is accepted, and executes it once; servers of rclcpp and rclpy refuse it. The client asks again for what the
-// agent took with it.
+// The ROS 2 side: a server and a client of actions, and of services. The server executes a goal once, however often it
+// comes. Of one that it knows already it says that it is accepted, as a board does; a strict one refuses it, as servers
+// of rclcpp and rclpy do. The client asks again for what the agent took with it.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ class Nodes {
   using Payload = Bus::Payload;
   using GoalId = std::array<uint8_t, 16>;
 
-  Nodes(Engine &engine, Bus &bus, Ledger &ledger, uint64_t seed);
+  Nodes(Engine &engine, Bus &bus, Ledger &ledger, bool strict, uint64_t seed);
   Nodes(const Nodes &) = delete;
   Nodes &operator=(const Nodes &) = delete;
 
@@ -49,6 +49,7 @@ class Nodes {
   Engine &engine_;
   Bus &bus_;
   Ledger &ledger_;
+  const bool strict_;
   Random random_;
   std::map<GoalId, Known> known_;
 };

@@ -29,6 +29,12 @@ TEST(SimActions, AQuestionOvertakesItsGoal) {
   for (const uint64_t seed : {1103u, 17190u}) EXPECT_EQ(simulate_apart(seed).violation, "") << seed;
 }
 
+// A question for a result that could not be sent before the next session; a goal that is too old to be sent again and
+// comes after the question about it; a goal that was sent between two sessions, and again in the second.
+TEST(SimActions, SessionsBeginAtTheWorstMoment) {
+  for (const uint64_t seed : {66590u, 106563u, 252u}) EXPECT_EQ(simulate_apart(seed).violation, "") << seed;
+}
+
 TEST(SimActions, TheSameSeedIsTheSameRun) {
   for (const uint64_t seed : {3u, 17u, 40u}) {
     const Summary first = simulate_apart(seed), second = simulate_apart(seed);

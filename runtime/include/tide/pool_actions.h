@@ -34,8 +34,13 @@ typedef struct tide_goal {
       bool heard;                                        /* there was feedback */
       bool ask_due;                                      /* for the result */
       bool send_due;                                     /* the goal request, again: the server has not heard of it */
-      uint32_t request_hash;                             /* of the goal request as it was sent */
-      int64_t sent_ns;                                   /* when it was sent first */
+      bool refused;          /* in doubt: goal_number is answered, and the result asked for */
+      bool unknown;          /* the server has said so; one more question is due */
+      bool repeated;         /* the goal request was sent again */
+      uint8_t session;       /* in which the goal was sent first */
+      uint32_t request_hash; /* of the goal request as it was sent */
+      int64_t sent_ns;       /* when it was sent first */
+      int64_t ask_at_ns;     /* not before; 0: at once */
     } client;
   };
 } tide_goal_t;

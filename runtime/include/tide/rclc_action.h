@@ -12,8 +12,11 @@
  * accepted goals when it has a new session. For a goal without an answer it then asks for the result, too. A server
  * that knows the goal answers with it, and the goal counts as accepted; one that does not says so. Then the goal
  * request is sent again, once in each session, if the memory that the program gave for it still has the same content
- * and no more than 8 s have passed; else the goal counts as refused. Servers of rclc never say that they do not know a
- * goal: there the program gives up by its own clock and says so with tide_rclc_action_client_forget. A reply with a
+ * and no more than 8 s have passed; else the client asks again a second later, and by the same answer the goal counts
+ * as refused. A refusal that comes in a later session than the goal was sent in may be that of a server which runs the
+ * goal and takes no id twice, so the client asks for the result before it believes that: a result, or feedback, says
+ * that the goal was accepted. Servers of rclc never say that they do not know a goal: there the program gives up by its
+ * own clock and says so with tide_rclc_action_client_forget. A reply with a
  * result that ROS 2 sent before DDS had shown it the new agent is lost, too: tide_rclc_action_client_ask_again.
  */
 #ifndef TIDE_RCLC_ACTION_H

@@ -79,6 +79,13 @@ bool tide_action_meets_session(tide_action_t *action) {
   return is_new;
 }
 
+uint8_t tide_action_session(const tide_action_t *action) {
+  const uintptr_t critical = tide_action_enter();
+  const uint8_t id = action->support->session.id;
+  tide_action_leave(critical);
+  return id;
+}
+
 /* In the link's context, whenever something has happened there. */
 static void retry(tide_support_t *support) {
   const tide_action_pools_t *pools = tide_pools.actions;

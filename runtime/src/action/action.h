@@ -76,6 +76,8 @@ void tide_action_set_attention(tide_action_t *action, bool attention);
 
 /* True once in each session but the first. */
 bool tide_action_meets_session(tide_action_t *action);
+/* The id of the session that is up, or begins. */
+uint8_t tide_action_session(const tide_action_t *action);
 
 tide_service_end_t *tide_action_end(tide_action_t *action, size_t part);
 /* The part whose oldest message came first, of those in the set; PART_NONE. */

@@ -137,6 +137,15 @@ static bool is_as_it_was(const tide_write_t *write, void *context) {
   return goal->client.request_hash == hash_of(write);
 }
 
+bool tide_action_is_in_doubt(const tide_action_t *action, const tide_goal_t *goal) {
+  return goal->client.repeated || goal->client.session != tide_action_session(action);
+}
+
+void tide_action_forget_goal_request(const tide_action_t *action, const tide_goal_t *goal) {
+  if (goal->client.goal_number == 0 || goal->client.refused) return;
+  (void)tide_rclc_client_forget(&action->clients[PART_GOAL], goal->client.goal_number);
+}
+
 int tide_action_send_goal_again(tide_action_t *action, tide_goal_t *goal) {
   int64_t number = 0;
   const int status = tide_compat_send_request(action->clients[PART_GOAL].impl, goal->handle.ros_goal_request, &number,
@@ -144,6 +153,7 @@ int tide_action_send_goal_again(tide_action_t *action, tide_goal_t *goal) {
   if (status != TIDE_OK) return status;
   (void)tide_rclc_client_forget(&action->clients[PART_GOAL], goal->client.goal_number);
   goal->client.goal_number = number;
+  goal->client.repeated = true;
   return TIDE_OK;
 }
 
@@ -158,6 +168,7 @@ rcl_ret_t rclc_action_send_goal_request(rclc_action_client_t *action_client, voi
   memcpy(ros_request, goal->handle.goal_id.uuid, sizeof goal->handle.goal_id.uuid); /* its first member */
   if (goal_handle != NULL) *goal_handle = &goal->handle; /* its callback may run before this returns */
   goal->client.sent_ns = tide_platform_now_ns(tide_port_platform());
+  goal->client.session = tide_action_session(action);
   const int status = tide_compat_send_request(action->clients[PART_GOAL].impl, ros_request, &goal->client.goal_number,
                                               note_hash, goal);
   if (status == TIDE_OK) {
@@ -195,7 +206,7 @@ rcl_ret_t tide_rclc_action_client_forget(rclc_action_goal_handle_t *goal_handle)
   tide_goal_t *goal = tide_action_goal_of(goal_handle, false);
   if (goal == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
   tide_action_t *action = goal->action;
-  forget_request(&action->clients[PART_GOAL], goal->client.goal_number);
+  tide_action_forget_goal_request(action, goal);
   forget_request(&action->clients[PART_RESULT], goal->client.result_number);
   forget_request(&action->clients[PART_CANCEL], goal->client.cancel_number);
   tide_action_free_goal(goal);

@@ -9,6 +9,11 @@
  * TIDE_ERROR_DISCONNECTED: not now. */
 int tide_action_send_goal_again(tide_action_t *action, tide_goal_t *goal);
 
+/* True: the goal's request may have come to ROS 2 more than once. It was sent again, or a session has ended since, and
+ * the stream sends again what no agent has acknowledged. */
+bool tide_action_is_in_doubt(const tide_action_t *action, const tide_goal_t *goal);
+void tide_action_forget_goal_request(const tide_action_t *action, const tide_goal_t *goal);
+
 void tide_action_client_execute(tide_callback_t *callback, void *context);
 
 #endif

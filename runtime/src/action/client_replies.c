@@ -9,6 +9,10 @@
 /* Servers keep results for ten seconds at least. Later one that does not know a goal may have run it and forgotten it.
  */
 #define SEND_AGAIN_WITHIN_NS INT64_C(8000000000)
+/* A request that came to ROS 2 before a question has come to the server by then. */
+#define PAUSE_NS INT64_C(1000000000)
+
+static int64_t now_ns(void) { return tide_platform_now_ns(tide_port_platform()); }
 
 static tide_goal_t *find_by_number(tide_action_t *action, size_t part, int64_t number) {
   for (size_t i = 0; i < action->goal_count; i++) {
@@ -43,6 +47,7 @@ static bool ask(tide_action_t *action, tide_goal_t *goal) {
     action->counters.repeated++;
   }
   goal->client.ask_due = false;
+  goal->client.ask_at_ns = 0;
   return true;
 }
 
@@ -55,7 +60,8 @@ static void forget_question(tide_action_t *action, tide_goal_t *goal) {
 
 static void end_request(tide_action_t *action, tide_goal_t *goal, bool accepted) {
   goal->client.goal_number = 0;
-  goal->client.send_due = false;
+  goal->client.send_due = goal->client.refused = goal->client.ask_due = false;
+  goal->client.ask_at_ns = 0;
   forget_question(action, goal);
   goal->handle.goal_accepted = accepted;
   if (accepted) tide_action_set_state(goal, GOAL_STATE_ACCEPTED);
@@ -70,7 +76,7 @@ static void end_request(tide_action_t *action, tide_goal_t *goal, bool accepted)
 }
 
 static void end_without_answer(tide_action_t *action, tide_goal_t *goal, bool accepted) {
-  (void)tide_rclc_client_forget(&action->clients[PART_GOAL], goal->client.goal_number);
+  tide_action_forget_goal_request(action, goal);
   end_request(action, goal, accepted);
 }
 
@@ -78,23 +84,36 @@ static void end_without_answer(tide_action_t *action, tide_goal_t *goal, bool ac
  * whether it came as far as the server: who asks for the result of an unknown goal is told so. The request itself is
  * not repeated before: not every server takes the same goal twice. */
 static void meet_session(tide_action_t *action, tide_goal_t *goal) {
-  if (goal->client.heard && goal->client.goal_number != 0) {
-    end_without_answer(action, goal, true);
-  } else {
-    goal->client.ask_due = goal->client.result_number != 0 || goal->client.goal_number != 0;
+  const bool is_asked = goal->client.goal_number != 0;                     /* and not answered, or refused in doubt */
+  if (!is_asked && tide_action_state(goal) != GOAL_STATE_ACCEPTED) return; /* another thread is about to send it */
+  goal->client.send_due = goal->client.unknown = false;
+  goal->client.ask_at_ns = 0;
+  goal->client.ask_due = true;
+  if (is_asked && goal->client.heard) end_without_answer(action, goal, true);
+}
+
+/* The server does not know the goal, and the request cannot be sent again. It may be on its way yet, overtaken by the
+ * question, so the goal counts as refused when another question, a while later, has the same answer. */
+static void give_up(tide_action_t *action, tide_goal_t *goal) {
+  if (goal->client.unknown) {
+    end_without_answer(action, goal, false);
+    return;
   }
+  goal->client.unknown = goal->client.ask_due = true;
+  goal->client.ask_at_ns = now_ns() + PAUSE_NS;
 }
 
 /* False: not now. */
 static bool send_again(tide_action_t *action, tide_goal_t *goal) {
-  const bool in_time = tide_platform_now_ns(tide_port_platform()) - goal->client.sent_ns < SEND_AGAIN_WITHIN_NS;
+  const bool in_time = now_ns() - goal->client.sent_ns < SEND_AGAIN_WITHIN_NS;
   const int status = in_time ? tide_action_send_goal_again(action, goal) : TIDE_ERROR_STATE;
   if (status == TIDE_ERROR_FULL || status == TIDE_ERROR_DISCONNECTED) return false;
   goal->client.send_due = false;
   if (status == TIDE_OK) {
+    goal->client.unknown = false;
     action->counters.repeated++;
   } else {
-    end_without_answer(action, goal, false);
+    give_up(action, goal);
   }
   return true;
 }
@@ -106,18 +125,27 @@ static void ask_again(tide_action_t *action) {
   }
 }
 
-static bool send_what_is_due(tide_action_t *action) {
+/* The agent says something once a second at least, and then the link's context calls those that wait. */
+static bool waits(const tide_goal_t *goal) {
+  return tide_action_is_used(goal) && goal->client.ask_due && goal->client.ask_at_ns > now_ns();
+}
+
+static void send_what_is_due(tide_action_t *action) {
+  bool later = false;
   ask_again(action);
-  if (action->handle == NULL) return false; /* a callback has finished the client */
+  if (action->handle == NULL) return; /* a callback has finished the client */
   tide_action_set_attention(action, true);
   for (size_t i = 0; i < action->goal_count; i++) {
     tide_goal_t *goal = &action->goals[i];
-    if (tide_action_is_used(goal) && goal->client.ask_due && !ask(action, goal)) return false;
-    if (tide_action_is_used(goal) && goal->client.send_due && !send_again(action, goal)) return false;
-    if (action->handle == NULL) return false;
+    if (tide_action_is_used(goal) && goal->client.send_due && !send_again(action, goal)) return;
+    if (action->handle == NULL) return;
+    if (waits(goal)) {
+      later = true;
+    } else if (tide_action_is_used(goal) && goal->client.ask_due && !ask(action, goal)) {
+      return;
+    }
   }
-  tide_action_set_attention(action, false);
-  return true;
+  tide_action_set_attention(action, later);
 }
 
 /* ---- replies ---- */
@@ -126,7 +154,15 @@ static void take_goal_response(tide_action_t *action) {
   tide_action_goal_response_t response = {false, {0, 0}};
   rcl_ret_t taken = RCL_RET_OK;
   tide_goal_t *goal = take_reply(action, PART_GOAL, &response, &taken);
-  if (goal != NULL) end_request(action, goal, taken == RCL_RET_OK && response.accepted);
+  if (goal == NULL) return;
+  const bool accepted = goal->client.heard || (taken == RCL_RET_OK && response.accepted);
+  if (accepted || !tide_action_is_in_doubt(action, goal)) {
+    end_request(action, goal, accepted);
+  } else { /* who takes no goal twice refuses what it runs already: only a question that is sent now tells */
+    goal->client.refused = goal->client.ask_due = true;
+    goal->client.send_due = false;
+    goal->client.ask_at_ns = 0;
+  }
 }
 
 typedef struct cancel_response {
@@ -158,11 +194,17 @@ static void take_cancel_response(tide_action_t *action, void *context) {
   }
 }
 
-/* The result of a goal whose request has no answer. False: the server does not know it, or a callback forgot it. */
+/* The result of a goal whose request has no answer, or was refused in doubt. False: the server does not know it, or a
+ * callback forgot it. */
 static bool is_over(tide_action_t *action, tide_goal_t *goal, rcl_ret_t taken) {
   const rcl_action_goal_state_t *state = action->client.result_message; /* its first member */
   if (taken == RCL_RET_OK && *state == GOAL_STATE_UNKNOWN) {
-    goal->client.send_due = true;
+    if (goal->client.ask_due) return false; /* of a question that is older than the refusal */
+    if (goal->client.refused) {
+      end_without_answer(action, goal, false);
+    } else {
+      goal->client.send_due = true;
+    }
     return false;
   }
   end_without_answer(action, goal, true);
@@ -204,6 +246,8 @@ static void take_feedback(tide_action_t *action, void *context) {
     action->counters.unknown++;
   } else {
     goal->client.heard = true;
+    if (goal->client.refused) end_without_answer(action, goal, true);
+    if (!tide_action_is_used(goal) || action->handle == NULL) return; /* by the callback */
     action->client.on_feedback(&goal->handle, message, context);
   }
 }
@@ -231,9 +275,9 @@ void tide_action_client_execute(tide_callback_t *callback, void *context) {
   (void)callback;
   const rclc_executor_handle_t *handle = context;
   tide_action_t *action = handle->impl;
-  (void)send_what_is_due(action); /* replies are taken meanwhile */
+  send_what_is_due(action); /* replies are taken meanwhile */
   if (action->handle != NULL) take_oldest(action, handle->callback_context);
-  if (action->handle != NULL) (void)send_what_is_due(action);
+  if (action->handle != NULL) send_what_is_due(action);
   if (action->handle == NULL) return; /* a callback has finished the client */
   if (tide_action_oldest_part(action, ALL_PARTS) != PART_NONE) tide_action_wake(action);
 }

@@ -68,9 +68,9 @@ class Restarts : public Actions {
   void decide(const agent::test::Written &request) {
     const GoalId id = id_at(request.payload, 0);
     const bool repeated = known.contains(id) && !forgetful;
-    const bool accepted = repeated || (!refused.contains(id) && !refuses());
+    const bool accepted = repeated ? !strict : !refused.contains(id) && !refuses();
     if (accepted && !repeated) known[id].executed++;
-    if (!accepted) refused.insert(id);
+    if (!accepted && !repeated) refused.insert(id);
     Octets bytes(12);
     bytes[0] = accepted;
     reply("send_goal", bytes, request.number);
@@ -127,6 +127,14 @@ class Restarts : public Actions {
     serve();
   }
 
+  // Without a server that looks.
+  bool is_asked(const char *part, size_t count) {
+    return eventually([&] {
+      EXPECT_OK(rclc_executor_spin_some(&executor, kMillisecond));
+      return asked(part).size() == count;
+    });
+  }
+
   // ---- the checker ----
 
   std::vector<std::string> violations() {
@@ -172,6 +180,7 @@ class Restarts : public Actions {
   std::function<bool()> refuses = [] { return false; };
   size_t goals_seen = 0, questions_seen = 0;
   bool requests_die = false, answers_die = false, forgetful = false;
+  bool strict = false;  // refuses an id that comes twice, as servers of rclcpp and rclpy
 };
 
 TEST_F(Restarts, AnAcceptedGoalWhoseAnswerDiedIsFoundByItsResult) {
@@ -205,6 +214,37 @@ TEST_F(Restarts, AGoalWhoseMemoryHasOtherThingsNowIsRefused) {
   EXPECT_TRUE(known.empty());
 }
 
+// A slow server: the question about the goal overtakes its request, which is then sent a second time.
+TEST_F(Restarts, ARefusalOfTheSecondRequestIsNotBelieved) {
+  strict = true;
+  ASSERT_TRUE(send(0));
+  ASSERT_TRUE(is_asked("send_goal", 1));
+  restart_agent();
+  ASSERT_TRUE(is_asked("get_result", 1));
+  tell(asked("get_result")[questions_seen++]);
+  ASSERT_TRUE(is_asked("send_goal", 2));
+  serve();  // takes the first, and refuses the second
+  ASSERT_EQ(known.size(), 1u);
+  ASSERT_TRUE(eventually([&] { return turn(), end_goals(), all_settled(); }));
+  EXPECT_EQ(violations(), std::vector<std::string>{});
+  EXPECT_TRUE(heard.begin()->second.accepted);
+}
+
+// Too late to be sent again, as its memory has other things, and yet on its way.
+TEST_F(Restarts, AnUnknownGoalIsAskedForOnceMoreBeforeItCountsAsRefused) {
+  ASSERT_TRUE(send(0));
+  ASSERT_TRUE(is_asked("send_goal", 1));
+  requests[0].goal.target = 77;
+  restart_agent();
+  ASSERT_TRUE(is_asked("get_result", 1));
+  tell(asked("get_result")[questions_seen++]);
+  ASSERT_TRUE(is_asked("get_result", 2)) << "a while later";
+  serve();  // takes the goal
+  ASSERT_TRUE(eventually([&] { return turn(), end_goals(), all_settled(); }));
+  EXPECT_EQ(violations(), std::vector<std::string>{});
+  EXPECT_EQ(asked("send_goal").size(), 1u);
+}
+
 // The canary: a server that forgets what it runs is one that runs a goal twice, and the checker says so.
 TEST_F(Restarts, TheCheckerSeesAGoalThatRunsTwice) {
   forgetful = answers_die = true;
@@ -223,6 +263,7 @@ TEST_F(Restarts, NoGoalIsLostOrDoubledWheneverTheAgentDies) {
   std::mt19937 random(seed), refusing(seed + 1);
   const auto one_of = [&](unsigned count) { return random() % count == 0; };
   refuses = [&] { return refusing() % 4 == 0; };
+  strict = refusing() % 2 == 0;
   size_t sent = 0;
   for (int step = 0; step < 300; step++) {
     const bool sends = one_of(4), changes = one_of(30), swaps_requests = one_of(12), swaps_answers = one_of(12);
