@@ -27,7 +27,8 @@ class Run {
       }
     }
     world_.engine.on_step = [this] {
-      for (const auto &system : systems_) system->check_step();
+      for (OneBoard *system : world_.changed) system->check_step();
+      world_.changed.clear();
     };
   }
 

@@ -70,16 +70,15 @@ struct World {
   std::vector<std::unique_ptr<HostExecutor>> hosts;
   std::map<unsigned, char> servers;  // of several chains; who they are is where they are
   std::map<std::string, std::pair<OneBoard *, size_t>> begun_elsewhere;  // by name
+  std::vector<OneBoard *> changed;  // that have done something in this step; others are as they were
 };
 
 // A board, its line and its agent.
 class OneBoard {
  public:
   OneBoard(World &world, const Plan &plan);
-  // Of a board that has done something; others are as they were.
   void check_step() {
-    if (machine_.sections_entered() == checked_at_) return;
-    checked_at_ = machine_.sections_entered();
+    machine_.rest();
     checks_.step_end(client_, engine_.now());
   }
   bool is_set_up() const { return client_.is_set_up(); }
@@ -124,7 +123,6 @@ class OneBoard {
   Bus &bus_;
   AgentHost host_;
   Machine machine_;
-  uint64_t checked_at_ = 0;  // sections entered
   Client client_;
   Random incidents_, return_;
   Time last_return_ = 0;

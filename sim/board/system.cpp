@@ -79,6 +79,7 @@ Client::Observer OneBoard::observer() {
 }
 
 void OneBoard::connect() {
+  machine_.on_change = [this] { world_.changed.push_back(this); };
   up_.deliver = [this](const Line::Bytes &frame) { host_.receive(frame); };
   up_.refuse = [this](const Line::Bytes &) {
     if (!client_.is_set_up()) return false;

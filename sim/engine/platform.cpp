@@ -36,7 +36,10 @@ int64_t Machine::now_ns(void *context) { return machine_of(context).engine_.now(
 
 uintptr_t Machine::critical_enter(void *context) {
   Machine &machine = machine_of(context);
-  machine.entered_++;
+  if (!machine.changed_ && machine.on_change) {
+    machine.changed_ = true;
+    machine.on_change();
+  }
   return machine.sections_++;
 }
 

@@ -23,12 +23,14 @@ class Machine {
   Engine &engine() { return engine_; }
   Core &core(size_t index = 0) { return *cores_[index]; }
   unsigned sections_open() const { return sections_; }
-  // Entered so far: what critical sections guard has not changed while this stands still.
-  uint64_t sections_entered() const { return entered_; }
 
   // Runs when a task has left its outermost critical section; it may execute, which lets other cores get in between.
   // May be empty.
   std::function<void()> on_section_end;
+  // Runs when a critical section is entered for the first time since `rest`: until then what they guard is as it was.
+  // May be empty.
+  std::function<void()> on_change;
+  void rest() { changed_ = false; }
 
  private:
   static int64_t now_ns(void *context);
@@ -43,7 +45,7 @@ class Machine {
   Engine &engine_;
   std::vector<Core *> cores_;
   unsigned sections_ = 0;
-  uint64_t entered_ = 0;
+  bool changed_ = false;
   tide_platform_t platform_;
 };
 
