@@ -54,10 +54,18 @@ def require_programs(executors: list[Executor], folder: Path) -> None:
             raise PlanError(f"{role_of(executor)}: there is no device '{executor.attach}'; plug it in")
 
 
+def _by_line() -> list[str]:
+    """What makes a program in C write each line at once: its log would lack the last ones, which are those that say why
+    it ended."""
+    program = shutil.which("stdbuf")
+    return [] if program is None else [program, "-oL"]
+
+
 def start_command(
     children: Children, executor: Executor, folder: Path, log: Path, values: dict[str, str], environment: dict[str, str]
 ) -> Child:
-    command = command_of(executor, folder, values)
+    command = [*_by_line(), *command_of(executor, folder, values)]
+    environment = {**environment, "PYTHONUNBUFFERED": "1"}
     child: Child = children.start(
         role_of(executor), command, log, environment=environment, folder=folder, is_group=True
     )

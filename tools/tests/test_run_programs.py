@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of the user in a run: what they say is in their logs, however they end."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tide.programs.child import Children
+from tide.run.programs import start_command
+from tide.system.model import Executor
+
+PYTHON = "import sys; print(sys.stdin.readline().strip()); sys.stdin.read()"
+
+
+@pytest.mark.parametrize("program", ["sed p lines", shlex.join([sys.executable, "-c", PYTHON])])
+def test_what_a_program_has_said_is_in_its_log_while_it_runs(program: str, tmp_path: Path) -> None:
+    """Programs keep what they print for later where no terminal is, and a run ends them by a signal."""
+    os.mkfifo(tmp_path / "lines")
+    executor = Executor(name="mine", where="host", command=program)
+    log = tmp_path / "mine.log"
+    with Children() as children:
+        child = start_command(children, executor, tmp_path, log, {}, {})
+        if program.startswith("sed"):
+            source = os.open(tmp_path / "lines", os.O_RDWR)
+            os.write(source, b"a value out of range\n")
+        else:
+            child.say("a value out of range")
+        until = time.monotonic() + 20
+        while "\na value out of range\n" not in log.read_text(encoding="utf-8"):
+            assert time.monotonic() < until, log.read_text(encoding="utf-8")
+            time.sleep(0.01)
+        assert child.process.poll() is None
+        if program.startswith("sed"):
+            os.close(source)
