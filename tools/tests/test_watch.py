@@ -438,3 +438,10 @@ def test_plain_lines_tell_a_chain_when_it_changes() -> None:
     assert screen.plain_lines(view(row("a"), row("b")), before) == [first[0]]
     changed = screen.plain_lines(view(row("a", verdict="missed", misses=2), row("b"), notes=("a note",)), before)
     assert len(changed) == 3 and changed[1].startswith("  a: missed; /a to /b") and changed[2] == "  a note"
+    why = "/b has 2 publishers, which are not told apart: no latency"
+    untold = screen.plain_lines(
+        view(row("a", verdict="", why=why, last_ns=None), row("b")), view(row("a", verdict=""), row("b"))
+    )
+    assert untold[1:] == [f"  a: running; {why}"]
+    silent = [view(row("a", state="silent", why=f"there was nothing on /b for {seconds} s")) for seconds in (5, 6)]
+    assert len(screen.plain_lines(silent[1], silent[0])) == 1

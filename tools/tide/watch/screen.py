@@ -211,12 +211,17 @@ def plain_lines(view: View, before: View | None) -> list[str]:
     lines = [
         f"{view.system}: {len(view.chains)} chains ({told}), {len(view.agents)} agents, {len(view.clients)} clients"
     ]
-    known = {row.name: state_of(row) for row in before.chains} if before else {}
+    known = {row.name: _told(row) for row in before.chains} if before else {}
     for row in by_need(view.chains):
-        if known.get(row.name) != state_of(row):
+        if known.get(row.name) != _told(row):
             lines.append(f"  {row.name}: {_words(row)}")
     notes = [] if before and before.notes == view.notes else view.notes
     return [*lines, *(f"  {note}" for note in notes)]
+
+
+def _told(row: ChainRow) -> tuple[str, str]:
+    """What a line is about. Why a chain that runs is not measured may become known later; seconds of silence go on."""
+    return state_of(row), row.why if row.state == "running" else ""
 
 
 def _words(row: ChainRow) -> str:
