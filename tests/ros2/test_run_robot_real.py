@@ -467,6 +467,15 @@ def test_a_topic_of_another_type_is_named(publisher: str, tmp_path: Path) -> Non
         ),
         ("chain a 1 10 0 5 reliable\ncallback a 1 - -\ncallback b 1 - -", "plan.txt:3: is a timer that does not begin"),
         ("chain a 1 10 0 5 reliable\ncallback a 1 - t std_msgs/msg/Bool bool 0", "plan.txt:2: lacks a field"),
+        (
+            "chain a 1 10 0 5 reliable\ncallback a 1 s a/srv/B none 0 - s a/srv/B none 0 f\n"
+            "chain b 1 10 0 5 reliable\ncallback b 1 s a/srv/B none 0 - s a/srv/B none 0 f",
+            "plan.txt:4: serves what another callback serves, and a mark is missing",
+        ),
+        (
+            "chain a 1 10 0 5 reliable\ncallback a 1 s a/srv/B none 0 - s a/srv/B none 0 f u8 0",
+            "plan.txt:2: lacks a field of a mark",
+        ),
         ("surprise", "plan.txt:1: begins with neither chain nor callback"),
     ],
 )

@@ -9,13 +9,16 @@ from typing import Any
 import pytest
 from test_service_chains import MS, SET_BOOL, described, found, service, worst_of
 
+from tide.analysis import lower
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import host_document, link_document
 from tide.analysis.servers import servers_of, with_servers
+from tide.footprint.sizing import client_of, pools
 from tide.play.boards import BoardsPlayer
 from tide.run.messages import MODULI, Number
-from tide.run.plan import BoardChain
+from tide.run.plan import BoardChain, write_board_plan
 from tide.run.robot_plans import nodes_of, plan_of
+from tide.system.levels import check_levels, levels, shared_priorities
 from tide.system.load import SystemFileError, parse
 from tide.system.model import System
 from tide.system.variants import PlanError
@@ -54,7 +57,6 @@ def last_changed(text: str, old: str, new: str) -> str:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (sharing("hmh", "gmg"), "service 'one' of board 'm' is asked by the chains 'c0' and 'c1', and a board"),
         (sharing("mhm", "ngn"), "has servers on the executors 'h' and 'g'"),
         (
             last_changed(
@@ -165,6 +167,97 @@ def test_a_request_says_whose_it_is(tmp_path: Path) -> None:
             Number(served[number]["kind"], served[number]["offset"]).written(message, index)
             marks = [Number(one["mark"]["kind"], one["mark"]["offset"]).read(bytes(message)) for one in served]
             assert marks == [number] * 3
+
+
+# ---- a service of a board ----
+
+SERVED = ("hmh", "gmg", "nmn")
+
+
+def bounded(system: System, executor: str = "tide", losses: int = 0) -> dict[str, int]:
+    found_ns = {one.name: one.bound_ns for one in bounds_of(system, executor, losses).chains}
+    assert all(one is not None for one in found_ns.values()), found_ns
+    return {name: one for name, one in found_ns.items() if one is not None}
+
+
+def test_who_asks_one_service_of_a_board_has_one_level_there() -> None:
+    """That of the most urgent of them, on that board alone; a chain that asks two services brings all together."""
+    system = parse(sharing(*SERVED).replace("priority = 8", "priority = 20"))
+    assert levels(system, "m") == {"c0": 20, "c1": 20, "c2": 20}
+    assert levels(system, "n") == {"c2": 7}
+    assert not any(check_levels(system)) and not with_servers(system).groups
+    document = link_document(parse(sharing("hmh", "gmg")))
+    assert [(one["priority"], one["shares_level"]) for one in document["chains"]] == [(9, True), (9, True)]
+    alone = link_document(parse(described(service("c0", "hmh", priority=9), service("c1", "gmg", priority=8))))
+    assert [(one["priority"], "shares_level" in one) for one in alone["chains"]] == [(9, False), (8, False)]
+
+
+def test_levels_of_services_that_chains_have_in_common_are_one() -> None:
+    first, second = sharing("hmh", "gmg"), sharing("hmh", "gmg").replace('"one"', '"other"')
+    chains = [
+        *first.partition("[[chains]]")[2].split("[[chains]]"),
+        *second.partition("[[chains]]")[2].split("[[chains]]"),
+    ]
+    apart = [
+        chain.replace(f'"c{n % 2}"', f'"c{n}"').replace(f"= {9 - n % 2}\n", f"= {9 - n}\n")
+        for n, chain in enumerate(chains)
+    ]
+    text = first.partition("[[chains]]")[0] + "".join(f"[[chains]]{chain}\n" for chain in apart)
+    assert levels(parse(text), "m") == {"c0": 9, "c1": 9, "c2": 7, "c3": 7}
+    chain = parse(text).chain("c3")
+    both = chain.model_copy(update={"callbacks": (*chain.callbacks, *parse(text).chain("c0").callbacks)})
+    assert shared_priorities("m", [*parse(text).chains[:3], both]) == {"c0": 9, "c1": 9, "c2": 9, "c3": 9}
+
+
+@pytest.mark.parametrize("executor", ["tide", "lanes", "batch"])
+def test_a_board_serves_several_chains_within_their_bounds(executor: str) -> None:
+    """In order of arrival: the most urgent one waits for the others, and its bound says so."""
+    ways = SERVED[:2] if executor == "batch" else SERVED  # a batch has no bound for three
+    system = parse(sharing(*ways, times=(1, 9, 1)))
+    bounds = bounded(system, executor)
+    waits_ms = 1 + (len(ways) - 1) * 9 + 1
+    assert all(bound_ns >= (waits_ms + 9) * MS for bound_ns in bounds.values()), bounds
+    worst = worst_of(system, executor, 24)
+    assert all(worst[name] <= bounds[name] for name in bounds), (worst, bounds)
+    assert worst["c0"] > waits_ms * MS, "nobody waits for anybody"
+
+
+def test_without_the_shared_level_the_bound_of_the_most_urgent_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With lanes a board would leave the requests of the others for later, were they of another service."""
+    system = parse(sharing(*SERVED, times=(1, 30, 1)))
+    worst = worst_of(system, "lanes", 24)
+    monkeypatch.setattr(lower, "shared_priorities", lambda *_: {})
+    wrong = bounds_of(system, "lanes").chain("c0")
+    assert wrong is not None and wrong.bound_ns is not None and worst["c0"] > wrong.bound_ns
+
+
+def test_a_lost_request_of_another_chain_keeps_one_waiting() -> None:
+    """They are on one stream, which gives messages in order."""
+    link = "escaped_bytes = 0\nexact_sizes = true\nheartbeat_delay_ms = 20\nagent_heartbeat_ms = 20"
+    chains = [service(f"c{n}", way, priority=9 - n) for n, way in enumerate(SERVED[:2])]
+    apart = described(*chains, link=link).replace("_ms = 200\n", "_ms = 2000\n")
+    together = apart.replace('"c0/set"', '"one"').replace('"c1/set"', '"one"')
+    together_ns, apart_ns = (bounded(parse(text), "tide", 1)["c0"] for text in (together, apart))
+    assert together_ns > apart_ns + 2 * 100 * MS, "the question about what was lost comes after 100 ms"
+
+
+def test_a_board_is_told_whose_a_request_is(tmp_path: Path) -> None:
+    system = parse(sharing(*SERVED, kind=GOAL, request=20))
+    file = tmp_path / "m_plan.txt"
+    write_board_plan(plan_of(system, system.executor("m"), 5), file)
+    lines = [line.split() for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("callback")]
+    assert [line[-1] for line in lines] == ["0", "1", "2"] and len({tuple(line[-3:-1]) for line in lines}) == 1
+    askers = [plan_of(system, system.executor(name), 5) for name in "hgn"]
+    (kind, offset), bodies = lines[0][-3:-1], [body for one in askers for body in requests_of(one)]
+    assert [Number(kind, int(offset)).read(body) for body in bodies] == [0, 1, 2]
+
+
+def test_a_footprint_has_one_service_with_a_place_for_each_who_asks() -> None:
+    sizes = pools(client_of(parse(sharing("hmh", "gmg"))))
+    assert (sizes["TIDE_SERVICES"], sizes["TIDE_SERVICE_DEPTH"], sizes["TIDE_CLIENTS"]) == (1, 2, 0)
+    assert sizes["TIDE_SLOTS"] == 2 * 2 + 2
+    alone = pools(client_of(parse(described(service("c", "hmh"), service("d", "gmg", priority=2)))))
+    assert (alone["TIDE_SERVICES"], alone["TIDE_SERVICE_DEPTH"]) == (2, 1)
 
 
 def test_one_that_cannot_say_is_refused_in_a_run() -> None:

@@ -43,24 +43,42 @@ class _Draw:
         document["locks"] = self.locks(document) if self.of.locks and self.chance(self.of.locks) else []
         if self.of.shared and self.chance(self.of.shared):
             self.share(document)
+            self.widen(document)
         return document
 
+    def widen(self, document: Document) -> None:
+        """A board with several lanes has one for each chain that comes there."""
+        for board in document["executors"]:
+            if self.of.boards != (1,) and board["where"] == "mcu" and board["lanes"] > 1:
+                coming = [
+                    chain
+                    for chain in document["chains"]
+                    if any(one["executor"] == board["name"] for one in chain["callbacks"])
+                ]
+                board["lanes"] = max(len(coming), 1)
+
     def share(self, document: Document) -> None:
-        """Chains that ask a service of the host ask the same one, or one of two."""
-        hosts = [one["name"] for one in document["executors"] if one["where"] == "host"]
-        chains = [one for one in document["chains"] if self.is_asking(one, hosts)]
+        """Chains that ask a service there ask the same one, or one of two."""
+        places = [one["name"] for one in document["executors"] if one["where"] == self.of.shared_on]
+        chains = [one for one in document["chains"] if self.is_asking(one, places)]
         names = ("one", "other") if len(chains) > 3 and self.chance(0.3) else ("one",)
-        of = {name: self.random.choice(hosts) for name in names}
+        of = {name: self.random.choice(places) for name in names}
         for chain in chains:
             name = self.random.choice(names)
             if len(chains) > 2 and self.chance(0.1):
                 continue
-            asks, serves, _ = chain["callbacks"]
+            asks, serves, takes = chain["callbacks"]
+            if self.of.shared_on == "mcu" and asks["executor"] == of[name]:  # which no simulated board is
+                asks["executor"] = takes["executor"] = self.random.choice(self.host_names(document))
             serves["executor"] = of[name]
             serves.pop("group", None)
             asks["requests"]["service"] = serves["replies"]["service"] = name
 
-    def is_asking(self, chain: Document, hosts: Sequence[str]) -> bool:
+    @staticmethod
+    def host_names(document: Document) -> list[str]:
+        return [one["name"] for one in document["executors"] if one["where"] == "host"]
+
+    def is_asking(self, chain: Document, places: Sequence[str]) -> bool:
         if len(chain["callbacks"]) != 3:
             return False
         asks, serves, takes = chain["callbacks"]
@@ -68,7 +86,7 @@ class _Draw:
             takes["executor"] = asks["executor"]
             takes.pop("group", None)
             self.make_service(chain)
-        return "requests" in asks and serves["executor"] in hosts
+        return "requests" in asks and serves["executor"] in places
 
     def locks(self, document: Document) -> list[Document]:
         """Taken on the board, if there is one."""
@@ -354,6 +372,8 @@ class _Draw:
                 ((here, host, here), (host, there, host), (here, there, here), (here, there, here))
                 if not self.of.shared
                 else ((here, host, here), (here, host, here), (host, host, host), (here, there, here))
+                if self.of.shared_on == "host"
+                else ((host, there, host), (host, there, host), (here, there, here), (here, there, here))
             )
         if first and set(way) == {host}:
             way = (here,) if len(way) == 1 else (here, host, here)
@@ -404,7 +424,7 @@ class _Draw:
             period_ms = self.random.choice((800, 1000, 1200))
         reliable = self.chance(self.of.reliable)
         execution_ms = 1 if self.few else self.random.choice((2, 8, 15))
-        host_ms = self.random.choice((8, 25) if self.of.shared else (1, 8))
+        host_ms = self.random.choice((8, 25) if self.of.shared and self.of.shared_on == "host" else (1, 8))
         whole = mtu_bytes - 20  # a message of best effort that is longer goes in fragments, which is the same code
         request, reply = (self.random.randint(8, min(whole, most)) for most in ((200, 20) if self.few else (250, 120)))
         if reliable and self.of.losses == (0,) and not self.few and self.chance(0.15):
@@ -421,7 +441,7 @@ class _Draw:
         chain["callbacks"] = []
         way: tuple[str, ...] = ("m", "h", "m")
         is_service = bool(self.of.services) and self.chance(self.of.services)
-        if is_service and self.chance(0.15 if self.of.shared else 0.4):
+        if is_service and self.chance(0.8 if self.of.shared_on == "mcu" else 0.15 if self.of.shared else 0.4):
             way = ("h", "m", "h")
         elif is_service and self.of.shared and self.chance(0.2):
             way = ("h", "h", "h")

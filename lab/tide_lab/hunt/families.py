@@ -34,7 +34,8 @@ class Family:
     idle: float = 0.0  # of chains that touch a board or stand beside one, those with a callback that takes no time
     locks: float = 0.0  # of systems, those with locks between callbacks
     services: float = 0.0  # of chains that touch a board, those that are a service: asked by it or by a node
-    shared: float = 0.0  # of systems, those in which several chains ask one service of the host
+    shared: float = 0.0  # of systems, those in which several chains ask one service
+    shared_on: str = "host"  # or mcu: where that service is
     levels: bool = False  # boards with the same priorities, or with some that are no levels, and now and then a crowd
 
 
@@ -180,6 +181,41 @@ FAMILIES = (
         boards=(2, 2, 3),
         services=0.9,
         shared=1,
+    ),
+    Family(
+        "check-services-shared-served",
+        ("tide", "lanes", "batch"),
+        (1, 1, 2),
+        (1, 1, 2),
+        board=True,
+        reliable=0.6,
+        services=0.9,
+        shared=1,
+        shared_on="mcu",
+    ),
+    Family(
+        "check-services-shared-served-boards",
+        ("described", "tide", "lanes"),
+        (1, 1, 2),
+        (1, 1, 2),
+        board=True,
+        reliable=0.6,
+        boards=(2, 2, 3),
+        services=0.9,
+        shared=1,
+        shared_on="mcu",
+    ),
+    Family(
+        "check-services-shared-served-losses",
+        ("tide", "lanes"),
+        (1, 2),
+        (1, 2),
+        board=True,
+        reliable=1,
+        losses=(1, 1, 2),
+        services=0.9,
+        shared=1,
+        shared_on="mcu",
     ),
     Family("check-services-shared-host", hosts=(2, 2, 3), lanes=(1, 1, 2, 3), groups=0.3, shared=1),
     Family("check-board-batch", BATCHES, (1, 1, 2, 3), (1, 1, 2), board=True, reliable=0.5),

@@ -413,6 +413,21 @@ def _servers_by_priority() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _askers_by_priority() -> Iterator[None]:
+    """A service of a board has the priority of whoever asks it."""
+    with patch.object(lower, "shared_priorities", lambda board, chains: {}):
+        yield
+
+
+def _shared_one_lower(chain: Document) -> None:
+    """Chains that share a level leave each other in front."""
+    if chain.pop("shares_level", False):
+        chain["priority"] = 1000 * chain["priority"] + int(chain["name"].encode().hex(), 16) % 1000
+    else:
+        chain["priority"] *= 1000
+
+
 def twins() -> list[Twin]:
     return [
         Twin("groups forgotten", "check-lanes", _asked(_no_groups)),
@@ -483,6 +498,10 @@ def twins() -> list[Twin]:
         Twin("a board that serves at once", "check-services-boards", _asked(_chains(_at_once_elsewhere))),
         Twin("a server of several chains as several", "check-services-shared", _servers_apart),
         Twin("requests in the order of priorities", "check-services-shared-host", _servers_by_priority),
+        Twin("a board's service by the priority of who asks", "check-services-shared-served", _askers_by_priority),
+        Twin(
+            "a level of several chains as several", "check-services-shared-served", _asked(_chains(_shared_one_lower))
+        ),
         Twin("publishes that wait forgotten", "check-board-batch", _asked(_client(send="asynchronous"))),
     ]
 

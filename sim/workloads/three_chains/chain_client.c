@@ -55,6 +55,7 @@ typedef struct callback {
   const plan_callback_t *plan;
   raw_type_t in_type, out_type;
   raw_message_t in, out;
+  raw_message_t reply; /* of a service: where rclc looks for it, whichever of its callbacks made it */
   rcl_publisher_t publisher;
   rcl_subscription_t subscription;
   raw_service_t served, requested;
@@ -104,6 +105,11 @@ static bool subscribes(const callback_t *callback) { return callback->plan->in.t
 
 static bool serves(const callback_t *callback) { return callback->plan->role == PLAN_SERVICE; }
 
+/* A service that several chains ask is one, and belongs to the first of its callbacks. */
+static callback_t *server_of(const callback_t *callback) { return &callbacks[callback->plan->server]; }
+
+static bool has_service(const callback_t *callback) { return serves(callback) && server_of(callback) == callback; }
+
 static bool requests(const callback_t *callback) { return callback->plan->requests; }
 
 static bool publishes(const callback_t *callback) {
@@ -131,7 +137,7 @@ static tide_callback_t *core_of(callback_t *callback) {
     case PLAN_TIMER:
       return tide_rclc_timer_callback(&callback->timer);
     case PLAN_SERVICE:
-      return tide_rclc_service_callback(&callback->service);
+      return tide_rclc_service_callback(&server_of(callback)->service);
     case PLAN_CLIENT:
       return tide_rclc_client_callback(client_of(callback));
     default:
@@ -190,9 +196,27 @@ static void on_message(const void *message, void *context) {
   }
 }
 
+/* Of the callbacks of a service; NULL: of none. */
+static callback_t *asked_by(const callback_t *server, const raw_message_t *message) {
+  for (size_t index = 0; index < plan.callback_count; index++) {
+    callback_t *callback = &callbacks[index];
+    const plan_callback_t *described = callback->plan;
+    if (!serves(callback) || server_of(callback) != server) continue;
+    if (described->mark.kind == NUMBER_NONE) return callback;
+    if (number_read(message->bytes, message->size, described->mark) == described->mark_value) return callback;
+  }
+  return NULL;
+}
+
 static void on_request(const void *message, void *response, void *context) {
-  (void)response; /* the callback's own, which has the number in it by then */
-  on_message(message, context);
+  callback_t *asked = asked_by(context, message);
+  if (asked == NULL) {
+    unexpected++;
+    asked = context;
+  } else {
+    on_message(message, asked);
+  }
+  *(raw_message_t *)response = asked->out; /* with the number in it by now */
 }
 
 static void on_reply(const void *message, rmw_request_id_t *request_id) {
@@ -245,7 +269,7 @@ static void take_memory(callback_t *callback) {
 static void create_ends(callback_t *callback, rcl_node_t *node) {
   const plan_message_t *in = &callback->plan->in, *out = &callback->plan->out;
   take_memory(callback);
-  if (serves(callback)) {
+  if (has_service(callback)) {
     require_plan(raw_service_init(&callback->served, in->type), in);
     require(rclc_service_init_default(&callback->service, node, &callback->served.support, in->topic), in->topic);
   }
@@ -274,8 +298,9 @@ static void register_handle(rclc_executor_t *executor, callback_t *callback) {
     require(rclc_executor_add_subscription_with_context(executor, &callback->subscription, &callback->in, on_message,
                                                         callback, ON_NEW_DATA),
             "adding a subscription");
-  } else if (role == PLAN_SERVICE) {
-    require(rclc_executor_add_service_with_context(executor, &callback->service, &callback->in, &callback->out,
+  } else if (has_service(callback)) {
+    callback->reply = callback->out;
+    require(rclc_executor_add_service_with_context(executor, &callback->service, &callback->in, &callback->reply,
                                                    on_request, callback),
             "adding a service");
   } else if (role == PLAN_CLIENT) {
@@ -299,6 +324,7 @@ static void register_handles(rclc_executor_t *executor) {
 static void name_callback(tide_chain_t *chain, callback_t *callback) {
   if (subscribes(callback)) {
     tide_chain_add_remote(chain);
+    if (serves(callback) && !has_service(callback)) return; /* the chains have the same level */
     require(serves(callback)                      ? tide_rclc_chain_add_service(chain, &callback->service)
             : callback->plan->role == PLAN_CLIENT ? tide_rclc_chain_add_client(chain, client_of(callback))
                                                   : tide_rclc_chain_add_subscription(chain, &callback->subscription),
@@ -474,13 +500,14 @@ static void choose_link(rmw_init_options_t *link) {
 
 static void measure_callbacks(rclc_executor_t *executor) {
   for (size_t index = 0; index < plan.callback_count; index++) {
-    measures_times_of(executor, index, &plan, core_of(&callbacks[index]));
+    const bool is_counted = !serves(&callbacks[index]) || has_service(&callbacks[index]); /* else with the first */
+    if (is_counted) measures_times_of(executor, index, &plan, core_of(&callbacks[index]));
   }
 }
 
 static void end_callback(callback_t *callback, rcl_node_t *node) {
   if (publishes(callback)) require(rcl_publisher_fini(&callback->publisher, node), "ending a publisher");
-  if (serves(callback)) require(rcl_service_fini(&callback->service, node), "ending a service");
+  if (has_service(callback)) require(rcl_service_fini(&callback->service, node), "ending a service");
   if (requests(callback)) require(rcl_client_fini(&callback->client, node), "ending a client");
   if (callback->plan->role == PLAN_SUBSCRIPTION) {
     require(rcl_subscription_fini(&callback->subscription, node), "ending a subscription");

@@ -43,6 +43,7 @@ void measures_times_of(rclc_executor_t *executor, size_t number, const plan_t *p
 void measures_print_times(void) {
   char line[TIDE_MEASUREMENT_LINE_BYTES];
   for (size_t number = 0; number < measured_count; number++) {
+    if (measured[number].times.name == NULL) continue; /* of a service that a callback before it has */
     (void)tide_measurement_line(&measured[number].times, &measure, line, sizeof line);
     fputs(line, stdout);
   }

@@ -84,6 +84,19 @@ static bool is_service(const plan_message_t *message) {
          strstr(message->type, "_FeedbackMessage") == NULL;
 }
 
+/* Of one service, who asks is told by a mark. */
+static const char *find_server(plan_t *plan, plan_callback_t *callback) {
+  for (const plan_callback_t *other = plan->callbacks; other <= callback; other++) {
+    if (other->role != PLAN_SERVICE || strcmp(other->in.topic, callback->in.topic) != 0) continue;
+    callback->server = (size_t)(other - plan->callbacks);
+    if (other == callback) return NULL;
+    if (strcmp(other->in.type, callback->in.type) != 0) return "serves a service of another type under the same name";
+    const bool marked = callback->mark.kind != NUMBER_NONE && other->mark.kind != NUMBER_NONE;
+    return marked ? NULL : "serves what another callback serves, and a mark is missing";
+  }
+  return NULL;
+}
+
 static const char *find_role(plan_t *plan, plan_callback_t *callback) {
   const bool takes_reply = is_service(&callback->in);
   const bool serves = takes_reply && strcmp(callback->in.topic, callback->out.topic) == 0;
@@ -92,6 +105,7 @@ static const char *find_role(plan_t *plan, plan_callback_t *callback) {
                    : takes_reply                 ? PLAN_CLIENT
                                                  : PLAN_SUBSCRIPTION;
   callback->requests = !serves && is_service(&callback->out);
+  if (serves) return find_server(plan, callback);
   if (callback->role != PLAN_CLIENT) return NULL;
   for (const plan_callback_t *other = plan->callbacks; other < callback; other++) {
     callback->request = (size_t)(other - plan->callbacks);
@@ -99,6 +113,21 @@ static const char *find_role(plan_t *plan, plan_callback_t *callback) {
     if (asks && strcmp(other->out.topic, callback->in.topic) == 0) return NULL;
   }
   return "takes the reply of a service that no callback of its chain before it requests";
+}
+
+/* At the end of the line, if at all. */
+static const char *read_mark(fields_t *fields, plan_callback_t *callback) {
+  char kind[16];
+  int64_t offset = 0;
+  if (fields->rest == NULL || fields->rest[strspn(fields->rest, BLANKS)] == '\0') return NULL;
+  if (!take_text(fields, kind, sizeof kind) || !take_number(fields, &offset) ||
+      !take_number(fields, &callback->mark_value)) {
+    return "lacks a field of a mark";
+  }
+  if (!number_kind(kind, &callback->mark.kind)) return "has a mark that is none of " NUMBER_KINDS;
+  if (offset < 0 || offset > PLAN_PAYLOAD_BYTES) return "has its mark behind the largest message";
+  callback->mark.offset = (size_t)offset;
+  return NULL;
 }
 
 static const char *read_callback(fields_t *fields, plan_t *plan) {
@@ -113,6 +142,7 @@ static const char *read_callback(fields_t *fields, plan_t *plan) {
   if (callback->execution_ns < 0) return "has an impossible time";
   const char *problem = read_message(fields, &callback->in);
   if (problem == NULL) problem = read_message(fields, &callback->out);
+  if (problem == NULL) problem = read_mark(fields, callback);
   if (problem == NULL && next(fields) != NULL) problem = "has a field too many";
   if (problem == NULL) problem = find_role(plan, callback);
   const bool is_first = plan->chains[callback->chain].count == 1;

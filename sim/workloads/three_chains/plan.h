@@ -4,7 +4,7 @@
  * touches the board, most urgent first, and behind it one for each of its callbacks here, in the order of the chain:
  *
  *   chain NAME LEVEL PERIOD_NS OFFSET_NS INSTANCES reliable|best_effort
- *   callback NAME EXECUTION_NS IN OUT
+ *   callback NAME EXECUTION_NS IN OUT [MARK MARK_OFFSET MARK_VALUE]
  *
  * IN is - for a timer, else what the callback subscribes to; OUT is - or what it publishes. Both are written as
  *
@@ -17,6 +17,8 @@
  *
  * A type PACKAGE/srv/TYPE (or PACKAGE/action/TYPE) is that of a service, and TOPIC its name. A callback whose IN and
  * OUT are of one service serves it; else OUT is requested, and IN is the reply to what a callback before it requests.
+ * Callbacks of several chains may serve one service. MARK then says which of them a request is for: the kind, place and
+ * value of a number that it carries beside that of its instance.
  */
 #ifndef THREE_CHAINS_PLAN_H
 #define THREE_CHAINS_PLAN_H
@@ -49,7 +51,10 @@ typedef struct plan_callback {
   char name[PLAN_NAME_BYTES];
   size_t chain;
   plan_role_t role;
-  bool requests;  /* at its end */
+  bool requests;       /* at its end */
+  size_t server;       /* of a service: the number of the first callback that serves it */
+  number_place_t mark; /* of a service: NUMBER_NONE where all requests are for this callback */
+  int64_t mark_value;
   size_t request; /* of a client: the number of the callback that requests */
   int64_t execution_ns;
   plan_message_t in, out;

@@ -145,7 +145,8 @@ LinkModel::Demand LinkModel::demand(size_t chain, time_ns window_ns) const {
   const Linear base = constant(self.client_ns + parts.client_blocking_ns + parts.lock_blocking_ns) + interrupt;
   const Linear generic = base + result.remote + client;
   // A section that is interrupted goes on between the visits of more urgent chains, which the lemmas of pairs exclude.
-  if (!self.pair || is_batch() || parts.lock_blocking_ns > 0) {
+  // They say nothing of chains that are as urgent.
+  if (!self.pair || is_batch() || parts.lock_blocking_ns > 0 || system_.chains[chain].shares_level) {
     result.cases = {generic};
     return result;
   }

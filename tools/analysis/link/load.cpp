@@ -153,7 +153,7 @@ time_ns LinkModel::longest_frame_ns(Direction direction) const {
 // happens once less a message than it has frames.
 int64_t LinkModel::beginnings(size_t chain, const Traffic &sent) const {
   const Protocol &protocol = system_.protocol;
-  if (is_batch()) return -1;
+  if (is_batch() || system_.chains[chain].shares_level) return -1;
   const bool one_by_one =
       protocol.acknowledges == Acknowledges::always && protocol.losses == 0 && span_ns(chain) <= period(chain);
   return one_by_one ? sent.frames : 3 * (sent.frames + protocol.losses);
@@ -218,6 +218,15 @@ time_ns LinkModel::taking_ns(size_t chain) const {
   return std::min(next_ns, late_ns);
 }
 
+// Instances whose lost frames keep one of this chain waiting, itself among them. On a stream that others use a message
+// waits for those in front, of which there is one instance of each other chain at most; and a lost one behind may put
+// off the question about it, again of one instance each (docs/analysis/services.md).
+int64_t LinkModel::lossy_instances(size_t chain) const {
+  if (is_batch()) return static_cast<int64_t>(size());
+  const auto others = static_cast<int64_t>(sharers(chain).size());
+  return 1 + 2 * others * (loads_[chain].up.messages + loads_[chain].down.messages);
+}
+
 // How often one instance asks and is asked whether something has arrived, from what is known so far.
 void LinkModel::count_questions(size_t chain) {
   const Protocol &protocol = system_.protocol;
@@ -232,11 +241,16 @@ void LinkModel::count_questions(size_t chain) {
   const time_ns asking_ns = asked ? add(delay_ns, control_wait_ns(chain, Direction::up, load.up.control + 1, 0)) : 0;
   const time_ns silent_ns = std::max(self.uplink_reliable ? silence_ns(protocol.client) : 0,
                                      self.downlink_reliable ? silence_ns(protocol.agent) : 0);
-  const int64_t lost = protocol.losses * (is_batch() ? static_cast<int64_t>(size()) : 1);
+  const int64_t lost = protocol.losses * lossy_instances(chain);
   // A question, its answer and what was lost again, in whatever direction; before them what the chain itself asks and
   // answers. What is more urgent is in front of them, too; the demand of a response has that already, where the chain
   // itself waits for that direction.
-  const time_ns turn_ns = silent_ns + system_.line.agent_ns + load.up.unit_ns + load.down.unit_ns;
+  time_ns up_unit_ns = load.up.unit_ns, down_unit_ns = load.down.unit_ns;
+  for (const size_t other : sharers(chain)) {
+    up_unit_ns = std::max(up_unit_ns, loads_[other].up.unit_ns);
+    down_unit_ns = std::max(down_unit_ns, loads_[other].down.unit_ns);
+  }
+  const time_ns turn_ns = silent_ns + system_.line.agent_ns + up_unit_ns + down_unit_ns;
   const time_ns own_ns =
       lost == 0 ? 0 : add(multiply(load.up.control, control_ns), multiply(load.down.control, answer_ns_));
   const bool counted_up = load.up.messages > 0 && self.uplink_reliable, counted_down = load.down.messages > 0;

@@ -118,7 +118,21 @@ class LinkModel {
   bool is_foreign(size_t chain) const { return system_.chains[chain].response_ns.has_value(); }
   bool is_batch() const { return system_.client.policy == ClientPolicy::batch; }
   bool goes_first(size_t other, size_t chain) const {
-    return other != chain && (is_batch() || system_.chains[other].priority > system_.chains[chain].priority);
+    return other != chain && (is_batch() || system_.chains[other].priority > system_.chains[chain].priority ||
+                              shares_level(other, chain));
+  }
+  // What is as urgent goes first or comes behind: both have the same streams, and order of arrival decides.
+  bool shares_level(size_t other, size_t chain) const {
+    return other != chain && system_.chains[other].shares_level && system_.chains[chain].shares_level &&
+           system_.chains[other].priority == system_.chains[chain].priority;
+  }
+  // Those that share the level of this chain, without it.
+  std::vector<size_t> sharers(size_t chain) const {
+    std::vector<size_t> found;
+    for (const size_t other : here_) {
+      if (shares_level(other, chain)) found.push_back(other);
+    }
+    return found;
   }
   time_ns period(size_t chain) const { return system_.chains[chain].period_ns; }
   time_ns jitter(size_t chain) const { return system_.chains[chain].jitter_ns; }
@@ -133,6 +147,7 @@ class LinkModel {
   Load visit_load(const LinkChain &chain) const;
   void cross(Load &load, Direction direction, const LinkCallback &from) const;
   void count_control();
+  int64_t lossy_instances(size_t chain) const;
   void count_questions(size_t chain);
   time_ns tail_ns(size_t chain) const;
   time_ns span_ns(size_t chain) const;

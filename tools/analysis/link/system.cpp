@@ -139,16 +139,18 @@ class Checker {
                        [](const LinkCallback &one) { return one.place == kOnClient; });
   }
 
-  // The wire and the executor cannot tell equal levels apart by importance; the baseline does not look at them.
+  // The wire and the executor cannot tell equal levels apart by importance; the baseline does not look at them. Who
+  // shares a level says so.
   void levels() {
-    std::map<int64_t, std::string> owners;
+    std::map<int64_t, const LinkChain *> owners;
     std::set<std::string> names;
     for (const LinkChain &chain : system_.chains) {
       if (!names.insert(chain.name).second) error("chain '" + chain.name + "'", "there are two of this name");
       if (!is_on_client(chain)) continue;
-      const auto [owner, first] = owners.emplace(chain.priority, chain.name);
-      if (!first && system_.client.policy != ClientPolicy::batch)
-        error("chain '" + chain.name + "'", "has the priority of chain '" + owner->second + "'; give each its own");
+      const auto [known, first] = owners.emplace(chain.priority, &chain);
+      const LinkChain &owner = *known->second;
+      if (!first && system_.client.policy != ClientPolicy::batch && !(chain.shares_level && owner.shares_level))
+        error("chain '" + chain.name + "'", "has the priority of chain '" + owner.name + "'; give each its own");
     }
   }
 

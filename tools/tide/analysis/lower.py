@@ -14,6 +14,7 @@ from tide.analysis.servers import serving_several
 from tide.analysis.unbounded import link_findings, shared_lanes
 from tide.analysis.wire import down_bytes, up_bytes
 from tide.system.finding import Finding
+from tide.system.levels import shared_priorities
 from tide.system.model import Callback, Chain, Executor, SerialLink, System, UdpLink, nanoseconds
 
 ClientExecutor = Literal["tide", "lanes", "batch", "batch_stock", "batch_blocking"]
@@ -114,6 +115,8 @@ def board_document(system: System, executor: ClientExecutor, losses: int, whole:
             _link_chain(chain, "" if client is None else client.name, makes_ns, waits) for chain in system.chains
         ],
     }
+    if client is not None:
+        _share_levels(document, shared_priorities(client.name, system.chains))
     if system.locks:
         _add_sections(document, system, whole or system)
     if client is not None:
@@ -134,6 +137,13 @@ def board_document(system: System, executor: ClientExecutor, losses: int, whole:
             document["protocol"]["heartbeat_floor_ns"] = _UDP_FLOOR_NS
         document["line"] = _line(system, line)
     return document
+
+
+def _share_levels(document: Document, priorities: Mapping[str, int]) -> None:
+    """Chains that ask the same service of the board have one level there."""
+    for entry in document["chains"]:
+        if entry["name"] in priorities:
+            entry |= {"priority": priorities[entry["name"]], "shares_level": True}
 
 
 def _add_sections(document: Document, system: System, whole: System) -> None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers that several chains ask (docs/analysis/services.md): one callback, which takes one request at a time in order
-of arrival, whoever asks. Bounds take each place that it has in a chain as a callback of one exclusive group, on an
-executor that takes what is ready in whatever order."""
+of arrival, whoever asks. On the host bounds take each place that it has in a chain as a callback of one exclusive
+group, on an executor that takes what is ready in whatever order. On a board the chains that ask have one level
+(tide.system.levels)."""
 
 from __future__ import annotations
 
@@ -29,8 +30,12 @@ def serving_several(system: System) -> set[str]:
 
 
 def with_servers(system: System) -> System:
-    """Where such a server has no group, its places have one of their own. The same where there is none."""
-    alone = {name: several for name, several in servers_of(system).items() if several[0].group is None}
+    """Where such a server of the host has no group, its places have one of their own. The same where there is none."""
+    alone = {
+        name: several
+        for name, several in servers_of(system).items()
+        if several[0].group is None and system.where(several[0]) == "host"
+    }
     if not alone:
         return system
     names = {id(one): f"service{_MARK}{name}" for name, several in alone.items() for one in several}

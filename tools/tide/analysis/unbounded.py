@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from tide.analysis.sections import all_of, sections_of
 from tide.system.finding import Finding
+from tide.system.levels import shared_priorities
 from tide.system.locate import Path
 from tide.system.model import Callback, Chain, Executor, SerialLink, System, UdpLink
 
@@ -164,9 +165,10 @@ def shared_lanes(system: System) -> list[Finding]:
 
 
 def levels_of(system: System, board: str) -> int:
-    """Priorities of the chains that have a callback on this microcontroller."""
-    chains = (chain for chain in system.chains if any(one.executor == board for one in chain.callbacks))
-    return len({chain.priority for chain in chains})
+    """Of the chains that have a callback on this microcontroller."""
+    chains = [chain for chain in system.chains if any(one.executor == board for one in chain.callbacks)]
+    shared = shared_priorities(board, chains)
+    return len({shared.get(chain.name, chain.priority) for chain in chains})
 
 
 def _line_findings(system: System) -> list[Finding]:

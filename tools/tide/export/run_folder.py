@@ -231,14 +231,22 @@ def _instance(number: int, board: TracedBoard) -> Instance | None:
 
 def _readers(board: TracedBoard) -> dict[tuple[str, int], Reader]:
     """By chain and place of the callback in it. Boards make their objects in the order of the plan, and each kind has
-    numbers of its own. A client is made with the callback that requests: no other requests before it on its board."""
+    numbers of its own. A client is made with the callback that requests: no other requests before it on its board. A
+    service is one object, whoever asks."""
     counts: dict[Role, int] = Counter()
     found: dict[tuple[str, int], Reader] = {}
+    services: dict[str, Reader] = {}
     for chain in board.chains:
         for place, callback in enumerate(chain.callbacks):
-            if callback.role in _OBJECT_KINDS:
+            if callback.role not in _OBJECT_KINDS:
+                continue
+            reader = services.get(callback.service)
+            if reader is None:
                 counts[callback.role] += 1
-                found[chain.name, place] = _OBJECT_KINDS[callback.role], counts[callback.role]
+                reader = _OBJECT_KINDS[callback.role], counts[callback.role]
+            if callback.service:
+                services[callback.service] = reader
+            found[chain.name, place] = reader
     return found
 
 
@@ -369,7 +377,12 @@ def _down(told: _Board, agent: _Agent, place: str) -> Iterator[_Found]:
 
 def _owners(told: _Board, came: list[tuple[_Sent, int | None]]) -> dict[tuple[Frame, int], Instance]:
     """Of messages, by frame and time at which they were taken: a reader runs its callback with what was given to it
-    last."""
+    last. Where several chains ask, requests wait for each other, and the oldest is taken first."""
+    chains: dict[Reader, set[str]] = defaultdict(set)
+    for run in told.runs:
+        if run.reader is not None:
+            chains[run.reader].add(run.instance[0])
+    taken: dict[Reader, int] = Counter()
     sent_of: dict[Frame, list[tuple[int, _Sent]]] = defaultdict(list)
     for sent, came_ns in came:
         if came_ns is not None:
@@ -385,6 +398,9 @@ def _owners(told: _Board, came: list[tuple[_Sent, int | None]]) -> dict[tuple[Fr
             continue
         digests = given.get(run.reader, [])
         place = bisect_left(digests, run.start_ns + 1, key=lambda one: one[0])
+        if len(chains[run.reader]) > 1 and taken[run.reader] < place:
+            taken[run.reader] += 1
+            place = taken[run.reader]
         if place:
             _, sent = digests[place - 1]
             owners.setdefault((sent.frame, sent.taken_ns), run.instance)

@@ -65,14 +65,14 @@ def program(client: Client) -> str:
         f"static rcl_timer_t timers[{max(1, len(client.timers))}];",
         f"static rcl_publisher_t publishers[{max(1, len(client.publications))}];",
         f"static rcl_subscription_t subscriptions[{max(1, len(client.subscriptions))}];",
-        f"static rcl_service_t services[{max(1, len(client.services) - client.clients)}];",
+        f"static rcl_service_t services[{max(1, len(client.served))}];",
         f"static rcl_client_t clients[{max(1, client.clients)}];",
         f"static tide_chain_t chains[{max(1, len(client.chains))}];",
     ]
     for index, end in enumerate(ends):
         lines += _type(index, end)
     asked = [one for one in client.services if one.is_client]
-    served = [one for one in client.services if not one.is_client]
+    served = client.served
     for index, one in enumerate(client.services):
         request, reply = (one.sends, one.takes) if one.is_client else (one.takes, one.sends)
         lines += [

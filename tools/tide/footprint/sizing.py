@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -70,6 +71,24 @@ class Client:
     @property
     def clients(self) -> int:
         return sum(one.is_client for one in self.services)
+
+    @property
+    def served(self) -> tuple[ServiceEnd, ...]:
+        """One of each service, whoever asks: that of the longest reply."""
+        found: dict[str, ServiceEnd] = {}
+        for one in self.services:
+            if one.is_client:
+                continue
+            known = found.setdefault(one.service.lstrip("/"), one)
+            if one.sends.payload_bytes > known.sends.payload_bytes:
+                found[one.service.lstrip("/")] = one
+        return tuple(found.values())
+
+    @property
+    def askers(self) -> int:
+        """Of one service, at most. Each has one request that waits."""
+        counts = Counter(one.service.lstrip("/") for one in self.services if not one.is_client)
+        return max(counts.values(), default=1)
 
     @property
     def writes(self) -> tuple[Endpoint, ...]:
@@ -203,9 +222,9 @@ def pools(client: Client) -> dict[str, int]:
         "TIDE_NODES": 1,
         "TIDE_PUBLISHERS": len(client.publications),
         "TIDE_SUBSCRIPTIONS": len(client.subscriptions),
-        "TIDE_SERVICES": len(client.services) - client.clients,
+        "TIDE_SERVICES": len(client.served),
         "TIDE_CLIENTS": client.clients,
-        "TIDE_SERVICE_DEPTH": 1,
+        "TIDE_SERVICE_DEPTH": client.askers,
         "TIDE_CLIENT_REQUESTS": 2,
         "TIDE_TIMERS": len(client.timers),
         "TIDE_GUARD_CONDITIONS": 0,

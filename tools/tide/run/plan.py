@@ -108,6 +108,12 @@ class Message:
         number = self.sample.number
         return f"{self.publication.topic} {self.publication.type} {number.kind} {number.offset}"
 
+    @property
+    def mark_words(self) -> str:
+        """Of a request that says whose it is; empty: of any other message."""
+        mark = self.sample.mark
+        return "" if mark.kind == "none" else f" {mark.kind} {mark.offset} {mark.read(self.sample.body)}"
+
 
 @dataclass(frozen=True)
 class BoardCallback:
@@ -137,7 +143,7 @@ def write_board_plan(chains: Iterable[BoardChain], path: Path) -> None:
     """With the messages that it names in files beside it."""
     lines = [
         "# chain NAME LEVEL PERIOD_NS OFFSET_NS INSTANCES RELIABILITY",
-        "# callback NAME EXECUTION_NS IN OUT, each - or TOPIC TYPE NUMBER OFFSET FILE",
+        "# callback NAME EXECUTION_NS IN OUT [MARK OFFSET VALUE], IN and OUT each - or TOPIC TYPE NUMBER OFFSET FILE",
     ]
     count = 0
     for chain in chains:
@@ -151,7 +157,8 @@ def write_board_plan(chains: Iterable[BoardChain], path: Path) -> None:
                 count += 1
                 (path.parent / file).write_bytes(callback.sends.sample.body)
                 sent = f"{callback.sends.words} {file}"
-            lines.append(f"callback {callback.name} {callback.execution_ns} {taken} {sent}")
+            marked = "" if callback.takes is None else callback.takes.mark_words
+            lines.append(f"callback {callback.name} {callback.execution_ns} {taken} {sent}{marked}")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -24,10 +24,12 @@ Role = Literal["timer", "subscription", "service", "client"]
 
 @dataclass(frozen=True)
 class TracedCallback:
-    """role: what starts it. The client takes what the service replies to a callback before it."""
+    """role: what starts it. The client takes what the service replies to a callback before it. service: which one it
+    serves; those of a board that serve the same one share its object."""
 
     name: str
     role: Role
+    service: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,12 @@ def _role(callback: BoardCallback) -> Role:
     return "service" if taken.part == "Request" else "client"
 
 
+def _traced(callback: BoardCallback) -> TracedCallback:
+    role = _role(callback)
+    served = callback.takes if role == "service" else None
+    return TracedCallback(callback.name, role, "" if served is None else served.publication.topic.lstrip("/"))
+
+
 def _role_named(name: object) -> Role:
     """ValueError when there is none of this name."""
     for role in get_args(Role):
@@ -125,10 +133,7 @@ def traces_of_robot(
     also of those of the user, of which the agent tells."""
     traced = []
     for name, (link, plan) in boards.items():
-        chains = tuple(
-            TracedChain(one.name, one.level, tuple(TracedCallback(each.name, _role(each)) for each in one.callbacks))
-            for one in plan
-        )
+        chains = tuple(TracedChain(one.name, one.level, tuple(map(_traced, one.callbacks))) for one in plan)
         traced.append(TracedBoard(name, link, keys[name], f"{name}.trace", chains))
     nodes = tuple(
         TracedHost(f"{name}.log", {one.name: {each.name: (name, each.name) for each in one.callbacks} for one in plan})
@@ -154,7 +159,9 @@ def read_traces(folder: Path) -> Traces | None:
                     str(one["name"]),
                     int(one["level"]),
                     tuple(
-                        TracedCallback(str(callback["name"]), _role_named(callback["role"]))
+                        TracedCallback(
+                            str(callback["name"]), _role_named(callback["role"]), str(callback.get("service", ""))
+                        )
                         for callback in one["callbacks"]
                     ),
                 )

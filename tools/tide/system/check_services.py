@@ -12,14 +12,13 @@ from tide.system.model import Callback, Chain, System
 
 def check_services(system: System) -> Iterator[Finding]:
     servers: dict[str, tuple[Chain, Callback]] = {}
-    boards = {board.name for board in system.boards()}
     for index, chain in enumerate(system.chains):
         if not any(one.requests or one.replies or one.kind in ("service", "client") for one in chain.callbacks):
             continue
         path: Path = ("chains", index)
         for position in range(len(chain.callbacks)):
             yield from _callback(chain, position, (*path, "callbacks", position))
-        yield from _servers(chain, servers, boards, path)
+        yield from _servers(chain, servers, path)
         if chain.reliability != "reliable":
             yield Finding(
                 (*path, "reliability"),
@@ -110,9 +109,7 @@ def _service(chain: Chain, position: int, path: Path) -> Iterator[Finding]:
         )
 
 
-def _servers(
-    chain: Chain, servers: dict[str, tuple[Chain, Callback]], boards: set[str], path: Path
-) -> Iterator[Finding]:
+def _servers(chain: Chain, servers: dict[str, tuple[Chain, Callback]], path: Path) -> Iterator[Finding]:
     """Each service has one place in a chain. Several chains may ask it: it is one callback of one executor."""
     for position, callback in enumerate(chain.callbacks):
         if callback.replies is None or callback.kind != "service":
@@ -133,13 +130,6 @@ def _servers(
                 here,
                 f"service '{name}' is already that of '{first.name}' of chain '{of.name}'",
                 "use one service for each step of a chain",
-            )
-        elif first.executor in boards:
-            yield Finding(
-                here,
-                f"service '{name}' of board '{first.executor}' is asked by the chains '{of.name}' and '{chain.name}', "
-                "and a board serves one chain by each service, as the service has one priority on its line",
-                "give each chain a service of its own, or serve them on the host",
             )
         else:
             yield from _same_server(chain, position, (of, first), path)

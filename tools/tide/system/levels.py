@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The levels of chains (tide/priority.h): numbers from 1 to 126 by which a board's frames and callbacks, or the
 callbacks of an executor of the host, are told apart. Priorities belong to the whole description, levels to one executor
-with its link, in the same order. Everything that executes a description takes its levels from here. Bounds need the
-order alone, which is that of the priorities."""
+with its link, in the same order; only chains that ask one service of a board have the same level there. Everything that
+executes a description takes its levels from here. Bounds need the order alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tide.errors import UsageError
 from tide.system.fields import LEVEL_MAXIMUM
@@ -50,13 +51,33 @@ def _inputs(chain: Chain) -> list[tuple[str, str]]:
 
 def levels(system: System, executor: str) -> dict[str, int]:
     """By name of the chains that come to this executor. LevelError."""
-    return _levels(executor, meetings(system)[executor])
+    return _levels(system, executor, meetings(system)[executor])
+
+
+def shared_priorities(board: str, chains: Iterable[Chain]) -> dict[str, int]:
+    """By name, of those chains that ask a service of this board which others ask, too: the priority that all of them
+    have there, which is that of the most urgent one. A service has one level, whoever asks."""
+    found: dict[str, int] = {}
+    askers: dict[str, list[str]] = defaultdict(list)
+    for chain in chains:
+        for callback in chain.callbacks:
+            if callback.replies is not None and callback.executor == board:
+                askers[callback.replies.service.lstrip("/")].append(chain.name)
+                found[chain.name] = chain.priority
+    several = [names for names in askers.values() if len(names) > 1]
+    before: dict[str, int] = {}
+    while before != found:  # a chain may ask two of them
+        before = dict(found)
+        for names in several:
+            found |= dict.fromkeys(names, max(found[name] for name in names))
+    together = {name for names in several for name in names}
+    return {name: priority for name, priority in found.items() if name in together}
 
 
 def levels_of_boards(system: System) -> dict[str, dict[str, int]]:
     """By board and chain. LevelError."""
     every = meetings(system)
-    return {board.name: _levels(board.name, every[board.name]) for board in system.boards()}
+    return {board.name: _levels(system, board.name, every[board.name]) for board in system.boards()}
 
 
 def names_by_level(system: System, executor: str | None = None) -> dict[int, str]:
@@ -66,7 +87,7 @@ def names_by_level(system: System, executor: str | None = None) -> dict[int, str
     names: dict[int, set[str]] = {}
     for one in every if executor is None else (executor,):
         try:
-            known = _levels(one, every[one])
+            known = _levels(system, one, every[one])
         except LevelError:
             if executor is not None:
                 raise
@@ -76,9 +97,11 @@ def names_by_level(system: System, executor: str | None = None) -> dict[int, str
     return {level: next(iter(found)) for level, found in names.items() if len(found) == 1}
 
 
-def _levels(executor: str, chains: Iterable[Chain]) -> dict[str, int]:
+def _levels(system: System, executor: str, chains: Sequence[Chain]) -> dict[str, int]:
     """A priority is the level where all of them are levels; else they are numbered from 1, the least urgent first."""
     priorities = {chain.name: chain.priority for chain in chains}
+    if system.executor(executor).where == "mcu":
+        priorities |= shared_priorities(executor, chains)
     ranked = sorted(set(priorities.values()))
     if len(ranked) > LEVEL_MAXIMUM:
         raise LevelError(f"{_too_many(executor, len(ranked))}; {_FEWER}")
@@ -134,7 +157,7 @@ def priorities_of(system: System) -> dict[int, int]:
     callbacks = [callback for chain in system.chains for callback in chain.callbacks]
     own = {id(callback): callback.priority for callback in callbacks if callback.priority is not None}
     every = meetings(system)
-    given = {name: _levels(name, chains) for name, chains in every.items()} if len(own) < len(callbacks) else {}
+    given = {name: _levels(system, name, chains) for name, chains in every.items()} if len(own) < len(callbacks) else {}
     found: dict[int, int] = {}
     for chain in system.chains if given else ():
         for way in system.ways(chain):
