@@ -108,6 +108,15 @@ ClientVitals Client::vitals(Time now) const {
   vitals.refused = c.entities_refused + c.write_unknown + c.format_unsupported + c.requests_unserved +
                    c.replies_unreachable + c.replies_unmatched;
   vitals.limited = c.streams_refused + c.creations_waited + c.statuses_lost + c.replies_dropped;
+  for (const auto &[object, entity] : entities_) {
+    const auto *requester = entity.as<RequesterPart>();
+    const auto *replier = entity.as<ReplierPart>();
+    if (requester == nullptr && replier == nullptr) continue;
+    const Replies &replies = requester != nullptr ? requester->replies : replier->replies;
+    if (replies.count == 0) continue;
+    vitals.services.push_back({entity.definition.service.request.name, replier != nullptr, replies.count,
+                               replies.last_ns, replies.greatest_ns});
+  }
   return vitals;
 }
 

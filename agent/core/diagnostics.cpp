@@ -24,6 +24,21 @@ std::string name_of_key(uint32_t key) {
   return text.data();
 }
 
+constexpr size_t kMostServices = 6;  // of one client, in its status
+
+// rq/NAMERequest is how DDS calls it.
+std::string name_of_service(const std::string &topic) {
+  constexpr size_t kPrefixBytes = 3, kSuffixBytes = 7;
+  const bool fits = topic.starts_with("rq/") && topic.ends_with("Request");
+  return fits ? "/" + topic.substr(kPrefixBytes, topic.size() - kPrefixBytes - kSuffixBytes) : topic;
+}
+
+std::string times_of(const ServiceVitals &service) {
+  const auto us = [](Time time_ns) { return std::to_string(time_ns / 1000) + " us"; };
+  return std::to_string(service.replies) + " replies, last " + us(service.last_ns) + ", greatest " +
+         us(service.greatest_ns);
+}
+
 std::string seconds_of(Time duration) { return std::to_string(duration / kSecond) + " s"; }
 
 Level worst(std::initializer_list<Level> levels) { return std::max(levels); }
@@ -218,6 +233,10 @@ bool Diagnostics::tell_client(const ClientVitals &vitals) {
   array_->value("bytes in", vitals.bytes_in);
   array_->value("messages out", vitals.messages_out);
   array_->value("bytes out", vitals.bytes_out);
+  for (size_t n = 0; n < std::min(vitals.services.size(), kMostServices); n++) {
+    const ServiceVitals &service = vitals.services[n];
+    array_->value((service.serves ? "serves " : "asks ") + name_of_service(service.name), times_of(service));
+  }
   return array_->end_status();
 }
 

@@ -32,6 +32,8 @@ class Entities {
 
   auto begin() { return entities_.begin(); }
   auto end() { return entities_.end(); }
+  auto begin() const { return entities_.begin(); }
+  auto end() const { return entities_.end(); }
 
  private:
   std::map<uint16_t, Entity> entities_;

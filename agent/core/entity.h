@@ -2,6 +2,7 @@
 // One entity of a client: how it was described, and what its kind has in DDS and on the way.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -54,10 +55,25 @@ struct ReaderPart {
   std::unique_ptr<Source> dds;
   Delivery delivery;
 };
+// Of the requests of one entity that were replied to.
+struct Replies {
+  uint64_t count = 0;
+  Time last_ns = 0, greatest_ns = 0;
+  void add(Time time_ns) {
+    count++;
+    last_ns = time_ns;
+    greatest_ns = std::max(greatest_ns, time_ns);
+  }
+};
+struct Asked {
+  uint16_t request = 0;  // id of the client
+  Time at_ns = 0;
+};
 struct RequesterPart {
   std::unique_ptr<Requester> dds;
   Delivery delivery;
-  std::map<uint64_t, uint16_t> requests{};  // sent number to request id
+  std::map<uint64_t, Asked> requests{};  // by the number that was sent
+  Replies replies{};
   WaitingMessages waiting{};
   size_t released = 0;  // of them since release_ns
   Time release_ns = 0;
@@ -65,6 +81,8 @@ struct RequesterPart {
 struct ReplierPart {
   std::unique_ptr<Replier> dds;
   Delivery delivery;
+  std::map<SampleIdentity, Time> taken{};  // requests that have no reply yet, and when DDS gave them
+  Replies replies{};
   WaitingMessages waiting{};
 };
 

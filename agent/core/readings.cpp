@@ -49,6 +49,20 @@ void account(Reading &reading, size_t payload_bytes, Time now) {
   if (gap != 0) reading.next_ns = now + gap;
 }
 
+// Whether the client still waits for this reply.
+bool is_asked(RequesterPart &requester, const Sample &sample, Time now) {
+  const auto asked = requester.requests.find(sample.request);
+  if (asked == requester.requests.end()) return false;
+  requester.replies.add(now - asked->second.at_ns);
+  return true;
+}
+
+// A server that replies to none of them is not remembered for ever.
+void note_taken(ReplierPart &replier, const Sample &sample, Time now, size_t most) {
+  if (replier.taken.size() >= most) replier.taken.erase(replier.taken.begin());
+  replier.taken.insert_or_assign(sample.identity, now);
+}
+
 }  // namespace
 
 uint16_t Readings::object_of(void *owner) { return static_cast<uint16_t>(reinterpret_cast<uintptr_t>(owner) >> 1); }
@@ -158,12 +172,14 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
 bool Readings::fetch(Entity &entity, Time now) {
   Delivery &delivery = *entity.delivery();
   delivery.signal->queued.store(false);  // before looking, so that what comes now is announced again
-  const auto *requester = entity.as<RequesterPart>();
+  auto *requester = entity.as<RequesterPart>();
+  auto *replier = entity.as<ReplierPart>();
   Sample sample;
   while (entity.source()->take(sample)) {
     counters_.samples_skipped += sample.skipped;
     services_.took(entity, now);
-    if (requester == nullptr || requester->requests.contains(sample.request)) {
+    if (replier != nullptr) note_taken(*replier, sample, now, context_.limits.pending_requests);
+    if (requester == nullptr || is_asked(*requester, sample, now)) {
       delivery.stalled = std::move(sample);
       return true;
     }
@@ -185,7 +201,7 @@ int Readings::deliver(Entity &entity, uint16_t object, Output &output, Time now)
   if (requester != nullptr) {
     const auto request = requester->requests.find(sample.request);
     if (request == requester->requests.end()) return TIDE_ERROR_NOT_FOUND;  // forgotten while the sample waited
-    tide_xrce_put_request(&head, {request->second, object});
+    tide_xrce_put_request(&head, {request->second.request, object});
   }
   const uint8_t flags = sample.big_endian ? uint8_t{0} : uint8_t{TIDE_XRCE_FLAG_LITTLE_ENDIAN};
   const int sent = output.submit(delivery.reading.stream, TIDE_XRCE_DATA, flags, {storage.data(), head.position},

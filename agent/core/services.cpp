@@ -29,7 +29,7 @@ bool Services::write(Entity &entity, uint16_t request, Bytes payload, bool big_e
   entity.delivery()->signal->queued.store(false);  // before looking, so that what changes now is announced again
   WaitingMessages &waiting = *entity.waiting();
   if (waiting.empty() && is_ready(entity, message)) {
-    send(entity, message);
+    send(entity, message, now);
     return true;
   }
   (asks ? counters_.requests_waited : counters_.replies_waited)++;
@@ -53,16 +53,19 @@ bool Services::may_release(RequesterPart &requester, Time now) {
   return false;
 }
 
-void Services::send(Entity &entity, const WaitingMessage &message) {
+void Services::send(Entity &entity, const WaitingMessage &message, Time now) {
   bool written = false;
   if (auto *requester = entity.as<RequesterPart>()) {
     const std::optional<uint64_t> number = requester->dds->send(message.payload, message.big_endian);
     written = number.has_value();
     auto &requests = requester->requests;
-    if (written) requests.insert_or_assign(*number, message.request);
+    if (written) requests.insert_or_assign(*number, Asked{message.request, now});
     if (requests.size() > context_.limits.pending_requests) requests.erase(requests.begin());
   } else {
-    written = entity.as<ReplierPart>()->dds->send(message.identity, message.payload, message.big_endian);
+    ReplierPart &replier = *entity.as<ReplierPart>();
+    written = replier.dds->send(message.identity, message.payload, message.big_endian);
+    const auto taken = replier.taken.extract(message.identity);
+    if (written && !taken.empty()) replier.replies.add(now - taken.mapped());
   }
   (written ? counters_.samples_to_dds : counters_.write_failed)++;
 }
@@ -76,7 +79,7 @@ void Services::flush(Entity &entity, Time now) {
       },
       [&](const WaitingMessage &message) {
         if (requester != nullptr) requester->released++;
-        send(entity, message);
+        send(entity, message, now);
       });
   (requester != nullptr ? counters_.requests_unserved : counters_.replies_unreachable) += given_up;
 }
@@ -102,6 +105,7 @@ void Services::took(Entity &entity, Time now) {
 void Services::forget() {
   for (auto &[object, entity] : entities_) {
     if (WaitingMessages *waiting = entity.waiting()) *waiting = {};
+    if (auto *replier = entity.as<ReplierPart>()) replier->taken.clear();
     auto *requester = entity.as<RequesterPart>();
     if (requester == nullptr) continue;
     requester->requests.clear();

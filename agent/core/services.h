@@ -29,7 +29,7 @@ class Services {
 
  private:
   bool may_release(RequesterPart &requester, Time now);
-  void send(Entity &entity, const WaitingMessage &message);
+  void send(Entity &entity, const WaitingMessage &message, Time now);
 
   Context &context_;
   Counters &counters_;

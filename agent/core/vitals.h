@@ -12,6 +12,15 @@
 
 namespace tide::agent {
 
+// Of a service that a client asks: from when DDS has the request until its reply is taken from there. Of one that it
+// serves: from when the request is taken from DDS until the reply is given to it.
+struct ServiceVitals {
+  std::string name;
+  bool serves = false;
+  uint64_t replies = 0;
+  Time last_ns = 0, greatest_ns = 0;
+};
+
 struct ClientVitals {
   uint32_t key = 0;
   std::string place;    // where it is: the name of its endpoint
@@ -20,11 +29,12 @@ struct ClientVitals {
   size_t entities = 0;
   size_t queued = 0, queue = 0;  // nodes of its transmitter: in use, and all
   uint64_t messages_in = 0, bytes_in = 0, messages_out = 0, bytes_out = 0;
-  uint64_t repeated = 0;   // messages to it that were sent again
-  uint64_t lost_from = 0;  // messages of it that never came, or were dropped here
-  uint64_t lost_to = 0;    // samples for it that DDS or the agent dropped
-  uint64_t refused = 0;    // requests
-  uint64_t limited = 0;    // times a limit of the agent was reached
+  uint64_t repeated = 0;                // messages to it that were sent again
+  uint64_t lost_from = 0;               // messages of it that never came, or were dropped here
+  uint64_t lost_to = 0;                 // samples for it that DDS or the agent dropped
+  uint64_t refused = 0;                 // requests
+  uint64_t limited = 0;                 // times a limit of the agent was reached
+  std::vector<ServiceVitals> services;  // that have been replied to
 };
 
 struct LinkVitals {

@@ -263,6 +263,53 @@ TEST(Diagnostics, CountersOutliveTheirClient) {
   EXPECT_EQ(next_array(driver).size(), 1u) << "one that took its leave is not missed";
 }
 
+Sample sample_of(Octets payload) {
+  Sample sample;
+  sample.payload = std::move(payload);
+  return sample;
+}
+
+TEST(Diagnostics, TimesOfServicesAreThoseBetweenRequestAndReply) {
+  Driver driver(telling());
+  TestClient client(driver, 1, 0xA);
+  client.connect();
+  ASSERT_EQ(client.create_xml(0x0011, 0, ""), 0);
+  const std::string_view both = "service_name='s' request_type='Q' reply_type='R'/></dds>";
+  ASSERT_EQ(client.create_xml(0x0017, 0x0011, "<dds><requester " + std::string(both)), 0);
+  ASSERT_EQ(client.create_xml(0x0018, 0x0011, "<dds><replier " + std::string(both)), 0);
+  FakeSource &replies = *driver.middleware.sources[0], &requests = *driver.middleware.sources[1];
+  client.read(0x0017, 0x80);
+  client.read(0x0018, 0x80);
+  const auto asked = [&](uint64_t number, Time time_ns) {
+    client.write(0x0017, {1});
+    driver.run_until(driver.now() + time_ns);
+    Sample answer = sample_of({5});
+    answer.request = number;
+    replies.offer(answer);
+    driver.pump();
+  };
+  const auto served = [&](uint8_t number, Time time_ns) {
+    Sample request = sample_of({7});
+    request.identity.fill(number);
+    Octets reply(request.identity.begin(), request.identity.end());
+    requests.offer(std::move(request));
+    driver.pump();
+    driver.run_until(driver.now() + time_ns);
+    client.write(0x0018, reply);
+  };
+  const auto values = [&] { return find(next_array(driver), "tide_agent: client 0000000A").values; };
+  EXPECT_FALSE(values().contains("asks s_Request")) << "nobody has replied";
+  asked(1, 4'000'000);
+  asked(2, 3'000'000);
+  served(1, 2'000'000);
+  const auto told = values();
+  EXPECT_EQ(told.at("asks s_Request"), "2 replies, last 3000 us, greatest 4000 us");
+  EXPECT_EQ(told.at("serves s_Request"), "1 replies, last 2000 us, greatest 2000 us");
+  served(1, 1'000'000);
+  client.write(0x0018, Octets(24, 9));  // of a request that was never there
+  EXPECT_EQ(values().at("serves s_Request"), "2 replies, last 1000 us, greatest 2000 us");
+}
+
 TEST(Diagnostics, AThousandClientsHaveRoomInTurnsAndThoseWithFaultsFirst) {
   constexpr uint32_t kClients = 1000;
   Driver driver(telling());

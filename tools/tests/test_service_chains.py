@@ -23,6 +23,7 @@ from tide.simulate.described import simulate_description
 from tide.system.load import SystemFileError, parse
 from tide.system.model import System
 from tide.watch.points import points_of
+from tide.watch.services import Replies, services_told
 
 MS = 1_000_000
 PLACES = {"m": ("mcu", "l"), "n": ("mcu", "k"), "h": ("host", None), "g": ("host", None)}
@@ -332,9 +333,39 @@ def test_boards_and_nodes_are_told_their_part_of_a_service(tmp_path: Any) -> Non
     assert message is not None and isinstance(message.publication, ServicePart) and len(message.sample.body) <= 20
 
 
-def test_a_watch_says_that_it_cannot_see_a_service() -> None:
+def test_a_watch_sees_services_of_boards_by_what_their_agent_tells() -> None:
     (points,) = points_of(parse(GOOD), 10_000)
-    assert not points.points and points.unseen == ("service /c/set cannot be seen from beside it",)
+    assert not points.points and not points.unseen and points.services == ("/c/set",)
+    _, nodes = points_of(parse(described(service("d", "mhm"), service("c", "hgh", priority=1))), 10_000)
+    assert nodes.unseen == ("service /c/set cannot be seen from beside it",) and not nodes.services
+
+
+def told(client: str, *values: tuple[str, int, int, int]) -> dict[str, str]:
+    """As the agent writes it (agent/core/diagnostics.cpp)."""
+    assert client
+    return {key: f"{replies} replies, last {last} us, greatest {most} us" for key, replies, last, most in values}
+
+
+def test_what_is_told_of_a_service_is_counted_from_its_replies() -> None:
+    replies = Replies("/c/set", 1)
+    assert replies.state(0, 3)[0] == "waiting"
+    rows = [(1, 4000, 4000), (2, 4000, 4000), (5, 3000, 9000), (6, 3000, 9000), (7, 9500, 9500)]
+    for second, (count, last_us, most_us) in enumerate(rows):
+        known = services_told([told("A", ("asks /c/set", count, last_us, most_us), ("queue", 1, 1, 1))])
+        assert list(known) == ["/c/set"]
+        replies.take(known["/c/set"], 5 * MS, 9 * MS, second)
+        replies.take(known["/c/set"], 5 * MS, 9 * MS, second)  # the same array again
+        assert replies.state(second, 3) == ("running", "") and not replies.why_not(known["/c/set"])
+    assert (replies.misses, replies.above) == (2, 1)
+    assert replies.state(99, 3)[0] == "silent"
+
+
+def test_several_who_ask_are_not_told_apart() -> None:
+    both = services_told([told("A", ("serves /s", 3, 1, 1)), told("B", ("asks /s", 3, 2, 2))])["/s"]
+    assert [one.serves for one in both] == [False, True] and not Replies("/s", 1).why_not(both)
+    assert "several" in Replies("/s", 2).why_not(both)
+    twice = services_told([told("A", ("asks /s", 3, 1, 1)), told("B", ("asks /s", 3, 2, 2))])["/s"]
+    assert "several" in Replies("/s", 1).why_not(twice)
 
 
 def test_a_footprint_counts_clients_services_and_what_goes_with_their_messages() -> None:

@@ -20,7 +20,7 @@ from tide.watch.agents import Agents
 from tide.watch.points import points_of
 from tide.watch.session import described_link
 from tide.watch.times import Latencies, TopicTimes, Window, way_back
-from tide.watch.view import VERSION, AgentRow, ChainRow, ClientRow, LegRow, LinkRow, ProgramRow, View
+from tide.watch.view import VERSION, AgentRow, ChainRow, ClientRow, LegRow, LinkRow, ProgramRow, ServiceRow, View
 
 ROOT = Path(__file__).parents[2]
 MS = 1_000_000
@@ -365,7 +365,7 @@ def test_a_link_of_the_agent_is_found_in_the_description() -> None:
 def test_the_guide_has_every_key() -> None:
     page = (ROOT / "docs/guide/watching.md").read_text(encoding="utf-8")
     said = set(re.findall(r"`(\w+)`", page[page.index("## The JSON") :]))
-    rows = (View, ChainRow, LegRow, LinkRow, AgentRow, ClientRow, ProgramRow)
+    rows = (View, ChainRow, LegRow, ServiceRow, LinkRow, AgentRow, ClientRow, ProgramRow)
     keys = {one.name for kind in rows for one in dataclasses.fields(kind)}
     assert keys == said - {"null"}
     assert VERSION == 1 and "`version` is\n1;" in page

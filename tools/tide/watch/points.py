@@ -31,12 +31,14 @@ class Point:
 
 @dataclass(frozen=True)
 class ChainPoints:
-    """points: in the order of the chain; unseen: of its other publications, why each is not among them."""
+    """points: in the order of the chain; unseen: of its other publications, why each is not among them. services: that
+    a board asks or serves in it, of which its agent tells."""
 
     chain: Chain
     period_ns: int
     points: tuple[Point, ...]
     unseen: tuple[str, ...]
+    services: tuple[str, ...] = ()
 
     @property
     def has_way(self) -> bool:
@@ -51,11 +53,16 @@ def points_of(system: System, largest_bytes: int, only: Sequence[str] = ()) -> l
     for chain in system.by_urgency():
         if only and chain.name not in only:
             continue
-        points, unseen = [], []
-        for callback in system.path(chain):
+        points, unseen, services = [], [], []
+        path = system.path(chain)
+        for callback, server in zip(path, (*path[1:], None), strict=True):
             made = callback.publishes
-            if callback.requests is not None:
-                unseen.append(f"service {absolute(callback.requests.service)} cannot be seen from beside it")
+            if callback.requests is not None and server is not None:
+                service = absolute(callback.requests.service)
+                if "mcu" in (where[callback.executor], where[server.executor]):
+                    services.append(service)
+                else:
+                    unseen.append(f"service {service} cannot be seen from beside it")
             if made is None:
                 continue
             topic = absolute(made.topic)
@@ -64,5 +71,6 @@ def points_of(system: System, largest_bytes: int, only: Sequence[str] = ()) -> l
             else:
                 on_board = where[callback.executor] == "mcu"
                 points.append(Point(topic, made.type, made.payload_bytes, on_board, callback.name))
-        found.append(ChainPoints(chain, system.timer_of(chain).period_ns, tuple(points), tuple(unseen)))
+        period_ns = system.timer_of(chain).period_ns
+        found.append(ChainPoints(chain, period_ns, tuple(points), tuple(unseen), tuple(services)))
     return found

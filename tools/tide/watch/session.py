@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -17,14 +18,16 @@ from tide.programs.binaries import MissingBinaryError
 from tide.system.model import SerialLink, System, UdpLink
 from tide.watch.agents import Agents, AgentTold, LinkTold
 from tide.watch.points import ChainPoints, points_of
+from tide.watch.services import Replies, ServiceTold, services_told
 from tide.watch.times import Latencies
 from tide.watch.topics import Topics, WatchedTopic, quality, taken
-from tide.watch.view import VERSION, AgentRow, ChainRow, ClientRow, LegRow, LinkRow, ProgramRow, View
+from tide.watch.view import VERSION, AgentRow, ChainRow, ClientRow, LegRow, LinkRow, ProgramRow, ServiceRow, View
 from tide.watch.warnings import Warnings
 
 _REFRESH_S = 1.0
 _LATELY_S = 10.0  # a warning stays so long
 _SILENT_PERIODS, _SILENT_LEAST_S = 5, 2.0
+_TOLD_LATE_S = 3.0  # agents tell each second, if they say nothing else
 _DIAGNOSTICS = "/diagnostics"
 _DIAGNOSTICS_DEPTH = 100
 
@@ -53,8 +56,10 @@ class _Lately:
 class _Watched:
     """One chain."""
 
-    def __init__(self, chain: ChainPoints, topics: dict[str, WatchedTopic]) -> None:
+    def __init__(self, chain: ChainPoints, topics: dict[str, WatchedTopic], askers: Mapping[str, int]) -> None:
         self.points = chain
+        seen = chain.services if not chain.points else ()
+        self.replies = Replies(seen[0], askers[seen[0]]) if seen else None
         self.topics = [topics[point.topic] for point in chain.points]
         self.latencies = Latencies([one.times for one in self.topics], chain.chain.deadline_ns)
         self.no_bound = ""
@@ -121,7 +126,9 @@ class Session:
                 known = topics.setdefault(point.topic, WatchedTopic(point, chain.period_ns))
                 known.period_ns = min(known.period_ns, chain.period_ns)
         self._topics = Topics(settings.domain, topics.values())
-        self._chains = [_Watched(chain, topics) for chain in described]
+        every = points_of(system, settings.largest_bytes)
+        askers = Counter(service for chain in every for service in chain.services)
+        self._chains = [_Watched(chain, topics, askers) for chain in described]
         self._heard = self._topics.node.create_subscription(
             DiagnosticArray, _DIAGNOSTICS, lambda _: None, quality(_DIAGNOSTICS_DEPTH)
         )
@@ -175,8 +182,9 @@ class Session:
 
     def view(self) -> View:
         now_s = time.monotonic()
-        chains = [self._chain_row(chain, now_s) for chain in self._chains]
         agents = list(self._agents.all.values())
+        told = services_told(client.values for one in agents if not one.is_gone for client in one.clients.values())
+        chains = [self._chain_row(chain, told, now_s) for chain in self._chains]
         alive = any(one.state not in ("waiting", "unseen") for one in chains) or bool(agents)
         return View(
             version=VERSION,
@@ -208,7 +216,39 @@ class Session:
             notes.append(self._bounds_note)
         return notes
 
-    def _chain_row(self, chain: _Watched, now_s: float) -> ChainRow:
+    def _chain_row(self, chain: _Watched, told: Mapping[str, list[ServiceTold]], now_s: float) -> ChainRow:
+        row = self._row_of_topics(chain, now_s)
+        rows = [_service_row(one) for service in chain.points.services for one in told.get(service, ())]
+        row = replace(row, services=rows)
+        if chain.replies is None:
+            return row
+        own, latencies = told.get(chain.replies.service, []), chain.latencies
+        chain.replies.take(own, latencies.deadline_ns, latencies.bound_ns, now_s)
+        if why := chain.replies.why_not(own):
+            return replace(row, why=why)
+        limit_s = max(_TOLD_LATE_S, _SILENT_PERIODS * chain.points.period_ns / 1e9)
+        state, why = chain.replies.state(now_s, limit_s)
+        if chain.replies.told.replies == 0:
+            return replace(row, state=state, why=why)
+        missed = chain.missed.update(chain.replies.misses, now_s)
+        above = chain.above.update(chain.replies.above, now_s)
+        start, end = chain.replies.told.span
+        return replace(
+            row,
+            state=state,
+            why=why,
+            verdict="above" if above else "missed" if missed else "ok",
+            start=start,
+            end=end,
+            clock="one machine",
+            last_ns=chain.replies.told.last_ns,
+            greatest_ns=chain.replies.told.greatest_ns,
+            instances=chain.replies.told.replies,
+            misses=chain.replies.misses,
+            above=chain.replies.above,
+        )
+
+    def _row_of_topics(self, chain: _Watched, now_s: float) -> ChainRow:
         latencies, points = chain.latencies, chain.points.points
         state, why = chain.state(now_s)
         clock = chain.clock(self.settings.trust_clocks)
@@ -260,6 +300,10 @@ class Session:
             load_out=link.load(link.bytes_out_per_s),
             lost=link.lost,
         )
+
+
+def _service_row(told: ServiceTold) -> ServiceRow:
+    return ServiceRow(told.service, "serves" if told.serves else "asks", told.replies, told.last_ns, told.greatest_ns)
 
 
 def described_link(system: System, name: str, all_names: list[str]) -> str:

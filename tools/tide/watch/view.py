@@ -4,7 +4,7 @@ nanoseconds; what is not known is None."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 VERSION = 1
 
@@ -13,6 +13,17 @@ VERSION = 1
 class LegRow:
     start: str
     end: str
+    greatest_ns: int
+
+
+@dataclass(frozen=True)
+class ServiceRow:
+    """As the agent of a board tells it; side: asks or serves."""
+
+    service: str
+    side: str
+    replies: int
+    last_ns: int
     greatest_ns: int
 
 
@@ -46,6 +57,7 @@ class ChainRow:
     longest_gap_ns: int | None
     legs: list[LegRow]
     unseen: list[str]
+    services: list[ServiceRow] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
