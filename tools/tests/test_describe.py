@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from tide.analysis.bounds import bounds_of
+from tide.describe.draft import write_draft
 from tide.describe.ros2 import from_ros2
 from tide.describe.trace import TraceError, parse
 from tide.main import app
@@ -125,6 +126,51 @@ def test_services_are_named_as_what_is_missing() -> None:
     draft = from_ros2(parse([*services, *LOOP]), "asking")
     assert draft.notes[0].startswith("/arm/close is a service, whose requests are in no chain here")
     assert not any("get_parameters" in note for note in draft.notes)
+
+
+ASKING = [
+    event(1, "rcl_node_init", 'node_handle = 1, node_name = "arm", namespace = "/"'),
+    event(2, "rcl_timer_init", "timer_handle = 3, period = 1000000"),
+    event(2, "rclcpp_timer_callback_added", "timer_handle = 3, callback = 4"),
+    event(3, "rclcpp_timer_link_node", "timer_handle = 3, node_handle = 1"),
+    event(3, "rcl_client_init", 'client_handle = 8, node_handle = 1, rmw_client_handle = 9, service_name = "/grip"'),
+    event(4, "rcl_publisher_init", 'publisher_handle = 2, node_handle = 1, topic_name = "/held"'),
+    event(
+        4, "rcl_service_init", 'service_handle = 10, node_handle = 1, rmw_service_handle = 11, service_name = "/grip"'
+    ),
+    event(5, "rclcpp_service_callback_added", "service_handle = 10, callback = 12"),
+    event(6, "rcl_subscription_init", 'subscription_handle = 5, node_handle = 1, topic_name = "/held"'),
+    event(7, "rclcpp_subscription_init", "subscription_handle = 5, subscription = 6"),
+    event(8, "rclcpp_subscription_callback_added", "subscription = 6, callback = 7"),
+    event(10, "callback_start", "callback = 4"),
+    event(11, "rmw_send_request", "rmw_client_handle = 9, request = 1, sequence_number = 1"),
+    event(12, "callback_end", "callback = 4"),
+    event(13, "callback_start", "callback = 12"),
+    event(18, "callback_end", "callback = 12"),
+    event(19, "rmw_take_response", "rmw_client_handle = 9, response = 1, sequence_number = 1, taken = 1"),
+    event(20, "rcl_publish", "publisher_handle = 2"),
+    event(22, "callback_start", "callback = 7"),
+    event(23, "callback_end", "callback = 7"),
+]
+
+
+def test_a_request_and_its_reply_are_callbacks_of_their_chain() -> None:
+    draft = from_ros2(parse(ASKING), "asking")
+    (chain,) = parse_system(write_draft(draft, 0)).chains
+    assert [(one.name, one.kind) for one in chain.callbacks] == [
+        ("arm_timer", "timer"),
+        ("arm_grip", "service"),
+        ("arm_grip_reply", "client"),
+        ("arm_held", "subscription"),
+    ]
+    asks, serves, takes, _ = chain.callbacks
+    assert asks.requests is not None and serves.replies is not None and takes.publishes is not None
+    assert (asks.requests.service, serves.replies.service, takes.publishes.topic) == ("grip", "grip", "held")
+    assert (serves.execution_ns, takes.execution_ns) == (5000, 0)
+    assert [note.split(",")[0] for note in draft.notes] == ["arm_grip_reply takes a reply"]
+    unanswered = from_ros2(parse([line for line in ASKING if "rmw_take_response" not in line]), "asking")
+    assert [len(one.callbacks) for one in unanswered.chains] == [1]
+    assert "arm_timer requests /grip, and no reply is in this trace" in unanswered.notes
 
 
 def test_a_trace_without_timers_says_what_to_record() -> None:

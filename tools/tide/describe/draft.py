@@ -19,6 +19,8 @@ class DraftCallback:
     least_ns: int
     publishes: str = ""  # a topic
     payload_bytes: int = 0  # 0: not seen
+    requests: str = ""  # a service
+    replies: str = ""  # the one that it serves
 
 
 @dataclass
@@ -106,4 +108,8 @@ def write_draft(draft: Draft, margin_percent: int) -> str:
                 unseen = "" if callback.payload_bytes else "  # its size is not in the trace"
                 size = max(callback.payload_bytes, 1)
                 lines += [f'publishes = {{ topic = "{callback.publishes}", payload_bytes = {size} }}{unseen}']
+            for key, service in (("requests", callback.requests), ("replies", callback.replies)):
+                if service:
+                    said = f'service = "{service}", type = "std_srvs/srv/Trigger", payload_bytes = 1'
+                    lines += [f"{key} = {{ {said} }}  # its type and size are not in the trace"]
     return "\n".join(lines) + "\n"

@@ -28,6 +28,8 @@ class _Callback:
     durations_ns: list[int] = field(default_factory=list)
     threads: set[int] = field(default_factory=set)
     publishes: list[str] = field(default_factory=list)
+    service: str = ""  # that it serves
+    requests: list[str] = field(default_factory=list)
 
 
 class _Reader:
@@ -39,7 +41,10 @@ class _Reader:
         self.subscriptions: dict[_Key, _Key] = {}
         self.callbacks: dict[_Key, _Callback] = {}
         self.running: dict[tuple[int, int], tuple[_Key, int]] = {}
-        self.services: set[str] = set()
+        self.services: dict[_Key, tuple[str, str]] = {}  # node, name
+        self.clients: dict[_Key, tuple[str, str]] = {}
+        self.replies: dict[tuple[int, str], _Callback] = {}  # what takes them, by process and service
+        self.taking: dict[tuple[int, int], _Callback] = {}  # by process and thread, since it took a reply
 
     def take(self, event: Event) -> None:
         handler = getattr(self, "on_" + event.name.removeprefix("ros2:"), None)
@@ -73,7 +78,32 @@ class _Reader:
         self.callbacks[process, event.number("callback")] = _Callback(process, f"{node}_{topic.strip('/')}", topic)
 
     def on_rcl_service_init(self, event: Event, process: int) -> None:
-        self.services.add(event.text("service_name"))
+        node = self.nodes.get((process, event.number("node_handle")), "node")
+        self.services[process, event.number("service_handle")] = (node, event.text("service_name"))
+
+    def on_rclcpp_service_callback_added(self, event: Event, process: int) -> None:
+        node, service = self.services.get((process, event.number("service_handle")), ("node", ""))
+        name = f"{node}_{service.strip('/')}"
+        self.callbacks[process, event.number("callback")] = _Callback(process, name, service=service)
+
+    def on_rcl_client_init(self, event: Event, process: int) -> None:
+        node = self.nodes.get((process, event.number("node_handle")), "node")
+        self.clients[process, event.number("rmw_client_handle")] = (node, event.text("service_name"))
+
+    def on_rmw_send_request(self, event: Event, process: int) -> None:
+        key, _ = self.running.get((process, event.number("vtid")), ((process, 0), 0))
+        callback = self.callbacks.get(key)
+        _, service = self.clients.get((process, event.number("rmw_client_handle")), ("", ""))
+        if callback is not None and service and service not in callback.requests:
+            callback.requests.append(service)
+
+    def on_rmw_take_response(self, event: Event, process: int) -> None:
+        """There is no event of the callback that gets it: what its thread sends before the next one is its."""
+        node, service = self.clients.get((process, event.number("rmw_client_handle")), ("", ""))
+        if not service or not event.number("taken"):
+            return
+        made = _Callback(process, f"{node}_{service.strip('/')}_reply", durations_ns=[0])
+        self.taking[process, event.number("vtid")] = self.replies.setdefault((process, service), made)
 
     def on_rcl_timer_init(self, event: Event, process: int) -> None:
         self.periods[process, event.number("timer_handle")] = event.number("period")
@@ -91,6 +121,7 @@ class _Reader:
 
     def on_callback_start(self, event: Event, process: int) -> None:
         self.running[process, event.number("vtid")] = ((process, event.number("callback")), event.time_ns)
+        self.taking.pop((process, event.number("vtid")), None)
 
     def on_callback_end(self, event: Event, process: int) -> None:
         thread = event.number("vtid")
@@ -103,7 +134,7 @@ class _Reader:
 
     def on_rcl_publish(self, event: Event, process: int) -> None:
         key, _ = self.running.get((process, event.number("vtid")), ((process, 0), 0))
-        callback = self.callbacks.get(key)
+        callback = self.callbacks.get(key) or self.taking.get((process, event.number("vtid")))
         _, topic = self.topics.get((process, event.number("publisher_handle")), ("", ""))
         if callback is not None and topic and topic not in callback.publishes:
             callback.publishes.append(topic)
@@ -114,14 +145,15 @@ def from_ros2(events: Iterable[Event], name: str) -> Draft:
     reader = _Reader()
     for event in events:
         reader.take(event)
-    ran = [callback for callback in reader.callbacks.values() if callback.durations_ns]
+    ran = [one for one in (*reader.callbacks.values(), *reader.replies.values()) if one.durations_ns]
     timers = sorted((one for one in ran if one.period_ns > 0), key=lambda one: (one.period_ns, one.name))
     if not timers:
         raise TraceError(
             "no timer's callback ran in this trace; record from the start of the programs, with the events ros2:*"
         )
     draft = Draft(name, "from a trace of ROS 2")
-    for service in sorted(reader.services):
+    asked = {service for callback in ran for service in callback.requests}
+    for service in sorted({name for _, name in reader.services.values()} - asked):
         if service.rpartition("/")[2] not in _OF_EVERY_NODE:
             draft.note(f"{service} is a service, whose requests are in no chain here: add requests, replies and client")
     executors = _executors(reader, ran, draft)
@@ -129,7 +161,7 @@ def from_ros2(events: Iterable[Event], name: str) -> Draft:
     made = {
         id(callback): DraftCallback(
             names[place],
-            "timer" if callback.period_ns else "subscription",
+            _kind(callback, reader),
             executors[callback.process],
             max(callback.durations_ns),
             min(callback.durations_ns),
@@ -137,8 +169,16 @@ def from_ros2(events: Iterable[Event], name: str) -> Draft:
         for place, callback in enumerate(ran)
     }
     for timer in timers:
-        _Walk(draft, ran, made).chain(timer)
+        _Walk(draft, ran, made, reader.replies).chain(timer)
     return draft
+
+
+def _kind(callback: _Callback, reader: _Reader) -> str:
+    if callback.period_ns:
+        return "timer"
+    if callback.service:
+        return "service"
+    return "client" if any(one is callback for one in reader.replies.values()) else "subscription"
 
 
 def _executors(reader: _Reader, ran: list[_Callback], draft: Draft) -> dict[int, str]:
@@ -155,8 +195,14 @@ def _executors(reader: _Reader, ran: list[_Callback], draft: Draft) -> dict[int,
 class _Walk:
     """Along what is published, from one timer; where more than one receives, further chains branch off."""
 
-    def __init__(self, draft: Draft, ran: list[_Callback], made: dict[int, DraftCallback]) -> None:
-        self.draft, self.ran, self.made = draft, ran, made
+    def __init__(
+        self,
+        draft: Draft,
+        ran: list[_Callback],
+        made: dict[int, DraftCallback],
+        replies: dict[tuple[int, str], _Callback],
+    ) -> None:
+        self.draft, self.ran, self.made, self.replies = draft, ran, made, replies
         self.period_ns = 0
 
     def chain(self, timer: _Callback) -> None:
@@ -173,6 +219,13 @@ class _Walk:
             callback = self.made[id(current)]
             chain.callbacks.append(callback)
             path.append(current)
+            asked = self._asked(current, path)
+            if asked is not None:
+                server, client = asked
+                chain.callbacks.append(self.made[id(server)])
+                path.append(server)
+                current = client
+                continue
             followers = self._followers(current, path)
             if followers:
                 callback.publishes = callback.publishes or current.publishes[0].strip("/")
@@ -180,6 +233,24 @@ class _Walk:
             current = followers[0] if followers else None
         for other, place, way in branches:
             self._follow(other, place, way)
+
+    def _asked(self, callback: _Callback, path: list[_Callback]) -> tuple[_Callback, _Callback] | None:
+        """Who serves what it requests, and who takes the reply; None: it requests nothing that was served."""
+        for service in callback.requests:
+            server = next((one for one in self.ran if one.service == service), None)
+            client = self.replies.get((callback.process, service))
+            if server is None or client is None or server in path or client in path:
+                self.draft.note(f"{callback.name} requests {service}, and no reply is in this trace")
+                continue
+            others = [*callback.publishes, *(one for one in callback.requests if one != service)]
+            if others:
+                self.draft.note(f"{callback.name} sends {others[0]}, too: give that a chain of its own")
+            if server.publishes or server.requests:
+                self.draft.note(f"{server.name} sends more than its reply, which is in no chain here")
+            self.draft.note(f"{client.name} takes a reply, and its time is not in a trace: give its execution_ms")
+            self.made[id(callback)].requests = self.made[id(server)].replies = service.strip("/")
+            return server, client
+        return None
 
     def _followers(self, callback: _Callback, path: list[_Callback]) -> list[_Callback]:
         found = [one for topic in callback.publishes for one in self.ran if one.topic == topic]
