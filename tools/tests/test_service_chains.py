@@ -347,7 +347,7 @@ def told(client: str, *values: tuple[str, int, int, int]) -> dict[str, str]:
 
 
 def test_what_is_told_of_a_service_is_counted_from_its_replies() -> None:
-    replies = Replies("/c/set", 1)
+    replies = Replies("/c/set", True, 1)
     assert replies.state(0, 3)[0] == "waiting"
     rows = [(1, 4000, 4000), (2, 4000, 4000), (5, 3000, 9000), (6, 3000, 9000), (7, 9500, 9500)]
     for second, (count, last_us, most_us) in enumerate(rows):
@@ -362,10 +362,16 @@ def test_what_is_told_of_a_service_is_counted_from_its_replies() -> None:
 
 def test_several_who_ask_are_not_told_apart() -> None:
     both = services_told([told("A", ("serves /s", 3, 1, 1)), told("B", ("asks /s", 3, 2, 2))])["/s"]
-    assert [one.serves for one in both] == [False, True] and not Replies("/s", 1).why_not(both)
-    assert "several" in Replies("/s", 2).why_not(both)
+    assert [one.serves for one in both] == [False, True]
+    board, node = Replies("/s", True, 1), Replies("/s", False, 1)
+    for one, last_ns in ((board, 2000), (node, 1000)):
+        one.take(both, MS, None, 1)
+        assert not one.why_not(both) and one.told.last_ns == last_ns
+    assert "several" in Replies("/s", False, 2).why_not(both)
     twice = services_told([told("A", ("asks /s", 3, 1, 1)), told("B", ("asks /s", 3, 2, 2))])["/s"]
-    assert "several" in Replies("/s", 1).why_not(twice)
+    assert "several" in board.why_not(twice) and not node.why_not(twice)
+    every = points_of(parse(described(service("d", "mhm"), service("c", "hmh", priority=1))), 10_000)
+    assert [(one.services, one.asked) for one in every] == [(("/d/set",), ("/d/set",)), (("/c/set",), ())]
 
 
 def test_a_footprint_counts_clients_services_and_what_goes_with_their_messages() -> None:

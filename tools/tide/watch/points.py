@@ -32,13 +32,14 @@ class Point:
 @dataclass(frozen=True)
 class ChainPoints:
     """points: in the order of the chain; unseen: of its other publications, why each is not among them. services: that
-    a board asks or serves in it, of which its agent tells."""
+    a board asks or serves in it, of which its agent tells; asked: of these, what a board asks."""
 
     chain: Chain
     period_ns: int
     points: tuple[Point, ...]
     unseen: tuple[str, ...]
     services: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
 
     @property
     def has_way(self) -> bool:
@@ -53,7 +54,7 @@ def points_of(system: System, largest_bytes: int, only: Sequence[str] = ()) -> l
     for chain in system.by_urgency():
         if only and chain.name not in only:
             continue
-        points, unseen, services = [], [], []
+        points, unseen, services, asked = [], [], [], []
         path = system.path(chain)
         for callback, server in zip(path, (*path[1:], None), strict=True):
             made = callback.publishes
@@ -61,6 +62,7 @@ def points_of(system: System, largest_bytes: int, only: Sequence[str] = ()) -> l
                 service = absolute(callback.requests.service)
                 if "mcu" in (where[callback.executor], where[server.executor]):
                     services.append(service)
+                    asked += [service] if where[callback.executor] == "mcu" else []
                 else:
                     unseen.append(f"service {service} cannot be seen from beside it")
             if made is None:
@@ -72,5 +74,5 @@ def points_of(system: System, largest_bytes: int, only: Sequence[str] = ()) -> l
                 on_board = where[callback.executor] == "mcu"
                 points.append(Point(topic, made.type, made.payload_bytes, on_board, callback.name))
         period_ns = system.timer_of(chain).period_ns
-        found.append(ChainPoints(chain, period_ns, tuple(points), tuple(unseen), tuple(services)))
+        found.append(ChainPoints(chain, period_ns, tuple(points), tuple(unseen), tuple(services), tuple(asked)))
     return found

@@ -47,16 +47,17 @@ def services_told(clients: Iterable[Mapping[str, str]]) -> dict[str, list[Servic
 class Replies:
     """Of a chain that has a service and no topics: what is told of it, and whether it goes on."""
 
-    def __init__(self, service: str, askers: int) -> None:
-        """askers: chains that ask the service."""
+    def __init__(self, service: str, by_board: bool, askers: int) -> None:
+        """by_board: it asks from a board, whose agent tells of it; else the agent of who serves does. askers: chains of
+        which the same is told: that ask from boards, or at all."""
         self.service, self.told = service, _nothing(service)
         self.misses = self.above = 0
-        self._askers, self._grown_s = askers, 0.0
+        self._by_board, self._askers, self._grown_s = by_board, askers, 0.0
 
     def take(self, told: list[ServiceTold], deadline_ns: int, bound_ns: int | None, now_s: float) -> None:
         """What is told now. Of several replies between two arrays the last one is known, and whether one of them was
         longer than all before: so `misses` and `above` are at least so many."""
-        newest = told[0] if told else self.told
+        newest = next((one for one in told if one.serves != self._by_board), self.told)
         if newest.replies == self.told.replies:
             return
         begun = self.told.replies == 0
@@ -68,8 +69,7 @@ class Replies:
 
     def why_not(self, told: list[ServiceTold]) -> str:
         """Why nothing is said of this chain; empty: `told` is its."""
-        serving = sum(one.serves for one in told)
-        if self._askers > 1 or serving > 1 or len(told) - serving > 1:
+        if self._askers > 1 or sum(one.serves != self._by_board for one in told) > 1:
             return f"{self.service} is asked by several, which the agent does not tell apart"
         return ""
 

@@ -56,10 +56,15 @@ class _Lately:
 class _Watched:
     """One chain."""
 
-    def __init__(self, chain: ChainPoints, topics: dict[str, WatchedTopic], askers: Mapping[str, int]) -> None:
+    def __init__(
+        self, chain: ChainPoints, topics: dict[str, WatchedTopic], askers: Mapping[tuple[str, bool], int]
+    ) -> None:
         self.points = chain
         seen = chain.services if not chain.points else ()
-        self.replies = Replies(seen[0], askers[seen[0]]) if seen else None
+        self.replies = None
+        if seen:
+            by_board = seen[0] in chain.asked
+            self.replies = Replies(seen[0], by_board, askers[seen[0], by_board])
         self.topics = [topics[point.topic] for point in chain.points]
         self.latencies = Latencies([one.times for one in self.topics], chain.chain.deadline_ns)
         self.no_bound = ""
@@ -127,7 +132,8 @@ class Session:
                 known.period_ns = min(known.period_ns, chain.period_ns)
         self._topics = Topics(settings.domain, topics.values())
         every = points_of(system, settings.largest_bytes)
-        askers = Counter(service for chain in every for service in chain.services)
+        askers = Counter((service, False) for chain in every for service in chain.services)
+        askers += Counter((service, True) for chain in every for service in chain.asked)
         self._chains = [_Watched(chain, topics, askers) for chain in described]
         self._heard = self._topics.node.create_subscription(
             DiagnosticArray, _DIAGNOSTICS, lambda _: None, quality(_DIAGNOSTICS_DEPTH)
