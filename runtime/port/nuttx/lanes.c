@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread for each lane, on NuttX: FIFO, round robin, and budgets by the system's own sporadic server
- * (CONFIG_SCHED_SPORADIC), which counts and replenishes in the kernel: the runtime has nothing to do for it.
+/* A thread for each lane, on NuttX: FIFO, round robin, and budgets. Those are kept by budgets.c (CONFIG_TIDE_BUDGETS),
+ * or else by the system's own sporadic server (CONFIG_SCHED_SPORADIC), for which the runtime has nothing to do.
  * All lanes stand at a gate until every one of them has its scheduling. */
 #include <errno.h>
 #include <limits.h>
@@ -9,12 +9,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "budgets.h"
 #include "tide/port.h"
 #include "tide/status.h"
 
-#ifndef TIDE_NUTTX_LANES
-#define TIDE_NUTTX_LANES 8
-#endif
 #define REPLENISHMENTS 16
 #if CONFIG_RR_INTERVAL > 0 /* else the system refuses SCHED_RR */
 #define IN_TURNS SCHED_RR
@@ -37,14 +35,60 @@ typedef struct start {
   bool sporadic;
 } start_t;
 
+#ifdef CONFIG_TIDE_BUDGETS
+static void begin_budget(const start_t *start) {
+  if (start->sporadic) tide_nuttx_budgets_begin(start->index);
+}
+static void end_budget(const start_t *start) {
+  if (start->sporadic) tide_nuttx_budgets_end(start->index);
+}
+
+/* The lanes' numbers, before any thread of theirs is there. */
+static int add_budgets(tide_lane_t *lanes, size_t count, size_t *refused) {
+  bool some = false;
+  int status = TIDE_OK;
+  for (size_t index = 0; index < count && status == TIDE_OK; index++) {
+    if (lanes[index].settings.scheduling != TIDE_SCHEDULING_SPORADIC) continue;
+    if (!some) status = tide_nuttx_budgets_start();
+    some = some || status == TIDE_OK;
+    if (status == TIDE_OK) status = tide_nuttx_budgets_add(&lanes[index], index);
+    if (status != TIDE_OK && refused != NULL) *refused = index;
+  }
+  if (some && status != TIDE_OK) tide_nuttx_budgets_stop();
+  return status;
+}
+
+static void remove_budgets(const tide_lane_t *lanes, size_t count) {
+  for (size_t index = 0; index < count; index++) {
+    if (lanes[index].settings.scheduling != TIDE_SCHEDULING_SPORADIC) continue;
+    tide_nuttx_budgets_stop();
+    return;
+  }
+}
+#else
+static void begin_budget(const start_t *start) { (void)start; }
+
 /* A thread that ends under SCHED_SPORADIC fails an assertion of NuttX, or reads through a null pointer where there are
  * none (nxsched_suspend_sporadic): it ends under the policy that every configuration has. */
-static void leave_sporadic(void) {
+static void end_budget(const start_t *start) {
+  if (!start->sporadic) return;
   struct sched_param parameters;
   memset(&parameters, 0, sizeof parameters);
   parameters.sched_priority = sched_get_priority_min(SCHED_FIFO);
   (void)pthread_setschedparam(pthread_self(), SCHED_FIFO, &parameters);
 }
+
+static int add_budgets(const tide_lane_t *lanes, size_t count, const size_t *refused) {
+  (void)lanes;
+  (void)count;
+  (void)refused;
+  return TIDE_OK;
+}
+static void remove_budgets(const tide_lane_t *lanes, size_t count) {
+  (void)lanes;
+  (void)count;
+}
+#endif
 
 static void *lane_thread(void *argument) {
   const start_t *start = argument;
@@ -53,8 +97,11 @@ static void *lane_thread(void *argument) {
   while (!gate->open && !gate->called_off) (void)pthread_cond_wait(&gate->decided, &gate->mutex);
   const bool runs = gate->open;
   (void)pthread_mutex_unlock(&gate->mutex);
-  if (runs) gate->run(gate->context, start->index);
-  if (start->sporadic) leave_sporadic();
+  if (runs) {
+    begin_budget(start);
+    gate->run(gate->context, start->index);
+  }
+  end_budget(start);
   return NULL;
 }
 
@@ -85,7 +132,11 @@ static int scheduling_of(const tide_lane_settings_t *settings, int *policy, stru
     case TIDE_SCHEDULING_ROUND_ROBIN:
       *policy = IN_TURNS;
       break;
-#ifdef CONFIG_SCHED_SPORADIC
+#if defined(CONFIG_TIDE_BUDGETS)
+    case TIDE_SCHEDULING_SPORADIC: /* the rest is looked at in add_budgets */
+      *policy = SCHED_FIFO;
+      break;
+#elif defined(CONFIG_SCHED_SPORADIC)
     case TIDE_SCHEDULING_SPORADIC:
       if (settings->runtime_ns < 1 || settings->runtime_ns > settings->period_ns) return TIDE_ERROR_ARGUMENT;
       *policy = SCHED_SPORADIC;
@@ -145,12 +196,13 @@ int tide_port_run_lanes(tide_lane_t *lanes, size_t count, void (*run)(void *cont
                         size_t *refused) {
   if (lanes == NULL || count == 0u || run == NULL) return TIDE_ERROR_ARGUMENT;
   if (count > TIDE_NUTTX_LANES) return TIDE_ERROR_FULL;
+  int status = add_budgets(lanes, count, refused);
+  if (status != TIDE_OK) return status;
   gate_t gate = {
       .mutex = PTHREAD_MUTEX_INITIALIZER, .decided = PTHREAD_COND_INITIALIZER, .run = run, .context = context};
   start_t starts[TIDE_NUTTX_LANES];
   pthread_t threads[TIDE_NUTTX_LANES];
   size_t started = 0;
-  int status = TIDE_OK;
   while (started < count && status == TIDE_OK) {
     starts[started] = (start_t){&gate, started, lanes[started].settings.scheduling == TIDE_SCHEDULING_SPORADIC};
     status = start_lane(&lanes[started].settings, &starts[started], &threads[started]);
@@ -159,5 +211,6 @@ int tide_port_run_lanes(tide_lane_t *lanes, size_t count, void (*run)(void *cont
   if (status != TIDE_OK && refused != NULL) *refused = started;
   decide(&gate, status == TIDE_OK);
   while (started > 0u) (void)pthread_join(threads[--started], NULL);
+  remove_budgets(lanes, count);
   return status;
 }
