@@ -183,7 +183,9 @@ TEST(PosixThread, TheTouchedStackCausesNoFaultLater) {
     ASSERT_EQ(tide_posix_thread_start(&thread, &config), TIDE_OK);
     tide_posix_thread_join(&thread);
   }
+#if !defined(__SANITIZE_THREAD__)  // its shadow of the stack is touched by the first access
   EXPECT_LE(faults[1], 2);
+#endif
   EXPECT_GE(faults[0], faults[1]);
 }
 
