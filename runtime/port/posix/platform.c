@@ -360,7 +360,11 @@ const tide_platform_t *tide_port_platform(void) {
       .event_set = event_set,
       .event_wait = event_wait,
   };
-  (void)pthread_once(&critical_once, critical_prepare);
+  static bool prepared;
+  if (!__atomic_load_n(&prepared, __ATOMIC_ACQUIRE)) {
+    (void)pthread_once(&critical_once, critical_prepare);
+    __atomic_store_n(&prepared, true, __ATOMIC_RELEASE);
+  }
   return &platform;
 }
 

@@ -86,16 +86,25 @@ uint8_t tide_action_session(const tide_action_t *action) {
   return id;
 }
 
+static bool is_due_locked(const tide_action_t *action, const tide_support_t *support) {
+  return action->support == support && (action->attention || has_new_session(action));
+}
+
+/* The next one from a place on, in one critical section with those that have nothing to do. False: none has. */
+static bool retry_next(const tide_support_t *support, size_t *place) {
+  const tide_action_pools_t *pools = tide_pools.actions;
+  const uintptr_t critical = tide_action_enter();
+  while (*place < pools->action_count && !is_due_locked(&pools->actions[*place], support)) ++*place;
+  const bool found = *place < pools->action_count;
+  if (found) notify_locked(&pools->actions[(*place)++]);
+  tide_action_leave(critical);
+  return found;
+}
+
 /* In the link's context, whenever something has happened there. */
 static void retry(tide_support_t *support) {
-  const tide_action_pools_t *pools = tide_pools.actions;
   tide_compat_retry_services(support);
-  for (size_t i = 0; i < pools->action_count; i++) {
-    tide_action_t *action = &pools->actions[i];
-    const uintptr_t critical = tide_action_enter();
-    if (action->support == support && (action->attention || has_new_session(action))) notify_locked(action);
-    tide_action_leave(critical);
-  }
+  for (size_t place = 0; retry_next(support, &place);) continue;
 }
 
 void tide_action_set_attention(tide_action_t *action, bool attention) {

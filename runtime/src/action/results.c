@@ -62,17 +62,22 @@ void tide_action_drop_result(tide_action_result_t *result) {
   tide_action_leave(critical);
 }
 
-static bool is_kept(const tide_action_result_t *result, const tide_action_t *action) {
-  return result->action == action && result->ready && (result->goal != NULL || result->expires_ns > now_ns());
+static bool is_one_of(const tide_action_result_t *result, const tide_action_t *action) {
+  return result->action == action && result->ready;
+}
+static bool is_over(const tide_action_result_t *result, int64_t now) {
+  return result->goal == NULL && result->expires_ns <= now;
 }
 
 tide_action_result_t *tide_action_find_result(const tide_action_t *action, const uint8_t *goal_id) {
   const tide_action_pools_t *pools = tide_pools.actions;
+  const int64_t now = now_ns();
   tide_action_result_t *found = NULL;
   const uintptr_t critical = tide_action_enter();
   for (size_t i = 0; i < pools->result_count && found == NULL; i++) {
     tide_action_result_t *result = &pools->results[i];
-    if (is_kept(result, action) && memcmp(result->goal_id, goal_id, sizeof result->goal_id) == 0) found = result;
+    if (!is_one_of(result, action) || is_over(result, now)) continue;
+    if (memcmp(result->goal_id, goal_id, sizeof result->goal_id) == 0) found = result;
   }
   tide_action_leave(critical);
   return found;
@@ -175,10 +180,11 @@ static void list_states(const tide_action_t *action, listing_t *listing) {
 /* Out of the list, and out of the pool. */
 static void drop_old_results(tide_action_t *action) {
   const tide_action_pools_t *pools = tide_pools.actions;
+  const int64_t now = now_ns();
   for (size_t i = 0; i < pools->result_count; i++) {
     tide_action_result_t *result = &pools->results[i];
     const uintptr_t critical = tide_action_enter();
-    if (result->action == action && result->ready && !is_kept(result, action)) result->action = NULL;
+    if (is_one_of(result, action) && is_over(result, now)) result->action = NULL;
     tide_action_leave(critical);
   }
 }

@@ -163,18 +163,25 @@ rcl_ret_t rcl_send_response(const rcl_service_t *service, rmw_request_id_t *resp
 
 /* ---- in an executor ---- */
 
+static bool waits_locked(const tide_service_handle_t *service, const tide_support_t *support) {
+  return service->end.support == support && __atomic_load_n(&service->response_waits, __ATOMIC_ACQUIRE) &&
+         !tide_callback_is_ready(&service->end.callback);
+}
+
+/* The next one from a place on, in one critical section with those that do not wait. False: none does. */
+static bool retry_next(tide_support_t *support, size_t *place) {
+  const tide_platform_t *platform = tide_port_platform();
+  const uintptr_t critical = tide_platform_enter(platform);
+  while (*place < tide_pools.service_count && !waits_locked(&tide_pools.services[*place], support)) ++*place;
+  const bool found = *place < tide_pools.service_count;
+  if (found) tide_executor_notify(&tide_pools.services[(*place)++].end.callback);
+  tide_platform_exit(platform, critical);
+  return found;
+}
+
 /* In the link's context, while the program may create or finish services. */
 void tide_compat_retry_services(tide_support_t *support) {
-  const tide_platform_t *platform = tide_port_platform();
-  for (size_t i = 0; i < tide_pools.service_count; i++) {
-    tide_service_handle_t *service = &tide_pools.services[i];
-    const uintptr_t critical = tide_platform_enter(platform);
-    if (service->end.support == support && __atomic_load_n(&service->response_waits, __ATOMIC_ACQUIRE) &&
-        !tide_callback_is_ready(&service->end.callback)) {
-      tide_executor_notify(&service->end.callback);
-    }
-    tide_platform_exit(platform, critical);
-  }
+  for (size_t place = 0; retry_next(support, &place);) continue;
 }
 
 /* Actions have set one that does this, too. */
