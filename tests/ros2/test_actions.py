@@ -5,10 +5,9 @@ with an agent that is killed in the middle of a goal."""
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import pytest
 import rclpy
 from action_msgs.msg import GoalStatus, GoalStatusArray
 from action_msgs.srv import CancelGoal
+from links import BAUD, Build, serial, serial_with_loss, udp, udp_with_loss
 from rclpy.action import (
     ActionClient,
     ActionServer,
@@ -32,13 +32,12 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from test_msgs.action import Fibonacci
 
 from reserved import domain
-from ros import eventually, free_port, program, start_agent
+from ros import eventually, program, start_agent
 from tide.programs.child import Child, Children, json_line
 
 DOMAIN = domain()
 pytestmark = pytest.mark.alone  # rclpy drops an answer whose asker it does not know within a moment
 LIMIT_S = 30.0
-BAUD = "921600"
 SUCCEEDED, CANCELED = GoalStatus.STATUS_SUCCEEDED, GoalStatus.STATUS_CANCELED
 
 
@@ -164,29 +163,6 @@ class World:
         return Board(child)
 
 
-def udp(children: Children, folder: Path) -> tuple[list[str], list[str]]:
-    port = str(free_port())
-    return ["--udp", port], ["--udp", port]
-
-
-def udp_with_loss(children: Children, folder: Path) -> tuple[list[str], list[str]]:
-    port = str(free_port())
-    relay = [sys.executable, str(Path(__file__).with_name("lossy_relay.py")), port, "0.01", "7"]
-    between = children.start("relay", relay, folder / "relay.log")
-    return ["--udp", between.wait_line(str.isdigit, 10, "ready")], ["--udp", port]
-
-
-def serial(children: Children, folder: Path, loss: str = "0") -> tuple[list[str], list[str]]:
-    line = [program("tide-line"), "--baud", BAUD, "--frame-loss", loss, "--seed", "7"]
-    ends = children.start("tide-line", line, folder / "line.log").wait_json("a", 10, "ready")
-    return ["--serial", ends["a"], "--baud", BAUD], ["--serial", ends["b"], "--baud", BAUD]
-
-
-def serial_with_loss(children: Children, folder: Path) -> tuple[list[str], list[str]]:
-    return serial(children, folder, "0.01")
-
-
-Build = Callable[[Children, Path], tuple[list[str], list[str]]]
 ALL = [udp, udp_with_loss, serial, serial_with_loss]
 
 
@@ -196,7 +172,9 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     peer = Peer()
     try:
         with Children() as children:
-            world = World(peer, children, tmp_path, *build(children, tmp_path))
+            link = build(children, tmp_path)
+            board = [*link.board, "--baud", BAUD] if "--serial" in link.board else link.board
+            world = World(peer, children, tmp_path, board, link.agent)
             world.start_agent()
             yield world
     finally:

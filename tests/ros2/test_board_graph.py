@@ -6,15 +6,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+from links import Build, serial_with_loss, udp, udp_with_loss
 from std_msgs.msg import Int32
 from std_srvs.srv import SetBool
 
 from reserved import domain
-from ros import eventually, free_port, host, program, quality, start_agent
+from ros import eventually, host, program, quality, start_agent
 from tide.programs.child import Child, Children, json_line
 
 DOMAIN = domain()
 LIMIT_S = 30.0
+ALL = [udp, udp_with_loss, serial_with_loss]
+over_each = pytest.mark.parametrize("build", ALL, ids=[build.__name__ for build in ALL])
 
 
 def await_seen(board: Child, **wanted: Any) -> dict[str, Any]:
@@ -31,11 +35,12 @@ def await_seen(board: Child, **wanted: Any) -> dict[str, Any]:
     return seen
 
 
-def test_a_board_counts_who_comes_and_goes(tmp_path: Path) -> None:
+@over_each
+def test_a_board_counts_who_comes_and_goes(build: Build, tmp_path: Path) -> None:
     with Children() as children:
-        port = str(free_port())
-        agent = start_agent(children, DOMAIN, tmp_path / "agent.log", "--udp", port)
-        board: Child = children.start("board", [program("graph_peer"), "--udp", port], tmp_path / "board.log")
+        link = build(children, tmp_path)
+        agent = start_agent(children, DOMAIN, tmp_path / "agent.log", *link.agent)
+        board: Child = children.start("board", [program("graph_peer"), *link.board], tmp_path / "board.log")
         board.wait_event("ready", LIMIT_S)
         await_seen(board, publishers=1, subscriptions=1, served=False)  # its own
         with host(DOMAIN) as first:
@@ -56,15 +61,16 @@ def test_a_board_counts_who_comes_and_goes(tmp_path: Path) -> None:
         board.require_alive()
 
 
-def test_the_next_agent_tells_the_graph_again(tmp_path: Path) -> None:
+@over_each
+def test_the_next_agent_tells_the_graph_again(build: Build, tmp_path: Path) -> None:
     with Children() as children, host(DOMAIN) as other:
-        port = str(free_port())
-        agent = start_agent(children, DOMAIN, tmp_path / "agent.log", "--udp", port)
-        board: Child = children.start("board", [program("graph_peer"), "--udp", port], tmp_path / "board.log")
+        link = build(children, tmp_path)
+        agent = start_agent(children, DOMAIN, tmp_path / "agent.log", *link.agent)
+        board: Child = children.start("board", [program("graph_peer"), *link.board], tmp_path / "board.log")
         board.wait_event("ready", LIMIT_S)
         await_seen(board, publishers=1)
         agent.process.kill()
         agent.process.wait()
         other.publisher(Int32, "numbers", quality(reliable=True))
-        start_agent(children, DOMAIN, tmp_path / "agent2.log", "--udp", port)
+        start_agent(children, DOMAIN, tmp_path / "agent2.log", *link.agent)
         await_seen(board, publishers=2)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from lifecycle_msgs.msg import State, Transition, TransitionEvent
 from lifecycle_msgs.srv import ChangeState, GetAvailableStates, GetAvailableTransitions, GetState
+from links import Build, Link, serial_with_loss, udp, udp_with_loss
 
 from reserved import domain
-from ros import Host, eventually, free_port, host, program, quality, start_agent
+from ros import Host, eventually, host, program, quality, start_agent
 from tide.programs.child import Child, Children
 
 DOMAIN = domain()
@@ -32,6 +33,8 @@ SERVICES = {
 class Manager:
     board: Child
     clients: dict[str, Any]
+    agent: Child
+    restart_agent: Callable[[], Child]
     events: list[TransitionEvent] = field(default_factory=list)
 
     def ask(self, service: str, **members: Any) -> Any:
@@ -53,14 +56,23 @@ class Manager:
         ]
 
 
-@pytest.fixture
-def manager(tmp_path: Path) -> Iterator[Manager]:
+ALL = [udp, udp_with_loss, serial_with_loss]
+
+
+@pytest.fixture(params=ALL, ids=[build.__name__ for build in ALL])
+def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Manager]:
+    build: Build = request.param
     with host(DOMAIN) as node, Children() as children:
-        port = str(free_port())
-        start_agent(children, DOMAIN, tmp_path / "agent.log", "--udp", port)
-        board: Child = children.start("board", [program("lifecycle_peer"), "--udp", port], tmp_path / "board.log")
+        link: Link = build(children, tmp_path)
+
+        def start() -> Child:
+            return start_agent(children, DOMAIN, tmp_path / "agent.log", *link.agent)
+
+        agent = start()
+        board: Child = children.start("board", [program("lifecycle_peer"), *link.board], tmp_path / "board.log")
         board.wait_event("ready", LIMIT_S)
-        manager = Manager(board, {name: node.client(kind, f"/robot/peer/{name}") for name, kind in SERVICES.items()})
+        clients = {name: node.client(kind, f"/robot/peer/{name}") for name, kind in SERVICES.items()}
+        manager = Manager(board, clients, agent, start)
         watch(node, manager)
         yield manager
 
@@ -106,3 +118,24 @@ def test_states_and_transitions_are_listed(manager: Manager) -> None:
     graph = manager.transitions("get_transition_graph")
     assert len(graph) == 25
     assert (Transition.TRANSITION_ON_ACTIVATE_FAILURE, "transition_failure", "activating", "inactive") in graph
+
+
+def test_the_agent_is_killed_and_comes_back(manager: Manager) -> None:
+    """The state is the board's; a manager goes on where it was."""
+    assert manager.change(Transition.TRANSITION_CONFIGURE)
+    manager.agent.process.kill()
+    manager.agent.process.wait()
+    manager.restart_agent()
+
+    def is_told() -> bool:
+        future = manager.clients["get_state"].call_async(GetState.Request())
+        try:
+            eventually(future.done, 2.0, "an answer")
+        except AssertionError:
+            return False
+        return bool(future.result().current_state.id == State.PRIMARY_STATE_INACTIVE)
+
+    eventually(is_told, LIMIT_S, "the state, through the new agent")
+    eventually(manager.clients["change_state"].service_is_ready, LIMIT_S, "the service is back")
+    assert manager.change(Transition.TRANSITION_CLEANUP)
+    assert manager.state() == (State.PRIMARY_STATE_UNCONFIGURED, "unconfigured")

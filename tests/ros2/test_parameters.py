@@ -1,49 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of a board as rclpy's client of parameters sees them, over UDP and over a serial line with loss, through
+"""Parameters of a board as rclpy's client of parameters sees them, over UDP and over a serial line, with loss, through
 an agent that may go away and come back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from links import Build, Link, serial_with_loss, udp, udp_with_loss
 from rcl_interfaces.msg import ParameterEvent, ParameterType
 from rclpy.parameter import Parameter
 from rclpy.parameter_client import AsyncParameterClient
 from rclpy.qos import qos_profile_parameter_events
 
 from reserved import domain
-from ros import Host, eventually, free_port, host, program, start_agent
+from ros import Host, eventually, host, program, start_agent
 from tide.programs.child import Child, Children
 
 DOMAIN = domain()
 pytestmark = pytest.mark.alone  # as test_services: rclpy drops an answer whose asker it does not know yet
 LIMIT_S = 30.0
-
-
-@dataclass
-class Link:
-    """How board and agent reach each other."""
-
-    board: list[str]
-    agent: list[str]
-
-
-def udp(_children: Children, _folder: Path) -> Link:
-    port = str(free_port())
-    return Link(["--udp", port], ["--udp", port])
-
-
-def serial(children: Children, folder: Path) -> Link:
-    command = [program("tide-line"), "--baud", "921600", "--frame-loss", "0.01", "--seed", "5"]
-    ends = children.start("tide-line", command, folder / "line.log").wait_json("a", 10, "ready")
-    return Link(["--serial", ends["a"]], ["--serial", ends["b"], "--baud", "921600"])
-
-
-Build = Callable[[Children, Path], Link]
 
 
 @dataclass
@@ -77,7 +56,10 @@ class World:
         return client
 
 
-@pytest.fixture(params=[udp, serial], ids=["udp", "serial"])
+ALL = [udp, udp_with_loss, serial_with_loss]
+
+
+@pytest.fixture(params=ALL, ids=[build.__name__ for build in ALL])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     build: Build = request.param
     with host(DOMAIN) as node, Children() as children:

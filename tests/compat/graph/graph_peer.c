@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A board that looks at the ROS 2 graph, for tests against real ROS 2: graph_peer --udp PORT. It publishes and
- * subscribes "numbers", asks the service "sums", and prints what it sees ten times a second. */
+/* A board that looks at the ROS 2 graph, for tests against real ROS 2: graph_peer --udp PORT|--serial DEVICE (921,600
+ * baud). It publishes and subscribes "numbers", asks the service "sums", and prints what it sees ten times a second. */
 #include <rcl/graph.h>
 #include <rclc/executor.h>
 #include <rclc/rclc.h>
@@ -54,15 +54,18 @@ static void look(rcl_timer_t *timer, int64_t last_call_time) {
 }
 
 int main(int count, char **words) {
-  if (count != 3 || strcmp(words[1], "--udp") != 0) {
-    fprintf(stderr, "usage: graph_peer --udp PORT\n");
+  const bool serial = count == 3 && strcmp(words[1], "--serial") == 0;
+  if (count != 3 || (!serial && strcmp(words[1], "--udp") != 0)) {
+    fprintf(stderr, "usage: graph_peer --udp PORT|--serial DEVICE\n");
     return 2;
   }
   rcl_allocator_t allocator = rcl_get_default_allocator();
   rcl_init_options_t options = rcl_get_zero_initialized_init_options();
   require(rcl_init_options_init(&options, allocator), "options");
   rmw_init_options_t *link = rcl_init_options_get_rmw_init_options(&options);
-  require(rmw_uros_options_set_udp_address("127.0.0.1", words[2], link), "the address");
+  require(serial ? tide_rclc_options_set_serial(link, words[2], 921600)
+                 : rmw_uros_options_set_udp_address("127.0.0.1", words[2], link),
+          "the address");
   rclc_support_t support;
   rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();
   rcl_timer_t timer = rcl_get_zero_initialized_timer();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A board with a lifecycle node, for tests against real ROS 2: lifecycle_peer --udp PORT. The first "activate" is
- * refused. Its callbacks print lines of JSON. */
+/* A board with a lifecycle node, for tests against real ROS 2: lifecycle_peer --udp PORT|--serial DEVICE (921,600
+ * baud). The first "activate" is refused. Its callbacks print lines of JSON. */
 #include <rclc_lifecycle/rclc_lifecycle.h>
 #include <rmw_microros/rmw_microros.h>
 #include <stdio.h>
@@ -41,15 +41,18 @@ static int on_activate(void) {
 }
 
 int main(int count, char **words) {
-  if (count != 3 || strcmp(words[1], "--udp") != 0) {
-    fprintf(stderr, "usage: lifecycle_peer --udp PORT\n");
+  const bool serial = count == 3 && strcmp(words[1], "--serial") == 0;
+  if (count != 3 || (!serial && strcmp(words[1], "--udp") != 0)) {
+    fprintf(stderr, "usage: lifecycle_peer --udp PORT|--serial DEVICE\n");
     return 2;
   }
   rcl_allocator_t allocator = rcl_get_default_allocator();
   rcl_init_options_t options = rcl_get_zero_initialized_init_options();
   require(rcl_init_options_init(&options, allocator), "options");
   rmw_init_options_t *link = rcl_init_options_get_rmw_init_options(&options);
-  require(rmw_uros_options_set_udp_address("127.0.0.1", words[2], link), "the address");
+  require(serial ? tide_rclc_options_set_serial(link, words[2], 921600)
+                 : rmw_uros_options_set_udp_address("127.0.0.1", words[2], link),
+          "the address");
   rclc_support_t support;
   rcl_node_t node = rcl_get_zero_initialized_node();
   rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();
