@@ -34,13 +34,13 @@ def compile_command(flags: list[str], out: Path) -> list[str]:
     return ["gcc", "-std=gnu11", "-w", *map(str, SOURCES), *flags, "-pthread", "-lm", "-o", str(out)]
 
 
-def tide_flags(build: Path, folder: Path) -> list[str]:
+def tide_flags(build: Path, folder: Path, packages: list[str]) -> list[str]:
     """The runtime as it was built, and messages generated for it."""
     libraries = sorted(f for f in (build / "lib").glob("libtide_*.a") if "agent" not in f.name)
     if not libraries:
         sys.exit(f"behaviours: no libraries in {build}: scripts/build.sh release int32_publisher tide-agent")
     subprocess.run(
-        [str(ROOT / ".venv/bin/tide"), "generate", "--out", str(folder), *MESSAGES],
+        [str(ROOT / ".venv/bin/tide"), "generate", "--out", str(folder), *packages],
         check=True,
         stdout=subprocess.DEVNULL,
     )
@@ -75,7 +75,11 @@ def seen_by(program: Path, agent: Path, only: str) -> dict[str, str]:
 def run(arguments: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        flags = shlex.split(arguments.flags) if arguments.flags else tide_flags(arguments.build, folder / "messages")
+        flags = (
+            shlex.split(arguments.flags)
+            if arguments.flags
+            else tide_flags(arguments.build, folder / "messages", MESSAGES)
+        )
         program = folder / "behaviours"
         built = subprocess.run(compile_command(flags, program), capture_output=True, text=True, check=False)
         if built.returncode != 0:

@@ -5,6 +5,8 @@ make sizes                                           print
 .venv/bin/python lab/bench/sizes.py --check 2            fail when an image or a structure grew by more than 2 %
 .venv/bin/python lab/bench/sizes.py --record --because "services"
                                                      keep what was printed; what grew needs a reason, which is kept, too
+.venv/bin/python lab/bench/sizes.py --record --features
+                                                     the same of one feature more alone, which `tide footprint` prints
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ RECORD = ROOT / "lab" / "results" / "sizes.json"
 CORES = ("cortex-m7", "cortex-m4f")
 GROWTH_LIMIT_PERCENT = 2.0
 FEATURE = "feature_"  # images of lab/images/features
+FEATURES = "one feature more"
 FEATURE_KEYS = ("flash", "ram", "message_memory")
 MESSAGE_MEMORY = ("tide_message_memory",)  # payloads of messages: as large as the program chose, not the runtime's
 # The stock client and stack of the same purpose, smallest pools (Cortex-M7, -Os, gc-sections): flash, RAM.
@@ -97,10 +100,15 @@ def measure(build: Path) -> Sizes:
     images = {file.stem: measure_image(file) for file in sorted((build / "bin").glob("*.elf"))}
     return {
         "images": images,
-        "one feature more": measure_features(images),
+        FEATURES: measure_features(images),
         "rooms": {file.stem.removeprefix("libtide_"): measure_room(build, file) for file in libraries},
         "one more": measure_growth(build),
     }
+
+
+def only_features(build: Path) -> Sizes:
+    images = {file.stem: measure_image(file) for file in sorted((build / "bin").glob(f"{FEATURE}*.elf"))}
+    return {FEATURES: measure_features(images)}
 
 
 def print_table(
@@ -127,7 +135,7 @@ def grown(core: str, sizes: Sizes, recorded: Sizes, limit_percent: float) -> lis
     """Images and structures that grew beyond the limit, in words."""
     found = []
     for kind in ("images", "one more"):
-        for part, figures in sizes[kind].items():
+        for part, figures in sizes.get(kind, {}).items():
             before = recorded.get(kind, {}).get(part, {})
             for key in ("flash", "ram"):
                 if key in before and figures[key] > before[key] * (1 + limit_percent / 100):
@@ -138,12 +146,13 @@ def grown(core: str, sizes: Sizes, recorded: Sizes, limit_percent: float) -> lis
 def main(
     record: Annotated[bool, typer.Option(help="Keep the figures as the new record.")] = False,
     because: Annotated[str, typer.Option(help="Reason why something grew; kept with the record.")] = "",
+    features: Annotated[bool, typer.Option(help="Measure only what one feature more takes.")] = False,
     check: Annotated[float | None, typer.Option(help="Percent by which something may grow; more fails.")] = None,
     builds: Annotated[Path, typer.Option(help="Folder of the builds cortex-m7 and cortex-m4f.")] = ROOT / "build",
 ) -> None:
     console = Console(width=120)
     kept: dict[str, Any] = json.loads(RECORD.read_text()) if RECORD.exists() else {}
-    measured = {core: measure(builds / core) for core in CORES}
+    measured = {core: only_features(builds / core) if features else measure(builds / core) for core in CORES}
     for core, sizes in measured.items():
         for kind, parts in sizes.items():
             print_table(console, core, kind, parts, kept.get(core, {}).get(kind, {}))
@@ -161,7 +170,8 @@ def main(
             raise typer.Exit(1)
         reasons = kept.get("reasons", []) + ([f"{line}: {because}" for line in found] if because else [])
         RECORD.parent.mkdir(parents=True, exist_ok=True)
-        RECORD.write_text(json.dumps({"compiler": compiler, **measured, "reasons": reasons}, indent=1) + "\n")
+        whole = {core: {**kept.get(core, {}), **sizes} if features else sizes for core, sizes in measured.items()}
+        RECORD.write_text(json.dumps({"compiler": compiler, **whole, "reasons": reasons}, indent=1) + "\n")
     elif check is not None and found:
         typer.echo(
             "\n".join(found) + "\nsizes: record them with a reason: lab/bench/sizes.py --record --because ...", err=True

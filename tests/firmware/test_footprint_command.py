@@ -68,6 +68,8 @@ def test_command_prints_sizes() -> None:
     assert lean["message_memory"] == whole["message_memory"] > 8 * 128
     assert 500 < result["stack"]["the program, or its only lane"] < result["stack"]["all on one stack"] < 16_384
     assert result["one more"]["timer"] > 100
+    assert {"action server", "action client", "parameters", "lifecycle", "graph"} <= set(result["one feature more"])
+    assert 5_000 < result["one feature more"]["parameters"]["flash"] < 20_000
 
 
 @pytest.mark.parametrize("text", [SYSTEM.read_text(encoding="utf-8"), SERVICES], ids=["topics", "services"])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -99,6 +100,16 @@ def measure(image: Path) -> Sizes:
     sizes = sections(image)
     messages = sum(size for name, size in symbols(image).items() if _MESSAGES.fullmatch(name))
     return Sizes(flash=flash_of(sizes), ram=ram_of(sizes) - messages, message_memory=messages)
+
+
+def features(core: str) -> dict[str, dict[str, int]]:
+    """What one feature more adds to a board that publishes: flash, ram and message_memory, as lab/bench/sizes.py has
+    recorded it; none without a record."""
+    record = ROOT / "lab" / "results" / "sizes.json"
+    if not record.is_file():
+        return {}
+    found: dict[str, dict[str, int]] = json.loads(record.read_text(encoding="utf-8"))[core].get("one feature more", {})
+    return found
 
 
 def growth(core: str, options: list[str], folder: Path) -> dict[str, int]:

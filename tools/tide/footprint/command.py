@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tide.footprint.build import BuildError, Sizes, build, growth, measure, runtime_sources
+from tide.footprint.build import BuildError, Sizes, build, features, growth, measure, runtime_sources
 from tide.footprint.image import symbols
 from tide.footprint.program import header
 from tide.footprint.sizing import Client, client_of, only_board, options, pools
@@ -23,6 +23,7 @@ from tide.system.load import SystemFileError, load
 from tide.terminal.style import print_whole
 
 app = typer.Typer()
+_SIZES = ("flash", "ram", "message_memory")
 _STACKS = {
     "the program, or its only lane": "main",
     "a preemptive lane": "tide_cortex_m_software_interrupt",
@@ -69,6 +70,7 @@ def measured(client: Client, core: str, each_option: bool) -> dict[str, Any]:
         "definitions": needed,
         "stack": stacks | {"all on one stack": _whole_stack(client, stacks)},
         "one more": more,
+        "one feature more": features(core),
         "pools": pools(client),
     }
     if each_option:
@@ -94,13 +96,17 @@ def _print(result: dict[str, Any]) -> None:
     rows: list[tuple[str, ...]] = []
     for what in ("everything", "what the description needs"):
         sizes = result[what]
-        rows.append((f"runtime with {what}", *(f"{sizes[key]:,}" for key in ("flash", "ram", "message_memory"))))
+        rows.append((f"runtime with {what}", *(f"{sizes[key]:,}" for key in _SIZES)))
     columns = ("-Os, without link-time optimisation", "flash", "RAM", "of messages")
     print_whole(console, _table(f"{result['core']}: bytes", columns, rows))
     stacks = [(what, f"{size:,}") for what, size in result["stack"].items() if size > 0]
     print_whole(console, _table("stack at most, with callbacks that publish", ("what", "bytes"), stacks))
     more = [(what.replace("_", " "), f"{size:,}") for what, size in sorted(result["one more"].items())]
     print_whole(console, _table("one more, without its messages", ("what", "RAM"), more))
+    if result["one feature more"]:
+        rows = [(what, *(f"{one[key]:,}" for key in _SIZES)) for what, one in result["one feature more"].items()]
+        title = "one feature more than publishing, as recorded (lab/bench/sizes.py)"
+        print_whole(console, _table(title, ("what", "flash", "RAM", "of messages"), rows))
     if "saved" in result:
         saved = [(name, f"{one['flash']:,}", f"{one['ram']:,}") for name, one in result["saved"].items()]
         print_whole(console, _table("what each option saves", ("definition", "flash", "RAM"), saved))

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Instructions of a request, a goal and a change of a parameter, of tide and of another client (lab/bench/operations).
+
+A board asks itself through tide's agent over UDP, one operation after the other: request, reply and everything between
+them on both ends, with all threads of the process. An operation's figure is the difference of two runs that differ by
+the number of operations, so what connecting takes cancels out; the median of some pairs. It needs valgrind.
+
+    .venv/bin/python lab/bench/operations.py run --out tide.json
+    .venv/bin/python lab/bench/operations.py run --out stock.json --name "micro-ROS, Jazzy" --flags "-I... libx.a"
+    .venv/bin/python lab/bench/operations.py table
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import re
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from behaviours import ROOT, free_port, tide_flags
+
+SOURCE = ROOT / "lab/bench/operations/main.c"
+RESULTS = ROOT / "lab/results/operations"
+MESSAGES = ["std_srvs", "test_msgs/action/Fibonacci", "rcl_interfaces/srv/SetParameters"]
+KINDS = {
+    "request": "a request and its reply",
+    "goal": "a goal, its answer, one feedback and its result",
+    "parameter": "a change of a parameter",
+}
+FEW, MANY = 50, 250
+DOMAIN = "148"
+LIMIT_S = 300
+
+
+def instructions(program: Path, agent: Path, kind: str, count: int, folder: Path) -> int:
+    port = free_port()
+    words = [str(agent), "--udp", str(port), "--domain", DOMAIN]
+    serving = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        tool = ["valgrind", "--tool=cachegrind", "--cache-sim=no", f"--cachegrind-out-file={folder}/counts"]
+        done = subprocess.run(
+            [*tool, str(program), str(port), kind, str(count)],
+            capture_output=True, text=True, check=False, timeout=LIMIT_S,
+        )  # fmt: skip
+    finally:
+        serving.kill()
+        serving.wait()
+    found = re.search(r"I\s+refs:\s+([\d,]+)", done.stderr)
+    if done.returncode != 0 or found is None:
+        sys.exit(f"operations: {kind} {count}: code {done.returncode}\n{done.stdout}{done.stderr[-2000:]}")
+    return int(found.group(1).replace(",", ""))
+
+
+def per_operation(program: Path, agent: Path, kind: str, pairs: int, folder: Path) -> dict[str, Any]:
+    figures = []
+    for _ in range(pairs):
+        few, many = (instructions(program, agent, kind, count, folder) for count in (FEW, MANY))
+        figures.append(round((many - few) / (MANY - FEW)))
+    return {"median": round(statistics.median(figures)), "each": figures}
+
+
+def run(arguments: argparse.Namespace) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        generated = folder / "messages"
+        flags = shlex.split(arguments.flags) if arguments.flags else tide_flags(arguments.build, generated, MESSAGES)
+        program = folder / "operations"
+        command = ["gcc", "-std=gnu11", "-O2", "-w", str(SOURCE), *flags, "-pthread", "-lm", "-o", str(program)]
+        built = subprocess.run(command, capture_output=True, text=True, check=False)
+        if built.returncode != 0:
+            sys.exit("operations: the program does not build with these flags:\n" + built.stderr[-2000:])
+        agent = arguments.build / "bin/tide-agent"
+        kinds = [arguments.only] if arguments.only else list(KINDS)
+        seen = {kind: per_operation(program, agent, kind, arguments.pairs, folder) for kind in kinds}
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    record = {"client": arguments.name, "date": today, "instructions": seen}
+    arguments.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(seen, indent=1))
+
+
+def table(arguments: argparse.Namespace) -> int:
+    ours, theirs = (json.loads(path.read_text()) for path in (arguments.ours, arguments.theirs))
+    print(f"{theirs['client']} of {theirs['date']}, {ours['client']} of {ours['date']}\n")
+    print("| instructions | stock | tide | tide of stock |\n|---|---|---|---|")
+    dearer = False
+    for kind, what in KINDS.items():
+        stock, tide = (record["instructions"][kind]["median"] for record in (theirs, ours))
+        dearer = dearer or tide > stock
+        print(f"| {what} | {stock:,} | {tide:,} | {100 * tide / stock:.0f} % |")
+    return 1 if dearer else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    runs = commands.add_parser("run", help="builds the program and counts its instructions")
+    runs.add_argument("--out", required=True, type=Path, help="file of JSON")
+    runs.add_argument("--flags", default="", help="include folders and libraries of another client")
+    runs.add_argument("--name", default="tide", help="what the table calls the client")
+    runs.add_argument("--only", default="", choices=["", *KINDS], help="the only kind of operation to count")
+    runs.add_argument("--pairs", default=3, type=int, help="number of pairs of runs")
+    runs.add_argument("--build", default=ROOT / "build/release", type=Path, help="folder of tide's build")
+    tables = commands.add_parser("table", help="compares two files; the code is 1 when tide takes more")
+    tables.add_argument("--ours", default=RESULTS / "tide.json", type=Path, help="what tide took")
+    tables.add_argument("--theirs", default=RESULTS / "stock.json", type=Path, help="what the other client took")
+    arguments = parser.parse_args()
+    if arguments.command == "table":
+        return table(arguments)
+    run(arguments)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
