@@ -251,6 +251,7 @@ name = "yours"
 [[executors]]
 name = "counter"
 where = "mcu"
+link = "network"
 {board}
 
 [[executors]]
@@ -302,12 +303,49 @@ name = "brake"
 kind = "subscription"
 executor = "robot"
 execution_ms = 0.1
+
+[[executors]]
+name = "arm"
+where = "mcu"
+link = "network"
+
+[[executors]]
+name = "gripper"
+where = "host"
+
+[[chains]]
+name = "hold"
+priority = 3
+period_ms = 200
+deadline_ms = 200
+reliability = "reliable"
+
+[[chains.callbacks]]
+name = "feel"
+kind = "timer"
+executor = "arm"
+execution_ms = 0.1
+requests = {{ service = "gripper/hold", type = "std_srvs/srv/SetBool" }}
+
+[[chains.callbacks]]
+name = "tighten"
+kind = "service"
+executor = "gripper"
+execution_ms = 2
+replies = {{ service = "gripper/hold", type = "std_srvs/srv/SetBool", payload_bytes = 24 }}
+
+[[chains.callbacks]]
+name = "turn"
+kind = "client"
+executor = "arm"
+execution_ms = 0.1
 """
 
 
 @QUIET
 def test_programs_of_the_user_are_run_and_watched_by_two_lines(publisher: str, tmp_path: Path) -> None:
-    """examples/int32_publisher and examples/ros/brake.py, which know of neither command."""
+    """examples/int32_publisher and examples/ros/brake.py, which know of neither command, beside a board that is played
+    and asks a service, of which its agent tells the watch."""
     node = command(sys.executable, str(ROOT / "examples/ros/brake.py"), "--seconds", "1000")
     file = tmp_path / "system.toml"
     file.write_text(YOURS.format(board=publisher, host=node, link=UDP), encoding="utf-8")
@@ -327,10 +365,15 @@ def test_programs_of_the_user_are_run_and_watched_by_two_lines(publisher: str, t
             line = watch.next_line(until)
             assert line is not None, watch.tail()
             chains = {one["name"]: one for one in json.loads(line)["chains"]}
-            if chains["brake"]["instances"] > 20 and chains["count"]["messages_per_s"]:
+            has_replies = chains["hold"]["instances"] > 3
+            if chains["brake"]["instances"] > 20 and chains["count"]["messages_per_s"] and has_replies:
                 break
         assert {one["state"] for one in chains.values()} == {"running"}
         assert (chains["brake"]["start"], chains["brake"]["end"]) == ("/scan", "/obstacle")
+        assert chains["hold"]["start"] == "request of /gripper/hold at the agent"
+        assert 2e6 * 0.8 < chains["hold"]["last_ns"] <= chains["hold"]["greatest_ns"] < 5e9
+        (told,) = chains["hold"]["services"]
+        assert (told["service"], told["side"]) == ("/gripper/hold", "asks")
         assert run.process.wait(timeout=LIMIT_S) == 0, run.tail()
     evidence = results_of(tmp_path / "out")["evidence"]
     assert evidence["ways"]["brake"] == "scan to obstacle"
