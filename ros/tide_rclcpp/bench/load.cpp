@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many callbacks of 20 us of work an executor runs a second, and how long messages take to their callback.
 // timers: all are always due. intra, inter: each callback publishes the message of the next one, within the process or
-// over the middleware. latency-intra, latency-inter: a message each millisecond, and no work. With -late behind: the
+// over the middleware. latency-intra, latency-inter: a message each millisecond, and no work; also from the time at
+// which the publishing timer was due, with what the executor does before the timer's callback. With -late behind: the
 // publisher works for 60 us before it publishes, so that another thread sleeps by then, and does not yet go to sleep.
 // Usage: load EXECUTOR timers|intra|inter|latency-intra|latency-inter|latency-intra-late|latency-inter-late SECONDS
 // [THREADS]
@@ -44,7 +45,8 @@ class Load {
     for (int index = 0; index < (works_ ? kSources : 1); index++) kind == "timers" ? add_timer() : add_topic(index);
     if (works_) return;
     const bool late = kind.find("-late") != std::string::npos;
-    const auto send = [this, late] {
+    const auto send = [this, late](const rclcpp::TimerInfo &info) {
+      due_ns_ = info.expected_call_time.nanoseconds();
       if (late) work(3);
       publish(0);
     };
@@ -59,17 +61,23 @@ class Load {
   }
   void print(double seconds) {
     std::printf("%.0f callbacks a second", static_cast<double>(runs_) / seconds);
-    std::sort(latencies_ns_.begin(), latencies_ns_.end());
-    if (!latencies_ns_.empty() && !works_) {
-      const auto at = [&](std::size_t percent) {
-        return static_cast<double>(latencies_ns_[(latencies_ns_.size() - 1) * percent / 100]) / 1e3;
-      };
-      std::printf("; publish to callback: median %.1f us, 99 %% %.1f us", at(50), at(99));
+    if (!works_) {
+      print_times("publish to callback", latencies_ns_);
+      print_times("due to callback", since_due_ns_);
     }
     std::printf("\n");
   }
 
  private:
+  static void print_times(const char *name, std::vector<std::int64_t> &times_ns) {
+    if (times_ns.empty()) return;
+    std::sort(times_ns.begin(), times_ns.end());
+    const auto at_us = [&](std::size_t percent) {
+      return static_cast<double>(times_ns[(times_ns.size() - 1) * percent / 100]) / 1e3;
+    };
+    std::printf("; %s: median %.1f us, 99 %% %.1f us", name, at_us(50), at_us(99));
+  }
+
   void add_timer() {
     const auto run = [this] {
       work();
@@ -94,9 +102,10 @@ class Load {
       publish(static_cast<std::size_t>(index));
       return;
     }
-    const std::int64_t late_ns = now_ns() - rclcpp::Time(message.clock).nanoseconds();
+    const std::int64_t time_ns = now_ns();
     const std::lock_guard<std::mutex> lock(mutex_);
-    latencies_ns_.push_back(late_ns);
+    latencies_ns_.push_back(time_ns - rclcpp::Time(message.clock).nanoseconds());
+    since_due_ns_.push_back(time_ns - due_ns_);
   }
 
   void publish(std::size_t index) {
@@ -112,8 +121,9 @@ class Load {
   std::vector<rclcpp::Publisher<Message>::SharedPtr> publishers_;
   std::vector<rclcpp::SubscriptionBase::SharedPtr> subscriptions_;
   std::atomic<std::uint64_t> runs_{0};
+  std::atomic<std::int64_t> due_ns_{0};  // of the last message: it has arrived long before the next
   std::mutex mutex_;
-  std::vector<std::int64_t> latencies_ns_;
+  std::vector<std::int64_t> latencies_ns_, since_due_ns_;
 };
 
 }  // namespace
