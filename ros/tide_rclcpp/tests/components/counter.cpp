@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// A component that counts to itself over the middleware, and tells others how far it came.
+#include "rclcpp/rclcpp.hpp"
+#include "rclcpp_components/register_node_macro.hpp"
+#include "rosgraph_msgs/msg/clock.hpp"
+
+namespace tide_rclcpp {
+
+// Its parameter `number` is in nanosec of what it tells on `counted`; sec is the count, -1 once one was lost.
+class Counter : public rclcpp::Node {
+  using Message = rosgraph_msgs::msg::Clock;
+
+ public:
+  explicit Counter(const rclcpp::NodeOptions &options) : Node("counter", options) {
+    number_ = static_cast<std::uint32_t>(declare_parameter<std::int64_t>("number", 0));
+    counted_ = create_publisher<Message>("counted", 10);
+    to_itself_ = create_publisher<Message>("~/next", rclcpp::QoS(100).reliable());
+    group_ = create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
+    rclcpp::SubscriptionOptions of_group;
+    of_group.callback_group = group_;
+    subscription_ = create_subscription<Message>(
+        "~/next", rclcpp::QoS(100).reliable(), [this](Message::ConstSharedPtr message) { came(*message); }, of_group);
+    timer_ = create_wall_timer(std::chrono::milliseconds(2), [this] {
+      if (to_itself_->get_subscription_count() == 0) return;
+      Message message;
+      message.clock.sec = sent_++;
+      to_itself_->publish(message);
+    });
+  }
+
+ private:
+  void came(const Message &message) {
+    if (count_ >= 0) count_ = message.clock.sec == count_ ? count_ + 1 : -1;
+    Message told;
+    told.clock.sec = count_;
+    told.clock.nanosec = number_;
+    counted_->publish(told);
+  }
+
+  std::uint32_t number_ = 0;
+  std::int32_t sent_ = 0, count_ = 0;
+  rclcpp::CallbackGroup::SharedPtr group_;
+  rclcpp::Publisher<Message>::SharedPtr counted_, to_itself_;
+  rclcpp::Subscription<Message>::SharedPtr subscription_;
+  rclcpp::TimerBase::SharedPtr timer_;
+};
+
+}  // namespace tide_rclcpp
+
+RCLCPP_COMPONENTS_REGISTER_NODE(tide_rclcpp::Counter)
