@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes that come and go while the executor spins: each receives what one publisher sends to it, over the middleware,
-// reliably, calls a timer, and goes again. Ends with 1 when a message is lost, a node is kept alive, or the process has
-// more memory or file descriptors than after the first fifth of the time: 16 MB and 1 kB a guest, 2 descriptors. Usage:
-// soak MINUTES [EXECUTOR]
+// reliably, calls a timer and a service of the host, answers a client that comes with it, and goes again. Ends with 1
+// when a message is lost, an answer is not taken, a node is kept alive, or the process has more memory or file
+// descriptors than after the first fifth of the time: 16 MB and 1 kB a guest, 2 descriptors. Usage: soak MINUTES
+// [EXECUTOR]
 #include <dirent.h>
 #include <unistd.h>
 
@@ -14,13 +15,16 @@
 #include <thread>
 
 #include "executors.h"
+#include "rcl_interfaces/srv/list_parameters.hpp"
 #include "rosgraph_msgs/msg/clock.hpp"
 
 namespace {
 
+using Call = rcl_interfaces::srv::ListParameters;
 using Message = rosgraph_msgs::msg::Clock;
 using Clock = std::chrono::steady_clock;
 constexpr int kMessages = 20;
+constexpr int kCalls = 3;
 constexpr double kGrowthMb = 16;            // what an allocator may keep more
 constexpr double kGrowthOfGuestMb = 0.001;  // of the middleware; rclcpp's own executors leave as much
 
@@ -48,6 +52,29 @@ bool within(std::chrono::seconds limit, Condition &&holds) {
   return holds();
 }
 
+int unanswered = 0;
+
+// Calls the parameter service of another node; the client goes again. False: nobody took an answer that had come. Where
+// none has come, the call was lost below the executor: rclcpp's own has as many. These are counted.
+bool call(rclcpp::Node &caller, const std::string &called, const rclcpp::CallbackGroup::SharedPtr &group) {
+  const auto client = caller.create_client<Call>("/" + called + "/list_parameters", rclcpp::ServicesQoS(), group);
+  if (!client->wait_for_service(std::chrono::seconds(30))) return false;
+  const auto answers = std::make_shared<std::atomic<int>>(0);  // of an answer that is on its way, too
+  for (int count = 0; count < kCalls; count++) {
+    client->async_send_request(std::make_shared<Call::Request>(),
+                               [answers](rclcpp::Client<Call>::SharedFuture) { (*answers)++; });
+  }
+  const bool good = within(std::chrono::seconds(30), [&] { return *answers == kCalls; });
+  if (good) return true;
+  Call::Response response;
+  rmw_request_id_t id;
+  const bool there = client->take_response(response, id);
+  std::printf("%s calls %s: %d of %d answers, %s\n", caller.get_name(), called.c_str(), answers->load(), kCalls,
+              there ? "and one that nobody took" : "and no other has come");
+  unanswered += there ? 0 : 1;
+  return !there;
+}
+
 // False: something was lost or kept.
 bool visit(rclcpp::Executor &executor, rclcpp::Node &host, int number) {
   const std::string topic = "/soak/topic_" + std::to_string(number % 8);
@@ -68,6 +95,8 @@ bool visit(rclcpp::Executor &executor, rclcpp::Node &host, int number) {
   for (int count = 0; count < kMessages; count++) publisher->publish(Message());
   good = good && within(std::chrono::seconds(30), [&] { return came == kMessages && ticks > 1; });
   if (!good) std::printf("guest %d: %d of %d messages, %d ticks\n", number, came.load(), kMessages, ticks.load());
+  good = call(*guest, host.get_name(), group) && good;
+  good = call(host, guest->get_name(), nullptr) && good;
   if (number % 5 != 0) executor.remove_node(guest);
   const std::weak_ptr<rclcpp::Node> watched = guest;
   const std::weak_ptr<rclcpp::TimerBase> ticking = timer;
@@ -108,8 +137,8 @@ int main(int argc, char **argv) {
   spinner.join();
   const double memory_end = memory_mb();
   const int files_end = descriptors();
-  std::printf("after %d guests: %.1f MB, %d descriptors; %d guests lost something\n", guests, memory_end, files_end,
-              bad);
+  std::printf("after %d guests: %.1f MB, %d descriptors; %d guests lost something, %d calls without an answer\n",
+              guests, memory_end, files_end, bad, unanswered);
   rclcpp::shutdown();
   return bad == 0 && memory_end < memory + kGrowthMb + kGrowthOfGuestMb * guests && files_end <= files + 2 ? 0 : 1;
 }
