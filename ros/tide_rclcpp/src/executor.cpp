@@ -67,7 +67,7 @@ class Executor::Impl {
   void update() {
     outdated_.store(false);
     collector->update_collections();
-    roll.update(collector->get_all_callback_groups());
+    roll.update([this] { return collector->get_all_callback_groups(); });
     if (executor_.spinning.load()) report();
   }
 

@@ -127,12 +127,12 @@ void Roll::see_group_locked(const Everything &everything, const rclcpp::Callback
   }
 }
 
-void Roll::update(const std::vector<rclcpp::CallbackGroup::WeakPtr> &groups) {
+void Roll::update(const std::function<Groups()> &groups) {
   std::vector<Everything> all;  // outlives the lock: a destructor of the program may call us
   const std::lock_guard<std::mutex> lock(mutex_);
   round_++;
   const Nodes names = nodes_of_groups_locked();
-  for (const auto &weak : groups) {
+  for (const auto &weak : groups()) {
     const auto group = weak.lock();
     if (group == nullptr) continue;
     Everything &here = all.emplace_back();

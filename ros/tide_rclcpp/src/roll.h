@@ -2,6 +2,7 @@
 // The roll of what is in an executor: kept in step with the callback groups of its nodes.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -26,8 +27,10 @@ class Roll {
   void know(const rclcpp::node_interfaces::NodeBaseInterface::SharedPtr &node);
   void know(const rclcpp::CallbackGroup::SharedPtr &group,
             const rclcpp::node_interfaces::NodeBaseInterface::SharedPtr &node);
-  // Add what is new in these groups, and remove what is not in them any more. From any thread.
-  void update(const std::vector<rclcpp::CallbackGroup::WeakPtr> &groups);
+  using Groups = std::vector<rclcpp::CallbackGroup::WeakPtr>;
+  // Add what is new in the groups, and remove what is not in them any more. From any thread. The function gives all
+  // groups of now: it is called with the lock of the roll, so that no update goes by what was before another.
+  void update(const std::function<Groups()> &groups);
   // False: it is not here.
   bool set_priority(const rclcpp::Waitable &waitable, tide_priority_t priority);
 

@@ -235,6 +235,24 @@ TEST_F(Executors, NodesComeAndGoWhileItSpins) {
   }
 }
 
+// Of some that add a node at the same time, none goes by a list of groups that is older than what another has seen.
+TEST_F(Executors, NodesAddedAtTheSameTimeAllStay) {
+  Executor executor;
+  std::vector<std::shared_ptr<rclcpp::Node>> nodes;
+  for (const char *name : {"a", "b", "c", "d"}) nodes.push_back(make_node(name));
+  executor.add_node(nodes[0]);
+  const std::size_t callbacks = executor.without_chain().size();
+  executor.remove_node(nodes[0]);
+  ASSERT_GT(callbacks, 0u);
+  for (int round = 0; round < 300; round++) {
+    std::vector<std::thread> adding;
+    for (const auto &node : nodes) adding.emplace_back([&executor, &node] { executor.add_node(node); });
+    for (std::thread &one : adding) one.join();
+    ASSERT_EQ(executor.without_chain().size(), nodes.size() * callbacks) << "in round " << round;
+    for (const auto &node : nodes) executor.remove_node(node);
+  }
+}
+
 TEST_F(Executors, WaitablesGetTheirPriorityByThemselves) {
   class Bell : public rclcpp::Waitable {
    public:

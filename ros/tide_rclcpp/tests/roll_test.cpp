@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The roll of what is in an executor, by itself.
+#include "roll.h"
+
+#include "program.h"
+
+namespace tide_rclcpp {
+namespace {
+
+class Rolls : public Program {};
+
+// Of two updates at the same time the second never goes by groups that are older than the first's.
+TEST_F(Rolls, NoUpdateGoesByOlderGroups) {
+  const auto node = make_node("late");
+  tide_rcl::Engine engine(tide_rcl::EngineOptions{});
+  Roll roll(engine, rclcpp::contexts::get_global_default_context(), {});
+  std::atomic<bool> asked{false}, updated{false};
+  std::thread older([&] {
+    roll.update([&] {
+      asked = true;
+      for (int tries = 0; tries < 100 && !updated; tries++) std::this_thread::sleep_for(milliseconds(1));
+      return Roll::Groups{};
+    });
+  });
+  ASSERT_TRUE(eventually([&] { return asked.load(); }));
+  const auto group = node->get_node_base_interface()->get_default_callback_group();
+  roll.update([&] { return Roll::Groups{group}; });
+  updated = true;
+  older.join();
+  EXPECT_FALSE(roll.without_chain().empty()) << "what the node has is forgotten";
+}
+
+}  // namespace
+}  // namespace tide_rclcpp
