@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Build and test ros/tide_rclcpp against the rclcpp of the environment. The wheels of the project's environment have none:
-# where no ROS 2 with rclcpp is sourced, this says so and does nothing.
+# where no ROS 2 with rclcpp is sourced, this says so and does nothing. TIDE_SANITIZE=address,undefined or
+# TIDE_SANITIZE=thread: the package and its tests with these sanitizers, in a folder of their own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 found=""
@@ -14,8 +15,20 @@ if [ -z "$found" ]; then
   exit 0
 fi
 echo "rclcpp of $found"
+build=build/rclcpp
+targets="all measurement_programs"
+options=()
+if [ -n "${TIDE_SANITIZE:-}" ]; then
+  build=build/rclcpp-${TIDE_SANITIZE%%,*}
+  targets="all soak"
+  options=("-DTIDE_SANITIZE=$TIDE_SANITIZE" -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_C_FLAGS_DEBUG=-O1 -g1" "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1")
+  # rclcpp frees messages of its waitables with another size than it allocates.
+  export ASAN_OPTIONS=new_delete_type_mismatch=0 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1
+  [ "$TIDE_SANITIZE" != thread ] || echo "rclcpp has to be built with -fsanitize=thread, too: what it does to its pointers is not seen otherwise"
+fi
 log=$(mktemp)
-cmake -S ros/tide_rclcpp -B build/rclcpp -G Ninja -DCMAKE_PREFIX_PATH="$(IFS=';'; echo "${prefixes[*]}")" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+cmake -S ros/tide_rclcpp -B "$build" -G Ninja -DCMAKE_PREFIX_PATH="$(IFS=';'; echo "${prefixes[*]}")" "${options[@]}" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
 rm -f "$log"
-cmake --build build/rclcpp -j "${JOBS:-$(nproc)}" --target all measurement_programs
-ctest --test-dir build/rclcpp --output-on-failure --no-tests=error
+# shellcheck disable=SC2086 # two targets
+cmake --build "$build" -j "${JOBS:-$(nproc)}" --target $targets
+ctest --test-dir "$build" --output-on-failure --no-tests=error
