@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A component that counts to itself over the middleware, and tells others how far it came.
+#include <atomic>
+
 #include "rclcpp/rclcpp.hpp"
 #include "rclcpp_components/register_node_macro.hpp"
 #include "rosgraph_msgs/msg/clock.hpp"
 
 namespace tide_rclcpp {
 
-// Its parameter `number` is in nanosec of what it tells on `counted`; sec is the count, -1 once one was lost.
+// Its parameter `number` is in nanosec of what it tells on `counted`; sec is the count. Only the first message is sent
+// again, as discovery may lose it: the count stands still when another is lost.
 class Counter : public rclcpp::Node {
   using Message = rosgraph_msgs::msg::Clock;
 
@@ -21,16 +24,19 @@ class Counter : public rclcpp::Node {
     subscription_ = create_subscription<Message>(
         "~/next", rclcpp::QoS(100).reliable(), [this](Message::ConstSharedPtr message) { came(*message); }, of_group);
     timer_ = create_wall_timer(std::chrono::milliseconds(2), [this] {
-      if (to_itself_->get_subscription_count() == 0) return;
+      const std::int32_t count = count_;
+      if (count != 0 && count != sent_) return;
       Message message;
-      message.clock.sec = sent_++;
+      message.clock.sec = count;
+      sent_ = count + 1;
       to_itself_->publish(message);
     });
   }
 
  private:
   void came(const Message &message) {
-    if (count_ >= 0) count_ = message.clock.sec == count_ ? count_ + 1 : -1;
+    if (message.clock.sec != count_) return;
+    count_++;
     Message told;
     told.clock.sec = count_;
     told.clock.nanosec = number_;
@@ -38,7 +44,8 @@ class Counter : public rclcpp::Node {
   }
 
   std::uint32_t number_ = 0;
-  std::int32_t sent_ = 0, count_ = 0;
+  std::int32_t sent_ = 0;  // of the timer
+  std::atomic<std::int32_t> count_{0};
   rclcpp::CallbackGroup::SharedPtr group_;
   rclcpp::Publisher<Message>::SharedPtr counted_, to_itself_;
   rclcpp::Subscription<Message>::SharedPtr subscription_;
