@@ -24,7 +24,7 @@ if [ -n "${TIDE_SANITIZE:-}" ]; then
   options=("-DTIDE_SANITIZE=$TIDE_SANITIZE" -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_C_FLAGS_DEBUG=-O1 -g1" "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1")
   # rclcpp frees messages of its waitables with another size than it allocates.
   export ASAN_OPTIONS=new_delete_type_mismatch=0 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1
-  [ "$TIDE_SANITIZE" != thread ] || echo "rclcpp has to be built with -fsanitize=thread, too: what it does to its pointers is not seen otherwise"
+  [ "$TIDE_SANITIZE" != thread ] || echo "rclcpp has to be built with -fsanitize=thread, too: its pointers are not seen otherwise"
 fi
 log=$(mktemp)
 cmake -S ros/tide_rclcpp -B "$build" -G Ninja -DCMAKE_PREFIX_PATH="$(IFS=';'; echo "${prefixes[*]}")" "${options[@]}" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
