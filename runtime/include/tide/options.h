@@ -87,9 +87,10 @@
 #define TIDE_SERVICE_OBJECTS 1
 #endif
 
-/* {node}, {ns} and {namespace} in names of topics and services. Without: TIDE_ERROR_NAME. */
+/* {node}, {ns} and {namespace} in names of topics and services. Without: TIDE_ERROR_NAME. By default where there is a
+ * heap. */
 #ifndef TIDE_NAME_SUBSTITUTIONS
-#define TIDE_NAME_SUBSTITUTIONS 1
+#define TIDE_NAME_SUBSTITUTIONS TIDE_HEAP
 #endif
 
 /* Objects that are described by XML or by a reference to the agent's own descriptions. Without: TIDE_ERROR_UNSUPPORTED
