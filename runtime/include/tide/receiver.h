@@ -182,8 +182,8 @@ typedef struct tide_receiver {
 
 int tide_receiver_init(tide_receiver_t *receiver, const tide_receiver_config_t *config);
 /* Accept this session only: messages of other sessions are dropped and counted. Messages without a session (ids 0x80
- * and 0x00) pass when they have no stream. Sessions below 0x80 must carry this key. Initially any session passes
- * (0xFF). */
+ * and 0x00) pass when they have no stream. Sessions below 0x80 must carry this key. 0x80: between sessions, where what
+ * has no stream passes with any id. Initially everything passes (0xFF). */
 void tide_receiver_set_session(tide_receiver_t *receiver, uint8_t session, uint32_t key);
 /* Start all streams at 0 again. Noted frames are dropped; samples in use stay valid. Any time, also from on_control. */
 void tide_receiver_reset(tide_receiver_t *receiver);

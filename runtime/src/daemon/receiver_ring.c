@@ -302,6 +302,7 @@ static int note(tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_header_t 
 
 static bool is_foreign(const tide_receiver_t *r, const tide_xrce_header_t *header) {
   if (r->session == RECEIVER_ANY_SESSION) return false;
+  if (r->session == TIDE_XRCE_SESSION_NONE_WITHOUT_KEY) return header->stream != TIDE_XRCE_STREAM_NONE;
   if (header->session == r->session) return tide_xrce_session_has_key(header->session) && header->key != r->key;
   return !tide_xrce_is_no_session(header->session) || header->stream != TIDE_XRCE_STREAM_NONE;
 }

@@ -183,9 +183,10 @@ static void lose(tide_session_t *session, int64_t now_ns) {
   start_connecting(session, now_ns);
 }
 
-/* The objects are to be made anew, and between sessions what arrives may be an answer with any session id. */
+/* The objects are to be made anew. Between sessions what arrives may be an answer with any session id; samples of the
+ * old session would be acknowledged and then forgotten. */
 static void forget_session_locked(tide_session_t *session) {
-  tide_receiver_set_session(&session->daemon.receiver, TIDE_XRCE_SESSION_ANY, session->config.key);
+  tide_receiver_set_session(&session->daemon.receiver, TIDE_XRCE_SESSION_NONE_WITHOUT_KEY, session->config.key);
   tide_session_forget_objects_locked(session);
   tide_session_forget_readers_locked(session);
 }

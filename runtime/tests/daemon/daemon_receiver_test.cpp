@@ -412,6 +412,14 @@ TEST(daemon_receiver, sessions) {
   r.arrive(message(0, 0, {submessage(TIDE_XRCE_INFO, Bytes(8))}, 0x80));
   r.arrive(message(0, 0, {submessage(TIDE_XRCE_INFO, Bytes(8)), submessage(TIDE_XRCE_STATUS, Bytes(6))}));
   EXPECT_EQ(control, 3);
+  tide_receiver_set_session(&r.core, TIDE_XRCE_SESSION_NONE_WITHOUT_KEY, 0);
+  for (const uint8_t session : {0x80, 0x81, 0x82}) {
+    EXPECT_EQ(r.arrive(message(effort0, 0, {data(1)}, session)), 0);
+    EXPECT_EQ(r.arrive(message(reliable0, 0, {data(1)}, session)), 0);
+    r.arrive(message(0, 0, {submessage(TIDE_XRCE_INFO, Bytes(8))}, session));
+  }
+  EXPECT_EQ(control, 6);
+  EXPECT_EQ(r.core.counters.foreign_session, 8u);
   tide_receiver_set_session(&r.core, 0x01, 0x11223344);
   EXPECT_EQ(r.arrive(message(effort0, 0, {data(1)}, 0x01)), 0);  // its key is 0
   tide_receiver_set_session(&r.core, 0x01, 0);
