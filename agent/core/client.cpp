@@ -51,8 +51,11 @@ Client::Client(Context &context, Endpoint endpoint, const Announcement &announce
 
 void Client::resume(Endpoint endpoint, const Announcement &announcement, Time now) {
   endpoint_ = endpoint;
-  // Else it is a program that has started anew, or may be: its request ids are others'.
-  if (announcement.session != session_after(session())) services_.forget();
+  if (announcement.session == session_after(session())) {
+    readings_.keep(*output_);
+  } else {  // a program that has started anew, or may have: its request ids are others', and it missed nothing
+    services_.forget();
+  }
   if (announcement.session != session()) former_session_ = session();
   announcement_ = announcement;
   began_ = now;

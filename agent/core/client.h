@@ -35,7 +35,7 @@ class Client {
   Client &operator=(const Client &) = delete;
 
   // The same client opens its session again, or its next one: streams start anew, entities stay, readers wait to be
-  // asked again.
+  // asked again. In its next session it is given first what it has not acknowledged in this one.
   void resume(Endpoint endpoint, const Announcement &announcement, Time now);
 
   uint32_t key() const { return announcement_.key; }

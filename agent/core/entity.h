@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,7 +36,7 @@ struct Delivery {
   std::shared_ptr<Signal> signal;  // that there may be something; never null
   Reading reading{};
   bool has_data = false;
-  std::optional<Sample> stalled{};  // taken, no node free
+  std::deque<Sample> waiting{};  // taken from DDS and in no node, the oldest first; at most in_flight_reliable + 1
   uint32_t in_flight = 0;
   uint32_t generation = 0;  // of readings: nodes of older ones no longer count
 };

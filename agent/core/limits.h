@@ -68,7 +68,7 @@ struct Limits {
 #define TIDE_AGENT_COUNTERS(X) \
   X(messages_in) X(bytes_in) X(messages_out) X(bytes_out) X(malformed) X(unknown_session) X(clients_created) \
   X(clients_resumed) X(clients_refused) X(clients_deleted) X(clients_lost) X(clients_displaced) X(takeovers_refused) X(not_allowed) \
-  X(entities_created) X(entities_refused) X(creations_waited) X(samples_to_dds) X(samples_to_client) X(samples_skipped) \
+  X(entities_created) X(entities_refused) X(creations_waited) X(samples_to_dds) X(samples_to_client) X(samples_repeated) X(samples_skipped) \
   X(samples_too_large) X(write_unknown) X(write_waited) X(write_failed) X(format_unsupported) X(replies_unmatched) \
   X(requests_waited) X(requests_unserved) X(replies_waited) X(replies_unreachable) \
   X(statuses_lost) X(replies_dropped) X(streams_refused) X(duplicates) X(outside_window) X(held_dropped) \

@@ -109,6 +109,14 @@ int Output::submit(uint8_t stream, uint8_t id, uint8_t flags, Bytes head, Bytes 
   return tide_transmitter_submit(&transmitter_, node, stream, now);
 }
 
+std::vector<Output::Unacknowledged> Output::take_back() {
+  std::vector<Unacknowledged> taken;
+  for (tide_node_t *node = tide_transmitter_take_back(&transmitter_); node != nullptr; node = node->next_in_stream) {
+    taken.push_back({node->owner, {node->bytes, node->length}});
+  }
+  return taken;
+}
+
 int Output::submit_control(uint8_t id, Bytes body) {
   std::array<uint8_t, 40> submessage;
   if (body.size() + TIDE_XRCE_SUBMESSAGE_HEADER_BYTES > submessage.size()) return TIDE_ERROR_TOO_LARGE;

@@ -37,6 +37,13 @@ class Output {
   // A short submessage on stream 0.
   int submit_control(uint8_t id, Bytes body);
 
+  struct Unacknowledged {
+    void *owner;
+    Bytes submessage;  // with its header; valid as long as the output
+  };
+  // What went to reliable streams and was not acknowledged, in the order of its submission. All streams end.
+  std::vector<Unacknowledged> take_back();
+
  private:
   static void done(void *context, tide_node_t *node, tide_node_outcome_t outcome);
 

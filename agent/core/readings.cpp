@@ -15,6 +15,7 @@ namespace {
 constexpr Time kSecond = 1'000'000'000;
 constexpr Time kMillisecond = 1'000'000;
 constexpr uint16_t kUnlimited = 0xFFFF;
+constexpr size_t kRequestBytes = 4;  // of the reading, before each sample; before a reply of what it answers, too
 
 // The mark that a DATA node carries: which reader, which of its readings. Never null.
 void *owner_of(uint16_t object, uint32_t generation) {
@@ -92,6 +93,31 @@ void Readings::wake(Delivery &delivery, Time now) {
   if (delivery.reading.active) next_ns_ = now;
 }
 
+void Readings::keep(Output &output) {
+  const std::vector<Output::Unacknowledged> taken = output.take_back();
+  for (auto one = taken.rbegin(); one != taken.rend(); ++one) {
+    if (one->owner == nullptr) continue;
+    Entity *entity = entities_.find(object_of(one->owner));
+    Delivery *delivery = entity == nullptr ? nullptr : entity->delivery();
+    if (delivery == nullptr || delivery->generation != generation_of(one->owner)) continue;
+    if (entity->as<ReplierPart>() != nullptr) continue;
+    Sample sample;
+    sample.big_endian = (one->submessage[1] & TIDE_XRCE_FLAG_LITTLE_ENDIAN) == 0;
+    Bytes payload = one->submessage.subspan(TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + kRequestBytes);
+    if (auto *requester = entity->as<RequesterPart>()) {
+      tide_cdr_t cdr;
+      tide_cdr_reader(&cdr, payload.data(), payload.size(), false);
+      sample.request = UINT64_MAX - replies_kept_++;
+      requester->requests.emplace(sample.request, Asked{tide_xrce_get_request(&cdr).request, 0});
+      payload = payload.subspan(kRequestBytes);
+    }
+    sample.payload.assign(payload.begin(), payload.end());
+    delivery->waiting.push_front(std::move(sample));
+    TIDE_INVARIANT(delivery->waiting.size() <= context_.limits.in_flight_reliable + size_t{1});
+    counters_.samples_repeated++;
+  }
+}
+
 void Readings::forget_nodes() {
   data_nodes_ = 0;
   for (auto &[object, entity] : entities_) {
@@ -144,7 +170,7 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
       reading.active = false;
       return;
     }
-    if (!delivery.has_data && !delivery.stalled) return;
+    if (!delivery.has_data && delivery.waiting.empty()) return;
     if (now < reading.next_ns) {
       next_ns_ = std::min(next_ns_, reading.next_ns);
       return;
@@ -153,11 +179,11 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
     // Who has something under way leaves a node for each of the others.
     const size_t taken = data_nodes_ + context_.limits.reserved_nodes + (delivery.in_flight == 0 ? 0 : readers_.size());
     if (taken >= output.node_count()) return;
-    if (!delivery.stalled && !fetch(entity, now)) return;
-    const size_t payload_bytes = delivery.stalled->payload.size();
+    if (delivery.waiting.empty() && !fetch(entity, now)) return;
+    const size_t payload_bytes = delivery.waiting.front().payload.size();
     const int sent = deliver(entity, object, output, now);
     if (sent == TIDE_ERROR_FULL) return;
-    delivery.stalled.reset();
+    delivery.waiting.pop_front();
     if (sent < 0) {
       counters_.samples_too_large++;
       continue;
@@ -180,7 +206,7 @@ bool Readings::fetch(Entity &entity, Time now) {
     services_.took(entity, now);
     if (replier != nullptr) note_taken(*replier, sample, now, context_.limits.pending_requests);
     if (requester == nullptr || is_asked(*requester, sample, now)) {
-      delivery.stalled = std::move(sample);
+      delivery.waiting.push_back(std::move(sample));
       return true;
     }
     counters_.replies_unmatched++;
@@ -191,7 +217,7 @@ bool Readings::fetch(Entity &entity, Time now) {
 
 int Readings::deliver(Entity &entity, uint16_t object, Output &output, Time now) {
   Delivery &delivery = *entity.delivery();
-  const Sample &sample = *delivery.stalled;
+  const Sample &sample = delivery.waiting.front();
   std::array<uint8_t, 32> storage;
   tide_cdr_t head;
   tide_cdr_writer(&head, storage.data(), storage.size());

@@ -30,6 +30,9 @@ class Readings {
   // Delivers what is possible.
   void serve(Output &output, Time now);
   Time next_ns() const { return next_ns_; }  // when serve has something to do
+  // Before the output of this session ends: what reliable streams carried to readers and requesters and was not
+  // acknowledged is kept for the next one. Requests end with the session: no server is to work twice.
+  void keep(Output &output);
   // Output begins anew: what was under way does not come back.
   void forget_nodes();
   // All readers wait to be asked again.
@@ -53,6 +56,7 @@ class Readings {
   std::vector<uint16_t> readers_;  // active ones, most urgent stream first
   uint32_t generation_ = 0;
   size_t data_nodes_ = 0;
+  uint64_t replies_kept_ = 0;  // their numbers, from the top
   Time next_ns_ = 0;
 };
 

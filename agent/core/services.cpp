@@ -109,7 +109,7 @@ void Services::forget() {
     auto *requester = entity.as<RequesterPart>();
     if (requester == nullptr) continue;
     requester->requests.clear();
-    requester->delivery.stalled.reset();
+    requester->delivery.waiting.clear();
   }
 }
 

@@ -435,6 +435,29 @@ TEST_F(Asking, RepliesToAFormerLifeAreNobodys) {
   EXPECT_EQ(driver.agent.counters().replies_unmatched, 1u);
 }
 
+// A reply on its way when the session ends comes in the next one, as its request did not end; a request for a server
+// of the board does not, as the server may have worked already.
+TEST_F(Asking, RepliesUnderWayGoOnAndRequestsDoNot) {
+  serve();
+  client.read(0x0018, 0x80);
+  client.write(0x0017, {1});
+  const uint16_t asked = static_cast<uint16_t>(client.next_request() - 1);
+  answer(1);
+  driver.middleware.sources[1]->offer(sample_of({9}));
+  driver.pump();
+  ASSERT_EQ(client.all(TIDE_XRCE_DATA).size(), 2u);
+  TestClient next{driver, 1, 0x11, 0x82};
+  next.vendor = TIDE_XRCE_VENDOR;
+  driver.sent.clear();
+  ASSERT_EQ(next.connect(), 0);
+  next.read(0x0018, 0x80);
+  next.read(0x0017, 0x80);
+  const std::vector<Octets> came = next.all(TIDE_XRCE_DATA);
+  ASSERT_EQ(came.size(), 1u);
+  EXPECT_EQ(came[0].at(4) << 8 | came[0].at(5), asked);
+  EXPECT_EQ(driver.agent.counters().samples_repeated, 1u);
+}
+
 // ---- the way in under loss, repetition and reordering ----
 
 struct Piece {

@@ -2,6 +2,10 @@
 // Sessions, entities, limits and signs of life.
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <random>
+#include <string>
+
 #include "client_messages.h"
 
 namespace tide::agent::test {
@@ -102,6 +106,68 @@ TEST(Session, TheNextSessionOfATideClientKeepsItsEntities) {
   EXPECT_EQ(after.create_xml(0x0013, 0x0011, ""), TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS);
   EXPECT_EQ(driver.sent.front().bytes[0], 0x82);
   EXPECT_EQ(driver.sent.front().bytes[2], 0);
+}
+
+// What a board has not acknowledged when it begins its next session goes again, in order, and what it has does not.
+TEST(Session, TheNextSessionBeginsWithWhatWasNotAcknowledged) {
+  for (unsigned seed = 1; seed <= 200; seed++) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const auto pick = [&random](uint32_t count) {
+      return std::uniform_int_distribution<uint32_t>(0, count - 1)(random);
+    };
+    Driver driver;
+    uint8_t session = 0x81;
+    auto client = std::make_unique<TestClient>(driver, 1, 0x11, session);
+    client->vendor = TIDE_XRCE_VENDOR;
+    ASSERT_EQ(client->connect(), 0);
+    client->create_all();
+    uint32_t offered = 0, acknowledged = 0, expected = 0;
+    size_t seen = 0;
+    const auto look = [&] {
+      driver.pump();
+      const std::vector<Octets> came = client->all(TIDE_XRCE_DATA);
+      for (; seen < came.size(); seen++) EXPECT_EQ(came[seen].at(4), expected++ % 251);
+    };
+    const auto confirm = [&] {
+      look();
+      client->acknowledge(0x80);
+      acknowledged = expected;
+      look();
+    };
+    const auto begin = [&] {
+      client = std::make_unique<TestClient>(driver, 1, 0x11, ++session);
+      client->vendor = TIDE_XRCE_VENDOR;
+      driver.sent.clear();
+      ASSERT_EQ(client->connect(), 0);
+      expected = acknowledged;
+      seen = 0;
+    };
+    for (int step = 0; step < 60 && session < 0xF0; step++) {
+      switch (pick(5)) {
+        case 0:
+          begin();
+          break;
+        case 1:
+          confirm();
+          break;
+        case 2:
+          client->read(0x0016, 0x80);
+          break;
+        default:
+          for (uint32_t more = pick(12); more > 0; more--) {
+            Sample sample;
+            sample.payload = Octets(1 + pick(200), static_cast<uint8_t>(offered++ % 251));
+            driver.middleware.sources.at(0)->offer(std::move(sample));
+          }
+      }
+      look();
+    }
+    begin();
+    client->read(0x0016, 0x80);
+    for (int turn = 0; turn < 400 && expected < offered; turn++) confirm();
+    EXPECT_EQ(expected, offered);
+  }
 }
 
 TEST(Session, LateCopiesOfACreateClientDoNotTouchTheSession) {
