@@ -135,7 +135,7 @@ std::vector<Plan> boards_of(const Plan &plan) {
     for (const std::string &one : chain->begins) {
       const auto other = chains.find(one);
       const bool fits = other != chains.end() && other->second->begins_on_host() &&
-                        other->second->calls == Calls::kTopics && chain->calls == Calls::kTopics;
+                        (chain->calls == Calls::kTopics || chain->calls == Calls::kServes);
       if (!fits) throw std::invalid_argument("'begins' of " + name + " names no chain that begins on the host");
       begun[other->second]++;
     }
@@ -144,7 +144,8 @@ std::vector<Plan> boards_of(const Plan &plan) {
     const unsigned count = begun.contains(chain) ? begun[chain] : 0;
     if (count > 0 ? chain->passed_on || count != chain->waits : chain->waits > 1)
       throw std::invalid_argument("'waits' of " + name + " is not by how many it is begun");
-    chain->passed_on = chain->passed_on || count > 0;
+    chain->begun = count > 0;
+    chain->passed_on = chain->passed_on || chain->begun;
   }
   return boards;
 }

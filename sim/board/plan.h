@@ -63,6 +63,8 @@ struct ChainPlan {
   // told: 0, or the number of a join of this board. Of the chains of one join the last that arrives acts for all.
   unsigned join = 0;
   bool passed_on = false;  // who is named by `next` or `begins`; of a plan with boards, set by simulate()
+  bool begun = false;      // by `begins`
+  bool is_asked_by_board() const { return passed_on && !begun; }  // of one that serves
   // One of the node alone has no stream, whatever its level.
   bool has_stream(uint8_t stream) const { return shape != Shape::kHosted && level == TIDE_STREAM_LEVEL(stream); }
   bool begins_on_host() const { return shape == Shape::kTold || shape == Shape::kHosted; }

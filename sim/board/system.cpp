@@ -190,9 +190,8 @@ HostCallback *OneBoard::followers_of(const ChainPlan &plan, bool after, const En
   HostCallback *next = nullptr;
   for (size_t place = us.size(); place > 0; place--) {
     const unsigned server = server_of(plan, before + place);
-    const End told = after ? end : telling(plan, place + 1, next, end);
-    followers_.push_back(
-        callback_of(us[place - 1] * kMicrosecond, nodes[place - 1], server, after ? next : nullptr, told));
+    const End told = telling(plan, before + place + 1, next, end);
+    followers_.push_back(callback_of(us[place - 1] * kMicrosecond, nodes[place - 1], server, nullptr, told));
     next = followers_.back().get();
   }
   return next;

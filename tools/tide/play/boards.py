@@ -4,6 +4,7 @@ executors of nodes; a chain over two boards is played as two, the second of whic
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -54,7 +55,7 @@ class BoardsPlayer(BoardPlayer):
         self._random, self._losses, self._system, self._executor = source, losses, system, executor
         self._hosts = [one for one in system.executors if one.where == "host"]
         self._chains = system.chains
-        self._sections = [sections_of(system, chain) for chain in system.chains]
+        self._sections = [_as_played(system, sections_of(system, chain)) for chain in system.chains]
         used = {one.place for sections in self._sections for one in all_of(sections)} - {HOST}
         self._boards = [board for board in system.boards() if board.name in used]
         self._levels_of = levels_of_boards(system)
@@ -109,6 +110,10 @@ class BoardsPlayer(BoardPlayer):
         """By section what else its messages on the host begin, and behind how many of its callbacks there."""
         found: dict[str, list[tuple[str, int]]] = {}
         for place, sections in enumerate(self._sections):
+            for before, after in itertools.pairwise(sections):
+                if after.before is None:  # of one section (_as_played)
+                    on_host = sum(self._system.where(one) == "host" for one in before.callbacks)
+                    found.setdefault(before.name, []).append((_numbered(place, after), on_host))
             members = self._members(sections[0])
             for number, made_by in enumerate(self._takes[sections[0].name]):
                 member = members[number] if len(members) > 1 else sections[0]
@@ -389,7 +394,8 @@ class BoardsPlayer(BoardPlayer):
         if servers := self._servers_of(on_host, behind):
             fields["servers"] = servers
         if calls != "topics":
-            fields |= {"calls": calls, "service": f"c{place}", "mark": place + 1}
+            number = self._sections[place].index(base) if section.before is None and not section.inner else 0
+            fields |= {"calls": calls, "service": f"c{place}" + (f"n{number}" if number else ""), "mark": place + 1}
         if section.inner:
             fields["next"] = _numbered(place, section.inner[0])
         elif not section.is_last and calls == "topics":
@@ -447,6 +453,22 @@ def _is_alone(system: System, server: Callback) -> bool:
 def _numbered(place: int, section: Section) -> str:
     """Of a chain's place and the section's, as the plan names it."""
     return f"c{place}s{int(section.name.partition(NUMBER)[2] or 1) - 1}"
+
+
+def _as_played(system: System, sections: list[Section]) -> list[Section]:
+    """A node may ask a board one service after the other, as for a goal and its result: each is played by itself, and
+    begun by what the node does with the reply before it."""
+    if len(sections) != 1 or sections[0].place == HOST or sections[0].away:
+        return sections
+    (whole,) = sections
+    served = [n for n, one in enumerate(whole.callbacks) if one.kind == "service" and system.where(one) == "mcu"]
+    if len(served) < 2 or len(served) != sum(system.where(one) == "mcu" for one in whole.callbacks):
+        return sections
+    cuts = [0, *served[1:], len(whole.callbacks)]
+    return [
+        replace(whole, name=f"{whole.chain.name}{NUMBER}{number}", callbacks=whole.callbacks[first:last])
+        for number, (first, last) in enumerate(itertools.pairwise(cuts), 1)
+    ]
 
 
 def service_of(system: System, section: Section) -> str:
