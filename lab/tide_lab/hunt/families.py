@@ -37,6 +37,7 @@ class Family:
     shared: float = 0.0  # of systems, those in which several chains ask one service
     shared_on: str = "host"  # or mcu: where that service is
     trees: float = 0.0  # of systems with a board, those in which several chains begin with one timer, and join
+    actions: float = 0.0  # of services of a board that a node asks, those after which it asks for a result
     levels: bool = False  # boards with the same priorities, or with some that are no levels, and now and then a crowd
 
 
@@ -230,6 +231,27 @@ FAMILIES = (
         reliable=0.5,
         boards=(2, 2, 3),
         trees=1,
+    ),
+    Family(
+        "check-actions",
+        ("tide", "lanes", "batch"),
+        (1, 1, 2),
+        (1, 1, 2),
+        board=True,
+        reliable=0.6,
+        services=0.8,
+        actions=0.8,
+    ),
+    Family(
+        "check-actions-boards",
+        ("described", "tide", "lanes"),
+        (1, 1, 2),
+        (1, 1, 2),
+        board=True,
+        reliable=0.6,
+        boards=(2, 2, 3),
+        services=0.8,
+        actions=0.8,
     ),
     Family("check-services-shared-host", hosts=(2, 2, 3), lanes=(1, 1, 2, 3), groups=0.3, shared=1),
     Family("check-board-batch", BATCHES, (1, 1, 2, 3), (1, 1, 2), board=True, reliable=0.5),

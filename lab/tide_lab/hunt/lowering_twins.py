@@ -440,6 +440,13 @@ def _branches_by_priority() -> Iterator[None]:
         yield
 
 
+def _no_result(chain: Document) -> None:
+    """What a node asks behind the first reply is forgotten."""
+    if len(chain["callbacks"]) == 5:
+        del chain["callbacks"][3:]
+        chain["callbacks"][-1]["payload_bytes"] = 0
+
+
 def _shared_one_lower(chain: Document) -> None:
     """Chains that share a level leave each other in front."""
     if chain.pop("shares_level", False):
@@ -525,6 +532,7 @@ def twins() -> list[Twin]:
         Twin("a join of a board by its first input", "check-trees", _boards_join_the_first_only),
         Twin("branches by the priority of each chain", "check-trees", _branches_by_priority),
         Twin("a level of several branches as several", "check-trees", _asked(_chains(_shared_one_lower))),
+        Twin("results of goals forgotten", "check-actions", _asked(_chains(_no_result))),
         Twin("publishes that wait forgotten", "check-board-batch", _asked(_client(send="asynchronous"))),
     ]
 
