@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -29,6 +30,7 @@ from tide.system.model import System
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples/systems").glob("*.toml"))
+GUIDE = ROOT / "docs/guide/checking.md"
 LIMIT_S = 200
 QUIET = pytest.mark.quiet  # what is observed is compared with bounds and times
 
@@ -111,6 +113,19 @@ def test_each_robot_of_the_examples_runs(file: Path, tmp_path: Path) -> None:
     ]
     assert len(run["evidence"]["sections"]) == sum(crossed)
     assert_whole_ways(system, tmp_path / "parts", {one["name"]: one["samples"] for one in run["chains"]})
+
+
+def test_the_action_of_the_guide_runs(tmp_path: Path) -> None:
+    """A goal, its result and the feedback, as services and a topic, between a node and a board."""
+    found = re.search(r"<!-- file: action.toml -->\n```toml\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.S)
+    assert found is not None
+    file = tmp_path / "action.toml"
+    file.write_text(found[1].replace("example_interfaces", "test_msgs"), encoding="utf-8")
+    done = tide_run(file, tmp_path / "out", "--periods", "2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    chains = {one["name"]: one for one in results_of(tmp_path / "out")["chains"]}
+    assert (chains["pick"]["samples"], chains["progress"]["samples"]) == (2, 10), done.stdout
+    assert chains["pick"]["min_ns"] >= 10_000_000, "the result is part of it"
 
 
 @QUIET
