@@ -515,6 +515,11 @@ def test_a_topic_of_another_type_is_named(publisher: str, tmp_path: Path) -> Non
     assert line.startswith("topic 'counter' is std_msgs/msg/Int32, the description says std_msgs/msg/UInt32"), line
 
 
+TIMER_PLAN = "chain a 1 10 0 5 reliable\ncallback a 1 - -"
+TAKER_PLAN = "chain a 1 10 0 5 reliable\ncallback a 1 s std_msgs/msg/Bool bool 0 - -"
+JOIN = "join t std_msgs/msg/Bool bool 0 -"
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -539,7 +544,14 @@ def test_a_topic_of_another_type_is_named(publisher: str, tmp_path: Path) -> Non
             "chain a 1 10 0 5 reliable\ncallback a 1 s a/srv/B none 0 - s a/srv/B none 0 f u8 0",
             "plan.txt:2: lacks a field of a mark",
         ),
-        ("surprise", "plan.txt:1: begins with neither chain nor callback"),
+        ("surprise", "plan.txt:1: begins with none of chain, callback and join"),
+        ("join t std_msgs/msg/Bool bool 0 -", "plan.txt:1: is a join of no callback"),
+        (f"{TIMER_PLAN}\n{JOIN}", "plan.txt:3: is a join of what is no subscription"),
+        (f"{TAKER_PLAN}\njoin -", "plan.txt:3: joins what is no topic"),
+        (f"{TAKER_PLAN}\njoin t std_msgs/msg/Bool bool", "plan.txt:3: lacks a field of a message"),
+        (f"{TAKER_PLAN}\n{JOIN} more", "plan.txt:3: has a field too many"),
+        (TAKER_PLAN + f"\n{JOIN}" * 8, "plan.txt:10: is one message too many for one callback (at most 8)"),
+        (f"{TAKER_PLAN}\nchain b 2 10 0 5 reliable\n{JOIN}", "plan.txt:4: is a join of no callback"),
     ],
 )
 def test_a_plan_of_a_board_that_is_none_is_refused_with_its_line(text: str, says: str, tmp_path: Path) -> None:
