@@ -128,6 +128,17 @@ def test_the_action_of_the_guide_runs(tmp_path: Path) -> None:
     assert chains["pick"]["min_ns"] >= 10_000_000, "the result is part of it"
 
 
+def test_a_board_that_joins_waits_for_both_answers(tmp_path: Path) -> None:
+    text = (ROOT / "examples/systems/sorting_gate.toml").read_text(encoding="utf-8")
+    file = tmp_path / "slow_colour.toml"
+    file.write_text(text.replace("execution_ms = 12\n", "execution_ms = 60\n"), encoding="utf-8")
+    done = tide_run(file, tmp_path / "out", "--periods", "3")
+    assert done.returncode == 0, done.stdout + done.stderr
+    sort = next(one for one in results_of(tmp_path / "out")["chains"] if one["name"] == "sort")
+    assert (sort["samples"], sort["lost"]) == (3, 0), done.stdout
+    assert sort["min_ns"] >= 61_500_000, "see, look and move"
+
+
 @QUIET
 def test_losses_on_one_line_are_repaired_or_told(tmp_path: Path) -> None:
     file = ROOT / "examples/systems/board_to_board.toml"
