@@ -80,9 +80,9 @@ void OneBoard::add_serving(size_t chain) {
     if (!is_own(chain, payload, bytes)) return;
     const uint32_t index = index_of(payload, bytes);
     checks_.host_replied(chain, index);
-    if (plan_.chains[chain].passed_on) client_.note_end(chain, index, engine_.now());
+    if (plan_.chains[chain].is_asked_by_board()) client_.note_end(chain, index, engine_.now());
   });
-  if (plan.passed_on) {
+  if (plan.is_asked_by_board()) {
     nodes_.push_back(nullptr);
     return;
   }

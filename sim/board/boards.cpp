@@ -128,6 +128,25 @@ std::vector<Plan> boards_of(const Plan &plan) {
       throw std::invalid_argument("'next' of " + name + " is no chain that is told, or that of another one");
     next->second->passed_on = true;
   }
+  std::map<ChainPlan *, unsigned> begun;  // by how many
+  for (const auto &[name, chain] : chains) {
+    if (chain->begins.size() != chain->begins_at.size())
+      throw std::invalid_argument("'begins' and 'begins_at' of " + name + " have as many entries");
+    for (const std::string &one : chain->begins) {
+      const auto other = chains.find(one);
+      const bool fits = other != chains.end() && other->second->begins_on_host() &&
+                        (chain->calls == Calls::kTopics || chain->calls == Calls::kServes);
+      if (!fits) throw std::invalid_argument("'begins' of " + name + " names no chain that begins on the host");
+      begun[other->second]++;
+    }
+  }
+  for (const auto &[name, chain] : chains) {
+    const unsigned count = begun.contains(chain) ? begun[chain] : 0;
+    if (count > 0 ? chain->passed_on || count != chain->waits : chain->waits > 1)
+      throw std::invalid_argument("'waits' of " + name + " is not by how many it is begun");
+    chain->begun = count > 0;
+    chain->passed_on = chain->passed_on || chain->begun;
+  }
   return boards;
 }
 

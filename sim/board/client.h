@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/board/plan.h"
@@ -159,6 +160,7 @@ class Client {
 
   void sample(Chain &chain);
   void act(Chain &chain);
+  bool is_last_of_join(const Chain &chain, uint32_t index);
   bool publish(Chain &chain, uint32_t index);
   bool write(Chain &chain, uint32_t index, tide_priority_t priority, std::span<const uint8_t> header);
   bool answers_it(Chain &chain, const tide_sample_t &sample, uint32_t index);
@@ -194,6 +196,7 @@ class Client {
   std::vector<tide_object_t *> objects_;
   tide_object_t participant_{};
   std::vector<std::unique_ptr<Chain>> chains_;
+  std::map<std::pair<unsigned, uint32_t>, size_t> joined_;  // by join and instance, how many of its chains have arrived
   tide_executor_t executor_{};
   std::vector<tide_lane_t> lanes_;
   std::vector<tide_callback_t *> callbacks_;

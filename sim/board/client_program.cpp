@@ -145,7 +145,8 @@ void Client::act(Chain &chain) {
     tide_session_take_done(&session_, &chain.reader);
     return;
   }
-  execute(chain, chain.subscription, chain.plan.act, chain.plan.act_locks);
+  // Whoever is not the last of a join keeps its message, which takes no time.
+  if (is_last_of_join(chain, mark.index)) execute(chain, chain.subscription, chain.plan.act, chain.plan.act_locks);
   tide_session_take_done(&session_, &chain.reader);
   if (mark.chain != chain.mark || mark.index >= chain.instances.size()) {
     observer_.strange_sample(chain.index, length);
@@ -164,6 +165,14 @@ void Client::act(Chain &chain) {
   } else {
     publish_failures_++;
   }
+}
+
+bool Client::is_last_of_join(const Chain &chain, uint32_t index) {
+  const unsigned join = chain.plan.join;
+  if (join == 0) return true;
+  const auto count =
+      std::count_if(chains_.begin(), chains_.end(), [join](const auto &each) { return each->plan.join == join; });
+  return ++joined_[{join, index}] == static_cast<size_t>(count);
 }
 
 bool Client::publish(Chain &chain, uint32_t index) { return write(chain, index, chain.timer.callback.priority, {}); }

@@ -104,8 +104,10 @@ class OneBoard {
   using End = std::function<void(const Bus::Payload &payload)>;
   std::unique_ptr<HostCallback> callback_of(Time execution, unsigned node, unsigned server, HostCallback *next,
                                             End end);
+  End telling(const ChainPlan &plan, size_t done, HostCallback *next, const End &end);
   std::unique_ptr<HostCallback> first_of(const ChainPlan &plan, const End &end);
   HostCallback *followers_of(const ChainPlan &plan, bool after, const End &end);
+  void begin_others(size_t chain, size_t done, uint32_t index);
   void come_back(std::function<void()> deliver);
   bool is_own(size_t chain, const Bus::Payload &payload, size_t least);
   void add_service(size_t chain);
@@ -129,6 +131,7 @@ class OneBoard {
   std::vector<std::unique_ptr<HostCallback>> nodes_;              // by chain, the first
   std::vector<std::unique_ptr<HostCallback>> followers_;          // those behind it
   std::map<std::pair<size_t, uint32_t>, Services::Take> askers_;  // by chain and instance, of nodes that serve
+  std::map<std::pair<size_t, uint32_t>, unsigned> arrived_;  // by chain and instance, of those that wait for several
   FirstLosses losses_;
   InstanceLosses instance_losses_;
   uint64_t heartbeats_seen_ = 0, heartbeats_answered_ = 0;

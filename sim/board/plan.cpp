@@ -110,6 +110,19 @@ Field numbers_field(std::vector<unsigned> &place, unsigned least, unsigned most)
           }};
 }
 
+Field texts_field(std::vector<std::string> &place) {
+  return {[&place](const std::string &name, const std::string &value) {
+            place.clear();
+            std::istringstream parts(value);
+            for (std::string part; std::getline(parts, part, ',');) text_field(place.emplace_back()).read(name, part);
+          },
+          [&place] {
+            std::string text;
+            for (const std::string &one : place) text += (text.empty() ? "" : ",") + one;
+            return text;
+          }};
+}
+
 constexpr std::array<const char *, 3> kPolicies = {"tide", "batch", "readyset"};
 constexpr std::array<const char *, 4> kSends = {"asynchronous", "stock", "blocking", "answered"};
 constexpr std::array<const char *, 2> kDraws = {"together", "independent"};
@@ -150,7 +163,11 @@ Fields fields_of(ChainPlan &chain) {
           {"after_us", numbers_field(chain.after_us, 0, 4'000'000'000u)},
           {"servers", numbers_field(chain.servers, 0, 64)},
           {"mark", number_field(chain.mark, 0u, 60'000u)},
-          {"next", optional_field(chain.next)}};
+          {"next", optional_field(chain.next)},
+          {"begins", texts_field(chain.begins)},
+          {"begins_at", numbers_field(chain.begins_at, 0, 64)},
+          {"waits", number_field(chain.waits, 1u, 64u)},
+          {"join", number_field(chain.join, 0u, 1000u)}};
 }
 
 void add_faults(Fields &fields, const std::string &way, Faults &faults) {

@@ -55,7 +55,16 @@ struct ChainPlan {
   unsigned mark = 0;  // of its payloads, if not its place in the plan: 1 + that of whom it serves
   // heard: the chain of another board that its end begins, one that is told. asks: the one that serves. empty: none
   std::string next;
-  bool passed_on = false;  // such a chain; of a plan with boards, set by simulate()
+  // Chains, told or hosted, of any board, that its messages on the host begin, too: names, and in begins_at behind how
+  // many of its callbacks there; 0: as what the client sends is heard.
+  std::vector<std::string> begins;
+  std::vector<unsigned> begins_at;
+  unsigned waits = 1;  // of one that others begin: for so many of them, each instance
+  // told: 0, or the number of a join of this board. Of the chains of one join the last that arrives acts for all.
+  unsigned join = 0;
+  bool passed_on = false;  // who is named by `next` or `begins`; of a plan with boards, set by simulate()
+  bool begun = false;      // by `begins`
+  bool is_asked_by_board() const { return passed_on && !begun; }  // of one that serves
   // One of the node alone has no stream, whatever its level.
   bool has_stream(uint8_t stream) const { return shape != Shape::kHosted && level == TIDE_STREAM_LEVEL(stream); }
   bool begins_on_host() const { return shape == Shape::kTold || shape == Shape::kHosted; }

@@ -141,6 +141,7 @@ void OneBoard::add_node(size_t chain) {
     const Mark mark = get_mark(payload.data());
     checks_.host_received(chain, mark.index, is_renewed(), engine_.now());
     client_.note_heard(chain, mark.index, engine_.now());
+    begin_others(chain, 0, mark.index);
     nodes_[chain]->receive(payload);
   });
 }
@@ -159,8 +160,26 @@ std::unique_ptr<HostCallback> OneBoard::callback_of(Time execution, unsigned nod
   });
 }
 
+// What follows the callback on the host of that number, from 1, behind those that its message begins beside it.
+OneBoard::End OneBoard::telling(const ChainPlan &plan, size_t done, HostCallback *next, const End &end) {
+  const auto chain = static_cast<size_t>(&plan - plan_.chains.data());
+  return [this, chain, done, next, end](const Bus::Payload &payload) {
+    begin_others(chain, done, get_mark(payload.data()).index);
+    next != nullptr ? next->receive(payload) : end(payload);
+  };
+}
+
+void OneBoard::begin_others(size_t chain, size_t done, uint32_t index) {
+  const ChainPlan &plan = plan_.chains[chain];
+  for (size_t place = 0; place < plan.begins.size(); place++) {
+    if (plan.begins_at[place] == done)
+      world_.pass_on(plan.begins[place], index, client_.instances(chain)[index].release);
+  }
+}
+
 std::unique_ptr<HostCallback> OneBoard::first_of(const ChainPlan &plan, const End &end) {
-  return callback_of(plan.host, plan.node, server_of(plan, 0), followers_of(plan, false, end), end);
+  HostCallback *const next = followers_of(plan, false, end);
+  return callback_of(plan.host, plan.node, server_of(plan, 0), nullptr, telling(plan, 1, next, end));
 }
 
 // The first of callbacks that follow each other, behind the first or behind the reply; null: there is none.
@@ -171,7 +190,8 @@ HostCallback *OneBoard::followers_of(const ChainPlan &plan, bool after, const En
   HostCallback *next = nullptr;
   for (size_t place = us.size(); place > 0; place--) {
     const unsigned server = server_of(plan, before + place);
-    followers_.push_back(callback_of(us[place - 1] * kMicrosecond, nodes[place - 1], server, next, end));
+    const End told = telling(plan, before + place + 1, next, end);
+    followers_.push_back(callback_of(us[place - 1] * kMicrosecond, nodes[place - 1], server, nullptr, told));
     next = followers_.back().get();
   }
   return next;
@@ -202,6 +222,7 @@ void OneBoard::release_nodes() {
 
 // release: of what its response counts from.
 void OneBoard::take_over(size_t chain, uint32_t index, Time release) {
+  if (plan_.chains[chain].waits > 1 && ++arrived_[{chain, index}] < plan_.chains[chain].waits) return;
   client_.note_release(chain, index, release);
   checks_.host_received(chain, index, is_renewed(), engine_.now());
   client_.note_heard(chain, index, engine_.now());

@@ -213,7 +213,7 @@ TIMER = "callback sample 1 - a std_msgs/msg/String digits 4 a.cdr\n"
         (f"{CHAIN}callback sample 1 - - bool 0 1 -", "has a field too many"),
         (CHAIN + TIMER + TIMER, "plan.txt:4: is a timer that does not begin a chain"),
         (CHAIN, "a chain has no callback"),
-        ("robot brake", "begins with neither chain nor callback"),
+        ("robot brake", "begins with none of chain, callback and join"),
         ("# nothing", "there was no chain"),
     ],
 )

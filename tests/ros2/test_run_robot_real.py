@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -29,6 +30,7 @@ from tide.system.model import System
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples/systems").glob("*.toml"))
+GUIDE = ROOT / "docs/guide/checking.md"
 LIMIT_S = 200
 QUIET = pytest.mark.quiet  # what is observed is compared with bounds and times
 
@@ -111,6 +113,30 @@ def test_each_robot_of_the_examples_runs(file: Path, tmp_path: Path) -> None:
     ]
     assert len(run["evidence"]["sections"]) == sum(crossed)
     assert_whole_ways(system, tmp_path / "parts", {one["name"]: one["samples"] for one in run["chains"]})
+
+
+def test_the_action_of_the_guide_runs(tmp_path: Path) -> None:
+    """A goal, its result and the feedback, as services and a topic, between a node and a board."""
+    found = re.search(r"<!-- file: action.toml -->\n```toml\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.S)
+    assert found is not None
+    file = tmp_path / "action.toml"
+    file.write_text(found[1].replace("example_interfaces", "test_msgs"), encoding="utf-8")
+    done = tide_run(file, tmp_path / "out", "--periods", "2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    chains = {one["name"]: one for one in results_of(tmp_path / "out")["chains"]}
+    assert (chains["pick"]["samples"], chains["progress"]["samples"]) == (2, 10), done.stdout
+    assert chains["pick"]["min_ns"] >= 10_000_000, "the result is part of it"
+
+
+def test_a_board_that_joins_waits_for_both_answers(tmp_path: Path) -> None:
+    text = (ROOT / "examples/systems/sorting_gate.toml").read_text(encoding="utf-8")
+    file = tmp_path / "slow_colour.toml"
+    file.write_text(text.replace("execution_ms = 12\n", "execution_ms = 60\n"), encoding="utf-8")
+    done = tide_run(file, tmp_path / "out", "--periods", "3")
+    assert done.returncode == 0, done.stdout + done.stderr
+    sort = next(one for one in results_of(tmp_path / "out")["chains"] if one["name"] == "sort")
+    assert (sort["samples"], sort["lost"]) == (3, 0), done.stdout
+    assert sort["min_ns"] >= 61_500_000, "see, look and move"
 
 
 @QUIET
@@ -500,6 +526,11 @@ def test_a_topic_of_another_type_is_named(publisher: str, tmp_path: Path) -> Non
     assert line.startswith("topic 'counter' is std_msgs/msg/Int32, the description says std_msgs/msg/UInt32"), line
 
 
+TIMER_PLAN = "chain a 1 10 0 5 reliable\ncallback a 1 - -"
+TAKER_PLAN = "chain a 1 10 0 5 reliable\ncallback a 1 s std_msgs/msg/Bool bool 0 - -"
+JOIN = "join t std_msgs/msg/Bool bool 0 -"
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -524,7 +555,14 @@ def test_a_topic_of_another_type_is_named(publisher: str, tmp_path: Path) -> Non
             "chain a 1 10 0 5 reliable\ncallback a 1 s a/srv/B none 0 - s a/srv/B none 0 f u8 0",
             "plan.txt:2: lacks a field of a mark",
         ),
-        ("surprise", "plan.txt:1: begins with neither chain nor callback"),
+        ("surprise", "plan.txt:1: begins with none of chain, callback and join"),
+        ("join t std_msgs/msg/Bool bool 0 -", "plan.txt:1: is a join of no callback"),
+        (f"{TIMER_PLAN}\n{JOIN}", "plan.txt:3: is a join of what is no subscription"),
+        (f"{TAKER_PLAN}\njoin -", "plan.txt:3: joins what is no topic"),
+        (f"{TAKER_PLAN}\njoin t std_msgs/msg/Bool bool", "plan.txt:3: lacks a field of a message"),
+        (f"{TAKER_PLAN}\n{JOIN} more", "plan.txt:3: has a field too many"),
+        (TAKER_PLAN + f"\n{JOIN}" * 8, "plan.txt:10: is one message too many for one callback (at most 8)"),
+        (f"{TAKER_PLAN}\nchain b 2 10 0 5 reliable\n{JOIN}", "plan.txt:4: is a join of no callback"),
     ],
 )
 def test_a_plan_of_a_board_that_is_none_is_refused_with_its_line(text: str, says: str, tmp_path: Path) -> None:

@@ -254,12 +254,12 @@ def test_a_network_has_the_delays_that_are_given() -> None:
                 chain("a", 1, ("arm", 1), ("nav", 1)),
                 chain("c", 2, ("nav", 1))[:-1],
                 '\npublishes = { topic = "x", payload_bytes = 8 }\n',
-                entry("chains", name="b", priority=3, period_ms=100, deadline_ms=100, reliability="best_effort"),
+                entry("chains", name="b", priority=3, period_ms=100, deadline_ms=100, reliability="reliable"),
                 'branches_from = "c.b0"\n[[chains.callbacks]]\nname = "d"\nkind = "subscription"\nexecutor = "nav"\n',
                 "execution_ms = 1\n",
             ),
-            ("chains", 2, "branches_from"),
-            "chain 'b' branches",
+            ("chains", 2, "reliability"),
+            "chain 'b' is reliable and begins with the timer of 'c'",
         ),
         (
             (

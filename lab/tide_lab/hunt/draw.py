@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tide.system.model import Chain
+from tide_lab.hunt.actions import ask_for_result
 from tide_lab.hunt.families import BATCHES, Family
+from tide_lab.hunt.trees import add_tree
 
 Document = dict[str, Any]
 # Names that run into each other when somebody joins them with a character that a name may have.
@@ -39,6 +41,11 @@ class _Draw:
 
     def document(self) -> Document:
         document = self.chains_and_places()
+        if self.of.trees and self.chance(self.of.trees):
+            add_tree(document, self.random, reliable=self.of.reliable, few=self.few)
+            self.widen(document)
+        for chain in document["chains"] if self.of.actions else ():
+            ask_for_result(chain, self.host_names(document), self.random, self.of.actions)
         document["paths"] = self.paths(document["chains"]) if self.of.paths and self.chance(self.of.paths) else []
         document["locks"] = self.locks(document) if self.of.locks and self.chance(self.of.locks) else []
         if self.of.shared and self.chance(self.of.shared):

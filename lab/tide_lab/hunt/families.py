@@ -36,6 +36,8 @@ class Family:
     services: float = 0.0  # of chains that touch a board, those that are a service: asked by it or by a node
     shared: float = 0.0  # of systems, those in which several chains ask one service
     shared_on: str = "host"  # or mcu: where that service is
+    trees: float = 0.0  # of systems with a board, those in which several chains begin with one timer, and join
+    actions: float = 0.0  # of services of a board that a node asks, those after which it asks for a result
     levels: bool = False  # boards with the same priorities, or with some that are no levels, and now and then a crowd
 
 
@@ -216,6 +218,40 @@ FAMILIES = (
         services=0.9,
         shared=1,
         shared_on="mcu",
+    ),
+    Family(
+        "check-trees", ("tide", "lanes", "batch"), (1, 1, 2), (1, 1, 2), board=True, reliable=0.5, hold=0.1, trees=1
+    ),
+    Family(
+        "check-trees-boards",
+        ("described", "tide", "lanes"),
+        (1, 1, 2),
+        (1, 1, 2),
+        board=True,
+        reliable=0.5,
+        boards=(2, 2, 3),
+        trees=1,
+    ),
+    Family(
+        "check-actions",
+        ("tide", "lanes", "batch"),
+        (1, 1, 2),
+        (1, 1, 2),
+        board=True,
+        reliable=0.6,
+        services=0.8,
+        actions=0.8,
+    ),
+    Family(
+        "check-actions-boards",
+        ("described", "tide", "lanes"),
+        (1, 1, 2),
+        (1, 1, 2),
+        board=True,
+        reliable=0.6,
+        boards=(2, 2, 3),
+        services=0.8,
+        actions=0.8,
     ),
     Family("check-services-shared-host", hosts=(2, 2, 3), lanes=(1, 1, 2, 3), groups=0.3, shared=1),
     Family("check-board-batch", BATCHES, (1, 1, 2, 3), (1, 1, 2), board=True, reliable=0.5),

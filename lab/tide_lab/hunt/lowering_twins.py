@@ -14,7 +14,7 @@ from typing import Any
 from unittest.mock import patch
 
 import tide.analysis.bounds as bounding
-from tide.analysis import boards, lower, paths
+from tide.analysis import boards, lower, paths, trees
 from tide.analysis.lower import board_document
 from tide.play import boards as boards_play
 from tide.play.board import BoardPlayer
@@ -420,6 +420,33 @@ def _askers_by_priority() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _boards_join_the_first_only() -> Iterator[None]:
+    """What else a board waits for is forgotten."""
+    ways_of = trees.ways_of
+
+    def other(system: System) -> Any:
+        chains = tuple(chain.model_copy(update={"joins": ()}) for chain in system.chains)
+        return ways_of(system.model_copy(update={"chains": chains}))
+
+    with patch.object(trees, "ways_of", other):
+        yield
+
+
+@contextmanager
+def _branches_by_priority() -> Iterator[None]:
+    """What chains of one timer share has on a board the priority of whoever goes on from it."""
+    with patch.object(trees, "tree_priorities", lambda system: {}):
+        yield
+
+
+def _no_result(chain: Document) -> None:
+    """What a node asks behind the first reply is forgotten."""
+    if len(chain["callbacks"]) == 5:
+        del chain["callbacks"][3:]
+        chain["callbacks"][-1]["payload_bytes"] = 0
+
+
 def _shared_one_lower(chain: Document) -> None:
     """Chains that share a level leave each other in front."""
     if chain.pop("shares_level", False):
@@ -502,6 +529,10 @@ def twins() -> list[Twin]:
         Twin(
             "a level of several chains as several", "check-services-shared-served", _asked(_chains(_shared_one_lower))
         ),
+        Twin("a join of a board by its first input", "check-trees", _boards_join_the_first_only),
+        Twin("branches by the priority of each chain", "check-trees", _branches_by_priority),
+        Twin("a level of several branches as several", "check-trees", _asked(_chains(_shared_one_lower))),
+        Twin("results of goals forgotten", "check-actions", _asked(_chains(_no_result))),
         Twin("publishes that wait forgotten", "check-board-batch", _asked(_client(send="asynchronous"))),
     ]
 

@@ -208,7 +208,8 @@ class _Hunt:
 
     def _player(self) -> Player:
         services = any(one.requests for chain in self._system.chains for one in chain.callbacks)
-        if self._is_board and (services or len(self._system.boards()) > 1):
+        branches = any(chain.branches_from for chain in self._system.chains)
+        if self._is_board and (services or branches or len(self._system.boards()) > 1):
             return boards_play.BoardsPlayer(self._system, self._executor, self._losses, self._source)
         if self._is_board:
             return board_play.BoardPlayer(self._system, self._executor, self._losses, self._source)

@@ -34,7 +34,7 @@
 #include "trace_file.h"
 
 #define TIDE_PUBLISHERS PLAN_CALLBACKS
-#define TIDE_SUBSCRIPTIONS PLAN_CALLBACKS
+#define TIDE_SUBSCRIPTIONS (PLAN_CALLBACKS + PLAN_JOINS)
 #define TIDE_SERVICES PLAN_CHAINS
 #define TIDE_CLIENTS PLAN_CHAINS
 #define TIDE_TIMERS PLAN_CHAINS
@@ -63,12 +63,25 @@ typedef struct callback {
   rcl_client_t client; /* of the callback that requests; the one that takes the reply uses it */
   rcl_timer_t timer;
   uint32_t taken; /* messages since the first release */
+  uint8_t *came;  /* of one that joins: by instance a bit for each message that is there */
 } callback_t;
+
+/* What a callback waits for beside its first message. */
+typedef struct join {
+  callback_t *callback;
+  const plan_message_t *plan;
+  unsigned bit;
+  raw_type_t type;
+  raw_message_t in;
+  rcl_subscription_t subscription;
+  uint32_t taken;
+} join_t;
 
 static plan_t plan;
 static chain_options_t options;
 static tide_chain_t priorities[PLAN_CHAINS];
 static callback_t callbacks[PLAN_CALLBACKS];
+static join_t joins[PLAN_JOINS];
 static int64_t first_release_ns;
 static atomic_uint publish_failures, unexpected; /* of all lanes */
 static volatile sig_atomic_t interrupted;
@@ -172,27 +185,45 @@ static void on_timer(rcl_timer_t *timer, int64_t since_last_call_ns) {
   execute(&callbacks[number], (uint32_t)index, start_ns, start_cpu_ns);
 }
 
-/* The instance that a message is of; -1: of none, or of one that has been here. */
-static int64_t instance_of(callback_t *callback, const raw_message_t *message, int64_t at_ns) {
+/* The instance that a message is of; -1: of none, or of one that has been here. taken: messages before this one. */
+static int64_t instance_of(callback_t *callback, const raw_message_t *message, number_place_t place, uint32_t *taken,
+                           int64_t at_ns) {
   const plan_chain_t *chain = chain_of(callback);
-  const number_place_t place = callback->plan->in.number;
   const int64_t since_ns = since_first_ns(chain, at_ns);
   if (since_ns < 0) return -1;
   const int64_t read = number_read(message->bytes, message->size, place);
   int64_t index = number_instance(read, place, since_ns / chain->period_ns);
-  if (place.kind == NUMBER_COUNT) index = callback->taken++;
+  if (place.kind == NUMBER_COUNT) index = (*taken)++;
   if (index < 0 || index >= chain->instances) return -1;
   return recorder_at(callback->plan, (uint32_t)index)->end_ns == 0 ? index : -1;
+}
+
+/* All messages of the instance are there. Those of one callback come in one lane, as they are of one level. */
+static bool is_last_of_join(callback_t *callback, int64_t index, unsigned bit) {
+  if (callback->came == NULL) return true;
+  callback->came[index] |= (uint8_t)(1u << bit);
+  return callback->came[index] == (1u << (callback->plan->join_count + 1u)) - 1u;
 }
 
 static void on_message(const void *message, void *context) {
   const int64_t start_ns = now_ns(), start_cpu_ns = cpu_ns();
   callback_t *callback = context;
-  const int64_t index = instance_of(callback, message, start_ns);
-  if (index >= 0) {
-    execute(callback, (uint32_t)index, start_ns, start_cpu_ns);
-  } else {
+  const int64_t index = instance_of(callback, message, callback->plan->in.number, &callback->taken, start_ns);
+  if (index < 0) {
     unexpected++;
+  } else if (is_last_of_join(callback, index, 0)) {
+    execute(callback, (uint32_t)index, start_ns, start_cpu_ns);
+  }
+}
+
+static void on_join(const void *message, void *context) {
+  const int64_t start_ns = now_ns(), start_cpu_ns = cpu_ns();
+  join_t *join = context;
+  const int64_t index = instance_of(join->callback, message, join->plan->number, &join->taken, start_ns);
+  if (index < 0) {
+    unexpected++;
+  } else if (is_last_of_join(join->callback, index, join->bit)) {
+    execute(join->callback, (uint32_t)index, start_ns, start_cpu_ns);
   }
 }
 
@@ -235,14 +266,30 @@ static void require_plan(bool right, const plan_message_t *message) {
   exit(2);
 }
 
-static void subscribe(callback_t *callback, rcl_node_t *node) {
-  const plan_message_t *in = &callback->plan->in;
-  require_plan(raw_type_init(&callback->in_type, in->type) && raw_message_reserve(&callback->in), in);
-  const rosidl_message_type_support_t *type = &callback->in_type.support;
-  require(chain_of(callback)->reliable
-              ? rclc_subscription_init_default(&callback->subscription, node, type, in->topic)
-              : rclc_subscription_init_best_effort(&callback->subscription, node, type, in->topic),
+static void subscribe_to(const plan_message_t *in, bool reliable, raw_type_t *type, raw_message_t *message,
+                         rcl_subscription_t *subscription, rcl_node_t *node) {
+  require_plan(raw_type_init(type, in->type) && raw_message_reserve(message), in);
+  require(reliable ? rclc_subscription_init_default(subscription, node, &type->support, in->topic)
+                   : rclc_subscription_init_best_effort(subscription, node, &type->support, in->topic),
           in->topic);
+}
+
+static void subscribe(callback_t *callback, rcl_node_t *node) {
+  const plan_chain_t *chain = chain_of(callback);
+  const plan_callback_t *described = callback->plan;
+  subscribe_to(&described->in, chain->reliable, &callback->in_type, &callback->in, &callback->subscription, node);
+  for (size_t place = 0; place < described->join_count; place++) {
+    join_t *join = &joins[described->first_join + place];
+    join->callback = callback;
+    join->plan = &plan.joins[described->first_join + place];
+    join->bit = (unsigned)place + 1u;
+    subscribe_to(join->plan, chain->reliable, &join->type, &join->in, &join->subscription, node);
+  }
+  if (described->join_count == 0) return;
+  callback->came = calloc(chain->instances, 1);
+  if (callback->came != NULL) return;
+  fputs("chain_client: no memory for the messages of a join; ask for fewer periods\n", stderr);
+  exit(1);
 }
 
 static void advertise(callback_t *callback, rcl_node_t *node) {
@@ -298,6 +345,12 @@ static void register_handle(rclc_executor_t *executor, callback_t *callback) {
     require(rclc_executor_add_subscription_with_context(executor, &callback->subscription, &callback->in, on_message,
                                                         callback, ON_NEW_DATA),
             "adding a subscription");
+    for (size_t place = 0; place < callback->plan->join_count; place++) {
+      join_t *join = &joins[callback->plan->first_join + place];
+      require(rclc_executor_add_subscription_with_context(executor, &join->subscription, &join->in, on_join, join,
+                                                          ON_NEW_DATA),
+              "adding a subscription");
+    }
   } else if (has_service(callback)) {
     callback->reply = callback->out;
     require(rclc_executor_add_service_with_context(executor, &callback->service, &callback->in, &callback->reply,
@@ -329,6 +382,10 @@ static void name_callback(tide_chain_t *chain, callback_t *callback) {
             : callback->plan->role == PLAN_CLIENT ? tide_rclc_chain_add_client(chain, client_of(callback))
                                                   : tide_rclc_chain_add_subscription(chain, &callback->subscription),
             "naming the chain of what a callback takes");
+    for (size_t place = 0; place < callback->plan->join_count; place++) {
+      rcl_subscription_t *joined = &joins[callback->plan->first_join + place].subscription;
+      require(tide_rclc_chain_add_subscription(chain, joined), "naming the chain of what a callback joins");
+    }
   } else {
     require(tide_rclc_chain_add_timer(chain, &callback->timer), "naming a timer's chain");
   }
@@ -501,6 +558,7 @@ static void choose_link(rmw_init_options_t *link) {
 static void measure_callbacks(rclc_executor_t *executor) {
   for (size_t index = 0; index < plan.callback_count; index++) {
     const bool is_counted = !serves(&callbacks[index]) || has_service(&callbacks[index]); /* else with the first */
+    if (plan.callbacks[index].join_count > 0) continue; /* its runs tell, which not every message brings */
     if (is_counted) measures_times_of(executor, index, &plan, core_of(&callbacks[index]));
   }
 }
@@ -511,6 +569,11 @@ static void end_callback(callback_t *callback, rcl_node_t *node) {
   if (requests(callback)) require(rcl_client_fini(&callback->client, node), "ending a client");
   if (callback->plan->role == PLAN_SUBSCRIPTION) {
     require(rcl_subscription_fini(&callback->subscription, node), "ending a subscription");
+    for (size_t place = 0; place < callback->plan->join_count; place++) {
+      rcl_subscription_t *joined = &joins[callback->plan->first_join + place].subscription;
+      require(rcl_subscription_fini(joined, node), "ending a subscription");
+    }
+    free(callback->came);
   } else if (callback->plan->role == PLAN_TIMER) {
     require(rcl_timer_fini(&callback->timer), "ending a timer");
   }
@@ -552,7 +615,8 @@ int main(int count, char **words) {
     create_callback(&callbacks[index], &plan.callbacks[index], &support, &node);
   }
   rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();
-  require(rclc_executor_init(&executor, &support.context, plan.callback_count, &allocator), "creating the executor");
+  require(rclc_executor_init(&executor, &support.context, plan.callback_count + plan.join_count, &allocator),
+          "creating the executor");
   require(tide_rclc_executor_set_policy(&executor, options.policy), "choosing the policy");
   if (has_lanes()) choose_lanes(&executor);
   register_handles(&executor);

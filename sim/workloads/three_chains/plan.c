@@ -150,13 +150,28 @@ static const char *read_callback(fields_t *fields, plan_t *plan) {
   return problem;
 }
 
+static const char *read_join(fields_t *fields, plan_t *plan) {
+  if (plan->callback_count == 0 || plan->chains[plan->chain_count - 1].count == 0) return "is a join of no callback";
+  plan_callback_t *callback = &plan->callbacks[plan->callback_count - 1];
+  if (callback->role != PLAN_SUBSCRIPTION) return "is a join of what is no subscription";
+  if (callback->join_count == PLAN_JOINS_OF_ONE) return "is one message too many for one callback (at most 8)";
+  if (plan->join_count == PLAN_JOINS) return "is one join too many (at most 32)";
+  if (callback->join_count++ == 0) callback->first_join = plan->join_count;
+  plan_message_t *message = &plan->joins[plan->join_count++];
+  const char *problem = read_message(fields, message);
+  if (problem == NULL && (message->topic[0] == '\0' || is_service(message))) problem = "joins what is no topic";
+  if (problem == NULL && next(fields) != NULL) problem = "has a field too many";
+  return problem;
+}
+
 static const char *read_line(char *line, const char *path, plan_t *plan) {
   fields_t fields = {NULL, path};
   const char *word = strtok_r(line, BLANKS, &fields.rest);
   if (word == NULL || word[0] == '#') return NULL;
   if (strcmp(word, "chain") == 0) return read_chain(&fields, plan);
   if (strcmp(word, "callback") == 0) return read_callback(&fields, plan);
-  return "begins with neither chain nor callback";
+  if (strcmp(word, "join") == 0) return read_join(&fields, plan);
+  return "begins with none of chain, callback and join";
 }
 
 static const char *whole(const plan_t *plan) {

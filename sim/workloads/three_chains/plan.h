@@ -5,8 +5,11 @@
  *
  *   chain NAME LEVEL PERIOD_NS OFFSET_NS INSTANCES reliable|best_effort
  *   callback NAME EXECUTION_NS IN OUT [MARK MARK_OFFSET MARK_VALUE]
+ *   join IN
  *
- * IN is - for a timer, else what the callback subscribes to; OUT is - or what it publishes. Both are written as
+ * A join belongs to the callback before it, a subscription: it takes this message, too, and runs when the last one of
+ * an instance is there. IN is - for a timer, else what the callback subscribes to; OUT is - or what it publishes. Both
+ * are written as
  *
  *   TOPIC PACKAGE/msg/TYPE NUMBER OFFSET FILE
  *
@@ -31,6 +34,8 @@
 
 #define PLAN_CHAINS 32
 #define PLAN_CALLBACKS 64
+#define PLAN_JOINS 32       /* of all callbacks */
+#define PLAN_JOINS_OF_ONE 7 /* of one */
 #define PLAN_NAME_BYTES 72
 #define PLAN_TOPIC_BYTES 208
 #define PLAN_TYPE_BYTES 128
@@ -58,6 +63,7 @@ typedef struct plan_callback {
   size_t request; /* of a client: the number of the callback that requests */
   int64_t execution_ns;
   plan_message_t in, out;
+  size_t first_join, join_count; /* what it waits for beside in */
 } plan_callback_t;
 
 typedef struct plan_chain {
@@ -75,6 +81,8 @@ typedef struct plan {
   size_t chain_count;
   plan_callback_t callbacks[PLAN_CALLBACKS];
   size_t callback_count;
+  plan_message_t joins[PLAN_JOINS];
+  size_t join_count;
 } plan_t;
 
 /* False, with one line on standard error that names the line of the file, when the plan cannot be used. */

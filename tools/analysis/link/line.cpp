@@ -111,6 +111,8 @@ time_ns LinkModel::answers_apart_ns() const {
     if (load.up.messages == 0 && load.down.messages == 0 && !on_shared_host) continue;
     if (!begins_here || load.up.messages > 1 || load.up.frames > load.up.messages) return 0;
     if (load.down.messages > (load.pair ? 1 : 0)) return 0;
+    // Of chains that begin with one message it may bring the answers of all.
+    if (system_.chains[chain].shares_level) return 0;
     if (load.up.messages == 0) return on_shared_host ? 0 : apart_ns;
     apart_ns = std::min(apart_ns, load.up.least_ns);
   }

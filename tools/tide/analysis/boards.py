@@ -57,7 +57,7 @@ class Found:
 
 def bound_boards(system: System, executor: ClientExecutor | None, losses: int, ask: Ask) -> Found:
     """NoBoundError if there is an entry for which there is no analysis. executor: of all boards; None: as described."""
-    refuse_link(system, executor)
+    refuse_link(system, executor, losses)
     return _Composition(system, executor, losses, ask).run()
 
 

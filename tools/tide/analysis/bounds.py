@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tide.analysis import boards
+from tide.analysis import boards, trees
 from tide.analysis.joins import latest, without_joins
 from tide.analysis.locks import waits_of
 from tide.analysis.lower import (
@@ -24,6 +24,7 @@ from tide.analysis.lower import (
     is_on_host,
     link_document,
     own_priorities,
+    refuse_link,
     shared_exclusive_groups,
     stretches_of,
 )
@@ -33,6 +34,7 @@ from tide.analysis.parts import Part
 from tide.analysis.paths import PathBound, path_bounds
 from tide.analysis.reasons import Root, host_root, link_root, starvation_root
 from tide.analysis.servers import servers_of, with_servers
+from tide.analysis.trees import has_trees, latest_ways, named
 from tide.programs.binaries import MissingBinaryError, build_folder
 from tide.system.levels import too_many_levels
 from tide.system.model import Chain, SerialLink, System
@@ -217,6 +219,28 @@ def _bounds_of_chains(system: System, executor: str | None, losses: int) -> Boun
         met = all(chain.met for chain in chains)
         return replace(bounds, met=met, chains=_by_urgency(chains), assumptions=assumptions)
     asked = next((name for name in CLIENT_EXECUTORS if name == executor), None)
+    if has_trees(system):
+        return _bounds_of_ways(system, asked, losses)
+    return _bounds_over_lines(system, asked, losses)
+
+
+def _bounds_of_ways(system: System, asked: ClientExecutor | None, losses: int) -> Bounds:
+    refuse_link(system, asked, losses)  # by the entries of the description
+    ways = trees.ways_of(system)
+    bounds = _bounds_over_lines(ways.system, asked, losses)
+    chains = _by_urgency(latest_ways(system, ways, bounds.chains))
+    joining = (_JOINING,) if any(chain.joins for chain in system.chains) else ()
+    assumptions = (*map(_by_chains, bounds.assumptions), *joining)
+    met = all(chain.met for chain in chains)
+    return replace(bounds, met=met, chains=chains, assumptions=assumptions, models=line_models(system, asked))
+
+
+def _by_chains(one: Assumption) -> Assumption:
+    """Of what is supposed of ways that branch: by the chains as they are described."""
+    return Assumption(one.id, named(one.text), {chain_of(name): value for name, value in one.values.items()})
+
+
+def _bounds_over_lines(system: System, asked: ClientExecutor | None, losses: int) -> Bounds:
     if len(system.boards()) > 1:
         return _board_bounds(system, asked, losses)
     answer = ask_link(link_document(system, asked, losses))

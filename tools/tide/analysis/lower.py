@@ -11,6 +11,7 @@ from typing import Any, Literal
 from tide.analysis.locks import sections_of, waits_of
 from tide.analysis.names import ITSELF, NUMBER
 from tide.analysis.servers import serving_several
+from tide.analysis.trees import tree_findings
 from tide.analysis.unbounded import link_findings, shared_lanes
 from tide.analysis.wire import down_bytes, up_bytes
 from tide.system.finding import Finding
@@ -59,24 +60,32 @@ def executor_of_board(board: Executor) -> ClientExecutor:
 
 def link_document(system: System, executor: ClientExecutor | None = None, losses: int = 0) -> Document:
     """The form of tools/analysis/link/file.h, of a system with one board. executor: None: that of the description."""
-    refuse_link(system, executor)
+    refuse_link(system, executor, losses)
     return board_document(system, executor or described_executor(system), losses)
 
 
-def refuse_link(system: System, executor: ClientExecutor | None) -> None:
+def refuse_link(system: System, executor: ClientExecutor | None, losses: int) -> None:
     """NoBoundError, if there is an entry of boards or links for which there is no analysis."""
-    findings = [*link_findings(system), *_waiting_services(system, executor)]
+    waiting = _waiting_boards(system, executor)
+    findings = [
+        *link_findings(system),
+        *_waiting_services(system, waiting),
+        *tree_findings(system, losses, waiting),
+    ]
     if executor is None:
         findings += shared_lanes(system)
     if findings:
         raise NoBoundError(findings)
 
 
-def _waiting_services(system: System, executor: ClientExecutor | None) -> list[Finding]:
-    """Requests and replies never wait until they are confirmed, and the analysis knows chains that do as a whole."""
-    waiting = {
+def _waiting_boards(system: System, executor: ClientExecutor | None) -> set[str]:
+    return {
         one.name for one in system.boards() if (executor or executor_of_board(one)) in ("batch_stock", "batch_blocking")
     }
+
+
+def _waiting_services(system: System, waiting: set[str]) -> list[Finding]:
+    """Requests and replies never wait until they are confirmed, and the analysis knows chains that do as a whole."""
     return [
         Finding(
             ("chains", index, "callbacks", position),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from tide.analysis.sections import all_of, sections_of
 from tide.system.finding import Finding
-from tide.system.levels import shared_priorities
+from tide.system.levels import levels as levels_on
 from tide.system.locate import Path
 from tide.system.model import Callback, Chain, Executor, SerialLink, System, UdpLink
 
@@ -20,14 +20,6 @@ def link_findings(system: System) -> list[Finding]:
         return shared
     findings = [*_boards(system), *_budgets(system), *_line_findings(system)]
     for index, chain in enumerate(system.chains):
-        if chain.branches_from is not None:
-            findings.append(
-                Finding(
-                    ("chains", index, "branches_from"),
-                    f"chain '{chain.name}' branches, for which there is no bound with a microcontroller",
-                    "give it a timer of its own, or check the host alone",
-                )
-            )
         for position, callback in enumerate(chain.callbacks):
             findings += _callback_findings(system, callback, ("chains", index, "callbacks", position))
     return findings
@@ -101,19 +93,20 @@ def _boards(system: System) -> list[Finding]:
             findings += _too_long(one, ("executors", index), costs)
     if len(system.boards()) < 2:
         return findings
-    for index, chain in enumerate(system.chains):
-        findings += _returns(system, chain, ("chains", index))
-    return findings
+    for chain in system.chains:
+        for way in system.ways(chain):
+            findings += _returns(system, chain, way)
+    return list({one.path: one for one in findings}.values())
 
 
-def _returns(system: System, chain: Chain, path: Path) -> list[Finding]:
+def _returns(system: System, chain: Chain, way: tuple[Callback, ...]) -> list[Finding]:
     """A chain that comes to a board again in between, of which it has left for another one before."""
     seen: set[str] = set()
-    for section in all_of(sections_of(system, chain)):
+    for section in all_of(sections_of(system, chain.model_copy(update={"callbacks": way}))):
         if section.place in seen:
             return [
                 Finding(
-                    (*path, "callbacks", chain.callbacks.index(section.callbacks[0])),
+                    _path_of(system, section.callbacks[0]),
                     f"chain '{chain.name}' comes back to board '{section.place}' from a board that it has come back "
                     "to, for which there is no bound",
                     "end it before, and begin a chain of its own there",
@@ -121,6 +114,15 @@ def _returns(system: System, chain: Chain, path: Path) -> list[Finding]:
             ]
         seen.add(section.place)
     return []
+
+
+def _path_of(system: System, callback: Callback) -> Path:
+    return next(
+        ("chains", index, "callbacks", position)
+        for index, chain in enumerate(system.chains)
+        for position, one in enumerate(chain.callbacks)
+        if one is callback
+    )
 
 
 def _shared_lines(system: System) -> list[Finding]:
@@ -165,10 +167,8 @@ def shared_lanes(system: System) -> list[Finding]:
 
 
 def levels_of(system: System, board: str) -> int:
-    """Of the chains that have a callback on this microcontroller."""
-    chains = [chain for chain in system.chains if any(one.executor == board for one in chain.callbacks)]
-    shared = shared_priorities(board, chains)
-    return len({shared.get(chain.name, chain.priority) for chain in chains})
+    """Of the chains that come to this microcontroller."""
+    return len(set(levels_on(system, board).values()))
 
 
 def _line_findings(system: System) -> list[Finding]:

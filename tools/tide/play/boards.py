@@ -4,6 +4,7 @@ executors of nodes; a chain over two boards is played as two, the second of whic
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -29,7 +30,7 @@ from tide.play.board import (
 from tide.play.paths import Instance
 from tide.play.server import Played
 from tide.system.levels import levels_of_boards
-from tide.system.model import Callback, Executor, SerialLink, System, UdpLink, nanoseconds
+from tide.system.model import Callback, Chain, Executor, SerialLink, System, UdpLink, nanoseconds
 
 _UDP_BAUD = 1_000_000_000  # of a line that stands for a network, whose delays are the agent's
 
@@ -54,11 +55,13 @@ class BoardsPlayer(BoardPlayer):
         self._random, self._losses, self._system, self._executor = source, losses, system, executor
         self._hosts = [one for one in system.executors if one.where == "host"]
         self._chains = system.chains
-        self._sections = [sections_of(system, chain) for chain in system.chains]
+        self._sections = [_as_played(system, sections_of(system, chain)) for chain in system.chains]
         used = {one.place for sections in self._sections for one in all_of(sections)} - {HOST}
         self._boards = [board for board in system.boards() if board.name in used]
         self._levels_of = levels_of_boards(system)
         self._links = [self._link_of(board) for board in self._boards]
+        self._takes = {one.name: self._inputs(one) for sections in self._sections for one in all_of(sections)}
+        self._branched = {id(one) for chain in system.chains for one in system.inputs(chain)}
         self._services = {}
         for one in (one for sections in self._sections for one in all_of(sections)):
             self._services[one.name] = service_of(system, one)
@@ -73,12 +76,66 @@ class BoardsPlayer(BoardPlayer):
         self.chain_names = [chain.name for chain in system.chains]
         # A chain that touches no board is a timer of the nodes, in the plan of the first one.
         self._played = [
-            [one for sections in self._sections for one in all_of(sections) if one.place in self._places_of(number)]
+            [
+                member
+                for sections in self._sections
+                for one in all_of(sections)
+                if one.place in self._places_of(number)
+                for member in self._members(one)
+            ]
             for number in range(len(self._boards))
         ]
+        self._begins = self._branches()
 
     def _places_of(self, number: int) -> tuple[str, ...]:
         return (self._boards[number].name, HOST) if number == 0 else (self._boards[number].name,)
+
+    def _inputs(self, section: Section) -> tuple[Callback, ...]:
+        """Whose messages begin it, where that is not the timer or the section before it."""
+        return self._system.inputs(section.chain) if section is self._first_of(section.chain.name) else ()
+
+    def _first_of(self, chain: str) -> Section:
+        return next(sections[0] for sections in self._sections if sections[0].chain.name == chain)
+
+    def _is_joined_on_board(self, section: Section) -> bool:
+        takes = self._takes[section.name]
+        return len(takes) > 1 and self._system.where(section.callbacks[0]) == "mcu"
+
+    def _members(self, section: Section) -> list[Section]:
+        """As which it is played: where a board joins messages, as one that takes each of them."""
+        count = len(self._takes[section.name]) if self._is_joined_on_board(section) else 1
+        return [section, *(replace(section, name=f"{section.chain.name}{NUMBER}{n}") for n in range(2, count + 1))]
+
+    def _branches(self) -> dict[str, list[tuple[str, int]]]:
+        """By section what else its messages on the host begin, and behind how many of its callbacks there."""
+        found: dict[str, list[tuple[str, int]]] = {}
+        for place, sections in enumerate(self._sections):
+            for before, after in itertools.pairwise(sections):
+                if after.before is None:  # of one section (_as_played)
+                    on_host = sum(self._system.where(one) == "host" for one in before.callbacks)
+                    found.setdefault(before.name, []).append((_numbered(place, after), on_host))
+            members = self._members(sections[0])
+            for number, made_by in enumerate(self._takes[sections[0].name]):
+                member = members[number] if len(members) > 1 else sections[0]
+                section, done = self._where_made(made_by)
+                found.setdefault(section.name, []).append((_numbered(place, member), done))
+        return found
+
+    def _where_made(self, callback: Callback) -> tuple[Section, int]:
+        """The section, and how many of its callbacks on the host have ended by then."""
+        section = next(
+            one
+            for sections in self._sections
+            for one in all_of(sections)
+            if any(each is callback for each in one.callbacks)
+        )
+        place = next(n for n, one in enumerate(section.callbacks) if one is callback)
+        on_host = sum(self._system.where(one) == "host" for one in section.callbacks[: place + 1])
+        made_on_host = self._system.where(callback) == "host"
+        starts = place == 0 and self._shapes[section.name] in ("answered", "heard")
+        if not (made_on_host or starts) or self._services[section.name] != "topics":
+            raise UnplayableError("a chain branches behind a callback of a board that is not the first of its chain")
+        return section, on_host
 
     def _link_of(self, board: Executor) -> SerialLink | UdpLink:
         link = self._system.link_of_board(board)
@@ -96,9 +153,14 @@ class BoardsPlayer(BoardPlayer):
             side = self._system.where(callback)
             if side == "mcu" or places[-1:] != ("host",):  # callbacks of the host one after the other are as one
                 places += (side,)
-        if section.before is not None:
+        if self._takes[section.name]:
+            if places in (("mcu",), ("host", "mcu"), ("host",)) and section.is_last:
+                return "hosted" if places == ("host",) else "told"
+        elif section.before is not None:
             if places == ("mcu",) and section.is_last:
                 return "told"
+        elif places == ("mcu",) and id(section.callbacks[0]) in self._branched:
+            return "heard"
         elif section.is_last and places in SHAPES:
             return SHAPES[places]
         elif not section.is_last and places in (("mcu",), ("mcu", "host")):
@@ -144,12 +206,15 @@ class BoardsPlayer(BoardPlayer):
         """Of several sections the response is that of the last, which counts from the first release."""
         names = [one.name for sections in self._played for one in sections]
         number = {name: place for place, name in enumerate(names)}
-        last = [number[sections[-1].name] for sections in self._sections]
-        lost = (sum(played.lost[number[one.name]] for one in sections) for sections in self._sections)
+        last = [[number[one.name] for one in self._members(sections[-1])] for sections in self._sections]
+        lost = (
+            sum(played.lost[number[one.name]] for one in sections[:-1]) + max(played.lost[place] for place in places)
+            for sections, places in zip(self._sections, last, strict=True)
+        )
         return replace(
             played,
-            worst_ns=tuple(played.worst_ns[place] for place in last),
-            ended=tuple(played.ended[place] for place in last),
+            worst_ns=tuple(max(played.worst_ns[place] for place in places) for places in last),
+            ended=tuple(min(played.ended[place] for place in places) for places in last),
             lost=tuple(lost),
         )
 
@@ -158,9 +223,20 @@ class BoardsPlayer(BoardPlayer):
         recorded = dict(zip(names, played.recorded, strict=True))
         found = []
         for sections in self._sections:
-            first = {times[0]: times for times in recorded[sections[0].name]}
-            last = (times for times in recorded[sections[-1].name] if times[-1] >= 0 and times[0] in first)
-            found.append([instance_of(first[times[0]], times) for times in last])
+            timer = self._first_of(self._system.timer_of(sections[0].chain).name)
+            first = {times[0]: times for times in recorded[timer.name]}
+            ends: dict[int, list[tuple[int, ...]]] = {}
+            members = self._members(sections[-1])
+            for times in (times for one in members for times in recorded[one.name]):
+                if times[-1] >= 0 and times[0] in first:
+                    ends.setdefault(times[0], []).append(times)
+            found.append(
+                [
+                    instance_of(first[release_ns], max(every, key=lambda times: times[-1]))
+                    for release_ns, every in sorted(ends.items())
+                    if len(every) == len(members)
+                ]
+            )
         return found
 
     def until(self, played: Played) -> dict[tuple[str, str], tuple[int, int, int]]:
@@ -276,7 +352,10 @@ class BoardsPlayer(BoardPlayer):
     def _section(self, section: Section, run: BoardsRun) -> str:
         chain = section.chain
         place = self.chain_names.index(chain.name)
-        shape, calls = self._shapes[section.name], self._services[section.name]
+        base = next(one for one in all_of(self._sections[place]) if one.callbacks == section.callbacks)
+        takes = self._takes[base.name]
+        timer = self._system.timer_of(chain)
+        shape, calls = self._shapes[base.name], self._services[base.name]
         where = {id(one): number for number, one in enumerate(chain.callbacks)}
         times_us = {key: run.executions_ns[place][number] // MICROSECOND for key, number in where.items()}
         on_board = [one for one in section.callbacks if one.executor == section.place]
@@ -288,21 +367,23 @@ class BoardsPlayer(BoardPlayer):
         if calls == "serves":
             served = section.callbacks.index(on_board[0])
             behind, on_host = list(section.callbacks[served + 1 :]), list(section.callbacks[:served])
-        sent, taken = self._messages(section, run.payload_bytes[place], where)
-        fields = {
+        sent, taken = self._messages(base, run.payload_bytes[place], where)
+        if takes and not on_host:
+            taken = self._bytes_of(takes[self._members(base).index(section)], run)
+        fields = {  # losses are counted by instance from phase_us on, on all boards
             "name": _numbered(place, section),
             "level": 0 if section.place == HOST else self._levels_of[section.place][chain.name],
             "shape": shape,
             "period_us": chain.period_ns // MICROSECOND,
-            "phase_us": run.phases_ns[place] // MICROSECOND,  # losses are counted by instance from here on all boards
+            "phase_us": run.phases_ns[self.chain_names.index(timer.name)] // MICROSECOND,
             "payload_bytes": sent,
             "reply_bytes": taken,
             "sample_us": on_board_us[0] if on_board_us else 0,
             "host_us": times_us[id(on_host[0])] if on_host else 0,
             "act_us": on_board_us[1] if len(on_board_us) > 1 else 0,
-            "jitter_us": chain.jitter_ns // MICROSECOND if section.before is None else 0,
+            "jitter_us": chain.jitter_ns // MICROSECOND if section.before is None and not takes else 0,
             "reliable": str(chain.reliability == "reliable").lower(),
-            "hold": str(chain.hold).lower(),
+            "hold": str(self._holds(timer)).lower(),
             "node": self._node(on_host[0]) if on_host else 0,
         }
         fields |= self._locks_of(chain, on_board, begins_here=shape != "told")
@@ -313,13 +394,33 @@ class BoardsPlayer(BoardPlayer):
         if servers := self._servers_of(on_host, behind):
             fields["servers"] = servers
         if calls != "topics":
-            fields |= {"calls": calls, "service": f"c{place}", "mark": place + 1}
+            number = self._sections[place].index(base) if section.before is None and not section.inner else 0
+            fields |= {"calls": calls, "service": f"c{place}" + (f"n{number}" if number else ""), "mark": place + 1}
         if section.inner:
             fields["next"] = _numbered(place, section.inner[0])
         elif not section.is_last and calls == "topics":
             sections = self._sections[place]
             fields["next"] = _numbered(place, sections[sections.index(section) + 1])
+        if self._is_joined_on_board(base):
+            fields["join"] = place + 1
+        elif len(takes) > 1:
+            fields["waits"] = len(takes)
+        if begins := self._begins.get(section.name):
+            fields["begins"] = ",".join(name for name, _ in begins)
+            fields["begins_at"] = ",".join(str(done) for _, done in begins)
         return "chain=" + " ".join(f"{name}={value}" for name, value in fields.items())
+
+    def _bytes_of(self, made_by: Callback, run: BoardsRun) -> int:
+        return next(
+            run.payload_bytes[place][number]
+            for place, chain in enumerate(self._chains)
+            for number, one in enumerate(chain.callbacks)
+            if one is made_by
+        )
+
+    def _holds(self, timer: Chain) -> bool:
+        """One of the chains of a timer does, which have one level."""
+        return any(one.hold for one in self._chains if self._system.timer_of(one) is timer)
 
     def _servers_of(self, on_host: list[Callback], behind: list[Callback]) -> str:
         """Empty: none of these callbacks of the host serves several chains."""
@@ -352,6 +453,22 @@ def _is_alone(system: System, server: Callback) -> bool:
 def _numbered(place: int, section: Section) -> str:
     """Of a chain's place and the section's, as the plan names it."""
     return f"c{place}s{int(section.name.partition(NUMBER)[2] or 1) - 1}"
+
+
+def _as_played(system: System, sections: list[Section]) -> list[Section]:
+    """A node may ask a board one service after the other, as for a goal and its result: each is played by itself, and
+    begun by what the node does with the reply before it."""
+    if len(sections) != 1 or sections[0].place == HOST or sections[0].away:
+        return sections
+    (whole,) = sections
+    served = [n for n, one in enumerate(whole.callbacks) if one.kind == "service" and system.where(one) == "mcu"]
+    if len(served) < 2 or len(served) != sum(system.where(one) == "mcu" for one in whole.callbacks):
+        return sections
+    cuts = [0, *served[1:], len(whole.callbacks)]
+    return [
+        replace(whole, name=f"{whole.chain.name}{NUMBER}{number}", callbacks=whole.callbacks[first:last])
+        for number, (first, last) in enumerate(itertools.pairwise(cuts), 1)
+    ]
 
 
 def service_of(system: System, section: Section) -> str:

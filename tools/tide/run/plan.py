@@ -16,6 +16,7 @@ from tide.system.variants import PlanError
 
 BOARD_CHAINS = 32  # PLAN_CHAINS of sim/workloads/three_chains/plan.h
 BOARD_CALLBACKS = 64  # PLAN_CALLBACKS there
+BOARD_JOINS = 32  # PLAN_JOINS there
 BOARD_PAYLOAD_BYTES = 40_000  # PLAN_PAYLOAD_BYTES there
 BOARD_MTU_BYTES = 4096  # MTU_BYTES_MOST there
 _CLIENT_CHAINS = 16
@@ -117,7 +118,7 @@ class Message:
 
 @dataclass(frozen=True)
 class BoardCallback:
-    """One line of a plan. takes: None for a timer. joins: what it waits for beside it, on the host only."""
+    """One line of a plan. takes: None for a timer. joins: what it waits for beside it."""
 
     name: str
     execution_ns: int
@@ -143,7 +144,8 @@ def write_board_plan(chains: Iterable[BoardChain], path: Path) -> None:
     """With the messages that it names in files beside it."""
     lines = [
         "# chain NAME LEVEL PERIOD_NS OFFSET_NS INSTANCES RELIABILITY",
-        "# callback NAME EXECUTION_NS IN OUT [MARK OFFSET VALUE], IN and OUT each - or TOPIC TYPE NUMBER OFFSET FILE",
+        "# callback NAME EXECUTION_NS IN OUT [MARK OFFSET VALUE], IN and OUT each - or TOPIC TYPE NUMBER OFFSET FILE; "
+        "join IN",
     ]
     count = 0
     for chain in chains:
@@ -159,6 +161,7 @@ def write_board_plan(chains: Iterable[BoardChain], path: Path) -> None:
                 sent = f"{callback.sends.words} {file}"
             marked = "" if callback.takes is None else callback.takes.mark_words
             lines.append(f"callback {callback.name} {callback.execution_ns} {taken} {sent}{marked}")
+            lines += [f"join {joined.words} -" for joined in callback.joins]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

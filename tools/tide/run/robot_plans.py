@@ -14,6 +14,7 @@ from tide.run.messages import MessageError, Number, Sample, sample_of
 from tide.run.plan import (
     BOARD_CALLBACKS,
     BOARD_CHAINS,
+    BOARD_JOINS,
     BOARD_MTU_BYTES,
     BOARD_PAYLOAD_BYTES,
     BoardCallback,
@@ -162,7 +163,14 @@ def require_board(executor: Executor, chains: list[BoardChain]) -> None:
             f"board '{executor.name}' has {len(chains)} chains with {len(callbacks)} callbacks; one that is played has "
             f"at most {BOARD_CHAINS} and {BOARD_CALLBACKS}"
         )
-    for message in (one for callback in callbacks for one in (callback.takes, callback.sends) if one is not None):
+    joins = [one for callback in callbacks for one in callback.joins]
+    if len(joins) > BOARD_JOINS:
+        raise PlanError(
+            f"board '{executor.name}' joins {len(joins)} further messages; one that is played joins at most "
+            f"{BOARD_JOINS}"
+        )
+    messages = [one for callback in callbacks for one in (callback.takes, callback.sends) if one is not None]
+    for message in (*messages, *joins):
         publication = message.publication
         if publication.payload_bytes > BOARD_PAYLOAD_BYTES:
             raise PlanError(
@@ -201,14 +209,16 @@ def nodes_of(system: System, executor: Executor, chains: list[BoardChain], out: 
         for callback in chain.callbacks
         if callback.group is not None
     }
-    readers = {
-        (chain.name, maker.name): readers_of(system, chain, reader) for chain, maker, reader in topics_of(system)
-    }
+    owners = {id(one): (chain.name, one.name) for chain in system.chains for one in chain.callbacks}
+    readers: dict[tuple[str, str], int] = {}
+    for chain, maker, reader in topics_of(system):
+        owner = owners[id(maker)]
+        readers[owner] = max(readers.get(owner, 0), readers_of(system, chain, reader))
     described = []
     count = 0
-    for chain in chains:
+    for played in chains:
         callbacks = []
-        for callback in chain.callbacks:
+        for callback in played.callbacks:
             file = out / f"{executor.name}_{count}.cdr"
             count += 1
             callbacks.append(
@@ -217,17 +227,17 @@ def nodes_of(system: System, executor: Executor, chains: list[BoardChain], out: 
                     "execution_ns": callback.execution_ns,
                     "takes": _node_message(callback.takes, None),
                     "joins": [_node_message(one, None) for one in callback.joins],
-                    "sends": _node_message(callback.sends, file, readers.get((chain.name, callback.name), 0)),
-                    "group": groups.get((chain.name, callback.name)),
+                    "sends": _node_message(callback.sends, file, readers.get((played.name, callback.name), 0)),
+                    "group": groups.get((played.name, callback.name)),
                 }
             )
         described.append(
             {
-                "name": chain.name,
-                "period_ns": chain.period_ns,
-                "offset_ns": chain.offset_ns,
-                "instances": chain.instances,
-                "reliable": chain.reliability == "reliable",
+                "name": played.name,
+                "period_ns": played.period_ns,
+                "offset_ns": played.offset_ns,
+                "instances": played.instances,
+                "reliable": played.reliability == "reliable",
                 "callbacks": callbacks,
             }
         )
@@ -238,7 +248,10 @@ def nodes_of(system: System, executor: Executor, chains: list[BoardChain], out: 
 def topics_of(system: System) -> Iterator[tuple[Chain, Callback, Callback | None]]:
     """Of each chain that publishes it: who makes a message, and who takes it; None where nobody does."""
     for chain in system.chains:
-        path = system.path(chain)
-        for position, callback in enumerate(path):
-            if callback.publishes is not None:
-                yield chain, callback, path[position + 1] if position + 1 < len(path) else None
+        seen: set[tuple[int, int]] = set()
+        for way in system.ways(chain):
+            for callback, after in zip(way, (*way[1:], None), strict=True):
+                key = id(callback), id(after)
+                if callback.publishes is not None and key not in seen:
+                    seen.add(key)
+                    yield chain, callback, after

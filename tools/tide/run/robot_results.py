@@ -64,12 +64,13 @@ class Outcome:
 
 
 def execution_lines(system: System, recorded: Recorded) -> list[str]:
-    """As `tide measured` reads them: what the boards counted, and of host executors what their nodes recorded."""
+    """As `tide measured` reads them: what the boards counted, and of host executors and of joins what was recorded."""
     lines = list(recorded.lines)
     for chain in system.chains:
         for callback in chain.callbacks:
             runs = recorded.runs.get((chain.name, callback.name), {})
-            if system.where(callback) != "host" or not runs:
+            joins = bool(chain.joins) and callback is chain.callbacks[0]
+            if not runs or (system.where(callback) != "host" and not joins):
                 continue
             spent = [cpu_ns for _, _, cpu_ns in runs.values()]
             name = f"{chain.name}/{callback.name}"

@@ -230,8 +230,9 @@ def _link_load(system: System) -> Iterator[Finding]:
         return
     crossings: dict[tuple[str, str], Fraction] = {}  # bytes a nanosecond, by link and by the side that they come from
     links = {board.name: system.link_of_board(board) for board in system.boards()}
+    seen: set[tuple[int, tuple[str, str]]] = set()
     for chain in system.chains:
-        for way, payload_bytes in _crossing_bytes(system, chain, links).items():
+        for way, payload_bytes in _crossing_bytes(system, chain, links, seen):
             crossings[way] = crossings.get(way, Fraction(0)) + Fraction(payload_bytes, chain.period_ns)
     for index, link in enumerate(system.links):
         if not isinstance(link, SerialLink):
@@ -248,20 +249,26 @@ def _link_load(system: System) -> Iterator[Finding]:
 
 
 def _crossing_bytes(
-    system: System, chain: Chain, links: Mapping[str, SerialLink | UdpLink | None]
-) -> dict[tuple[str, str], int]:
-    """By link and the side that they come from; links are those of boards."""
-    total: dict[tuple[str, str], int] = {}
-    path = system.path(chain)[-len(chain.callbacks) - 1 :]  # with the callback that it branches from
-    for before, after in itertools.pairwise(path):
+    system: System,
+    chain: Chain,
+    links: Mapping[str, SerialLink | UdpLink | None],
+    seen: set[tuple[int, tuple[str, str]]],
+) -> Iterator[tuple[tuple[str, str], int]]:
+    """By link and the side that they come from; links are those of boards. seen: by maker the ways to the host that are
+    counted: a message goes there once, whoever takes it."""
+    inputs = ((one, chain.callbacks[0]) for one in system.inputs(chain))
+    for before, after in itertools.chain(inputs, itertools.pairwise(chain.callbacks)):
         if before.sends is None or before.executor == after.executor:
             continue
         for place, source in ((before, "mcu"), (after, "host")):
             link = links.get(place.executor)
-            if link is not None:
-                way = (link.name, source)
-                total[way] = total.get(way, 0) + before.sent_bytes
-    return total
+            if link is None:
+                continue
+            way = (link.name, source)
+            if source == "mcu" and (id(before), way) in seen:
+                continue
+            seen.add((id(before), way))
+            yield way, before.sent_bytes
 
 
 def _percent(load: Fraction) -> str:

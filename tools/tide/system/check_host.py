@@ -75,10 +75,6 @@ def _join(
             f"'{callback}' of chain '{name}' begins with another timer than what else chain '{chain.name}' waits for",
             "let both branch from one timer, or use [[paths]] for data of different timers",
         )
-    elif any(system.where(one) == "mcu" for one in (made, *chain.callbacks)):
-        yield Finding(
-            path, f"chain '{chain.name}' joins messages, and a board takes part", "join them on an executor of the host"
-        )
 
 
 def _waits_for_itself(chain: Chain, chains: dict[str, Chain]) -> bool:

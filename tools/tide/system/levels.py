@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The levels of chains (tide/priority.h): numbers from 1 to 126 by which a board's frames and callbacks, or the
 callbacks of an executor of the host, are told apart. Priorities belong to the whole description, levels to one executor
-with its link, in the same order; only chains that ask one service of a board have the same level there. Everything that
-executes a description takes its levels from here. Bounds need the order alone."""
+with its link, in the same order; only chains that ask one service of a board, and chains of one timer, have the same
+level there. Everything that executes a description takes its levels from here. Bounds need the order alone."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tide.errors import UsageError
 from tide.system.fields import LEVEL_MAXIMUM
@@ -54,9 +54,10 @@ def levels(system: System, executor: str) -> dict[str, int]:
     return _levels(system, executor, meetings(system)[executor])
 
 
-def shared_priorities(board: str, chains: Iterable[Chain]) -> dict[str, int]:
+def shared_priorities(board: str, chains: Sequence[Chain]) -> dict[str, int]:
     """By name, of those chains that ask a service of this board which others ask, too: the priority that all of them
-    have there, which is that of the most urgent one. A service has one level, whoever asks."""
+    have there, which is that of the most urgent one. A service has one level, whoever asks. And of those with a
+    callback there that have the priority of another one."""
     found: dict[str, int] = {}
     askers: dict[str, list[str]] = defaultdict(list)
     for chain in chains:
@@ -71,7 +72,31 @@ def shared_priorities(board: str, chains: Iterable[Chain]) -> dict[str, int]:
         for names in several:
             found |= dict.fromkeys(names, max(found[name] for name in names))
     together = {name for names in several for name in names}
+    alike: dict[int, set[str]] = defaultdict(set)  # of chains that go over what several share (tide.analysis.trees)
+    for chain in chains:
+        if any(callback.executor == board for callback in chain.callbacks):
+            alike[chain.priority].add(chain.name)
+    for priority, those in alike.items():
+        if len(those) > 1:
+            together |= those
+            found |= {name: priority for name in those if name not in found}
     return {name: priority for name, priority in found.items() if name in together}
+
+
+def tree_priorities(system: System) -> dict[str, int]:
+    """By name, of chains that begin with the same timer, where there is a board: the priority that all of them have on
+    boards, which is that of the most urgent one. What they share there has one level, whoever goes on from it."""
+    if not system.boards() or all(chain.branches_from is None for chain in system.chains):
+        return {}
+    trees: dict[str, list[Chain]] = defaultdict(list)
+    for chain in system.chains:
+        trees[system.timer_of(chain).name].append(chain)
+    return {
+        chain.name: max(one.priority for one in chains)
+        for chains in trees.values()
+        if len(chains) > 1
+        for chain in chains
+    }
 
 
 def levels_of_boards(system: System) -> dict[str, dict[str, int]]:
@@ -102,6 +127,8 @@ def _levels(system: System, executor: str, chains: Sequence[Chain]) -> dict[str,
     priorities = {chain.name: chain.priority for chain in chains}
     if system.executor(executor).where == "mcu":
         priorities |= shared_priorities(executor, chains)
+        trees = tree_priorities(system)
+        priorities |= {name: trees[name] for name in priorities if name in trees}
     ranked = sorted(set(priorities.values()))
     if len(ranked) > LEVEL_MAXIMUM:
         raise LevelError(f"{_too_many(executor, len(ranked))}; {_FEWER}")

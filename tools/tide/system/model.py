@@ -335,7 +335,7 @@ class Chain(_Entry):
         Field(
             max_length=7,
             description="List of chain.callback beside branches_from: the chain starts when all of them have published "
-            "what belongs to the same expiry of their timer. On the host.",
+            "what belongs to the same expiry of their timer, on the host or on a board.",
         ),
     ] = ()
     callbacks: Annotated[tuple[Callback, ...], Field(min_length=1, max_length=CALLBACKS_MAXIMUM, strict=False)]

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The action of the guide, described by its services and its topic: checked and played."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tide.analysis.bounds import bounds_of
+from tide.play.board import UnplayableError
+from tide.simulate.described import simulate_description
+from tide.system.load import parse
+
+GUIDE = Path(__file__).parents[2] / "docs/guide/checking.md"
+_FILE = re.compile(r"<!-- file: action.toml -->\n```toml\n(.*?)```", re.S)
+
+
+def described() -> str:
+    found = _FILE.search(GUIDE.read_text(encoding="utf-8"))
+    assert found is not None
+    return found[1]
+
+
+def test_the_guides_action_keeps_to_its_bounds_in_virtual_time() -> None:
+    system = parse(described())
+    assert bounds_of(system).met
+    outcome = simulate_description(system, None, 20, 1, search=False)
+    assert not outcome.is_broken and not outcome.excluded
+    pick, progress = (next(one for one in outcome.seen if one.chain == name) for name in ("pick", "progress"))
+    assert min(pick.ended, progress.ended) > 0 and pick.lost == progress.lost == 0
+    own_ms = 2 + 0.5 + 0.5 + 10 + 1
+    assert pick.worst_ns >= own_ms * 1_000_000, "the result is part of it"
+
+
+def test_types_of_an_action_say_their_sizes() -> None:
+    """Of test_msgs, which is installed: with a goal of the same fields."""
+    text = re.sub(r"(Fibonacci_SendGoal\"), payload_bytes = \d+", r"\1", described())
+    system = parse(text.replace("example_interfaces", "test_msgs"))
+    assert [one.sent_bytes for one in system.chain("pick").callbacks] == [20, 12, 16, 60, 0]
+
+
+def test_a_board_that_asks_for_two_services_is_not_played() -> None:
+    text = (
+        described()
+        .replace('executor = "planner"', 'executor = "X"')
+        .replace('executor = "arm"', 'executor = "planner"')
+    )
+    system = parse(text.replace('executor = "X"', 'executor = "arm"'))
+    assert bounds_of(system).chain("pick") is not None
+    with pytest.raises(UnplayableError, match="a service of a board"):
+        simulate_description(system, None, 1, 1, search=False)

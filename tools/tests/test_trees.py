@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chains that branch and join with boards: what a description may say, bounds, levels, and what the shipped runtime
+does in virtual time."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tide.analysis.bounds import bounds_of
+from tide.analysis.lower import NoBoundError
+from tide.analysis.trees import ways_of
+from tide.play.boards import BoardsPlayer
+from tide.play.server import Server
+from tide.run.plan import write_board_plan
+from tide.run.robot_plans import plan_of
+from tide.system.levels import levels
+from tide.system.load import load, parse
+from tide.system.model import System
+
+EXAMPLE = Path(__file__).parents[2] / "examples/systems/sorting_gate.toml"
+_MS = 1_000_000
+
+
+def described(
+    measure_ms: float = 8, look_ms: float = 12, joins: str = '["colour.look"]', period_ms: int = 100, more: str = ""
+) -> str:
+    text = EXAMPLE.read_text(encoding="utf-8")
+    for was, now in (
+        ("execution_ms = 8\n", f"execution_ms = {measure_ms}\n"),
+        ("execution_ms = 12\n", f"execution_ms = {look_ms}\n"),
+        ('joins = ["colour.look"]', f"joins = {joins}"),
+        ("period_ms = 100", f"period_ms = {period_ms}"),
+    ):
+        assert was in text
+        text = text.replace(was, now)
+    return text + more
+
+
+def worst_of(system: System, executor: str, runs: int = 12) -> dict[str, int]:
+    player = BoardsPlayer(system, executor, 0, random.Random(7))
+    worst: dict[str, int] = {}
+    server = Server("tide-sim")
+    try:
+        run = player.drawn()
+        for _ in range(runs):
+            played = server.play(player.words(run))
+            assert not played.violations and not played.excluded
+            told = player.of_chains(played)
+            assert not any(told.lost)
+            for name, worst_ns in zip(player.chain_names, told.worst_ns, strict=True):
+                worst[name] = max(worst.get(name, -1), worst_ns)
+            run = player.changed(run)
+    finally:
+        server.close()
+    return worst
+
+
+@pytest.mark.parametrize("executor", ["tide", "lanes", "batch"])
+@pytest.mark.parametrize(("measure_ms", "look_ms"), [(8, 12), (14, 3), (9, 9)])
+def test_a_board_waits_for_the_slowest_answer(executor: str, measure_ms: float, look_ms: float) -> None:
+    system = parse(described(measure_ms, look_ms))
+    bounds = {one.name: one.bound_ns for one in bounds_of(system, executor).chains}
+    worst = worst_of(system, executor)
+    assert worst["sort"] >= int((0.5 + max(measure_ms, look_ms) + 1) * _MS)
+    for name, worst_ns in worst.items():
+        assert worst_ns <= (bounds[name] or 0) + 1000, name
+
+
+def test_a_join_is_no_earlier_than_either_branch() -> None:
+    both = bounds_of(parse(described())).chain("sort")
+    first = bounds_of(parse(described(joins="[]"))).chain("sort")
+    assert both is not None and first is not None and both.bound_ns is not None and first.bound_ns is not None
+    assert both.bound_ns >= first.bound_ns + 4 * _MS  # the other branch is so much longer
+    assert sum(part.value_ns for part in both.parts) == both.bound_ns
+    assert {part.chain for part in both.parts} <= {None, "sort", "size", "colour", "belt"}
+
+
+def test_no_bound_where_an_instance_may_meet_the_next() -> None:
+    bound = bounds_of(parse(described(30, 30, period_ms=40).replace("deadline_ms = 80", "deadline_ms = 40"))).chain(
+        "sort"
+    )
+    assert bound is not None and bound.bound_ns is None and bound.reason is not None
+
+
+def test_chains_of_one_timer_have_one_level_on_a_board() -> None:
+    system = load(EXAMPLE)
+    assert levels(system, "gate") == {"size": 30, "colour": 30, "sort": 30, "belt": 15}
+    ways = ways_of(system)
+    assert ways.of_chain == {
+        "size": ("sort",),
+        "colour": ("sort#by1",),
+        "sort": ("sort", "sort#by1"),
+        "belt": ("belt",),
+    }
+    assert [chain.priority for chain in ways.system.chains] == [30, 30, 15]
+
+
+def test_who_is_between_their_priorities_waits_for_all_of_them() -> None:
+    """The belt is less urgent than the gate's move, and more urgent than each chain before it."""
+    text = described().replace("priority = 20", "priority = 12")
+    below = bounds_of(parse(text.replace("priority = 30", "priority = 14"))).chain("belt")
+    above = bounds_of(parse(text)).chain("belt")
+    assert below is not None and above is not None and below.bound_ns is not None and above.bound_ns is not None
+    assert above.bound_ns >= below.bound_ns + _MS // 2  # see, at least
+
+
+def test_one_message_may_bring_several_answers() -> None:
+    """What is more urgent meets the second of them on the line, although each by itself would have left by then."""
+
+    def chain(name: str, priority: int, callbacks: str, more: str = "") -> str:
+        return f"""
+[[chains]]
+name = "{name}"
+priority = {priority}
+period_ms = 400
+deadline_ms = 400
+reliability = "best_effort"
+{more}
+callbacks = [{callbacks}]
+"""
+
+    def callback(name: str, kind: str, executor: str, topic: str = "", payload_bytes: int = 0) -> str:
+        execution_ms = 0.1 if executor == "m" else 0
+        sent = f', publishes = {{ topic = "{topic}", payload_bytes = {payload_bytes} }}' if topic else ""
+        times = f"execution_ms = {execution_ms}, least_ms = {execution_ms}"
+        return f'{{ name = "{name}", kind = "{kind}", executor = "{executor}", {times}{sent} }}'
+
+    def answer(executor: str, topic: str, payload_bytes: int) -> str:
+        heard = callback("h", "subscription", executor, topic, payload_bytes)
+        return f"{heard}, {callback('z', 'subscription', 'm')}"
+
+    text = '[system]\nname = "two"\n[[executors]]\nname = "m"\nwhere = "mcu"\n'
+    text += "".join(f'[[executors]]\nname = "{name}"\nwhere = "host"\n' for name in ("p", "a", "b"))
+    text += '[[links]]\nname = "l"\nkind = "serial"\nbaud = 115200\nexact_sizes = true\nescaped_bytes = 0\n'
+    text += chain("urgent", 9, f"{callback('s', 'timer', 'm', 'u/s', 100)}, {answer('p', 'u/h', 8)}")
+    text += chain("one", 1, f"{callback('s', 'timer', 'm', 'o/s', 100)}, {answer('a', 'o/h', 70)}")
+    text += chain("other", 2, answer("b", "t/h", 70), 'branches_from = "one.s"')
+    system = parse(text)
+    bound = bounds_of(system, "tide").chain("urgent")
+    assert bound is not None and bound.bound_ns is not None
+    player = BoardsPlayer(system, "tide", 0, random.Random(1))
+    most = {
+        "costs": False,
+        "executions_ns": tuple(tuple(one.execution_ns for one in chain.callbacks) for chain in system.chains),
+        "payload_bytes": tuple(tuple(one.sent_bytes or 8 for one in chain.callbacks) for chain in system.chains),
+    }
+    worst_ns = 0
+    server = Server("tide-sim")
+    try:
+        for offset_ms in range(16):  # the urgent one begins while the message of both is on the line
+            run = replace(player.drawn(), phases_ns=(offset_ms * _MS + 3000, 0, 0), **most)
+            worst_ns = max(worst_ns, player.of_chains(server.play(player.words(run))).worst_ns[0])
+    finally:
+        server.close()
+    assert 28 * _MS < worst_ns <= bound.bound_ns + 1000  # 23.4 ms, if each message brought one answer
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "executor", "losses", "told"),
+    [
+        ('priority = 10\nperiod_ms = 100\ndeadline_ms = 80\nreliability = "reliable"', "", "tide", 0, "best_effort"),
+        ("", "", "tide", 1, "losses"),
+        ("", "", "batch_stock", 0, "publishing waits"),
+        ("", "", "batch_blocking", 0, "publishing waits"),
+    ],
+)
+def test_what_has_no_bound_is_told_with_its_entry(was: str, now: str, executor: str, losses: int, told: str) -> None:
+    text = EXAMPLE.read_text(encoding="utf-8")
+    if was:
+        text = text.replace(was, was.replace('"reliable"', '"best_effort"') + now)
+    with pytest.raises(NoBoundError) as error:
+        bounds_of(parse(text), executor, losses)
+    assert told in error.value.findings[0].what
+    assert error.value.findings[0].path[0] == "chains"
+
+
+def test_a_lock_on_a_branch_has_no_bound() -> None:
+    lock = '\n[[locks]]\nname = "arm"\nsections = [{ callback = "sort.move", section_ms = 0.5 }]\n'
+    with pytest.raises(NoBoundError, match="lock 'arm'") as error:
+        bounds_of(parse(described(more=lock)))
+    assert error.value.findings[0].path == ("locks", 0)
+
+
+def test_a_message_that_two_nodes_take_crosses_the_line_once() -> None:
+    """1,100 bytes in 100 ms are less than 115,200 baud take, twice as many are more."""
+    text = EXAMPLE.read_text(encoding="utf-8").replace("921_600", "115_200")
+    text = text.replace(
+        '"std_msgs/msg/UInt64", payload_bytes = 8 }', '"std_msgs/msg/String", payload_bytes = 1100 }', 1
+    )
+    parse(text)
+
+
+def test_the_plan_of_a_board_has_what_a_callback_joins(tmp_path: Path) -> None:
+    system = load(EXAMPLE)
+    gate = system.executor("gate")
+    write_board_plan(plan_of(system, gate, 3), tmp_path / "gate.plan")
+    lines = (tmp_path / "gate.plan").read_text(encoding="utf-8").splitlines()
+    place = next(number for number, line in enumerate(lines) if line.startswith("callback move "))
+    assert lines[place].split()[3] == "gate/size"
+    assert lines[place + 1].split()[:2] == ["join", "gate/colour"]
