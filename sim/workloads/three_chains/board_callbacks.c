@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _POSIX_C_SOURCE 200809L
+#include "board_callbacks.h"
+
+#include <rcl/rcl.h>
+#include <tide/posix.h>
+#include <tide/rclc_service.h>
+#include <time.h>
+
+#include "number.h"
+#include "recorder.h"
+#include "trace_file.h"
+
+plan_t plan;
+callback_t callbacks[PLAN_CALLBACKS];
+join_t joins[PLAN_JOINS];
+int64_t first_release_ns;
+atomic_uint publish_failures, unexpected;
+
+int64_t now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Of the calling thread. */
+static int64_t cpu_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+const plan_chain_t *chain_of(const callback_t *callback) { return &plan.chains[callback->plan->chain]; }
+
+bool subscribes(const callback_t *callback) { return callback->plan->in.topic[0] != '\0'; }
+
+bool serves(const callback_t *callback) { return callback->plan->role == PLAN_SERVICE; }
+
+callback_t *server_of(const callback_t *callback) { return &callbacks[callback->plan->server]; }
+
+bool has_service(const callback_t *callback) { return serves(callback) && server_of(callback) == callback; }
+
+bool requests(const callback_t *callback) { return callback->plan->requests; }
+
+bool publishes(const callback_t *callback) {
+  return callback->plan->out.topic[0] != '\0' && !serves(callback) && !requests(callback);
+}
+
+rcl_client_t *client_of(callback_t *callback) { return &callbacks[callback->plan->request].client; }
+
+static bool is_last(const callback_t *callback) {
+  const plan_chain_t *chain = chain_of(callback);
+  return callback->plan == &plan.callbacks[chain->first + chain->count - 1];
+}
+
+static int64_t since_first_ns(const plan_chain_t *chain, int64_t at_ns) {
+  return at_ns - first_release_ns - chain->offset_ns;
+}
+
+static rcl_ret_t request(callback_t *callback) {
+  int64_t sequence_number = 0;
+  return rcl_send_request(&callback->client, &callback->out, &sequence_number);
+}
+
+tide_callback_t *core_of(callback_t *callback) {
+  switch (callback->plan->role) {
+    case PLAN_TIMER:
+      return tide_rclc_timer_callback(&callback->timer);
+    case PLAN_SERVICE:
+      return tide_rclc_service_callback(&server_of(callback)->service);
+    case PLAN_CLIENT:
+      return tide_rclc_client_callback(client_of(callback));
+    default:
+      return tide_rclc_subscription_callback(&callback->subscription);
+  }
+}
+
+/* The whole of a callback: works, sends, and keeps when. What a service replies leaves when it has returned. */
+static void execute(callback_t *callback, uint32_t index, int64_t start_ns, int64_t start_cpu_ns) {
+  trace_file_instance(core_of(callback)->priority, TRACE_INSTANCE(callback->plan->chain, index));
+  tide_posix_spin_cpu(callback->plan->execution_ns);
+  record_t *record = recorder_at(callback->plan, index);
+  record->start_ns = start_ns;
+  if (callback->plan->out.topic[0] != '\0') number_write(callback->out.bytes, callback->plan->out.number, index);
+  if (publishes(callback) && rcl_publish(&callback->publisher, &callback->out, NULL) != RCL_RET_OK) publish_failures++;
+  if (requests(callback) && request(callback) != RCL_RET_OK) publish_failures++;
+  record->end_ns = now_ns();
+  record->cpu_ns = cpu_ns() - start_cpu_ns;
+  if (is_last(callback)) recorder_finish(callback->plan->chain, index);
+}
+
+/* An instance is that of its expiry: late in its period it may start in the next one. */
+void on_timer(rcl_timer_t *timer, int64_t since_last_call_ns) {
+  (void)since_last_call_ns;
+  const int64_t start_ns = now_ns(), start_cpu_ns = cpu_ns();
+  size_t number = 0;
+  while (&callbacks[number].timer != timer) number++;
+  const plan_chain_t *chain = chain_of(&callbacks[number]);
+  const int64_t since_ns = since_first_ns(chain, tide_rclc_timer_callback(timer)->ready_ns);
+  const int64_t index = since_ns / chain->period_ns;
+  if (since_ns < 0 || index >= chain->instances) return; /* past the last counted period */
+  execute(&callbacks[number], (uint32_t)index, start_ns, start_cpu_ns);
+}
+
+/* The instance that a message is of; -1: of none, or of one that has been here. taken: messages before this one. */
+static int64_t instance_of(callback_t *callback, const raw_message_t *message, number_place_t place, uint32_t *taken,
+                           int64_t at_ns) {
+  const plan_chain_t *chain = chain_of(callback);
+  const int64_t since_ns = since_first_ns(chain, at_ns);
+  if (since_ns < 0) return -1;
+  const int64_t read = number_read(message->bytes, message->size, place);
+  int64_t index = number_instance(read, place, since_ns / chain->period_ns);
+  if (place.kind == NUMBER_COUNT) index = (*taken)++;
+  if (index < 0 || index >= chain->instances) return -1;
+  return recorder_at(callback->plan, (uint32_t)index)->end_ns == 0 ? index : -1;
+}
+
+/* All messages of the instance are there. Those of one callback come in one lane, as they are of one level. */
+static bool is_last_of_join(callback_t *callback, int64_t index, unsigned bit) {
+  if (callback->came == NULL) return true;
+  callback->came[index] |= (uint8_t)(1u << bit);
+  return callback->came[index] == (1u << (callback->plan->join_count + 1u)) - 1u;
+}
+
+void on_message(const void *message, void *context) {
+  const int64_t start_ns = now_ns(), start_cpu_ns = cpu_ns();
+  callback_t *callback = context;
+  const int64_t index = instance_of(callback, message, callback->plan->in.number, &callback->taken, start_ns);
+  if (index < 0) {
+    unexpected++;
+  } else if (is_last_of_join(callback, index, 0)) {
+    execute(callback, (uint32_t)index, start_ns, start_cpu_ns);
+  }
+}
+
+void on_join(const void *message, void *context) {
+  const int64_t start_ns = now_ns(), start_cpu_ns = cpu_ns();
+  join_t *join = context;
+  const int64_t index = instance_of(join->callback, message, join->plan->number, &join->taken, start_ns);
+  if (index < 0) {
+    unexpected++;
+  } else if (is_last_of_join(join->callback, index, join->bit)) {
+    execute(join->callback, (uint32_t)index, start_ns, start_cpu_ns);
+  }
+}
+
+/* Of the callbacks of a service; NULL: of none. */
+static callback_t *asked_by(const callback_t *server, const raw_message_t *message) {
+  for (size_t index = 0; index < plan.callback_count; index++) {
+    callback_t *callback = &callbacks[index];
+    const plan_callback_t *described = callback->plan;
+    if (!serves(callback) || server_of(callback) != server) continue;
+    if (described->mark.kind == NUMBER_NONE) return callback;
+    if (number_read(message->bytes, message->size, described->mark) == described->mark_value) return callback;
+  }
+  return NULL;
+}
+
+void on_request(const void *message, void *response, void *context) {
+  callback_t *asked = asked_by(context, message);
+  if (asked == NULL) {
+    unexpected++;
+    asked = context;
+  } else {
+    on_message(message, asked);
+  }
+  *(raw_message_t *)response = asked->out; /* with the number in it by now */
+}
+
+void on_reply(const void *message, rmw_request_id_t *request_id) {
+  (void)request_id;
+  size_t number = 0;
+  while (&callbacks[number].in != message) number++;
+  on_message(message, &callbacks[number]);
+}
