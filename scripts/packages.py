@@ -74,7 +74,7 @@ def arduino(out: Path, messages: Path) -> Path:
     copy_runtime(source)
     copy_messages(messages, source)
     port = RUNTIME / "port/arduino"
-    for file in ("micro_ros_arduino.h", "tide_arduino.cpp"):
+    for file in ("micro_ros_arduino.h", "micro_ros_platformio.h", "tide_arduino.cpp"):
         shutil.copy2(port / file, source / file)
     shutil.copytree(port / "examples", library / "examples")
     shutil.copy2(ROOT / "LICENSE", library / "LICENSE")

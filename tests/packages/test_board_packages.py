@@ -69,12 +69,13 @@ def compiled(
     return request.param, compile_all(library, request.param, tmp_path_factory.mktemp("core") / request.param)
 
 
-@pytest.mark.parametrize("sketch", ["stock", "first_chain"])
+@pytest.mark.parametrize("sketch", ["stock", "platformio", "first_chain"])
 def test_a_sketch_needs_its_arduino_core_alone(
     compiled: tuple[str, Path], library: Path, sketch: str, tmp_path: Path
 ) -> None:
     core, archive = compiled
-    source = HERE / "stock.ino" if sketch == "stock" else library / "examples" / sketch / f"{sketch}.ino"
+    own = HERE / f"{sketch}.ino"
+    source = own if own.exists() else library / "examples" / sketch / f"{sketch}.ino"
     includes = [f"-I{library / 'src'}", f"-I{HERE}"]
     words = ["arm-none-eabi-g++", *CORES[core], *ALWAYS, "-std=gnu++17", "-x", "c++", *includes]
     run([*words, "-c", source, "-o", tmp_path / "sketch.o"], tmp_path)

@@ -38,6 +38,12 @@ from tide.programs.child import Child, Children, json_line
 DOMAIN = domain()
 pytestmark = pytest.mark.alone  # rclpy drops an answer whose asker it does not know within a moment
 LIMIT_S = 30.0
+TOPICS = {"feedback": "test_msgs/action/Fibonacci_FeedbackMessage", "status": "action_msgs/msg/GoalStatusArray"}
+SERVICES = {
+    "cancel_goal": "action_msgs/srv/CancelGoal",
+    "get_result": "test_msgs/action/Fibonacci_GetResult",
+    "send_goal": "test_msgs/action/Fibonacci_SendGoal",
+}
 SUCCEEDED, CANCELED = GoalStatus.STATUS_SUCCEEDED, GoalStatus.STATUS_CANCELED
 
 
@@ -182,6 +188,9 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
 
 
 only_plain = pytest.mark.parametrize("world", [udp, serial], ids=["udp", "serial"], indirect=True)
+only_lossy = pytest.mark.parametrize(
+    "world", [udp_with_loss, serial_with_loss], ids=["udp_with_loss", "serial_with_loss"], indirect=True
+)
 only_udp = pytest.mark.parametrize("world", [udp], ids=["udp"], indirect=True)
 
 
@@ -297,20 +306,36 @@ def test_states_are_there_for_who_comes_late(world: World) -> None:
     eventually(are_told, LIMIT_S, "the states of all three")
 
 
-@only_udp
+@only_lossy
 def test_the_graph_shows_the_action(world: World) -> None:
-    world.board("--serve", "count", "--ask", "other")
-    node, kind = world.peer.node, ["test_msgs/action/Fibonacci"]
+    """As `ros2 node info`, `topic list`, `service list` and `action list`; with the next agent again, until it ends."""
+    board = world.board("--serve", "count", "--ask", "other")
+    node, kind = world.peer.node, "test_msgs/action/Fibonacci"
     world.peer.client("count")
-    eventually(lambda: "peer" in node.get_node_names(), LIMIT_S, "the board's node")
-    eventually(
-        lambda: (
-            get_action_server_names_and_types_by_node(node, "peer", "/") == [("/count", kind)]
-            and get_action_client_names_and_types_by_node(node, "peer", "/") == [("/other", kind)]
-        ),
-        LIMIT_S,
-        "server and client",
-    )
+    topics = [(f"/count/_action/{name}", [of]) for name, of in TOPICS.items()]
+    services = [(f"/count/_action/{name}", [of]) for name, of in SERVICES.items()]
+    asked = [(f"/other/_action/{name}", [of]) for name, of in SERVICES.items()]
+
+    def is_shown() -> bool:
+        return bool(
+            ("peer", "/") in node.get_node_names_and_namespaces()
+            and get_action_server_names_and_types_by_node(node, "peer", "/") == [("/count", [kind])]
+            and get_action_client_names_and_types_by_node(node, "peer", "/") == [("/other", [kind])]
+            and sorted(node.get_publisher_names_and_types_by_node("peer", "/")) == topics
+            and sorted(node.get_service_names_and_types_by_node("peer", "/")) == services
+            and sorted(node.get_client_names_and_types_by_node("peer", "/")) == asked
+            and {name for name, _ in topics} <= {name for name, _ in node.get_topic_names_and_types()}
+            and {name for name, _ in services} <= {name for name, _ in node.get_service_names_and_types()}
+        )
+
+    eventually(is_shown, LIMIT_S, "node, topics, services, server and client")
+    world.agents[-1].process.terminate()  # its goodbye takes the node out of the graph
+    world.agents[-1].process.wait()
+    eventually(lambda: "peer" not in node.get_node_names(), LIMIT_S, "no agent, no node")
+    world.start_agent()
+    eventually(is_shown, LIMIT_S, "all of it by the next agent")
+    board.end()
+    eventually(lambda: "peer" not in node.get_node_names(), LIMIT_S, "the board has ended")
 
 
 def test_a_board_asks_ros(world: World) -> None:
@@ -333,7 +358,7 @@ def test_a_board_asks_ros(world: World) -> None:
     server.destroy()
 
 
-@only_plain
+@only_lossy
 def test_the_agent_is_killed_while_a_board_serves(world: World) -> None:
     """No goal is lost or runs twice; who asks again gets the result."""
     board = world.board("--serve", "count", "--step-ms", "100")
@@ -361,7 +386,7 @@ def test_the_agent_is_killed_while_a_board_serves(world: World) -> None:
     assert end["reconnects"] == 1 and end["server"]["goals"] == 2, end
 
 
-@only_plain
+@only_lossy
 def test_the_agent_is_killed_while_a_board_waits(world: World) -> None:
     server = world.peer.serve("count", 0.1)
     board = world.board("--ask", "count", "--goals", "2", "--order", "40", "--at-once", "2")

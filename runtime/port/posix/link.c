@@ -46,10 +46,8 @@ void tide_posix_link_ask(tide_posix_link_t *link, int64_t time_ns) {
 /* ---- receiving ---- */
 
 void tide_posix_link_count_received(tide_posix_link_t *link, size_t bytes, bool oversize) {
-  (void)pthread_mutex_lock(&link->mutex);
-  link->counters.bytes_received += bytes;
-  if (oversize) link->counters.messages_oversize++;
-  (void)pthread_mutex_unlock(&link->mutex);
+  (void)atomic_fetch_add_explicit(&link->bytes_received, bytes, memory_order_relaxed);
+  if (oversize) (void)atomic_fetch_add_explicit(&link->messages_oversize, 1u, memory_order_relaxed);
 }
 
 int tide_posix_link_read(tide_posix_link_t *link) {
@@ -91,7 +89,7 @@ static void detach(tide_posix_link_t *link, bool cut) {
   link->gather_until_ns = TIDE_FOREVER;
   tide_serial_output_reset(&link->output);
   link->counters.messages_lost += (uint32_t)tide_datagram_output_clear(&link->batch);
-  (void)pthread_mutex_unlock(&link->mutex);
+  tide_posix_link_leave(link);
   if (descriptor < 0) return;
   tide_daemon_detach_link(&link->session->daemon);
   if (link->address.kind == TIDE_LINK_SERIAL) (void)tcflush(descriptor, TCOFLUSH); /* else close may wait for it */
@@ -166,7 +164,7 @@ static void handle_events(tide_posix_link_t *link, short events) {
 
 static void poll_session(tide_posix_link_t *link) {
   const int64_t now_ns = tide_posix_link_now_ns();
-  const int64_t next_ns = tide_session_poll(link->session);
+  const int64_t next_ns = tide_session_poll_received(link->session);
   const int64_t limit_ns = now_ns + link->times.poll_limit_ns;
   link->poll_ns = next_ns < limit_ns ? next_ns : limit_ns;
 }

@@ -57,8 +57,11 @@ struct tide_posix_link {
   pthread_mutex_t mutex, receiving;
   int wake_descriptor; /* eventfd */
   atomic_bool stop, woken;
-  _Atomic int64_t asleep_until_ns;   /* of the thread */
-  _Atomic int64_t asked_ns;          /* when it has something to do: since its last turn started */
+  _Atomic int64_t asleep_until_ns; /* of the thread */
+  _Atomic int64_t asked_ns;        /* when it has something to do: since its last turn started */
+  _Atomic uint64_t bytes_received;
+  _Atomic uint32_t messages_oversize;
+  atomic_bool under_way;             /* something of what follows is: the thread looks without the mutex */
   _Atomic int64_t awaiting_until_ns; /* as long it sleeps no longer than to the next HEARTBEAT (link_output.c) */
   tide_posix_link_times_t times;     /* as they were when it was created */
 
@@ -96,7 +99,9 @@ int tide_posix_custom_open(tide_session_t *session, const tide_link_address_t *a
 bool tide_posix_custom_close(tide_session_t *session);
 bool tide_posix_custom_counters(tide_session_t *session, tide_link_counters_t *counters);
 
-/* link_output.c. start of a tide_link_t. */
+/* link_output.c. Leaves the mutex after a change of what goes out. */
+void tide_posix_link_leave(tide_posix_link_t *link);
+/* start of a tide_link_t. */
 int tide_posix_link_start(void *context, const tide_frame_parts_t *frame);
 /* For the thread: when there is something to do about what leaves; TIDE_FOREVER: when somebody asks, or the descriptor
  * can be written to, if that is wanted. */

@@ -16,6 +16,13 @@
 /* The shortest delay of a HEARTBEAT where the transmitter finds it (tide_transmitter_config_t.heartbeat_delay_ns). */
 #define HEARTBEAT_LEAST_NS INT64_C(2000000)
 
+/* What a submitter has begun is seen by the thread before it sleeps, or he wakes it: he asks after this. */
+void tide_posix_link_leave(tide_posix_link_t *link) {
+  const bool waits = link->batch.count > 0u || link->gather_until_ns != TIDE_FOREVER;
+  atomic_store(&link->under_way, link->busy || waits);
+  (void)pthread_mutex_unlock(&link->mutex);
+}
+
 int tide_posix_link_gather(tide_posix_link_t *link, const tide_frame_parts_t *frame, size_t offset) {
   const size_t length = frame->head_bytes + frame->body_bytes + frame->tail_bytes;
   if (offset + length > link->output.capacity) return TIDE_ERROR_TOO_LARGE;
@@ -168,7 +175,7 @@ int tide_posix_link_start(void *context, const tide_frame_parts_t *frame) {
     link->counters.messages_sent++;
   }
   const int64_t gather_until_ns = link->gather_until_ns;
-  (void)pthread_mutex_unlock(&link->mutex);
+  tide_posix_link_leave(link);
   if (gone) {
     tide_posix_link_ask(link, due_ns(link, frame, gather_until_ns));
     tide_daemon_on_transmit_complete(&link->session->daemon);
@@ -185,6 +192,8 @@ static int64_t complete_ns_locked(const tide_posix_link_t *link) {
 }
 
 int64_t tide_posix_link_output_due_ns(tide_posix_link_t *link, bool *wants_to_write) {
+  *wants_to_write = false;
+  if (!atomic_load(&link->under_way)) return TIDE_FOREVER;
   (void)pthread_mutex_lock(&link->mutex);
   const int64_t complete_ns = complete_ns_locked(link);
   const int64_t gather_until_ns = link->batch.blocked ? TIDE_FOREVER : link->gather_until_ns;
@@ -208,12 +217,13 @@ static bool take_complete(tide_posix_link_t *link, int64_t now_ns) {
     link->busy = false;
     link->drained_check_ns = 0;
   }
-  (void)pthread_mutex_unlock(&link->mutex);
+  tide_posix_link_leave(link);
   return complete;
 }
 
 bool tide_posix_link_report_complete(tide_posix_link_t *link) {
   for (int count = 0; count < MESSAGES_A_TURN; count++) {
+    if (!atomic_load(&link->under_way)) return false;
     if (!take_complete(link, tide_posix_link_now_ns())) return false;
     tide_daemon_on_transmit_complete(&link->session->daemon);
   }
@@ -221,9 +231,10 @@ bool tide_posix_link_report_complete(tide_posix_link_t *link) {
 }
 
 void tide_posix_link_flush(tide_posix_link_t *link) {
+  if (!atomic_load(&link->under_way)) return;
   (void)pthread_mutex_lock(&link->mutex);
   if (link->batch.blocked || link->gather_until_ns <= tide_posix_link_now_ns()) flush_locked(link);
-  (void)pthread_mutex_unlock(&link->mutex);
+  tide_posix_link_leave(link);
 }
 
 void tide_posix_link_push_rest(tide_posix_link_t *link) {
@@ -232,5 +243,5 @@ void tide_posix_link_push_rest(tide_posix_link_t *link) {
     tide_serial_output_reset(&link->output); /* its end is reported next; the descriptor tells what is wrong with it */
     link->counters.messages_lost++;
   }
-  (void)pthread_mutex_unlock(&link->mutex);
+  tide_posix_link_leave(link);
 }

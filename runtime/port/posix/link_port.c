@@ -165,6 +165,8 @@ int tide_port_link_counters(tide_session_t *session, tide_link_counters_t *count
   (void)pthread_mutex_lock(&link->mutex);
   *counters = link->counters;
   (void)pthread_mutex_unlock(&link->mutex);
+  counters->bytes_received = atomic_load_explicit(&link->bytes_received, memory_order_relaxed);
+  counters->messages_oversize = atomic_load_explicit(&link->messages_oversize, memory_order_relaxed);
   counters->busy_poll_us = (int32_t)(link->busy_poll.limit_ns / 1000);
   return TIDE_OK;
 }

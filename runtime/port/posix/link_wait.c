@@ -18,7 +18,7 @@ static int receive_instead(tide_posix_link_t *link) {
   if (pthread_mutex_trylock(&link->receiving) != 0) return -1;
   const int received = link->kind->receive(link);
   (void)pthread_mutex_unlock(&link->receiving);
-  if (received != 0) tide_posix_link_ask(link, tide_session_poll(link->session));
+  if (received != 0) tide_posix_link_ask(link, tide_session_poll_received(link->session));
   return received != 0;
 }
 

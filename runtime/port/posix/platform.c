@@ -67,6 +67,7 @@ static pthread_once_t critical_once = PTHREAD_ONCE_INIT;
  * instructions, and enters the kernel at once where sections as short as ours are worth a moment of trying. */
 #define TRIES_BEFORE_WAITING 60
 
+#define PREPARES_ITSELF 1
 static uint32_t critical_word;
 static unsigned critical_depth; /* the owner's: sections that it is in beside the first */
 static _Thread_local uint32_t thread_number;
@@ -74,10 +75,13 @@ static _Thread_local uint32_t thread_number;
 static void forget_thread_number(void) { thread_number = 0u; }
 static void critical_prepare(void) { (void)pthread_atfork(NULL, NULL, forget_thread_number); }
 
-static uint32_t own_number(void) {
-  if (thread_number == 0u) thread_number = (uint32_t)syscall(SYS_gettid);
+__attribute__((noinline)) static uint32_t ask_for_number(void) {
+  (void)pthread_once(&critical_once, critical_prepare);
+  thread_number = (uint32_t)syscall(SYS_gettid);
   return thread_number;
 }
+
+static uint32_t own_number(void) { return thread_number != 0u ? thread_number : ask_for_number(); }
 
 static bool try_to_own(uint32_t self) {
   uint32_t expected = 0u;
@@ -127,6 +131,8 @@ static bool is_inside(void) {
 }
 
 #else
+
+#define PREPARES_ITSELF 0
 
 /* A mutex does not tell who owns it. */
 static bool is_inside(void) { return false; }
@@ -360,8 +366,8 @@ const tide_platform_t *tide_port_platform(void) {
       .event_set = event_set,
       .event_wait = event_wait,
   };
-  static bool prepared;
-  if (!__atomic_load_n(&prepared, __ATOMIC_ACQUIRE)) {
+  static bool prepared = PREPARES_ITSELF;
+  if (!PREPARES_ITSELF && !__atomic_load_n(&prepared, __ATOMIC_ACQUIRE)) {
     (void)pthread_once(&critical_once, critical_prepare);
     __atomic_store_n(&prepared, true, __ATOMIC_RELEASE);
   }

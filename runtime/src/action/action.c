@@ -87,7 +87,8 @@ uint8_t tide_action_session(const tide_action_t *action) {
 }
 
 static bool is_due_locked(const tide_action_t *action, const tide_support_t *support) {
-  return action->support == support && (action->attention || has_new_session(action));
+  return action->support == support &&
+         (__atomic_load_n(&action->attention, __ATOMIC_ACQUIRE) || has_new_session(action));
 }
 
 /* The next one from a place on, in one critical section with those that have nothing to do. False: none has. */
@@ -108,9 +109,7 @@ static void retry(tide_support_t *support) {
 }
 
 void tide_action_set_attention(tide_action_t *action, bool attention) {
-  const uintptr_t critical = tide_action_enter();
-  action->attention = attention;
-  tide_action_leave(critical);
+  __atomic_store_n(&action->attention, attention, __ATOMIC_RELEASE);
 }
 
 /* ---- in an executor ---- */

@@ -4,7 +4,8 @@
 #include "action.h"
 #include "tide/message_memory.h"
 
-#define STATUS_BYTES 28u /* of one goal: id, stamp, state and padding */
+#define STATUS_BYTES 28u  /* of one goal: id, stamp, state and padding */
+#define LOOKED_AT_ONCE 4u /* kept results in one critical section */
 
 static int64_t now_ns(void) {
   const tide_platform_t *platform = tide_port_platform();
@@ -65,6 +66,18 @@ void tide_action_drop_result(tide_action_result_t *result) {
 static bool is_one_of(const tide_action_result_t *result, const tide_action_t *action) {
   return result->action == action && result->ready;
 }
+/* In short critical sections: others keep results meanwhile. */
+static void for_each_result(void (*visit)(tide_action_result_t *result, void *context), void *context) {
+  const tide_action_pools_t *pools = tide_pools.actions;
+  for (size_t next = 0; next < pools->result_count;) {
+    const uintptr_t critical = tide_action_enter();
+    for (size_t last = next + LOOKED_AT_ONCE; next < last && next < pools->result_count; next++) {
+      visit(&pools->results[next], context);
+    }
+    tide_action_leave(critical);
+  }
+}
+
 static bool is_over(const tide_action_result_t *result, int64_t now) {
   return result->goal == NULL && result->expires_ns <= now;
 }
@@ -144,6 +157,7 @@ int tide_action_send_kept(tide_action_t *action, const rmw_request_id_t *asker, 
 /* ---- the status topic ---- */
 
 typedef struct listing {
+  const tide_action_t *action;
   tide_cdr_t *cdr; /* null: they are counted */
   uint32_t count, limit;
 } listing_t;
@@ -158,42 +172,41 @@ static void list(listing_t *listing, const uint8_t *goal_id, int64_t accepted_ns
   tide_cdr_put_u8(listing->cdr, (uint8_t)state);
 }
 
+static void list_result_locked(tide_action_result_t *result, void *context) {
+  listing_t *listing = context;
+  if (!is_one_of(result, listing->action) || result->goal != NULL) return;
+  list(listing, result->goal_id, result->accepted_ns, result->status);
+}
+
 /* Meanwhile others end goals, and kept results give way to those of other servers. */
-static void list_states(const tide_action_t *action, listing_t *listing) {
-  const tide_action_pools_t *pools = tide_pools.actions;
+static void list_states(listing_t *listing) {
+  const tide_action_t *action = listing->action;
   for (size_t i = 0; i < action->goal_count; i++) {
     const tide_goal_t *goal = &action->goals[i];
     const rcl_action_goal_state_t state = tide_action_state(goal);
     if (!tide_action_is_used(goal) || state == GOAL_STATE_UNKNOWN) continue;
     list(listing, goal->handle.goal_id.uuid, goal->server.accepted_ns, state);
   }
-  for (size_t i = 0; i < pools->result_count; i++) {
-    const tide_action_result_t *result = &pools->results[i];
-    const uintptr_t critical = tide_action_enter();
-    if (result->action == action && result->ready && result->goal == NULL) {
-      list(listing, result->goal_id, result->accepted_ns, result->status);
-    }
-    tide_action_leave(critical);
-  }
+  for_each_result(list_result_locked, listing);
 }
 
+typedef struct old_results {
+  const tide_action_t *action;
+  int64_t now_ns;
+} old_results_t;
+
 /* Out of the list, and out of the pool. */
-static void drop_old_results(tide_action_t *action) {
-  const tide_action_pools_t *pools = tide_pools.actions;
-  const int64_t now = now_ns();
-  for (size_t i = 0; i < pools->result_count; i++) {
-    tide_action_result_t *result = &pools->results[i];
-    const uintptr_t critical = tide_action_enter();
-    if (is_one_of(result, action) && is_over(result, now)) result->action = NULL;
-    tide_action_leave(critical);
-  }
+static void drop_old_locked(tide_action_result_t *result, void *context) {
+  const old_results_t *old = context;
+  if (is_one_of(result, old->action) && is_over(result, old->now_ns)) result->action = NULL;
 }
 
 int tide_action_publish_status(tide_action_t *action) {
   const tide_publisher_handle_t *publisher = action->server.status.impl;
-  drop_old_results(action);
-  listing_t counted = {NULL, 0, UINT32_MAX};
-  list_states(action, &counted);
+  old_results_t old = {action, now_ns()};
+  for_each_result(drop_old_locked, &old);
+  listing_t counted = {action, NULL, 0, UINT32_MAX};
+  list_states(&counted);
   tide_write_t write;
   const int status =
       tide_session_write_begin(&action->support->session, &write, publisher->topic.endpoint.id, publisher->reliable,
@@ -201,8 +214,8 @@ int tide_action_publish_status(tide_action_t *action) {
   if (status != TIDE_OK) return status;
   uint8_t *count = write.cdr.bytes + write.cdr.position;
   tide_cdr_put_u32(&write.cdr, 0);
-  listing_t listed = {&write.cdr, 0, counted.count};
-  list_states(action, &listed);
+  listing_t listed = {action, &write.cdr, 0, counted.count};
+  list_states(&listed);
   for (size_t i = 0; i < 4; i++) count[i] = (uint8_t)(listed.count >> 8 * i);
   return tide_compat_write_end(action->support, &write);
 }

@@ -163,6 +163,8 @@ rcl_ret_t rcl_send_response(const rcl_service_t *service, rmw_request_id_t *resp
 
 /* ---- in an executor ---- */
 
+static bool some_wait; /* of the services, since they were last gone through */
+
 static bool waits_locked(const tide_service_handle_t *service, const tide_support_t *support) {
   return service->end.support == support && __atomic_load_n(&service->response_waits, __ATOMIC_ACQUIRE) &&
          !tide_callback_is_ready(&service->end.callback);
@@ -179,8 +181,10 @@ static bool retry_next(tide_support_t *support, size_t *place) {
   return found;
 }
 
-/* In the link's context, while the program may create or finish services. */
+/* In the link's context, while the program may create or finish services. Who begins to wait says so after this has
+ * taken the word, or is seen in the list; who has a run before him says so again in that run. */
 void tide_compat_retry_services(tide_support_t *support) {
+  if (!__atomic_exchange_n(&some_wait, false, __ATOMIC_ACQ_REL)) return;
   for (size_t place = 0; retry_next(support, &place);) continue;
 }
 
@@ -194,14 +198,22 @@ static void set_retry(tide_support_t *support) {
 
 static void set_waiting(tide_service_handle_t *service, bool waits) {
   __atomic_store_n(&service->response_waits, waits, __ATOMIC_RELEASE);
+  if (waits) __atomic_store_n(&some_wait, true, __ATOMIC_RELEASE);
 }
 
-/* False: there is no node; the link's context calls again. It is told before the attempt, so that a node which becomes
- * free after it is not missed. */
+static int send_now(tide_service_handle_t *service) {
+  return send(service, &service->request_id, service->response, 0);
+}
+
+/* False: there is no node; the link's context calls again. It is told before the last attempt, so that a node which
+ * becomes free after it is not missed. */
 static bool respond(tide_service_handle_t *service) {
-  set_retry(service->end.support);
-  set_waiting(service, true);
-  const int status = send(service, &service->request_id, service->response, 0);
+  int status = send_now(service);
+  if (status == TIDE_ERROR_FULL) {
+    set_retry(service->end.support);
+    set_waiting(service, true);
+    status = send_now(service);
+  }
   if (status == TIDE_ERROR_FULL) return false;
   set_waiting(service, false);
   if (status != TIDE_OK) (void)__atomic_add_fetch(&service->responses_lost, 1u, __ATOMIC_RELAXED);

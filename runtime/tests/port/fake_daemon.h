@@ -197,4 +197,5 @@ void tide_daemon_on_message(tide_daemon_t *daemon, const uint8_t *message, size_
   fake_of(daemon).take_message(message, length);
 }
 int64_t tide_session_poll(tide_session_t *session) { return fake_of(&session->daemon).poll(); }
+int64_t tide_session_poll_received(tide_session_t *session) { return tide_session_poll(session); }
 }
