@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tide/port.h"
 #include "tide_rcl/engine.h"
 
 namespace tide_rcl {
@@ -28,6 +29,15 @@ void Entity::arm_at(std::int64_t expiry_ns, std::int64_t period_ns) noexcept {
 void Entity::disarm() noexcept { (void)tide_timer_cancel(&timer_); }
 
 std::int64_t Entity::armed_for_ns() const noexcept { return tide_timer_until_next_ns(&timer_, 0); }
+
+// In a reentrant group another lane may begin a run of it meanwhile.
+std::int64_t Entity::start_ns() const noexcept {
+  const tide_platform_t *platform = tide_port_platform();
+  const std::uintptr_t state = tide_platform_enter(platform);
+  const std::int64_t start_ns = timer_.callback.start_ns;
+  tide_platform_exit(platform, state);
+  return start_ns;
+}
 
 // No exception passes through the engine, which is C.
 void Entity::execute(tide_callback_t *callback, void *context) {

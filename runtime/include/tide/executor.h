@@ -325,7 +325,8 @@ int64_t tide_timer_until_next_ns(const tide_timer_t *timer, int64_t now_ns);
  * its band. From any thread or interrupt; O(log n), and O(1) where lanes and interrupts are kept out apart. No effect
  * when the callback is in no executor. */
 void tide_executor_notify(tide_callback_t *callback);
-/* The same, from the callback that this lane of the executor runs, in its thread. See patience_ns. */
+/* The same, from the callback that this lane of the executor runs, in its thread. With tide the only lane of a band is
+ * not woken for what its own callback makes ready: it looks before it sleeps. Of several lanes see patience_ns. */
 void tide_executor_notify_from(tide_callback_t *callback, size_t lane);
 /* Wake the lanes that arrived frames belong to, and no others. */
 void tide_executor_wake_for_frames(tide_executor_t *executor);

@@ -142,13 +142,15 @@ static bool is_offered(const tide_callback_t *callback) {
   return first && tide_queue_contains(&callback->ready_entry);
 }
 
-/* The lane of `from` takes the only one that is ready, unless another one that looks anyway is faster. */
+/* The only lane of the band looks for it before it sleeps. Of several, the lane of `from` takes the only one that is
+ * ready, unless another one that looks anyway is faster. */
 static bool needs_no_lane(const tide_callback_t *callback, const tide_lane_t *from, int64_t now_ns) {
   const tide_band_t *band = callback->band;
   if (!TIDE_PATIENCE) return false;
-  if (!TIDE_LANES || band->only != NULL || !exec_is_tide(callback->executor)) return false;
-  if (!is_offered(callback)) return true;
+  if (!TIDE_LANES || !exec_is_tide(callback->executor)) return false;
   const bool own = from != NULL && from->running != NULL && from->band == band;
+  if (band->only != NULL) return own;
+  if (!is_offered(callback)) return true;
   return own && callback->pending == 1u && band->ready_list.count == 1u && tide_exec_looks_soon(band, now_ns);
 }
 

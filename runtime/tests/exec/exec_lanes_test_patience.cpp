@@ -70,6 +70,27 @@ TEST_F(Patience, ALaneNeedsNobodyForWhatItTakesItself) {
   EXPECT_EQ(log, "tbc");
 }
 
+TEST_F(Patience, TheOnlyLaneOfABandNeedsNoWakeUpFromItsOwnCallback) {
+  config.patience_ns = 0;
+  start({0, 3});
+  Probe &b = add('b', 1), &c = add('c', TIDE_PRIORITY(3, 0)), &x = add('x', 9);
+  x.action = [&] {
+    notify_from(b, 0);
+    EXPECT_EQ(woken(), "") << "it looks before it sleeps";
+    notify_from(c, 0);
+    EXPECT_EQ(woken(), "1") << "another band's lane may sleep";
+  };
+  notify(x);
+  EXPECT_EQ(woken(), "0");
+  EXPECT_EQ(round(0), 1);
+  EXPECT_EQ(round(0), 1);
+  EXPECT_EQ(round(1), 1);
+  EXPECT_EQ(log, "xbc");
+  notify_from(b, 0);
+  EXPECT_EQ(woken(), "0") << "it runs nothing, so it may sleep";
+  EXPECT_EQ(executor.counters.sleeps, 0u);
+}
+
 TEST_F(Patience, ALaneThatLooksTakesItWhenTheFirstGoesOn) {
   start({0, 0, 0});
   Probe &b = add('b', 1);

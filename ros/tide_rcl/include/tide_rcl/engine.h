@@ -111,8 +111,9 @@ class Entity {
   void disarm() noexcept;
   [[nodiscard]] std::int64_t armed_for_ns() const noexcept;  // TIDE_FOREVER: not armed
   [[nodiscard]] bool is_ready() const noexcept { return tide_callback_is_ready(&timer_.callback); }
-  // CLOCK_MONOTONIC when the run began, as the lane read it; only from run.
-  [[nodiscard]] std::int64_t start_ns() const noexcept { return timer_.callback.start_ns; }
+  // CLOCK_MONOTONIC when the run began, as the lane read it; only from run. Where runs of it overlap it may be that of
+  // another one, which began later.
+  [[nodiscard]] std::int64_t start_ns() const noexcept;
 
  private:
   friend class Engine;
