@@ -64,6 +64,7 @@ class End {
       platform->event_set(platform->context, &static_cast<End *>(context)->activity_);
     };
     config.context = this;
+    session.config.daemon = config;
     session.config.mtu = kMtu;
     session.deadline_ns = TIDE_FOREVER;
     EXPECT_EQ(tide_daemon_init(&session.daemon, &config), TIDE_OK);
