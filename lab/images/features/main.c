@@ -10,13 +10,14 @@
 #define FEATURE_PARAMETERS 6
 #define FEATURE_LIFECYCLE 7
 #define FEATURE_GRAPH 8
+#define FEATURE_DIAGNOSTICS 9
 
 #define TIDE_NODES 1
-#define TIDE_PUBLISHERS 1
+#define TIDE_PUBLISHERS (1 + (FEATURE == FEATURE_DIAGNOSTICS))
 #define TIDE_SUBSCRIPTIONS (FEATURE == FEATURE_SUBSCRIPTION)
 #define TIDE_SERVICES (FEATURE == FEATURE_SERVICE)
 #define TIDE_CLIENTS (FEATURE == FEATURE_CLIENT)
-#define TIDE_TIMERS 1
+#define TIDE_TIMERS (1 + (FEATURE == FEATURE_DIAGNOSTICS))
 #define TIDE_GUARD_CONDITIONS 0
 #define TIDE_ACTION_SERVERS (FEATURE == FEATURE_ACTION_SERVER)
 #define TIDE_ACTION_CLIENTS (FEATURE == FEATURE_ACTION_CLIENT)
@@ -37,6 +38,7 @@
 #include <std_msgs/msg/int32.h>
 
 #include "tide/pools.h"
+#include "tide/rclc_diagnostics.h"
 
 static rclc_support_t support;
 static rcl_node_t node;
@@ -157,6 +159,10 @@ static bool add_feature(void) {
 #elif FEATURE == FEATURE_GRAPH
 static size_t listeners;
 static bool add_feature(void) { return rcl_count_subscribers(&node, "/said", &listeners) == RCL_RET_OK; }
+#elif FEATURE == FEATURE_DIAGNOSTICS
+static bool add_feature(void) {
+  return tide_rclc_diagnostics_init(&node, &support, &executor, 1000u) == RCL_RET_OK;
+}
 #else
 static bool add_feature(void) { return true; }
 #endif

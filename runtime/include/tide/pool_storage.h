@@ -107,7 +107,7 @@ static uint64_t tide_graph_memory[(TIDE_GRAPH_BYTES + 7) / 8];
 const tide_graph_pool_t tide_graph_pool = {(uint8_t *)tide_graph_memory, TIDE_GRAPH_BYTES};
 #endif
 #if TIDE_PARAMETER_SERVERS > 0
-#define TIDE_PARAMETER_ITEMS (TIDE_PARAMETERS > 24 ? TIDE_PARAMETERS : TIDE_PARAMETERS + 8)
+#define TIDE_PARAMETER_ITEMS (TIDE_PARAMETERS + (TIDE_PARAMETERS > 24 ? 0 : 8))
 static struct {
   tide_parameter_server_t servers[TIDE_PARAMETER_SERVERS];
   tide_parameter_t parameters[TIDE_PLACES(TIDE_PARAMETERS)];

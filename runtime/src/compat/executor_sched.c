@@ -30,7 +30,7 @@ static int read_lane(const rclc_executor_sched_parameter_t *parameter, tide_lane
   lane->scheduling = TIDE_SCHEDULING_SPORADIC;
   lane->low_priority = param->sched_ss_low_priority;
   lane->maximum_replenishments = (uint16_t)param->sched_ss_max_repl;
-  const bool valid = param->sched_ss_max_repl >= 1 && param->sched_ss_max_repl <= UINT16_MAX &&
+  const bool valid = param->sched_ss_max_repl >= 1 && param->sched_ss_max_repl <= (int)UINT16_MAX &&
                      read_time(&param->sched_ss_init_budget, &lane->runtime_ns) &&
                      read_time(&param->sched_ss_repl_period, &lane->period_ns) && lane->runtime_ns > 0 &&
                      lane->runtime_ns <= lane->period_ns && lane->low_priority < lane->priority;

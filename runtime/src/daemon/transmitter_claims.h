@@ -14,7 +14,8 @@ typedef struct claim {
 /* Writers that share a number count as one. The number of an object stands above its kind, which takes four bits. */
 static inline claim_t claim_of(tide_priority_t priority, uint16_t writer) {
   const bool is_known = TIDE_RESERVATIONS && writer != 0u;
-  const claim_t claim = {priority, is_known ? (uint8_t)((writer >> 4 ^ writer << 2) % 32u) : TIDE_NODE_NO_WRITER};
+  const claim_t claim = {
+      priority, is_known ? (uint8_t)(((uint32_t)writer >> 4 ^ (uint32_t)writer << 2) % 32u) : TIDE_NODE_NO_WRITER};
   return claim;
 }
 
