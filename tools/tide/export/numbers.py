@@ -8,7 +8,10 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
+from statistics import median
 
+from tide.export.record_folder import AGENT
 from tide.export.recording import Step
 
 
@@ -18,7 +21,8 @@ def numbered_alike(played: Sequence[Step], recorded: Sequence[Step], begins: Col
     plays, records = _by_chain(played), _by_chain(recorded)
     for chain, own in records.items():
         others = plays.pop(chain, [])
-        more = _shift(own, others) if chain in begins else _negative(_shift(others, own))
+        late_ns = _late_ns(own, chain in begins)
+        more = _shift(own, others, late_ns) if chain in begins else _negative(_shift(others, own, 0))
         if others and more is None:
             yield from (replace(one, chain=f"{chain}, counted by the board") for one in own)
             yield from others
@@ -44,7 +48,17 @@ def _negative(number: int | None) -> int | None:
     return None if number is None else -number
 
 
-def _shift(leading: Sequence[Step], following: Sequence[Step]) -> int | None:
+def _late_ns(own: Sequence[Step], begins: bool) -> int:
+    """How much later a board is shown than it was, at most: where frames did not make its clock exact, by the shortest
+    way of a message. Taken for a quarter of the time between two instances. One that begins on the host is shown later
+    by that, which changes nothing."""
+    if not begins or any(one.place == AGENT for one in own):
+        return 0
+    starts = sorted({one.instance: one.start_ns for one in own}.values())
+    return int(median(after - before for before, after in pairwise(starts))) // 4 if len(starts) > 1 else 0
+
+
+def _shift(leading: Sequence[Step], following: Sequence[Step], late_ns: int) -> int | None:
     """How much more the leading side counts than the other: an instance goes on, on the other side, with what ended
     last before it. What is so most often, if it is so for half of them."""
     ends = sorted((one.end_ns, one.instance) for one in leading)
@@ -54,7 +68,7 @@ def _shift(leading: Sequence[Step], following: Sequence[Step]) -> int | None:
     differences = Counter(
         ends[place - 1][1] - number
         for number, start_ns in begun.items()
-        if (place := bisect_right(ends, (start_ns, float("inf"))))
+        if (place := bisect_right(ends, (start_ns + late_ns, float("inf"))))
     )
     if not differences:
         return None

@@ -19,6 +19,7 @@ from tide.run.traces import AGENT_TRACE
 from tide.system.levels import names_by_level
 from tide.system.model import System
 
+AGENT = "agent"  # a place
 _FIRST_BUDGET = 33  # rings of a board
 _LATE_NS = 1_000_000_000  # a frame that came later is not the one that was sent
 
@@ -184,4 +185,4 @@ def _given(part: _Part, agent: Agent, releases: Mapping[tuple[str, int], int]) -
         taken.add((one.frame, came_ns))
         chain = _after(level_name(one.priority >> 8, part.recorded.chains, part.recorded.name), part.number)
         release_ns = releases.get((chain, one.instance), start_ns)
-        yield Step(chain, one.instance, came_ns, given_ns, "agent", "to ROS 2", release_ns)
+        yield Step(chain, one.instance, came_ns, given_ns, AGENT, "to ROS 2", release_ns)

@@ -14,8 +14,7 @@ import numpy.typing as npt
 Limit = tuple[int, int]  # time of the board, offset: both in nanoseconds
 Means = Literal["wall", "received", "records", "frames"]
 _RATE_MOST = 0.02  # of an oscillator without a crystal
-_RATE_OF_CRYSTALS = 200e-6  # as long as there are few limits, which chance tilts most
-_FEW = 20
+_FEW = 20  # limits, which chance tilts more than a clock does
 _TURNS = 50  # of the search, each of which leaves two thirds
 _PARTS = 1_000_000_000
 
@@ -39,7 +38,8 @@ class Clock:
 def fitted(most: Iterable[Limit], least: Iterable[Limit], by: Means) -> Clock | None:
     """The line with the most room between both kinds of limits, in the middle of it. With one kind alone it is the
     nearest that keeps them all. A rate has to earn itself: of two lines that are about as good the flatter one is
-    taken, as chance tilts a line too. None: no line keeps all of them, or there is none to keep."""
+    taken, and a flat one where limits are few, as chance tilts a line too. None: no line keeps all of them, or there is
+    none to keep."""
     most, least = list(most), list(least)
     if not most and not least:
         return None
@@ -53,8 +53,7 @@ def fitted(most: Iterable[Limit], least: Iterable[Limit], by: Means) -> Clock | 
         return above.lowest(rate) - below.highest(rate) - abs(rate) * cost
 
     counts = [len(one) for one in (most, least) if one]
-    rate = _best(room, _RATE_OF_CRYSTALS if min(counts) < _FEW else _RATE_MOST)
-    rate = round(rate * _PARTS) / _PARTS
+    rate = 0.0 if min(counts) < _FEW else round(_best(room) * _PARTS) / _PARTS
     upper, lower = above.lowest(rate), below.highest(rate)
     if most and least:
         if upper < lower:
@@ -80,9 +79,9 @@ def _numbers(values: Iterable[int]) -> npt.NDArray[Any]:
     return np.fromiter(values, np.float64)
 
 
-def _best(room: Callable[[float], float], rate_most: float) -> float:
+def _best(room: Callable[[float], float]) -> float:
     """Where a concave function is greatest."""
-    least, most = -rate_most, rate_most
+    least, most = -_RATE_MOST, _RATE_MOST
     for _ in range(_TURNS):
         third = (most - least) / 3
         if room(least + third) < room(most - third):
