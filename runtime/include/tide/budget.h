@@ -143,6 +143,8 @@ typedef struct tide_budget_hooks {
   void (*ready)(void *context);
   /* From the lane: it has no work and is about to wait. */
   void (*block)(void *context);
+  /* From the lane, within a callback: its counters up to now, and whether it has its priority (*high). May be null. */
+  void (*read)(void *context, tide_budget_counters_t *counters, bool *high);
 } tide_budget_hooks_t;
 
 #ifdef __cplusplus

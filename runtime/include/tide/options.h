@@ -49,6 +49,19 @@
 #define TIDE_RESERVATIONS 1
 #endif
 
+/* Counts of the nodes of each level and writer, so that taking one costs the same when nodes run short: 512 bytes, for
+ * large pools. */
+#ifndef TIDE_NODE_COUNTS
+#ifdef __unix__
+#define TIDE_NODE_COUNTS TIDE_RESERVATIONS
+#else
+#define TIDE_NODE_COUNTS 0
+#endif
+#endif
+#if TIDE_NODE_COUNTS && !TIDE_RESERVATIONS
+#error "TIDE_NODE_COUNTS needs TIDE_RESERVATIONS"
+#endif
+
 /* Time limits of messages (expires_ns). Without: they are kept until acknowledged. */
 #ifndef TIDE_MESSAGE_EXPIRY
 #define TIDE_MESSAGE_EXPIRY 1

@@ -43,9 +43,12 @@ typedef enum tide_trace_kind {
                             frames that did not come, or found no place; detail: TIDE_TRACE_NOT_RECEIVED; instance:
                             how many */
   TIDE_TRACE_BUDGET,     /* detail 1: exhausted, 0: replenished */
-  TIDE_TRACE_FRAME, /* of a wire start, right behind it; instance: the frame's sequence number; detail: its stream */
-  TIDE_TRACE_CLIENT /* of an agent: the ring is of the client with this key (instance), and names frames so:
-                       instance: sequence number, above it object id << 16; detail: stream */
+  TIDE_TRACE_FRAME,  /* of a wire start, right behind it; instance: the frame's sequence number; detail: its stream */
+  TIDE_TRACE_CLIENT, /* of an agent: the ring is of the client with this key (instance), and names frames so:
+                        instance: sequence number, above it object id << 16; detail: stream */
+  TIDE_TRACE_CLOCK   /* of a program whose trace travels (tide/rclc_trace.h); detail 0: the time by its own clock; 1,
+                        right   behind it: the same time by the agent's wall clock; instance: the round trip in microseconds
+                      */
 } tide_trace_kind_t;
 
 #define TIDE_TRACE_REFUSED 255u
@@ -91,6 +94,16 @@ typedef int (*tide_trace_sink_t)(void *context, const uint8_t *bytes, size_t cou
  * calls it at a fixed rate bounds the load of the link. A block that the sink refuses stays in the ring. Returns the
  * number of records, or the sink's code. A block of stack. O(records). */
 int tide_trace_drain(tide_trace_ring_t *ring, uint32_t most_blocks, tide_trace_sink_t sink, void *context);
+
+/* The next block, of at most so many octets, which has at most TIDE_TRACE_BLOCK_RECORDS records; those of the level
+ * left_out are not in it (TIDE_TRACE_ALL_LEVELS: none is left out). *passed: how many records of the ring it stands
+ * for, for tide_trace_pass. Returns its octets; 0: there is nothing, or no room for a record. O(passed). */
+#define TIDE_TRACE_ALL_LEVELS (-1)
+size_t tide_trace_next_block(const tide_trace_ring_t *ring, int left_out, uint8_t *bytes, size_t capacity,
+                             uint32_t *passed);
+/* It was delivered, or there was nothing in it to deliver: its records leave the ring. The consumer's, as
+ * tide_trace_next_block. */
+void tide_trace_pass(tide_trace_ring_t *ring, size_t bytes, uint32_t passed);
 
 /* False: the ring was full, and the record is counted in dropped. */
 static inline bool tide_trace_put(tide_trace_ring_t *ring, tide_trace_kind_t kind, tide_priority_t priority,

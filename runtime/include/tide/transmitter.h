@@ -35,9 +35,10 @@
  * level refuses one message of another one, and no more. For a writer that never starved nothing is kept. More than 32
  * writers share.
  *
- * Cost: submit, next, sent and each acknowledged message O(log nodes + streams in use). Acquire O(1), or O(nodes) when
- * nodes run short. Expiry of a message in mid-stream O(nodes of the stream). Memory (Cortex-M7): tide_transmitter_t
- * 544 bytes; a node 88 bytes, its payload and two pointers; a stream 112.
+ * Cost: submit, next, sent and each acknowledged message O(log nodes + streams in use). Acquire O(1), and O(nodes)
+ * where it replaces a message that waits. Without TIDE_NODE_COUNTS, as on boards, acquire is O(nodes) when nodes run
+ * short, and O(nodes^2) where it replaces. Expiry of a message in mid-stream O(nodes of the stream). Memory
+ * (Cortex-M7): tide_transmitter_t 544 bytes; a node 88 bytes, its payload and two pointers; a stream 112.
  *
  * Not thread-safe: tide_daemon wraps every call in the critical section of the platform. Nothing allocates. */
 #ifndef TIDE_TRANSMITTER_H
@@ -219,7 +220,7 @@ int tide_transmitter_acquire_for(tide_transmitter_t *transmitter, uint32_t bytes
                                  uint16_t writer, tide_node_t **node);
 /* Acquire any free node, for messages that belong to no level, such as the requests of a session. Evicts nothing. */
 int tide_transmitter_acquire_own(tide_transmitter_t *transmitter, uint32_t bytes, tide_node_t **node);
-/* True when acquire_for would find a free node. O(nodes). */
+/* True when acquire_for would find a free node. Cost as acquire. */
 bool tide_transmitter_may_acquire(const tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
                                   uint16_t writer);
 /* Capacity of the free node that acquire would return; 0: there is none. O(classes). */
@@ -300,6 +301,10 @@ bool tide_transmitter_is_idle(const tide_transmitter_t *transmitter, uint8_t str
 #define TIDE_CONTROL_PLACES 6 /* 3 to 255 */
 #endif
 #define TIDE_TRANSMITTER_WINDOW_DEFAULT 16
+/* Of the nodes of a class in use: bits of the levels and writers that have one, and more than one. */
+typedef struct tide_node_use {
+  uint32_t levels, levels_with_more, writers, writers_with_more;
+} tide_node_use_t;
 struct tide_transmitter {
   bool paused, busy;
   uint8_t control_count;
@@ -321,6 +326,11 @@ struct tide_transmitter {
   uint16_t free_counts[4];
   uint32_t levels[4];  /* by class; bit n % 32: messages of level n have used its nodes */
   uint32_t starved[4]; /* by class: bit of an account: its writer has starved */
+#endif
+#if TIDE_NODE_COUNTS
+  struct {
+    uint16_t of_level[32], of_writer[32]; /* nodes in use */
+  } counted[4];
 #endif
   uint32_t key;
   uint32_t fragment_bytes; /* payload of a full fragment */

@@ -100,6 +100,14 @@ static void hook_block(void *context) {
   leave(state);
 }
 
+static void hook_read(void *context, tide_budget_counters_t *counters, bool *high) {
+  const lane_budget_t *lane = context;
+  const uintptr_t state = enter();
+  *counters = lane->budget.counters;
+  *high = lane->budget.high;
+  leave(state);
+}
+
 /* ---- the task ---- */
 
 static void apply(lane_budget_t *lane) {
@@ -156,7 +164,7 @@ int tide_freertos_budgets_add(tide_lane_t *lane, size_t index, TaskHandle_t task
   place->index = index;
   place->task = task;
   place->applied = settings->priority;
-  lane->budget = (tide_budget_hooks_t){.context = place, .ready = hook_ready, .block = hook_block};
+  lane->budget = (tide_budget_hooks_t){.context = place, .ready = hook_ready, .block = hook_block, .read = hook_read};
   const uintptr_t state = enter();
   tide_budget_ready(&place->budget, tide_freertos_clock_ns());
   all.count++;

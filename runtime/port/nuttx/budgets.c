@@ -185,6 +185,14 @@ static void hook_block(void *context) {
   if (ask) (void)sem_post(&all.look);
 }
 
+static void hook_read(void *context, tide_budget_counters_t *counters, bool *high) {
+  const lane_budget_t *lane = context;
+  const irqstate_t state = spin_lock_irqsave(&lock);
+  *counters = lane->budget.counters;
+  *high = lane->budget.high;
+  spin_unlock_irqrestore(&lock, state);
+}
+
 /* ---- the thread above all lanes ---- */
 
 /* A priority that the kernel has lent to the lane, since a more urgent thread waits for it, stays. */
@@ -312,7 +320,7 @@ int tide_nuttx_budgets_add(tide_lane_t *lane, size_t index) {
   place->lane = lane;
   place->index = index;
   place->applied = settings->priority;
-  lane->budget = (tide_budget_hooks_t){.context = place, .ready = hook_ready, .block = hook_block};
+  lane->budget = (tide_budget_hooks_t){.context = place, .ready = hook_ready, .block = hook_block, .read = hook_read};
   all.count++;
   return TIDE_OK;
 }

@@ -52,11 +52,7 @@ static gate_t wait_at_gate(lanes_t *lanes) {
 
 static void run_lane(void *context) {
   lane_t *lane = context;
-  if (wait_at_gate(lane->lanes) == GATE_OPEN) {
-    if (lane->budget.owner != NULL) lane->lane->budget = tide_posix_budget_hooks(&lane->budget);
-    lane->lanes->run(lane->lanes->context, lane->index);
-    lane->lane->budget = (tide_budget_hooks_t){0};
-  }
+  if (wait_at_gate(lane->lanes) == GATE_OPEN) lane->lanes->run(lane->lanes->context, lane->index);
   (void)tide_posix_budget_detach(&lane->budget); /* before the thread ends; nothing without a budget */
 }
 
@@ -129,7 +125,9 @@ static int start_lane(lane_t *lane) {
   }
   lane->started = status == TIDE_OK;
   const bool has_budget = lane->started && !refused && settings->scheduling == TIDE_SCHEDULING_SPORADIC;
-  return has_budget ? give_budget(lane) : status;
+  if (has_budget) status = give_budget(lane);
+  if (has_budget && status == TIDE_OK) lane->lane->budget = tide_posix_budget_hooks(&lane->budget);
+  return status;
 }
 
 /* TIDE_OK as well when no lane has a budget. */
@@ -161,6 +159,8 @@ static int run_all(lanes_t *all, lane_t *threads, tide_lane_t *lanes, size_t cou
     if (threads[index].started) tide_posix_thread_join(&threads[index].thread);
     free(threads[index].replenishments);
   }
+  /* Not before all have ended: a callback of one lane may read the counters of the others. */
+  for (size_t index = 0; index < count; index++) lanes[index].budget = (tide_budget_hooks_t){0};
   tide_posix_budgets_stop(&all->budgets);
   return status;
 }

@@ -119,6 +119,14 @@ static void hook_block(void *context) {
   leave(state);
 }
 
+static void hook_read(void *context, tide_budget_counters_t *counters, bool *high) {
+  const lane_budget_t *lane = context;
+  const uintptr_t state = enter();
+  *counters = lane->budget.counters;
+  *high = lane->budget.high;
+  leave(state);
+}
+
 /* ---- the thread ---- */
 
 static void look_at(lane_budget_t *lane) {
@@ -187,7 +195,7 @@ void tide_zephyr_budgets_bind(size_t index, k_tid_t thread) {
     lane_budget_t *lane = &all.lanes[place];
     if (lane->index != index) continue;
     lane->thread = thread;
-    lane->lane->budget = (tide_budget_hooks_t){.context = lane, .ready = hook_ready, .block = hook_block};
+    lane->lane->budget = (tide_budget_hooks_t){.context = lane, .ready = hook_ready, .block = hook_block, .read = hook_read};
     hook_ready(lane);
   }
 }

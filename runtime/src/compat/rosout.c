@@ -2,7 +2,7 @@
 /* The log's publisher. Only programs that initialise it have this file. */
 #include <string.h>
 
-#include "internal.h"
+#include "background.h"
 #include "rclc/publisher.h"
 #include "rcutils/snprintf.h"
 #include "tide/message_memory.h"
@@ -85,16 +85,10 @@ static bool is_open_locked(void) {
   return rosout.open && rcl_publisher_is_valid(&rosout.publisher) && rosout.publisher.impl->type == &line_type;
 }
 
-/* Whoever has been let in has his node, or will have one: so all of them together keep to the half. */
-static bool has_room_locked(const tide_publisher_handle_t *publisher) {
-  const uint32_t used = publisher->support->session.daemon.transmitter.nodes_in_use;
-  return 2u * (used + rosout.entered) < tide_pools.data_node_count;
-}
-
 static tide_publisher_handle_t *begin_line(void) {
   tide_publisher_handle_t *publisher = NULL;
   const uintptr_t critical = enter();
-  if (is_open_locked() && has_room_locked(rosout.publisher.impl)) {
+  if (is_open_locked() && tide_compat_has_room_locked(rosout.publisher.impl->support, rosout.entered)) {
     publisher = rosout.publisher.impl;
     rosout.entered++;
   } else if (is_open_locked()) {
@@ -114,17 +108,6 @@ static void end_line(int status, bool cut) {
     rosout.counters.lost++;
   }
   leave(critical);
-}
-
-/* Leaves at once, also from a round whose outputs leave together; never waits, whatever the way of sending. */
-static int send_line(const tide_publisher_handle_t *publisher, const line_t *line) {
-  tide_write_t write;
-  const uint32_t bytes = (uint32_t)tide_message_size(&line_type, line);
-  const int status = tide_session_write_begin(&publisher->support->session, &write, publisher->topic.endpoint.id, true,
-                                              publisher->priority, bytes);
-  if (status != TIDE_OK) return status;
-  encode_line(&write.cdr, line);
-  return tide_session_write_end(&write);
 }
 
 static size_t bytes_of_character(uint8_t first) {
@@ -155,7 +138,7 @@ static void publish_line(const rcutils_log_location_t *location, int severity, c
   const bool cut = length >= (int)sizeof text;
   if (cut) cut_half_character(text);
   const line_t line = {timestamp, severity, name, text, location};
-  end_line(length < 0 ? TIDE_ERROR_ARGUMENT : send_line(publisher, &line), cut);
+  end_line(length < 0 ? TIDE_ERROR_ARGUMENT : tide_compat_send_now(publisher, &line), cut);
 }
 
 /* ---- life ---- */

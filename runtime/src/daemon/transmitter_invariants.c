@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The invariants of transmitter_internal.h, looked at as a whole after each step. */
 #include "tide/invariant.h"
+#include "transmitter_claims.h"
 #include "transmitter_internal.h"
 
 #if TIDE_INVARIANTS
@@ -57,6 +58,18 @@ static size_t check_streams(const tide_transmitter_t *t) {
   return nodes;
 }
 
+#if TIDE_NODE_COUNTS
+static void check_counts(const tide_transmitter_t *t) {
+  for (size_t i = 0; i < t->config.class_count; ++i) {
+    const tide_node_use_t counted = look_at_use(t, i), seen = count_use(t, i);
+    TIDE_INVARIANT(counted.levels == seen.levels && counted.levels_with_more == seen.levels_with_more);
+    TIDE_INVARIANT(counted.writers == seen.writers && counted.writers_with_more == seen.writers_with_more);
+  }
+}
+#else
+static void check_counts(const tide_transmitter_t *t) { (void)t; }
+#endif
+
 void tide_transmitter_check(const tide_transmitter_t *t) {
   size_t free = 0u, in_streams = 0u, queued = 0u;
   for (size_t i = 0; i < t->config.node_count; ++i) {
@@ -73,6 +86,7 @@ void tide_transmitter_check(const tide_transmitter_t *t) {
   TIDE_INVARIANT(queued == t->execution_buffer.count);
   TIDE_INVARIANT(t->control_count <= TIDE_CONTROL_PLACES);
   TIDE_INVARIANT(in_streams == check_streams(t));
+  check_counts(t);
 }
 #else
 typedef int transmitter_has_no_invariants_t; /* a file that says nothing is not C */

@@ -2,25 +2,13 @@
 /* The pool of nodes, what is submitted, and whose turn it is in a stream. */
 #include <string.h>
 
+#include "transmitter_claims.h"
 #include "transmitter_internal.h"
 #include "upcalls.h"
 
 extern inline tide_output_stream_t *tide_transmitter_find_stream(const tide_transmitter_t *t, uint8_t id);
 
 enum { OBJECT_OFFSET = 6 }; /* in a WRITE_DATA: behind its header and the number of the request */
-
-/* Who asks for a node. */
-typedef struct claim {
-  tide_priority_t priority;
-  uint8_t account;
-} claim_t;
-
-/* Writers that share a number count as one. The number of an object stands above its kind, which takes four bits. */
-static claim_t claim_of(tide_priority_t priority, uint16_t writer) {
-  const bool is_known = TIDE_RESERVATIONS && writer != 0u;
-  const claim_t claim = {priority, is_known ? (uint8_t)((writer >> 4 ^ writer << 2) % 32u) : TIDE_NODE_NO_WRITER};
-  return claim;
-}
 
 void tide_transmitter_clear_stream(tide_output_stream_t *stream, uint8_t id) {
   *stream = (tide_output_stream_t){.id = id, .heartbeat_at_ns = TIDE_FOREVER};
@@ -34,111 +22,12 @@ tide_output_stream_t *tide_transmitter_take_stream(tide_transmitter_t *t, uint8_
   if (stream) tide_transmitter_clear_stream(stream, id);
   return stream;
 }
-/* ---- nodes: whose is which ---- */
-
-#if TIDE_RESERVATIONS
-/* Levels and writers that have one node of a class in use, or more than one. */
-typedef struct use {
-  uint32_t levels, levels_with_more, writers, writers_with_more;
-} use_t;
-
-static uint32_t bit_of(tide_priority_t priority) { return UINT32_C(1) << TIDE_PRIORITY_LEVEL(priority) % 32u; }
-
-static uint32_t bit_of_writer(uint8_t account) { return account < TIDE_NODE_NO_WRITER ? UINT32_C(1) << account : 0u; }
-
-static use_t look_at_use(const tide_transmitter_t *t, size_t size_class) {
-  use_t use = {0u, 0u, 0u, 0u};
-  for (size_t i = 0; i < t->config.node_count; ++i) {
-    const tide_node_t *node = &t->config.nodes[i];
-    if (node->size_class != size_class || node->state == NODE_FREE || node->account == TIDE_NODE_OWN) continue;
-    use.levels_with_more |= use.levels & bit_of(node->priority);
-    use.levels |= bit_of(node->priority);
-    use.writers_with_more |= use.writers & bit_of_writer(node->account);
-    use.writers |= bit_of_writer(node->account);
-  }
-  return use;
-}
-
-static uint32_t count_bits(uint32_t bits) {
-  uint32_t count = 0u;
-  for (; bits != 0u; bits &= bits - 1u) ++count;
-  return count;
-}
-
-/* The first one is each level's right, then each writer's that has starved; a second one is for whoever comes, while
- * each of the others would still find its first. */
-static bool may_take(const tide_transmitter_t *t, claim_t claim, size_t size_class, bool is_smallest) {
-  const uint32_t free_count = t->free_counts[size_class], starved = t->starved[size_class];
-  if (free_count > count_bits(t->levels[size_class]) + count_bits(starved)) return true;
-  const use_t use = look_at_use(t, size_class);
-  if (is_smallest && (use.levels & bit_of(claim.priority)) == 0u) return true;
-  uint32_t kept = count_bits(t->levels[size_class] & ~use.levels);
-  const bool is_first = is_smallest && (starved & ~use.writers & bit_of_writer(claim.account)) != 0u;
-  if (!is_first) kept += count_bits(starved & ~use.writers);
-  return free_count > kept;
-}
-
-/* As long as each level can have one, and each writer that has starved. */
-static bool is_protected(const tide_transmitter_t *t, const tide_node_t *node, tide_priority_t below) {
-  const uint32_t level = bit_of(node->priority), levels = count_bits(t->levels[node->size_class]);
-  const uint32_t starved = t->starved[node->size_class], count = t->config.classes[node->size_class].count;
-  const use_t use = look_at_use(t, node->size_class);
-  if (level != bit_of(below) && (use.levels_with_more & level) == 0u && levels <= count) return true;
-  const bool is_only_one = (starved & ~use.writers_with_more & bit_of_writer(node->account)) != 0u;
-  return is_only_one && levels + count_bits(starved) <= count;
-}
-
-/* True: this writer has found no node while it had none, for the first time. */
-static bool note_starved(tide_transmitter_t *t, claim_t claim, size_t size_class) {
-  const uint32_t bit = bit_of_writer(claim.account) & ~t->starved[size_class];
-  if (bit == 0u || (look_at_use(t, size_class).writers & bit) != 0u) return false;
-  t->starved[size_class] |= bit;
-  return true;
-}
-
-static void note_level(tide_transmitter_t *t, tide_priority_t priority, size_t size_class) {
-  t->levels[size_class] |= bit_of(priority);
-}
-
-static void count_free(tide_transmitter_t *t, size_t size_class, int change) {
-  t->free_counts[size_class] = (uint16_t)(t->free_counts[size_class] + change);
-}
-#else
-static bool may_take(const tide_transmitter_t *t, claim_t claim, size_t size_class, bool is_smallest) {
-  (void)t;
-  (void)claim;
-  (void)size_class;
-  (void)is_smallest;
-  return true;
-}
-static bool is_protected(const tide_transmitter_t *t, const tide_node_t *node, tide_priority_t below) {
-  (void)t;
-  (void)node;
-  (void)below;
-  return false;
-}
-static bool note_starved(tide_transmitter_t *t, claim_t claim, size_t size_class) {
-  (void)t;
-  (void)claim;
-  (void)size_class;
-  return false;
-}
-static void note_level(tide_transmitter_t *t, tide_priority_t priority, size_t size_class) {
-  (void)t;
-  (void)priority;
-  (void)size_class;
-}
-static void count_free(tide_transmitter_t *t, size_t size_class, int change) {
-  (void)t;
-  (void)size_class;
-  (void)change;
-}
-#endif
 
 /* ---- nodes ---- */
 
 static void free_node(tide_transmitter_t *t, tide_node_t *node) {
   TIDE_INVARIANT(node->state != NODE_FREE && !tide_queue_contains(&node->entry));
+  note_use(t, node, -1);
   node->state = NODE_FREE;
   node->stream = 0u;
   node->next_free = t->free_nodes[node->size_class];
@@ -258,6 +147,7 @@ static int acquire(tide_transmitter_t *t, uint32_t bytes, claim_t claim, tide_no
   node->length = 0u;
   node->expires_ns = TIDE_FOREVER;
   node->owner = NULL;
+  note_use(t, node, 1);
   ++t->nodes_in_use;
   if (TIDE_COUNTERS && t->nodes_in_use > t->counters.nodes_in_use_maximum)
     t->counters.nodes_in_use_maximum = t->nodes_in_use;

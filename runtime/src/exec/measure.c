@@ -87,3 +87,13 @@ size_t tide_measurement_line(const tide_measurement_t *measurement, const tide_m
   }
   return writer.used;
 }
+
+int tide_executor_get_measurement(tide_executor_t *executor, size_t place, tide_measurement_t *measurement) {
+  const uintptr_t lock = exec_lock(executor);
+  const bool exists = place < executor->count;
+  const tide_measurement_t *found = exists ? executor->config.callbacks[place]->measurement : NULL;
+  if (found != NULL) *measurement = *found;
+  exec_unlock(executor, lock);
+  if (!exists) return TIDE_ERROR_NOT_FOUND;
+  return found != NULL;
+}

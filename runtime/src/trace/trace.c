@@ -42,9 +42,8 @@ static uint32_t checksum(const uint8_t *bytes, size_t count) {
   return high << 16 | low;
 }
 
-static size_t build(const tide_trace_ring_t *ring, uint32_t count, uint8_t *block) {
+static uint8_t *put_header(const tide_trace_ring_t *ring, uint32_t count, uint8_t *to) {
   static const uint8_t magic[4] = {'T', 'D', 'T', 'R'};
-  uint8_t *to = block;
   for (size_t index = 0u; index < sizeof magic; index++) *to++ = magic[index];
   *to++ = VERSION;
   *to++ = RECORD_BYTES;
@@ -53,27 +52,51 @@ static size_t build(const tide_trace_ring_t *ring, uint32_t count, uint8_t *bloc
   to = put_number(to, ring->source, 2u);
   to = put_number(to, __atomic_load_n(&ring->dropped, __ATOMIC_RELAXED), 4u);
   to = put_number(to, ring->blocks, 4u);
-  to = put_number(to, 0u, 4u);
-  for (uint32_t index = 0u; index < count; index++) {
-    to = put_record(to, &ring->records[(ring->read + index) & ring->mask]);
+  return put_number(to, 0u, 4u);
+}
+
+static uint32_t room_for_records(size_t capacity) {
+  if (capacity < TIDE_TRACE_BLOCK_HEADER_BYTES) return 0u;
+  const size_t room = (capacity - TIDE_TRACE_BLOCK_HEADER_BYTES) / RECORD_BYTES;
+  return room < TIDE_TRACE_BLOCK_RECORDS ? (uint32_t)room : TIDE_TRACE_BLOCK_RECORDS;
+}
+
+size_t tide_trace_next_block(const tide_trace_ring_t *ring, int left_out, uint8_t *bytes, size_t capacity,
+                             uint32_t *passed) {
+  const uint32_t waiting = __atomic_load_n(&ring->written, __ATOMIC_ACQUIRE) - ring->read;
+  const uint32_t room = room_for_records(capacity);
+  uint8_t *to = bytes + TIDE_TRACE_BLOCK_HEADER_BYTES;
+  uint32_t count = 0u, index = 0u;
+  for (; index < waiting && count < room; index++) {
+    const tide_trace_record_t *record = &ring->records[(ring->read + index) & ring->mask];
+    if ((int)TIDE_PRIORITY_LEVEL(record->priority) == left_out) continue;
+    to = put_record(to, record);
+    count++;
   }
-  const size_t bytes = (size_t)(to - block);
-  (void)put_number(block + CHECKSUM_AT, checksum(block, bytes), 4u);
-  return bytes;
+  *passed = index;
+  if (count == 0u) return 0u;
+  (void)put_header(ring, count, bytes);
+  const size_t length = (size_t)(to - bytes);
+  (void)put_number(bytes + CHECKSUM_AT, checksum(bytes, length), 4u);
+  return length;
+}
+
+void tide_trace_pass(tide_trace_ring_t *ring, size_t bytes, uint32_t passed) {
+  if (bytes > 0u) ring->blocks++;
+  __atomic_store_n(&ring->read, ring->read + passed, __ATOMIC_RELEASE);
 }
 
 int tide_trace_drain(tide_trace_ring_t *ring, uint32_t most_blocks, tide_trace_sink_t sink, void *context) {
   uint8_t block[TIDE_TRACE_BLOCK_BYTES];
   int drained = 0;
   for (uint32_t number = 0u; number < most_blocks; number++) {
-    const uint32_t waiting = __atomic_load_n(&ring->written, __ATOMIC_ACQUIRE) - ring->read;
-    const uint32_t count = waiting < TIDE_TRACE_BLOCK_RECORDS ? waiting : TIDE_TRACE_BLOCK_RECORDS;
-    if (count == 0u) break;
-    const int status = sink(context, block, build(ring, count, block));
+    uint32_t passed = 0u;
+    const size_t bytes = tide_trace_next_block(ring, TIDE_TRACE_ALL_LEVELS, block, sizeof block, &passed);
+    if (bytes == 0u) break;
+    const int status = sink(context, block, bytes);
     if (status != TIDE_OK) return status;
-    ring->blocks++;
-    __atomic_store_n(&ring->read, ring->read + count, __ATOMIC_RELEASE);
-    drained += (int)count;
+    tide_trace_pass(ring, bytes, passed);
+    drained += (int)passed;
   }
   return drained;
 }

@@ -2,6 +2,7 @@
 // A ring keeps what it took, in order, drops what it has no place for and counts it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <thread>
@@ -55,6 +56,44 @@ TEST_F(Ring, DropsAndCountsWhatComesWhenItIsFull) {
       EXPECT_EQ(number(block, at + 8, 4), expected++);
   EXPECT_EQ(expected, 64u);
   EXPECT_EQ(number(blocks.front(), 12, 4), 2u);
+}
+
+TEST_F(Ring, ALevelThatIsLeftOutPassesAndTheBlocksStayNumbered) {
+  const auto put_level = [this](unsigned level, uint32_t instance) {
+    return tide_trace_put(&ring, TIDE_TRACE_END, TIDE_PRIORITY(level, 1), instance, 0, 5);
+  };
+  for (uint32_t instance = 0; instance < 30; instance++) ASSERT_TRUE(put_level(instance % 3 == 0 ? 4 : 0, instance));
+  Bytes block(TIDE_TRACE_BLOCK_BYTES);
+  uint32_t passed = 0;
+  const size_t bytes = tide_trace_next_block(&ring, 0, block.data(), block.size(), &passed);
+  EXPECT_EQ(passed, 30u);
+  ASSERT_EQ(bytes, TIDE_TRACE_BLOCK_HEADER_BYTES + 10u * 16u);
+  EXPECT_EQ(number(block, 6, 2), 10u);
+  for (uint32_t index = 0; index < 10; index++) {
+    EXPECT_EQ(number(block, TIDE_TRACE_BLOCK_HEADER_BYTES + index * 16 + 8, 4), 3 * index);
+  }
+  tide_trace_pass(&ring, bytes, passed);
+  for (uint32_t instance = 0; instance < 5; instance++) ASSERT_TRUE(put_level(0, instance));
+  EXPECT_EQ(tide_trace_next_block(&ring, 0, block.data(), block.size(), &passed), 0u);
+  EXPECT_EQ(passed, 5u);
+  tide_trace_pass(&ring, 0, passed);
+  ASSERT_TRUE(put_level(4, 99));
+  ASSERT_GT(tide_trace_next_block(&ring, 0, block.data(), block.size(), &passed), 0u);
+  EXPECT_EQ(number(block, 16, 4), 1u) << "what has nothing is no block";
+}
+
+TEST_F(Ring, ABlockIsNoLongerThanItsRoom) {
+  for (uint32_t instance = 0; instance < 40; instance++) ASSERT_TRUE(put(instance));
+  Bytes block(TIDE_TRACE_BLOCK_BYTES + 16, 0xEE);
+  for (size_t room = 0; room <= block.size(); room++) {
+    std::fill(block.begin(), block.end(), uint8_t{0xEE});
+    uint32_t passed = 77;
+    const size_t bytes = tide_trace_next_block(&ring, TIDE_TRACE_ALL_LEVELS, block.data(), room, &passed);
+    EXPECT_LE(bytes, room);
+    EXPECT_EQ(passed, room < 40 ? 0u : std::min<size_t>((room - 24) / 16, TIDE_TRACE_BLOCK_RECORDS)) << room;
+    EXPECT_EQ(bytes, passed == 0 ? 0u : 24 + 16 * size_t{passed});
+    for (size_t at = room; at < block.size(); at++) ASSERT_EQ(block[at], 0xEE) << room;
+  }
 }
 
 TEST_F(Ring, WritesTheFormatOfTheDocument) {

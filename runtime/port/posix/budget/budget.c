@@ -292,18 +292,28 @@ void tide_posix_budget_block(tide_posix_budget_t *lane) {
 static void hook_ready(void *context) { tide_posix_budget_ready(context); }
 static void hook_block(void *context) { tide_posix_budget_block(context); }
 
-tide_budget_hooks_t tide_posix_budget_hooks(tide_posix_budget_t *lane) {
-  return (tide_budget_hooks_t){.context = lane, .ready = hook_ready, .block = hook_block};
-}
-
-int tide_posix_budget_counters(tide_posix_budget_t *lane, tide_budget_counters_t *counters) {
-  tide_posix_budgets_t *const budgets = counters ? lock_owner(lane) : NULL;
+static int read_budget(tide_posix_budget_t *lane, tide_budget_counters_t *counters, bool *high) {
+  tide_posix_budgets_t *const budgets = lock_owner(lane);
   if (!budgets) return TIDE_ERROR_STATE;
   account(lane);
   settle(lane);
   *counters = lane->budget.counters;
+  *high = lane->budget.high;
   (void)pthread_mutex_unlock(&budgets->mutex);
   return TIDE_OK;
+}
+
+static void hook_read(void *context, tide_budget_counters_t *counters, bool *high) {
+  (void)read_budget(context, counters, high);
+}
+
+tide_budget_hooks_t tide_posix_budget_hooks(tide_posix_budget_t *lane) {
+  return (tide_budget_hooks_t){.context = lane, .ready = hook_ready, .block = hook_block, .read = hook_read};
+}
+
+int tide_posix_budget_counters(tide_posix_budget_t *lane, tide_budget_counters_t *counters) {
+  bool high = false;
+  return counters ? read_budget(lane, counters, &high) : TIDE_ERROR_STATE;
 }
 
 const char *tide_posix_budget_advice(int status) {

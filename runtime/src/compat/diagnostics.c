@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The publisher of what a program knows of itself. Only programs that initialise it have this file. */
+#include <string.h>
+
+#include "background.h"
+#include "rclc/publisher.h"
+#include "rclc/timer.h"
+#include "tide/rclc_diagnostics.h"
+
+enum { VALUES = 14, WARNED_REPORTS = 10, LANES = 8, LINK = 0, MEMORY = 1, FIRST_EXECUTOR = 2, DECIMAL_DIGITS = 20 };
+enum { LEVEL_OK = 0, LEVEL_WARNING = 1 };
+
+typedef struct value {
+  const char *key;
+  const char *of; /* stands before the key; null: nothing */
+  uint64_t number;
+} value_t;
+
+typedef struct status {
+  const char *part; /* behind the name of the node */
+  uint32_t number;  /* behind that; 0: none */
+  const char *message;
+  uint8_t level;
+  int64_t stamp_ns;
+  uint32_t count;
+  value_t values[VALUES];
+} status_t;
+
+/* Of a status: what went wrong in all, and for how many reports that is a warning. */
+typedef struct alarm {
+  uint32_t troubles;
+  uint8_t reports_left;
+} alarm_t;
+
+static struct {
+  rcl_publisher_t publisher;
+  rcl_timer_t timer;
+  const char *node_name; /* "/namespace/node" */
+  uint32_t key;
+  rclc_executor_t *executors[TIDE_DIAGNOSTICS_EXECUTORS];
+  size_t executor_count;
+  size_t next;
+  uint32_t period_ms;
+  alarm_t link, memory, lanes[LANES];
+  struct {
+    uint64_t used_ns;
+    int64_t told_ns;
+  } before[LANES];
+  tide_diagnostics_counters_t counters;
+  status_t status;
+} diagnostics;
+
+static uintptr_t enter(void) { return tide_platform_enter(tide_port_platform()); }
+static void leave(uintptr_t critical) { tide_platform_exit(tide_port_platform(), critical); }
+static int64_t now_ns(void) { return tide_platform_now_ns(tide_port_platform()); }
+
+/* ---- diagnostic_msgs/msg/DiagnosticArray ---- */
+
+/* A string of several pieces, counted before. */
+static void put_texts(tide_cdr_t *cdr, const char *const *pieces, size_t count) {
+  size_t length = 0u;
+  for (size_t index = 0; index < count; index++) length += strlen(pieces[index]);
+  tide_cdr_put_u32(cdr, (uint32_t)length + 1u);
+  for (size_t index = 0; index < count; index++) tide_cdr_put_bytes(cdr, pieces[index], strlen(pieces[index]));
+  tide_cdr_put_u8(cdr, 0u);
+}
+
+static void put_text(tide_cdr_t *cdr, const char *text) { put_texts(cdr, &text, 1u); }
+
+/* Into the end of text, whose last character is a NUL; returns where it begins. */
+static const char *decimal(uint64_t number, char text[DECIMAL_DIGITS + 1]) {
+  char *at = text + DECIMAL_DIGITS;
+  *at = '\0';
+  do *--at = (char)('0' + number % 10u);
+  while ((number /= 10u) > 0u);
+  return at;
+}
+
+static const char *hexadecimal(uint32_t number, char text[9]) {
+  static const char digits[] = "0123456789ABCDEF";
+  for (unsigned index = 0u; index < 8u; index++) text[index] = digits[number >> (28u - 4u * index) & 0xFu];
+  text[8] = '\0';
+  return text;
+}
+
+static void put_value(tide_cdr_t *cdr, const value_t *value) {
+  const char *const key[] = {value->of == NULL ? "" : value->of, value->key};
+  char text[DECIMAL_DIGITS + 1];
+  put_texts(cdr, key, 2u);
+  put_text(cdr, decimal(value->number, text));
+}
+
+static void put_name(tide_cdr_t *cdr, const status_t *status) {
+  char text[DECIMAL_DIGITS + 1];
+  const char *number = status->number == 0u ? "" : decimal(status->number, text);
+  const char *const name[] = {diagnostics.node_name + 1, ": ", status->part, number};
+  put_texts(cdr, name, 4u);
+}
+
+static void encode_array(tide_cdr_t *cdr, const void *untyped) {
+  const status_t *status = untyped;
+  const int64_t second_ns = 1000000000;
+  char key[9];
+  tide_cdr_put_u32(cdr, (uint32_t)(status->stamp_ns / second_ns));
+  tide_cdr_put_u32(cdr, (uint32_t)(status->stamp_ns % second_ns));
+  put_text(cdr, ""); /* frame */
+  tide_cdr_put_u32(cdr, 1u);
+  tide_cdr_put_u8(cdr, status->level);
+  put_name(cdr, status);
+  put_text(cdr, status->message);
+  put_text(cdr, hexadecimal(diagnostics.key, key)); /* as the agent calls the client */
+  tide_cdr_put_u32(cdr, status->count);
+  for (uint32_t index = 0u; index < status->count; index++) put_value(cdr, &status->values[index]);
+}
+
+static void decode_nothing(tide_cdr_t *cdr, void *message) {
+  (void)message;
+  cdr->status = TIDE_ERROR_UNSUPPORTED;
+}
+
+static const tide_message_type_t array_type = {
+    .package = "diagnostic_msgs",
+    .kind = "msg",
+    .name = "DiagnosticArray",
+    .dds_name = "diagnostic_msgs::msg::dds_::DiagnosticArray_",
+    .structure_bytes = sizeof(status_t),
+    .encode = encode_array,
+    .decode = decode_nothing,
+};
+static const rosidl_message_type_support_t array_type_support = {TIDE_TYPESUPPORT_IDENTIFIER, &array_type,
+                                                                 get_message_typesupport_handle_function};
+
+/* ---- what is told ---- */
+
+static void begin_status(const char *part, uint32_t number) {
+  diagnostics.status = (status_t){.part = part, .number = number, .message = "as usual"};
+}
+
+static void add_of(const char *of, const char *key, uint64_t number) {
+  status_t *status = &diagnostics.status;
+  if (status->count == VALUES) return;
+  status->values[status->count++] = (value_t){key, of, number};
+}
+
+static void add(const char *key, uint64_t number) { add_of(NULL, key, number); }
+
+static void judge(alarm_t *alarm, uint32_t troubles, const char *message) {
+  if (troubles != alarm->troubles) alarm->reports_left = WARNED_REPORTS;
+  alarm->troubles = troubles;
+  if (alarm->reports_left == 0u) return;
+  alarm->reports_left--;
+  diagnostics.status.level = LEVEL_WARNING;
+  diagnostics.status.message = message;
+}
+
+static void tell_link(tide_session_t *session) {
+  tide_link_counters_t link;
+  memset(&link, 0, sizeof link);
+  (void)tide_port_link_counters(session, &link);
+  const uintptr_t critical = enter();
+  const tide_session_counters_t own = session->counters;
+  const tide_transmitter_counters_t out = session->daemon.transmitter.counters;
+  const tide_receiver_counters_t in = session->daemon.receiver.counters;
+  const int64_t round_trip_ns = session->ping_round_trip_ns, sync_ns = session->time_sync.round_trip_ns;
+  const bool synchronised = session->time_sync.exchanges > 0u;
+  leave(critical);
+  begin_status("link", 0u);
+  add("sessions", (uint64_t)own.connects);
+  add("times the link was lost", link.cuts);
+  add("frames out", out.frames);
+  add("frames sent again", out.retransmissions);
+  add("frames in", in.frames);
+  add("checksum errors", in.checksum_errors);
+  add("frames malformed", in.malformed);
+  add("frames missing", in.gaps);
+  if (round_trip_ns >= 0) add("ping us", (uint64_t)round_trip_ns / 1000u);
+  add("clock synchronised", synchronised ? 1u : 0u);
+  if (synchronised) add("clock round trip us", (uint64_t)sync_ns / 1000u);
+  judge(&diagnostics.link, link.cuts + in.checksum_errors + in.malformed + in.gaps, "frames were damaged or lost");
+}
+
+static void tell_memory(tide_session_t *session) {
+  const uintptr_t critical = enter();
+  const tide_transmitter_counters_t out = session->daemon.transmitter.counters;
+  const tide_receiver_counters_t in = session->daemon.receiver.counters;
+  const uint32_t in_use = session->daemon.transmitter.nodes_in_use, held = session->held_count;
+  leave(critical);
+  begin_status("memory", 0u);
+  add("nodes", session->daemon.transmitter.config.node_count);
+  add("nodes in use", in_use);
+  add("most nodes in use", out.nodes_in_use_maximum);
+  add("messages kept for the agent", held);
+  add("messages refused, no node", out.refused_full);
+  add("messages refused, too large", out.refused_large);
+  add("messages replaced", out.evicted);
+  add("messages expired", out.expired);
+  add("slots", session->daemon.receiver.config.slot_count);
+  add("frames dropped, no slot", in.overflow_dropped);
+  add("messages received, too large", in.reassembly_too_large);
+  const uint32_t troubles =
+      out.refused_full + out.refused_large + out.evicted + out.expired + in.overflow_dropped + in.reassembly_too_large;
+  judge(&diagnostics.memory, troubles, "messages were refused or lost");
+}
+
+static void add_measured(tide_executor_t *core) {
+  const tide_measure_t *measure = core->config.measure;
+  tide_measurement_t measured;
+  for (size_t place = 0; measure != NULL && diagnostics.status.count < VALUES; place++) {
+    const int found = tide_executor_get_measurement(core, place, &measured);
+    if (found < 0) return;
+    if (found > 0 && measured.name != NULL) {
+      add_of(measured.name, ", longest ns", tide_measure_ns(measure, measured.maximum));
+    }
+  }
+}
+
+/* False: it has ended. */
+static bool tell_executor(size_t index) {
+  tide_executor_t *core = tide_rclc_executor_core(diagnostics.executors[index]);
+  if (core == NULL) return false;
+  tide_executor_counters_t counters;
+  tide_executor_get_counters(core, &counters);
+  begin_status("executor ", (uint32_t)index + 1u);
+  add("lanes", core->config.lane_count);
+  add("callbacks run", counters.callbacks_run);
+  add("timers expired", counters.timers_expired);
+  add("times asleep", counters.sleeps);
+  add_measured(core);
+  return true;
+}
+
+/* A lane of the first executor: its hooks live as long as the lanes run, and one of these runs this. False: it has no
+ * budget. */
+static bool tell_lane(size_t index) {
+  const tide_executor_t *core = tide_rclc_executor_core(diagnostics.executors[0]);
+  if (core == NULL || index >= core->config.lane_count || index >= LANES) return false;
+  const tide_lane_t *lane = &core->config.lanes[index];
+  if (lane->budget.read == NULL) return false;
+  tide_budget_counters_t counters;
+  bool high = true;
+  memset(&counters, 0, sizeof counters);
+  lane->budget.read(lane->budget.context, &counters, &high);
+  const int64_t time_ns = now_ns(), since_ns = time_ns - diagnostics.before[index].told_ns;
+  const uint64_t used_ns = counters.used_ns - diagnostics.before[index].used_ns;
+  begin_status("lane ", (uint32_t)index + 1u);
+  add("least level", lane->settings.least_level);
+  add("budget us", (uint64_t)lane->settings.runtime_ns / 1000u);
+  add("period us", (uint64_t)lane->settings.period_ns / 1000u);
+  if (diagnostics.before[index].told_ns != 0 && since_ns > 0)
+    add("used, per mille", used_ns * 1000u / (uint64_t)since_ns);
+  add("has budget left", high ? 1u : 0u);
+  add("times used up", counters.exhaustions);
+  add("times replenished", counters.replenishments);
+  add("times without a place", counters.denied);
+  add("used ms", counters.used_ns / 1000000u);
+  add("without budget ms", counters.low_ns / 1000000u);
+  add("overrun us", counters.overrun_ns / 1000u);
+  diagnostics.before[index].used_ns = counters.used_ns;
+  diagnostics.before[index].told_ns = time_ns;
+  judge(&diagnostics.lanes[index], (uint32_t)counters.denied, "more to replenish than places for it");
+  return true;
+}
+
+/* ---- a report ---- */
+
+/* Another publisher may have the place since the support ended. */
+static bool is_open(void) {
+  return rcl_publisher_is_valid(&diagnostics.publisher) && diagnostics.publisher.impl->type == &array_type;
+}
+
+static size_t count_lanes(void) {
+  const tide_executor_t *core = tide_rclc_executor_core(diagnostics.executors[0]);
+  const size_t lanes = core == NULL ? 0u : core->config.lane_count;
+  return lanes < LANES ? lanes : LANES;
+}
+
+/* False: it has nothing to tell. */
+static bool make_status(size_t place, tide_session_t *session) {
+  if (place == LINK) {
+    tell_link(session);
+  } else if (place == MEMORY) {
+    tell_memory(session);
+  } else if (place < FIRST_EXECUTOR + diagnostics.executor_count) {
+    return tell_executor(place - FIRST_EXECUTOR);
+  } else {
+    return tell_lane(place - FIRST_EXECUTOR - diagnostics.executor_count);
+  }
+  return true;
+}
+
+static void count(uint32_t *counter) { __atomic_store_n(counter, *counter + 1u, __ATOMIC_RELAXED); }
+
+static bool may_send(const tide_support_t *support) {
+  const uintptr_t critical = enter();
+  const bool may = support->session.state == TIDE_SESSION_READY && tide_compat_has_room_locked(support, 0u);
+  leave(critical);
+  return may;
+}
+
+static void send_status(const tide_publisher_handle_t *publisher) {
+  const tide_session_t *session = &publisher->support->session;
+  const uintptr_t critical = enter();
+  const int64_t offset_ns = session->time_sync.exchanges > 0u ? session->time_sync.offset_ns : -now_ns();
+  diagnostics.status.stamp_ns = now_ns() + offset_ns;
+  leave(critical);
+  const bool sent = may_send(publisher->support) && tide_compat_send_now(publisher, &diagnostics.status) == TIDE_OK;
+  count(sent ? &diagnostics.counters.published : &diagnostics.counters.left_out);
+}
+
+static void on_turn(rcl_timer_t *timer, int64_t since_last_call_ns) {
+  (void)timer;
+  (void)since_last_call_ns;
+  if (!is_open()) return;
+  const tide_publisher_handle_t *publisher = diagnostics.publisher.impl;
+  const size_t places = FIRST_EXECUTOR + diagnostics.executor_count + count_lanes();
+  for (size_t tried = 0; tried < places; tried++) {
+    const size_t place = diagnostics.next % places;
+    diagnostics.next = (place + 1u) % places;
+    if (!make_status(place, &publisher->support->session)) continue;
+    send_status(publisher);
+    return;
+  }
+}
+
+/* ---- life ---- */
+
+static size_t count_statuses(void) {
+  size_t count = FIRST_EXECUTOR + diagnostics.executor_count;
+  const tide_executor_t *core = tide_rclc_executor_core(diagnostics.executors[0]);
+  for (size_t lane = 0; lane < count_lanes(); lane++) {
+    count += core->config.lanes[lane].settings.scheduling == TIDE_SCHEDULING_SPORADIC;
+  }
+  return count;
+}
+
+static int64_t turn_ns(void) { return RCL_MS_TO_NS((int64_t)diagnostics.period_ms) / (int64_t)count_statuses(); }
+
+static rcl_ret_t start_timer(rclc_support_t *support, rclc_executor_t *executor) {
+  rcl_ret_t result = rclc_timer_init_default(&diagnostics.timer, support, (uint64_t)turn_ns(), on_turn);
+  if (result != RCL_RET_OK) return result;
+  result = rclc_executor_add_timer(executor, &diagnostics.timer);
+  if (result != RCL_RET_OK) (void)rcl_timer_fini(&diagnostics.timer);
+  return result;
+}
+
+rcl_ret_t tide_rclc_diagnostics_init(rcl_node_t *node, rclc_support_t *support, rclc_executor_t *executor,
+                                     uint32_t period_ms) {
+  if (!tide_compat_is_node(node) || support == NULL || tide_rclc_executor_core(executor) == NULL || period_ms == 0u) {
+    return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  }
+  if (is_open()) return tide_compat_result(TIDE_ERROR_EXISTS);
+  rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();
+  rcl_ret_t result = rclc_publisher_init_default(&publisher, node, &array_type_support, "/diagnostics");
+  if (result != RCL_RET_OK) return result;
+  memset(&diagnostics, 0, sizeof diagnostics);
+  diagnostics.publisher = publisher;
+  diagnostics.node_name = node->impl->full_name;
+  diagnostics.key = node->impl->support->session.config.key;
+  diagnostics.executors[0] = executor;
+  diagnostics.executor_count = 1u;
+  diagnostics.period_ms = period_ms;
+  result = start_timer(support, executor);
+  if (result != RCL_RET_OK) {
+    (void)rcl_publisher_fini(&diagnostics.publisher, node);
+    diagnostics.publisher.impl = NULL;
+  }
+  return result;
+}
+
+rcl_ret_t tide_rclc_diagnostics_add_executor(rclc_executor_t *executor) {
+  if (tide_rclc_executor_core(executor) == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  if (!is_open()) return tide_compat_result(TIDE_ERROR_STATE);
+  if (diagnostics.executor_count == TIDE_DIAGNOSTICS_EXECUTORS) return tide_compat_result(TIDE_ERROR_FULL);
+  diagnostics.executors[diagnostics.executor_count++] = executor;
+  int64_t before_ns = 0;
+  return rcl_timer_exchange_period(&diagnostics.timer, turn_ns(), &before_ns);
+}
+
+rcl_ret_t tide_rclc_diagnostics_fini(rcl_node_t *node) {
+  if (!is_open()) return tide_compat_result(TIDE_ERROR_STATE);
+  const rcl_ret_t result = rcl_publisher_fini(&diagnostics.publisher, node);
+  if (result != RCL_RET_OK) return result;
+  diagnostics.publisher.impl = NULL;
+  return rcl_timer_fini(&diagnostics.timer);
+}
+
+rcl_ret_t tide_rclc_diagnostics_set_priority(tide_priority_t priority) {
+  const rcl_ret_t result = tide_rclc_publisher_set_priority(&diagnostics.publisher, priority);
+  return result == RCL_RET_OK ? tide_rclc_timer_set_priority(&diagnostics.timer, priority) : result;
+}
+
+tide_diagnostics_counters_t tide_rclc_diagnostics_get_counters(void) {
+  return (tide_diagnostics_counters_t){
+      .published = __atomic_load_n(&diagnostics.counters.published, __ATOMIC_RELAXED),
+      .left_out = __atomic_load_n(&diagnostics.counters.left_out, __ATOMIC_RELAXED),
+  };
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program tells on /diagnostics: each status, its warnings, what is left out, budgets, and orders of its end.
+#include <atomic>
+#include <map>
+#include <set>
+
+#include "connected.h"
+#include "tide/measure.h"
+#include "tide/pools.h"
+#include "tide/rclc_diagnostics.h"
+
+namespace tide::compat::test {
+namespace {
+
+constexpr uint32_t kPeriodMs = 60;
+constexpr const char *kTopic = "rt/diagnostics";
+
+struct Status {
+  uint8_t level = 255;
+  int64_t stamp_ns = 0;
+  std::string name, message, hardware;
+  std::map<std::string, std::string> values;
+};
+
+Status status_of(const Octets &bytes) {
+  tide_cdr_t cdr;
+  tide_cdr_reader(&cdr, bytes.data(), bytes.size(), false);
+  const auto text = [&cdr] {
+    size_t length = 0;
+    const char *characters = tide_cdr_get_string(&cdr, &length);
+    return characters == nullptr ? std::string() : std::string(characters, length);
+  };
+  Status status;
+  status.stamp_ns = tide_cdr_get_u32(&cdr) * INT64_C(1000000000);
+  status.stamp_ns += tide_cdr_get_u32(&cdr);
+  EXPECT_EQ(text(), "");
+  EXPECT_EQ(tide_cdr_get_u32(&cdr), 1u);
+  status.level = tide_cdr_get_u8(&cdr);
+  status.name = text();
+  status.message = text();
+  status.hardware = text();
+  for (uint32_t left = tide_cdr_get_u32(&cdr); left > 0 && cdr.status == TIDE_OK; left--) {
+    const std::string key = text();
+    EXPECT_TRUE(status.values.emplace(key, text()).second) << key;
+  }
+  EXPECT_EQ(cdr.status, TIDE_OK);
+  EXPECT_EQ(tide_cdr_remaining(&cdr), 0u);
+  return status;
+}
+
+class Diagnostics : public Connected {
+ protected:
+  void SetUp() override {
+    Connected::SetUp();
+    executor = rclc_executor_get_zero_initialized_executor();
+    ASSERT_OK(rclc_executor_init(&executor, &support.context, 2, &allocator));
+  }
+  void TearDown() override {
+    if (rcl_context_is_valid(&support.context)) {
+      EXPECT_OK(rclc_executor_fini(&executor));
+    }
+    Connected::TearDown();
+  }
+  rcl_ret_t begin() { return tide_rclc_diagnostics_init(&node, &support, &executor, kPeriodMs); }
+  std::vector<Status> statuses() {
+    std::vector<Status> all;
+    for (const Octets &bytes : server.written(kTopic)) all.push_back(status_of(bytes));
+    return all;
+  }
+  void spin() { (void)rclc_executor_spin_some(&executor, RCL_MS_TO_NS(5)); }
+  template <typename Condition>
+  bool spin_until(const Condition &condition) {
+    for (const auto limit = std::chrono::steady_clock::now() + 20s; std::chrono::steady_clock::now() < limit;) {
+      if (condition()) return true;
+      spin();
+    }
+    return condition();
+  }
+  // The first one of this name behind so many statuses.
+  Status told(const std::string &name, size_t behind = 0) {
+    Status found;
+    EXPECT_TRUE(spin_until([&] {
+      const std::vector<Status> all = statuses();
+      for (size_t index = behind; index < all.size(); index++) {
+        if (all[index].name != name) continue;
+        found = all[index];
+        return true;
+      }
+      return false;
+    })) << name;
+    return found;
+  }
+  static uint32_t published() { return tide_rclc_diagnostics_get_counters().published; }
+  static uint32_t left_out() { return tide_rclc_diagnostics_get_counters().left_out; }
+
+  rclc_executor_t executor{};
+};
+
+TEST_F(Diagnostics, EachStatusIsToldInTurnWithItsValues) {
+  ASSERT_EQ(rmw_uros_sync_session(1000), RMW_RET_OK);
+  const int64_t before_ns = rmw_uros_epoch_nanos();
+  ASSERT_OK(begin());
+  ASSERT_TRUE(spin_until([&] { return statuses().size() >= 7; }));
+  const std::vector<Status> all = statuses();
+  const std::vector<std::string> names = {"node: link", "node: memory", "node: executor 1"};
+  for (size_t index = 0; index < all.size(); index++) {
+    EXPECT_EQ(all[index].name, names[index % names.size()]);
+    EXPECT_EQ(all[index].level, 0) << all[index].message;
+    EXPECT_EQ(all[index].message, "as usual");
+    EXPECT_GE(all[index].stamp_ns, before_ns);
+    EXPECT_LE(all[index].stamp_ns, rmw_uros_epoch_nanos());
+    char key[9];
+    std::snprintf(key, sizeof key, "%08X", session()->config.key);
+    EXPECT_EQ(all[index].hardware, key);
+  }
+  EXPECT_EQ(all[0].values.at("sessions"), "1");
+  EXPECT_EQ(all[0].values.at("clock synchronised"), "1");
+  EXPECT_EQ(all[1].values.at("nodes"), std::to_string(session()->daemon.transmitter.config.node_count));
+  EXPECT_EQ(all[1].values.at("messages refused, no node"), "0");
+  EXPECT_EQ(all[2].values.at("lanes"), "1");
+  EXPECT_EQ(all[2].values.at("timers expired"), "3");
+  EXPECT_EQ(all[5].values.at("timers expired"), "6");
+}
+
+TEST_F(Diagnostics, EachIsToldOnceAPeriod) {
+  ASSERT_OK(begin());
+  const auto start = std::chrono::steady_clock::now();
+  ASSERT_TRUE(spin_until([&] { return statuses().size() >= 15; }));
+  const auto taken = std::chrono::steady_clock::now() - start;
+  EXPECT_GE(taken, std::chrono::milliseconds(5 * kPeriodMs - 1)) << "fifteen turns of a third of the period";
+}
+
+TEST_F(Diagnostics, ALossIsAWarningForTenReports) {
+  ASSERT_OK(begin());
+  EXPECT_EQ(told("node: memory").level, 0);
+  const tide_platform_t *platform = tide_port_platform();
+  const uintptr_t critical = platform->critical_enter(platform->context);
+  session()->daemon.transmitter.counters.expired += 3;
+  platform->critical_exit(platform->context, critical);
+  size_t warned = 0, fine_after = 0;
+  ASSERT_TRUE(spin_until([&] {
+    warned = fine_after = 0;
+    for (const Status &status : statuses()) {
+      if (status.name != "node: memory") continue;
+      if (status.level == 1) {
+        warned++;
+        EXPECT_EQ(status.message, "messages were refused or lost");
+        EXPECT_EQ(status.values.at("messages expired"), "3");
+      } else if (warned > 0) {
+        fine_after++;
+      }
+    }
+    return fine_after >= 2;
+  }));
+  EXPECT_EQ(warned, 10u);
+  for (const Status &status : statuses()) {
+    if (status.name != "node: memory") {
+      EXPECT_EQ(status.level, 0) << status.name;
+    }
+  }
+}
+
+TEST_F(Diagnostics, HalfOfThePoolStaysThePrograms) {
+  rcl_publisher_t publisher{};
+  ASSERT_OK(rclc_publisher_init_default(&publisher, &node, int32_type(), "number"));
+  ASSERT_OK(begin());
+  (void)told("node: memory");
+  server.mute(true);
+  ASSERT_TRUE(eventually([&] {
+    std_msgs__msg__Int32 number = {7};
+    (void)rcl_publish(&publisher, &number, nullptr);
+    return 2u * session()->daemon.transmitter.nodes_in_use >= tide_pools.data_node_count;
+  }));
+  const uint32_t before = published(), without = left_out();
+  ASSERT_TRUE(spin_until([&] { return left_out() >= without + 5; }));
+  EXPECT_LE(published(), before + 1);
+}
+
+TEST_F(Diagnostics, ALaneWithABudgetTellsWhatItUsed) {
+  struct Budget {
+    tide_budget_counters_t counters{};
+    bool high = false;
+  } budget;
+  budget.counters = {.activations = 1,
+                     .exhaustions = 4,
+                     .replenishments = 3,
+                     .denied = 0,
+                     .forgiven = 0,
+                     .used_ns = 5'000'000,
+                     .low_ns = 2'000'000,
+                     .overrun_ns = 7'000};
+  tide_lane_t &lane = tide_rclc_executor_core(&executor)->config.lanes[0];
+  lane.settings.runtime_ns = 2'000'000;
+  lane.settings.period_ns = 10'000'000;
+  lane.budget.context = &budget;
+  lane.budget.ready = [](void *) {};
+  lane.budget.block = [](void *) {};
+  lane.budget.read = [](void *context, tide_budget_counters_t *counters, bool *high) {
+    auto *own = static_cast<Budget *>(context);
+    own->counters.used_ns += 1'000'000;
+    *counters = own->counters;
+    *high = own->high;
+  };
+  ASSERT_OK(begin());
+  const Status first = told("node: lane 1");
+  EXPECT_EQ(first.values.at("budget us"), "2000");
+  EXPECT_EQ(first.values.at("period us"), "10000");
+  EXPECT_EQ(first.values.at("has budget left"), "0");
+  EXPECT_EQ(first.values.at("times used up"), "4");
+  EXPECT_EQ(first.values.at("used ms"), "6");
+  EXPECT_EQ(first.values.at("without budget ms"), "2");
+  EXPECT_EQ(first.values.at("overrun us"), "7");
+  EXPECT_EQ(first.values.count("used, per mille"), 0u) << "of no time";
+  const Status second = told("node: lane 1", statuses().size());
+  const int per_mille = std::stoi(second.values.at("used, per mille"));
+  EXPECT_GT(per_mille, 0);
+  EXPECT_LE(per_mille, 1000 / static_cast<int>(kPeriodMs)) << "a millisecond in a period or more";
+  EXPECT_EQ(second.level, 0) << "a budget that is used up is no trouble";
+  budget.counters.denied = 1;
+  const Status third = told("node: lane 1", statuses().size() + 1);
+  EXPECT_EQ(third.level, 1);
+  EXPECT_EQ(third.message, "more to replenish than places for it");
+  lane.budget = {};
+}
+
+TEST_F(Diagnostics, MeasuredCallbacksAreToldByTheirNames) {
+  uint64_t ticks = 0;
+  const tide_measure_clock_t clock = {[](void *context) -> uint64_t { return *static_cast<uint64_t *>(context) += 7; },
+                                      &ticks, UINT64_MAX, 1'000'000'000, true};
+  tide_measure_t measure;
+  tide_measure_init(&measure, &clock);
+  tide_rclc_executor_core(&executor)->config.measure = &measure;
+  ASSERT_OK(begin());
+  tide_measurement_t own = {.name = "brake/sample", .count = 1, .minimum = 3, .maximum = 4321, .sum = 4321};
+  rcl_timer_t timer = rcl_get_zero_initialized_timer();
+  ASSERT_OK(rclc_timer_init_default(&timer, &support, RCL_S_TO_NS(1000), [](rcl_timer_t *, int64_t) {}));
+  ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
+  tide_rclc_timer_callback(&timer)->measurement = &own;
+  EXPECT_EQ(told("node: executor 1").values.at("brake/sample, longest ns"), "4321");
+}
+
+TEST_F(Diagnostics, AnotherExecutorIsToldToo) {
+  rclc_executor_t other = rclc_executor_get_zero_initialized_executor();
+  ASSERT_OK(rclc_executor_init(&other, &support.context, 1, &allocator));
+  EXPECT_REFUSED(tide_rclc_diagnostics_add_executor(&other), RCL_RET_ERROR, TIDE_ERROR_STATE);
+  ASSERT_OK(begin());
+  ASSERT_OK(tide_rclc_diagnostics_add_executor(&other));
+  EXPECT_EQ(told("node: executor 2").values.at("timers expired"), "0");
+  EXPECT_NE(told("node: executor 1").values.at("timers expired"), "0");
+  ASSERT_OK(rclc_executor_fini(&other));
+  const size_t behind = statuses().size() + 1;
+  (void)told("node: executor 1", behind);
+  for (size_t index = behind; index < statuses().size(); index++) EXPECT_NE(statuses()[index].name, "node: executor 2");
+}
+
+TEST_F(Diagnostics, AfterTheAgentsRestartTheyGoOn) {
+  ASSERT_OK(begin());
+  (void)told("node: link");
+  server.mute(true);
+  ASSERT_TRUE(spin_until([&] { return state() != TIDE_SESSION_READY; }));
+  server.mute(false);
+  ASSERT_TRUE(spin_until([&] {
+    for (const Status &status : statuses())
+      if (status.name == "node: link" && status.values.at("sessions") == "2") return true;
+    return false;
+  }));
+}
+
+TEST_F(Diagnostics, ThereIsOneAndItsEndsAreDefined) {
+  rcl_node_t none{};
+  EXPECT_REFUSED(tide_rclc_diagnostics_init(&none, &support, &executor, 10), RCL_RET_INVALID_ARGUMENT,
+                 TIDE_ERROR_ARGUMENT);
+  EXPECT_REFUSED(tide_rclc_diagnostics_init(&node, &support, &executor, 0), RCL_RET_INVALID_ARGUMENT,
+                 TIDE_ERROR_ARGUMENT);
+  EXPECT_REFUSED(tide_rclc_diagnostics_fini(&node), RCL_RET_ERROR, TIDE_ERROR_STATE);
+  ASSERT_OK(begin());
+  EXPECT_REFUSED(begin(), RCL_RET_ALREADY_INIT, TIDE_ERROR_EXISTS);
+  ASSERT_OK(tide_rclc_diagnostics_set_priority(TIDE_PRIORITY(2, 0)));
+  EXPECT_REFUSED(tide_rclc_diagnostics_set_priority(TIDE_PRIORITY(200, 0)), RCL_RET_INVALID_ARGUMENT,
+                 TIDE_ERROR_ARGUMENT);
+  ASSERT_OK(tide_rclc_diagnostics_fini(&node));
+  EXPECT_REFUSED(tide_rclc_diagnostics_fini(&node), RCL_RET_ERROR, TIDE_ERROR_STATE);
+  ASSERT_OK(begin());
+  (void)told("node: link");
+}
+
+/* Their places in the pools belong to others then. */
+TEST_F(Diagnostics, WithTheirSupportTheyEndToo) {
+  ASSERT_OK(begin());
+  ASSERT_OK(rclc_executor_fini(&executor));
+  ASSERT_OK(rclc_support_fini(&support));
+  connect();
+  ASSERT_OK(rclc_executor_init(&executor, &support.context, 2, &allocator));
+  rcl_publisher_t publisher{};
+  ASSERT_OK(rclc_publisher_init_default(&publisher, &node, int32_type(), "number"));
+  EXPECT_REFUSED(tide_rclc_diagnostics_fini(&node), RCL_RET_ERROR, TIDE_ERROR_STATE);
+  ASSERT_OK(begin());
+  (void)told("node: link");
+  EXPECT_TRUE(server.written("rt/number").empty());
+}
+
+/* Half of it is there when an init fails. */
+TEST_F(Diagnostics, NothingIsLeftOfOneThatFails) {
+  rclc_executor_t full = rclc_executor_get_zero_initialized_executor();
+  ASSERT_OK(rclc_executor_init(&full, &support.context, 1, &allocator));
+  rcl_timer_t timer = rcl_get_zero_initialized_timer();
+  ASSERT_OK(rclc_timer_init_default(&timer, &support, RCL_S_TO_NS(1000), [](rcl_timer_t *, int64_t) {}));
+  ASSERT_OK(rclc_executor_add_timer(&full, &timer));
+  for (size_t attempt = 0; attempt < size_t{2} * (tide_pools.publisher_count + tide_pools.timer_count); attempt++) {
+    ASSERT_NE(tide_rclc_diagnostics_init(&node, &support, &full, 10), RCL_RET_OK);
+  }
+  ASSERT_OK(begin());
+  (void)told("node: memory");
+  ASSERT_OK(rclc_executor_fini(&full));
+}
+
+}  // namespace
+}  // namespace tide::compat::test

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A board that tells of itself, for tests against real ROS 2: its trace over its own link, and /diagnostics.
+ *
+ *   telling_peer (--udp PORT | --serial DEVICE (921,600 baud)) --key N [--records N] [--budget] [--unsynchronised]
+ *
+ * A timer of level 3 publishes a number on "count" each 20 ms, and a subscription of level 5 takes what comes on "echo"
+ * and publishes it on "again". Two lanes: from level 4 on, and the others. SIGTERM prints the counters as a line of
+ * JSON and ends it. */
+#define _POSIX_C_SOURCE 200809L
+#include <getopt.h>
+#include <inttypes.h>
+#include <rclc/executor.h>
+#include <rclc/rclc.h>
+#include <rmw_microros/rmw_microros.h>
+#include <signal.h>
+#include <std_msgs/msg/int32.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <tide/rclc.h>
+#include <tide/rclc_diagnostics.h>
+#include <tide/rclc_trace.h>
+#include <tide/status.h>
+
+#define TIDE_NODES 1
+#define TIDE_PUBLISHERS 4
+#define TIDE_SUBSCRIPTIONS 1
+#define TIDE_TIMERS 3
+#define TIDE_GUARD_CONDITIONS 0
+#define TIDE_EXECUTORS 1
+#define TIDE_EXECUTOR_LANES 2
+#define TIDE_HANDLES 4
+#define TIDE_DEFINE_POOLS
+#include <tide/pools.h>
+
+enum { LANES = 2, RINGS = 1 + LANES, MOST_RECORDS = 1024, PERIOD_MS = 20 };
+
+static struct {
+  rclc_support_t support;
+  rcl_node_t node;
+  rclc_executor_t executor;
+  rcl_timer_t timer;
+  rcl_publisher_t count, again;
+  rcl_subscription_t echo;
+  std_msgs__msg__Int32 taken;
+  uint32_t published, echoed;
+  uint32_t records;
+  bool budget, unsynchronised;
+} board = {.records = 256};
+
+static tide_trace_ring_t rings[RINGS];
+static tide_trace_record_t records[RINGS * MOST_RECORDS];
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number) {
+  (void)number;
+  interrupted = 1;
+}
+
+static void require(rcl_ret_t result, const char *step) {
+  if (result == RCL_RET_OK) return;
+  fprintf(stderr, "telling_peer: %s failed: %s\n", step, tide_status_text(tide_rclc_last_status()));
+  exit(1);
+}
+
+static void read_options(int count, char **words, rmw_init_options_t *link) {
+  static const struct option known[] = {{"udp", required_argument, NULL, 'u'},
+                                        {"serial", required_argument, NULL, 's'},
+                                        {"key", required_argument, NULL, 'k'},
+                                        {"records", required_argument, NULL, 'r'},
+                                        {"budget", no_argument, NULL, 'b'},
+                                        {"unsynchronised", no_argument, NULL, 'n'},
+                                        {NULL, 0, NULL, 0}};
+  for (int option; (option = getopt_long(count, words, "", known, NULL)) != -1;) {
+    if (option == 'u') require(rmw_uros_options_set_udp_address("127.0.0.1", optarg, link), "the address");
+    if (option == 's') require(tide_rclc_options_set_serial(link, optarg, 921600), "the device");
+    if (option == 'k') require(rmw_uros_options_set_client_key((uint32_t)strtoul(optarg, NULL, 0), link), "the key");
+    if (option == 'r') board.records = (uint32_t)strtoul(optarg, NULL, 0);
+    if (option == 'b') board.budget = true;
+    if (option == 'n') board.unsynchronised = true;
+    if (option == '?') exit(2);
+  }
+}
+
+static void on_timer(rcl_timer_t *timer, int64_t since_last_call_ns) {
+  (void)timer, (void)since_last_call_ns;
+  if (interrupted) tide_executor_stop(tide_rclc_executor_core(&board.executor));
+  const std_msgs__msg__Int32 number = {.data = (int32_t)board.published++};
+  (void)rcl_publish(&board.count, &number, NULL);
+}
+
+static void on_echo(const void *message) {
+  board.echoed++;
+  (void)rcl_publish(&board.again, message, NULL);
+}
+
+static void make_chains(void) {
+  const rosidl_message_type_support_t *type = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, Int32);
+  require(rclc_publisher_init_default(&board.count, &board.node, type, "count"), "count");
+  require(rclc_publisher_init_default(&board.again, &board.node, type, "again"), "again");
+  require(rclc_subscription_init_default(&board.echo, &board.node, type, "echo"), "echo");
+  require(rclc_timer_init_default(&board.timer, &board.support, RCL_MS_TO_NS(PERIOD_MS), on_timer), "the timer");
+  require(tide_rclc_publisher_set_priority(&board.count, TIDE_PRIORITY(3, 1)), "a priority");
+  require(tide_rclc_publisher_set_priority(&board.again, TIDE_PRIORITY(5, 1)), "a priority");
+  require(tide_rclc_subscription_set_priority(&board.echo, TIDE_PRIORITY(5, 0)), "a priority");
+  require(tide_rclc_timer_set_priority(&board.timer, TIDE_PRIORITY(3, 0)), "a priority");
+}
+
+static void make_executor(void) {
+  tide_lane_settings_t lanes[LANES] = {{.name = "slow", .may_run_normally = true},
+                                       {.name = "fast", .least_level = 4, .may_run_normally = true}};
+  if (board.budget) {
+    lanes[1].scheduling = TIDE_SCHEDULING_SPORADIC;
+    lanes[1].priority = 20;
+    lanes[1].low_priority = 5;
+    lanes[1].runtime_ns = RCL_MS_TO_NS(2);
+    lanes[1].period_ns = RCL_MS_TO_NS(10);
+  }
+  rcl_allocator_t allocator = rcl_get_default_allocator();
+  require(rclc_executor_init(&board.executor, &board.support.context, 4, &allocator), "the executor");
+  require(tide_rclc_executor_set_lanes(&board.executor, lanes, LANES), "the lanes");
+  require(rclc_executor_add_timer(&board.executor, &board.timer), "adding");
+  require(rclc_executor_add_subscription(&board.executor, &board.echo, &board.taken, on_echo, ON_NEW_DATA), "adding");
+}
+
+static void tell(void) {
+  const tide_trace_settings_t settings = {.rings = rings,
+                                          .ring_count = RINGS,
+                                          .records = records,
+                                          .records_a_ring = board.records,
+                                          .place = 7,
+                                          .period_ms = 50,
+                                          .most_messages = 4,
+                                          .chains_only = true};
+  require(tide_rclc_trace_init(&board.node, &board.support, &board.executor, &settings), "the trace");
+  require(tide_rclc_diagnostics_init(&board.node, &board.support, &board.executor, 500), "/diagnostics");
+}
+
+static void print_end(void) {
+  const tide_trace_counters_t trace = tide_rclc_trace_get_counters();
+  const tide_diagnostics_counters_t told = tide_rclc_diagnostics_get_counters();
+  uint32_t dropped = 0;
+  for (size_t ring = 0; ring < RINGS; ring++) dropped += rings[ring].dropped;
+  printf("{\"event\": \"end\", \"published\": %" PRIu32 ", \"echoed\": %" PRIu32 ", \"messages\": %" PRIu32
+         ", \"lost\": %" PRIu32 ", \"held\": %" PRIu32 ", \"dropped\": %" PRIu32 ", \"told\": %" PRIu32
+         ", \"left_out\": %" PRIu32 "}\n",
+         board.published, board.echoed, trace.messages, trace.lost, trace.held, dropped, told.published, told.left_out);
+  fflush(stdout);
+}
+
+int main(int count, char **words) {
+  rcl_allocator_t allocator = rcl_get_default_allocator();
+  rcl_init_options_t options = rcl_get_zero_initialized_init_options();
+  require(rcl_init_options_init(&options, allocator), "options");
+  read_options(count, words, rcl_init_options_get_rmw_init_options(&options));
+  require(rclc_support_init_with_options(&board.support, 0, NULL, &options, &allocator), "connecting");
+  require(rclc_node_init_default(&board.node, "peer", "some/space", &board.support), "the node");
+  if (!board.unsynchronised) require((rcl_ret_t)rmw_uros_sync_session(5000), "synchronising");
+  make_chains();
+  make_executor();
+  tell();
+  const struct sigaction action = {.sa_handler = on_signal};
+  sigaction(SIGTERM, &action, NULL);
+  printf("{\"event\": \"ready\"}\n");
+  fflush(stdout);
+  require(rclc_executor_spin(&board.executor), "spinning");
+  print_end();
+  require(tide_rclc_diagnostics_fini(&board.node), "the end of /diagnostics");
+  require(tide_rclc_trace_fini(&board.node), "the end of the trace");
+  return 0;
+}

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a board tells of itself over its own link, as rclpy sees it: its trace as messages, and /diagnostics; over UDP,
+over a serial line with loss, through an agent that goes away and comes back."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from std_msgs.msg import Int32, UInt8MultiArray
+
+from reserved import domain
+from ros import Host, eventually, free_port, host, program, start_agent
+from tide.export.trace import END, RECEIVED, RELEASE, START, SUBMIT, WIRE_END, WIRE_START, parse_trace
+from tide.programs.child import Child, Children
+
+DOMAIN = domain()
+LIMIT_S = 30.0
+COUNT, ECHO = 3, 5  # levels
+CLOCK, CLOCK_SOURCE = 15, 65535
+PLACE = 7
+BEST_EFFORT = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
+RELIABLE = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
+
+
+def udp(_children: Children, _folder: Path) -> tuple[list[str], list[str]]:
+    port = str(free_port())
+    return ["--udp", port], ["--udp", port]
+
+
+def serial(children: Children, folder: Path) -> tuple[list[str], list[str]]:
+    command = [program("tide-line"), "--baud", "921600", "--frame-loss", "0.01", "--seed", "7"]
+    ends = children.start("tide-line", command, folder / "line.log").wait_json("a", 10, "ready")
+    return ["--serial", ends["a"]], ["--serial", ends["b"], "--baud", "921600"]
+
+
+@dataclass
+class World:
+    host: Host
+    children: Children
+    folder: Path
+    board_link: list[str]
+    agent_link: list[str]
+    agents: list[Child] = field(default_factory=list)
+    blocks: list[bytes] = field(default_factory=list)
+    statuses: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
+
+    def start_agent(self) -> None:
+        log = self.folder / f"agent{len(self.agents)}.log"
+        self.agents.append(start_agent(self.children, DOMAIN, log, *self.agent_link))
+
+    def kill_agent(self) -> None:
+        self.agents[-1].process.kill()
+        self.agents[-1].process.wait()
+
+    def start_board(self, *options: str) -> Child:
+        node = self.host.node
+        node.create_subscription(
+            UInt8MultiArray, "/some/space/peer/tide_trace", lambda one: self.blocks.append(bytes(one.data)), BEST_EFFORT
+        )
+        node.create_subscription(DiagnosticArray, "/diagnostics", self._take, RELIABLE)
+        words = [program("telling_peer"), *self.board_link, "--key", "0xC1", *options]
+        board: Child = self.children.start("board", words, self.folder / "board.log")
+        board.wait_event("ready", LIMIT_S)
+        return board
+
+    def _take(self, array: Any) -> None:
+        for status in array.status:
+            if status.hardware_id == "000000C1":
+                self.statuses[status.name].append(status)
+
+    def records(self) -> Any:
+        return parse_trace(b"".join(list(self.blocks))).records
+
+    def has(self, kind: int, level: int, instance: int = 0) -> bool:
+        found = self.records()
+        mine = (found["kind"] == kind) & (found["priority"] >> 8 == level) & (found["instance"] >= instance)
+        return bool(mine.any())
+
+    def stop(self, board: Child) -> dict[str, Any]:
+        board.process.terminate()
+        return board.wait_event("end", LIMIT_S)
+
+
+@pytest.fixture(params=[udp, serial], ids=["udp", "serial"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    build: Callable[[Children, Path], tuple[list[str], list[str]]] = request.param
+    with host(DOMAIN) as node, Children() as children:
+        world = World(node, children, tmp_path, *build(children, tmp_path))
+        world.start_agent()
+        yield world
+
+
+def test_the_instances_of_a_chain_come_with_all_their_steps(world: World) -> None:
+    echo = world.host.node.create_publisher(Int32, "/some/space/echo", RELIABLE)
+    board = world.start_board()
+    eventually(lambda: world.host.node.count_subscribers("/some/space/echo") == 1, LIMIT_S, "the subscription")
+    eventually(lambda: bool(echo.publish(Int32(data=5))) or world.has(END, ECHO, 20), LIMIT_S, "the echo")
+    eventually(lambda: world.has(END, COUNT, 100), LIMIT_S, "a hundred instances")
+    told = world.stop(board)
+    trace = parse_trace(b"".join(world.blocks))
+    assert trace.damaged_bytes == 0
+    assert set(trace.records["place"]) == {PLACE}
+    assert told["dropped"] == 0 == told["lost"]
+    # Nothing of the trace itself, which has level 0, and nothing twice.
+    chains = trace.records[trace.records["source"] != CLOCK_SOURCE]
+    assert set(chains["priority"] >> 8) == {COUNT, ECHO}
+    starts = [int(one["instance"]) for one in chains if one["kind"] == START and one["priority"] >> 8 == COUNT]
+    assert len(starts) == len(set(starts)) >= 100 - 14 * trace.missing_blocks
+    assert starts == sorted(starts)
+    for kind in (RELEASE, START, END, SUBMIT, WIRE_START, WIRE_END):
+        mine = chains[(chains["kind"] == kind) & (chains["priority"] >> 8 == COUNT)]
+        assert len(mine) >= 0.6 * len(starts), kind
+    assert world.has(RECEIVED, ECHO)
+    # Of an instance in their order.
+    first = starts[len(starts) // 2]
+    of_one = [one for one in chains if one["priority"] >> 8 == COUNT and one["instance"] == first]
+    times = {int(one["kind"]): int(one["time_ns"]) for one in of_one}
+    assert times[RELEASE] <= times[START] <= times[SUBMIT] <= times[END]
+
+
+def test_the_clocks_of_board_and_agent_come_with_it(world: World) -> None:
+    before_ns = time.time_ns()
+    board = world.start_board()
+    eventually(lambda: int((world.records()["kind"] == CLOCK).sum()) >= 4, LIMIT_S, "the clocks")
+    after_ns, after_own_ns = time.time_ns(), time.monotonic_ns()
+    world.stop(board)
+    found = world.records()
+    found = found[found["kind"] == CLOCK]
+    assert set(found["source"]) == {CLOCK_SOURCE}
+    own, agents = found[found["detail"] == 0], found[found["detail"] == 1]
+    assert len(own) == len(agents)
+    assert (agents["time_ns"] >= before_ns).all() and agents["time_ns"][0] <= after_ns
+    # This board's clock is that of the machine, so both pairs agree within what the line needs.
+    offset_ns = after_ns - after_own_ns
+    assert abs(agents["time_ns"] - own["time_ns"] - offset_ns).max() < 20_000_000
+    assert (agents["instance"] > 0).all()
+
+
+def test_without_a_synchronised_clock_the_boards_own_comes_alone(world: World) -> None:
+    board = world.start_board("--unsynchronised")
+    eventually(lambda: int((world.records()["kind"] == CLOCK).sum()) >= 2, LIMIT_S, "the clock")
+    world.stop(board)
+    found = world.records()
+    assert set(found[found["kind"] == CLOCK]["detail"]) == {0}
+
+
+def test_diagnostics_are_read_by_a_reliable_reader(world: World) -> None:
+    board = world.start_board()
+    names = {f"some/space/peer: {part}" for part in ("link", "memory", "executor 1")}
+    eventually(lambda: names <= set(world.statuses), LIMIT_S, "each status")
+    world.stop(board)
+    assert set(world.statuses) == names
+    (values, *_) = [
+        {one.key: one.value for one in status.values} for status in world.statuses["some/space/peer: executor 1"]
+    ]
+    assert values["lanes"] == "2" and int(values["timers expired"]) > 0
+    assert {status.level for status in world.statuses["some/space/peer: memory"]} == {b"\0"}
+
+
+def test_a_full_ring_is_told_and_the_rest_is_whole(world: World) -> None:
+    board = world.start_board("--records", "2")
+    eventually(
+        lambda: sum(parse_trace(b"".join(list(world.blocks))).dropped.values()) > 0,
+        LIMIT_S,
+        "a record that was dropped",
+    )
+    told = world.stop(board)
+    assert told["dropped"] > 0
+    trace = parse_trace(b"".join(world.blocks))
+    assert trace.damaged_bytes == 0 and len(trace.records) > 0
+    assert any("dropped" in line for line in trace.problems())
+
+
+def test_after_the_agents_death_they_go_on(world: World) -> None:
+    board = world.start_board()
+    eventually(lambda: world.has(END, COUNT) and bool(world.statuses), LIMIT_S, "records and a status")
+    world.kill_agent()
+    time.sleep(1.0)
+    world.start_agent()
+    newest = max((int(one["instance"]) for one in world.records()), default=0)
+    seen = sum(map(len, world.statuses.values()))
+    eventually(lambda: world.has(END, COUNT, newest + 100), LIMIT_S, "records after the agent's death")
+    eventually(lambda: sum(map(len, world.statuses.values())) > seen + 3, LIMIT_S, "statuses after the agent's death")
+    told = world.stop(board)
+    assert told["published"] > 0
