@@ -153,3 +153,19 @@ def test_a_trace_without_a_whole_record_is_one_line(octets: bytes, what: str, tm
     file.write_bytes(octets)
     result = CliRunner().invoke(app, ["export", str(file), "--to", "csv"])
     assert result.exit_code == 2 and what in result.output and len(result.output.splitlines()) == 1
+
+
+def test_a_start_before_missing_blocks_and_an_end_behind_them_are_no_step() -> None:
+    first, second = instance_rows(0), instance_rows(1)
+    blocks = [block(first[:2], 0), block(second[2:], 2), block(instance_rows(2), 3)]
+    assert steps_of(parse_trace(b"".join(blocks)), {}) == wanted(2)[:1]
+    without = [block(first[:2], 0), block(first[2:], 1), block(instance_rows(2), 2)]
+    assert steps_of(parse_trace(b"".join(without)), {}) == [*wanted(0)[:1], *wanted(2)[:1]]
+
+
+def test_blocks_of_a_link_are_put_in_their_order() -> None:
+    blocks = written(6)
+    mixed = [blocks[place] for place in (4, 1, 0, 3, 2, 5)]
+    assert steps_of(parse_trace(b"".join(mixed), -1), {}) == steps_of(parse_trace(b"".join(blocks[:6])), {})
+    late = [block(instance_rows(number), number) for number in (7, 9)]
+    assert [parse_trace(b"".join(late), begin).missing_blocks for begin in (-1, 0, 7)] == [1, 8, 1]

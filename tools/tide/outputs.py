@@ -121,6 +121,46 @@ def results_folder(
                     shutil.rmtree(place, ignore_errors=True)
 
 
+@contextlib.contextmanager
+def growing_folder(folder: Path) -> Iterator[None]:
+    """A folder for files that grow there while the block runs, which no other command writes to. OutputError."""
+    with interruptible(), contextlib.ExitStack() as stack:
+        with _told(folder):
+            made = _make_folders(folder)
+            stack.callback(_remove_empty, made)
+            _lock(folder, stack)
+            _probe(folder)
+        yield
+
+
+class GrowingFile:
+    """Whole pieces alone: each is with the system when `append` returns, and one that fails is cut off again.
+    OutputError."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.size = path, 0
+        with _told(path):
+            self._file = path.open("wb", buffering=0)
+
+    def append(self, piece: bytes) -> None:
+        with shielded(), _told(self.path):
+            try:
+                left = memoryview(piece)
+                while left:
+                    left = left[self._file.write(left) or 0 :]
+            except OSError:
+                with contextlib.suppress(OSError):
+                    self._file.truncate(self.size)
+                    self._file.seek(self.size)
+                raise
+            self.size += len(piece)
+
+    def close(self) -> None:
+        """Some file systems tell only here that there is no room."""
+        with _told(self.path), self._file:
+            os.fsync(self._file.fileno())
+
+
 def _take_place(place: Path, folder: Path, replaces: Collection[str]) -> None:
     names = sorted(entry.name for entry in place.iterdir())
     old = place / ".old"

@@ -13,11 +13,13 @@ from tide.errors import UsageError
 from tide.export.mcap import to_mcap
 from tide.export.perfetto import to_perfetto
 from tide.export.pycpa import to_pycpa
+from tide.export.record_folder import description_of, read_recorded
 from tide.export.recording import Step, read_recording, to_csv
 from tide.export.run_folder import read_run, run_folders
 from tide.export.trace import is_trace, read_trace, steps_of
 from tide.outputs import require_file, write_text, written
 from tide.programs.binaries import MissingBinaryError
+from tide.record.folder import is_record
 from tide.system.command import load_or_exit
 from tide.system.levels import names_by_level
 from tide.system.load import problem_lines
@@ -39,8 +41,8 @@ def export(
     file: Annotated[
         Path,
         typer.Argument(
-            help="Description, a system.toml; of all others but pycpa: the --out of tide simulate, the folder of an "
-            "executor in that of tide run, or a trace that a program wrote."
+            help="Description, a system.toml; of all others but pycpa: the --out of tide simulate or tide record, the "
+            "folder of an executor in that of tide run, or a trace that a program wrote."
         ),
     ],
     to: Annotated[
@@ -60,6 +62,14 @@ def export(
             metavar="NAME",
             help="Executor of --system whose trace it is. Default: any; a level that is another chain on another one "
             "keeps its number.",
+        ),
+    ] = None,
+    agent_trace: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Trace of the agent (tide-agent --trace FILE), by which clocks of a recording become more exact. "
+            "Default: agent.trace in its folder, if it is there.",
         ),
     ] = None,
     chain: Annotated[str | None, typer.Option(help="Chain of the instance that is drawn; needs --to svg.")] = None,
@@ -84,15 +94,19 @@ def export(
       tide export results/three_chains/tide --to svg --chain brake --out brake.svg
 
       tide export board.trace --system system.toml --to mcap --out board.mcap
+
+      tide export recorded --to perfetto --out boards.pftrace
     """
     require_file(out)
     if to is not Form.svg and (chain is not None or instance is not None):
         raise UsageError("--chain and --instance need --to svg")
+    if agent_trace is not None and not is_record(file):
+        raise UsageError(f"--agent-trace is for a folder of tide record; {file} is none")
     if to is Form.svg:
-        _draw(_steps(file, system, executor), chain, instance, out)
+        _draw(_steps(file, system, executor, agent_trace), chain, instance, out)
         return
     if to is not Form.pycpa:
-        _export_recording(_steps(file, system, executor), to, out)
+        _export_recording(_steps(file, system, executor, agent_trace), to, out)
         return
     described = load_or_exit(file)
     try:
@@ -123,9 +137,9 @@ def _draw(steps: list[Step], chain: str | None, instance: int | None, out: Path 
         beside.write_bytes(picture)
 
 
-def _steps(file: Path, system: Path | None, executor: str | None) -> list[Step]:
-    if run_folders(file):
-        steps, problems = read_run(file)
+def _steps(file: Path, system: Path | None, executor: str | None, agent_trace: Path | None) -> list[Step]:
+    if is_record(file) or run_folders(file):
+        steps, problems = _recorded(file, system, agent_trace) if is_record(file) else read_run(file)
         for line in problems:
             typer.echo(line, err=True)
         return steps
@@ -136,6 +150,11 @@ def _steps(file: Path, system: Path | None, executor: str | None) -> list[Step]:
     for line in trace.problems():
         typer.echo(f"{file}: {line}", err=True)
     return steps_of(trace, names)
+
+
+def _recorded(folder: Path, system: Path | None, agent_trace: Path | None) -> tuple[list[Step], list[str]]:
+    description = system or description_of(folder)
+    return read_recorded(folder, None if description is None else load_or_exit(description), agent_trace)
 
 
 def _names(system: System, executor: str | None) -> dict[int, str]:

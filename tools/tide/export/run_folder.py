@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run left of each instance: the traces of its boards and its agent, and what the nodes recorded, on one clock.
+Boards of the user may have published theirs (tide.run.given_traces).
 
 A frame of a board and what the agent recorded of it are joined by stream and sequence number. The instance of a message
 to a board is that of the callback which took it. The agent tells for whom it was by an object's id: kind and number."""
@@ -14,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from tide.errors import UsageError
+from tide.export.agent_trace import Agent, Frame, Reader, Sent, agents_of
+from tide.export.numbers import numbered_alike
+from tide.export.record_folder import Recorded, steps_of_boards
 from tide.export.recording import Step
 from tide.export.trace import (
     BUDGET,
-    CLIENT,
     DIGESTED,
     END,
     FRAME,
@@ -25,7 +28,6 @@ from tide.export.trace import (
     NOT_RECEIVED,
     RECEIVED,
     START,
-    SUBMIT,
     WIRE_END,
     WIRE_START,
     Trace,
@@ -39,9 +41,7 @@ _INDEX_MASK = (1 << _CHAIN_SHIFT) - 1
 _FIRST_LANE, _FIRST_BUDGET = 1, 33  # rings of a board
 _ROLES: tuple[Role, ...] = ("timer", "subscription", "service", "client")  # tide_callback_kind_t of tide/exec.h
 _OBJECT_KINDS: dict[Role, int] = {"subscription": 6, "client": 7, "service": 8}  # TIDE_XRCE_KIND_* of tide/xrce.h
-Frame = tuple[int, int]  # stream, sequence number
 Instance = tuple[str, int]
-Reader = tuple[int, int]  # kind of an object, and its number among those of the kind, from 1
 
 
 def run_folders(path: Path) -> list[Path]:
@@ -67,8 +67,18 @@ def read_run(path: Path) -> tuple[list[Step], list[str]]:
         told = _board(folder / board.file, board, lines)
         shared = sum(one.link == board.link for one in traces.boards) > 1
         link = f"{board.link} of {board.name}" if shared else board.link
-        found += _board_steps(board, told, agents.get(board.key, _Agent()), link)
-    steps = sorted(_with_release(found, traces))
+        found += _board_steps(board, told, agents.get(board.key, Agent()), link)
+    given = [
+        Recorded(
+            folder / one.recorded.file, one.name, one.recorded, {level: name for name, level in one.levels.items()}
+        )
+        for one in traces.given
+    ]
+    own = {board.key for board in traces.boards}
+    strangers = {key: agent for key, agent in agents.items() if key not in own}
+    begins = {chain for one in traces.given for chain in one.begins}
+    recorded = list(steps_of_boards(given, strangers, lines))
+    steps = sorted(numbered_alike(list(_with_release(found, traces)), recorded, begins))
     if not steps:
         raise UsageError(f"{folder}: no instance of a chain was recorded")
     return steps, lines
@@ -124,56 +134,8 @@ def _host_steps(file: Path, host: TracedHost) -> Iterator[_Found]:
 # ---- the agent ----
 
 
-@dataclass
-class _Sent:
-    """A frame to a board. taken_ns: when its message was taken from DDS."""
-
-    frame: Frame
-    reader: Reader
-    taken_ns: int
-    start_ns: int
-
-
-@dataclass
-class _Agent:
-    """Of one client. up: when its frames came and when their messages went to DDS."""
-
-    up: dict[Frame, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
-    down: list[_Sent] = field(default_factory=list)
-
-
-def _agents(folder: Path, traces: Traces, lines: list[str]) -> dict[int, _Agent]:
-    """By key. A client that came anew has several rings."""
-    if traces.agent is None:
-        return {}
-    rings: dict[int, list[Any]] = defaultdict(list)
-    for record in _read(folder / traces.agent, lines).records:
-        rings[int(record["source"])].append(record)
-    found: dict[int, _Agent] = defaultdict(_Agent)
-    for records in rings.values():
-        key = next((int(one["instance"]) for one in records if one["kind"] == CLIENT), 0)
-        _take_agent(records, found[key])
-    for agent in found.values():
-        agent.down.sort(key=lambda one: one.start_ns)
-        for times in agent.up.values():
-            times.sort()
-    return found
-
-
-def _take_agent(records: list[Any], agent: _Agent) -> None:
-    came_ns = taken_ns = 0
-    for record in records:
-        kind, time_ns = record["kind"], int(record["time_ns"])
-        frame = int(record["detail"]), int(record["instance"]) & 0xFFFF
-        if kind == RECEIVED:
-            came_ns = time_ns
-        elif kind == DIGESTED:
-            agent.up[frame].append((came_ns, time_ns))
-        elif kind == SUBMIT:
-            taken_ns = time_ns
-        elif kind == WIRE_START:
-            object_id = int(record["instance"]) >> 16
-            agent.down.append(_Sent(frame, (object_id & 0xF, object_id >> 4), taken_ns, time_ns))
+def _agents(folder: Path, traces: Traces, lines: list[str]) -> dict[int, Agent]:
+    return {} if traces.agent is None else agents_of(_read(folder / traces.agent, lines))
 
 
 # ---- boards ----
@@ -313,7 +275,7 @@ def _take_budget(lane: int, records: list[Any], told: _Board) -> None:
             since_ns = None
 
 
-def _board_steps(board: TracedBoard, told: _Board, agent: _Agent, link: str) -> Iterator[_Found]:
+def _board_steps(board: TracedBoard, told: _Board, agent: Agent, link: str) -> Iterator[_Found]:
     for run in told.runs:
         yield _Found(run.instance, run.start_ns, run.end_ns, board.name, run.name)
     yield from _up(told, agent, f"{link}, to the host")
@@ -341,7 +303,7 @@ def _until_next(frames: Iterable[tuple[Frame, int]]) -> list[float]:
     return found[::-1]
 
 
-def _up(told: _Board, agent: _Agent, place: str) -> Iterator[_Found]:
+def _up(told: _Board, agent: Agent, place: str) -> Iterator[_Found]:
     """A message in fragments is given to DDS with the last of them."""
     limits_ns = _until_next((frame, start_ns) for _, frame, start_ns, _ in told.frames)
     for (instance, frame, start_ns, end_ns), until_ns in zip(told.frames, limits_ns, strict=True):
@@ -355,9 +317,9 @@ def _up(told: _Board, agent: _Agent, place: str) -> Iterator[_Found]:
         yield _Found(instance, came_ns, given_ns, "agent", "to ROS 2")
 
 
-def _down(told: _Board, agent: _Agent, place: str) -> Iterator[_Found]:
+def _down(told: _Board, agent: Agent, place: str) -> Iterator[_Found]:
     limits_ns = _until_next((one.frame, one.start_ns) for one in agent.down)
-    came: list[tuple[_Sent, int | None]] = []
+    came: list[tuple[Sent, int | None]] = []
     for sent, until_ns in zip(agent.down, limits_ns, strict=True):
         times = told.came.get(sent.frame, [])
         found = _first_between(times, sent.start_ns, until_ns)
@@ -375,7 +337,7 @@ def _down(told: _Board, agent: _Agent, place: str) -> Iterator[_Found]:
         yield _Found(instance, sent.start_ns, sent.start_ns if came_ns is None else came_ns, place, what)
 
 
-def _owners(told: _Board, came: list[tuple[_Sent, int | None]]) -> dict[tuple[Frame, int], Instance]:
+def _owners(told: _Board, came: list[tuple[Sent, int | None]]) -> dict[tuple[Frame, int], Instance]:
     """Of messages, by frame and time at which they were taken: a reader runs its callback with what was given to it
     last. Where several chains ask, requests wait for each other, and the oldest is taken first."""
     chains: dict[Reader, set[str]] = defaultdict(set)
@@ -383,11 +345,11 @@ def _owners(told: _Board, came: list[tuple[_Sent, int | None]]) -> dict[tuple[Fr
         if run.reader is not None:
             chains[run.reader].add(run.instance[0])
     taken: dict[Reader, int] = Counter()
-    sent_of: dict[Frame, list[tuple[int, _Sent]]] = defaultdict(list)
+    sent_of: dict[Frame, list[tuple[int, Sent]]] = defaultdict(list)
     for sent, came_ns in came:
         if came_ns is not None:
             sent_of[sent.frame].append((came_ns, sent))
-    given: dict[Reader, list[tuple[int, _Sent]]] = defaultdict(list)
+    given: dict[Reader, list[tuple[int, Sent]]] = defaultdict(list)
     for at_ns, frame in told.digested:
         before = [sent for came_ns, sent in sent_of.get(frame, ()) if came_ns <= at_ns]
         if before:

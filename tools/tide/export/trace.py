@@ -21,14 +21,47 @@ from tide.export.recording import Step
 MAGIC = b"TDTR"
 VERSION = 1
 RELEASE, READY, START, END, PREEMPTION, SUBMIT, WIRE_START, WIRE_END, RECEIVED, DIGESTED, LOST, BUDGET = range(1, 13)
-FRAME, CLIENT = 13, 14
+FRAME, CLIENT, CLOCK = 13, 14, 15
 NOT_RECEIVED = 254  # detail of LOST
 _HEADER = struct.Struct("<4sBBHHHIII")
+_ROW = struct.Struct("<qIHBB")
 _STORED = np.dtype(
     [("time_ns", "<i8"), ("instance", "<u4"), ("priority", "<u2"), ("kind", "u1"), ("detail", "u1")],
 )
 RECORD = np.dtype([*_STORED.descr, ("place", "<u2"), ("source", "<u2")])
 _LOOKED_AT_BYTES = 65_536  # for the first block of a file
+
+
+@dataclass(frozen=True)
+class Block:
+    """A whole one. at and size: where it is in the bytes that were read."""
+
+    at: int
+    size: int
+    version: int
+    place: int
+    source: int
+    dropped: int
+    number: int
+    checksum: int
+    stored: bytes
+
+    @property
+    def ring(self) -> tuple[int, int]:
+        return self.place, self.source
+
+    def rows(self) -> Iterator[tuple[int, int, int, int, int]]:
+        """Time, instance, priority, kind and detail of each record, as `records`; quicker for a single block."""
+        return _ROW.iter_unpack(self.stored)
+
+    def records(self) -> npt.NDArray[Any]:
+        """Of RECORD; for blocks of the version that this reader knows."""
+        read = np.frombuffer(self.stored, _STORED)
+        records = np.empty(len(read), RECORD)
+        for name in _STORED.names or ():
+            records[name] = read[name]
+        records["place"], records["source"] = self.place, self.source
+        return records
 
 
 @dataclass(frozen=True)
@@ -38,6 +71,7 @@ class Trace:
     missing_blocks: int
     damaged_bytes: int
     other_version: int | None  # of blocks that this reader does not know
+    gaps: frozenset[int] = frozenset()  # places of records before which blocks of their ring are missing
 
     def problems(self) -> list[str]:
         lines = []
@@ -72,30 +106,46 @@ def read_trace(path: Path) -> Trace:
     return trace
 
 
-def parse_trace(octets: bytes) -> Trace:
-    parts = []
+def parse_trace(octets: bytes, live_from: int | None = None) -> Trace:
+    """live_from: number of the first block of each ring, of what came over a link, where blocks may come late; -1: a
+    ring begins with the first one that is there."""
+    blocks = list(blocks_of(octets))
+    known = [one for one in blocks if one.version == VERSION]
+    if live_from is not None:
+        known.sort(key=lambda one: (one.ring, one.number))
     dropped: dict[tuple[int, int], int] = {}
     next_block: dict[tuple[int, int], int] = {}
-    at = whole = missing = 0
-    other_version = None
+    missing = count = 0
+    gaps = set()
+    parts = []
+    for one in known:
+        first = one.number if live_from == -1 else live_from or 0
+        dropped[one.ring] = one.dropped
+        skipped = max(one.number - next_block.get(one.ring, first), 0)
+        if skipped:
+            gaps.add(count)
+        missing += skipped
+        next_block[one.ring] = one.number + 1
+        parts.append(one.records())
+        count += len(parts[-1])
+    records = np.concatenate(parts) if parts else np.empty(0, RECORD)
+    damaged = len(octets) - sum(one.size for one in blocks)
+    other = [one.version for one in blocks if one.version != VERSION]
+    return Trace(records, dropped, missing, damaged, other[-1] if other else None, frozenset(gaps))
+
+
+def blocks_of(octets: bytes) -> Iterator[Block]:
+    """The whole ones, in their order; what is damaged is passed over."""
+    at = 0
     while (at := octets.find(MAGIC, at)) >= 0:
         size = _block_bytes(octets, at)
         if size == 0:
             at += 1
             continue
-        _, version, _, _, place, source, lost, number, _ = _HEADER.unpack_from(octets, at)
-        if version == VERSION:
-            ring = (place, source)
-            parts.append(_records_of(octets[at + _HEADER.size : at + size], place, source))
-            dropped[ring] = lost
-            missing += max(number - next_block.get(ring, 0), 0)
-            next_block[ring] = number + 1
-        else:
-            other_version = version
-        whole += size
+        _, version, _, _, place, source, dropped, number, checksum = _HEADER.unpack_from(octets, at)
+        stored = octets[at + _HEADER.size : at + size]
+        yield Block(at, size, version, place, source, dropped, number, checksum, stored)
         at += size
-    records = np.concatenate(parts) if parts else np.empty(0, RECORD)
-    return Trace(records, dropped, missing, len(octets) - whole, other_version)
 
 
 def _block_bytes(octets: bytes, at: int) -> int:
@@ -110,42 +160,45 @@ def _block_bytes(octets: bytes, at: int) -> int:
     return size if zlib.adler32(block) == checksum else 0
 
 
-def _records_of(stored: bytes, place: int, source: int) -> npt.NDArray[Any]:
-    read = np.frombuffer(stored, _STORED)
-    records = np.empty(len(read), RECORD)
-    for name in _STORED.names or ():
-        records[name] = read[name]
-    records["place"], records["source"] = place, source
-    return records
-
-
-def steps_of(trace: Trace, chains: Mapping[int, str]) -> list[Step]:
+def steps_of(trace: Trace, chains: Mapping[int, str], board: str | None = None) -> list[Step]:
     """From start to end of each callback and each frame of a message. chains: names by level; a level without one is
-    named by its number."""
+    named by its number. board: name of the one that all of it is of. None: places have their numbers."""
     released: dict[tuple[int, int, int], int] = {}
     by_ring: dict[tuple[int, int], list[Any]] = defaultdict(list)
-    for record in trace.records:
-        by_ring[int(record["place"]), int(record["source"])].append(record)
+    for index, record in enumerate(trace.records):
+        ring = by_ring[int(record["place"]), int(record["source"])]
+        if index in trace.gaps:
+            ring.append(None)
+        ring.append(record)
     found = [one for ring in sorted(by_ring) for one in _pairs(by_ring[ring], released)]
     steps = []
     for begin, end in found:
         level, position = divmod(int(begin["priority"]), 256)
         instance = int(end["instance"])
         on_wire = begin["kind"] == WIRE_START
-        place = f"place {begin['place']}, {'link' if on_wire else 'lane'} {begin['source']}"
+        if board is None:
+            place = f"place {begin['place']}, {'link' if on_wire else 'lane'} {begin['source']}"
+        else:
+            place = f"{board}, link" if on_wire else f"{board}, lane {begin['source']}"
         what = "frame" if on_wire else f"callback {position}"
         start_ns, end_ns = int(begin["time_ns"]), int(end["time_ns"])
         release_ns = released.get((int(begin["place"]), level, instance), start_ns)
-        name = chains.get(level, f"level {level}")
-        steps.append(Step(name, instance, start_ns, end_ns, place, what, release_ns))
+        steps.append(Step(level_name(level, chains, board), instance, start_ns, end_ns, place, what, release_ns))
     return sorted(steps)
 
 
+def level_name(level: int, chains: Mapping[int, str], board: str | None = None) -> str:
+    return chains.get(level, f"level {level}" if board is None else f"{board}, level {level}")
+
+
 def _pairs(records: list[Any], released: dict[tuple[int, int, int], int]) -> Iterator[tuple[Any, Any]]:
-    """A start without its end, before or behind what is missing, is left out."""
+    """A start without its end, before or behind what is missing (None), is left out."""
     open_start: Any = None
     release: Any = None
     for record in records:
+        if record is None:
+            open_start = release = None
+            continue
         kind = record["kind"]
         if kind == RELEASE:
             release = record

@@ -12,13 +12,14 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tide.programs.binaries import find_binary
 from tide.programs.child import Child, Children, RunError, Scheduling, json_line, may_use_fifo
 from tide.run.experiment import START_LIMIT_S, Settings, last_json, ros_environment
+from tide.run.given_traces import end_recorder, recorded_boards, start_recorder
 from tide.run.kernel_work import kept_off
 from tide.run.plan import write_board_plan
 from tide.run.programs import require_programs, role_of, start_command, start_image
@@ -56,6 +57,7 @@ class Recorded:
     topics: dict[str, list[int]] = field(default_factory=dict)
     counters: dict[str, Any] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)  # execution times that the boards counted
+    notes: list[str] = field(default_factory=list)  # for people
 
 
 @dataclass(frozen=True)
@@ -251,6 +253,10 @@ class Robot:
         observer.wait_event("created", START_LIMIT_S)
         return observer
 
+    def _start_recorder(self, children: Children) -> Child:
+        scheduling = Scheduling(0, self.places.others)
+        return start_recorder(children, self.out, self.settings.domain, scheduling, self.environment)
+
     def _replies(self) -> list[Reply]:
         return [one.replies for chain in self.system.chains for one in chain.callbacks if one.replies is not None]
 
@@ -265,6 +271,8 @@ class Robot:
                 report("starting lines and agent")
                 self._start_agent(children)
             report("starting nodes and boards")
+            given = [one for one in self.boards if is_given(one)]
+            recorder = self._start_recorder(children) if given else None
             observer = self._start_observer(children)
             for host in self.hosts:
                 self._start_host(children, host)
@@ -281,10 +289,15 @@ class Robot:
             played = {name: (self.links[name].name, plan) for name, plan in self.plans.items() if name in self.links}
             hosts = {one.name: self.plans.get(one.name, []) for one in self.hosts}
             keys = {board.name: FIRST_KEY + number for number, board in enumerate(self.boards)}
-            write_traces(traces_of_robot(self.system, played, hosts, keys, start_ns), self.out)
+            traces = traces_of_robot(self.system, played, hosts, keys, start_ns)
+            write_traces(traces, self.out)
             self._wait_end(start_ns, children, report)
             report("ending")
             recorded = self._gather(start_ns, observer)
+            if recorder is not None:
+                end_recorder(recorder, _END_LIMIT_S)
+                found, recorded.notes = recorded_boards(self.system, given, self.out)
+                write_traces(replace(traces, given=found), self.out)
         self._count(recorded)
         return recorded
 

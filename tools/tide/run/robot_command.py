@@ -121,6 +121,6 @@ def play(system: System, settings: Settings, file: Path, folder: Path, command_l
         print_whole(console, paths_table(outcome))
     if any(one.legs for one in outcome.seen):
         print_whole(console, legs_table(outcome))
-    for line in sentences(system, outcome):
+    for line in (*sentences(system, outcome), *recorded.notes):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     return outcome

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run leaves for `tide export`: traces.json says which board wrote which trace, and what the numbers in it mean.
-All times of a run are of the monotonic clock of one machine."""
+All times of a run are of the monotonic clock of one machine; boards of the user have clocks of their own, and how these
+stand to it is told, too."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from tide.record.folder import RecordedBoard, board_from
 from tide.run.plan import BoardCallback, BoardChain, RunChain, ServicePart
 from tide.system.model import System
 
@@ -59,6 +61,17 @@ class TracedHost:
 
 
 @dataclass(frozen=True)
+class TracedGiven:
+    """A board of the user that published its trace over its own link. levels: of its chains. begins: those of them that
+    begin there."""
+
+    name: str
+    levels: dict[str, int]
+    begins: tuple[str, ...]
+    recorded: RecordedBoard
+
+
+@dataclass(frozen=True)
 class Timing:
     period_ns: int
     offset_ns: int
@@ -73,6 +86,7 @@ class Traces:
     boards: tuple[TracedBoard, ...]
     hosts: tuple[TracedHost, ...]
     chains: dict[str, Timing]
+    given: tuple[TracedGiven, ...] = ()
     version: int = VERSION
 
 
@@ -179,6 +193,15 @@ def read_traces(folder: Path) -> Traces | None:
             for host in data["hosts"]
         ]
         chains_of = {name: Timing(int(one["period_ns"]), int(one["offset_ns"])) for name, one in data["chains"].items()}
-        return Traces(int(data["start_ns"]), data["agent"], tuple(boards), tuple(hosts), chains_of)
+        given = tuple(
+            TracedGiven(
+                str(one["name"]),
+                {str(chain): int(level) for chain, level in one["levels"].items()},
+                tuple(map(str, one["begins"])),
+                board_from(one["recorded"]),
+            )
+            for one in data.get("given", ())
+        )
+        return Traces(int(data["start_ns"]), data["agent"], tuple(boards), tuple(hosts), chains_of, given)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
         return None

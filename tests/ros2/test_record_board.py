@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tide record, tide run and tide export of a real board that publishes its trace over its own link, a pseudo terminal
+or UDP, behind the real agent. The board's clock is that of this machine, so the right offset is 0."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from std_msgs.msg import Int32
+from test_record_real import end, environment, start, wait_bytes
+from test_run_robot_real import tide_run
+from test_telling import serial, udp
+
+from reserved import domain
+from ros import Host, host, program, quality, start_agent
+from tide.export.record_folder import read_recorded
+from tide.export.recording import Step
+from tide.export.run_folder import read_run
+from tide.programs.child import Child, Children
+from tide.record.folder import RecordedSegment, read_record
+from tide.run.traces import AGENT_TRACE, read_traces
+from tide.system.load import load
+
+DOMAIN = domain()
+LIMIT_S = 60.0
+MILLISECOND = 1_000_000
+WAY = ["callback 0", "frame", "to ROS 2"]
+SYSTEM = """
+[system]
+name = "told"
+
+[[executors]]
+name = "peer"
+where = "mcu"
+{board}
+
+[[executors]]
+name = "nodes"
+where = "host"
+
+[[links]]
+name = "line"
+{link}
+
+[[chains]]
+name = "counting"
+priority = 3
+period_ms = 20
+deadline_ms = 20
+reliability = "reliable"
+
+[[chains.callbacks]]
+name = "count"
+kind = "timer"
+executor = "peer"
+execution_ms = 0.1
+publishes = {{ topic = "some/space/count", type = "std_msgs/msg/Int32", payload_bytes = 4 }}
+
+[[chains.callbacks]]
+name = "look"
+kind = "subscription"
+executor = "nodes"
+execution_ms = 0.1
+"""
+SERIAL = 'kind = "serial"\nbaud = 921_600'
+
+
+def described(folder: Path, board: str = "", link: str = SERIAL) -> Path:
+    file = folder / "system.toml"
+    file.write_text(SYSTEM.format(board=board, link=link), encoding="utf-8")
+    return file
+
+
+@dataclass
+class World:
+    children: Children
+    folder: Path
+    node: Host
+    board_link: list[str]
+    agent_link: list[str]
+
+    @property
+    def out(self) -> Path:
+        return self.folder / "recorded"
+
+    @property
+    def trace(self) -> Path:
+        return self.out / "some.space.peer.trace"
+
+    def start_agent(self, name: str = "agent") -> Child:
+        self.out.mkdir(exist_ok=True)
+        words = (*self.agent_link, "--trace", str(self.out / f"{name}.trace"))
+        return start_agent(self.children, DOMAIN, self.folder / f"{name}.log", *words)
+
+    def start_board(self, *options: str) -> Child:
+        words = [program("telling_peer"), *self.board_link, "--key", "0xC1", *options]
+        board: Child = self.children.start("board", words, self.folder / "board.log", None, environment())
+        board.wait_event("ready", LIMIT_S)
+        return board
+
+    def start_recorder(self) -> Child:
+        return start(self.children, self.out, "--system", str(described(self.folder)))
+
+    def segments(self) -> tuple[RecordedSegment, ...]:
+        (board,) = read_record(self.out).boards
+        assert board.node == "/some/space/peer"
+        return board.segments
+
+
+@contextlib.contextmanager
+def echoing(node: Host) -> Iterator[None]:
+    """What the board takes, so that frames go both ways."""
+    publisher = node.publisher(Int32, "/some/space/echo", quality(True, 10))
+    stopping = threading.Event()
+
+    def publish() -> None:
+        while not stopping.wait(0.05):
+            publisher.publish(Int32(data=1))
+
+    thread = threading.Thread(target=publish)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join()
+
+
+@pytest.fixture(params=[udp, serial], ids=["udp", "serial"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    with host(DOMAIN) as node, Children() as children:
+        yield World(children, tmp_path, node, *request.param(children, tmp_path))
+
+
+def ways(steps: list[Step], chain: str) -> dict[int, list[Step]]:
+    found: dict[int, list[Step]] = defaultdict(list)
+    for one in sorted(steps, key=lambda step: (step.start_ns, step.end_ns)):
+        if one.chain == chain:
+            found[one.instance].append(one)
+    return found
+
+
+@pytest.mark.parametrize("is_synchronised", [True, False], ids=["synchronised", "unsynchronised"])
+def test_each_instance_is_one_way_from_the_board_to_ros(world: World, is_synchronised: bool) -> None:
+    world.start_agent()
+    recorder = world.start_recorder()
+    world.start_board(*([] if is_synchronised else ["--unsynchronised"]))
+    begun_ns = time.monotonic_ns()
+    with echoing(world.node):
+        wait_bytes(world.trace, 60_000)
+    lines = end(recorder)
+    (segment,) = world.segments()
+    clock = segment.clock
+    assert clock.by == ("wall" if is_synchronised else "received"), lines
+    at_ns = clock.at_ns
+    if is_synchronised:
+        assert clock.spread_ns is not None and abs(clock.host_ns(at_ns) - at_ns) <= clock.spread_ns + MILLISECOND
+    else:
+        assert 0 <= clock.host_ns(at_ns) - at_ns < 500 * MILLISECOND
+    steps, problems = read_recorded(world.out, load(world.folder / "system.toml"), None)
+    assert not [line for line in problems if "contradict" in line], problems
+    assert {one.chain for one in steps} == {"counting", "some/space/peer, level 5"}
+    found = ways(steps, "counting")
+    whole = [way for way in found.values() if [one.what for one in way] == WAY]
+    assert len(whole) > 0.6 * len(found) > 30, {n: [one.what for one in way] for n, way in found.items()}
+    assert [one.place for one in whole[0]] == ["some/space/peer, lane 1", "some/space/peer, link", "agent"]
+    # Of one clock: a message is at the agent soon after its frame has left.
+    late = sorted(after.start_ns - before.end_ns for way in whole for before, after in pairwise(way[1:]))
+    assert -MILLISECOND < late[len(late) // 2] < 20 * MILLISECOND
+    assert all(begun_ns - 10**9 < one.start_ns < time.monotonic_ns() for one in steps)
+
+
+def test_a_board_that_is_killed_and_comes_back_has_two_clocks(world: World) -> None:
+    world.start_agent()
+    recorder = world.start_recorder()
+    board = world.start_board()
+    wait_bytes(world.trace, 10_000)
+    board.process.send_signal(signal.SIGKILL)
+    board.process.wait(timeout=LIMIT_S)
+    before = world.trace.stat().st_size
+    world.start_board()
+    wait_bytes(world.trace, before + 10_000)
+    lines = end(recorder)
+    assert any("1 restart" in line for line in lines), lines
+    assert len(world.segments()) == 2
+    assert world.segments()[1].from_byte >= before
+    steps, _ = read_recorded(world.out, load(world.folder / "system.toml"), None)
+    first, second = (ways(steps, name) for name in ("counting", "counting, start 2"))
+    assert len(first) > 10 and len(second) > 10 and min(second) < 60
+    assert max(one.end_ns for way in first.values() for one in way) < min(
+        one.start_ns for way in second.values() for one in way
+    )
+
+
+def test_an_agent_that_dies_costs_its_time_alone(world: World) -> None:
+    agent = world.start_agent("first")
+    recorder = world.start_recorder()
+    world.start_board()
+    wait_bytes(world.trace, 10_000)
+    agent.process.send_signal(signal.SIGKILL)
+    agent.process.wait(timeout=LIMIT_S)
+    before = world.trace.stat().st_size
+    world.start_agent()
+    wait_bytes(world.trace, before + 20_000)
+    end(recorder)
+    assert len(world.segments()) == 1, "the board went on"
+    for name in (AGENT_TRACE, "first.trace"):
+        steps, problems = read_recorded(world.out, None, world.out / name)
+        assert not [line for line in problems if "contradict" in line], problems
+        assert any(one.place == "agent" for one in steps), name
+
+
+@pytest.mark.parametrize("link", ["serial", "udp"])
+def test_a_board_of_the_user_appears_in_the_folder_of_a_run(tmp_path: Path, link: str) -> None:
+    """One instance is one way from the board's timer over its line and the agent to the node."""
+    words = {"serial": "--serial {device}", "udp": "--udp {port}"}[link]
+    board = f"command = '{program('telling_peer')} {words} --key 0xC1'"
+    kind = SERIAL if link == "serial" else 'kind = "udp"\nport = 8899'
+    file = described(tmp_path, board, kind)
+    done = tide_run(file, tmp_path / "out", "--periods", "150")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "board 'peer' published its trace, which is in peer.trace" in done.stdout
+    parts = tmp_path / "out/parts"
+    traces = read_traces(parts)
+    assert traces is not None and not (parts / "recorded").exists()
+    (given,) = traces.given
+    assert (given.name, given.levels, given.begins) == ("peer", {"counting": 3}, ("counting",))
+    assert "given" in json.loads((parts / "traces.json").read_text(encoding="utf-8"))
+    steps, problems = read_run(parts)
+    assert not [line for line in problems if "contradict" in line], problems
+    found = ways(steps, "counting")
+    looked = [way for way in found.values() if any(one.place == "nodes" for one in way)]
+    whole = [way for way in looked if [one.what for one in way] == [*WAY, "look"]]
+    assert len(whole) > 0.6 * len(looked) > 60, {n: [one.what for one in way] for n, way in found.items()}
+    for way in whole:
+        assert way[-1].start_ns - way[0].start_ns < 20 * MILLISECOND

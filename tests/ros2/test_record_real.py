@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tide record of what publishes a trace in a real ROS 2 graph: rclpy nodes with messages as boards make them."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from std_msgs.msg import String, UInt8MultiArray
+
+from reserved import domain, second_domain
+from ros import Host, host, quality
+from tide.export.record_folder import read_recorded
+from tide.export.trace import CLOCK, END, START, blocks_of
+from tide.programs.child import Child, Children
+from tide.record.folder import read_record
+from trace_boards import CLOCKS, LANE, block
+
+ROOT = Path(__file__).parents[2]
+DOMAIN = domain()
+EMPTY = second_domain()
+LIMIT_S = 60.0
+BEHIND_NS = 10**15  # the boards' clocks, behind that of this machine
+PERIOD_S = 0.02
+
+
+class Publisher:
+    """A board that is an rclpy node: its clock is this machine's less an offset, so that is what must be found."""
+
+    def __init__(self, node: Host, name: str, behind_ns: int) -> None:
+        self.behind_ns, self.count, self.first_ns = behind_ns, 0, 0
+        self._numbers: dict[int, int] = {}
+        self._publisher = node.publisher(UInt8MultiArray, f"/{name}/tide_trace", quality(False, 100))
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _now_ns(self) -> int:
+        return time.monotonic_ns() - self.behind_ns
+
+    def _run(self) -> None:
+        while not self._stopping.wait(PERIOD_S):
+            octets = b""
+            start_ns, end_ns = self._now_ns(), self._now_ns()
+            octets += self._block(LANE, [(start_ns, 0, 1280, START, 0), (end_ns, self.count, 1280, END, 0)])
+            if self.count % 20 == 0:
+                octets += self._block(CLOCKS, [(self._now_ns(), 0, 0, CLOCK, 0)])
+            self._publisher.publish(UInt8MultiArray(data=octets))
+            self.count += 1
+
+    def _block(self, source: int, rows: list[tuple[int, int, int, int, int]]) -> bytes:
+        number = self._numbers.get(source, 0)
+        self._numbers[source] = number + 1
+        return block(rows, number, source)
+
+    def restart(self, behind_ns: int) -> None:
+        self.stop()
+        self.behind_ns, self.count, self._numbers = behind_ns, 0, {}
+        self._stopping.clear()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+
+@contextmanager
+def publishing(node: Host, name: str, behind_ns: int = BEHIND_NS) -> Iterator[Publisher]:
+    publisher = Publisher(node, name, behind_ns)
+    try:
+        yield publisher
+    finally:
+        publisher.stop()
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
+
+
+def words(out: Path, *options: str, where: int = DOMAIN) -> list[str]:
+    return [sys.executable, "-m", "tide.main", "record", "--out", str(out), "--domain", str(where), *options]
+
+
+def start(children: Children, out: Path, *options: str) -> Child:
+    child: Child = children.start("record", words(out, *options), out.parent / "record.log", None, environment())
+    child.wait_line(lambda line: line.startswith("recording into"), LIMIT_S, "ready")
+    return child
+
+
+def end(child: Child, number: signal.Signals = signal.SIGINT) -> list[str]:
+    child.process.send_signal(number)
+    lines = []
+    while (line := child.next_line(time.monotonic() + LIMIT_S)) is not None:
+        lines.append(line)
+    assert child.process.wait(timeout=LIMIT_S) == 130, child.tail()
+    return lines
+
+
+@pytest.fixture
+def children() -> Iterator[Children]:
+    with Children() as children:
+        yield children
+
+
+def wait_bytes(file: Path, count: int) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while not file.exists() or file.stat().st_size < count:
+        assert time.monotonic() < deadline, f"{file} does not grow"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_two_boards_that_come_later_are_recorded_until_it_is_interrupted(
+    children: Children, tmp_path: Path, number: signal.Signals
+) -> None:
+    out = tmp_path / "recorded"
+    child = start(children, out)
+    with host(DOMAIN) as node, publishing(node, "arm"), publishing(node, "robot/base", BEHIND_NS // 2):
+        wait_bytes(out / "arm.trace", 5000)
+        wait_bytes(out / "robot.base.trace", 5000)
+        lines = end(child, number)
+    assert [line.partition(":")[0] for line in lines if "messages" in line] == ["/arm", "/robot/base"], lines
+    record = read_record(out)
+    for board, behind_ns in zip(record.boards, (BEHIND_NS, BEHIND_NS // 2), strict=True):
+        octets = (out / board.file).read_bytes()
+        assert sum(one.size for one in blocks_of(octets)) == len(octets)
+        (segment,) = board.segments
+        assert segment.clock.by == "received"
+        assert 0 < segment.clock.offset_ns - behind_ns < 2_000_000_000
+    steps, problems = read_recorded(out, None, None)
+    assert problems == [] and {one.chain for one in steps} == {"arm, level 5", "robot/base, level 5"}
+    assert all(abs(one.start_ns - time.monotonic_ns()) < 600 * 10**9 for one in steps)
+
+
+def test_one_that_starts_anew_has_two_clocks(children: Children, tmp_path: Path) -> None:
+    out = tmp_path / "recorded"
+    with host(DOMAIN) as node, publishing(node, "arm") as board:
+        child = start(children, out)
+        wait_bytes(out / "arm.trace", 3000)
+        before = (out / "arm.trace").stat().st_size
+        board.restart(time.monotonic_ns())
+        wait_bytes(out / "arm.trace", before + 3000)
+        lines = end(child)
+    assert "1 restart" in lines[-1], lines
+    first, second = read_record(out).boards[0].segments
+    assert 0 < first.clock.offset_ns - BEHIND_NS < 2_000_000_000
+    assert 0 < second.clock.offset_ns - board.behind_ns < 2_000_000_000
+    steps, _ = read_recorded(out, None, None)
+    assert {one.chain for one in steps} == {"arm, level 5", "arm, level 5, start 2"}
+
+
+def test_its_time_is_over_by_itself_and_others_are_left_out(tmp_path: Path) -> None:
+    out = tmp_path / "recorded"
+    with host(DOMAIN) as node, publishing(node, "arm"):
+        other = node.publisher(String, "/mine/tide_trace", quality(False, 10))
+        done = subprocess.run(
+            words(out, "--seconds", "4"), env=environment(), capture_output=True, text=True, timeout=LIMIT_S
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "/mine/tide_trace is std_msgs/msg/String, which is no trace; it is left out" in done.stdout
+        assert other is not None
+    assert [one.node for one in read_record(out).boards] == ["/arm"]
+    again = subprocess.run(words(out, "--seconds", "1"), env=environment(), capture_output=True, text=True)
+    assert again.returncode == 2 and "holds a recording already" in again.stderr
+    assert len(again.stderr.splitlines()) == 1
+
+
+def test_nobody_there_is_told_and_leaves_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "recorded"
+    done = subprocess.run(
+        words(out, "--seconds", "1", where=EMPTY), env=environment(), capture_output=True, text=True, timeout=LIMIT_S
+    )
+    assert done.returncode == 1 and "no board published a trace" in done.stdout, done.stderr
+    assert not out.exists()
+
+
+def test_a_disk_that_fills_up_is_one_line(tmp_path: Path) -> None:
+    out = tmp_path / "recorded"
+    out.mkdir()
+    (out / "arm.trace").symlink_to("/dev/full")
+    with host(DOMAIN) as node, publishing(node, "arm"):
+        done = subprocess.run(
+            words(out, "--seconds", "30"), env=environment(), capture_output=True, text=True, timeout=LIMIT_S
+        )
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert [line for line in done.stderr.splitlines() if not line.startswith("[WARN]")] == [
+        f"{out}/arm.trace: cannot be written: no space left on device; free some space, or choose another place"
+    ]
+    assert len(read_record(out).boards) == 1
+
+
+def test_random_messages_break_nothing(children: Children, tmp_path: Path) -> None:
+    """Anybody may publish anything there."""
+    source = random.Random(int(os.environ.get("TIDE_SEED", "1")))
+    out = tmp_path / "recorded"
+    child = start(children, out)
+    with host(DOMAIN) as node:
+        publisher = node.publisher(UInt8MultiArray, "/odd/tide_trace", quality(False, 100))
+        with publishing(node, "arm"):
+            wait_bytes(out / "arm.trace", 1000)
+            for _ in range(100):
+                octets = bytearray(block([(5, 1, 1280, START, 0)] * source.randrange(5), source.randrange(9)))
+                for _ in range(source.randrange(4)):
+                    octets[source.randrange(len(octets))] = source.randrange(256)
+                publisher.publish(UInt8MultiArray(data=bytes(octets[: source.randrange(len(octets) + 1)])))
+                time.sleep(0.005)
+            before = (out / "arm.trace").stat().st_size
+            wait_bytes(out / "arm.trace", before + 1000)
+            lines = end(child)
+    assert any(line.startswith("/odd: ") for line in lines) and "/arm" in {line.partition(":")[0] for line in lines}
+    octets = (out / "odd.trace").read_bytes()
+    assert sum(one.size for one in blocks_of(octets)) == len(octets)
