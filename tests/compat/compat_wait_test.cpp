@@ -142,11 +142,41 @@ TEST_F(Waiting, ServicesAndClientsWithoutAnExecutor) {
   }
 }
 
+// Programs add what is there at the moment, which may be nothing.
+TEST_F(Waiting, PlacesWithoutAnythingInThemWaitTheirTime) {
+  const Time begin = now_ns();
+  EXPECT_EQ(rcl_wait(&wait_set, ms(20)), RCL_RET_TIMEOUT);
+  EXPECT_GE(now_ns() - begin, ms(20));
+}
+
+TEST_F(Waiting, WhatHasEndedInTheSetIsNamed) {
+  rcl_subscription_t subscription{};
+  rcl_service_t service{};
+  rcl_client_t client{};
+  subscribe(&subscription, "numbers");
+  ASSERT_OK(rclc_service_init_default(&service, &node, add_type(), "sums"));
+  ASSERT_OK(rclc_client_init_default(&client, &node, add_type(), "others"));
+  ASSERT_OK(rcl_wait_set_add_subscription(&wait_set, &subscription, nullptr));
+  ASSERT_OK(rcl_subscription_fini(&subscription, &node));
+  EXPECT_EQ(rcl_wait(&wait_set, 0), RCL_RET_SUBSCRIPTION_INVALID);
+  ASSERT_OK(rcl_wait_set_clear(&wait_set));
+  ASSERT_OK(rcl_wait_set_add_client(&wait_set, &client, nullptr));
+  ASSERT_OK(rcl_client_fini(&client, &node));
+  EXPECT_EQ(rcl_wait(&wait_set, 0), RCL_RET_CLIENT_INVALID);
+  ASSERT_OK(rcl_wait_set_clear(&wait_set));
+  ASSERT_OK(rcl_wait_set_add_service(&wait_set, &service, nullptr));
+  ASSERT_OK(rcl_service_fini(&service, &node));
+  EXPECT_EQ(rcl_wait(&wait_set, 0), RCL_RET_SERVICE_INVALID);
+}
+
 TEST_F(Waiting, WrongCallsAreRefused) {
   rcl_wait_set_t none = rcl_get_zero_initialized_wait_set();
   rcl_subscription_t subscription{};
   EXPECT_EQ(rcl_wait(&none, 0), RCL_RET_WAIT_SET_INVALID);
-  EXPECT_EQ(rcl_wait(&wait_set, 0), RCL_RET_WAIT_SET_EMPTY);
+  rcl_wait_set_t empty = rcl_get_zero_initialized_wait_set();
+  ASSERT_OK(rcl_wait_set_init(&empty, 0, 0, 0, 0, 0, 0, &support.context, allocator));
+  EXPECT_EQ(rcl_wait(&empty, 0), RCL_RET_WAIT_SET_EMPTY);
+  EXPECT_OK(rcl_wait_set_fini(&empty));
   EXPECT_EQ(rcl_wait_set_clear(&none), RCL_RET_WAIT_SET_INVALID);
   EXPECT_EQ(rcl_wait_set_add_subscription(&wait_set, &subscription, nullptr), RCL_RET_SUBSCRIPTION_INVALID);
   EXPECT_REFUSED(rcl_wait_set_init(&wait_set, 1, 0, 0, 0, 0, 0, &support.context, allocator), RCL_RET_ALREADY_INIT,

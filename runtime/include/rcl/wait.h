@@ -56,7 +56,9 @@ rcl_ret_t rcl_wait_set_add_client(rcl_wait_set_t *wait_set, const rcl_client_t *
 rcl_ret_t rcl_wait_set_add_service(rcl_wait_set_t *wait_set, const rcl_service_t *service, size_t *index);
 /* Sleeps until one of them is ready or timeout_ns is over (RCL_RET_TIMEOUT); 0: looks; negative: for ever. Then the
  * places of those that are not ready are null. Never returns without a reason, and what is ready stays it until it is
- * taken or called (rcl_take, rcl_timer_call ...); a guard condition is ready once for its triggers. */
+ * taken or called (rcl_take, rcl_timer_call ...); a guard condition is ready once for its triggers.
+ * RCL_RET_SUBSCRIPTION_INVALID, RCL_RET_CLIENT_INVALID, RCL_RET_SERVICE_INVALID: one of them has ended since it was
+ * added. RCL_RET_WAIT_SET_EMPTY: a set without places. */
 rcl_ret_t rcl_wait(rcl_wait_set_t *wait_set, int64_t timeout_ns);
 
 #ifdef __cplusplus

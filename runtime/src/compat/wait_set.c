@@ -135,14 +135,20 @@ static bool has_sample(const tide_reader_t *reader) {
   return any;
 }
 
+/* One that has ended meanwhile is never ready. */
 static bool is_subscription_ready(const rcl_subscription_t *subscription) {
   const tide_subscription_handle_t *handle = subscription->impl;
+  if (handle == NULL) return false;
   return has_sample(&handle->reader) || (handle->local != NULL && handle->local->waiting(handle) > 0);
 }
 
-static bool is_client_ready(const rcl_client_t *client) { return has_sample(&client->impl->end.reader); }
+static bool is_client_ready(const rcl_client_t *client) {
+  return client->impl != NULL && has_sample(&client->impl->end.reader);
+}
 
-static bool is_service_ready(const rcl_service_t *service) { return has_sample(&service->impl->end.reader); }
+static bool is_service_ready(const rcl_service_t *service) {
+  return service->impl != NULL && has_sample(&service->impl->end.reader);
+}
 
 static bool is_timer_ready(const rcl_timer_t *timer) {
   bool ready = false;
@@ -195,8 +201,26 @@ static bool leave_ready_ones(rcl_wait_set_t *wait_set) {
 
 /* ---- waiting ---- */
 
-static bool is_empty(const struct tide_wait_set *own) {
-  return own->subscriptions + own->guard_conditions + own->timers + own->clients + own->services == 0;
+/* As in rcl it counts for what there are places; one without anything in them waits for its time. */
+static bool is_empty(const rcl_wait_set_t *wait_set) {
+  return wait_set->size_of_subscriptions + wait_set->size_of_guard_conditions + wait_set->size_of_timers +
+             wait_set->size_of_clients + wait_set->size_of_services ==
+         0;
+}
+
+#define REQUIRE_VALID(kind, is_valid, result)                                         \
+  do {                                                                                \
+    for (size_t i = 0; i < wait_set->size_of_##kind; i++) {                           \
+      if (wait_set->kind[i] != NULL && !is_valid(wait_set->kind[i])) return (result); \
+    }                                                                                 \
+  } while (0)
+
+/* An entity that has ended since it was added. */
+static rcl_ret_t look_for_ended(const rcl_wait_set_t *wait_set) {
+  REQUIRE_VALID(subscriptions, rcl_subscription_is_valid, RCL_RET_SUBSCRIPTION_INVALID);
+  REQUIRE_VALID(clients, rcl_client_is_valid, RCL_RET_CLIENT_INVALID);
+  REQUIRE_VALID(services, rcl_service_is_valid, RCL_RET_SERVICE_INVALID);
+  return RCL_RET_OK;
 }
 
 static int64_t first_expiry(const rcl_wait_set_t *wait_set, int64_t deadline_ns, int64_t now_ns) {
@@ -213,7 +237,9 @@ static int64_t first_expiry(const rcl_wait_set_t *wait_set, int64_t deadline_ns,
 rcl_ret_t rcl_wait(rcl_wait_set_t *wait_set, int64_t timeout_ns) {
   if (wait_set == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
   if (!rcl_wait_set_is_valid(wait_set)) return RCL_RET_WAIT_SET_INVALID;
-  if (is_empty(wait_set->impl)) return RCL_RET_WAIT_SET_EMPTY;
+  if (is_empty(wait_set)) return RCL_RET_WAIT_SET_EMPTY;
+  const rcl_ret_t ended = look_for_ended(wait_set);
+  if (ended != RCL_RET_OK) return ended;
   const tide_platform_t *platform = tide_port_platform();
   const int64_t now_ns = tide_platform_now_ns(platform);
   const bool forever = timeout_ns < 0 || timeout_ns > TIDE_FOREVER - now_ns;

@@ -95,6 +95,10 @@ struct Options {
   size_t slots = 12;
 };
 
+// How the bench moves the session on: as after a reception, with the whole poll behind it that must have nothing to
+// add; by the whole poll alone; or as after a reception alone.
+enum class Polls { kBoth, kWhole, kReceived };
+
 class Bench;
 
 // The agent: just enough DDS-XRCE to check what a client does. Not the shipped agent: an opinion of its own.
@@ -104,6 +108,7 @@ class Agent {
 
   bool running = true;
   bool mute_info = false;
+  bool mute_acknacks = false;
   uint8_t refuse_client = 0;
   uint8_t version_major = 1;
   int64_t creation_ns = 500'000;
@@ -225,6 +230,7 @@ class Agent {
   }
 
   void acknowledge(tide_input_stream_t &stream) {
+    if (mute_acknacks) return;
     const tide_xrce_acknack_t body = {stream.next, tide_input_stream_missing(&stream), stream.id};
     send_control(client.session, TIDE_XRCE_ACKNACK,
                  body_of([&](tide_cdr_t *cdr) { tide_xrce_put_acknack(cdr, &body); }));
@@ -521,16 +527,20 @@ class Bench {
   // As links that receive; whatever that leaves out as the session rests, the whole poll has nothing to add. A
   // HEARTBEAT that leaves meanwhile may be the one that makes it ask.
   int64_t poll() {
+    if (polls == Polls::kWhole) return tide_session_poll(session());
+    if (polls == Polls::kReceived) return tide_session_poll_received(session());
     const auto &counters = session()->daemon.transmitter.counters;
     const auto heartbeats = counters.heartbeats;
     const int64_t received_ns = tide_session_poll_received(session());
     tide_session_t before = *session();
     const int64_t poll_ns = tide_session_poll(session());
     before.deadline_ns = session()->deadline_ns;
+    before.poll_refused = session()->poll_refused;  // what the last one to come in between left
     before.daemon.transmitter.counters.refused_full = counters.refused_full;  // it tries again to get a reserve
     before.daemon.transmitter.counters.refused_kept = counters.refused_kept;
     if (poll_ns <= clock.now_ns || counters.heartbeats != heartbeats) return poll_ns;
     EXPECT_EQ(std::memcmp(&before, session(), sizeof before), 0) << "at " << clock.now_ns << " ns it had work";
+    if (interrupts) return poll_ns;  // a call that was interrupted has yet to say when it wants to be polled
     EXPECT_GE(poll_ns, received_ns) << "at " << clock.now_ns << " ns";
     return poll_ns;
   }
@@ -549,13 +559,13 @@ class Bench {
   void run_to(int64_t until_ns) { step(until_ns); }
   void run(int64_t duration_ns) {
     const int64_t until_ns = clock.now_ns + duration_ns;
-    while (clock.now_ns < until_ns) step(until_ns);
+    while (clock.now_ns < until_ns && !testing::Test::HasFatalFailure()) step(until_ns);
   }
   template <class Condition>
   bool run_until(Condition condition, int64_t limit_ns = 60 * s) {
     const int64_t until_ns = clock.now_ns + limit_ns;
     bool met = condition();  // once a step: it may do something
-    for (; !met && clock.now_ns < until_ns; met = condition()) step(until_ns);
+    for (; !met && clock.now_ns < until_ns && !testing::Test::HasFatalFailure(); met = condition()) step(until_ns);
     return met;
   }
   void execute() {
@@ -648,9 +658,11 @@ class Bench {
   bool cut = false;  // nothing passes, either way
   double loss_to_agent = -1, loss_to_client = -1;
   bool executor_runs = true;
+  Polls polls = Polls::kBoth;
   std::function<void()> interrupts;  // let in here, at the end of each critical section
   std::vector<tide_session_state_t> states;
   std::vector<Bytes> sent;  // messages as they left the client
+  std::vector<int64_t> sent_ns;
 
  private:
   static int64_t now(void *context) { return static_cast<Bench *>(context)->clock.now_ns; }
@@ -679,6 +691,7 @@ class Bench {
     bytes.insert(bytes.end(), frame->tail, frame->tail + frame->tail_bytes);
     EXPECT_LE(bytes.size(), self->options_.mtu);
     self->sent.push_back(bytes);
+    self->sent_ns.push_back(self->clock.now_ns);
     const int64_t end_ns = self->clock.now_ns + static_cast<int64_t>(bytes.size()) * self->options_.wire_ns_per_byte;
     self->clock.at(end_ns, [self] { tide_daemon_on_transmit_complete(&self->session()->daemon); });
     const double loss = self->loss_to_agent >= 0 ? self->loss_to_agent : self->options_.loss;
