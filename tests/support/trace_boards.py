@@ -92,7 +92,7 @@ class Board:
         self.agent += [(came_ns, name, priority, trace.RECEIVED, STREAM)]
         self.agent += [(came_ns + 30_000, name, priority, trace.DIGESTED, STREAM)]
         back_ns = left_ns + 2 * MILLISECOND
-        taken_ns = back_ns + self.source.randrange(20_000, 400_000)
+        taken_ns = back_ns + self.source.randrange(1 * MILLISECOND, 3 * MILLISECOND)
         name = 0x16 << 16 | self.sequence
         self.agent += [(self.host_ns(back_ns) - 9000, name, priority, trace.SUBMIT, STREAM)]
         self.agent += [(self.host_ns(back_ns), name, priority, trace.WIRE_START, STREAM)]

@@ -91,8 +91,8 @@ def test_a_board_that_never_tells_its_time_is_taken_by_its_records(tmp_path: Pat
 @pytest.mark.parametrize("is_synchronised", [False, True])
 @pytest.mark.parametrize("rate", [0.0, 50e-6, -0.003])
 def test_frames_at_both_ends_make_it_exact(tmp_path: Path, rate: float, is_synchronised: bool) -> None:
-    """A frame takes 20 us at least and 400 at most from end to end, the nearest of many a little more than 20: so the
-    middle is nearer than that, whatever the clock does."""
+    """The shortest of many frames takes a little more than 1 ms, up and down: so the middle is near, whatever the clock
+    does."""
     for seed in range(SEED, SEED + 4):
         source = random.Random(seed)
         board = Board(source, source.randrange(-(10**15), 10**15), rate, is_synchronised=is_synchronised)
@@ -104,7 +104,7 @@ def test_frames_at_both_ends_make_it_exact(tmp_path: Path, rate: float, is_synch
         assert clock is not None and clock.by == "frames", f"TIDE_SEED={seed}"
         assert clock.spread_ns is not None
         found = errors(clock, board, 30)
-        assert all(abs(one) < 120_000 for one in found), f"TIDE_SEED={seed}: {found}"
+        assert all(abs(one) < 200_000 for one in found), f"TIDE_SEED={seed}: {found}"
         middle = clock.host_ns(clock.at_ns) - board.host_ns(clock.at_ns)
         assert abs(middle) <= clock.spread_ns + 1000, f"TIDE_SEED={seed}: {middle}, {clock}"
 
@@ -135,12 +135,24 @@ def test_traces_that_contradict_each_other_leave_nothing() -> None:
     assert refined(frames, Clock(0, 0, 0, "received"), agent) is None
 
 
-def test_a_frame_that_came_before_its_end_was_recorded_is_taken_by_its_beginning() -> None:
+def test_an_end_of_a_frame_that_was_recorded_late_changes_nothing() -> None:
     board = Board(random.Random(SEED))
     frames = frames_of(parse_trace(b"".join(one.octets for one in board.messages(2))))
+    agent = agents_of(parse_trace(board.agent_block()))[board.key]
+    clock = refined(frames, Clock(0, 0, 0, "received"), agent)
     frames.sent = [replace(one, end_ns=one.end_ns + 5 * MILLISECOND) for one in frames.sent]
-    clock = refined(frames, Clock(0, 0, 0, "received"), agents_of(parse_trace(board.agent_block()))[board.key])
-    assert clock is not None and abs(clock.offset_ns) < 2 * MILLISECOND
+    assert clock is not None and refined(frames, Clock(0, 0, 0, "received"), agent) == clock
+
+
+def test_frames_of_one_direction_move_a_clock_as_little_as_they_need() -> None:
+    board = Board(random.Random(SEED))
+    frames = frames_of(parse_trace(b"".join(one.octets for one in board.messages(2))))
+    agent = agents_of(parse_trace(board.agent_block()))[board.key]
+    frames.came.clear()
+    fine, late = Clock(0, -5000, 0, "wall", 10), Clock(0, 9 * MILLISECOND, 0, "received")
+    assert refined(frames, fine, agent) == fine
+    moved = refined(frames, late, agent)
+    assert moved is not None and MILLISECOND < moved.offset_ns < 1.5 * MILLISECOND and moved.by == "received"
 
 
 def test_each_board_finds_its_client_among_alike_ones() -> None:

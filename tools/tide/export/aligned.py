@@ -82,12 +82,9 @@ def _pairs(before: Iterable[tuple[Frame, int]], behind: Iterable[tuple[Frame, in
             yield times[first], came_ns
 
 
-def _joined(frames: BoardFrames, agent: Agent, clock: Clock, from_start: bool) -> tuple[list[Limit], list[Limit]]:
+def _joined(frames: BoardFrames, agent: Agent, clock: Clock) -> tuple[list[Limit], list[Limit]]:
     """What the offset was at most, by frames to the agent, and at least, by frames to the board."""
-    sent = {}
-    for one in frames.sent:
-        board_ns = one.start_ns if from_start else one.end_ns
-        sent[one.frame, clock.host_ns(board_ns)] = board_ns
+    sent = {(one.frame, clock.host_ns(one.start_ns)): one.start_ns for one in frames.sent}
     boards = {host_ns: board_ns for (_, host_ns), board_ns in sent.items()}
     up = ((frame, came_ns) for frame, times in agent.up.items() for came_ns, _ in times)
     most = [(boards[at_ns], came_ns - boards[at_ns]) for at_ns, came_ns in _pairs(sent, up)]
@@ -109,7 +106,7 @@ def client_of(frames: BoardFrames, clock: Clock, agents: Mapping[int, Agent], ta
     for key, agent in agents.items():
         if key in others:
             continue
-        most, least = _joined(frames, agent, clock, from_start=False)
+        most, least = _joined(frames, agent, clock)
         if most or least:
             counts[key] = len(most) + len(least)
             distances[key] = median(abs(offset - (clock.host_ns(at) - at)) for at, offset in (*most, *least))
@@ -121,15 +118,8 @@ def refined(frames: BoardFrames, clock: Clock, agent: Agent) -> Clock | None:
     """In the middle of what frames of both directions leave. With one direction alone it is moved as little as that
     needs. None: nothing is left, so the two traces contradict each other.
 
-    A frame's end is recorded when the call that sends it has returned; over a socket of one machine the agent may have
-    it before. So where ends leave nothing, beginnings are taken."""
-    for from_start in (False, True):
-        most, least = _joined(frames, agent, clock, from_start)
-        if not most and not least:
-            return clock
-        if not most or not least:
-            return within(clock, most, least)
-        found = fitted(most, least, "frames")
-        if found is not None:
-            return found
-    return None
+    A frame's beginning counts, not its end. Its end is recorded when whoever waited for it runs again, which may be
+    after the agent has it. And the time on the line, which is between a beginning and its arrival, is then in both
+    directions, so the middle is not moved by it."""
+    most, least = _joined(frames, agent, clock)
+    return fitted(most, least, "frames") if most and least else within(clock, most, least)
