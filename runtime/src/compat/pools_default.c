@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pools of a program that defines none: the linker takes this object from the library only then. */
 #include "tide/options.h"
-#if TIDE_SERVICE_OBJECTS
+#if TIDE_SERVICE_OBJECTS && TIDE_HEAP
+#define TIDE_SERVICES 8
+#define TIDE_CLIENTS 8
+#elif TIDE_SERVICE_OBJECTS
 #define TIDE_SERVICES 2
 #define TIDE_CLIENTS 2
 #endif
@@ -17,6 +20,7 @@
 #define TIDE_GRAPH_BYTES 65536
 #endif
 #if TIDE_HEAP /* memory that is not used costs nothing there */
+#define TIDE_GUARD_CONDITIONS 8
 #define TIDE_EXECUTORS 8
 #define TIDE_HANDLES 128
 #define TIDE_LARGE_NODES 8

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a program gets on a desktop that defines no pools of its own.
+#include <test_interfaces/srv/blob.h>
+
 #include <thread>
 
 #include "../connected.h"
@@ -37,6 +39,27 @@ TEST_F(Connected, SeveralExecutorsWork) {
   for (int i = 0; i < 3; i++) {
     EXPECT_TRUE(eventually(
         [&] { return rclc_executor_spin_some(&executors[i], RCL_MS_TO_NS(5)) == RCL_RET_OK && expired[i] > 0; }));
+  }
+}
+
+// The stock library has places for four of each.
+TEST_F(Connected, ThereAreMorePlacesThanTheStockHas) {
+  constexpr size_t kPlaces = 8;
+  rcl_publisher_t publishers[kPlaces]{};
+  rcl_subscription_t subscriptions[kPlaces]{};
+  rcl_service_t services[kPlaces]{};
+  rcl_client_t clients[kPlaces]{};
+  rcl_timer_t timers[kPlaces]{};
+  rcl_guard_condition_t guards[kPlaces]{};
+  const rosidl_service_type_support_t *type = ROSIDL_GET_SRV_TYPE_SUPPORT(test_interfaces, srv, Blob);
+  for (size_t i = 0; i < kPlaces; i++) {
+    const std::string name = "name" + std::to_string(i);
+    EXPECT_OK(rclc_publisher_init_default(&publishers[i], &node, string_type(), name.c_str()));
+    EXPECT_OK(rclc_subscription_init_default(&subscriptions[i], &node, string_type(), name.c_str()));
+    EXPECT_OK(rclc_service_init_default(&services[i], &node, type, name.c_str()));
+    EXPECT_OK(rclc_client_init_default(&clients[i], &node, type, name.c_str()));
+    EXPECT_OK(rclc_timer_init_default(&timers[i], &support, RCL_MS_TO_NS(1), nullptr));
+    EXPECT_OK(rcl_guard_condition_init(&guards[i], &support.context, rcl_guard_condition_get_default_options()));
   }
 }
 
