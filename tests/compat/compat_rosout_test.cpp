@@ -276,7 +276,7 @@ TEST_F(Rosout, WithinALineItLogsAndDoesNotEnd) {
   ASSERT_EQ(register_printf_specifier('Y', print_within, no_arguments), 0);
   node_within = &node;
   const char *format = "outer%Y";
-  rcutils_log(nullptr, RCUTILS_LOG_SEVERITY_INFO, "", format);
+  rcutils_log(nullptr, RCUTILS_LOG_SEVERITY_INFO, "", format, 0);  // an argument that nothing asks for
   ASSERT_EQ(register_printf_specifier('Y', nullptr, nullptr), 0);
   EXPECT_EQ(end_within, RCL_RET_ERROR);
   ASSERT_TRUE(have_arrived(2));
