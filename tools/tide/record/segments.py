@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from tide.export.trace import CLIENT, CLOCK, READY, RELEASE, VERSION, Block
-from tide.record.clocks import Clock, Limit, fitted
+from tide.recorded.clocks import Clock, Limit, fitted
 
 _WINDOW = 256  # blocks of a ring in which one may come late or twice
 _BACK_NS = 100_000_000  # a clock that goes back by so much has begun anew
