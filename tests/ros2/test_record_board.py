@@ -30,7 +30,7 @@ from tide.export.recording import Step
 from tide.export.run_folder import read_run
 from tide.export.trace import parse_trace, read_trace
 from tide.programs.child import Child, Children
-from tide.record.folder import RecordedSegment, read_record
+from tide.recorded.folder import RecordedSegment, read_record
 from tide.run.traces import AGENT_TRACE, read_traces
 from tide.system.load import load
 

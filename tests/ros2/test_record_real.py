@@ -22,7 +22,7 @@ from ros import Host, host, quality
 from tide.export.record_folder import read_recorded
 from tide.export.trace import CLOCK, END, START, blocks_of
 from tide.programs.child import Child, Children
-from tide.record.folder import read_record
+from tide.recorded.folder import read_record
 from trace_boards import CLOCKS, LANE, block
 
 ROOT = Path(__file__).parents[2]

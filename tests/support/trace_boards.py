@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tide.export import trace
-from tide.record.folder import RecordedBoard, read_record
 from tide.record.recorder import Recorder
 from tide.record.segments import Received
+from tide.recorded.folder import RecordedBoard, read_record
 
 Row = tuple[int, int, int, int, int]  # time, instance, priority, kind, detail
 DAEMON, LANE, CLOCKS = 0, 1, 65535

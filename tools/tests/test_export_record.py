@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 
 from tide.export.recording import Step
 from tide.main import app
-from tide.record.folder import RECORD, SYSTEM, is_record
 from tide.record.recorder import Recorder
+from tide.recorded.folder import RECORD, SYSTEM, is_record
 from trace_boards import MILLISECOND, Board, described, two_boards, write_boards
 
 SEED = int(os.environ.get("TIDE_SEED", "1"))

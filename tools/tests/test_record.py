@@ -13,8 +13,8 @@ import pytest
 from tide.errors import UsageError
 from tide.export.trace import blocks_of, parse_trace
 from tide.outputs import GrowingFile, OutputError
-from tide.record.folder import RECORD, SYSTEM, read_record
 from tide.record.recorder import Recorder, file_of
+from tide.recorded.folder import RECORD, SYSTEM, read_record
 from trace_boards import CLOCKS, DAEMON, LANE, MILLISECOND, Board, Message, recorded
 
 SEED = int(os.environ.get("TIDE_SEED", "1"))

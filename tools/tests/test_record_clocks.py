@@ -14,8 +14,8 @@ import pytest
 from tide.export.agent_trace import agents_of
 from tide.export.aligned import client_of, frames_of, refined
 from tide.export.trace import parse_trace
-from tide.record.clocks import Clock, fitted, within
-from tide.record.folder import RecordedSegment
+from tide.recorded.clocks import Clock, fitted, within
+from tide.recorded.folder import RecordedSegment
 from trace_boards import MILLISECOND, Board, Message, recorded
 
 SEED = int(os.environ.get("TIDE_SEED", "1"))

@@ -13,7 +13,7 @@ from typing import Any
 
 from tide.export.agent_trace import Agent, Frame
 from tide.export.trace import CLIENT, FRAME, RECEIVED, WIRE_END, WIRE_START, Trace
-from tide.record.clocks import Clock, Limit, fitted, within
+from tide.recorded.clocks import Clock, Limit, fitted, within
 
 _NEAR_NS = 1_000_000_000  # a frame of the same number that is further away is another one
 _ALIKE = 0.8  # of the frames of the client that fits best

@@ -19,7 +19,7 @@ from tide.export.run_folder import read_run, run_folders
 from tide.export.trace import is_trace, read_trace, steps_of
 from tide.outputs import require_file, write_text, written
 from tide.programs.binaries import MissingBinaryError
-from tide.record.folder import is_record
+from tide.recorded.folder import is_record
 from tide.system.command import load_or_exit
 from tide.system.levels import names_by_level
 from tide.system.load import problem_lines

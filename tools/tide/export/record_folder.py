@@ -13,8 +13,8 @@ from tide.export.agent_trace import Agent, Frame, agents_of
 from tide.export.aligned import BoardFrames, client_of, frames_of, refined
 from tide.export.recording import Step
 from tide.export.trace import BUDGET, Trace, level_name, parse_trace, read_trace, steps_of
-from tide.record.clocks import Clock
-from tide.record.folder import SYSTEM, RecordedBoard, RecordedSegment, read_record
+from tide.recorded.clocks import Clock
+from tide.recorded.folder import SYSTEM, RecordedBoard, RecordedSegment, read_record
 from tide.run.traces import AGENT_TRACE
 from tide.system.levels import names_by_level
 from tide.system.model import System

@@ -12,9 +12,9 @@ from tide.errors import UsageError
 from tide.export.trace import blocks_of
 from tide.interrupts import shielded
 from tide.outputs import GrowingFile, write_text
-from tide.record.clocks import Clock
-from tide.record.folder import RECORD, SYSTEM, Record, RecordedBoard, RecordedSegment, is_record, write_record
 from tide.record.segments import Place, Received, Segment
+from tide.recorded.clocks import Clock
+from tide.recorded.folder import RECORD, SYSTEM, Record, RecordedBoard, RecordedSegment, is_record, write_record
 
 TOPIC = "/tide_trace"  # behind the name of a node
 _OF_OTHERS = ("agent",)  # traces in the same folder, by their names

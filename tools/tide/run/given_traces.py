@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tide.programs.child import Child, Children, RunError, Scheduling
-from tide.record.folder import is_record, read_record
+from tide.recorded.folder import is_record, read_record
 from tide.run.traces import TracedGiven
 from tide.system.levels import names_by_level
 from tide.system.model import Executor, System

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from tide.record.folder import RecordedBoard, board_from
+from tide.recorded.folder import RecordedBoard, board_from
 from tide.run.plan import BoardCallback, BoardChain, RunChain, ServicePart
 from tide.system.model import System
 

@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from tide.errors import UsageError
 from tide.outputs import write_text
-from tide.record.clocks import Clock, Means
+from tide.recorded.clocks import Clock, Means
 
 RECORD = "record.json"
 SYSTEM = "system.toml"
