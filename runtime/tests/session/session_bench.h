@@ -527,6 +527,7 @@ class Bench {
     tide_session_t before = *session();
     const int64_t poll_ns = tide_session_poll(session());
     before.deadline_ns = session()->deadline_ns;
+    before.counters.polls = session()->counters.polls;
     before.daemon.transmitter.counters.refused_full = counters.refused_full;  // it tries again to get a reserve
     before.daemon.transmitter.counters.refused_kept = counters.refused_kept;
     if (poll_ns <= clock.now_ns || counters.heartbeats != heartbeats) return poll_ns;
