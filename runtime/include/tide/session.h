@@ -123,6 +123,7 @@ typedef struct tide_session_counters {
   uint32_t connects, reconnects, objects_created, requests_repeated, pings, statuses_unexpected, samples_unwanted;
   uint32_t samples_malformed; /* DATA of an unknown format or cut short */
   uint32_t held_maximum;      /* most samples kept at once while there was no session */
+  uint32_t polls;             /* times that somebody looked at the session: a wait that spins shows here */
 } tide_session_counters_t;
 
 typedef struct tide_time_sync {
@@ -168,6 +169,7 @@ typedef struct tide_session {
   int64_t request_at_ns; /* the next CREATE_CLIENT or DELETE of the client */
   int64_t ping_sent_ns;
   int64_t ping_round_trip_ns; /* of the last one answered; -1 before */
+  uint32_t ping_answers;      /* counted, as whoever asks next sets the round trip back */
   tide_xrce_status_agent_t agent_answer;
   tide_reader_t *readers[TIDE_SESSION_READER_BUCKETS]; /* by object number */
   uint16_t object_numbers[9];                          /* last number given, by kind */
@@ -254,7 +256,8 @@ static inline uint16_t tide_session_write_request(const tide_write_t *write) {
 bool tide_session_is_idle(tide_session_t *session, uint8_t stream);
 
 /* Ping the agent, inside or outside a session. Outside it is one frame; inside it is repeated as the liveness check is.
- * ping_round_trip_ns holds the answer. TIDE_ERROR_FULL: too many control frames wait. */
+ * ping_round_trip_ns holds the answer; with several threads that ask, each looks whether ping_answers has moved on
+ * since it asked. TIDE_ERROR_FULL: too many control frames wait. */
 int tide_session_ping(tide_session_t *session);
 /* Start one exchange of time synchronisation. The originate time identifies the reply; late and foreign replies are
  * ignored. Offsets are filtered by round trip. */

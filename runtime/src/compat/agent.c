@@ -7,21 +7,27 @@
 #define SYNC_SLICE_LEAST_MS 50
 
 /* Both answers are handled where they are received, so waiting for them takes no frame away from an executor. */
-static bool is_pinged(tide_support_t *support, void *context) {
-  (void)context;
+static uint32_t answers(tide_support_t *support) {
   const tide_platform_t *platform = tide_port_platform();
   const uintptr_t critical = tide_platform_enter(platform);
-  const bool answered = support->session.ping_round_trip_ns >= 0;
+  const uint32_t count = support->session.ping_answers;
   tide_platform_exit(platform, critical);
-  return answered;
+  return count;
+}
+
+/* Another thread may have asked again before this one looks: so what counts is whether there was an answer since. */
+static bool is_pinged(tide_support_t *support, void *context) {
+  const uint32_t *before = context;
+  return answers(support) != *before;
 }
 
 static int ping(tide_support_t *support, int timeout_ms, uint8_t attempts) {
   int status = TIDE_ERROR_TIMEOUT;
   for (uint8_t i = 0; i < attempts && status != TIDE_OK; i++) {
+    uint32_t before = answers(support);
     status = tide_session_ping(&support->session);
     if (status == TIDE_OK) {
-      status = tide_compat_wait(support, is_pinged, NULL, tide_compat_deadline(timeout_ms), false);
+      status = tide_compat_wait(support, is_pinged, &before, tide_compat_deadline(timeout_ms), false);
     }
   }
   return status;

@@ -52,6 +52,7 @@ void tide_session_on_info(tide_session_t *session, const tide_xrce_status_body_t
     session->ping_under_way = session->ping_asked = false;
     session->ping_request = PING_REQUEST_USUAL;
     session->ping_round_trip_ns = arrived_ns - session->ping_sent_ns;
+    session->ping_answers++;
     session->unanswered_pings = 0;
     session->info_knows_us = info->implementation_status == 1u;
     session->agent_lost = session->agent_lost || (session_is_up(session) && !session->info_knows_us);

@@ -423,6 +423,7 @@ static bool begin_run(tide_session_t *session) {
   session->polling = true;
   session->poll_again = session->poll_refused = !mine;
   session->deadline_ns = TIDE_FOREVER;
+  TIDE_COUNT(session->counters.polls, 1u);
   session_exit(session, critical);
   return mine;
 }

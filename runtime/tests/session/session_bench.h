@@ -536,6 +536,7 @@ class Bench {
     const int64_t poll_ns = tide_session_poll(session());
     before.deadline_ns = session()->deadline_ns;
     before.poll_refused = session()->poll_refused;  // what the last one to come in between left
+    before.counters.polls = session()->counters.polls;
     before.daemon.transmitter.counters.refused_full = counters.refused_full;  // it tries again to get a reserve
     before.daemon.transmitter.counters.refused_kept = counters.refused_kept;
     if (poll_ns <= clock.now_ns || counters.heartbeats != heartbeats) return poll_ns;

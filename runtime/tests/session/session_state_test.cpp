@@ -625,6 +625,20 @@ TEST(SessionPing, ALateAnswerDoesNotCountForTheNextQuestion) {
   EXPECT_EQ(b.session()->ping_round_trip_ns, -1);
 }
 
+TEST(SessionPing, AnAnswerIsSeenThoughSomebodyAsksAgainBeforeTheFirstOneLooks) {
+  Bench b;
+  b.start();
+  const uint32_t before = b.session()->ping_answers;
+  ASSERT_EQ(tide_session_ping(b.session()), TIDE_OK);
+  b.run(100 * ms);
+  EXPECT_GE(b.session()->ping_round_trip_ns, 0);
+  b.agent.mute_info = true;
+  ASSERT_EQ(tide_session_ping(b.session()), TIDE_OK);
+  b.run(100 * ms);
+  EXPECT_EQ(b.session()->ping_round_trip_ns, -1);
+  EXPECT_EQ(b.session()->ping_answers, before + 1u);
+}
+
 TEST(SessionTimeSync, TheQuickestOfTheRecentExchangesIsBelieved) {
   Bench b;
   b.connect();
