@@ -85,6 +85,7 @@ SUBJECTS = {
         _tide("timers", "--repetitions", "800", "--ros-repetitions", "100", "--out", "{out}"), keeps=True, ends=(0, 1)
     ),
     "optimise": Subject(_tide("optimise", EXAMPLE, "--largest-margin", "--tries", "2000", "--write", "{out}/x.toml")),
+    "record": Subject(_tide("record", "--out", "{out}/traces"), True),
     "tide_ros-1": Subject(("-c", PROGRAM, "1"), True, _ONCE),
     "tide_ros-2": Subject(("-c", PROGRAM, "2"), True, _ONCE),
 }
