@@ -64,7 +64,7 @@ def test_two_boards_are_on_one_clock_and_told_apart(tmp_path: Path) -> None:
             assert len(timers) > 100, f"TIDE_SEED={seed}"
             for one in timers:
                 start_ns, end_ns = truth[one.instance]
-                assert abs(one.start_ns - start_ns) < 150_000 and abs(one.end_ns - end_ns) < 150_000, (
+                assert abs(one.start_ns - start_ns) < 250_000 and abs(one.end_ns - end_ns) < 250_000, (
                     f"TIDE_SEED={seed}"
                 )
                 assert 0 < one.start_ns - one.release_ns < 300_000

@@ -117,8 +117,8 @@ def test_frames_that_are_sent_again_or_counted_anew_do_not_spoil_it() -> None:
         octets = b"".join(one.octets for one in board.messages(4))
         frames = frames_of(parse_trace(octets))
         for one in list(frames.sent):
-            if source.random() < 0.3:  # before, and it did not come
-                back_ns = source.randrange(5 * MILLISECOND, 200 * MILLISECOND)
+            if source.random() < 0.5:  # before, when it did not come, or later, when its acknowledgment did not
+                back_ns = source.choice((1, -1)) * source.randrange(5 * MILLISECOND, 200 * MILLISECOND)
                 frames.sent.append(replace(one, start_ns=one.start_ns - back_ns, end_ns=one.end_ns - back_ns))
         agents = agents_of(parse_trace(board.agent_block()))
         coarse = Clock(0, 10**14 + source.randrange(40 * MILLISECOND), 0, "received")

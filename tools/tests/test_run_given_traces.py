@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tide.export.numbers import numbered_alike
+from tide.export.numbers import BoardSteps, numbered_alike
 from tide.export.recording import Step
 from tide.export.run_folder import read_run
 from tide.run.given_traces import recorded_boards
@@ -67,7 +67,7 @@ def test_one_instance_is_one_way_over_board_agent_and_node(tmp_path: Path, has_a
         folder = tmp_path / f"{has_agent}{seed}"
         folder.mkdir()
         source = random.Random(seed)
-        transit = (MILLISECOND, 30 * MILLISECOND if has_agent else 4 * MILLISECOND)
+        transit = (4 * MILLISECOND, 30 * MILLISECOND if has_agent else 7 * MILLISECOND)
         board = Board(source, source.randrange(-(10**14), 10**14), level=6, transit=transit)
         before = source.randrange(3, 60)
         recorded(folder, {"/arm": board})
@@ -108,24 +108,37 @@ def step(chain: str, instance: int, start_ns: int, place: str = "board") -> Step
     return Step(chain, instance, start_ns, start_ns + 5, place, "work", start_ns)
 
 
+def alike(played: list[Step], recorded: list[Step], *begins: str) -> list[Step]:
+    return list(numbered_alike(played, [BoardSteps("arm", recorded, begins)]))
+
+
 def test_chains_that_begin_on_the_host_have_the_numbers_of_the_board_too() -> None:
     played = [step("move", index, 100 * index, "node") for index in range(10)]
     boards = [step("move", index + 7, 100 * index + 20) for index in range(10) if index != 4]
-    steps = list(numbered_alike(played, boards, ()))
-    assert {(one.instance, one.start_ns) for one in steps if one.place == "node"} == {
-        (n + 7, 100 * n) for n in range(10)
-    }
-    begun = list(numbered_alike(boards, played, ("move",)))
-    assert {(one.instance, one.start_ns) for one in begun if one.place == "board"} == {
-        (n, 100 * n + 20) for n in range(10) if n != 4
-    }
+    found = {(one.instance, one.start_ns) for one in alike(played, boards) if one.place == "node"}
+    assert found == {(n + 7, 100 * n) for n in range(10)}
+    found = {(one.instance, one.start_ns) for one in alike(boards, played, "move") if one.place == "board"}
+    assert found == {(n, 100 * n + 20) for n in range(10) if n != 4}
+
+
+def test_a_chain_over_two_boards_has_the_numbers_of_the_one_where_it_begins() -> None:
+    """In whatever order they are read."""
+    arm = BoardSteps("arm", [step("grip", index + 3, 100 * index + 40, "arm") for index in range(10)], ())
+    base = BoardSteps("base", [step("grip", index + 11, 100 * index, "base") for index in range(10)], ("grip",))
+    nodes = [step("grip", index, 100 * index + 20, "node") for index in range(10)]
+    for boards in ([arm, base], [base, arm]):
+        steps = list(numbered_alike(nodes, boards))
+        assert sorted((one.instance, one.place) for one in steps) == [
+            (n + 11, place) for n in range(10) for place in ("arm", "base", "node")
+        ]
+        assert all(one.start_ns // 100 == one.instance - 11 and one.release_ns % 100 == 0 for one in steps)
 
 
 def test_numbers_that_do_not_come_together_are_chains_of_their_own() -> None:
     source = random.Random(SEED)
     played = [step("move", index, 100 * index, "node") for index in range(10)]
     boards = [step("move", number, 100 * index + 20) for index, number in enumerate(source.sample(range(1000), 10))]
-    steps = list(numbered_alike(played, boards, ()))
-    assert {(one.chain, one.place) for one in steps} == {("move", "node"), ("move, counted by the board", "board")}
+    steps = alike(played, boards)
+    assert {(one.chain, one.place) for one in steps} == {("move", "node"), ("move, counted by 'arm'", "board")}
     alone = [step("other", 3, 5)]
-    assert list(numbered_alike([], alone, ())) == alone == list(numbered_alike(alone, [], ()))
+    assert alike([], alone) == alone == alike(alone, [])

@@ -6,35 +6,67 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
-from tide.export.record_folder import AGENT
 from tide.export.recording import Step
 
+AGENT = "agent"  # a place
 
-def numbered_alike(played: Sequence[Step], recorded: Sequence[Step], begins: Collection[str]) -> Iterator[Step]:
-    """All of them; instances of chains that both know have the numbers of the board. begins: chains that begin on the
-    board. Where the numbers cannot be brought together, what is recorded is a chain of its own."""
-    plays, records = _by_chain(played), _by_chain(recorded)
-    for chain, own in records.items():
+
+@dataclass(frozen=True)
+class BoardSteps:
+    """begins: chains that begin on it."""
+
+    name: str
+    steps: Sequence[Step]
+    begins: Collection[str]
+
+
+def numbered_alike(played: Sequence[Step], boards: Sequence[BoardSteps]) -> Iterator[Step]:
+    """All of them; instances of a chain that several sides know have the numbers of the board on which it begins, else
+    of the first one. Where the numbers of a board cannot be brought together with those, what it did is a chain of its
+    own."""
+    plays = _by_chain(played)
+    sides: dict[str, list[tuple[BoardSteps, list[Step]]]] = defaultdict(list)
+    for board in boards:
+        for chain, steps in _by_chain(board.steps).items():
+            sides[chain].append((board, steps))
+    for chain, several in sides.items():
+        several.sort(key=lambda side: chain not in side[0].begins)
+        first, own = several[0]
+        begins = chain in first.begins
+        late_ns = _late_ns(own, begins)
         others = plays.pop(chain, [])
-        late_ns = _late_ns(own, chain in begins)
-        more = _shift(own, others, late_ns) if chain in begins else _negative(_shift(others, own, 0))
+        more = _shift(own, others, late_ns) if begins else _negative(_shift(others, own, 0))
         if others and more is None:
-            yield from (replace(one, chain=f"{chain}, counted by the board") for one in own)
             yield from others
-            continue
-        yield from own
-        releases = {one.instance: one.release_ns for one in own}
-        for one in others:
-            number = one.instance + (more or 0)
-            if number >= 0:
-                yield replace(one, instance=number, release_ns=releases.get(number, one.release_ns))
+            yield from _own_chain(own, first)
+        else:
+            yield from own
+            yield from _renumbered(others, more or 0, own)
+        for board, steps in several[1:]:
+            more = _shift(own, steps, late_ns)
+            if more is None:
+                yield from _own_chain(steps, board)
+            else:
+                yield from _renumbered(steps, more, own)
     for steps in plays.values():
         yield from steps
+
+
+def _own_chain(steps: Iterable[Step], board: BoardSteps) -> Iterator[Step]:
+    return (replace(one, chain=f"{one.chain}, counted by '{board.name}'") for one in steps)
+
+
+def _renumbered(steps: Iterable[Step], more: int, own: Iterable[Step]) -> Iterator[Step]:
+    releases = {one.instance: one.release_ns for one in own}
+    for one in steps:
+        number = one.instance + more
+        if number >= 0:
+            yield replace(one, instance=number, release_ns=releases.get(number, one.release_ns))
 
 
 def _by_chain(steps: Sequence[Step]) -> dict[str, list[Step]]:

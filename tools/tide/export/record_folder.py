@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tide.errors import UsageError
 from tide.export.agent_trace import Agent, Frame, agents_of
 from tide.export.aligned import BoardFrames, client_of, frames_of, refined
+from tide.export.numbers import AGENT, BoardSteps, numbered_alike
 from tide.export.recording import Step
 from tide.export.trace import BUDGET, Trace, level_name, parse_trace, read_trace, steps_of
 from tide.recorded.clocks import Clock
@@ -19,7 +20,6 @@ from tide.run.traces import AGENT_TRACE
 from tide.system.levels import names_by_level
 from tide.system.model import System
 
-AGENT = "agent"  # a place
 _FIRST_BUDGET = 33  # rings of a board
 _LATE_NS = 1_000_000_000  # a frame that came later is not the one that was sent
 
@@ -31,10 +31,13 @@ def read_recorded(folder: Path, system: System | None, agent_trace: Path | None)
     beside = folder / AGENT_TRACE
     file = agent_trace or (beside if beside.is_file() else None)
     agents = {} if file is None else agents_of(_told(read_trace(file), file, lines))
-    boards = [
-        Recorded(folder / one.file, one.name, one, levels_named(system, one, record.boards)) for one in record.boards
-    ]
-    steps = sorted(steps_of_boards(boards, agents, lines))
+    boards = []
+    for one in record.boards:
+        own = described_as(system, one, record.boards)
+        begins = () if system is None else [chain.name for chain in system.chains if chain.callbacks[0].executor == own]
+        names = {} if system is None else names_by_level(system, own)
+        boards.append(Recorded(folder / one.file, one.name, one, names, begins))
+    steps = sorted(numbered_alike((), steps_of_boards(boards, agents, lines)))
     if not steps:
         raise UsageError(f"{folder}: nothing of a chain was recorded{''.join(f'; {line}' for line in lines)}")
     return steps, lines
@@ -46,26 +49,24 @@ def description_of(folder: Path) -> Path | None:
     return file if file.is_file() else None
 
 
-def levels_named(system: System | None, board: RecordedBoard, every: Sequence[RecordedBoard]) -> dict[int, str]:
-    """Chains by their levels: of the board of the description that has the name of the node, or of the only one. Else
-    those levels alone that are the same chain everywhere."""
-    if system is None:
-        return {}
-    names = [one.name for one in system.boards()]
+def described_as(system: System | None, board: RecordedBoard, every: Sequence[RecordedBoard]) -> str | None:
+    """The board of the description that has the name of the node, or the only one. None: nobody knows, and those levels
+    alone have names that are the same chain everywhere."""
+    names = [] if system is None else [one.name for one in system.boards()]
     own = next((one for one in (board.name, board.name.rpartition("/")[2]) if one in names), None)
-    if own is None and len(names) == 1 and len(every) == 1:
-        own = names[0]
-    return names_by_level(system, own)
+    return names[0] if own is None and len(names) == len(every) == 1 else own
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A file of one board, and what its numbers mean. name: as places are called."""
+    """A file of one board, and what its numbers mean. name: as places are called. chains: by level; begins: those that
+    begin on it."""
 
     file: Path
     name: str
     board: RecordedBoard
     chains: Mapping[int, str]
+    begins: Collection[str]
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,9 @@ class _Part:
     clock: Clock
 
 
-def steps_of_boards(boards: Sequence[Recorded], agents: Mapping[int, Agent], lines: list[str]) -> Iterator[Step]:
+def steps_of_boards(boards: Sequence[Recorded], agents: Mapping[int, Agent], lines: list[str]) -> list[BoardSteps]:
     """On the host's clock. lines: get what is missing."""
+    found: dict[str, list[Step]] = {one.name: [] for one in boards}
     parts = [part for one in boards for part in _parts(one, lines)]
     owners: dict[int, str] = {}
     # The longest first: they can be told apart best.
@@ -92,7 +94,8 @@ def steps_of_boards(boards: Sequence[Recorded], agents: Mapping[int, Agent], lin
             owners[key] = part.recorded.name
             agent = agents[key]
             part = replace(part, clock=_refined(part, agent, lines))
-        yield from _steps(part, agent)
+        found[part.recorded.name] += _steps(part, agent)
+    return [BoardSteps(one.name, found[one.name], one.begins) for one in boards]
 
 
 def _refined(part: _Part, agent: Agent, lines: list[str]) -> Clock:

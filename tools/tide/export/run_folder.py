@@ -68,17 +68,14 @@ def read_run(path: Path) -> tuple[list[Step], list[str]]:
         shared = sum(one.link == board.link for one in traces.boards) > 1
         link = f"{board.link} of {board.name}" if shared else board.link
         found += _board_steps(board, told, agents.get(board.key, Agent()), link)
-    given = [
-        Recorded(
-            folder / one.recorded.file, one.name, one.recorded, {level: name for name, level in one.levels.items()}
-        )
-        for one in traces.given
-    ]
+    given = []
+    for one in traces.given:
+        names = {level: name for name, level in one.levels.items()}
+        given.append(Recorded(folder / one.recorded.file, one.name, one.recorded, names, one.begins))
     own = {board.key for board in traces.boards}
     strangers = {key: agent for key, agent in agents.items() if key not in own}
-    begins = {chain for one in traces.given for chain in one.begins}
-    recorded = list(steps_of_boards(given, strangers, lines))
-    steps = sorted(numbered_alike(list(_with_release(found, traces)), recorded, begins))
+    boards = steps_of_boards(given, strangers, lines)
+    steps = sorted(numbered_alike(list(_with_release(found, traces)), boards))
     if not steps:
         raise UsageError(f"{folder}: no instance of a chain was recorded")
     return steps, lines
