@@ -74,8 +74,8 @@ def arduino(out: Path, messages: Path) -> Path:
     copy_runtime(source)
     copy_messages(messages, source)
     port = RUNTIME / "port/arduino"
-    for file in ("micro_ros_arduino.h", "micro_ros_platformio.h", "tide_arduino.cpp"):
-        shutil.copy2(port / file, source / file)
+    for file in sorted(port.glob("*.[hc]*")):
+        shutil.copy2(file, source / file.name)
     shutil.copytree(port / "examples", library / "examples")
     shutil.copy2(ROOT / "LICENSE", library / "LICENSE")
     properties = {
@@ -151,7 +151,7 @@ def zephyr(out: Path, messages: Path) -> Path:
 
 def stm32cube(out: Path, messages: Path) -> Path:
     folder = new_package(out / "stm32cube" / NAME, messages, ("stm32cube", "bare", "freertos", "rtos"))
-    copy_from_port(folder, "stm32cube", "CMakeLists.txt", "README.md")
+    copy_from_port(folder, "stm32cube", "CMakeLists.txt", "README.md", "tide.mk")
     return folder
 
 

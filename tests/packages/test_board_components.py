@@ -165,7 +165,8 @@ CASES = {
         ("port/freertos", "port/esp_idf/include"),
         (DECLARATIONS / "esp_idf",),
         (
-            "#include <uros_network_interfaces.h>",
+            "#include <uros_network_interfaces.h>\n#include <tide/options.h>\n"
+            '_Static_assert(TIDE_HEAP && !TIDE_DESKTOP, "programs allocate, and have the memory of a board");',
             "(void)uros_network_interface_initialize();\n"
             '  (void)rmw_uros_options_set_udp_address("192.168.1.100", "8888",'
             " rcl_init_options_get_rmw_init_options(&options))",
@@ -252,6 +253,16 @@ def lacks(case: Case, core: str, package: Path, program: list[Path], archive: Pa
     missing = {line.split("`")[1].split("'")[0] for line in done.stderr.splitlines() if "undefined reference" in line}
     assert missing, f"it is linked against declarations only\n{done.stderr}"
     return missing - names_declared(case.declarations) - set(case.own) - set(CORES[core].own)
+
+
+def test_programs_of_micro_ros_find_their_names_in_the_menu_of_esp_idf() -> None:
+    """Else they would leave out the network and the agent's address, without a word."""
+    menu = (ROOT / "runtime/port/esp_idf/Kconfig").read_text(encoding="utf-8")
+    configured = (DECLARATIONS / "esp_idf/sdkconfig.h").read_text(encoding="utf-8")
+    names = {f"CONFIG_{name}" for name in re.findall(r"^config (\w+)", menu, re.MULTILINE)}
+    stock = {"ESP_XRCE_DDS_MIDDLEWARE", "ESP_NETIF_WLAN", "ESP_UART_TRANSPORT", "AGENT_IP", "AGENT_PORT"}
+    assert {f"CONFIG_MICRO_ROS_{name}" for name in stock} <= names
+    assert set(re.findall(r"#define (\w*(?:TIDE|MICRO_ROS|ESP_WIFI)_\w+) ", configured)) <= names
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ CORES = {
     "cortex-m4f": ["-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"],
     "cortex-m7": ["-mcpu=cortex-m7", "-mfloat-abi=hard", "-mfpu=fpv5-d16"],  # Teensy 4
 }
-ALWAYS = ["-mthumb", "-Os", "-ffunction-sections", "-fdata-sections", "-Wall", "-Wextra", "-Werror"]
+ALWAYS = ["-mthumb", "-Os", "-ffunction-sections", "-fdata-sections", "-Wall", "-Wextra", "-Werror", "-DARDUINO=10819"]
 OF_THE_BOARD = {  # names of C++ that every core brings
     "operator delete(void*, unsigned int)",
     "operator delete(void*)",
@@ -93,6 +93,32 @@ def test_a_sketch_needs_its_arduino_core_alone(
     foreign = {name for name in lacks if name not in OF_THE_BOARD and "Serial" not in name}
     assert foreign == set(), done.stderr
     assert lacks, "it is linked against declarations only"
+
+
+# What a board's core or the flags of a project define, and the headers of its network.
+NETWORKS = {
+    "ESP32": ["WiFi.h", "WiFiUdp.h"],
+    "ARDUINO_NANO_RP2040_CONNECT": ["SPI.h", "WiFiNINA.h"],
+    "ARDUINO_WIO_TERMINAL": ["rpcWiFi.h", "WiFiUdp.h"],
+    "BOARD_WITH_ESP_AT ESP_AT_SERIAL_PORT=Serial ESP_AT_BAUDRATE=115200 ESP_AT_RESET_PIN=-1": ["WiFiEspAT.h"],
+    "MICRO_ROS_TRANSPORT_ARDUINO_WIFI": ["WiFi.h", "WiFiUdp.h"],
+    "MICRO_ROS_TRANSPORT_ARDUINO_WIFI_NINA": ["SPI.h", "WiFiNINA.h"],
+    "MICRO_ROS_TRANSPORT_ARDUINO_NATIVE_ETHERNET": ["NativeEthernet.h"],
+    "MICRO_ROS_TRANSPORT_ARDUINO_NATIVE_ETHERNET ARDUINO_TEENSY41": ["NativeEthernet.h"],
+    "MICRO_ROS_TRANSPORT_ARDUINO_ETHERNET ESP32": ["ETH.h", "WiFi.h", "WiFiUdp.h"],
+    "TARGET_PORTENTA_H7_M7": ["WiFi.h", "WiFiUdp.h", "PortentaEthernet.h", "EthernetUdp.h"],
+}
+
+
+@pytest.mark.parametrize("defines", NETWORKS)
+def test_the_calls_that_bring_up_a_network_are_there(library: Path, defines: str, tmp_path: Path) -> None:
+    for header in NETWORKS[defines]:
+        (tmp_path / header).write_text('#include "networks.h"\n')
+    includes = [f"-I{library / 'src'}", f"-I{HERE}", f"-I{tmp_path}"]
+    words = ["arm-none-eabi-g++", *CORES["cortex-m7"], *ALWAYS, "-std=gnu++17", "-fno-exceptions", *includes]
+    words += [f"-D{define}" for define in defines.split()]
+    run([*words, "-x", "c++", "-c", HERE / "networks.ino", "-o", tmp_path / "sketch.o"], tmp_path)
+    run([*words, "-c", library / "src/tide_arduino.cpp", "-o", tmp_path / "library.o"], tmp_path)
 
 
 def test_what_describes_the_library_names_what_is_there(library: Path) -> None:

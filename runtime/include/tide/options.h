@@ -49,19 +49,6 @@
 #define TIDE_RESERVATIONS 1
 #endif
 
-/* Counts of the nodes of each level and writer, so that taking one costs the same when nodes run short: 512 bytes, for
- * large pools. */
-#ifndef TIDE_NODE_COUNTS
-#ifdef __unix__
-#define TIDE_NODE_COUNTS TIDE_RESERVATIONS
-#else
-#define TIDE_NODE_COUNTS 0
-#endif
-#endif
-#if TIDE_NODE_COUNTS && !TIDE_RESERVATIONS
-#error "TIDE_NODE_COUNTS needs TIDE_RESERVATIONS"
-#endif
-
 /* Time limits of messages (expires_ns). Without: they are kept until acknowledged. */
 #ifndef TIDE_MESSAGE_EXPIRY
 #define TIDE_MESSAGE_EXPIRY 1
@@ -100,10 +87,10 @@
 #define TIDE_SERVICE_OBJECTS 1
 #endif
 
-/* {node}, {ns} and {namespace} in names of topics and services. Without: TIDE_ERROR_NAME. By default where there is a
- * heap. */
+/* {node}, {ns} and {namespace} in names of topics and services. Without: TIDE_ERROR_NAME. By default on a
+ * desktop. */
 #ifndef TIDE_NAME_SUBSTITUTIONS
-#define TIDE_NAME_SUBSTITUTIONS TIDE_HEAP
+#define TIDE_NAME_SUBSTITUTIONS TIDE_DESKTOP
 #endif
 
 /* Objects that are described by XML or by a reference to the agent's own descriptions. Without: TIDE_ERROR_UNSUPPORTED
@@ -151,11 +138,30 @@
 #endif
 #endif
 
-/* A heap: the default allocator of programs (rcutils_get_default_allocator) is malloc's, and a program that defines no
- * pools gets those of a desktop (pools_default.c). Without, as on boards unless they are built with 1, that allocator
- * refuses with TIDE_ERROR_NO_HEAP. The runtime itself allocates nothing either way. */
-#ifndef TIDE_HEAP
+/* A desktop: memory that is not used costs nothing, so a program that defines no pools gets large ones
+ * (pools_default.c). */
+#ifndef TIDE_DESKTOP
 #if defined(__unix__) || defined(__APPLE__)
+#define TIDE_DESKTOP 1
+#else
+#define TIDE_DESKTOP 0
+#endif
+#endif
+
+/* Counts of the nodes of each level and writer, so that taking one costs the same when nodes run short: 512 bytes, for
+ * large pools. */
+#ifndef TIDE_NODE_COUNTS
+#define TIDE_NODE_COUNTS (TIDE_RESERVATIONS && TIDE_DESKTOP)
+#endif
+#if TIDE_NODE_COUNTS && !TIDE_RESERVATIONS
+#error "TIDE_NODE_COUNTS needs TIDE_RESERVATIONS"
+#endif
+
+/* A heap: the default allocator of programs (rcutils_get_default_allocator) is malloc's, as on a desktop, Arduino and
+ * ESP-IDF. Without, as on other boards unless they are built with 1, that allocator refuses with TIDE_ERROR_NO_HEAP.
+ * The runtime itself allocates nothing either way. */
+#ifndef TIDE_HEAP
+#if TIDE_DESKTOP || defined(ARDUINO) || defined(ESP_PLATFORM)
 #define TIDE_HEAP 1
 #else
 #define TIDE_HEAP 0

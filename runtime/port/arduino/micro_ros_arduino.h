@@ -21,6 +21,7 @@ void set_microros_stream_transport(Stream &stream);
 #if TIDE_ARDUINO_UDP
 /* Any network that has Arduino's UDP: EthernetUDP, WiFiUDP. The network is up already. */
 void set_microros_udp_transport(UDP &udp, IPAddress agent, uint16_t agent_port, uint16_t local_port = 9999);
+#include "tide_arduino_networks.h"
 #endif
 
 #endif

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tide for PlatformIO, under the name that programs for micro-ROS include there. The serial line is begun already; the
- * network of set_microros_udp_transport (micro_ros_arduino.h), too. */
+/* tide for PlatformIO, under the name that programs for micro-ROS include there. What was the option
+ * board_microros_transport is a flag of the build: -DMICRO_ROS_TRANSPORT_ARDUINO_WIFI, ..._WIFI_NINA, ..._ETHERNET,
+ * ..._NATIVE_ETHERNET, ..._CUSTOM; without one of them it is a serial line, which the program has begun already. */
 #ifndef MICRO_ROS_PLATFORMIO_H
 #define MICRO_ROS_PLATFORMIO_H
+
+#if !defined(MICRO_ROS_TRANSPORT_ARDUINO_WIFI) && !defined(MICRO_ROS_TRANSPORT_ARDUINO_WIFI_NINA) &&           \
+    !defined(MICRO_ROS_TRANSPORT_ARDUINO_ETHERNET) && !defined(MICRO_ROS_TRANSPORT_ARDUINO_NATIVE_ETHERNET) && \
+    !defined(MICRO_ROS_TRANSPORT_ARDUINO_CUSTOM) && !defined(MICRO_ROS_TRANSPORT_ARDUINO_SERIAL)
+#define MICRO_ROS_TRANSPORT_ARDUINO_SERIAL
+#endif
 
 #include "micro_ros_arduino.h"
 

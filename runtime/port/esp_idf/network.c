@@ -3,7 +3,7 @@
 #include "sdkconfig.h"
 #include "uros_network_interfaces.h"
 
-#if CONFIG_TIDE_NETWORK_WIFI
+#if CONFIG_MICRO_ROS_ESP_NETIF_WLAN
 #include <string.h>
 
 #include "esp_event.h"

@@ -48,6 +48,7 @@ class IPAddress {
  public:
   IPAddress() = default;
   IPAddress(uint8_t a, uint8_t b, uint8_t c, uint8_t d) : octets_{a, b, c, d} {}
+  bool fromString(const char *text);
 
  private:
   uint8_t octets_[4] = {};

@@ -58,7 +58,9 @@ BOARDS = {
             link="serial",
             runtime="tide_micro_ros",
             messages="tide_micro_ros/messages",
-            files=(("runtime/port/stm32cube/CMakeLists.txt", "tide_micro_ros/CMakeLists.txt"),),
+            files=tuple(
+                (f"runtime/port/stm32cube/{name}", f"tide_micro_ros/{name}") for name in ("CMakeLists.txt", "tide.mk")
+            ),
             parts=_SOURCES,
             needs="a project of STM32CubeMX, to which the README says what to add",
         ),

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The names of Arduino's libraries for networks that the library uses, declared to compile against. */
+#ifndef TIDE_TEST_ARDUINO_NETWORKS_H
+#define TIDE_TEST_ARDUINO_NETWORKS_H
+
+#include <Udp.h>
+
+enum { WL_CONNECTED = 3 };
+enum { LinkOFF = 2 };
+typedef enum { ARDUINO_EVENT_ETH_START, ARDUINO_EVENT_ETH_GOT_IP } arduino_event_id_t;
+
+class NetworkUDP : public UDP {
+ public:
+  uint8_t begin(uint16_t port) override;
+  void stop() override;
+  int beginPacket(IPAddress address, uint16_t port) override;
+  int endPacket() override;
+  int parsePacket() override;
+  int read(uint8_t *bytes, size_t count) override;
+  size_t write(const uint8_t *bytes, size_t count) override;
+  int available() override;
+  int read() override;
+};
+class WiFiUDP : public NetworkUDP {};
+class EthernetUDP : public NetworkUDP {};
+
+struct WiFiNames {
+  void init(Stream &serial, int reset_pin);
+  int begin(const char *ssid, const char *password);
+  int status();
+  void onEvent(void (*hears)(arduino_event_id_t event));
+};
+extern WiFiNames WiFi;
+
+struct EthernetNames {
+  int begin(uint8_t *mac, IPAddress board);
+  int linkStatus();
+};
+extern EthernetNames Ethernet;
+
+struct EthNames {
+  bool begin();
+  bool config(IPAddress board, IPAddress gateway, IPAddress netmask);
+  bool linkUp();
+  bool setHostname(const char *name);
+  IPAddress localIP();
+};
+extern EthNames ETH;
+#endif
