@@ -12,7 +12,8 @@ from enum import Enum
 from tide.export.trace import CLIENT, CLOCK, READY, RELEASE, VERSION, Block
 from tide.recorded.clocks import Clock, Limit, fitted
 
-_WINDOW = 256  # blocks of a ring in which one may come late or twice
+_TWICE = 256  # blocks of a ring in which one may come twice
+_LATE = 16  # and late
 _BACK_NS = 100_000_000  # a clock that goes back by so much has begun anew
 _LATE_NS = 10_000_000  # records of a ring are not exactly in the order of their times
 _NOT_IN_ORDER = (RELEASE, READY, CLIENT)  # they have the time of what was before
@@ -50,7 +51,7 @@ class _Ring:
         if block.number >= self.next:
             back = latest_ns is not None and self.latest_ns is not None and latest_ns < self.latest_ns - _BACK_NS
             return Place.ANEW if back else Place.NEXT
-        if block.number < self.next - _WINDOW:
+        if block.number < self.next - _LATE:
             return Place.ANEW
         return Place.LATE if self._fits_between(block.number, latest_ns) else Place.ANEW
 
@@ -65,7 +66,7 @@ class _Ring:
 
     def take(self, block: Block, latest_ns: int | None) -> None:
         self.seen[block.number] = block.checksum, latest_ns
-        if len(self.seen) > _WINDOW:
+        if len(self.seen) > _TWICE:
             self.seen.popitem(last=False)
         self.lowest = min(self.lowest, block.number)
         self.next = max(self.next, block.number + 1)
