@@ -160,9 +160,7 @@ static bool add_feature(void) {
 static size_t listeners;
 static bool add_feature(void) { return rcl_count_subscribers(&node, "/said", &listeners) == RCL_RET_OK; }
 #elif FEATURE == FEATURE_DIAGNOSTICS
-static bool add_feature(void) {
-  return tide_rclc_diagnostics_init(&node, &support, &executor, 1000u) == RCL_RET_OK;
-}
+static bool add_feature(void) { return tide_rclc_diagnostics_init(&node, &support, &executor, 1000u) == RCL_RET_OK; }
 #else
 static bool add_feature(void) { return true; }
 #endif

@@ -195,7 +195,8 @@ void tide_zephyr_budgets_bind(size_t index, k_tid_t thread) {
     lane_budget_t *lane = &all.lanes[place];
     if (lane->index != index) continue;
     lane->thread = thread;
-    lane->lane->budget = (tide_budget_hooks_t){.context = lane, .ready = hook_ready, .block = hook_block, .read = hook_read};
+    lane->lane->budget =
+        (tide_budget_hooks_t){.context = lane, .ready = hook_ready, .block = hook_block, .read = hook_read};
     hook_ready(lane);
   }
 }

@@ -202,11 +202,11 @@ static void tell_memory(tide_session_t *session) {
   judge(&diagnostics.memory, troubles, "messages were refused or lost");
 }
 
-static void add_measured(tide_executor_t *core) {
-  const tide_measure_t *measure = core->config.measure;
+static void add_measured(tide_executor_t *executor) {
+  const tide_measure_t *measure = executor->config.measure;
   tide_measurement_t measured;
   for (size_t place = 0; measure != NULL && diagnostics.status.count < VALUES; place++) {
-    const int found = tide_executor_get_measurement(core, place, &measured);
+    const int found = tide_executor_get_measurement(executor, place, &measured);
     if (found < 0) return;
     if (found > 0 && measured.name != NULL) {
       add_of(measured.name, ", longest ns", tide_measure_ns(measure, measured.maximum));

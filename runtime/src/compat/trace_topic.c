@@ -32,7 +32,7 @@ static struct {
   size_t next_ring; /* with which the next message begins */
   tide_trace_instances_t instances;
   tide_trace_ring_t clock;
-  tide_trace_record_t clock_records[2];
+  tide_trace_record_t clock_records[4];
   int64_t clock_told_ns, sent_ns;
   bool clock_told;
   tide_trace_counters_t counters;
@@ -100,13 +100,14 @@ static size_t take_block(tide_trace_ring_t *ring, int left_out, size_t used, siz
   return bytes;
 }
 
-/* Both clocks, read without anything in between. */
+/* Whose trace it is, as the agent calls it, and both clocks, read without anything in between. */
 static void put_clocks(tide_session_t *session) {
   const tide_platform_t *platform = tide_port_platform();
   const uintptr_t critical = tide_platform_enter(platform);
   const tide_time_sync_t sync = session->time_sync;
   const int64_t time_ns = now_ns();
   tide_platform_exit(platform, critical);
+  (void)tide_trace_put(&trace.clock, TIDE_TRACE_CLIENT, 0u, session->config.key, 0u, time_ns);
   (void)tide_trace_put(&trace.clock, TIDE_TRACE_CLOCK, 0u, 0u, 0u, time_ns);
   if (sync.exchanges > 0u) {
     const uint32_t round_trip_us = (uint32_t)(sync.round_trip_ns / NS_PER_US);
@@ -207,7 +208,7 @@ static void begin(const tide_trace_settings_t *settings) {
   memset(&trace, 0, sizeof trace);
   trace.publisher = publisher;
   trace.settings = *settings;
-  (void)tide_trace_init(&trace.clock, trace.clock_records, 2u, &trace.instances, settings->place,
+  (void)tide_trace_init(&trace.clock, trace.clock_records, 4u, &trace.instances, settings->place,
                         (uint16_t)TIDE_TRACE_CLOCK_SOURCE);
   init_ring(0u);
   trace.rings_used = 1u;
