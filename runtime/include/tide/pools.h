@@ -30,8 +30,8 @@
 #ifndef TIDE_GUARD_CONDITIONS
 #define TIDE_GUARD_CONDITIONS 2
 #endif
-/* Servers and clients of services: one object on the agent each. A program without pools of its own has two of each, and
- * eight on a desktop. */
+/* Servers and clients of services: one object on the agent each. A program without pools of its own has two of each,
+ * and eight on a desktop. */
 #ifndef TIDE_SERVICES
 #define TIDE_SERVICES 0
 #endif
