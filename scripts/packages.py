@@ -144,8 +144,9 @@ def esp_idf(out: Path, messages: Path) -> Path:
 
 
 def zephyr(out: Path, messages: Path) -> Path:
-    folder = new_package(out / "zephyr/tide", messages, ("zephyr", "rtos", "cortex_m"), "runtime")
+    folder = new_package(out / "zephyr/tide", messages, ("zephyr", "rtos", "cortex_m", "exchange"), "runtime")
     copy_from_port(folder, "zephyr", "CMakeLists.txt", "Kconfig", "zephyr/module.yml")
+    copy_from_port(folder, "zephyr", *(f"exchange/{name}" for name in ("CMakeLists.txt", "prj.conf", "main.c")))
     return folder
 
 
@@ -162,8 +163,9 @@ def pico(out: Path, messages: Path) -> Path:
 
 
 def nuttx(out: Path, messages: Path) -> Path:
-    folder = new_package(out / "nuttx/tide", messages, ("nuttx", "posix"))
-    copy_from_port(folder, "nuttx", "Makefile", "Make.defs", "Kconfig", "example/int32_publisher_main.c")
+    folder = new_package(out / "nuttx/tide", messages, ("nuttx", "posix", "exchange"))
+    copy_from_port(folder, "nuttx", "Makefile", "Make.defs", "Kconfig")
+    copy_from_port(folder, "nuttx", "example/int32_publisher_main.c", "example/exchange_main.c")
     return folder
 
 

@@ -9,9 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from board import DOMAIN, LIMIT_S
+from board import DOMAIN, LIMIT_S, MACHINES
 
-from tide.run.board_image import image
+from tide.run.board_image import image, machine
 
 ROOT = Path(__file__).parents[2]
 SYSTEM = """
@@ -64,3 +64,11 @@ def test_an_image_is_a_board_of_a_description(tmp_path: Path) -> None:
     (run,) = json.loads((tmp_path / "out/results.json").read_text(encoding="utf-8"))["runs"]
     assert run["chains"][0]["samples"] >= 1
     assert run["evidence"]["topics"][0]["count"] >= 3
+
+
+def test_an_image_runs_on_the_board_that_has_its_core(tmp_path: Path) -> None:
+    found = {core: machine(ROOT / "build" / core / "bin/exchange.elf") for core in MACHINES}
+    assert found == MACHINES
+    other = tmp_path / "text"
+    other.write_text("no image")
+    assert machine(other) == machine(tmp_path / "missing") == MACHINES["cortex-m7"]

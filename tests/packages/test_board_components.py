@@ -114,7 +114,7 @@ ZEPHYR_PROGRAM = (
     "(void)rmw_uros_set_custom_transport(MICRO_ROS_FRAMING_REQUIRED, &default_params, zephyr_transport_open,"
     " zephyr_transport_close, zephyr_transport_write, zephyr_transport_read)",
 )
-ZEPHYR_INCLUDES = ("runtime/port/cortex_m", "runtime/port/zephyr/include")
+ZEPHYR_INCLUDES = ("runtime/port/cortex_m", "runtime/port/zephyr/include", "runtime/port/exchange")
 
 
 def zephyr(link: str, sources: tuple[str, ...], program: tuple[str, str], *defines: str) -> Case:
@@ -135,6 +135,14 @@ def zephyr(link: str, sources: tuple[str, ...], program: tuple[str, str], *defin
 UART = ("runtime/port/zephyr/uart.c", "runtime/port/cortex_m/uart.c")
 ADDRESS = ('CONFIG_TIDE_AGENT_ADDRESS="192.0.2.2"', "CONFIG_TIDE_AGENT_PORT=8888")
 CASES = {
+    "zephyr, the program that tries a board": zephyr(
+        "UART_INTERRUPT",
+        ("runtime/port/zephyr/transport_uart.c", "runtime/port/exchange/tide_exchange.c"),
+        (
+            "#include <tide_exchange.h>",
+            "static const tide_exchange_board_t board; (void)tide_exchange(&board)",
+        ),
+    ),
     "pico": Case(
         "pico/tide_micro_ros",
         ("cortex-m0plus", "cortex-m33"),
@@ -375,13 +383,18 @@ def test_the_sources_of_the_nuttx_application_make_a_program(boards: Path, tmp_p
     ports.append("posix/locks.c")
     sources = [*sorted((package / "src").rglob("*.c")), *sorted((package / "messages/std_msgs").rglob("*.c"))]
     sources += sorted((package / "messages/builtin_interfaces").rglob("*.c"))
-    sources += [package / "port" / port for port in ports] + [package / "example/int32_publisher_main.c"]
+    sources += [package / "port" / port for port in ports]
     words = ["cc", "-O1", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-DTIDE_POSIX_PORTABLE", "-DTIDE_SOCKETS=0"]
-    words += [f"-I{package / 'include'}", f"-I{package / 'messages'}", '-DCONFIG_TIDE_EXAMPLE_DEVICE="/nonexistent"']
-    run([*words, *sources, "-o", tmp_path / "program", "-lpthread"], tmp_path)
-    done = subprocess.run([tmp_path / "program", "1"], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 1
-    assert "no session" in done.stdout, done.stdout + done.stderr
+    words += [f"-I{package / 'include'}", f"-I{package / 'messages'}", f"-I{package / 'port/exchange'}"]
+    words += ['-DCONFIG_TIDE_EXAMPLE_DEVICE="/nonexistent"', "-DCONFIG_TIDE_EXCHANGE_STACKSIZE=65536"]
+    words.append("-Wno-deprecated-declarations")  # glibc's mallinfo
+    trial = [package / "port/exchange/tide_exchange.c", package / "example/exchange_main.c"]
+    programs = {"1": ([package / "example/int32_publisher_main.c"], 1), "/nonexistent": (trial, 3)}
+    for argument, (own, code) in programs.items():
+        run([*words, *sources, *own, "-o", tmp_path / "program", "-lpthread"], tmp_path)
+        done = subprocess.run([tmp_path / "program", argument], capture_output=True, text=True, timeout=90, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+        assert "no session" in done.stdout, done.stdout + done.stderr
 
 
 EXCHANGES = """

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tide.programs.binaries import find_binary
 from tide.programs.child import Child, Children, RunError
-from tide.run.board_image import MACHINES, image
+from tide.run.board_image import image, machine
 from tide.run.board_state import MONITOR, describe
 from tide.run.budgets import Budget, budget_of
 from tide.run.experiment import (
@@ -140,7 +140,7 @@ def open_pipes(folder: Path, plan: str, name: str = "three_chains") -> Iterator[
 
 def start_board(children: Children, folder: Path, name: str = "three_chains") -> tuple[Child, str]:
     """The emulator, and the terminal that its line ends in."""
-    command = ["qemu-system-arm", "-M", MACHINES["cortex-m7"], "-display", "none", *MONITOR]
+    command = ["qemu-system-arm", "-M", machine(image(name=name)), "-display", "none", *MONITOR]
     command += ["-icount", f"shift={_SHIFT}", "-chardev", "pty,id=line", "-serial", "chardev:line"]
     command += ["-semihosting-config", f"enable=on,target=native,arg=board,arg={folder}"]
     board: Child = children.start("board", [*command, "-kernel", str(image(name=name))], folder / "board.log")

@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 from tide.programs.child import Child, Children
-from tide.run.board_image import MACHINES
+from tide.run.board_image import machine
 from tide.system.model import Executor
 from tide.system.variants import PlanError
 
@@ -74,9 +74,10 @@ def start_command(
 
 def start_image(children: Children, executor: Executor, folder: Path, log: Path) -> str:
     """The terminal in which the line of its first UART ends."""
-    command = ["qemu-system-arm", "-M", MACHINES["cortex-m7"], "-display", "none", "-monitor", "none"]
+    image = (folder / str(executor.image)).resolve()
+    command = ["qemu-system-arm", "-M", machine(image), "-display", "none", "-monitor", "none"]
     command += ["-chardev", "pty,id=line", "-serial", "chardev:line", "-semihosting-config", "enable=on,target=native"]
-    command += ["-kernel", str((folder / str(executor.image)).resolve())]
+    command += ["-kernel", str(image)]
     child: Child = children.start(role_of(executor), command, log, folder=folder)
     line = child.wait_line(lambda text: "/dev/pts/" in text, _START_LIMIT_S, "started")
     found = re.search(r"/dev/pts/\d+", line)
