@@ -205,7 +205,7 @@ class Play {
   std::vector<Bench::Subscription *> subscriptions_;
 };
 
-constexpr unsigned kHistories = 2000, kInterrupted = 1000;
+constexpr unsigned kHistories = 2000, kInterrupted = 500;
 
 // One session is always polled whole, another one only when it does not rest: the wire sees no difference.
 TEST(SessionRest, ASessionThatRestsSendsWhatItWouldHaveSent) {
