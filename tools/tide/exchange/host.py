@@ -21,7 +21,7 @@ from tide.run.numbers import WINDOW
 CHAINS = ("low", "middle", "high")
 _NAME = "board_exchange"
 _DIGITS, _LETTERS_MAXIMUM = 6, 60  # runtime/port/exchange/tide_exchange.c
-_STUCK_S, _STEP_S, _REPEAT_S = 30.0, 0.02, 1.0
+_STUCK_S, _STEP_S, _REPEAT_S = 60.0, 0.02, 1.0
 _BYES = 5  # a word that is not acknowledged to us
 _AHEAD = 8  # messages down that may be sent before as many came up
 
