@@ -133,6 +133,11 @@ def round_trips() -> str:
     return f"{lines_of(['100 B', 'round trip', 'plain sockets in the same run'], rows)}\n\n{origin(data)}"
 
 
+def cells(figures: dict[str, float] | None, keys: tuple[str, ...], digits: int) -> list[str]:
+    """Of one row; "-" each where there are none."""
+    return ["-"] * len(keys) if figures is None else [f"{figures[key]:.{digits}f}" for key in keys]
+
+
 def reference_system() -> str:
     data = read("reference_system")
     header = ["executor", "hot path, ms: mean", "99 %", "longest", "deviation", "dropped of samples"]
@@ -143,10 +148,9 @@ def reference_system() -> str:
         work_ms = statistics.median(row["work_ms"] for row in own)
         rows = []
         for row in own:
-            hot, period = row["hot_path_ms"], row["planner_period_ms"]
-            figures = [f"{hot[key]:.1f}" for key in ("mean", "p99", "max", "deviation")]
-            periods = [f"{period[key]:.2f}" for key in ("mean", "deviation", "max")]
-            dropped = f"{row['hot_path_drops']} of {row['samples']}"
+            figures = cells(row["hot_path_ms"], ("mean", "p99", "max", "deviation"), 1)
+            periods = cells(row["planner_period_ms"], ("mean", "deviation", "max"), 2)
+            dropped = f"{row['hot_path_drops']} of {row['samples']}" if row["samples"] else "no sample"
             rows.append([row["form"], *figures, dropped, *periods, f"{row['processor_share']:.2f}"])
         blocks.append(f"{work_ms:.1f} ms of work a node (limit {limit}):\n\n{lines_of(header, rows)}")
     return "\n\n".join([*blocks, origin(data)])

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide_rclcpp beside rclcpp's executors, in turns in the same run: response times of chains over the middleware.
+"""tide_rclcpp beside rclcpp's executors, in turns in the same run: response times of chains over the middleware,
+callbacks a second, latencies of messages.
 
 .venv/bin/python lab/bench/rclcpp_executors.py chains lab/systems/four_chains/system.toml
 .venv/bin/python lab/bench/rclcpp_executors.py chains lab/systems/picas_mt/system.toml --seconds 60 --rounds 5
+.venv/bin/python lab/bench/rclcpp_executors.py load timers intra inter --rounds 15
+.venv/bin/python lab/bench/rclcpp_executors.py load latency-intra --executors tide,multi --rounds 41
 
 First: scripts/rclcpp.sh, where there is an rclcpp. Each
 round runs every executor once, one after the other, on the same processors; a figure is the median of all rounds.
@@ -13,13 +16,14 @@ an order.
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 import statistics
 import subprocess
 from collections import defaultdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -31,9 +35,13 @@ from tide.terminal.style import print_whole
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build/rclcpp/bin/chains"
+LOAD = ROOT / "build/rclcpp/bin/load"
+LOAD_EXECUTORS = ("tide", "tide-each", "multi", "cbg-each")
 EXECUTORS = ("tide", "multi", "picas", "tide-default", "events")
 THREADS_OF = {"events": 1}  # it has one, and its timers another
 _LINE = re.compile(r"  (\w+): (\d+) times, median ([\d.]+) ms, 99 % ([\d.]+) ms, most ([\d.]+) ms")
+_RATE = re.compile(r": (\d+) callbacks a second")
+_TIMES = re.compile(r"; (publish|due) to callback: median ([\d.]+) us, 99 % ([\d.]+) us")
 Figures = dict[str, dict[str, float]]  # by chain: runs, p50_ms, p99_ms, max_ms
 app = typer.Typer(no_args_is_help=True, add_completion=False)
 
@@ -45,17 +53,44 @@ def parse(text: str) -> Figures:
     }
 
 
-def _play(executor: str, system: Path, seconds: int, threads: int, fifo: bool) -> Figures:
-    command = [str(PROGRAM), executor, str(system), str(seconds), str(THREADS_OF.get(executor, threads))]
+def parse_load(text: str, kind: str) -> dict[str, float | dict[str, float]]:
+    """By kind, with the latency since the timer was due under a name of its own."""
+    rate, times = _RATE.search(text), _TIMES.findall(text)
+    if rate is None:
+        return {}
+    if not times:
+        return {kind: float(rate[1])}
+    names = {"publish": kind, "due": f"{kind}, since due"}
+    return {names[begin]: {"median_us": float(median), "p99_us": float(p99)} for begin, median, p99 in times}
+
+
+def median_and_range(values: list[float]) -> tuple[float, float, float]:
+    """The median, and an interval that has the true one with 95 %, from the order of the values alone; of five values
+    and fewer it is their range, with less.
+    """
+    ordered, count = sorted(values), len(values)
+    below, share = 0, 0.5**count
+    while 2 * (share + math.comb(count, below + 1) * 0.5**count) < 0.05 and below + 1 < count // 2:
+        below += 1
+        share += math.comb(count, below) * 0.5**count
+    return statistics.median(ordered), ordered[below], ordered[-1 - below]
+
+
+def _run(command: list[str], seconds: int, threads: int, fifo: bool) -> subprocess.CompletedProcess[str]:
     if fifo:
         command = ["chrt", "--fifo", "20", *command]
     if shutil.which("taskset"):
         command = ["taskset", "--cpu-list", f"0-{threads - 1}", *command]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 60, check=False)
+        return subprocess.run(command, capture_output=True, text=True, timeout=seconds + 60, check=False)
     except subprocess.TimeoutExpired:
         typer.echo(f"{' '.join(command)}: did not end", err=True)
         raise typer.Exit(1) from None
+
+
+def _play(executor: str, system: Path, seconds: int, threads: int, fifo: bool) -> Figures:
+    command = [str(PROGRAM), executor, str(system), str(seconds), str(THREADS_OF.get(executor, threads))]
+    done = _run(command, seconds, threads, fifo)
     figures = parse(done.stdout)
     if done.returncode != 0 or not figures:
         typer.echo(f"{' '.join(command)}: ended with {done.returncode}: {done.stdout}{done.stderr}", err=True)
@@ -98,7 +133,64 @@ def chains(
     _print(medians, f"{system.parent.name}, {threads} threads, {rounds} x {seconds} s, FIFO: {fifo}")
     if out is not None:
         document = {"system": str(system), "threads": threads, "seconds": seconds, "fifo": fifo}
-        out.write_text(json.dumps({**document, "machine": describe(real_time=fifo), "rounds": found}, indent=1) + "\n")
+        out.write_text(
+            json.dumps({**document, "machine": describe(fifo).model_dump(), "rounds": found}, indent=1) + "\n"
+        )
+
+
+@app.command()
+def load(
+    kinds: Annotated[
+        list[str], typer.Argument(help="timers, intra, inter, latency-intra and so on, as `load` has them.")
+    ],
+    seconds: Annotated[int, typer.Option(min=1, help="Seconds of each run.")] = 1,
+    rounds: Annotated[int, typer.Option(min=1, help="Runs of each executor, in turns.")] = 11,
+    threads: Annotated[int, typer.Option(min=1, help="Threads or lanes, each with a processor.")] = 2,
+    executors: Annotated[str, typer.Option(help="Names, with commas.")] = ",".join(LOAD_EXECUTORS),
+    normal: Annotated[bool, typer.Option("--normal", help="Without SCHED_FIFO, though it is permitted.")] = False,
+    out: Annotated[Path | None, typer.Option(help="File for the figures as JSON.")] = None,
+) -> None:
+    """Callbacks a second, and latencies of messages, as medians of all rounds with an interval of 95 %."""
+    if not LOAD.exists():
+        typer.echo(f"there is no {LOAD}: run scripts/rclcpp.sh", err=True)
+        raise typer.Exit(2)
+    fifo = may_use_fifo() and not normal
+    names = executors.split(",")
+    found: dict[str, dict[str, list[Any]]] = {}
+    for kind in kinds:
+        for number in range(rounds):
+            for name in names if number % 2 == 0 else reversed(names):
+                done = _run([str(LOAD), name, kind, str(seconds), str(threads)], seconds, threads, fifo)
+                seen = parse_load(done.stdout, kind)
+                if done.returncode != 0 or not seen:
+                    typer.echo(
+                        f"load {name} {kind}: ended with {done.returncode}: {done.stdout}{done.stderr}", err=True
+                    )
+                    raise typer.Exit(1)
+                for key, value in seen.items():
+                    found.setdefault(key, {}).setdefault(name, []).append(value)
+    _print_load(found, names, f"{threads} threads, {rounds} x {seconds} s, FIFO: {fifo}")
+    if out is not None:
+        document = {"seconds": seconds, "threads": threads, "fifo": fifo, "machine": describe(fifo).model_dump()}
+        out.write_text(json.dumps({**document, "load": found}, indent=1) + "\n")
+
+
+def _cell(values: list[Any]) -> str:
+    if not isinstance(values[0], dict):
+        return "{:,.0f} ({:,.0f} to {:,.0f})".format(*median_and_range(values))
+    median, low, high = median_and_range([one["median_us"] for one in values])
+    p99 = statistics.median(one["p99_us"] for one in values)
+    return f"{median:.1f} ({low:.1f} to {high:.1f}), p99 {p99:.0f}"
+
+
+def _print_load(found: dict[str, dict[str, list[Any]]], names: list[str], title: str) -> None:
+    table = Table(title=f"{title}: callbacks a second, or us as medians", title_justify="left")
+    table.add_column("load")
+    for name in names:
+        table.add_column(name, justify="right")
+    for kind, of_executor in found.items():
+        table.add_row(kind, *(_cell(of_executor[name]) for name in names))
+    print_whole(Console(width=160), table)
 
 
 def _print(medians: dict[str, Figures], title: str) -> None:

@@ -12,6 +12,8 @@ command nodes print.
 
 All figures are the system's own: the latency of its hot path, what is dropped on it, and the period of its behaviour
 planner, from each sample that its command node prints. A round runs every executor once; p99 is of all rounds together.
+Under too much work no sample may get to that node: such an executor has a row without figures. One whose program ends
+badly has one, too, the others go on, and the command ends with 1.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from typing import Annotated, Any
 
 import typer
 from end_to_end import commit, enter_own_network
+from measurements import cells
 from rich.console import Console
 from rich.table import Table
 
@@ -75,6 +78,7 @@ class Seen:
     work_ms: float = 0
     processor_share: float = 0
     memory_mb: float = 0
+    ended: int = 0  # of its process
 
 
 def parse(text: str) -> Seen:
@@ -99,8 +103,10 @@ def _note(seen: Seen, what: str, value: float) -> None:
         seen.periods_ms.append(value)
 
 
-def spread(values: list[float]) -> dict[str, float]:
-    """Nearest-rank percentiles; the deviation is the sample's."""
+def spread(values: list[float]) -> dict[str, float] | None:
+    """Nearest-rank percentiles; the deviation is the sample's. None: there are no values."""
+    if not values:
+        return None
     ordered = sorted(values)
     mean = sum(ordered) / len(ordered)
     squares = sum((value - mean) ** 2 for value in ordered)
@@ -118,6 +124,7 @@ def spread(values: list[float]) -> dict[str, float]:
 def row_of(form: Form, limit: int, rounds: list[Seen]) -> dict[str, Any]:
     latencies = [value for one in rounds for value in one.latencies_ms]
     periods = [value for one in rounds for value in one.periods_ms]
+    means = [spread(one.latencies_ms) for one in rounds]
     return {
         "form": form.name,
         "executor": form.executor,
@@ -126,11 +133,12 @@ def row_of(form: Form, limit: int, rounds: list[Seen]) -> dict[str, Any]:
         "work_ms": round(sum(one.work_ms for one in rounds) / len(rounds), 3),
         "samples": len(latencies),
         "hot_path_ms": spread(latencies),
-        "hot_path_mean_of_rounds_ms": [spread(one.latencies_ms)["mean"] for one in rounds],
+        "hot_path_mean_of_rounds_ms": [mean["mean"] if mean is not None else None for mean in means],
         "hot_path_drops": round(sum(one.drops for one in rounds)),
         "planner_period_ms": spread(periods),
         "processor_share": round(sum(one.processor_share for one in rounds) / len(rounds), 4),
         "memory_mb": round(max(one.memory_mb for one in rounds), 1),
+        "ended": [one.ended for one in rounds],
     }
 
 
@@ -153,9 +161,11 @@ def play(program: Path, form: Form, seconds: int, limit: int) -> Seen:
     if "there is no executor" in told:
         raise NotThereError(form.executor)
     seen = parse(text)
-    if process.returncode != 0 or not seen.latencies_ms or not seen.periods_ms:
-        raise typer.BadParameter(
-            f"{' '.join(command)}: ended with {process.returncode} and {len(seen.latencies_ms)} samples\n{told[-2000:]}"
+    seen.ended = process.returncode
+    if process.returncode != 0 or not seen.latencies_ms:
+        samples = f"{len(seen.latencies_ms)} samples got to {SINK}"
+        typer.echo(
+            f"{' '.join(command)}: ended with {process.returncode}, {samples}\n{told[-2000:]}".rstrip(), err=True
         )
     seen.processor_share = (usage.ru_utime + usage.ru_stime) / seconds
     seen.memory_mb = usage.ru_maxrss / 1e3
@@ -184,6 +194,9 @@ def main(
         found = _rounds(console, program, wanted, (seconds, rounds, limit), loads)
         rows += [row_of(form, limit, seen) for form, seen in found.items()]
         _print(console, [row for row in rows if row["limit"] == limit])
+    if not any(row["samples"] for row in rows):
+        typer.echo("there are no figures: no sample of any executor", err=True)
+        raise typer.Exit(1)
     if out is not None:
         data = {
             "schema": 1,
@@ -196,6 +209,8 @@ def main(
             "rows": rows,
         }
         out.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    if any(any(row["ended"]) for row in rows):
+        raise typer.Exit(1)
 
 
 def _rounds(
@@ -223,13 +238,11 @@ def _print(console: Console, rows: list[dict[str, Any]]) -> None:
         table.add_column(name, justify="right")
     table.add_column("processor", justify="right")
     for row in rows:
-        hot, planner = row["hot_path_ms"], row["planner_period_ms"]
-        figures = [hot["mean"], hot["p99"], hot["max"], hot["deviation"]]
         table.add_row(
             row["form"],
-            *(f"{value:.2f}" for value in figures),
-            f"{row['hot_path_drops']} of {row['samples']}",
-            *(f"{planner[key]:.2f}" for key in ("mean", "deviation", "max")),
+            *cells(row["hot_path_ms"], ("mean", "p99", "max", "deviation"), 2),
+            f"{row['hot_path_drops']} of {row['samples']}" if row["samples"] else "no sample",
+            *cells(row["planner_period_ms"], ("mean", "deviation", "max"), 2),
             f"{row['processor_share']:.0%}",
         )
     print_whole(console, table)

@@ -112,11 +112,34 @@ def test_every_executor_runs_in_turns_and_one_that_is_not_there_is_left_out(tmp_
     assert "left out" in done.stdout
 
 
-def test_a_program_that_ends_badly_or_sees_nothing_is_no_figure(tmp_path: Path) -> None:
+def test_an_executor_without_samples_has_no_figures_and_the_others_go_on(tmp_path: Path) -> None:
+    """Its nodes starve; or its samples get through in one round of two; or the program ends badly."""
+    body = (
+        "import os\nopen(sys.argv[0] + '.log', 'a').write(executor + '\\n')\nprint('work of a node: 2 ms')\n"
+        "first = open(sys.argv[0] + '.log').read().count(executor) == 1\n"
+        "if executor == 'single' or (executor == 'events' and first):\n"
+        f"    print({sample('VehicleDBWSystem', 8, 0, 100)!r})\n"
+    )
+    done, out = run(tmp_path, body, "--limits", "64", "--executors", "static,single,events")
+    assert done.returncode == 0, done.stderr
+    rows: dict[str, dict[str, Any]] = {row["executor"]: row for row in json.loads(out.read_text())["rows"]}
+    assert rows["static"]["samples"] == 0 and rows["static"]["hot_path_ms"] is None
+    assert rows["static"]["planner_period_ms"] is None and rows["static"]["work_ms"] == 2
+    assert rows["single"]["samples"] == 2 and rows["single"]["hot_path_ms"]["mean"] == 8
+    assert rows["events"]["hot_path_mean_of_rounds_ms"] == [8, None]
+    assert "static 2 1 64: ended with 0, 0 samples" in done.stderr and "no sample" in done.stdout
+    ends_badly = body + "if executor == 'events':\n    sys.exit(3)\n"
+    done, out = run(tmp_path, ends_badly, "--limits", "64", "--executors", "events,single")
+    assert done.returncode == 1 and "ended with 3" in done.stderr
+    rows = {row["executor"]: row for row in json.loads(out.read_text())["rows"]}
+    assert rows["events"]["ended"] == [3, 3] and rows["single"]["samples"] == 2
+
+
+def test_no_samples_at_all_are_no_figures(tmp_path: Path) -> None:
     for body in ("sys.exit(3)", "print('work of a node: 2 ms')"):
         done, out = run(tmp_path, body, "--executors", "tide", "--limits", "64")
-        assert done.returncode != 0 and not out.exists()
-        assert "0 samples" in done.stderr
+        assert done.returncode == 1 and not out.exists()
+        assert "0 samples" in done.stderr and "no figures" in done.stderr
 
 
 def test_what_cannot_be_run_is_named(tmp_path: Path) -> None:
