@@ -39,6 +39,11 @@ std::int64_t Entity::start_ns() const noexcept {
   return start_ns;
 }
 
+std::shared_ptr<Engine> Entity::keep_engine() const {
+  Engine *engine = engine_.load();
+  return engine == nullptr ? nullptr : engine->weak_from_this().lock();
+}
+
 // No exception passes through the engine, which is C.
 void Entity::execute(tide_callback_t *callback, void *context) {
   auto *entity = static_cast<Entity *>(context);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The round of a thread: which lane it is, and what is noted around a run (hooks of the program, measurements, the
 // trace).
+#include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "tide_rcl/engine.h"
@@ -40,6 +43,30 @@ int Engine::round(std::size_t lane, std::int64_t deadline_ns) noexcept {
   running = around;
   let_go_of_removed();
   return result;
+}
+
+bool Engine::has_run_of_locked(const std::vector<std::shared_ptr<Group>> &groups) const {
+  const std::size_t own = running.engine == this ? running.lane : SIZE_MAX;
+  const std::uintptr_t state = executor_.enter(platform_->context);
+  const bool found = std::any_of(removed_.begin(), removed_.end(), [&](const Removed &removed) {
+    if (std::find(groups.begin(), groups.end(), removed.group) == groups.end()) return false;
+    for (std::size_t lane = 0; lane < lanes_.size(); lane++) {
+      if (lane != own && lanes_[lane].running == &removed.entity->timer_.callback) return true;
+    }
+    return false;
+  });
+  executor_.exit(platform_->context, state);
+  return found;
+}
+
+void Engine::wait_for_removed(const std::vector<std::shared_ptr<Group>> &groups) const {
+  for (;;) {
+    {
+      const std::lock_guard<std::mutex> lock(entities_mutex_);
+      if (!has_run_of_locked(groups)) return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 void Engine::notify(Entity &entity, std::size_t times) noexcept {

@@ -9,11 +9,24 @@
 #include "rclcpp_components/component_manager.hpp"
 #include "tide_rclcpp/executor.hpp"
 
+namespace {
+
+// A component ends when none of its callbacks runs any more.
+class Manager final : public rclcpp_components::ComponentManager {
+ private:
+  void remove_node_from_executor(std::uint64_t node_id) override {
+    const auto executor = std::dynamic_pointer_cast<tide_rclcpp::Executor>(executor_.lock());
+    if (executor != nullptr) executor->remove_node_and_wait(node_wrappers_[node_id].get_node_base_interface());
+  }
+};
+
+}  // namespace
+
 int main(int argc, char **argv) {
   rclcpp::init(argc, argv);
   int status = 0;
   try {
-    const auto manager = std::make_shared<rclcpp_components::ComponentManager>();
+    const auto manager = std::make_shared<Manager>();
     const auto executor =
         std::make_shared<tide_rclcpp::Executor>(tide_rclcpp::options_of(*manager->get_node_parameters_interface()));
     manager->set_executor(executor);

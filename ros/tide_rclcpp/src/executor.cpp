@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <set>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 #include "rclcpp/rclcpp.hpp"
@@ -38,12 +39,15 @@ tide_rcl::EngineOptions engine_options(Options &options, std::function<bool()> m
 }  // namespace
 
 class Executor::Impl {
+  enum class Stage { kNone, kInside, kEnds };  // of the spin
+
  public:
   Impl(Executor &executor, Options options)
       : executor_(executor),
         notify_waitable(std::make_shared<rclcpp::executors::ExecutorNotifyWaitable>([] {})),
         collector(std::make_shared<rclcpp::executors::ExecutorEntitiesCollector>(notify_waitable)),
-        engine(engine_options(options, [this] { return may_spin(); })),
+        kept_engine_(std::make_shared<tide_rcl::Engine>(engine_options(options, [this] { return may_spin(); }))),
+        engine(*kept_engine_),
         roll(engine, executor.context_, std::move(options.chains)),
         update_(std::make_shared<tide_rcl::Guard>([this] { update_if_outdated(); })) {
     engine.add(update_, kUpdatePriority);
@@ -95,21 +99,45 @@ class Executor::Impl {
   // Until the end of the scope, and nobody else meanwhile.
   class Spin {
    public:
-    Spin(std::atomic_bool &spinning, const char *name) : spinning_(spinning) {
-      if (spinning.exchange(true)) throw std::runtime_error(std::string(name) + "() called while already spinning");
+    Spin(Executor &executor, const char *name) : executor_(executor), stage_(executor.impl_->stage_) {
+      if (executor.spinning.exchange(true)) refuse(name);
+      Stage none = Stage::kNone;
+      while (!stage_.compare_exchange_weak(none, Stage::kInside)) {
+        if (none == Stage::kInside) {  // cancelled, and it has not ended
+          executor.spinning.store(false);
+          refuse(name);
+        }
+        none = Stage::kNone;
+        std::this_thread::yield();
+      }
     }
     Spin(const Spin &) = delete;
     Spin &operator=(const Spin &) = delete;
-    ~Spin() { spinning_.store(false); }
+    ~Spin() {
+      stage_.store(Stage::kEnds);
+      executor_.spinning.store(false);
+      stage_.store(Stage::kNone);  // from now on the executor may end
+    }
 
    private:
-    std::atomic_bool &spinning_;
+    [[noreturn]] static void refuse(const char *name) {
+      throw std::runtime_error(std::string(name) + "() called while already spinning");
+    }
+    Executor &executor_;
+    std::atomic<Stage> &stage_;
   };
+
+  void end_spin() {
+    executor_.spinning.store(false);
+    engine.cancel();
+    while (stage_.load() != Stage::kNone) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 
  private:
   bool may_spin() const { return executor_.spinning.load() && rclcpp::ok(executor_.context_); }
 
   Executor &executor_;
+  std::atomic<Stage> stage_{Stage::kNone};
   std::atomic<bool> outdated_{false};
   std::mutex report_mutex_;
   std::set<std::string> reported_, others_;
@@ -117,7 +145,12 @@ class Executor::Impl {
  public:
   std::shared_ptr<rclcpp::executors::ExecutorNotifyWaitable> notify_waitable;
   std::shared_ptr<rclcpp::executors::ExecutorEntitiesCollector> collector;
-  tide_rcl::Engine engine;
+
+ private:
+  std::shared_ptr<tide_rcl::Engine> kept_engine_;  // by subscriptions that end at this time, too
+
+ public:
+  tide_rcl::Engine &engine;
   Roll roll;
 
  private:
@@ -135,18 +168,18 @@ Executor::Executor(Options tide, const rclcpp::ExecutorOptions &options)
 }
 
 Executor::~Executor() {
-  spinning.store(false);
+  impl_->end_spin();
   notify_waitable_->clear_on_ready_callback();
 }
 
 void Executor::spin() {
-  const Impl::Spin spin(spinning, "spin");
+  const Impl::Spin spin(*this, "spin");
   impl_->update();
   impl_->engine.spin();
 }
 
 void Executor::spin_once(std::chrono::nanoseconds timeout) {
-  const Impl::Spin spin(spinning, "spin_once");
+  const Impl::Spin spin(*this, "spin_once");
   spin_once_impl(timeout);
 }
 
@@ -156,14 +189,14 @@ void Executor::spin_once_impl(std::chrono::nanoseconds timeout) {
 }
 
 void Executor::spin_some(std::chrono::nanoseconds max_duration) {
-  const Impl::Spin spin(spinning, "spin_some");
+  const Impl::Spin spin(*this, "spin_some");
   impl_->update_if_outdated();
   impl_->engine.spin_some(max_duration);
 }
 
 void Executor::spin_all(std::chrono::nanoseconds max_duration) {
   if (max_duration.count() < 0) throw std::invalid_argument("max_duration must be greater than or equal to 0");
-  const Impl::Spin spin(spinning, "spin_all");
+  const Impl::Spin spin(*this, "spin_all");
   impl_->update_if_outdated();
   impl_->engine.spin_all(max_duration);
 }
@@ -186,6 +219,12 @@ void Executor::remove_node(TakenNodeBase node, bool notify) {
   (void)notify;
   impl_->collector->remove_node(node);
   impl_->update();
+}
+
+void Executor::remove_node_and_wait(const rclcpp::node_interfaces::NodeBaseInterface::SharedPtr &node) {
+  const auto groups = impl_->roll.groups_of(*node);
+  remove_node(node);
+  impl_->engine.wait_for_removed(groups);
 }
 
 void Executor::remove_node(TakenNode node, bool notify) { remove_node(node->get_node_base_interface(), notify); }

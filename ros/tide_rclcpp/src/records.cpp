@@ -38,7 +38,9 @@ SubscriptionRecord::SubscriptionRecord(const rclcpp::SubscriptionBase::SharedPtr
 void SubscriptionRecord::connect() {
   Arrivals::connect();
   const auto subscription = subscription_.lock();
-  if (subscription != nullptr) subscription->set_on_new_message_callback([this](std::size_t times) { arrived(times); });
+  if (subscription == nullptr) return;
+  subscription->set_on_new_message_callback(
+      [self = shared_from_this(), engine = keep_engine()](std::size_t times) { self->arrived(times); });
 }
 
 void SubscriptionRecord::disconnect() noexcept {
@@ -57,7 +59,9 @@ ServiceRecord::ServiceRecord(const rclcpp::ServiceBase::SharedPtr &service)
 void ServiceRecord::connect() {
   Arrivals::connect();
   const auto service = service_.lock();
-  if (service != nullptr) service->set_on_new_request_callback([this](std::size_t times) { arrived(times); });
+  if (service == nullptr) return;
+  service->set_on_new_request_callback(
+      [self = shared_from_this(), engine = keep_engine()](std::size_t times) { self->arrived(times); });
 }
 
 void ServiceRecord::disconnect() noexcept {
@@ -76,7 +80,9 @@ ClientRecord::ClientRecord(const rclcpp::ClientBase::SharedPtr &client)
 void ClientRecord::connect() {
   Arrivals::connect();
   const auto client = client_.lock();
-  if (client != nullptr) client->set_on_new_response_callback([this](std::size_t times) { arrived(times); });
+  if (client == nullptr) return;
+  client->set_on_new_response_callback(
+      [self = shared_from_this(), engine = keep_engine()](std::size_t times) { self->arrived(times); });
 }
 
 void ClientRecord::disconnect() noexcept {
@@ -137,7 +143,9 @@ void WaitableRecord::connect() {
     const std::lock_guard<std::mutex> lock(mutex_);
     parts_.clear();
   }
-  waitable->set_on_ready_callback([this](std::size_t times, int part) { became_ready(times, part); });
+  waitable->set_on_ready_callback([self = shared_from_this(), engine = keep_engine()](std::size_t times, int part) {
+    self->became_ready(times, part);
+  });
   if (intra_process_) make_up_for_messages();
 }
 

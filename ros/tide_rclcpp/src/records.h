@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entities of rclcpp as entities of the engine. None keeps what it stands for alive, but while it runs.
+// Entities of rclcpp as entities of the engine. None keeps what it stands for alive, but while it runs. What the
+// middleware calls keeps the record and its engine: a subscription that ends hears of messages until it has ended, and
+// nobody else can disconnect it by then.
 #pragma once
 
 #include <deque>
@@ -13,7 +15,7 @@
 
 namespace tide_rclcpp {
 
-class SubscriptionRecord final : public tide_rcl::Arrivals {
+class SubscriptionRecord final : public tide_rcl::Arrivals, public std::enable_shared_from_this<SubscriptionRecord> {
  public:
   explicit SubscriptionRecord(const rclcpp::SubscriptionBase::SharedPtr &subscription);
 
@@ -24,7 +26,7 @@ class SubscriptionRecord final : public tide_rcl::Arrivals {
   std::weak_ptr<rclcpp::SubscriptionBase> subscription_;
 };
 
-class ServiceRecord final : public tide_rcl::Arrivals {
+class ServiceRecord final : public tide_rcl::Arrivals, public std::enable_shared_from_this<ServiceRecord> {
  public:
   explicit ServiceRecord(const rclcpp::ServiceBase::SharedPtr &service);
 
@@ -35,7 +37,7 @@ class ServiceRecord final : public tide_rcl::Arrivals {
   std::weak_ptr<rclcpp::ServiceBase> service_;
 };
 
-class ClientRecord final : public tide_rcl::Arrivals {
+class ClientRecord final : public tide_rcl::Arrivals, public std::enable_shared_from_this<ClientRecord> {
  public:
   explicit ClientRecord(const rclcpp::ClientBase::SharedPtr &client);
 
@@ -63,7 +65,7 @@ class TimerRecord final : public tide_rcl::TimerEntity {
 };
 
 // Events, actions, intra-process subscriptions, and what programs make themselves.
-class WaitableRecord final : public tide_rcl::Arrivals {
+class WaitableRecord final : public tide_rcl::Arrivals, public std::enable_shared_from_this<WaitableRecord> {
  public:
   explicit WaitableRecord(const rclcpp::Waitable::SharedPtr &waitable);
 

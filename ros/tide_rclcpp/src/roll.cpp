@@ -161,6 +161,16 @@ void Roll::forget_unseen_locked() {
   }
 }
 
+std::vector<std::shared_ptr<tide_rcl::Group>> Roll::groups_of(rclcpp::node_interfaces::NodeBaseInterface &node) const {
+  std::vector<std::shared_ptr<tide_rcl::Group>> groups;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  node.for_each_callback_group([&](const rclcpp::CallbackGroup::SharedPtr &group) {
+    const auto found = groups_.find(group.get());
+    if (found != groups_.end()) groups.push_back(found->second.group);
+  });
+  return groups;
+}
+
 bool Roll::set_priority(const rclcpp::Waitable &waitable, tide_priority_t priority) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = records_.find(&waitable);

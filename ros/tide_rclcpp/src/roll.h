@@ -31,6 +31,8 @@ class Roll {
   // Add what is new in the groups, and remove what is not in them any more. From any thread. The function gives all
   // groups of now: it is called with the lock of the roll, so that no update goes by what was before another.
   void update(const std::function<Groups()> &groups);
+  // Those of a node, as the engine knows them; of what is in them.
+  std::vector<std::shared_ptr<tide_rcl::Group>> groups_of(rclcpp::node_interfaces::NodeBaseInterface &node) const;
   // False: it is not here.
   bool set_priority(const rclcpp::Waitable &waitable, tide_priority_t priority);
 

@@ -77,11 +77,11 @@ class Containers : public Program {
     return future.get();
   }
 
-  std::uint64_t load(std::uint32_t number) {
+  std::uint64_t load(std::uint32_t number, const char *plugin = "tide_rclcpp::Counter") {
     const auto request = std::make_shared<LoadNode::Request>();
     request->package_name = "tide_rclcpp_test";
-    request->plugin_name = "tide_rclcpp::Counter";
-    request->node_name = "counter_" + std::to_string(number);
+    request->plugin_name = plugin;
+    request->node_name = "component_" + std::to_string(number);
     request->node_namespace = space();
     request->parameters.push_back(rclcpp::Parameter("number", static_cast<std::int64_t>(number)).to_parameter_msg());
     const auto response = call<LoadNode>("load_node", request);
@@ -138,6 +138,29 @@ TEST_F(Containers, ComponentsComeAndGo) {
       std::fflush(stdout);
     }
   }
+  executor_.reset();
+  EXPECT_EQ(container.end(SIGINT), 0);
+}
+
+// Its callback runs on another lane than the request to unload it.
+TEST_F(Containers, AComponentEndsAfterItsCallback) {
+  ContainerProcess container;
+  asker_ = make_node("asker");
+  executor_ = std::make_unique<Executor>();
+  int begins = 0;
+  const auto subscription =
+      asker_->create_subscription<Message>(space() + "/begins", 10, [&](Message::ConstSharedPtr) { begins++; });
+  executor_->add_node(asker_);
+  for (std::uint32_t round = 1; round <= 3 && !HasFailure(); round++) {
+    const std::uint64_t id = load(round, "tide_rclcpp::Slow");
+    begins = 0;
+    EXPECT_TRUE(eventually([&] {
+      executor_->spin_some();
+      return begins > 0;
+    }));
+    EXPECT_TRUE(unload(id)) << "in round " << round;
+  }
+  EXPECT_NE(call<ListNodes>("list_nodes", std::make_shared<ListNodes::Request>()), nullptr);
   executor_.reset();
   EXPECT_EQ(container.end(SIGINT), 0);
 }

@@ -114,6 +114,8 @@ class Entity {
   // CLOCK_MONOTONIC when the run began, as the lane read it; only from run. Where runs of it overlap it may be that of
   // another one, which began later.
   [[nodiscard]] std::int64_t start_ns() const noexcept;
+  // Its engine, for what may still notify it when the engine ends. Null: none, or one that no shared pointer has.
+  [[nodiscard]] std::shared_ptr<Engine> keep_engine() const;
 
  private:
   friend class Engine;
@@ -127,7 +129,7 @@ class Entity {
   std::uint32_t starts_ = 0;  // its instances in a trace
 };
 
-class Engine {
+class Engine : public std::enable_shared_from_this<Engine> {
  public:
   // std::runtime_error: a file of the options cannot be written.
   explicit Engine(EngineOptions options = {});
@@ -139,6 +141,8 @@ class Engine {
   void add(const std::shared_ptr<Entity> &entity, tide_priority_t priority, std::shared_ptr<Group> group = nullptr);
   // It starts no more once this returns; a run that has begun goes on. False: it is not in this engine.
   bool remove(const std::shared_ptr<Entity> &entity);
+  // Until no removed member of these groups runs any more, but for the run that the caller is in.
+  void wait_for_removed(const std::vector<std::shared_ptr<Group>> &groups) const;
   void set_priority(Entity &entity, tide_priority_t priority);
   [[nodiscard]] std::size_t size() const;
 
@@ -175,6 +179,7 @@ class Engine {
   void reserve_locked(std::size_t count);
   void reserve_in_group_locked(Group &group);
   void let_go_of_removed() noexcept;
+  bool has_run_of_locked(const std::vector<std::shared_ptr<Group>> &groups) const;
   bool begin_spin(bool by_lanes);
   void end_spin();
   int round(std::size_t lane, std::int64_t deadline_ns) noexcept;

@@ -35,6 +35,8 @@ class Executor : public rclcpp::Executor {
 
   explicit Executor(const rclcpp::ExecutorOptions &options = rclcpp::ExecutorOptions());
   explicit Executor(Options tide, const rclcpp::ExecutorOptions &options = rclcpp::ExecutorOptions());
+  // Ends the spin of another thread and waits for it. Not from a callback, and not while another thread waits in
+  // spin_until_future_complete.
   ~Executor() override;
 
   void spin() override;
@@ -54,6 +56,11 @@ class Executor : public rclcpp::Executor {
   std::vector<rclcpp::CallbackGroup::WeakPtr> get_all_callback_groups() override;
   std::vector<rclcpp::CallbackGroup::WeakPtr> get_manually_added_callback_groups() override;
   std::vector<rclcpp::CallbackGroup::WeakPtr> get_automatically_added_callback_groups_from_nodes() override;
+
+  // As remove_node, and returns when no callback of the node runs any more, but for the one that calls this: then the
+  // node and what its callbacks use may end, or go to another executor: an exclusive group holds within one. It waits
+  // as long as they take: for ever, if one of them waits for the caller.
+  void remove_node_and_wait(const rclcpp::node_interfaces::NodeBaseInterface::SharedPtr &node);
 
   // Of what no name reaches: this waitable. It has no effect on one that comes
   // later. std::invalid_argument: it is not in this executor.
