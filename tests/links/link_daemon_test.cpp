@@ -106,7 +106,6 @@ class End {
     node->bytes[4] = static_cast<uint8_t>(number);
     node->bytes[5] = static_cast<uint8_t>(number >> 8);
     node->length = 4 + body_bytes;
-    node->priority = TIDE_PRIORITY(level, 0);
     node->expires_ns = TIDE_FOREVER;
     return tide_daemon_submit(&session.daemon, node, TIDE_STREAM_RELIABLE(level)) == TIDE_OK;
   }

@@ -3,6 +3,7 @@
 #ifndef TIDE_DAEMON_TRANSMITTER_CLAIMS_H
 #define TIDE_DAEMON_TRANSMITTER_CLAIMS_H
 
+#include "tide/invariant.h"
 #include "transmitter_internal.h"
 
 /* Who asks for a node. */
@@ -57,13 +58,15 @@ static inline tide_node_use_t look_at_use(const tide_transmitter_t *t, size_t si
   return use;
 }
 
-/* One more, or one less. */
+/* One more, or one less. A node keeps the priority that it was acquired with until it is free. */
 static inline void note_use(tide_transmitter_t *t, const tide_node_t *node, int change) {
   if (node->account == TIDE_NODE_OWN) return;
   uint16_t *of_level = &t->counted[node->size_class].of_level[TIDE_PRIORITY_LEVEL(node->priority) % 32u];
+  TIDE_INVARIANT(change > 0 || *of_level > 0u);
   *of_level = (uint16_t)(*of_level + change);
   if (node->account >= TIDE_NODE_NO_WRITER) return;
   uint16_t *of_writer = &t->counted[node->size_class].of_writer[node->account];
+  TIDE_INVARIANT(change > 0 || *of_writer > 0u);
   *of_writer = (uint16_t)(*of_writer + change);
 }
 #else
