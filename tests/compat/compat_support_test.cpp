@@ -2,7 +2,6 @@
 // Supports, options, nodes; ping and time; refusals; starting again.
 #include <fcntl.h>
 
-#include <atomic>
 #include <thread>
 
 #include "connected.h"
@@ -371,18 +370,6 @@ TEST_F(Connected, PingWithinASession) {
   const Time taken_ms = (now_ns() - begin_ns) / 1'000'000;
   EXPECT_GE(taken_ms, 100);
   EXPECT_LT(taken_ms, 600);
-}
-
-TEST_F(Connected, PingsOfTwoThreadsAreBothAnswered) {
-  std::atomic<bool> over = false;
-  std::thread other([&] {
-    while (!over) (void)rmw_uros_ping_agent(10'000, 1);
-  });
-  unsigned answered = 0;
-  for (unsigned count = 0; count < 200; count++) answered += rmw_uros_ping_agent(10'000, 1) == RMW_RET_OK;
-  over = true;
-  other.join();
-  EXPECT_EQ(answered, 200u);
 }
 
 TEST_F(Connected, PingTakesNothingFromTheExecutor) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The POSIX platform: CLOCK_MONOTONIC, a recursive lock with priority inheritance as critical section, and events:
- * one futex each on Linux, one condition variable for all of them elsewhere (or with TIDE_POSIX_PORTABLE). */
+ * one futex each on Linux, one semaphore each elsewhere (or with TIDE_POSIX_PORTABLE). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -27,6 +27,7 @@
 #include <unistd.h>
 #define USE_FUTEX 1
 #else
+#include <semaphore.h>
 #define USE_FUTEX 0
 #endif
 
@@ -293,42 +294,40 @@ int tide_posix_event_wait_or_readable(tide_event_t *event, int descriptor, int64
 #else
 
 static pthread_mutex_t event_mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t event_changed;
-static pthread_once_t event_once = PTHREAD_ONCE_INIT;
-
-static void event_prepare(void) {
-  pthread_condattr_t attributes;
-  (void)pthread_condattr_init(&attributes);
-  (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-  (void)pthread_cond_init(&event_changed, &attributes);
-  (void)pthread_condattr_destroy(&attributes);
-}
 
 static void event_init(void *context, tide_event_t *event) {
   (void)context;
-  (void)pthread_once(&event_once, event_prepare);
   event->state = EVENT_CLEAR;
+  event->port = NULL;
 }
 
 static void event_set(void *context, tide_event_t *event) {
   (void)context;
   (void)pthread_mutex_lock(&event_mutex);
-  if (event->state == EVENT_AWAITED) {
-    (void)pthread_cond_broadcast(&event_changed);
-  }
+  if (event->port != NULL) (void)sem_post(event->port);
   __atomic_store_n(&event->state, EVENT_SET, __ATOMIC_RELAXED); /* looked at without the mutex, too */
   (void)pthread_mutex_unlock(&event_mutex);
 }
 
-/* True: woken for the deadline, at wake_up_ns. */
+/* Gives the mutex up while it sleeps, on a semaphore of its own and not on a condition variable: NuttX does not forget
+ * those whose timed wait for one has ended, and wakes as many, thousands of times for nothing, with the next change.
+ * True: woken for the deadline, at wake_up_ns. */
 static bool event_sleep(tide_event_t *event, int64_t deadline_ns, int64_t wake_up_ns) {
+  sem_t woken;
+  int result;
+  if (sem_init(&woken, 0, 0) != 0) return false;
   event->state = EVENT_AWAITED;
-  if (deadline_ns == TIDE_FOREVER) {
-    (void)pthread_cond_wait(&event_changed, &event_mutex);
-    return false;
-  }
+  event->port = &woken;
+  (void)pthread_mutex_unlock(&event_mutex);
   const struct timespec wake_up = to_timespec(wake_up_ns);
-  return pthread_cond_timedwait(&event_changed, &event_mutex, &wake_up) == ETIMEDOUT;
+  do {
+    result = deadline_ns == TIDE_FOREVER ? sem_wait(&woken) : sem_clockwait(&woken, CLOCK_MONOTONIC, &wake_up);
+  } while (result != 0 && errno == EINTR);
+  const bool timed_out = result != 0 && errno == ETIMEDOUT;
+  (void)pthread_mutex_lock(&event_mutex);
+  event->port = NULL;
+  (void)sem_destroy(&woken);
+  return timed_out;
 }
 
 static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {

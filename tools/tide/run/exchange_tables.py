@@ -18,7 +18,7 @@ def exchange_tables(account: Account) -> list[Table]:
 
 
 def _messages(account: Account) -> Table:
-    table = empty_table("numbered messages between the Cortex-M7 binary and rclpy")
+    table = empty_table("numbered messages between the image in QEMU and rclpy")
     for heading in ("way", "chain"):
         table.add_column(heading, no_wrap=True)
     for heading in ("sent", "got", "lost", "doubled", "swapped", "changed", "retried", "dropped"):
