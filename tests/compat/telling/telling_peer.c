@@ -29,6 +29,7 @@
 #define TIDE_EXECUTORS 1
 #define TIDE_EXECUTOR_LANES 2
 #define TIDE_HANDLES 4
+#define TIDE_CONNECT_TIMEOUT_MS 20000 /* a line with losses, a machine with other work */
 #define TIDE_DEFINE_POOLS
 #include <tide/pools.h>
 
