@@ -124,7 +124,7 @@ static size_t fill_message(size_t used, size_t room) {
     tide_trace_ring_t *ring = &trace.settings.rings[(trace.next_ring + turn) % trace.rings_used];
     for (size_t bytes = 1u; bytes > 0u; used += bytes) bytes = take_block(ring, left_out, used, room);
   }
-  trace.next_ring = (trace.next_ring + 1u) % trace.rings_used;
+  trace.next_ring = trace.next_ring + 1u < trace.rings_used ? trace.next_ring + 1u : 0u;
   return used;
 }
 
