@@ -241,7 +241,8 @@ void print_statistics(const Agent &agent, const Loop &loop) {
     links.connections_refused += link->counters().connections_refused;
     links.connections_timed_out += link->counters().connections_timed_out;
   }
-  std::cout << "{\"clients\": " << agent.client_count() << ", \"entities\": " << agent.entity_count();
+  std::cout << "{\"clients\": " << agent.client_count() << ", \"entities\": " << agent.entity_count()
+            << ", \"requesters_unserved\": " << agent.unserved_requesters();
 #define TIDE_AGENT_COUNTER(name) std::cout << ", \"" #name "\": " << counters.name;
   TIDE_AGENT_COUNTERS(TIDE_AGENT_COUNTER)
 #undef TIDE_AGENT_COUNTER

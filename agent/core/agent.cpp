@@ -60,6 +60,12 @@ size_t Agent::entity_count() const {
   return count;
 }
 
+size_t Agent::unserved_requesters() const {
+  size_t count = 0;
+  for (const auto &[key, slot] : clients_) count += slot.client->unserved_requesters();
+  return count;
+}
+
 // ---- in ----
 
 void Agent::input(Endpoint endpoint, Bytes message, Time now) {

@@ -123,6 +123,15 @@ ClientVitals Client::vitals(Time now) const {
   return vitals;
 }
 
+size_t Client::unserved_requesters() const {
+  size_t count = 0;
+  for (const auto &[object, entity] : entities_) {
+    const auto *requester = entity.as<RequesterPart>();
+    count += requester != nullptr && !requester->dds->is_served();
+  }
+  return count;
+}
+
 // ---- reception ----
 
 void Client::message(const tide_xrce_header_t &header, Bytes message, Time now) {

@@ -51,6 +51,7 @@ class Client {
   // Without its place.
   ClientVitals vitals(Time now) const;
   size_t entity_count() const { return entities_.size(); }
+  size_t unserved_requesters() const;  // whose server DDS has not found
   Time last_heard() const { return liveness_.last_heard(); }
   bool is_closing() const { return closing_; }
   tide_xrce_request_t closing_request() const { return closing_request_; }

@@ -4,12 +4,15 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "core/definition.h"
 #include "core/domains.h"
+#include "core/entity.h"
 #include "core/limits.h"
 #include "core/middleware.h"
 #include "core/signals.h"
@@ -34,6 +37,7 @@ struct Context {
   uint32_t next_epoch = 1;
   uint64_t next_entity = 1;
   Domains domains = {};
+  std::map<std::pair<int, std::string>, std::weak_ptr<Release>> releases = {};  // by domain and topic of the requests
 };
 
 }  // namespace tide::agent

@@ -90,6 +90,14 @@ Wake Creation::wake_of(std::shared_ptr<Signal> &signal, uint16_t object) {
   return [queue = context_.signals, signal] { queue->push(signal); };
 }
 
+std::shared_ptr<Release> Creation::release_of(int domain, const std::string &topic) {
+  std::erase_if(context_.releases, [](const auto &known) { return known.second.expired(); });
+  std::weak_ptr<Release> &known = context_.releases[{domain, topic}];
+  std::shared_ptr<Release> release = known.lock();
+  if (release == nullptr) known = release = std::make_shared<Release>();
+  return release;
+}
+
 uint8_t Creation::make_participant(Definition &definition, Entity &entity) {
   if (entities_.count(TIDE_XRCE_KIND_PARTICIPANT) >= context_.limits.participants_per_client) {
     return TIDE_XRCE_STATUS_ERR_RESOURCES;
@@ -119,7 +127,8 @@ uint8_t Creation::instantiate(uint16_t object, Definition &definition, Entity &e
     }
     case TIDE_XRCE_KIND_REQUESTER: {
       auto requester = participant.create_requester(definition.service, definition.qos, wake_of(signal, object));
-      return keep(entity, RequesterPart{std::move(requester), {signal}});
+      auto release = release_of(owner->definition.domain, definition.service.request.name);
+      return keep(entity, RequesterPart{std::move(requester), {signal}, std::move(release)});
     }
     case TIDE_XRCE_KIND_REPLIER: {
       auto replier = participant.create_replier(definition.service, definition.qos, wake_of(signal, object));

@@ -41,6 +41,7 @@ class Creation {
   };
 
   uint8_t instantiate(uint16_t object, Definition &definition, Entity &entity);
+  std::shared_ptr<Release> release_of(int domain, const std::string &topic);
   uint8_t make_participant(Definition &definition, Entity &entity);
   Wake wake_of(std::shared_ptr<Signal> &signal, uint16_t object);
 

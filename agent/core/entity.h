@@ -70,14 +70,18 @@ struct Asked {
   uint16_t request = 0;  // id of the client
   Time at_ns = 0;
 };
+// Of a service: the requests of all clients that waited for its server, and which it has been given since since_ns.
+struct Release {
+  size_t count = 0;
+  Time since_ns = 0;
+};
 struct RequesterPart {
   std::unique_ptr<Requester> dds;
   Delivery delivery;
+  std::shared_ptr<Release> release;
   std::map<uint64_t, Asked> requests{};  // by the number that was sent
   Replies replies{};
   WaitingMessages waiting{};
-  size_t released = 0;  // of them since release_ns
-  Time release_ns = 0;
 };
 struct ReplierPart {
   std::unique_ptr<Replier> dds;

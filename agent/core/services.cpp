@@ -41,16 +41,17 @@ bool Services::write(Entity &entity, uint16_t request, Bytes payload, bool big_e
   return true;
 }
 
-// What has waited for a server would come to it all at once, and push itself out of the server's history.
-bool Services::may_release(RequesterPart &requester, Time now) {
-  const Time next_ns = requester.release_ns + context_.limits.release_period_ns;
-  if (now >= next_ns) {
-    requester.released = 0;
-    requester.release_ns = now;
-  }
-  if (requester.released < context_.limits.released_requests) return true;
+// What has waited for a server would come to it all at once, and push itself, or what others ask, out of its history.
+bool Services::may_release(const Release &release, Time now) {
+  const Time next_ns = release.since_ns + context_.limits.release_period_ns;
+  if (now >= next_ns || release.count < context_.limits.released_requests) return true;
   next_ns_ = std::min(next_ns_, next_ns);
   return false;
+}
+
+void Services::count_release(Release &release, Time now) const {
+  if (now >= release.since_ns + context_.limits.release_period_ns) release = {0, now};
+  release.count++;
 }
 
 void Services::send(Entity &entity, const WaitingMessage &message, Time now) {
@@ -75,10 +76,10 @@ void Services::flush(Entity &entity, Time now) {
   const size_t given_up = entity.waiting()->flush(
       now,
       [&](const WaitingMessage &message) {
-        return is_ready(entity, message) && (requester == nullptr || may_release(*requester, now));
+        return is_ready(entity, message) && (requester == nullptr || may_release(*requester->release, now));
       },
       [&](const WaitingMessage &message) {
-        if (requester != nullptr) requester->released++;
+        if (requester != nullptr) count_release(*requester->release, now);
         send(entity, message, now);
       });
   (requester != nullptr ? counters_.requests_unserved : counters_.replies_unreachable) += given_up;
@@ -97,7 +98,7 @@ void Services::poll(Time now) {
 
 void Services::took(Entity &entity, Time now) {
   auto *requester = entity.as<RequesterPart>();
-  if (requester != nullptr && requester->released > 0) requester->released--;
+  if (requester != nullptr && requester->release->count > 0) requester->release->count--;
   const WaitingMessages *waiting = entity.waiting();
   if (waiting != nullptr && !waiting->empty()) next_ns_ = now;
 }

@@ -28,7 +28,8 @@ class Services {
   void forget();
 
  private:
-  bool may_release(RequesterPart &requester, Time now);
+  bool may_release(const Release &release, Time now);
+  void count_release(Release &release, Time now) const;
   void send(Entity &entity, const WaitingMessage &message, Time now);
 
   Context &context_;

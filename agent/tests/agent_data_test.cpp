@@ -380,6 +380,37 @@ TEST_F(Asking, WhatHasWaitedComesInPortions) {
   EXPECT_EQ(written(), expected);
 }
 
+TEST_F(Asking, ClientsOfOneServiceShareThePortion) {
+  TestClient other(driver, 2, 0x22);
+  ASSERT_EQ(other.connect(), 0);
+  ASSERT_EQ(other.create_xml(0x0011, 0, ""), 0);
+  for (uint16_t object : {0x0017, 0x0027}) {  // the same service, and one more
+    const std::string name = object == 0x0017 ? "s" : "t";
+    const std::string text = "<dds><requester service_name='" + name + "' request_type='Q' reply_type='R'/></dds>";
+    ASSERT_EQ(other.create_xml(object, 0x0011, text), 0);
+  }
+  EXPECT_EQ(driver.agent.unserved_requesters(), 3u);
+  for (uint8_t number = 0; number < 6; number++) {
+    client.write(0x0017, {number});
+    other.write(0x0017, {static_cast<uint8_t>(100 + number)});
+    other.write(0x0027, {static_cast<uint8_t>(200 + number)});
+  }
+  const Time start = driver.now();
+  driver.middleware.served = true;
+  EXPECT_EQ(driver.agent.unserved_requesters(), 0u);
+  for (const auto &source : driver.middleware.sources) source->wake();
+  driver.pump();
+  const auto count = [&](uint8_t least) {
+    const std::vector<uint8_t> all = written();
+    return std::count_if(all.begin(), all.end(), [&](uint8_t one) { return one >= least && one < least + 100; });
+  };
+  EXPECT_EQ(count(0) + count(100), 8) << "of one service";
+  EXPECT_EQ(count(200), 6) << "another one's server has its own history";
+  driver.run_until(start + 100 * kMillisecond);
+  EXPECT_EQ(count(0), 6);
+  EXPECT_EQ(count(100), 6);
+}
+
 TEST_F(Asking, RepliesWaitForTheirAskerAndForNobodyElse) {
   set_unreachable(1, true);
   client.write(0x0018, reply_to(1));

@@ -89,6 +89,7 @@ def test_each_robot_of_the_examples_runs(file: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     system, run = load(file), results_of(tmp_path)
     longest_ns = max(chain.period_ns for chain in system.chains)
+    assert run["counters"].get("agent", {}).get("requests_waited", 0) == 0, "begun before the agent found the servers"
     assert [one["name"] for one in run["chains"]] == [chain.name for chain in system.chains]
     for chain, seen in zip(system.chains, run["chains"], strict=True):
         counted = seen["samples"] + seen["lost"] + seen["skipped"]

@@ -43,6 +43,7 @@ from tide.system.variants import PlanError
 _LINE_PRIORITY, _LINK_PRIORITY, _AGENT_PRIORITY, _EXECUTOR_PRIORITY, _NODES_PRIORITY = 80, 75, 70, 50, 40
 _SETTLE_NS = 500_000_000
 _GRACE_S = 1.0
+_SERVERS_CHECK_S = 0.1
 _END_LIMIT_S = 60.0  # on a busy machine a process of Python and DDS needs many seconds to end
 Report = Callable[[str], None]
 
@@ -285,6 +286,7 @@ class Robot:
             for host in self.hosts:
                 if host.name in self.players:
                     self.players[host.name].wait_event("matched", self.settings.start_limit_s)
+            self._wait_servers()
             start_ns = self._begin()
             played = {name: (self.links[name].name, plan) for name, plan in self.plans.items() if name in self.links}
             hosts = {one.name: self.plans.get(one.name, []) for one in self.hosts}
@@ -317,6 +319,21 @@ class Robot:
                 return
             if time.monotonic() >= deadline:
                 raise RunError(self._missing_text(missing))
+
+    def _wait_servers(self) -> None:
+        """What a board asks before DDS has led its agent to the server waits there, which is no part of any bound."""
+        deadline = time.monotonic() + self.settings.start_limit_s
+        while self.agent is not None:
+            self.agent.process.send_signal(signal.SIGUSR1)
+            told = self.agent.wait_json("requesters_unserved", START_LIMIT_S, "able to count")
+            if told["requesters_unserved"] == 0:
+                return
+            if time.monotonic() >= deadline:
+                raise RunError(
+                    f"the agent found no server for {told['requesters_unserved']} service clients of boards within "
+                    f"{self.settings.start_limit_s:g} s; look into {self.out / 'agent.log'}"
+                )
+            time.sleep(_SERVERS_CHECK_S)
 
     def _missing_text(self, missing: list[dict[str, str]]) -> str:
         if not missing:
