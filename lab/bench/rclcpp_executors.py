@@ -19,6 +19,7 @@ import json
 import math
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 from collections import defaultdict
@@ -81,11 +82,13 @@ def _run(command: list[str], seconds: int, threads: int, fifo: bool) -> subproce
         command = ["chrt", "--fifo", "20", *command]
     if shutil.which("taskset"):
         command = ["taskset", "--cpu-list", f"0-{threads - 1}", *command]
+    limit_s = seconds + 20
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=seconds + 60, check=False)
+        return subprocess.run(command, capture_output=True, text=True, timeout=limit_s, check=False)
     except subprocess.TimeoutExpired:
-        typer.echo(f"{' '.join(command)}: did not end", err=True)
-        raise typer.Exit(1) from None
+        return subprocess.CompletedProcess(
+            command, -signal.SIGKILL, "", f"killed, as it had not ended after {limit_s} s"
+        )
 
 
 def _play(executor: str, system: Path, seconds: int, threads: int, fifo: bool) -> Figures:
@@ -157,25 +160,31 @@ def load(
     fifo = may_use_fifo() and not normal
     names = executors.split(",")
     found: dict[str, dict[str, list[Any]]] = {}
+    failed = False
     for kind in kinds:
+        able = list(names)
         for number in range(rounds):
-            for name in names if number % 2 == 0 else reversed(names):
+            for name in able[:: 1 if number % 2 == 0 else -1]:
                 done = _run([str(LOAD), name, kind, str(seconds), str(threads)], seconds, threads, fifo)
                 seen = parse_load(done.stdout, kind)
                 if done.returncode != 0 or not seen:
-                    typer.echo(
-                        f"load {name} {kind}: ended with {done.returncode}: {done.stdout}{done.stderr}", err=True
-                    )
-                    raise typer.Exit(1)
+                    text = f"load {name} {kind}: ended with {done.returncode}: {done.stdout}{done.stderr}"
+                    typer.echo(f"{text.strip()}; not tried again", err=True)
+                    able.remove(name)
+                    failed = True
                 for key, value in seen.items():
                     found.setdefault(key, {}).setdefault(name, []).append(value)
     _print_load(found, names, f"{threads} threads, {rounds} x {seconds} s, FIFO: {fifo}")
     if out is not None:
         document = {"seconds": seconds, "threads": threads, "fifo": fifo, "machine": describe(fifo).model_dump()}
         out.write_text(json.dumps({**document, "load": found}, indent=1) + "\n")
+    if failed:
+        raise typer.Exit(1)
 
 
 def _cell(values: list[Any]) -> str:
+    if not values:
+        return "-"
     if not isinstance(values[0], dict):
         return "{:,.0f} ({:,.0f} to {:,.0f})".format(*median_and_range(values))
     median, low, high = median_and_range([one["median_us"] for one in values])
@@ -189,7 +198,7 @@ def _print_load(found: dict[str, dict[str, list[Any]]], names: list[str], title:
     for name in names:
         table.add_column(name, justify="right")
     for kind, of_executor in found.items():
-        table.add_row(kind, *(_cell(of_executor[name]) for name in names))
+        table.add_row(kind, *(_cell(of_executor.get(name, [])) for name in names))
     print_whole(Console(width=160), table)
 
 
