@@ -13,7 +13,7 @@ import pytest
 
 from tide.programs.child import Children
 from tide.run.programs import start_command
-from tide.system.model import Executor
+from tide.system.places import Executor
 
 PYTHON = "import sys; print(sys.stdin.readline().strip()); sys.stdin.read()"
 

@@ -15,6 +15,7 @@ from unittest.mock import patch
 
 import tide.analysis.bounds as bounding
 from tide.analysis import boards, lower, paths, trees
+from tide.analysis.ask import ask_executors
 from tide.analysis.lower import board_document
 from tide.play import boards as boards_play
 from tide.play.board import BoardPlayer
@@ -190,10 +191,9 @@ def _shared_lanes(document: Document) -> None:
 @contextmanager
 def _without_carried_jitter() -> Iterator[None]:
     """The bound of a path is the sum of those of its stretches, each released as its timer is."""
-    ask = bounding.ask_executors
 
     def other(document: Document, **options: Any) -> Any:
-        answer = ask({**document, "paths": []}, **options)
+        answer = ask_executors({**document, "paths": []}, **options)
         by_name = {one.chain: one for one in answer.chains}
         paths = []
         for path in document["paths"]:

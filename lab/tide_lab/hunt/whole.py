@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import tide.analysis.bounds as bounding
-from tide.analysis.bounds import AnalysisError, Bounds
+from tide.analysis.ask import AnalysisError
+from tide.analysis.bounds import Bounds
 from tide.analysis.lower import NoBoundError, is_on_host
 from tide.play import board as board_play
 from tide.play import boards as boards_play

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from tide.analysis.bounds import AnalysisError
+from tide.analysis.ask import AnalysisError
 from tide.campaign.checkpoint import Checkpoint, OtherCampaignError
 from tide.outputs import require_folder, results_folder
 from tide.programs.binaries import MissingBinaryError

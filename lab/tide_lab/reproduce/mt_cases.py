@@ -20,7 +20,8 @@ from tide.programs.binaries import ROOT, find_binary
 from tide.report.results import Machine, Row, nearest_rank
 from tide.system.host_words import Policy, host_words
 from tide.system.load import load
-from tide.system.model import Callback, Chain, Executor, Group, System
+from tide.system.model import Callback, Chain, Group, System
+from tide.system.places import Executor
 
 PROGRAMS = {"sim": "tide-host-sim", "native": "host_chains"}
 PLACES = (*PROGRAMS, "ros2")

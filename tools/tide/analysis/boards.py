@@ -28,7 +28,8 @@ from tide.analysis.names import chain_of
 from tide.analysis.reasons import Root, link_root
 from tide.analysis.sections import HOST, Section, all_of, sections_of
 from tide.analysis.wire import down_bytes
-from tide.system.model import Executor, System
+from tide.system.model import System
+from tide.system.places import Executor
 
 if TYPE_CHECKING:
     from tide.analysis.native import Assumption, LinkAnswer, LinkChainAnswer

@@ -3,19 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tide.analysis import boards, trees
+from tide.analysis.ask import ask_executors, ask_link
 from tide.analysis.joins import latest, without_joins
 from tide.analysis.locks import waits_of
 from tide.analysis.lower import (
     ClientExecutor,
-    Document,
     HostPolicy,
     NoBoundError,
     described_executor,
@@ -35,19 +34,15 @@ from tide.analysis.paths import PathBound, path_bounds
 from tide.analysis.reasons import Root, host_root, link_root, starvation_root
 from tide.analysis.servers import servers_of, with_servers
 from tide.analysis.trees import has_trees, latest_ways, named
-from tide.programs.binaries import MissingBinaryError, build_folder
 from tide.system.levels import too_many_levels
-from tide.system.model import Chain, SerialLink, System
+from tide.system.model import Chain, System
+from tide.system.places import SerialLink
 
 if TYPE_CHECKING:
     from tide.analysis.native import ChainAnswer, ExecutorsAnswer, LinkAnswer, LinkChainAnswer
 
 CLIENT_EXECUTORS: tuple[ClientExecutor, ...] = ("tide", "lanes", "batch", "batch_stock", "batch_blocking")
 HOST_POLICIES: tuple[HostPolicy, ...] = ("default", "priority", "rclcpp", "any_order")
-
-
-class AnalysisError(Exception):
-    """The analysis refused the system; the text has a line for each entry that is wrong."""
 
 
 class Assumption(NamedTuple):
@@ -280,35 +275,6 @@ def _stretches_that_meet(system: System, answer: ExecutorsAnswer) -> set[str]:
 def executors_for(system: System) -> tuple[str, ...]:
     """What `bounds_of` can compare for this system."""
     return HOST_POLICIES if is_on_host(system) else CLIENT_EXECUTORS
-
-
-def ask_link(document: Document) -> LinkAnswer:
-    """AnalysisError if the document is wrong, MissingBinaryError if the analysis has not been built."""
-    with _refusals():
-        from tide.analysis import native
-
-        return native.bound_link(document)
-
-
-def ask_executors(document: Document, **options: bool) -> ExecutorsAnswer:
-    """As `ask_link`; the options are those of native.bound_executors."""
-    with _refusals():
-        from tide.analysis import native
-
-        return native.bound_executors(document, **options)
-
-
-@contextmanager
-def _refusals() -> Iterator[None]:
-    try:
-        yield
-    except ValueError as error:
-        raise AnalysisError(str(error)) from None
-    except ImportError as error:
-        raise MissingBinaryError(
-            f"the analysis is not built for this Python in {build_folder()} ({error}); "
-            "run `make build`, or set TIDE_BUILD_DIR to a build"
-        ) from None
 
 
 def _link_bounds(system: System, executor: ClientExecutor, answer: LinkAnswer) -> Bounds:

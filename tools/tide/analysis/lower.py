@@ -16,7 +16,8 @@ from tide.analysis.unbounded import link_findings, shared_lanes
 from tide.analysis.wire import down_bytes, up_bytes
 from tide.system.finding import Finding
 from tide.system.levels import shared_priorities
-from tide.system.model import Callback, Chain, Executor, SerialLink, System, UdpLink, nanoseconds
+from tide.system.model import Callback, Chain, System, nanoseconds
+from tide.system.places import Executor, SerialLink, UdpLink
 
 ClientExecutor = Literal["tide", "lanes", "batch", "batch_stock", "batch_blocking"]
 HostPolicy = Literal["default", "priority", "rclcpp", "any_order"]

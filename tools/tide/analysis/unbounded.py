@@ -7,7 +7,8 @@ from tide.analysis.sections import all_of, sections_of
 from tide.system.finding import Finding
 from tide.system.levels import levels as levels_on
 from tide.system.locate import Path
-from tide.system.model import Callback, Chain, Executor, SerialLink, System, UdpLink
+from tide.system.model import Callback, Chain, System
+from tide.system.places import Executor, SerialLink, UdpLink
 
 _LONGEST_MS = 1_000_000  # most_time_ns of analysis/link/system.cpp
 _LONGEST_PAYLOAD = 1_000_000  # most_payload_bytes there

@@ -14,7 +14,8 @@ import typer
 from pydantic_core import to_json
 from rich.console import Console
 
-from tide.analysis.bounds import AnalysisError, Bounds, bounds_of, executors_for
+from tide.analysis.ask import AnalysisError
+from tide.analysis.bounds import Bounds, bounds_of, executors_for
 from tide.analysis.lower import NoBoundError
 from tide.analysis.observed import ObservationError, above, beyond, longer, observations, read_results
 from tide.analysis.reasons import Root

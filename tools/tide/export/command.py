@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tide.analysis.bounds import AnalysisError
+from tide.analysis.ask import AnalysisError
 from tide.analysis.lower import NoBoundError
 from tide.errors import UsageError
 from tide.export.mcap import to_mcap

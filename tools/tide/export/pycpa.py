@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-from tide.analysis.bounds import ask_link
+from tide.analysis.ask import ask_link
 from tide.analysis.lower import Document, NoBoundError, is_on_host, link_document
 from tide.analysis.wire import down_bytes, up_bytes
 from tide.system.finding import Finding

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from tide.system.levels import check_levels
-from tide.system.model import Executor, System, nanoseconds
+from tide.system.model import System, nanoseconds
+from tide.system.places import Executor
 
 
 @dataclass(frozen=True)

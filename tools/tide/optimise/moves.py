@@ -12,7 +12,8 @@ from tide.analysis.unbounded import levels_of
 from tide.analysis.wire import down_bytes, up_bytes
 from tide.optimise.choice import Choice, cores_of, is_ordered, present
 from tide.programs.simulator import workers
-from tide.system.model import Callback, Chain, SerialLink, System, nanoseconds
+from tide.system.model import Callback, Chain, System, nanoseconds
+from tide.system.places import SerialLink
 
 Value = TypeVar("Value")
 QUANTA = (0, 64, 128, 256)

@@ -11,7 +11,8 @@ from typing import Any
 from tide.play.paths import Instance
 from tide.play.server import Played
 from tide.system.levels import levels
-from tide.system.model import Callback, Chain, SerialLink, System, nanoseconds
+from tide.system.model import Callback, Chain, System, nanoseconds
+from tide.system.places import SerialLink
 
 PROGRAM = "tide-sim"
 MICROSECOND = 1000

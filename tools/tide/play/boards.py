@@ -30,7 +30,8 @@ from tide.play.board import (
 from tide.play.paths import Instance
 from tide.play.server import Played
 from tide.system.levels import levels_of_boards
-from tide.system.model import Callback, Chain, Executor, SerialLink, System, UdpLink, nanoseconds
+from tide.system.model import Callback, Chain, System, nanoseconds
+from tide.system.places import Executor, SerialLink, UdpLink
 
 _UDP_BAUD = 1_000_000_000  # of a line that stands for a network, whose delays are the agent's
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tide.report.results import Results
-from tide.system.model import SerialLink, System
+from tide.system.model import System
+from tide.system.places import SerialLink
 
 
 @dataclass(frozen=True)

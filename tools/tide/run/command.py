@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tide.analysis.bounds import AnalysisError
+from tide.analysis.ask import AnalysisError
 from tide.analysis.lower import NoBoundError
 from tide.analysis.observed import Observation, ObservationError, above, longer
 from tide.interrupts import interruptible

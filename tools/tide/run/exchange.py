@@ -19,7 +19,8 @@ from tide.programs.child import Child, Children, RunError, json_line
 from tide.run.experiment import SETTLE_S, START_LIMIT_S, Settings, agent_options, ros_environment
 from tide.run.live_board import ACTED, END, FLOW, READY, Pipes, live_plan, open_pipes, start_board
 from tide.run.plan import RunChain, run_chains, serial_link
-from tide.system.model import SerialLink, System
+from tide.system.model import System
+from tide.system.places import SerialLink
 
 _EXECUTION, _FLOW = struct.Struct("<IIqq"), struct.Struct("<6I")
 _FRAME_BYTES, _ACKNOWLEDGMENT_BYTES = 19, 20  # around a payload; of the frame that answers the other way

@@ -26,7 +26,8 @@ from tide.run.parts import instances_of
 from tide.run.plan import RunChain, run_chains, serial_link, write_plan
 from tide.run.times import node_lines, program_lines, write_times
 from tide.run.traces import AGENT_TRACE, FIRST_KEY, TRACES, traces_of_comparison, write_traces
-from tide.system.model import SerialLink, System
+from tide.system.model import System
+from tide.system.places import SerialLink
 
 WARM_UP_PERIODS = 3
 _LINE_PRIORITY, _LINK_PRIORITY, _AGENT_PRIORITY, _EXECUTOR_PRIORITY, _NODES_PRIORITY = 80, 75, 70, 50, 40

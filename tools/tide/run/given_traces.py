@@ -13,7 +13,8 @@ from tide.programs.child import Child, Children, RunError, Scheduling
 from tide.recorded.folder import is_record, read_record
 from tide.run.traces import TracedGiven
 from tide.system.levels import names_by_level
-from tide.system.model import Executor, System
+from tide.system.model import System
+from tide.system.places import Executor
 
 _FOLDER = "recorded"  # until the end of the run
 _START_LIMIT_S = 60.0

@@ -28,7 +28,8 @@ from tide.run.experiment import (
     start_echo,
 )
 from tide.run.plan import RunChain, run_chains, serial_link
-from tide.system.model import SerialLink, System
+from tide.system.model import System
+from tide.system.places import SerialLink
 
 READY, BEGIN, SAMPLED, ACTED, END, TIMES, BUDGET, FLOW = (
     3,

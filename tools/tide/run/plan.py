@@ -11,7 +11,8 @@ from typing import Literal
 
 from tide.run.messages import Sample, sample_of
 from tide.system.levels import levels_of_boards
-from tide.system.model import Callback, Chain, Publication, SerialLink, System
+from tide.system.model import Callback, Chain, Publication, System
+from tide.system.places import SerialLink
 from tide.system.variants import PlanError
 
 BOARD_CHAINS = 32  # PLAN_CHAINS of sim/workloads/three_chains/plan.h

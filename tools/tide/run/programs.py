@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tide.programs.child import Child, Children
 from tide.run.board_image import machine
-from tide.system.model import Executor
+from tide.system.places import Executor
 from tide.system.variants import PlanError
 
 _START_LIMIT_S = 30.0

@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from tide.analysis.bounds import AnalysisError
+from tide.analysis.ask import AnalysisError
 from tide.analysis.lower import NoBoundError
 from tide.analysis.observed import ObservationError
 from tide.programs.child import RunError, may_use_fifo

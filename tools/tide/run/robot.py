@@ -37,7 +37,8 @@ from tide.run.robot_plans import (
 )
 from tide.run.traces import AGENT_TRACE, FIRST_KEY, TRACES, traces_of_robot, write_traces
 from tide.system.levels import levels
-from tide.system.model import Executor, Reply, SerialLink, System, UdpLink, nanoseconds
+from tide.system.model import Reply, System, nanoseconds
+from tide.system.places import Executor, SerialLink, UdpLink
 from tide.system.variants import PlanError
 
 _LINE_PRIORITY, _LINK_PRIORITY, _AGENT_PRIORITY, _EXECUTOR_PRIORITY, _NODES_PRIORITY = 80, 75, 70, 50, 40

@@ -23,7 +23,8 @@ from tide.run.plan import (
     ServicePart,
 )
 from tide.system.levels import levels
-from tide.system.model import Callback, Chain, Executor, Publication, SerialLink, System, UdpLink
+from tide.system.model import Callback, Chain, Publication, System
+from tide.system.places import Executor, SerialLink, UdpLink
 from tide.system.variants import PlanError
 
 WARM_UP_INSTANCES = 3

@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass, field
 
 from rich.table import Table
 
-from tide.analysis.bounds import AnalysisError, Bounds, bounds_of
+from tide.analysis.ask import AnalysisError
+from tide.analysis.bounds import Bounds, bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.analysis.observed import DESCRIBED, excluded
 from tide.programs.binaries import MissingBinaryError

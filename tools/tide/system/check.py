@@ -25,7 +25,8 @@ from tide.system.check_services import check_services
 from tide.system.finding import Finding
 from tide.system.levels import check_levels
 from tide.system.locate import Path
-from tide.system.model import Callback, Chain, SerialLink, System, UdpLink, nanoseconds
+from tide.system.model import Callback, Chain, System, nanoseconds
+from tide.system.places import SerialLink, UdpLink
 
 _NOTHING = Decimal(0)
 

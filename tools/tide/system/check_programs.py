@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tide.system.finding import Finding
-from tide.system.model import Executor, SerialLink, System, UdpLink
+from tide.system.model import System
+from tide.system.places import Executor, SerialLink, UdpLink
 
 KEYS = ("command", "image", "attach")
 

@@ -12,7 +12,8 @@ from tide.errors import UsageError
 from tide.outputs import write_text
 from tide.system.levels import levels, levels_of_boards
 from tide.system.load import SystemFileError, load
-from tide.system.model import SerialLink, System
+from tide.system.model import System
+from tide.system.places import SerialLink
 from tide.system.reference import reference_page
 from tide.system.schema import HINT, json_schema
 from tide.terminal.style import empty_table, print_whole

@@ -6,7 +6,8 @@ from __future__ import annotations
 from decimal import Decimal
 
 from tide.system.fields import LEVEL_MAXIMUM
-from tide.system.model import Chain, Publication, Reliability, SerialLink, System
+from tide.system.model import Chain, Publication, Reliability, System
+from tide.system.places import SerialLink
 
 
 class PlanError(Exception):

@@ -12,10 +12,12 @@ from itertools import pairwise
 
 from diagnostic_msgs.msg import DiagnosticArray
 
-from tide.analysis.bounds import AnalysisError, Bounds, bounds_of
+from tide.analysis.ask import AnalysisError
+from tide.analysis.bounds import Bounds, bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.programs.binaries import MissingBinaryError
-from tide.system.model import SerialLink, System, UdpLink
+from tide.system.model import System
+from tide.system.places import SerialLink, UdpLink
 from tide.watch.agents import Agents, AgentTold, LinkTold
 from tide.watch.points import ChainPoints, points_of
 from tide.watch.services import Replies, ServiceTold, services_told

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the callbacks of a description run, and what joins these places: executors and links."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tide.system.fields import MTU_MINIMUM, BoardPolicy, MillisecondsOrZero, Name, Where, nanoseconds
+from tide.system.fields import Entry as _Entry
+
+
+class Executor(_Entry):
+    """Who runs callbacks. Each executor of a microcontroller is a board of its own, with its own link. The policy and
+    the way of sending may be chosen at the run, so that one description serves the comparison."""
+
+    name: Name
+    where: Where
+    link: Annotated[
+        Name | None,
+        Field(description="Of a board: name of its link. Absent: that of its chains, or the only one."),
+    ] = None
+    policy: Annotated[
+        BoardPolicy | None,
+        Field(
+            description="Of a board: tide (most urgent first; preemptive where it has lanes), or rclc's rounds by the "
+            "way of publishing: batch (never waits), batch_stock (a reliable one waits), batch_blocking (each waits). "
+            "Absent: tide."
+        ),
+    ] = None
+    lanes: Annotated[int, Field(ge=1, le=64, description="Threads that run callbacks.")] = 1
+    budget_ms: Annotated[
+        MillisecondsOrZero,
+        Field(
+            description="CPU time of each lane in every budget_period_ms: tide run keeps it; bounds of the host. "
+            "0: no budget, a core of its own."
+        ),
+    ] = Decimal(0)
+    budget_period_ms: Annotated[MillisecondsOrZero, Field(description="How often a budget comes back.")] = Decimal(0)
+    submit_ms: Annotated[MillisecondsOrZero, Field(description="CPU time to make one message.")] = Decimal(0)
+    process_ms: Annotated[MillisecondsOrZero, Field(description="CPU time to take over one received frame.")] = Decimal(
+        0
+    )
+    dispatch_ms: Annotated[MillisecondsOrZero, Field(description="CPU time to choose a callback.")] = Decimal(0)
+    interrupt_ms: Annotated[MillisecondsOrZero, Field(description="CPU time of the interrupt of one frame.")] = Decimal(
+        0
+    )
+    command: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            description="Program that tide run starts in its place, in the folder of this file: a client of the agent "
+            "on POSIX, a ROS 2 node, a launch file. {device}, {baud}, {port} and {domain} in it are those of the run. "
+            "Absent: tide run plays it.",
+        ),
+    ] = None
+    image: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            description="Of a board on a serial line: ELF file that tide run starts in QEMU (mps2-an500), whose first "
+            "UART is the line.",
+        ),
+    ] = None
+    attach: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            description="Of a board that is there already: its serial device, as /dev/ttyACM0; on a network the UDP "
+            "port at which it looks for the agent.",
+        ),
+    ] = None
+
+
+class SerialLink(_Entry):
+    """A serial line with 8N1 framing, ten bit times a byte, full duplex, between the microcontroller and the agent."""
+
+    name: Name
+    kind: Literal["serial"]
+    baud: Annotated[int, Field(ge=1200, le=20_000_000)]
+    mtu_bytes: Annotated[
+        int, Field(ge=MTU_MINIMUM, le=65535, description="Largest message; longer ones go in fragments.")
+    ] = 512
+    quantum_bytes: Annotated[
+        int, Field(ge=0, le=65535, description="Largest piece before an urgent frame may pass. 0: the MTU.")
+    ] = 0
+    agent_ms: Annotated[
+        MillisecondsOrZero,
+        Field(
+            description="Serial adapter, agent and DDS, from the last byte to the ROS 2 node, the worst that occurs."
+        ),
+    ] = Decimal(0)
+    return_ms: Annotated[
+        MillisecondsOrZero, Field(description="The same from a node's publish until the frame can go.")
+    ] = Decimal(0)
+    escaped_bytes: Annotated[
+        int | None,
+        Field(ge=0, le=65535, description="Bytes 0x7D and 0x7E in a frame at most. Absent: any byte may be one."),
+    ] = None
+    exact_sizes: Annotated[
+        bool, Field(description="Every message is as long as its payload_bytes says. Else that is the most.")
+    ] = False
+    heartbeat_delay_ms: Annotated[
+        MillisecondsOrZero | None,
+        Field(
+            le=1000,
+            description="From the end of a reliable message to the HEARTBEAT that asks for its acknowledgment. 0: at "
+            "once, as in the PoDS paper. Absent: a round trip, measured, 20 ms at least.",
+        ),
+    ] = None
+    agent_heartbeat_ms: Annotated[
+        MillisecondsOrZero,
+        Field(
+            le=10_000,
+            description="From the end of a reliable answer to the HEARTBEAT by which the agent asks whether it was "
+            "taken. 0 also covers a stock agent, which looks every 200 ms.",
+        ),
+    ] = Decimal(100)
+
+    @property
+    def heartbeat_delay_ns(self) -> int:
+        """-1: measured."""
+        return -1 if self.heartbeat_delay_ms is None else nanoseconds(self.heartbeat_delay_ms)
+
+    @property
+    def byte_ns(self) -> int:
+        """Wire time of one byte, rounded up."""
+        return -(-10 * 1_000_000_000 // self.baud)
+
+
+class UdpLink(_Entry):
+    """UDP on IPv4 between one or several microcontrollers and the agent. Bounds take its delays as they are given."""
+
+    name: Name
+    kind: Literal["udp"]
+    port: Annotated[int, Field(ge=1, le=65535)] = 8888
+    mtu_bytes: Annotated[int, Field(ge=MTU_MINIMUM, le=65535)] = 512
+    quantum_bytes: Annotated[int, Field(ge=0, le=65535)] = 0
+    agent_ms: Annotated[
+        MillisecondsOrZero | None,
+        Field(
+            description="Network, agent and DDS, from a board's send to the ROS 2 node, the worst that occurs, "
+            "whatever else is sent. Absent: there is no bound."
+        ),
+    ] = None
+    return_ms: Annotated[
+        MillisecondsOrZero | None,
+        Field(description="The same from a node's publish to the board. Absent: there is no bound."),
+    ] = None
+    heartbeat_delay_ms: Annotated[
+        MillisecondsOrZero | None,
+        Field(le=1000, description="As of a serial line."),
+    ] = None
+    agent_heartbeat_ms: Annotated[
+        MillisecondsOrZero | None, Field(le=10_000, description="As of a serial line. Absent: measured.")
+    ] = None
+
+    @property
+    def heartbeat_delay_ns(self) -> int:
+        """-1: measured."""
+        return -1 if self.heartbeat_delay_ms is None else nanoseconds(self.heartbeat_delay_ms)
+
+
+Link = Annotated[SerialLink | UdpLink, Field(discriminator="kind")]
