@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a board and an agent reach each other: UDP and a serial line, without and with 1 % of loss."""
+"""How a board and an agent reach each other: UDP and a serial line, without and with 1 % of loss. And the agent there,
+which a test may kill and start again."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from ros import free_port, program
-from tide.programs.child import Children
+from ros import free_port, program, start_agent
+from tide.programs.child import Child, Children
 
 BAUD = "921600"
 LOSS = "0.01"
@@ -44,3 +45,23 @@ def serial_with_loss(children: Children, folder: Path) -> Link:
 
 
 Build = Callable[[Children, Path], Link]
+
+
+@dataclass(kw_only=True)
+class World:
+    """Programs of one test, and their agents, the newest last."""
+
+    domain: int
+    children: Children
+    folder: Path
+    link: Link
+    agents: list[Child] = field(default_factory=list)
+
+    def start_agent(self) -> Child:
+        log = self.folder / f"agent{len(self.agents)}.log"
+        self.agents.append(start_agent(self.children, self.domain, log, *self.link.agent))
+        return self.agents[-1]
+
+    def kill_agent(self) -> None:
+        self.agents[-1].process.kill()
+        self.agents[-1].process.wait()

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import links
 import pytest
 import rclpy
 from action_msgs.msg import GoalStatus, GoalStatusArray
@@ -32,7 +33,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from test_msgs.action import Fibonacci
 
 from reserved import domain
-from ros import eventually, program, start_agent
+from ros import eventually, program
 from tide.programs.child import Child, Children, json_line
 
 DOMAIN = domain()
@@ -145,25 +146,12 @@ class Board:
         return next((line for line in self.lines if line.get("event") == "end"), None)
 
 
-@dataclass
-class World:
+@dataclass(kw_only=True)
+class World(links.World):
     peer: Peer
-    children: Children
-    folder: Path
-    board_link: list[str]
-    agent_link: list[str]
-    agents: list[Child] = field(default_factory=list)
-
-    def start_agent(self) -> None:
-        log = self.folder / f"agent{len(self.agents)}.log"
-        self.agents.append(start_agent(self.children, DOMAIN, log, *self.agent_link))
-
-    def kill_agent(self) -> None:
-        self.agents[-1].process.kill()
-        self.agents[-1].process.wait()
 
     def board(self, *arguments: str) -> Board:
-        words = [program("action_peer"), *self.board_link, "--key", "0xAC", *arguments]
+        words = [program("action_peer"), *self.link.board, "--key", "0xAC", *arguments]
         child = self.children.start("board", words, self.folder / "board.log")
         child.wait_event("ready", LIMIT_S)
         return Board(child)
@@ -180,7 +168,9 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
         with Children() as children:
             link = build(children, tmp_path)
             board = [*link.board, "--baud", BAUD] if "--serial" in link.board else link.board
-            world = World(peer, children, tmp_path, board, link.agent)
+            world = World(
+                domain=DOMAIN, peer=peer, children=children, folder=tmp_path, link=links.Link(board, link.agent)
+            )
             world.start_agent()
             yield world
     finally:

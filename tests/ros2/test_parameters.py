@@ -9,15 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import links
 import pytest
-from links import Build, Link, serial_with_loss, udp, udp_with_loss
+from links import Build, serial_with_loss, udp, udp_with_loss
 from rcl_interfaces.msg import ParameterEvent, ParameterType
 from rclpy.parameter import Parameter
 from rclpy.parameter_client import AsyncParameterClient
 from rclpy.qos import qos_profile_parameter_events
 
 from reserved import domain
-from ros import Host, eventually, host, program, start_agent
+from ros import Host, eventually, host, program
 from tide.programs.child import Child, Children
 
 DOMAIN = domain()
@@ -25,23 +26,11 @@ pytestmark = pytest.mark.alone  # as test_services: rclpy drops an answer whose 
 LIMIT_S = 30.0
 
 
-@dataclass
-class World:
+@dataclass(kw_only=True)
+class World(links.World):
     host: Host
-    children: Children
-    folder: Path
-    link: Link
-    agents: list[Child] = field(default_factory=list)
     events: list[ParameterEvent] = field(default_factory=list)
     boards: int = 0
-
-    def start_agent(self) -> None:
-        log = self.folder / f"agent{len(self.agents)}.log"
-        self.agents.append(start_agent(self.children, DOMAIN, log, *self.link.agent))
-
-    def kill_agent(self) -> None:
-        self.agents[-1].process.kill()
-        self.agents[-1].process.wait()
 
     def start_board(self, *arguments: str) -> Child:
         self.boards += 1
@@ -63,7 +52,7 @@ ALL = [udp, udp_with_loss, serial_with_loss]
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     build: Build = request.param
     with host(DOMAIN) as node, Children() as children:
-        world = World(node, children, tmp_path, build(children, tmp_path))
+        world = World(domain=DOMAIN, host=node, children=children, folder=tmp_path, link=build(children, tmp_path))
         world.start_agent()
         node.subscribe(ParameterEvent, "/parameter_events", world.events.append, qos_profile_parameter_events)
         yield world

@@ -5,19 +5,20 @@ goes away and comes back."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import links
 import pytest
 from rcl_interfaces.msg import Log
 from rclpy.duration import Duration
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from reserved import domain
-from ros import Host, eventually, free_port, host, program, start_agent
+from ros import Host, eventually, host, program
 from tide.programs.child import Child, Children
 
 DOMAIN = domain()
@@ -31,46 +32,22 @@ VIEWER = QoSProfile(
 )
 
 
-def udp(_children: Children, _folder: Path) -> tuple[list[str], list[str]]:
-    port = str(free_port())
-    return ["--udp", port], ["--udp", port]
-
-
-def serial(children: Children, folder: Path) -> tuple[list[str], list[str]]:
-    command = [program("tide-line"), "--baud", "921600", "--frame-loss", "0.01", "--seed", "7"]
-    ends = children.start("tide-line", command, folder / "line.log").wait_json("a", 10, "ready")
-    return ["--serial", ends["a"]], ["--serial", ends["b"], "--baud", "921600"]
-
-
-@dataclass
-class World:
+@dataclass(kw_only=True)
+class World(links.World):
     host: Host
-    children: Children
-    folder: Path
-    board_link: list[str]
-    agent_link: list[str]
-    agents: list[Child] = field(default_factory=list)
-
-    def start_agent(self) -> None:
-        log = self.folder / f"agent{len(self.agents)}.log"
-        self.agents.append(start_agent(self.children, DOMAIN, log, *self.agent_link))
-
-    def kill_agent(self) -> None:
-        self.agents[-1].process.kill()
-        self.agents[-1].process.wait()
 
     def start_board(self) -> Child:
-        words = [program("rosout_peer"), *self.board_link, "--key", "0xC0"]
+        words = [program("rosout_peer"), *self.link.board, "--key", "0xC0"]
         board: Child = self.children.start("board", words, self.folder / "board.log")
         board.wait_event("ready", LIMIT_S)
         return board
 
 
-@pytest.fixture(params=[udp, serial], ids=["udp", "serial"])
+@pytest.fixture(params=[links.udp, links.serial_with_loss], ids=["udp", "serial"])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    build: Callable[[Children, Path], tuple[list[str], list[str]]] = request.param
+    build: links.Build = request.param
     with host(DOMAIN) as node, Children() as children:
-        world = World(node, children, tmp_path, *build(children, tmp_path))
+        world = World(domain=DOMAIN, host=node, children=children, folder=tmp_path, link=build(children, tmp_path))
         world.start_agent()
         yield world
 

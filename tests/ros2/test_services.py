@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import links
 import pytest
 from test_msgs.srv import BasicTypes
 
 from reserved import domain, port, second_domain
-from ros import EXAMPLES_PORT, Host, eventually, free_port, host, program, start_agent
+from ros import EXAMPLES_PORT, Host, eventually, host, program, start_agent
 from tide.programs.child import Child, Children, json_line
 
 DOMAIN = domain()
@@ -61,22 +62,9 @@ class Board:
         return any(line.get("event") == "end" for line in self.lines)
 
 
-@dataclass
-class World:
+@dataclass(kw_only=True)
+class World(links.World):
     host: Host
-    children: Children
-    folder: Path
-    port: int
-    agents: list[Child] = field(default_factory=list)
-
-    def start_agent(self) -> Child:
-        log = self.folder / f"agent{len(self.agents)}.log"
-        self.agents.append(start_agent(self.children, DOMAIN, log, "--udp", str(self.port)))
-        return self.agents[-1]
-
-    def kill_agent(self) -> None:
-        self.agents[-1].process.kill()
-        self.agents[-1].process.wait()
 
     def counters(self) -> dict[str, Any]:
         self.agents[-1].process.terminate()
@@ -84,7 +72,7 @@ class World:
         return counters
 
     def board(self, key: int, *arguments: str) -> Board:
-        words = [program("service_peer"), "--udp", str(self.port), "--key", str(key), *arguments]
+        words = [program("service_peer"), *self.link.board, "--key", str(key), *arguments]
         child = self.children.start(f"board {key}", words, self.folder / f"board{key}.log")
         child.wait_event("ready", LIMIT_S)
         return Board(child, key)
@@ -107,7 +95,7 @@ class World:
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     with host(DOMAIN) as node, Children() as children:
-        world = World(node, children, tmp_path, free_port())
+        world = World(domain=DOMAIN, host=node, children=children, folder=tmp_path, link=links.udp(children, tmp_path))
         world.start_agent()
         yield world
 
