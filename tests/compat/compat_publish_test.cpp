@@ -106,7 +106,7 @@ TEST_F(Publishing, AFullPoolIsWaitedForOrTold) {
 
 TEST_F(Publishing, WhatWaitsForTheNextSessionIsNotThereYet) {
   server.mute(true);
-  ASSERT_TRUE(eventually([&] { return state() != TIDE_SESSION_READY; }));
+  ASSERT_TRUE(eventually([&] { return state() != TIDE_SESSION_READY; }, 30s));
   EXPECT_OK(publish(10));
   EXPECT_REFUSED(rcl_publisher_wait_for_all_acked(&publisher, 10'000'000), RCL_RET_TIMEOUT, TIDE_ERROR_TIMEOUT);
   ASSERT_OK(tide_rclc_support_set_send(&support, TIDE_SEND_STOCK));
