@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of the interface that few programs use: handles of the layer below, clocks, profiles, logging, sequences.
+#include <rcutils/error_handling.h>
 #include <rcutils/logging_macros.h>
+#include <rmw/error_handling.h>
 #include <std_msgs/msg/string.h>
 
 #include <atomic>
 #include <cstdarg>
+#include <ctime>
 
 #include "services.h"
 #include "tide/message_memory.h"
@@ -36,6 +39,8 @@ TEST_F(Connected, NodesHaveTheirFullName) {
   ASSERT_OK(rclc_node_init_default(&other, "name", "some/space", &support));
   EXPECT_STREQ(rcl_node_get_fully_qualified_name(&node), "/node");
   EXPECT_STREQ(rcl_node_get_fully_qualified_name(&other), "/some/space/name");
+  EXPECT_STREQ(rcl_node_get_logger_name(&node), "node");
+  EXPECT_STREQ(rcl_node_get_logger_name(&other), "some/space/name");
   size_t domain = 99;
   EXPECT_OK(rcl_node_get_domain_id(&node, &domain));
   EXPECT_EQ(domain, 0u);
@@ -59,6 +64,71 @@ TEST_F(Connected, ClocksTellTheTimeOnceItIsKnown) {
   EXPECT_OK(rcl_clock_fini(&wall));
   EXPECT_FALSE(rcl_clock_valid(&wall));
   EXPECT_EQ(rcl_clock_get_now(&wall, &first), RCL_RET_INVALID_ARGUMENT);
+}
+
+TEST_F(Connected, ClocksOfOneKind) {
+  rcl_clock_t clock{};
+  ASSERT_OK(rcl_steady_clock_init(&clock, &allocator));
+  EXPECT_EQ(clock.type, RCL_STEADY_TIME);
+  EXPECT_EQ(rcl_ros_clock_fini(&clock), RCL_RET_ERROR);
+  EXPECT_EQ(rcl_system_clock_fini(&clock), RCL_RET_ERROR);
+  EXPECT_OK(rcl_steady_clock_fini(&clock));
+  EXPECT_FALSE(rcl_clock_valid(&clock));
+  ASSERT_OK(rcl_ros_clock_init(&clock, &allocator));
+  EXPECT_EQ(clock.type, RCL_ROS_TIME);
+  EXPECT_OK(rcl_ros_clock_fini(&clock));
+  ASSERT_OK(rcl_system_clock_init(&clock, &allocator));
+  EXPECT_EQ(clock.type, RCL_SYSTEM_TIME);
+  EXPECT_OK(rcl_system_clock_fini(&clock));
+  EXPECT_EQ(rcl_steady_clock_fini(nullptr), RCL_RET_INVALID_ARGUMENT);
+  const rcl_time_point_t early = {1000, RCL_ROS_TIME}, late = {3500, RCL_ROS_TIME}, other = {1, RCL_STEADY_TIME};
+  rcl_duration_t between{};
+  EXPECT_OK(rcl_difference_times(&early, &late, &between));
+  EXPECT_EQ(between.nanoseconds, 2500);
+  EXPECT_EQ(rcl_difference_times(&early, &other, &between), RCL_RET_ERROR);
+}
+
+TEST(Times, OfTheSystemNeedNoAgent) {
+  rcutils_time_point_value_t steady = 0, wall = 0;
+  const Time before = now_ns();
+  ASSERT_EQ(rcutils_steady_time_now(&steady), RCUTILS_RET_OK);
+  EXPECT_GE(steady, before);
+  EXPECT_LE(steady, now_ns());
+  const std::time_t second = std::time(nullptr);
+  ASSERT_EQ(rcutils_system_time_now(&wall), RCUTILS_RET_OK);
+  EXPECT_GE(RCUTILS_NS_TO_S(wall), second);
+  EXPECT_LE(RCUTILS_NS_TO_S(wall), second + 60);
+  EXPECT_EQ(rcutils_steady_time_now(nullptr), RCUTILS_RET_INVALID_ARGUMENT);
+  EXPECT_EQ(rcutils_system_time_now(nullptr), RCUTILS_RET_INVALID_ARGUMENT);
+}
+
+TEST_F(Connected, OptionsAndContextsAreCopiedAndEnded) {
+  rcl_init_options_t copy = rcl_get_zero_initialized_init_options();
+  ASSERT_OK(rcl_init_options_set_domain_id(&options, 7));
+  EXPECT_OK(rcl_init_options_copy(&options, &copy));
+  EXPECT_EQ(copy.rmw.domain_id, 7u);
+  EXPECT_STREQ(copy.rmw.host, "127.0.0.1");
+  EXPECT_EQ(rcl_init_options_copy(&options, &copy), RCL_RET_ALREADY_INIT);
+  EXPECT_OK(rcl_init_options_fini(&copy));
+  EXPECT_EQ(rcl_init_options_copy(&copy, &copy), RCL_RET_INVALID_ARGUMENT);
+  rcl_node_options_t of_node = rcl_node_get_default_options(), other{};
+  of_node.domain_id = 3;
+  EXPECT_OK(rcl_node_options_copy(&of_node, &other));
+  EXPECT_EQ(other.domain_id, 3u);
+  EXPECT_OK(rcl_node_options_fini(&other));
+  rcl_subscription_options_t of_subscription = rcl_subscription_get_default_options();
+  EXPECT_OK(rcl_subscription_options_fini(&of_subscription));
+  size_t domain = 99;
+  EXPECT_OK(rcl_context_get_domain_id(&support.context, &domain));
+  EXPECT_EQ(domain, 0u);
+  EXPECT_EQ(rcl_context_fini(&support.context), RCL_RET_INVALID_ARGUMENT) << "before its end";
+  ASSERT_OK(rclc_support_fini(&support));
+  EXPECT_OK(rcl_context_fini(&support.context));
+  EXPECT_EQ(rcl_context_get_domain_id(&support.context, &domain), RCL_RET_INVALID_ARGUMENT);
+  EXPECT_STREQ(rcutils_get_error_string().str, rmw_get_error_string().str);
+  EXPECT_TRUE(rcutils_error_is_set());
+  rcutils_reset_error();
+  EXPECT_FALSE(rmw_error_is_set());
 }
 
 TEST(InitOptions, AreReadFromWords) {

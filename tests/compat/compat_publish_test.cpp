@@ -104,6 +104,37 @@ TEST_F(Publishing, AFullPoolIsWaitedForOrTold) {
   EXPECT_TRUE(eventually([&] { return server.written("rt/text").size() == static_cast<size_t>(kept) + 1; }));
 }
 
+TEST_F(Publishing, WhatWaitsForTheNextSessionIsNotThereYet) {
+  server.mute(true);
+  ASSERT_TRUE(eventually([&] { return state() != TIDE_SESSION_READY; }, 30s));
+  EXPECT_OK(publish(10));
+  EXPECT_REFUSED(rcl_publisher_wait_for_all_acked(&publisher, 10'000'000), RCL_RET_TIMEOUT, TIDE_ERROR_TIMEOUT);
+  ASSERT_OK(tide_rclc_support_set_send(&support, TIDE_SEND_STOCK));
+  ASSERT_OK(tide_rclc_publisher_set_wait_ms(&publisher, 10));
+  EXPECT_REFUSED(publish(11), RCL_RET_TIMEOUT, TIDE_ERROR_TIMEOUT);
+  server.mute(false);
+  EXPECT_OK(rcl_publisher_wait_for_all_acked(&publisher, -1));
+  EXPECT_EQ(server.written("rt/text").size(), 2u);
+}
+
+TEST_F(Publishing, TheProgramMayWaitUntilTheAgentHasEverything) {
+  EXPECT_EQ(rcl_publisher_wait_for_all_acked(&publisher, 0), RCL_RET_OK) << "nothing was published";
+  server.mute(true); /* acknowledges nothing */
+  EXPECT_OK(publish(10));
+  const Time begin_ns = now_ns();
+  EXPECT_REFUSED(rcl_publisher_wait_for_all_acked(&publisher, 50'000'000), RCL_RET_TIMEOUT, TIDE_ERROR_TIMEOUT);
+  EXPECT_GE(now_ns() - begin_ns, 50'000'000);
+  std::thread later([&] {
+    std::this_thread::sleep_for(30ms);
+    server.mute(false);
+  });
+  EXPECT_OK(rcl_publisher_wait_for_all_acked(&publisher, -1));
+  EXPECT_EQ(server.written("rt/text").size(), 1u);
+  later.join();
+  const rcl_publisher_t none{};
+  EXPECT_EQ(rcl_publisher_wait_for_all_acked(&none, 0), RCL_RET_PUBLISHER_INVALID);
+}
+
 /* A flood of the same level takes what comes back first, until the other one has found nothing once. */
 TEST_F(Publishing, APublisherThatFoundNoNodeHasOneFromThenOn) {
   const std_msgs__msg__Int32 number = {1};

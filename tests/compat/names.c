@@ -5,11 +5,16 @@
 #include <micro_ros_utilities/string_utilities.h>
 #include <micro_ros_utilities/type_utilities.h>
 #include <rcl/error_handling.h>
+#include <rcl/event.h>
+#include <rcl/graph.h>
 #include <rcl/rcl.h>
 #include <rclc/executor.h>
 #include <rclc/rclc.h>
 #include <rclc/sleep.h>
 #include <rcutils/allocator.h>
+#include <rcutils/error_handling.h>
+#include <rcutils/time.h>
+#include <rmw/error_handling.h>
 #include <rmw_microros/rmw_microros.h>
 #include <uxr/client/transport.h>
 
@@ -148,6 +153,43 @@ NAME(rcl_ret_t, rcl_wait_set_add_timer, rcl_wait_set_t *, const rcl_timer_t *, s
 NAME(rcl_ret_t, rcl_wait_set_add_client, rcl_wait_set_t *, const rcl_client_t *, size_t *)
 NAME(rcl_ret_t, rcl_wait_set_add_service, rcl_wait_set_t *, const rcl_service_t *, size_t *)
 NAME(rcl_ret_t, rcl_wait, rcl_wait_set_t *, int64_t)
+NAME(rcl_ret_t, rcl_wait_set_resize, rcl_wait_set_t *, size_t, size_t, size_t, size_t, size_t, size_t)
+NAME(rcl_ret_t, rcl_wait_set_get_allocator, const rcl_wait_set_t *, rcl_allocator_t *)
+NAME(rcl_ret_t, rcl_wait_set_add_event, rcl_wait_set_t *, const rcl_event_t *, size_t *)
+
+/* events */
+NAME(rcl_event_t, rcl_get_zero_initialized_event, void)
+NAME(rcl_ret_t, rcl_publisher_event_init, rcl_event_t *, const rcl_publisher_t *, const rcl_publisher_event_type_t)
+NAME(rcl_ret_t, rcl_subscription_event_init, rcl_event_t *, const rcl_subscription_t *,
+     const rcl_subscription_event_type_t)
+NAME(rcl_ret_t, rcl_take_event, const rcl_event_t *, void *)
+NAME(rcl_ret_t, rcl_event_fini, rcl_event_t *)
+NAME(bool, rcl_event_is_valid, const rcl_event_t *)
+
+/* clocks, ends of options, the last error, the graph */
+NAME(rcl_ret_t, rcl_ros_clock_init, rcl_clock_t *, rcl_allocator_t *)
+NAME(rcl_ret_t, rcl_steady_clock_init, rcl_clock_t *, rcl_allocator_t *)
+NAME(rcl_ret_t, rcl_system_clock_init, rcl_clock_t *, rcl_allocator_t *)
+NAME(rcl_ret_t, rcl_difference_times, const rcl_time_point_t *, const rcl_time_point_t *, rcl_duration_t *)
+NAME(rcutils_ret_t, rcutils_steady_time_now, rcutils_time_point_value_t *)
+NAME(rcutils_ret_t, rcutils_system_time_now, rcutils_time_point_value_t *)
+NAME(rcl_ret_t, rcl_context_fini, rcl_context_t *)
+NAME(rcl_ret_t, rcl_context_get_domain_id, rcl_context_t *, size_t *)
+NAME(rcl_ret_t, rcl_init_options_copy, const rcl_init_options_t *, rcl_init_options_t *)
+NAME(rcl_ret_t, rcl_node_options_copy, const rcl_node_options_t *, rcl_node_options_t *)
+NAME(rcl_ret_t, rcl_node_options_fini, rcl_node_options_t *)
+NAME(rcl_ret_t, rcl_subscription_options_fini, rcl_subscription_options_t *)
+NAME(const char *, rcl_node_get_logger_name, const rcl_node_t *)
+NAME(rcl_ret_t, rcl_publisher_wait_for_all_acked, const rcl_publisher_t *, rcl_duration_value_t)
+NAME(rcutils_error_string_t, rcutils_get_error_string, void)
+NAME(rmw_error_string_t, rmw_get_error_string, void)
+NAME(void, rcutils_reset_error, void)
+NAME(rcl_ret_t, rcl_count_clients, const rcl_node_t *, const char *, size_t *)
+NAME(rcl_ret_t, rcl_count_services, const rcl_node_t *, const char *, size_t *)
+NAME(rcl_ret_t, rcl_wait_for_publishers, const rcl_node_t *, rcl_allocator_t *, const char *, size_t,
+     rcutils_duration_value_t, bool *)
+NAME(rcl_ret_t, rcl_wait_for_subscribers, const rcl_node_t *, rcl_allocator_t *, const char *, size_t,
+     rcutils_duration_value_t, bool *)
 
 /* agent */
 NAME(rmw_ret_t, rmw_uros_ping_agent, const int, const uint8_t)
@@ -166,6 +208,18 @@ static void subscription_callback(const void *message) { RCLC_UNUSED(message); }
 
 static bool open_transport(struct uxrCustomTransport *transport) { return transport->args != NULL; }
 
+/* A profile as programs write it out. */
+extern const rmw_qos_profile_t written_out;
+const rmw_qos_profile_t written_out = {RMW_QOS_POLICY_HISTORY_KEEP_LAST,
+                                       1,
+                                       RMW_QOS_POLICY_RELIABILITY_RELIABLE,
+                                       RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL,
+                                       RMW_QOS_DEADLINE_DEFAULT,
+                                       RMW_DURATION_INFINITE,
+                                       RMW_QOS_POLICY_LIVELINESS_SYSTEM_DEFAULT,
+                                       RMW_QOS_LIVELINESS_LEASE_DURATION_DEFAULT,
+                                       false};
+
 /* Never run: it shows that the usual lines compile. */
 rcl_ret_t usual_program(const rosidl_message_type_support_t *type);
 rcl_ret_t usual_program(const rosidl_message_type_support_t *type) {
@@ -178,6 +232,8 @@ rcl_ret_t usual_program(const rosidl_message_type_support_t *type) {
   rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();
   rclc_callback_t callback = subscription_callback;
   open_custom_func open = open_transport;
+  (void)rmw_uros_set_custom_transport(MICROROS_TRANSPORTS_FRAMING_MODE, NULL, open, NULL, NULL, NULL);
+  RCL_UNUSED(written_out);
   rcl_ret_t rc = rclc_support_init(&support, 0, NULL, &allocator);
   if (rc == RCL_RET_OK) rc = rclc_node_init_default(&node, "node", "", &support);
   if (rc == RCL_RET_OK) rc = rclc_publisher_init_default(&publisher, &node, type, "topic");

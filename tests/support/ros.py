@@ -78,6 +78,10 @@ class Host:
         self._executor.wake()
         return subscription
 
+    def wake(self) -> None:
+        """After something was created on the node itself."""
+        self._executor.wake()
+
     def collect(self, kind: Any, topic: str, qos: QoSProfile) -> list[Any]:
         received: list[Any] = []
         self.subscribe(kind, topic, received.append, qos)

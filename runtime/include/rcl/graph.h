@@ -24,6 +24,14 @@ extern "C" {
 /* Publishers or subscriptions of this topic, of all nodes. Names as rcl_publisher_init takes them. */
 rcl_ret_t rcl_count_publishers(const rcl_node_t *node, const char *topic_name, size_t *count);
 rcl_ret_t rcl_count_subscribers(const rcl_node_t *node, const char *topic_name, size_t *count);
+rcl_ret_t rcl_count_clients(const rcl_node_t *node, const char *service_name, size_t *count);
+rcl_ret_t rcl_count_services(const rcl_node_t *node, const char *service_name, size_t *count);
+/* Until there are so many of this topic; timeout in ns, negative: for ever. RCL_RET_TIMEOUT: there are not, and
+ * *success is false. */
+rcl_ret_t rcl_wait_for_publishers(const rcl_node_t *node, rcl_allocator_t *allocator, const char *topic_name,
+                                  size_t count, rcutils_duration_value_t timeout, bool *success);
+rcl_ret_t rcl_wait_for_subscribers(const rcl_node_t *node, rcl_allocator_t *allocator, const char *topic_name,
+                                   size_t count, rcutils_duration_value_t timeout, bool *success);
 /* Whether a node serves what the client asks. */
 rcl_ret_t rcl_service_server_is_available(const rcl_node_t *node, const rcl_client_t *client, bool *is_available);
 /* Triggered when the graph changes; the runtime's, one for all nodes. Null: refused. */

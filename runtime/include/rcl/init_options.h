@@ -17,6 +17,8 @@ typedef struct rcl_init_options_s {
 rcl_init_options_t rcl_get_zero_initialized_init_options(void);
 rcl_ret_t rcl_init_options_init(rcl_init_options_t *init_options, rcl_allocator_t allocator);
 rcl_ret_t rcl_init_options_fini(rcl_init_options_t *init_options);
+/* RCL_RET_ALREADY_INIT: dst is in use. */
+rcl_ret_t rcl_init_options_copy(const rcl_init_options_t *src, rcl_init_options_t *dst);
 rcl_ret_t rcl_init_options_set_domain_id(rcl_init_options_t *init_options, size_t domain_id);
 /* The domain that was set, 0 before. */
 rcl_ret_t rcl_init_options_get_domain_id(const rcl_init_options_t *init_options, size_t *domain_id);

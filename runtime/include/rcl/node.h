@@ -25,6 +25,8 @@ const char *rcl_node_get_name(const rcl_node_t *node);
 const char *rcl_node_get_namespace(const rcl_node_t *node);
 /* "/namespace/name". */
 const char *rcl_node_get_fully_qualified_name(const rcl_node_t *node);
+/* "namespace/name", or the name alone; the stock has dots for the slashes. */
+const char *rcl_node_get_logger_name(const rcl_node_t *node);
 rcl_ret_t rcl_node_get_domain_id(const rcl_node_t *node, size_t *domain_id);
 rmw_node_t *rcl_node_get_rmw_handle(const rcl_node_t *node);
 

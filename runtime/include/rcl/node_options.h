@@ -13,6 +13,8 @@ typedef struct rcl_node_options_s {
 } rcl_node_options_t;
 
 rcl_node_options_t rcl_node_get_default_options(void);
+rcl_ret_t rcl_node_options_copy(const rcl_node_options_t *options, rcl_node_options_t *options_out);
+rcl_ret_t rcl_node_options_fini(rcl_node_options_t *options);
 
 #ifdef __cplusplus
 }

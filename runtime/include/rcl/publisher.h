@@ -3,6 +3,7 @@
 #define RCL__PUBLISHER_H_
 
 #include "rcl/node.h"
+#include "rcl/time.h"
 #include "rosidl_runtime_c/message_type_support_struct.h"
 
 #ifdef __cplusplus
@@ -34,6 +35,9 @@ rcl_ret_t rcl_publisher_fini(rcl_publisher_t *publisher, rcl_node_t *node);
  * From any thread. RCL_RET_ERROR with tide_rclc_last_status: TIDE_ERROR_FULL, _TOO_LARGE, _DISCONNECTED. */
 rcl_ret_t rcl_publish(const rcl_publisher_t *publisher, const void *ros_message,
                       rmw_publisher_allocation_t *allocation);
+/* Until the agent has everything that was published; timeout in ns, negative: for ever. RCL_RET_TIMEOUT. A best-effort
+ * publisher: until it has left. */
+rcl_ret_t rcl_publisher_wait_for_all_acked(const rcl_publisher_t *publisher, rcl_duration_value_t timeout);
 bool rcl_publisher_is_valid(const rcl_publisher_t *publisher);
 /* What the rmw_uros_set_publisher_* calls take; null: not valid. As long as the publisher. */
 rmw_publisher_t *rcl_publisher_get_rmw_handle(const rcl_publisher_t *publisher);

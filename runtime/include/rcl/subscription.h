@@ -22,6 +22,7 @@ typedef struct rcl_subscription_options_s {
 
 rcl_subscription_t rcl_get_zero_initialized_subscription(void);
 rcl_subscription_options_t rcl_subscription_get_default_options(void);
+rcl_ret_t rcl_subscription_options_fini(rcl_subscription_options_t *options);
 rcl_ret_t rcl_subscription_init(rcl_subscription_t *subscription, const rcl_node_t *node,
                                 const rosidl_message_type_support_t *type_support, const char *topic_name,
                                 const rcl_subscription_options_t *options);

@@ -13,6 +13,7 @@ extern "C" {
 #endif
 
 typedef rcutils_time_point_value_t rcl_time_point_value_t;
+typedef rcutils_duration_value_t rcl_duration_value_t;
 
 typedef enum rcl_clock_type_e {
   RCL_CLOCK_UNINITIALIZED = 0,
@@ -24,6 +25,15 @@ typedef enum rcl_clock_type_e {
 typedef struct rcl_clock_s {
   rcl_clock_type_t type;
 } rcl_clock_t;
+
+typedef struct rcl_time_point_s {
+  rcl_time_point_value_t nanoseconds;
+  rcl_clock_type_t clock_type;
+} rcl_time_point_t;
+
+typedef struct rcl_duration_s {
+  rcl_duration_value_t nanoseconds;
+} rcl_duration_t;
 
 #define RCL_S_TO_NS(seconds) ((int64_t)(seconds) * (1000LL * 1000LL * 1000LL))
 #define RCL_MS_TO_NS(milliseconds) ((int64_t)(milliseconds) * (1000LL * 1000LL))
@@ -39,6 +49,15 @@ rcl_ret_t rcl_clock_fini(rcl_clock_t *clock);
  * RCL_RET_ERROR before the first synchronisation (rmw_uros_sync_session). */
 rcl_ret_t rcl_clock_get_now(rcl_clock_t *clock, rcl_time_point_value_t *time_point_value);
 rcl_ret_t rcl_clock_init(rcl_clock_type_t clock_type, rcl_clock_t *clock, rcl_allocator_t *allocator);
+/* The same for one type each. The ends refuse a clock of another type. */
+rcl_ret_t rcl_ros_clock_init(rcl_clock_t *clock, rcl_allocator_t *allocator);
+rcl_ret_t rcl_ros_clock_fini(rcl_clock_t *clock);
+rcl_ret_t rcl_steady_clock_init(rcl_clock_t *clock, rcl_allocator_t *allocator);
+rcl_ret_t rcl_steady_clock_fini(rcl_clock_t *clock);
+rcl_ret_t rcl_system_clock_init(rcl_clock_t *clock, rcl_allocator_t *allocator);
+rcl_ret_t rcl_system_clock_fini(rcl_clock_t *clock);
+/* finish - start; RCL_RET_ERROR: of clocks of two types. */
+rcl_ret_t rcl_difference_times(const rcl_time_point_t *start, const rcl_time_point_t *finish, rcl_duration_t *delta);
 
 #ifdef __cplusplus
 }

@@ -2,6 +2,7 @@
 #ifndef RCL__TYPES_H_
 #define RCL__TYPES_H_
 
+#include "rcl/macros.h"
 #include "rmw/types.h"
 
 typedef rmw_ret_t rcl_ret_t;
@@ -30,5 +31,18 @@ typedef rmw_ret_t rcl_ret_t;
 #define RCL_RET_WAIT_SET_INVALID 900
 #define RCL_RET_WAIT_SET_EMPTY 901
 #define RCL_RET_WAIT_SET_FULL 902
+#define RCL_RET_EVENT_INVALID 2000
+/* Never returned here; for programs that have a text for each. */
+#define RCL_RET_MISMATCHED_RMW_ID 102
+#define RCL_RET_UNKNOWN_SUBSTITUTION 105
+#define RCL_RET_ALREADY_SHUTDOWN 106
+#define RCL_RET_NOT_FOUND 107
+#define RCL_RET_NODE_NAME_NON_EXISTENT 203
+#define RCL_RET_INVALID_REMAP_RULE 1001
+#define RCL_RET_WRONG_LEXEME 1002
+#define RCL_RET_INVALID_ROS_ARGS 1003
+#define RCL_RET_INVALID_PARAM_RULE 1010
+#define RCL_RET_INVALID_LOG_LEVEL_RULE 1020
+#define RCL_RET_EVENT_TAKE_FAILED 2001
 
 #endif

@@ -5,6 +5,7 @@
 #define RCL__WAIT_H_
 
 #include "rcl/client.h"
+#include "rcl/event.h"
 #include "rcl/guard_condition.h"
 #include "rcl/service.h"
 #include "rcl/subscription.h"
@@ -15,10 +16,6 @@ extern "C" {
 #endif
 
 struct tide_wait_set;
-
-typedef struct rcl_event_s {
-  void *impl;
-} rcl_event_t;
 
 typedef struct rcl_wait_set_s {
   const rcl_subscription_t **subscriptions;
@@ -31,21 +28,25 @@ typedef struct rcl_wait_set_s {
   size_t size_of_clients;
   const rcl_service_t **services;
   size_t size_of_services;
-  const rcl_event_t **events; /* there are none */
+  const rcl_event_t **events; /* never ready */
   size_t size_of_events;
   struct tide_wait_set *impl;
 } rcl_wait_set_t;
 
 rcl_wait_set_t rcl_get_zero_initialized_wait_set(void);
 bool rcl_wait_set_is_valid(const rcl_wait_set_t *wait_set);
-/* One block of the allocator's memory: a pointer for each place. RCL_RET_BAD_ALLOC: it refused. RCL_RET_UNSUPPORTED:
- * with events. */
+/* One block of the allocator's memory: a pointer for each place. RCL_RET_BAD_ALLOC: it refused. */
 rcl_ret_t rcl_wait_set_init(rcl_wait_set_t *wait_set, size_t number_of_subscriptions, size_t number_of_guard_conditions,
                             size_t number_of_timers, size_t number_of_clients, size_t number_of_services,
                             size_t number_of_events, rcl_context_t *context, rcl_allocator_t allocator);
 rcl_ret_t rcl_wait_set_fini(rcl_wait_set_t *wait_set);
 /* Before entities are added again: rcl_wait leaves those only that are ready. */
 rcl_ret_t rcl_wait_set_clear(rcl_wait_set_t *wait_set);
+/* Other places, all of them empty. A new block only where the present one is too small; RCL_RET_BAD_ALLOC: the wait set
+ * stays as it was. */
+rcl_ret_t rcl_wait_set_resize(rcl_wait_set_t *wait_set, size_t subscriptions_size, size_t guard_conditions_size,
+                              size_t timers_size, size_t clients_size, size_t services_size, size_t events_size);
+rcl_ret_t rcl_wait_set_get_allocator(const rcl_wait_set_t *wait_set, rcl_allocator_t *allocator);
 /* *index, which may be null: the place. RCL_RET_WAIT_SET_FULL. */
 rcl_ret_t rcl_wait_set_add_subscription(rcl_wait_set_t *wait_set, const rcl_subscription_t *subscription,
                                         size_t *index);
@@ -54,6 +55,8 @@ rcl_ret_t rcl_wait_set_add_guard_condition(rcl_wait_set_t *wait_set, const rcl_g
 rcl_ret_t rcl_wait_set_add_timer(rcl_wait_set_t *wait_set, const rcl_timer_t *timer, size_t *index);
 rcl_ret_t rcl_wait_set_add_client(rcl_wait_set_t *wait_set, const rcl_client_t *client, size_t *index);
 rcl_ret_t rcl_wait_set_add_service(rcl_wait_set_t *wait_set, const rcl_service_t *service, size_t *index);
+/* RCL_RET_ERROR: there is no valid event. */
+rcl_ret_t rcl_wait_set_add_event(rcl_wait_set_t *wait_set, const rcl_event_t *event, size_t *index);
 /* Sleeps until one of them is ready or timeout_ns is over (RCL_RET_TIMEOUT); 0: looks; negative: for ever. Then the
  * places of those that are not ready are null. Never returns without a reason, and what is ready stays it until it is
  * taken or called (rcl_take, rcl_timer_call ...); a guard condition is ready once for its triggers.

@@ -32,7 +32,7 @@ rcl_ret_t rcl_lifecycle_state_machine_is_initialized(const rcl_lifecycle_state_m
 const rcl_lifecycle_transition_t *rcl_lifecycle_get_transition_by_id(const rcl_lifecycle_state_t *state, uint8_t id);
 const rcl_lifecycle_transition_t *rcl_lifecycle_get_transition_by_label(const rcl_lifecycle_state_t *state,
                                                                         const char *label);
-/* RCL_RET_ERROR: the current state has no such transition. */
+/* RCL_RET_INVALID_ARGUMENT: the current state has no such transition. */
 rcl_ret_t rcl_lifecycle_trigger_transition_by_id(rcl_lifecycle_state_machine_t *state_machine, uint8_t id,
                                                  bool publish_notification);
 rcl_ret_t rcl_lifecycle_trigger_transition_by_label(rcl_lifecycle_state_machine_t *state_machine, const char *label,

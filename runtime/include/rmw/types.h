@@ -48,6 +48,16 @@ typedef struct rmw_time_s {
   uint64_t nsec;
 } rmw_time_t;
 
+/* Without a limit, both; for profiles that a program fills in. */
+#define RMW_DURATION_INFINITE \
+  { 9223372036LL, 854775807LL }
+#define RMW_DURATION_UNSPECIFIED \
+  { 0LL, 0LL }
+#define RMW_QOS_DEADLINE_DEFAULT RMW_DURATION_UNSPECIFIED
+#define RMW_QOS_LIFESPAN_DEFAULT RMW_DURATION_UNSPECIFIED
+#define RMW_QOS_LIVELINESS_LEASE_DURATION_DEFAULT RMW_DURATION_UNSPECIFIED
+#define RMW_QOS_POLICY_DEPTH_SYSTEM_DEFAULT 0
+
 /* Reliability, durability, history, depth, deadline and lifespan reach the agent; liveliness does not. */
 typedef struct rmw_qos_profile_s {
   rmw_qos_history_policy_t history;

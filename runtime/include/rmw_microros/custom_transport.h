@@ -9,6 +9,10 @@
 extern "C" {
 #endif
 
+/* For `framing`. */
+#define MICROROS_TRANSPORTS_FRAMING_MODE 1
+#define MICROROS_TRANSPORTS_PACKET_MODE 0
+
 /* From now on supports reach the agent through these functions. framing: serial stream framing around each message,
  * for byte streams; without it each write and read moves one whole message. */
 rmw_ret_t rmw_uros_set_custom_transport(bool framing, void *args, open_custom_func open_cb, close_custom_func close_cb,

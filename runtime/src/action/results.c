@@ -2,9 +2,11 @@
 /* Results that are kept, serialised, after their goals have ended; and the states of all goals for the status topic.
  * Any thread ends goals; only the server's callback sends, and lets handles go. */
 #include "action.h"
+#include "tide/invariant.h"
 #include "tide/message_memory.h"
 
 #define STATUS_BYTES 28u  /* of one goal: id, stamp, state and padding */
+#define PADDING_BYTES 3u  /* none before the stamp of the first */
 #define LOOKED_AT_ONCE 4u /* kept results in one critical section */
 
 static int64_t now_ns(void) {
@@ -158,18 +160,36 @@ int tide_action_send_kept(tide_action_t *action, const rmw_request_id_t *asker, 
 
 typedef struct listing {
   const tide_action_t *action;
-  tide_cdr_t *cdr; /* null: they are counted */
+  int64_t now_ns; /* of the first round, which also lets go what is out of date */
+  uint8_t *next;  /* where the next one is written; null: they are counted */
   uint32_t count, limit;
 } listing_t;
+
+static uint8_t *put_word(uint8_t *place, uint32_t value) {
+  place[0] = (uint8_t)value;
+  place[1] = (uint8_t)(value >> 8);
+  place[2] = (uint8_t)(value >> 16);
+  place[3] = (uint8_t)(value >> 24);
+  return place + 4;
+}
+
+/* A stamp stands at a multiple of four; an id stands right behind the state before it. */
+static uint8_t *put_state(uint8_t *place, bool first, const uint8_t *goal_id, int64_t accepted_ns, int8_t state) {
+  const int64_t seconds = accepted_ns / 1000000000;
+  memcpy(place, goal_id, 16);
+  memset(place + 16, 0, PADDING_BYTES);
+  place += first ? 16u : 16u + PADDING_BYTES;
+  place = put_word(place, (uint32_t)seconds);
+  place = put_word(place, (uint32_t)(accepted_ns - seconds * 1000000000));
+  *place = (uint8_t)state;
+  return place + 1;
+}
 
 static void list(listing_t *listing, const uint8_t *goal_id, int64_t accepted_ns, int8_t state) {
   if (listing->count == listing->limit) return;
   listing->count++;
-  if (listing->cdr == NULL) return;
-  tide_cdr_put_bytes(listing->cdr, goal_id, 16);
-  tide_cdr_put_u32(listing->cdr, (uint32_t)(accepted_ns / 1000000000));
-  tide_cdr_put_u32(listing->cdr, (uint32_t)(accepted_ns % 1000000000));
-  tide_cdr_put_u8(listing->cdr, (uint8_t)state);
+  if (listing->next == NULL) return;
+  listing->next = put_state(listing->next, listing->count == 1, goal_id, accepted_ns, state);
 }
 
 static void list_result_locked(tide_action_result_t *result, void *context) {
@@ -178,8 +198,19 @@ static void list_result_locked(tide_action_result_t *result, void *context) {
   list(listing, result->goal_id, result->accepted_ns, result->status);
 }
 
+/* What is out of date goes, out of the list and out of the pool. */
+static void count_result_locked(tide_action_result_t *result, void *context) {
+  listing_t *listing = context;
+  if (!is_one_of(result, listing->action) || result->goal != NULL) return;
+  if (is_over(result, listing->now_ns)) {
+    result->action = NULL;
+  } else {
+    listing->count++;
+  }
+}
+
 /* Meanwhile others end goals, and kept results give way to those of other servers. */
-static void list_states(listing_t *listing) {
+static void list_goals(listing_t *listing) {
   const tide_action_t *action = listing->action;
   for (size_t i = 0; i < action->goal_count; i++) {
     const tide_goal_t *goal = &action->goals[i];
@@ -187,35 +218,24 @@ static void list_states(listing_t *listing) {
     if (!tide_action_is_used(goal) || state == GOAL_STATE_UNKNOWN) continue;
     list(listing, goal->handle.goal_id.uuid, goal->server.accepted_ns, state);
   }
-  for_each_result(list_result_locked, listing);
-}
-
-typedef struct old_results {
-  const tide_action_t *action;
-  int64_t now_ns;
-} old_results_t;
-
-/* Out of the list, and out of the pool. */
-static void drop_old_locked(tide_action_result_t *result, void *context) {
-  const old_results_t *old = context;
-  if (is_one_of(result, old->action) && is_over(result, old->now_ns)) result->action = NULL;
 }
 
 int tide_action_publish_status(tide_action_t *action) {
   const tide_publisher_handle_t *publisher = action->server.status.impl;
-  old_results_t old = {action, now_ns()};
-  for_each_result(drop_old_locked, &old);
-  listing_t counted = {action, NULL, 0, UINT32_MAX};
-  list_states(&counted);
+  listing_t counted = {action, now_ns(), NULL, 0, UINT32_MAX};
+  list_goals(&counted);
+  for_each_result(count_result_locked, &counted);
   tide_write_t write;
   const int status =
       tide_session_write_begin(&action->support->session, &write, publisher->topic.endpoint.id, publisher->reliable,
                                publisher->priority, 4u + counted.count * STATUS_BYTES);
   if (status != TIDE_OK) return status;
   uint8_t *count = write.cdr.bytes + write.cdr.position;
-  tide_cdr_put_u32(&write.cdr, 0);
-  listing_t listed = {action, &write.cdr, 0, counted.count};
-  list_states(&listed);
-  for (size_t i = 0; i < 4; i++) count[i] = (uint8_t)(listed.count >> 8 * i);
+  TIDE_INVARIANT(write.cdr.capacity - write.cdr.position >= 4u + counted.count * STATUS_BYTES);
+  listing_t listed = {action, 0, count + 4, 0, counted.count};
+  list_goals(&listed);
+  for_each_result(list_result_locked, &listed);
+  (void)put_word(count, listed.count);
+  write.cdr.position += 4u + listed.count * STATUS_BYTES - (listed.count > 0 ? PADDING_BYTES : 0u);
   return tide_compat_write_end(action->support, &write);
 }

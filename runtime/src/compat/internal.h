@@ -142,6 +142,8 @@ int tide_compat_send(tide_publisher_handle_t *publisher, const void *message);
  * where the program asked for that. */
 int tide_compat_begin_sample(tide_publisher_handle_t *publisher, tide_write_t *write, uint32_t bytes);
 int tide_compat_end_sample(tide_publisher_handle_t *publisher, tide_write_t *write);
+/* Whether everything on the stream of a publisher has arrived; context: its handle. */
+bool tide_compat_is_confirmed(tide_support_t *support, void *context);
 /* What a publisher sends with whose samples are written in pieces. */
 typedef struct tide_continuous {
   int (*send_pieces)(tide_publisher_handle_t *publisher, const void *message);

@@ -109,15 +109,15 @@ int tide_compat_begin_sample(tide_publisher_handle_t *publisher, tide_write_t *w
 }
 
 /* Of the publisher's own stream: acknowledgments that this side still owes the agent do not hold the program up. */
-static bool confirmed(tide_support_t *support, void *context) {
+bool tide_compat_is_confirmed(tide_support_t *support, void *context) {
   const tide_publisher_handle_t *publisher = context;
   const uint8_t level = TIDE_PRIORITY_LEVEL(publisher->priority);
   const uint8_t stream = publisher->reliable ? TIDE_STREAM_RELIABLE(level) : TIDE_STREAM_BEST_EFFORT(level);
-  return tide_daemon_is_idle(&support->session.daemon, stream);
+  return tide_session_is_idle(&support->session, stream); /* with what waits for the next session */
 }
 
 static bool is_delivered(tide_support_t *support, void *context) {
-  return !tide_compat_is_ready(support) || confirmed(support, context);
+  return !tide_compat_is_ready(support) || tide_compat_is_confirmed(support, context);
 }
 
 rcl_ret_t rcl_publisher_fini(rcl_publisher_t *publisher, rcl_node_t *node) {
@@ -146,7 +146,8 @@ static int wait_as_stock(tide_publisher_handle_t *publisher) {
   if (support->send == TIDE_SEND_ASYNCHRONOUS) return TIDE_OK;
   if (!publisher->reliable && support->send == TIDE_SEND_STOCK) return TIDE_OK;
   const int32_t wait_ms = publisher->reliable ? publisher->wait_ms : STOCK_CONFIRM_MS;
-  return tide_compat_wait(support, confirmed, publisher, tide_compat_deadline(wait_ms), publisher->reliable);
+  return tide_compat_wait(support, tide_compat_is_confirmed, publisher, tide_compat_deadline(wait_ms),
+                          publisher->reliable);
 }
 
 int tide_compat_end_sample(tide_publisher_handle_t *publisher, tide_write_t *write) {

@@ -8,7 +8,8 @@
 struct tide_wait_set {
   rcl_allocator_t allocator;
   tide_support_t *support;
-  size_t subscriptions, guard_conditions, timers, clients, services; /* places that are taken */
+  size_t capacity;                                                           /* places behind it */
+  size_t subscriptions, guard_conditions, timers, clients, services, events; /* places that are taken */
 };
 
 rcl_wait_set_t rcl_get_zero_initialized_wait_set(void) {
@@ -27,6 +28,27 @@ static void *places(void **next, size_t count) {
   return first;
 }
 
+static struct tide_wait_set *allocate(const rcl_allocator_t *allocator, tide_support_t *support, size_t capacity) {
+  struct tide_wait_set *own = allocator->allocate(sizeof *own + capacity * sizeof(void *), allocator->state);
+  if (own == NULL) return NULL;
+  own->allocator = *allocator;
+  own->support = support;
+  own->capacity = capacity;
+  return own;
+}
+
+/* All places anew, empty. */
+static void divide(rcl_wait_set_t *wait_set, const size_t sizes[6]) {
+  void *next = wait_set->impl + 1;
+  wait_set->subscriptions = places(&next, wait_set->size_of_subscriptions = sizes[0]);
+  wait_set->guard_conditions = places(&next, wait_set->size_of_guard_conditions = sizes[1]);
+  wait_set->timers = places(&next, wait_set->size_of_timers = sizes[2]);
+  wait_set->clients = places(&next, wait_set->size_of_clients = sizes[3]);
+  wait_set->services = places(&next, wait_set->size_of_services = sizes[4]);
+  wait_set->events = places(&next, wait_set->size_of_events = sizes[5]);
+  (void)rcl_wait_set_clear(wait_set);
+}
+
 rcl_ret_t rcl_wait_set_init(rcl_wait_set_t *wait_set, size_t number_of_subscriptions, size_t number_of_guard_conditions,
                             size_t number_of_timers, size_t number_of_clients, size_t number_of_services,
                             size_t number_of_events, rcl_context_t *context, rcl_allocator_t allocator) {
@@ -35,23 +57,41 @@ rcl_ret_t rcl_wait_set_init(rcl_wait_set_t *wait_set, size_t number_of_subscript
   }
   if (rcl_wait_set_is_valid(wait_set)) return tide_compat_result(TIDE_ERROR_EXISTS);
   if (!rcl_context_is_valid(context)) return RCL_RET_NOT_INIT;
-  if (number_of_events > 0) return tide_compat_result(TIDE_ERROR_UNSUPPORTED);
-  const size_t count =
-      number_of_subscriptions + number_of_guard_conditions + number_of_timers + number_of_clients + number_of_services;
-  const size_t bytes = sizeof(struct tide_wait_set) + count * sizeof(void *);
-  struct tide_wait_set *own = allocator.allocate(bytes, allocator.state);
+  const size_t count = number_of_subscriptions + number_of_guard_conditions + number_of_timers + number_of_clients +
+                       number_of_services + number_of_events;
+  struct tide_wait_set *own = allocate(&allocator, context->impl, count);
   if (own == NULL) return RCL_RET_BAD_ALLOC;
-  memset(own, 0, bytes);
-  own->allocator = allocator;
-  own->support = context->impl;
-  void *next = own + 1;
-  *wait_set = rcl_get_zero_initialized_wait_set();
   wait_set->impl = own;
-  wait_set->subscriptions = places(&next, wait_set->size_of_subscriptions = number_of_subscriptions);
-  wait_set->guard_conditions = places(&next, wait_set->size_of_guard_conditions = number_of_guard_conditions);
-  wait_set->timers = places(&next, wait_set->size_of_timers = number_of_timers);
-  wait_set->clients = places(&next, wait_set->size_of_clients = number_of_clients);
-  wait_set->services = places(&next, wait_set->size_of_services = number_of_services);
+  const size_t sizes[] = {number_of_subscriptions, number_of_guard_conditions, number_of_timers,
+                          number_of_clients,       number_of_services,         number_of_events};
+  divide(wait_set, sizes);
+  return RCL_RET_OK;
+}
+
+rcl_ret_t rcl_wait_set_resize(rcl_wait_set_t *wait_set, size_t subscriptions_size, size_t guard_conditions_size,
+                              size_t timers_size, size_t clients_size, size_t services_size, size_t events_size) {
+  if (wait_set == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  if (!rcl_wait_set_is_valid(wait_set)) return RCL_RET_WAIT_SET_INVALID;
+  struct tide_wait_set *old = wait_set->impl;
+  const size_t count =
+      subscriptions_size + guard_conditions_size + timers_size + clients_size + services_size + events_size;
+  if (count > old->capacity) {
+    struct tide_wait_set *own = allocate(&old->allocator, old->support, count);
+    if (own == NULL) return RCL_RET_BAD_ALLOC;
+    wait_set->impl = own;
+    own->allocator.deallocate(old, own->allocator.state);
+  }
+  const size_t sizes[] = {subscriptions_size, guard_conditions_size, timers_size,
+                          clients_size,       services_size,         events_size};
+  divide(wait_set, sizes);
+  return RCL_RET_OK;
+}
+
+rcl_ret_t rcl_wait_set_get_allocator(const rcl_wait_set_t *wait_set, rcl_allocator_t *allocator) {
+  if (wait_set == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  if (!rcl_wait_set_is_valid(wait_set)) return RCL_RET_WAIT_SET_INVALID;
+  if (allocator == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  *allocator = wait_set->impl->allocator;
   return RCL_RET_OK;
 }
 
@@ -79,6 +119,7 @@ rcl_ret_t rcl_wait_set_clear(rcl_wait_set_t *wait_set) {
   CLEAR(timers);
   CLEAR(clients);
   CLEAR(services);
+  CLEAR(events);
   return RCL_RET_OK;
 }
 
@@ -123,6 +164,13 @@ rcl_ret_t rcl_wait_set_add_client(rcl_wait_set_t *wait_set, const rcl_client_t *
 rcl_ret_t rcl_wait_set_add_service(rcl_wait_set_t *wait_set, const rcl_service_t *service, size_t *index) {
   if (service != NULL && !rcl_service_is_valid(service)) return RCL_RET_SERVICE_INVALID;
   ADD(services, service);
+}
+
+rcl_ret_t rcl_wait_set_add_event(rcl_wait_set_t *wait_set, const rcl_event_t *event, size_t *index) {
+  (void)index;
+  if (wait_set == NULL || event == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  if (!rcl_wait_set_is_valid(wait_set)) return RCL_RET_WAIT_SET_INVALID;
+  return tide_compat_refusal(TIDE_ERROR_UNSUPPORTED, RCL_RET_ERROR);
 }
 
 /* ---- what is ready ---- */
@@ -204,7 +252,7 @@ static bool leave_ready_ones(rcl_wait_set_t *wait_set) {
 /* As in rcl it counts for what there are places; one without anything in them waits for its time. */
 static bool is_empty(const rcl_wait_set_t *wait_set) {
   return wait_set->size_of_subscriptions + wait_set->size_of_guard_conditions + wait_set->size_of_timers +
-             wait_set->size_of_clients + wait_set->size_of_services ==
+             wait_set->size_of_clients + wait_set->size_of_services + wait_set->size_of_events ==
          0;
 }
 

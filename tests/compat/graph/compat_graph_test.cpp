@@ -112,6 +112,35 @@ TEST_F(Graph, TellsWhetherAServiceIsThere) {
       [&] { return rcl_service_server_is_available(&node, &client, &available) == RCL_RET_OK && available; }));
 }
 
+TEST_F(Graph, ClientsAndServicesAreCounted) {
+  size_t clients = 9, services = 9;
+  ASSERT_NE(rcl_node_get_graph_guard_condition(&node), nullptr);
+  tell({{"/", "one", {{kClient, "/sums", type}, {kServer, "/sums", type}, {kClient, "/sums", type}}}});
+  EXPECT_TRUE(eventually([&] { return rcl_count_clients(&node, "sums", &clients) == RCL_RET_OK && clients == 2; }));
+  EXPECT_OK(rcl_count_services(&node, "/sums", &services));
+  EXPECT_EQ(services, 1u);
+}
+
+TEST_F(Graph, APeerIsWaitedFor) {
+  bool success = true;
+  ASSERT_NE(rcl_node_get_graph_guard_condition(&node), nullptr);
+  tell({{"/", "one", {{kPublisher, "/numbers", type}}}});
+  EXPECT_OK(rcl_wait_for_publishers(&node, &allocator, "numbers", 1, 0, &success));
+  EXPECT_TRUE(success);
+  EXPECT_REFUSED(rcl_wait_for_publishers(&node, &allocator, "numbers", 2, 20 * kMillisecond, &success), RCL_RET_TIMEOUT,
+                 TIDE_ERROR_TIMEOUT);
+  EXPECT_FALSE(success);
+  std::thread teller([this] {
+    tell({{"/", "one", {}}});
+    tell({{"/", "one", {{kSubscription, "/numbers", type}, {kSubscription, "/numbers", type}}}});
+  });
+  EXPECT_OK(rcl_wait_for_subscribers(&node, &allocator, "numbers", 2, -1, &success));
+  EXPECT_TRUE(success);
+  teller.join();
+  EXPECT_EQ(rcl_wait_for_publishers(&node, nullptr, "numbers", 1, 0, &success), RCL_RET_INVALID_ARGUMENT);
+  EXPECT_EQ(rcl_wait_for_publishers(&node, &allocator, "numbers", 1, 0, nullptr), RCL_RET_INVALID_ARGUMENT);
+}
+
 TEST_F(Graph, ChangesTriggerTheGuardCondition) {
   static int calls;
   calls = 0;

@@ -203,8 +203,12 @@ TEST_F(Lifecycle, TheMapIsConsistent) {
 
 TEST_F(Lifecycle, RefusesWhatIsNotThere) {
   rcl_lifecycle_state_machine_t other = rcl_lifecycle_get_zero_initialized_state_machine();
-  EXPECT_EQ(rcl_lifecycle_state_machine_is_initialized(&other), RCL_RET_ERROR);
-  EXPECT_EQ(rcl_lifecycle_trigger_transition_by_id(&other, 1, true), RCL_RET_ERROR);
+  EXPECT_EQ(rcl_lifecycle_state_machine_is_initialized(&other), RCL_RET_INVALID_ARGUMENT);
+  EXPECT_EQ(rcl_lifecycle_trigger_transition_by_id(&other, 1, true), RCL_RET_INVALID_ARGUMENT);
+  EXPECT_REFUSED(rcl_lifecycle_trigger_transition_by_id(&machine, 3, true), RCL_RET_INVALID_ARGUMENT,
+                 TIDE_ERROR_NOT_FOUND);
+  EXPECT_REFUSED(rcl_lifecycle_trigger_transition_by_label(&machine, "activate", true), RCL_RET_INVALID_ARGUMENT,
+                 TIDE_ERROR_NOT_FOUND);
   rclc_lifecycle_node_t second;
   EXPECT_REFUSED(rclc_make_node_a_lifecycle_node(&second, &node, &other, &allocator, true), RCL_RET_ERROR,
                  TIDE_ERROR_CAPACITY_PUBLISHERS);

@@ -17,6 +17,7 @@ static rcl_subscription_t subscription;
 static rcl_guard_condition_t changed;
 static const tide_support_t *owner; /* whose it is */
 static uint32_t length;             /* of what came last; 0: nothing yet */
+static uint32_t told;               /* messages that came */
 static bool watched;                /* changed is initialised */
 
 static void keep(tide_cdr_t *cdr, void *message) {
@@ -28,6 +29,7 @@ static void keep(tide_cdr_t *cdr, void *message) {
   }
   tide_cdr_get_bytes(cdr, tide_graph_pool.bytes, count);
   length = (uint32_t)count;
+  told++;
 }
 
 static void encode_nothing(tide_cdr_t *cdr, const void *message) {
@@ -152,6 +154,50 @@ rcl_ret_t rcl_count_publishers(const rcl_node_t *node, const char *topic_name, s
 
 rcl_ret_t rcl_count_subscribers(const rcl_node_t *node, const char *topic_name, size_t *count) {
   return count_topic(node, TIDE_GRAPH_SUBSCRIPTION, topic_name, count);
+}
+
+rcl_ret_t rcl_count_clients(const rcl_node_t *node, const char *service_name, size_t *count) {
+  return count_topic(node, TIDE_GRAPH_CLIENT, service_name, count);
+}
+
+rcl_ret_t rcl_count_services(const rcl_node_t *node, const char *service_name, size_t *count) {
+  return count_topic(node, TIDE_GRAPH_SERVER, service_name, count);
+}
+
+/* Another message than the one that was looked at last. */
+static bool is_told_more(tide_support_t *support, void *seen) {
+  (void)support;
+  refresh();
+  return told != *(const uint32_t *)seen;
+}
+
+static rcl_ret_t wait_for(uint8_t kind, const rcl_node_t *node, const rcl_allocator_t *allocator, const char *topic,
+                          size_t wanted, int64_t timeout_ns, bool *success) {
+  const tide_platform_t *platform = tide_port_platform();
+  if (allocator == NULL || success == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  *success = false;
+  const int64_t now_ns = tide_platform_now_ns(platform);
+  const int64_t end_ns = timeout_ns < 0 || timeout_ns > TIDE_FOREVER - now_ns ? TIDE_FOREVER : now_ns + timeout_ns;
+  for (;;) {
+    size_t count = 0;
+    const rcl_ret_t counted = count_topic(node, kind, topic, &count);
+    if (counted != RCL_RET_OK) return counted;
+    *success = count >= wanted;
+    if (*success) return RCL_RET_OK;
+    uint32_t seen = told;
+    const int status = tide_compat_wait(node->impl->support, is_told_more, &seen, end_ns, true);
+    if (status != TIDE_OK) return tide_compat_result(status);
+  }
+}
+
+rcl_ret_t rcl_wait_for_publishers(const rcl_node_t *node, rcl_allocator_t *allocator, const char *topic_name,
+                                  size_t count, rcutils_duration_value_t timeout, bool *success) {
+  return wait_for(TIDE_GRAPH_PUBLISHER, node, allocator, topic_name, count, timeout, success);
+}
+
+rcl_ret_t rcl_wait_for_subscribers(const rcl_node_t *node, rcl_allocator_t *allocator, const char *topic_name,
+                                   size_t count, rcutils_duration_value_t timeout, bool *success) {
+  return wait_for(TIDE_GRAPH_SUBSCRIPTION, node, allocator, topic_name, count, timeout, success);
 }
 
 /* Any node that lives: publishers and subscriptions do not know theirs. */

@@ -157,8 +157,7 @@ rcl_ret_t rcl_lifecycle_state_machine_fini(rcl_lifecycle_state_machine_t *state_
 
 rcl_ret_t rcl_lifecycle_state_machine_is_initialized(const rcl_lifecycle_state_machine_t *state_machine) {
   if (state_machine != NULL && state_machine->current_state != NULL) return RCL_RET_OK;
-  (void)tide_compat_result(TIDE_ERROR_STATE);
-  return RCL_RET_ERROR;
+  return tide_compat_refusal(TIDE_ERROR_STATE, RCL_RET_INVALID_ARGUMENT);
 }
 
 const rcl_lifecycle_transition_t *rcl_lifecycle_get_transition_by_id(const rcl_lifecycle_state_t *state, uint8_t id) {
@@ -179,10 +178,7 @@ const rcl_lifecycle_transition_t *rcl_lifecycle_get_transition_by_label(const rc
 /* What is not heard of is no reason to stay in a state. */
 static rcl_ret_t go(rcl_lifecycle_state_machine_t *machine, const rcl_lifecycle_transition_t *transition,
                     bool publish) {
-  if (transition == NULL) {
-    (void)tide_compat_result(TIDE_ERROR_NOT_FOUND);
-    return RCL_RET_ERROR;
-  }
+  if (transition == NULL) return tide_compat_refusal(TIDE_ERROR_NOT_FOUND, RCL_RET_INVALID_ARGUMENT);
   machine->current_state = transition->goal;
   if (publish && machine->options.enable_com_interface) {
     const tide_lifecycle_event_message_t message = {transition, (uint64_t)rmw_uros_epoch_nanos()};
@@ -193,13 +189,15 @@ static rcl_ret_t go(rcl_lifecycle_state_machine_t *machine, const rcl_lifecycle_
 
 rcl_ret_t rcl_lifecycle_trigger_transition_by_id(rcl_lifecycle_state_machine_t *state_machine, uint8_t id,
                                                  bool publish_notification) {
-  if (rcl_lifecycle_state_machine_is_initialized(state_machine) != RCL_RET_OK) return RCL_RET_ERROR;
+  const rcl_ret_t result = rcl_lifecycle_state_machine_is_initialized(state_machine);
+  if (result != RCL_RET_OK) return result;
   return go(state_machine, rcl_lifecycle_get_transition_by_id(state_machine->current_state, id), publish_notification);
 }
 
 rcl_ret_t rcl_lifecycle_trigger_transition_by_label(rcl_lifecycle_state_machine_t *state_machine, const char *label,
                                                     bool publish_notification) {
-  if (rcl_lifecycle_state_machine_is_initialized(state_machine) != RCL_RET_OK) return RCL_RET_ERROR;
+  const rcl_ret_t result = rcl_lifecycle_state_machine_is_initialized(state_machine);
+  if (result != RCL_RET_OK) return result;
   return go(state_machine, rcl_lifecycle_get_transition_by_label(state_machine->current_state, label),
             publish_notification);
 }

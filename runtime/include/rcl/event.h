@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Events of QoS. The agents of micro-ROS tell of none: an event cannot be initialised, with this client as with the
+ * stock one. The header is there for programs that can do without. */
+#ifndef RCL__EVENT_H_
+#define RCL__EVENT_H_
+
+#include "rcl/publisher.h"
+#include "rcl/subscription.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum rcl_publisher_event_type_e {
+  RCL_PUBLISHER_OFFERED_DEADLINE_MISSED,
+  RCL_PUBLISHER_LIVELINESS_LOST,
+  RCL_PUBLISHER_OFFERED_INCOMPATIBLE_QOS,
+  RCL_PUBLISHER_INCOMPATIBLE_TYPE,
+  RCL_PUBLISHER_MATCHED
+} rcl_publisher_event_type_t;
+
+typedef enum rcl_subscription_event_type_e {
+  RCL_SUBSCRIPTION_REQUESTED_DEADLINE_MISSED,
+  RCL_SUBSCRIPTION_LIVELINESS_CHANGED,
+  RCL_SUBSCRIPTION_REQUESTED_INCOMPATIBLE_QOS,
+  RCL_SUBSCRIPTION_MESSAGE_LOST,
+  RCL_SUBSCRIPTION_INCOMPATIBLE_TYPE,
+  RCL_SUBSCRIPTION_MATCHED
+} rcl_subscription_event_type_t;
+
+typedef struct rcl_event_s {
+  void *impl;
+} rcl_event_t;
+
+rcl_event_t rcl_get_zero_initialized_event(void);
+/* RCL_RET_UNSUPPORTED; RCL_RET_INVALID_ARGUMENT for what is no publisher, subscription or type. */
+rcl_ret_t rcl_publisher_event_init(rcl_event_t *event, const rcl_publisher_t *publisher,
+                                   const rcl_publisher_event_type_t event_type);
+rcl_ret_t rcl_subscription_event_init(rcl_event_t *event, const rcl_subscription_t *subscription,
+                                      const rcl_subscription_event_type_t event_type);
+bool rcl_event_is_valid(const rcl_event_t *event); /* false */
+/* RCL_RET_EVENT_INVALID. */
+rcl_ret_t rcl_take_event(const rcl_event_t *event, void *event_info);
+rcl_ret_t rcl_event_fini(rcl_event_t *event);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RCL__MACROS_H_
+#define RCL__MACROS_H_
+
+#define RCL_UNUSED(x) ((void)(x))
+#define RCL_WARN_UNUSED /* programs may ignore codes, as those of rclc do */
+
+#endif

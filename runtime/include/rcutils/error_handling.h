@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What went wrong last. rcl, rmw and rcutils have one memory for it. */
+#ifndef RCUTILS__ERROR_HANDLING_H_
+#define RCUTILS__ERROR_HANDLING_H_
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct rcutils_error_string_s {
+  char str[128];
+} rcutils_error_string_t;
+
+/* In one line, on any thread (see tide_rclc_last_status). */
+rcutils_error_string_t rcl_get_error_string(void);
+void rcl_reset_error(void);
+bool rcl_error_is_set(void);
+#define rcutils_get_error_string rcl_get_error_string
+#define rcutils_reset_error rcl_reset_error
+#define rcutils_error_is_set rcl_error_is_set
+
+#ifdef __cplusplus
+}
+#endif
+#endif

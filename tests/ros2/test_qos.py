@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""QoS of a board as ROS 2 sees it: who is matched, who is told that it is not, and what latecomers get. A board's
+publisher is compared with one of rclpy that has the same profile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
+from std_msgs.msg import Int32
+
+from reserved import domain
+from ros import Host, eventually, free_port, host, program, start_agent
+from tide.programs.child import Child, Children, json_line
+
+DOMAIN = domain()
+LIMIT_S = 30.0
+QUIET_S = 0.5  # for what must not come
+DEPTH = 3  # of the board
+KINDS = ("reliable_volatile", "reliable_kept", "effort_volatile", "effort_kept")
+
+
+def profile(kind: str, depth: int) -> QoSProfile:
+    reliability, durability = kind.split("_")
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=depth,
+        reliability=ReliabilityPolicy.RELIABLE if reliability == "reliable" else ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL if durability == "kept" else DurabilityPolicy.VOLATILE,
+    )
+
+
+def lacks(offered: str, asked: str) -> set[Any]:
+    """What is asked for and not offered."""
+    missing: set[Any] = set()
+    if asked.startswith("reliable") and not offered.startswith("reliable"):
+        missing.add(QoSPolicyKind.RELIABILITY)
+    if asked.endswith("kept") and not offered.endswith("kept"):
+        missing.add(QoSPolicyKind.DURABILITY)
+    return missing
+
+
+@dataclass
+class Heard:
+    """What came to one end of a topic."""
+
+    numbers: list[int] = field(default_factory=list)
+    matched: int = 0
+    refused: list[Any] = field(default_factory=list)  # the policies of those that do not fit
+
+    def on_message(self, message: Int32) -> None:
+        self.numbers.append(message.data)
+
+    def on_matched(self, event: Any) -> None:
+        self.matched = event.current_count
+
+    def on_refused(self, event: Any) -> None:
+        self.refused.append(QoSPolicyKind(event.last_policy_kind))
+
+    def is_told(self, missing: set[Any]) -> bool:
+        return not self.refused and self.matched == 1 if not missing else bool(self.refused)
+
+
+def listen(node: Host, topic: str, kind: str) -> Heard:
+    heard = Heard()
+    callbacks = SubscriptionEventCallbacks(
+        matched=heard.on_matched, incompatible_qos=heard.on_refused, use_default_callbacks=False
+    )
+    node.node.create_subscription(Int32, topic, heard.on_message, profile(kind, 10), event_callbacks=callbacks)
+    node.wake()
+    return heard
+
+
+@dataclass
+class Place:
+    node: Host
+    start: Callable[[], Child]
+
+    def publishers(self, topic: str) -> dict[str, tuple[Any, Heard]]:
+        """One of each kind, as rclpy has them."""
+        made = {}
+        for kind in KINDS:
+            heard = Heard()
+            callbacks = PublisherEventCallbacks(
+                matched=heard.on_matched, incompatible_qos=heard.on_refused, use_default_callbacks=False
+            )
+            name = topic.format(kind)
+            publisher = self.node.node.create_publisher(Int32, name, profile(kind, DEPTH), event_callbacks=callbacks)
+            made[kind] = publisher, heard
+        self.node.wake()
+        return made
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    port = str(free_port())
+    with host(DOMAIN) as node, Children() as children:
+        start_agent(children, DOMAIN, tmp_path / "agent.log", "--udp", port)
+
+        def start() -> Child:
+            board: Child = children.start("board", [program("qos_peer"), "--udp", port], tmp_path / "board.log")
+            board.wait_event("ready", LIMIT_S)
+            return board
+
+        yield Place(node, start)
+
+
+def publish(board: Child, *numbers: int) -> None:
+    for number in numbers:
+        board.say(str(number))
+        assert board.wait_json("published", LIMIT_S, "done")["published"] == number
+
+
+def test_a_boards_publisher_is_matched_and_refused_as_one_of_rclpy(place: Place) -> None:
+    board = place.start()
+    twins = place.publishers("/twin/{}")
+    for offered in KINDS:
+        for asked in KINDS:
+            of_board, of_twin = (listen(place.node, f"/{side}/{offered}", asked) for side in ("up", "twin"))
+            missing = lacks(offered, asked)
+            what = f"{offered} to {asked}: {of_twin} of rclpy, {of_board} of the board"
+            eventually(lambda: of_twin.is_told(missing) and of_board.is_told(missing), LIMIT_S, what)  # noqa: B023
+            assert of_board.refused == of_twin.refused, what
+            assert of_board.matched == of_twin.matched, what
+            assert set(of_board.refused) <= missing, what
+            if missing:
+                continue
+            count = 0
+
+            def both_hear() -> bool:
+                """A reader may know its writer before that one knows it, and misses what is published between."""
+                nonlocal count
+                count += 1
+                publish(board, count)
+                twins[offered][0].publish(Int32(data=count))  # noqa: B023
+                return bool(of_board.numbers and of_twin.numbers)  # noqa: B023
+
+            eventually(both_hear, LIMIT_S, what)
+            board.require_alive()
+
+
+def test_latecomers_of_the_host_get_what_a_board_has_kept(place: Place) -> None:
+    board = place.start()
+    twins = place.publishers("/twin/{}")
+    sent = [1, 2, 3, 4, 5]
+    publish(board, *sent)
+    for number in sent:
+        for publisher, _ in twins.values():
+            publisher.publish(Int32(data=number))
+    pairs = [(offered, asked) for offered in KINDS for asked in KINDS if not lacks(offered, asked)]
+    late = {pair: listen(place.node, f"/up/{pair[0]}", pair[1]) for pair in pairs}
+    twin = {pair: listen(place.node, f"/twin/{pair[0]}", pair[1]) for pair in pairs}
+    everyone = [*late.values(), *twin.values()]
+    eventually(lambda: all(heard.matched == 1 for heard in everyone), LIMIT_S, "all are matched")
+    kept = late["reliable_kept", "reliable_kept"]
+    eventually(lambda: kept.numbers == sent[-DEPTH:], LIMIT_S, f"the last three: {late}")
+    time.sleep(QUIET_S)
+    for pair in pairs:
+        assert late[pair].numbers == twin[pair].numbers, f"{pair[0]} to {pair[1]}, of the board and of rclpy"
+    publish(board, 6)
+    eventually(lambda: all(heard.numbers[-1:] == [6] for heard in late.values()), LIMIT_S, f"what is new: {late}")
+
+
+def test_a_late_board_gets_what_the_host_has_kept(place: Place) -> None:
+    offered = place.publishers("/down/{}")
+    for number in (1, 2, 3, 4, 5):
+        for publisher, _ in offered.values():
+            publisher.publish(Int32(data=number))
+    board = place.start()
+    heard: dict[str, list[int]] = {kind: [] for kind in KINDS}
+
+    def has(kind: str, numbers: list[int]) -> bool:
+        while not board.lines.empty():
+            line = json_line(board.lines.get() or "")
+            if "heard" in line:
+                heard[line["heard"]].append(line["number"])
+        return heard[kind] == numbers
+
+    eventually(lambda: has("reliable_kept", [3, 4, 5]), LIMIT_S, f"the last three: {heard}")
+    eventually(lambda: all(events.matched == 1 for _, events in offered.values()), LIMIT_S, "all are matched")
+    time.sleep(QUIET_S)
+    assert has("reliable_volatile", []) and has("effort_volatile", [])
+    for publisher, _ in offered.values():
+        publisher.publish(Int32(data=6))
+    eventually(lambda: has("reliable_kept", [3, 4, 5, 6]), LIMIT_S, f"what is new: {heard}")
+    eventually(lambda: has("reliable_volatile", [6]), LIMIT_S, f"what is new: {heard}")
+
+
+def test_a_board_of_other_qos_is_refused_without_harm(place: Place) -> None:
+    """The host offers less than the board's subscriptions want; what fits goes on."""
+    board = place.start()
+    weak = Heard()
+    callbacks = PublisherEventCallbacks(
+        matched=weak.on_matched, incompatible_qos=weak.on_refused, use_default_callbacks=False
+    )
+    node = place.node.node
+    unfit = node.create_publisher(
+        Int32, "/down/reliable_kept", profile("effort_volatile", DEPTH), event_callbacks=callbacks
+    )
+    fit = node.create_publisher(Int32, "/down/effort_volatile", profile("reliable_kept", DEPTH))
+    place.node.wake()
+    eventually(lambda: bool(weak.refused), LIMIT_S, "it is refused")
+    eventually(lambda: fit.get_subscription_count() == 1, LIMIT_S, "the other is matched")
+    unfit.publish(Int32(data=1))
+    heard: list[dict[str, Any]] = []
+
+    def one_comes() -> bool:
+        fit.publish(Int32(data=2))  # until the board's reader knows it
+        heard.extend(json_line(board.lines.get() or "") for _ in range(board.lines.qsize()))
+        return bool(heard)
+
+    eventually(one_comes, LIMIT_S, "what fits reaches the board")
+    assert heard[0] == {"heard": "effort_volatile", "number": 2}
+    assert weak.matched == 0 and unfit.get_subscription_count() == 0
+    publish(board, 3)
