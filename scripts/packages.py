@@ -144,9 +144,12 @@ def esp_idf(out: Path, messages: Path) -> Path:
 
 
 def zephyr(out: Path, messages: Path) -> Path:
-    folder = new_package(out / "zephyr/tide", messages, ("zephyr", "rtos", "cortex_m", "exchange"), "runtime")
+    folder = new_package(
+        out / "zephyr/tide", messages, ("zephyr", "rtos", "cortex_m", "exchange", "processors"), "runtime"
+    )
     copy_from_port(folder, "zephyr", "CMakeLists.txt", "Kconfig", "zephyr/module.yml")
-    copy_from_port(folder, "zephyr", *(f"exchange/{name}" for name in ("CMakeLists.txt", "prj.conf", "main.c")))
+    for program in ("exchange", "processors"):
+        copy_from_port(folder, "zephyr", *(f"{program}/{name}" for name in ("CMakeLists.txt", "prj.conf", "main.c")))
     return folder
 
 

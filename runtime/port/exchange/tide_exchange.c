@@ -62,7 +62,9 @@ typedef struct flow {
 static const char *const chain_names[TIDE_EXCHANGE_CHAINS] = {"low", "middle", "high"};
 static const tide_exchange_board_t *board;
 static flow_t flows[TIDE_EXCHANGE_CHAINS];
-static struct { uint32_t count, every, rounds; /* count 0: not told yet */ } plan;
+static struct {
+  uint32_t count, every, rounds; /* count 0: not told yet; told last, as lanes read it side by side */
+} plan;
 static struct {
   uint32_t rounds;
   size_t memory_first, memory_last;
@@ -79,6 +81,7 @@ static text_message_t report, word;
 static bool has_result, is_ending;
 static volatile bool pinging, ping_over;
 
+static uint32_t planned(void) { return __atomic_load_n(&plan.count, __ATOMIC_ACQUIRE); }
 static int64_t now_ns(void) { return tide_port_platform()->now_ns(tide_port_platform()->context); }
 static uint32_t us_since(int64_t begin_ns) { return (uint32_t)((now_ns() - begin_ns) / 1000); }
 
@@ -138,7 +141,7 @@ static int64_t number_of(const text_message_t *text) {
 static void on_period(rcl_timer_t *timer, int64_t since_ns) {
   (void)since_ns;
   flow_t *flow = &flows[(size_t)((const char *)timer - (const char *)&flows[0].timer) / sizeof flows[0]];
-  if (plan.count == 0u || flow->sent == plan.count || ++flow->steps % plan.every != 0u) return;
+  if (planned() == 0u || flow->sent == plan.count || ++flow->steps % plan.every != 0u) return;
   fill(&flow->outgoing, flow->sent, flow->next);
   if (rcl_publish(&flow->publisher, &flow->outgoing.message, NULL) == RCL_RET_OK) {
     flow->sent++;
@@ -172,7 +175,7 @@ static void on_word(const void *message) {
     const unsigned long count = strtoul(word.bytes + 5, &end, 10), period_ms = strtoul(end, &end, 10);
     plan.rounds = (uint32_t)strtoul(end, NULL, 10);
     plan.every = period_ms > STEP_MS ? (uint32_t)period_ms / STEP_MS : 1u;
-    plan.count = (uint32_t)count;
+    __atomic_store_n(&plan.count, (uint32_t)count, __ATOMIC_RELEASE);
   }
 }
 

@@ -97,6 +97,7 @@ extern const tide_posix_link_kind_t tide_posix_link_serial, tide_posix_link_udp,
 /* A link of functions: its thread runs it. */
 int tide_posix_custom_open(tide_session_t *session, const tide_link_address_t *address);
 bool tide_posix_custom_close(tide_session_t *session);
+void tide_posix_custom_wake(tide_session_t *session);
 bool tide_posix_custom_counters(tide_session_t *session, tide_link_counters_t *counters);
 
 /* link_output.c. Leaves the mutex after a change of what goes out. */

@@ -24,7 +24,7 @@ static void run(void *argument) {
   custom_t *custom = argument;
   tide_posix_link_be_exact();
   while (!atomic_load(&custom->stop)) {
-    tide_custom_link_run(&custom->link, tide_posix_link_now_ns() + TURN_NS);
+    tide_custom_link_run(&custom->link, custom->link.wakes ? TIDE_FOREVER : tide_posix_link_now_ns() + TURN_NS);
   }
 }
 
@@ -54,6 +54,13 @@ static custom_t **place_of(tide_session_t *session) {
   return place;
 }
 
+void tide_posix_custom_wake(tide_session_t *session) {
+  (void)pthread_mutex_lock(&customs_mutex);
+  custom_t *custom = *place_of(session);
+  if (custom != NULL) tide_custom_link_wake(&custom->link);
+  (void)pthread_mutex_unlock(&customs_mutex);
+}
+
 bool tide_posix_custom_close(tide_session_t *session) {
   (void)pthread_mutex_lock(&customs_mutex);
   custom_t **place = place_of(session);
@@ -62,6 +69,7 @@ bool tide_posix_custom_close(tide_session_t *session) {
   (void)pthread_mutex_unlock(&customs_mutex);
   if (custom == NULL) return false;
   atomic_store(&custom->stop, true);
+  tide_custom_link_wake(&custom->link);
   tide_posix_thread_join(&custom->thread);
   tide_custom_link_close(&custom->link);
   free(custom);

@@ -151,6 +151,7 @@ void tide_port_wake_link(tide_session_t *session) {
   while (link != NULL && link->session != session) link = link->next;
   if (link != NULL) tide_posix_link_ask(link, due_ns);
   (void)pthread_mutex_unlock(&links_mutex);
+  if (link == NULL) tide_posix_custom_wake(session);
 }
 
 const tide_pump_t *tide_port_pump(tide_session_t *session) {

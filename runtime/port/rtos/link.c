@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The link of an operating system with tasks. A task of its own polls the session, so that nobody who waits has to, and
  * every waiter sleeps on its own event. It serves a UART (runtime/port/cortex_m/uart.h) or a custom transport, one at a
- * time. Its priority is above that of all lanes, so a custom transport's read must sleep while it waits. */
+ * time. Its priority is above that of all lanes, so a custom transport's read must sleep while it waits; one that can
+ * be woken sleeps until there is something to do. */
 #include "link_task.h"
 #include "tide/link_custom.h"
 #include "tide/port.h"
@@ -20,7 +21,7 @@
 #include "transports.h"
 #endif
 
-#define TURN_NS INT64_C(20000000) /* of a custom transport, after which it looks whether to stop */
+#define TURN_NS INT64_C(20000000) /* of a custom transport that cannot be woken: then it looks whether to stop */
 
 static struct {
   tide_session_t *session; /* null: closed */
@@ -38,12 +39,19 @@ static bool is_stopped(void) {
   return stop;
 }
 
-void tide_link_task_wake(void) { platform()->event_set(platform()->context, &served.work); }
+void tide_link_task_wake(void) {
+  if (served.custom) {
+    tide_custom_link_wake(&served.transport);
+  } else {
+    platform()->event_set(platform()->context, &served.work);
+  }
+}
 
 static void run(void) {
   while (!is_stopped()) {
     if (served.custom) {
-      tide_custom_link_run(&served.transport, platform()->now_ns(platform()->context) + TURN_NS);
+      const int64_t now_ns = platform()->now_ns(platform()->context);
+      tide_custom_link_run(&served.transport, served.transport.wakes ? TIDE_FOREVER : now_ns + TURN_NS);
     } else {
       const int64_t next_ns = tide_session_poll(served.session);
       (void)platform()->event_wait(platform()->context, &served.work, next_ns);

@@ -16,6 +16,19 @@ static struct {
   bool running; /* threads and stacks are one set, for one executor at a time */
 } lanes_run;
 
+#ifdef CONFIG_SCHED_CPU_MASK
+#define PROCESSORS CONFIG_MP_MAX_NUM_CPUS
+static void pin(k_tid_t thread, uint16_t processor) {
+  if (processor != 0u) (void)k_thread_cpu_pin(thread, processor - 1);
+}
+#else
+#define PROCESSORS 0
+static void pin(k_tid_t thread, uint16_t processor) {
+  ARG_UNUSED(thread);
+  ARG_UNUSED(processor);
+}
+#endif
+
 static void lane_thread(void *index, void *unused, void *also_unused) {
   ARG_UNUSED(unused);
   ARG_UNUSED(also_unused);
@@ -24,7 +37,8 @@ static void lane_thread(void *index, void *unused, void *also_unused) {
 
 static int priority_of(const tide_lane_settings_t *settings, int *priority) {
   *priority = k_thread_priority_get(k_current_get());
-  if (settings->processor != 0u || settings->stack_bytes > CONFIG_TIDE_LANE_STACK_BYTES) return TIDE_ERROR_UNSUPPORTED;
+  if (settings->stack_bytes > CONFIG_TIDE_LANE_STACK_BYTES) return TIDE_ERROR_UNSUPPORTED;
+  if (settings->processor > PROCESSORS) return PROCESSORS > 0 ? TIDE_ERROR_ARGUMENT : TIDE_ERROR_UNSUPPORTED;
   switch (settings->scheduling) {
     case TIDE_SCHEDULING_INHERIT:
       return TIDE_OK;
@@ -103,10 +117,11 @@ int tide_port_run_lanes(tide_lane_t *lanes, size_t count, void (*run)(void *cont
   tide_zephyr_budgets_start();
   lanes_run.run = run;
   lanes_run.context = context;
-  for (size_t index = 0; index < count; index++) { /* none starts before all are there */
+  for (size_t index = 0; index < count; index++) { /* none starts before all are there, on no processor */
     k_tid_t thread = k_thread_create(&threads[index], stacks[index], K_THREAD_STACK_SIZEOF(stacks[index]), lane_thread,
                                      (void *)(uintptr_t)index, NULL, NULL, priorities[index], 0, K_FOREVER);
     (void)k_thread_name_set(thread, lanes[index].settings.name != NULL ? lanes[index].settings.name : "tide lane");
+    pin(thread, lanes[index].settings.processor);
     tide_zephyr_budgets_bind(index, thread);
   }
   k_sched_lock();

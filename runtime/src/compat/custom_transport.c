@@ -23,6 +23,7 @@ rmw_ret_t rmw_uros_set_custom_transport(bool framing, void *args, open_custom_fu
   transport.close = close_cb;
   transport.write = write_cb;
   transport.read = read_cb;
+  transport.wake = NULL;
   return RMW_RET_OK;
 }
 
@@ -40,9 +41,15 @@ static size_t read_transport(void *context, uint8_t *bytes, size_t count, int ti
   return transport.read(context, bytes, count, timeout_ms, error);
 }
 
+static bool wake_transport(void *context) {
+  if (transport.wake == NULL) return false;
+  transport.wake(context);
+  return true;
+}
+
 const tide_custom_transport_t *tide_compat_custom_functions(void) {
-  static tide_custom_transport_t functions = {&transport,      false,           open_transport,
-                                              close_transport, write_transport, read_transport};
+  static tide_custom_transport_t functions = {&transport,      false,          open_transport, close_transport,
+                                              write_transport, read_transport, wake_transport};
   if (!TIDE_CUSTOM_LINK || !tide_compat_has_custom_transport()) return NULL;
   functions.framed = transport.framing;
   return &functions;
@@ -52,8 +59,10 @@ int tide_compat_open_custom(tide_support_t *support) {
   if (!TIDE_CUSTOM_LINK) return TIDE_ERROR_UNSUPPORTED;
   if (!tide_compat_has_custom_transport()) return TIDE_ERROR_LINK;
   if (tide_pools.custom_storage == NULL) return TIDE_ERROR_UNSUPPORTED;
-  int status = tide_custom_link_open(&custom_link, &support->session, tide_compat_custom_functions(),
-                                     tide_pools.custom_storage, tide_pools.custom_bytes);
+  tide_custom_transport_t functions = *tide_compat_custom_functions();
+  functions.wake = NULL; /* whoever waits runs the link: there is nobody else to end its read */
+  int status = tide_custom_link_open(&custom_link, &support->session, &functions, tide_pools.custom_storage,
+                                     tide_pools.custom_bytes);
   support->custom = status == TIDE_OK;
   return status;
 }

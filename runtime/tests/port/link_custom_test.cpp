@@ -62,6 +62,49 @@ TEST(CustomLink, WaitsNoLongerThanItsDeadline) {
   EXPECT_GT(client.polls, 5);
 }
 
+// The rest of a millisecond is slept, not spun away.
+TEST(CustomLink, SleepsPastTheTimeOfTheSession) {
+  FakeDaemon client;
+  client.poll_period_ns = 500'000;
+  Transport transport;
+  CustomLink custom(client, transport, true);
+  for (int turn = 0; turn < 1000 && transport.longest_timeout_ms == 0; turn++)
+    tide_custom_link_run(&custom.link, FakeDaemon::now_ns() + 2'000'000);
+  EXPECT_EQ(transport.longest_timeout_ms, 1);
+}
+
+TEST(CustomLink, AReadThatCanBeWokenWaitsForWhatIsNext) {
+  FakeDaemon client;
+  client.poll_period_ns = 3'600'000'000'000;
+  Transport transport;
+  transport.can_wake = true;
+  CustomLink custom(client, transport, true);
+  const auto run = [&] {
+    transport.arriving = {Bytes(5, 1)};  // so it need not sleep
+    transport.longest_timeout_ms = 0;
+    tide_custom_link_run(&custom.link, TIDE_FOREVER);
+    return transport.longest_timeout_ms;
+  };
+  EXPECT_GT(run(), 1000);
+  const int wakes = transport.wakes;
+  client.submit(Bytes(10, 1));
+  EXPECT_EQ(transport.wakes, wakes + 1) << "the message would wait for the end of the read";
+  tide_custom_link_wake(&custom.link);
+  EXPECT_EQ(transport.wakes, wakes + 2);
+  transport.stuck = true;
+  EXPECT_EQ(run(), 1) << "a rest of a message is offered again";
+}
+
+TEST(CustomLink, ARunEndsWhenItIsWoken) {
+  FakeDaemon client;
+  Transport transport;
+  transport.can_wake = true;
+  CustomLink custom(client, transport, true);
+  tide_custom_link_wake(&custom.link);
+  tide_custom_link_run(&custom.link, TIDE_FOREVER);
+  EXPECT_EQ(client.polls, 1);
+}
+
 TEST(CustomLink, GoesOnWithWhatTheTransportDidNotTake) {
   FakeDaemon client;
   Transport transport;
@@ -123,6 +166,28 @@ TEST(CustomLink, HasAThreadOnThisPort) {
   EXPECT_FALSE(transport.is_open);
   EXPECT_EQ(transport.collisions, 0);
   EXPECT_EQ(transport.written.size(), 50u);
+}
+
+// Each read waits for an hour, so whatever happens in this test was woken.
+TEST(CustomLink, ItsThreadIsWokenForMessagesAndTimesAndTheEnd) {
+  FakeDaemon client;
+  client.poll_period_ns = 3'600'000'000'000;
+  Transport transport;
+  transport.can_wake = true;
+  const tide_custom_transport_t functions = transport.functions(false);
+  tide_link_address_t address{};
+  address.kind = TIDE_LINK_CUSTOM;
+  address.custom = &functions;
+  ASSERT_EQ(client.open(address), TIDE_OK);
+  for (size_t count = 1; count <= 20; count++) {
+    client.submit(Bytes(10, 1));
+    ASSERT_TRUE(client.eventually([&](const FakeDaemon &fake) { return fake.sent.size() == count; }));
+    const int polls = client.look<int>([](const FakeDaemon &fake) { return fake.polls; });
+    tide_port_wake_link(&client.session);
+    ASSERT_TRUE(client.eventually([&](const FakeDaemon &fake) { return fake.polls > polls; }));
+  }
+  client.close();
+  EXPECT_FALSE(transport.is_open);
 }
 
 }  // namespace

@@ -151,9 +151,11 @@ struct Transport {
   std::vector<Bytes> written;
   std::deque<Bytes> arriving;
   int longest_timeout_ms = 0;
+  bool can_wake = false;
+  std::atomic<int> wakes = 0;
   std::atomic<int> inside = 0, collisions = 0;
 
-  tide_custom_transport_t functions(bool framed) { return {this, framed, open, close, write, read}; }
+  tide_custom_transport_t functions(bool framed) { return {this, framed, open, close, write, read, wake}; }
   struct Guard {
     explicit Guard(Transport &owner) : transport(owner) {
       if (transport.inside++ != 0) transport.collisions++;
@@ -179,7 +181,7 @@ struct Transport {
     Transport &transport = at(context);
     transport.longest_timeout_ms = std::max(transport.longest_timeout_ms, timeout_ms);
     if (transport.arriving.empty()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(timeout_ms));
+      transport.sleep(timeout_ms);
       return 0;
     }
     Bytes &first = transport.arriving.front();
@@ -188,6 +190,23 @@ struct Transport {
     transport.arriving.pop_front();
     return taken;
   }
+  static bool wake(void *context) {
+    Transport &transport = at(context);
+    if (!transport.can_wake) return false;
+    const std::lock_guard lock(transport.mutex);
+    transport.woken = true;
+    transport.wakes++;
+    transport.changed.notify_all();
+    return true;
+  }
+  void sleep(int timeout_ms) {
+    std::unique_lock lock(mutex);
+    changed.wait_for(lock, std::chrono::milliseconds(timeout_ms), [this] { return woken; });
+    woken = false;
+  }
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool woken = false;
   static Transport &at(void *context) { return *static_cast<Transport *>(context); }
   Bytes stream() const {
     Bytes all;

@@ -7,6 +7,7 @@
 #define MILLISECOND_NS INT64_C(1000000)
 #define WRITE_ATTEMPTS 100u /* without progress, a slice apart; then the message is lost */
 #define MESSAGES_A_RUN 16u
+#define LONGEST_WAIT_MS 60000 /* of a read that can be ended */
 
 static const tide_platform_t *platform_of(const tide_custom_link_t *link) { return link->session->daemon.platform; }
 
@@ -19,7 +20,12 @@ static int start(void *context, const tide_frame_parts_t *frame) {
   const uintptr_t state = tide_platform_enter(platform);
   link->outgoing = frame;
   tide_platform_exit(platform, state);
+  tide_custom_link_wake(link);
   return TIDE_OK;
+}
+
+void tide_custom_link_wake(tide_custom_link_t *link) {
+  if (link->wakes) (void)link->transport.wake(link->transport.context);
 }
 
 static const tide_frame_parts_t *take_outgoing(tide_custom_link_t *link) {
@@ -105,10 +111,22 @@ static bool receive_some(tide_custom_link_t *link, int timeout_ms) {
   return true;
 }
 
-static int timeout_until(const tide_custom_link_t *link, int64_t deadline_ns) {
-  const int64_t left_ms = (deadline_ns - now_of(link)) / MILLISECOND_NS;
+/* A rest of a message is offered again after a slice. */
+static int longest_wait_ms(const tide_custom_link_t *link) {
+  const bool under_way = link->output.written < link->output.length;
+  return link->wakes && !under_way ? LONGEST_WAIT_MS : (int)link->slice_ms;
+}
+
+/* Up to the deadline, but past the time of the session: what is left of its last millisecond is no reason to spin. */
+static int timeout_until(const tide_custom_link_t *link, int64_t session_ns, int64_t deadline_ns) {
+  const int64_t now_ns = now_of(link);
+  const int64_t session_left_ns = session_ns - now_ns, deadline_ms = (deadline_ns - now_ns) / MILLISECOND_NS;
+  const int64_t session_ms =
+      session_left_ns / MILLISECOND_NS + (session_left_ns > 0 && session_left_ns % MILLISECOND_NS != 0 ? 1 : 0);
+  const int64_t left_ms = session_ms < deadline_ms ? session_ms : deadline_ms;
+  const int longest_ms = longest_wait_ms(link);
   if (left_ms <= 0) return 0;
-  return left_ms < link->slice_ms ? (int)left_ms : (int)link->slice_ms;
+  return left_ms < longest_ms ? (int)left_ms : longest_ms;
 }
 
 void tide_custom_link_run(void *context, int64_t deadline_ns) {
@@ -119,9 +137,8 @@ void tide_custom_link_run(void *context, int64_t deadline_ns) {
   do {
     const int64_t session_ns = tide_session_poll(link->session);
     progress = send_some(link);
-    const int timeout_ms = progress ? 0 : timeout_until(link, session_ns < deadline_ns ? session_ns : deadline_ns);
-    progress = receive_some(link, timeout_ms) || progress;
-  } while (!progress && deadline_ns - now_of(link) >= MILLISECOND_NS);
+    progress = receive_some(link, progress ? 0 : timeout_until(link, session_ns, deadline_ns)) || progress;
+  } while (!progress && !link->wakes && deadline_ns - now_of(link) >= MILLISECOND_NS);
   link->running = false;
 }
 
@@ -145,6 +162,7 @@ int tide_custom_link_open(tide_custom_link_t *link, tide_session_t *session, con
   link->input = storage + output_bytes;
   link->input_bytes = storage_bytes - output_bytes;
   if (!link->transport.open(link->transport.context)) return TIDE_ERROR_LINK;
+  link->wakes = link->transport.wake != NULL && link->transport.wake(link->transport.context);
   link->open = true;
   const tide_link_t functions = {.context = link, .start = start, .heartbeat_floor_ns = TIDE_SERIAL_HEARTBEAT_FLOOR_NS};
   return tide_daemon_attach_link(&session->daemon, &functions, TIDE_SERIAL_ADDRESS_CLIENT);

@@ -7,9 +7,14 @@
 
 FakeZephyr *fake_zephyr;
 
-FakeZephyr::FakeZephyr() { fake_zephyr = this; }
+namespace {
+int64_t ticks_of_all;  // the port's clock never goes back, from test to test
+}
+
+FakeZephyr::FakeZephyr() : ticks(ticks_of_all) { fake_zephyr = this; }
 
 FakeZephyr::~FakeZephyr() {
+  ticks_of_all = ticks;
   EXPECT_FALSE(beside.joinable()) << "the cooperative thread is still there";
   if (beside.joinable()) beside.detach();
 }
@@ -78,7 +83,9 @@ int FakeZephyr::take(k_sem *semaphore, k_timeout_t timeout) {
     return 0;
   }
   const int64_t end = timeout.ticks < -1 ? -2 - timeout.ticks : timeout.ticks < 0 ? -1 : ticks + timeout.ticks;
+  limited = timeout.ticks != -1;
   if (while_sleeping && semaphore->count == 0) while_sleeping();
+  while (end < 0 && semaphore->count == 0 && timer != nullptr) tick();
   if (semaphore->count == 0) {
     EXPECT_GE(end, 0) << "nothing will ever end this sleep";
     ticks = std::max(ticks, end);
@@ -97,6 +104,23 @@ uint32_t k_cycle_get_32(void) { return 0; }
 int sys_clock_hw_cycles_per_sec(void) { return 1000000; }
 unsigned int irq_lock(void) { return fake_zephyr->locked++; }
 void irq_unlock(unsigned int key) { fake_zephyr->locked = key; }
+k_spinlock_key_t k_spin_lock(k_spinlock *lock) {
+  const k_spinlock_key_t key = {static_cast<int>(fake_zephyr->locked++)};
+  while (lock->held) {
+    if (!fake_zephyr->while_spinning) {
+      ADD_FAILURE() << "nobody will ever give the lock";
+      break;
+    }
+    fake_zephyr->while_spinning();
+  }
+  lock->held = true;
+  return key;
+}
+void k_spin_unlock(k_spinlock *lock, k_spinlock_key_t key) {
+  EXPECT_TRUE(lock->held);
+  lock->held = false;
+  fake_zephyr->locked = static_cast<unsigned>(key.key);
+}
 bool k_is_in_isr(void) { return fake_zephyr->in_interrupt; }
 void k_sched_lock(void) {
   EXPECT_FALSE(fake_zephyr->in_interrupt);
@@ -123,7 +147,7 @@ void k_timer_start(k_timer *timer, k_timeout_t duration, k_timeout_t period) {
   fake_zephyr->timer_tick = std::max(-2 - duration.ticks, fake_zephyr->ticks + 1);
 }
 void k_timer_stop(k_timer *) { fake_zephyr->timer = nullptr; }
-k_tid_t k_current_get(void) { return &fake_zephyr->running; }
+k_tid_t k_current_get(void) { return fake_zephyr->current; }
 int k_thread_priority_get(k_tid_t) { return fake_zephyr->priority; }
 void k_thread_priority_set(k_tid_t thread, int priority) {
   EXPECT_EQ(fake_zephyr->locked, 0u);
@@ -141,12 +165,18 @@ k_tid_t k_thread_create(k_thread *thread, k_thread_stack_t *, size_t, void (*ent
                         void *, void *, int priority, uint32_t, k_timeout_t delay) {
   const size_t index = fake_zephyr->threads.size();
   thread->unused = static_cast<int>(index);
-  fake_zephyr->threads.push_back({entry, one, priority, delay.ticks == 0, 0});
+  fake_zephyr->threads.push_back({entry, one, priority, delay.ticks == 0, 0, -1});
   if (priority < 0) fake_zephyr->begin_beside(index);
   return thread;
 }
 int k_thread_name_set(k_tid_t, const char *) { return 0; }
 void k_thread_start(k_tid_t thread) { fake_zephyr->threads.at(static_cast<size_t>(thread->unused)).started = true; }
+int k_thread_cpu_pin(k_tid_t thread, int cpu) {
+  FakeZephyr::Thread &pinned = fake_zephyr->threads.at(static_cast<size_t>(thread->unused));
+  EXPECT_FALSE(pinned.started) << "the kernel refuses it";
+  pinned.processor = cpu;
+  return 0;
+}
 int k_thread_join(k_thread *thread, k_timeout_t) {
   const FakeZephyr::Thread joined = fake_zephyr->threads.at(static_cast<size_t>(thread->unused));
   EXPECT_TRUE(joined.started);

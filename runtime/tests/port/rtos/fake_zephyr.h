@@ -21,6 +21,7 @@ class FakeZephyr {
     int priority;
     bool started;
     uint64_t cycles;
+    int processor;  // that it is pinned to; -1: none
   };
 
   FakeZephyr();
@@ -30,14 +31,17 @@ class FakeZephyr {
 
   static constexpr int64_t TICK_NS = 100'000;
 
-  int64_t ticks = 0;
+  int64_t ticks;
   unsigned locked = 0, scheduler_locked = 0;
   int choices = 0;  // times the scheduler could choose with interrupts let in
   bool in_interrupt = false;
   k_thread running{};
-  int priority = 9;  // of the running thread
+  k_tid_t current = &running;            // on the processor that the test plays
+  std::function<void()> while_spinning;  // for a lock that another processor has
+  int priority = 9;                      // of the running thread
   std::vector<Thread> threads;
   std::function<void()> while_sleeping;
+  bool limited = false;      // the wait that begins has a time limit
   k_timer *timer = nullptr;  // that runs
   int64_t timer_tick = 0;
 

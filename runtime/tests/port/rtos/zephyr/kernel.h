@@ -17,7 +17,12 @@ extern "C" {
 #define CONFIG_TIDE_RING_BYTES 64
 #define CONFIG_TIDE_LINK_STACK_BYTES 2048
 #define CONFIG_TIDE_LINK_PRIORITY 0
+#ifdef CONFIG_SMP
+#define CONFIG_SCHED_CPU_MASK 1
+#define CONFIG_MP_MAX_NUM_CPUS 2
+#else
 #define CONFIG_TIDE_BUDGETS 1
+#endif
 #define CONFIG_TIDE_BUDGETS_STACK_BYTES 1024
 #define CONFIG_TIDE_REPLENISHMENTS 8
 #define CONFIG_NUM_COOP_PRIORITIES 16
@@ -43,6 +48,12 @@ struct k_thread {
   int unused;
 };
 typedef struct k_thread *k_tid_t;
+struct k_spinlock {
+  bool held;
+};
+typedef struct {
+  int key;
+} k_spinlock_key_t;
 typedef struct {
   char memory[1];
 } k_thread_stack_t;
@@ -53,6 +64,7 @@ typedef struct {
 struct k_timer {
   void (*expired)(struct k_timer *timer);
 };
+#define K_TIMER_DEFINE(name, expired, stopped) struct k_timer name = {expired}
 typedef struct {
   uint64_t execution_cycles;
 } k_thread_runtime_stats_t;
@@ -64,6 +76,8 @@ uint32_t k_cycle_get_32(void);
 int sys_clock_hw_cycles_per_sec(void);
 unsigned int irq_lock(void);
 void irq_unlock(unsigned int key);
+k_spinlock_key_t k_spin_lock(struct k_spinlock *lock);
+void k_spin_unlock(struct k_spinlock *lock, k_spinlock_key_t key);
 int k_sem_init(struct k_sem *semaphore, unsigned int count, unsigned int limit);
 void k_sem_give(struct k_sem *semaphore);
 int k_sem_take(struct k_sem *semaphore, k_timeout_t timeout);
@@ -75,6 +89,7 @@ k_tid_t k_thread_create(struct k_thread *thread, k_thread_stack_t *stack, size_t
                         uint32_t options, k_timeout_t delay);
 int k_thread_name_set(k_tid_t thread, const char *name);
 void k_thread_start(k_tid_t thread);
+int k_thread_cpu_pin(k_tid_t thread, int cpu);
 int k_thread_join(struct k_thread *thread, k_timeout_t timeout);
 bool k_is_in_isr(void);
 void k_timer_init(struct k_timer *timer, void (*expired)(struct k_timer *timer),

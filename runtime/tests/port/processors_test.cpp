@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program that tries boards with several processors, on threads of this machine.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <thread>
+
+#include "../../port/processors/tide_processors.h"
+
+namespace {
+
+std::array<std::thread, TIDE_PROCESSORS_THREADS> threads;
+
+void busy_us(uint32_t us) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(us);
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
+void sleep_ms(uint32_t ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+
+bool start_thread(unsigned index, void (*run)(void *), void *argument, bool) {
+  if (threads[index].joinable()) threads[index].join();
+  threads[index] = std::thread(run, argument);
+  return true;
+}
+
+TEST(Processors, KeepOutOfEachOthersWay) {
+  tide_processors_board_t board{};
+  board.runs = 5000;
+  board.busy_us = busy_us;
+  board.sleep_ms = sleep_ms;
+  board.start_thread = start_thread;
+  tide_processors_found_t found{};
+  EXPECT_TRUE(tide_processors(&board, &found));
+  EXPECT_EQ(found.wrong, 0u);
+  for (std::thread &thread : threads) {
+    if (thread.joinable()) thread.join();
+  }
+}
+
+}  // namespace
