@@ -5,6 +5,7 @@
 #include "internal.h"
 
 #define CLOCK_DRIFT_ALLOWANCE_NS 1000000
+#define CLOCK_STEP_MOST_NS 10000000 /* of kernels whose clock is a tick */
 
 static void put_timestamp(tide_cdr_t *cdr, const void *body) {
   tide_xrce_put_timestamp(cdr, *(const tide_xrce_time_t *)body);
@@ -62,7 +63,9 @@ void tide_session_on_timestamp_reply(tide_session_t *session, const tide_xrce_ti
   const int64_t sent_ns = tide_xrce_time_to_ns(reply->originate);
   const int64_t agent_received_ns = tide_xrce_time_to_ns(reply->receive);
   const int64_t agent_sent_ns = tide_xrce_time_to_ns(reply->transmit);
-  const int64_t there_and_back_ns = (arrived_ns - sent_ns) - (agent_sent_ns - agent_received_ns);
+  const int64_t measured_ns = (arrived_ns - sent_ns) - (agent_sent_ns - agent_received_ns);
+  /* A clock of ticks may not have moved while the agent, whose clock is finer, was at work. */
+  const int64_t there_and_back_ns = measured_ns < 0 && measured_ns >= -CLOCK_STEP_MOST_NS ? 0 : measured_ns;
   const uintptr_t critical = session_enter(session);
   if (session->time_sync_under_way && sent_ns == session->time_sync_sent_ns && there_and_back_ns >= 0 &&
       agent_sent_ns >= agent_received_ns) {

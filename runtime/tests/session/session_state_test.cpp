@@ -684,6 +684,30 @@ TEST(SessionTimeSync, LateAndForeignRepliesAreIgnored) {
   EXPECT_EQ(tide_session_synchronise(b.session()), TIDE_ERROR_DISCONNECTED);
 }
 
+/* The reply to the exchange under way, of an agent that was at work for so long by its own clock. */
+static void reply_after(Bench &b, int64_t work_ns) {
+  const int64_t received_ns = b.clock.now_ns + b.agent.wall_offset_ns;
+  const tide_xrce_timestamp_reply_t reply = {tide_xrce_time_from_ns(received_ns + work_ns),
+                                             tide_xrce_time_from_ns(received_ns),
+                                             tide_xrce_time_from_ns(b.session()->time_sync_sent_ns)};
+  b.agent.send_control(0x81, TIDE_XRCE_TIMESTAMP_REPLY,
+                       body_of([&](tide_cdr_t *cdr) { tide_xrce_put_timestamp_reply(cdr, &reply); }));
+}
+
+TEST(SessionTimeSync, AClockOfTicksMayStandStillWhileTheAgentWorks) {
+  Bench b;
+  b.connect();
+  b.agent.reply_delay_ns = 10 * s;
+  ASSERT_EQ(tide_session_synchronise(b.session()), TIDE_OK);
+  reply_after(b, 8 * ms);
+  ASSERT_EQ(tide_session_wait_synchronised(b.session(), in(b, 100 * ms), &b.pump), TIDE_OK);
+  EXPECT_EQ(b.session()->time_sync.round_trip_ns, 0);
+  EXPECT_NEAR(static_cast<double>(b.session()->time_sync.offset_ns - b.agent.wall_offset_ns), 0, 5e6);
+  ASSERT_EQ(tide_session_synchronise(b.session()), TIDE_OK);
+  reply_after(b, 50 * ms);
+  EXPECT_EQ(tide_session_wait_synchronised(b.session(), in(b, 100 * ms), &b.pump), TIDE_ERROR_TIMEOUT) << "nonsense";
+}
+
 TEST(SessionLoss, EverythingArrivesOnceOnAnyLossyLine) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
