@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+import links
 import pytest
 from std_msgs.msg import Int32
 from test_record_real import end, environment, start, wait_bytes
 from test_run_robot_real import tide_run
-from test_telling import serial, udp
 
 from reserved import domain
 from ros import Host, host, program, quality, start_agent
@@ -89,8 +89,7 @@ class World:
     children: Children
     folder: Path
     node: Host
-    board_link: list[str]
-    agent_link: list[str]
+    link: links.Link
 
     @property
     def out(self) -> Path:
@@ -102,11 +101,11 @@ class World:
 
     def start_agent(self, name: str = "agent") -> Child:
         self.out.mkdir(exist_ok=True)
-        words = (*self.agent_link, "--trace", str(self.out / f"{name}.trace"))
+        words = (*self.link.agent, "--trace", str(self.out / f"{name}.trace"))
         return start_agent(self.children, DOMAIN, self.folder / f"{name}.log", *words)
 
     def start_board(self, *options: str) -> Child:
-        words = [program("telling_peer"), *self.board_link, "--key", "0xC1", *options]
+        words = [program("telling_peer"), *self.link.board, "--key", "0xC1", *options]
         board: Child = self.children.start("board", words, self.folder / "board.log", None, environment())
         board.wait_event("ready", LIMIT_S)
         return board
@@ -139,10 +138,10 @@ def echoing(node: Host) -> Iterator[None]:
         thread.join()
 
 
-@pytest.fixture(params=[udp, serial], ids=["udp", "serial"])
+@pytest.fixture(params=[links.udp, links.serial_with_loss], ids=["udp", "serial"])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     with host(DOMAIN) as node, Children() as children:
-        yield World(children, tmp_path, node, *request.param(children, tmp_path))
+        yield World(children, tmp_path, node, request.param(children, tmp_path))
 
 
 def ways(steps: list[Step], chain: str) -> dict[int, list[Step]]:

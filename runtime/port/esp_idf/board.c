@@ -117,8 +117,10 @@ static size_t serial_read(void *context, uint8_t *bytes, size_t count, int timeo
 }
 
 const tide_custom_transport_t *tide_rtos_transport(const tide_link_address_t *address) {
-  static const tide_custom_transport_t datagrams = {NULL, false, udp_open, udp_close, udp_write, udp_read};
-  static const tide_custom_transport_t serial = {NULL, true, serial_open, serial_close, serial_write, serial_read};
+  static const tide_custom_transport_t datagrams = {
+      .open = udp_open, .close = udp_close, .write = udp_write, .read = udp_read};
+  static const tide_custom_transport_t serial = {
+      .framed = true, .open = serial_open, .close = serial_close, .write = serial_write, .read = serial_read};
   if (address->kind == TIDE_LINK_UDP) return find_agent(address) ? &datagrams : NULL;
   if (address->kind != TIDE_LINK_SERIAL) return NULL;
   uart_baud = address->baud != 0u ? (int)address->baud : 115200;
