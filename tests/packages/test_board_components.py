@@ -41,6 +41,8 @@ def riscv(architecture: str, *own: str) -> Core:
 
 
 OF_IDF = ("__atomic_exchange_1", "__atomic_fetch_add_4")  # where the chip has no atomic instructions
+# Arithmetic of an ESP8266, of which the compiler's library is not linked here.
+OF_ITS_ROM = ("__divdi3", "__divsi3", "__muldi3", "__udivdi3", "__udivsi3", "__umodsi3", "__umulsidi3")
 CORES = {
     "cortex-m0plus": arm("-mcpu=cortex-m0plus"),
     "cortex-m3": arm("-mcpu=cortex-m3"),
@@ -54,7 +56,7 @@ CORES = {
         "xtensa-lx106-elf-gcc",
         ("-mlongcalls", "--specs=/usr/lib/xtensa-lx106-elf/picolibc.specs"),
         ("-nostartfiles", "-Wl,--entry=main"),
-        ("stdout", *OF_IDF, "__muldi3", "__divsi3", "__divdi3", "__udivsi3", "__udivdi3"),  # divisions are in its ROM
+        ("stdout", *OF_IDF, *OF_ITS_ROM),
     ),
 }
 ALWAYS = ["-Os", "-ffunction-sections", "-fdata-sections", "-std=gnu11", "-Wall", "-Wextra", "-Werror"]
