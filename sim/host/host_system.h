@@ -19,9 +19,9 @@ struct HostInstance {
 
 struct HostResult {
   struct Deleter {
-    void operator()(program_t *program) const {
-      program_free(program);
-      delete program;
+    void operator()(program_t *ended) const {
+      program_free(ended);
+      delete ended;
     }
   };
   std::unique_ptr<program_t, Deleter> program;  // with its responses and counters; refers to the plan

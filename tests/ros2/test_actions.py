@@ -396,7 +396,7 @@ def test_the_agent_is_killed_while_a_board_waits(world: World) -> None:
 @only_udp
 def test_boards_ask_each_other(world: World) -> None:
     world.board("--node", "one", "--serve", "count", "--step-ms", "10")
-    words = [program("action_peer"), *world.board_link, "--key", "0xAD", "--node", "two"]
+    words = [program("action_peer"), *world.link.board, "--key", "0xAD", "--node", "two"]
     child = world.children.start("two", [*words, "--ask", "count", "--goals", "8", "--order", "5", "--at-once", "4"],
                                  world.folder / "two.log")  # fmt: skip
     child.wait_event("ready", LIMIT_S)
