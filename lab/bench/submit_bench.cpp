@@ -38,9 +38,14 @@
 #include "tide/status.h"
 
 // Neither inlined nor cloned: callgrind collects inside it.
+#ifdef __clang__
+#define TIDE_IN_ONE_PIECE __attribute__((noinline))
+#else
+#define TIDE_IN_ONE_PIECE __attribute__((noipa))
+#endif
 extern "C" uint64_t measured_calls(bool (*call)(void *context, size_t index), void *context, size_t count);
-extern "C" __attribute__((noipa)) uint64_t measured_calls(bool (*call)(void *context, size_t index), void *context,
-                                                          size_t count) {
+extern "C" TIDE_IN_ONE_PIECE uint64_t measured_calls(bool (*call)(void *context, size_t index), void *context,
+                                                     size_t count) {
   uint64_t good = 0;
   for (size_t index = 0; index < count; index++) good += call(context, index) ? 1u : 0u;
   return good;

@@ -215,7 +215,7 @@ static void begin(const tide_trace_settings_t *settings) {
 }
 
 static rcl_ret_t start_timer(rclc_support_t *support, rclc_executor_t *executor, uint32_t period_ms) {
-  rcl_ret_t result = rclc_timer_init_default(&trace.timer, support, RCL_MS_TO_NS((uint64_t)period_ms), on_turn);
+  rcl_ret_t result = rclc_timer_init_default(&trace.timer, support, (uint64_t)RCL_MS_TO_NS(period_ms), on_turn);
   if (result != RCL_RET_OK) return result;
   result = rclc_executor_add_timer(executor, &trace.timer);
   if (result != RCL_RET_OK) (void)rcl_timer_fini(&trace.timer);
