@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from tide.system.load import load, parse
@@ -429,6 +430,20 @@ def test_no_number_is_cut_however_narrow_the_terminal_is(width: int) -> None:
     text = console.export_text()
     assert "1234.57" in text and "98765.43" in text
     assert all(len(line) <= width for line in text.splitlines())
+
+
+def test_what_others_say_is_one_line_without_escape_sequences() -> None:
+    said = "first\nsecond \x1b[2J\x9b2J \u202egnol \u5e83\u3044 " * 3
+    agents = [AgentRow("an\nagent", "", "running", "warning", said, 0, 1, 0, 2, 3)]
+    shown = dataclasses.replace(view(row("a", why=said, last_ns=None)), agents=agents)
+    console = Console(width=100, height=40, record=True, color_system=None)
+    console.print(screen.picture(shown, console))
+    text = console.export_text()
+    assert "first second" in text and "an agent" in text
+    assert not any(not one.isprintable() for one in text.replace("\n", ""))
+    assert all(cell_len(line) <= 100 for line in text.splitlines())
+    assert len(text.splitlines()) == 11
+    assert all(line.isprintable() for line in screen.plain_lines(shown, None))
 
 
 def test_plain_lines_tell_a_chain_when_it_changes() -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from tide.terminal.style import empty_table
 from tide.watch.view import AgentRow, ChainRow, ClientRow, LinkRow, ProgramRow, View
 
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red", "stale": "red"}
@@ -17,7 +16,7 @@ _COLOURS |= {"missed": "yellow", "above": "red", "running": "green", "waiting": 
 _COLOURS |= {"silent": "red", "gone": "red", "refused": "red"}
 _ORDER = {"above": 0, "missed": 1, "silent": 2, "gone": 2, "refused": 2, "waiting": 3, "ok": 4, "running": 4}
 _TEXTS = ("", "at")
-_OVERHEAD = 3  # lines of a table beside its rows
+_OVERHEAD = 3  # lines of a table above its rows
 _SHARE_OF_CHAINS = 0.6  # of a terminal's lines
 
 
@@ -34,40 +33,56 @@ def by_need(rows: Iterable[ChainRow]) -> list[ChainRow]:
     return sorted(rows, key=lambda row: _ORDER.get(state_of(row), 5))
 
 
-_GAP = 2  # of a column to the next one, as empty_table has it
+_GAP = 2  # of a column to the next one
 _LEAST = 12  # of the last column
 _MOST = 24  # of the first
 
 
+def _one_line(text: str) -> str:
+    """What others say may hold line ends and escape sequences; a terminal would obey them."""
+    return text if text.isprintable() else "".join(one if one.isprintable() else " " for one in text)
+
+
 def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: max(length - 1, 0)] + "…"
+    return text if cell_len(text) <= length else f"{set_cell_size(text, max(length - 1, 0))}…"
+
+
+def _cell(text: str, size: int, right: bool) -> str:
+    padding = " " * (size - cell_len(text))
+    return padding + text if right else text + padding
 
 
 def _table(
     title: str, headings: Sequence[str], rows: list[list[str]], width: int, optional: Sequence[str] = ()
-) -> Table:
+) -> Text:
     """Cells between the second column, which has a colour, and the last are numbers, or have a heading in _TEXTS. No
-    number is cut: in a narrow terminal columns that are optional go, and the last one is cut."""
+    number is cut: in a narrow terminal columns that are optional go, and the last one is cut. It is one text, because
+    rich's tables, which measure and wrap each cell, took more of a processor than all else in a watch."""
+    rows = [[_one_line(cell) for cell in row] for row in rows]
     rows = [[_cut(row[0], _MOST), *row[1:]] for row in rows]
     kept = list(range(len(headings)))
-    sizes = [max([len(headings[n]), *(len(row[n]) for row in rows)]) for n in kept]
+    sizes = [max([cell_len(headings[n]), *(cell_len(row[n]) for row in rows)]) for n in kept]
     for name in optional:
         if sum(sizes[n] + _GAP for n in kept[:-1]) + _LEAST + 2 > width:
             kept.remove(headings.index(name))
-    room = width - sum(sizes[n] + _GAP for n in kept[:-1]) - 3
-    table = empty_table(title)
-    for n in kept:
-        right = n > 0 and n != len(headings) - 1 and headings[n] not in _TEXTS
-        size = min(sizes[n], max(room, _LEAST)) if n == kept[-1] else sizes[n]  # told, it is not measured again
-        table.add_column(headings[n], justify="right" if right else "left", no_wrap=True, width=size)
+    last = kept[-1]
+    sizes[last] = min(sizes[last], max(width - sum(sizes[n] + _GAP for n in kept[:-1]) - 3, _LEAST))
+    rights = [0 < n != len(headings) - 1 and headings[n] not in _TEXTS for n in range(len(headings))]
+    gap = " " * _GAP
+    text = Text(no_wrap=True, overflow="crop")
+    text.append(f"{title}\n", "italic")
+    text.append(f" {gap.join(_cell(headings[n], sizes[n], rights[n]) for n in kept)}\n", "bold")
+    text.append(f" {'─' * (sum(sizes[n] + _GAP for n in kept) - _GAP)}\n")
     for row in rows:
-        cells: list[str | Text] = [_cut(row[n], max(room, _LEAST)) if n == kept[-1] else row[n] for n in kept]
-        table.add_row(*(Text(str(one), style=_COLOURS.get(str(one), "")) for one in cells))
-    return table
+        text.append(" ")
+        for n in kept:
+            cell = _cell(_cut(row[n], sizes[n]), sizes[n], rights[n])
+            text.append(cell if n == last else cell + gap, _COLOURS.get(row[n], None))
+        text.append("\n")
 
 
-def _more(table: Table, left: int, what: str) -> RenderableType:
-    return Group(table, Text(f"and {left} more {what}", style="dim")) if left > 0 else table
+def _more(table: Text, left: int, what: str) -> RenderableType:
+    return table.append(f"and {left} more {what}\n", "dim") if left > 0 else table
 
 
 def chains_table(rows: list[ChainRow], most: int, width: int) -> RenderableType:
@@ -178,7 +193,6 @@ def heading(view: View) -> Text:
     text.append(f" in ROS domain {view.domain}, watched for {view.watched_ns / 1e9:.0f} s")
     for note in view.notes:
         text.append(f"\n{note}", style="yellow")
-    return text
 
 
 def picture(view: View, console: Console) -> RenderableType:
@@ -216,7 +230,7 @@ def plain_lines(view: View, before: View | None) -> list[str]:
         if known.get(row.name) != _told(row):
             lines.append(f"  {row.name}: {_words(row)}")
     notes = [] if before and before.notes == view.notes else view.notes
-    return [*lines, *(f"  {note}" for note in notes)]
+    return [_one_line(line) for line in (*lines, *(f"  {note}" for note in notes))]
 
 
 def _told(row: ChainRow) -> tuple[str, str]:

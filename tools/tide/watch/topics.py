@@ -75,12 +75,14 @@ class WatchedTopic:
         if self.subscription is None:
             return
         handle, kind, is_one = self.subscription.handle, self.subscription.msg_type, self.publishers == 1
+        count = self.times.count
         with handle:
             while (got := handle.take_message(kind, True)) is not None:
                 info = got[1]
                 # Numbers follow each other where only one publishes.
                 self.times.take(info["source_timestamp"], info["publication_sequence_number"] if is_one else None)
-                self.heard_s = time.monotonic()
+        if self.times.count != count:
+            self.heard_s = time.monotonic()
 
 
 def _nothing(_: Any) -> None:
