@@ -23,6 +23,7 @@ enum {
  * agent for dead. */
 #define SESSION_CONTROL_PRIORITY TIDE_PRIORITY(TIDE_LEVEL_MAXIMUM, 0xFFu)
 #define SESSION_OWN_ID TIDE_XRCE_SESSION_ANY /* tide_daemon_submit_control: the session that was set */
+#define SESSION_ANNOUNCED_LESS_BYTES 4u      /* than the MTU: what the agent is told that a message may have */
 
 static inline uintptr_t session_enter(tide_session_t *session) {
   const tide_platform_t *platform = session->config.daemon.platform;
