@@ -99,13 +99,20 @@ class Spinning:
     def __init__(self, executor: Any) -> None:
         self.executor = executor
         self.error: BaseException | None = None
+        self.is_ending = False
         self.thread = threading.Thread(target=self._spin, daemon=True)
 
     def _spin(self) -> None:
         try:
             self.executor.spin()
         except BaseException as error:
-            self.error = error
+            if not self._is_rclpys_end(error):
+                self.error = error
+
+    def _is_rclpys_end(self, error: BaseException) -> bool:
+        """rclpy's own executors lose their guard condition when they are shut down while they gather what to wait for."""
+        own = type(self.executor).__module__ == "rclpy.executors"
+        return own and self.is_ending and isinstance(error, AttributeError) and error.name == "handle"
 
     def join(self) -> None:
         self.thread.join(LIMIT_S)
@@ -116,6 +123,7 @@ class Spinning:
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self.is_ending = True
         finished = self.executor.shutdown(LIMIT_S)
         self.join()
         if error is None:

@@ -46,7 +46,7 @@ def tide(environment: Path, folder: Path, *words: str) -> subprocess.CompletedPr
     own = {name: value for name, value in os.environ.items() if not name.startswith(("TIDE_", "PYTHON", "VIRTUAL_ENV"))}
     own["AMENT_PREFIX_PATH"] = sys.prefix  # the definitions of messages belong to the dependencies
     return subprocess.run(
-        [str(environment / "bin/tide"), *words], cwd=folder, env=own, capture_output=True, text=True, timeout=120
+        [str(environment / "bin/tide"), *words], cwd=folder, env=own, capture_output=True, text=True, timeout=600
     )
 
 
