@@ -6,18 +6,10 @@
  * Publishes images of N octets, the first four of which are their number, until SIGTERM. Prints a line of JSON when an
  * image is half written, and one with the code of each rcl_publish. */
 #define _POSIX_C_SOURCE 200809L
-#include <getopt.h>
 #include <inttypes.h>
-#include <rclc/rclc.h>
 #include <rclc/sleep.h>
-#include <rmw_microros/rmw_microros.h>
-#include <signal.h>
 #include <std_msgs/msg/u_int8_multi_array.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <tide/rclc.h>
-#include <tide/status.h>
 
 #define TIDE_NODES 1
 #define TIDE_PUBLISHERS 1
@@ -32,33 +24,22 @@
 #define TIDE_DEFINE_POOLS
 #include <tide/pools.h>
 
+#define PEER "image_peer"
+#include "peer.h"
+
 #define PIECE_BYTES 1000u
 #define COUNT_BYTES 4
 
-static volatile sig_atomic_t interrupted;
 static uint32_t image_bytes = 300000, number;
 
-static void on_signal(int signal_number) {
-  (void)signal_number;
-  interrupted = 1;
-}
-
-static void require(rcl_ret_t result, const char *step) {
-  if (result == RCL_RET_OK) return;
-  fprintf(stderr, "image_peer: %s failed: %s\n", step, tide_status_text(tide_rclc_last_status()));
-  exit(1);
-}
-
 static void read_options(int count, char **words, rmw_init_options_t *link) {
-  static const struct option known[] = {{"udp", required_argument, NULL, 'u'},
-                                        {"serial", required_argument, NULL, 's'},
-                                        {"bytes", required_argument, NULL, 'b'},
-                                        {NULL, 0, NULL, 0}};
+  static const struct option known[] = {PEER_LINK_OPTIONS, {"bytes", required_argument, NULL, 'b'}, {NULL, 0, NULL, 0}};
   for (int option; (option = getopt_long(count, words, "", known, NULL)) != -1;) {
-    if (option == 'u') require(rmw_uros_options_set_udp_address("127.0.0.1", optarg, link), "the address");
-    if (option == 's') require(tide_rclc_options_set_serial(link, optarg, 921600), "the device");
-    if (option == 'b') image_bytes = (uint32_t)strtoul(optarg, NULL, 0);
-    if (option == '?') exit(2);
+    if (option == 'b') {
+      image_bytes = (uint32_t)strtoul(optarg, NULL, 0);
+    } else {
+      read_link_option(option, link);
+    }
   }
 }
 
@@ -81,8 +62,7 @@ static void write_image(ucdrBuffer *buffer) {
 }
 
 int main(int count, char **words) {
-  const struct sigaction action = {.sa_handler = on_signal};
-  sigaction(SIGTERM, &action, NULL);
+  end_by_signal();
   rcl_allocator_t allocator = rcl_get_default_allocator();
   rcl_init_options_t options = rcl_get_zero_initialized_init_options();
   require(rcl_init_options_init(&options, allocator), "the options");

@@ -7,17 +7,10 @@
  * make others. What the program is asked is printed as lines of JSON, and "count" above 90 is refused. --store keeps
  * "gain" in a file over restarts. SIGTERM prints the counters and ends it. */
 #define _POSIX_C_SOURCE 200809L
-#include <getopt.h>
 #include <inttypes.h>
 #include <rclc_parameter/rclc_parameter.h>
-#include <rmw_microros/rmw_microros.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <tide/rclc.h>
 #include <tide/rclc_parameter.h>
-#include <tide/status.h>
 
 #define TIDE_NODES 1
 #define TIDE_PUBLISHERS 0
@@ -29,20 +22,11 @@
 #define TIDE_DEFINE_POOLS
 #include <tide/pools.h>
 
-static volatile sig_atomic_t interrupted;
+#define PEER "parameter_peer"
+#include "peer.h"
+
 static rclc_parameter_server_t server;
 static const char *store_path;
-
-static void on_signal(int number) {
-  (void)number;
-  interrupted = 1;
-}
-
-static void require(rcl_ret_t result, const char *step) {
-  if (result == RCL_RET_OK) return;
-  fprintf(stderr, "parameter_peer: %s failed: %s\n", step, tide_status_text(tide_rclc_last_status()));
-  exit(1);
-}
 
 static double number_of(const ParameterValue *value) {
   if (value->type == RCLC_PARAMETER_BOOL) return value->bool_value;
@@ -103,18 +87,19 @@ static void print_end(rclc_support_t *support) {
 }
 
 static const char *read_options(int count, char **words, rmw_init_options_t *link) {
-  static const struct option known[] = {
-      {"udp", required_argument, NULL, 'u'},   {"serial", required_argument, NULL, 's'},
-      {"key", required_argument, NULL, 'k'},   {"node", required_argument, NULL, 'n'},
-      {"store", required_argument, NULL, 'f'}, {NULL, 0, NULL, 0}};
+  static const struct option known[] = {PEER_LINK_OPTIONS,
+                                        {"node", required_argument, NULL, 'n'},
+                                        {"store", required_argument, NULL, 'f'},
+                                        {NULL, 0, NULL, 0}};
   const char *name = "peer";
   for (int option; (option = getopt_long(count, words, "", known, NULL)) != -1;) {
-    if (option == 'u') require(rmw_uros_options_set_udp_address("127.0.0.1", optarg, link), "the address");
-    if (option == 's') require(tide_rclc_options_set_serial(link, optarg, 921600), "the device");
-    if (option == 'k') require(rmw_uros_options_set_client_key((uint32_t)strtoul(optarg, NULL, 0), link), "the key");
-    if (option == 'n') name = optarg;
-    if (option == 'f') store_path = optarg;
-    if (option == '?') exit(2);
+    if (option == 'n') {
+      name = optarg;
+    } else if (option == 'f') {
+      store_path = optarg;
+    } else {
+      read_link_option(option, link);
+    }
   }
   return name;
 }
@@ -124,8 +109,7 @@ int main(int count, char **words) {
   rcl_init_options_t options = rcl_get_zero_initialized_init_options();
   require(rcl_init_options_init(&options, allocator), "options");
   const char *name = read_options(count, words, rcl_init_options_get_rmw_init_options(&options));
-  struct sigaction action = {.sa_handler = on_signal};
-  sigaction(SIGTERM, &action, NULL);
+  end_by_signal();
   rclc_support_t support;
   rcl_node_t node = rcl_get_zero_initialized_node();
   rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();

@@ -6,18 +6,10 @@
  * Logs "line N" every 20 ms: each fourth one as WARN of the logger "wheel", the others as INFO of the node's. SIGTERM
  * prints the counters as a line of JSON and ends it once everything is acknowledged. */
 #define _POSIX_C_SOURCE 200809L
-#include <getopt.h>
 #include <inttypes.h>
-#include <rclc/rclc.h>
 #include <rclc/sleep.h>
 #include <rcutils/logging_macros.h>
-#include <rmw_microros/rmw_microros.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <tide/rclc.h>
 #include <tide/rclc_rosout.h>
-#include <tide/status.h>
 
 #define TIDE_NODES 1
 #define TIDE_PUBLISHERS 1
@@ -28,32 +20,14 @@
 #define TIDE_DEFINE_POOLS
 #include <tide/pools.h>
 
+#define PEER "rosout_peer"
+#include "peer.h"
+
 #define END_ATTEMPTS 500
 
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number) {
-  (void)number;
-  interrupted = 1;
-}
-
-static void require(rcl_ret_t result, const char *step) {
-  if (result == RCL_RET_OK) return;
-  fprintf(stderr, "rosout_peer: %s failed: %s\n", step, tide_status_text(tide_rclc_last_status()));
-  exit(1);
-}
-
 static void read_options(int count, char **words, rmw_init_options_t *link) {
-  static const struct option known[] = {{"udp", required_argument, NULL, 'u'},
-                                        {"serial", required_argument, NULL, 's'},
-                                        {"key", required_argument, NULL, 'k'},
-                                        {NULL, 0, NULL, 0}};
-  for (int option; (option = getopt_long(count, words, "", known, NULL)) != -1;) {
-    if (option == 'u') require(rmw_uros_options_set_udp_address("127.0.0.1", optarg, link), "the address");
-    if (option == 's') require(tide_rclc_options_set_serial(link, optarg, 921600), "the device");
-    if (option == 'k') require(rmw_uros_options_set_client_key((uint32_t)strtoul(optarg, NULL, 0), link), "the key");
-    if (option == '?') exit(2);
-  }
+  static const struct option known[] = {PEER_LINK_OPTIONS, {NULL, 0, NULL, 0}};
+  for (int option; (option = getopt_long(count, words, "", known, NULL)) != -1;) read_link_option(option, link);
 }
 
 static void log_lines(void) {
@@ -81,8 +55,7 @@ int main(int count, char **words) {
   rcl_init_options_t options = rcl_get_zero_initialized_init_options();
   require(rcl_init_options_init(&options, allocator), "options");
   read_options(count, words, rcl_init_options_get_rmw_init_options(&options));
-  struct sigaction action = {.sa_handler = on_signal};
-  sigaction(SIGTERM, &action, NULL);
+  end_by_signal();
   rclc_support_t support;
   rcl_node_t node = rcl_get_zero_initialized_node();
   require(rclc_support_init_with_options(&support, 0, NULL, &options, &allocator), "connecting");

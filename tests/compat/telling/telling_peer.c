@@ -7,19 +7,11 @@
  * and publishes it on "again". Two lanes: from level 4 on, and the others. SIGTERM prints the counters as a line of
  * JSON and ends it. */
 #define _POSIX_C_SOURCE 200809L
-#include <getopt.h>
 #include <inttypes.h>
 #include <rclc/executor.h>
-#include <rclc/rclc.h>
-#include <rmw_microros/rmw_microros.h>
-#include <signal.h>
 #include <std_msgs/msg/int32.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <tide/rclc.h>
 #include <tide/rclc_diagnostics.h>
 #include <tide/rclc_trace.h>
-#include <tide/status.h>
 
 #define TIDE_NODES 1
 #define TIDE_PUBLISHERS 4
@@ -32,6 +24,9 @@
 #define TIDE_CONNECT_TIMEOUT_MS 20000 /* a line with losses, a machine with other work */
 #define TIDE_DEFINE_POOLS
 #include <tide/pools.h>
+
+#define PEER "telling_peer"
+#include "peer.h"
 
 enum { LANES = 2, RINGS = 1 + LANES, MOST_RECORDS = 1024, PERIOD_MS = 20 };
 
@@ -51,35 +46,22 @@ static struct {
 static tide_trace_ring_t rings[RINGS];
 static tide_trace_record_t records[RINGS * MOST_RECORDS];
 
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number) {
-  (void)number;
-  interrupted = 1;
-}
-
-static void require(rcl_ret_t result, const char *step) {
-  if (result == RCL_RET_OK) return;
-  fprintf(stderr, "telling_peer: %s failed: %s\n", step, tide_status_text(tide_rclc_last_status()));
-  exit(1);
-}
-
 static void read_options(int count, char **words, rmw_init_options_t *link) {
-  static const struct option known[] = {{"udp", required_argument, NULL, 'u'},
-                                        {"serial", required_argument, NULL, 's'},
-                                        {"key", required_argument, NULL, 'k'},
+  static const struct option known[] = {PEER_LINK_OPTIONS,
                                         {"records", required_argument, NULL, 'r'},
                                         {"budget", no_argument, NULL, 'b'},
                                         {"unsynchronised", no_argument, NULL, 'n'},
                                         {NULL, 0, NULL, 0}};
   for (int option; (option = getopt_long(count, words, "", known, NULL)) != -1;) {
-    if (option == 'u') require(rmw_uros_options_set_udp_address("127.0.0.1", optarg, link), "the address");
-    if (option == 's') require(tide_rclc_options_set_serial(link, optarg, 921600), "the device");
-    if (option == 'k') require(rmw_uros_options_set_client_key((uint32_t)strtoul(optarg, NULL, 0), link), "the key");
-    if (option == 'r') board.records = (uint32_t)strtoul(optarg, NULL, 0);
-    if (option == 'b') board.budget = true;
-    if (option == 'n') board.unsynchronised = true;
-    if (option == '?') exit(2);
+    if (option == 'r') {
+      board.records = (uint32_t)strtoul(optarg, NULL, 0);
+    } else if (option == 'b') {
+      board.budget = true;
+    } else if (option == 'n') {
+      board.unsynchronised = true;
+    } else {
+      read_link_option(option, link);
+    }
   }
 }
 
@@ -160,8 +142,7 @@ int main(int count, char **words) {
   make_chains();
   make_executor();
   tell();
-  const struct sigaction action = {.sa_handler = on_signal};
-  sigaction(SIGTERM, &action, NULL);
+  end_by_signal();
   printf("{\"event\": \"ready\"}\n");
   fflush(stdout);
   require(rclc_executor_spin(&board.executor), "spinning");
