@@ -77,8 +77,9 @@ def _table(
         text.append(" ")
         for n in kept:
             cell = _cell(_cut(row[n], sizes[n]), sizes[n], rights[n])
-            text.append(cell if n == last else cell + gap, _COLOURS.get(row[n], None))
+            text.append(cell if n == last else cell + gap, _COLOURS.get(row[n]))
         text.append("\n")
+    return text
 
 
 def _more(table: Text, left: int, what: str) -> RenderableType:
