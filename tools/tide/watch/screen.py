@@ -193,7 +193,8 @@ def heading(view: View) -> Text:
     text.append(view.system, style="bold")
     text.append(f" in ROS domain {view.domain}, watched for {view.watched_ns / 1e9:.0f} s")
     for note in view.notes:
-        text.append(f"\n{note}", style="yellow")
+        text.append(f"\n{_one_line(note)}", style="yellow")
+    return text
 
 
 def picture(view: View, console: Console) -> RenderableType:
