@@ -100,7 +100,10 @@ def test_what_a_page_tells_to_type_works(page: Path, tmp_path: Path) -> None:
             text=True,
             check=False,
         )
-        assert done.returncode == 0, f"{page.name}:{line}: {body}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        told = f"{page.name}:{line}: {body}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        assert done.returncode == 0, told
+        if "$?" in body:  # a check that says no; not a file that is refused
+            assert done.stdout.endswith(": 1\n"), told
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
