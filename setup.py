@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a wheel has beside the Python packages: the native programs, and the part of this tree that commands read. Both
-lie in tide/_tree, laid out as here. An editable installation uses the tree itself.
+lie in tide/_tree, laid out as here. An editable installation uses the tree itself. One wheel is for all of CPython 3.10
+and later: the one native module uses what they have in common.
 
-TIDE_WHEEL_BUILD: a build folder to take the programs from; without it they are built in build/wheel-VERSION.
+TIDE_WHEEL_BUILD: a build folder to take the programs from; without it they are built in build/wheel.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ TREE = ("runtime/CMakeLists.txt", "runtime/include", "runtime/src", "runtime/por
 
 
 def built() -> Path:
-    """The folder of a build with all programs, for this Python."""
+    """The folder of a build with all programs."""
     named = os.environ.get("TIDE_WHEEL_BUILD")
     if named:
         return Path(named).resolve()
@@ -31,7 +32,7 @@ def built() -> Path:
         raise SystemExit(
             "setup.py: .venv has ROS 2's message definitions, which programs need; run scripts/setup.sh run"
         )
-    folder = ROOT / "build" / f"wheel-{sys.version_info.major}.{sys.version_info.minor}"
+    folder = ROOT / "build/wheel"
     options = [
         "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
         "-DTIDE_WARNINGS_ARE_ERRORS=OFF",
@@ -86,4 +87,8 @@ class WithPrograms(Distribution):
         return True
 
 
-setup(cmdclass={"build_py": BuildPrograms}, distclass=WithPrograms)
+setup(
+    cmdclass={"build_py": BuildPrograms},
+    distclass=WithPrograms,
+    options={"bdist_wheel": {"py_limited_api": "cp310"}},
+)

@@ -44,3 +44,7 @@ configure_file("${CMAKE_CURRENT_LIST_DIR}/tide.pc.in" "${CMAKE_CURRENT_BINARY_DI
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/tide-config.cmake" "${CMAKE_CURRENT_BINARY_DIR}/tide-config-version.cmake"
   "${CMAKE_CURRENT_LIST_DIR}/TideMessages.cmake" DESTINATION "${place}" COMPONENT runtime)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/tide.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT runtime)
+if(PROJECT_IS_TOP_LEVEL)
+  add_custom_target(uninstall COMMAND "${CMAKE_COMMAND}" -DBUILD=${CMAKE_BINARY_DIR}
+    -P "${CMAKE_CURRENT_LIST_DIR}/uninstall.cmake" VERBATIM)
+endif()

@@ -92,6 +92,7 @@ def stage(folder: Path) -> None:
     for file in pictures:
         (folder / places[file]).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, folder / places[file])
+    shutil.copy(ROOT / "docs/guide/iframe-worker.js", folder)
 
 
 def _origins() -> dict[str, str]:

@@ -16,6 +16,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     options = ["-DTIDE_TESTS=OFF", f"-DCMAKE_INSTALL_PREFIX={folder / 'prefix'}"]
     run(["cmake", "-S", ROOT / "runtime", "-B", folder / "build", "-G", "Ninja", *options], folder, without_cpp)
     run(["cmake", "--build", folder / "build", "-j", "2"], folder)
+    run(["cmake", "--install", folder / "build", "--prefix", folder / "removed"], folder)
+    assert (folder / "removed/lib/libtide.a").exists()
+    run(["cmake", "--build", folder / "build", "--target", "uninstall"], folder)
+    assert not (folder / "removed").exists()
     run(["cmake", "--install", folder / "build"], folder)
     shutil.rmtree(folder / "build")
     return folder / "prefix"

@@ -56,6 +56,16 @@ def test_a_workspace_builds_what_programs_and_rclpy_nodes_use(tmp_path: Path) ->
     assert Path(library).is_relative_to(tmp_path / "install")
 
 
+def test_the_agent_takes_no_part_of_fast_dds_from_an_active_environment(tmp_path: Path) -> None:
+    """The wheels bring another version with headers of the same names: what is mixed does not link."""
+    path = {"PATH": f"{COLCON.parent}:{os.environ['PATH']}", "VIRTUAL_ENV": sys.prefix}
+    run(["cmake", "-S", ROOT / "agent", "-B", tmp_path, "-DTIDE_TESTS=OFF"], tmp_path, path)
+    cache = (tmp_path / "CMakeCache.txt").read_text(encoding="utf-8")
+    found = dict(re.findall(r"^(fast\w+|foonathan_memory)_DIR:PATH=(.*)$", cache, re.M))
+    assert {"fastcdr", "fastrtps"} <= set(found)
+    assert [place for place in found.values() if place.startswith(sys.prefix)] == []
+
+
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("deb")

@@ -21,7 +21,7 @@ from tide.describe.ros2 import from_ros2
 from tide.describe.trace import TraceError, parse
 from tide.main import app
 from tide.run.names import NAMES, write_names
-from tide.run.plan import run_chains
+from tide.run.plan import run_chains, write_plan
 from tide.system.load import load
 from tide.system.load import parse as parse_system
 from tide.system.model import System
@@ -237,12 +237,7 @@ def test_offsets_and_late_starts_of_a_run_are_described(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(DATA / "recording", folder)
     plan = folder / "tide/plan.txt"
-    header, *rows = (line.split() for line in plan.read_text().splitlines())
-    header.insert(header.index("period_ns") + 1, "offset_ns")
-    for row in rows:
-        row.insert(3, "7000000")
-    lines = map(" ".join, [header, *rows])
-    plan.write_text("\n".join(lines) + "\n")
+    plan.write_text(plan.read_text().replace(" 500000000 0 7 ", " 500000000 7000000 7 "))
     results = json.loads((folder / "results.json").read_text())
     for run in results["runs"]:
         run["evidence"] = {"start_late_ns": {"brake": 250_000}}
@@ -265,6 +260,7 @@ def test_a_run_keeps_the_names_of_its_description(tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(DATA / "recording", run)
     write_names(system, run_chains(system), run / "tide" / NAMES)
+    write_plan(run_chains(system), run / "tide/plan.txt", 7)  # as tide run does, whose logs are kept here
     out = tmp_path / "seen.toml"
     done = CliRunner().invoke(app, ["describe", str(run), "--out", str(out)])
     assert done.exit_code == 0, done.output
@@ -276,3 +272,8 @@ def test_a_run_keeps_the_names_of_its_description(tmp_path: Path) -> None:
         assert [(one.name, one.executor) for one in chain.callbacks] == [
             (one.name, one.executor) for one in wanted.callbacks
         ]
+        for one, other in zip(chain.callbacks[:2], wanted.callbacks[:2], strict=True):
+            assert (one.publishes.topic, one.publishes.payload_bytes) == (
+                other.publishes.topic,
+                other.publishes.payload_bytes,
+            )

@@ -21,7 +21,8 @@
 typedef struct tide_uart_driver {
   /* Receive into the ring from now on, over and over; line of `baud`, 8N1. From a thread. 0, or negative: it cannot. */
   int (*open)(uint32_t baud, uint8_t *ring, size_t ring_bytes);
-  /* Stop both directions; no call of tide_uart_* comes afterwards. From a thread. */
+  /* Stop both directions; no call of tide_uart_* comes afterwards, nor is one still running: with several processors,
+   * wait for an interrupt that another one serves. From a thread. */
   void (*close)(void);
   /* Start to send; returns at once. The bytes stay until tide_uart_transmit_complete. From a thread or an interrupt of
    * the runtime's priority, never while another transmission is under way. On a chip with a data cache: clean the

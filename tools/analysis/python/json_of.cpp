@@ -73,7 +73,8 @@ Json converted(nb::handle value, int depth) {
     }
     return {std::move(array)};
   }
-  throw Unfit(std::string("a ") + Py_TYPE(value.ptr())->tp_name + " is nothing that JSON knows");
+  throw Unfit(std::string("a ") + nb::borrow<nb::str>(value.type().attr("__name__")).c_str() +
+              " is nothing that JSON knows");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ def from_recording(folder: Path, executor: str) -> Draft:
     try:
         results = read_results(folder)
         run_folder = folder / executor
-        fields, *plan = [line.lstrip("# ").split() for line in _lines(run_folder / "plan.txt")] or [[]]
+        chains = _planned(run_folder / "plan.txt")
         instances = list(_entries(run_folder / "client.log", "events"))
         answers = list(_entries(run_folder / "echo.log", "answer"))
     except ObservationError as error:
@@ -34,10 +35,9 @@ def from_recording(folder: Path, executor: str) -> Draft:
     except OSError as error:
         raise TraceError(f"{error.filename}: cannot be read: {error.strerror}; give a folder of tide run") from None
     link = re.match(r"(\d+) baud", str(results.get("link", "")))
-    if link is None or not plan or not instances:
+    if link is None or not chains or not instances:
         raise TraceError(f"{folder}: says nothing of a line or of what ran on it; give a folder of tide run")
-    chains = [dict(zip(fields, words, strict=True)) for words in plan]
-    names = [chain["name"] for chain in chains]
+    names = [chain.name for chain in chains]
     frames = frame_spans(read_frames(run_folder / "frames.jsonl"), names)
     agent_ns, return_ns = _ways(frames, answers)
     draft = Draft(str(results["system"]), f"from a run of {executor}")
@@ -53,11 +53,42 @@ def from_recording(folder: Path, executor: str) -> Draft:
         if executor.startswith(run["executor"]) and "start_late_ns" in run.get("evidence", {}):
             late_ns = run["evidence"]["start_late_ns"]
     for chain in chains:
-        described = _chain(chain, told, deadlines.get(chain["name"]), instances, answers)
-        described.offset_ns = int(chain.get("offset_ns", 0))
+        described = _chain(chain, told, deadlines.get(chain.name), instances, answers)
+        described.offset_ns = chain.offset_ns
         described.jitter_ns = max(late_ns.values(), default=0)  # timers are alike, and not each was seen alone
         draft.chains.append(described)
     return draft
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A chain of plan.txt."""
+
+    name: str
+    level: int
+    period_ns: int
+    offset_ns: int
+    reliability: str
+    topic: str
+    payload_bytes: int
+    reply_topic: str
+
+
+def _planned(path: Path) -> list[_Planned]:
+    """As tide.run.plan.write_plan writes it: of each chain its line, then sample's, then act's."""
+    rows = [line.split() for line in _lines(path) if line and not line.startswith("#")]
+    found = []
+    try:
+        for chain, sample, act in zip(rows[::3], rows[1::3], rows[2::3], strict=True):
+            kind, name, level, period_ns, offset_ns, _, reliability = chain
+            if (kind, sample[:2], act[:2]) != ("chain", ["callback", "sample"], ["callback", "act"]):
+                raise ValueError(kind)
+            size = (path.parent / sample[8]).stat().st_size
+            numbers = int(level), int(period_ns), int(offset_ns)
+            found.append(_Planned(name, *numbers, reliability, sample[4], size, act[3]))
+    except (ValueError, IndexError):
+        raise TraceError(f"{path}: is no plan of this version's tide run; run the system again") from None
+    return found
 
 
 def _plain_names(chains: list[str]) -> Names:
@@ -68,27 +99,27 @@ def _plain_names(chains: list[str]) -> Names:
 
 
 def _chain(
-    chain: dict[str, str],
+    chain: _Planned,
     told: Names,
     deadline_ns: int | None,
     instances: list[dict[str, Any]],
     answers: list[dict[str, Any]],
 ) -> DraftChain:
-    name, period_ns = chain["name"], int(chain["period_ns"])
-    made = DraftChain(name, period_ns, deadline_ns or period_ns, None, chain["reliability"], int(chain["level"]))
+    name, period_ns = chain.name, chain.period_ns
+    made = DraftChain(name, period_ns, deadline_ns or period_ns, None, chain.reliability, chain.level)
     spans: dict[str, list[int]] = {"sample": [], "act": [], "decide": []}
     for instance in instances:
         for event in instance["events"] if instance["chain"] == name else ():
             spans.setdefault(event["callback"], []).append(event["end_ns"] - event["start_ns"])
     spans["decide"] = [one["end_ns"] - one["start_ns"] for one in answers if one["chain"] == name]
     for role, kind, topic, size in (
-        ("sample", "timer", chain["topic"], chain["payload_bytes"]),
-        ("decide", "subscription", chain["reply_topic"], chain["reply_bytes"]),
-        ("act", "subscription", "", "0"),
+        ("sample", "timer", chain.topic, chain.payload_bytes),
+        ("decide", "subscription", chain.reply_topic, told.reply_bytes.get(name, chain.payload_bytes)),
+        ("act", "subscription", "", 0),
     ):
         seen = spans[role] or [0]
         one = told.callbacks[name][role]
-        made.callbacks.append(DraftCallback(one.name, kind, one.executor, max(seen), min(seen), topic, int(size)))
+        made.callbacks.append(DraftCallback(one.name, kind, one.executor, max(seen), min(seen), topic, size))
     return made
 
 

@@ -18,7 +18,7 @@ def image(core: str = "cortex-m7", name: str = "three_chains") -> Path:
     named = os.environ.get("TIDE_FIRMWARE_DIR")
     path = (Path(named) if named else ROOT / "build" / core / "bin") / f"{name}.elf"
     if not path.is_file():
-        raise MissingBinaryError(f"{path} is missing; run `make firmware`")
+        raise MissingBinaryError(f"{path} is missing; run `make firmware` in a clone of tide, or set TIDE_FIRMWARE_DIR")
     if shutil.which("qemu-system-arm") is None:
         raise MissingBinaryError("qemu-system-arm is missing; run `make firmware`")
     return path

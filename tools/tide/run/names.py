@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from tide.run.plan import RunChain
@@ -22,14 +22,15 @@ class CallbackNames:
 
 @dataclass(frozen=True)
 class Names:
-    """lanes by executor; callbacks by chain and role (sample, decide, act)."""
+    """lanes by executor; callbacks by chain and role (sample, decide, act); reply_bytes by chain."""
 
     link: str
     lanes: dict[str, int]
     callbacks: dict[str, dict[str, CallbackNames]]
+    reply_bytes: dict[str, int] = field(default_factory=dict)
 
 
-def write_names(system: System, chains: Iterable[RunChain], path: Path) -> None:
+def write_names(system: System, chains: Sequence[RunChain], path: Path) -> None:
     used = {callback.executor for chain in system.chains for callback in chain.callbacks}
     names = Names(
         system.links[0].name,
@@ -41,6 +42,7 @@ def write_names(system: System, chains: Iterable[RunChain], path: Path) -> None:
             }
             for chain in chains
         },
+        {chain.chain.name: chain.reply.payload_bytes for chain in chains},
     )
     path.write_text(json.dumps(asdict(names), indent=1) + "\n", encoding="utf-8")
 
@@ -53,6 +55,6 @@ def read_names(path: Path) -> Names | None:
             chain: {role: CallbackNames(**one) for role, one in roles.items()}
             for chain, roles in data["callbacks"].items()
         }
-        return Names(str(data["link"]), dict(data["lanes"]), callbacks)
+        return Names(str(data["link"]), dict(data["lanes"]), callbacks, dict(data["reply_bytes"]))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
