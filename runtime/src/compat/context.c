@@ -330,6 +330,12 @@ static void release_places(void) {
   if (tide_pools.local_pool != NULL) tide_pools.local_pool->platform = NULL;
 }
 
+/* Their threads spin on while the support ends, and leave. */
+static void stop_executors(void) {
+  for (size_t i = 0; i < tide_pools.executor_count; i++)
+    if (tide_pools.executors[i].support != NULL) tide_executor_stop(&tide_pools.executors[i].core);
+}
+
 static bool is_idle(tide_support_t *support, void *context) {
   (void)context;
   return !tide_compat_is_ready(support) || tide_session_is_idle(&support->session, 0);
@@ -339,6 +345,7 @@ rcl_ret_t rcl_shutdown(rcl_context_t *context) {
   if (context == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
   if (!rcl_context_is_valid(context)) return RCL_RET_ALREADY_INIT;
   tide_support_t *support = context->impl;
+  stop_executors();
   tide_compat_wait(support, is_idle, NULL, tide_compat_deadline(support->destroy_timeout_ms), false);
   tide_session_close(&support->session);
   tide_compat_wait_session(support, NULL, TIDE_SESSION_IDLE, tide_compat_deadline(GOODBYE_MS));
