@@ -71,6 +71,15 @@ using Numbers = std::vector<int32_t>;
 
 // ---- rounds ----
 
+TEST_F(Executing, ACallbackMayEndTheSupport) {
+  const auto end = [](const void *, void *whole) { EXPECT_OK(rclc_support_fini(static_cast<rclc_support_t *>(whole))); };
+  ASSERT_OK(rclc_executor_add_subscription_with_context(&executor, &subscribed[0].subscription, &subscribed[0].message,
+                                                        end, &support, ON_NEW_DATA));
+  deliver(0, 7);
+  EXPECT_OK(rclc_executor_spin(&executor));
+  EXPECT_FALSE(rcl_context_is_valid(&support.context));
+}
+
 TEST_F(Executing, SpinOfAnotherThreadEndsWithTheSupport) {
   std::atomic<int> ran{0};
   const auto run = [](const void *, void *number) { ++*static_cast<std::atomic<int> *>(number); };
