@@ -72,7 +72,9 @@ using Numbers = std::vector<int32_t>;
 // ---- rounds ----
 
 TEST_F(Executing, ACallbackMayEndTheSupport) {
-  const auto end = [](const void *, void *whole) { EXPECT_OK(rclc_support_fini(static_cast<rclc_support_t *>(whole))); };
+  const auto end = [](const void *, void *whole) {
+    EXPECT_OK(rclc_support_fini(static_cast<rclc_support_t *>(whole)));
+  };
   ASSERT_OK(rclc_executor_add_subscription_with_context(&executor, &subscribed[0].subscription, &subscribed[0].message,
                                                         end, &support, ON_NEW_DATA));
   deliver(0, 7);
