@@ -11,6 +11,7 @@ The first line that it reads is the topic. Then each line is a question, and it 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -47,10 +48,8 @@ def main() -> None:
     executor.add_node(node)
 
     def spin() -> None:
-        try:
+        with contextlib.suppress(ExternalShutdownException):
             executor.spin()
-        except ExternalShutdownException:
-            pass
 
     threading.Thread(target=spin, daemon=True).start()
     counts: dict[str, Callable[[], int]] = {
