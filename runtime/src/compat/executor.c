@@ -143,7 +143,7 @@ tide_executor_handle_t *tide_compat_executor_of(const rclc_executor_t *executor)
 }
 
 rcl_ret_t rclc_executor_fini(rclc_executor_t *executor) {
-  if (executor == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  if (executor == NULL) return RCL_RET_OK; /* as rclc */
   tide_executor_handle_t *handle = tide_compat_executor_of(executor);
   if (handle != NULL) {
     end_round(handle);
