@@ -24,6 +24,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "lab/bench/behaviours").glob("*.c"))
+PEER = ROOT / "lab/bench/behaviours/peer.py"
 RESULTS = ROOT / "lab/results/behaviours"
 MESSAGES = ["std_msgs", "std_srvs"]
 DOMAIN = "147"
@@ -50,21 +51,22 @@ def tide_flags(build: Path, folder: Path, packages: list[str]) -> list[str]:
 
 
 def free_port() -> int:
-    """Of four digits: some clients keep no more."""
-    for port in range(7410, 9990):
+    """Of four digits, as some clients keep no more; below those of DDS, whose nodes would take it from a dead agent."""
+    for port in range(6110, 7390):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
             try:
                 one.bind(("127.0.0.1", port))
             except OSError:
                 continue
             return port
-    sys.exit("behaviours: no free UDP port from 7410 to 9989")
+    sys.exit("behaviours: no free UDP port from 6110 to 7389")
 
 
 def seen_by(program: Path, agent: Path, only: str) -> dict[str, str]:
     port = str(free_port())
     choice = ["-n", only] if only else []
-    command = [str(program), port, *choice, str(agent), "--udp", port, "--domain", DOMAIN]
+    peer = shlex.join(["env", f"PEER_DOMAIN={DOMAIN}", str(ROOT / ".venv/bin/python"), str(PEER)])
+    command = [str(program), port, *choice, "-p", peer, str(agent), "--udp", port, "--domain", DOMAIN]
     done = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True, timeout=LIMIT_S
     )

@@ -71,6 +71,39 @@ using Numbers = std::vector<int32_t>;
 
 // ---- rounds ----
 
+TEST_F(Executing, ACallbackMayEndTheSupport) {
+  const auto end = [](const void *, void *whole) {
+    EXPECT_OK(rclc_support_fini(static_cast<rclc_support_t *>(whole)));
+  };
+  ASSERT_OK(rclc_executor_add_subscription_with_context(&executor, &subscribed[0].subscription, &subscribed[0].message,
+                                                        end, &support, ON_NEW_DATA));
+  deliver(0, 7);
+  EXPECT_OK(rclc_executor_spin(&executor));
+  EXPECT_FALSE(rcl_context_is_valid(&support.context));
+}
+
+TEST_F(Executing, SpinOfAnotherThreadEndsWithTheSupport) {
+  std::atomic<int> ran{0};
+  const auto run = [](const void *, void *number) { ++*static_cast<std::atomic<int> *>(number); };
+  ASSERT_OK(rclc_executor_add_subscription_with_context(&executor, &subscribed[0].subscription, &subscribed[0].message,
+                                                        run, &ran, ON_NEW_DATA));
+  std::atomic<bool> returned{false};
+  rcl_ret_t result = RCL_RET_ERROR;
+  tide_executor_t *core = tide_rclc_executor_core(&executor);
+  std::thread spinning([&] {
+    result = rclc_executor_spin(&executor);
+    returned = true;
+  });
+  deliver(0, 7);
+  EXPECT_TRUE(eventually([&] { return ran == 1; }));
+  EXPECT_OK(rclc_support_fini(&support));
+  EXPECT_TRUE(eventually([&] { return returned.load(); }));
+  if (!returned) tide_executor_stop(core);
+  spinning.join();
+  EXPECT_OK(result);
+  EXPECT_EQ(rclc_executor_spin_some(&executor, kMillisecond), RCL_RET_INVALID_ARGUMENT);
+}
+
 TEST_F(Executing, SpinSomeReturnsOkAfterItsTimeout) {
   add(0);
   for (const uint64_t timeout_ms : {0u, 5u, 30u}) {

@@ -40,13 +40,39 @@ TEST_F(Connected, NodesHaveTheirFullName) {
   EXPECT_STREQ(rcl_node_get_fully_qualified_name(&node), "/node");
   EXPECT_STREQ(rcl_node_get_fully_qualified_name(&other), "/some/space/name");
   EXPECT_STREQ(rcl_node_get_logger_name(&node), "node");
-  EXPECT_STREQ(rcl_node_get_logger_name(&other), "some/space/name");
+  const char *logger = rcl_node_get_logger_name(&other);
+  EXPECT_STREQ(logger, "some.space.name");
+  EXPECT_EQ(rcl_node_get_logger_name(&other), logger);
   size_t domain = 99;
   EXPECT_OK(rcl_node_get_domain_id(&node, &domain));
   EXPECT_EQ(domain, 0u);
   ASSERT_OK(rcl_node_fini(&other));
   EXPECT_EQ(rcl_node_get_fully_qualified_name(&other), nullptr);
   EXPECT_EQ(rcl_node_get_domain_id(&other, &domain), RCL_RET_NODE_INVALID);
+  EXPECT_EQ(rcl_node_get_logger_name(&other), nullptr);
+  EXPECT_STREQ(logger, "some.space.name");  // a program may have kept it
+}
+
+TEST_F(Connected, NamesOfLoggersShareAMemory) {
+  const auto name_in = [&](const std::string &space) {
+    rcl_node_t one{};
+    EXPECT_OK(rclc_node_init_default(&one, "one", space.c_str(), &support));
+    const char *name = rcl_node_get_logger_name(&one);
+    EXPECT_OK(rcl_node_fini(&one));
+    return name;
+  };
+  const std::string longest(24, 'n');
+  EXPECT_STREQ(name_in(longest), (longest + ".one").c_str());
+  size_t kept = 0;
+  for (const char *last = ""; last != nullptr && kept < TIDE_LOGGER_NAME_BYTES; kept++) {
+    const std::string space = "space" + std::to_string(kept);
+    last = name_in(space);
+    if (last == nullptr) break;
+    EXPECT_EQ(last, space + ".one");
+  }
+  EXPECT_GE(kept, size_t{16});
+  EXPECT_LT(kept, size_t{TIDE_LOGGER_NAME_BYTES});
+  EXPECT_STREQ(name_in("space3"), "space3.one");  // what is kept stays
 }
 
 TEST_F(Connected, ClocksTellTheTimeOnceItIsKnown) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Supports, options, nodes; ping and time; refusals; starting again.
 #include <fcntl.h>
+#include <algorithm>
 
 #include <thread>
 
@@ -259,6 +260,44 @@ TEST_F(Connected, NothingIsMadeWithoutASupport) {
   EXPECT_REFUSED(rclc_executor_spin_period(&executor, 1000), RCL_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
   EXPECT_REFUSED(rmw_uros_sync_session(10), RCL_RET_ERROR, TIDE_ERROR_STATE);
   EXPECT_EQ(rmw_uros_epoch_nanos(), 0);
+}
+
+TEST_F(Connected, EndsOfNullHaveTheCodesOfRcl) {
+  EXPECT_EQ(rcl_publisher_fini(nullptr, &node), RCL_RET_PUBLISHER_INVALID);
+  EXPECT_EQ(rcl_subscription_fini(nullptr, &node), RCL_RET_SUBSCRIPTION_INVALID);
+  EXPECT_EQ(rcl_service_fini(nullptr, &node), RCL_RET_SERVICE_INVALID);
+  EXPECT_EQ(rcl_client_fini(nullptr, &node), RCL_RET_INVALID_ARGUMENT);
+  EXPECT_EQ(rcl_node_fini(nullptr), RCL_RET_NODE_INVALID);
+  EXPECT_OK(rcl_timer_fini(nullptr));
+  EXPECT_OK(rclc_executor_fini(nullptr));
+}
+
+// A program may end what it has in any order, and after the support.
+TEST_F(Connected, EndsInEveryOrderLeaveNothing) {
+  std::string order = "EPSNW";  // executor, publisher, subscription, node, whole
+  std::sort(order.begin(), order.end());
+  do {
+    if (!rcl_context_is_valid(&support.context)) connect();
+    rcl_publisher_t publisher{};
+    rcl_subscription_t subscription{};
+    std_msgs__msg__Int32 message{};
+    rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();
+    ASSERT_OK(rclc_publisher_init_default(&publisher, &node, int32_type(), "numbers"));
+    ASSERT_OK(rclc_subscription_init_default(&subscription, &node, int32_type(), "numbers"));
+    ASSERT_OK(rclc_executor_init(&executor, &support.context, 1, &allocator));
+    ASSERT_OK(rclc_executor_add_subscription(
+        &executor, &subscription, &message, [](const void *) {}, ON_NEW_DATA));
+    for (int time = 0; time < 2; time++) {
+      for (const char end : order) {
+        const rcl_ret_t code = end == 'E'   ? rclc_executor_fini(&executor)
+                               : end == 'P' ? rcl_publisher_fini(&publisher, &node)
+                               : end == 'S' ? rcl_subscription_fini(&subscription, &node)
+                               : end == 'N' ? rcl_node_fini(&node)
+                                            : rclc_support_fini(&support);
+        EXPECT_EQ(code, end == 'W' && time > 0 ? RCL_RET_ALREADY_INIT : RCL_RET_OK) << order << ", " << end;
+      }
+    }
+  } while (std::next_permutation(order.begin(), order.end()));
 }
 
 TEST_F(Connected, NullIsRefusedEverywhere) {

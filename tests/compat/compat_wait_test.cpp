@@ -202,6 +202,9 @@ TEST_F(Waiting, AllocatorThatRefusesLeavesThePlaces) {
   EXPECT_EQ(rcl_wait_set_resize(&other, 2, 0, 0, 0, 0, 0), RCL_RET_BAD_ALLOC);
   EXPECT_EQ(other.size_of_subscriptions, 1u);
   EXPECT_EQ(other.subscriptions[0], &subscription);
+  ASSERT_TRUE(eventually([&] { return server.offer("rt/numbers", int32_bytes(7)); }));
+  EXPECT_OK(rcl_wait(&other, ms(5000))) << "the set goes on as it was";
+  EXPECT_EQ(other.subscriptions[0], &subscription);
   EXPECT_OK(rcl_wait_set_fini(&other));
 }
 

@@ -152,16 +152,16 @@ static void session_timeout_zero(void) {
 }
 
 const behaviour_t behaviours_of_agents[] = {
-    {"ping", ping},
-    {"time synchronisation", time_synchronisation},
-    {"no agent", no_agent},
-    {"agent restarted before the node", restarted_before_the_node},
-    {"agent restarted before the publisher", restarted_before_the_publisher},
-    {"agent restarted before the subscription", restarted_before_the_subscription},
-    {"agent restarted before a publish", restarted_before_a_publish},
-    {"agent gone, objects", gone_for_objects},
-    {"agent gone, publishing", gone_for_publishing},
-    {"agent gone, timers", gone_for_timers},
-    {"agent gone, ends", gone_for_the_end},
-    {"session timeout of 0", session_timeout_zero},
-    {NULL, NULL}};
+    {"ping", ping, false},
+    {"time synchronisation", time_synchronisation, false},
+    {"no agent", no_agent, false},
+    {"agent restarted before the node", restarted_before_the_node, false},
+    {"agent restarted before the publisher", restarted_before_the_publisher, false},
+    {"agent restarted before the subscription", restarted_before_the_subscription, false},
+    {"agent restarted before a publish", restarted_before_a_publish, false},
+    {"agent gone, objects", gone_for_objects, false},
+    {"agent gone, publishing", gone_for_publishing, false},
+    {"agent gone, timers", gone_for_timers, false},
+    {"agent gone, ends", gone_for_the_end, false},
+    {"session timeout of 0", session_timeout_zero, false},
+    {NULL, NULL, false}};

@@ -16,10 +16,12 @@
 typedef struct behaviour {
   const char *name;
   void (*run)(void);
+  bool needs_peer;
 } behaviour_t;
 
 extern const behaviour_t behaviours_of_objects[], behaviours_of_executors[], behaviours_of_agents[],
-    behaviours_of_messages[]; /* each ends with a null */
+    behaviours_of_messages[], behaviours_of_starts[], behaviours_of_ends[],
+    behaviours_of_threads[]; /* each ends with a null */
 
 /* One more part of the line. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -41,6 +43,11 @@ rcl_init_options_t options_of_agent(void);
 /* For the program to be alone with the agent that it was given, and to take that one away. */
 void kill_agent(void);
 void start_agent(void);
+
+/* A ROS 2 node that knows the topic (peer.py), and what it answers; say_peer adds " [QUESTION ANSWER]". */
+void start_peer(const char *topic);
+int ask_peer(const char *question);
+void say_peer(const char *question);
 
 int64_t now_ms(void);
 void sleep_ms(int64_t time_ms);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Behaviours of a micro-ROS client that a program can tell, one line each: NAME | WHAT WAS SEEN.
  *
- *   behaviours PORT [-n NAME] AGENT [ARGUMENT...]
+ *   behaviours PORT [-n NAME] [-p PEER] AGENT [ARGUMENT...]
  *
  * Only the public interface is used, so it links with any client; lab/bench/behaviours.py builds and compares. Each
- * behaviour runs in a process and with an agent (the command, which serves UDP on PORT) of its own. */
+ * behaviour runs in a process and with an agent (the command, which serves UDP on PORT) of its own. PEER is the
+ * command, in one word, of what says how ROS 2 sees them (peer.py); behaviours that ask it are left out without. */
 #define _GNU_SOURCE
 #include "behaviours.h"
 
@@ -22,7 +23,9 @@
 static char line[4000];
 static const char *port;
 static char **agent_command;
-static pid_t agent_process;
+static pid_t agent_process, peer_process;
+static const char *peer_command;
+static FILE *to_peer, *from_peer;
 
 rcl_allocator_t allocator;
 rclc_support_t support;
@@ -93,6 +96,34 @@ static void require(bool holds, const char *step) {
   _exit(0);
 }
 
+int ask_peer(const char *question) {
+  fprintf(to_peer, "%s\n", question);
+  fflush(to_peer);
+  char answer[32];
+  require(fgets(answer, sizeof answer, from_peer) != NULL, "the peer");
+  return atoi(answer);
+}
+
+void say_peer(const char *question) { say(" [%.*s %d]", (int)strcspn(question, " "), question, ask_peer(question)); }
+
+void start_peer(const char *topic) {
+  int down[2], up[2];
+  require(pipe(down) == 0 && pipe(up) == 0, "a pipe");
+  peer_process = fork();
+  if (peer_process == 0) {
+    if (dup2(down[0], STDIN_FILENO) < 0 || dup2(up[1], STDOUT_FILENO) < 0) _exit(126);
+    close(down[1]);
+    close(up[0]);
+    execl("/bin/sh", "sh", "-c", peer_command, (char *)NULL);
+    _exit(127);
+  }
+  close(down[0]);
+  close(up[1]);
+  to_peer = fdopen(down[1], "w");
+  from_peer = fdopen(up[0], "r");
+  (void)ask_peer(topic);
+}
+
 rcl_init_options_t options_of_agent(void) {
   rcl_init_options_t options = rcl_get_zero_initialized_init_options();
   require(rcl_init_options_init(&options, allocator) == RCL_RET_OK, "rcl_init_options_init");
@@ -161,7 +192,7 @@ static void run(const behaviour_t *behaviour) {
     start_agent();
     allocator = rcl_get_default_allocator();
     behaviour->run();
-    puts(line);
+    printf(" %s\n", line + strspn(line, " ,"));
     fflush(stdout);
     kill_agent();
     _exit(0);
@@ -187,15 +218,21 @@ int main(int count, char **words) {
     words += 2;
     count -= 2;
   }
+  if (count > 4 && strcmp(words[2], "-p") == 0) {
+    peer_command = words[3];
+    words += 2;
+    count -= 2;
+  }
   if (count < 3) {
-    fprintf(stderr, "usage: behaviours PORT [-n NAME] AGENT [ARGUMENT...]\n");
+    fprintf(stderr, "usage: behaviours PORT [-n NAME] [-p PEER] AGENT [ARGUMENT...]\n");
     return 2;
   }
   agent_command = words + 2;
   const behaviour_t *const lists[] = {behaviours_of_objects, behaviours_of_executors, behaviours_of_messages,
-                                      behaviours_of_agents};
+                                      behaviours_of_agents,  behaviours_of_starts,    behaviours_of_ends,
+                                      behaviours_of_threads};
   for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
     for (const behaviour_t *behaviour = lists[i]; behaviour->run; behaviour++)
-      if (!only || strstr(behaviour->name, only)) run(behaviour);
+      if ((!only || strstr(behaviour->name, only)) && (peer_command || !behaviour->needs_peer)) run(behaviour);
   return 0;
 }

@@ -282,17 +282,18 @@ static void continuous_serialisation(void) {
   }
 }
 
-const behaviour_t behaviours_of_messages[] = {{"QoS, reliability", qos_reliability},
-                                              {"QoS, durability", qos_durability},
-                                              {"QoS, depth", qos_depth},
-                                              {"QoS, times and keep all", qos_times},
-                                              {"messages that wait", messages_that_wait},
-                                              {"takes", takes},
-                                              {"strings", strings},
-                                              {"sizes of messages", sizes},
-                                              {"continuous serialisation", continuous_serialisation},
-                                              {"services", services},
-                                              {"threads, a publisher each", threads_with_publishers_of_their_own},
-                                              {"threads, one publisher", threads_with_one_publisher},
-                                              {"publishing beside a spin", publishing_beside_a_spin},
-                                              {NULL, NULL}};
+const behaviour_t behaviours_of_messages[] = {
+    {"QoS, reliability", qos_reliability, false},
+    {"QoS, durability", qos_durability, false},
+    {"QoS, depth", qos_depth, false},
+    {"QoS, times and keep all", qos_times, false},
+    {"messages that wait", messages_that_wait, false},
+    {"takes", takes, false},
+    {"strings", strings, false},
+    {"sizes of messages", sizes, false},
+    {"continuous serialisation", continuous_serialisation, false},
+    {"services", services, false},
+    {"threads, a publisher each", threads_with_publishers_of_their_own, false},
+    {"threads, one publisher", threads_with_one_publisher, false},
+    {"publishing beside a spin", publishing_beside_a_spin, false},
+    {NULL, NULL, false}};

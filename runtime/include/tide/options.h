@@ -168,6 +168,12 @@
 #endif
 #endif
 
+/* The names of loggers of nodes in a namespace (rcl_node_get_logger_name), one after the other. Only programs that call it
+ * have this memory. */
+#ifndef TIDE_LOGGER_NAME_BYTES
+#define TIDE_LOGGER_NAME_BYTES (TIDE_DESKTOP ? 2048 : 256)
+#endif
+
 /* The structures named *_counters_t. Without they stay zero, and a program that loses something cannot tell what. */
 #ifndef TIDE_COUNTERS
 #define TIDE_COUNTERS 1

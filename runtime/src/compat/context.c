@@ -4,11 +4,13 @@
 
 #include "internal.h"
 #include "rclc/init.h"
+#include "rclc/sleep.h"
 #include "rmw_microros/timing.h"
 #include "tide/pool_actions.h"
 
 #define ENTITY_TIMEOUT_MS 1000
 #define GOODBYE_MS 300
+#define LEAVE_MS 100 /* of executors; the callback that ends the support cannot leave before */
 #define HEARTBEAT_DELAY_MAXIMUM_NS INT64_C(1000000000)
 
 static uintptr_t enter(void) {
@@ -330,6 +332,21 @@ static void release_places(void) {
   if (tide_pools.local_pool != NULL) tide_pools.local_pool->platform = NULL;
 }
 
+/* Spins of other threads return, behind the callback that runs. */
+static void stop_executors(void) {
+  for (size_t i = 0; i < tide_pools.executor_count; i++)
+    if (tide_pools.executors[i].support != NULL) tide_executor_stop(&tide_pools.executors[i].core);
+}
+
+static bool is_spinning(void) {
+  for (size_t i = 0; i < tide_pools.executor_count; i++) {
+    const tide_executor_config_t *config = &tide_pools.executors[i].core.config;
+    for (size_t lane = 0; tide_pools.executors[i].support != NULL && lane < config->lane_count; lane++)
+      if (__atomic_load_n(&config->lanes[lane].busy, __ATOMIC_ACQUIRE)) return true;
+  }
+  return false;
+}
+
 static bool is_idle(tide_support_t *support, void *context) {
   (void)context;
   return !tide_compat_is_ready(support) || tide_session_is_idle(&support->session, 0);
@@ -339,9 +356,11 @@ rcl_ret_t rcl_shutdown(rcl_context_t *context) {
   if (context == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
   if (!rcl_context_is_valid(context)) return RCL_RET_ALREADY_INIT;
   tide_support_t *support = context->impl;
+  stop_executors();
   tide_compat_wait(support, is_idle, NULL, tide_compat_deadline(support->destroy_timeout_ms), false);
   tide_session_close(&support->session);
   tide_compat_wait_session(support, NULL, TIDE_SESSION_IDLE, tide_compat_deadline(GOODBYE_MS));
+  for (int waited_ms = 0; is_spinning() && waited_ms < LEAVE_MS; waited_ms++) rclc_sleep_ms(1);
   tide_compat_close(support);
   release_places();
   *context = rcl_get_zero_initialized_context();

@@ -10,16 +10,25 @@
 
 /* ---- frames of the session, as the executor's source ---- */
 
+/* Null: the support ended in the middle of a spin. */
+static tide_daemon_t *daemon_of(const tide_executor_handle_t *handle) {
+  tide_support_t *support = __atomic_load_n(&handle->support, __ATOMIC_RELAXED);
+  return support == NULL ? NULL : &support->session.daemon;
+}
+
 static int32_t source_most_urgent(void *context, tide_priority_t least, tide_priority_t most) {
   tide_executor_handle_t *handle = context;
   const tide_frame_share_t share = {least, most, handle->number};
-  return tide_daemon_most_urgent_of(&handle->support->session.daemon, &share);
+  tide_daemon_t *daemon = daemon_of(handle);
+  return daemon == NULL ? TIDE_PRIORITY_NONE : tide_daemon_most_urgent_of(daemon, &share);
 }
 
 static int source_process_most_urgent(void *context, tide_priority_t least, tide_priority_t most) {
   tide_executor_handle_t *handle = context;
   const tide_frame_share_t share = {least, most, handle->number};
-  const int count = tide_daemon_process_most_urgent_of(&handle->support->session.daemon, &share);
+  tide_daemon_t *daemon = daemon_of(handle);
+  if (daemon == NULL) return 0;
+  const int count = tide_daemon_process_most_urgent_of(daemon, &share);
   tide_compat_wake_others(handle);
   return count;
 }
@@ -27,7 +36,9 @@ static int source_process_most_urgent(void *context, tide_priority_t least, tide
 static int source_process_oldest(void *context) {
   tide_executor_handle_t *handle = context;
   const tide_frame_share_t share = {0, UINT16_MAX, handle->number};
-  const int count = tide_daemon_process_oldest_of(&handle->support->session.daemon, &share);
+  tide_daemon_t *daemon = daemon_of(handle);
+  if (daemon == NULL) return 0;
+  const int count = tide_daemon_process_oldest_of(daemon, &share);
   tide_compat_wake_others(handle);
   return count;
 }
@@ -40,7 +51,8 @@ static void end_round(tide_executor_handle_t *handle) {
 static int64_t source_poll(void *context) {
   tide_executor_handle_t *handle = context;
   end_round(handle);
-  return tide_compat_poll(handle->support);
+  tide_support_t *support = __atomic_load_n(&handle->support, __ATOMIC_RELAXED);
+  return support == NULL ? TIDE_FOREVER : tide_compat_poll(support);
 }
 
 /* ---- life ---- */
@@ -65,7 +77,7 @@ static size_t places_taken(void) {
 static void set_support(tide_executor_handle_t *handle, tide_support_t *support) {
   const tide_platform_t *platform = tide_port_platform();
   const uintptr_t critical = tide_platform_enter(platform);
-  handle->support = support;
+  __atomic_store_n(&handle->support, support, __ATOMIC_RELAXED);
   tide_platform_exit(platform, critical);
 }
 
@@ -131,7 +143,7 @@ tide_executor_handle_t *tide_compat_executor_of(const rclc_executor_t *executor)
 }
 
 rcl_ret_t rclc_executor_fini(rclc_executor_t *executor) {
-  if (executor == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  if (executor == NULL) return RCL_RET_OK; /* as rclc */
   tide_executor_handle_t *handle = tide_compat_executor_of(executor);
   if (handle != NULL) {
     end_round(handle);

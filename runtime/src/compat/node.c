@@ -59,7 +59,7 @@ rcl_ret_t rcl_node_init(rcl_node_t *node, const char *name, const char *namespac
 }
 
 rcl_ret_t rcl_node_fini(rcl_node_t *node) {
-  if (node == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  if (node == NULL) return tide_compat_refusal(TIDE_ERROR_ARGUMENT, RCL_RET_NODE_INVALID);
   tide_node_handle_t *handle = node->impl;
   if (tide_compat_is_node(node)) {
     int status = tide_compat_delete_object(handle->support, &handle->participant);

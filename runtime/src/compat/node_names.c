@@ -6,10 +6,6 @@ const char *rcl_node_get_fully_qualified_name(const rcl_node_t *node) {
   return tide_compat_is_node(node) ? node->impl->full_name : NULL;
 }
 
-const char *rcl_node_get_logger_name(const rcl_node_t *node) {
-  return tide_compat_is_node(node) ? node->impl->full_name + 1 : NULL; /* behind the first slash */
-}
-
 rcl_ret_t rcl_node_get_domain_id(const rcl_node_t *node, size_t *domain_id) {
   if (!tide_compat_is_node(node)) return RCL_RET_NODE_INVALID;
   if (domain_id == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);

@@ -122,7 +122,7 @@ static bool is_delivered(tide_support_t *support, void *context) {
 
 rcl_ret_t rcl_publisher_fini(rcl_publisher_t *publisher, rcl_node_t *node) {
   (void)node;
-  if (publisher == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  if (publisher == NULL) return tide_compat_refusal(TIDE_ERROR_ARGUMENT, RCL_RET_PUBLISHER_INVALID);
   tide_publisher_handle_t *handle = publisher->impl;
   if (rcl_publisher_is_valid(publisher)) {
     tide_support_t *support = handle->support;

@@ -78,7 +78,7 @@ bool rcl_service_is_valid(const rcl_service_t *service) {
 
 rcl_ret_t rcl_service_fini(rcl_service_t *service, rcl_node_t *node) {
   (void)node;
-  if (service == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  if (service == NULL) return tide_compat_refusal(TIDE_ERROR_ARGUMENT, RCL_RET_SERVICE_INVALID);
   if (rcl_service_is_valid(service)) {
     const int status = tide_compat_close_end(&service->impl->end);
     if (status != TIDE_OK) return tide_compat_result(status);

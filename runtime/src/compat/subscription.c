@@ -116,7 +116,7 @@ rcl_ret_t rcl_subscription_init(rcl_subscription_t *subscription, const rcl_node
 
 rcl_ret_t rcl_subscription_fini(rcl_subscription_t *subscription, rcl_node_t *node) {
   (void)node;
-  if (subscription == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  if (subscription == NULL) return tide_compat_refusal(TIDE_ERROR_ARGUMENT, RCL_RET_SUBSCRIPTION_INVALID);
   tide_subscription_handle_t *handle = subscription->impl;
   if (rcl_subscription_is_valid(subscription)) {
     int status = tide_compat_remove_callback(&handle->callback);

@@ -78,7 +78,7 @@ static tide_timer_t *timer_of(const rcl_timer_t *timer) {
 }
 
 rcl_ret_t rcl_timer_fini(rcl_timer_t *timer) {
-  if (timer == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  if (timer == NULL) return RCL_RET_OK; /* as rcl */
   tide_timer_t *core = timer_of(timer);
   if (core != NULL) {
     const int status = tide_compat_remove_callback(&core->callback);

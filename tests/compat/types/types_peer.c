@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A board with types that few messages have, for tests against real ROS 2:
+ *
+ *   types_peer (--udp PORT | --serial DEVICE (921,600 baud))
+ *
+ * Of each type it sends what comes on "down/TYPE" back on "up/TYPE". Each line of its standard input makes it publish a
+ * message of each type as its X__init leaves it, on "new/TYPE". */
+#include <micro_ros_utilities/type_utilities.h>
+#include <poll.h>
+#include <rclc/executor.h>
+#include <rclc/rclc.h>
+#include <rmw_microros/rmw_microros.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <test_msgs/msg/bounded_sequences.h>
+#include <test_msgs/msg/defaults.h>
+#include <test_msgs/msg/strings.h>
+#include <test_msgs/msg/w_strings.h>
+#include <tide/rclc.h>
+#include <tide/status.h>
+#include <unistd.h>
+
+#define TYPES 4
+
+typedef union any {
+  test_msgs__msg__Defaults defaults;
+  test_msgs__msg__WStrings w_strings;
+  test_msgs__msg__Strings strings;
+  test_msgs__msg__BoundedSequences bounded_sequences;
+} any_t;
+
+static struct {
+  const char *name;
+  const rosidl_message_type_support_t *type;
+  rcl_publisher_t up, new_one;
+  rcl_subscription_t down;
+  any_t received, made;
+} types[TYPES];
+
+static void require(rcl_ret_t result, const char *step) {
+  if (result == RCL_RET_OK) return;
+  fprintf(stderr, "types_peer: %s failed: %s\n", step, tide_status_text(tide_rclc_last_status()));
+  exit(1);
+}
+
+static void send_back(const void *message, void *place) {
+  require(rcl_publish(&types[*(size_t *)place].up, message, NULL), "sending back");
+}
+
+static void init_type(size_t i, rcl_node_t *node, rclc_executor_t *executor) {
+  static size_t places[TYPES];
+  static const micro_ros_utilities_memory_conf_t memory = {60, 60, 10, NULL, 0, NULL};
+  char name[64];
+  places[i] = i;
+  require(micro_ros_utilities_create_message_memory(types[i].type, &types[i].received, memory) ? RCL_RET_OK
+                                                                                               : RCL_RET_BAD_ALLOC,
+          "memory");
+  snprintf(name, sizeof name, "/up/%s", types[i].name);
+  require(rclc_publisher_init_default(&types[i].up, node, types[i].type, name), name);
+  snprintf(name, sizeof name, "/new/%s", types[i].name);
+  require(rclc_publisher_init_default(&types[i].new_one, node, types[i].type, name), name);
+  snprintf(name, sizeof name, "/down/%s", types[i].name);
+  require(rclc_subscription_init_default(&types[i].down, node, types[i].type, name), name);
+  require(rclc_executor_add_subscription_with_context(executor, &types[i].down, &types[i].received, send_back,
+                                                      &places[i], ON_NEW_DATA),
+          "adding");
+}
+
+static void publish_new_ones(void) {
+  for (size_t i = 0; i < TYPES; i++) require(rcl_publish(&types[i].new_one, &types[i].made, NULL), types[i].name);
+}
+
+/* False: the input has ended. */
+static bool obey(void) {
+  struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+  char line[32];
+  if (poll(&input, 1, 0) <= 0) return true;
+  if (fgets(line, sizeof line, stdin) == NULL) return false;
+  publish_new_ones();
+  return true;
+}
+
+#define NAME_TYPE(place, type_name, member)                                       \
+  do {                                                                            \
+    types[place].name = #type_name;                                               \
+    types[place].type = ROSIDL_GET_MSG_TYPE_SUPPORT(test_msgs, msg, type_name);   \
+    if (!test_msgs__msg__##type_name##__init(&types[place].made.member)) exit(1); \
+  } while (0)
+
+int main(int count, char **words) {
+  if (count != 3) {
+    fprintf(stderr, "usage: types_peer (--udp PORT | --serial DEVICE)\n");
+    return 2;
+  }
+  setvbuf(stdin, NULL, _IONBF, 0); /* or poll would not see what was read ahead */
+  NAME_TYPE(0, Defaults, defaults);
+  NAME_TYPE(1, WStrings, w_strings);
+  NAME_TYPE(2, Strings, strings);
+  NAME_TYPE(3, BoundedSequences, bounded_sequences);
+  rcl_allocator_t allocator = rcl_get_default_allocator();
+  rcl_init_options_t options = rcl_get_zero_initialized_init_options();
+  require(rcl_init_options_init(&options, allocator), "options");
+  rmw_init_options_t *link = rcl_init_options_get_rmw_init_options(&options);
+  if (strcmp(words[1], "--udp") == 0) {
+    require(rmw_uros_options_set_udp_address("127.0.0.1", words[2], link), "the address");
+  } else {
+    require(tide_rclc_options_set_serial(link, words[2], 921600), "the device");
+  }
+  rclc_support_t support;
+  rcl_node_t node = rcl_get_zero_initialized_node();
+  rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();
+  require(rclc_support_init_with_options(&support, 0, NULL, &options, &allocator), "connecting");
+  require(rclc_node_init_default(&node, "peer", "", &support), "the node");
+  require(rclc_executor_init(&executor, &support.context, TYPES, &allocator), "the executor");
+  for (size_t i = 0; i < TYPES; i++) init_type(i, &node, &executor);
+  printf("{\"event\": \"ready\"}\n");
+  fflush(stdout);
+  while (obey()) (void)rclc_executor_spin_some(&executor, RCL_MS_TO_NS(10));
+  return 0;
+}

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An agent that is killed and started anew at each step of a board's start: the board goes on, whatever step it was at,
+and hears ROS 2 and is heard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import links
+import pytest
+from std_msgs.msg import Int32
+
+from reserved import domain
+from ros import Host, eventually, host, program, quality
+from tide.programs.child import Child, Children
+
+DOMAIN = domain()
+LIMIT_S = 30.0
+STEPS = ["support", "node", "publisher", "subscription", "timer", "executor", "spin"]
+ALL = [links.udp, links.serial_with_loss]
+
+
+@dataclass(kw_only=True)
+class World(links.World):
+    host: Host
+
+    def restart_agent(self) -> None:
+        self.kill_agent()
+        self.start_agent()
+
+
+@pytest.fixture(params=ALL, ids=[build.__name__ for build in ALL])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    build: links.Build = request.param
+    with host(DOMAIN) as node, Children() as children:
+        link = build(children, tmp_path)
+        world = World(domain=DOMAIN, children=children, folder=tmp_path, link=link, host=node)
+        world.start_agent()
+        yield world
+
+
+def require_both_ways(world: World, board: Child) -> None:
+    heard: list[int] = []
+    world.host.subscribe(Int32, "/up", lambda message: heard.append(message.data), quality(True))
+    publisher = world.host.node.create_publisher(Int32, "/down", quality(True))
+    eventually(lambda: len(heard) > 5, LIMIT_S, "ROS 2 hears the board")
+    assert heard == sorted(set(heard))
+
+    def hears() -> bool:
+        publisher.publish(Int32(data=7))
+        return '{"heard": 7}' in board.log.read_text()
+
+    eventually(hears, LIMIT_S, "the board hears ROS 2")
+    board.require_alive()
+
+
+@pytest.mark.parametrize("restarted", [*STEPS, "ready"])
+def test_the_agent_is_restarted_before(world: World, restarted: str) -> None:
+    board = world.children.start("board", [program("start_peer"), *world.link.board], world.folder / "board.log")
+    for step in STEPS:
+        board.wait_event(step, LIMIT_S)
+        if step == restarted:
+            world.restart_agent()
+        board.say("go")
+    board.wait_event("ready", LIMIT_S)
+    if restarted == "ready":
+        world.restart_agent()
+    require_both_ways(world, board)
+
+
+def test_the_agent_is_restarted_before_each_step(world: World) -> None:
+    board = world.children.start("board", [program("start_peer"), *world.link.board], world.folder / "board.log")
+    for step in STEPS:
+        board.wait_event(step, LIMIT_S)
+        world.restart_agent()
+        board.say("go")
+    board.wait_event("ready", LIMIT_S)
+    require_both_ways(world, board)

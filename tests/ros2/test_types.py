@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Types that few messages have, between a board and rclpy: wide strings, bounded strings and sequences, default values
+of fields. What rclpy sends comes back unchanged, and a board's new message has the values of one of rclpy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import links
+import pytest
+from test_msgs.msg import BoundedSequences, Defaults, Strings, WStrings
+
+from reserved import domain
+from ros import Host, eventually, host, program, quality
+from tide.programs.child import Child, Children
+
+DOMAIN = domain()
+LIMIT_S = 30.0
+ALL = [links.udp, links.serial_with_loss]
+
+
+@dataclass(kw_only=True)
+class World(links.World):
+    host: Host
+    board: Child
+
+
+@pytest.fixture(params=ALL, ids=[build.__name__ for build in ALL])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    build: links.Build = request.param
+    with host(DOMAIN) as node, Children() as children:
+        link = build(children, tmp_path)
+        place = links.World(domain=DOMAIN, children=children, folder=tmp_path, link=link)
+        place.start_agent()
+        board: Child = children.start("board", [program("types_peer"), *link.board], tmp_path / "board.log")
+        board.wait_event("ready", LIMIT_S)
+        yield World(domain=DOMAIN, children=children, folder=tmp_path, link=link, host=node, board=board)
+
+
+def filled() -> list[Any]:
+    """Of each type one that differs from a new one in what is asked about here."""
+    wide = WStrings(wstring_value="weit: ÄÖ 中文", array_of_wstrings=["", "é", "x" * 40])
+    wide.bounded_sequence_of_wstrings = ["kurz", "日本"]
+    wide.unbounded_sequence_of_wstrings = ["a", "", "ende"]
+    texts = Strings(string_value="hello", bounded_string_value="b" * 22)
+    full = BoundedSequences(
+        bool_values=[True, False, True], int64_values=[-(2**63), 0, 2**63 - 1], string_values=["", "zwei", "3"]
+    )
+    return [Defaults(bool_value=False, uint8_value=1, float64_value=-2.5, int64_value=-1), wide, texts, full]
+
+
+def name_of(message: Any) -> str:
+    return str(type(message).__name__)
+
+
+def test_what_is_sent_comes_back(world: World) -> None:
+    for message in [*filled(), *(type(one)() for one in filled())]:
+        came: list[Any] = []
+        name = name_of(message)
+        world.host.subscribe(type(message), f"/up/{name}", came.append, quality(True))
+        publisher = world.host.node.create_publisher(type(message), f"/down/{name}", quality(True))
+
+        def comes() -> bool:
+            publisher.publish(message)  # noqa: B023  until the board's reader is known
+            return bool(came)  # noqa: B023
+
+        eventually(comes, LIMIT_S, f"{name} comes back")
+        assert came[0] == message
+        world.board.require_alive()
+
+
+def test_a_new_message_has_its_default_values(world: World) -> None:
+    came: dict[str, Any] = {}
+    news = [type(one)() for one in filled()]
+    for new in news:
+        name = name_of(new)
+        world.host.subscribe(
+            type(new), f"/new/{name}", lambda message, name=name: came.setdefault(name, message), quality(True)
+        )
+
+    def all_came() -> bool:
+        world.board.say("again")
+        return len(came) == len(news)
+
+    eventually(all_came, LIMIT_S, "one of each")
+    for new in news:
+        assert came[name_of(new)] == new
+    assert came["Defaults"].float32_value == pytest.approx(1.125)
+    assert came["WStrings"].wstring_value_default1 == "Hello world!"
