@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ import pytest
 from projects import ROOT, run
 
 from tide.programs.binaries import find_binary
-from tide.programs.child import Children
+from tide.programs.child import Child, Children
 
 DOMAIN = str(10 + os.getpid() % 90)
 LIMIT_S = 60.0
@@ -33,8 +34,8 @@ def make(folder: Path, name: str, board: str) -> Path:
     return folder / name
 
 
-def start(children: Children, name: str, words: list[str], log: Path, **more: str) -> None:
-    children.start(name, ["env", *(f"{key}={value}" for key, value in more.items()), *words], log)
+def start(children: Children, name: str, words: list[str], log: Path, **more: str) -> Child:
+    return children.start(name, ["env", *(f"{key}={value}" for key, value in more.items()), *words], log)
 
 
 def wait_for_answers(log: Path, count: int) -> None:
@@ -56,9 +57,13 @@ def test_a_program_for_this_machine_is_answered(tmp_path: Path, children: Childr
         "tide-agent", [str(find_binary("tide-agent")), "--udp", "0", "--domain", DOMAIN], tmp_path / "agent.log"
     )
     port = agent.wait_line(lambda text: text.startswith("ready"), LIMIT_S, "ready").rsplit(":", 1)[1]
-    start(children, "node", [sys.executable, str(project / "node.py")], tmp_path / "node.log", ROS_DOMAIN_ID=DOMAIN)
+    words = [sys.executable, str(project / "node.py")]
+    node = start(children, "node", words, tmp_path / "node.log", ROS_DOMAIN_ID=DOMAIN)
     children.start("my_robot", [str(project / "build/my_robot"), "127.0.0.1", port], tmp_path / "robot.log")
     wait_for_answers(tmp_path / "robot.log", 5)
+    node.process.send_signal(signal.SIGINT)  # as Ctrl-C does
+    assert node.process.wait(LIMIT_S) == 0
+    assert "Traceback" not in (tmp_path / "node.log").read_text()
 
 
 def test_an_image_for_the_emulated_board_is_answered(tmp_path: Path, children: Children) -> None:
