@@ -37,7 +37,9 @@ def compile_command(flags: list[str], out: Path) -> list[str]:
 
 def tide_flags(build: Path, folder: Path, packages: list[str]) -> list[str]:
     """The runtime as it was built, and messages generated for it."""
-    libraries = sorted(f for f in (build / "lib").glob("libtide_*.a") if "agent" not in f.name)
+    libraries = sorted(
+        f for f in (build / "lib").glob("libtide_*.a") if not {"agent", "traced"} & set(f.stem.split("_"))
+    )
     if not libraries:
         sys.exit(f"behaviours: no libraries in {build}: scripts/build.sh release int32_publisher tide-agent")
     subprocess.run(

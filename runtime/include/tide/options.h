@@ -168,8 +168,8 @@
 #endif
 #endif
 
-/* The names of loggers of nodes in a namespace (rcl_node_get_logger_name), one after the other. Only programs that call it
- * have this memory. */
+/* The names of loggers of nodes in a namespace (rcl_node_get_logger_name), one after the other. Only programs that call
+ * it have this memory. */
 #ifndef TIDE_LOGGER_NAME_BYTES
 #define TIDE_LOGGER_NAME_BYTES (TIDE_DESKTOP ? 2048 : 256)
 #endif
