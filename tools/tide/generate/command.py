@@ -22,7 +22,7 @@ def generate(
     inputs: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Packages (std_msgs), interfaces (std_msgs/String), folders of packages, .msg, .srv and .action files."
+            help="Packages (std_msgs), interfaces (std_msgs/String), folders of them, .msg, .srv, .action, .idl files."
         ),
     ] = None,
     out: Annotated[Path, typer.Option("--out", help="Folder that receives the C files.")] = Path("generated"),

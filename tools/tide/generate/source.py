@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds and reads interface definitions: installed ROS 2 packages, packages given by folder, single files. Parsing is
-rosidl_adapter's."""
+rosidl_adapter's, of .idl files rosidl_parser's."""
 
 from __future__ import annotations
 
@@ -115,7 +115,10 @@ class Library:
 
     def file(self, wanted: TypeId) -> Path:
         if wanted not in self._files:
-            path = self.folder(wanted.package) / wanted.kind / f"{wanted.name}.{wanted.kind}"
+            place = self.folder(wanted.package) / wanted.kind
+            path = place / f"{wanted.name}.{wanted.kind}"
+            if not path.is_file() and (place / f"{wanted.name}.idl").is_file():
+                path = place / f"{wanted.name}.idl"
             if not path.is_file():
                 raise GenerateError(
                     f"package '{wanted.package}' has no {wanted.kind} '{wanted.name}' "
@@ -164,9 +167,10 @@ class Library:
         )
 
     def _all_of(self, package: str, folder: Path) -> list[TypeId]:
-        found = sorted(TypeId(package, kind, file.stem) for kind in KINDS for file in (folder / kind).glob(f"*.{kind}"))
+        files = ((kind, file) for kind in KINDS for end in (kind, "idl") for file in (folder / kind).glob(f"*.{end}"))
+        found = sorted({TypeId(package, kind, file.stem) for kind, file in files})
         if not found:
-            raise GenerateError(f"package '{package}' has no .msg, .srv or .action file", folder)
+            raise GenerateError(f"package '{package}' has no .msg, .srv, .action or .idl file", folder)
         return found
 
     def _add_folder(self, folder: Path) -> list[TypeId]:
@@ -180,11 +184,15 @@ class Library:
         kind = path.suffix.lstrip(".")
         if not path.is_file():
             raise GenerateError("no such file", path)
-        if kind not in KINDS:
-            raise GenerateError(f".{kind} files are not read; give .msg, .srv or .action files", path)
         path = path.resolve()
+        if kind == "idl":
+            added, _ = _idl_interface(_text_of(path), path)
+            return self._add_definition(path, added.kind, added.package)
         folder = path.parent.parent if path.parent.name == kind else path.parent
-        package = _package_name(folder) or folder.name
+        return self._add_definition(path, kind, _package_name(folder) or folder.name)
+
+    def _add_definition(self, path: Path, kind: str, package: str) -> TypeId:
+        folder = path.parent.parent if path.parent.name == kind else path.parent
         self.search += [folder, folder.parent]
         added = TypeId(package, kind, path.stem)
         self._files[added] = path
@@ -230,11 +238,39 @@ def _first_bad_line(wanted: TypeId, text: str) -> int | None:
 _ADVICE = "write TYPE NAME [DEFAULT], or TYPE NAME=VALUE for a constant; NAME in lower case, constants in upper case"
 
 
-def _read(wanted: TypeId, file: Path) -> Interface:
+def _text_of(file: Path) -> str:
     try:
-        text = file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise GenerateError(f"cannot be read as UTF-8 text: {error}", file) from error
+
+
+def _idl_interface(text: str, file: Path) -> tuple[TypeId, tuple[Message, ...]]:
+    """Its parser takes a fifth of a second to come, which the others need not wait for."""
+    try:
+        from tide.generate.idl import idl_interface
+    except ImportError as error:
+        raise GenerateError(f"needs the package rosidl-parser of ROS 2 to be read: {error}", file) from error
+    return idl_interface(text, file)
+
+
+def _read_idl(wanted: TypeId, file: Path, text: str) -> Interface:
+    name, messages = _idl_interface(text, file)
+    if name != wanted:
+        raise GenerateError(f"defines {name}; by its folder it has to be {wanted}", file)
+    for message in messages:
+        _refuse_keywords(message, file, text)
+    return _interface(wanted, file, messages, text)
+
+
+def _interface(wanted: TypeId, file: Path, messages: tuple[Message, ...], text: str) -> Interface:
+    return Interface(wanted, file, messages + (_around_action(wanted) if wanted.kind == "action" else ()), text)
+
+
+def _read(wanted: TypeId, file: Path) -> Interface:
+    text = _text_of(file)
+    if file.suffix == ".idl":
+        return _read_idl(wanted, file, text)
     try:
         specifications = _parse(wanted, text)
     except Exception as error:
@@ -248,7 +284,7 @@ def _read(wanted: TypeId, file: Path) -> Interface:
         _message(TypeId(wanted.package, wanted.kind, wanted.name + suffix), specification, file, text)
         for suffix, specification in zip(suffixes, specifications, strict=True)
     )
-    return Interface(wanted, file, messages + (_around_action(wanted) if wanted.kind == "action" else ()), text)
+    return _interface(wanted, file, messages, text)
 
 
 def _around_action(action: TypeId) -> tuple[Message, ...]:
@@ -276,17 +312,21 @@ def _line_of_name(text: str, name: str) -> int | None:
 
 
 def _message(message: TypeId, specification: Any, file: Path, text: str) -> Message:
-    fields = []
-    for item in specification.fields:
-        if item.name in _KEYWORDS:
-            raise GenerateError(
-                f"field '{item.name}' is a keyword of C or C++; rename it", file, _line_of_name(text, item.name)
-            )
-        fields.append(_field(item))
+    fields = [_field(item) for item in specification.fields]
     if not fields:
         fields = [Field("structure_needs_at_least_one_member", Shape.ONE, 0, primitive=PRIMITIVES["uint8"])]
     constants = tuple(Constant(c.name, c.type, c.value) for c in specification.constants)
-    return Message(message, tuple(fields), constants)
+    made = Message(message, tuple(fields), constants)
+    _refuse_keywords(made, file, text)
+    return made
+
+
+def _refuse_keywords(message: Message, file: Path, text: str) -> None:
+    for one in message.fields:
+        if one.name in _KEYWORDS:
+            raise GenerateError(
+                f"field '{one.name}' is a keyword of C or C++; rename it", file, _line_of_name(text, one.name)
+            )
 
 
 def _field(item: Any) -> Field:

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interfaces that are written as .idl files: the same as .msg, .srv and .action files make, and keys beside them."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from messages.build import WARNINGS, compile_c, run_tide
+from tide.generate.errors import GenerateError
+from tide.generate.model import Message
+from tide.generate.source import KINDS, Library
+
+SHARE = Path(sys.prefix) / "share"
+PACKAGES = ("test_msgs", "action_msgs", "std_msgs", "std_srvs")
+
+KEYED = """
+#include "geometry_msgs/msg/Point.idl"
+module robot_msgs {
+  module msg {
+    typedef double double__3[3];
+    module Reading_Constants {
+      const int32 LIMIT = 7;
+      const string UNIT = "m\\"s";
+      const boolean SIGNED = TRUE;
+    };
+    struct Reading {
+      @key
+      uint32 sensor_id;
+      @key
+      @unit (value="place")
+      string<20> place;
+      @default (value=1.5)
+      double value;
+      sequence<int16, 4> few;
+      sequence<geometry_msgs::msg::Point> points;
+      double__3 three;
+      @default (value="[1, 2]")
+      sequence<uint8> bytes;
+      wstring wide;
+      octet one;
+      boolean is_new;
+    };
+  };
+};
+"""
+PLAIN = """
+int32 LIMIT=7
+string UNIT="m\\"s"
+bool SIGNED=true
+uint32 sensor_id
+string<=20 place
+float64 value 1.5
+int16[<=4] few
+geometry_msgs/Point[] points
+float64[3] three
+uint8[] bytes [1, 2]
+wstring wide
+byte one
+bool is_new
+"""
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    file = folder / "robot_msgs/msg" / name
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    return file
+
+
+def generated(folder: Path) -> dict[str, str]:
+    return {str(f.relative_to(folder)): f.read_text() for f in folder.rglob("*.[ch]")}
+
+
+def normal(message: Message) -> Message:
+    """A char of a .msg file is a uint8, which is what its .idl file says."""
+    constants = (replace(one, type="uint8") if one.type == "char" else one for one in message.constants)
+    return replace(message, constants=tuple(constants))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_both_files_of_an_installed_interface_are_read_alike(package: str, tmp_path: Path) -> None:
+    for kind in KINDS:
+        for file in sorted((SHARE / package / kind).glob("*.idl")):
+            here = tmp_path / package / kind
+            here.mkdir(parents=True, exist_ok=True)
+            (here / file.name).write_bytes(file.read_bytes())
+    installed, copied = Library(), Library([tmp_path])
+    wanted = installed.expand(package)
+    assert wanted and wanted == copied.expand(package)
+    for one in wanted:
+        assert copied.interface(one).file.suffix == ".idl"
+        assert copied.interface(one).messages == tuple(map(normal, installed.interface(one).messages)), one
+
+
+def test_a_keyed_type_is_generated_as_one_without_keys(tmp_path: Path) -> None:
+    idl = write(tmp_path / "a", "Reading.idl", KEYED)
+    message = write(tmp_path / "b", "Reading.msg", PLAIN)
+    run_tide("--out", tmp_path / "out_a", idl)
+    run_tide("--out", tmp_path / "out_b", message)
+    keyed = generated(tmp_path / "out_a")
+    assert "robot_msgs/msg/reading.c" in keyed
+    assert keyed == generated(tmp_path / "out_b")
+
+
+def test_a_signed_char_has_its_own_type(tmp_path: Path) -> None:
+    text = "module robot_msgs { module msg { struct Grade { char letter; sequence<char, 3> letters; }; }; };"
+    run_tide("--out", tmp_path / "out", write(tmp_path, "Grade.idl", text))
+    source = tmp_path / "check.c"
+    source.write_text(
+        '#include "robot_msgs/msg/grade.h"\n'
+        "int main(void) {\n"
+        "  static signed char room[3] = {1, -2, 3};\n"
+        "  robot_msgs__msg__Grade grade = {.letter = -5, .letters = {room, 3, 3}};\n"
+        "  return grade.letter == -5 && grade.letters.data[1] == -2 ? 0 : 1;\n"
+        "}\n"
+    )
+    compile_c(source, tmp_path / "out", tmp_path / "program", *WARNINGS)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("module robot_msgs { module msg { struct Grade { wchar one; }; }; };", "'one' is a wchar"),
+        ("module robot_msgs { module msg { struct Grade { long double one; }; }; };", "'one' is a long double"),
+        ("module robot_msgs { module msg { struct Other { long one; }; }; };", "it has robot_msgs/msg/Other"),
+        ("module robot_msgs { struct Grade { long one; }; };", "it has none"),
+        ("module robot_msgs { module msg { struct Grade { long default; }; }; };", "keyword"),
+        ("module robot_msgs {\n module msg {\n struct Grade { long one }; }; };", "Grade.idl:3: "),
+        ("", "Grade.idl: Unexpected end"),
+        ("module robot_msgs { module msg { struct Grade { other_msgs::msg::None one; }; }; };", "other_msgs"),
+    ],
+)
+def test_what_cannot_be_read_is_told_in_one_line(text: str, told: str, tmp_path: Path) -> None:
+    done = run_tide("--out", tmp_path / "out", write(tmp_path, "Grade.idl", text), check=False)
+    assert done.returncode == 2
+    assert told in done.stderr and len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert not (tmp_path / "out").exists() or not generated(tmp_path / "out")
+
+
+def test_the_package_in_the_file_is_that_of_its_folder(tmp_path: Path) -> None:
+    write(tmp_path, "Grade.idl", "module other_msgs { module msg { struct Grade { long one; }; }; };")
+    library = Library([tmp_path])
+    with pytest.raises(GenerateError, match="defines other_msgs/msg/Grade; by its folder it has to be robot_msgs"):
+        library.closure(library.expand("robot_msgs"))

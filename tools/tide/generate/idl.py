@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interfaces that are written as OMG IDL (.idl), as far as ROS 2 has them. Parsing is rosidl_parser's.
+
+A member with `@key` is a member as any other: ROS 2 Jazzy's topics have no keys, whatever their types say, nor have the
+agent's, so both match each other."""
+
+from __future__ import annotations
+
+from ast import literal_eval
+from pathlib import Path
+from typing import Any
+
+from rosidl_parser import definition as idl
+from rosidl_parser.parser import parse_idl_string
+
+from tide.generate.errors import GenerateError
+from tide.generate.model import PRIMITIVES, Constant, Field, Message, Primitive, Shape, TypeId, Value
+
+_NAMES = {"boolean": "bool", "octet": "byte", "float": "float32", "double": "float64"}  # others have one name
+_CHAR = Primitive("signed char", "char", "I8", 1, "u8", "uint8_t")  # "char" of a .msg file is uint8
+_ELEMENTS = ((idl.Message, "msg"), (idl.Service, "srv"), (idl.Action, "action"))
+
+
+def idl_interface(text: str, file: Path) -> tuple[TypeId, tuple[Message, ...]]:
+    """The interface that has the file's name, and the messages that it is written with: request and response of a
+    service; goal, result and feedback of an action."""
+    try:
+        content = parse_idl_string(text)
+    except Exception as error:
+        said = next((line for line in str(error).splitlines() if line.strip()), "not a definition")
+        line = getattr(error, "line", None)
+        told = said.removesuffix("Expected one of:").strip()
+        raise GenerateError(told, file, line if isinstance(line, int) and line > 0 else None) from error
+    found = [
+        (TypeId(_named(one).namespaces[0], kind, _named(one).name), one)
+        for element, kind in _ELEMENTS
+        for one in content.get_elements_of_type(element)
+        if _named(one).namespaces[1:] == [kind]
+    ]
+    wanted = [(name, one) for name, one in found if name.name == file.stem]
+    if len(wanted) != 1:
+        there = ", ".join(str(name) for name, _ in found) or "none"
+        raise GenerateError(
+            f"has to define one interface '{file.stem}' in 'module PACKAGE {{ module msg {{'; it has {there}", file
+        )
+    name, interface = wanted[0]
+    return name, tuple(_message(name.kind, one, file) for one in _messages(interface))
+
+
+def _named(interface: Any) -> Any:
+    return (interface.structure if isinstance(interface, idl.Message) else interface).namespaced_type
+
+
+def _messages(interface: Any) -> list[Any]:
+    if isinstance(interface, idl.Service):
+        return [interface.request_message, interface.response_message]
+    if isinstance(interface, idl.Action):
+        return [interface.goal, interface.result, interface.feedback]
+    return [interface]
+
+
+def _message(kind: str, message: Any, file: Path) -> Message:
+    structure = message.structure
+    name = TypeId(structure.namespaced_type.namespaces[0], kind, structure.namespaced_type.name)
+    fields = tuple(_field(member, file) for member in structure.members)
+    return Message(name, fields, tuple(_constant(one, file) for one in message.constants))
+
+
+def _constant(constant: Any, file: Path) -> Constant:
+    kind = constant.type
+    if isinstance(kind, idl.AbstractWString):
+        return Constant(constant.name, "wstring", constant.value)
+    if isinstance(kind, idl.AbstractString):
+        return Constant(constant.name, "string", constant.value)
+    name = _NAMES.get(kind.typename, kind.typename)
+    if name not in PRIMITIVES:
+        raise _unsupported(constant.name, name, file)
+    return Constant(constant.name, name, constant.value)
+
+
+def _unsupported(name: str, kind: str, file: Path) -> GenerateError:
+    return GenerateError(f"'{name}' is a {kind}, which has no place here; take a type that .msg files have, too", file)
+
+
+def _field(member: Any, file: Path) -> Field:
+    kind, shape, bound = member.type, Shape.ONE, 0
+    if isinstance(kind, idl.Array):
+        shape, bound = Shape.ARRAY, kind.size
+    elif isinstance(kind, idl.BoundedSequence):
+        shape, bound = Shape.SEQUENCE, kind.maximum_size
+    elif isinstance(kind, idl.UnboundedSequence):
+        shape = Shape.SEQUENCE
+    default = _default(member)
+    if shape is not Shape.ONE:
+        kind = kind.value_type
+    if isinstance(kind, idl.NamespacedType):
+        return Field(member.name, shape, bound, message=TypeId(kind.namespaces[0], kind.namespaces[-1], kind.name))
+    if isinstance(kind, idl.AbstractGenericString):
+        text = "wstring" if isinstance(kind, idl.AbstractWString) else "string"
+        length = kind.maximum_size if kind.has_maximum_size() else 0
+        return Field(member.name, shape, bound, text=text, string_bound=length, default=default)
+    if not isinstance(kind, idl.BasicType):
+        raise _unsupported(member.name, getattr(kind, "name", "type without a name"), file)
+    if kind.typename == "char":
+        return Field(member.name, shape, bound, primitive=_CHAR, default=default)
+    name = _NAMES.get(kind.typename, kind.typename)
+    if name not in PRIMITIVES:
+        raise _unsupported(member.name, name, file)
+    return Field(member.name, shape, bound, primitive=PRIMITIVES[name], default=default)
+
+
+def _default(member: Any) -> Value | None:
+    if not member.has_annotation("default"):
+        return None
+    value: Value = member.get_annotation_value("default")["value"]
+    return list(literal_eval(str(value))) if isinstance(member.type, idl.AbstractNestedType) else value
