@@ -110,7 +110,7 @@ class Spinning:
                 self.error = error
 
     def _is_rclpys_end(self, error: BaseException) -> bool:
-        """rclpy's own executors lose their guard condition when they are shut down while they gather what to wait for."""
+        """rclpy's own executors lose their guard condition when they are shut down as they gather what to wait for."""
         own = type(self.executor).__module__ == "rclpy.executors"
         return own and self.is_ending and isinstance(error, AttributeError) and error.name == "handle"
 

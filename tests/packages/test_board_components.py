@@ -397,7 +397,9 @@ def test_the_sources_of_the_nuttx_application_make_a_program(boards: Path, tmp_p
     programs = {"1": ([package / "example/int32_publisher_main.c"], 1), "/nonexistent": (trial, 3)}
     for argument, (own, code) in programs.items():
         run([*words, *sources, *own, "-o", tmp_path / "program", "-lpthread"], tmp_path)
-        done = subprocess.run([tmp_path / "program", argument], capture_output=True, text=True, timeout=600, check=False)
+        done = subprocess.run(
+            [tmp_path / "program", argument], capture_output=True, text=True, timeout=600, check=False
+        )
         assert done.returncode == code, done.stdout + done.stderr
         assert "no session" in done.stdout, done.stdout + done.stderr
 
