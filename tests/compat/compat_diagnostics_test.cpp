@@ -137,22 +137,28 @@ TEST_F(Diagnostics, ALossIsAWarningForTenReports) {
   const uintptr_t critical = platform->critical_enter(platform->context);
   session()->daemon.transmitter.counters.expired += 3;
   platform->critical_exit(platform->context, critical);
-  size_t warned = 0, fine_after = 0;
+  size_t warned = 0, fine_after = 0, lost_more = 0;
   ASSERT_TRUE(spin_until([&] {
-    warned = fine_after = 0;
+    warned = fine_after = lost_more = 0;
     for (const Status &status : statuses()) {
       if (status.name != "node: memory") continue;
       if (status.level == 1) {
         warned++;
         EXPECT_EQ(status.message, "messages were refused or lost");
         EXPECT_EQ(status.values.at("messages expired"), "3");
+        for (const char *other : {"messages refused, no node", "messages replaced", "frames dropped, no slot"}) {
+          lost_more += status.values.at(other) != "0";
+        }
       } else if (warned > 0) {
         fine_after++;
       }
     }
     return fine_after >= 2;
   }));
-  EXPECT_EQ(warned, 10u);
+  EXPECT_GE(warned, 10u);
+  if (lost_more == 0) {
+    EXPECT_EQ(warned, 10u) << "a machine that stands still loses more, and the ten begin anew";
+  }
   for (const Status &status : statuses()) {
     if (status.name != "node: memory") {
       EXPECT_EQ(status.level, 0) << status.name;
