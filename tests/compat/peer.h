@@ -54,4 +54,10 @@ static inline void read_link_option(int option, rmw_init_options_t *link) {
   }
 }
 
+/* Of a program with no other options. */
+static inline void read_link_options(int count, char **words, rmw_init_options_t *link) {
+  static const struct option known[] = {PEER_LINK_OPTIONS, {NULL, 0, NULL, 0}};
+  for (int option; (option = getopt_long(count, words, "", known, NULL)) != -1;) read_link_option(option, link);
+}
+
 #endif

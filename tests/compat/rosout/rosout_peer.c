@@ -25,11 +25,6 @@
 
 #define END_ATTEMPTS 500
 
-static void read_options(int count, char **words, rmw_init_options_t *link) {
-  static const struct option known[] = {PEER_LINK_OPTIONS, {NULL, 0, NULL, 0}};
-  for (int option; (option = getopt_long(count, words, "", known, NULL)) != -1;) read_link_option(option, link);
-}
-
 static void log_lines(void) {
   for (int number = 0; !interrupted; number++) {
     if (number % 4 == 0) {
@@ -54,7 +49,7 @@ int main(int count, char **words) {
   rcl_allocator_t allocator = rcl_get_default_allocator();
   rcl_init_options_t options = rcl_get_zero_initialized_init_options();
   require(rcl_init_options_init(&options, allocator), "options");
-  read_options(count, words, rcl_init_options_get_rmw_init_options(&options));
+  read_link_options(count, words, rcl_init_options_get_rmw_init_options(&options));
   end_by_signal();
   rclc_support_t support;
   rcl_node_t node = rcl_get_zero_initialized_node();

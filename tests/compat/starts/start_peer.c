@@ -2,23 +2,14 @@
 /* A board that starts step by step, for tests against real ROS 2: start_peer (--udp PORT | --serial DEVICE (921,600
  * baud)). Before each step it prints its name and waits for a line. Then it counts on "up" and prints what it hears on
  * "down". */
+#define _POSIX_C_SOURCE 200809L
 #include <rclc/executor.h>
-#include <rclc/rclc.h>
-#include <rmw_microros/rmw_microros.h>
 #include <std_msgs/msg/int32.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <tide/rclc.h>
-#include <tide/status.h>
+
+#define PEER "start_peer"
+#include "peer.h"
 
 static rcl_publisher_t publisher;
-
-static void require(rcl_ret_t result, const char *step) {
-  if (result == RCL_RET_OK) return;
-  fprintf(stderr, "start_peer: %s failed: %s\n", step, tide_status_text(tide_rclc_last_status()));
-  exit(1);
-}
 
 static void wait_before(const char *step) {
   char line[32];
@@ -41,20 +32,11 @@ static void hear(const void *message) {
 }
 
 int main(int word_count, char **words) {
-  if (word_count != 3) {
-    fprintf(stderr, "usage: start_peer (--udp PORT | --serial DEVICE)\n");
-    return 2;
-  }
   const rosidl_message_type_support_t *type = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, Int32);
   rcl_allocator_t allocator = rcl_get_default_allocator();
   rcl_init_options_t options = rcl_get_zero_initialized_init_options();
   require(rcl_init_options_init(&options, allocator), "options");
-  rmw_init_options_t *link = rcl_init_options_get_rmw_init_options(&options);
-  if (strcmp(words[1], "--udp") == 0) {
-    require(rmw_uros_options_set_udp_address("127.0.0.1", words[2], link), "the address");
-  } else {
-    require(tide_rclc_options_set_serial(link, words[2], 921600), "the device");
-  }
+  read_link_options(word_count, words, rcl_init_options_get_rmw_init_options(&options));
   rclc_support_t support;
   rcl_node_t node = rcl_get_zero_initialized_node();
   rcl_subscription_t subscription = rcl_get_zero_initialized_subscription();

@@ -5,21 +5,19 @@
  *
  * Of each type it sends what comes on "down/TYPE" back on "up/TYPE". Each line of its standard input makes it publish a
  * message of each type as its X__init leaves it, on "new/TYPE". */
+#define _POSIX_C_SOURCE 200809L
 #include <micro_ros_utilities/type_utilities.h>
 #include <poll.h>
 #include <rclc/executor.h>
-#include <rclc/rclc.h>
-#include <rmw_microros/rmw_microros.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <test_msgs/msg/bounded_sequences.h>
 #include <test_msgs/msg/defaults.h>
 #include <test_msgs/msg/strings.h>
 #include <test_msgs/msg/w_strings.h>
-#include <tide/rclc.h>
-#include <tide/status.h>
 #include <unistd.h>
+
+#define PEER "types_peer"
+#include "peer.h"
 
 #define TYPES 4
 
@@ -37,12 +35,6 @@ static struct {
   rcl_subscription_t down;
   any_t received, made;
 } types[TYPES];
-
-static void require(rcl_ret_t result, const char *step) {
-  if (result == RCL_RET_OK) return;
-  fprintf(stderr, "types_peer: %s failed: %s\n", step, tide_status_text(tide_rclc_last_status()));
-  exit(1);
-}
 
 static void send_back(const void *message, void *place) {
   require(rcl_publish(&types[*(size_t *)place].up, message, NULL), "sending back");
@@ -89,10 +81,6 @@ static bool obey(void) {
   } while (0)
 
 int main(int count, char **words) {
-  if (count != 3) {
-    fprintf(stderr, "usage: types_peer (--udp PORT | --serial DEVICE)\n");
-    return 2;
-  }
   setvbuf(stdin, NULL, _IONBF, 0); /* or poll would not see what was read ahead */
   NAME_TYPE(0, Defaults, defaults);
   NAME_TYPE(1, WStrings, w_strings);
@@ -101,12 +89,7 @@ int main(int count, char **words) {
   rcl_allocator_t allocator = rcl_get_default_allocator();
   rcl_init_options_t options = rcl_get_zero_initialized_init_options();
   require(rcl_init_options_init(&options, allocator), "options");
-  rmw_init_options_t *link = rcl_init_options_get_rmw_init_options(&options);
-  if (strcmp(words[1], "--udp") == 0) {
-    require(rmw_uros_options_set_udp_address("127.0.0.1", words[2], link), "the address");
-  } else {
-    require(tide_rclc_options_set_serial(link, words[2], 921600), "the device");
-  }
+  read_link_options(count, words, rcl_init_options_get_rmw_init_options(&options));
   rclc_support_t support;
   rcl_node_t node = rcl_get_zero_initialized_node();
   rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();
