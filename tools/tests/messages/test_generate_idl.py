@@ -131,6 +131,11 @@ def test_a_signed_char_has_its_own_type(tmp_path: Path) -> None:
         ("module robot_msgs { module msg { struct Grade { long default; }; }; };", "keyword"),
         ("module robot_msgs {\n module msg {\n struct Grade { long one }; }; };", "Grade.idl:3: "),
         ("", "Grade.idl: Unexpected end"),
+        ("module robot_msgs { module msg { struct Grade { sequence<sequence<long>> one; }; }; };", "one interface, of"),
+        (
+            "module robot_msgs { module msg { typedef long m[2][3]; struct Grade { m one; }; }; };",
+            "multidimensional array",
+        ),
         ("module robot_msgs { module msg { struct Grade { other_msgs::msg::None one; }; }; };", "other_msgs"),
     ],
 )

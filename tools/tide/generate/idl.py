@@ -18,6 +18,7 @@ from tide.generate.model import PRIMITIVES, Constant, Field, Message, Primitive,
 
 _NAMES = {"boolean": "bool", "octet": "byte", "float": "float32", "double": "float64"}  # others have one name
 _CHAR = Primitive("signed char", "char", "I8", 1, "u8", "uint8_t")  # "char" of a .msg file is uint8
+_UNFIT = "more than ROS 2 takes; write one interface, of basic types, strings, other interfaces, and arrays of these"
 _ELEMENTS = ((idl.Message, "msg"), (idl.Service, "srv"), (idl.Action, "action"))
 
 
@@ -27,9 +28,9 @@ def idl_interface(text: str, file: Path) -> tuple[TypeId, tuple[Message, ...]]:
     try:
         content = parse_idl_string(text)
     except Exception as error:
-        said = next((line for line in str(error).splitlines() if line.strip()), "not a definition")
+        said = next((line for line in str(error).splitlines() if line.strip()), _UNFIT)
         line = getattr(error, "line", None)
-        told = said.removesuffix("Expected one of:").strip()
+        told = said.split(": Tree(")[0].removesuffix("Expected one of:").strip()
         raise GenerateError(told, file, line if isinstance(line, int) and line > 0 else None) from error
     found = [
         (TypeId(_named(one).namespaces[0], kind, _named(one).name), one)
