@@ -6,9 +6,10 @@ bounds the run saw broken.
 .venv/bin/python lab/bench/described_systems.py                                               print
 .venv/bin/python lab/bench/described_systems.py --out lab/results/described_systems.json     and keep
 
-A run shares the processors of this machine with whatever else it does, which no bound counts. Only a quiet machine says
-something of bounds; what is above one is told with what was broken. Exit status 1: a run failed, or something simulated
-was above its bound."""
+A run shares the processors of this machine with whatever else it does, and a virtual machine with its neighbours; no
+bound counts that. A run that broke an assumption of the bounds says nothing of them, so it is repeated, --attempts
+times at most. What remains above a bound is told with what was broken. Exit status 1: a run failed, something simulated
+was above its bound, or something observed was above it though no assumption was broken."""
 
 from __future__ import annotations
 
@@ -69,14 +70,35 @@ def _results(folder: Path) -> dict[str, Any]:
     return found
 
 
-def measure(file: Path, periods: int, runs: int, folder: Path) -> tuple[list[Row], dict[str, Any]]:
+def _stolen_share() -> tuple[int, int]:
+    """Ticks that the host of a virtual machine gave to others, and all."""
+    ticks = [int(word) for word in Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:9]]
+    return ticks[7], sum(ticks)
+
+
+def _run_once(file: Path, periods: int, folder: Path) -> dict[str, Any]:
+    stolen, ticks = _stolen_share()
+    _tide("run", str(file), "--periods", str(periods), "--out", str(folder))
+    later_stolen, later_ticks = _stolen_share()
+    whole = _results(folder)
+    (run,) = whole["runs"]
+    broken = [f"{one['text']} ({one['counter']})" for one in run["answers"] if one["verdict"] == "broken"]
+    stolen_percent = round(100 * (later_stolen - stolen) / max(later_ticks - ticks, 1), 2)
+    return {
+        "chains": run["chains"],
+        "told": {"load_average": whole["machine"]["load_average"], "stolen_percent": stolen_percent, "broken": broken},
+    }
+
+
+def measure(file: Path, periods: int, runs: int, attempts: int, folder: Path) -> tuple[list[Row], dict[str, Any]]:
     """The rows of one description, and what the run says of itself."""
     bounds = {one.name: one.bound_ns for one in bounds_of(load(file)).chains}
     _tide("simulate", str(file), "--runs", str(runs), "--search", "--out", str(folder / "simulated"))
     simulated = {one["chain"]: one for one in _results(folder / "simulated")["observed"] if one["until"] is None}
-    _tide("run", str(file), "--periods", str(periods), "--out", str(folder / "run"))
-    whole = _results(folder / "run")
-    (run,) = whole["runs"]
+    for attempt in range(1, attempts + 1):
+        run = _run_once(file, periods, folder / f"run{attempt}")
+        if not run["told"]["broken"]:
+            break
     rows = [
         Row(
             file.stem,
@@ -89,8 +111,7 @@ def measure(file: Path, periods: int, runs: int, folder: Path) -> tuple[list[Row
         )
         for one in run["chains"]
     ]
-    broken = [f"{one['text']} ({one['counter']})" for one in run["answers"] if one["verdict"] == "broken"]
-    return rows, {"system": file.stem, "load_average": whole["machine"]["load_average"], "broken": broken}
+    return rows, {"system": file.stem, "attempts": attempt, **run["told"]}
 
 
 def _ms(value_ns: int | None) -> str:
@@ -114,7 +135,10 @@ def show(rows: list[Row], runs: list[dict[str, Any]]) -> None:
     for run in runs:
         above = [one.chain for one in rows if one.system == run["system"] and one.is_above]
         if above:
-            console.print(f"{run['system']}, load {run['load_average']}: above the bound: {', '.join(above)}")
+            console.print(
+                f"{run['system']}, {run['attempts']} attempts, load {run['load_average']}, "
+                f"{run['stolen_percent']} % stolen by the host: above the bound: {', '.join(above)}"
+            )
             for text in run["broken"]:
                 console.print(f"  broken: {text}")
 
@@ -122,6 +146,7 @@ def show(rows: list[Row], runs: list[dict[str, Any]]) -> None:
 def main(
     periods: Annotated[int, typer.Option(help="Periods of the longest chain that each run takes.")] = 10,
     runs: Annotated[int, typer.Option(help="Simulated runs of each description, and as many climbs.")] = 60,
+    attempts: Annotated[int, typer.Option(min=1, help="Runs at most, until one breaks no assumption.")] = 5,
     out: Annotated[Path | None, typer.Option(help="File for the figures, as JSON.")] = None,
 ) -> None:
     rows: list[Row] = []
@@ -129,17 +154,20 @@ def main(
     machine = describe(may_use_fifo()).model_dump()
     for file in EXAMPLES:
         with TemporaryDirectory() as folder:
-            found, run = measure(file, periods, runs, Path(folder))
+            found, run = measure(file, periods, runs, attempts, Path(folder))
         rows += found
         told.append(run)
     show(rows, told)
     if out is not None:
         loads = [one["load_average"] for one in told]
-        command = f"lab/bench/described_systems.py --periods {periods} --runs {runs}"
+        command = f"lab/bench/described_systems.py --periods {periods} --runs {runs} --attempts {attempts}"
         data = {"schema": 1, "bench": "described_systems", "command": command, "machine": machine}
         data |= {"load_average": {"min": min(loads), "max": max(loads)}}
         data |= {"runs": told, "rows": [asdict(one) for one in rows]}
         out.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    unbroken = {one["system"] for one in told if not one["broken"]}
+    if any(one.is_above and one.system in unbroken for one in rows):
+        raise typer.Exit(1)
     if any(one.bound_ns is not None and one.simulated_ns > one.bound_ns for one in rows):
         raise typer.Exit(1)
 

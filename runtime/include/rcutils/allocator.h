@@ -14,8 +14,8 @@
 extern "C" {
 #endif
 
-/* tide itself never calls an allocator: the structure exists because programs pass one, and
- * micro_ros_utilities use it for the program's own messages. */
+/* tide itself never calls an allocator: programs pass one, and functions of a program's own messages use it
+ * (micro_ros_utilities, tide/message_heap.h). */
 typedef struct rcutils_allocator_s {
   void *(*allocate)(size_t size, void *state);
   void (*deallocate)(void *pointer, void *state);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For each basic type NAME:
- *   bool rosidl_runtime_c__NAME__Sequence__init(sequence, size)   empties the sequence; true only when size is 0,
- * because nothing is allocated: give data and capacity yourself void rosidl_runtime_c__NAME__Sequence__fini(sequence)
- * forgets the memory, which stays yours bool rosidl_runtime_c__NAME__Sequence__are_equal(a, b) bool
- * rosidl_runtime_c__NAME__Sequence__copy(input, output)    false when the output's capacity is too small A null pointer
- * gives false. Re-entrant. */
+/* Sequences of basic types, in memory of the caller, which they never leave, or of the default allocator
+ * (tide/message_heap.h), where they have none and there is a heap. For each basic type NAME:
+ * - rosidl_runtime_c__NAME__Sequence__init: size zeroes of the default allocator; without a heap, true for size 0 only.
+ *   Whatever the structure held is forgotten.
+ * - rosidl_runtime_c__NAME__Sequence__fini: forgets memory of the caller, gives back that of the default allocator.
+ * - rosidl_runtime_c__NAME__Sequence__copy: false, and no change, when the elements do not fit memory of the caller, or
+ *   there is no heap.
+ * A null pointer gives false. Re-entrant. */
 #ifndef ROSIDL_RUNTIME_C__PRIMITIVES_SEQUENCE_FUNCTIONS_H_
 #define ROSIDL_RUNTIME_C__PRIMITIVES_SEQUENCE_FUNCTIONS_H_
 

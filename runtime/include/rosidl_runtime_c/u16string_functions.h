@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strings in memory that the caller owns. Nothing is allocated: give data and capacity yourself, or let
- * `tide generate` declare the memory. A null pointer gives false. Re-entrant. */
+/* Strings in memory that the caller owns (data and capacity; `tide generate` declares it), which they never leave; or
+ * of the default allocator (tide/message_heap.h), where they have none and there is a heap. A null pointer gives false.
+ * Re-entrant. */
 #ifndef ROSIDL_RUNTIME_C__U16STRING_FUNCTIONS_H_
 #define ROSIDL_RUNTIME_C__U16STRING_FUNCTIONS_H_
 
@@ -17,23 +18,23 @@ extern "C" {
 
 /* Empty, without memory. Whatever the structure held is forgotten, so it may be uninitialised. */
 bool rosidl_runtime_c__U16String__init(rosidl_runtime_c__U16String *string);
-/* Forgets the memory, which stays the caller's. */
+/* Forgets memory of the caller, and gives back what the default allocator gave. */
 void rosidl_runtime_c__U16String__fini(rosidl_runtime_c__U16String *string);
 bool rosidl_runtime_c__U16String__are_equal(const rosidl_runtime_c__U16String *a, const rosidl_runtime_c__U16String *b);
-/* Copies the characters; false, and no change, when the output's capacity is too small. */
+/* Copies the characters. False, and no change, when they do not fit memory of the caller, or there is no heap. */
 bool rosidl_runtime_c__U16String__copy(const rosidl_runtime_c__U16String *input, rosidl_runtime_c__U16String *output);
-/* Sets the text to the first length characters of value; false, and no change, when the capacity is too small. */
+/* Sets the text to the first length characters of value. False, and no change, as above. */
 bool rosidl_runtime_c__U16String__assignn(rosidl_runtime_c__U16String *string, const uint16_t *value, size_t length);
 /* The same up to the null character of value. */
 bool rosidl_runtime_c__U16String__assign(rosidl_runtime_c__U16String *string, const uint16_t *value);
 
-/* Empties the sequence; true only when size is 0. */
+/* Elements without text, from the default allocator; without a heap, true only when size is 0. Whatever the structure
+ * held is forgotten. */
 bool rosidl_runtime_c__U16String__Sequence__init(rosidl_runtime_c__U16String__Sequence *sequence, size_t size);
 void rosidl_runtime_c__U16String__Sequence__fini(rosidl_runtime_c__U16String__Sequence *sequence);
 bool rosidl_runtime_c__U16String__Sequence__are_equal(const rosidl_runtime_c__U16String__Sequence *a,
                                                       const rosidl_runtime_c__U16String__Sequence *b);
-/* Copies into the strings that the output already has memory for. False when one is too small: the output then has
- * the elements before it. */
+/* Copies the strings, each as above. False when one does not fit: the output then has the elements before it. */
 bool rosidl_runtime_c__U16String__Sequence__copy(const rosidl_runtime_c__U16String__Sequence *input,
                                                  rosidl_runtime_c__U16String__Sequence *output);
 

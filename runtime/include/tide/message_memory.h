@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What generated messages are made of: moving strings and sequences to and from CDR, and the operations that work on
- * any message by its table of fields. Nothing allocates; a message's strings and sequences use memory that the caller
- * gave them (`tide generate` declares it: PACKAGE__msg__NAME__Storage and PACKAGE__msg__NAME__bind, or
- * micro_ros_utilities at run time). Re-entrant; cost proportional to the bytes moved. */
+ * any message by its table of fields. A message's strings and sequences use memory that the caller gave them
+ * (`tide generate` declares it: PACKAGE__msg__NAME__Storage and PACKAGE__msg__NAME__bind, or micro_ros_utilities at run
+ * time), or that of the default allocator. The runtime itself never allocates; reading a message from the wire does
+ * not. Re-entrant; cost proportional to the bytes moved. */
 #ifndef TIDE_MESSAGE_MEMORY_H
 #define TIDE_MESSAGE_MEMORY_H
 
@@ -14,6 +15,7 @@
 #include "rosidl_runtime_c/u16string.h"
 #include "tide/cdr.h"
 #include "tide/message.h"
+#include "tide/message_heap.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,10 +41,11 @@ size_t tide_field_element_bytes(const tide_field_t *field);
 
 /* a and b are messages of this type. Floating point compares by ==, so a NaN differs from itself. */
 bool tide_message_equal(const tide_message_type_t *type, const void *a, const void *b);
-/* Copies into the memory that the output already has. TIDE_ERROR_CAPACITY_MESSAGE when that is too small: the member
- * is then empty and the members after it are unchanged. */
+/* Copies into the memory that the output has; strings and sequences without memory, or with memory of the allocator,
+ * get more of it. TIDE_ERROR_CAPACITY_MESSAGE when memory is too small: the member is then empty and the members after
+ * it are unchanged. */
 int tide_message_copy(const tide_message_type_t *type, const void *input, void *output);
-/* Strings and sequences forget their memory, in nested messages too. */
+/* Strings and sequences forget their memory, in nested messages too, whatever they hold. */
 void tide_message_forget(const tide_message_type_t *type, void *message);
 
 /* The following serve generated code. bound: as in tide_field_t, 0 is unbounded. Writing more than the bound is

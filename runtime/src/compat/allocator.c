@@ -2,6 +2,7 @@
 #include "rcutils/allocator.h"
 
 #include "internal.h"
+#include "tide/message_heap.h"
 #include "tide/options.h"
 
 #if TIDE_HEAP
@@ -72,6 +73,7 @@ bool rcutils_set_default_allocator(rcutils_allocator_t *allocator) {
     return false;
   }
   current = *allocator;
+  tide_message_set_allocator(&(tide_message_allocator_t){allocator->allocate, allocator->deallocate, allocator->state});
   return true;
 }
 

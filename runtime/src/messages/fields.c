@@ -137,10 +137,11 @@ static bool copy_elements(const tide_field_t *field, const void *from, void *to,
 }
 
 static bool copy_sequence(const tide_field_t *field, elements_t from, uint8_t *member) {
+  const bool fits_memory = tide_message_reserve_elements(field, member, from.count);
   tide_sequence_t to;
   memcpy(&to, member, sizeof to);
   to.size = 0;
-  bool fits = from.count <= to.capacity && copy_elements(field, from.data, to.data, from.count);
+  const bool fits = fits_memory && copy_elements(field, from.data, to.data, from.count);
   if (fits) to.size = from.count;
   memcpy(member, &to, sizeof to);
   return fits;

@@ -2,15 +2,18 @@
 #include <string.h>
 
 #include "rosidl_runtime_c/primitives_sequence_functions.h"
+#include "tide/message_heap.h"
 
 #define DEFINE(NAME, TYPE)                                                                                       \
   bool rosidl_runtime_c__##NAME##__Sequence__init(rosidl_runtime_c__##NAME##__Sequence *sequence, size_t size) { \
     if (sequence == NULL) return false;                                                                          \
     *sequence = (rosidl_runtime_c__##NAME##__Sequence){0};                                                       \
-    return size == 0;                                                                                            \
+    if (!tide_message_reserve(sequence, size, sizeof(TYPE))) return false;                                       \
+    sequence->size = size;                                                                                       \
+    return true;                                                                                                 \
   }                                                                                                              \
   void rosidl_runtime_c__##NAME##__Sequence__fini(rosidl_runtime_c__##NAME##__Sequence *sequence) {              \
-    (void)rosidl_runtime_c__##NAME##__Sequence__init(sequence, 0);                                               \
+    if (sequence != NULL) tide_message_drop(sequence);                                                           \
   }                                                                                                              \
   bool rosidl_runtime_c__##NAME##__Sequence__are_equal(const rosidl_runtime_c__##NAME##__Sequence *a,            \
                                                        const rosidl_runtime_c__##NAME##__Sequence *b) {          \
@@ -21,7 +24,8 @@
   }                                                                                                              \
   bool rosidl_runtime_c__##NAME##__Sequence__copy(const rosidl_runtime_c__##NAME##__Sequence *input,             \
                                                   rosidl_runtime_c__##NAME##__Sequence *output) {                \
-    if (input == NULL || output == NULL || input->size > output->capacity) return false;                         \
+    if (input == NULL || output == NULL) return false;                                                           \
+    if (!tide_message_reserve(output, input->size, sizeof(TYPE))) return false;                                  \
     if (input->size > 0) memmove(output->data, input->data, input->size * sizeof(TYPE));                         \
     output->size = input->size;                                                                                  \
     return true;                                                                                                 \

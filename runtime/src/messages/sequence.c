@@ -24,9 +24,10 @@ bool tide_message_sequence_equal(const tide_message_type_t *type, const void *a,
 
 bool tide_message_sequence_copy(const tide_message_type_t *type, const void *input, void *output) {
   if (input == NULL || output == NULL) return false;
+  const tide_field_t field = {.kind = TIDE_FIELD_MESSAGE, .shape = TIDE_SHAPE_SEQUENCE, .type = type};
   const tide_sequence_t from = sequence_of(input);
+  if (!tide_message_reserve_elements(&field, output, from.size)) return false;
   tide_sequence_t to = sequence_of(output);
-  if (from.size > to.capacity) return false;
   for (to.size = 0; to.size < from.size; to.size++) {
     const size_t offset = to.size * type->structure_bytes;
     if (tide_message_copy(type, (const uint8_t *)from.data + offset, (uint8_t *)to.data + offset) != TIDE_OK) break;

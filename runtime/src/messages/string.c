@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdint.h>
 #include <string.h>
 
 #include "rosidl_runtime_c/string_functions.h"
@@ -10,7 +11,9 @@ bool rosidl_runtime_c__String__init(rosidl_runtime_c__String *string) {
   return true;
 }
 
-void rosidl_runtime_c__String__fini(rosidl_runtime_c__String *string) { (void)rosidl_runtime_c__String__init(string); }
+void rosidl_runtime_c__String__fini(rosidl_runtime_c__String *string) {
+  if (string != NULL) tide_message_drop(string);
+}
 
 static size_t length_of(const rosidl_runtime_c__String *string) { return string->data == NULL ? 0 : string->size; }
 
@@ -26,7 +29,7 @@ bool rosidl_runtime_c__String__assignn(rosidl_runtime_c__String *string, const c
     string->size = 0;
     return true;
   }
-  if (string->data == NULL || length >= string->capacity) return false;
+  if (length == SIZE_MAX || !tide_message_reserve(string, length + 1u, sizeof *value)) return false;
   if (length > 0) memmove(string->data, value, length);
   string->data[length] = '\0';
   string->size = length;
@@ -41,14 +44,18 @@ bool rosidl_runtime_c__String__assign(rosidl_runtime_c__String *string, const ch
   return value != NULL && rosidl_runtime_c__String__assignn(string, value, strlen(value));
 }
 
+static const tide_field_t sequence_field = {.kind = TIDE_FIELD_STRING, .shape = TIDE_SHAPE_SEQUENCE};
+
 bool rosidl_runtime_c__String__Sequence__init(rosidl_runtime_c__String__Sequence *sequence, size_t size) {
   if (sequence == NULL) return false;
   *sequence = (rosidl_runtime_c__String__Sequence){0};
-  return size == 0;
+  if (!tide_message_reserve_elements(&sequence_field, sequence, size)) return false;
+  sequence->size = size;
+  return true;
 }
 
 void rosidl_runtime_c__String__Sequence__fini(rosidl_runtime_c__String__Sequence *sequence) {
-  (void)rosidl_runtime_c__String__Sequence__init(sequence, 0);
+  if (sequence != NULL) tide_message_drop_elements(&sequence_field, sequence);
 }
 
 bool rosidl_runtime_c__String__Sequence__are_equal(const rosidl_runtime_c__String__Sequence *a,
@@ -61,7 +68,8 @@ bool rosidl_runtime_c__String__Sequence__are_equal(const rosidl_runtime_c__Strin
 
 bool rosidl_runtime_c__String__Sequence__copy(const rosidl_runtime_c__String__Sequence *input,
                                               rosidl_runtime_c__String__Sequence *output) {
-  if (input == NULL || output == NULL || input->size > output->capacity) return false;
+  if (input == NULL || output == NULL) return false;
+  if (!tide_message_reserve_elements(&sequence_field, output, input->size)) return false;
   output->size = 0;
   for (; output->size < input->size; ++output->size)
     if (!rosidl_runtime_c__String__copy(&input->data[output->size], &output->data[output->size])) return false;

@@ -4,16 +4,14 @@
 
 #include "micro_ros_utilities/string_utilities.h"
 #include "rcutils/allocator.h"
+#include "tide/message_heap.h"
 
 static const rosidl_runtime_c__String nothing = {NULL, 0, 0};
 
 static rosidl_runtime_c__String allocate(size_t characters) {
-  rcutils_allocator_t allocator = rcutils_get_default_allocator();
-  if (characters == SIZE_MAX || allocator.allocate == NULL) return nothing;
-  char *data = allocator.allocate(characters + 1u, allocator.state);
-  if (data == NULL) return nothing;
-  data[0] = '\0';
-  return (rosidl_runtime_c__String){data, 0, characters + 1u};
+  rosidl_runtime_c__String string = nothing;
+  if (characters < SIZE_MAX) (void)tide_message_reserve(&string, characters + 1u, 1);
+  return string;
 }
 
 /* The string with room for this many characters and its text kept; without that room when there is no memory. Text
@@ -71,6 +69,7 @@ rosidl_runtime_c__String micro_ros_string_utilities_remove_tail_chars(rosidl_run
 void micro_ros_string_utilities_destroy(rosidl_runtime_c__String *str) {
   if (str == NULL) return;
   rcutils_allocator_t allocator = rcutils_get_default_allocator();
-  if (str->data != NULL && allocator.deallocate != NULL) allocator.deallocate(str->data, allocator.state);
+  if (str->data != NULL && !tide_message_release(str->data) && allocator.deallocate != NULL)
+    allocator.deallocate(str->data, allocator.state);
   *str = nothing;
 }

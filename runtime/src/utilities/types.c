@@ -122,6 +122,8 @@ static void *take(memory_t *memory, size_t count, size_t element_bytes) {
   void *block = memory->next;
   if (block != NULL) {
     memory->next += rounded(bytes, ALIGNMENT);
+  } else if (memory->conf.allocator == NULL) {
+    return tide_message_allocate(bytes);
   } else if (memory->allocator.allocate != NULL) {
     block = memory->allocator.allocate(bytes, memory->allocator.state);
   }
@@ -174,7 +176,8 @@ static void release(const rcutils_allocator_t *allocator, const tide_message_typ
 static void release_block(const rcutils_allocator_t *allocator, uint8_t *member) {
   tide_sequence_t sequence;
   memcpy(&sequence, member, sizeof sequence);
-  if (sequence.data != NULL && sequence.capacity > 0 && allocator->deallocate != NULL)
+  const bool is_held = sequence.data != NULL && sequence.capacity > 0;
+  if (is_held && !tide_message_release(sequence.data) && allocator->deallocate != NULL)
     allocator->deallocate(sequence.data, allocator->state);
   memset(member, 0, sizeof sequence);
 }

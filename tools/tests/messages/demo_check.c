@@ -161,10 +161,32 @@ static void check_type_support(void) {
   REQUIRE(demo_msgs__msg__Uniform__type.maximum_bytes == 24);
 }
 
-static void check_heap(void) {
+/* Leaks end the program under AddressSanitizer. */
+static void check_heap(const everything_t *message) {
   demo_msgs__msg__Leaf *leaf = demo_msgs__msg__Leaf__create();
   REQUIRE(leaf != NULL && leaf->name.capacity == 64 && strcmp(leaf->name.data, "leaf") == 0);
+  leaf->name = (rosidl_runtime_c__String){NULL, 0, 0};
+  REQUIRE(rosidl_runtime_c__String__assign(&leaf->name, "a name of the heap"));
   demo_msgs__msg__Leaf__destroy(leaf);
+  demo_msgs__msg__Leaf__destroy(NULL);
+
+  everything_t copy;
+  REQUIRE(demo_msgs__msg__Everything__init(&copy));
+  REQUIRE(rosidl_runtime_c__String__assign(&copy.a_string, "longer than the default"));
+  REQUIRE(demo_msgs__msg__Everything__copy(message, &copy));
+  REQUIRE(demo_msgs__msg__Everything__are_equal(message, &copy));
+  REQUIRE(copy.leaf_sequence.data != message->leaf_sequence.data);
+  demo_msgs__msg__Everything__fini(&copy);
+  REQUIRE(copy.leaf_sequence.data == NULL && copy.a_string.data == NULL);
+
+  REQUIRE(demo_msgs__msg__Everything__init(&copy));
+  REQUIRE(demo_msgs__msg__Leaf__Sequence__init(&copy.leaf_sequence, 2));
+  REQUIRE(demo_msgs__msg__Leaf__Sequence__copy(&message->leaf_sequence, &copy.leaf_sequence));
+  REQUIRE(copy.leaf_sequence.size == 3 && strcmp(copy.leaf_sequence.data[2].name.data, "third") == 0);
+  demo_msgs__msg__Everything__fini(&copy);
+  demo_msgs__msg__Leaf__Sequence *leaves = demo_msgs__msg__Leaf__Sequence__create(4);
+  REQUIRE(leaves != NULL && leaves->size == 4 && strcmp(leaves->data[3].name.data, "leaf") == 0);
+  demo_msgs__msg__Leaf__Sequence__destroy(leaves);
 }
 
 int main(void) {
@@ -182,6 +204,6 @@ int main(void) {
   check_copy(&message);
   check_limits(&message);
   check_type_support();
-  check_heap();
+  check_heap(&message);
   return 0;
 }

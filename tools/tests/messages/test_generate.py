@@ -23,7 +23,7 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 def test_a_program_uses_every_construct(tmp_path: Path) -> None:
     run_tide("--out", tmp_path / "out", DEMO)
-    options = ("-DTIDE_MESSAGES_ON_HEAP", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    options = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
     program = compile_c(HERE / "demo_check.c", tmp_path / "out", tmp_path / "program", *WARNINGS, *options)
     done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -56,7 +56,7 @@ def test_headers_serve_cpp(common: Path, tmp_path: Path) -> None:
     source.write_text("".join(f'#include "{h.relative_to(common)}"\n' for h in headers))
     warnings = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
     includes = [f"-I{common}", f"-I{ROOT / 'runtime/include'}"]
-    command = [COMPILER, "-std=c++20", *warnings, "-DTIDE_MESSAGES_ON_HEAP", "-fsyntax-only", *includes, str(source)]
+    command = [COMPILER, "-std=c++20", *warnings, "-fsyntax-only", *includes, str(source)]
     subprocess.run(command, check=True)
 
 

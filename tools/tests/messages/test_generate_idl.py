@@ -121,6 +121,10 @@ def test_a_signed_char_has_its_own_type(tmp_path: Path) -> None:
     compile_c(source, tmp_path / "out", tmp_path / "program", *WARNINGS)
 
 
+def with_default(value: str, member: str) -> str:
+    return f"module robot_msgs {{ module msg {{ struct Grade {{ @default (value={value}) {member}; }}; }}; }};"
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -137,6 +141,17 @@ def test_a_signed_char_has_its_own_type(tmp_path: Path) -> None:
             "multidimensional array",
         ),
         ("module robot_msgs { module msg { struct Grade { other_msgs::msg::None one; }; }; };", "other_msgs"),
+        (with_default("300", "uint8 one"), "the default of 'one' is 300; give an integer from 0 to 255"),
+        (with_default("-32769", "short one"), "an integer from -32768 to 32767"),
+        (with_default("1.5", "long one"), "an integer from"),
+        (with_default("1", "boolean one"), "TRUE or FALSE"),
+        (with_default("TRUE", "long one"), "an integer from"),
+        (with_default('"text"', "double one"), "a number"),
+        (with_default("5", "string one"), "a text"),
+        (with_default('"text"', "string<3> one"), "at most 3 characters"),
+        (with_default('"(1, 256)"', "sequence<uint8> one"), "is 256; give an integer from 0 to 255"),
+        (with_default('"(1, 2, 3)"', "sequence<uint8, 2> one"), "has 3 values; give at most 2"),
+        (with_default('"(1, 2)"', "uint8 one[3]"), "has 2 values; give the 3 of the array"),
     ],
 )
 def test_what_cannot_be_read_is_told_in_one_line(text: str, told: str, tmp_path: Path) -> None:

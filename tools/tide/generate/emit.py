@@ -93,7 +93,7 @@ def _check_sizes(interface: Interface, codes: list[MessageCode]) -> None:
 
 def _includes(interface: Interface) -> list[str]:
     fields = [f for m in interface.messages for f in m.fields]
-    includes = {"rosidl_runtime_c/message_type_support_struct.h", "tide/message.h"}
+    includes = {"rosidl_runtime_c/message_type_support_struct.h", "tide/message.h", "tide/message_heap.h"}
     includes |= {_dependency_header(dependency) for dependency in interface.dependencies}
     if interface.services:
         includes.add("rosidl_runtime_c/service_type_support_struct.h")

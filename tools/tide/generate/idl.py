@@ -18,6 +18,11 @@ from tide.generate.model import PRIMITIVES, Constant, Field, Message, Primitive,
 
 _NAMES = {"boolean": "bool", "octet": "byte", "float": "float32", "double": "float64"}  # others have one name
 _CHAR = Primitive("signed char", "char", "I8", 1, "u8", "uint8_t")  # "char" of a .msg file is uint8
+_RANGES = {"octet": (0, 255), "char": (-128, 127)} | {
+    f"{sign}int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if not sign else (0, 2**bits - 1)
+    for sign in ("", "u")
+    for bits in (8, 16, 32, 64)
+}
 _UNFIT = "more than ROS 2 takes; write one interface, of basic types, strings, other interfaces, and arrays of these"
 _ELEMENTS = ((idl.Message, "msg"), (idl.Service, "srv"), (idl.Action, "action"))
 
@@ -94,6 +99,8 @@ def _field(member: Any, file: Path) -> Field:
     default = _default(member)
     if shape is not Shape.ONE:
         kind = kind.value_type
+    if default is not None:
+        _check_default(member.name, kind, shape, bound, default, file)
     if isinstance(kind, idl.NamespacedType):
         return Field(member.name, shape, bound, message=TypeId(kind.namespaces[0], kind.namespaces[-1], kind.name))
     if isinstance(kind, idl.AbstractGenericString):
@@ -115,3 +122,34 @@ def _default(member: Any) -> Value | None:
         return None
     value: Value = member.get_annotation_value("default")["value"]
     return list(literal_eval(str(value))) if isinstance(member.type, idl.AbstractNestedType) else value
+
+
+def _check_default(name: str, kind: Any, shape: Shape, bound: int, default: Value, file: Path) -> None:
+    values = default if isinstance(default, list) else [default]
+    if shape is Shape.ARRAY and len(values) != bound:
+        raise GenerateError(f"the default of '{name}' has {len(values)} values; give the {bound} of the array", file)
+    if shape is Shape.SEQUENCE and bound and len(values) > bound:
+        raise GenerateError(f"the default of '{name}' has {len(values)} values; give at most {bound}", file)
+    for value in values:
+        wanted = _refusal(kind, value)
+        if wanted:
+            raise GenerateError(f"the default of '{name}' is {value!r}; give {wanted}", file)
+
+
+def _refusal(kind: Any, value: object) -> str:
+    """What a default of this type has to be, or nothing when this one is."""
+    if isinstance(kind, idl.AbstractGenericString):
+        length = kind.maximum_size if kind.has_maximum_size() else None
+        if not isinstance(value, str):
+            return "a text"
+        return f"at most {length} characters" if length is not None and len(value) > length else ""
+    typename = getattr(kind, "typename", "")
+    if typename == "boolean":
+        return "" if isinstance(value, bool) else "TRUE or FALSE"
+    if typename in idl.FLOATING_POINT_TYPES:
+        return "" if isinstance(value, (int, float)) and not isinstance(value, bool) else "a number"
+    least, most = _RANGES.get(typename, (None, None))
+    if least is None or most is None:
+        return ""
+    fits = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+    return "" if fits else f"an integer from {least} to {most}"

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strings and sequences that get memory from the default allocator and give it back.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rosidl_runtime_c/primitives_sequence_functions.h"
+#include "rosidl_runtime_c/string_functions.h"
+#include "rosidl_runtime_c/u16string_functions.h"
+#include "seeds.h"
+#include "tide/message_memory.h"
+#include "tide/status.h"
+
+namespace {
+
+// Counts what is out, and refuses when told to. Places are counted too: they never come back, so tests look at blocks.
+class Heap {
+ public:
+  Heap() {
+    const tide_message_allocator_t own{allocate, deallocate, this};
+    tide_message_set_allocator(&own);
+  }
+  ~Heap() {
+    const tide_message_allocator_t standard{[](std::size_t bytes, void *) { return std::malloc(bytes); },
+                                            [](void *block, void *) { std::free(block); }, nullptr};
+    tide_message_set_allocator(&standard);
+  }
+  Heap(const Heap &) = delete;
+  Heap &operator=(const Heap &) = delete;
+
+  bool gave(const void *block) {
+    const std::lock_guard<std::mutex> hold(mutex_);
+    return out_.count(block) > 0;
+  }
+  std::size_t released() {
+    const std::lock_guard<std::mutex> hold(mutex_);
+    return released_;
+  }
+  std::size_t given() {
+    const std::lock_guard<std::mutex> hold(mutex_);
+    return given_;
+  }
+  bool refuses = false;
+
+ private:
+  static void *allocate(std::size_t bytes, void *state) {
+    Heap *heap = static_cast<Heap *>(state);
+    if (heap->refuses) return nullptr;
+    void *block = std::malloc(bytes);
+    std::memset(block, 0xa5, bytes);
+    const std::lock_guard<std::mutex> hold(heap->mutex_);
+    heap->out_[block] = bytes;
+    ++heap->given_;
+    return block;
+  }
+  static void deallocate(void *block, void *state) {
+    Heap *heap = static_cast<Heap *>(state);
+    {
+      const std::lock_guard<std::mutex> hold(heap->mutex_);
+      EXPECT_EQ(heap->out_.erase(block), 1u) << "given back what was not out";
+      ++heap->released_;
+    }
+    std::free(block);
+  }
+
+  std::mutex mutex_;
+  std::map<const void *, std::size_t> out_;
+  std::size_t given_ = 0, released_ = 0;
+};
+
+TEST(MessageHeap, AStringWithoutMemoryGetsWhatItsTextNeeds) {
+  Heap heap;
+  rosidl_runtime_c__String string;
+  ASSERT_TRUE(rosidl_runtime_c__String__init(&string));
+  EXPECT_TRUE(rosidl_runtime_c__String__assign(&string, "abc"));
+  EXPECT_STREQ(string.data, "abc");
+  EXPECT_EQ(string.size, 3u);
+  EXPECT_EQ(string.capacity, 4u);
+  EXPECT_TRUE(heap.gave(string.data));
+  const char *before = string.data;
+  EXPECT_TRUE(rosidl_runtime_c__String__assign(&string, "ab"));
+  EXPECT_EQ(string.data, before) << "text that fits stays where it is";
+  EXPECT_TRUE(rosidl_runtime_c__String__assign(&string, "a text that is longer"));
+  EXPECT_STREQ(string.data, "a text that is longer");
+  EXPECT_EQ(heap.released(), 1u) << "the shorter memory went back";
+  rosidl_runtime_c__String__fini(&string);
+  EXPECT_EQ(string.data, nullptr);
+  EXPECT_EQ(heap.released(), 2u);
+  rosidl_runtime_c__String__fini(&string);
+  EXPECT_EQ(heap.released(), 2u);
+}
+
+TEST(MessageHeap, MemoryOfTheCallerIsNeitherLeftNorReleased) {
+  Heap heap;
+  std::array<char, 4> memory{};
+  rosidl_runtime_c__String string{memory.data(), 0, memory.size()};
+  EXPECT_FALSE(rosidl_runtime_c__String__assign(&string, "abcd"));
+  EXPECT_TRUE(rosidl_runtime_c__String__assign(&string, "abc"));
+  EXPECT_EQ(string.data, memory.data());
+  rosidl_runtime_c__String__fini(&string);
+  EXPECT_EQ(heap.given(), 0u);
+  EXPECT_EQ(heap.released(), 0u);
+}
+
+TEST(MessageHeap, ALiteralIsReplacedByMemoryOfItsOwn) {
+  Heap heap;
+  rosidl_runtime_c__String string{const_cast<char *>("fixed"), 5, 0};
+  EXPECT_TRUE(rosidl_runtime_c__String__assign(&string, "other"));
+  EXPECT_STREQ(string.data, "other");
+  EXPECT_TRUE(heap.gave(string.data));
+  rosidl_runtime_c__String__fini(&string);
+  EXPECT_EQ(heap.released(), 1u);
+}
+
+TEST(MessageHeap, WithoutMemoryNothingChanges) {
+  Heap heap;
+  rosidl_runtime_c__String string{};
+  ASSERT_TRUE(rosidl_runtime_c__String__assign(&string, "abc"));
+  heap.refuses = true;
+  EXPECT_FALSE(rosidl_runtime_c__String__assign(&string, "too long for it"));
+  EXPECT_STREQ(string.data, "abc");
+  rosidl_runtime_c__String other{};
+  EXPECT_FALSE(rosidl_runtime_c__String__copy(&string, &other));
+  EXPECT_EQ(other.data, nullptr);
+  rosidl_runtime_c__int32__Sequence numbers;
+  EXPECT_FALSE(rosidl_runtime_c__int32__Sequence__init(&numbers, 3));
+  EXPECT_EQ(numbers.size, 0u);
+  EXPECT_FALSE(rosidl_runtime_c__double__Sequence__init(nullptr, 3));
+  rosidl_runtime_c__String__fini(&string);
+}
+
+TEST(MessageHeap, ACountThatNoMemoryHoldsIsRefused) {
+  Heap heap;
+  rosidl_runtime_c__double__Sequence numbers;
+  EXPECT_FALSE(rosidl_runtime_c__double__Sequence__init(&numbers, SIZE_MAX / 4));
+  rosidl_runtime_c__String string{};
+  EXPECT_FALSE(rosidl_runtime_c__String__assignn(&string, "a", SIZE_MAX));
+  EXPECT_EQ(heap.given(), 0u);
+}
+
+TEST(MessageHeap, SequencesOwnTheirElements) {
+  Heap heap;
+  rosidl_runtime_c__String__Sequence names, more{};
+  ASSERT_TRUE(rosidl_runtime_c__String__Sequence__init(&names, 2));
+  EXPECT_EQ(names.data[1].data, nullptr);
+  EXPECT_TRUE(rosidl_runtime_c__String__assign(&names.data[0], "left"));
+  EXPECT_TRUE(rosidl_runtime_c__String__assign(&names.data[1], "right"));
+  EXPECT_TRUE(rosidl_runtime_c__String__Sequence__copy(&names, &more));
+  EXPECT_TRUE(rosidl_runtime_c__String__Sequence__are_equal(&names, &more));
+  names.size = 1;  // what lies beyond the size is released, too
+  rosidl_runtime_c__String__Sequence__fini(&names);
+  EXPECT_EQ(heap.released(), 3u);
+  rosidl_runtime_c__String__Sequence longer;
+  ASSERT_TRUE(rosidl_runtime_c__String__Sequence__init(&longer, 5));
+  EXPECT_TRUE(rosidl_runtime_c__String__Sequence__copy(&longer, &more)) << "two elements were too few";
+  EXPECT_EQ(more.size, 5u);
+  EXPECT_EQ(heap.released(), 6u) << "the two texts and their sequence";
+  rosidl_runtime_c__String__Sequence__fini(&more);
+  rosidl_runtime_c__String__Sequence__fini(&longer);
+  EXPECT_EQ(heap.released(), 8u);
+}
+
+TEST(MessageHeap, ElementsInMemoryOfTheCallerGiveBackTheirText) {
+  Heap heap;
+  std::array<char, 8> memory{"kept"};
+  rosidl_runtime_c__String elements[] = {{nullptr, 0, 0}, {memory.data(), 4, memory.size()}};
+  rosidl_runtime_c__String__Sequence names{elements, 2, 2};
+  EXPECT_TRUE(rosidl_runtime_c__String__assign(&elements[0], "allocated"));
+  rosidl_runtime_c__String__Sequence__fini(&names);
+  EXPECT_EQ(heap.released(), 1u);
+  EXPECT_EQ(elements[0].data, nullptr);
+  EXPECT_EQ(elements[1].data, memory.data()) << "this one was the caller's";
+}
+
+// As programs of the stock may: what they release themselves is no longer here when its address comes again.
+TEST(MessageHeap, AProgramMayReleaseTextByItself) {
+  for (int round = 0; round < 100; ++round) {
+    rosidl_runtime_c__String string{};
+    ASSERT_TRUE(rosidl_runtime_c__String__assign(&string, "text"));
+    if (round % 2 == 0) {
+      std::free(string.data);
+    } else {
+      rosidl_runtime_c__String__fini(&string);
+    }
+  }
+}
+
+TEST(MessageHeap, BlocksGoBackToTheAllocatorThatGaveThem) {
+  rosidl_runtime_c__String first{}, second{};
+  {
+    Heap heap;
+    ASSERT_TRUE(rosidl_runtime_c__String__assign(&first, "first"));
+    const tide_message_allocator_t none{};
+    tide_message_set_allocator(&none);
+    EXPECT_FALSE(rosidl_runtime_c__String__assign(&second, "second"));
+    rosidl_runtime_c__String__fini(&first);
+    EXPECT_EQ(heap.released(), 1u);
+  }
+  ASSERT_TRUE(rosidl_runtime_c__String__assign(&second, "second"));
+  rosidl_runtime_c__String__fini(&second);
+}
+
+TEST(MessageHeap, RandomUseAgainstAModel) {
+  const unsigned seed = tide::test::seed_of_run();
+  SCOPED_TRACE(tide::test::replay_of(seed));
+  std::mt19937 random(seed);
+  Heap heap;
+  std::array<std::array<char, 16>, 8> memory{};
+  std::array<rosidl_runtime_c__String, 8> strings{};
+  std::array<std::string, 8> model;
+  std::array<bool, 8> is_callers{};
+  for (int step = 0; step < 20000; ++step) {
+    const std::size_t at = random() % strings.size(), from = random() % strings.size();
+    rosidl_runtime_c__String &string = strings[at];
+    const std::string text(random() % 40, static_cast<char>('a' + random() % 26));
+    const auto fits = [&](const std::string &whole) {
+      return (whole.empty() && string.capacity == 0) || whole.size() < string.capacity ||
+             (!is_callers[at] && !heap.refuses);
+    };
+    heap.refuses = random() % 8 == 0;
+    switch (random() % 4) {
+      case 0: {
+        const bool fitted = fits(text);
+        ASSERT_EQ(rosidl_runtime_c__String__assignn(&string, text.data(), text.size()), fitted);
+        if (fitted) model[at] = text;
+        break;
+      }
+      case 1: {
+        const bool fitted = fits(model[from]);
+        ASSERT_EQ(rosidl_runtime_c__String__copy(&strings[from], &string), fitted);
+        if (fitted) model[at] = model[from];
+        break;
+      }
+      case 2:
+        rosidl_runtime_c__String__fini(&string);
+        is_callers[at] = false;
+        model[at].clear();
+        break;
+      default:
+        if (string.data != nullptr) break;
+        string = {memory[at].data(), 0, memory[at].size()};
+        is_callers[at] = true;
+    }
+    ASSERT_EQ(model[at], string.data == nullptr ? std::string() : std::string(string.data, string.size));
+    ASSERT_EQ(is_callers[at], string.data == memory[at].data());
+  }
+  for (rosidl_runtime_c__String &string : strings) rosidl_runtime_c__String__fini(&string);
+  heap.refuses = false;
+}
+
+TEST(MessageHeap, ThreadsAllocateAndReleaseAtOnce) {
+  std::vector<std::thread> threads;
+  for (int number = 0; number < 4; ++number) {
+    threads.emplace_back([number] {
+      std::array<rosidl_runtime_c__String, 32> strings{};
+      for (int round = 0; round < 2000; ++round) {
+        rosidl_runtime_c__String &string = strings[static_cast<std::size_t>(round * 7 + number) % strings.size()];
+        if (string.data != nullptr) rosidl_runtime_c__String__fini(&string);
+        const std::string text = std::to_string(number) + std::string(static_cast<std::size_t>(round) % 50, 'x');
+        ASSERT_TRUE(rosidl_runtime_c__String__assign(&string, text.c_str()));
+        ASSERT_EQ(text, string.data);
+      }
+      for (rosidl_runtime_c__String &string : strings) rosidl_runtime_c__String__fini(&string);
+    });
+  }
+  for (std::thread &thread : threads) thread.join();
+}
+
+}  // namespace
