@@ -7,7 +7,6 @@ import dataclasses
 import random
 import re
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from rich.console import Console
 from tide.system.load import load, parse
 from tide.watch import screen
 from tide.watch.agents import Agents
+from tide.watch.diagnostics import Array, Status
 from tide.watch.points import points_of
 from tide.watch.session import described_link
 from tide.watch.times import Latencies, TopicTimes, Window, way_back
@@ -229,45 +229,13 @@ def test_numbers_of_a_publisher_tell_what_the_watch_missed() -> None:
 # ---- agents ----
 
 
-@dataclass
-class Value:
-    key: str
-    value: str
-
-
-@dataclass
-class Status:
-    name: str
-    level: bytes = b"\0"
-    message: str = ""
-    hardware_id: str = ""
-    values: list[Value] = field(default_factory=list)
-
-
 def of(name: str, hardware: str, level: int = 0, **values: Any) -> Status:
-    told = [Value(key.replace("_", " ") if key != "samples_to_dds" else key, str(one)) for key, one in values.items()]
-    return Status(name, bytes([level]), "words", hardware, told)
-
-
-@dataclass
-class Stamp:
-    sec: int
-    nanosec: int = 0
-
-
-@dataclass
-class Header:
-    stamp: Stamp
-
-
-@dataclass
-class Array:
-    header: Header
-    status: list[Status]
+    told = {key.replace("_", " ") if key != "samples_to_dds" else key: str(one) for key, one in values.items()}
+    return Status(name, level, "words", hardware, told)
 
 
 def array(second: int, *status: Status) -> Array:
-    return Array(Header(Stamp(second)), list(status))
+    return Array(second * 1_000_000_000, list(status))
 
 
 def agent(hardware: str, clients: int = 0, shown: int = 0, name: str = "tide_agent") -> Status:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any
+
+from tide.watch.diagnostics import Array
 
 _GONE_PERIODS, _GONE_LEAST_S = 4, 3.0
 _FORGOTTEN_S = 60.0  # a client that is not told of any more; an agent that another one has replaced
@@ -13,12 +14,6 @@ _PROGRAMS_MOST = 200
 _BITS_OF_A_BYTE = 10  # on a serial line
 LEVELS = ("ok", "warning", "error", "stale")
 OWN = "tide_watch"
-
-
-def _level(status: Any) -> str:
-    value = status.level
-    number = value[0] if isinstance(value, (bytes, bytearray)) else int(value)
-    return LEVELS[min(number, 3)]
 
 
 def _number(values: dict[str, str], key: str) -> int:
@@ -81,22 +76,14 @@ class Agents:
         self.all: dict[tuple[str, str], AgentTold] = {}
         self.programs: dict[str, Told] = {}
 
-    def take(self, array: Any) -> None:
+    def take(self, array: Array) -> None:
         now_s = time.monotonic()
         statuses = [
-            Told(
-                one.name,
-                _level(one),
-                one.message,
-                one.hardware_id,
-                {value.key: value.value for value in one.values},
-                now_s,
-            )
+            Told(one.name, LEVELS[min(one.level, 3)], one.message, one.hardware_id, one.values, now_s)
             for one in array.status
         ]
         if statuses and "samples_to_dds" in statuses[0].values:
-            stamp_ns = array.header.stamp.sec * 1_000_000_000 + array.header.stamp.nanosec
-            self._agent(statuses, stamp_ns)
+            self._agent(statuses, array.stamp_ns)
         else:
             self._others(statuses)
 

@@ -19,6 +19,7 @@ from tide.programs.binaries import MissingBinaryError
 from tide.system.model import System
 from tide.system.places import SerialLink, UdpLink
 from tide.watch.agents import Agents, AgentTold, LinkTold
+from tide.watch.diagnostics import read_array
 from tide.watch.points import ChainPoints, points_of
 from tide.watch.services import Replies, ServiceTold, services_told
 from tide.watch.times import Latencies
@@ -138,7 +139,7 @@ class Session:
         askers += Counter((service, True) for chain in every for service in chain.asked)
         self._chains = [_Watched(chain, topics, askers) for chain in described]
         self._heard = self._topics.node.create_subscription(
-            DiagnosticArray, _DIAGNOSTICS, lambda _: None, quality(_DIAGNOSTICS_DEPTH)
+            DiagnosticArray, _DIAGNOSTICS, lambda _: None, quality(_DIAGNOSTICS_DEPTH), raw=True
         )
         self._agents = Agents()
         self._warnings = Warnings(self._topics.node) if settings.publish else None
@@ -158,8 +159,8 @@ class Session:
             self._refreshed_s = now_s
             self._topics.refresh()
         self._topics.step()
-        for message in taken(self._heard):
-            self._agents.take(message)
+        for array in filter(None, map(read_array, taken(self._heard))):
+            self._agents.take(array)
         came = {name: topic.times.settle() for name, topic in self._topics.all.items() if topic.times.fresh}
         for chain in self._chains:
             end = chain.points.points[-1].topic if chain.points.has_way else ""
@@ -226,8 +227,7 @@ class Session:
 
     def _chain_row(self, chain: _Watched, told: Mapping[str, list[ServiceTold]], now_s: float) -> ChainRow:
         row = self._row_of_topics(chain, now_s)
-        rows = [_service_row(one) for service in chain.points.services for one in told.get(service, ())]
-        row = replace(row, services=rows)
+        row.services.extend(_service_row(one) for service in chain.points.services for one in told.get(service, ()))
         if chain.replies is None:
             return row
         own, latencies = told.get(chain.replies.service, []), chain.latencies

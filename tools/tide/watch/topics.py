@@ -104,10 +104,11 @@ def quality(depth: int, reliable: bool = False) -> QoSProfile:
     )
 
 
-def taken(subscription: Subscription[Any]) -> Iterable[Any]:
-    """All messages that have come. Without an executor: that would wake up for each, and look at all topics then."""
+def taken(subscription: Subscription[Any]) -> Iterable[bytes]:
+    """All messages that have come, as they came. Without an executor: that would wake up for each, and look at all
+    topics then."""
     with subscription.handle:
-        while (got := subscription.handle.take_message(subscription.msg_type, False)) is not None:
+        while (got := subscription.handle.take_message(subscription.msg_type, True)) is not None:
             yield got[0]
 
 
