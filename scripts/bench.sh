@@ -1,10 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Every measurement, each under the command that makes it.
+# Every measurement, each under the command that makes it. One that misses its goal, or fails, does not end the others;
+# the last lines name it. Exit status 1: there was one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-run() { printf '\n\033[1m$ %s\033[0m\n' "$*"; "$@"; }
+missed=()
+run() {
+  printf '\n\033[1m$ %s\033[0m\n' "$*"
+  "$@" || missed+=("$*: exit status $?")
+}
 
 instructions() { # LABEL HANDLES FUNCTION COUNT PROGRAM...: instructions of each of COUNT rounds or calls
   local out label=$1 handles=$2 function=$3 count=$4
@@ -39,3 +44,9 @@ run .venv/bin/python lab/bench/throughput.py
 # With the stock programs beside ours when TIDE_STOCK_AGENT and TIDE_STOCK_CLIENT name them.
 run .venv/bin/python lab/bench/end_to_end.py
 run .venv/bin/python lab/bench/fleet.py
+
+if [ ${#missed[@]} -gt 0 ]; then
+  printf '\nnot as they should be:\n' >&2
+  printf '  %s\n' "${missed[@]}" >&2
+  exit 1
+fi
