@@ -7,9 +7,10 @@ bounds the run saw broken.
 .venv/bin/python lab/bench/described_systems.py --out lab/results/described_systems.json     and keep
 
 A run shares the processors of this machine with whatever else it does, and a virtual machine with its neighbours; no
-bound counts that. A run that broke an assumption of the bounds says nothing of them, so it is repeated, --attempts
-times at most. What remains above a bound is told with what was broken. Exit status 1: a run failed, something simulated
-was above its bound, or something observed was above it though no assumption was broken."""
+bound counts that. Where boards and lanes of hosts are more than the processors, those that may wait for their execution
+times do (`tide run --execution wait`). A run that broke an assumption of the bounds says nothing of them, so it is
+repeated, --attempts times at most. What remains above a bound is told with what was broken. Exit status 1: a run
+failed, something simulated was above its bound, or something observed was above it though no assumption was broken."""
 
 from __future__ import annotations
 
@@ -29,6 +30,7 @@ from rich.table import Table
 from tide.analysis.bounds import bounds_of
 from tide.programs.child import may_use_fifo
 from tide.run.machine import describe
+from tide.run.robot_plans import is_given, used_executors
 from tide.system.load import load
 from tide.terminal.style import print_whole
 
@@ -76,9 +78,17 @@ def _stolen_share() -> tuple[int, int]:
     return ticks[7], sum(ticks)
 
 
+def _execution(file: Path) -> str:
+    """How execution times pass: there are processors for all, or not."""
+    used = used_executors(load(file))
+    wanted = sum(one.lanes if one.where == "host" else 1 for one in used if not is_given(one))
+    return "compute" if wanted <= len(os.sched_getaffinity(0)) else "wait"
+
+
 def _run_once(file: Path, periods: int, folder: Path) -> dict[str, Any]:
     stolen, ticks = _stolen_share()
-    _tide("run", str(file), "--periods", str(periods), "--out", str(folder))
+    execution = _execution(file)
+    _tide("run", str(file), "--periods", str(periods), "--execution", execution, "--out", str(folder))
     later_stolen, later_ticks = _stolen_share()
     whole = _results(folder)
     (run,) = whole["runs"]
@@ -86,7 +96,12 @@ def _run_once(file: Path, periods: int, folder: Path) -> dict[str, Any]:
     stolen_percent = round(100 * (later_stolen - stolen) / max(later_ticks - ticks, 1), 2)
     return {
         "chains": run["chains"],
-        "told": {"load_average": whole["machine"]["load_average"], "stolen_percent": stolen_percent, "broken": broken},
+        "told": {
+            "execution": execution,
+            "load_average": whole["machine"]["load_average"],
+            "stolen_percent": stolen_percent,
+            "broken": broken,
+        },
     }
 
 

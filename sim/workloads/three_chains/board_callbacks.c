@@ -23,11 +23,25 @@ int64_t now_ns(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Of the calling thread. */
-static int64_t cpu_ns(void) {
+enum { WAKE_UP_NS = 100000 }; /* a sleep may end so late */
+static bool waits;
+static int64_t waited_ns;
+
+void wait_for_executions(void) { waits = true; }
+
+int64_t executed_ns(void) {
   struct timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec + waited_ns;
+}
+
+static void wait_ns(int64_t duration_ns) {
+  const int64_t begin_ns = executed_ns(), end_ns = now_ns() + duration_ns, wake_ns = end_ns - WAKE_UP_NS;
+  const struct timespec wake = {.tv_sec = wake_ns / 1000000000, .tv_nsec = wake_ns % 1000000000};
+  clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &wake, NULL);
+  while (now_ns() < end_ns) {
+  }
+  waited_ns += duration_ns - (executed_ns() - begin_ns);
 }
 
 const plan_chain_t *chain_of(const callback_t *callback) { return &plan.chains[callback->plan->chain]; }
@@ -78,21 +92,25 @@ tide_callback_t *core_of(callback_t *callback) {
 /* The whole of a callback: works, sends, and keeps when. What a service replies leaves when it has returned. */
 static void execute(callback_t *callback, uint32_t index, int64_t start_ns, int64_t start_cpu_ns) {
   trace_file_instance(core_of(callback)->priority, TRACE_INSTANCE(callback->plan->chain, index));
-  tide_posix_spin_cpu(callback->plan->execution_ns);
+  if (waits) {
+    wait_ns(callback->plan->execution_ns);
+  } else {
+    tide_posix_spin_cpu(callback->plan->execution_ns);
+  }
   record_t *record = recorder_at(callback->plan, index);
   record->start_ns = start_ns;
   if (callback->plan->out.topic[0] != '\0') number_write(callback->out.bytes, callback->plan->out.number, index);
   if (publishes(callback) && rcl_publish(&callback->publisher, &callback->out, NULL) != RCL_RET_OK) publish_failures++;
   if (requests(callback) && request(callback) != RCL_RET_OK) publish_failures++;
   record->end_ns = now_ns();
-  record->cpu_ns = cpu_ns() - start_cpu_ns;
+  record->cpu_ns = executed_ns() - start_cpu_ns;
   if (is_last(callback)) recorder_finish(callback->plan->chain, index);
 }
 
 /* An instance is that of its expiry: late in its period it may start in the next one. */
 void on_timer(rcl_timer_t *timer, int64_t since_last_call_ns) {
   (void)since_last_call_ns;
-  const int64_t start_ns = now_ns(), start_cpu_ns = cpu_ns();
+  const int64_t start_ns = now_ns(), start_cpu_ns = executed_ns();
   size_t number = 0;
   while (&callbacks[number].timer != timer) number++;
   const plan_chain_t *chain = chain_of(&callbacks[number]);
@@ -123,7 +141,7 @@ static bool is_last_of_join(callback_t *callback, int64_t index, unsigned bit) {
 }
 
 void on_message(const void *message, void *context) {
-  const int64_t start_ns = now_ns(), start_cpu_ns = cpu_ns();
+  const int64_t start_ns = now_ns(), start_cpu_ns = executed_ns();
   callback_t *callback = context;
   const int64_t index = instance_of(callback, message, callback->plan->in.number, &callback->taken, start_ns);
   if (index < 0) {
@@ -134,7 +152,7 @@ void on_message(const void *message, void *context) {
 }
 
 void on_join(const void *message, void *context) {
-  const int64_t start_ns = now_ns(), start_cpu_ns = cpu_ns();
+  const int64_t start_ns = now_ns(), start_cpu_ns = executed_ns();
   join_t *join = context;
   const int64_t index = instance_of(join->callback, message, join->plan->number, &join->taken, start_ns);
   if (index < 0) {

@@ -45,6 +45,10 @@ extern int64_t first_release_ns;
 extern atomic_uint publish_failures, unexpected; /* of all lanes */
 
 int64_t now_ns(void);
+/* From now on callbacks wait for their execution times. For one thread that runs callbacks. */
+void wait_for_executions(void);
+/* The processor time of the calling thread, with what it waited for in its place. */
+int64_t executed_ns(void);
 const plan_chain_t *chain_of(const callback_t *callback);
 bool subscribes(const callback_t *callback);
 bool serves(const callback_t *callback);

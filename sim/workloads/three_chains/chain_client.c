@@ -331,6 +331,9 @@ static void print_summary(rclc_support_t *support, rclc_executor_t *executor) {
   const tide_receiver_counters_t *received = &session->daemon.receiver.counters;
   printf("{\"event\": \"summary\", \"publish_failures\": %" PRIu32 ", \"unexpected\": %" PRIu32 ", \"interrupted\": %s",
          (uint32_t)publish_failures, (uint32_t)unexpected, interrupted ? "true" : "false");
+  struct timespec used;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  printf(", \"processor_ns\": %" PRId64, (int64_t)used.tv_sec * 1000000000 + used.tv_nsec);
   printf(", \"executor\": {\"rounds\": %" PRIu64 ", \"callbacks_run\": %" PRIu64 ", \"frames_digested\": %" PRIu64
          ", \"timers_expired\": %" PRIu64 ", \"sleeps\": %" PRIu64 "}",
          rounds->rounds, rounds->callbacks_run, rounds->frames_digested, rounds->timers_expired, rounds->sleeps);
@@ -391,6 +394,9 @@ static void end_callback(callback_t *callback, rcl_node_t *node) {
 int main(int count, char **words) {
   options = chain_options_of(count, words);
   if (!plan_read(options.plan, &plan)) return 2;
+  if (options.waits) wait_for_executions();
+  static measures_clock_t executed = {executed_ns};
+  measures_begin(&executed);
   signal(SIGINT, on_signal);
   signal(SIGTERM, on_signal);
   if (!recorder_start(&plan)) {

@@ -35,6 +35,9 @@ static const char usage[] =
     "                       acknowledgment; may be repeated\n"
     "  --budget-us N        microseconds of each lane, or of the batch executor, at its priority in each period\n"
     "  --budget-period-us N microseconds of that period; needs --priority\n"
+    "  --wait               wait for execution times in place of computing, as a board with a processor of its own "
+    "would\n"
+    "                       have them; not with tide-preemptive or a budget\n"
     "  --wait-for-start     wait with the first release for a line on standard input: start, and when in nanoseconds "
     "of\n"
     "                       the monotonic clock, or nothing\n"
@@ -130,6 +133,9 @@ static void take_option(chain_options_t *options, int letter, const char *value)
     case 'T':
       options->trace = value;
       break;
+    case 'W':
+      options->waits = true;
+      break;
     case 'w':
       options->wait_for_start = true;
       break;
@@ -162,6 +168,7 @@ chain_options_t chain_options_of(int count, char **words) {
                                         {"budget-us", required_argument, NULL, 'B'},
                                         {"budget-period-us", required_argument, NULL, 'P'},
                                         {"trace", required_argument, NULL, 'T'},
+                                        {"wait", no_argument, NULL, 'W'},
                                         {"wait-for-start", no_argument, NULL, 'w'},
                                         {"help", no_argument, NULL, 'h'},
                                         {NULL, 0, NULL, 0}};
@@ -177,6 +184,10 @@ chain_options_t chain_options_of(int count, char **words) {
   while ((letter = getopt_long(count, words, "", names, NULL)) != -1) take_option(&options, letter, optarg);
   if (options.plan == NULL || (options.device == NULL) == (options.udp == NULL) || optind < count) {
     fputs("chain_client: needs --plan, and --device or --udp, and no other words; see chain_client --help\n", stderr);
+    exit(2);
+  }
+  if (options.waits && (options.preemptive || options.budget_ns > 0)) {
+    fputs("chain_client: --wait has no preemption and no budget; leave out --wait, or these\n", stderr);
     exit(2);
   }
   if (options.budget_ns == 0 && options.budget_period_ns == 0) return options;

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <tide/budget_posix.h>
 #include <tide/measure.h>
-#include <tide/port.h>
 #include <tide/rclc.h>
 #include <tide/status.h>
 
@@ -29,8 +28,15 @@ static tide_posix_budgets_t supervisor;
 static tide_posix_budget_t own;
 static tide_replenishment_t replenishments[REPLENISHMENTS];
 
+static uint64_t executed(void *read_ns) { return (uint64_t)((measures_clock_t *)read_ns)->now_ns(); }
+
+void measures_begin(measures_clock_t *clock) {
+  const tide_measure_clock_t ours = {
+      .now = executed, .context = clock, .mask = UINT64_MAX, .hertz = 1000000000u, .of_thread = true};
+  tide_measure_init(&measure, &ours);
+}
+
 void measures_times_of(rclc_executor_t *executor, size_t number, const plan_t *plan, tide_callback_t *callback) {
-  tide_measure_init(&measure, tide_port_measure_clock());
   tide_rclc_executor_core(executor)->config.measure = &measure;
   const plan_callback_t *described = &plan->callbacks[number];
   snprintf(measured[number].name, sizeof measured[number].name, "%s/%s", plan->chains[described->chain].name,

@@ -12,6 +12,13 @@
 
 #include "plan.h"
 
+/* What callbacks of the calling thread have executed. */
+typedef struct measures_clock {
+  int64_t (*now_ns)(void);
+} measures_clock_t;
+
+/* Before all others; clock: outlives the program. */
+void measures_begin(measures_clock_t *clock);
 /* The times of a callback, told as CHAIN/CALLBACK. After it was added to the executor; number: its place in the plan.
  */
 void measures_times_of(rclc_executor_t *executor, size_t number, const plan_t *plan, tide_callback_t *callback);

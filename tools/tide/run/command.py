@@ -78,6 +78,11 @@ class ReliabilityChoice(str, Enum):
     best_effort = "best_effort"
 
 
+class ExecutionChoice(str, Enum):
+    compute = "compute"
+    wait = "wait"
+
+
 @app.command()
 def run(
     file: Annotated[Path, typer.Argument(help="System to run, a system.toml.")],
@@ -144,6 +149,13 @@ def run(
             min=1, max=3600, help="Seconds until all topics must be there, of what is played and of your programs."
         ),
     ] = START_LIMIT_S,
+    execution: Annotated[
+        ExecutionChoice,
+        typer.Option(
+            help="Way of passing execution times of what is played: compute; or wait, as if each board and each lane "
+            "of a host had a processor of its own. Boards with several lanes, and executors with a budget, compute."
+        ),
+    ] = ExecutionChoice.compute,
     on: Annotated[
         PlaceChoice,
         typer.Option(
@@ -184,6 +196,8 @@ def run(
 
       tide run examples/systems/arm_and_base.toml --periods 10
 
+      tide run examples/systems/four_legs.toml --execution wait
+
       tide run examples/three_chains/system.toml --executor batch --send both --reliability best_effort
 
       tide run examples/three_chains/system.toml --sweep-chains 1-5 --periods 20
@@ -193,7 +207,8 @@ def run(
       tide run examples/three_chains/system.toml --on qemu --messages 10000 --restart-agent 2
     """
     system = load_or_exit(file)
-    settings = Settings(periods, seed, line_loss, ros_domain(domain), start_limit_s=start_limit_s)
+    waits = execution is ExecutionChoice.wait
+    settings = Settings(periods, seed, line_loss, ros_domain(domain), start_limit_s=start_limit_s, waits=waits)
     folder = out or Path("results") / system.name
     try:
         if reliability is not None:
@@ -205,7 +220,9 @@ def run(
         if chains is not None:
             system = with_chain_count(system, chains)
         compared = (executor, send, chains, sweep_chains, messages) != (None,) * 5 or on is PlaceChoice.qemu
-        if compared or is_comparison(system):
+        if compared or (is_comparison(system) and not waits):
+            if waits:
+                raise PlanError("--execution wait is for a description as it is, not for comparisons of executors")
             require_comparison(system)
             compared = True
         send = send or SendChoice.stock

@@ -41,6 +41,7 @@ _ENCAPSULATION = b"\0\1\0\0"  # CDR, little-endian
 _MATCH_CHECK_S = 0.1
 _STEP_NS = 300_000  # longer than one step of the work below
 _PUBLISH_NS = 300_000  # until it is known better
+_WAKE_UP_NS = 100_000  # a sleep may end so late
 _SPARE_NS = 50_000  # what is described is the worst that occurs
 
 
@@ -62,11 +63,34 @@ def _burn(duration_ns: int) -> None:
         pass
 
 
+class _Clock:
+    """Of what callbacks of one thread execute: its processor time, with what it waited for in its place."""
+
+    def __init__(self, waits: bool) -> None:
+        self._waits, self._of_thread = waits, threading.local()
+
+    def now_ns(self) -> int:
+        return time.thread_time_ns() + int(getattr(self._of_thread, "waited_ns", 0))
+
+    def pass_ns(self, duration_ns: int) -> None:
+        if not self._waits:
+            _burn(duration_ns)
+            return
+        begin_ns, end_ns = self.now_ns(), time.monotonic_ns() + duration_ns
+        time.sleep(max(0, duration_ns - _WAKE_UP_NS) / 1e9)
+        while time.monotonic_ns() < end_ns:
+            pass
+        waited_ns = max(0, duration_ns) - (self.now_ns() - begin_ns)
+        self._of_thread.waited_ns = int(getattr(self._of_thread, "waited_ns", 0)) + waited_ns
+
+
 class _Play:
     """One callback."""
 
-    def __init__(self, node: Node, chain: dict[str, Any], callback: dict[str, Any], group: CallbackGroup) -> None:
-        self.chain, self.name = chain, str(callback["name"])
+    def __init__(
+        self, node: Node, chain: dict[str, Any], callback: dict[str, Any], group: CallbackGroup, clock: _Clock
+    ) -> None:
+        self.chain, self.name, self._clock = chain, str(callback["name"]), clock
         self.execution_ns = int(callback["execution_ns"])
         self.runs: list[tuple[int, int, int, int]] = []
         self.start_ns: int | None = None
@@ -163,7 +187,7 @@ class _Play:
         self._publish = ask
 
     def take_reply(self, future: Any) -> None:
-        now_ns, cpu_ns = time.monotonic_ns(), time.thread_time_ns()
+        now_ns, cpu_ns = time.monotonic_ns(), self._clock.now_ns()
         self._run(self._index(0, serialize_message(future.result()), now_ns), now_ns, cpu_ns)
 
     def _index(self, place: int, message: bytes, now_ns: int) -> int:
@@ -181,15 +205,14 @@ class _Play:
         if index < 0 or index >= int(self.chain["instances"]) or index in self._seen:
             return
         self._seen.add(index)
-        cpu_ns = time.thread_time_ns() if begun_ns is None else begun_ns
-        before_ns = time.thread_time_ns() - cpu_ns
-        _burn(
-            self.execution_ns - before_ns - self._publish_ns - _SPARE_NS
-        )  # what a host executor takes has its publish in it
-        worked_ns = time.thread_time_ns()
+        cpu_ns = self._clock.now_ns() if begun_ns is None else begun_ns
+        before_ns = self._clock.now_ns() - cpu_ns
+        # What a host executor takes has its publish in it.
+        self._clock.pass_ns(self.execution_ns - before_ns - self._publish_ns - _SPARE_NS)
+        worked_ns = self._clock.now_ns()
         self._publish(index)
-        self._publish_ns = max(time.thread_time_ns() - worked_ns, self._publish_ns * 7 // 8)
-        self.runs.append((index, now_ns, time.monotonic_ns(), time.thread_time_ns() - cpu_ns))
+        self._publish_ns = max(self._clock.now_ns() - worked_ns, self._publish_ns * 7 // 8)
+        self.runs.append((index, now_ns, time.monotonic_ns(), self._clock.now_ns() - cpu_ns))
 
     def begin(self, start_ns: int, executor: Executor) -> None:
         """The timer's first expiry is at its offset: it counts from when it is reset."""
@@ -245,7 +268,7 @@ def _connect(node: Node, plays: list[_Play]) -> None:
             one.connect(node, next(other for other in own if other.awaits == one.asks))
 
 
-def _serve(node: Node, plays: list[_Play]) -> None:
+def _serve(node: Node, plays: list[_Play], clock: _Clock) -> None:
     """A service for each name, whoever asks."""
     every: dict[str, list[_Play]] = {}
     for one in plays:
@@ -254,7 +277,7 @@ def _serve(node: Node, plays: list[_Play]) -> None:
 
     def answer(several: list[_Play], request: Any, _: Any) -> Any:
         """The response leaves when it has returned."""
-        now_ns, cpu_ns = time.monotonic_ns(), time.thread_time_ns()
+        now_ns, cpu_ns = time.monotonic_ns(), clock.now_ns()
         message = serialize_message(request)
         asked = next((one for one in several if one.is_asked(message)), None)
         return several[0].refuse() if asked is None else asked.serve(message, now_ns, cpu_ns)
@@ -316,12 +339,13 @@ def main() -> None:
     executor = _executor(int(task["lanes"]), priority, budget)
     node = Node(f"{task['executor']}_played", start_parameter_services=False, enable_rosout=False)
     groups: dict[str, CallbackGroup] = {}
+    clock = _Clock(bool(task["waits"]))
     plays = [
-        _Play(node, chain, callback, _group_of(callback["group"], task["groups"], groups))
+        _Play(node, chain, callback, _group_of(callback["group"], task["groups"], groups), clock)
         for chain in task["chains"]
         for callback in chain["callbacks"]
     ]
-    _serve(node, plays)
+    _serve(node, plays, clock)
     _connect(node, plays)
     executor.add_node(node)
     threading.Thread(target=_listen, args=(plays, executor, 0 if budget else priority), daemon=True).start()

@@ -84,6 +84,11 @@ def _budget_ns(executor: Executor) -> tuple[int, int] | None:
     return nanoseconds(executor.budget_ms), nanoseconds(executor.budget_period_ms)
 
 
+def may_wait(executor: Executor) -> bool:
+    """For its execution times, as if each of its threads had a processor of its own: lanes of a board share one."""
+    return _budget_ns(executor) is None and (executor.where == "host" or executor.lanes == 1)
+
+
 class Robot:
     """One run. PlanError before anything has been started, RunError afterwards."""
 
@@ -189,6 +194,7 @@ class Robot:
         budget = _budget_ns(executor)
         told["budget"] = None if budget is None else {"budget_ns": budget[0], "period_ns": budget[1]}
         told["priority"] = _NODES_PRIORITY if self.places.fifo else 0
+        told["waits"] = self.settings.waits and may_wait(executor)
         node.say(json.dumps(told))
         self.players[executor.name] = node
 
@@ -230,6 +236,8 @@ class Robot:
         for chain in self.system.chains:
             if chain.hold and chain.name in known:
                 words += ["--hold-level", str(known[chain.name])]
+        if self.settings.waits and may_wait(board):
+            words.append("--wait")
         budget = _budget_ns(board)
         if budget is not None:
             words += ["--budget-us", str(budget[0] // 1000), "--budget-period-us", str(budget[1] // 1000)]

@@ -15,7 +15,7 @@ from tide.report.results import Results, write
 from tide.run.experiment import Settings
 from tide.run.machine import describe
 from tide.run.plan import run_chains, serial_link
-from tide.run.robot import Robot
+from tide.run.robot import Robot, may_wait
 from tide.run.robot_paths import paths_of
 from tide.run.robot_plans import is_given, length_ns, used_executors
 from tide.run.robot_results import (
@@ -30,6 +30,7 @@ from tide.run.robot_results import (
 from tide.run.robot_times import seen_of
 from tide.run.times import write_times
 from tide.system.model import System
+from tide.system.places import Executor
 from tide.system.variants import PlanError
 from tide.terminal.style import print_whole
 
@@ -69,19 +70,30 @@ def _heading(system: System, settings: Settings) -> str:
     return f"[bold]{system.name}[/bold]: {', '.join(words)}; {seconds:.0f} s and the time to start"
 
 
-def _shared(robot: Robot) -> str:
-    """What bounds do not know of: parts of a robot that wait for each other on one machine. Empty: none has to."""
-    boards = sum(not is_given(one) for one in robot.boards)
-    lanes = sum(one.lanes for one in robot.hosts if not is_given(one))
-    processors = len(os.sched_getaffinity(0))
-    if boards + lanes <= processors:
-        return ""
-    words = [f"{boards} board{'s' if boards > 1 else ''}"] if boards else []
+def _counted(boards: list[Executor], hosts: list[Executor]) -> str:
+    lanes = sum(one.lanes for one in hosts)
+    words = [f"{len(boards)} board{'s' if len(boards) > 1 else ''}"] if boards else []
     words += [f"{lanes} lane{'s' if lanes > 1 else ''} of host executors"] if lanes else []
-    return (
-        f"{' and '.join(words)} share {processors} processors of this machine: one may wait for another, which bounds "
-        "do not count"
-    )
+    return " and ".join(words)
+
+
+def _shared(robot: Robot) -> list[str]:
+    """What bounds do not know of: parts of a robot that wait for each other on one machine, a line each; and what does
+    not, as it only waits for its execution times."""
+    played = [one for one in robot.executors if not is_given(one)]
+    waiting = [one for one in played if robot.settings.waits and may_wait(one)]
+    boards, hosts = ([one for one in played if one.where == where and one not in waiting] for where in ("mcu", "host"))
+    processors = len(os.sched_getaffinity(0))
+    lines = []
+    if waiting:
+        words = _counted(*([one for one in waiting if one.where == where] for where in ("mcu", "host")))
+        lines.append(f"{words} wait for their execution times, as if each had a processor of its own")
+    if len(boards) + sum(one.lanes for one in hosts) > processors:
+        lines.append(
+            f"{_counted(boards, hosts)} share {processors} processors of this machine: one may wait for another, which "
+            f"bounds do not count{'' if robot.settings.waits else '; see --execution wait'}"
+        )
+    return lines
 
 
 def play(system: System, settings: Settings, file: Path, folder: Path, command_line: str, console: Console) -> Outcome:
@@ -93,8 +105,8 @@ def play(system: System, settings: Settings, file: Path, folder: Path, command_l
     machine = describe(may_use_fifo())
     if machine.load_average > machine.cores:
         console.print(f"this machine is busy (load average {machine.load_average:g}): latencies will scatter")
-    if shared := _shared(robot):
-        console.print(shared, highlight=False, soft_wrap=True)
+    for line in _shared(robot):
+        console.print(line, highlight=False, soft_wrap=True)
     columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("starting", total=None)

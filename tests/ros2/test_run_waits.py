@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tide run with executions that are waited for in place of computed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LIMIT_S = 200
+
+BUSY = """
+[system]
+name = "busy"
+
+[[executors]]
+name = "board"
+where = "mcu"
+
+[[executors]]
+name = "node"
+where = "host"
+lanes = 2
+
+[[links]]
+name = "network"
+kind = "udp"
+agent_ms = 5
+return_ms = 5
+
+[[chains]]
+name = "long"
+priority = 2
+period_ms = 200
+deadline_ms = 400
+reliability = "best_effort"
+
+[[chains.callbacks]]
+name = "look"
+kind = "timer"
+executor = "board"
+execution_ms = 150
+publishes = { topic = "/seen", type = "std_msgs/msg/String", payload_bytes = 32 }
+
+[[chains.callbacks]]
+name = "think"
+kind = "subscription"
+executor = "node"
+execution_ms = 150
+"""
+
+
+def tide_run(file: Path, out: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
+    command = [sys.executable, "-m", "tide.main", "run", str(file), "--out", str(out), *options]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT_S)
+
+
+@pytest.mark.parametrize("execution", ["wait", "compute"])
+def test_executions_are_waited_for_or_computed(execution: str, tmp_path: Path) -> None:
+    file = tmp_path / "busy.toml"
+    file.write_text(BUSY, encoding="utf-8")
+    periods = 10
+    done = tide_run(file, tmp_path / "out", "--periods", str(periods), "--execution", execution)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert ("wait for their execution times" in done.stdout) is (execution == "wait")
+    (run,) = json.loads((tmp_path / "out/results.json").read_text(encoding="utf-8"))["runs"]
+    (chain,) = run["chains"]
+    assert chain["samples"] > 0 and chain["min_ns"] >= 299_000_000
+    counted = run["evidence"]["executions"]
+    assert counted["long/look"]["most_ns"] >= 150_000_000
+    assert counted["long/think"]["least_ns"] >= 149_000_000
+    executed_ns = chain["samples"] * 150_000_000
+    used_ns = run["counters"]["boards"]["board"]["processor_ns"]
+    assert used_ns < executed_ns / 2 if execution == "wait" else used_ns >= executed_ns
+
+
+def test_waiting_is_for_descriptions_as_they_are(tmp_path: Path) -> None:
+    file = ROOT / "examples/three_chains/system.toml"
+    done = tide_run(file, tmp_path / "out", "--execution", "wait", "--chains", "2")
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert "--execution wait is for a description" in done.stderr
+    assert not (tmp_path / "out").exists()
