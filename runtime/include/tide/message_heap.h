@@ -30,6 +30,8 @@ void *tide_message_allocate(size_t bytes);
 /* False, and no effect, for what did not come from tide_message_allocate. */
 bool tide_message_release(void *block);
 bool tide_message_is_allocated(const void *block);
+/* The same of anything within such a block, as the storage in those of X__create. Looks at all blocks. */
+bool tide_message_is_in_allocated(const void *pointer);
 
 /* member is a string or a sequence. True when it has memory for count elements; if need be that is other memory, all
  * zeroes, and the member is empty. False, and no change, when it has too little memory of the caller, or none is left.

@@ -12,11 +12,13 @@
 #include <stdlib.h>
 #endif
 
-#define LISTS (TIDE_DESKTOP ? 256u : 16u)
+/* A board has few blocks. A free place serves the blocks of its own list only, so more lists keep more places. */
+#define LISTS (TIDE_DESKTOP ? 64u : 1u)
 
 typedef struct place {
   struct place *next;
   void *block; /* null: free; taken: being filled or emptied */
+  size_t bytes;
   void (*deallocate)(void *block, void *state);
   void *state;
 } place_t;
@@ -98,6 +100,7 @@ void *tide_message_allocate(size_t bytes) {
     return NULL;
   }
   memset(block, 0, bytes);
+  __atomic_store_n(&place->bytes, bytes, __ATOMIC_RELAXED);
   place->deallocate = allocator.deallocate;
   place->state = allocator.state;
   leave_place(place, block);
@@ -118,5 +121,19 @@ bool tide_message_is_allocated(const void *block) {
   if (block == NULL) return false;
   for (place_t *place = first_of(list_of(block)); place != NULL; place = place->next)
     if (__atomic_load_n(&place->block, __ATOMIC_ACQUIRE) == block) return true;
+  return false;
+}
+
+/* Its block is alive and so is the pointer, so what other threads do to other places does not matter. */
+static bool is_within(const place_t *place, const void *pointer) {
+  const void *block = __atomic_load_n(&place->block, __ATOMIC_ACQUIRE);
+  const size_t bytes = __atomic_load_n(&place->bytes, __ATOMIC_RELAXED);
+  return block != NULL && block != &taken && (uintptr_t)pointer - (uintptr_t)block < bytes;
+}
+
+bool tide_message_is_in_allocated(const void *pointer) {
+  for (size_t i = 0; i < LISTS; ++i)
+    for (place_t *place = first_of(&lists[i]); place != NULL; place = place->next)
+      if (is_within(place, pointer)) return true;
   return false;
 }

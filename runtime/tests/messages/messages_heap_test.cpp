@@ -180,6 +180,41 @@ TEST(MessageHeap, ElementsInMemoryOfTheCallerGiveBackTheirText) {
   EXPECT_EQ(elements[1].data, memory.data()) << "this one was the caller's";
 }
 
+// As the storage behind a message of X__create.
+TEST(MessageHeap, TextMayLeaveItsPartOfAnAllocatedBlock) {
+  Heap heap;
+  char *block = static_cast<char *>(tide_message_allocate(32));
+  rosidl_runtime_c__String first{block + 8, 0, 8}, last{block + 24, 0, 8}, behind{block + 32, 0, 8};
+  EXPECT_TRUE(rosidl_runtime_c__String__assign(&first, "longer than 8"));
+  EXPECT_TRUE(rosidl_runtime_c__String__assign(&last, "seven.."));
+  EXPECT_EQ(last.data, block + 24) << "text that fits stays";
+  EXPECT_TRUE(rosidl_runtime_c__String__assign(&last, "longer than 8"));
+  EXPECT_FALSE(rosidl_runtime_c__String__assign(&behind, "longer than 8"));
+  EXPECT_STREQ(first.data, "longer than 8");
+  EXPECT_STREQ(last.data, "longer than 8");
+  EXPECT_EQ(heap.released(), 0u);
+  rosidl_runtime_c__String__fini(&first);
+  rosidl_runtime_c__String__fini(&last);
+  EXPECT_EQ(heap.released(), 2u);
+  rosidl_runtime_c__String part{block + 16, 0, 8};
+  rosidl_runtime_c__String__fini(&part);
+  EXPECT_EQ(heap.released(), 2u) << "a part is not released";
+  EXPECT_TRUE(tide_message_release(block));
+  part = {block + 16, 0, 8};
+  EXPECT_FALSE(rosidl_runtime_c__String__assign(&part, "longer than 8")) << "the block is gone";
+}
+
+TEST(MessageHeap, ElementsInPartOfAnAllocatedBlockGiveBackTheirText) {
+  Heap heap;
+  auto *elements = static_cast<rosidl_runtime_c__String *>(tide_message_allocate(3 * sizeof(rosidl_runtime_c__String)));
+  rosidl_runtime_c__String__Sequence names{elements + 1, 2, 2};
+  EXPECT_TRUE(rosidl_runtime_c__String__assign(&names.data[1], "beyond the size"));
+  names.size = 1;
+  rosidl_runtime_c__String__Sequence__fini(&names);
+  EXPECT_EQ(heap.released(), 1u);
+  EXPECT_TRUE(tide_message_release(elements));
+}
+
 // As programs of the stock may: what they release themselves is no longer here when its address comes again.
 TEST(MessageHeap, AProgramMayReleaseTextByItself) {
   for (int round = 0; round < 100; ++round) {
