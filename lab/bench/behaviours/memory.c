@@ -136,12 +136,11 @@ static void publishing_assigned_text(void) {
   std_msgs__msg__String__fini(&taken);
 }
 
-const behaviour_t behaviours_of_memory[] = {
-    {"memory, a new message", new_messages, false},
-    {"memory, assigning", assigning, false},
-    {"memory, ends of messages", ends_of_messages, false},
-    {"memory, sequences and copies", sequences, false},
-    {"memory, created messages", created_messages, false},
-    {"memory, utilities and assign", utilities_and_assign, false},
-    {"memory, publishing assigned text", publishing_assigned_text, false},
-    {NULL, NULL, false}};
+const behaviour_t behaviours_of_memory[] = {{"memory, a new message", new_messages, false},
+                                            {"memory, assigning", assigning, false},
+                                            {"memory, ends of messages", ends_of_messages, false},
+                                            {"memory, sequences and copies", sequences, false},
+                                            {"memory, created messages", created_messages, false},
+                                            {"memory, utilities and assign", utilities_and_assign, false},
+                                            {"memory, publishing assigned text", publishing_assigned_text, false},
+                                            {NULL, NULL, false}};

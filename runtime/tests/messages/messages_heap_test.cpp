@@ -10,6 +10,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "rosidl_runtime_c/primitives_sequence_functions.h"
@@ -226,6 +227,37 @@ TEST(MessageHeap, AProgramMayReleaseTextByItself) {
       rosidl_runtime_c__String__fini(&string);
     }
   }
+}
+
+// What a program released itself may lie within a later block, or around it, and is none of its parts.
+TEST(MessageHeap, WhatAProgramReleasedIsForgottenWhenItsMemoryComesAgain) {
+  alignas(16) static std::array<char, 4096> arena;
+  static std::size_t next, released;
+  const tide_message_allocator_t of_arena{
+      [](std::size_t bytes, void *) -> void * { return &arena[std::exchange(next, next + (bytes + 15) / 16 * 16)]; },
+      [](void *, void *) { ++released; }, nullptr};
+  next = released = 0;
+  const Heap standard_at_the_end;
+  tide_message_set_allocator(&of_arena);
+  char *text[5];
+  for (char *&one : text) one = static_cast<char *>(tide_message_allocate(32));  // and places between them
+  for (char *one : text) ASSERT_TRUE(tide_message_release(one));
+  released = 0;
+  const std::size_t start = next;
+  for (char *&one : text) one = static_cast<char *>(tide_message_allocate(32));
+  next = start + 16;  // the program released them all
+  char *block = static_cast<char *>(tide_message_allocate(64));
+  ASSERT_LT(text[0], block);
+  ASSERT_LT(block, text[1]);
+  EXPECT_FALSE(tide_message_is_in_allocated(text[0]));
+  for (char *one : {text[1], text[2]}) {
+    EXPECT_FALSE(tide_message_is_allocated(one));
+    rosidl_runtime_c__String part{one, 0, 8};
+    rosidl_runtime_c__String__fini(&part);
+  }
+  EXPECT_EQ(released, 0u);
+  EXPECT_TRUE(tide_message_is_allocated(text[3])) << "nothing lies there yet";
+  EXPECT_TRUE(tide_message_release(block));
 }
 
 TEST(MessageHeap, BlocksGoBackToTheAllocatorThatGaveThem) {
