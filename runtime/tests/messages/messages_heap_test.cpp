@@ -50,11 +50,12 @@ class Heap {
     return given_;
   }
   bool refuses = false;
+  std::size_t refuses_behind = SIZE_MAX;  // so many more
 
  private:
   static void *allocate(std::size_t bytes, void *state) {
     Heap *heap = static_cast<Heap *>(state);
-    if (heap->refuses) return nullptr;
+    if (heap->refuses || heap->given_ >= heap->refuses_behind) return nullptr;
     void *block = std::malloc(bytes);
     std::memset(block, 0xa5, bytes);
     const std::lock_guard<std::mutex> hold(heap->mutex_);
@@ -179,6 +180,31 @@ TEST(MessageHeap, ElementsInMemoryOfTheCallerGiveBackTheirText) {
   EXPECT_EQ(heap.released(), 1u);
   EXPECT_EQ(elements[0].data, nullptr);
   EXPECT_EQ(elements[1].data, memory.data()) << "this one was the caller's";
+}
+
+TEST(MessageHeap, BorrowedTextIsNotReleased) {
+  Heap heap;
+  rosidl_runtime_c__String string{};
+  ASSERT_TRUE(rosidl_runtime_c__String__assign(&string, "text"));
+  rosidl_runtime_c__String borrower{string.data, string.size, 0};
+  rosidl_runtime_c__String__fini(&borrower);
+  EXPECT_EQ(borrower.data, nullptr);
+  EXPECT_EQ(heap.released(), 0u);
+  EXPECT_TRUE(rosidl_runtime_c__String__assign(&string, "more"));
+  rosidl_runtime_c__String__fini(&string);
+}
+
+TEST(MessageHeap, ABlockThatCannotBeRememberedGoesBack) {
+  Heap heap;
+  std::vector<void *> blocks;
+  for (std::size_t before = 0; heap.given() - before < 2;) {  // until no place is free
+    before = heap.given();
+    blocks.push_back(tide_message_allocate(8));
+  }
+  heap.refuses_behind = heap.given() + 1;
+  EXPECT_EQ(tide_message_allocate(8), nullptr);
+  EXPECT_EQ(heap.released(), 1u);
+  for (void *block : blocks) EXPECT_TRUE(tide_message_release(block));
 }
 
 // As the storage behind a message of X__create.
