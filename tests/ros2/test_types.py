@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Types that few messages have, between a board and rclpy: wide strings, bounded strings and sequences, default values
-of fields. What rclpy sends comes back unchanged, and a board's new message has the values of one of rclpy."""
+of fields, and a type with keys, from a .idl file. What rclpy sends comes back unchanged, and a board's new message has
+the values of one of rclpy."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +15,7 @@ import links
 import pytest
 from test_msgs.msg import BoundedSequences, Defaults, Strings, WStrings
 
+import own_types
 from reserved import domain
 from ros import Host, eventually, host, program, quality
 from tide.programs.child import Child, Children
@@ -40,7 +43,17 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
         yield World(domain=DOMAIN, children=children, folder=tmp_path, link=link, host=node, board=board)
 
 
-def filled() -> list[Any]:
+@pytest.fixture(scope="module")
+def reading(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The class of the type with keys, which no wheel has."""
+    folder = tmp_path_factory.mktemp("types")
+    own_types.make_package(Path(__file__).parents[1] / "compat/types/robot_msgs", folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(folder))
+        yield importlib.import_module("robot_msgs.msg").Reading
+
+
+def filled(reading: Any) -> list[Any]:
     """Of each type one that differs from a new one in what is asked about here."""
     wide = WStrings(wstring_value="weit: ÄÖ 中文", array_of_wstrings=["", "é", "x" * 40])
     wide.bounded_sequence_of_wstrings = ["kurz", "日本"]
@@ -49,15 +62,16 @@ def filled() -> list[Any]:
     full = BoundedSequences(
         bool_values=[True, False, True], int64_values=[-(2**63), 0, 2**63 - 1], string_values=["", "zwei", "3"]
     )
-    return [Defaults(bool_value=False, uint8_value=1, float64_value=-2.5, int64_value=-1), wide, texts, full]
+    defaults = Defaults(bool_value=False, uint8_value=1, float64_value=-2.5, int64_value=-1)
+    return [defaults, wide, texts, full, reading(sensor_id=7, place="left arm", value=2.5, few=[-1, 2])]
 
 
 def name_of(message: Any) -> str:
     return str(type(message).__name__)
 
 
-def test_what_is_sent_comes_back(world: World) -> None:
-    for message in [*filled(), *(type(one)() for one in filled())]:
+def test_what_is_sent_comes_back(world: World, reading: Any) -> None:
+    for message in [*filled(reading), *(type(one)() for one in filled(reading))]:
         came: list[Any] = []
         name = name_of(message)
         world.host.subscribe(type(message), f"/up/{name}", came.append, quality(True))
@@ -72,9 +86,9 @@ def test_what_is_sent_comes_back(world: World) -> None:
         world.board.require_alive()
 
 
-def test_a_new_message_has_its_default_values(world: World) -> None:
+def test_a_new_message_has_its_default_values(world: World, reading: Any) -> None:
     came: dict[str, Any] = {}
-    news = [type(one)() for one in filled()]
+    news = [type(one)() for one in filled(reading)]
     for new in news:
         name = name_of(new)
         world.host.subscribe(
@@ -90,3 +104,26 @@ def test_a_new_message_has_its_default_values(world: World) -> None:
         assert came[name_of(new)] == new
     assert came["Defaults"].float32_value == pytest.approx(1.125)
     assert came["WStrings"].wstring_value_default1 == "Hello world!"
+    assert came["Reading"].value == pytest.approx(1.5)
+
+
+def test_each_message_of_a_type_with_keys_comes(world: World, reading: Any) -> None:
+    """None takes the place of an earlier one of its key: the topics of ROS 2 Jazzy have no keys."""
+    came = world.host.collect(reading, "/up/Reading", quality(True))
+    publisher = world.host.publisher(reading, "/down/Reading", quality(True))
+
+    def send(value: float) -> None:
+        publisher.publish(reading(sensor_id=int(value) % 2, place="arm", value=value))
+
+    def comes() -> bool:
+        if not came:
+            send(0.0)  # until the board's reader is known, and this node's
+        return bool(came)
+
+    eventually(comes, LIMIT_S, "the first reading")
+    send(-1.0)
+    eventually(lambda: came[-1].value < 0, LIMIT_S, "all that were under way")
+    for value in range(1, 9):
+        send(float(value))
+    eventually(lambda: came[-1].value > 7, LIMIT_S, "the last reading")
+    assert [(one.sensor_id, one.value) for one in came if one.value > 0] == [(v % 2, float(v)) for v in range(1, 9)]

@@ -20,8 +20,8 @@ typedef struct behaviour {
 } behaviour_t;
 
 extern const behaviour_t behaviours_of_objects[], behaviours_of_executors[], behaviours_of_agents[],
-    behaviours_of_messages[], behaviours_of_starts[], behaviours_of_ends[],
-    behaviours_of_threads[]; /* each ends with a null */
+    behaviours_of_messages[], behaviours_of_starts[], behaviours_of_ends[], behaviours_of_threads[],
+    behaviours_of_memory[]; /* each ends with a null */
 
 /* One more part of the line. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -230,7 +230,7 @@ int main(int count, char **words) {
   agent_command = words + 2;
   const behaviour_t *const lists[] = {behaviours_of_objects, behaviours_of_executors, behaviours_of_messages,
                                       behaviours_of_agents,  behaviours_of_starts,    behaviours_of_ends,
-                                      behaviours_of_threads};
+                                      behaviours_of_threads, behaviours_of_memory};
   for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
     for (const behaviour_t *behaviour = lists[i]; behaviour->run; behaviour++)
       if ((!only || strstr(behaviour->name, only)) && (peer_command || !behaviour->needs_peer)) run(behaviour);

@@ -21,7 +21,7 @@ rosidl_runtime_c__String micro_ros_string_utilities_init(const char *data);
 rosidl_runtime_c__String micro_ros_string_utilities_init_with_size(size_t size);
 /* The string with new text, in its own memory when that suffices, else in new memory (the old one is released). */
 rosidl_runtime_c__String micro_ros_string_utilities_set(rosidl_runtime_c__String str, const char *data);
-/* Ends with a NUL unless the text fills its capacity. */
+/* Ends with a NUL unless the text fills memory of the caller. */
 const char *micro_ros_string_utilities_get_c_str(rosidl_runtime_c__String str);
 /* The string with data added at its end, growing as above. */
 rosidl_runtime_c__String micro_ros_string_utilities_append(rosidl_runtime_c__String str, const char *data);

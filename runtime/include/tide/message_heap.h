@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of strings and sequences from the default allocator of programs: rcutils_set_default_allocator sets it, and
  * before that it is malloc where the runtime was built with TIDE_HEAP. What came from here is remembered, so that it
- * is told from memory that the caller gave, in a place of four pointers which is kept for the next block. The runtime
+ * is told from memory that the caller gave, in a place of five words which is kept for the next block. The runtime
  * itself never allocates.
  * Any thread may allocate and release; on cores without an instruction for compare and swap (Cortex-M0, RISC-V without
- * A) only one. Not from a callback with a deadline: the cost is the allocator's and that of a short list. */
+ * A) only one. Not from a callback with a deadline: the cost is the allocator's and a look at the place of each block
+ * that is out. */
 #ifndef TIDE_MESSAGE_HEAP_H
 #define TIDE_MESSAGE_HEAP_H
 
@@ -30,6 +31,8 @@ void *tide_message_allocate(size_t bytes);
 /* False, and no effect, for what did not come from tide_message_allocate. */
 bool tide_message_release(void *block);
 bool tide_message_is_allocated(const void *block);
+/* The same of anything within such a block, as the storage in those of X__create. */
+bool tide_message_is_in_allocated(const void *pointer);
 
 /* member is a string or a sequence. True when it has memory for count elements; if need be that is other memory, all
  * zeroes, and the member is empty. False, and no change, when it has too little memory of the caller, or none is left.

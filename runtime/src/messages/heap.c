@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which blocks came from the default allocator. A place is never given back, so the lists are read without a lock. A
- * block is all of its allocation: a program may release it by the allocator itself, as with the stock. Its place is
- * used again when the allocator gives the same address once more. */
+/* Which blocks came from the default allocator. A place is never given back, so the list is read without a lock. A
+ * block is all of its allocation: a program may release it by the allocator itself, as with the stock. It is forgotten
+ * when the allocator gives any of its memory once more. */
 #include <stdint.h>
 #include <string.h>
 
@@ -12,16 +12,15 @@
 #include <stdlib.h>
 #endif
 
-#define LISTS (TIDE_DESKTOP ? 256u : 16u)
-
 typedef struct place {
   struct place *next;
   void *block; /* null: free; taken: being filled or emptied */
+  size_t bytes;
   void (*deallocate)(void *block, void *state);
   void *state;
 } place_t;
 
-static void *lists[LISTS]; /* of place_t */
+static void *places; /* the newest */
 static char taken;
 
 #if TIDE_HEAP
@@ -53,37 +52,48 @@ static bool exchange(void **cell, void *expected, void *desired) {
 #endif
 }
 
-static void **list_of(const void *block) {
-  const uint32_t mixed = (uint32_t)((uintptr_t)block >> 3) * 2654435761u;
-  return &lists[(mixed >> 16) % LISTS];
-}
-
-static place_t *first_of(void *const *list) { return __atomic_load_n(list, __ATOMIC_ACQUIRE); }
+static place_t *first_place(void) { return __atomic_load_n(&places, __ATOMIC_ACQUIRE); }
 
 /* The place of this block, now taken; null when it has none. */
 static place_t *take_place_of(void *block) {
-  for (place_t *place = first_of(list_of(block)); place != NULL; place = place->next)
+  for (place_t *place = first_place(); place != NULL; place = place->next)
     if (exchange(&place->block, block, &taken)) return place;
   return NULL;
 }
 
-static place_t *add_place(void **list) {
+static place_t *add_place(void) {
   place_t *place = allocator.allocate(sizeof *place, allocator.state);
   if (place == NULL) return NULL;
   place->block = &taken;
   do {
-    place->next = first_of(list);
-  } while (!exchange(list, place->next, place));
+    place->next = first_place();
+  } while (!exchange(&places, place->next, place));
   return place;
 }
 
-static place_t *place_for(void *block) {
-  place_t *place = take_place_of(block);
-  if (place != NULL) return place;
-  void **list = list_of(block);
-  for (place = first_of(list); place != NULL; place = place->next)
+/* bytes is that of this block, or the place has another one by now, or is taken. */
+static bool meets(const void *block, size_t block_bytes, const void *start, size_t bytes) {
+  if (block == NULL || block == &taken) return false;
+  return (uintptr_t)start - (uintptr_t)block < block_bytes || (uintptr_t)block - (uintptr_t)start < bytes;
+}
+
+static place_t *find_in(const void *start, size_t bytes, void **found) {
+  for (place_t *place = first_place(); place != NULL; place = place->next) {
+    *found = __atomic_load_n(&place->block, __ATOMIC_ACQUIRE);
+    if (meets(*found, __atomic_load_n(&place->bytes, __ATOMIC_RELAXED), start, bytes)) return place;
+  }
+  return NULL;
+}
+
+static void forget_all_in(const void *start, size_t bytes) {
+  void *block;
+  for (place_t *place; (place = find_in(start, bytes, &block)) != NULL;) (void)exchange(&place->block, block, NULL);
+}
+
+static place_t *free_place(void) {
+  for (place_t *place = first_place(); place != NULL; place = place->next)
     if (exchange(&place->block, NULL, &taken)) return place;
-  return add_place(list);
+  return add_place();
 }
 
 static void leave_place(place_t *place, void *block) { __atomic_store_n(&place->block, block, __ATOMIC_RELEASE); }
@@ -92,12 +102,14 @@ void *tide_message_allocate(size_t bytes) {
   if (allocator.allocate == NULL || bytes == 0) return NULL;
   void *block = allocator.allocate(bytes, allocator.state);
   if (block == NULL) return NULL;
-  place_t *place = place_for(block);
+  forget_all_in(block, bytes);
+  place_t *place = free_place();
   if (place == NULL) {
     allocator.deallocate(block, allocator.state);
     return NULL;
   }
   memset(block, 0, bytes);
+  __atomic_store_n(&place->bytes, bytes, __ATOMIC_RELAXED);
   place->deallocate = allocator.deallocate;
   place->state = allocator.state;
   leave_place(place, block);
@@ -116,7 +128,12 @@ bool tide_message_release(void *block) {
 
 bool tide_message_is_allocated(const void *block) {
   if (block == NULL) return false;
-  for (place_t *place = first_of(list_of(block)); place != NULL; place = place->next)
+  for (place_t *place = first_place(); place != NULL; place = place->next)
     if (__atomic_load_n(&place->block, __ATOMIC_ACQUIRE) == block) return true;
   return false;
+}
+
+bool tide_message_is_in_allocated(const void *pointer) {
+  void *block;
+  return pointer != NULL && find_in(pointer, 1, &block) != NULL;
 }

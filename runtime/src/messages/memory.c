@@ -16,7 +16,7 @@ static bool has_room(const tide_sequence_t *held, size_t count) {
 }
 
 static bool may_grow(const tide_sequence_t *held) {
-  return held->capacity == 0 || held->data == NULL || tide_message_is_allocated(held->data);
+  return held->capacity == 0 || held->data == NULL || tide_message_is_in_allocated(held->data);
 }
 
 static tide_sequence_t room_for(size_t count, size_t element_bytes) {
@@ -73,7 +73,7 @@ static void release_elements(const tide_field_t *field, uint8_t *elements, size_
 
 /* All elements of allocated memory began as zeroes; of other memory only those within the size can be looked at. */
 static size_t elements_to_release(const tide_sequence_t *held) {
-  if (tide_message_is_allocated(held->data)) return held->capacity;
+  if (tide_message_is_in_allocated(held->data)) return held->capacity;
   return held->size < held->capacity ? held->size : held->capacity;
 }
 

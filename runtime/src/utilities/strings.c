@@ -14,10 +14,15 @@ static rosidl_runtime_c__String allocate(size_t characters) {
   return string;
 }
 
-/* The string with room for this many characters and its text kept; without that room when there is no memory. Text
- * that fills the capacity stays where it is, without a NUL: the memory may be the caller's own. */
+/* Text that fills the capacity stays where it is, without a NUL, in memory that may be the caller's own. */
+static bool has_room(const rosidl_runtime_c__String *string, size_t characters) {
+  if (string->data == NULL || characters > string->capacity) return false;
+  return characters < string->capacity || !tide_message_is_in_allocated(string->data);
+}
+
+/* The string with room for this many characters and its text kept; without that room when there is no memory. */
 static rosidl_runtime_c__String grown(rosidl_runtime_c__String string, size_t characters) {
-  if (string.data != NULL && characters <= string.capacity) return string;
+  if (has_room(&string, characters)) return string;
   rosidl_runtime_c__String larger = allocate(characters);
   if (larger.data == NULL) return string;
   if (string.data != NULL && string.size > 0) memcpy(larger.data, string.data, string.size);
@@ -69,7 +74,9 @@ rosidl_runtime_c__String micro_ros_string_utilities_remove_tail_chars(rosidl_run
 void micro_ros_string_utilities_destroy(rosidl_runtime_c__String *str) {
   if (str == NULL) return;
   rcutils_allocator_t allocator = rcutils_get_default_allocator();
-  if (str->data != NULL && !tide_message_release(str->data) && allocator.deallocate != NULL)
+  const bool is_remembered = tide_message_is_in_allocated(str->data);
+  if (is_remembered) (void)tide_message_release(str->data);
+  if (!is_remembered && str->data != NULL && allocator.deallocate != NULL)
     allocator.deallocate(str->data, allocator.state);
   *str = nothing;
 }

@@ -177,7 +177,9 @@ static void release_block(const rcutils_allocator_t *allocator, uint8_t *member)
   tide_sequence_t sequence;
   memcpy(&sequence, member, sizeof sequence);
   const bool is_held = sequence.data != NULL && sequence.capacity > 0;
-  if (is_held && !tide_message_release(sequence.data) && allocator->deallocate != NULL)
+  const bool is_remembered = is_held && tide_message_is_in_allocated(sequence.data);
+  if (is_remembered) (void)tide_message_release(sequence.data);
+  if (is_held && !is_remembered && allocator->deallocate != NULL)
     allocator->deallocate(sequence.data, allocator->state);
   memset(member, 0, sizeof sequence);
 }

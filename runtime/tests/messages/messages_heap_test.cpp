@@ -10,6 +10,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "rosidl_runtime_c/primitives_sequence_functions.h"
@@ -49,11 +50,12 @@ class Heap {
     return given_;
   }
   bool refuses = false;
+  std::size_t refuses_behind = SIZE_MAX;  // so many more
 
  private:
   static void *allocate(std::size_t bytes, void *state) {
     Heap *heap = static_cast<Heap *>(state);
-    if (heap->refuses) return nullptr;
+    if (heap->refuses || heap->given_ >= heap->refuses_behind) return nullptr;
     void *block = std::malloc(bytes);
     std::memset(block, 0xa5, bytes);
     const std::lock_guard<std::mutex> hold(heap->mutex_);
@@ -180,6 +182,66 @@ TEST(MessageHeap, ElementsInMemoryOfTheCallerGiveBackTheirText) {
   EXPECT_EQ(elements[1].data, memory.data()) << "this one was the caller's";
 }
 
+TEST(MessageHeap, BorrowedTextIsNotReleased) {
+  Heap heap;
+  rosidl_runtime_c__String string{};
+  ASSERT_TRUE(rosidl_runtime_c__String__assign(&string, "text"));
+  rosidl_runtime_c__String borrower{string.data, string.size, 0};
+  rosidl_runtime_c__String__fini(&borrower);
+  EXPECT_EQ(borrower.data, nullptr);
+  EXPECT_EQ(heap.released(), 0u);
+  EXPECT_TRUE(rosidl_runtime_c__String__assign(&string, "more"));
+  rosidl_runtime_c__String__fini(&string);
+}
+
+TEST(MessageHeap, ABlockThatCannotBeRememberedGoesBack) {
+  Heap heap;
+  std::vector<void *> blocks;
+  for (std::size_t before = 0; heap.given() - before < 2;) {  // until no place is free
+    before = heap.given();
+    blocks.push_back(tide_message_allocate(8));
+  }
+  heap.refuses_behind = heap.given() + 1;
+  EXPECT_EQ(tide_message_allocate(8), nullptr);
+  EXPECT_EQ(heap.released(), 1u);
+  for (void *block : blocks) EXPECT_TRUE(tide_message_release(block));
+}
+
+// As the storage behind a message of X__create.
+TEST(MessageHeap, TextMayLeaveItsPartOfAnAllocatedBlock) {
+  Heap heap;
+  char *block = static_cast<char *>(tide_message_allocate(32));
+  rosidl_runtime_c__String first{block + 8, 0, 8}, last{block + 24, 0, 8}, behind{block + 32, 0, 8};
+  EXPECT_TRUE(rosidl_runtime_c__String__assign(&first, "longer than 8"));
+  EXPECT_TRUE(rosidl_runtime_c__String__assign(&last, "seven.."));
+  EXPECT_EQ(last.data, block + 24) << "text that fits stays";
+  EXPECT_TRUE(rosidl_runtime_c__String__assign(&last, "longer than 8"));
+  EXPECT_FALSE(rosidl_runtime_c__String__assign(&behind, "longer than 8"));
+  EXPECT_STREQ(first.data, "longer than 8");
+  EXPECT_STREQ(last.data, "longer than 8");
+  EXPECT_EQ(heap.released(), 0u);
+  rosidl_runtime_c__String__fini(&first);
+  rosidl_runtime_c__String__fini(&last);
+  EXPECT_EQ(heap.released(), 2u);
+  rosidl_runtime_c__String part{block + 16, 0, 8};
+  rosidl_runtime_c__String__fini(&part);
+  EXPECT_EQ(heap.released(), 2u) << "a part is not released";
+  EXPECT_TRUE(tide_message_release(block));
+  part = {block + 16, 0, 8};
+  EXPECT_FALSE(rosidl_runtime_c__String__assign(&part, "longer than 8")) << "the block is gone";
+}
+
+TEST(MessageHeap, ElementsInPartOfAnAllocatedBlockGiveBackTheirText) {
+  Heap heap;
+  auto *elements = static_cast<rosidl_runtime_c__String *>(tide_message_allocate(3 * sizeof(rosidl_runtime_c__String)));
+  rosidl_runtime_c__String__Sequence names{elements + 1, 2, 2};
+  EXPECT_TRUE(rosidl_runtime_c__String__assign(&names.data[1], "beyond the size"));
+  names.size = 1;
+  rosidl_runtime_c__String__Sequence__fini(&names);
+  EXPECT_EQ(heap.released(), 1u);
+  EXPECT_TRUE(tide_message_release(elements));
+}
+
 // As programs of the stock may: what they release themselves is no longer here when its address comes again.
 TEST(MessageHeap, AProgramMayReleaseTextByItself) {
   for (int round = 0; round < 100; ++round) {
@@ -191,6 +253,37 @@ TEST(MessageHeap, AProgramMayReleaseTextByItself) {
       rosidl_runtime_c__String__fini(&string);
     }
   }
+}
+
+// What a program released itself may lie within a later block, or around it, and is none of its parts.
+TEST(MessageHeap, WhatAProgramReleasedIsForgottenWhenItsMemoryComesAgain) {
+  alignas(16) static std::array<char, 4096> arena;
+  static std::size_t next, released;
+  const tide_message_allocator_t of_arena{
+      [](std::size_t bytes, void *) -> void * { return &arena[std::exchange(next, next + (bytes + 15) / 16 * 16)]; },
+      [](void *, void *) { ++released; }, nullptr};
+  next = released = 0;
+  const Heap standard_at_the_end;
+  tide_message_set_allocator(&of_arena);
+  char *text[5];
+  for (char *&one : text) one = static_cast<char *>(tide_message_allocate(32));  // and places between them
+  for (char *one : text) ASSERT_TRUE(tide_message_release(one));
+  released = 0;
+  const std::size_t start = next;
+  for (char *&one : text) one = static_cast<char *>(tide_message_allocate(32));
+  next = start + 16;  // the program released them all
+  char *block = static_cast<char *>(tide_message_allocate(64));
+  ASSERT_LT(text[0], block);
+  ASSERT_LT(block, text[1]);
+  EXPECT_FALSE(tide_message_is_in_allocated(text[0]));
+  for (char *one : {text[1], text[2]}) {
+    EXPECT_FALSE(tide_message_is_allocated(one));
+    rosidl_runtime_c__String part{one, 0, 8};
+    rosidl_runtime_c__String__fini(&part);
+  }
+  EXPECT_EQ(released, 0u);
+  EXPECT_TRUE(tide_message_is_allocated(text[3])) << "nothing lies there yet";
+  EXPECT_TRUE(tide_message_release(block));
 }
 
 TEST(MessageHeap, BlocksGoBackToTheAllocatorThatGaveThem) {

@@ -2,16 +2,19 @@
 // micro_ros_utilities on a type with every shape, described by hand.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "micro_ros_utilities/string_utilities.h"
 #include "micro_ros_utilities/type_utilities.h"
 #include "rcutils/allocator.h"
+#include "rosidl_runtime_c/string_functions.h"
 #include "seeds.h"
 #include "tide/message_memory.h"
 
@@ -59,6 +62,12 @@ const rosidl_message_type_support_t support = {TIDE_TYPESUPPORT_IDENTIFIER, &out
 
 struct Heap {
   std::size_t blocks = 0, bytes = 0, total = 0, fail_after = SIZE_MAX;
+  std::set<const void *> out;
+
+  // Without what the runtime keeps to remember them by.
+  std::size_t texts() const {
+    return static_cast<std::size_t>(std::count_if(out.begin(), out.end(), tide_message_is_allocated));
+  }
 };
 
 void *heap_allocate(std::size_t size, void *state) {
@@ -67,10 +76,14 @@ void *heap_allocate(std::size_t size, void *state) {
   ++heap->blocks;
   heap->bytes += size;
   ++heap->total;
-  return std::malloc(size);
+  return const_cast<void *>(*heap->out.insert(std::malloc(size)).first);
 }
 void heap_deallocate(void *pointer, void *state) {
-  if (pointer != nullptr) --static_cast<Heap *>(state)->blocks;
+  auto *heap = static_cast<Heap *>(state);
+  if (pointer != nullptr) {
+    --heap->blocks;
+    EXPECT_EQ(heap->out.erase(pointer), 1u) << "given back what was not out";
+  }
   std::free(pointer);
 }
 void *heap_reallocate(void *pointer, std::size_t size, void *) { return std::realloc(pointer, size); }
@@ -186,7 +199,7 @@ TEST_F(DefaultAllocator, TypeInfoNamesEveryMember) {
                "string[] words; demo/msg/Inner inner; demo/msg/Inner[] inners}");
   EXPECT_EQ(info.size, std::strlen(info.data));
   micro_ros_string_utilities_destroy(&info);
-  EXPECT_EQ(heap.blocks, 0u);
+  EXPECT_EQ(heap.texts(), 0u);
 }
 
 TEST_F(DefaultAllocator, StringsGrowAndRelease) {
@@ -201,10 +214,52 @@ TEST_F(DefaultAllocator, StringsGrowAndRelease) {
   string = micro_ros_string_utilities_set(string, "short");
   EXPECT_EQ(string.data, same);
   EXPECT_STREQ(string.data, "short");
-  EXPECT_EQ(heap.blocks, 1u);
+  EXPECT_EQ(heap.texts(), 1u);
   micro_ros_string_utilities_destroy(&string);
-  EXPECT_EQ(heap.blocks, 0u);
+  EXPECT_EQ(heap.texts(), 0u);
   EXPECT_EQ(string.data, nullptr);
+}
+
+TEST_F(DefaultAllocator, TextOfTheDefaultAllocatorEndsWithANul) {
+  rosidl_runtime_c__String string = micro_ros_string_utilities_init("abc");
+  string = micro_ros_string_utilities_append(string, "d");
+  EXPECT_EQ(std::strlen(micro_ros_string_utilities_get_c_str(string)), 4u);
+  string = micro_ros_string_utilities_set(string, std::string(string.capacity, 'x').c_str());
+  EXPECT_EQ(std::strlen(micro_ros_string_utilities_get_c_str(string)), string.size);
+  micro_ros_string_utilities_destroy(&string);
+  EXPECT_EQ(heap.texts(), 0u);
+}
+
+// Strings that assign made, those made here, and those in the storage of a message of X__create.
+TEST_F(DefaultAllocator, StringsOfBothKindsMix) {
+  rosidl_runtime_c__String string = micro_ros_string_utilities_init("made here");
+  EXPECT_TRUE(rosidl_runtime_c__String__assign(&string, "then assigned a longer text"));
+  string = micro_ros_string_utilities_append(string, ", then added to");
+  EXPECT_STREQ(string.data, "then assigned a longer text, then added to");
+  rosidl_runtime_c__String__fini(&string);
+  EXPECT_TRUE(rosidl_runtime_c__String__assign(&string, "assigned"));
+  micro_ros_string_utilities_destroy(&string);
+  EXPECT_EQ(string.data, nullptr);
+  char *block = static_cast<char *>(tide_message_allocate(32));
+  rosidl_runtime_c__String part{block + 16, 0, 16};
+  micro_ros_string_utilities_destroy(&part);
+  part = {block + 16, 0, 16};
+  part = micro_ros_string_utilities_set(part, "longer than its sixteen");
+  EXPECT_STREQ(part.data, "longer than its sixteen");
+  micro_ros_string_utilities_destroy(&part);
+  EXPECT_TRUE(tide_message_release(block)) << "the message still has it";
+  EXPECT_EQ(heap.texts(), 0u);
+}
+
+TEST_F(DefaultAllocator, MessagesThatGrewAreReleasedAsAWhole) {
+  micro_ros_utilities_memory_conf_t conf{};
+  Outer message{};
+  ASSERT_TRUE(micro_ros_utilities_create_message_memory(&support, &message, conf));
+  EXPECT_TRUE(rosidl_runtime_c__String__assign(&message.name, "a text that is longer than the twenty of the default"));
+  EXPECT_TRUE(rosidl_runtime_c__String__assign(&message.inners.data[4].text, "the same of an element beyond the size"));
+  EXPECT_TRUE(micro_ros_utilities_destroy_message_memory(&support, &message, conf));
+  EXPECT_EQ(message.inners.data, nullptr);
+  EXPECT_EQ(heap.texts(), 0u);
 }
 
 TEST_F(DefaultAllocator, TextThatFillsTheCallersOwnMemoryStaysThere) {
@@ -217,7 +272,7 @@ TEST_F(DefaultAllocator, TextThatFillsTheCallersOwnMemoryStaysThere) {
   set = micro_ros_string_utilities_append(micro_ros_string_utilities_set(own, "r"), "gb");
   EXPECT_EQ(set.data, memory);
   EXPECT_EQ(std::string(set.data, set.size), "rgb");
-  EXPECT_EQ(heap.blocks, 0u);
+  EXPECT_EQ(heap.texts(), 0u);
 }
 
 TEST_F(DefaultAllocator, StringsSurviveAFailingAllocator) {
@@ -228,7 +283,7 @@ TEST_F(DefaultAllocator, StringsSurviveAFailingAllocator) {
   heap.fail_after = 0;
   EXPECT_EQ(micro_ros_string_utilities_init("x").data, nullptr);
   EXPECT_STREQ(micro_ros_string_utilities_set(own, "xy").data, "xy");
-  EXPECT_EQ(heap.blocks, 0u);
+  EXPECT_EQ(heap.texts(), 0u);
 }
 
 // Random appends against std::string.
@@ -251,7 +306,7 @@ TEST_F(DefaultAllocator, RandomEdits) {
     ASSERT_EQ(string.size, model.size());
   }
   micro_ros_string_utilities_destroy(&string);
-  EXPECT_EQ(heap.blocks, 0u);
+  EXPECT_EQ(heap.texts(), 0u);
 }
 
 }  // namespace

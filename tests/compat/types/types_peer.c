@@ -9,6 +9,7 @@
 #include <micro_ros_utilities/type_utilities.h>
 #include <poll.h>
 #include <rclc/executor.h>
+#include <robot_msgs/msg/reading.h>
 #include <string.h>
 #include <test_msgs/msg/bounded_sequences.h>
 #include <test_msgs/msg/defaults.h>
@@ -19,13 +20,14 @@
 #define PEER "types_peer"
 #include "peer.h"
 
-#define TYPES 4
+#define TYPES 5
 
 typedef union any {
   test_msgs__msg__Defaults defaults;
   test_msgs__msg__WStrings w_strings;
   test_msgs__msg__Strings strings;
   test_msgs__msg__BoundedSequences bounded_sequences;
+  robot_msgs__msg__Reading reading;
 } any_t;
 
 static struct {
@@ -73,19 +75,20 @@ static bool obey(void) {
   return true;
 }
 
-#define NAME_TYPE(place, type_name, member)                                       \
+#define NAME_TYPE(place, package, type_name, member)                              \
   do {                                                                            \
     types[place].name = #type_name;                                               \
-    types[place].type = ROSIDL_GET_MSG_TYPE_SUPPORT(test_msgs, msg, type_name);   \
-    if (!test_msgs__msg__##type_name##__init(&types[place].made.member)) exit(1); \
+    types[place].type = ROSIDL_GET_MSG_TYPE_SUPPORT(package, msg, type_name);     \
+    if (!package##__msg__##type_name##__init(&types[place].made.member)) exit(1); \
   } while (0)
 
 int main(int count, char **words) {
   setvbuf(stdin, NULL, _IONBF, 0); /* or poll would not see what was read ahead */
-  NAME_TYPE(0, Defaults, defaults);
-  NAME_TYPE(1, WStrings, w_strings);
-  NAME_TYPE(2, Strings, strings);
-  NAME_TYPE(3, BoundedSequences, bounded_sequences);
+  NAME_TYPE(0, test_msgs, Defaults, defaults);
+  NAME_TYPE(1, test_msgs, WStrings, w_strings);
+  NAME_TYPE(2, test_msgs, Strings, strings);
+  NAME_TYPE(3, test_msgs, BoundedSequences, bounded_sequences);
+  NAME_TYPE(4, robot_msgs, Reading, reading);
   rcl_allocator_t allocator = rcl_get_default_allocator();
   rcl_init_options_t options = rcl_get_zero_initialized_init_options();
   require(rcl_init_options_init(&options, allocator), "options");

@@ -169,6 +169,12 @@ static void check_heap(const everything_t *message) {
   REQUIRE(rosidl_runtime_c__String__assign(&leaf->name, "a name of the heap"));
   demo_msgs__msg__Leaf__destroy(leaf);
   demo_msgs__msg__Leaf__destroy(NULL);
+  leaf = demo_msgs__msg__Leaf__create();
+  static char longer[200];
+  memset(longer, 'x', sizeof longer - 1);
+  REQUIRE(leaf != NULL && rosidl_runtime_c__String__assign(&leaf->name, longer));
+  REQUIRE(strcmp(leaf->name.data, longer) == 0);
+  demo_msgs__msg__Leaf__destroy(leaf);
 
   everything_t copy;
   REQUIRE(demo_msgs__msg__Everything__init(&copy));
