@@ -65,9 +65,11 @@ def test_opening_and_closing_a_hundred_times_leaves_the_heap_as_it_was(core: str
     print(output)
 
 
-@pytest.mark.parametrize("form", ON_M7)
-def test_nothing_is_lost_when_the_agent_is_killed(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TIDE_FIRMWARE_DIR", str(ROOT / "build/cortex-m7/bin" / form))
+@pytest.mark.parametrize(("core", "form"), IMAGES)
+def test_nothing_is_lost_when_the_agent_is_killed(
+    core: str, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIDE_FIRMWARE_DIR", str(ROOT / "build" / core / "bin" / form))
     code, found, output = exchange(tmp_path, "--restart-agent", "2")
     assert code == 0, output
     ways = found["up"] + found["down"]
@@ -75,18 +77,18 @@ def test_nothing_is_lost_when_the_agent_is_killed(form: str, tmp_path: Path, mon
 
 
 @pytest.mark.parametrize("case", ["pods-chains", "pods-reliable"])
-@pytest.mark.parametrize("form", [form for form in ON_M7 if form == "freertos"])
+@pytest.mark.parametrize(("core", "form"), [(core, form) for core, form in IMAGES if form == "freertos"])
 def test_chains_are_as_fast_as_without_a_system(
-    form: str, case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    core: str, form: str, case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = {}
     for folder in (".", form):
-        monkeypatch.setenv("TIDE_FIRMWARE_DIR", str(ROOT / "build/cortex-m7/bin" / folder))
+        monkeypatch.setenv("TIDE_FIRMWARE_DIR", str(ROOT / "build" / core / "bin" / folder))
         found = reproduce(case, tmp_path / folder.strip("."))
         rows[folder] = {(str(row["x"]), row["system"]): row["measured"] for row in found}
     assert len(rows["."]) >= 6
     for key, bare in rows["."].items():
-        print(f"{case} {key}: without {bare:.2f} ms, FreeRTOS {rows[form][key]:.2f} ms")
+        print(f"{core} {case} {key}: without {bare:.2f} ms, FreeRTOS {rows[form][key]:.2f} ms")
         assert abs(deviation_percent(rows[form][key], bare)) <= LIMIT_PERCENT, key
     for (x, system), measured in rows[form].items():
         if system == "tide-preemptive":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -402,6 +403,38 @@ def test_the_sources_of_the_nuttx_application_make_a_program(boards: Path, tmp_p
         )
         assert done.returncode == code, done.stdout + done.stderr
         assert "no session" in done.stdout, done.stdout + done.stderr
+
+
+APPLICATION = """
+COBJS = $(CSRCS:%=%.o)
+MAINCOBJ = $(MAINSRC:%=%.o)
+all: $(COBJS) $(MAINCOBJ)
+$(COBJS) $(MAINCOBJ): %.o: %
+\t@echo $<
+\t@touch $@
+"""
+
+
+def test_an_option_of_nuttx_that_is_switched_later_compiles_all_again(boards: Path, tmp_path: Path) -> None:
+    """NuttX's own list of what is included names objects without folders, so it knows none of ours."""
+    package = Path(shutil.copytree(boards / "nuttx/tide", tmp_path / "apps/tide"))
+    (tmp_path / "apps/Make.defs").touch()
+    (tmp_path / "apps/Application.mk").write_text(APPLICATION)
+    options = tmp_path / "include/nuttx/config.h"
+    options.parent.mkdir(parents=True)
+    options.touch()
+    words = ["make", f"APPDIR={tmp_path / 'apps'}", f"TOPDIR={tmp_path}", "CONFIG_TIDE_EXCHANGE=y"]
+
+    def compiled() -> set[str]:
+        done = subprocess.run(words, cwd=package, capture_output=True, text=True, timeout=600, check=True)
+        return {line for line in done.stdout.splitlines() if line.endswith(".c")}
+
+    every = compiled()
+    assert {"port/nuttx/lanes.c", "example/exchange_main.c"} <= every
+    assert compiled() == set()
+    later_ns = options.stat().st_mtime_ns + 10**12
+    os.utime(options, ns=(later_ns, later_ns))
+    assert compiled() == every
 
 
 EXCHANGES = """
