@@ -4,8 +4,8 @@
  * is told from memory that the caller gave, in a place of five words which is kept for the next block. The runtime
  * itself never allocates.
  * Any thread may allocate and release; on cores without an instruction for compare and swap (Cortex-M0, RISC-V without
- * A) only one. Not from a callback with a deadline: the cost is the allocator's and a look at the place of each block
- * that is out. */
+ * A) only one. Not from a callback with a deadline: the cost is the allocator's and a look at the places of blocks
+ * nearby, or of all for a block that crosses 4 KiB. */
 #ifndef TIDE_MESSAGE_HEAP_H
 #define TIDE_MESSAGE_HEAP_H
 

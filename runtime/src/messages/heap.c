@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which blocks came from the default allocator. A place is never given back, so the list is read without a lock. A
- * block is all of its allocation: a program may release it by the allocator itself, as with the stock. It is forgotten
- * when the allocator gives any of its memory once more. */
+/* Which blocks came from the default allocator. A place is never given back, so lists are read without a lock. A block
+ * is all of its allocation: a program may release it by the allocator itself, as with the stock. It is forgotten when
+ * the allocator gives any of its memory once more. Blocks within one region are in that region's list, so a look does
+ * not grow with all that is out; the others, which are few or large, are in a list of their own. */
 #include <stdint.h>
 #include <string.h>
 
@@ -12,6 +13,9 @@
 #include <stdlib.h>
 #endif
 
+#define REGION_BYTES 4096u
+#define REGIONS (TIDE_DESKTOP ? 1024u : 8u) /* further ones share lists */
+
 typedef struct place {
   struct place *next;
   void *block; /* null: free; taken: being filled or emptied */
@@ -20,7 +24,7 @@ typedef struct place {
   void *state;
 } place_t;
 
-static void *places; /* the newest */
+static void *lists[REGIONS + 1u]; /* of place_t, the newest first */
 static char taken;
 
 #if TIDE_HEAP
@@ -52,22 +56,32 @@ static bool exchange(void **cell, void *expected, void *desired) {
 #endif
 }
 
-static place_t *first_place(void) { return __atomic_load_n(&places, __ATOMIC_ACQUIRE); }
+static void **list_of(const void *start, size_t bytes) {
+  const uintptr_t first = (uintptr_t)start / REGION_BYTES, last = ((uintptr_t)start + (bytes - 1u)) / REGION_BYTES;
+  return &lists[first == last ? first % REGIONS : REGIONS];
+}
 
-/* The place of this block, now taken; null when it has none. */
-static place_t *take_place_of(void *block) {
-  for (place_t *place = first_place(); place != NULL; place = place->next)
-    if (exchange(&place->block, block, &taken)) return place;
+static place_t *first_of(void *const *list) { return __atomic_load_n(list, __ATOMIC_ACQUIRE); }
+
+static place_t *take_place_in(void *const *list, void *expected) {
+  for (place_t *place = first_of(list); place != NULL; place = place->next)
+    if (exchange(&place->block, expected, &taken)) return place;
   return NULL;
 }
 
-static place_t *add_place(void) {
+/* The place of this block, now taken; null when it has none. */
+static place_t *take_place_of(void *block) {
+  place_t *place = take_place_in(list_of(block, 1), block);
+  return place != NULL ? place : take_place_in(&lists[REGIONS], block);
+}
+
+static place_t *add_place(void **list) {
   place_t *place = allocator.allocate(sizeof *place, allocator.state);
   if (place == NULL) return NULL;
   place->block = &taken;
   do {
-    place->next = first_place();
-  } while (!exchange(&places, place->next, place));
+    place->next = first_of(list);
+  } while (!exchange(list, place->next, place));
   return place;
 }
 
@@ -77,12 +91,22 @@ static bool meets(const void *block, size_t block_bytes, const void *start, size
   return (uintptr_t)start - (uintptr_t)block < block_bytes || (uintptr_t)block - (uintptr_t)start < bytes;
 }
 
-static place_t *find_in(const void *start, size_t bytes, void **found) {
-  for (place_t *place = first_place(); place != NULL; place = place->next) {
+static place_t *find_in_list(void *const *list, const void *start, size_t bytes, void **found) {
+  for (place_t *place = first_of(list); place != NULL; place = place->next) {
     *found = __atomic_load_n(&place->block, __ATOMIC_ACQUIRE);
     if (meets(*found, __atomic_load_n(&place->bytes, __ATOMIC_RELAXED), start, bytes)) return place;
   }
   return NULL;
+}
+
+/* A place whose block has any of this memory, or null. */
+static place_t *find_in(const void *start, size_t bytes, void **found) {
+  void *const *list = list_of(start, bytes);
+  place_t *place = find_in_list(&lists[REGIONS], start, bytes, found);
+  if (place == NULL && list != &lists[REGIONS]) return find_in_list(list, start, bytes, found);
+  for (size_t region = 0; place == NULL && list == &lists[REGIONS] && region < REGIONS; region++)
+    place = find_in_list(&lists[region], start, bytes, found);
+  return place;
 }
 
 static void forget_all_in(const void *start, size_t bytes) {
@@ -90,10 +114,9 @@ static void forget_all_in(const void *start, size_t bytes) {
   for (place_t *place; (place = find_in(start, bytes, &block)) != NULL;) (void)exchange(&place->block, block, NULL);
 }
 
-static place_t *free_place(void) {
-  for (place_t *place = first_place(); place != NULL; place = place->next)
-    if (exchange(&place->block, NULL, &taken)) return place;
-  return add_place();
+static place_t *free_place(void **list) {
+  place_t *place = take_place_in(list, NULL);
+  return place != NULL ? place : add_place(list);
 }
 
 static void leave_place(place_t *place, void *block) { __atomic_store_n(&place->block, block, __ATOMIC_RELEASE); }
@@ -103,7 +126,7 @@ void *tide_message_allocate(size_t bytes) {
   void *block = allocator.allocate(bytes, allocator.state);
   if (block == NULL) return NULL;
   forget_all_in(block, bytes);
-  place_t *place = free_place();
+  place_t *place = free_place(list_of(block, bytes));
   if (place == NULL) {
     allocator.deallocate(block, allocator.state);
     return NULL;
@@ -127,10 +150,8 @@ bool tide_message_release(void *block) {
 }
 
 bool tide_message_is_allocated(const void *block) {
-  if (block == NULL) return false;
-  for (place_t *place = first_place(); place != NULL; place = place->next)
-    if (__atomic_load_n(&place->block, __ATOMIC_ACQUIRE) == block) return true;
-  return false;
+  void *found = NULL;
+  return block != NULL && find_in(block, 1, &found) != NULL && found == block;
 }
 
 bool tide_message_is_in_allocated(const void *pointer) {
