@@ -9,7 +9,8 @@ each. Then with a ROS 2 node that answers each message, so that there is a laten
 Processor time is user and system time of the whole process, from /proc, so it does not matter much what else the
 machine does; "of it, DDS" is that of all threads but the main one. The agent's share tells what one more reader of all
 topics costs it. On a busy machine the threads of DDS find several messages each time they wake up, so their share is
-smaller than on an idle one; that of the main thread is not. Exit status 1: a watch took more than 5 % of a core.
+smaller than on an idle one; that of the main thread is not. Exit status 1: a watch of what clients publish, without
+answers, took more than 5 % of a core.
 """
 
 from __future__ import annotations
@@ -214,8 +215,8 @@ def main(
             "costs": [asdict(one) for one in costs],
         }
         out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    worst = max(cost.share for cost in costs)
-    typer.echo(f"{worst:.2%} of a core at most; the limit is {LIMIT_SHARE:.0%}")
+    worst = max(cost.share for cost in costs if not cost.answers)
+    typer.echo(f"{worst:.2%} of a core at most without answers; the limit is {LIMIT_SHARE:.0%}")
     raise typer.Exit(0 if worst <= LIMIT_SHARE else 1)
 
 

@@ -27,6 +27,8 @@ bool rosidl_runtime_c__String__copy(const rosidl_runtime_c__String *input, rosid
 bool rosidl_runtime_c__String__assignn(rosidl_runtime_c__String *string, const char *value, size_t length);
 /* The same up to the null character of value. */
 bool rosidl_runtime_c__String__assign(rosidl_runtime_c__String *string, const char *value);
+/* Keeps the text as far as size goes, with null characters behind it. False, and no change, as above. */
+bool rosidl_runtime_c__String__resize(rosidl_runtime_c__String *string, size_t size);
 
 /* Elements without text, from the default allocator; without a heap, true only when size is 0. Whatever the structure
  * held is forgotten. */

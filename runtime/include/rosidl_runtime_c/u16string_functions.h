@@ -27,6 +27,13 @@ bool rosidl_runtime_c__U16String__copy(const rosidl_runtime_c__U16String *input,
 bool rosidl_runtime_c__U16String__assignn(rosidl_runtime_c__U16String *string, const uint16_t *value, size_t length);
 /* The same up to the null character of value. */
 bool rosidl_runtime_c__U16String__assign(rosidl_runtime_c__U16String *string, const uint16_t *value);
+/* From so many bytes, two a character in this machine's order; false for an odd number. */
+bool rosidl_runtime_c__U16String__assignn_from_char(rosidl_runtime_c__U16String *string, const char *value,
+                                                    size_t bytes);
+/* Characters before the null character; 0 of null. */
+size_t rosidl_runtime_c__U16String__len(const uint16_t *value);
+/* Keeps the text as far as size goes, with null characters behind it. False, and no change, as above. */
+bool rosidl_runtime_c__U16String__resize(rosidl_runtime_c__U16String *string, size_t size);
 
 /* Elements without text, from the default allocator; without a heap, true only when size is 0. Whatever the structure
  * held is forgotten. */

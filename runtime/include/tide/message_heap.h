@@ -5,7 +5,8 @@
  * itself never allocates.
  * Any thread may allocate and release; on cores without an instruction for compare and swap (Cortex-M0, RISC-V without
  * A) only one. Not from a callback with a deadline: the cost is the allocator's and a look at the places of blocks
- * nearby, or of all for a block that crosses 4 KiB. */
+ * nearby, or of all for a block that crosses 4 KiB. Places come from the allocator, too, and stay out, so its memory
+ * may not be reset as a whole. */
 #ifndef TIDE_MESSAGE_HEAP_H
 #define TIDE_MESSAGE_HEAP_H
 
@@ -38,7 +39,10 @@ bool tide_message_is_in_allocated(const void *pointer);
  * zeroes, and the member is empty. False, and no change, when it has too little memory of the caller, or none is left.
  * Elements are basic values here. */
 bool tide_message_reserve(void *member, size_t count, size_t element_bytes);
-/* The same of any sequence: what was allocated for its elements is released with them. */
+/* A string gets this size and keeps its text as far as that goes, with zeroes behind it. False, and no change, as
+ * above. */
+bool tide_message_resize(void *string, size_t size, size_t unit_bytes);
+/* As tide_message_reserve, of any sequence: what was allocated for its elements is released with them. */
 bool tide_message_reserve_elements(const tide_field_t *field, void *sequence, size_t count);
 /* Empties a string, or a sequence of basic values, and releases its memory. */
 void tide_message_drop(void *member);

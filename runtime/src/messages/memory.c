@@ -37,6 +37,24 @@ bool tide_message_reserve(void *member, size_t count, size_t element_bytes) {
   return true;
 }
 
+bool tide_message_resize(void *string, size_t size, size_t unit_bytes) {
+  tide_sequence_t held = sequence_of(string);
+  if (size == SIZE_MAX) return false;
+  const size_t kept = held.data == NULL ? 0 : held.size < size ? held.size : size;
+  if (!has_room(&held, size + 1u)) {
+    if (!may_grow(&held)) return false;
+    tide_sequence_t room = room_for(size + 1u, unit_bytes);
+    if (room.data == NULL) return false;
+    if (kept > 0) memcpy(room.data, held.data, kept * unit_bytes);
+    tide_message_drop(string);
+    held = room;
+  }
+  memset((uint8_t *)held.data + kept * unit_bytes, 0, (size + 1u - kept) * unit_bytes);
+  held.size = size;
+  memcpy(string, &held, sizeof held);
+  return true;
+}
+
 bool tide_message_reserve_elements(const tide_field_t *field, void *sequence, size_t count) {
   const tide_sequence_t held = sequence_of(sequence);
   if (has_room(&held, count)) return true;

@@ -44,6 +44,10 @@ bool rosidl_runtime_c__String__assign(rosidl_runtime_c__String *string, const ch
   return value != NULL && rosidl_runtime_c__String__assignn(string, value, strlen(value));
 }
 
+bool rosidl_runtime_c__String__resize(rosidl_runtime_c__String *string, size_t size) {
+  return string != NULL && tide_message_resize(string, size, 1);
+}
+
 static const tide_field_t sequence_field = {.kind = TIDE_FIELD_STRING, .shape = TIDE_SHAPE_SEQUENCE};
 
 bool rosidl_runtime_c__String__Sequence__init(rosidl_runtime_c__String__Sequence *sequence, size_t size) {

@@ -41,14 +41,29 @@ bool rosidl_runtime_c__U16String__copy(const rosidl_runtime_c__U16String *input,
   return input != NULL && rosidl_runtime_c__U16String__assignn(output, input->data, length_of(input));
 }
 
-static size_t characters_of(const uint16_t *text) {
+size_t rosidl_runtime_c__U16String__len(const uint16_t *value) {
   size_t count = 0;
-  while (text[count] != 0) ++count;
+  while (value != NULL && value[count] != 0) ++count;
   return count;
 }
 
+bool rosidl_runtime_c__U16String__assignn_from_char(rosidl_runtime_c__U16String *string, const char *value,
+                                                    size_t bytes) {
+  const size_t length = bytes / sizeof *string->data;
+  if (string == NULL || bytes % sizeof *string->data != 0 || (value == NULL && bytes > 0)) return false;
+  if (!tide_message_reserve(string, length + 1u, sizeof *string->data)) return false;
+  if (bytes > 0) memmove(string->data, value, bytes);
+  string->data[length] = 0;
+  string->size = length;
+  return true;
+}
+
 bool rosidl_runtime_c__U16String__assign(rosidl_runtime_c__U16String *string, const uint16_t *value) {
-  return value != NULL && rosidl_runtime_c__U16String__assignn(string, value, characters_of(value));
+  return value != NULL && rosidl_runtime_c__U16String__assignn(string, value, rosidl_runtime_c__U16String__len(value));
+}
+
+bool rosidl_runtime_c__U16String__resize(rosidl_runtime_c__U16String *string, size_t size) {
+  return string != NULL && tide_message_resize(string, size, sizeof *string->data);
 }
 
 static const tide_field_t sequence_field = {.kind = TIDE_FIELD_WSTRING, .shape = TIDE_SHAPE_SEQUENCE};

@@ -148,6 +148,51 @@ TEST(MessageHeap, ACountThatNoMemoryHoldsIsRefused) {
   EXPECT_EQ(heap.given(), 0u);
 }
 
+TEST(MessageHeap, ResizingKeepsTheTextAsFarAsItGoes) {
+  Heap heap;
+  rosidl_runtime_c__String string{};
+  EXPECT_TRUE(rosidl_runtime_c__String__resize(&string, 3));
+  EXPECT_EQ(std::string(string.data, string.size), std::string(3, '\0'));
+  EXPECT_TRUE(rosidl_runtime_c__String__assign(&string, "abc"));
+  EXPECT_TRUE(rosidl_runtime_c__String__resize(&string, 6));
+  EXPECT_EQ(std::string(string.data, string.size + 1), std::string("abc\0\0\0\0", 7));
+  EXPECT_TRUE(rosidl_runtime_c__String__resize(&string, 2));
+  EXPECT_EQ(std::string(string.data, 3), std::string("ab\0", 3));
+  EXPECT_TRUE(rosidl_runtime_c__String__resize(&string, 4));
+  EXPECT_EQ(std::string(string.data, 5), std::string("ab\0\0\0", 5)) << "what was there before does not come back";
+  EXPECT_FALSE(rosidl_runtime_c__String__resize(&string, SIZE_MAX));
+  EXPECT_FALSE(rosidl_runtime_c__String__resize(nullptr, 1));
+  rosidl_runtime_c__String__fini(&string);
+
+  std::array<char, 4> memory{"xyz"};
+  rosidl_runtime_c__String callers{memory.data(), 3, memory.size()};
+  EXPECT_FALSE(rosidl_runtime_c__String__resize(&callers, 4));
+  EXPECT_STREQ(callers.data, "xyz");
+  rosidl_runtime_c__String literal{const_cast<char *>("fixed"), 5, 0};
+  EXPECT_TRUE(rosidl_runtime_c__String__resize(&literal, 2));
+  EXPECT_STREQ(literal.data, "fi");
+  rosidl_runtime_c__String__fini(&literal);
+}
+
+TEST(MessageHeap, WideStringsHaveTheirLengthTheirBytesAndTheirSize) {
+  Heap heap;
+  const std::uint16_t text[] = {0x6c34, 'b', 0};
+  EXPECT_EQ(rosidl_runtime_c__U16String__len(text), 2u);
+  EXPECT_EQ(rosidl_runtime_c__U16String__len(nullptr), 0u);
+  rosidl_runtime_c__U16String string{};
+  const char *bytes = reinterpret_cast<const char *>(text);
+  EXPECT_FALSE(rosidl_runtime_c__U16String__assignn_from_char(&string, bytes, 3));
+  EXPECT_FALSE(rosidl_runtime_c__U16String__assignn_from_char(&string, nullptr, 2));
+  EXPECT_TRUE(rosidl_runtime_c__U16String__assignn_from_char(&string, bytes, 4));
+  ASSERT_EQ(string.size, 2u);
+  EXPECT_EQ(std::memcmp(string.data, text, sizeof text), 0);
+  EXPECT_TRUE(rosidl_runtime_c__U16String__resize(&string, 3));
+  EXPECT_EQ(string.data[0], 0x6c34);
+  EXPECT_EQ(string.data[2], 0);
+  EXPECT_EQ(string.data[3], 0);
+  rosidl_runtime_c__U16String__fini(&string);
+}
+
 TEST(MessageHeap, SequencesOwnTheirElements) {
   Heap heap;
   rosidl_runtime_c__String__Sequence names, more{};

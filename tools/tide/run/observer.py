@@ -21,7 +21,7 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
 from tide.run.messages import message_class
-from tide.run.nodes import quality, say
+from tide.run.nodes import END_S, end_within, quality, say
 
 _LOOK_S = 0.2
 _DEPTH = 1000  # it may wait for a processor, and what comes meanwhile counts
@@ -92,12 +92,14 @@ def main() -> None:
             while (left_s := until_s - time.monotonic()) > 0:
                 executor.spin_once(timeout_sec=left_s)
         say({"event": "seen"})
-        executor.spin()
+        while rclpy.ok():  # not spin(): once in a while it is not woken when the process is told to end
+            executor.spin_once(timeout_sec=_LOOK_S)
     except ExternalShutdownException:
         pass
     for topic in topics:
         if topic.observed:
             say({"topic": topic.name, "times_ns": sorted(topic.times_ns)})
+    end_within(END_S)
     executor.shutdown()
 
 
