@@ -171,6 +171,12 @@ def described_systems() -> str:
         rows.append([one["system"], one["chain"], ms(bound_ns), ms(one["simulated_ns"]), ms(observed_ns), *shares])
     header = ["description", "chain", "bound ms", "simulated", "observed", "simulated/bound", "observed/bound"]
     lines = [lines_of(header, rows), ""]
+    waited = [run["system"] for run in data["runs"] if run.get("execution") == "wait"]
+    repeated = [f"{run['system']} ({run['attempts']})" for run in data["runs"] if run.get("attempts", 1) > 1]
+    if waited:
+        lines += [f"Executions were waited for in {', '.join(waited)}.", ""]
+    if repeated:
+        lines += [f"Runs until one broke no assumption, or all that were tried: {', '.join(repeated)}; else one.", ""]
     above = {
         run["system"]: [
             one["chain"]
@@ -183,7 +189,9 @@ def described_systems() -> str:
         if above[run["system"]]:
             kinds = "; ".join(text.partition(" (")[0].partition(";")[0] for text in run["broken"]) or "none"
             chains = ", ".join(above[run["system"]])
-            lines.append(f"- {run['system']}, load {run['load_average']}: {chains} above the bound. Broken: {kinds}.")
+            told = f"- {run['system']}, load {run['load_average']}"
+            told += f", {run['stolen_percent']} % taken by the host" if "stolen_percent" in run else ""
+            lines.append(f"{told}: {chains} above the bound. Broken: {kinds}.")
     if any(above.values()):
         lines.append("")
     return "\n".join([*lines, origin(data)])
