@@ -10,7 +10,7 @@ clang-format --dry-run --Werror "${sources[@]}"
 units_wanted=('runtime/src/*.c' 'runtime/port/posix/*.c')
 options=(--option=--quiet --option=--warnings-as-errors='*')
 if [ "${1:-}" = all ]; then
-  units_wanted+=('tools/line/*.cpp' 'agent/core/*.cpp' 'agent/dds/*.cpp' 'agent/io/*.cpp' 'agent/main.cpp')
+  units_wanted+=('tools/line/*.cpp' 'tools/pauses/*.cpp' 'agent/core/*.cpp' 'agent/dds/*.cpp' 'agent/io/*.cpp' 'agent/main.cpp')
   units_wanted+=('tools/analysis/*.cpp' 'lab/hunt/*.cpp' 'sim/*.cpp') # names
 else
   for word in -Xclang -analyzer-config -Xclang max-nodes=60000; do options+=("--option=--extra-arg=$word"); done

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// tide-pauses: the command. One thread a processor looks at the clock; a line of JSON at the end.
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <exception>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr char kHelp[] =
+    R"(tide-pauses: when a processor of this machine stood still.
+
+A thread on each processor, above all others, wants to be woken every 0.25 ms. If it is woken more than 0.25 ms late,
+the processor was not there: a virtual machine's host gave it to somebody else, or the kernel or firmware held it. Prints
+{"event": "watching"}, and at SIGTERM, SIGINT or the end of standard input all pauses, from when until when, as a line of
+JSON. Pauses of less than 0.5 ms can fall between two looks. Costs about 1 % of each processor.
+
+As long as it runs, processors do not go to sleep where the system lets it ask for that (/dev/cpu_dma_latency): a
+processor that must be woken first is late for everybody.
+
+  --priority N    SCHED_FIFO priority (99); without the right to it the program ends with status 1
+)";
+
+constexpr int64_t kStep_ns = 250'000, kLeast_ns = 250'000;
+constexpr size_t kMost = 65'536;
+
+struct Pause {
+  int64_t from_ns, until_ns;
+};
+
+struct Processor {
+  int number = 0;
+  size_t count = 0;
+  uint64_t left_out = 0, looks = 0;
+  std::unique_ptr<Pause[]> pauses;
+  std::thread thread;
+};
+
+std::atomic<bool> stopped{false};
+
+int64_t now_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+void sleep_until(int64_t at_ns) {
+  const timespec time{static_cast<time_t>(at_ns / 1'000'000'000), static_cast<long>(at_ns % 1'000'000'000)};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr) == EINTR) {
+  }
+}
+
+void watch(Processor &own) {
+  int64_t wanted_ns = now_ns() + kStep_ns;
+  while (!stopped.load(std::memory_order_relaxed)) {
+    sleep_until(wanted_ns);
+    const int64_t woken_ns = now_ns();
+    ++own.looks;
+    if (woken_ns - wanted_ns >= kLeast_ns) {
+      if (own.count < kMost) {
+        own.pauses[own.count++] = {wanted_ns, woken_ns};
+      } else {
+        ++own.left_out;
+      }
+    }
+    wanted_ns = woken_ns + kStep_ns;
+  }
+}
+
+void require(int result, const char *what) {
+  if (result != 0) throw std::system_error(result, std::generic_category(), what);
+}
+
+void start(Processor &own, int priority) {
+  own.pauses = std::make_unique<Pause[]>(kMost);  // touched here, not by the thread that must be punctual
+  own.thread = std::thread([&own] { watch(own); });
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(static_cast<size_t>(own.number), &only);
+  sched_param parameters{};
+  parameters.sched_priority = priority;
+  try {
+    require(pthread_setaffinity_np(own.thread.native_handle(), sizeof only, &only), "a processor cannot be chosen");
+    require(pthread_setschedparam(own.thread.native_handle(), SCHED_FIFO, &parameters), "no real-time priority");
+  } catch (...) {
+    stopped = true;
+    own.thread.join();
+    throw;
+  }
+}
+
+// The descriptor holds the request until it is closed. -1: processors may sleep.
+int keep_awake() {
+  const int file = open("/dev/cpu_dma_latency", O_WRONLY | O_CLOEXEC);
+  const int32_t none = 0;
+  if (file >= 0 && write(file, &none, sizeof none) == sizeof none) return file;
+  if (file >= 0) close(file);
+  return -1;
+}
+
+void print(const std::vector<Processor> &every, bool awake) {
+  std::printf(R"({"event": "pauses", "step_ns": %lld, "least_ns": %lld, "awake": %s, "processors": [)",
+              static_cast<long long>(kStep_ns), static_cast<long long>(kLeast_ns), awake ? "true" : "false");
+  const char *comma = "";
+  for (const Processor &one : every) {
+    std::printf(R"(%s{"number": %d, "looks": %llu, "left_out": %llu, "pauses": [)", comma, one.number,
+                static_cast<unsigned long long>(one.looks), static_cast<unsigned long long>(one.left_out));
+    for (size_t place = 0; place < one.count; ++place) {
+      std::printf("%s[%lld, %lld]", place == 0 ? "" : ", ", static_cast<long long>(one.pauses[place].from_ns),
+                  static_cast<long long>(one.pauses[place].until_ns));
+    }
+    std::printf("]}");
+    comma = ", ";
+  }
+  std::printf("]}\n");
+}
+
+int parse_priority(int count, char **words) {
+  const option table[] = {
+      {"priority", required_argument, nullptr, 'p'}, {"help", no_argument, nullptr, 'h'}, {nullptr, 0, nullptr, 0}};
+  int priority = 99, found = 0;
+  while ((found = getopt_long(count, words, "", table, nullptr)) != -1) {
+    if (found == 'h') {
+      std::fputs(kHelp, stdout);
+      std::exit(0);
+    }
+    if (found != 'p') std::exit(2);
+    char *end = nullptr;
+    const long value = std::strtol(optarg, &end, 10);
+    if (end == optarg || *end != '\0' || value < 1 || value > 99) {
+      std::fprintf(stderr, "tide-pauses: --priority does not take %s; give 1 to 99\n", optarg);
+      std::exit(2);
+    }
+    priority = static_cast<int>(value);
+  }
+  if (optind < count) {
+    std::fprintf(stderr, "tide-pauses: unknown word %s; see tide-pauses --help\n", words[optind]);
+    std::exit(2);
+  }
+  return priority;
+}
+
+void wait_for_end(int signals) {
+  pollfd looked_at[2] = {{signals, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}};
+  while (true) {
+    if (poll(looked_at, 2, -1) < 0) continue;
+    if (looked_at[0].revents != 0) return;
+    char passed_over[256];
+    if (looked_at[1].revents != 0 && read(STDIN_FILENO, passed_over, sizeof passed_over) <= 0) return;
+  }
+}
+
+}  // namespace
+
+int main(int count, char **words) try {
+  const int priority = parse_priority(count, words);
+  sigset_t ends;
+  sigemptyset(&ends);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&ends, signal);
+  sigprocmask(SIG_BLOCK, &ends, nullptr);
+  const int signals = signalfd(-1, &ends, SFD_CLOEXEC);
+  if (signals < 0) throw std::system_error(errno, std::generic_category(), "signals cannot be awaited");
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
+    throw std::system_error(errno, std::generic_category(), "the processors are not known");
+  }
+  const int awake = keep_awake();
+  std::vector<Processor> every;
+  every.reserve(static_cast<size_t>(CPU_COUNT(&allowed)));  // the threads point into it
+  for (size_t number = 0; number < CPU_SETSIZE; ++number) {
+    if (!CPU_ISSET(number, &allowed)) continue;
+    every.emplace_back().number = static_cast<int>(number);
+    try {
+      start(every.back(), priority);
+    } catch (...) {
+      stopped = true;
+      for (Processor &one : every) {
+        if (one.thread.joinable()) one.thread.join();
+      }
+      throw;
+    }
+  }
+  mlockall(MCL_CURRENT);
+  std::printf("{\"event\": \"watching\"}\n");
+  std::fflush(stdout);
+  wait_for_end(signals);
+  stopped = true;
+  for (Processor &one : every) one.thread.join();
+  print(every, awake >= 0);
+  return std::fflush(stdout) == 0 ? 0 : 1;
+} catch (const std::exception &error) {
+  std::fprintf(stderr, "tide-pauses: %s\n", error.what());
+  return 1;
+}
