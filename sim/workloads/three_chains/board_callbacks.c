@@ -23,11 +23,17 @@ int64_t now_ns(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-enum { WAKE_UP_NS = 100000 }; /* a sleep may end so late */
+enum {
+  WAKE_UP_NS = 30000, /* a sleep may end so late */
+  SPARE_NS = 10000    /* of what it takes to begin and to end */
+};
 static bool waits;
-static int64_t waited_ns;
+static int64_t waited_ns, granted_ns = -1;
 
-void wait_for_executions(void) { waits = true; }
+void play_executions(bool waiting, int64_t granted) {
+  waits = waiting;
+  granted_ns = granted;
+}
 
 int64_t executed_ns(void) {
   struct timespec now;
@@ -42,6 +48,22 @@ static void wait_ns(int64_t duration_ns) {
   while (now_ns() < end_ns) {
   }
   waited_ns += duration_ns - (executed_ns() - begin_ns);
+}
+
+/* What is described is the worst that occurs, and what surrounds the work is not known before: as much as that took of
+ * late is left free. */
+static int64_t work_of_ns(const callback_t *callback, int64_t spent_ns) {
+  const int64_t execution_ns = callback->plan->execution_ns;
+  if (granted_ns < 0) return execution_ns;
+  const int64_t beside_ns = callback->plan->out.topic[0] != '\0' ? granted_ns : 0;
+  const int64_t left_ns = execution_ns + beside_ns - callback->sent_ns - spent_ns - SPARE_NS;
+  if (left_ns < execution_ns / 2) return execution_ns / 2;
+  return left_ns < execution_ns ? left_ns : execution_ns;
+}
+
+static void keep_sent(callback_t *callback, int64_t sent_ns) {
+  const int64_t known_ns = callback->sent_ns / 16 * 15;
+  callback->sent_ns = sent_ns > known_ns ? sent_ns : known_ns;
 }
 
 const plan_chain_t *chain_of(const callback_t *callback) { return &plan.chains[callback->plan->chain]; }
@@ -92,18 +114,22 @@ tide_callback_t *core_of(callback_t *callback) {
 /* The whole of a callback: works, sends, and keeps when. What a service replies leaves when it has returned. */
 static void execute(callback_t *callback, uint32_t index, int64_t start_ns, int64_t start_cpu_ns) {
   trace_file_instance(core_of(callback)->priority, TRACE_INSTANCE(callback->plan->chain, index));
+  const int64_t work_ns = work_of_ns(callback, executed_ns() - start_cpu_ns);
   if (waits) {
-    wait_ns(callback->plan->execution_ns);
+    wait_ns(work_ns);
   } else {
-    tide_posix_spin_cpu(callback->plan->execution_ns);
+    tide_posix_spin_cpu(work_ns);
   }
+  const int64_t worked_ns = executed_ns();
   record_t *record = recorder_at(callback->plan, index);
   record->start_ns = start_ns;
   if (callback->plan->out.topic[0] != '\0') number_write(callback->out.bytes, callback->plan->out.number, index);
   if (publishes(callback) && rcl_publish(&callback->publisher, &callback->out, NULL) != RCL_RET_OK) publish_failures++;
   if (requests(callback) && request(callback) != RCL_RET_OK) publish_failures++;
   record->end_ns = now_ns();
-  record->cpu_ns = executed_ns() - start_cpu_ns;
+  const int64_t done_ns = executed_ns();
+  record->cpu_ns = done_ns - start_cpu_ns;
+  keep_sent(callback, done_ns - worked_ns);
   if (is_last(callback)) recorder_finish(callback->plan->chain, index);
 }
 

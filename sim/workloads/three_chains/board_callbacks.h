@@ -23,8 +23,9 @@ typedef struct callback {
   rcl_service_t service;
   rcl_client_t client; /* of the callback that requests; the one that takes the reply uses it */
   rcl_timer_t timer;
-  uint32_t taken; /* messages since the first release */
-  uint8_t *came;  /* of one that joins: by instance a bit for each message that is there */
+  uint32_t taken;  /* messages since the first release */
+  int64_t sent_ns; /* what it took of late to make and send its message, at most */
+  uint8_t *came;   /* of one that joins: by instance a bit for each message that is there */
 } callback_t;
 
 /* What a callback waits for beside its first message. */
@@ -45,8 +46,10 @@ extern int64_t first_release_ns;
 extern atomic_uint publish_failures, unexpected; /* of all lanes */
 
 int64_t now_ns(void);
-/* From now on callbacks wait for their execution times. For one thread that runs callbacks. */
-void wait_for_executions(void);
+/* How callbacks execute from now on. waits: they wait in place of computing, which is for one thread that runs them.
+ * granted_ns: what one that sends may take beside its execution time; what it takes more, its work takes less, down to
+ * a half. -1: the work is as described. */
+void play_executions(bool waits, int64_t granted_ns);
 /* The processor time of the calling thread, with what it waited for in its place. */
 int64_t executed_ns(void);
 const plan_chain_t *chain_of(const callback_t *callback);

@@ -394,7 +394,7 @@ static void end_callback(callback_t *callback, rcl_node_t *node) {
 int main(int count, char **words) {
   options = chain_options_of(count, words);
   if (!plan_read(options.plan, &plan)) return 2;
-  if (options.waits) wait_for_executions();
+  play_executions(options.waits, options.granted_ns);
   static measures_clock_t executed = {executed_ns};
   measures_begin(&executed);
   signal(SIGINT, on_signal);

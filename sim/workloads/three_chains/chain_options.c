@@ -35,6 +35,9 @@ static const char usage[] =
     "                       acknowledgment; may be repeated\n"
     "  --budget-us N        microseconds of each lane, or of the batch executor, at its priority in each period\n"
     "  --budget-period-us N microseconds of that period; needs --priority\n"
+    "  --granted-ns N       nanoseconds that a callback may take beside its execution time to be chosen and to make "
+    "its\n"
+    "                       message: what that takes more, its work takes less; default: the work is as described\n"
     "  --wait               wait for execution times in place of computing, as a board with a processor of its own "
     "would\n"
     "                       have them; not with tide-preemptive or a budget\n"
@@ -130,6 +133,9 @@ static void take_option(chain_options_t *options, int letter, const char *value)
     case 'P':
       options->budget_period_ns = number("budget-period-us", value, 1, 10000000) * 1000L;
       break;
+    case 'G':
+      options->granted_ns = number("granted-ns", value, 0, 1000000000);
+      break;
     case 'T':
       options->trace = value;
       break;
@@ -168,6 +174,7 @@ chain_options_t chain_options_of(int count, char **words) {
                                         {"budget-us", required_argument, NULL, 'B'},
                                         {"budget-period-us", required_argument, NULL, 'P'},
                                         {"trace", required_argument, NULL, 'T'},
+                                        {"granted-ns", required_argument, NULL, 'G'},
                                         {"wait", no_argument, NULL, 'W'},
                                         {"wait-for-start", no_argument, NULL, 'w'},
                                         {"help", no_argument, NULL, 'h'},
@@ -179,7 +186,8 @@ chain_options_t chain_options_of(int count, char **words) {
                              .offset_ns = 500000000,
                              .cpu = TIDE_POSIX_ANY_CPU,
                              .link_cpu = TIDE_POSIX_ANY_CPU,
-                             .heartbeat_delay_ns = -1};
+                             .heartbeat_delay_ns = -1,
+                             .granted_ns = -1};
   int letter = 0;
   while ((letter = getopt_long(count, words, "", names, NULL)) != -1) take_option(&options, letter, optarg);
   if (options.plan == NULL || (options.device == NULL) == (options.udp == NULL) || optind < count) {

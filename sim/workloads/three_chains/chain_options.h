@@ -26,7 +26,8 @@ typedef struct chain_options {
   int64_t budget_ns, budget_period_ns; /* of each lane; 0: none */
   bool hold[TIDE_LEVEL_MAXIMUM + 1];
   bool wait_for_start;
-  bool waits; /* for execution times, in place of computing */
+  int64_t granted_ns; /* of a callback beside its execution time; -1: whatever it takes */
+  bool waits;         /* for execution times, in place of computing */
   bool stay;
 } chain_options_t;
 

@@ -35,15 +35,14 @@ from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 
 from tide.run.messages import ENCAPSULATION_BYTES, Number, message_class, service_class
+from tide.run.reserve import Reserve
 from tide_ros import Budget, Lane, PriorityExecutor
 
 _ENCAPSULATION = b"\0\1\0\0"  # CDR, little-endian
 _MATCH_CHECK_S = 0.1
 END_S = 10
 _STEP_NS = 300_000  # longer than one step of the work below
-_PUBLISH_NS = 300_000  # until it is known better
-_WAKE_UP_NS = 100_000  # a sleep may end so late
-_SPARE_NS = 50_000  # what is described is the worst that occurs
+_WAKE_UP_NS = 50_000  # a sleep may end so late
 
 
 def quality(reliable: bool, depth: int = 10) -> QoSProfile:
@@ -92,12 +91,11 @@ class _Play:
         self, node: Node, chain: dict[str, Any], callback: dict[str, Any], group: CallbackGroup, clock: _Clock
     ) -> None:
         self.chain, self.name, self._clock = chain, str(callback["name"]), clock
-        self.execution_ns = int(callback["execution_ns"])
         self.runs: list[tuple[int, int, int, int]] = []
         self.start_ns: int | None = None
         self.timer: Timer | None = None
         self._seen: set[int] = set()
-        self._publish_ns = _PUBLISH_NS if callback["sends"] is not None else 0
+        self._reserve = Reserve(int(callback["execution_ns"]), int(callback["least_ns"]), callback["sends"] is not None)
         self._publish: Callable[[int], None] = lambda _: None
         self._publisher: Publisher | None = None
         self._subscriptions: list[Subscription[Any]] = []
@@ -124,8 +122,10 @@ class _Play:
             self._numbers.append(Number(one["kind"], one["offset"]))
             self._counts.append(0)
             if "part" in one:
+                if one["of_host"]:
+                    self._reserve.led_unseen(place)
                 continue
-            take = partial(self._take, place)
+            take = partial(self._take_of_host if one["of_host"] else self._take, place)
             self._subscriptions.append(
                 node.create_subscription(
                     message_class(one["type"]), one["topic"], take, profile, callback_group=group, raw=True
@@ -144,7 +144,16 @@ class _Play:
 
     def _expire(self) -> None:
         now_ns = time.monotonic_ns()
-        self._run(self._latest(now_ns), now_ns)
+        index = self._latest(now_ns)
+        if self.start_ns is not None and index >= 0:
+            expiry_ns = self.start_ns + int(self.chain["offset_ns"]) + index * int(self.chain["period_ns"])
+            self._reserve.led(0, now_ns - expiry_ns)
+        self._run(index, now_ns)
+
+    def _take_of_host(self, place: int, message: bytes, info: dict[str, int]) -> None:
+        """What another host executor published is on its way for so long as the two of them take for it."""
+        self._reserve.led(place, time.time_ns() - info["source_timestamp"])
+        self._take(place, message)
 
     def _take(self, place: int, message: bytes) -> None:
         """Where several are joined, the last one of an instance makes it run."""
@@ -157,7 +166,7 @@ class _Play:
                 if len(arrived) < len(self._numbers):
                     return
                 del self._arrived[index]
-        self._run(index, now_ns)
+        self._run(index, now_ns, place=place)
 
     def is_asked(self, request: bytes) -> bool:
         """By its chain, where several ask the same service."""
@@ -201,18 +210,17 @@ class _Play:
             self._counts[place] += 1
             return self._counts[place] - 1
 
-    def _run(self, index: int, now_ns: int, begun_ns: int | None = None) -> None:
-        """begun_ns: the thread's time at its beginning, if that was before."""
+    def _run(self, index: int, now_ns: int, begun_ns: int | None = None, place: int = 0) -> None:
+        """begun_ns: the thread's time at its beginning, if that was before. place: what began it, of several."""
         if index < 0 or index >= int(self.chain["instances"]) or index in self._seen:
             return
         self._seen.add(index)
         cpu_ns = self._clock.now_ns() if begun_ns is None else begun_ns
         before_ns = self._clock.now_ns() - cpu_ns
-        # What a host executor takes has its publish in it.
-        self._clock.pass_ns(self.execution_ns - before_ns - self._publish_ns - _SPARE_NS)
+        self._clock.pass_ns(self._reserve.work_ns(place, before_ns))
         worked_ns = self._clock.now_ns()
         self._publish(index)
-        self._publish_ns = max(self._clock.now_ns() - worked_ns, self._publish_ns * 7 // 8)
+        self._reserve.published(self._clock.now_ns() - worked_ns)
         self.runs.append((index, now_ns, time.monotonic_ns(), self._clock.now_ns() - cpu_ns))
 
     def begin(self, start_ns: int, executor: Executor) -> None:

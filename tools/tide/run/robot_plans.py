@@ -202,6 +202,19 @@ def _node_message(message: Message | None, file: Path | None, readers: int = 0) 
     return told
 
 
+def _made_on_hosts(system: System) -> set[tuple[str, str | None]]:
+    """Topics and parts of services whose messages come from host executors."""
+    found: set[tuple[str, str | None]] = set()
+    for callback in (one for chain in system.chains for one in chain.callbacks if system.where(one) == "host"):
+        if callback.publishes is not None:
+            found.add((callback.publishes.topic.lstrip("/"), None))
+        if callback.requests is not None:
+            found.add((callback.requests.service.lstrip("/"), "Request"))
+        if callback.replies is not None:
+            found.add((callback.replies.service.lstrip("/"), "Response"))
+    return found
+
+
 def nodes_of(system: System, executor: Executor, chains: list[BoardChain], out: Path) -> dict[str, Any]:
     """What tide.run.nodes is told; messages go into files."""
     groups = {
@@ -215,6 +228,13 @@ def nodes_of(system: System, executor: Executor, chains: list[BoardChain], out: 
     for chain, maker, reader in topics_of(system):
         owner = owners[id(maker)]
         readers[owner] = max(readers.get(owner, 0), readers_of(system, chain, reader))
+    of_hosts = _made_on_hosts(system)
+
+    def taken(message: Message | None) -> dict[str, Any] | None:
+        told = _node_message(message, None)
+        return None if told is None else told | {"of_host": (told["topic"].lstrip("/"), told.get("part")) in of_hosts}
+
+    leasts = {(chain.name, one.name): one.least_ns for chain in system.chains for one in chain.callbacks}
     described = []
     count = 0
     for played in chains:
@@ -226,8 +246,9 @@ def nodes_of(system: System, executor: Executor, chains: list[BoardChain], out: 
                 {
                     "name": callback.name,
                     "execution_ns": callback.execution_ns,
-                    "takes": _node_message(callback.takes, None),
-                    "joins": [_node_message(one, None) for one in callback.joins],
+                    "least_ns": leasts.get((played.name, callback.name), 0),
+                    "takes": taken(callback.takes),
+                    "joins": [taken(one) for one in callback.joins],
                     "sends": _node_message(callback.sends, file, readers.get((played.name, callback.name), 0)),
                     "group": groups.get((played.name, callback.name)),
                 }
