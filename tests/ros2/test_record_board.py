@@ -31,7 +31,7 @@ from tide.export.run_folder import read_run
 from tide.export.trace import parse_trace, read_trace
 from tide.programs.child import Child, Children
 from tide.recorded.folder import RecordedSegment, read_record
-from tide.run.traces import AGENT_TRACE, read_traces
+from tide.recorded.traces import AGENT_TRACE, read_traces
 from tide.system.load import load
 
 DOMAIN = domain()

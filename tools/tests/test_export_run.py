@@ -23,10 +23,8 @@ from tide.export import trace
 from tide.export.recording import Step
 from tide.export.run_folder import read_run
 from tide.main import app
-from tide.run.robot_plans import plan_of
-from tide.run.traces import (
+from tide.recorded.traces import (
     AGENT_TRACE,
-    FIRST_KEY,
     Timing,
     TracedBoard,
     TracedCallback,
@@ -34,9 +32,10 @@ from tide.run.traces import (
     TracedHost,
     Traces,
     read_traces,
-    traces_of_robot,
     write_traces,
 )
+from tide.run.robot_plans import plan_of
+from tide.run.traces import FIRST_KEY, traces_of_robot
 from tide.system.load import load
 
 SEED = int(os.environ.get("TIDE_SEED", "1"))

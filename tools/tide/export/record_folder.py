@@ -16,7 +16,7 @@ from tide.export.recording import Step
 from tide.export.trace import BUDGET, Trace, level_name, parse_trace, read_trace, steps_of
 from tide.recorded.clocks import Clock
 from tide.recorded.folder import SYSTEM, RecordedBoard, RecordedSegment, read_record
-from tide.run.traces import AGENT_TRACE
+from tide.recorded.traces import AGENT_TRACE
 from tide.system.levels import names_by_level
 from tide.system.model import System
 

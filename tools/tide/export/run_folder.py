@@ -34,7 +34,7 @@ from tide.export.trace import (
     parse_trace,
 )
 from tide.programs.child import json_line
-from tide.run.traces import TRACES, Role, TracedBoard, TracedHost, Traces, read_traces
+from tide.recorded.traces import TRACES, Role, TracedBoard, TracedHost, Traces, read_traces
 
 _CHAIN_SHIFT = 24  # TRACE_INSTANCE of sim/workloads/three_chains/trace_file.h
 _INDEX_MASK = (1 << _CHAIN_SHIFT) - 1

@@ -45,6 +45,7 @@ def write_page(results: Results, references: Sequence[Reference], periods: Seque
             for number, run in enumerate(divided)
         ],
         answered=[run for run in results.runs if run.answers],
+        partly=[run for run in results.runs if any(one.undisturbed for one in run.chains)],
         counters=[(run, counter_rows(run.counters)) for run in results.runs if run.counters],
         most_points=charts.MOST_POINTS,
     )

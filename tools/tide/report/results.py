@@ -47,6 +47,20 @@ class Answer(_Entry):
     margin: float | None = None
 
 
+class Undisturbed(_Entry):
+    """Instances of a chain that ran where no assumption of the bounds was seen broken (tide.run.disturbances). until:
+    the place that they leave; empty: their end. max_ns: null where there was none."""
+
+    until: str = ""
+    samples: int
+    max_ns: int | None
+    bound_ns: int | None = None
+
+    @property
+    def is_above(self) -> bool:
+        return self.bound_ns is not None and (self.max_ns or 0) > self.bound_ns
+
+
 class ChainResult(_Entry):
     """One chain under one executor. Latency: nominal expiry of its timer to completion of its last callback (in results
     of older versions from the start of its first callback)."""
@@ -67,6 +81,7 @@ class ChainResult(_Entry):
     lost: int  # started, and the answer never came
     skipped: int = 0  # the timer had no chance to run in its period
     latencies_ns: list[int]
+    undisturbed: list[Undisturbed] = []  # empty: not known
     parts: list[PartResult] = []
 
     @property

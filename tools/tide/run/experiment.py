@@ -15,6 +15,7 @@ from typing import Any
 
 from tide.programs.binaries import find_binary
 from tide.programs.child import Child, Children, RunError, Scheduling, json_line, may_use_fifo
+from tide.recorded.traces import AGENT_TRACE, TRACES, write_traces
 from tide.report.results import PartResult, Run, summarise
 from tide.report.timeline import Period, Span
 from tide.run import evidence
@@ -25,7 +26,7 @@ from tide.run.names import NAMES, write_names
 from tide.run.parts import instances_of
 from tide.run.plan import RunChain, run_chains, serial_link, write_plan
 from tide.run.times import node_lines, program_lines, write_times
-from tide.run.traces import AGENT_TRACE, FIRST_KEY, TRACES, traces_of_comparison, write_traces
+from tide.run.traces import FIRST_KEY, traces_of_comparison
 from tide.system.model import System
 from tide.system.places import SerialLink
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tide.programs.child import Child, Children, RunError, Scheduling
 from tide.recorded.folder import is_record, read_record
-from tide.run.traces import TracedGiven
+from tide.recorded.traces import TracedGiven
 from tide.system.levels import names_by_level
 from tide.system.model import System
 from tide.system.places import Executor

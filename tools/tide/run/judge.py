@@ -9,7 +9,8 @@ from typing import Literal
 from tide.analysis.bounds import Assumption, Bounds
 from tide.report.results import Answer, Run
 from tide.run.evidence import Evidence
-from tide.system.model import Callback, Chain, System, nanoseconds
+from tide.run.times import limit_ns
+from tide.system.model import Callback, Chain, System
 
 Word = Literal["held", "broken", "not observable here"]
 HELD: Word = "held"
@@ -52,20 +53,13 @@ class _Judge:
             "line_alone": self.line_alone,
             "heard_at_start": self.heard_at_start,
             "over_in_time": self.over_in_time,
+            "machine": self.machine,
         }
 
     def answer(self, assumption: Assumption) -> Answer:
         way = self.ways.get(assumption.id)
         verdict, counter, margin = way(assumption.values) if way else (UNSEEN, "this run has no counter for it", None)
         return Answer(id=assumption.id, text=assumption.text, verdict=verdict, counter=counter, margin=margin)
-
-    def limit_ns(self, callback: Callback) -> int:
-        """What one run of it may take, with the message that it makes. What it takes to choose it is granted here, and
-        therefore not to what comes before it."""
-        executor = self.system.executor(callback.executor)
-        made_ns = nanoseconds(executor.submit_ms) if callback.sends else 0
-        chosen_ns = nanoseconds(executor.dispatch_ms) if executor.where == "mcu" else 0
-        return callback.execution_ns + made_ns + chosen_ns
 
     def measured(self) -> list[tuple[Chain, Callback, dict[str, int]]]:
         known = self.seen.get("executions", {})
@@ -78,15 +72,15 @@ class _Judge:
 
     def execution(self, _: dict[str, int]) -> Verdict:
         every = [
-            (times["most_ns"] - self.limit_ns(callback), f"{chain.name}/{callback.name}", times, callback)
+            (times["most_ns"] - limit_ns(self.system, callback), f"{chain.name}/{callback.name}", times, callback)
             for chain, callback, times in self.measured()
         ]
         if not every:
             return UNSEEN, "execution times were not measured", None
         over_ns, name, times, callback = max(every, key=lambda one: one[0])
-        limit_ns = self.limit_ns(callback)
-        text = f"{name} took {_milliseconds(times['most_ns'])} of {_milliseconds(limit_ns)} at most"
-        return (HELD if over_ns <= 0 else BROKEN), text, _share(times["most_ns"], limit_ns)
+        most_ns = limit_ns(self.system, callback)
+        text = f"{name} took {_milliseconds(times['most_ns'])} of {_milliseconds(most_ns)} at most"
+        return (HELD if over_ns <= 0 else BROKEN), text, _share(times["most_ns"], most_ns)
 
     def shortest_execution(self, _: dict[str, int]) -> Verdict:
         every = [
@@ -237,6 +231,12 @@ class _Judge:
             return UNSEEN, "the line kept no log", None
         return (BROKEN if asked else HELD), f"the board asked {asked} times whether the agent is there", None
 
+    def machine(self, _: dict[str, int]) -> Verdict:
+        seen = self.seen["pauses"]
+        least, longest = _milliseconds(seen["least_ns"]), _milliseconds(seen["longest_ns"])
+        text = f"{seen['count']} pauses of {least} or more, {longest} at most, {seen['share'] * 100:.2f} % of the time"
+        return (BROKEN if seen["count"] else HELD), text, None
+
     def over_in_time(self, _: dict[str, int]) -> Verdict:
         seen = self.seen.get("in_time")
         if seen is None:
@@ -270,6 +270,8 @@ def judge(system: System, bounds: Bounds, run: Run) -> list[Answer]:
         )
         for one in bounds.models
     ]
+    machine = Assumption(id="machine", text="the processors of this machine are there all the time", values={})
+    models += [judges.answer(machine)] if "pauses" in run.evidence else []
     return models + [
         _by_others(one, [by_id[_ANSWERED_BY[name]] for name in one.values if _ANSWERED_BY.get(name) in by_id])
         if one.id == "not_given"

@@ -18,8 +18,10 @@ from typing import Any
 
 from tide.programs.binaries import find_binary
 from tide.programs.child import Child, Children, RunError, Scheduling, json_line, may_use_fifo
+from tide.recorded.traces import AGENT_TRACE, TRACES, write_traces
 from tide.run.experiment import START_LIMIT_S, Settings, last_json, ros_environment
 from tide.run.given_traces import end_recorder, recorded_boards, start_recorder
+from tide.run.handed import Handed
 from tide.run.kernel_work import kept_off
 from tide.run.plan import write_board_plan
 from tide.run.programs import require_programs, role_of, start_command, start_image
@@ -35,7 +37,7 @@ from tide.run.robot_plans import (
     topics_of,
     used_executors,
 )
-from tide.run.traces import AGENT_TRACE, FIRST_KEY, TRACES, traces_of_robot, write_traces
+from tide.run.traces import FIRST_KEY, traces_of_robot
 from tide.system.levels import levels
 from tide.system.model import Reply, System, nanoseconds
 from tide.system.places import Executor, SerialLink, UdpLink
@@ -61,6 +63,8 @@ class Recorded:
     counters: dict[str, Any] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)  # execution times that the boards counted
     notes: list[str] = field(default_factory=list)  # for people
+    handed: list[Handed] = field(default_factory=list)  # between boards and hosts, of what is known
+    pauses: dict[str, Any] | None = None  # of the machine's processors, as tide-pauses tells them; null: not watched
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,7 @@ class Robot:
 
     def _needed(self) -> list[str]:
         needed = ["tide-agent"] if self.boards else []
+        needed += ["tide-pauses"] if self.places.fifo else []
         needed += ["chain_client"] if any(not is_given(one) for one in self.boards) else []
         return needed + (["tide-line"] if any(map(self._has_line, self.boards)) else [])
 
@@ -232,6 +237,7 @@ class Robot:
         batch, _, send = (board.policy or "tide").partition("_")
         policy = "tide-preemptive" if batch == "tide" and board.lanes > 1 else batch
         words += ["--executor", policy, "--send", send or "asynchronous"]
+        words += ["--granted-ns", str(nanoseconds(board.submit_ms) + nanoseconds(board.dispatch_ms))]
         known = levels(self.system, board.name)
         for chain in self.system.chains:
             if chain.hold and chain.name in known:
@@ -268,6 +274,14 @@ class Robot:
         scheduling = Scheduling(0, self.places.others)
         return start_recorder(children, self.out, self.settings.domain, scheduling, self.environment)
 
+    def _start_pauses(self, children: Children) -> Child | None:
+        """Before all others, and above them: it tells whether the machine was there."""
+        if not self.places.fifo:
+            return None
+        watch: Child = children.start("tide-pauses", [self.binaries["tide-pauses"]], self.out / "pauses.log")
+        watch.wait_event("watching", START_LIMIT_S)
+        return watch
+
     def _replies(self) -> list[Reply]:
         return [one.replies for chain in self.system.chains for one in chain.callbacks if one.replies is not None]
 
@@ -278,6 +292,7 @@ class Robot:
         (self.out / TRACES).unlink(missing_ok=True)
         kept = self.places.boards[0] if self.places.boards and self.places.fifo and self.boards else None
         with kept_off(kept), Children() as children:
+            pauses = self._start_pauses(children)
             if self.boards:
                 report("starting lines and agent")
                 self._start_agent(children)
@@ -306,6 +321,9 @@ class Robot:
             self._wait_end(start_ns, children, report)
             report("ending")
             recorded = self._gather(start_ns, observer)
+            if pauses is not None:
+                pauses.process.send_signal(signal.SIGTERM)
+                recorded.pauses = pauses.wait_event("pauses", _END_LIMIT_S)
             if recorder is not None:
                 end_recorder(recorder, _END_LIMIT_S)
                 found, recorded.notes = recorded_boards(self.system, given, self.out)

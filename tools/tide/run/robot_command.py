@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from tide.errors import UsageError
+from tide.export.run_folder import read_run
 from tide.programs.child import may_use_fifo
 from tide.report.page import write_page
 from tide.report.results import Results, write
 from tide.run.experiment import Settings
+from tide.run.handed import handed
 from tide.run.machine import describe
 from tide.run.plan import run_chains, serial_link
 from tide.run.robot import Robot, may_wait
@@ -26,6 +30,7 @@ from tide.run.robot_results import (
     outcome_of,
     paths_table,
     sentences,
+    undisturbed_table,
 )
 from tide.run.robot_times import seen_of
 from tide.run.times import write_times
@@ -111,6 +116,8 @@ def play(system: System, settings: Settings, file: Path, folder: Path, command_l
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("starting", total=None)
         recorded = robot.run(lambda text: progress.update(task, description=text))
+    with contextlib.suppress(UsageError):  # nothing was recorded
+        recorded.handed = handed(system, read_run(folder / "parts")[0])
     times = execution_lines(system, recorded)
     if times:
         write_times(folder / "parts", times)
@@ -129,6 +136,8 @@ def play(system: System, settings: Settings, file: Path, folder: Path, command_l
     write(results, folder / "results.json")
     write_page(results, [], [], folder / "report.html")
     print_whole(console, chains_table(system, outcome))
+    if outcome.is_disturbed:
+        print_whole(console, undisturbed_table(outcome))
     if outcome.paths:
         print_whole(console, paths_table(outcome))
     if any(one.legs for one in outcome.seen):

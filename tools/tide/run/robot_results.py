@@ -10,19 +10,21 @@ from dataclasses import asdict, dataclass, field
 from rich.table import Table
 
 from tide.analysis.ask import AnalysisError
-from tide.analysis.bounds import Bounds, bounds_of
+from tide.analysis.bounds import Bounds, ChainBound, bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.analysis.observed import DESCRIBED, excluded
 from tide.programs.binaries import MissingBinaryError
-from tide.report.results import Run, summarise
+from tide.report.results import Run, Undisturbed, summarise
 from tide.report.table import VERDICT_COLOURS
+from tide.run.disturbances import pauses_told, undisturbed
 from tide.run.evidence import executions
+from tide.run.handed import evidence_of
 from tide.run.judge import judge
 from tide.run.robot import Recorded
 from tide.run.robot_paths import SeenPath, with_bounds
-from tide.run.robot_plans import is_given, is_played, used_executors
-from tide.run.robot_times import Section, Seen
-from tide.system.model import System
+from tide.run.robot_plans import is_given, is_played, length_ns, used_executors
+from tide.run.robot_times import Section, Seen, sections_seen
+from tide.system.model import Chain, System
 from tide.terminal.style import empty_table
 
 
@@ -40,6 +42,10 @@ class Outcome:
         """The bound of a chain until it leaves a board."""
         bound = self.bounds.chain(section.chain) if self.bounds else None
         return bound.sections[section.number][1] if bound else None
+
+    @property
+    def is_disturbed(self) -> bool:
+        return any(one.undisturbed and one.undisturbed[-1].samples < one.samples for one in self.run.chains)
 
     @property
     def excluded(self) -> str:
@@ -90,6 +96,26 @@ def _in_time(system: System, seen: list[Seen]) -> dict[str, object]:
     return {"share": share, "chain": name, "missing": sum(one.lost + one.skipped for one in played)}
 
 
+def _undisturbed(
+    system: System, chain: Chain, recorded: Recorded, known: dict[str, dict[int, int]], bound: ChainBound | None
+) -> list[Undisturbed]:
+    if chain.name not in known:
+        return []
+    kept = known[chain.name]
+    bound_ns = bound.bound_ns if bound else None
+    whole = Undisturbed(samples=len(kept), max_ns=max(kept.values(), default=None), bound_ns=bound_ns)
+    parts = [
+        Undisturbed(
+            until=one.place,
+            samples=one.samples,
+            max_ns=one.most_ns,
+            bound_ns=bound.sections[one.number][1] if bound else None,
+        )
+        for one in sections_seen(system, chain, recorded, kept)
+    ]
+    return [*parts, whole]
+
+
 def outcome_of(
     system: System, recorded: Recorded, seen: list[Seen], periods: int, paths: Sequence[SeenPath] = ()
 ) -> Outcome:
@@ -98,6 +124,8 @@ def outcome_of(
     except (NoBoundError, AnalysisError, MissingBinaryError) as error:
         bounds, why = None, str(error)
     chains = []
+    known = undisturbed(system, recorded, periods)
+    length = length_ns(system, periods)
     for one in seen:
         chain = system.chain(one.chain)
         deadline_ns = chain.deadline_ns
@@ -105,10 +133,15 @@ def outcome_of(
             chain.name, chain.priority, chain.reliability, deadline_ns, one.latencies_ns, one.lost, one.skipped
         )
         bound = bounds.chain(chain.name) if bounds else None
-        chains.append(result.model_copy(update={"bound_ns": bound.bound_ns if bound else None}))
+        bound_ns = bound.bound_ns if bound else None
+        more = {"bound_ns": bound_ns, "undisturbed": _undisturbed(system, chain, recorded, known, bound)}
+        chains.append(result.model_copy(update=more))
     evidence: dict[str, object] = executions(execution_lines(system, recorded))
     if any(is_played(system, chain) for chain in system.chains):
         evidence["in_time"] = _in_time(system, seen)
+    evidence |= evidence_of(recorded.handed)
+    if recorded.pauses is not None:
+        evidence["pauses"] = pauses_told(recorded.pauses, recorded.start_ns, recorded.start_ns + length)
     evidence["ways"] = {one.chain: one.way or one.unseen for one in seen if one.way or one.unseen}
     evidence["legs"] = [asdict(leg) for one in seen for leg in one.legs]
     evidence["sections"] = [asdict(section) for one in seen for section in one.sections]
@@ -162,6 +195,24 @@ def chains_table(system: System, outcome: Outcome) -> Table:
         table.add_row(
             result.name, "", str(result.samples), *cells, deadline, f"[{colour}]{verdict}[/]", end_section=True
         )
+    return table
+
+
+def undisturbed_table(outcome: Outcome) -> Table:
+    """What bounds speak of, where that is less than was seen."""
+    table = empty_table("instances that nothing disturbed: observation beside bound in ms", gap=1)
+    for heading in ("chain", "until it leaves"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("seen", "undisturbed", "worst", "bound", "worst/bound"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for chain in outcome.run.chains:
+        for one in chain.undisturbed:
+            ratio = _ratio(one.max_ns, one.bound_ns)
+            cells = (str(chain.samples), str(one.samples), _ms(one.max_ns), _ms(one.bound_ns))
+            ends = one is chain.undisturbed[-1]
+            table.add_row(
+                chain.name, one.until, *cells, f"[red]{ratio}[/]" if one.is_above else ratio, end_section=ends
+            )
     return table
 
 
@@ -223,6 +274,13 @@ def sentences(system: System, outcome: Outcome) -> list[str]:
             )
     why = f", which says nothing of it: {outcome.excluded}" if outcome.excluded else ""
     lines += [f"{name} was longer than its bound{why}" for name in outcome.longer]
+    lines += [
+        f"{chain.name} was longer than its bound{f' until it leaves {one.until}' if one.until else ''} in an instance "
+        "that nothing was seen to disturb: a bound is wrong, or an assumption that nothing here observes"
+        for chain in outcome.run.chains
+        for one in chain.undisturbed
+        if one.is_above
+    ]
     answers = outcome.run.answers
     for answer in (one for one in answers if one.verdict == "broken"):
         lines.append(f"assumption broken: {answer.text} ({answer.counter})")

@@ -5,7 +5,7 @@ the way from the first to the last of its points that was seen, matched by time.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -102,7 +102,7 @@ def _played(system: System, chain: Chain, recorded: Recorded, periods: int) -> S
     seen.latencies_ns = [times[-1][1] - release_ns for release_ns, times in done]
     if done:
         seen.legs = _legs(system, chain, path, done)
-    seen.sections = _sections(system, chain, recorded, runs, counted)
+    seen.sections = sections_seen(system, chain, recorded, counted)
     return seen
 
 
@@ -130,16 +130,12 @@ def _legs(
     return legs
 
 
-def _sections(
-    system: System,
-    chain: Chain,
-    recorded: Recorded,
-    runs: list[dict[int, tuple[int, int, int]]],
-    counted: range,
-) -> list[Section]:
+def sections_seen(system: System, chain: Chain, recorded: Recorded, counted: Iterable[int]) -> list[Section]:
     """Until it leaves each board but the last one, that what of it ran before."""
     if is_on_host(system) or len(system.boards()) < 2 or chain.branches_from is not None:
         return []
+    runs = [recorded.runs.get((owner_of(system, chain, one), one.name), {}) for one in system.path(chain)]
+    counted = list(counted)
     found = []
     for number, one in enumerate(sections_of(system, chain)[:-1]):
         last = next(n for n, callback in enumerate(chain.callbacks) if callback is one.last)

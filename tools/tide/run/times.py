@@ -9,9 +9,19 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tide.run.plan import RunChain
+from tide.system.model import Callback, System, nanoseconds
 
 NAME = "execution_times.txt"
 _LINE = re.compile(r"(tide-execution) (\S+)/(sample|act) (.*)")
+
+
+def limit_ns(system: System, callback: Callback) -> int:
+    """What one run of it may take, with the message that it makes. What it takes to choose it is granted here, and
+    therefore not to what comes before it."""
+    executor = system.executor(callback.executor)
+    made_ns = nanoseconds(executor.submit_ms) if callback.sends else 0
+    chosen_ns = nanoseconds(executor.dispatch_ms) if executor.where == "mcu" else 0
+    return callback.execution_ns + made_ns + chosen_ns
 
 
 def program_lines(chains: Iterable[RunChain], said: Iterable[str]) -> list[str]:

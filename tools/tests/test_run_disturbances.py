@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which instances of a run bounds speak of, and how much of a callback is left for what surrounds it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tide.programs.binaries import find_binary
+from tide.programs.child import may_use_fifo
+from tide.run.disturbances import Span, UnderWay, pauses_of, pauses_told, reached, undisturbed
+from tide.run.reserve import Reserve
+from tide.run.robot import Recorded
+from tide.run.robot_plans import WARM_UP_INSTANCES, instances_of
+from tide.run.robot_results import Outcome, outcome_of, sentences, undisturbed_table
+from tide.run.robot_times import release_ns_of, seen_of
+from tide.system.load import parse
+from tide.system.model import System
+
+MS = 1_000_000
+PERIODS = 10
+SYSTEM = """
+[system]
+name = "two"
+
+[[executors]]
+name = "node"
+where = "host"
+
+[[executors]]
+name = "other"
+where = "host"
+
+[[chains]]
+name = "work"
+priority = 2
+period_ms = 20
+deadline_ms = 20
+reliability = "best_effort"
+
+[[chains.callbacks]]
+name = "begin"
+kind = "timer"
+executor = "node"
+execution_ms = 2
+
+[[chains]]
+name = "apart"
+priority = 1
+period_ms = 20
+deadline_ms = 20
+reliability = "best_effort"
+
+[[chains.callbacks]]
+name = "sit"
+kind = "timer"
+executor = "other"
+execution_ms = 2
+"""
+
+
+# ---- what is reached ----
+
+
+@st.composite
+def instances(draw: st.DrawFn) -> list[UnderWay]:
+    found = []
+    for number in range(draw(st.integers(0, 12))):
+        from_ns, length = draw(st.integers(0, 30)), draw(st.integers(0, 8))
+        shared = frozenset(draw(st.sets(st.sampled_from("abc"), min_size=1)))
+        late_ns = draw(st.none() | st.integers(from_ns, from_ns + length))
+        found.append(
+            UnderWay("one", number, from_ns, from_ns + length, True, draw(st.integers(0, 5)) == 0, shared, late_ns)
+        )
+    return found
+
+
+def spread_by_the_moment(every: list[UnderWay], pauses: list[Span], blamed: dict[int, int]) -> list[bool]:
+    """blamed: the late ones that are not reached, each with since when it reaches others."""
+    reaching = [False] * len(every)
+    for now in range(50):
+        under_way = [number for number, one in enumerate(every) if one.from_ns <= now <= one.until_ns]
+        for number in under_way:
+            is_paused = any(from_ns <= now <= until_ns for from_ns, until_ns in pauses)
+            reaching[number] |= every[number].is_broken or is_paused
+            reaching[number] |= number in blamed and blamed[number] <= now
+        for _ in under_way:
+            for number in under_way:
+                shared = every[number].shared
+                others = [other for other in under_way if other != number and shared & every[other].shared]
+                reaching[number] |= number not in blamed and any(reaching[other] for other in others)
+    return [yes and number not in blamed for number, yes in enumerate(reaching)]
+
+
+def by_the_moment(every: list[UnderWay], pauses: list[Span]) -> list[bool]:
+    """The definition, one moment after the other."""
+    blamed: dict[int, int] = {}
+    found = spread_by_the_moment(every, pauses, blamed)
+    late = sorted((one.late_from_ns, number) for number, one in enumerate(every) if one.late_from_ns is not None)
+    for late_ns, number in late:
+        if not found[number]:
+            blamed[number] = late_ns
+            found = spread_by_the_moment(every, pauses, blamed)
+    return found
+
+
+@settings(deadline=None, max_examples=300)
+@given(instances(), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3)), max_size=3))
+def test_what_was_broken_reaches_whom_it_meets(every: list[UnderWay], starts: list[tuple[int, int]]) -> None:
+    pauses = [(from_ns, from_ns + length) for from_ns, length in starts]
+    assert reached(every, pauses) == by_the_moment(every, pauses)
+
+
+def test_what_is_reached_again_before_reaches_more() -> None:
+    """The second is reached by the third at 10, and by the first, which is late, at 3: then the last was there."""
+
+    def one(from_ns: int, until_ns: int, shared: str, *, broken: bool = False, late_ns: int | None = None) -> UnderWay:
+        return UnderWay("one", 0, from_ns, until_ns, True, broken, frozenset(shared), late_ns)
+
+    every = [one(0, 8, "a", late_ns=3), one(0, 20, "ab"), one(10, 12, "a", broken=True), one(0, 5, "b")]
+    assert reached(every, []) == [False, True, True, True] == by_the_moment(every, [])
+    assert reached(every[1:], []) == [True, True, False]
+
+
+# ---- a run ----
+
+
+def run_of(system: System, spent_ms: int = 2) -> Recorded:
+    """Each callback begins at its release and takes so long."""
+    recorded = Recorded(10**9)
+    for chain in system.chains:
+        runs = recorded.runs.setdefault((chain.name, chain.callbacks[0].name), {})
+        for index in range(instances_of(system, chain, PERIODS)):
+            start_ns = release_ns_of(system, chain, recorded, index)
+            runs[index] = (start_ns, start_ns + spent_ms * MS, spent_ms * MS)
+    return recorded
+
+
+def outcome(system: System, recorded: Recorded) -> Outcome:
+    return outcome_of(system, recorded, seen_of(system, recorded, PERIODS), PERIODS)
+
+
+def test_an_execution_that_is_too_long_disturbs_its_instance_alone() -> None:
+    system = parse(SYSTEM)
+    recorded = run_of(system)
+    runs = recorded.runs["work", "begin"]
+    place = WARM_UP_INSTANCES + 2
+    start_ns, end_ns, _ = runs[place]
+    runs[place] = (start_ns, end_ns + 9 * MS, 11 * MS)
+    found = undisturbed(system, recorded, PERIODS)
+    every = set(range(WARM_UP_INSTANCES, WARM_UP_INSTANCES + PERIODS))
+    assert set(found["work"]) == every - {place} and set(found["apart"]) == every
+    assert max(found["work"].values()) == 2 * MS
+    told = outcome(system, recorded)
+    assert told.run.chains[0].undisturbed[-1].samples == PERIODS - 1
+    assert told.is_disturbed and undisturbed_table(told).row_count == 2
+    assert "work was longer than its bound" in " ".join(sentences(system, told))
+    assert "nothing was seen to disturb" not in " ".join(sentences(system, told))
+
+
+@pytest.mark.parametrize("late_ms", [6, 30])
+def test_what_nothing_explains_is_told(late_ms: int) -> None:
+    """Also when it is over after its next release only: of itself its bound speaks."""
+    system = parse(SYSTEM)
+    recorded = run_of(system)
+    start_ns, end_ns, spent_ns = recorded.runs["work", "begin"][5]
+    recorded.runs["work", "begin"][5] = (start_ns + late_ms * MS, end_ns + late_ms * MS, spent_ns)
+    told = outcome(system, recorded)
+    assert told.run.chains[0].undisturbed[-1].samples == (PERIODS if late_ms < 20 else PERIODS - 1)
+    assert told.run.chains[0].undisturbed[-1].is_above and not told.run.chains[1].undisturbed[-1].is_above
+    assert "work was longer than its bound in an instance that nothing was seen to disturb" in " ".join(
+        sentences(system, told)
+    )
+
+
+def test_a_pause_disturbs_all_that_was_under_way() -> None:
+    system = parse(SYSTEM)
+    recorded = run_of(system)
+    at_ns = release_ns_of(system, system.chains[0], recorded, 7) + MS
+    told = {"least_ns": MS // 4, "awake": True}
+    spans = [[[at_ns, at_ns + MS]], [[at_ns + 10 * MS, at_ns + 11 * MS]]]
+    told["processors"] = [{"pauses": pauses, "left_out": 0} for pauses in spans]
+    recorded.pauses = told
+    found = undisturbed(system, recorded, PERIODS)
+    assert 7 not in found["work"] and 7 not in found["apart"]
+    assert len(found["work"]) == len(found["apart"]) == PERIODS - 1
+    answers = {one.id: one for one in outcome(system, recorded).run.answers}
+    assert answers["machine"].verdict == "broken" and answers["machine"].counter.startswith("2 pauses of 0.250 ms")
+    seen = pauses_told(told, at_ns + 2 * MS, at_ns + 12 * MS)
+    assert (seen["count"], seen["longest_ns"], seen["share"]) == (1, MS, 0.05)
+
+
+def test_a_lost_instance_disturbs_those_it_may_have_met() -> None:
+    system = parse(SYSTEM)
+    recorded = run_of(system)
+    del recorded.runs["work", "begin"][6]
+    found = undisturbed(system, recorded, PERIODS)
+    assert 6 not in found["work"] and 7 not in found["work"] and 6 in found["apart"]
+
+
+# ---- what a played callback leaves free ----
+
+
+@settings(deadline=None)
+@given(
+    st.integers(0, 10 * MS),
+    st.integers(0, 100),
+    st.lists(st.tuples(st.integers(-MS, 20 * MS), st.integers(0, 5 * MS)), max_size=20),
+    st.integers(0, MS),
+)
+def test_work_is_no_longer_than_described_and_no_shorter_than_said(
+    execution_ns: int, least_percent: int, seen: list[tuple[int, int]], before_ns: int
+) -> None:
+    least_ns = execution_ns * least_percent // 100
+    reserve = Reserve(execution_ns, least_ns, sends=True)
+    for lead_ns, spent_ns in seen:
+        reserve.led(0, lead_ns)
+        reserve.published(spent_ns)
+        work_ns = reserve.work_ns(0, before_ns)
+        assert 0 <= work_ns <= execution_ns
+        assert work_ns + before_ns >= least_ns or work_ns == 0
+        assert work_ns + before_ns >= execution_ns // 2 or work_ns == 0
+
+
+def test_what_surrounds_a_callback_is_left_free() -> None:
+    reserve = Reserve(20 * MS, 0, sends=True)
+    reserve.led(0, 3 * MS)
+    reserve.led(0, 2 * MS)  # the least is the executor's own
+    reserve.led(1, MS)
+    reserve.published(4 * MS)
+    assert 20 * MS - 2 * MS - 4 * MS - MS <= reserve.work_ns(0, 0) < 20 * MS - 2 * MS - 4 * MS
+    assert reserve.work_ns(1, 0) == reserve.work_ns(0, 0) + MS
+    for _ in range(200):
+        reserve.published(MS)
+    assert reserve.work_ns(0, 0) > 16 * MS
+    assert Reserve(20 * MS, 0, sends=False).work_ns(0, 0) > 19 * MS
+
+
+# ---- the program ----
+
+
+def test_a_processor_that_stands_still_is_seen() -> None:
+    """The program itself is stopped, which its threads take for that."""
+    if not may_use_fifo():
+        done = subprocess.run([find_binary("tide-pauses")], capture_output=True, text=True, timeout=10)
+        assert done.returncode == 1 and "no real-time priority" in done.stderr
+        return
+    process = subprocess.Popen([find_binary("tide-pauses")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdin is not None and process.stdout is not None
+    assert json.loads(process.stdout.readline()) == {"event": "watching"}
+    from_ns = time.monotonic_ns()
+    os.kill(process.pid, signal.SIGSTOP)
+    while "State:\tT" not in Path(f"/proc/{process.pid}/status").read_text(encoding="ascii"):
+        time.sleep(0.001)
+    stopped_ns = time.monotonic_ns()
+    time.sleep(0.05)
+    resumed_ns = time.monotonic_ns()
+    os.kill(process.pid, signal.SIGCONT)
+    while time.monotonic_ns() < resumed_ns + 50 * MS:
+        time.sleep(0.01)
+    process.stdin.close()  # an end, like SIGTERM
+    told = json.loads(process.stdout.read())
+    assert process.wait(timeout=10) == 0
+    assert len(told["processors"]) == len(os.sched_getaffinity(0))
+    for one in told["processors"]:
+        assert one["looks"] > 0 and one["left_out"] == 0
+        assert any(
+            from_ns <= begin + 2 * told["step_ns"] and begin <= stopped_ns and end >= resumed_ns - MS
+            for begin, end in one["pauses"]
+        )
+    assert pauses_of(told) == sorted(pauses_of(told)) and pauses_of(None) == []
+
+
+@pytest.mark.parametrize("words", [["--priority", "0"], ["--priority", "no"], ["word"]])
+def test_words_that_it_does_not_know_are_refused_in_one_line(words: list[str]) -> None:
+    done = subprocess.run([find_binary("tide-pauses"), *words], capture_output=True, text=True, timeout=10)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and not done.stdout

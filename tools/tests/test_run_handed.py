@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long agent and DDS took with the messages of a run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tide.export.recording import Step
+from tide.run.disturbances import undisturbed
+from tide.run.handed import Handed, evidence_of, handed
+from tide.run.robot import Recorded
+from tide.run.robot_plans import WARM_UP_INSTANCES, instances_of
+from tide.run.robot_times import release_ns_of
+from tide.system.load import parse
+from tide.system.model import System
+
+US = 1000
+SYSTEM = """
+[system]
+name = "loop"
+
+[[executors]]
+name = "board"
+where = "mcu"
+link = "uart"
+
+[[executors]]
+name = "node"
+where = "host"
+lanes = {lanes}
+
+[[links]]
+name = "uart"
+kind = "serial"
+baud = 921_600
+agent_ms = 1
+return_ms = 0.5
+
+[[chains]]
+name = "loop"
+priority = 2
+period_ms = 20
+deadline_ms = 20
+reliability = "best_effort"
+
+[[chains.callbacks]]
+name = "look"
+kind = "timer"
+executor = "board"
+execution_ms = 0.2
+publishes = {{ topic = "/seen", type = "std_msgs/msg/Float64", payload_bytes = 8 }}
+
+[[chains.callbacks]]
+name = "think"
+kind = "subscription"
+executor = "node"
+execution_ms = 1
+publishes = {{ topic = "/act", type = "std_msgs/msg/Float64", payload_bytes = 8 }}
+
+[[chains.callbacks]]
+name = "act"
+kind = "subscription"
+executor = "board"
+execution_ms = 0.2
+
+[[chains]]
+name = "other"
+priority = 1
+period_ms = 20
+deadline_ms = 20
+reliability = "best_effort"
+
+[[chains.callbacks]]
+name = "sit"
+kind = "timer"
+executor = "node"
+execution_ms = 1
+"""
+
+
+def system_of(lanes: int = 1) -> System:
+    return parse(SYSTEM.format(lanes=lanes))
+
+
+def step(start_us: int, end_us: int, place: str, what: str, chain: str = "loop", index: int = 7) -> Step:
+    return Step(chain, index, start_us * US, end_us * US, place, what, 0)
+
+
+def way(begin_us: int, sent_us: int) -> list[Step]:
+    """Of an instance: the agent has the message at 600, the callback is over a millisecond after it began."""
+    end_us = begin_us + 1000
+    return [
+        step(0, 200, "board", "look"),
+        step(190, 600, "uart, to the host", "message"),
+        step(600, 650, "agent", "to ROS 2"),
+        step(begin_us, end_us, "node", "think"),
+        step(end_us + sent_us, end_us + sent_us, "agent", "to the board"),
+        step(end_us + sent_us, end_us + sent_us + 400, "uart, to the board", "message"),
+        step(end_us + sent_us + 500, end_us + sent_us + 700, "board", "act"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lanes", "others", "sure_us"),
+    [
+        (1, [], 1400),
+        (1, [(700, 1500, "sit")], 600),  # the only lane was busy
+        (2, [(700, 1500, "sit")], 1400),
+        (2, [(700, 1500, "sit"), (1000, 1400, "sit")], 1000),
+        (1, [(0, 300, "sit"), (500, 800, "sit")], 1200),
+        (2, [(700, 1500, "think")], 600),  # a callback is not its own rival
+    ],
+)
+def test_a_wait_for_a_node_that_was_busy_is_taken_off(
+    lanes: int, others: list[tuple[int, int, str]], sure_us: int
+) -> None:
+    steps = way(2000, 100)
+    for number, (start_us, end_us, what) in enumerate(others):
+        steps.append(step(start_us, end_us, "node", what, "loop" if what == "think" else "other", number))
+    found = [one for one in handed(system_of(lanes), steps) if one.way == "agent" and one.index == 7]
+    assert found == [Handed("loop", 7, "agent", 1400 * US, sure_us * US, 1000 * US)]
+    assert found[0].is_slow is (sure_us > 1000)
+
+
+def test_a_wait_for_a_line_that_was_busy_is_taken_off() -> None:
+    steps = [*way(1000, 700), step(2100, 2600, "uart, to the board", "message", "other", 1)]
+    steps.append(step(2000, 2700, "uart, to the host", "message", "other", 2))  # the other direction
+    back = [one for one in handed(system_of(), steps) if one.way == "return"]
+    assert back == [Handed("loop", 7, "return", 700 * US, 200 * US, 500 * US)]
+    assert handed(system_of(), way(1000, 700))[1].is_slow
+
+
+def test_what_is_published_before_the_end_took_nothing() -> None:
+    (_, back) = handed(system_of(), way(1000, -20))
+    assert (back.way, back.took_ns, back.is_slow) == ("return", 0, False)
+
+
+@pytest.mark.parametrize("missing", range(7))
+def test_what_was_not_recorded_is_left_out(missing: int) -> None:
+    steps = way(1000, 100)
+    what = steps.pop(missing).what
+    ways = {one.way for one in handed(system_of(), steps)}
+    assert ways == {
+        "look": {"return"},
+        "to ROS 2": {"return"},
+        "think": set(),
+        "to the board": {"agent"},
+    }.get(what, {"agent", "return"})
+
+
+def test_the_evidence_has_every_message() -> None:
+    system = system_of()
+    told = evidence_of(handed(system, [*way(1000, 100), *(replace(one, instance=8) for one in way(2000, 0))]))
+    assert told["agent"] == {"sure_ns": 400 * US, "upto_us": {"400": 1, "1400": 1}}
+    assert told["return"] == {"sure_ns": 100 * US, "upto_us": {"0": 1, "100": 1}}
+    assert evidence_of([]) == {}
+    other = Handed("loop", 9, "agent", 0, 0, 7)
+    assert "agent" not in evidence_of([*handed(system, way(1000, 100)), other])  # links of several limits
+
+
+def test_an_instance_that_the_agent_held_is_disturbed() -> None:
+    system = system_of()
+    recorded = Recorded(10**9)
+    for chain in system.chains:
+        for place, callback in enumerate(chain.callbacks):
+            for index in range(instances_of(system, chain, 10)):
+                start_ns = release_ns_of(system, chain, recorded, index) + place * 2_000_000
+                runs = recorded.runs.setdefault((chain.name, callback.name), {})
+                runs[index] = (start_ns, start_ns + 100_000, 100_000)
+    recorded.handed = [Handed("loop", WARM_UP_INSTANCES + 1, "agent", 9, 9, 8), Handed("loop", 5, "agent", 9, 8, 8)]
+    found = undisturbed(system, recorded, 10)
+    assert len(found["loop"]) == 9 and WARM_UP_INSTANCES + 1 not in found["loop"]
+    assert len(found["other"]) == 9  # it met it on the node
