@@ -162,39 +162,39 @@ def described_systems() -> str:
     def ms(value_ns: int | None) -> str:
         return "none" if value_ns is None else f"{value_ns / 1e6:.2f}"
 
+    def share(value_ns: int | None, bound_ns: int | None) -> str:
+        return f"{value_ns / bound_ns:.2f}" if value_ns and bound_ns else "none"
+
     rows = []
     for one in data["rows"]:
+        bound_ns, kept_ns = one["bound_ns"], one["undisturbed_ns"]
+        name = f"{one['chain']}, until it leaves {one['until']}" if one["until"] else one["chain"]
+        counts = f"{one['undisturbed']} of {one['instances']}"
+        times = (ms(bound_ns), ms(one["simulated_ns"]), counts, ms(kept_ns), ms(one["observed_ns"]))
+        rows.append([one["system"], name, *times, share(one["simulated_ns"], bound_ns), share(kept_ns, bound_ns)])
+    header = ["description", "chain", "bound ms", "simulated", "undisturbed", "worst of them", "worst of all"]
+    lines = [lines_of([*header, "simulated/bound", "undisturbed/bound"], rows), ""]
+    rows = []
+    for one in data["paths"]:
         bound_ns, observed_ns = one["bound_ns"], one["observed_ns"]
-        shares = (
-            f"{value_ns / bound_ns:.2f}" if value_ns else "none" for value_ns in (one["simulated_ns"], observed_ns)
-        )
-        rows.append([one["system"], one["chain"], ms(bound_ns), ms(one["simulated_ns"]), ms(observed_ns), *shares])
-    header = ["description", "chain", "bound ms", "simulated", "observed", "simulated/bound", "observed/bound"]
-    lines = [lines_of(header, rows), ""]
-    waited = [run["system"] for run in data["runs"] if run.get("execution") == "wait"]
-    repeated = [f"{run['system']} ({run['attempts']})" for run in data["runs"] if run.get("attempts", 1) > 1]
+        names = (one["system"], one["path"], one["what"])
+        rows.append([*names, ms(bound_ns), ms(observed_ns), share(observed_ns, bound_ns)])
+    lines += [lines_of(["description", "path", "what", "bound ms", "worst of all", "worst/bound"], rows), ""]
+    waited = [one["system"] for one in data["descriptions"] if one["execution"] == "wait"]
     if waited:
         lines += [f"Executions were waited for in {', '.join(waited)}.", ""]
-    if repeated:
-        lines += [f"Runs until one broke no assumption, or all that were tried: {', '.join(repeated)}; else one.", ""]
-    above = {
-        run["system"]: [
-            one["chain"]
-            for one in data["rows"]
-            if one["system"] == run["system"] and (one["observed_ns"] or 0) > one["bound_ns"]
-        ]
-        for run in data["runs"]
-    }
-    for run in data["runs"]:
-        if above[run["system"]]:
-            kinds = "; ".join(text.partition(" (")[0].partition(";")[0] for text in run["broken"]) or "none"
-            chains = ", ".join(above[run["system"]])
-            told = f"- {run['system']}, load {run['load_average']}"
-            told += f", {run['stolen_percent']} % taken by the host" if "stolen_percent" in run else ""
-            lines.append(f"{told}: {chains} above the bound. Broken: {kinds}.")
-    if any(above.values()):
-        lines.append("")
-    return "\n".join([*lines, origin(data)])
+    runs = [run for one in data["descriptions"] for run in one["runs"]]
+    stolen = [run["stolen_percent"] for run in runs]
+    lines.append(f"{len(runs)} runs of {len(data['descriptions'])} descriptions; the host took {min(stolen):.1f} to ")
+    lines[-1] += f"{max(stolen):.1f} % of the processors"
+    shares = [100 * run["pauses"]["share"] for run in runs if run["pauses"]]
+    if shares:
+        longest_ms = max(run["pauses"]["longest_ns"] for run in runs if run["pauses"]) / 1e6
+        lines[-1] += (
+            f", which paused {min(shares):.2f} to {max(shares):.2f} % of the time, for {longest_ms:.1f} ms at most"
+        )
+    lines[-1] += "."
+    return "\n".join([*lines, "", origin(data)])
 
 
 def _rclcpp_cell(values: list[Any]) -> str:
