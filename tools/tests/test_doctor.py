@@ -81,6 +81,29 @@ def test_real_time_that_is_refused_says_what_to_type(monkeypatch: pytest.MonkeyP
     assert "rtprio" in finding.advice
 
 
+def told_pauses(*lengths_ns: int) -> dict[str, object]:
+    spans = [[10**9 * number, 10**9 * number + length_ns] for number, length_ns in enumerate(lengths_ns, 1)]
+    return {"least_ns": 250_000, "awake": True, "processors": [{"pauses": spans, "left_out": 0}]}
+
+
+@pytest.mark.parametrize(("longest_ns", "state"), [(999_999, "good"), (1_000_000, "weak")])
+def test_processors_that_pause_are_weak(monkeypatch: pytest.MonkeyPatch, longest_ns: int, state: str) -> None:
+    monkeypatch.setattr(checks, "watch_pauses", lambda _: told_pauses(300_000, longest_ns))
+    finding = checks.processors()
+    assert finding.state == state
+    assert finding.found.startswith("2 in 1 s, 1.0 ms")
+    assert bool(finding.advice) is (state == "weak")
+
+
+def test_processors_that_may_not_be_watched_say_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "tide-pauses"
+    program.write_text("#!/bin/sh\necho 'tide-pauses: no real-time priority' >&2\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("TIDE_BUILD_DIR", str(tmp_path))
+    finding = checks.processors()
+    assert (finding.state, finding.found) == ("weak", "not looked at: tide-pauses: no real-time priority")
+
+
 def test_serial_lines_without_rights_say_what_to_type(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "ttyACM0").touch()
     monkeypatch.setattr(checks, "DEVICES", tmp_path)

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from tide.programs.binaries import find_binary
 from tide.programs.child import may_use_fifo
-from tide.run.disturbances import Span, UnderWay, pauses_of, pauses_told, reached, undisturbed
+from tide.programs.pauses import Span, pauses_of, pauses_told
+from tide.run.disturbances import UnderWay, reached, undisturbed
 from tide.run.reserve import Reserve
 from tide.run.robot import Recorded
 from tide.run.robot_plans import WARM_UP_INSTANCES, instances_of

@@ -10,6 +10,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Literal
 
 from tide.programs.binaries import MissingBinaryError, find_binary
 from tide.programs.child import may_use_fifo
+from tide.programs.pauses import pauses_told, watch_pauses
 
 Purpose = Literal["command", "run", "firmware", "program"]
 State = Literal["good", "missing", "weak"]
@@ -29,6 +31,8 @@ PURPOSES: dict[Purpose, str] = {
 DEVICES = Path("/dev")
 _SERIAL = ("ttyACM*", "ttyUSB*", "ttyAMA*", "serial/by-id/*")
 _SHORT_S = 10.0
+_WATCH_S = 1.0
+_PAUSE_NS = 1_000_000
 # GET_INFO of the agent itself, without a session; the answer is an INFO submessage.
 _PING = bytes.fromhex("80000000 02010800 000afffd 04000000")
 _INFO = 0x06
@@ -126,6 +130,21 @@ def real_time() -> Finding:
     return Finding("run", "real-time priorities", "weak", "SCHED_FIFO is refused: lanes have no priorities", advice)
 
 
+def processors() -> Finding:
+    """Whether they are there when somebody is to run, which measurements take for granted."""
+    what = "pauses of the processors"
+    try:
+        told = watch_pauses(_WATCH_S)
+    except (MissingBinaryError, OSError) as error:
+        return Finding("run", what, "weak", f"not looked at: {error}", "see real-time priorities, and make build")
+    seen = pauses_told(told, 0, time.monotonic_ns())
+    found = f"{seen['count']} in {_WATCH_S:g} s, {seen['longest_ns'] / 1e6:.1f} ms at most"
+    if seen["longest_ns"] < _PAUSE_NS:
+        return Finding("run", what, "good", found)
+    advice = "measure on a machine that nobody shares; tide run tells which instances were not disturbed"
+    return Finding("run", what, "weak", found, advice)
+
+
 def clock() -> Finding:
     place = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     source = place.read_text().strip() if place.exists() else "unknown"
@@ -156,7 +175,7 @@ def all_of(agent_at: tuple[str, int] | None) -> Iterator[Finding]:
     alone: tuple[Callable[[], Finding], ...] = (python, analysis, agent, ros, network)
     yield from (check() for check in alone)
     yield from serial_lines()
-    yield from (check() for check in (real_time, clock, governor))
+    yield from (check() for check in (real_time, processors, clock, governor))
     if agent_at is not None:
         yield reachable(*agent_at)
     for name, package in (("cc", "gcc"), ("cmake", "cmake"), ("ninja", "ninja-build")):

@@ -14,15 +14,13 @@ import heapq
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from tide.programs.pauses import Span, pauses_of
 from tide.run.robot import Recorded
 from tide.run.robot_plans import WARM_UP_INSTANCES, instances_of, is_played
 from tide.run.robot_times import owner_of, release_ns_of
 from tide.run.times import limit_ns
 from tide.system.model import Chain, System
-
-Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -39,26 +37,6 @@ class UnderWay:
     is_broken: bool
     shared: frozenset[str]  # executors and links on its way
     late_from_ns: int | None = None
-
-
-def pauses_of(told: dict[str, Any] | None) -> list[Span]:
-    """Of all processors, in order of time."""
-    every = [one["pauses"] for one in told["processors"]] if told else []
-    return sorted((int(from_ns), int(until_ns)) for pauses in every for from_ns, until_ns in pauses)
-
-
-def pauses_told(told: dict[str, Any], from_ns: int, until_ns: int) -> dict[str, Any]:
-    """For results.json: how many pauses of a processor there were in this time, and how long."""
-    lengths = [after - before for before, after in pauses_of(told) if after > from_ns and before < until_ns]
-    share = sum(lengths) / max(1, (until_ns - from_ns) * len(told["processors"]))
-    return {
-        "count": len(lengths),
-        "longest_ns": max(lengths, default=0),
-        "least_ns": told["least_ns"],
-        "share": round(share, 6),
-        "awake": told["awake"],
-        "left_out": sum(one["left_out"] for one in told["processors"]),
-    }
 
 
 def undisturbed(system: System, recorded: Recorded, periods: int) -> dict[str, dict[int, int]]:

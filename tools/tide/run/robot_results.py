@@ -14,9 +14,10 @@ from tide.analysis.bounds import Bounds, ChainBound, bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.analysis.observed import DESCRIBED, excluded
 from tide.programs.binaries import MissingBinaryError
+from tide.programs.pauses import pauses_told
 from tide.report.results import Run, Undisturbed, summarise
 from tide.report.table import VERDICT_COLOURS
-from tide.run.disturbances import pauses_told, undisturbed
+from tide.run.disturbances import undisturbed
 from tide.run.evidence import executions
 from tide.run.handed import evidence_of
 from tide.run.judge import judge

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tide-pauses tells: when processors of this machine stood still."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from typing import Any
+
+from tide.programs.binaries import find_binary
+
+Span = tuple[int, int]
+
+
+def watch_pauses(seconds: float) -> dict[str, Any]:
+    """Of all processors for so long. MissingBinaryError, or OSError when the program may not or cannot do it."""
+    command = [find_binary("tide-pauses")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        if process.stdout.readline():
+            time.sleep(seconds)
+        said, why = process.communicate()
+    if process.returncode != 0:
+        raise OSError(why.decode(errors="replace").strip())
+    told: dict[str, Any] = json.loads(said)
+    return told
+
+
+def pauses_of(told: dict[str, Any] | None) -> list[Span]:
+    """Of all processors, in order of time."""
+    every = [one["pauses"] for one in told["processors"]] if told else []
+    return sorted((int(from_ns), int(until_ns)) for pauses in every for from_ns, until_ns in pauses)
+
+
+def pauses_told(told: dict[str, Any], from_ns: int, until_ns: int) -> dict[str, Any]:
+    """For results.json: how many pauses of a processor there were in this time, and how long."""
+    lengths = [after - before for before, after in pauses_of(told) if after > from_ns and before < until_ns]
+    share = sum(lengths) / max(1, (until_ns - from_ns) * len(told["processors"]))
+    return {
+        "count": len(lengths),
+        "longest_ns": max(lengths, default=0),
+        "least_ns": told["least_ns"],
+        "share": round(share, 6),
+        "awake": told["awake"],
+        "left_out": sum(one["left_out"] for one in told["processors"]),
+    }
