@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tide.programs.binaries import find_binary
+from tide.programs.child import may_use_fifo
+
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 200
 
@@ -55,8 +58,53 @@ execution_ms = 150
 """
 
 
-def tide_run(file: Path, out: Path, *options: str) -> subprocess.CompletedProcess[str]:
+LINE = """
+[system]
+name = "line"
+
+[[executors]]
+name = "board"
+where = "mcu"
+submit_ms = 2
+dispatch_ms = 1
+
+[[executors]]
+name = "node"
+where = "host"
+
+[[links]]
+name = "uart"
+kind = "serial"
+baud = 921_600
+agent_ms = 10
+return_ms = 10
+escaped_bytes = 100
+
+[[chains]]
+name = "look"
+priority = 1
+period_ms = 100
+deadline_ms = 100
+reliability = "best_effort"
+
+[[chains.callbacks]]
+name = "see"
+kind = "timer"
+executor = "board"
+execution_ms = 4
+publishes = { topic = "/picture", type = "std_msgs/msg/String", payload_bytes = 400 }
+
+[[chains.callbacks]]
+name = "know"
+kind = "subscription"
+executor = "node"
+execution_ms = 4
+"""
+
+
+def tide_run(file: Path, out: Path, *options: str, build: Path | None = None) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
+    environment |= {"TIDE_BUILD_DIR": str(build)} if build is not None else {}
     command = [sys.executable, "-m", "tide.main", "run", str(file), "--out", str(out), *options]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT_S)
 
@@ -78,6 +126,38 @@ def test_executions_are_waited_for_or_computed(execution: str, tmp_path: Path) -
     executed_ns = chain["samples"] * 150_000_000
     used_ns = run["counters"]["boards"]["board"]["processor_ns"]
     assert used_ns < executed_ns / 2 if execution == "wait" else used_ns >= executed_ns
+
+
+def slow_build(folder: Path) -> Path:
+    """The programs that there are, but for a line that is eight times slower than it is told to be."""
+    programs = find_binary("tide-line").parent
+    (folder / "bin").mkdir(parents=True)
+    for file in (*programs.parent.iterdir(), *programs.iterdir()):
+        if file != programs:
+            (folder / file.relative_to(programs.parent)).symlink_to(file)
+    line = folder / "bin/tide-line"
+    line.unlink()
+    line.write_text(f'#!/bin/bash\nexec {find_binary("tide-line")} "${{@/921600/115200}}"\n', encoding="utf-8")
+    line.chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize("is_slow", [False, True])
+def test_what_no_pause_explains_is_told(is_slow: bool, tmp_path: Path) -> None:
+    """A defect is not taken for the machine: nothing that a run counts says that the line is slow."""
+    file = tmp_path / "line.toml"
+    file.write_text(LINE, encoding="utf-8")
+    build = slow_build(tmp_path / "build") if is_slow else None
+    done = tide_run(file, tmp_path / "out", "--periods", "60", "--execution", "wait", build=build)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (run,) = json.loads((tmp_path / "out/results.json").read_text(encoding="utf-8"))["runs"]
+    (chain,) = run["chains"]
+    (kept,) = chain["undisturbed"]
+    assert 0 < kept["samples"] <= chain["samples"] == 60
+    assert (kept["max_ns"] > kept["bound_ns"]) is is_slow
+    assert ("in an instance that nothing was seen to disturb" in done.stdout) is is_slow
+    assert ("pauses" in run["evidence"]) is may_use_fifo()
+    assert "agent" in run["evidence"]
 
 
 def test_waiting_is_for_descriptions_as_they_are(tmp_path: Path) -> None:
