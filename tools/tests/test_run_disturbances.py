@@ -188,13 +188,14 @@ def test_a_pause_disturbs_all_that_was_under_way() -> None:
     at_ns = release_ns_of(system, system.chains[0], recorded, 7) + MS
     told = {"least_ns": MS // 4, "awake": True}
     spans = [[[at_ns, at_ns + MS]], [[at_ns + 10 * MS, at_ns + 11 * MS]]]
-    told["processors"] = [{"pauses": pauses, "left_out": 0} for pauses in spans]
+    told["processors"] = [{"pauses": pauses, "left_out": 3} for pauses in spans]
     recorded.pauses = told
     found = undisturbed(system, recorded, PERIODS)
     assert 7 not in found["work"] and 7 not in found["apart"]
     assert len(found["work"]) == len(found["apart"]) == PERIODS - 1
     answers = {one.id: one for one in outcome(system, recorded).run.answers}
     assert answers["machine"].verdict == "broken" and answers["machine"].counter.startswith("2 pauses of 0.250 ms")
+    assert answers["machine"].counter.endswith("; 6 more had no room")
     seen = pauses_told(told, at_ns + 2 * MS, at_ns + 12 * MS)
     assert (seen["count"], seen["longest_ns"], seen["share"]) == (1, MS, 0.05)
 

@@ -235,6 +235,7 @@ class _Judge:
         seen = self.seen["pauses"]
         least, longest = _milliseconds(seen["least_ns"]), _milliseconds(seen["longest_ns"])
         text = f"{seen['count']} pauses of {least} or more, {longest} at most, {seen['share'] * 100:.2f} % of the time"
+        text += f"; {seen['left_out']} more had no room" if seen["left_out"] else ""
         return (BROKEN if seen["count"] else HELD), text, None
 
     def over_in_time(self, _: dict[str, int]) -> Verdict:
