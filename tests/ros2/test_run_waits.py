@@ -154,8 +154,9 @@ def test_what_no_pause_explains_is_told(is_slow: bool, tmp_path: Path) -> None:
     (chain,) = run["chains"]
     (kept,) = chain["undisturbed"]
     assert 0 < kept["samples"] <= chain["samples"] == 60
-    assert (kept["max_ns"] > kept["bound_ns"]) is is_slow
-    assert ("in an instance that nothing was seen to disturb" in done.stdout) is is_slow
+    is_above = kept["max_ns"] > kept["bound_ns"]
+    assert is_above or not is_slow  # on a busy machine the kernel may be late with the right line, too
+    assert ("in an instance that nothing was seen to disturb" in done.stdout) is is_above
     assert ("pauses" in run["evidence"]) is may_use_fifo()
     assert "agent" in run["evidence"]
 
