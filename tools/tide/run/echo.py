@@ -28,6 +28,7 @@ from tide_ros import Budget, Lane, PriorityExecutor
 
 _INDEX_DIGITS = 5
 _STRING_OVERHEAD_BYTES = 5  # length and NUL
+_LOOK_S = 0.2
 _MATCH_CHECK_S = 0.05
 
 
@@ -107,7 +108,10 @@ def main() -> None:
         while not all(echo.is_matched() for echo in echoes):
             executor.spin_once(timeout_sec=_MATCH_CHECK_S)
         _say({"event": "matched"})
-        executor.spin()
+        if isinstance(executor, PriorityExecutor):
+            executor.spin()
+        while rclpy.ok():  # rclpy's spin() is once in a while not woken when the process is told to end
+            executor.spin_once(timeout_sec=_LOOK_S)
     except ExternalShutdownException:
         pass
     for echo in echoes:
