@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -36,7 +37,8 @@ JSON. Pauses of less than 0.5 ms can fall between two looks. Costs about 1 % of 
 As long as it runs, processors do not go to sleep where the system lets it ask for that (/dev/cpu_dma_latency): a
 processor that must be woken first is late for everybody.
 
-  --priority N    SCHED_FIFO priority (99); without the right to it the program ends with status 1
+  --priority N    SCHED_FIFO priority (99), or the highest that the user's limit allows; without the right to any the
+                  program ends with status 1
 )";
 
 constexpr int64_t kStep_ns = 250'000, kLeast_ns = 250'000;
@@ -87,6 +89,22 @@ void watch(Processor &own) {
 
 void require(int result, const char *what) {
   if (result != 0) throw std::system_error(result, std::generic_category(), what);
+}
+
+// The highest that the process may have, up to the one that is wanted: a user's limit is often less than 99.
+int permitted(int wanted) {
+  rlimit limit{};
+  sched_param parameters{};
+  parameters.sched_priority = wanted;
+  const int policy = sched_getscheduler(0);
+  sched_param before{};
+  sched_getparam(0, &before);
+  if (sched_setscheduler(0, SCHED_FIFO, &parameters) == 0) {
+    sched_setscheduler(0, policy, &before);
+    return wanted;
+  }
+  const bool is_known = getrlimit(RLIMIT_RTPRIO, &limit) == 0 && limit.rlim_cur > 0;
+  return is_known && limit.rlim_cur < static_cast<rlim_t>(wanted) ? static_cast<int>(limit.rlim_cur) : wanted;
 }
 
 void start(Processor &own, int priority) {
@@ -171,7 +189,7 @@ void wait_for_end(int signals) {
 }  // namespace
 
 int main(int count, char **words) try {
-  const int priority = parse_priority(count, words);
+  const int priority = permitted(parse_priority(count, words));
   sigset_t ends;
   sigemptyset(&ends);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&ends, signal);

@@ -281,6 +281,40 @@ def test_a_processor_that_stands_still_is_seen() -> None:
     assert pauses_of(told) == sorted(pauses_of(told)) and pauses_of(None) == []
 
 
+LIMITED = """
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/resource.h>
+int sched_setscheduler(pid_t process, int policy, const struct sched_param *wanted) {
+  (void)process, (void)policy;
+  if (wanted->sched_priority <= 90) return 0;
+  errno = EPERM;
+  return -1;
+}
+int pthread_setschedparam(pthread_t thread, int policy, const struct sched_param *wanted) {
+  (void)thread, (void)policy;
+  return wanted->sched_priority <= 90 ? 0 : EPERM;
+}
+int getrlimit(__rlimit_resource_t resource, struct rlimit *limit) {
+  (void)resource;
+  limit->rlim_cur = limit->rlim_max = 90;
+  return 0;
+}
+"""
+
+
+def test_a_user_whose_limit_is_lower_may_watch(tmp_path: Path) -> None:
+    """As `tide doctor` says to set it: rtprio 90."""
+    library = tmp_path / "limited.so"
+    (tmp_path / "limited.c").write_text(LIMITED, encoding="utf-8")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "limited.c"], check=True)
+    environment = {**os.environ, "LD_PRELOAD": str(library)}
+    done = subprocess.run([find_binary("tide-pauses")], env=environment, input="", capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["event"] == "pauses"
+
+
 @pytest.mark.parametrize("words", [["--priority", "0"], ["--priority", "no"], ["word"]])
 def test_words_that_it_does_not_know_are_refused_in_one_line(words: list[str]) -> None:
     done = subprocess.run([find_binary("tide-pauses"), *words], capture_output=True, text=True, timeout=10)
