@@ -25,6 +25,9 @@ namespace rtps = eprosima::fastrtps::rtps;
 constexpr uint32_t kPeersOnLoopback = 32;
 constexpr const char *kSharedName = "tide-agent";
 constexpr uint32_t kSocketBytes = 4 * 1024 * 1024;
+// A node that comes often misses the answer to its first announcement, as it is not ready for it, and knows nobody
+// until the next one: three seconds by default. With many participants that would be many messages.
+constexpr int32_t kAnnouncementMilliseconds = 500;
 
 dds::DomainParticipantQos participant_qos(const DdsOptions &options, const std::string &name, Outbox &outbox) {
   dds::DomainParticipantQos qos = dds::PARTICIPANT_QOS_DEFAULT;
@@ -43,6 +46,8 @@ dds::DomainParticipantQos participant_qos(const DdsOptions &options, const std::
   rtps::Locator_t peer;  // without a port: those of the first participants of a machine
   rtps::IPLocator::setIPv4(peer, "127.0.0.1");
   builtin.initialPeersList.push_back(peer);
+  if (options.shared_participants)
+    builtin.discovery_config.leaseDuration_announcementperiod = {0, kAnnouncementMilliseconds * 1'000'000u};
   if (!options.loopback_only) {
     rtps::Locator_t group;
     rtps::IPLocator::setIPv4(group, "239.255.0.1");

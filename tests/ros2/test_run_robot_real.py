@@ -427,13 +427,15 @@ def test_a_program_of_the_user_beside_a_host_that_is_played(publisher: str, tmp_
 
 @QUIET
 def test_a_board_that_is_played_beside_a_node_of_the_user(tmp_path: Path) -> None:
-    """From its release to its last callback, over a serial line."""
+    """From its release to its last callback, over a serial line. The node comes after the agent, and often misses its
+    first announcement."""
     file = described(tmp_path, host=DOUBLER, link=SERIAL, period=100, last=LAST)
     done = tide_run(file, tmp_path / "out", "--periods", "20")
     assert done.returncode == 0, done.stdout + done.stderr
     run = results_of(tmp_path / "out")
     (chain,) = run["chains"]
-    assert chain["samples"] >= 5  # of 20, on a busy machine
+    assert chain["samples"] + chain["lost"] + chain["skipped"] == 20
+    assert chain["samples"] >= 15 and chain["lost"] == 0, done.stdout
     assert run["evidence"]["ways"] == {"count": "its release to the end of show"}
     assert [leg["what"] for leg in run["evidence"]["legs"]] == [
         "its release to counter",
@@ -453,7 +455,7 @@ def test_a_program_on_a_serial_line_is_told_its_device(tmp_path: Path) -> None:
     done = tide_run(file, tmp_path / "out", "--periods", "20")
     assert done.returncode == 0, done.stdout + done.stderr
     (chain,) = results_of(tmp_path / "out")["chains"]
-    assert chain["samples"] >= 5  # of 20, on a busy machine
+    assert chain["samples"] >= 12  # of 20, on a busy machine
 
 
 def test_a_board_that_is_there_already_is_attached(tmp_path: Path) -> None:
@@ -477,7 +479,7 @@ def test_a_board_that_is_there_already_is_attached(tmp_path: Path) -> None:
         said, _ = run.communicate(timeout=60)
     assert run.returncode == 0, said
     (chain,) = results_of(tmp_path / "out")["chains"]
-    assert chain["samples"] >= 5  # of 20, on a busy machine
+    assert chain["samples"] >= 12  # of 20, on a busy machine
 
 
 # ---- what can go wrong: one line first, nothing left ----

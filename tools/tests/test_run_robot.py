@@ -250,5 +250,32 @@ def test_what_is_played_of_a_chain_bounds_its_way() -> None:
     assert wheels.way == "its release to the end of motors"
     assert wheels.latencies_ns == [9] * (8 - WARM_UP_INSTANCES)
     assert [leg.most_ns for leg in wheels.legs] == [3, 3, 3]
+    assert (wheels.lost, wheels.skipped) == (0, 0)
     recorded.topics["/cmd_vel"] = []
     assert seen_of(system, recorded, 3)[0].unseen == "there was nothing at /cmd_vel"
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(["answered", "unanswered", "skipped"]), min_size=8, max_size=24), st.integers(1, 9))
+def test_an_answer_is_not_that_of_an_instance_before_one_that_was_lost(ends: list[str], step: int) -> None:
+    """The board counts answers, so it gives each the number of an earlier instance once one is lost; times do not."""
+    system = given_rover("drive")
+    recorded = Recorded(0)
+    answered = [100 * MS * n for n, end in enumerate(ends) if end == "answered"]
+    begun = [n for n, end in enumerate(ends) if end != "skipped"]
+    recorded.skipped = {("wheels", n) for n, end in enumerate(ends) if end == "skipped"}
+    recorded.unfinished = {("wheels", n) for n in begun[len(answered) :]}
+    told = list(zip(begun, answered, strict=False))
+    recorded.runs["wheels", "encoders"] = {n: (100 * MS * n + 1, 100 * MS * n + 2, 1) for n, _ in told}
+    recorded.runs["wheels", "motors"] = {n: (at_ns + 3 * step - 1, at_ns + 3 * step, 1) for n, at_ns in told}
+    recorded.topics = {
+        "/encoders": [100 * MS * n + step for n in begun],
+        "/cmd_vel": [at_ns + 2 * step for at_ns in answered],
+    }
+    wheels = seen_of(system, recorded, 3)[0]
+    if not answered:
+        assert wheels.unseen == "there was nothing at /cmd_vel"
+        return
+    counted = ends[WARM_UP_INSTANCES:]
+    assert wheels.latencies_ns == [3 * step] * counted.count("answered")
+    assert (wheels.lost, wheels.skipped) == (counted.count("unanswered"), counted.count("skipped"))

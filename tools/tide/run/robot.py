@@ -48,17 +48,20 @@ _SETTLE_NS = 500_000_000
 _GRACE_S = 1.0
 _SERVERS_CHECK_S = 0.1
 _SERVERS_OF_OTHERS_S = 5.0  # DDS tells again what was lost after three
+_REPEATED_S = 3.5
 _END_LIMIT_S = 60.0  # on a busy machine a process of Python and DDS needs many seconds to end
 Report = Callable[[str], None]
 
 
 @dataclass
 class Recorded:
-    """runs: by chain, callback and instance its start, end and processor time. topics: when messages came."""
+    """runs: by chain, callback and instance its start, end and processor time. unfinished: instances that a board began
+    and saw no end of, whose runs it does not tell. topics: when messages came."""
 
     start_ns: int
     runs: dict[tuple[str, str], dict[int, tuple[int, int, int]]] = field(default_factory=dict)
     skipped: set[tuple[str, int]] = field(default_factory=set)
+    unfinished: set[tuple[str, int]] = field(default_factory=set)
     topics: dict[str, list[int]] = field(default_factory=dict)
     counters: dict[str, Any] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)  # execution times that the boards counted
@@ -312,6 +315,7 @@ class Robot:
                 if host.name in self.players:
                     self.players[host.name].wait_event("matched", self.settings.start_limit_s)
             self._wait_servers()
+            self._wait_repetition(children, report)
             start_ns = self._begin()
             played = {name: (self.links[name].name, plan) for name, plan in self.plans.items() if name in self.links}
             hosts = {one.name: self.plans.get(one.name, []) for one in self.hosts}
@@ -367,6 +371,18 @@ class Robot:
                     f"{self.settings.start_limit_s:g} s; look into {self.out / 'agent.log'}"
                 )
             time.sleep(_SERVERS_CHECK_S)
+
+    def _wait_repetition(self, children: Children, report: Report) -> None:
+        """The observer sees all, but a program of the user may have missed the only announcement of another one, as a
+        third of the nodes does that come to others, and cannot be asked. DDS announces every participant again after
+        three seconds; until then messages between the two are lost."""
+        if not any(map(is_given, (*self.boards, *self.hosts))):
+            return
+        report("waiting until all have heard of each other")
+        until_s = time.monotonic() + _REPEATED_S
+        while (left_s := until_s - time.monotonic()) > 0:
+            children.require_alive()
+            time.sleep(min(0.2, left_s))
 
     def _missing_text(self, missing: list[dict[str, str]]) -> str:
         if not missing:
@@ -459,6 +475,8 @@ class Robot:
             recorded.counters.setdefault("boards", {})[name] = {k: v for k, v in told.items() if k != "event"}
         elif told.get("skipped"):
             recorded.skipped.add((told["chain"], told["index"]))
+        elif told.get("lost"):
+            recorded.unfinished.add((told["chain"], told["index"]))
         for event in told.get("events", ()):
             runs = recorded.runs.setdefault((told["chain"], event["callback"]), {})
             runs[told["index"]] = (event["start_ns"], event["end_ns"], event["cpu_ns"])

@@ -65,8 +65,7 @@ class Seen:
 def seen_of(system: System, recorded: Recorded, periods: int) -> list[Seen]:
     """One for each chain, in the order of the description."""
     return [
-        _played(system, chain, recorded, periods) if is_played(system, chain) else _watched(system, chain, recorded)
-        for chain in system.chains
+        (_played if is_played(system, chain) else _watched)(system, chain, recorded, periods) for chain in system.chains
     ]
 
 
@@ -155,12 +154,23 @@ class _Point:
     times_ns: list[int]
 
 
+_RELEASE = "its release"
+
+
+def _releases(system: System, chain: Chain, recorded: Recorded) -> list[int]:
+    """Of all instances that began: one whose end nobody saw would else leave its answer to an earlier one."""
+    first = system.path(chain)[0]
+    owner = owner_of(system, chain, first)
+    unfinished = {index for name, index in recorded.unfinished if name == owner}
+    begun = recorded.runs.get((owner, first.name), {}).keys() | unfinished
+    return [release_ns_of(system, chain, recorded, index) for index in sorted(begun)]
+
+
 def _points(system: System, chain: Chain, recorded: Recorded) -> list[_Point]:
     path = system.path(chain)
     points = []
-    first = recorded.runs.get((owner_of(system, chain, path[0]), path[0].name), {})
     if path[0].kind == "timer" and not is_given(system.executor(path[0].executor)):
-        points.append(_Point("its release", sorted(release_ns_of(system, chain, recorded, index) for index in first)))
+        points.append(_Point(_RELEASE, _releases(system, chain, recorded)))
     ends_here = not is_given(system.executor(path[-1].executor))
     for callback in path:
         if callback.publishes is not None and not (ends_here and callback is path[-1]):  # published before its end
@@ -200,7 +210,20 @@ def _rate(system: System, callback: Callback, recorded: Recorded) -> Rate:
     return Rate(callback.publishes.topic, len(times_ns), mean_ns, max(gaps, default=None))
 
 
-def _watched(system: System, chain: Chain, recorded: Recorded) -> Seen:
+def _account(
+    system: System, chain: Chain, recorded: Recorded, periods: int, ways: list[list[int]], seen: Seen
+) -> list[list[int]]:
+    """Of each release that counts the longest way; one from which none leads is lost."""
+    counted = range(WARM_UP_INSTANCES, instances_of(system, chain, periods))
+    planned = {release_ns_of(system, chain, recorded, index) for index in counted}
+    longest = {way[0]: way for way in ways if way[0] in planned}
+    owner = owner_of(system, chain, system.path(chain)[0])
+    seen.skipped = sum((owner, index) in recorded.skipped for index in counted)
+    seen.lost = sum(one in planned for one in _releases(system, chain, recorded)) - len(longest)
+    return list(longest.values())
+
+
+def _watched(system: System, chain: Chain, recorded: Recorded, periods: int) -> Seen:
     seen = Seen(chain.name)
     seen.rates = [
         _rate(system, one, recorded)
@@ -215,7 +238,11 @@ def _watched(system: System, chain: Chain, recorded: Recorded) -> Seen:
         seen.unseen = f"there was nothing at {silent}"
     if seen.unseen:
         return seen
-    ways = _ways(points)[WARM_UP_INSTANCES:]
+    ways = _ways(points)
+    if points[0].name == _RELEASE:
+        ways = _account(system, chain, recorded, periods, ways, seen)
+    else:
+        ways = ways[WARM_UP_INSTANCES:]
     seen.way = f"{points[0].name} to {points[-1].name}"
     seen.latencies_ns = [way[-1] - way[0] for way in ways]
     seen.legs = [

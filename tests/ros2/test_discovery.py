@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How soon a node that comes after the agent is told of it."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+
+from test_agent_doors import PARTICIPANT, Client, Start, create, start
+
+import reserved
+
+__all__ = ["start"]
+
+PARTICIPANTS = range(31, 15, -1)  # whom the agent tells, though hardly anybody is there
+ANNOUNCEMENTS = 10
+LIMIT_S = 8.0  # every three seconds, as Fast DDS does by default, they take twelve
+
+
+def place_of_a_participant(listener: socket.socket, domain: int) -> None:
+    """RTPS 2.2, section 9.6.1.1: where participants of a domain listen to those that come."""
+    for number in PARTICIPANTS:
+        with contextlib.suppress(OSError):
+            listener.bind(("127.0.0.1", 7400 + 250 * domain + 10 + 2 * number))
+            return
+    raise AssertionError("no port of a participant is free")
+
+
+def test_the_agent_announces_itself_again_soon(start: Start) -> None:
+    """Who was not ready to hear the first answer is to wait a moment, not seconds."""
+    domain = reserved.domain()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
+        place_of_a_participant(listener, domain)
+        listener.settimeout(LIMIT_S)
+        agent = start("--domain", str(domain))
+        client = Client(agent)
+        assert client.connects()
+        assert client.create(create(1, 1, PARTICIPANT)) == 0
+        first_s = time.monotonic()
+        for _ in range(ANNOUNCEMENTS):
+            assert listener.recv(2000).startswith(b"RTPS")
+        assert time.monotonic() - first_s < LIMIT_S
+        agent.end()
