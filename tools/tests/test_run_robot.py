@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import random
+import signal
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -13,9 +15,10 @@ from rclpy.serialization import deserialize_message
 from typer.testing import CliRunner
 
 from tide.main import app
+from tide.programs.child import Child, RunError
 from tide.run.messages import MODULI, MessageError, Number, message_class, sample_of
 from tide.run.plan import Message
-from tide.run.robot import Recorded
+from tide.run.robot import Recorded, Robot
 from tide.run.robot_command import is_comparison
 from tide.run.robot_plans import COUNTED, WARM_UP_INSTANCES, instances_of, plan_of, require_board
 from tide.run.robot_times import seen_of
@@ -279,3 +282,34 @@ def test_an_answer_is_not_that_of_an_instance_before_one_that_was_lost(ends: lis
     counted = ends[WARM_UP_INSTANCES:]
     assert wheels.latencies_ns == [3 * step] * counted.count("answered")
     assert (wheels.lost, wheels.skipped) == (counted.count("unanswered"), counted.count("skipped"))
+
+
+class Told:
+    """A child that says some lines when it is told to end, and ends."""
+
+    name = "observer"
+
+    def __init__(self, *lines: str) -> None:
+        self.lines = list(lines)
+        self.process = self
+
+    def send_signal(self, number: int) -> None:
+        assert number == signal.SIGTERM
+
+    def next_line(self, deadline: float) -> str | None:
+        return self.lines.pop(0) if self.lines else None
+
+    def ending(self) -> str:
+        return "exit code 1"
+
+    def tail(self) -> str:
+        return "--- end of observer.log ---"
+
+
+def test_what_an_observer_saw_is_not_nothing_when_it_failed_to_tell() -> None:
+    run = Robot.__new__(Robot)
+    run.players, run.hosts = {}, []
+    seen = '{"topic": "/encoders", "times_ns": [7]}'
+    with pytest.raises(RunError, match=r"observer ended without telling what it saw \(exit code 1\)"):
+        run._gather(0, cast(Child, Told(seen)))
+    assert run._gather(0, cast(Child, Told(seen, '{"event": "told"}'))).topics == {"/encoders": [7]}

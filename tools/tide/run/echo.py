@@ -11,19 +11,17 @@ from __future__ import annotations
 
 import gc
 import json
-import os
-import signal
-import sys
 import threading
 import time
 from typing import Any
 
 import rclpy
-from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
 
+from tide.run.ending import end_with, told_lines, until_shut_down
 from tide_ros import Budget, Lane, PriorityExecutor
 
 _INDEX_DIGITS = 5
@@ -86,25 +84,20 @@ def _say(message: dict[str, Any]) -> None:
     print(json.dumps(message), flush=True)
 
 
-def _end_with_parent() -> None:
-    while sys.stdin.buffer.read(1):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
 def main() -> None:
-    task = json.loads(sys.stdin.readline())
+    lines = told_lines()
+    task = json.loads(next(lines))
     rclpy.init()  # its SIGTERM handler ends the spin below
     executor, lanes = _executor(task["budget"])
     echoes = [Echo(chain) for chain in task["chains"]]
     for echo in echoes:
         executor.add_node(echo.node)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with, args=(lines,), daemon=True).start()
     _say({"event": "created", "nodes": len(echoes)})
     gc.collect()
     gc.freeze()
     gc.disable()  # a run is short, and a collection in the middle of an answer would be measured
-    try:
+    with until_shut_down():
         while not all(echo.is_matched() for echo in echoes):
             executor.spin_once(timeout_sec=_MATCH_CHECK_S)
         _say({"event": "matched"})
@@ -112,8 +105,6 @@ def main() -> None:
             executor.spin()
         while rclpy.ok():  # rclpy's spin() is once in a while not woken when the process is told to end
             executor.spin_once(timeout_sec=_LOOK_S)
-    except ExternalShutdownException:
-        pass
     for echo in echoes:
         for index, start_ns, end_ns, cpu_ns in echo.times:
             _say({"chain": echo.name, "answer": index, "start_ns": start_ns, "end_ns": end_ns, "cpu_ns": cpu_ns})

@@ -4,7 +4,7 @@
 Run as `python -m tide.run.nodes` with a JSON object on standard input (tide.run.robot_plans.nodes_of). Prints
 {"event": "created"} when all endpoints exist, and {"event": "matched"} when they have found the others. A line
 `start NS` says when the system starts, on the monotonic clock. At SIGTERM it prints a line for each callback with the
-times of its runs, and ends; also when standard input is closed."""
+times of its runs, then {"event": "told"}, and ends; also when standard input is closed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ import hashlib
 import json
 import os
 import signal
-import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ import rclpy
 from rclpy.callback_groups import CallbackGroup, MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.client import Client
 from rclpy.clock import Clock, ClockType
-from rclpy.executors import Executor, ExternalShutdownException
+from rclpy.executors import Executor
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
@@ -34,13 +33,13 @@ from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 
+from tide.run.ending import END_S, end_within, told_lines, until_shut_down
 from tide.run.messages import ENCAPSULATION_BYTES, Number, message_class, service_class
 from tide.run.reserve import Reserve
 from tide_ros import Budget, Lane, PriorityExecutor
 
 _ENCAPSULATION = b"\0\1\0\0"  # CDR, little-endian
 _MATCH_CHECK_S = 0.1
-END_S = 10
 _STEP_NS = 300_000  # longer than one step of the work below
 _WAKE_UP_NS = 50_000  # a sleep may end so late
 
@@ -324,21 +323,14 @@ def say(message: dict[str, Any]) -> None:
     print(json.dumps(message), flush=True)
 
 
-def end_within(seconds: int) -> None:
-    """The process, which has said all: once in a while DDS stands still at its end. Python may be gone by then."""
-    sys.stdout.flush()
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(seconds)
-
-
 def _tell_matched(plays: list[_Play]) -> None:
     while not all(play.is_matched() for play in plays):
         time.sleep(_MATCH_CHECK_S)
     say({"event": "matched"})
 
 
-def _listen(plays: list[_Play], executor: Executor, priority: int) -> None:
-    for line in sys.stdin:
+def _listen(lines: Iterator[str], plays: list[_Play], executor: Executor, priority: int) -> None:
+    for line in lines:
         word, _, number = line.strip().partition(" ")
         if word == "start":
             if priority:
@@ -349,7 +341,8 @@ def _listen(plays: list[_Play], executor: Executor, priority: int) -> None:
 
 
 def main() -> None:
-    task = json.loads(sys.stdin.readline())
+    lines = told_lines()
+    task = json.loads(next(lines))
     rclpy.init()  # its SIGTERM handler ends the spin below
     budget, priority = task["budget"], int(task["priority"])
     executor = _executor(int(task["lanes"]), priority, budget)
@@ -364,16 +357,17 @@ def main() -> None:
     _serve(node, plays, clock)
     _connect(node, plays)
     executor.add_node(node)
-    threading.Thread(target=_listen, args=(plays, executor, 0 if budget else priority), daemon=True).start()
+    threading.Thread(target=_listen, args=(lines, plays, executor, 0 if budget else priority), daemon=True).start()
     say({"event": "created"})
     threading.Thread(target=_tell_matched, args=(plays,), daemon=True).start()
     gc.collect()
     gc.freeze()
     gc.disable()  # a run is short, and a collection in the middle of a callback would be measured
-    with contextlib.suppress(ExternalShutdownException):
+    with until_shut_down():
         executor.spin()
     for play in plays:
         say(play.told())
+    say({"event": "told"})
     end_within(END_S)
     executor.shutdown()
 

@@ -13,16 +13,18 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import rclpy
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
+
+from tide.run.ending import told_lines, until_shut_down
 
 WINDOW = 32
 DIGITS = 5
@@ -94,8 +96,8 @@ def _say(message: dict[str, Any]) -> None:
     print(json.dumps(message), flush=True)
 
 
-def _listen(nodes: list[Numbers], started: threading.Event) -> None:
-    for line in sys.stdin:
+def _listen(lines: Iterator[str], nodes: list[Numbers], started: threading.Event) -> None:
+    for line in lines:
         if line.strip() == "go":
             started.set()
             continue
@@ -105,16 +107,17 @@ def _listen(nodes: list[Numbers], started: threading.Event) -> None:
 
 
 def main() -> None:
-    task = json.loads(sys.stdin.readline())
+    lines = told_lines()
+    task = json.loads(next(lines))
     rclpy.init()
     executor = SingleThreadedExecutor()
     nodes = [Numbers(chain, index, task["count"]) for index, chain in enumerate(task["chains"])]
     for one in nodes:
         executor.add_node(one.node)
     started = threading.Event()
-    threading.Thread(target=_listen, args=(nodes, started), daemon=True).start()
+    threading.Thread(target=_listen, args=(lines, nodes, started), daemon=True).start()
     _say({"event": "created"})
-    try:
+    with until_shut_down():
         while not all(one.is_matched() for one in nodes):
             executor.spin_once(timeout_sec=_MATCH_CHECK_S)
         _say({"event": "matched"})
@@ -123,8 +126,6 @@ def main() -> None:
         for one in nodes:
             one.start()
         executor.spin()
-    except ExternalShutdownException:
-        pass
 
 
 if __name__ == "__main__":

@@ -4,24 +4,22 @@
 Run as `python -m tide.run.observer` with a JSON object on standard input: {"topics": [{"topic", "type", "readers",
 "observed"}], "services": [{"service", "type"}]}, where readers is how many others subscribe. Prints {"missing": [...]}
 as long as an end is missing, then {"event": "seen"}; at SIGTERM a line for each observed topic: when its messages were
-published, on the monotonic clock. Ends also when standard input is closed."""
+published, on the monotonic clock, then {"event": "told"}. Ends also when standard input is closed."""
 
 from __future__ import annotations
 
 import json
-import os
-import signal
-import sys
 import threading
 import time
 from typing import Any
 
 import rclpy
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
+from tide.run.ending import END_S, end_with, end_within, told_lines, until_shut_down
 from tide.run.messages import message_class
-from tide.run.nodes import END_S, end_within, quality, say
+from tide.run.nodes import quality, say
 
 _LOOK_S = 0.2
 _DEPTH = 1000  # it may wait for a processor, and what comes meanwhile counts
@@ -64,23 +62,18 @@ def _missing_services(node: Node, services: list[dict[str, Any]]) -> list[dict[s
     return found
 
 
-def _end_with_parent() -> None:
-    while sys.stdin.buffer.read(1):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
 def main() -> None:
-    task = json.loads(sys.stdin.readline())
+    lines = told_lines()
+    task = json.loads(next(lines))
     rclpy.init()
     node = Node("tide_run_observer", start_parameter_services=False, enable_rosout=False)
     topics = [_Topic(node, told) for told in task["topics"]]
     executor = SingleThreadedExecutor()
     executor.add_node(node)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with, args=(lines,), daemon=True).start()
     say({"event": "created"})
     last: list[dict[str, str]] | None = None
-    try:
+    with until_shut_down():
         while missing := [
             *(one for topic in topics if (one := topic.missing()) is not None),
             *_missing_services(node, task["services"]),
@@ -94,11 +87,10 @@ def main() -> None:
         say({"event": "seen"})
         while rclpy.ok():  # not spin(): once in a while it is not woken when the process is told to end
             executor.spin_once(timeout_sec=_LOOK_S)
-    except ExternalShutdownException:
-        pass
     for topic in topics:
         if topic.observed:
             say({"topic": topic.name, "times_ns": sorted(topic.times_ns)})
+    say({"event": "told"})
     end_within(END_S)
     executor.shutdown()
 

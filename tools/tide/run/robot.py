@@ -23,6 +23,7 @@ from tide.run.experiment import START_LIMIT_S, Settings, last_json, ros_environm
 from tide.run.given_traces import end_recorder, recorded_boards, start_recorder
 from tide.run.handed import Handed
 from tide.run.kernel_work import kept_off
+from tide.run.missing import missing_text
 from tide.run.plan import write_board_plan
 from tide.run.programs import require_programs, role_of, start_command, start_image
 from tide.run.robot_plans import (
@@ -350,7 +351,7 @@ class Robot:
             if told.get("event") == "seen":
                 return
             if time.monotonic() >= deadline:
-                raise RunError(self._missing_text(missing))
+                raise RunError(missing_text(self.system, missing, self.settings.start_limit_s, self.out))
 
     def _wait_servers(self) -> None:
         """What a board asks before DDS has led its agent to the server waits there, which is no part of any bound. One
@@ -383,46 +384,6 @@ class Robot:
         while (left_s := until_s - time.monotonic()) > 0:
             children.require_alive()
             time.sleep(min(0.2, left_s))
-
-    def _missing_text(self, missing: list[dict[str, str]]) -> str:
-        if not missing:
-            return "the observer saw no topics in time; is DDS discovery on loopback possible here?"
-        first = missing[0]
-        if "service" in first:
-            return self._missing_service(first)
-        maker, reader = next(
-            (callback, after)
-            for _, callback, after in topics_of(self.system)
-            if callback.publishes is not None and callback.publishes.topic == first["topic"]
-        )
-        who = maker if first["what"] != "subscription" or reader is None else reader
-        role = role_of(self.system.executor(who.executor))
-        log = self.out / f"{who.executor}.log"
-        if first["what"] == "type":
-            assert maker.publishes is not None
-            return (
-                f"topic '{first['topic']}' is {first['type']}, the description says {maker.publishes.type}; "
-                f"correct one of them"
-            )
-        verb = "publish" if first["what"] == "publisher" else "subscribe to"
-        return (
-            f"{role} did not {verb} topic '{first['topic']}' within {self.settings.start_limit_s:g} s; look into {log}"
-        )
-
-    def _missing_service(self, missing: dict[str, str]) -> str:
-        name = missing["service"]
-        server = next(
-            one
-            for chain in self.system.chains
-            for one in chain.callbacks
-            if one.replies is not None and one.replies.service == name
-        )
-        if missing["what"] == "type":
-            assert server.replies is not None
-            described = server.replies.type
-            return f"service '{name}' is {missing['type']}, the description says {described}; correct one of them"
-        role, log = role_of(self.system.executor(server.executor)), self.out / f"{server.executor}.log"
-        return f"{role} did not serve '{name}' within {self.settings.start_limit_s:g} s; look into {log}"
 
     def _begin(self) -> int:
         timers = [
@@ -457,9 +418,14 @@ class Robot:
         for child in (*self.players.values(), observer):
             child.process.send_signal(signal.SIGTERM)
         deadline = time.monotonic() + _END_LIMIT_S
+        nodes = {"", *(host.name for host in self.hosts)}  # boards tell their counters last, which are looked for
         for name, child in (*self.players.items(), ("", observer)):
+            last = ""
             while (line := child.next_line(deadline)) is not None:
                 self._take(recorded, name, line)
+                last = line
+            if name in nodes and json_line(last).get("event") != "told":
+                raise RunError(f"{child.name} ended without telling what it saw ({child.ending()})\n{child.tail()}")
         return recorded
 
     def _take(self, recorded: Recorded, name: str, line: str) -> None:
