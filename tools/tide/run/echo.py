@@ -2,10 +2,9 @@
 """The host side of every chain: one real rclpy node for each, which answers what it receives.
 
 Run as `python -m tide.run.echo` with a JSON object on standard input: the chains, and the budget of the lanes that run
-them or null. Prints {"event": "created"} when all
-endpoints exist, {"event": "matched"} when each has a partner, and at the end one line for each answer with its times,
-and one with what became of the budgets.
-Ends at SIGTERM or when standard input is closed."""
+them or null. Prints {"event": "created"} when all endpoints exist, {"event": "matched"} when each has a partner, and at
+the end one line for each answer with its times, one with what became of the budgets, and {"event": "told"}. Ends at
+SIGTERM or when standard input is closed."""
 
 from __future__ import annotations
 
@@ -113,6 +112,7 @@ def main() -> None:
         counters = [executor.budget_counters(lane.name) for lane in lanes]
         kept = ("exhaustions", "used_ns", "low_ns", "overrun_ns")
         _say({"budgets": [{name: getattr(one, name) for name in kept} for one in counters]})
+    _say({"event": "told"})
 
 
 if __name__ == "__main__":

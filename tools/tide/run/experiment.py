@@ -262,12 +262,16 @@ def _measure(
 
 
 def stop_echo(echo: Child) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """What the nodes answered, and what became of their budgets."""
+    """What the nodes answered, and what became of their budgets. RunError when they ended without telling it."""
     echo.process.send_signal(signal.SIGTERM)
     deadline = time.monotonic() + 5
     answers: list[dict[str, Any]] = []
     budgets: list[dict[str, Any]] = []
-    while (line := echo.next_line(deadline)) is not None:
+    message: dict[str, Any] = {}
+    while message.get("event") != "told":
+        line = echo.next_line(deadline)
+        if line is None:
+            raise RunError(f"{echo.name} ended without telling what it saw ({echo.ending()})\n{echo.tail()}")
         message = json_line(line)
         if "answer" in message:
             answers.append(message)
