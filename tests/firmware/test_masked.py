@@ -10,7 +10,7 @@ from pathlib import Path
 from board import ros_node, run_with_agent
 from std_msgs.msg import Int32
 
-LIMIT_INSTRUCTIONS = 10_000  # four frames: those that come together, behind a busy machine, are taken over at once
+LIMIT_INSTRUCTIONS = 10_000  # a frame takes 2,523; those that come together, on a busy machine, are taken over at once
 ALONE_LIMIT_INSTRUCTIONS = 200
 ALONE_SPREAD_INSTRUCTIONS = 5  # a tick of the timer is worth 1.25
 
