@@ -1,84 +1,115 @@
 # SPDX-License-Identifier: Apache-2.0
 # Thin names over CMake, CTest and the tide command. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test t check build build-release build-asan build-tsan firmware sizes bench measurements docs papers wheel packages fuzz \
-        interruptions sanitized-agent clean \
-        test-release test-asan test-tsan test-python test-firmware test-quiet test-check test-rclcpp
+.PHONY: help run test test-all t check build firmware sizes bench measurements docs papers wheel packages fuzz \
+        interruptions clean gate-stages all-stages setup-gate setup-all build-asan build-release build-tsan build-gate-images build-images \
+        test-unit test-python test-real test-firmware test-check test-release test-tsan test-full test-firmware-full test-analyzer \
+        test-campaigns test-rclcpp
 SHELL := /bin/bash
 stage = scripts/stage.sh
-# What a stage needs first; nothing where the caller has seen to it.
-needs = $(if $(BUILT),,$(1))
+# Of the campaigns in make test-all: other seeds each day, and a failure prints the one that replays it.
+FIRST_SEED ?= $(shell date +%y%j)0000
+LAST_SEED ?= $(shell date +%y%j)9999
+# Stages run two at a time: the tests wait more than they compute.
+beside = $(MAKE) --no-print-directory -j $(or $(STAGES),2)
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
-	@echo "The stages of make test, each also alone:"
-	@grep -hE '^[a-z%-]+:.*#:' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*#: /  make \1\t/' | expand -t 24
+	@echo "The stages of make test (and of make test-all), each also alone:"
+	@grep -hE '^[a-z-]+:.*#:' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*#: /  make \1\t/' | expand -t 24
 
 run: build ## install what is missing, build, and run the main job: three chains, batch against TIDE
 	.venv/bin/tide run examples/three_chains/system.toml --out results/three_chains
 
-test: ## install what is missing, build, and pass all tests (with the checks of `make check`)
-	@scripts/stage.sh begin
-	@$(stage) setup "what is missing" scripts/setup.sh test
-	@$(stage) build-release "optimised build with tests in build/release" scripts/build.sh release
-	@MAKE=$(MAKE) scripts/beside.sh test-release test-python test-firmware:firmware test-asan:build-asan \
-	  test-tsan:build-tsan test-quiet test-rclcpp -- firmware test-check build-asan build-tsan
-	@scripts/stage.sh table
-	@echo "all tests passed"
+test: ## install what is missing, build, and pass the gate (docs/internals/testing.md: what it covers and what not)
+	@$(stage) begin
+	@$(beside) gate-stages || { $(stage) table; exit 1; }
+	@$(stage) table
 
-t: ## build and run one test: T=queue_heap_test[:FILTER] or T=test_check[:KEYWORD]; P=asan or tsan
+test-all: ## everything that make test leaves out, too; again after an interruption it goes on where it was
+	@RESUME=yes $(stage) begin
+	@RESUME=yes $(beside) -k all-stages || { $(stage) table; exit 1; }
+	@$(stage) table
+
+# The order in which stages begin, as soon as what they need is there.
+gate-stages: test-unit test-python test-real test-check test-firmware
+all-stages: gate-stages test-release test-full test-firmware-full test-analyzer test-tsan test-campaigns test-rclcpp
+
+t: ## build and run one test: T=queue_heap_test[:FILTER] or T=test_check[:KEYWORD]; P=asan, release or tsan
 	@scripts/one_test.sh "$(T)" $(P)
 
 build: ## install what is missing and build the programs in build/release/bin
 	@scripts/setup.sh run
-	@$(stage) $@ "optimised build of the programs in build/release" scripts/build.sh release programs
+	@scripts/build.sh release programs
 
-build-release:
-	@scripts/setup.sh test
-	@$(stage) $@ "optimised build with tests in build/release" scripts/build.sh release
+setup-gate:
+	@$(stage) $@ "what is missing of what the gate needs" scripts/setup.sh gate
 
-build-asan build-tsan: build-%:
-	@$(stage) $@ "$* build in build/$*" scripts/build.sh $* tests
+setup-all: setup-gate
+	@$(stage) $@ "what is missing of what all tests need" scripts/setup.sh all
 
-test-check: $(call needs,build-release) #: clang-format, clang-tidy, ruff, mypy
-	@$(stage) $@ "clang-format clang-tidy ruff mypy" scripts/check.sh
+build-asan: setup-gate #: programs and tests with AddressSanitizer and UndefinedBehaviorSanitizer, in build/asan
+	@$(stage) $@ "programs and tests with sanitizers, in build/asan" scripts/build.sh asan programs gate_tests
 
-test-release: $(call needs,build-release) #: C and C++ tests, optimised
-	@$(stage) $@ "unit and property tests" scripts/ctest.sh release
+build-gate-images: setup-gate #: the three Cortex-M7 images of the gate, in build/cortex-m7
+	@$(stage) $@ "three Cortex-M7 images, in build/cortex-m7" scripts/build.sh cortex-m7 gate_images
 
-test-asan: $(call needs,build-asan) #: the same under AddressSanitizer and UndefinedBehaviorSanitizer
-	@$(stage) $@ "unit and property tests under sanitizers: asan" scripts/ctest.sh asan
+test-unit: build-asan #: C and C++ tests: the runtime and the agent against models, in virtual time
+	@$(stage) $@ "C and C++ tests" scripts/ctest.sh asan gate
 
-test-tsan: $(call needs,build-tsan) #: those with threads under ThreadSanitizer
-	@$(stage) $@ "unit and property tests under sanitizers: tsan" scripts/ctest.sh tsan
+test-python: build-asan #: the command, the analysis and the ROS 2 executors
+	@$(stage) $@ "the command, the analysis, the ROS 2 executors" scripts/pytest.sh unit 2
 
-test-firmware: $(call needs,firmware) #: Cortex-M images in QEMU against the agent and ROS 2, and their sizes
-	@$(stage) $@ "Cortex-M images in QEMU against the agent and ROS 2" scripts/pytest.sh firmware 2
-	@.venv/bin/python lab/bench/sizes.py --check 2
+test-real: build-asan #: one test for each kind of communication: tty, DDS, rclpy
+	@$(stage) $@ "real parts: line, agent, DDS, rclpy" scripts/pytest.sh real 3
 
-test-python: $(call needs,build-release) #: the command, the ROS 2 executors and the real parts
-	@$(stage) $@ "the command and the real parts: line and agent and ROS 2" scripts/pytest.sh python 2
+test-firmware: build-asan build-gate-images #: three Cortex-M7 images in QEMU
+	@$(stage) $@ "Cortex-M7 images in QEMU" scripts/pytest.sh firmware 2
 
-test-quiet: $(call needs,build-release) #: those of the same that compare rates and times
-	@$(stage) $@ "rates and times of the real parts" scripts/pytest.sh quiet
+test-check: build-asan #: formats, clang-tidy without its analyzer, ruff, mypy, spelling
+	@$(stage) $@ "formats, linters, types" scripts/check.sh
 
-test-rclcpp: #: the executor for rclcpp, where the environment has an rclcpp
+build-release: setup-all build-asan #: (all) optimised build with all tests, in build/release
+	@$(stage) $@ "optimised build with all tests, in build/release" scripts/build.sh release
+
+build-tsan: setup-all build-release #: (all) tests with ThreadSanitizer, in build/tsan
+	@$(stage) $@ "tests with ThreadSanitizer, in build/tsan" scripts/build.sh tsan tests
+
+build-images: setup-all build-gate-images #: (all) all images, for Cortex-M7 and Cortex-M4F
+	@$(stage) $@ "all images for Cortex-M7 and Cortex-M4F" sh -c 'scripts/build.sh cortex-m7 && scripts/build.sh cortex-m4f'
+
+test-release: build-release #: (all) all C and C++ tests, optimised
+	@$(stage) $@ "C and C++ tests, optimised" scripts/ctest.sh release
+
+test-tsan: build-tsan #: (all) those with threads under ThreadSanitizer
+	@$(stage) $@ "C and C++ tests with threads under ThreadSanitizer" scripts/ctest.sh tsan
+
+test-full: build-release #: (all) all Python tests: ROS 2, packages, laboratory
+	@$(stage) $@ "all Python tests" scripts/pytest.sh full 2
+
+test-firmware-full: build-release build-images #: (all) all images in QEMU, and their sizes
+	@$(stage) $@ "all images in QEMU, and their sizes" sh -c 'scripts/pytest.sh firmware-full 2 && .venv/bin/python lab/bench/sizes.py --check 2'
+
+test-analyzer: build-release #: (all) clang-tidy with its analyzer over everything
+	@$(stage) $@ "clang-tidy with its analyzer" scripts/check.sh all
+
+test-campaigns: build-release #: (all) long campaigns of the simulator and the hunt
+	@$(stage) $@ "seeds $(FIRST_SEED)..$(LAST_SEED) of each campaign" sh -c 'for campaign in tide-sim tide-overload-sim tide-host-sim \
+	  tide-action-sim; do echo $$campaign && build/release/bin/$$campaign --seeds $(FIRST_SEED)..$(LAST_SEED) || exit 1; done'
+
+test-rclcpp: build-release #: (all) the executor for rclcpp, where the environment has an rclcpp
 	@$(stage) $@ "the executor for rclcpp" scripts/rclcpp.sh
 
-firmware: ## build Cortex-M7 and M4F libraries and images
-	@scripts/setup.sh firmware
-	@for core in cortex-m7 cortex-m4f; do $(stage) $$core "$$core build" scripts/build.sh $$core || exit 1; done
+firmware: ## build all Cortex-M7 and M4F libraries and images
+	@$(MAKE) --no-print-directory build-images
 
 sizes: firmware ## print flash, RAM and stack of the Cortex-M builds, against the last recorded ones
 	@.venv/bin/python lab/bench/sizes.py
 	@.venv/bin/python lab/bench/stack.py multi_lane
 	@.venv/bin/python lab/bench/stack.py three_chains
 
-check: build-release ## check formatting, static analysis and types: everything
-	@scripts/check.sh all
-
-sanitized-agent: build-release ## test the agent with the real DDS beside ROS 2, under AddressSanitizer
-	@scripts/sanitized_agent.sh
+check: build-asan ## formats, linters, types, as the gate has them (make test-analyzer: everything)
+	@scripts/check.sh
 
 interruptions: build-release ## interrupt commands and tide_ros programs at random moments, TIMES each (default 100)
 	@.venv/bin/python tools/tests/interruptions.py --times $${TIMES:-100}

@@ -1,39 +1,71 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Run one stage of `make`: say what it is, and keep when it began and what it took in build/stages.txt.
+# Run one stage of `make`. Its output goes to build/stages/NAME.log and, with the stage's name before each line, to the
+# terminal, since stages run beside each other. What it took is kept for the table.
 # Usage: scripts/stage.sh NAME DESCRIPTION COMMAND...
 #        scripts/stage.sh begin      forget the stages so far
-#        scripts/stage.sh table      print them, in the order in which they began; some run beside others
+#        scripts/stage.sh table      print them in the order in which they began, and the number of tests that passed
+# RESUME=yes: a stage that has passed on exactly this tree is not run again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-kept=build/stages.txt
+kept=build/stages
 now() { printf '%s' "${EPOCHREALTIME/,/.}"; }
+
+# Identifies the sources: the commit, and whatever is changed or new beside it.
+tree() {
+  { git rev-parse HEAD && git diff HEAD && git ls-files -o --exclude-standard -z | xargs -0r sha256sum; } 2>/dev/null | sha256sum | cut -d' ' -f1
+}
+
+# GoogleTest, under CTest: "[  PASSED  ] 12 tests."; pytest: "12 passed, 3 deselected in 4.20s".
+count_passed() {
+  cat "$kept"/*.log "$kept"/*.gtest 2>/dev/null | awk '
+    /\[  PASSED  \] [0-9]+ test/ {for (i = 1; i < NF; i++) if ($i == "PASSED") passed += $(i + 2)}
+    / passed.* in [0-9.]+s/ {for (i = 2; i <= NF; i++) if ($i ~ /^passed,?$/) passed += $(i - 1)}
+    END {print passed + 0}'
+}
 
 case "$1" in
   begin)
-    mkdir -p build
-    printf 'begin %s\n' "$(now)" >"$kept"
+    mkdir -p "$kept"
+    [ -n "${RESUME:-}" ] || rm -f "$kept"/*.log "$kept"/*.gtest "$kept"/*.passed
+    printf 'begin %s\n' "$(now)" >"$kept/times"
     exit
     ;;
   table)
-    sort -s -n -k2 "$kept" | awk -v now="$(now)" 'BEGIN {row = "%-16s %8s %8s %18s\n"; printf row, "stage", "began at", "seconds", "processor seconds"}
+    sort -s -n -k2 "$kept/times" | awk -v now="$(now)" 'BEGIN {row = "%-18s %8s %8s %18s  %s\n"; printf row, "stage", "began at", "seconds", "processor seconds", ""}
       NR == 1 {begin = $2}
-      $1 != "begin" {printf row, $1, sprintf("%.0f", $2 - begin), sprintf("%.0f", $3), sprintf("%.0f", $4); processor += $4}
-      END {printf row, "in all", "", sprintf("%.0f", now - begin), sprintf("%.0f", processor)}'
+      $1 != "begin" {printf row, $1, sprintf("%.0f", $2 - begin), sprintf("%.0f", $3), sprintf("%.0f", $4), $5; processor += $4}
+      END {printf row, "in all", "", sprintf("%.0f", now - begin), sprintf("%.0f", processor), ""}'
+    failed=$(grep -c ' failed$' "$kept/times" || true)
+    if [ "$failed" -gt 0 ]; then
+      echo "$failed of the stages failed; their output is in $kept"
+      exit 1
+    fi
+    echo "$(count_passed) passed, 0 failed"
     exit
     ;;
 esac
 
 name=$1 description=$2
 shift 2
+mkdir -p "$kept"
+stamp="$kept/$name.passed"
+if [ -n "${RESUME:-}" ] && [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$(tree)" ]; then
+  printf '\033[1m[%s]\033[0m passed before on this tree\n' "$name"
+  printf '%s %s 0 0 before\n' "$name" "$(now)" >>"$kept/times"
+  exit 0
+fi
+rm -f "$stamp" "$kept/$name.gtest"
 printf '\033[1m[%s]\033[0m %s\n' "$name" "$description"
-mkdir -p build
 began=$(now)
 measured=$(mktemp)
 status=0
-exec 3>&2
 TIMEFORMAT='%R %U %S'
-{ time "$@" 2>&3; } 2>"$measured" || status=$?
-awk -v name="$name" -v began="$began" '{printf "%s %s %.1f %.1f\n", name, began, $1, $2 + $3}' "$measured" >>"$kept"
+{ time "$@" 2>&1; } 2>"$measured" | tee "$kept/$name.log" | sed -u "s/^/[$name] /" || status=${PIPESTATUS[0]}
+word=passed
+[ "$status" = 0 ] || word=failed
+tail -n 1 "$measured" | awk -v name="$name" -v began="$began" -v word="$word" '{printf "%s %s %.1f %.1f %s\n", name, began, $1, $2 + $3, word}' >>"$kept/times"
 rm -f "$measured"
+[ "$status" != 0 ] || tree >"$stamp"
+printf '\033[1m[%s]\033[0m %s\n' "$name" "$word"
 exit "$status"

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs clang-tidy on the files that changed since they last passed, or that include what changed.
 
-    .venv/bin/python scripts/tidy.py [--option=OPTION...] FILE...
+    .venv/bin/python scripts/tidy.py [--build=FOLDER] [--option=OPTION...] FILE...
 
-What a file includes is known from its last compilation (Ninja, build/release). A file passes with its contents, those
-of all that it includes, the settings and the options; build/release/tidy/ keeps a mark for each file that has passed.
+What a file includes is known from its last compilation in FOLDER (Ninja; default: build/release). A file passes with
+its contents, those of all that it includes, the settings and the options; FOLDER/tidy/ keeps a mark for each that has
+passed.
 """
 
 import hashlib
@@ -17,17 +18,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BUILD = ROOT / "build" / "release"
-MARKS = BUILD / "tidy"
 NOISE = re.compile(r"warnings? generated|^Suppressed|^Use -header-filter")
 
 
-def included() -> dict[Path, set[Path]]:
+def included(build: Path) -> dict[Path, set[Path]]:
     """The files of this project that each source of the build includes, itself too."""
-    listing = subprocess.run(["ninja", "-C", BUILD, "-t", "deps"], capture_output=True, text=True, check=True).stdout
+    listing = subprocess.run(["ninja", "-C", build, "-t", "deps"], capture_output=True, text=True, check=True).stdout
     found: dict[Path, set[Path]] = {}
     for block in listing.split("\n\n"):
-        paths = [(BUILD / line.strip()).resolve() for line in block.splitlines() if line.startswith("    ")]
+        paths = [(build / line.strip()).resolve() for line in block.splitlines() if line.startswith("    ")]
         ours = {path for path in paths if path.is_relative_to(ROOT)}
         for source in (path for path in ours if path.suffix in (".c", ".cpp")):
             found.setdefault(source, set()).update(ours)
@@ -48,13 +47,13 @@ def digest(unit: Path, includes: set[Path], options: list[str]) -> str:
     return content.hexdigest()
 
 
-def passes(unit: Path, includes: set[Path], options: list[str]) -> bool:
+def passes(build: Path, unit: Path, includes: set[Path], options: list[str]) -> bool:
     """Whether the unit has passed before, or passes now; says why not."""
-    mark = MARKS / str(unit.relative_to(ROOT)).replace("/", "+")
+    mark = build / "tidy" / str(unit.relative_to(ROOT)).replace("/", "+")
     key = digest(unit, includes, options)
     if includes and mark.exists() and mark.read_text() == key:
         return True
-    result = subprocess.run(["clang-tidy", "-p", BUILD, *options, unit], capture_output=True, text=True)
+    result = subprocess.run(["clang-tidy", "-p", build, *options, unit], capture_output=True, text=True)
     said = [line for line in (result.stdout + result.stderr).splitlines() if not NOISE.search(line)]
     if result.returncode == 0:
         mark.write_text(key)
@@ -66,11 +65,13 @@ def passes(unit: Path, includes: set[Path], options: list[str]) -> bool:
 def main(words: list[str]) -> int:
     """Number of files that did not pass, at most 1."""
     options = [word.removeprefix("--option=") for word in words if word.startswith("--option=")]
-    units = [Path(word).resolve() for word in words if not word.startswith("--option=")]
-    MARKS.mkdir(parents=True, exist_ok=True)
-    known = included()
+    named = [word.removeprefix("--build=") for word in words if word.startswith("--build=")]
+    build = ROOT / (named[-1] if named else "build/release")
+    units = [Path(word).resolve() for word in words if not word.startswith("--")]
+    (build / "tidy").mkdir(parents=True, exist_ok=True)
+    known = included(build)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        good = list(pool.map(lambda unit: passes(unit, known.get(unit, set()), options), units))
+        good = list(pool.map(lambda unit: passes(build, unit, known.get(unit, set()), options), units))
     return 0 if all(good) else 1
 
 
