@@ -8,7 +8,7 @@ namespace tide::analysis {
 
 namespace {
 
-constexpr int kMostPasses = 64;
+constexpr int kMostBusyPasses = 64;
 
 }  // namespace
 
@@ -17,7 +17,7 @@ constexpr int kMostPasses = 64;
 std::vector<int64_t> LinkModel::busy_instances(Direction direction) const {
   std::vector<int64_t> instances(size(), 0);
   time_ns length_ns = 0;
-  for (int pass = 0; pass < kMostPasses; pass++) {
+  for (int pass = 0; pass < kMostBusyPasses; pass++) {
     time_ns next_ns = 0;
     for (size_t chain = 0; chain < size(); chain++) {
       const Load &load = loads_[chain];

@@ -6,7 +6,7 @@
 namespace tide::analysis {
 namespace {
 
-constexpr int kMostPasses = 400;
+constexpr int kMostRaises = 400;
 constexpr int kExactPasses = 24;  // after them values are raised a little further, which keeps the passes few
 
 }  // namespace
@@ -236,7 +236,7 @@ void Confirmed::find(const std::vector<time_ns> &jitter_ns) {
   }
   for (int pass = 0; from_below_; ++pass) {
     const Executor presumed = released.with_deadlines(allowed_ns_);
-    if (pass == kMostPasses) work_ = 0;  // there is no end to it
+    if (pass == kMostRaises) work_ = 0;  // there is no end to it
     result_ = views_.empty() ? analysed(presumed, true) : analysed_views(jitter_ns);
     if (raise(pass >= kExactPasses)) continue;
     if (options_.refine && views_.empty()) {

@@ -4,6 +4,7 @@
 #include "analysis/threads/terms.h"
 
 namespace tide::analysis {
+namespace of_theorem1 {
 namespace {
 
 constexpr Deadlines kDeadlines = Deadlines::constrained;
@@ -30,7 +31,8 @@ constexpr Analysis kEntries[] = {
 };
 
 }  // namespace
+}  // namespace of_theorem1
 
-std::span<const Analysis> theorem1() { return kEntries; }
+std::span<const Analysis> theorem1() { return of_theorem1::kEntries; }
 
 }  // namespace tide::analysis

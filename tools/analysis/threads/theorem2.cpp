@@ -5,6 +5,7 @@
 #include "analysis/threads/terms.h"
 
 namespace tide::analysis {
+namespace of_theorem2 {
 namespace {
 
 constexpr Deadlines kDeadlines = Deadlines::constrained;
@@ -33,7 +34,8 @@ constexpr Analysis kEntries[] = {
 };
 
 }  // namespace
+}  // namespace of_theorem2
 
-std::span<const Analysis> theorem2() { return kEntries; }
+std::span<const Analysis> theorem2() { return of_theorem2::kEntries; }
 
 }  // namespace tide::analysis

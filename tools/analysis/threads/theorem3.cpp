@@ -4,6 +4,7 @@
 #include "analysis/threads/terms.h"
 
 namespace tide::analysis {
+namespace of_theorem3 {
 namespace {
 
 constexpr Deadlines kDeadlines = Deadlines::arbitrary;
@@ -33,7 +34,8 @@ constexpr Analysis kEntries[] = {
 };
 
 }  // namespace
+}  // namespace of_theorem3
 
-std::span<const Analysis> theorem3() { return kEntries; }
+std::span<const Analysis> theorem3() { return of_theorem3::kEntries; }
 
 }  // namespace tide::analysis

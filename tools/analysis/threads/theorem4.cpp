@@ -5,6 +5,7 @@
 #include "analysis/threads/terms.h"
 
 namespace tide::analysis {
+namespace of_theorem4 {
 namespace {
 
 constexpr Deadlines kDeadlines = Deadlines::arbitrary;
@@ -37,7 +38,8 @@ constexpr Analysis kEntries[] = {
 };
 
 }  // namespace
+}  // namespace of_theorem4
 
-std::span<const Analysis> theorem4() { return kEntries; }
+std::span<const Analysis> theorem4() { return of_theorem4::kEntries; }
 
 }  // namespace tide::analysis

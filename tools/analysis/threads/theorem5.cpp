@@ -4,6 +4,7 @@
 #include "analysis/threads/terms.h"
 
 namespace tide::analysis {
+namespace of_theorem5 {
 namespace {
 
 constexpr Policy kPolicy = Policy::any_order;
@@ -46,7 +47,8 @@ constexpr Analysis kEntries[] = {
 };
 
 }  // namespace
+}  // namespace of_theorem5
 
-std::span<const Analysis> theorem5() { return kEntries; }
+std::span<const Analysis> theorem5() { return of_theorem5::kEntries; }
 
 }  // namespace tide::analysis

@@ -4,6 +4,7 @@
 #include "analysis/threads/terms.h"
 
 namespace tide::analysis {
+namespace of_theorem6 {
 namespace {
 
 constexpr Policy kPolicy = Policy::priority;
@@ -49,7 +50,8 @@ constexpr Analysis kEntries[] = {
 };
 
 }  // namespace
+}  // namespace of_theorem6
 
-std::span<const Analysis> theorem6() { return kEntries; }
+std::span<const Analysis> theorem6() { return of_theorem6::kEntries; }
 
 }  // namespace tide::analysis
