@@ -32,9 +32,11 @@
  * lost, and the account counts them. Where the frames of an account differ in urgency, the least urgent one is evicted
  * (by the level of its stream, then by priority). Among frames without a reader the newest one is evicted.
  *
- * Cost: commit and each step of process O(slots + reassemblies + streams + accounts); most_urgent O(1); verify and
- * deliver linear in the frame. Memory (Cortex-M7): tide_receiver_t 240 bytes; a slot 72, a pointer and its bytes; a
- * stream 24; a reassembly 24 and its bytes; an account 20, and 8 more with fragments.
+ * Cost: commit and each step of process O(slots + reassemblies + streams + accounts), also while all slots are in use.
+ * Two things cost more: an urgency that passes on to k frames before it in its stream moves these in the heap, O(k log
+ * slots); and a step that frees a slot or a reassembly looks at the slots once for each stream that waits for one.
+ * most_urgent O(1); verify and deliver linear in the frame. Memory (Cortex-M7): tide_receiver_t 240 bytes; a slot 72, a
+ * pointer and its bytes; a stream 24; a reassembly 24 and its bytes; an account 20, and 8 more with fragments.
  *
  * Not thread-safe: tide_daemon wraps the calls. Nothing allocates. */
 #ifndef TIDE_RECEIVER_H

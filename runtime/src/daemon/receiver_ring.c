@@ -100,74 +100,86 @@ static void pass_on_priority(tide_receiver_t *r, tide_slot_t *slot) {
   }
 }
 
-/* Its stream waits for a tide_reassembly: until whoever has it goes on, more frames of this one are of no use. */
-static bool is_stuck(const tide_receiver_t *r, const tide_slot_t *slot) {
-  for (size_t i = 0; TIDE_FRAGMENTS && i < r->config.slot_count; ++i) {
-    const tide_slot_t *other = &r->config.slots[i];
-    if (other->blocked && other->stream == slot->stream && receiver_waits(other)) return true;
-  }
-  return false;
-}
+/* ---- eviction ---- */
 
 static int32_t urgency_of(const tide_slot_t *slot) { return priority_of_stream(slot) << 8 | slot->priority; }
 
-/* Of its turn in its stream; best effort has none. */
-static int32_t ahead_of(const tide_receiver_t *r, const tide_slot_t *slot) {
-  if (!TIDE_STREAM_IS_RELIABLE(slot->stream)) return 0;
-  const tide_input_stream_t *stream = tide_receiver_find_stream(r, slot->stream);
-  return receiver_distance_from(stream ? stream->next : 0u, slot->sequence);
-}
+/* The waiting frame whose slot is taken when `frame` has arrived and no slot is left for the next one. May be `frame`
+ * itself, which waits like all others. Two passes over the slots, as it runs in the critical section for each frame of
+ * a flood. */
+static tide_slot_t *choose_evicted(const tide_receiver_t *r, const tide_slot_t *frame) {
+  const bool frame_is_over = tide_receiver_is_over(frame->account);
+  /* Streams that are blocked on a reassembly: their other frames cannot be used until it is free. A bit for each id,
+   * collected once: to search the slots again for each candidate would be quadratic. */
+  uint32_t blocked[8] = {0u};
+  for (size_t i = 0; TIDE_FRAGMENTS && i < r->config.slot_count; ++i) {
+    const tide_slot_t *slot = &r->config.slots[i];
+    if (slot->blocked && receiver_waits(slot)) receiver_set_bit(blocked, slot->stream, true);
+  }
+  /* The stream that was looked up last: only candidates of one level ask, and a level has one reliable stream. */
+  const tide_input_stream_t *stream = NULL;
+  uint8_t stream_id = TIDE_XRCE_STREAM_NONE;
+  tide_slot_t *of_others = NULL, *own = NULL;
 
-/* By level first, as senders choose: one that sends nothing less urgent until a level is acknowledged could wait
- * forever for a place that something less urgent keeps. */
-static bool gives_way_before(const tide_receiver_t *r, const tide_slot_t *a, const tide_slot_t *b) {
-  const bool stuck_a = is_stuck(r, a), stuck_b = is_stuck(r, b);
-  if (stuck_a != stuck_b) return stuck_a;
-  const int32_t urgency_a = urgency_of(a), urgency_b = urgency_of(b);
-  if (urgency_a != urgency_b) return urgency_a < urgency_b;
-  const int32_t ahead_a = ahead_of(r, a), ahead_b = ahead_of(r, b);
-  if (ahead_a != ahead_b) return ahead_a > ahead_b;
-  const bool keeps_last = TIDE_RESERVATIONS && a->account != &r->nobody && !TIDE_STREAM_IS_RELIABLE(a->stream);
-  return keeps_last ? a->arrival < b->arrival : a->arrival > b->arrival;
-}
-
-static bool is_ahead_of(const tide_slot_t *frame, const tide_slot_t *slot) {
-  return TIDE_STREAM_IS_RELIABLE(frame->stream) && slot->stream == frame->stream &&
-         tide_sequence_distance(slot->sequence, frame->sequence) > 0;
-}
-
-/* Others give way where they use more than is reserved for them and the frame's account does not, or has nothing
- * reserved at all and uses less, or as much for something less urgent. So does what is ahead of the frame in its
- * stream, and what waits for the reassembly that others need slots to complete. */
-static bool may_take_from(const tide_receiver_t *r, const tide_slot_t *frame, const tide_slot_t *slot) {
-  if (!TIDE_RESERVATIONS) return true;
-  const tide_account_t *account = frame->account, *other = slot->account;
-  if (other == account || !tide_receiver_is_over(other)) return false;
-  if (!tide_receiver_is_over(account) || is_ahead_of(frame, slot)) return true;
-  if (is_stuck(r, slot) && !is_stuck(r, frame)) return true;
-  if (account->reserved > 0u || other->used < account->used) return false;
-  return other->used > account->used || urgency_of(slot) < urgency_of(frame);
-}
-
-static tide_slot_t *first_to_give_way(const tide_receiver_t *r, const tide_slot_t *frame, bool others) {
-  tide_slot_t *chosen = NULL;
   for (size_t i = 0; i < r->config.slot_count; ++i) {
     tide_slot_t *slot = &r->config.slots[i];
     if (!receiver_waits(slot)) continue;
-    const bool is_its_own = slot->account == frame->account;
-    const bool may = others ? may_take_from(r, frame, slot) : is_its_own;
-    if (may && (!chosen || gives_way_before(r, slot, chosen))) chosen = slot;
+    const bool is_blocked = receiver_get_bit(blocked, slot->stream);
+    const bool is_reliable = TIDE_STREAM_IS_RELIABLE(slot->stream);
+
+    /* 1. Who gives. The frame's own account does if no other one has to. */
+    const tide_account_t *account = frame->account, *other = slot->account;
+    const bool is_own = TIDE_RESERVATIONS && other == account;
+    if (is_own && of_others) continue;
+    if (TIDE_RESERVATIONS && !is_own) {
+      if (!tide_receiver_is_over(other)) continue; /* nobody takes what is reserved */
+      const bool follows =
+          is_reliable && slot->stream == frame->stream && tide_sequence_distance(slot->sequence, frame->sequence) > 0;
+      const bool unblocks = is_blocked && !receiver_get_bit(blocked, frame->stream);
+      /* An account that uses less than is reserved for it takes from any that uses more. One that is over takes what
+       * cannot be used before the frame, or at all now. Beyond that only one without a reservation takes: from accounts
+       * that use more than it does, or as much for something less urgent. */
+      if (frame_is_over && !follows && !unblocks) {
+        if (account->reserved > 0u || other->used < account->used) continue;
+        if (other->used == account->used && urgency_of(slot) >= urgency_of(frame)) continue;
+      }
+    }
+
+    /* 2. Which of these is first. */
+    tide_slot_t **chosen = is_own ? &own : &of_others;
+    const tide_slot_t *best = *chosen;
+    bool is_first;
+    if (!best) {
+      is_first = true;
+    } else if (is_blocked != receiver_get_bit(blocked, best->stream)) {
+      is_first = is_blocked;
+    } else if (urgency_of(slot) != urgency_of(best)) {
+      /* By level first, as senders choose: a sender that sends nothing less urgent until a level is acknowledged could
+       * wait forever for a slot that something less urgent keeps. */
+      is_first = urgency_of(slot) < urgency_of(best);
+    } else if (is_reliable && slot->stream == best->stream) {
+      is_first = tide_sequence_distance(slot->sequence, best->sequence) > 0; /* needed last, and sent again */
+    } else {
+      bool is_early = false, best_is_early = false;
+      if (slot->stream != best->stream) { /* one of them is reliable: it goes first unless it is its turn */
+        const tide_slot_t *reliable = is_reliable ? slot : best;
+        if (reliable->stream != stream_id) stream = tide_receiver_find_stream(r, reliable->stream);
+        stream_id = reliable->stream;
+        const bool early = receiver_distance_from(stream ? stream->next : 0u, reliable->sequence) > 0;
+        is_early = is_reliable && early;
+        best_is_early = !is_reliable && early;
+      }
+      /* A reader's best-effort frames: keep last. All others: first come, first served. */
+      const bool keeps_last = TIDE_RESERVATIONS && other != &r->nobody && !is_reliable;
+      const bool by_age = keeps_last ? slot->arrival < best->arrival : slot->arrival > best->arrival;
+      is_first = is_early != best_is_early ? is_early : by_age;
+    }
+    if (is_first) *chosen = slot;
   }
-  return chosen;
+  return of_others ? of_others : own;
 }
 
-static tide_slot_t *choose_victim(const tide_receiver_t *r, const tide_slot_t *frame) {
-  tide_slot_t *of_others = first_to_give_way(r, frame, true);
-  return of_others || !TIDE_RESERVATIONS ? of_others
-                                         : first_to_give_way(r, frame, false); /* the frame itself waits, too */
-}
-
-static void give_way(tide_receiver_t *r, tide_slot_t *slot) {
+static void evict(tide_receiver_t *r, tide_slot_t *slot) {
   tide_input_stream_t *stream = tide_receiver_find_stream(r, slot->stream);
   if (slot->state == SLOT_HELD && stream) tide_input_stream_forget(stream, slot->sequence);
   receiver_leave_heap(r, slot);
@@ -215,8 +227,8 @@ static void replace_filling(tide_receiver_t *r, bool was_asked_for) {
   const uint32_t promised = was_asked_for ? 0u : tide_receiver_promised(r, r->filling->stream, true);
   const bool has_room = r->free > (tide_receiver_is_over(r->filling->account) ? r->owed + promised : 0u);
   const bool is_early = !was_asked_for && comes_too_early(r, r->filling);
-  tide_slot_t *chosen = is_early ? r->filling : has_room ? take_free(r) : choose_victim(r, r->filling);
-  if (is_early || !has_room) give_way(r, chosen);
+  tide_slot_t *chosen = is_early ? r->filling : has_room ? take_free(r) : choose_evicted(r, r->filling);
+  if (is_early || !has_room) evict(r, chosen);
   chosen->state = SLOT_FILLING;
   chosen->blocked = false;
   r->filling = chosen;
