@@ -140,23 +140,23 @@ const Flood kFloods[] = {
      }},
 };
 
-// Where the slots double, so does the cost at most (growth: as a factor), but for a constant.
-void expect_growth(const char *name, double growth, const std::function<uint64_t(size_t)> &cost) {
+// Where the slots double, so does the cost, within a tenth and a constant; a quadratic one would be four times as much.
+void expect_linear(const char *name, const std::function<uint64_t(size_t)> &cost) {
   uint64_t before = cost(8), first = before;
   for (size_t slots = 16; slots <= 256; slots *= 2) {
     const uint64_t now = cost(slots);
-    EXPECT_LE(double(now), growth * double(before) + 64) << name << ": " << slots << " slots, before " << before;
+    EXPECT_LE(double(now), 2.2 * double(before) + 64) << name << ": " << slots << " slots, before " << before;
     before = now;
   }
   EXPECT_GT(before, first) << name << ": nothing is counted";
 }
 
 TEST(ReceiverCost, CommitIsLinearInTheSlots) {
-  for (const Flood &flood : kFloods) expect_growth(flood.name, 2, flood.cost);
+  for (const Flood &flood : kFloods) expect_linear(flood.name, flood.cost);
 }
 
 TEST(ReceiverCost, EachStepOfProcessIsLinearInTheSlots) {
-  expect_growth("all frames, one after another", 2, [](size_t slots) {
+  expect_linear("all frames, one after another", [](size_t slots) {
     Receiver receiver(slots, 0);
     for (size_t i = 0; i < slots; i++)
       receiver.receive(sample(static_cast<uint8_t>(1 + i % 4), static_cast<uint16_t>(i / 4)));
@@ -171,7 +171,7 @@ TEST(ReceiverCost, EachStepOfProcessIsLinearInTheSlots) {
 // What is before an urgent frame in its stream becomes as urgent: each of these moves in the heap, where the library
 // of queues is not counted.
 TEST(ReceiverCost, PassingOnAnUrgencyIsLinearInTheSlots) {
-  expect_growth("each frame more urgent than the one before", 2, [](size_t slots) {
+  expect_linear("each frame more urgent than the one before", [](size_t slots) {
     Receiver receiver(slots, 0);
     receiver.rising = true;
     return most(receiver, slots, [](int i) { return sample(0x02, static_cast<uint16_t>(i)); });
