@@ -424,7 +424,7 @@ void Client::wake(const Signal &signal, Time now) {
   Delivery *delivery = entity == nullptr ? nullptr : entity->delivery();
   if (delivery == nullptr || delivery->signal->number != signal.number) return;
   now_ = now;
-  readings_.wake(*delivery, now);
+  readings_.wake(*entity, now);
   const WaitingMessages *waiting = entity->waiting();
   if (waiting == nullptr || waiting->empty()) return;
   delivery->signal->queued.store(false);

@@ -31,12 +31,20 @@ struct Reading {
   Time next_ns = 0;
 };
 
+// A sample that has left DDS and is in no node yet.
+struct Fetched {
+  Sample sample;
+  Time since_ns = 0;      // when it was taken from DDS
+  bool repeated = false;  // the client had it under way when its session ended: it is never dropped
+};
+
 // From DDS to the client.
 struct Delivery {
   std::shared_ptr<Signal> signal;  // that there may be something; never null
   Reading reading{};
   bool has_data = false;
-  std::deque<Sample> waiting{};  // taken from DDS and in no node, the oldest first; at most in_flight_reliable + 1
+  std::deque<Fetched> waiting{};  // the oldest first
+  size_t waiting_bytes = 0;
   uint32_t in_flight = 0;
   uint32_t generation = 0;  // of readings: nodes of older ones no longer count
 };

@@ -52,8 +52,13 @@ struct Limits {
   // reader, of a client that had its session with an agent before this one: that DDS has not found it yet does not mean
   // that there is none, and it repeats what it says of itself every three seconds.
   Time reader_wait_ns = 10'000'000'000;
-  uint32_t in_flight_reliable = 16;         // DATA of one reader between DDS and the client
-  uint32_t in_flight_best_effort = 4;       // the rest waits in DDS, where the oldest gives way
+  uint32_t in_flight_reliable = 16;    // DATA of one reader between DDS and the client
+  uint32_t in_flight_best_effort = 4;  // the rest waits, and the oldest gives way
+  // The depth of a reader with KEEP_LAST bounds what waits for a client that takes nothing for so long. What comes
+  // together waits for the acknowledgments that come with it, up to so many samples and octets.
+  Time burst_ns = 20'000'000;
+  size_t burst_samples = 256;
+  size_t burst_bytes = size_t{256} * 1024;
   Time client_timeout_ns = 30'000'000'000;  // silence after which a client is asked for a sign of life; 0: never
   Time probe_period_ns = 1'000'000'000;     // between such questions
   uint32_t probes = 3;                      // unanswered ones after which a client is gone

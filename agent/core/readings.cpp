@@ -88,9 +88,50 @@ void Readings::removes(uint16_t object, Entity &entity) {
   if (const Delivery *delivery = entity.delivery()) data_nodes_ -= delivery->in_flight;
 }
 
-void Readings::wake(Delivery &delivery, Time now) {
+void Readings::wake(Entity &entity, Time now) {
+  Delivery &delivery = *entity.delivery();
   delivery.has_data = true;
+  drain(entity, now);
   if (delivery.reading.active) next_ns_ = now;
+}
+
+// Takes everything out of DDS that a reader with KEEP_LAST has there. DDS would apply the depth to what comes within
+// one turn of the agent, as it does not know that the agent's thread is the one that wrote it and cannot read
+// meanwhile.
+void Readings::drain(Entity &entity, Time now) {
+  Delivery &delivery = *entity.delivery();
+  if (entity.as<ReaderPart>() == nullptr || entity.definition.qos.keep_all) return;
+  if (delivery.has_data) {
+    delivery.signal->queued.store(false);  // before looking, so that what comes now is announced again
+    size_t left = context_.limits.burst_samples;
+    for (Sample sample; left != 0 && entity.source()->take(sample); left--, sample = {}) {
+      counters_.samples_skipped += sample.skipped;
+      delivery.waiting_bytes += sample.payload.size();
+      delivery.waiting.push_back({std::move(sample), now});
+    }
+    delivery.has_data = left == 0;
+  }
+  drop_old(entity, now);
+}
+
+// Those beyond the depth, the oldest first: unless they came just now and there is room.
+void Readings::drop_old(Entity &entity, Time now) {
+  Delivery &delivery = *entity.delivery();
+  std::deque<Fetched> &waiting = delivery.waiting;
+  const size_t depth = entity.definition.qos.depth;
+  if (waiting.size() <= depth) return;
+  const auto repeated = std::find_if(waiting.begin(), waiting.end(), [](const Fetched &one) { return !one.repeated; });
+  const auto first = repeated - waiting.begin();
+  while (waiting.size() - static_cast<size_t>(first) > depth) {
+    const auto oldest = waiting.begin() + first;
+    const bool is_burst = delivery.reading.active && now - oldest->since_ns < context_.limits.burst_ns;
+    const bool has_room = waiting.size() <= std::max(depth, context_.limits.burst_samples) &&
+                          delivery.waiting_bytes <= context_.limits.burst_bytes;
+    if (is_burst && has_room) return;
+    delivery.waiting_bytes -= oldest->sample.payload.size();
+    waiting.erase(oldest);
+    counters_.samples_skipped++;
+  }
 }
 
 void Readings::keep(Output &output) {
@@ -112,8 +153,8 @@ void Readings::keep(Output &output) {
       payload = payload.subspan(kRequestBytes);
     }
     sample.payload.assign(payload.begin(), payload.end());
-    delivery->waiting.push_front(std::move(sample));
-    TIDE_INVARIANT(delivery->waiting.size() <= context_.limits.in_flight_reliable + size_t{1});
+    delivery->waiting_bytes += sample.payload.size();
+    delivery->waiting.push_front({std::move(sample), 0, true});
     counters_.samples_repeated++;
   }
 }
@@ -163,6 +204,7 @@ void Readings::serve(Output &output, Time now) {
 void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Time now) {
   Delivery &delivery = *entity.delivery();
   Reading &reading = delivery.reading;
+  drain(entity, now);
   const uint32_t limit = TIDE_STREAM_IS_RELIABLE(reading.stream) ? context_.limits.in_flight_reliable
                                                                  : context_.limits.in_flight_best_effort;
   while (reading.active) {
@@ -180,9 +222,10 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
     const size_t taken = data_nodes_ + context_.limits.reserved_nodes + (delivery.in_flight == 0 ? 0 : readers_.size());
     if (taken >= output.node_count()) return;
     if (delivery.waiting.empty() && !fetch(entity, now)) return;
-    const size_t payload_bytes = delivery.waiting.front().payload.size();
+    const size_t payload_bytes = delivery.waiting.front().sample.payload.size();
     const int sent = deliver(entity, object, output, now);
     if (sent == TIDE_ERROR_FULL) return;
+    delivery.waiting_bytes -= payload_bytes;
     delivery.waiting.pop_front();
     if (sent < 0) {
       counters_.samples_too_large++;
@@ -206,7 +249,8 @@ bool Readings::fetch(Entity &entity, Time now) {
     services_.took(entity, now);
     if (replier != nullptr) note_taken(*replier, sample, now, context_.limits.pending_requests);
     if (requester == nullptr || is_asked(*requester, sample, now)) {
-      delivery.waiting.push_back(std::move(sample));
+      delivery.waiting_bytes += sample.payload.size();
+      delivery.waiting.push_back({std::move(sample), now});
       return true;
     }
     counters_.replies_unmatched++;
@@ -217,7 +261,7 @@ bool Readings::fetch(Entity &entity, Time now) {
 
 int Readings::deliver(Entity &entity, uint16_t object, Output &output, Time now) {
   Delivery &delivery = *entity.delivery();
-  const Sample &sample = delivery.waiting.front();
+  const Sample &sample = delivery.waiting.front().sample;
   std::array<uint8_t, 32> storage;
   tide_cdr_t head;
   tide_cdr_writer(&head, storage.data(), storage.size());

@@ -26,7 +26,7 @@ class Readings {
   // An entity is removed.
   void removes(uint16_t object, Entity &entity);
   // Data has come for it, or may have.
-  void wake(Delivery &delivery, Time now);
+  void wake(Entity &entity, Time now);
   // Delivers what is possible.
   void serve(Output &output, Time now);
   Time next_ns() const { return next_ns_; }  // when serve has something to do
@@ -47,6 +47,8 @@ class Readings {
   void check() const;
   void serve_entity(Entity &entity, uint16_t object, Output &output, Time now);
   bool fetch(Entity &entity, Time now);
+  void drain(Entity &entity, Time now);
+  void drop_old(Entity &entity, Time now);
   int deliver(Entity &entity, uint16_t object, Output &output, Time now);
 
   Context &context_;

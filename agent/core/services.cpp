@@ -111,6 +111,7 @@ void Services::forget() {
     if (requester == nullptr) continue;
     requester->requests.clear();
     requester->delivery.waiting.clear();
+    requester->delivery.waiting_bytes = 0;
   }
 }
 

@@ -14,6 +14,8 @@ namespace rtps = eprosima::fastrtps::rtps;
 using eprosima::fastrtps::Duration_t;
 
 constexpr int32_t kSamplesMaximum = 512;  // in a history, whatever the depth asked for
+// A reader's history has room for what comes before the agent's thread looks, which applies the depth (readings.cpp).
+constexpr uint32_t kReaderSamples = 256;
 constexpr int kOkay = 0;
 constexpr uint32_t kKnownWritersMaximum = 64;
 
@@ -52,7 +54,10 @@ dds::DataWriterQos writer_qos(const Qos &qos) {
 
 dds::DataReaderQos reader_qos(const Qos &qos) {
   dds::DataReaderQos result = dds::DATAREADER_QOS_DEFAULT;
-  apply(qos, result);
+  Qos roomy = qos;
+  // What a transient local writer keeps for a late reader is cut to that reader's depth by DDS alone.
+  if (!qos.transient_local) roomy.depth = std::max(qos.depth, kReaderSamples);
+  apply(roomy, result);
   result.reliable_reader_qos().times.initialAcknackDelay = milliseconds(1);
   result.reliable_reader_qos().times.heartbeatResponseDelay = milliseconds(0);
   return result;

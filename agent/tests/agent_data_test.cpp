@@ -196,6 +196,100 @@ TEST_F(Data, AReliableReaderWaitsInDds) {
   EXPECT_TRUE(source().waiting.empty());
 }
 
+// ---- KEEP_LAST ----
+
+class KeepLast : public Data {
+ protected:
+  static constexpr uint16_t kReader = 0x0026;
+  void begin(uint32_t depth) {
+    const std::string reader = "<dds><data_reader><topic><name>t</name><historyQos><kind>KEEP_LAST</kind><depth>" +
+                               std::to_string(depth) + "</depth></historyQos></topic></data_reader></dds>";
+    ASSERT_EQ(client.create_xml(kReader, 0x0014, reader), 0);
+    driver.sent.clear();
+  }
+  FakeSource &source() { return *driver.middleware.sources.back(); }
+  void offer(uint8_t count) {
+    for (uint8_t number = 0; number < count; number++) source().offer(sample_of({next_++}));
+    driver.pump();
+  }
+  void acknowledge_all() {
+    for (int round = 0; round < 20; round++) client.acknowledge(0x80);
+  }
+  // First octets of what came.
+  Octets received() {
+    Octets result;
+    for (const Octets &data : client.all(TIDE_XRCE_DATA)) result.push_back(data.at(4));
+    return result;
+  }
+  static Octets range(uint8_t first, uint8_t end) {
+    Octets result;
+    for (uint8_t number = first; number < end; number++) result.push_back(number);
+    return result;
+  }
+};
+
+// Sixteen are under way, and the acknowledgments for more are dealt with after what came before them.
+TEST_F(KeepLast, WhatComesTogetherIsNotCutToTheDepth) {
+  begin(1);
+  client.read(kReader, 0x80);
+  offer(60);
+  driver.run_until(driver.now() + Limits{}.burst_ns - 1);
+  acknowledge_all();
+  EXPECT_EQ(received(), range(0, 60));
+  EXPECT_EQ(driver.agent.counters().samples_skipped, 0u);
+}
+
+TEST_F(KeepLast, AClientThatTakesNothingGetsTheNewest) {
+  begin(3);
+  client.read(kReader, 0x80);
+  offer(60);
+  driver.run_until(driver.now() + Limits{}.burst_ns);
+  acknowledge_all();
+  Octets expected = range(0, 16);
+  for (const uint8_t number : range(57, 60)) expected.push_back(number);
+  EXPECT_EQ(received(), expected);
+  EXPECT_EQ(driver.agent.counters().samples_skipped, 41u);
+  EXPECT_EQ(source().waiting.size(), 0u);
+}
+
+TEST_F(KeepLast, WhatCameBeforeItIsReadIsCutToTheDepth) {
+  begin(3);
+  offer(60);
+  client.read(kReader, 0x80);
+  acknowledge_all();
+  EXPECT_EQ(received(), range(57, 60));
+}
+
+TEST_F(KeepLast, ABurstIsBounded) {
+  begin(1);
+  client.read(kReader, 0x80);
+  const Limits limits;
+  for (size_t number = 0; number < limits.burst_samples + 116; number += 50) offer(50);
+  EXPECT_EQ(driver.agent.counters().samples_skipped, 400 - limits.in_flight_reliable - limits.burst_samples);
+  for (int number = 0; number < 6; number++) source().offer(sample_of(Octets(60000, 1)));
+  driver.pump();
+  EXPECT_GE(driver.agent.counters().samples_skipped, 400 - limits.in_flight_reliable);
+}
+
+// The samples that were under way come again in the next session, and only those behind them give way.
+TEST_F(KeepLast, WhatWasUnderWayIsNotCut) {
+  begin(1);
+  client.read(kReader, 0x80);
+  offer(20);
+  TestClient next{driver, 1, 0x11, 0x82};
+  next.vendor = TIDE_XRCE_VENDOR;
+  driver.sent.clear();
+  ASSERT_EQ(next.connect(), 0);
+  driver.run_until(driver.now() + kSecond);
+  offer(1);
+  next.read(kReader, 0x80);
+  for (int round = 0; round < 20; round++) next.acknowledge(0x80);
+  Octets expected = range(0, 16), came;
+  expected.push_back(20);
+  for (const Octets &data : next.all(TIDE_XRCE_DATA)) came.push_back(data.at(4));
+  EXPECT_EQ(came, expected);
+}
+
 // A line that takes nothing for a while: urgent data pass what waits.
 TEST(Priority, TheMoreUrgentStreamLeavesFirst) {
   Driver driver;

@@ -2,6 +2,7 @@
 // A middleware whose samples come from the test and whose writes the test can look at.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <memory>
@@ -39,7 +40,8 @@ struct FakeSource {
   uint64_t taken = 0;
   void offer(Sample sample) {
     waiting.push_back(std::move(sample));
-    if (!qos.keep_all && waiting.size() > qos.depth) waiting.pop_front();
+    const size_t room = std::max<size_t>(qos.depth, 256);  // as dds/endpoints.cpp
+    if (!qos.keep_all && waiting.size() > room) waiting.pop_front();
     wake();
   }
   bool take(Sample &sample) {
