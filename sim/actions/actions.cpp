@@ -2,9 +2,9 @@
 #include "sim/actions/actions.h"
 
 #include "sim/actions/nodes.h"
-#include "sim/actions/port.h"
 #include "sim/actions/program.h"
 #include "sim/board/agent_host.h"
+#include "sim/engine/port.h"
 
 namespace tide::sim {
 namespace {
@@ -43,10 +43,13 @@ class System {
         down_(engine_, kBaud, plan.seed * 5 + 2),
         host_(engine_, bus_, down_, {0, plan.agent_most}, plan.seed * 5 + 3),
         machine_(engine_),
-        port_(machine_, up_, down_),
+        port_(machine_, [this](tide_session_t &session, const tide_link_address_t &) { return open(session); }),
         nodes_(engine_, bus_, ledger_, plan.strict, plan.seed * 5 + 4),
         program_(machine_, ledger_, plan.seed) {
     up_.deliver = [this](const Line::Bytes &frame) { host_.receive(frame); };
+    down_.deliver = [this](const Line::Bytes &frame) {
+      if (!links_.empty()) links_.back()->receive(frame);
+    };
   }
 
   ActionResult run() {
@@ -85,6 +88,10 @@ class System {
     for (size_t place = 0; place < times.size(); place++) {
       engine_.after(times[place], [send, number = static_cast<int32_t>(place) + 1] { send(number); });
     }
+  }
+
+  Link *open(tide_session_t &session) {
+    return links_.emplace_back(std::make_unique<Link>(machine_, session, up_, Link::Costs{})).get();
   }
 
   void cut(bool is_cut) {
@@ -132,6 +139,7 @@ class System {
   Line up_, down_;
   AgentHost host_;
   Machine machine_;
+  std::vector<std::unique_ptr<Link>> links_;  // the last is in use; events of others may come yet
   Port port_;
   Ledger ledger_;
   Nodes nodes_;

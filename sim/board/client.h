@@ -66,7 +66,7 @@ class Client {
   bool is_stopped() const;
 
   tide_session_t &session() { return session_; }
-  SerialLink &link() { return link_; }
+  Link &link() { return link_; }
   size_t chain_count() const { return chains_.size(); }
   const ChainPlan &chain_plan(size_t chain) const { return chains_[chain]->plan; }
   const std::vector<Instance> &instances(size_t chain) const { return chains_[chain]->instances; }
@@ -184,7 +184,7 @@ class Client {
   Observer observer_;
   Random releases_;  // how late they are
   tide_session_t session_{};
-  SerialLink link_;
+  Link link_;
   std::vector<tide_node_t> nodes_;
   std::vector<tide_queue_entry_t *> execution_, pending_, noted_;
   std::vector<tide_size_class_t> classes_;

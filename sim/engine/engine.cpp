@@ -56,6 +56,13 @@ void Engine::settle() {
 }
 
 bool Engine::step(Time limit) {
+  stepping_ = true;
+  const bool stepped = step_within(limit);
+  stepping_ = false;
+  return stepped;
+}
+
+bool Engine::step_within(Time limit) {
   settle();
   if (queue_.empty() || queue_.front().time > limit) {
     now_ = std::max(now_, limit);

@@ -46,6 +46,8 @@ class Engine {
     while (step(limit)) {
     }
   }
+  // Code runs that an event or a core has called.
+  bool is_stepping() const { return stepping_; }
   uint64_t event_count() const { return events_; }
   // Of the next event; kForever: there is none.
   Time next_time() const { return queue_.empty() ? kForever : queue_.front().time; }
@@ -65,8 +67,11 @@ class Engine {
   // The first core from this one on that may have something to do; as many as there are cores: none.
   size_t next_dirty(size_t from) const;
 
+  bool step_within(Time limit);
+
   Time now_ = 0;
   uint64_t sequence_ = 0, events_ = 0;
+  bool stepping_ = false;
   std::vector<Event> queue_;
   std::vector<std::unique_ptr<Core>> cores_;
   std::vector<uint64_t> dirty_;  // a bit for each core, so that a step of one of a hundred boards does not ask all

@@ -21,6 +21,7 @@ class Machine {
 
   const tide_platform_t *platform() const { return &platform_; }
   Engine &engine() { return engine_; }
+  size_t core_count() const { return cores_.size(); }
   Core &core(size_t index = 0) { return *cores_[index]; }
   unsigned sections_open() const { return sections_; }
 
