@@ -1,96 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent's core behind real sockets, served by a thread; its DDS is a fake that the test looks into.
+// The agent's core at the far end of the program's links, in virtual time; its DDS is a fake that the test looks into.
 #pragma once
 
-#include <arpa/inet.h>
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <chrono>
+#include <deque>
 #include <functional>
-#include <mutex>
-#include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "core/agent.h"
 #include "fake_middleware.h"
 #include "tide/framing.h"
+#include "virtual_time.h"
 
 namespace tide::compat::test {
 
 using agent::Bytes;
 using agent::Endpoint;
-using agent::Time;
 using Octets = std::vector<uint8_t>;
-using namespace std::chrono_literals;
 
-inline Time now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
-
-inline bool eventually(const std::function<bool()> &condition, std::chrono::milliseconds limit = 5s) {
-  const auto end = std::chrono::steady_clock::now() + limit;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(1ms);
+// The program's end of a custom transport: datagrams, or a stream that comes in pieces of any length.
+class ClientEnd {
+ public:
+  explicit ClientEnd(bool stream) : stream_(stream) {
+    tide_port_platform()->event_init(tide_port_platform()->context, &arrived_);
   }
-  return true;
-}
+  void push(Octets bytes) {
+    waiting_.push_back(std::move(bytes));
+    tide_port_platform()->event_set(tide_port_platform()->context, &arrived_);
+  }
+  // Bytes read; 0: none came within the time.
+  size_t read(uint8_t *bytes, size_t count, int timeout_ms) {
+    const tide_platform_t *platform = tide_port_platform();
+    const Time deadline = now_ns() + timeout_ms * sim::kMillisecond;
+    while (waiting_.empty() && platform->event_wait(platform->context, &arrived_, deadline) == 1) continue;
+    if (waiting_.empty()) return 0;
+    Octets &first = waiting_.front();
+    size_t taken = std::min(count, first.size());
+    if (stream_) taken = 1 + World::current().random.below(taken);
+    std::copy_n(first.begin(), taken, bytes);
+    first.erase(first.begin(), first.begin() + static_cast<ptrdiff_t>(taken));
+    if (first.empty() || !stream_) waiting_.pop_front();
+    return taken;
+  }
+  std::function<void(Octets bytes)> write;
+
+ private:
+  bool stream_;
+  tide_event_t arrived_{};
+  std::deque<Octets> waiting_;
+};
 
 class AgentServer {
  public:
-  enum class Kind { kUdp, kDatagrams, kStream };
+  enum class Kind { kUdp, kDatagrams, kStream };  // the last two: a custom transport at client_end
 
-  explicit AgentServer(Kind kind = Kind::kUdp) : kind_(kind), agent_(middleware_, options()) {
-    if (kind == Kind::kUdp) {
-      open_udp();
-    } else {
-      int ends[2];
-      EXPECT_EQ(socketpair(AF_UNIX, kind == Kind::kStream ? SOCK_STREAM : SOCK_DGRAM, 0, ends), 0);
-      socket_ = ends[0];
-      client_end = ends[1];
-    }
+  explicit AgentServer(Kind kind = Kind::kUdp)
+      : client_end(kind == Kind::kStream),
+        kind_(kind),
+        port_(World::current().listen(this)),
+        agent_(middleware_, options()) {
     tide_framing_reader_init(&reader_, kAgentAddress);
     tide_framing_reader_set_buffer(&reader_, frame_.data(), frame_.size());
-    thread_ = std::thread([this] { run(); });
+    client_end.write = [this](Octets bytes) {
+      later(World::current().engine.now() + World::current().latency(), last_up_,
+            [this, bytes = std::move(bytes)] { receive(kCustomEndpoint, bytes); });
+    };
   }
   AgentServer(const AgentServer &) = delete;
   AgentServer &operator=(const AgentServer &) = delete;
-  ~AgentServer() {
-    {
-      const std::lock_guard lock(mutex_);
-      stop_ = true;
-    }
-    wake();
-    thread_.join();
-    close(socket_);
-    close(wake_);
-    if (client_end >= 0) close(client_end);
-  }
+  ~AgentServer() { World::current().close(this); }
 
   std::string port() const { return std::to_string(port_); }
 
-  // While muted it hears nothing and says nothing.
-  void mute(bool muted) {
-    const std::lock_guard lock(mutex_);
-    muted_ = muted;
-  }
+  // While muted it hears nothing and says nothing, and what is on the way is lost.
+  void mute(bool muted) { muted_ = muted; }
+  bool is_muted() const { return muted_; }
   // Every so many of the messages that come and that go are lost, by chance; 0: none.
   void lose_one_in(unsigned messages, unsigned seed = 1) {
-    const std::lock_guard lock(mutex_);
     one_in_ = messages;
-    chance_.seed(seed);
+    chance_ = sim::Random(World::current().random.next() + seed);
   }
-  void refuse(bool refuse) {
-    const std::lock_guard lock(mutex_);
-    middleware_.refuse = refuse;
-  }
+  void refuse(bool refuse) { middleware_.refuse = refuse; }
 
   // A sample from ROS 2 for everyone who reads the topic. False when nobody does.
   bool offer(const std::string &topic, const Octets &payload, bool big_endian = false) {
@@ -112,36 +106,21 @@ class AgentServer {
     return written_samples("rq" + service + "Request");
   }
   void serve(bool served) {
-    {
-      const std::lock_guard lock(mutex_);
-      middleware_.served = served;
-      for (agent::test::FakeSource *source : middleware_.sources) source->wake();
-    }
-    wake();
+    middleware_.served = served;
+    for (agent::test::FakeSource *source : middleware_.sources) source->wake();
   }
   std::vector<Octets> written(const std::string &topic) {
-    const std::lock_guard lock(mutex_);
     std::vector<Octets> payloads;
     for (const auto &sample : middleware_.written) {
       if (sample.topic == topic) payloads.push_back(sample.payload);
     }
     return payloads;
   }
-  size_t entities() {
-    const std::lock_guard lock(mutex_);
-    return agent_.entity_count();
-  }
-  agent::Counters counters() {
-    const std::lock_guard lock(mutex_);
-    return agent_.counters();
-  }
-  size_t clients() {
-    const std::lock_guard lock(mutex_);
-    return agent_.client_count();
-  }
+  size_t entities() { return agent_.entity_count(); }
+  agent::Counters counters() { return agent_.counters(); }
+  size_t clients() { return agent_.client_count(); }
   // Streams on which submessages of this kind came, in order.
   std::vector<uint8_t> streams_of(uint8_t submessage) {
-    const std::lock_guard lock(mutex_);
     std::vector<uint8_t> streams;
     for (const Octets &message : received_) {
       const size_t header = message[0] < 0x80 ? 8 : 4;
@@ -151,109 +130,83 @@ class AgentServer {
   }
   // Whether the text was in any message.
   bool heard(const std::string &text) {
-    const std::lock_guard lock(mutex_);
     return std::any_of(received_.begin(), received_.end(), [&](const Octets &message) {
       return std::search(message.begin(), message.end(), text.begin(), text.end()) != message.end();
     });
   }
-  std::vector<int> domains() {
-    const std::lock_guard lock(mutex_);
-    return middleware_.domains;
-  }
-  void forget_received() {
-    const std::lock_guard lock(mutex_);
-    received_.clear();
-  }
+  std::vector<int> domains() { return middleware_.domains; }
+  void forget_received() { received_.clear(); }
   agent::Qos qos_of_reader(const std::string &topic) {
-    const std::lock_guard lock(mutex_);
     for (const agent::test::FakeSource *source : middleware_.sources) {
       if (source->topic.name == topic) return source->qos;
     }
     return {};
   }
 
-  int client_end = -1;
+  // From the links: a datagram, or bytes of the stream, have come.
+  void receive(Endpoint endpoint, const Octets &input) {
+    if (muted_ || is_lost()) return;
+    if (kind_ == Kind::kStream) {
+      receive_stream(input);
+    } else {
+      message(endpoint, input);
+    }
+    pump();
+  }
+  // A client's socket; returns what the agent calls it.
+  Endpoint accept(Connection &connection) {
+    connections_.push_back(&connection);
+    return connections_.size();
+  }
+
+  ClientEnd client_end;
 
  private:
   static constexpr uint8_t kAgentAddress = 0, kClientAddress = 1;
+  static constexpr Endpoint kCustomEndpoint = 1;
 
   agent::Options options() {
     agent::Options options;
-    options.wake = [this] { wake(); };
+    options.wake = [this] { wake_at(now_ns()); };
+    options.wall_clock_ns = wall_ns;
     options.host_of = [](agent::Endpoint) { return agent::Host{0}; };  // all clients are on this machine
     return options;
   }
-  void wake() const {
-    const uint64_t one = 1;
-    EXPECT_EQ(write(wake_, &one, sizeof one), static_cast<ssize_t>(sizeof one));
+
+  // Not before what came earlier, and not after the end of this server.
+  void later(Time time, Time &last, sim::Engine::Action action) {
+    last = std::max(last, time);
+    World::current().engine.at(last, [alive = std::weak_ptr(alive_), action = std::move(action)] {
+      if (!alive.expired()) action();
+    });
   }
-  void open_udp() {
-    socket_ = socket(AF_INET, SOCK_DGRAM, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    EXPECT_EQ(bind(socket_, reinterpret_cast<sockaddr *>(&address), length), 0);
-    EXPECT_EQ(getsockname(socket_, reinterpret_cast<sockaddr *>(&address), &length), 0);
-    port_ = ntohs(address.sin_port);
+  // Within a call of the agent, too.
+  void wake_at(Time time) {
+    if (time >= next_pump_) return;
+    next_pump_ = time;
+    Time unordered = 0;
+    later(time, unordered, [this, time] {
+      if (next_pump_ != time) return;
+      next_pump_ = sim::kForever;
+      pump();
+    });
   }
 
   bool offer_sample(const std::string &topic, const agent::Sample &sample) {
     bool any = false;
-    {
-      const std::lock_guard lock(mutex_);
-      for (agent::test::FakeSource *source : middleware_.sources) {
-        if (source->topic.name != topic) continue;
-        source->offer(sample);
-        any = true;
-      }
+    for (agent::test::FakeSource *source : middleware_.sources) {
+      if (source->topic.name != topic) continue;
+      source->offer(sample);
+      any = true;
     }
-    wake();
     return any;
   }
   std::vector<agent::test::Written> written_samples(const std::string &topic) {
-    const std::lock_guard lock(mutex_);
     std::vector<agent::test::Written> samples;
     for (const auto &sample : middleware_.written) {
       if (sample.topic == topic) samples.push_back(sample);
     }
     return samples;
-  }
-
-  void run() {
-    int timeout_ms = -1;
-    for (;;) {
-      pollfd waits[2] = {{socket_, POLLIN, 0}, {wake_, POLLIN, 0}};
-      poll(waits, 2, timeout_ms);
-      if (waits[1].revents != 0) {
-        uint64_t count;
-        EXPECT_EQ(read(wake_, &count, sizeof count), static_cast<ssize_t>(sizeof count));
-      }
-      const std::lock_guard lock(mutex_);
-      if (stop_) return;
-      receive();
-      const Time deadline = pump();
-      timeout_ms = static_cast<int>(std::clamp<Time>((deadline - now_ns()) / 1'000'000 + 1, 0, 1000));
-    }
-  }
-
-  void receive() {
-    std::array<uint8_t, 2048> bytes;
-    for (;;) {
-      sockaddr_in sender{};
-      socklen_t length = sizeof sender;
-      const ssize_t count = recvfrom(socket_, bytes.data(), bytes.size(), MSG_DONTWAIT,
-                                     kind_ == Kind::kUdp ? reinterpret_cast<sockaddr *>(&sender) : nullptr,
-                                     kind_ == Kind::kUdp ? &length : nullptr);
-      if (count <= 0) return;
-      if (muted_ || is_lost()) continue;
-      const Bytes input{bytes.data(), static_cast<size_t>(count)};
-      if (kind_ == Kind::kStream) {
-        receive_stream(input);
-      } else {
-        message(kind_ == Kind::kUdp ? ntohs(sender.sin_port) : 1, input);
-      }
-    }
   }
 
   void receive_stream(Bytes input) {
@@ -262,7 +215,7 @@ class AgentServer {
       const size_t used = tide_framing_reader_input(&reader_, input.data(), input.size(), &complete);
       input = input.subspan(used);
       if (complete != 0) {
-        message(1, {frame_.data(), reader_.length});
+        message(kCustomEndpoint, {frame_.data(), reader_.length});
         tide_framing_reader_set_buffer(&reader_, frame_.data(), frame_.size());
       }
     }
@@ -273,9 +226,9 @@ class AgentServer {
     agent_.input(endpoint, input, now_ns());
   }
 
-  bool is_lost() { return one_in_ != 0 && chance_() % one_in_ == 0; }
+  bool is_lost() { return one_in_ != 0 && chance_.below(one_in_) == 0; }
 
-  Time pump() {
+  void pump() {
     Time deadline = 0;
     for (bool more = true; more;) {
       more = false;
@@ -290,7 +243,7 @@ class AgentServer {
         }
       }
     }
-    return deadline;
+    if (deadline != sim::kForever) wake_at(std::max(deadline, now_ns() + 1));
   }
 
   void send(Endpoint endpoint, const tide_frame_parts_t &frame) {
@@ -303,33 +256,34 @@ class AgentServer {
       const int length = tide_framing_encode(framed.data(), framed.size(), kAgentAddress, kClientAddress, bytes.data(),
                                              bytes.size(), body.data(), body.size());
       ASSERT_GT(length, 0);
-      ASSERT_EQ(::send(socket_, framed.data(), static_cast<size_t>(length), 0), length);
-      return;
+      framed.resize(static_cast<size_t>(length));
+      bytes = std::move(framed);
+    } else {
+      bytes.insert(bytes.end(), body.begin(), body.end());
     }
-    bytes.insert(bytes.end(), body.begin(), body.end());
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(static_cast<uint16_t>(endpoint));
-    const auto *target = kind_ == Kind::kUdp ? reinterpret_cast<const sockaddr *>(&address) : nullptr;
-    sendto(socket_, bytes.data(), bytes.size(), 0, target, target == nullptr ? 0 : sizeof address);
+    if (kind_ == Kind::kUdp) {
+      connections_[endpoint - 1]->deliver(std::move(bytes));
+    } else {
+      later(now_ns() + World::current().latency(), last_down_, [this, bytes = std::move(bytes)] {
+        if (!muted_) client_end.push(bytes);
+      });
+    }
   }
 
   Kind kind_;
-  std::mutex mutex_;
+  uint16_t port_;
   agent::test::FakeMiddleware middleware_;
-  int wake_ = eventfd(0, EFD_CLOEXEC);
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Time next_pump_ = sim::kForever, last_up_ = 0, last_down_ = 0;
   agent::Agent agent_;
-  int socket_ = -1;
-  uint16_t port_ = 0;
-  bool stop_ = false, muted_ = false;
+  bool muted_ = false;
   unsigned one_in_ = 0;
-  std::mt19937 chance_;
+  sim::Random chance_{0};
+  std::vector<Connection *> connections_;  // by endpoint, from 1
   std::vector<Endpoint> ready_;
   std::vector<Octets> received_;
   tide_framing_reader_t reader_{};
   std::array<uint8_t, 2048> frame_{};
-  std::thread thread_;
 };
 
 }  // namespace tide::compat::test

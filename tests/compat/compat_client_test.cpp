@@ -2,7 +2,6 @@
 // Clients of services: requests that find their replies, and what is kept of those without one.
 #include <array>
 #include <set>
-#include <thread>
 
 #include "rmw_microros/rmw_microros.h"
 #include "services.h"
@@ -128,8 +127,8 @@ TEST_F(Asking, ARequestWaitsForAPlaceAsLongAsTheProgramSays) {
   EXPECT_REFUSED(rcl_send_request(&client, &request, &number), RCL_RET_ERROR, TIDE_ERROR_FULL);
   EXPECT_GE(now_ns() - begin_ns, 60'000'000);
   ASSERT_EQ(rmw_uros_set_client_session_timeout(rcl_client_get_rmw_handle(&client), 10'000), RMW_RET_OK);
-  std::thread later([&] {
-    std::this_thread::sleep_for(50ms);
+  Thread later([&] {
+    sleep_for(50ms);
     server.mute(false);
   });
   EXPECT_OK(rcl_send_request(&client, &request, &number));
@@ -141,13 +140,13 @@ TEST_F(Asking, ThreadsThatWaitForPlacesSendEachRequestOnce) {
   constexpr int64_t kThreads = 4, kRequests = 100;
   ASSERT_EQ(rmw_uros_set_client_session_timeout(rcl_client_get_rmw_handle(&client), 30'000), RMW_RET_OK);
   std::array<std::vector<int64_t>, kThreads> sent;
-  std::vector<std::thread> threads;
+  std::vector<Thread> threads;
   for (int64_t thread = 0; thread < kThreads; thread++) {
     threads.emplace_back([&, thread] {
       for (int64_t one = 0; one < kRequests; one++) sent[static_cast<size_t>(thread)].push_back(send(thread, one));
     });
   }
-  for (std::thread &thread : threads) thread.join();
+  for (Thread &thread : threads) thread.join();
   ASSERT_TRUE(await_requests(kThreads * kRequests));
   std::set<int64_t> all_numbers;
   for (const auto &of_thread : sent) all_numbers.insert(of_thread.begin(), of_thread.end());
@@ -162,7 +161,7 @@ TEST_F(Asking, ARequestWaitsForItsServer) {
   server.serve(false);
   send(1, 2);
   send(3, 4);
-  std::this_thread::sleep_for(50ms);
+  sleep_for(50ms);
   EXPECT_TRUE(numbers().empty());
   server.serve(true);
   ASSERT_TRUE(await_requests(2));
@@ -249,7 +248,7 @@ class Ordered : public Asking {
     before = noted();
     ASSERT_TRUE(eventually([&] { return server.offer("rt/topic", int32_bytes(1)); }));
     ASSERT_TRUE(eventually([&] { return noted() > before; }));
-    std::this_thread::sleep_for(12ms);
+    sleep_for(12ms);
     ASSERT_TRUE(spin_until([&] {
       return order.find('C') != std::string::npos && order.find('S') != std::string::npos &&
              order.find('s') != std::string::npos && order.find('t') != std::string::npos;
@@ -327,14 +326,14 @@ TEST_F(Ordered, AnUrgentServiceDoesNotWaitForASlowOne) {
   slow_runs = go_on = false;
   ASSERT_OK(rclc_executor_add_service(&executor, &service, &own_request, &own_response, [](const void *in, void *out) {
     slow_runs = true;
-    while (!go_on) std::this_thread::sleep_for(1ms);
+    while (!go_on) sleep_for(1ms);
     add(in, out);
   }));
   Request urgent_request{};
   Response urgent_response{};
   ASSERT_OK(rclc_executor_add_service(&executor, &urgent, &urgent_request, &urgent_response, add));
   ASSERT_OK(tide_rclc_service_set_priority(&urgent, TIDE_PRIORITY(2, 0)));
-  std::thread spinner([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
+  Thread spinner([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
   ASSERT_TRUE(ask("/own", 1, 2, identity_of(1, 1)));
   EXPECT_TRUE(eventually([&] { return slow_runs.load(); }));
   EXPECT_TRUE(ask("/urgent", 3, 4, identity_of(2, 1)));
@@ -362,7 +361,7 @@ TEST_F(Ordered, AnExclusiveGroupKeepsServicesApart) {
   inside = overlaps = 0;
   const auto alone = [](const void *in, void *out) {
     if (inside.fetch_add(1) != 0) overlaps++;
-    std::this_thread::sleep_for(2ms);
+    sleep_for(2ms);
     add(in, out);
     inside--;
   };
@@ -370,7 +369,7 @@ TEST_F(Ordered, AnExclusiveGroupKeepsServicesApart) {
   Response other_response{};
   ASSERT_OK(rclc_executor_add_service(&executor, &service, &own_request, &own_response, alone));
   ASSERT_OK(rclc_executor_add_service(&executor, &other, &other_request, &other_response, alone));
-  std::thread spinner([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
+  Thread spinner([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
   for (uint32_t number = 0; number < 10; number++) {
     EXPECT_TRUE(ask("/own", number, 0, identity_of(1, number)));
     EXPECT_TRUE(ask("/other", number, 0, identity_of(1, number)));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // rclc's executor over tide's: rounds, triggers, timers, guard conditions, handles that come and go.
 #include <atomic>
-#include <thread>
 
 #include "connected.h"
 #include "tide/pools.h"
@@ -90,7 +89,7 @@ TEST_F(Executing, SpinOfAnotherThreadEndsWithTheSupport) {
   std::atomic<bool> returned{false};
   rcl_ret_t result = RCL_RET_ERROR;
   tide_executor_t *core = tide_rclc_executor_core(&executor);
-  std::thread spinning([&] {
+  Thread spinning([&] {
     result = rclc_executor_spin(&executor);
     returned = true;
   });
@@ -117,8 +116,8 @@ TEST_F(Executing, SpinSomeReturnsOkAfterItsTimeout) {
 
 TEST_F(Executing, SpinSomeReturnsWhenSomethingHasRun) {
   add(0);
-  std::thread later([&] {
-    std::this_thread::sleep_for(30ms);
+  Thread later([&] {
+    sleep_for(30ms);
     EXPECT_TRUE(eventually([&] { return server.offer("rt/topic0", int32_bytes(7)); }));
   });
   const Time begin_ns = now_ns();
@@ -167,8 +166,8 @@ TEST_F(Executing, SpinningWithinACallbackIsRefused) {
 TEST_F(Executing, StopEndsSpinAndSpinPeriod) {
   add(0);
   for (const bool periodic : {false, true}) {
-    std::thread stopper([&] {
-      std::this_thread::sleep_for(30ms);
+    Thread stopper([&] {
+      sleep_for(30ms);
       tide_executor_stop(tide_rclc_executor_core(&executor));
     });
     if (periodic) {
@@ -191,7 +190,7 @@ TEST_F(Executing, SpinPeriodKeepsItsPeriod) {
     EXPECT_OK(rclc_executor_spin_one_period(&executor, 5 * kMillisecond));
     EXPECT_GE(now_ns() - begin_ns, round * 5'000'000);
   }
-  std::this_thread::sleep_for(100ms); /* twenty periods are missed: they are not made up for */
+  sleep_for(100ms); /* twenty periods are missed: they are not made up for */
   EXPECT_OK(rclc_executor_spin_one_period(&executor, 5 * kMillisecond));
   const Time after_ns = now_ns();
   for (int round = 0; round < 4; round++) EXPECT_OK(rclc_executor_spin_one_period(&executor, 5 * kMillisecond));
@@ -208,12 +207,9 @@ TEST_F(Executing, AnIdleExecutorSleeps) {
   rcl_timer_t timer{};
   ASSERT_OK(rclc_timer_init_default(&timer, &support, 50 * kMillisecond, [](rcl_timer_t *, int64_t) {}));
   ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
-  timespec before{}, after{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+  const uint64_t before = World::current().engine.event_count();
   for (int round = 0; round < 4; round++) EXPECT_OK(rclc_executor_spin_some(&executor, 1000 * kMillisecond));
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
-  const int64_t used_ns = (after.tv_sec - before.tv_sec) * 1'000'000'000 + after.tv_nsec - before.tv_nsec;
-  EXPECT_LT(used_ns, 50'000'000) << "of 200 ms";
+  EXPECT_LT(World::current().engine.event_count() - before, 500u) << "in 200 ms";
 }
 
 TEST_F(Executing, AMessageThatDoesNotFitIsPassedOver) {
@@ -371,7 +367,7 @@ TEST_F(Timing, FiresOnItsGridAndNeverEarly) {
   ASSERT_OK(rclc_timer_init_default(&timer, &support, 10 * kMillisecond, on_timer));
   const Time grid_ns = timer.impl->timer.next_ns;
   EXPECT_GE(grid_ns, begin_ns + 10'000'000);
-  std::this_thread::sleep_for(4ms); /* it runs since its init, not since it was added */
+  sleep_for(4ms); /* it runs since its init, not since it was added */
   ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
   EXPECT_EQ(timer.impl->timer.next_ns, grid_ns);
   spin_for(105);
@@ -466,7 +462,7 @@ TEST_F(Executing, AGuardConditionWakesTheExecutor) {
   for (int again = 0; again < 5; again++) EXPECT_OK(rcl_trigger_guard_condition(&guard));
   for (int round = 0; round < 5; round++) EXPECT_OK(rclc_executor_spin_some(&executor, 0));
   EXPECT_EQ(calls, 2) << "five triggers before the callback are one";
-  std::thread other([&] {
+  Thread other([&] {
     for (int again = 3; again <= 200; again++) {
       EXPECT_OK(rcl_trigger_guard_condition(&guard));
       EXPECT_TRUE(eventually([&] { return calls == again; })) << again;
@@ -496,8 +492,8 @@ TEST_F(Executing, TwoExecutorsShareTheSession) {
       &executor, &subscribed[0].subscription, &subscribed[0].message, [](const void *) { heard[0]++; }, ON_NEW_DATA));
   ASSERT_OK(rclc_executor_add_subscription(
       &other, &subscribed[1].subscription, &subscribed[1].message, [](const void *) { heard[1]++; }, ON_NEW_DATA));
-  std::thread first([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
-  std::thread second([&] { EXPECT_OK(rclc_executor_spin(&other)); });
+  Thread first([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
+  Thread second([&] { EXPECT_OK(rclc_executor_spin(&other)); });
   for (int number = 1; number <= 200; number++) {
     for (const size_t place : {0u, 1u}) {
       ASSERT_TRUE(eventually([&] { return server.offer("rt/" + subscribed[place].topic, int32_bytes(number)); }));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Executors with several lanes, and several executors: frames are handed on by whom they belong to.
 #include <atomic>
-#include <thread>
 
 #include "connected.h"
 #include "tide/pools.h"
@@ -83,7 +82,7 @@ TEST_F(Lanes, AnUrgentMessageIsHandledWhileALessUrgentCallbackRuns) {
   add(executor, 0, 1);
   add(executor, 1, 3);
   settle();
-  std::thread spinner([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
+  Thread spinner([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
   Subscribed &low = subscribed[0], &high = subscribed[1];
   for (int number = 1; number <= 20; number++) {
     low.held = true;
@@ -111,7 +110,7 @@ TEST_F(Lanes, AnUrgentTimerRunsWhileALessUrgentCallbackRuns) {
   ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
   ASSERT_OK(tide_rclc_timer_set_priority(&timer, TIDE_PRIORITY(2, 0)));
   settle();
-  std::thread spinner([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
+  Thread spinner([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
   Subscribed &low = subscribed[0];
   low.held = true;
   offer(0, 1);
@@ -134,8 +133,8 @@ TEST_F(Lanes, ABusyExecutorLosesNothingReliableWhileAnotherIsAwake) {
   add(executor, 0, 1);
   add(other, 1, 3);
   settle();
-  std::thread first([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
-  std::thread second([&] { EXPECT_OK(rclc_executor_spin(&other)); });
+  Thread first([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
+  Thread second([&] { EXPECT_OK(rclc_executor_spin(&other)); });
   Subscribed &busy = subscribed[0], &awake = subscribed[1];
   constexpr int kMessages = 10;  // far more than its queue of four
   busy.held = true;

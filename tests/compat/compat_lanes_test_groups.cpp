@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Callback groups of the rclc-style calls: every refusal by its name, and what groups do on lanes that are threads.
 #include <atomic>
-#include <thread>
 
 #include "connected.h"
 #include "tide/pools.h"
@@ -87,7 +86,7 @@ TEST_F(Groups, AnExclusiveGroupSerialisesAndKeepsNobodyElse) {
   }
   ASSERT_OK(rclc_timer_init_default(&timers[2], &support, kMillisecond, [](rcl_timer_t *, int64_t) { free_runs++; }));
   for (rcl_timer_t &timer : timers) ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
-  std::thread spinner([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
+  Thread spinner([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
   EXPECT_TRUE(eventually([] { return free_runs >= 20; })) << "the less urgent one runs beside the one that holds";
   EXPECT_EQ(inside, 1);
   EXPECT_EQ(held_runs, 0);
@@ -113,7 +112,7 @@ TEST_F(Groups, AReentrantGroupOverlapsItself) {
   }));
   ASSERT_OK(tide_rclc_timer_set_group(&timer, &group));
   ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
-  std::thread spinner([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
+  Thread spinner([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
   EXPECT_TRUE(eventually([] { return most == 2; }));
   tide_executor_stop(tide_rclc_executor_core(&executor));
   spinner.join();
@@ -141,7 +140,7 @@ TEST_F(Groups, TheReadysetPolicyTakesLanesAndGroups) {
     ASSERT_OK(tide_rclc_timer_set_group(&timer, &group));
     ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
   }
-  std::thread spinner([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
+  Thread spinner([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
   EXPECT_TRUE(eventually([] { return runs >= 100; }));
   tide_executor_stop(tide_rclc_executor_core(&executor));
   spinner.join();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Local delivery through the rclc interface: what travels in place and what not, who hears whom, and the refusals.
 #include <atomic>
-#include <thread>
 
 #include "connected.h"
 #include "tide/pools.h"
@@ -220,7 +219,7 @@ TEST_F(LocalReach, LanesPublishToEachOther) {
     }));
     ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
   }
-  std::thread spinner([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
+  Thread spinner([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
   EXPECT_TRUE(eventually([] { return heard >= 200; }));
   tide_executor_stop(tide_rclc_executor_core(&executor));
   spinner.join();

@@ -120,7 +120,7 @@ TEST(Times, OfTheSystemNeedNoAgent) {
   ASSERT_EQ(rcutils_steady_time_now(&steady), RCUTILS_RET_OK);
   EXPECT_GE(steady, before);
   EXPECT_LE(steady, now_ns());
-  const std::time_t second = std::time(nullptr);
+  const Time second = wall_ns() / sim::kSecond;
   ASSERT_EQ(rcutils_system_time_now(&wall), RCUTILS_RET_OK);
   EXPECT_GE(RCUTILS_NS_TO_S(wall), second);
   EXPECT_LE(RCUTILS_NS_TO_S(wall), second + 60);
@@ -178,6 +178,9 @@ void keep(const rcutils_log_location_t *location, int severity, const char *name
 }
 
 TEST(Logging, GoesToTheHandlerFromItsLevelOn) {
+  static bool again = false;  // what is logged once a process is not there in a repetition
+  const std::string once = again ? "" : "30  once 0 TestBody\n";
+  again = true;
   logged.clear();
   rcutils_logging_set_output_handler(keep);
   RCUTILS_LOG_INFO("speed %d", 7);
@@ -191,7 +194,7 @@ TEST(Logging, GoesToTheHandlerFromItsLevelOn) {
   rcutils_logging_set_output_handler(nullptr);
   RCUTILS_LOG_FATAL("nobody hears it");
   rcutils_logging_set_output_handler(rcutils_logging_console_output_handler);
-  EXPECT_EQ(logged, "20  speed 7 TestBody\n40 wheel broken TestBody\n30  once 0 TestBody\n10  now TestBody\n");
+  EXPECT_EQ(logged, "20  speed 7 TestBody\n40 wheel broken TestBody\n" + once + "10  now TestBody\n");
   ::testing::internal::CaptureStderr();
   RCUTILS_LOG_WARN_NAMED("wheel", "turns %s", "left");
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "[WARN] [0.000000000] [wheel]: turns left\n");

@@ -2,7 +2,6 @@
 // Publishing: pools, sizes, several threads, ways of sending, priorities and chains down to the streams on the wire.
 #include <atomic>
 #include <map>
-#include <thread>
 
 #include "connected.h"
 #include "tide/pools.h"
@@ -93,8 +92,8 @@ TEST_F(Publishing, AFullPoolIsWaitedForOrTold) {
   EXPECT_GE(now_ns() - begin_ns, 60'000'000);
   EXPECT_LT(now_ns() - begin_ns, 1'000'000'000);
   ASSERT_OK(tide_rclc_publisher_set_wait_ms(&publisher, 10'000));
-  std::thread later([&] {
-    std::this_thread::sleep_for(50ms);
+  Thread later([&] {
+    sleep_for(50ms);
     server.mute(false);
   });
   begin_ns = now_ns();
@@ -124,8 +123,8 @@ TEST_F(Publishing, TheProgramMayWaitUntilTheAgentHasEverything) {
   const Time begin_ns = now_ns();
   EXPECT_REFUSED(rcl_publisher_wait_for_all_acked(&publisher, 50'000'000), RCL_RET_TIMEOUT, TIDE_ERROR_TIMEOUT);
   EXPECT_GE(now_ns() - begin_ns, 50'000'000);
-  std::thread later([&] {
-    std::this_thread::sleep_for(30ms);
+  Thread later([&] {
+    sleep_for(30ms);
     server.mute(false);
   });
   EXPECT_OK(rcl_publisher_wait_for_all_acked(&publisher, -1));
@@ -171,7 +170,7 @@ TEST_F(Publishing, FinishingWaitsForTheLastMessages) {
     std_msgs__msg__Int32 number = {level};
     server.mute(true); /* they are lost, and sent again behind whatever is sent next */
     for (int i = 0; i < 5; i++) ASSERT_OK(rcl_publish(&last, &number, nullptr));
-    std::this_thread::sleep_for(20ms);
+    sleep_for(20ms);
     server.mute(false);
     ASSERT_OK(rcl_publisher_fini(&last, &node));
     EXPECT_TRUE(eventually([&] { return server.written("rt/" + topic).size() == 5; })) << topic;
@@ -182,8 +181,8 @@ TEST_F(Publishing, TheEndOfTheSupportWaitsForTheLastMessages) {
   ASSERT_OK(publish(1));
   server.mute(true);
   for (size_t i = 2; i <= 4; i++) ASSERT_OK(publish(i));
-  std::thread later([&] {
-    std::this_thread::sleep_for(500ms);
+  Thread later([&] {
+    sleep_for(500ms);
     server.mute(false);
   });
   ASSERT_OK(rclc_support_fini(&support));
@@ -222,7 +221,7 @@ TEST_F(Publishing, FromSeveralThreadsAtOnce) {
       &executor, &subscription, &received, [](const void *) { heard++; }, ON_NEW_DATA));
   ASSERT_OK(tide_rclc_publisher_set_wait_ms(&publisher, 10'000));
   std::atomic<int> running = kThreads;
-  std::vector<std::thread> threads;
+  std::vector<Thread> threads;
   for (int thread = 0; thread < kThreads; thread++) {
     threads.emplace_back([&, thread] {
       for (int i = 0; i < kMessages; i++) {
@@ -240,7 +239,7 @@ TEST_F(Publishing, FromSeveralThreadsAtOnce) {
     });
   }
   while (running > 0) EXPECT_OK(rclc_executor_spin_some(&executor, RCL_MS_TO_NS(5)));
-  for (std::thread &thread : threads) thread.join();
+  for (Thread &thread : threads) thread.join();
   ASSERT_TRUE(eventually([&] { return server.written("rt/text").size() == kThreads * kMessages; }));
   std::map<char, int> next;
   for (const Octets &bytes : server.written("rt/text")) {
@@ -361,7 +360,7 @@ TEST_F(Publishing, TheMostUrgentSubscriptionRunsFirst) {
   for (int again = 0; again < 2; again++) {
     ASSERT_TRUE(eventually([&] { return server.offer("rt/high", int32_bytes(again)); }));
   }
-  std::this_thread::sleep_for(50ms);
+  sleep_for(50ms);
   while (order.size() < 4) EXPECT_OK(rclc_executor_spin_some(&executor, RCL_MS_TO_NS(1)));
   EXPECT_EQ(order, (std::vector<char>{'h', 'h', 'l', 'l'}));
 }

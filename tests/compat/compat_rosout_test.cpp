@@ -7,17 +7,10 @@
 #include <atomic>
 #include <map>
 #include <random>
-#include <thread>
 
 #include "connected.h"
-#include "seeds.h"
 #include "tide/pools.h"
 #include "tide/rclc_rosout.h"
-
-namespace {
-std::atomic<bool> interrupted = false;
-}
-extern "C" bool tide_port_in_interrupt() { return interrupted; }  // in place of the port's
 
 namespace tide::compat::test {
 namespace {
@@ -58,7 +51,7 @@ class Rosout : public Connected {
     ASSERT_OK(tide_rclc_rosout_init(&node, RCUTILS_LOG_SEVERITY_UNSET));
   }
   void TearDown() override {
-    interrupted = false;
+    sim::Port::current()->in_interrupt = false;
     rcutils_logging_set_output_handler(rcutils_logging_console_output_handler);
     rmw_uros_set_error_handling_callback(nullptr);
     Connected::TearDown();
@@ -158,8 +151,7 @@ bool is_whole(const std::string &text) {
 }
 
 TEST_F(Rosout, ALongTextIsCutBehindAWholeCharacter) {
-  const unsigned seed = tide::test::seed_of_run();
-  SCOPED_TRACE(tide::test::replay_of(seed));
+  const auto seed = static_cast<unsigned>(World::current().random.next());
   std::mt19937 random(seed);
   const std::array<std::string, 4> characters = {"a", "é", "€", "😀"};
   uint32_t cut = 0;
@@ -286,10 +278,10 @@ TEST_F(Rosout, WithinALineItLogsAndDoesNotEnd) {
 }
 
 TEST_F(Rosout, InterruptsAreRefusedAndCounted) {
-  interrupted = true;
+  sim::Port::current()->in_interrupt = true;
   RCUTILS_LOG_FATAL("from an interrupt");
   RCUTILS_LOG_FATAL("again");
-  interrupted = false;
+  sim::Port::current()->in_interrupt = false;
   RCUTILS_LOG_INFO("from a thread");
   ASSERT_TRUE(have_arrived(1));
   EXPECT_EQ(lines()[0].text, "from a thread");
@@ -310,16 +302,16 @@ TEST_F(Rosout, LinesTravelAtTheirLevel) {
 /* Each thread's lines that have a node arrive once and in order; the others are counted. */
 TEST_F(Rosout, ThreadsLoseNothingUncounted) {
   constexpr int kThreads = 4, kLines = 300;
-  std::vector<std::thread> threads;
+  std::vector<Thread> threads;
   for (int thread = 0; thread < kThreads; thread++) {
     threads.emplace_back([thread] {
       for (int i = 0; i < kLines; i++) {
         RCUTILS_LOG_INFO("%d %d", thread, i);
-        if (i % 8 == 0) std::this_thread::sleep_for(1ms);
+        if (i % 8 == 0) sleep_for(1ms);
       }
     });
   }
-  for (std::thread &thread : threads) thread.join();
+  for (Thread &thread : threads) thread.join();
   const uint32_t kept = published();
   EXPECT_EQ(kept + lost(), static_cast<uint32_t>(kThreads * kLines));
   EXPECT_GE(kept, 1u);
@@ -337,21 +329,24 @@ TEST_F(Rosout, ThreadsLoseNothingUncounted) {
 
 TEST_F(Rosout, ItEndsAndBeginsAgainWhileThreadsLog) {
   std::atomic<bool> stop = false;
-  std::vector<std::thread> threads;
+  std::vector<Thread> threads;
   for (int thread = 0; thread < 3; thread++) {
     threads.emplace_back([&stop] {
-      while (!stop) RCUTILS_LOG_INFO("on and on");
+      while (!stop) {
+        RCUTILS_LOG_INFO("on and on");
+        sleep_for(50us);
+      }
     });
   }
   for (int round = 0; round < 10; round++) {
     ASSERT_TRUE(eventually([&] { return tide_rclc_rosout_fini(&node) == RCL_RET_OK; }, 10s));
     const uint32_t before = published();
-    std::this_thread::sleep_for(2ms);
+    sleep_for(2ms);
     EXPECT_EQ(published(), before); /* nobody is within a line any more */
     ASSERT_OK(tide_rclc_rosout_init(&node, RCUTILS_LOG_SEVERITY_UNSET));
   }
   stop = true;
-  for (std::thread &thread : threads) thread.join();
+  for (Thread &thread : threads) thread.join();
   for (const Line &line : lines()) ASSERT_EQ(line.text, "on and on");
 }
 

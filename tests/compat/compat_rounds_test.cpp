@@ -2,10 +2,10 @@
 // Logical execution time: inputs are taken before the first callback of a round, outputs leave after the last.
 #include <functional>
 #include <random>
+
 #include <thread>
 
 #include "connected.h"
-#include "seeds.h"
 #include "tide/pools.h"
 
 namespace tide::compat::test {
@@ -134,7 +134,7 @@ TEST_F(Rounds, OutputsLeaveInASpinThatGoesOnAndAtItsEnd) {
     publish(inputs[0].message.data);
     if (inputs[0].message.data == 2) tide_executor_stop(tide_rclc_executor_core(&executor));
   };
-  std::thread spinning([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
+  Thread spinning([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
   ASSERT_TRUE(eventually([&] { return server.offer("rt/in0", int32_bytes(1)); }));
   EXPECT_TRUE(eventually([&] { return written() == std::vector<int32_t>{1}; }));
   ASSERT_TRUE(eventually([&] { return server.offer("rt/in0", int32_bytes(2)); }));
@@ -146,7 +146,7 @@ TEST_F(Rounds, AnotherThreadsOutputsDoNotWait) {
   ASSERT_OK(use(RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME));
   add(0);
   inputs[0].act = [&] {
-    std::thread other([&] { publish(9); });
+    std::thread other([&] { publish(9); });  // a real one, as the round is known by a variable of the thread
     other.join();
     EXPECT_TRUE(writes_within(std::chrono::seconds(5)));
   };
@@ -189,8 +189,7 @@ TEST_F(Rounds, AreRefusedFromWithinAndWithLanes) {
 
 // Whatever comes when, each sample runs its callback once, in order, and each output arrives once, in order.
 TEST_F(Rounds, NothingIsLostOrDoubledWhateverComesWhen) {
-  const unsigned seed = tide::test::seed_of_run();
-  SCOPED_TRACE(tide::test::replay_of(seed));
+  const auto seed = static_cast<unsigned>(World::current().random.next());
   std::mt19937 random(seed);
   for (size_t place = 0; place < 2; place++) add(place);
   std::array<int32_t, 2> offered{};

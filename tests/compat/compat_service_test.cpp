@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Services of the program: requests in, responses out, at once and later, under overload.
 #include <random>
-#include <thread>
 
 #include "rmw_microros/rmw_microros.h"
 #include "services.h"
@@ -153,8 +152,8 @@ TEST_F(Serving, ALateResponseWaitsForAPlaceAsLongAsTheProgramSays) {
   fill_pool(&publisher);
   rmw_request_id_t id{};
   ASSERT_EQ(rmw_uros_set_service_session_timeout(rcl_service_get_rmw_handle(&service), 10'000), RMW_RET_OK);
-  std::thread later([&] {
-    std::this_thread::sleep_for(50ms);
+  Thread later([&] {
+    sleep_for(50ms);
     server.mute(false);
   });
   EXPECT_OK(rcl_send_response(&service, &id, &response));

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Supports, options, nodes; ping and time; refusals; starting again.
-#include <fcntl.h>
 #include <algorithm>
-
-#include <thread>
 
 #include "connected.h"
 #include "tide/pools.h"
@@ -416,7 +413,7 @@ TEST_F(Connected, PingTakesNothingFromTheExecutor) {
   ASSERT_OK(rclc_subscription_init_default(&subscription, &node, int32_type(), "topic"));
   ASSERT_TRUE(eventually([&] { return server.offer("rt/topic", int32_bytes(1)); }));
   for (int32_t i = 2; i <= 8; i++) server.offer("rt/topic", int32_bytes(i)); /* more than the queue holds */
-  std::this_thread::sleep_for(20ms);
+  sleep_for(20ms);
   EXPECT_EQ(rmw_uros_ping_agent(1000, 1), RMW_RET_OK);
   std_msgs__msg__Int32 received = {};
   EXPECT_EQ(rcl_take(&subscription, &received, nullptr, nullptr), RCL_RET_SUBSCRIPTION_TAKE_FAILED);
@@ -448,14 +445,14 @@ TEST_F(Connected, TimeIsSynchronised) {
   EXPECT_EQ(rmw_uros_epoch_millis(), 0);
   server.mute(true);
   EXPECT_REFUSED(rmw_uros_sync_session(30), RCL_RET_TIMEOUT, TIDE_ERROR_TIMEOUT);
-  std::thread later([&] {
-    std::this_thread::sleep_for(100ms);
+  Thread later([&] {
+    sleep_for(100ms);
     server.mute(false);
   });
   EXPECT_OK(rmw_uros_sync_session(2000)); /* the first question is lost, another is not */
   later.join();
   EXPECT_TRUE(rmw_uros_epoch_synchronized());
-  const int64_t now = std::chrono::system_clock::now().time_since_epoch() / 1ns;
+  const int64_t now = wall_ns();
   EXPECT_LT(std::abs(rmw_uros_epoch_nanos() - now), 100'000'000);
   EXPECT_LT(std::abs(rmw_uros_epoch_millis() - now / 1'000'000), 100);
 }
@@ -534,7 +531,7 @@ TEST_F(Connected, NodesTellWhetherTheyAreValid) {
 
 TEST(Clock, MillisecondsAreThoseOfThePort) {
   const int64_t begin_ns = uxr_nanos(), begin_ms = uxr_millis();
-  std::this_thread::sleep_for(15ms);
+  sleep_for(15ms);
   EXPECT_GE(uxr_millis() - begin_ms, 14);
   EXPECT_GE(uxr_nanos() - begin_ns, 15'000'000);
   EXPECT_LT(std::abs(uxr_nanos() / 1'000'000 - uxr_millis()), 1000);
@@ -550,21 +547,6 @@ TEST(Text, IsFormattedWithinItsBuffer) {
 // ---- custom transports ----
 
 class CustomTransport : public ::testing::TestWithParam<bool> {};
-
-bool open_transport(uxrCustomTransport *transport) { return transport->args != nullptr; }
-bool close_transport(uxrCustomTransport *) { return true; }
-size_t write_transport(uxrCustomTransport *transport, const uint8_t *bytes, size_t count, uint8_t *error) {
-  const ssize_t written = send(*static_cast<int *>(transport->args), bytes, count, 0);
-  *error = written < 0;
-  return written < 0 ? 0 : static_cast<size_t>(written);
-}
-size_t read_transport(uxrCustomTransport *transport, uint8_t *bytes, size_t count, int timeout_ms, uint8_t *error) {
-  pollfd wait = {*static_cast<int *>(transport->args), POLLIN, 0};
-  if (poll(&wait, 1, timeout_ms) <= 0) return 0;
-  const ssize_t taken = recv(wait.fd, bytes, count, MSG_DONTWAIT);
-  *error = taken < 0;
-  return taken < 0 ? 0 : static_cast<size_t>(taken);
-}
 
 TEST_P(CustomTransport, CarriesASession) {
   const bool framed = GetParam();

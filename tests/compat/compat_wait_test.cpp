@@ -66,8 +66,8 @@ TEST_F(Waiting, WaitsAsLongAsItIsToldAndNoLonger) {
   EXPECT_GE(now_ns() - begin, ms(50));
   ASSERT_OK(rcl_wait_set_clear(&wait_set));
   ASSERT_OK(rcl_wait_set_add_subscription(&wait_set, &subscription, nullptr));
-  std::thread later([&] {
-    std::this_thread::sleep_for(30ms);
+  Thread later([&] {
+    sleep_for(30ms);
     EXPECT_TRUE(server.offer("rt/numbers", int32_bytes(1)));
   });
   EXPECT_OK(rcl_wait(&wait_set, -1)) << "for ever";
@@ -99,8 +99,8 @@ TEST_F(Waiting, AGuardConditionWakesFromAnotherThreadAndIsReadyOnce) {
   rcl_guard_condition_t guard{};
   ASSERT_OK(rcl_guard_condition_init(&guard, &support.context, rcl_guard_condition_get_default_options()));
   ASSERT_OK(rcl_wait_set_add_guard_condition(&wait_set, &guard, nullptr));
-  std::thread other([&] {
-    std::this_thread::sleep_for(30ms);
+  Thread other([&] {
+    sleep_for(30ms);
     EXPECT_OK(rcl_trigger_guard_condition(&guard));
   });
   const Time begin = now_ns();

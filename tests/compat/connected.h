@@ -58,6 +58,20 @@ inline void PrintTo(const Outcome &outcome, std::ostream *out) {
 #define EXPECT_REFUSED(call, code, cause) \
   EXPECT_EQ((rcl_reset_error(), Outcome{(call), tide_rclc_last_status()}), (Outcome{(code), (cause)}))
 
+// The functions of a custom transport whose args are a ClientEnd.
+inline bool open_transport(uxrCustomTransport *transport) { return transport->args != nullptr; }
+inline bool close_transport(uxrCustomTransport *) { return true; }
+inline size_t write_transport(uxrCustomTransport *transport, const uint8_t *bytes, size_t count, uint8_t *error) {
+  static_cast<ClientEnd *>(transport->args)->write({bytes, bytes + count});
+  *error = 0;
+  return count;
+}
+inline size_t read_transport(uxrCustomTransport *transport, uint8_t *bytes, size_t count, int timeout_ms,
+                             uint8_t *error) {
+  *error = 0;
+  return static_cast<ClientEnd *>(transport->args)->read(bytes, count, timeout_ms);
+}
+
 class Connected : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "actions.h"
-#include "seeds.h"
 
 namespace tide::compat::test {
 namespace {
@@ -257,8 +256,7 @@ TEST_F(Restarts, TheCheckerSeesAGoalThatRunsTwice) {
 }
 
 TEST_F(Restarts, NoGoalIsLostOrDoubledWheneverTheAgentDies) {
-  const unsigned seed = tide::test::seed_of_run();
-  SCOPED_TRACE(tide::test::replay_of(seed));
+  const auto seed = static_cast<unsigned>(World::current().random.next());
   // Every step draws the same, whatever has come by then; what the server refuses is drawn apart.
   std::mt19937 random(seed), refusing(seed + 1);
   const auto one_of = [&](unsigned count) { return random() % count == 0; };

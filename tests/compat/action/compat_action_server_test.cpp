@@ -6,7 +6,6 @@
 #include <set>
 
 #include "actions.h"
-#include "seeds.h"
 
 namespace tide::compat::test {
 namespace {
@@ -149,7 +148,7 @@ TEST_F(ActionServer, AResultIsForgottenWhenItsTimeIsOver) {
   ASSERT_TRUE(send_goal(1, 5));
   EXPECT_OK(finish(running[0], GOAL_STATE_SUCCEEDED, 5));
   EXPECT_EQ(ask_result(1).first, GOAL_STATE_SUCCEEDED);
-  std::this_thread::sleep_for(60ms);
+  sleep_for(60ms);
   EXPECT_EQ(ask_result(1).first, GOAL_STATE_UNKNOWN);
   ASSERT_TRUE(send_goal(2, 5));
   EXPECT_TRUE(spin_until_states({{goal_id(2), GOAL_STATE_EXECUTING}})) << "the old one is out of the list";
@@ -213,7 +212,7 @@ TEST_F(ActionServer, CancelsOneRefusesOneAndAll) {
 
 TEST_F(ActionServer, CancelsWhatWasAcceptedUntilATime) {
   ASSERT_TRUE(send_goal(1, 1));
-  std::this_thread::sleep_for(2ms);
+  sleep_for(2ms);
   ASSERT_TRUE(send_goal(2, 2));
   const Octets stamp = reply("send_goal", 0);
   EXPECT_EQ(cancel(GoalId{}, word_at(stamp, 4), word_at(stamp, 8)),
@@ -342,10 +341,9 @@ TEST_F(ActionServer, RepliesWaitForANodeAndNothingIsLost) {
 
 // Each goal runs in a thread of its own, as in the public programs; some are cancelled, some are asked for early.
 TEST_F(ActionServer, GoalsEndInThreads) {
-  const unsigned seed = tide::test::seed_of_run();
-  SCOPED_TRACE(tide::test::replay_of(seed));
+  const auto seed = static_cast<unsigned>(World::current().random.next());
   std::mt19937 random(seed);
-  std::vector<std::thread> threads;
+  std::vector<Thread> threads;
   std::atomic<int> ended{0};
   size_t started = 0;
   for (uint8_t number = 0; number < 60; number++) {
@@ -356,7 +354,7 @@ TEST_F(ActionServer, GoalsEndInThreads) {
       GoalFeedback feedback{};
       EXPECT_OK(rclc_action_publish_feedback(goal, &feedback));
       const int32_t target = static_cast<const GoalRequest *>(goal->ros_goal_request)->goal.target;
-      while (finish(goal, GOAL_STATE_SUCCEEDED, target) != RCL_RET_OK) std::this_thread::sleep_for(1ms);
+      while (finish(goal, GOAL_STATE_SUCCEEDED, target) != RCL_RET_OK) sleep_for(1ms);
       ended++;
     });
     if (random() % 2 == 0) (void)cancel(goal_id(number));

@@ -2,8 +2,6 @@
 // What a program gets on a desktop that defines no pools of its own.
 #include <test_interfaces/srv/blob.h>
 
-#include <thread>
-
 #include "../connected.h"
 
 namespace tide::compat::test {

@@ -4,7 +4,6 @@
 #include <rcl/graph.h>
 
 #include <cstdlib>
-#include <thread>
 
 #include "../connected.h"
 
@@ -130,7 +129,7 @@ TEST_F(Graph, APeerIsWaitedFor) {
   EXPECT_REFUSED(rcl_wait_for_publishers(&node, &allocator, "numbers", 2, 20 * kMillisecond, &success), RCL_RET_TIMEOUT,
                  TIDE_ERROR_TIMEOUT);
   EXPECT_FALSE(success);
-  std::thread teller([this] {
+  Thread teller([this] {
     tell({{"/", "one", {}}});
     tell({{"/", "one", {{kSubscription, "/numbers", type}, {kSubscription, "/numbers", type}}}});
   });
@@ -171,7 +170,7 @@ TEST_F(Graph, WithoutAWordOfTheAgentTheFirstQuestionEnds) {
 }
 
 TEST_F(Graph, TheFirstQuestionWaitsForTheGraph) {
-  std::thread teller([this] { tell({{"/", "one", {{kPublisher, "/numbers", type}}}}); });
+  Thread teller([this] { tell({{"/", "one", {{kPublisher, "/numbers", type}}}}); });
   EXPECT_EQ(publishers("numbers"), 1u);
   teller.join();
 }

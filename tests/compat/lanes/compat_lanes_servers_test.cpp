@@ -3,8 +3,6 @@
 #include <test_interfaces/action/count.h>
 
 #include <atomic>
-#include <mutex>
-#include <thread>
 
 #include "parameters/parameters.h"
 #include "tide/rclc_action.h"
@@ -44,7 +42,7 @@ class Servers : public Parameters {
     tide_rclc_timer_set_priority(&timer, TIDE_PRIORITY(4, 1));
     spun_elsewhere = true;
     ticks = 0;
-    spinner = std::thread([this] { EXPECT_OK(rclc_executor_spin(&executor)); });
+    spinner = Thread([this] { EXPECT_OK(rclc_executor_spin(&executor)); });
   }
   void TearDown() override {
     tide_executor_stop(tide_rclc_executor_core(&executor));
@@ -55,7 +53,6 @@ class Servers : public Parameters {
   static void on_tick(rcl_timer_t *, int64_t) { ticks++; }
   static rcl_ret_t on_goal(rclc_action_goal_handle_t *goal, void *context) {
     auto *self = static_cast<Servers *>(context);
-    const std::lock_guard lock(self->mutex);
     self->runners.emplace_back([self, goal] { self->run(goal); });
     return RCL_RET_ACTION_GOAL_ACCEPTED;
   }
@@ -69,7 +66,7 @@ class Servers : public Parameters {
     (void)rclc_parameter_set_double(&parameters, "gain", target);
     GoalResult result{};
     result.result.reached = target;
-    while (rclc_action_send_result(goal, GOAL_STATE_SUCCEEDED, &result) != RCL_RET_OK) std::this_thread::sleep_for(1ms);
+    while (rclc_action_send_result(goal, GOAL_STATE_SUCCEEDED, &result) != RCL_RET_OK) sleep_for(1ms);
     ended++;
   }
   Octets ask_action(const std::string &part, const Octets &request, uint8_t asker) {
@@ -91,21 +88,20 @@ class Servers : public Parameters {
   rclc_action_server_t action{};
   GoalRequest requests[kGoals]{};
   rcl_timer_t timer{};
-  std::thread spinner;
-  std::mutex mutex;
-  std::vector<std::thread> runners;
+  Thread spinner;
+  std::vector<Thread> runners;
   std::atomic<int> ended = 0;
   uint8_t asked_ = 0;
 };
 
 TEST_F(Servers, EveryRequestIsAnsweredWhileThreadsUseThem) {
   std::atomic<bool> over = false;
-  std::thread changer([&] {
+  Thread changer([&] {
     for (int64_t value = 0; !over; value++) {
       (void)rclc_parameter_set_int(&parameters, "count", value);
       int64_t read = -1;
       EXPECT_OK(rclc_parameter_get_int(&parameters, "count", &read));
-      std::this_thread::sleep_for(1ms);
+      sleep_for(1ms);
     }
   });
   for (uint8_t round = 1; round <= kRounds; round++) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameters: what a program does with them, and what the six services answer.
 #include "parameters.h"
-#include "seeds.h"
 
 extern "C" rcl_ret_t first_edition_start(rclc_executor_t *executor, rclc_parameter_server_t *server);
 extern "C" int first_edition_count(rclc_parameter_server_t *server);
@@ -293,8 +292,7 @@ TEST_F(Parameters, ValuesSurviveARestart) {
 
 TEST_F(Parameters, RandomRequestsLeaveWhatAModelSays) {
   start({true, 4, true, false});
-  const unsigned seed = tide::test::seed_of_run();
-  SCOPED_TRACE(tide::test::replay_of(seed));
+  const auto seed = static_cast<unsigned>(World::current().random.next());
   std::mt19937 random(seed);
   std::map<std::string, int> model;
   const Texts names = {"a", "b", "c", "d", "e", "f"};

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each test's world: a machine in virtual time on which the test and its threads run, as one seed has it. The seed of a
+// repetition (--gtest_repeat) is TIDE_SEED plus its number; a failed test prints what replays it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "sim/engine/port.h"
+
+namespace tide::compat::test {
+
+using namespace std::chrono_literals;
+using sim::Thread;
+using sim::Time;
+
+class AgentServer;
+
+// A datagram link of the program and where it leads to.
+struct Connection {
+  Connection(sim::Machine &machine, tide_session_t &session, Time latency_most, uint64_t seed);
+  void deliver(std::vector<uint8_t> datagram);
+
+  sim::Random random;
+  Time latency_most, last_up = 0, last_down = 0;  // datagrams keep their order
+  AgentServer *server = nullptr;                  // null: nobody is there (any more)
+  uint64_t endpoint = 0;
+  sim::Line up;
+  sim::Link link;
+};
+
+class World {
+ public:
+  explicit World(uint64_t seed);
+  static World &current();
+
+  Time latency() { return random.between(1, latency_most_); }
+  // A server's port.
+  uint16_t listen(AgentServer *server);
+  void close(AgentServer *server);
+
+  sim::Engine engine;
+  sim::Random random;
+  sim::Machine machine;
+
+ private:
+  sim::Link *open(tide_session_t &session, const tide_link_address_t &address);
+
+  static constexpr uint16_t kFirstPort = 2019;
+  Time latency_most_;
+  std::vector<AgentServer *> servers_;  // by port
+  std::vector<std::unique_ptr<Connection>> connections_;
+  sim::Port port_;
+};
+
+inline Time now_ns() { return World::current().engine.now(); }
+inline Time wall_ns() { return tide_port_platform()->wall_ns(tide_port_platform()->context); }
+
+inline void sleep_for(std::chrono::nanoseconds duration) { sim::Port::current()->pause(duration.count()); }
+
+// False: not within this time.
+inline bool eventually(const std::function<bool()> &condition, std::chrono::nanoseconds limit = 10s) {
+  const Time end = now_ns() + limit.count();
+  while (!condition()) {
+    if (now_ns() > end) return false;
+    sleep_for(std::chrono::nanoseconds(World::current().random.between(10'000, 1'000'000)));
+  }
+  return true;
+}
+
+}  // namespace tide::compat::test
