@@ -51,9 +51,7 @@ Loop::Loop(Agent &agent, Poller &poller, const Waker &waker, int signals, std::f
 
 void Loop::run() {
   while (!ending_) {
-    const bool more = pump(monotonic_ns());
-    agent_.flush();
-    if (more) continue;
+    if (pump(monotonic_ns())) continue;
     Time until = deadline_ns_;
     for (const auto &link : links_) until = std::min(until, link->deadline());
     wait(until);
@@ -81,6 +79,8 @@ void Loop::wait(Time until) {
 // True when frames left or reached their end, so that there may be more.
 bool Loop::pump(Time now) {
   deadline_ns_ = agent_.poll(now);
+  agent_
+      .flush();  // before the acknowledgments leave: what a client has no longer is in DDS, whatever ends this program
   agent_.take_ready(ready_);
   for (const Endpoint endpoint : ready_) links_[endpoint >> kLinkShift]->write(endpoint, now);
   bool sent = false;
