@@ -35,7 +35,9 @@ struct Limits {
   Time request_wait_ns = 5'000'000'000;      // as long a request waits for a server
   size_t released_requests = 8;              // of those that waited, at once: ROS 2 servers keep the last ten
   Time release_period_ns = 100'000'000;      // so many more, and one more for each reply
-  Time reply_wait_ns = 1'000'000'000;        // as long a reply waits for DDS to know who asked
+  // As long a reply waits for DDS to know who asked: as reader_wait_ns.
+  Time reply_wait_ns = 10'000'000'000;
+  Time look_again_ns = 100'000'000;  // while something waits, also without news of DDS
   std::array<NodeClass, 4> nodes = {{{128, 160}, {1024, 64}, {8192, 8}, {65540, 2}}};
   size_t reserved_nodes = 8;                    // kept from DATA, so that a STATUS always finds room
   size_t output_streams = 128;                  // of one client: 63 levels, each reliable and best effort, and level 0

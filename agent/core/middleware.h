@@ -76,8 +76,9 @@ class Writer : public Made {
 
 class Requester : public Source {
  public:
-  // Whether a server is there that would get a request and whose reply would come.
+  // Whether a server is there that would get a request and whose reply would come: it has found both ends of this.
   virtual bool is_served() = 0;
+  // Unset: DDS refuses it for now.
   virtual std::optional<uint64_t> send(Bytes payload, bool big_endian) = 0;
 };
 
@@ -85,6 +86,7 @@ class Replier : public Source {
  public:
   // Whether the one who asked would get a reply.
   virtual bool reaches(const SampleIdentity &request) = 0;
+  // False: DDS refuses it for now.
   virtual bool send(const SampleIdentity &request, Bytes payload, bool big_endian) = 0;
 };
 

@@ -54,7 +54,8 @@ void Services::count_release(Release &release, Time now) const {
   release.count++;
 }
 
-void Services::send(Entity &entity, const WaitingMessage &message, Time now) {
+// False: DDS refuses it for now, as its lock is taken or its history is full.
+bool Services::send(Entity &entity, const WaitingMessage &message, Time now) {
   bool written = false;
   if (auto *requester = entity.as<RequesterPart>()) {
     const std::optional<uint64_t> number = requester->dds->send(message.payload, message.big_endian);
@@ -65,23 +66,24 @@ void Services::send(Entity &entity, const WaitingMessage &message, Time now) {
   } else {
     ReplierPart &replier = *entity.as<ReplierPart>();
     written = replier.dds->send(message.identity, message.payload, message.big_endian);
-    const auto taken = replier.taken.extract(message.identity);
-    if (written && !taken.empty()) replier.replies.add(now - taken.mapped());
+    const auto taken = written ? replier.taken.extract(message.identity) : decltype(replier.taken)::node_type();
+    if (!taken.empty()) replier.replies.add(now - taken.mapped());
   }
-  (written ? counters_.samples_to_dds : counters_.write_failed)++;
+  if (written) counters_.samples_to_dds++;
+  return written;
 }
 
 void Services::flush(Entity &entity, Time now) {
   auto *requester = entity.as<RequesterPart>();
-  const size_t given_up = entity.waiting()->flush(
-      now,
-      [&](const WaitingMessage &message) {
-        return is_ready(entity, message) && (requester == nullptr || may_release(*requester->release, now));
-      },
-      [&](const WaitingMessage &message) {
-        if (requester != nullptr) count_release(*requester->release, now);
-        send(entity, message, now);
-      });
+  bool refused = false;  // then the others wait, too: they keep their order
+  const size_t given_up = entity.waiting()->flush(now, [&](const WaitingMessage &message) {
+    if (refused || !is_ready(entity, message)) return false;
+    if (requester != nullptr && !may_release(*requester->release, now)) return false;
+    refused = !send(entity, message, now);
+    if (requester != nullptr && !refused) count_release(*requester->release, now);
+    return !refused;
+  });
+  if (!entity.waiting()->empty()) look_again(entity, refused, now);
   (requester != nullptr ? counters_.requests_unserved : counters_.replies_unreachable) += given_up;
 }
 
@@ -94,6 +96,11 @@ void Services::poll(Time now) {
     flush(entity, now);
     next_ns_ = std::min(next_ns_, waiting->next_ns());
   }
+}
+
+void Services::look_again(Entity &entity, bool refused, Time now) {
+  const Time period_ns = refused ? context_.limits.write_retry_ns : context_.limits.look_again_ns;
+  next_ns_ = std::min({next_ns_, entity.waiting()->next_ns(), now + period_ns});
 }
 
 void Services::took(Entity &entity, Time now) {

@@ -29,8 +29,9 @@ class Services {
 
  private:
   bool may_release(const Release &release, Time now);
+  void look_again(Entity &entity, bool refused, Time now);
   void count_release(Release &release, Time now) const;
-  void send(Entity &entity, const WaitingMessage &message, Time now);
+  bool send(Entity &entity, const WaitingMessage &message, Time now);
 
   Context &context_;
   Counters &counters_;

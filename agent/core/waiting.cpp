@@ -27,17 +27,12 @@ size_t WaitingMessages::push(WaitingMessage message, const Limits &limits) {
   return given_up;
 }
 
-size_t WaitingMessages::flush(Time now, const std::function<bool(const WaitingMessage &)> &ready,
-                              const std::function<void(const WaitingMessage &)> &hand_on) {
+size_t WaitingMessages::flush(Time now, const std::function<bool(const WaitingMessage &)> &hand_on) {
   size_t given_up = 0;
   std::erase_if(messages_, [&](const WaitingMessage &message) {
     const bool over = now >= message.until_ns;
-    if (!over && !ready(message)) return false;
-    if (over) {
-      given_up++;
-    } else {
-      hand_on(message);
-    }
+    if (!over && !hand_on(message)) return false;
+    if (over) given_up++;
     bytes_ -= message.payload.size();
     return true;
   });

@@ -28,9 +28,9 @@ class WaitingMessages {
   Time next_ns() const;  // when the first is given up
   // Returns how many of the oldest had to give way.
   size_t push(WaitingMessage message, const Limits &limits);
-  // Hands on, oldest first, those that `ready` approves of. Returns how many were given up since their time is over.
-  size_t flush(Time now, const std::function<bool(const WaitingMessage &)> &ready,
-               const std::function<void(const WaitingMessage &)> &hand_on);
+  // Offers them to hand_on, oldest first; what it returns true for goes. Returns how many were given up since their
+  // time is over.
+  size_t flush(Time now, const std::function<bool(const WaitingMessage &)> &hand_on);
 
  private:
   void check() const;

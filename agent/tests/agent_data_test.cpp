@@ -519,12 +519,33 @@ TEST_F(Asking, RepliesWaitForTheirAskerAndForNobodyElse) {
 TEST_F(Asking, RepliesToWhoIsGoneAreGivenUp) {
   set_unreachable(1, true);
   client.write(0x0018, reply_to(1));
-  driver.run_until(driver.now() + kSecond);
+  driver.run_until(driver.now() + Limits{}.reply_wait_ns);
   EXPECT_EQ(driver.agent.counters().replies_unreachable, 1u);
   set_unreachable(1, false);
   driver.middleware.sources[1]->wake();
   driver.pump();
   EXPECT_EQ(written(), (std::vector<uint8_t>{}));
+}
+
+// DDS takes nothing for a moment, when its lock is taken on a busy machine or its history is full.
+TEST_F(Asking, WhatDdsRefusesIsOfferedAgainInOrder) {
+  driver.middleware.served = true;
+  driver.middleware.full = true;
+  for (uint8_t number = 1; number <= 3; number++) client.write(0x0017, {number});
+  client.write(0x0018, reply_to(7));
+  EXPECT_EQ(written(), (std::vector<uint8_t>{}));
+  driver.middleware.full = false;
+  driver.run_until(driver.now() + 2 * kMillisecond);
+  EXPECT_EQ(written(), (std::vector<uint8_t>{1, 2, 3, 7}));
+  EXPECT_EQ(driver.agent.counters().requests_unserved + driver.agent.counters().replies_unreachable, 0u);
+}
+
+// Whether a server has found both ends may change without news of DDS.
+TEST_F(Asking, AServerIsLookedForAgain) {
+  client.write(0x0017, {1});
+  driver.middleware.served = true;
+  driver.run_until(driver.now() + Limits{}.look_again_ns);
+  EXPECT_EQ(written(), (std::vector<uint8_t>{1}));
 }
 
 // A change that comes while the reader is not asked for is not missed later.

@@ -141,6 +141,7 @@ class FakeRequester : public FakeReading<Requester> {
       : FakeReading(middleware, service.reply, qos, std::move(wake)), topic_(service.request) {}
   bool is_served() override { return middleware_.served; }
   std::optional<uint64_t> send(Bytes payload, bool big_endian) override {
+    if (middleware_.full) return std::nullopt;
     middleware_.written.push_back(
         {topic_.name, {payload.begin(), payload.end()}, big_endian, {}, ++middleware_.requests});
     return middleware_.requests;
@@ -156,6 +157,7 @@ class FakeReplier : public FakeReading<Replier> {
       : FakeReading(middleware, service.request, qos, std::move(wake)), topic_(service.reply) {}
   bool reaches(const SampleIdentity &request) override { return !middleware_.unreachable.contains(request); }
   bool send(const SampleIdentity &request, Bytes payload, bool big_endian) override {
+    if (middleware_.full) return false;
     middleware_.written.push_back({topic_.name, {payload.begin(), payload.end()}, big_endian, request});
     return true;
   }
