@@ -382,11 +382,17 @@ bool Client::may_wait(Entity &entity, uint8_t stream) {
   return now_ - writer->refused_since_ns < context_.limits.write_wait_ns;
 }
 
-// What the client kept for an agent that was started again comes before DDS has found the writers' readers again.
+// What the client kept for an agent that was started again comes before DDS has found the writers' readers again, and
+// before those have found the writers. Each side finds the other on its own, on a busy machine a second apart. One
+// sample is sent to the readers that were found, and the others wait until it is acknowledged.
 bool Client::waits_for_reader(Entity &entity, uint8_t stream) const {
   auto *writer = entity.as<WriterPart>();
   if (writer == nullptr || writer->reader_deadline_ns == 0 || !TIDE_STREAM_IS_RELIABLE(stream)) return false;
-  if (now_ < writer->reader_deadline_ns && !writer->dds->has_reader()) return true;
+  if (now_ < writer->reader_deadline_ns) {
+    if (!writer->dds->has_reader()) return true;
+    if (!writer->has_written) return false;
+    if (!writer->dds->is_acknowledged()) return true;
+  }
   writer->reader_deadline_ns = 0;
   return false;
 }
@@ -401,6 +407,7 @@ bool Client::write(Entity &entity, uint16_t request, Bytes payload, bool big_end
   if (writer == nullptr) return services_.write(entity, request, payload, big_endian, now_);
   if (!writer->dds->write(payload, big_endian)) return false;
   writer->refused_since_ns = 0;
+  writer->has_written = true;
   counters_.samples_to_dds++;
   return true;
 }

@@ -57,7 +57,8 @@ struct ParticipantPart {
 struct DescribedPart {};  // topic, publisher, subscriber: DDS has nothing of its own for them
 struct WriterPart {
   std::unique_ptr<Writer> dds;
-  Time reader_deadline_ns = 0;  // until then samples wait for a first reader; 0: they do not
+  Time reader_deadline_ns = 0;  // until then samples wait for readers that know this writer; 0: they do not
+  bool has_written = false;     // to such readers, a first sample for them to acknowledge
   Time refused_since_ns = 0;    // DDS takes nothing of this writer; 0: it does
 };
 struct ReaderPart {

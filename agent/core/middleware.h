@@ -72,6 +72,9 @@ class Writer : public Made {
   virtual bool write(Bytes payload, bool big_endian) = 0;
   // A reader has been found; until then what is written is for nobody, unless the topic keeps it.
   virtual bool has_reader() const = 0;
+  // The reliable readers that have been found have all that was written. A reader that has not found this writer in its
+  // turn acknowledges nothing, and loses what it is sent beyond the writer's depth.
+  virtual bool is_acknowledged() = 0;
 };
 
 class Requester : public Source {

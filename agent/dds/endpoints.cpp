@@ -135,6 +135,8 @@ bool DdsWriter::has_reader() const {
   return writer_->get_publication_matched_status(status)() == kOkay && status.current_count > 0;
 }
 
+bool DdsWriter::is_acknowledged() { return writer_->wait_for_acknowledgments({0, 0})() == kOkay; }
+
 bool DdsWriter::write(Bytes payload, bool big_endian, rtps::WriteParams &parameters) {
   OutgoingSample sample{payload, big_endian};
   return writer_->write(&sample, parameters);

@@ -52,6 +52,7 @@ class DdsWriter : public Writer {
 
   bool write(Bytes payload, bool big_endian) override;
   bool has_reader() const override;
+  bool is_acknowledged() override;
   bool write(Bytes payload, bool big_endian, eprosima::fastrtps::rtps::WriteParams &parameters);
   DdsGuid guid() const { return writer_->guid(); }
 

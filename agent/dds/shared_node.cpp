@@ -74,6 +74,7 @@ class LaterWriter : public LaterEntity<Writer> {
   using LaterEntity::LaterEntity;
   bool write(Bytes payload, bool big_endian) override { return later_->write(payload, big_endian); }
   bool has_reader() const override { return later_->has_reader(); }
+  bool is_acknowledged() override { return later_->is_acknowledged(); }
 };
 
 class LaterReader : public LaterEntity<Source> {

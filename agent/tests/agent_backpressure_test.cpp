@@ -172,6 +172,29 @@ TEST_F(AfterRestart, KeptSamplesWaitForAReader) {
   EXPECT_EQ(written(), (Octets{1, 2, 3, 4}));
 }
 
+// A reader that was found and does not know the writer yet gets no more of it than DDS repeats.
+TEST_F(AfterRestart, KeptSamplesWaitForAReaderThatKnowsTheWriter) {
+  driver.middleware.unread = false;
+  driver.middleware.unacknowledged = true;
+  for (uint8_t number = 1; number <= 3; number++) returned->write(0x0025, {number});
+  pass(500 * kMillisecond);
+  EXPECT_EQ(written(), (Octets{1}));
+  driver.middleware.unacknowledged = false;
+  pass(5 * kMillisecond);
+  EXPECT_EQ(written(), (Octets{1, 2, 3}));
+  driver.middleware.unacknowledged = true;  // once is enough
+  returned->write(0x0025, {4});
+  EXPECT_EQ(written(), (Octets{1, 2, 3, 4}));
+}
+
+TEST_F(AfterRestart, AReaderThatAcknowledgesNothingIsNotWaitedForForEver) {
+  driver.middleware.unread = false;
+  driver.middleware.unacknowledged = true;
+  for (uint8_t number = 1; number <= 3; number++) returned->write(0x0025, {number});
+  pass(Limits{}.reader_wait_ns + 5 * kMillisecond);
+  EXPECT_EQ(written(), (Octets{1, 2, 3}));
+}
+
 TEST_F(AfterRestart, WhatNobodyReadsDoesNotWaitForEver) {
   const Limits limits;
   returned->write(0x0025, {1});

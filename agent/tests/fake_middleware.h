@@ -81,6 +81,7 @@ class FakeMiddleware : public Middleware {
   bool wake_and_refuse = false;          // to create what reads, after news of it
   bool full = false;                     // writers take nothing
   bool unread = false;                   // writers have no reader
+  bool unacknowledged = false;           // readers that were found do not know their writers
   bool served = true;                    // requesters have a server
   std::set<SampleIdentity> unreachable;  // askers that DDS does not know (yet)
 };
@@ -125,6 +126,7 @@ class FakeWriter : public FakeMade<Writer> {
   }
   ~FakeWriter() override { middleware_.writers--; }
   bool has_reader() const override { return !middleware_.unread; }
+  bool is_acknowledged() override { return !middleware_.unacknowledged; }
   bool write(Bytes payload, bool big_endian) override {
     if (middleware_.full) return false;
     middleware_.written.push_back({topic_.name, {payload.begin(), payload.end()}, big_endian, {}});

@@ -43,6 +43,7 @@ class BusWriter : public agent::Writer {
  public:
   BusWriter(Bus &bus, std::string topic) : bus_(bus), topic_(std::move(topic)) {}
   bool has_reader() const override { return true; }
+  bool is_acknowledged() override { return true; }
   bool write(agent::Bytes payload, bool) override {
     bus_.publish(topic_, {payload.begin(), payload.end()});
     return true;
