@@ -28,13 +28,9 @@ bool Services::write(Entity &entity, uint16_t request, Bytes payload, bool big_e
   message.payload.assign(payload.begin(), payload.end());
   entity.delivery()->signal->queued.store(false);  // before looking, so that what changes now is announced again
   WaitingMessages &waiting = *entity.waiting();
-  if (waiting.empty() && is_ready(entity, message)) {
-    send(entity, message, now);
-    return true;
-  }
+  if (waiting.empty() && is_ready(entity, message) && send(entity, message, now)) return true;
   (asks ? counters_.requests_waited : counters_.replies_waited)++;
   message.until_ns = now + (asks ? context_.limits.request_wait_ns : context_.limits.reply_wait_ns);
-  next_ns_ = std::min(next_ns_, message.until_ns);
   const size_t given_up = waiting.push(std::move(message), context_.limits);
   (asks ? counters_.requests_unserved : counters_.replies_unreachable) += given_up;
   flush(entity, now);
@@ -94,7 +90,6 @@ void Services::poll(Time now) {
     const WaitingMessages *waiting = entity.waiting();
     if (waiting == nullptr || waiting->empty()) continue;
     flush(entity, now);
-    next_ns_ = std::min(next_ns_, waiting->next_ns());
   }
 }
 

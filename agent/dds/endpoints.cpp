@@ -18,6 +18,7 @@ constexpr int32_t kSamplesMaximum = 512;  // in a history, whatever the depth as
 constexpr uint32_t kReaderSamples = 256;
 constexpr int kOkay = 0;
 constexpr uint32_t kKnownWritersMaximum = 64;
+constexpr size_t kContactsMaximum = 1024;
 
 Duration_t milliseconds(uint32_t count) { return {static_cast<int32_t>(count / 1000), (count % 1000) * 1'000'000u}; }
 
@@ -72,10 +73,19 @@ void Peers::change(const dds::InstanceHandle_t &handle, bool matched) {
     const std::lock_guard lock(mutex_);
     const DdsGuid peer = rtps::iHandle2GUID(handle);
     if (matched) {
-      peers_.insert(peer);
+      peers_.try_emplace(peer, Clock::now());
     } else {
       peers_.erase(peer);
+      contacts_.erase(peer);
     }
+  }
+  wake_();
+}
+
+void Peers::add_contact(const DdsGuid &peer) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (contacts_.size() >= kContactsMaximum || !contacts_.insert(peer).second) return;
   }
   wake_();
 }
@@ -85,16 +95,24 @@ bool Peers::contains(const DdsGuid &peer) const {
   return peers_.contains(peer);
 }
 
-std::set<DdsGuid> Peers::get() const {
+std::map<DdsGuid, Peers::Clock::time_point> Peers::get() const {
   const std::lock_guard lock(mutex_);
   return peers_;
 }
 
+std::set<DdsGuid> Peers::get_contacts() const {
+  const std::lock_guard lock(mutex_);
+  return contacts_;
+}
+
 bool Peers::meets(const Peers &other) const {
-  const std::set<DdsGuid> here = get(), there = other.get();
-  return std::any_of(here.begin(), here.end(), [&there](const DdsGuid &one) {
-    return std::any_of(there.begin(), there.end(),
-                       [&one](const DdsGuid &another) { return another.guidPrefix == one.guidPrefix; });
+  const auto here = get(), there = other.get();
+  const std::set<DdsGuid> contacts = other.get_contacts();
+  const Clock::time_point limit = Clock::now() - other.contact_limit_;
+  return std::any_of(there.begin(), there.end(), [&](const auto &peer) {
+    if (peer.second > limit && !contacts.contains(peer.first)) return false;
+    return std::any_of(here.begin(), here.end(),
+                       [&](const auto &one) { return one.first.guidPrefix == peer.first.guidPrefix; });
   });
 }
 
@@ -162,7 +180,16 @@ std::unique_ptr<DdsReader> DdsReader::make(const NodePointer &node, const Topic 
   auto result = std::unique_ptr<DdsReader>(new DdsReader(node, owner, topic, std::move(arrival), peers));
   dds::StatusMask mask = dds::StatusMask::data_available();
   if (peers != nullptr) mask << dds::StatusMask::subscription_matched();
-  result->reader_ = owner->subscriber()->create_datareader(shared, reader_qos(qos), &result->listener_, mask);
+  const auto create = [&] {
+    result->reader_ = owner->subscriber()->create_datareader(shared, reader_qos(qos), &result->listener_, mask);
+    return result->reader_ == nullptr ? Contacts::Entity::unknown() : result->guid().entityId;
+  };
+  if (peers == nullptr) {
+    create();
+  } else {
+    result->has_contacts_ = true;
+    owner->contacts().watch(create, [peers](const DdsGuid &writer) { peers->add_contact(writer); });
+  }
   if (result->reader_ == nullptr) return nullptr;
   node->add_reader(result->guid());
   return result;
@@ -171,6 +198,7 @@ std::unique_ptr<DdsReader> DdsReader::make(const NodePointer &node, const Topic 
 DdsReader::~DdsReader() {
   if (reader_ != nullptr) {
     node_->remove_reader(guid());
+    if (has_contacts_) owner_->contacts().forget(guid().entityId);
     reader_->set_listener(nullptr);
     owner_->subscriber()->delete_datareader(reader_);
   }

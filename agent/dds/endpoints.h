@@ -5,6 +5,7 @@
 #include <fastdds/rtps/common/Guid.h>
 #include <fastdds/rtps/common/WriteParams.h>
 
+#include <chrono>
 #include <fastdds/dds/publisher/DataWriter.hpp>
 #include <fastdds/dds/publisher/DataWriterListener.hpp>
 #include <fastdds/dds/subscriber/DataReader.hpp>
@@ -27,18 +28,27 @@ using DdsGuid = eprosima::fastrtps::rtps::GUID_t;
 // The ends of others that DDS has matched with one of ours. Changed by threads of DDS, which then call `wake`.
 class Peers {
  public:
-  explicit Peers(Wake wake) : wake_(std::move(wake)) {}
+  using Clock = std::chrono::steady_clock;
+
+  // contact_limit: a peer that has said nothing for so long is of a kind that never does, and counts as a contact.
+  explicit Peers(Wake wake, Clock::duration contact_limit = std::chrono::seconds(1))
+      : wake_(std::move(wake)), contact_limit_(contact_limit) {}
   void change(const eprosima::fastdds::dds::InstanceHandle_t &handle, bool matched);
+  // The peer has found our end, too; perhaps before it is matched.
+  void add_contact(const DdsGuid &peer);
   bool contains(const DdsGuid &peer) const;
-  // Whether a participant has one here and one there.
+  // Whether a participant has one here and one in `other`, and that has found our end there.
   bool meets(const Peers &other) const;
 
  private:
-  std::set<DdsGuid> get() const;
+  std::map<DdsGuid, Clock::time_point> get() const;
+  std::set<DdsGuid> get_contacts() const;
 
   mutable std::mutex mutex_;
-  std::set<DdsGuid> peers_;
+  std::map<DdsGuid, Clock::time_point> peers_;  // since when
+  std::set<DdsGuid> contacts_;
   Wake wake_;
+  Clock::duration contact_limit_;
 };
 
 class DdsWriter : public Writer {
@@ -80,7 +90,7 @@ class DdsReader : public Source {
  public:
   using Arrival = std::function<void(eprosima::fastdds::dds::DataReader &reader)>;
 
-  // arrival: data has come; by a thread of DDS, also before this returns. peers: as a writer's.
+  // arrival: data has come; by a thread of DDS, also before this returns. peers: as a writer's, with their contacts.
   static std::unique_ptr<DdsReader> make(const NodePointer &node, const Topic &topic, const Qos &qos, Arrival arrival,
                                          Peers *peers = nullptr);
   ~DdsReader() override;
@@ -112,6 +122,7 @@ class DdsReader : public Source {
   Topic topic_;
   Listener listener_;
   eprosima::fastdds::dds::DataReader *reader_ = nullptr;
+  bool has_contacts_ = false;
   std::map<DdsGuid, uint64_t> last_;
 };
 

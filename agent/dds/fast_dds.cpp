@@ -29,7 +29,8 @@ constexpr uint32_t kSocketBytes = 4 * 1024 * 1024;
 // until the next one: three seconds by default. With many participants that would be many messages.
 constexpr int32_t kAnnouncementMilliseconds = 500;
 
-dds::DomainParticipantQos participant_qos(const DdsOptions &options, const std::string &name, Outbox &outbox) {
+dds::DomainParticipantQos participant_qos(const DdsOptions &options, const std::string &name, Outbox &outbox,
+                                          const std::shared_ptr<Contacts> &contacts) {
   dds::DomainParticipantQos qos = dds::PARTICIPANT_QOS_DEFAULT;
   qos.name(name.c_str());
   auto transport = std::make_shared<eprosima::fastdds::rtps::UDPv4TransportDescriptor>();
@@ -39,7 +40,7 @@ dds::DomainParticipantQos participant_qos(const DdsOptions &options, const std::
   // The segments of shared memory differ between versions of Fast DDS, so it is left out even on one machine.
   qos.transport().use_builtin_transports = false;
   qos.transport().user_transports.push_back(
-      std::make_shared<TransportDescriptor>(transport, options.loopback_only, outbox));
+      std::make_shared<TransportDescriptor>(transport, options.loopback_only, outbox, contacts));
   auto &builtin = qos.wire_protocol().builtin;
   builtin.readerHistoryMemoryPolicy = rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
   builtin.writerHistoryMemoryPolicy = rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
@@ -94,7 +95,8 @@ class FastDds : public Middleware {
     // Beyond that Fast DDS would end the process. Those that are still being deleted keep their numbers.
     const std::optional<int> number = numbers_.take(participants_maximum(domain));
     if (!number) return nullptr;
-    dds::DomainParticipantQos qos = participant_qos(options_, name, outbox_);
+    const auto contacts = std::make_shared<Contacts>();
+    dds::DomainParticipantQos qos = participant_qos(options_, name, outbox_, contacts);
     qos.wire_protocol().participant_id = *number;
     dds::DomainParticipant *participant = dds::DomainParticipantFactory::get_instance()->create_participant(
         static_cast<uint32_t>(domain), qos, nullptr, dds::StatusMask::none());
@@ -102,7 +104,7 @@ class FastDds : public Middleware {
       numbers_.give_back(*number);
       return nullptr;
     }
-    return std::make_shared<Owner>(participant, reaper_);
+    return std::make_shared<Owner>(participant, contacts, reaper_);
   }
 
   DdsOptions options_;

@@ -11,7 +11,8 @@ namespace tide::agent {
 
 namespace dds = eprosima::fastdds::dds;
 
-Owner::Owner(dds::DomainParticipant *participant, Reaper &reaper) : participant_(participant), reaper_(reaper) {
+Owner::Owner(dds::DomainParticipant *participant, std::shared_ptr<Contacts> contacts, Reaper &reaper)
+    : participant_(participant), contacts_(std::move(contacts)), reaper_(reaper) {
   publisher_ = participant_->create_publisher(dds::PUBLISHER_QOS_DEFAULT);
   subscriber_ = participant_->create_subscriber(dds::SUBSCRIBER_QOS_DEFAULT);
 }

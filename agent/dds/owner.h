@@ -5,16 +5,19 @@
 
 #include <fastdds/dds/domain/DomainParticipant.hpp>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "core/middleware.h"
+#include "dds/contacts.h"
 #include "dds/reaper.h"
 
 namespace tide::agent {
 
 class Owner {
  public:
-  Owner(eprosima::fastdds::dds::DomainParticipant *participant, Reaper &reaper);
+  // contacts: of its transport.
+  Owner(eprosima::fastdds::dds::DomainParticipant *participant, std::shared_ptr<Contacts> contacts, Reaper &reaper);
   ~Owner();
   Owner(const Owner &) = delete;
   Owner &operator=(const Owner &) = delete;
@@ -22,6 +25,8 @@ class Owner {
   eprosima::fastdds::dds::DomainParticipant *participant() const { return participant_; }
   eprosima::fastdds::dds::Publisher *publisher() const { return publisher_; }
   eprosima::fastdds::dds::Subscriber *subscriber() const { return subscriber_; }
+
+  Contacts &contacts() const { return *contacts_; }
 
   enum class Fit { kThere, kFree, kOtherType };
   Fit find(const Topic &topic) const;
@@ -37,6 +42,7 @@ class Owner {
     size_t users;
   };
   eprosima::fastdds::dds::DomainParticipant *participant_;
+  std::shared_ptr<Contacts> contacts_;
   Reaper &reaper_;
   eprosima::fastdds::dds::Publisher *publisher_;
   eprosima::fastdds::dds::Subscriber *subscriber_;

@@ -43,6 +43,7 @@ class Transport : public rtps::ChainingTransport {
 
   void receive(rtps::TransportReceiverInterface *receiver, const octet *bytes, uint32_t count, const Locator_t &local,
                const Locator_t &remote) override {
+    descriptor_.contacts().receive({bytes, count});
     receiver->OnDataReceived(bytes, count, local, remote);
   }
 
@@ -62,10 +63,11 @@ std::shared_ptr<rtps::UDPv4TransportDescriptor> confined(std::shared_ptr<rtps::U
 }  // namespace
 
 TransportDescriptor::TransportDescriptor(std::shared_ptr<rtps::UDPv4TransportDescriptor> udp, bool loopback_only,
-                                         Outbox &outbox)
+                                         Outbox &outbox, std::shared_ptr<Contacts> contacts)
     : ChainingTransportDescriptor(confined(std::move(udp), loopback_only)),
       loopback_only_(loopback_only),
-      outbox_(outbox) {}
+      outbox_(outbox),
+      contacts_(std::move(contacts)) {}
 
 rtps::TransportInterface *TransportDescriptor::create_transport() const { return new Transport(*this); }
 

@@ -7,6 +7,8 @@
 #include <random>
 #include <thread>
 
+#include "dds/contacts.h"
+#include "dds/endpoints.h"
 #include "dds/outbox.h"
 
 namespace tide::agent::test {
@@ -242,6 +244,123 @@ TEST(Outbox, AParticipantThatEndsIsForgotten) {
   }
   fixture.outbox.flush();
   EXPECT_TRUE(fixture.sender.sent.empty());
+}
+
+// ---- what is read from messages that arrive ----
+
+using Guid = Contacts::Guid;
+using Entity = Contacts::Entity;
+
+constexpr uint8_t kSource = 0x0C;
+
+Octets heartbeat(uint8_t reader, uint8_t writer) {
+  Octets body = {0, 0, reader, 0x04, 0, 0, writer, 0x03};
+  body.resize(28, 0);
+  return body;
+}
+
+Entity reader_of(uint8_t number) {
+  Entity entity;
+  entity.value[2] = number;
+  entity.value[3] = 0x04;
+  return entity;
+}
+
+struct Watching {
+  Contacts contacts;
+  std::vector<std::pair<int, int>> found;  // participant and writer
+  void watch(uint8_t reader, const Octets &early = {}) {
+    contacts.watch(
+        [&] {
+          if (!early.empty()) contacts.receive(early);
+          return reader_of(reader);
+        },
+        [this](const Guid &writer) { found.emplace_back(writer.guidPrefix.value[5], writer.entityId.value[2]); });
+  }
+};
+
+TEST(Contacts, AHeartbeatNamesWhoKnowsAReader) {
+  Watching watching;
+  watching.watch(1);
+  for (const bool little_endian : {true, false}) {
+    Octets message = header_of(7);
+    put_submessage(message, kTime, 0, Octets(8, 1), little_endian);
+    put_submessage(message, kHeartbeat, 0, heartbeat(1, 9), little_endian);
+    put_submessage(message, kHeartbeat, 0, heartbeat(2, 8), little_endian);   // another reader
+    put_submessage(message, kHeartbeat, 0, heartbeat(0, 10), little_endian);  // no reader is named
+    put_submessage(message, kData, 0, heartbeat(1, 11), little_endian);
+    put_submessage(message, kSource, 0, Octets(20, 6), little_endian);
+    put_submessage(message, kHeartbeat, 0, heartbeat(1, 12), little_endian);
+    watching.contacts.receive(message);
+    EXPECT_EQ(watching.found, (std::vector<std::pair<int, int>>{{7, 9}, {6, 12}}));
+    watching.found.clear();
+  }
+}
+
+TEST(Contacts, WhatComesWhileAReaderIsMadeIsNotLost) {
+  Octets message = header_of(7);
+  put_submessage(message, kHeartbeat, 0, heartbeat(1, 9), true);
+  Watching watching;
+  watching.contacts.receive(message);
+  watching.watch(1, message);
+  EXPECT_EQ(watching.found.size(), 1u);
+  watching.contacts.forget(reader_of(1));
+  watching.contacts.receive(message);
+  EXPECT_EQ(watching.found.size(), 1u);
+}
+
+TEST(Contacts, AnyOctetsMayCome) {
+  Octets message = header_of(7);
+  put_submessage(message, kHeartbeat, 0, heartbeat(1, 9), true);
+  put_submessage(message, kSource, 0, Octets(20, 6), true);
+  for (size_t length = 0; length <= message.size(); length++) {
+    Watching watching;
+    watching.watch(1);
+    const Octets part(message.begin(), message.begin() + static_cast<long>(length));
+    watching.contacts.receive(part);
+    EXPECT_EQ(watching.found.size(), length >= 20 + 4 + 28 ? 1u : 0u) << length;
+  }
+  Random random(1);
+  for (int round = 0; round < 20000; round++) {
+    Watching watching;
+    watching.watch(1);
+    Octets noise = header_of(7);
+    const size_t count = pick(random, 80);
+    for (size_t place = 0; place < count; place++) noise.push_back(static_cast<uint8_t>(pick(random, 16)));
+    watching.contacts.receive(noise);
+  }
+}
+
+// ---- who has found whom ----
+
+TEST(Peers, APeerIsMetOnceItHasFoundUs) {
+  using eprosima::fastdds::dds::InstanceHandle_t;
+  int woken = 0;
+  Peers request_readers([&] { woken++; }), reply_writers([&] { woken++; }, std::chrono::hours(1));
+  const auto guid = [](uint8_t participant, uint8_t number) {
+    Guid result;
+    result.guidPrefix.value[0] = participant;
+    result.entityId.value[2] = number;
+    return result;
+  };
+  request_readers.change(InstanceHandle_t(guid(1, 1)), true);
+  EXPECT_FALSE(request_readers.meets(reply_writers));
+  reply_writers.change(InstanceHandle_t(guid(1, 2)), true);
+  EXPECT_FALSE(request_readers.meets(reply_writers)) << "the server would drop its reply";
+  reply_writers.add_contact(guid(2, 2));
+  EXPECT_FALSE(request_readers.meets(reply_writers));
+  reply_writers.add_contact(guid(1, 2));
+  EXPECT_TRUE(request_readers.meets(reply_writers));
+  EXPECT_EQ(woken, 4);
+  reply_writers.add_contact(guid(1, 2));
+  EXPECT_EQ(woken, 4) << "only news wakes";
+  reply_writers.change(InstanceHandle_t(guid(1, 2)), false);
+  EXPECT_FALSE(request_readers.meets(reply_writers));
+  reply_writers.change(InstanceHandle_t(guid(1, 2)), true);
+  EXPECT_FALSE(request_readers.meets(reply_writers)) << "found anew, it has to say so anew";
+  Peers silent([] {}, std::chrono::hours(-1));
+  silent.change(InstanceHandle_t(guid(1, 2)), true);
+  EXPECT_TRUE(request_readers.meets(silent)) << "it never says so";
 }
 
 }  // namespace

@@ -3,6 +3,10 @@
 // agent_fuzz and the program agent_campaign run more. Under AddressSanitizer this is where a dangling pointer shows.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
+#include <thread>
+
 #include "core/domains.h"
 #include "dds/fast_dds.h"
 #include "sequences.h"
@@ -36,6 +40,84 @@ TEST(Sequences, OfTheRealDdsDisturbNobody) {
   }
   EXPECT_GT(created, 12 * 20u);
   EXPECT_GT(refused, 12 * 20u);
+}
+
+// ---- readers and writers ----
+
+template <typename Condition>
+void await(Condition condition) {
+  while (!condition()) std::this_thread::yield();  // what never happens ends with the limit of the whole run
+}
+
+class Matched : public testing::Test {
+ protected:
+  void SetUp() override {
+    participant = real->create_participant(kDomain, "");
+    ASSERT_TRUE(settled(*participant));
+  }
+  // The last octet counts.
+  void write(Writer &writer, size_t count) {
+    for (size_t number = 0; number < count; number++) {
+      const std::array<uint8_t, 4> payload = {0, 0, static_cast<uint8_t>(number >> 8), static_cast<uint8_t>(number)};
+      ASSERT_TRUE(writer.write(payload, false));
+    }
+    real->flush();
+    await([&] { return writer.is_acknowledged(); });
+  }
+
+  const std::unique_ptr<Middleware> real = make_fast_dds({});
+  std::unique_ptr<Participant> participant;
+};
+
+// The agent's thread cannot read before it has written all that came from its clients.
+TEST_F(Matched, AReaderKeepsWhatIsWrittenBeforeItIsAsked) {
+  const Topic topic{"rt/turn", "T"};
+  for (const uint32_t depth : {1u, 10u}) {
+    const Qos qos{.depth = depth};
+    const auto reader = participant->create_reader(topic, qos, [] {});
+    const auto writer = participant->create_writer(topic, qos);
+    ASSERT_TRUE(settled(*reader) && settled(*writer));
+    await([&] { return writer->has_reader(); });
+    write(*writer, 200);
+    Sample sample;
+    for (size_t number = 0; number < 200; number++) {
+      ASSERT_TRUE(reader->take(sample)) << number << " of depth " << depth;
+      EXPECT_EQ(sample.payload[2] << 8 | sample.payload[3], static_cast<int>(number));
+      EXPECT_EQ(sample.skipped, 0u);
+    }
+    EXPECT_FALSE(reader->take(sample));
+  }
+}
+
+TEST_F(Matched, ALateReaderHasItsDepthOfATransientLocalWriter) {
+  const Topic topic{"rt/late", "T"};
+  const auto writer = participant->create_writer(topic, {.transient_local = true, .depth = 100});
+  ASSERT_TRUE(settled(*writer));
+  write(*writer, 50);
+  const auto reader = participant->create_reader(topic, {.transient_local = true, .depth = 3}, [] {});
+  ASSERT_TRUE(settled(*reader));
+  await([&] { return writer->has_reader(); });
+  await([&] { return writer->is_acknowledged(); });
+  Sample sample;
+  for (int number = 47; number < 50; number++) {
+    ASSERT_TRUE(reader->take(sample));
+    EXPECT_EQ(sample.payload[3], number);
+  }
+  EXPECT_FALSE(reader->take(sample));
+}
+
+TEST_F(Matched, ARequesterIsServedOnceTheServerKnowsIt) {
+  const Service service{{"rq/sumRequest", "Q"}, {"rr/sumReply", "R"}};
+  std::atomic<int> news = 0;
+  const auto requester = participant->create_requester(service, {.depth = 10}, [&] { news++; });
+  ASSERT_TRUE(settled(*requester));
+  EXPECT_FALSE(requester->is_served());
+  auto replier = participant->create_replier(service, {.depth = 10}, [] {});
+  ASSERT_TRUE(settled(*replier));
+  await([&] { return requester->is_served(); });
+  EXPECT_GE(news, 2) << "each end has found its peer";
+  replier.reset();
+  await([&] { return !requester->is_served(); });
 }
 
 // Fast DDS ends the process for a port beyond 65535.
