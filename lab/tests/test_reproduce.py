@@ -344,7 +344,7 @@ def test_an_interrupted_simulation_leaves_nothing_behind(
             assert time.monotonic() < deadline
             time.sleep(0.02)
         child.send_signal(number)
-        output, _ = child.communicate(timeout=10)
+        output, _ = child.communicate()
     assert child.returncode == 130
     assert output.decode().strip() == "interrupted"
     with pytest.raises(ProcessLookupError):
@@ -365,7 +365,7 @@ def native_point(case: str, system: str, x: int, samples: int, out: Path) -> dic
         "print(json.dumps([row.model_dump() for row in rows]))\n"
     )
     words = [sys.executable, "-c", code, case, system, str(x), str(samples), str(out)]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(words, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     rows = json.loads(done.stdout)
     assert all(row["x"] == {CASES[case].quantity: x} and row["system"] == system for row in rows)

@@ -7,8 +7,7 @@ import contextlib
 import itertools
 import os
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 os.environ["ROS_LOCALHOST_ONLY"] = "1"
@@ -19,8 +18,10 @@ from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.qos import QoSProfile
 
 from reserved import domain
+from tide_test_support import HANG_S as LIMIT_S
+from tide_test_support import eventually
 
-LIMIT_S = 30.0  # of every wait in these tests; none takes longer than some milliseconds on an idle machine
+__all__ = ["LIMIT_S", "eventually"]
 _numbers = itertools.count()
 
 
@@ -71,26 +72,19 @@ def graph() -> Iterator[Graph]:
         made.close()
 
 
-def eventually(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {LIMIT_S:g} s: {what}"
-        time.sleep(0.001)
-
-
 def await_messages(context: Context, subscriptions: Sequence[Any]) -> None:
     """Until each of these has a message that nobody has taken. Nobody else may be waiting for them."""
     for subscription in subscriptions:
-        deadline = time.monotonic() + LIMIT_S
-        while True:
+
+        def has_one(subscription: Any = subscription) -> bool:
             with subscription.handle, context.handle:
                 wait_set = _rclpy.WaitSet(1, 0, 0, 0, 0, 0, context.handle)
                 wait_set.clear_entities()
                 wait_set.add_subscription(subscription.handle)
-                wait_set.wait(100_000_000)
-                if wait_set.get_ready_entities("subscription"):
-                    break
-            assert time.monotonic() < deadline, f"no message on {subscription.topic_name}"
+                wait_set.wait(0)
+                return bool(wait_set.get_ready_entities("subscription"))
+
+        eventually(has_one, f"a message on {subscription.topic_name}")
 
 
 class Spinning:

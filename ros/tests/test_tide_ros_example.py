@@ -28,7 +28,6 @@ def test_the_example_brakes(options: list[str]):
         [sys.executable, str(PROGRAM), "--seconds", "1", *options],
         capture_output=True,
         text=True,
-        timeout=120,
         env=environment(),
     )
     assert run.returncode == 0, run.stderr

@@ -259,7 +259,6 @@ def lacks(case: Case, core: str, package: Path, program: list[Path], archive: Pa
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=600,
         check=False,
     )
     missing = {line.split("`")[1].split("'")[0] for line in done.stderr.splitlines() if "undefined reference" in line}
@@ -327,7 +326,7 @@ def weight(core: str, archive: Path, folder: Path) -> tuple[float, float]:
     link += ["-Wl,--unresolved-symbols=ignore-all", *(str(path) for path in sorted(folder.glob("*.o")))]
     # picolibc's layout does not suit the literals of Xtensa: the linker says so, and writes the file all the same
     link += ["-Wl,--noinhibit-exec", "-Wl,--start-group", str(archive), "-Wl,--end-group", "-o", "weighed.elf"]
-    subprocess.run(link, cwd=folder, capture_output=True, timeout=600, check=CORES[core].compiler[:6] != "xtensa")
+    subprocess.run(link, cwd=folder, capture_output=True, check=CORES[core].compiler[:6] != "xtensa")
     listed = run([compiler.removesuffix("gcc") + "size", "weighed.elf"], folder)
     text, data, bss = (int(word) for word in listed.splitlines()[-1].split()[:3])
     return (text + data) / 1000, (data + bss) / 1000
@@ -400,9 +399,7 @@ def test_the_sources_of_the_nuttx_application_make_a_program(boards: Path, tmp_p
     programs = {"1": ([package / "example/int32_publisher_main.c"], 1), "/nonexistent": (trial, 3)}
     for argument, (own, code) in programs.items():
         run([*words, *sources, *own, "-o", tmp_path / "program", "-lpthread"], tmp_path)
-        done = subprocess.run(
-            [tmp_path / "program", argument], capture_output=True, text=True, timeout=600, check=False
-        )
+        done = subprocess.run([tmp_path / "program", argument], capture_output=True, text=True, check=False)
         assert done.returncode == code, done.stdout + done.stderr
         assert "no session" in done.stdout, done.stdout + done.stderr
 
@@ -428,7 +425,7 @@ def test_an_option_of_nuttx_that_is_switched_later_compiles_all_again(boards: Pa
     words = ["make", f"APPDIR={tmp_path / 'apps'}", f"TOPDIR={tmp_path}", "CONFIG_TIDE_EXCHANGE=y"]
 
     def compiled() -> set[str]:
-        done = subprocess.run(words, cwd=package, capture_output=True, text=True, timeout=600, check=True)
+        done = subprocess.run(words, cwd=package, capture_output=True, text=True, check=True)
         return {line for line in done.stdout.splitlines() if line.endswith(".c")}
 
     every = compiled()

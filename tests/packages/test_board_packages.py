@@ -87,7 +87,6 @@ def test_a_sketch_needs_its_arduino_core_alone(
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=600,
     )
     lacks = {line.split("`")[1].split("'")[0] for line in done.stderr.splitlines() if "undefined reference" in line}
     foreign = {name for name in lacks if name not in OF_THE_BOARD and "Serial" not in name}

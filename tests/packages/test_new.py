@@ -86,7 +86,7 @@ def test_an_image_with_freertos_needs_a_kernel_and_is_answered_with_one(tmp_path
     run([ROOT / ".venv/bin/tide", "new", "firmware", "my_tasks", "--board", "freertos", "--in", tmp_path], tmp_path)
     project, kernel = tmp_path / "my_tasks", os.environ.get("FREERTOS_KERNEL_PATH", "")
     environment = {**os.environ, "FREERTOS_KERNEL_PATH": kernel}
-    done = subprocess.run(["make"], cwd=project, capture_output=True, text=True, timeout=600, env=environment)
+    done = subprocess.run(["make"], cwd=project, capture_output=True, text=True, env=environment)
     if not kernel:
         assert done.returncode != 0 and "a FreeRTOS kernel, V11 or later" in done.stderr, done.stdout + done.stderr
         return
@@ -112,7 +112,7 @@ def test_an_image_with_freertos_needs_a_kernel_and_is_answered_with_one(tmp_path
 @pytest.mark.parametrize("name", ["My", "1st", "a-b", "a__b", "a_", "tide", "test", "", "x" * 64])
 def test_a_name_that_cannot_be_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
     words = [str(ROOT / ".venv/bin/tide"), "new", "firmware", name, "--in", str(tmp_path)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert list(tmp_path.iterdir()) == []
@@ -122,7 +122,7 @@ def test_what_exists_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "my_robot").mkdir()
     (tmp_path / "my_robot/mine").write_text("mine")
     words = [str(ROOT / ".venv/bin/tide"), "new", "firmware", "my_robot", "--in", str(tmp_path)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 2
     assert "exists" in done.stderr
     assert [path.name for path in tmp_path.rglob("*")] == ["my_robot", "mine"]
@@ -131,7 +131,7 @@ def test_what_exists_is_left_alone(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_keeps_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     words = [str(ROOT / ".venv/bin/tide"), "new", "firmware", "my_robot", "--in", str(tmp_path / "file")]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

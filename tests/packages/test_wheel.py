@@ -45,9 +45,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tide(environment: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     own = {name: value for name, value in os.environ.items() if not name.startswith(("TIDE_", "PYTHON", "VIRTUAL_ENV"))}
     own["AMENT_PREFIX_PATH"] = sys.prefix  # the definitions of messages belong to the dependencies
-    return subprocess.run(
-        [str(environment / "bin/tide"), *words], cwd=folder, env=own, capture_output=True, text=True, timeout=600
-    )
+    return subprocess.run([str(environment / "bin/tide"), *words], cwd=folder, env=own, capture_output=True, text=True)
 
 
 def example(environment: Path) -> Path:

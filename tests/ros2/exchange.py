@@ -111,7 +111,7 @@ class Exchange:
 
     def start(self, limit_s: float) -> None:
         self.client.wait_event("ready", limit_s)
-        eventually(lambda: all(flow.is_matched() for flow in self.flows.values()), limit_s, "matched both ways")
+        eventually(lambda: all(flow.is_matched() for flow in self.flows.values()), "matched both ways")
         time.sleep(0.3)  # both sides of a match learn of it on their own
         self._reader.start()
         self.client.say("start")

@@ -31,7 +31,7 @@ def await_seen(board: Child, **wanted: Any) -> dict[str, Any]:
                 seen.update(json_line(line))
         return all(seen.get(key) == value for key, value in wanted.items())
 
-    eventually(is_seen, LIMIT_S, f"{wanted}, last {seen}\n{board.tail()}")
+    eventually(is_seen, f"{wanted}, last {seen}\n{board.tail()}")
     return seen
 
 

@@ -59,7 +59,7 @@ def test_a_client_is_told_from_its_coming_to_its_end(children: Children, tmp_pat
         reader = Reader(node)
         options = ("--diagnostics-period", str(PERIOD_S), "--client-timeout", "0.5")
         agent = start_agent(children, DOMAIN, tmp_path / "agent.log", "--udp", str(port), *options)
-        eventually(lambda: "tide_agent" in reader.newest(), LIMIT_S, "the agent tells of itself")
+        eventually(lambda: "tide_agent" in reader.newest(), "the agent tells of itself")
         first = reader.newest()
         assert set(first) == {"tide_agent", f"tide_agent: link udp 127.0.0.1:{port}"}
         assert first["tide_agent"].level == OK and values(first["tide_agent"])["clients"] == "0"
@@ -67,7 +67,7 @@ def test_a_client_is_told_from_its_coming_to_its_end(children: Children, tmp_pat
 
         client = start_client(children, tmp_path, port, 0xA1)
         name = "tide_agent: client 000000A1"
-        eventually(lambda: name in reader.newest(), LIMIT_S, "the client is there")
+        eventually(lambda: name in reader.newest(), "the client is there")
         told = reader.newest()[name]
         assert told.level == OK and told.hardware_id.startswith("udp 127.0.0.1:")
         assert values(told)["connected"] == "yes" and int(values(told)["entities"]) > 0
@@ -76,7 +76,7 @@ def test_a_client_is_told_from_its_coming_to_its_end(children: Children, tmp_pat
         assert int(values(link)["bytes in"]) > 0 and int(values(link)["frames out"]) > 0
 
         client.process.kill()  # it is asked for a sign of life, and given up
-        eventually(lambda: values(reader.newest()[name]).get("connected") == "no", LIMIT_S, "the client is gone")
+        eventually(lambda: values(reader.newest()[name]).get("connected") == "no", "the client is gone")
         assert reader.newest()[name].level == ERROR
         assert reader.newest()["tide_agent"].level == WARN
         stamps = [one.header.stamp.sec + one.header.stamp.nanosec / 1e9 for one in reader.arrays]
@@ -90,11 +90,11 @@ def test_two_agents_of_a_domain_are_told_apart(children: Children, tmp_path: Pat
         for name in ("left", "right"):
             words = ("--udp", "0", "--diagnostics-period", str(PERIOD_S), "--name", name)
             start_agent(children, DOMAIN, tmp_path / f"{name}.log", *words)
-        eventually(lambda: all(map(reader.status, ("left", "right"))), LIMIT_S, "both tell of themselves")
+        eventually(lambda: all(map(reader.status, ("left", "right"))), "both tell of themselves")
         instances = {status.hardware_id for name in ("left", "right") if (status := reader.status(name))}
         assert len(instances) == 2
         names = lambda: set(node.node.get_node_names())  # noqa: E731
-        eventually(lambda: {"left", "right"} <= names(), LIMIT_S, "both are nodes")
+        eventually(lambda: {"left", "right"} <= names(), "both are nodes")
 
 
 def test_it_can_be_left_out_and_a_wrong_name_is_refused(children: Children, tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_it_can_be_left_out_and_a_wrong_name_is_refused(children: Children, tmp_
         assert node.node.count_publishers("/diagnostics") == 0
         assert node.node.get_node_names() == ["host"]
     wrong = children.start("wrong", [program("tide-agent"), "--udp", "0", "--name", "no name"], tmp_path / "wrong.log")
-    assert wrong.process.wait(timeout=LIMIT_S) == 2
+    assert wrong.process.wait() == 2
     assert "is no name of a ROS 2 node" in (tmp_path / "wrong.log").read_text(encoding="utf-8")
 
 
@@ -121,7 +121,7 @@ def test_many_clients_make_no_long_array(children: Children, tmp_path: Path) -> 
         def shown() -> set[str]:
             return {one.name for array in reader.arrays[-20:] for one in array.status if ": client " in one.name}
 
-        eventually(lambda: len(shown()) == count, LIMIT_S, "each client has its turn")
+        eventually(lambda: len(shown()) == count, "each client has its turn")
         agent = reader.newest()["tide_agent"]
         assert values(agent)["clients"] == str(count) and values(agent)["clients in this array"] == "64"
         assert max(len(array.status) for array in reader.arrays) == 66

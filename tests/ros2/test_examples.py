@@ -46,14 +46,14 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 def test_int32_publisher_counts(world: World) -> None:
     received = world.host.collect(Int32, "counter", quality(reliable=True))
-    eventually(lambda: len(received) >= 3, LIMIT_S, "three numbers")
+    eventually(lambda: len(received) >= 3, "three numbers")
     numbers = [message.data for message in received]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
 
 def test_int32_subscriber_prints(world: World) -> None:
     publisher = world.host.publisher(Int32, "counter", quality(reliable=True))
-    eventually(lambda: bool(publisher.get_subscription_count()), LIMIT_S, "the subscriber is matched")
+    eventually(lambda: bool(publisher.get_subscription_count()), "the subscriber is matched")
     for number in (-2147483648, -1, 2147483647):
         publisher.publish(Int32(data=number))
         world.examples["int32_subscriber"].wait_line(f"received: {number}".__eq__, LIMIT_S, f"given {number}")
@@ -62,7 +62,7 @@ def test_int32_subscriber_prints(world: World) -> None:
 def test_string_publisher_says_hello_and_listens(world: World) -> None:
     said = world.host.collect(String, "chatter", quality(reliable=False))
     publisher = world.host.publisher(String, "reply", quality(reliable=False))
-    eventually(lambda: len(said) >= 2 and bool(publisher.get_subscription_count()), LIMIT_S, "two lines")
+    eventually(lambda: len(said) >= 2 and bool(publisher.get_subscription_count()), "two lines")
     assert re.fullmatch(r"hello \d+", said[0].data)
     publisher.publish(String(data="z" * 64))  # with its NUL longer than the program's memory: it must go on
     publisher.publish(String(data="grüße zurück"))
@@ -75,13 +75,13 @@ def test_ping_pong_plays(world: World) -> None:
     ping_publisher = world.host.publisher(Header, "/ping", quality(reliable=True))
     pong_publisher = world.host.publisher(Header, "/pong", quality(reliable=True))
     example = world.examples["ping_pong"]
-    eventually(lambda: len(pings) > 0, LIMIT_S, "a ping")
+    eventually(lambda: len(pings) > 0, "a ping")
     ping = pings[-1]
     assert abs(ping.stamp.sec + ping.stamp.nanosec / 1e9 - time.time()) < 1.0  # synchronised through the agent
     pong_publisher.publish(ping)
     example.wait_line(f"pongs to {ping.frame_id}: 1".__eq__, LIMIT_S, "answered")
     ping_publisher.publish(Header(frame_id="foreign_7"))
-    eventually(lambda: "foreign_7" in [pong.frame_id for pong in pongs], LIMIT_S, "a pong to a foreign ping")
+    eventually(lambda: "foreign_7" in [pong.frame_id for pong in pongs], "a pong to a foreign ping")
     assert [pong.frame_id for pong in pongs].count(ping.frame_id) == 1  # ours: its own ping it does not answer
 
 
@@ -92,7 +92,7 @@ def test_lanes_reports_how_late_the_brake_is(world: World, tmp_path: Path) -> No
         example.wait_line(
             lambda line: re.fullmatch(r"brake: at most \d+ us late, \d+ cells", line) is not None, LIMIT_S, "run"
         )
-        eventually(lambda: bool(late), LIMIT_S, "a report")
+        eventually(lambda: bool(late), "a report")
     assert late[0].data >= 0
 
 
@@ -104,7 +104,7 @@ def test_fusion_estimates_without_locks_or_copies(world: World, tmp_path: Path) 
         example.wait_line(
             lambda line: (found := clean.fullmatch(line)) is not None and int(found[1]) > 300, LIMIT_S, "run"
         )
-        eventually(lambda: bool(poses), LIMIT_S, "a pose")
+        eventually(lambda: bool(poses), "a pose")
     assert poses[0].x > 0 and poses[0].y > 0
     assert poses[0].z == pytest.approx(poses[0].x / 0.001 + poses[0].y / 0.02)
 
@@ -135,7 +135,7 @@ def test_what_a_readme_tells_to_type_prints_what_it_says(world: World, readme: P
             said = "\n".join(log.read_text(errors="replace") for log in logs)
             return [line for line in patterns if not re.search(rf"^{line}$", said, re.M)]
 
-        eventually(lambda: not missing(), LIMIT_S, f"{readme.parent.name}: all of {expected}")
+        eventually(lambda: not missing(), f"{readme.parent.name}: all of {expected}")
 
 
 def test_each_example_has_a_readme_and_a_place_in_the_order() -> None:
@@ -149,7 +149,7 @@ def test_a_custom_transport_reaches_ros(world: World, tmp_path: Path) -> None:
     received = world.host.collect(Int32, "custom_counter", quality(reliable=True))
     with Children() as children:
         children.start("custom_transport", [program("custom_transport")], tmp_path / "custom.log")
-        eventually(lambda: len(received) >= 2, LIMIT_S, "two numbers")
+        eventually(lambda: len(received) >= 2, "two numbers")
 
 
 def test_nothing_that_was_accepted_is_lost_when_the_agent_ends(world: World, tmp_path: Path) -> None:
@@ -160,14 +160,14 @@ def test_nothing_that_was_accepted_is_lost_when_the_agent_ends(world: World, tmp
         words = [program("reconnection"), "127.0.0.1", number]
         example = children.start("reconnection", words, tmp_path / "reconnection.log")
         example.wait_line(lambda line: line.startswith("the agent is here"), LIMIT_S, "here")
-        eventually(lambda: len(received) >= 5, LIMIT_S, "five numbers")
+        eventually(lambda: len(received) >= 5, "five numbers")
         agent.process.kill()
         agent.process.wait()
         example.wait_line(lambda line: line.startswith("the agent is away"), LIMIT_S, "away")
         start_agent(children, DOMAIN, tmp_path / "agent_2.log", "--udp", number)
         here = example.wait_line(lambda line: line.startswith("the agent is here"), 2 * LIMIT_S, "here again")
         accepted = int(re.findall(r"(\d+) accepted", here)[0])
-        eventually(lambda: any(message.data > accepted for message in received), LIMIT_S, "what came after")
+        eventually(lambda: any(message.data > accepted for message in received), "what came after")
     numbers = sorted({message.data for message in received})  # what the agent had not confirmed may come twice
     assert numbers == list(range(numbers[0], numbers[-1] + 1))
 

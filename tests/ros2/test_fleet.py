@@ -61,7 +61,7 @@ class World:
         ]
 
     def await_nodes(self, expected: list[str], what: str) -> None:
-        eventually(lambda: self.nodes() == sorted(expected), LIMIT_S, what)
+        eventually(lambda: self.nodes() == sorted(expected), what)
 
 
 @dataclass
@@ -108,7 +108,6 @@ def test_a_fleet_is_one_participant_with_its_nodes(world: World) -> None:
             and node.get_subscriber_names_and_types_by_node("base", "/robot_77")
             == [("/robot_77/down", ["std_msgs/msg/String"])]
         ),
-        LIMIT_S,
         "a node has its own topics and no others",
     )
     [info] = node.get_publishers_info_by_topic("/robot_3/up")
@@ -150,14 +149,13 @@ def test_one_topic_with_two_types(world: World, other_host: Host, participants: 
         lambda: (
             node.get_publisher_names_and_types_by_node("base", "/numbers_1") == [("/fleet/up", ["std_msgs/msg/Int32"])]
         ),
-        LIMIT_S,
         "each with its type",
     )
-    eventually(lambda: node.count_publishers("/fleet/up") == 4, LIMIT_S, "all found")
+    eventually(lambda: node.count_publishers("/fleet/up") == 4, "all found")
     time.sleep(0.5)  # both sides of a match learn of it on their own
     for fleet in (first, second):
         fleet.say("publish 100 0.5", "published")
-    eventually(lambda: len(texts) >= 40 and len(numbers) >= 40, LIMIT_S, "each kind arrives where it belongs")
+    eventually(lambda: len(texts) >= 40 and len(numbers) >= 40, "each kind arrives where it belongs")
     assert {message.data for message in texts} == {"xxx"}
     assert {message.data for message in numbers} == {3}
     first.leave()
@@ -194,14 +192,14 @@ def test_others_that_leave_disturb_nobody(world: World, participants: str) -> No
     heard = world.host.collect(String, "stays_0/up", quality(reliable=True))
     stays = world.fleet(1, "--name", "stays", "--reliable")
     others = world.fleet(100 if participants == "domain" else 10)
-    eventually(lambda: world.host.node.count_publishers("/stays_0/up") == 1, LIMIT_S, "found")
+    eventually(lambda: world.host.node.count_publishers("/stays_0/up") == 1, "found")
     time.sleep(0.5)
     stays.child.say("publish 200 2")
     time.sleep(0.5)
     others.leave()
     count = stays.child.wait_event("published", LIMIT_S)
     assert count["acknowledged"] >= 0.9 * 400, f"{count}: held up by the others' end"
-    eventually(lambda: len(heard) >= count["sent"], LIMIT_S, "every message arrives")
+    eventually(lambda: len(heard) >= count["sent"], "every message arrives")
 
 
 @pytest.mark.quiet  # it compares rates

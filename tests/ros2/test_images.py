@@ -84,15 +84,15 @@ def test_images_are_whole_with_losses_and_with_the_agent_killed_in_one(build: Bu
         agent = start_agent(children, DOMAIN, tmp_path / "agent.log", *link.agent)
         command = [program("image_peer"), *link.board, "--bytes", str(link.image_bytes)]
         board = children.start("board", command, tmp_path / "board.log")
-        eventually(lambda: len(images.numbers) >= 2, LIMIT_S, f"two images\n{board.tail()}")
+        eventually(lambda: len(images.numbers) >= 2, f"two images\n{board.tail()}")
         halves = sum("half" in line for line in lines(board))
-        eventually(lambda: sum("half" in line for line in lines(board)) > halves, LIMIT_S, "half an image")
+        eventually(lambda: sum("half" in line for line in lines(board)) > halves, "half an image")
         agent.process.kill()
         agent.process.wait()
         torn = max(line["half"] for line in lines(board) if "half" in line)
         before = len(images.numbers)
         start_agent(children, DOMAIN, tmp_path / "agent2.log", *link.agent)
-        eventually(lambda: len(images.numbers) >= before + 2, LIMIT_S, f"two more images\n{board.tail()}")
+        eventually(lambda: len(images.numbers) >= before + 2, f"two more images\n{board.tail()}")
         board.process.terminate()
         assert board.process.wait(20) == 0, board.tail()
         codes = {line["published"]: line["code"] for line in lines(board) if "published" in line}

@@ -125,7 +125,7 @@ def test_a_boards_publisher_is_matched_and_refused_as_one_of_rclpy(place: Place)
             of_board, of_twin = (listen(place.node, f"/{side}/{offered}", asked) for side in ("up", "twin"))
             missing = lacks(offered, asked)
             what = f"{offered} to {asked}: {of_twin} of rclpy, {of_board} of the board"
-            eventually(lambda: of_twin.is_told(missing) and of_board.is_told(missing), LIMIT_S, what)  # noqa: B023
+            eventually(lambda: of_twin.is_told(missing) and of_board.is_told(missing), what)  # noqa: B023
             assert of_board.refused == of_twin.refused, what
             assert of_board.matched == of_twin.matched, what
             assert set(of_board.refused) <= missing, what
@@ -141,7 +141,7 @@ def test_a_boards_publisher_is_matched_and_refused_as_one_of_rclpy(place: Place)
                 twins[offered][0].publish(Int32(data=count))  # noqa: B023
                 return bool(of_board.numbers and of_twin.numbers)  # noqa: B023
 
-            eventually(both_hear, LIMIT_S, what)
+            eventually(both_hear, what)
             board.require_alive()
 
 
@@ -157,14 +157,14 @@ def test_latecomers_of_the_host_get_what_a_board_has_kept(place: Place) -> None:
     late = {pair: listen(place.node, f"/up/{pair[0]}", pair[1]) for pair in pairs}
     twin = {pair: listen(place.node, f"/twin/{pair[0]}", pair[1]) for pair in pairs}
     everyone = [*late.values(), *twin.values()]
-    eventually(lambda: all(heard.matched == 1 for heard in everyone), LIMIT_S, "all are matched")
+    eventually(lambda: all(heard.matched == 1 for heard in everyone), "all are matched")
     kept = late["reliable_kept", "reliable_kept"]
-    eventually(lambda: kept.numbers == sent[-DEPTH:], LIMIT_S, f"the last three: {late}")
+    eventually(lambda: kept.numbers == sent[-DEPTH:], f"the last three: {late}")
     time.sleep(QUIET_S)
     for pair in pairs:
         assert late[pair].numbers == twin[pair].numbers, f"{pair[0]} to {pair[1]}, of the board and of rclpy"
     publish(board, 6)
-    eventually(lambda: all(heard.numbers[-1:] == [6] for heard in late.values()), LIMIT_S, f"what is new: {late}")
+    eventually(lambda: all(heard.numbers[-1:] == [6] for heard in late.values()), f"what is new: {late}")
 
 
 def test_a_late_board_gets_what_the_host_has_kept(place: Place) -> None:
@@ -182,14 +182,14 @@ def test_a_late_board_gets_what_the_host_has_kept(place: Place) -> None:
                 heard[line["heard"]].append(line["number"])
         return heard[kind] == numbers
 
-    eventually(lambda: has("reliable_kept", [3, 4, 5]), LIMIT_S, f"the last three: {heard}")
-    eventually(lambda: all(events.matched == 1 for _, events in offered.values()), LIMIT_S, "all are matched")
+    eventually(lambda: has("reliable_kept", [3, 4, 5]), f"the last three: {heard}")
+    eventually(lambda: all(events.matched == 1 for _, events in offered.values()), "all are matched")
     time.sleep(QUIET_S)
     assert has("reliable_volatile", []) and has("effort_volatile", [])
     for publisher, _ in offered.values():
         publisher.publish(Int32(data=6))
-    eventually(lambda: has("reliable_kept", [3, 4, 5, 6]), LIMIT_S, f"what is new: {heard}")
-    eventually(lambda: has("reliable_volatile", [6]), LIMIT_S, f"what is new: {heard}")
+    eventually(lambda: has("reliable_kept", [3, 4, 5, 6]), f"what is new: {heard}")
+    eventually(lambda: has("reliable_volatile", [6]), f"what is new: {heard}")
 
 
 def test_a_board_of_other_qos_is_refused_without_harm(place: Place) -> None:
@@ -205,8 +205,8 @@ def test_a_board_of_other_qos_is_refused_without_harm(place: Place) -> None:
     )
     fit = node.create_publisher(Int32, "/down/effort_volatile", profile("reliable_kept", DEPTH))
     place.node.wake()
-    eventually(lambda: bool(weak.refused), LIMIT_S, "it is refused")
-    eventually(lambda: fit.get_subscription_count() == 1, LIMIT_S, "the other is matched")
+    eventually(lambda: bool(weak.refused), "it is refused")
+    eventually(lambda: fit.get_subscription_count() == 1, "the other is matched")
     unfit.publish(Int32(data=1))
     heard: list[dict[str, Any]] = []
 
@@ -215,7 +215,7 @@ def test_a_board_of_other_qos_is_refused_without_harm(place: Place) -> None:
         heard.extend(json_line(board.lines.get() or "") for _ in range(board.lines.qsize()))
         return bool(heard)
 
-    eventually(one_comes, LIMIT_S, "what fits reaches the board")
+    eventually(one_comes, "what fits reaches the board")
     assert heard[0] == {"heard": "effort_volatile", "number": 2}
     assert weak.matched == 0 and unfit.get_subscription_count() == 0
     publish(board, 3)

@@ -192,7 +192,7 @@ def test_a_board_that_is_killed_and_comes_back_has_two_clocks(world: World) -> N
     board = world.start_board()
     wait_bytes(world.trace, 10_000)
     board.process.send_signal(signal.SIGKILL)
-    board.process.wait(timeout=LIMIT_S)
+    board.process.wait()
     before = world.trace.stat().st_size
     world.start_board()
     wait_bytes(world.trace, before + 10_000)
@@ -214,7 +214,7 @@ def test_an_agent_that_dies_costs_its_time_alone(world: World) -> None:
     world.start_board()
     wait_bytes(world.trace, 10_000)
     agent.process.send_signal(signal.SIGKILL)
-    agent.process.wait(timeout=LIMIT_S)
+    agent.process.wait()
     before = world.trace.stat().st_size
     world.start_agent()
     wait_bytes(world.trace, before + 20_000)

@@ -67,10 +67,10 @@ def test_every_line_arrives_with_its_members(world: World) -> None:
     lines = world.host.collect(Log, "/rosout", VIEWER)
     before_s = time.time()
     board = world.start_board()
-    eventually(lambda: len(lines) >= 100, LIMIT_S, "a hundred lines")
+    eventually(lambda: len(lines) >= 100, "a hundred lines")
     end = end_of(board)
     assert end["lost"] == 0
-    eventually(lambda: len(lines) >= end["published"], LIMIT_S, "the last line")
+    eventually(lambda: len(lines) >= end["published"], "the last line")
     assert [number_of(line) for line in lines] == list(range(end["published"]))
     for number, line in enumerate(lines):
         expected = (30, "wheel") if number % 4 == 0 else (20, "some.space.peer")
@@ -83,7 +83,7 @@ def test_a_viewer_that_comes_later_sees_what_was_before(world: World) -> None:
     world.start_board()
     time.sleep(1.0)
     lines = world.host.collect(Log, "/rosout", VIEWER)
-    eventually(lambda: len(lines) >= 20, LIMIT_S, "the lines from the beginning on")
+    eventually(lambda: len(lines) >= 20, "the lines from the beginning on")
     assert [number_of(line) for line in lines[:20]] == list(range(20))
 
 
@@ -91,16 +91,16 @@ def test_the_agent_is_killed_and_comes_back(world: World) -> None:
     """What had a node comes through the next agent, once more where the first did not acknowledge what it delivered."""
     lines = world.host.collect(Log, "/rosout", VIEWER)
     board = world.start_board()
-    eventually(lambda: len(lines) >= 20, LIMIT_S, "lines through the first agent")
+    eventually(lambda: len(lines) >= 20, "lines through the first agent")
     world.kill_agent()
     before = len(lines)
     time.sleep(0.3)
     world.start_agent()
-    eventually(lambda: len(lines) >= before + 50, LIMIT_S, "lines through the second agent")
+    eventually(lambda: len(lines) >= before + 50, "lines through the second agent")
     end = end_of(board)
     assert end["reconnects"] == 1
     # What the first agent acknowledged and had not yet handed to DDS died with it.
-    eventually(lambda: len(set(map(number_of, lines))) >= end["published"] - 5, LIMIT_S, "the last lines")
+    eventually(lambda: len(set(map(number_of, lines))) >= end["published"] - 5, "the last lines")
     numbers = [number_of(line) for line in lines]
     assert len(set(numbers)) <= end["published"]
     assert sum(later <= earlier for earlier, later in pairwise(numbers)) <= 1

@@ -27,7 +27,7 @@ QUIET = pytest.mark.quiet  # what is observed is compared with bounds and times
 def run_file(file: Path, out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
     command = [sys.executable, "-m", "tide.main", "run", str(file), "--out", str(out), *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200)
+    return subprocess.run(command, env=environment, capture_output=True, text=True)
 
 
 def tide_run(out: Path, *arguments: str) -> dict[str, object]:
@@ -186,7 +186,7 @@ def test_execution_times_feed_the_check(tmp_path: Path) -> None:
         for name in ("sample", "act"):
             assert 10_000_000 <= int(own[f"{chain}/{name}"][1]) < 12_000_000
     words = line.split(": tide ")[1].split()
-    checked = subprocess.run([sys.executable, "-m", "tide.main", *words], capture_output=True, text=True, timeout=60)
+    checked = subprocess.run([sys.executable, "-m", "tide.main", *words], capture_output=True, text=True)
     assert checked.returncode in (0, 1) and "brake" in checked.stdout, checked.stderr
 
 
@@ -221,7 +221,7 @@ def test_the_client_refuses_a_bad_plan_in_one_line(tmp_path: Path, lines: str, p
     plan = tmp_path / "plan.txt"
     plan.write_text(f"# plan\n{lines}\n", encoding="utf-8")
     command = [str(find_binary("chain_client")), "--plan", str(plan), "--device", "/dev/null"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2 and problem in done.stderr and done.stderr.count("\n") == 1
 
 
@@ -229,5 +229,5 @@ def test_the_client_says_that_there_is_no_device(tmp_path: Path) -> None:
     plan = tmp_path / "plan.txt"
     plan.write_text(CHAIN + TIMER, encoding="utf-8")
     command = [str(find_binary("chain_client")), "--plan", str(plan), "--device", str(tmp_path / "none")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1 and "connecting to the agent failed" in done.stderr

@@ -106,7 +106,7 @@ def tide_run(file: Path, out: Path, *options: str, build: Path | None = None) ->
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
     environment |= {"TIDE_BUILD_DIR": str(build)} if build is not None else {}
     command = [sys.executable, "-m", "tide.main", "run", str(file), "--out", str(out), *options]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT_S)
+    return subprocess.run(command, env=environment, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize("execution", ["wait", "compute"])

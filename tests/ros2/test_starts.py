@@ -45,14 +45,14 @@ def require_both_ways(world: World, board: Child) -> None:
     heard: list[int] = []
     world.host.subscribe(Int32, "/up", lambda message: heard.append(message.data), quality(True))
     publisher = world.host.node.create_publisher(Int32, "/down", quality(True))
-    eventually(lambda: len(heard) > 5, LIMIT_S, "ROS 2 hears the board")
+    eventually(lambda: len(heard) > 5, "ROS 2 hears the board")
     assert heard == sorted(set(heard))
 
     def hears() -> bool:
         publisher.publish(Int32(data=7))
         return '{"heard": 7}' in board.log.read_text()
 
-    eventually(hears, LIMIT_S, "the board hears ROS 2")
+    eventually(hears, "the board hears ROS 2")
     board.require_alive()
 
 

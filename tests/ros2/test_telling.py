@@ -80,9 +80,9 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
 def test_the_instances_of_a_chain_come_with_all_their_steps(world: World) -> None:
     echo = world.host.node.create_publisher(Int32, "/some/space/echo", RELIABLE)
     board = world.start_board()
-    eventually(lambda: world.host.node.count_subscribers("/some/space/echo") == 1, LIMIT_S, "the subscription")
-    eventually(lambda: bool(echo.publish(Int32(data=5))) or world.has(END, ECHO, 20), LIMIT_S, "the echo")
-    eventually(lambda: world.has(END, COUNT, 100), LIMIT_S, "a hundred instances")
+    eventually(lambda: world.host.node.count_subscribers("/some/space/echo") == 1, "the subscription")
+    eventually(lambda: bool(echo.publish(Int32(data=5))) or world.has(END, ECHO, 20), "the echo")
+    eventually(lambda: world.has(END, COUNT, 100), "a hundred instances")
     told = world.stop(board)
     trace = parse_trace(b"".join(world.blocks))
     assert trace.damaged_bytes == 0
@@ -121,7 +121,7 @@ def wall_offset_ns() -> int:
 def test_the_clocks_of_board_and_agent_come_with_it(world: World) -> None:
     before_ns = time.time_ns()
     board = world.start_board()
-    eventually(lambda: int((world.records()["kind"] == CLOCK).sum()) >= 4, LIMIT_S, "the clocks")
+    eventually(lambda: int((world.records()["kind"] == CLOCK).sum()) >= 4, "the clocks")
     after_ns = time.time_ns()
     world.stop(board)
     found = world.records()
@@ -138,7 +138,7 @@ def test_the_clocks_of_board_and_agent_come_with_it(world: World) -> None:
 
 def test_without_a_synchronised_clock_the_boards_own_comes_alone(world: World) -> None:
     board = world.start_board("--unsynchronised")
-    eventually(lambda: int((world.records()["kind"] == CLOCK).sum()) >= 2, LIMIT_S, "the clock")
+    eventually(lambda: int((world.records()["kind"] == CLOCK).sum()) >= 2, "the clock")
     world.stop(board)
     found = world.records()
     assert set(found[found["kind"] == CLOCK]["detail"]) == {0}
@@ -147,7 +147,7 @@ def test_without_a_synchronised_clock_the_boards_own_comes_alone(world: World) -
 def test_diagnostics_are_read_by_a_reliable_reader(world: World) -> None:
     board = world.start_board()
     names = {f"some/space/peer: {part}" for part in ("link", "memory", "executor 1")}
-    eventually(lambda: names <= set(world.statuses), LIMIT_S, "each status")
+    eventually(lambda: names <= set(world.statuses), "each status")
     world.stop(board)
     assert set(world.statuses) == names
     (values, *_) = [
@@ -161,7 +161,6 @@ def test_a_full_ring_is_told_and_the_rest_is_whole(world: World) -> None:
     board = world.start_board("--records", "2")
     eventually(
         lambda: sum(parse_trace(b"".join(list(world.blocks))).dropped.values()) > 0,
-        LIMIT_S,
         "a record that was dropped",
     )
     told = world.stop(board)
@@ -173,13 +172,13 @@ def test_a_full_ring_is_told_and_the_rest_is_whole(world: World) -> None:
 
 def test_after_the_agents_death_they_go_on(world: World) -> None:
     board = world.start_board()
-    eventually(lambda: world.has(END, COUNT) and bool(world.statuses), LIMIT_S, "records and a status")
+    eventually(lambda: world.has(END, COUNT) and bool(world.statuses), "records and a status")
     world.kill_agent()
     time.sleep(1.0)
     world.start_agent()
     newest = max((int(one["instance"]) for one in world.records()), default=0)
     seen = sum(map(len, world.statuses.values()))
-    eventually(lambda: world.has(END, COUNT, newest + 100), LIMIT_S, "records after the agent's death")
-    eventually(lambda: sum(map(len, world.statuses.values())) > seen + 3, LIMIT_S, "statuses after the agent's death")
+    eventually(lambda: world.has(END, COUNT, newest + 100), "records after the agent's death")
+    eventually(lambda: sum(map(len, world.statuses.values())) > seen + 3, "statuses after the agent's death")
     told = world.stop(board)
     assert told["published"] > 0

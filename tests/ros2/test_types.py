@@ -81,7 +81,7 @@ def test_what_is_sent_comes_back(world: World, reading: Any) -> None:
             publisher.publish(message)  # noqa: B023  until the board's reader is known
             return bool(came)  # noqa: B023
 
-        eventually(comes, LIMIT_S, f"{name} comes back")
+        eventually(comes, f"{name} comes back")
         assert came[0] == message
         world.board.require_alive()
 
@@ -99,7 +99,7 @@ def test_a_new_message_has_its_default_values(world: World, reading: Any) -> Non
         world.board.say("again")
         return len(came) == len(news)
 
-    eventually(all_came, LIMIT_S, "one of each")
+    eventually(all_came, "one of each")
     for new in news:
         assert came[name_of(new)] == new
     assert came["Defaults"].float32_value == pytest.approx(1.125)
@@ -120,10 +120,10 @@ def test_each_message_of_a_type_with_keys_comes(world: World, reading: Any) -> N
             send(0.0)  # until the board's reader is known, and this node's
         return bool(came)
 
-    eventually(comes, LIMIT_S, "the first reading")
+    eventually(comes, "the first reading")
     send(-1.0)
-    eventually(lambda: came[-1].value < 0, LIMIT_S, "all that were under way")
+    eventually(lambda: came[-1].value < 0, "all that were under way")
     for value in range(1, 9):
         send(float(value))
-    eventually(lambda: came[-1].value > 7, LIMIT_S, "the last reading")
+    eventually(lambda: came[-1].value > 7, "the last reading")
     assert [(one.sensor_id, one.value) for one in came if one.value > 0] == [(v % 2, float(v)) for v in range(1, 9)]

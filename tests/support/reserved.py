@@ -15,16 +15,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from tide.programs.patience import Patience
+
 DOMAINS = range(1, 51)  # the second one of a process is 50 above; up to 100 none has ports that others are given
 
 
-def _try_lock(name: str) -> IO[str] | None:
+def _lock(name: str, how: int = fcntl.LOCK_EX | fcntl.LOCK_NB) -> IO[str] | None:
     try:
         file = (Path(tempfile.gettempdir()) / f"tide-test-{name}.lock").open("w")
     except OSError:
         return None  # another user's
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, how)
     except OSError:
         file.close()
         return None
@@ -34,7 +36,7 @@ def _try_lock(name: str) -> IO[str] | None:
 @functools.cache
 def _reserve() -> tuple[int, IO[str]]:
     for domain in DOMAINS:
-        lock = _try_lock(f"domain-{domain}")
+        lock = _lock(f"domain-{domain}")
         if lock is not None:
             os.environ["ROS_DOMAIN_ID"] = str(domain)
             return domain, lock  # as long as the process lives
@@ -51,21 +53,18 @@ def second_domain() -> int:
 
 
 @contextlib.contextmanager
-def port(number: int, limit_s: float = 120.0) -> Iterator[None]:
+def port(number: int) -> Iterator[None]:
     """A UDP port for this test alone, once nobody else has it."""
-    deadline = time.monotonic() + limit_s
-    lock = _try_lock(f"port-{number}")
-    while lock is None:
-        assert time.monotonic() < deadline, f"UDP port {number} is reserved by another test"
-        time.sleep(0.1)
-        lock = _try_lock(f"port-{number}")
-    with lock:
+    lock = _lock(f"port-{number}", fcntl.LOCK_EX)
+    assert lock is not None, f"the lock of UDP port {number} is another user's"
+    with lock, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        patience = Patience(60.0)
         while True:
-            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-                try:
-                    probe.bind(("127.0.0.1", number))
-                    break
-                except OSError:
-                    assert time.monotonic() < deadline, f"UDP port {number} is taken"
-            time.sleep(0.1)
+            try:
+                probe.bind(("127.0.0.1", number))
+                break
+            except OSError:
+                assert not patience.is_over(), f"UDP port {number} is taken"
+                time.sleep(0.1)  # clock: between two looks
+        probe.close()
         yield

@@ -8,7 +8,6 @@ import os
 import shlex
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,11 +19,13 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPo
 
 from tide.programs.binaries import build_folder
 from tide.programs.child import Child, Children
+from tide_test_support import HANG_S
+from tide_test_support import eventually as _eventually
 
 os.environ["ROS_LOCALHOST_ONLY"] = "1"
 
 EXAMPLES_PORT = 8888  # of the agent, as the stock library has it
-START_LIMIT_S = 30.0
+START_LIMIT_S = 60.0  # of a patience: an agent with sanitizers loads for seconds
 
 
 def program(name: str) -> str:
@@ -43,11 +44,8 @@ def quality(reliable: bool, depth: int = 4000) -> QoSProfile:
     )
 
 
-def eventually(condition: Callable[[], bool], limit_s: float, what: str) -> None:
-    deadline = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {limit_s:g} s: {what}"
-        time.sleep(0.01)
+def eventually(condition: Callable[[], object], *words: Any, progress: Callable[[], object] | None = None) -> None:
+    _eventually(condition, words[-1], progress)  # a limit in front of the words: of tests written before Patience
 
 
 def free_port() -> int:
@@ -102,7 +100,7 @@ class Host:
 
     def close(self) -> None:
         rclpy.shutdown(context=self.context)
-        self._thread.join(timeout=5)
+        self._thread.join(HANG_S)
 
 
 @contextlib.contextmanager

@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For all tests here."""
+"""For all tests: marks, waiting for events, and the processor seconds of each file (--processor-seconds prints all)."""
 
+from __future__ import annotations
+
+import os
 import signal
+import time
+from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
 import reserved
+from tide.programs.patience import Patience
 
 # A shell starts what runs in the background deaf to SIGINT, and programs inherit that; the tests send it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -13,22 +20,67 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 reserved.domain()  # for what asks for ROS_DOMAIN_ID
 
+HANG_S = 1800.0  # where a library wants a limit in wall time: as `timeout` in pyproject.toml, which ends a hanging test
+_PATIENCE_S = 60.0
+_LOOK_S = 0.002
 
-_ended: list[str] = []
+
+def eventually(
+    condition: Callable[[], object],
+    what: str,
+    progress: Callable[[], object] | None = None,
+    limit_s: float = _PATIENCE_S,
+) -> None:
+    """Wait until the condition holds. Gives up when the test's processes had the limit for it (tide.programs.patience)
+    without progress: without a new value of `progress`."""
+    patience = Patience(limit_s)
+    seen = progress() if progress else None
+    while not condition():
+        if progress and (now := progress()) != seen:
+            seen = now
+            patience.renew()
+        assert not patience.is_over(), f"nothing happens any more: {what}" + (f", at {seen}" if progress else "")
+        time.sleep(_LOOK_S)  # clock: between two looks
+
+
+# ---- marks ----
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--processor-seconds", action="store_true", help="print those of each file, not of the worst only")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "alone: no other test runs beside it")
-    config.addinivalue_line("markers", "quiet: it compares rates or times of this machine, so nothing runs beside it")
+    config.addinivalue_line("markers", "full: only in make test-all: it is long, or takes parts that the gate has not")
+
+
+# ---- processor seconds ----
+
+_begun_s: dict[str, float] = {}
+_used_s: Counter[str] = Counter()
+
+
+def _now_s() -> float:
+    """Of this process and of the children that it has waited for."""
+    return sum(os.times()[:4])
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    _begun_s.setdefault(item.nodeid, _now_s())
+
+
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    if call.when == "teardown" and item.nodeid in _begun_s:
+        item.user_properties.append(("processor_s", _now_s() - _begun_s.pop(item.nodeid)))
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """The report of a test with which its worker ended has no phase."""
-    if str(report.when) == "???":
-        _ended.append(report.nodeid)
+    if report.when == "teardown":
+        _used_s[report.nodeid.partition("::")[0]] += dict(report.user_properties).get("processor_s", 0.0)
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """For scripts/pytest.sh: a new worker runs such a test again, and if it passes then, nothing else tells of it."""
-    if _ended and session.config.cache is not None:
-        session.config.cache.set("tide/ended", sorted(set(_ended)))
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    most = _used_s.most_common(None if config.getoption("--processor-seconds") else 5)
+    terminalreporter.section(f"{sum(_used_s.values()):.1f} processor seconds, in files")
+    for name, used_s in most:
+        terminalreporter.write_line(f"{used_s:8.1f}  {name}")

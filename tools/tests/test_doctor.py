@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def doctor(*words: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
     environment = dict(os.environ) if path is None else {**os.environ, "PATH": path}
     return subprocess.run(
-        [str(ROOT / ".venv/bin/tide"), "doctor", *words], env=environment, capture_output=True, text=True, timeout=60
+        [str(ROOT / ".venv/bin/tide"), "doctor", *words], env=environment, capture_output=True, text=True
     )
 
 

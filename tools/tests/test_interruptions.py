@@ -124,7 +124,7 @@ def test_running_callbacks_come_to_their_end_before_the_program_does(tmp_path: P
     assert process.stdout is not None
     assert process.stdout.readline() == "begun\n"
     process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate()
     assert process.returncode == 0, errors
     assert output.splitlines().count("ended") == output.splitlines().count("begun") + 1
     assert "interrupted" in output

@@ -19,10 +19,13 @@ from typer.testing import CliRunner
 
 from tide.analysis.lower import NoBoundError, link_document
 from tide.main import app
+from tide.programs import patience
 from tide.programs.binaries import MissingBinaryError, find_binary
 from tide.programs.child import Child, Children, RunError, Scheduling
+from tide.programs.patience import Patience
+from tide.report.results import Run, summarise
 from tide.run.budgets import Budget, board_budget, budget_of, client_options
-from tide.run.experiment import Settings, Variant, _link_options
+from tide.run.experiment import Settings, Variant, _link_options, _median_period
 from tide.run.frames import Frame, data_object, frame_spans
 from tide.run.kernel_work import kept_off
 from tide.run.live_board import live_plan
@@ -188,6 +191,78 @@ def test_escaped_bytes_are_undone() -> None:
     assert data_object(head) == 0x0015
 
 
+def test_a_run_in_which_the_most_urgent_chain_lost_everything_has_no_picture() -> None:
+    """As on a machine that is too busy: its instances were begun, and none came to its end."""
+    chains = run_chains(SYSTEM)
+    results = [summarise(one.chain.name, 1, "reliable", 1, [], 2) for one in chains]
+    lost = [{"chain": chains[0].chain.name, "index": index, "lost": True} for index in (4, 5)]
+    run = Run(executor="tide", send="asynchronous", periods=2, chains=results, counters={})
+    assert _median_period(chains, run, lost, [], []) is None
+
+
+# ---- patience ----
+
+
+class Machine:
+    """What this process and its descendants see of a machine: its time, theirs on a processor, theirs without one."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_s = self.computed_s = self.waited_s = 0.0
+        monkeypatch.setattr(patience.time, "monotonic", lambda: self.now_s)
+        monkeypatch.setattr(patience, "_times", lambda: (self.computed_s, {"thread": self.waited_s}))
+
+    def looks(self, limit: Patience, seconds: float, computing: float, waiting: float) -> bool:
+        over = False
+        for _ in range(round(seconds)):
+            self.now_s, self.computed_s, self.waited_s = (
+                self.now_s + 1,
+                self.computed_s + computing,
+                self.waited_s + waiting,
+            )
+            over = limit.is_over()
+        return over
+
+
+@pytest.mark.parametrize(
+    ("computing", "waiting", "after_s"),
+    [(0.0, 0.0, 10), (1.0, 0.0, 10), (2.0, 0.0, 10), (0.2, 0.8, 50), (0.0, 0.5, 20), (0.5, 3.0, 20)],
+    ids=[
+        "asleep",
+        "busy",
+        "busy on two processors",
+        "a fifth of a processor",
+        "half asleep",
+        "four threads, a half",
+    ],
+)
+def test_time_without_a_processor_does_not_use_up_a_limit(
+    computing: float, waiting: float, after_s: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Machine(monkeypatch)
+    limit = Patience(10)
+    assert not machine.looks(limit, 1, 0.0, 0.0)  # the first look sees what was there before
+    assert not machine.looks(limit, after_s - 1, computing, waiting)
+    assert machine.looks(limit, 1.5, computing, waiting)
+    limit.renew()
+    assert not machine.looks(limit, after_s - 1, computing, waiting)
+
+
+def test_a_machine_that_gives_no_processor_uses_up_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not Machine(monkeypatch).looks(Patience(10), 10_000, 0.0, 1.0)
+
+
+def test_descendants_are_seen_with_their_times(tmp_path: Path) -> None:
+    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'while True: print(1, flush=True)'])"
+    before_s, threads = patience._times()
+    with Children() as children:
+        child = children.start("parent", python(code), tmp_path / "log", is_group=True)
+        lines = 0
+        while patience._times()[0] < before_s + 1:  # the grandchild's, nearly all
+            child.wait_line("1".__eq__, 60, "computing")
+            lines += 1
+        assert lines > 0 and len(patience._times()[1]) >= len(threads) + 2
+
+
 # ---- children ----
 
 
@@ -294,7 +369,7 @@ def test_both_executors_give_all_result_files(build: Path, fast: Path, tmp_path:
     process = start(
         build, tmp_path, str(fast), "--periods", "4", "--seed", "9", "--line-loss", "0.25", "--executor", "both"
     )
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate()
     assert process.returncode == 0, output + errors
     assert "brake" in output and "batch, stock" in output and "times" in output
     data = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
@@ -316,7 +391,7 @@ def test_both_executors_give_all_result_files(build: Path, fast: Path, tmp_path:
 def test_sweep_with_losses(build: Path, fast: Path, tmp_path: Path) -> None:
     arguments = ["--periods", "4", "--executor", "tide", "--sweep-chains", "4-4", "--reliability", "best_effort"]
     process = start(build, tmp_path, str(fast), *arguments, fake="lose")
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate()
     assert process.returncode == 0, output + errors
     data = json.loads((tmp_path / "sweep.json").read_text(encoding="utf-8"))
     (row,) = data["rows"]
@@ -330,7 +405,7 @@ def test_sweep_with_losses(build: Path, fast: Path, tmp_path: Path) -> None:
 
 def test_a_client_that_dies_is_reported_with_its_log(build: Path, fast: Path, tmp_path: Path) -> None:
     process = start(build, tmp_path, str(fast), "--periods", "4", "--executor", "tide", fake="die")
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate()
     assert process.returncode == 1
     assert "chain_client ended in the middle" in errors and "fake client: no more" in errors
     assert "Traceback" not in errors
@@ -347,7 +422,7 @@ def test_an_interrupted_run_leaves_no_process(build: Path, fast: Path, tmp_path:
     process.send_signal(signal.SIGTERM)  # ends as Ctrl-C does
     time.sleep(0.05)
     process.send_signal(signal.SIGINT)  # an impatient user
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate()
     assert process.returncode == 130 and "every part has been stopped" in errors
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
@@ -371,5 +446,5 @@ def test_line_and_agent_become_the_built_program(build: Path, tmp_path: Path) ->
     program.chmod(0o755)
     environment = {**os.environ, "TIDE_BUILD_DIR": str(tmp_path), "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
     command = [sys.executable, "-m", "tide.main", "line", "--baud", "9600", "--help"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (7, "line: --baud 9600 --help\n")

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from tide.main import app
 from tide.programs.child import Child, RunError
+from tide.programs.patience import Patience
 from tide.run.experiment import stop_echo
 from tide.run.messages import MODULI, MessageError, Number, message_class, sample_of
 from tide.run.plan import Message
@@ -278,7 +279,7 @@ def test_an_answer_is_not_that_of_an_instance_before_one_that_was_lost(ends: lis
     }
     wheels = seen_of(system, recorded, 3)[0]
     if not answered:
-        assert wheels.unseen == "there was nothing at /cmd_vel"
+        assert wheels.unseen == f"there was nothing at {'/cmd_vel' if begun else 'its release'}"
         return
     counted = ends[WARM_UP_INSTANCES:]
     assert wheels.latencies_ns == [3 * step] * counted.count("answered")
@@ -297,7 +298,7 @@ class Told:
     def send_signal(self, number: int) -> None:
         assert number == signal.SIGTERM
 
-    def next_line(self, deadline: float) -> str | None:
+    def next_line(self, patience: Patience) -> str | None:
         return self.lines.pop(0) if self.lines else None
 
     def ending(self) -> str:

@@ -22,6 +22,7 @@ import numpy as np
 
 from tide.programs.binaries import find_binary
 from tide.programs.child import Child, Children, RunError, json_line
+from tide.programs.patience import Patience
 from tide_lab.timers.kept import Kept, Piece
 from tide_lab.timers.plan import NOT_PERMITTED, PLAIN, ROS_TIMERS, Block, PlanError, Settings, blocks, rclcpp_program
 from tide_lab.timers.statistics import Histogram, Tally
@@ -332,9 +333,9 @@ def _next_second_ns() -> int:
 
 def _lines(child: Child) -> Iterator[dict[str, Any]]:
     """All that the child has said; it has ended, so its output ends too."""
-    deadline = time.monotonic() + _START_LIMIT_S
+    patience = Patience(_START_LIMIT_S)
     while True:
-        line = child.next_line(deadline)
+        line = child.next_line(patience)
         if line is None:
             return
         yield json_line(line)

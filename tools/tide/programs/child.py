@@ -11,13 +11,15 @@ import shutil
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 from tide.interrupts import shielded
+from tide.programs.patience import Patience
+
+_LOOK_S = 0.2  # between looks at what else may have ended a wait
 
 
 class RunError(Exception):
@@ -125,22 +127,23 @@ class Child:
                 log.close()
         self.lines.put(None)
 
-    def next_line(self, deadline: float) -> str | None:
-        """The next line, or null when the child has closed its output. RunError at the deadline (monotonic), OSError
-        when the log cannot be written any more."""
-        try:
+    def next_line(self, patience: Patience) -> str | None:
+        """The next line, or null when the child has closed its output. RunError when the patience is over, OSError when
+        the log cannot be written any more."""
+        while True:
             if self.log_failure is not None:
                 raise self.log_failure
-            return self.lines.get(timeout=max(0.0, deadline - time.monotonic()))
-        except queue.Empty:
-            raise RunError(f"{self.name} said nothing in time\n{self.tail()}") from None
+            with contextlib.suppress(queue.Empty):
+                return self.lines.get(timeout=min(_LOOK_S, patience.limit_s))
+            if patience.is_over():
+                raise RunError(f"{self.name} said nothing in time\n{self.tail()}") from None
 
     def wait_line(self, accept: Callable[[str], bool], limit_s: float, what: str) -> str:
-        """The first line that is accepted; those before it are passed over."""
-        deadline = time.monotonic() + limit_s
+        """The first line that is accepted; those before it are passed over. The limit is of a Patience."""
+        patience = Patience(limit_s)
         while True:
             try:
-                line = self.next_line(deadline)
+                line = self.next_line(patience)
             except RunError:
                 raise RunError(f"{self.name} was not {what} within {limit_s:g} s\n{self.tail()}") from None
             if line is None:
@@ -168,9 +171,17 @@ class Child:
     def ended_early(self) -> RunError:
         return RunError(f"{self.name} ended in the middle of the run ({self.ending()})\n{self.tail()}")
 
+    def ends(self, limit_s: float) -> bool:
+        """Whether it has ended; waits for that, with patience."""
+        patience = Patience(limit_s)
+        while not patience.is_over():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(timeout=min(_LOOK_S, limit_s))
+                return True
+        return False
+
     def ending(self) -> str:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(timeout=1)
+        self.ends(1.0)
         code = self.process.poll()
         if code is None:
             return "still running"
@@ -187,28 +198,25 @@ class Child:
         elif self.process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 self.process.terminate()
-            try:
-                self.process.wait(timeout=limit_s)
-            except subprocess.TimeoutExpired:
+            if not self.ends(limit_s):
                 self.process.kill()
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    self.process.wait(timeout=limit_s)
+                self.ends(limit_s)
         if self.process.stdin is not None:
             with contextlib.suppress(OSError):
                 self.process.stdin.close()
         if self.reader is not None:
-            self.reader.join(limit_s)  # what the child said last is in its log
+            patience = Patience(limit_s)  # what the child said last is in its log
+            while self.reader.is_alive() and not patience.is_over():
+                self.reader.join(_LOOK_S)
 
     def _stop_group(self, limit_s: float) -> None:
         """SIGINT as Ctrl-C would, which launch files pass on in order; then what is left of the group."""
         for number in (signal.SIGINT, signal.SIGTERM):
             if self.process.poll() is None:
                 self._signal_group(number)
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    self.process.wait(timeout=limit_s)
+                self.ends(limit_s)
         self._signal_group(signal.SIGKILL)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(timeout=limit_s)
+        self.ends(limit_s)
 
     def _signal_group(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):

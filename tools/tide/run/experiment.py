@@ -15,6 +15,7 @@ from typing import Any
 
 from tide.programs.binaries import find_binary
 from tide.programs.child import Child, Children, RunError, Scheduling, json_line, may_use_fifo
+from tide.programs.patience import Patience
 from tide.recorded.traces import AGENT_TRACE, TRACES, write_traces
 from tide.report.results import PartResult, Run, summarise
 from tide.report.timeline import Period, Span
@@ -33,6 +34,7 @@ from tide.system.places import SerialLink
 WARM_UP_PERIODS = 3
 _LINE_PRIORITY, _LINK_PRIORITY, _AGENT_PRIORITY, _EXECUTOR_PRIORITY, _NODES_PRIORITY = 80, 75, 70, 50, 40
 START_LIMIT_S = 30.0
+_TELLING_LIMIT_S = 5.0
 _TRACE = "client.trace"
 SETTLE_S = 0.3  # both sides of a DDS match learn of it on their own
 
@@ -238,18 +240,18 @@ def _measure(
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Instances after the warm-up, and the client's summary."""
     longest_s = max(chain.chain.period_ns for chain in chains) / 1e9
-    end = time.monotonic() + longest_s * (settings.periods + WARM_UP_PERIODS) + 15
+    patience = Patience(longest_s + 5)
     instances: list[dict[str, Any]] = []
     finished = 0
     report("warming up", 0)
     while True:
-        limit = min(end, time.monotonic() + longest_s + 5)
         try:
-            line = client.next_line(limit)
+            line = client.next_line(patience)
         except RunError:
             raise RunError(f"no chain came to its end for a while: is the line dead?\n{client.tail()}") from None
         if line is None:
             raise client.ended_early()
+        patience.renew()
         message = json_line(line)
         if message.get("event") == "summary":
             return instances, message
@@ -264,12 +266,12 @@ def _measure(
 def stop_echo(echo: Child) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """What the nodes answered, and what became of their budgets. RunError when they ended without telling it."""
     echo.process.send_signal(signal.SIGTERM)
-    deadline = time.monotonic() + 5
+    patience = Patience(_TELLING_LIMIT_S)
     answers: list[dict[str, Any]] = []
     budgets: list[dict[str, Any]] = []
     message: dict[str, Any] = {}
     while message.get("event") != "told":
-        line = echo.next_line(deadline)
+        line = echo.next_line(patience)
         if line is None:
             raise RunError(f"{echo.name} ended without telling what it saw ({echo.ending()})\n{echo.tail()}")
         message = json_line(line)
@@ -355,9 +357,9 @@ def _median_period(
 ) -> Period | None:
     """What happened around the instance of the most urgent chain whose latency is the median."""
     urgent = run.chains[0]
-    chosen = [i for i in instances if i["chain"] == urgent.name and i.get("latency_ns") == urgent.p50_ns]
-    if not chosen:
+    if urgent.p50_ns is None:  # none came to its end, as can be on a busy machine
         return None
+    chosen = [i for i in instances if i["chain"] == urgent.name and i.get("latency_ns") == urgent.p50_ns]
     release_ns, index = int(chosen[0]["release_ns"]), int(chosen[0]["index"])
     end_ns = release_ns + chains[0].chain.period_ns
     names = {chain.chain.name: (chain.sample.name, chain.act.name, chain.decide.name) for chain in chains}

@@ -18,6 +18,7 @@ from typing import Any
 
 from tide.programs.binaries import find_binary
 from tide.programs.child import Child, Children, RunError, Scheduling, json_line, may_use_fifo
+from tide.programs.patience import Patience
 from tide.recorded.traces import AGENT_TRACE, TRACES, write_traces
 from tide.run.experiment import START_LIMIT_S, Settings, last_json, ros_environment
 from tide.run.given_traces import end_recorder, recorded_boards, start_recorder
@@ -337,20 +338,20 @@ class Robot:
         return recorded
 
     def _wait_topics(self, observer: Child, children: Children) -> None:
-        deadline = time.monotonic() + self.settings.start_limit_s
+        patience = Patience(self.settings.start_limit_s)
         missing: list[dict[str, str]] = []
         while True:
             children.require_alive()
             line: str | None = ""
             with contextlib.suppress(RunError):
-                line = observer.next_line(min(deadline, time.monotonic() + 0.2))
+                line = observer.next_line(Patience(0.2))
             if line is None:
                 raise observer.ended_early()
             told = json_line(line)
             missing = told.get("missing", missing)
             if told.get("event") == "seen":
                 return
-            if time.monotonic() >= deadline:
+            if patience.is_over():
                 raise RunError(missing_text(self.system, missing, self.settings.start_limit_s, self.out))
 
     def _wait_servers(self) -> None:
@@ -358,15 +359,15 @@ class Robot:
         of the user's may ask what the description does not know and nobody serves: then the run begins without it."""
         is_ours = not any(map(is_given, self.boards))
         limit_s = self.settings.start_limit_s if is_ours else min(self.settings.start_limit_s, _SERVERS_OF_OTHERS_S)
-        deadline = time.monotonic() + limit_s
+        patience = Patience(limit_s)
         while self.agent is not None:
             self.agent.process.send_signal(signal.SIGUSR1)
             told = self.agent.wait_json("requesters_unserved", START_LIMIT_S, "able to count")
             if told["requesters_unserved"] == 0:
                 return
-            if time.monotonic() >= deadline and not is_ours:
+            if patience.is_over() and not is_ours:
                 return
-            if time.monotonic() >= deadline:
+            if patience.is_over():
                 raise RunError(
                     f"the agent found no server for {told['requesters_unserved']} service clients of boards within "
                     f"{self.settings.start_limit_s:g} s; look into {self.out / 'agent.log'}"
@@ -417,11 +418,11 @@ class Robot:
         recorded = Recorded(start_ns)
         for child in (*self.players.values(), observer):
             child.process.send_signal(signal.SIGTERM)
-        deadline = time.monotonic() + _END_LIMIT_S
+        patience = Patience(_END_LIMIT_S)
         nodes = {"", *(host.name for host in self.hosts)}  # boards tell their counters last, which are looked for
         for name, child in (*self.players.items(), ("", observer)):
             last = ""
-            while (line := child.next_line(deadline)) is not None:
+            while (line := child.next_line(patience)) is not None:
                 self._take(recorded, name, line)
                 last = line
             if name in nodes and json_line(last).get("event") != "told":

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits for waiting on other processes that do not depend on how busy the machine is."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+_CHECK_S = 0.25
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+class Patience:
+    """A limit on the time that this process and its descendants had for something.
+
+    Time in which one of their threads was ready to run but had no processor does not count, unless they computed in it.
+    So a busy machine does not use up the limit, and neither sleeping nor an endless loop escapes it. On an idle machine
+    this is wall time. Costs one look at /proc every quarter of a second."""
+
+    def __init__(self, limit_s: float) -> None:
+        self.limit_s = limit_s
+        self._used_s = 0.0
+        self._seen_s = time.monotonic()
+        self._before: tuple[float, dict[str, float]] | None = None  # read at the first look: most waits end before it
+
+    def renew(self) -> None:
+        """After progress: the whole limit again."""
+        self._used_s = 0.0
+
+    def is_over(self) -> bool:
+        passed_s = time.monotonic() - self._seen_s
+        if passed_s >= min(_CHECK_S, self.limit_s):
+            self._seen_s += passed_s
+            computed_s, waited_s = now = _times()
+            if self._before is not None:
+                own_s = passed_s - sum(waited_s[one] - self._before[1].get(one, 0.0) for one in waited_s)
+                self._used_s += max(0.0, own_s, min(passed_s, computed_s - self._before[0]))
+            self._before = now
+        return self._used_s >= self.limit_s
+
+
+def _times() -> tuple[float, dict[str, float]]:
+    """Seconds that the whole family has computed, and that each of its threads has waited for a processor."""
+    parents, computed_s = {}, {}
+    for process, words in _statistics():
+        parents[process] = int(words[1])
+        computed_s[process] = sum(map(int, words[11:15])) / _TICKS_PER_S  # children that were waited for included
+    family = [os.getpid()]
+    for process in family:  # grows meanwhile
+        family += [child for child, parent in parents.items() if parent == process]
+    waited_s = {}
+    for process in family:
+        for file in Path(f"/proc/{process}/task").glob("*/schedstat"):
+            with suppress(OSError, IndexError):
+                waited_s[str(file)] = int(file.read_text(encoding="ascii").split()[1]) / 1e9
+    return sum(computed_s.get(process, 0.0) for process in family), waited_s
+
+
+def _statistics() -> Iterator[tuple[int, list[str]]]:
+    """The words of /proc/PID/stat after the name, which may have spaces: state, parent, ..."""
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            with suppress(OSError):
+                yield (
+                    int(folder.name),
+                    (folder / "stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split(),
+                )
