@@ -30,8 +30,9 @@ extern char **environ;
 namespace tide::sim {
 namespace {
 
-// 16 ns an instruction, 62.5 MIPS: then a message costs the binary about what it costs the paper's board.
-constexpr int kInstructionShift = 4;
+// 16 ns an instruction, 62.5 MIPS: then a message costs the binary about what it costs the paper's board. Other
+// programs have 32 ns, as where the emulator has to keep up with an agent.
+constexpr int kInstructionShift = 4, kProgramInstructionShift = 5;
 
 enum Kind : uint32_t { kTransmit = 1, kEvent, kReady, kBegin, kSampled, kActed, kEnd, kTimes, kBudget, kFlow, kTrace };
 
@@ -106,21 +107,22 @@ class Emulator {
  public:
   Emulator(const Board &board, const std::filesystem::path &folder) {
     const std::string semihosting = "enable=on,target=native,arg=board,arg=" + folder.string();
-    std::vector<std::string> words{"qemu-system-arm",
-                                   "-M",
-                                   board.machine,
-                                   "-display",
-                                   "none",
-                                   "-monitor",
-                                   "none",
-                                   "-serial",
-                                   "none",
-                                   "-icount",
-                                   "shift=" + std::to_string(kInstructionShift) + ",sleep=off",
-                                   "-semihosting-config",
-                                   semihosting,
-                                   "-kernel",
-                                   board.image};
+    std::vector<std::string> words{
+        "qemu-system-arm",
+        "-M",
+        board.machine,
+        "-display",
+        "none",
+        "-monitor",
+        "none",
+        "-serial",
+        "none",
+        "-icount",
+        "shift=" + std::to_string(board.is_program ? kProgramInstructionShift : kInstructionShift) + ",sleep=off",
+        "-semihosting-config",
+        semihosting,
+        "-kernel",
+        board.image};
     std::vector<char *> arguments;
     arguments.reserve(words.size() + 1);
     for (std::string &word : words) arguments.push_back(word.data());
@@ -168,6 +170,7 @@ class World {
  public:
   World(const Plan &plan, const Board &board);
   Result run();
+  ProgramResult run_program(const std::string &topic, const std::string &echo, size_t samples);
 
  private:
   struct Instance {
@@ -176,8 +179,10 @@ class World {
   size_t chain_count() const { return plan_.only_first ? 1 : plan_.chains.size(); }
   std::string board_plan() const;
   void add_node(size_t chain);
+  bool try_to_read(void *place, size_t count);
   void read(void *place, size_t count);
   void answer();
+  void answer_with_what_arrived();
   void transmit(const std::vector<uint8_t> &bytes, Time time);
   void frame_has_left();
   void note_execution(const Execution &execution, bool acted);
@@ -289,25 +294,38 @@ void World::frame_has_left() {
 
 // ---- the board ----
 
-void World::read(void *place, size_t count) {
+// False: the board has ended.
+bool World::try_to_read(void *place, size_t count) {
   auto *next = static_cast<uint8_t *>(place);
   while (count > 0) {
     pollfd wait{meeting_.up(), POLLIN, 0};
     const int ready = poll(&wait, 1, 100);
-    if (ready == 0 && emulator_.has_ended()) {
-      throw std::runtime_error("the board ended in the midst of the run, with " + std::to_string(emulator_.wait()) +
-                               " (see sim/workloads/three_chains/mps2)");
-    }
+    if (ready == 0 && emulator_.has_ended()) return false;
     if (ready <= 0) continue;
     const ssize_t got = ::read(meeting_.up(), next, count);
     if (got < 0 && errno != EINTR) throw std::runtime_error("the pipe from the board is broken");
     if (got > 0) next += got, count -= static_cast<size_t>(got);
   }
+  return true;
+}
+
+void World::read(void *place, size_t count) {
+  if (try_to_read(place, count)) return;
+  throw std::runtime_error("the board ended in the midst of the run, with " + std::to_string(emulator_.wait()) +
+                           " (see sim/workloads/three_chains/mps2)");
 }
 
 void World::answer() {
   Answer answer{arrived_.empty() ? engine_.next_time() : engine_.now(), 0, 0};
   meeting_.write(&answer, sizeof answer);
+}
+
+void World::answer_with_what_arrived() {
+  Line::Bytes frame;
+  if (!arrived_.empty()) frame = std::move(arrived_.front()), arrived_.pop_front();
+  Answer answer{arrived_.empty() ? engine_.next_time() : engine_.now(), static_cast<uint32_t>(frame.size()), 0};
+  meeting_.write(&answer, sizeof answer);
+  meeting_.write(frame.data(), frame.size());
 }
 
 void World::note_execution(const Execution &execution, bool acted) {
@@ -335,14 +353,9 @@ Result World::run() {
         transmit(bytes, header.time);
         answer();
         break;
-      case kEvent: {
-        Line::Bytes frame;
-        if (!arrived_.empty()) frame = std::move(arrived_.front()), arrived_.pop_front();
-        Answer answer{arrived_.empty() ? engine_.next_time() : engine_.now(), static_cast<uint32_t>(frame.size()), 0};
-        meeting_.write(&answer, sizeof answer);
-        meeting_.write(frame.data(), frame.size());
+      case kEvent:
+        answer_with_what_arrived();
         break;
-      }
       case kReady:
         answer();
         break;
@@ -372,6 +385,29 @@ Result World::run() {
         throw std::runtime_error("the board speaks another protocol; rebuild it: make firmware");
     }
   }
+}
+
+ProgramResult World::run_program(const std::string &topic, const std::string &echo, size_t samples) {
+  ProgramResult result;
+  bus_.subscribe("rt/" + topic, [&](const Bus::Payload &payload) {
+    result.samples.push_back({engine_.now(), payload});
+    if (!echo.empty()) bus_.publish("rt/" + echo, payload);
+  });
+  for (Header header{}; result.samples.size() < samples && try_to_read(&header, sizeof header);) {
+    std::vector<uint8_t> bytes(header.bytes);
+    read(bytes.data(), bytes.size());
+    engine_.run_until(header.time);
+    if (header.kind == kTransmit) {
+      transmit(bytes, header.time);
+      answer();
+    } else if (header.kind == kEvent) {
+      answer_with_what_arrived();
+    } else {
+      throw std::runtime_error("the board has a plan: run it with one");
+    }
+  }
+  result.exit_code = result.samples.size() < samples ? emulator_.wait() : 0;
+  return result;
 }
 
 Result World::result(const Ending &ending) {
@@ -407,6 +443,11 @@ Result World::result(const Ending &ending) {
   return result;
 }
 
+void require_image(const Board &board) {
+  if (!std::filesystem::exists(board.image))
+    throw std::invalid_argument(board.image + " is missing; run `make firmware`");
+}
+
 }  // namespace
 
 Result run_board(const Plan &plan, const Board &board) {
@@ -421,9 +462,14 @@ Result run_board(const Plan &plan, const Board &board) {
     throw std::invalid_argument("the batch executor has no lane to give a budget to");
   if (plan.cuts > 0 || plan.restarts > 0 || plan.up.any() || plan.down.any())
     throw std::invalid_argument("a board's line has no faults but first losses (success_percent)");
-  if (!std::filesystem::exists(board.image))
-    throw std::invalid_argument(board.image + " is missing; run `make firmware`");
+  require_image(board);
   return World(plan, board).run();
+}
+
+ProgramResult run_program(const Plan &plan, const Board &board, const std::string &topic, const std::string &echo,
+                          size_t samples) {
+  require_image(board);
+  return World(plan, {board.image, board.machine, "", true}).run_program(topic, echo, samples);
 }
 
 }  // namespace tide::sim

@@ -31,6 +31,11 @@ constexpr const char *kUsage =
     "plan's\n"
     "  --board IMAGE     client: this image of sim/workloads/three_chains/mps2 in QEMU; see board.h\n"
     "  --machine NAME    board of QEMU for it; default: mps2-an500\n"
+    "  --listen TOPIC    with --board: another program's image; each sample of the topic, on standard output, as its "
+    "time in\n"
+    "                    ns and its octets in hexadecimal; the exit status is the image's\n"
+    "  --echo TOPIC      topic to publish each of these samples on, too\n"
+    "  --samples N       number of samples to end after; default: only when the program ends\n"
     "  --board-trace FILE  what the image records, when it is built with TIDE_TRACE\n"
     "  --trace FILE      file for the events, one a line with its time\n"
     "  --seed N          random seed of system and faults, as in a campaign\n"
@@ -43,8 +48,9 @@ constexpr const char *kUsage =
     "Results are JSON on standard output. Exit: 0 all is well, 1 a rule was broken, 2 wrong arguments.\n";
 
 struct Arguments {
-  std::string plan, systems, trace, seeds;
-  Board board{"", "mps2-an500", ""};
+  std::string plan, systems, trace, seeds, listen, echo;
+  uint64_t samples = UINT64_MAX;
+  Board board{"", "mps2-an500", "", false};
   std::vector<std::string> settings;
   bool seeded = false, show = false;
   uint64_t seed = 0;
@@ -71,6 +77,12 @@ Arguments parse(const std::vector<std::string> &words) {
       arguments.systems = next();
     } else if (word == "--board") {
       arguments.board.image = next();
+    } else if (word == "--listen") {
+      arguments.listen = next();
+    } else if (word == "--echo") {
+      arguments.echo = next();
+    } else if (word == "--samples") {
+      arguments.samples = number(next());
     } else if (word == "--machine") {
       arguments.board.machine = next();
     } else if (word == "--board-trace") {
@@ -176,6 +188,17 @@ int run_plan(const Arguments &arguments) {
   return 0;
 }
 
+int listen(const Arguments &arguments) {
+  const ProgramResult result =
+      run_program(plan_of(arguments), arguments.board, arguments.listen, arguments.echo, arguments.samples);
+  for (const ProgramResult::Sample &sample : result.samples) {
+    std::printf("%lld ", static_cast<long long>(sample.time));
+    for (const uint8_t octet : sample.payload) std::printf("%02x", octet);
+    std::printf("\n");
+  }
+  return result.exit_code;
+}
+
 // By chain, by instance: release, sample from and to, heard and answered by the node, act from and to.
 std::string recorded(const Result &result) {
   std::ostringstream out;
@@ -271,6 +294,7 @@ int run(const std::vector<std::string> &words) {
   if (words.size() == 1 && words[0] == "--serve") return serve();
   try {
     const Arguments arguments = parse(words);
+    if (!arguments.listen.empty()) return listen(arguments);
     return arguments.seeds.empty() ? run_plan(arguments) : run_campaign(arguments.seeds);
   } catch (const std::invalid_argument &error) {
     std::fprintf(stderr, "tide-sim: %s\n", error.what());

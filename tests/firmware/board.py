@@ -1,26 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An image on an emulated board, the real agent on its line, and a ROS 2 node: what the tests of firmware share."""
+"""What the tests of firmware share: an image on an emulated board alone, in lockstep with the simulated world, and
+with the real agent on its line.
+
+The first two are exact: QEMU counts instructions as time, and in lockstep bytes arrive at instruction counts
+(sim/board/board.h). Only the third depends on this machine; what uses it is left to `make test-all`."""
 
 from __future__ import annotations
 
 import re
+import resource
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import rclpy
-from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
+import pytest
 
 from reserved import domain
+from tide.programs.binaries import build_folder, find_binary
+
+if TYPE_CHECKING:
+    from rclpy.node import Node
 
 ROOT = Path(__file__).resolve().parents[2]
-AGENT = ROOT / "build" / "release" / "bin" / "tide-agent"
+SIMULATOR = str(build_folder() / "bin" / "tide-sim")
 MACHINES = {"cortex-m7": "mps2-an500", "cortex-m4f": "mps2-an386"}
+CORES = ["cortex-m7", pytest.param("cortex-m4f", marks=pytest.mark.full)]
+VIRTUAL_TIME = ("-icount", "shift=5,sleep=off")
 LIMIT_S = 60
+PROCESSOR_LIMIT_S = 120  # of one program, which is ended by the system when it has used that up
 DOMAIN = domain()
 
 
@@ -33,6 +44,41 @@ def qemu(core: str, name: str, *more: str) -> list[str]:
         *("qemu-system-arm", "-M", MACHINES[core], "-display", "none", "-monitor", "none"),
         *("-semihosting-config", "enable=on,target=native,arg=fw", "-kernel", str(image(core, name)), *more),
     ]
+
+
+def run_program(command: list[str]) -> subprocess.CompletedProcess[str]:
+    """Until it ends, however long the machine takes for it."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_LIMIT_S, PROCESSOR_LIMIT_S))
+
+    return subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=limit)
+
+
+def run_alone(core: str, name: str) -> tuple[int, str]:
+    """In exact virtual time, with nothing on the line: exit code, and what was printed."""
+    done = run_program(qemu(core, name, *VIRTUAL_TIME))
+    return done.returncode, done.stderr
+
+
+@dataclass
+class Lockstep:
+    samples: list[tuple[int, bytes]]  # of the topic: virtual time in ns, octets
+    code: int
+    output: str
+
+    def numbers(self) -> list[int]:
+        return [int.from_bytes(payload, "little", signed=True) for _, payload in self.samples]
+
+
+def lockstep(core: str, name: str, topic: str, *more: str) -> Lockstep:
+    """In exact virtual time, with the agent's core in the simulated world on the line."""
+    command = [SIMULATOR, "--board", str(image(core, name)), "--machine", MACHINES[core], "--listen", topic, *more]
+    done = run_program(command)
+    words = [line.split() for line in done.stdout.splitlines()]
+    return Lockstep(
+        [(int(time_ns), bytes.fromhex(payload)) for time_ns, payload in words], done.returncode, done.stderr
+    )
 
 
 @contextmanager
@@ -60,6 +106,10 @@ def wait_for(log: Path, pattern: str) -> str:
 @contextmanager
 def ros_node(name: str) -> Iterator[tuple[Node, Callable[[], None]]]:
     """A node in a domain of this process, and a function that lets its callbacks run for a moment."""
+    import rclpy
+    from rclpy.context import Context
+    from rclpy.executors import SingleThreadedExecutor
+
     context = Context()
     rclpy.init(context=context, domain_id=DOMAIN)
     node = rclpy.create_node(name, context=context)
@@ -78,7 +128,7 @@ def run_with_agent(
     arguments = qemu(core, name, "-chardev", "pty,id=line", "-serial", "chardev:line", *more)
     with running(arguments, folder / "qemu.log") as board:
         line = wait_for(folder / "qemu.log", r"/dev/pts/\d+")
-        agent = [str(AGENT), "--serial", line, "--baud", "115200", "--domain", str(DOMAIN)]
+        agent = [str(find_binary("tide-agent")), "--serial", line, "--baud", "115200", "--domain", str(DOMAIN)]
         with running(agent, folder / "agent.log"):
             deadline = time.monotonic() + limit_s
             while board.poll() is None and time.monotonic() < deadline:

@@ -7,9 +7,14 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
 from action_msgs.srv import CancelGoal
-from board import AGENT, DOMAIN, LIMIT_S, qemu, ros_node, running, wait_for
+from board import DOMAIN, LIMIT_S, qemu, ros_node, running, wait_for
 from unique_identifier_msgs.msg import UUID
+
+from tide.programs.binaries import find_binary
+
+pytestmark = pytest.mark.full
 
 
 def test_plain_action_server_answers_ros(tmp_path: Path) -> None:
@@ -21,7 +26,9 @@ def test_plain_action_server_answers_ros(tmp_path: Path) -> None:
         client = node.create_client(CancelGoal, "/fibonacci/_action/cancel_goal")
         with running(qemu("cortex-m7", "fibonacci_server", *line_arguments), tmp_path / "qemu.log") as board:
             line = wait_for(tmp_path / "qemu.log", r"/dev/pts/\d+")
-            with running([str(AGENT), "--serial", line, "--domain", str(DOMAIN)], tmp_path / "agent.log"):
+            with running(
+                [str(find_binary("tide-agent")), "--serial", line, "--domain", str(DOMAIN)], tmp_path / "agent.log"
+            ):
                 deadline = time.monotonic() + LIMIT_S
                 future = None
                 while not codes and board.poll() is None and time.monotonic() < deadline:

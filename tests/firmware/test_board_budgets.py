@@ -10,6 +10,8 @@ from board import DOMAIN
 
 from tide_lab.reproduce.budget_executor import play_on_board
 
+pytestmark = pytest.mark.full
+
 PINGS, WORK_MS = 200, 10
 CALLBACK_NS = WORK_MS * 1_000_000
 ALLOWED = 0.03  # of the budget, and one callback at the end of the run

@@ -17,6 +17,8 @@ from tide.run.experiment import Settings
 from tide.run.live_board import open_pipes, start_board
 from tide.system.load import load
 
+pytestmark = pytest.mark.full
+
 
 def test_an_image_that_nobody_answers_is_found_asleep(tmp_path: Path) -> None:
     exchange = Exchange(load(ROOT / "examples/three_chains/system.toml"), 3, 0, Settings(1, 1, 0.0, 0), tmp_path)

@@ -3,24 +3,15 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
-from board import LIMIT_S, MACHINES, qemu
+from board import MACHINES, run_alone
 
-VIRTUAL_TIME = ("-icount", "shift=5,sleep=off")
-
-
-def run(core: str) -> tuple[int, str]:
-    done = subprocess.run(
-        qemu(core, "clock", *VIRTUAL_TIME), capture_output=True, text=True, timeout=LIMIT_S, check=False
-    )
-    return done.returncode, done.stderr
+pytestmark = pytest.mark.full
 
 
 @pytest.mark.parametrize("core", MACHINES)
 def test_clock_keeps_its_promises(core: str) -> None:
-    code, output = run(core)
+    code, output = run_alone(core, "clock")
     assert code == 0, f"broken promise {code} (see lab/images/clock/main.c)\n{output}"
     assert "latest wake-up ns" in output
-    assert run(core) == (code, output)
+    assert run_alone(core, "clock") == (code, output)

@@ -10,9 +10,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from board import DOMAIN, ROOT
 
 from tide.run.numbers import WINDOW
+
+pytestmark = pytest.mark.full
 
 CHAINS, MESSAGES, RESTARTS = 3, 300, 2
 KEPT_BY_THE_BOARD = 16  # of a chain without acknowledgment: the window of its stream

@@ -16,6 +16,8 @@ from std_msgs.msg import Int32
 sys.path.insert(0, str(ROOT / "lab" / "bench"))
 import sizes
 
+pytestmark = pytest.mark.full
+
 TALKS = [
     ("cortex-m7", "native_best_effort_leanest"),
     ("cortex-m7", "rclc_best_effort_lean"),

@@ -19,6 +19,8 @@ from tide.system.load import parse
 sys.path.insert(0, str(ROOT / "lab" / "bench"))
 import options as bench_options
 
+pytestmark = pytest.mark.full
+
 SYSTEM = ROOT / "examples" / "three_chains" / "system.toml"
 SERVICES = """
 [system]

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from board import DOMAIN, LIMIT_S, MACHINES, ROOT, qemu, run_with_agent
+from board import DOMAIN, LIMIT_S, MACHINES, ROOT, SIMULATOR, qemu, run_with_agent
 from freertos import FORMS, built, kernel_of
 from test_exchange import exchange
 from test_three_chains import LIMIT_PERCENT, deviation_percent, reproduce
+
+pytestmark = pytest.mark.full
 
 IMAGES = [(core, form) for core in MACHINES for form in FORMS if built(core, form)]
 ON_M7 = [form for core, form in IMAGES if core == "cortex-m7"]
@@ -97,7 +99,7 @@ def test_chains_are_as_fast_as_without_a_system(
 
 def preemptive(image: Path, *words: str) -> dict[str, Any]:
     plan = ("periods=4", "agent_acknowledges=always", "hold_until_acknowledged=false", *words)
-    command = [str(ROOT / "build/release/bin/tide-sim"), str(ROOT / "lab/pods/pods-reliable.plan")]
+    command = [SIMULATOR, str(ROOT / "lab/pods/pods-reliable.plan")]
     command += ["--board", str(image), "--systems", "tide-preemptive", *plan]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

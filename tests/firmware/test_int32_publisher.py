@@ -1,29 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plain micro-ROS program, unchanged, on the emulated Cortex-M7: what it publishes arrives in ROS 2."""
+"""A plain micro-ROS program, unchanged, on the emulated Cortex-M7, in lockstep with the agent's core: what it publishes
+arrives in order, at times that are the same in each run."""
 
 from __future__ import annotations
 
-import time
-from pathlib import Path
+from board import lockstep
 
-from board import AGENT, DOMAIN, LIMIT_S, qemu, ros_node, running, wait_for
-from std_msgs.msg import Int32
-
-ENOUGH = 2
+SECOND_NS = 1_000_000_000
+LINE_NS = 3_000_000  # of a sample and what else is on the line of 115,200 baud
 
 
-def test_plain_program_publishes_to_ros(tmp_path: Path) -> None:
-    received: list[int] = []
-    line_arguments = ("-chardev", "pty,id=line", "-serial", "chardev:line")
-    with ros_node("counter_reader") as (node, spin):
-        node.create_subscription(Int32, "counter", lambda message: received.append(message.data), 10)
-        with running(qemu("cortex-m7", "int32_publisher", *line_arguments), tmp_path / "qemu.log") as board:
-            line = wait_for(tmp_path / "qemu.log", r"/dev/pts/\d+")
-            with running([str(AGENT), "--serial", line, "--domain", str(DOMAIN)], tmp_path / "agent.log"):
-                deadline = time.monotonic() + LIMIT_S
-                while len(received) < ENOUGH and board.poll() is None and time.monotonic() < deadline:
-                    spin()
-    output = "".join((tmp_path / f"{what}.log").read_text(errors="replace") for what in ("qemu", "agent"))
-    assert len(received) >= ENOUGH, output
-    assert received == list(range(received[0], received[0] + len(received))), output
-    assert "sent: 0" in output
+def test_plain_program_publishes_once_a_second() -> None:
+    run = lockstep("cortex-m7", "int32_publisher", "counter", "--samples", "5")
+    assert run.code == 0, run.output
+    assert run.numbers() == [0, 1, 2, 3, 4], run.output
+    assert run.output.split("\n")[:5] == [f"sent: {number}" for number in range(5)], run.output
+    for (before_ns, _), (now_ns, _) in zip(run.samples, run.samples[1:], strict=False):
+        assert abs(now_ns - before_ns - SECOND_NS) <= LINE_NS, run.samples
+    assert run == lockstep("cortex-m7", "int32_publisher", "counter", "--samples", "5")

@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
-from board import LIMIT_S, MACHINES, qemu
+from board import MACHINES, run_alone
 
-VIRTUAL_TIME = ("-icount", "shift=5,sleep=off")
+pytestmark = pytest.mark.full
 
 
 @pytest.mark.parametrize("core", MACHINES)
 def test_an_urgent_lane_waits_for_one_section_and_one_above_the_ceiling_for_none(core: str) -> None:
-    command = qemu(core, "locked_lanes", *VIRTUAL_TIME)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-    assert done.returncode == 0, f"broken promise {done.returncode} (lab/images/locked_lanes/main.c)\n{done.stderr}"
-    assert "steer at most ns" in done.stderr
+    code, output = run_alone(core, "locked_lanes")
+    assert code == 0, f"broken promise {code} (lab/images/locked_lanes/main.c)\n{output}"
+    assert "steer at most ns" in output

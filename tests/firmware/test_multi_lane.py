@@ -3,23 +3,13 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
-from board import LIMIT_S, MACHINES, qemu
-
-VIRTUAL_TIME = ("-icount", "shift=5,sleep=off")
+from board import CORES, run_alone
 
 
-def run(core: str) -> tuple[int, str]:
-    command = qemu(core, "multi_lane", *VIRTUAL_TIME)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-    return done.returncode, done.stderr
-
-
-@pytest.mark.parametrize("core", MACHINES)
+@pytest.mark.parametrize("core", CORES)
 def test_lanes_keep_their_promises(core: str) -> None:
-    code, output = run(core)
+    code, output = run_alone(core, "multi_lane")
     assert code == 0, f"broken promise {code} (see lab/images/multi_lane/main.c)\n{output}"
     assert "stack used" in output
-    assert run(core) == (code, output)
+    assert run_alone(core, "multi_lane") == (code, output)

@@ -7,7 +7,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 from board import ROOT
+
+pytestmark = pytest.mark.full
 
 
 def test_runtime_without_some_parts() -> None:

@@ -9,9 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from board import DOMAIN, LIMIT_S, MACHINES
 
 from tide.run.board_image import image, machine
+
+pytestmark = pytest.mark.full
 
 ROOT = Path(__file__).parents[2]
 SYSTEM = """

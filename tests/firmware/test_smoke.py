@@ -11,6 +11,8 @@ from board import MACHINES, ros_node, run_with_agent
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Int32
 
+pytestmark = pytest.mark.full
+
 MESSAGES = 20
 
 

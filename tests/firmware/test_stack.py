@@ -5,21 +5,18 @@ is reserved, and what has no bound is refused."""
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 
 import pytest
-from board import LIMIT_S, MACHINES, ROOT, qemu
+from board import CORES, ROOT, run_alone
 
 sys.path.insert(0, str(ROOT / "lab" / "bench"))
 import stack
 
 
-@pytest.mark.parametrize("core", MACHINES)
+@pytest.mark.parametrize("core", CORES)
 def test_bound_holds(core: str) -> None:
-    command = qemu(core, "multi_lane", "-icount", "shift=5,sleep=off")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-    used = int(re.findall(r"stack used: (\d+)", done.stderr)[0])
+    used = int(re.findall(r"stack used: (\d+)", run_alone(core, "multi_lane")[1])[0])
     levels = stack.levels(core, "multi_lane")
     bound = sum(level.bytes for level in levels)
     assert [level.name for level in levels].count("lane brake") == 1

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from board import DOMAIN, ROOT
+from board import DOMAIN, ROOT, SIMULATOR, run_program
 
 LONG = os.environ.get("TIDE_LONG") == "1"
 LIMIT_PERCENT = 2.0
 MASKED_LIMIT_INSTRUCTIONS = 6000
-BUILD = ROOT / "build" / "release"
 IMAGE = ROOT / "build" / "cortex-m7" / "bin" / "three_chains.elf"
 
 
@@ -34,6 +33,7 @@ def deviation_percent(measured: float, of: float) -> float:
     return (measured / of - 1) * 100
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("case", ["pods-chains", "pods-reliable"])
 def test_binary_has_the_figures_of_the_simulator(case: str, tmp_path: Path) -> None:
     rows = reproduce(case, tmp_path)
@@ -47,11 +47,10 @@ def test_binary_has_the_figures_of_the_simulator(case: str, tmp_path: Path) -> N
 
 
 def board(*words: str) -> dict[str, Any]:
-    command = [str(BUILD / "bin" / "tide-sim"), str(ROOT / "lab/pods/pods-reliable.plan"), "--board", str(IMAGE)]
-    done = subprocess.run([*command, *words], capture_output=True, text=True, timeout=120, check=False)
+    done = run_program([SIMULATOR, str(ROOT / "lab/pods/pods-reliable.plan"), "--board", str(IMAGE), *words])
     assert done.returncode == 0, done.stdout + done.stderr
-    run: dict[str, Any] = json.loads(done.stdout)["runs"][0]
-    return run
+    found: dict[str, Any] = json.loads(done.stdout)["runs"][0]
+    return found
 
 
 def test_runs_are_equal() -> None:
@@ -63,6 +62,7 @@ def test_runs_are_equal() -> None:
     assert first["chains"] != board(*words, "seed=4")["chains"]
 
 
+@pytest.mark.full
 def test_run_of_the_example(tmp_path: Path) -> None:
     """The figures; and every instance of the live run comes to its end: preemptive lanes, the real agent, rclpy."""
     command = [sys.executable, "-m", "tide.main", "run", str(ROOT / "examples/three_chains/system.toml")]
@@ -117,8 +117,7 @@ def test_budgets_of_lanes_are_kept() -> None:
 
 def test_a_batch_executor_has_no_lane_for_a_budget() -> None:
     words = ("--systems", "batch", "budget_us=5000", "budget_period_us=500000")
-    command = [str(BUILD / "bin" / "tide-sim"), str(ROOT / "lab/pods/pods-reliable.plan"), "--board", str(IMAGE)]
-    done = subprocess.run([*command, *words], capture_output=True, text=True, timeout=60, check=False)
+    done = run_program([SIMULATOR, str(ROOT / "lab/pods/pods-reliable.plan"), "--board", str(IMAGE), *words])
     assert done.returncode == 2 and "no lane to give a budget to" in done.stderr
 
 

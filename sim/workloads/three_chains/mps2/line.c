@@ -13,7 +13,7 @@
 #define BITS_A_BYTE 10
 
 static struct {
-  bool lockstep;
+  bool chosen, lockstep;
   uint32_t baud;
   uint8_t *ring;
   size_t ring_bytes, position;
@@ -61,6 +61,7 @@ void board_dual_timer_interrupt(void) {
 }
 
 static int open(uint32_t baud, uint8_t *ring, size_t ring_bytes) {
+  if (!line.chosen) line_choose(world_open() != NULL);
   if (!line.lockstep) {
     return tide_mps2_uart.open(baud, ring, ring_bytes);
   }
@@ -93,7 +94,10 @@ static void start_transmit(const uint8_t *bytes, size_t count) {
 
 static size_t receive_position(void) { return line.lockstep ? line.position : tide_mps2_uart.receive_position(); }
 
-void line_choose(bool lockstep) { line.lockstep = lockstep; }
+void line_choose(bool lockstep) {
+  line.chosen = true;
+  line.lockstep = lockstep;
+}
 
 static const tide_uart_driver_t driver = {open, close, start_transmit, receive_position};
 /* Small pieces: making one is the longest critical section there is. */
