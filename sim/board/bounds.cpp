@@ -58,6 +58,7 @@ analysis::LinkSystem system_of(const Plan &plan) {
                                                                      [](const ChainPlan &one) { return one.hold; });
   system.protocol.client.delay_ns = plan.heartbeat_delay;
   system.protocol.agent.delay_ns = plan.agent_heartbeat_delay;
+  system.protocol.window = plan.window;
   system.protocol.losses = (plan.success_percent < 100 ? 1 : 0) + plan.instance_losses;
   for (const ChainPlan &chain : plan.chains) {
     const int place = static_cast<int>(system.hosts.size());

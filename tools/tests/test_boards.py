@@ -327,5 +327,5 @@ def test_tide_check_tells_assumptions_of_each_board(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     for text in ("board base: agent, DDS and serial adapter take 1 ms", "board arm: agent, DDS", "on arm"):
         assert text in result.output
-    assert result.output.count("pools and windows never run full") == 1
+    assert result.output.count("pools never run full") == 1
     assert "hold while all boards send through the agent" in result.output

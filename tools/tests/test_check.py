@@ -179,7 +179,7 @@ def test_why_there_is_no_bound_is_one_line(example: Path) -> None:
     assert told(slow, "battery").startswith(ask)
     assert "of the line to the agent at 6400 baud; raise 'baud' or send less" in told(slow, "battery")
     busy = text.replace('where = "mcu"', 'where = "mcu"\nsubmit_ms = 200\nprocess_ms = 300')
-    assert told(busy, "brake") == ask + "104 % of the microcontroller"
+    assert told(busy, "brake") == "it asks for 104.2 % of the microcontroller"
     reliable = text.replace('"best_effort"', '"reliable"')
     repair = told(reliable, "brake", "--losses", "1")
     assert "the repair of lost frames may take" in repair

@@ -64,6 +64,70 @@ Linear LinkModel::host(size_t chain, time_ns window_ns) const {
   return sum;
 }
 
+// ---- windows (docs/analysis/link.md, "Windows") ----
+
+bool LinkModel::in_one_stream(size_t other, size_t chain, Direction direction) const {
+  const LinkChain &self = system_.chains[other];
+  const bool reliable = direction == Direction::up ? self.uplink_reliable : self.downlink_reliable;
+  return reliable && !is_foreign(other) && (other == chain || is_batch() || shares_level(other, chain));
+}
+
+// Frames of its stream, its own among them, that are without an acknowledgment when one of its messages is published.
+Linear LinkModel::unacknowledged(size_t chain, Direction direction, time_ns window_ns) const {
+  Linear frames;
+  for (const size_t other : here_) {
+    const Traffic &traffic = direction == Direction::up ? loads_[other].up : loads_[other].down;
+    if (traffic.frames == 0 || !in_one_stream(other, chain, direction)) continue;
+    // Its own response may be longer than what is known of it so far.
+    const time_ns own_ns = add(add(jitter(chain), loads_[chain].settling_ns), tail_ns(chain));
+    const Linear instances =
+        other == chain ? stair(window_ns, own_ns, period(chain)) : constant(divide_up(span_ns(other), period(other)));
+    frames = frames + scale(instances, traffic.frames);
+  }
+  return frames;
+}
+
+// How long so many of its messages wait for their window. Of the frames that are in front without an acknowledgment the
+// first so many as a window holds are there already; each time that as many more are to leave, the last one before them
+// must be acknowledged, and may then find that a less urgent frame has begun.
+Linear LinkModel::window_wait(size_t chain, Direction direction, int64_t messages, time_ns window_ns) const {
+  const bool up = direction == Direction::up;
+  if (messages == 0 || !in_one_stream(chain, chain, direction)) return {};
+  if (up && waits_for_answer(system_.chains[chain])) return {};  // it is alone in the window, and a message fits
+  const Linear frames = unacknowledged(chain, direction, window_ns);
+  const int64_t full = divide_up(frames.value, system_.protocol.window) - 1;
+  if (full <= 0) return {0, 0, frames.until_ns};
+  time_ns acknowledged_ns = 0;
+  for (const size_t other : here_) {
+    if (in_one_stream(other, chain, direction))
+      acknowledged_ns = std::max(acknowledged_ns, up ? loads_[other].answer_ns : loads_[other].receipt_ns);
+  }
+  const time_ns each_ns = add(acknowledged_ns, longest_frame_ns(direction));
+  return {multiply(multiply(messages, full), each_ns), 0, frames.until_ns};
+}
+
+bool LinkModel::is_any_window_full() const {
+  return std::any_of(here_.begin(), here_.end(), [this](size_t chain) {
+    if (is_foreign(chain)) return false;
+    const time_ns window_ns = std::max<time_ns>(std::min(responses_[chain], period(chain)) - jitter(chain), 1);
+    const Load &load = loads_[chain];
+    return window_wait(chain, Direction::up, load.up.messages, window_ns).value > 0 ||
+           window_wait(chain, Direction::down, load.down.messages, window_ns).value > 0;
+  });
+}
+
+// Of a chain that has a bound.
+StreamUse LinkModel::use_of(size_t chain, Direction direction) const {
+  const bool up = direction == Direction::up;
+  const Traffic &traffic = up ? loads_[chain].up : loads_[chain].down;
+  if (traffic.messages == 0) return {};
+  const bool reliable = in_one_stream(chain, chain, direction);
+  const time_ns settling_ns = reliable ? loads_[chain].settling_ns : 0;
+  const time_ns pending_ns = add(add(responses_[chain], settling_ns), up ? tail_ns(chain) : 0);
+  const int64_t frames = reliable ? unacknowledged(chain, direction, responses_[chain] - jitter(chain)).value : 0;
+  return {std::max<int64_t>(divide_up(pending_ns, period(chain)), 1), frames};
+}
+
 time_ns LinkModel::client_blocking(size_t chain) const {
   if (is_batch()) return 0;
   // A lane that digests a sign of life may have callbacks of its own.
@@ -120,20 +184,28 @@ bool LinkModel::pairs_are_apart(size_t chain, time_ns window_ns, time_ns more_ns
   return true;
 }
 
-LinkModel::Demand LinkModel::demand(size_t chain, time_ns window_ns) const {
+LinkModel::Demand LinkModel::demand(size_t chain, time_ns window_ns, Until until) const {
   const Load &self = loads_[chain];
+  const LinkChain &described = system_.chains[chain];
+  const bool waited = waits_for_line(described) || waits_for_answer(described);
+  // A publish that waits ends with what it sends.
+  const bool without_tail = until == Until::ended && self.tail_line_ns > 0 && !waited;
+  const int64_t messages = self.up.messages - (without_tail ? 1 : 0);
+  const bool crosses = messages > 0 || self.down.messages > 0;
   Demand result;
   LinkParts &parts = result.parts;
   const Linear client = client_interference(chain, window_ns, parts);
   const Linear interrupt = interrupts(chain, window_ns);
-  const Linear up = uplink(chain, window_ns, parts);
+  const Linear up = uplink(chain, messages, window_ns, parts);
   const Linear down = downlink(chain, window_ns, parts);
   const Linear host_wait = host(chain, window_ns);
   const time_ns blocking_ns = client_blocking(chain);
-  const bool waited = waits_for_line(system_.chains[chain]) || waits_for_answer(system_.chains[chain]);
   // A publish that waits has put the frame on the line already, and may hear of it later than the answer comes.
-  const time_ns line_ns = self.down.total_ns + (waited ? 0 : self.up.total_ns);
-  result.remote = constant(line_ns + self.host_ns + self.losses_ns) + up + down + host_wait;
+  const time_ns line_ns = self.down.total_ns + (waited ? 0 : self.up.total_ns - (without_tail ? self.tail_line_ns : 0));
+  const time_ns losses_ns = without_tail && !crosses ? 0 : self.losses_ns;
+  const Linear window = window_wait(chain, Direction::up, messages, window_ns) +
+                        window_wait(chain, Direction::down, self.down.messages, window_ns);
+  result.remote = constant(line_ns + self.host_ns + losses_ns) + up + down + host_wait + window;
   parts.execution_ns = self.client_ns;
   parts.line_ns = line_ns;
   parts.host_ns = self.host_ns;
@@ -141,7 +213,8 @@ LinkModel::Demand LinkModel::demand(size_t chain, time_ns window_ns) const {
   parts.lock_blocking_ns = self.visits * lock_blocking(chain);
   parts.interrupts_ns = interrupt.value;
   parts.host_wait_ns = host_wait.value;
-  parts.losses_ns = self.losses_ns;
+  parts.losses_ns = losses_ns;
+  parts.window_ns = window.value;
   const Linear base = constant(self.client_ns + parts.client_blocking_ns + parts.lock_blocking_ns) + interrupt;
   const Linear generic = base + result.remote + client;
   // A section that is interrupted goes on between the visits of more urgent chains, which the lemmas of pairs exclude.
@@ -248,16 +321,23 @@ time_ns LinkModel::solve(size_t chain, time_ns &reached_ns) const {
   for (const size_t other : dependences(chain)) {
     if (responses_[other] == kNeverNs) return kNeverNs;
   }
-  const time_ns most_ns = period(chain) - jitter(chain);
-  time_ns window_ns = std::max<time_ns>(responses_[chain] - jitter(chain), 1);
+  const time_ns from_ns = std::max<time_ns>(responses_[chain] - jitter(chain), 1);
+  const time_ns window_ns = least_window(chain, Until::sent, from_ns, period(chain) - jitter(chain), reached_ns);
+  return window_ns == kNeverNs ? kNeverNs : add(jitter(chain), window_ns);
+}
+
+// The least window from here on that all of it fits into; kNeverNs: none up to most_ns.
+time_ns LinkModel::least_window(size_t chain, Until until, time_ns from_ns, time_ns most_ns,
+                                time_ns &reached_ns) const {
+  time_ns window_ns = from_ns;
   for (int step = 0; step < kMostSteps && window_ns <= most_ns; step++) {
     time_ns next_ns = window_ns;
-    for (const Linear &each : demand(chain, window_ns).cases) {
+    for (const Linear &each : demand(chain, window_ns, until).cases) {
       if (each.value <= window_ns) continue;
       const time_ns behind_ns = each.slope >= 1 ? each.until_ns + 1 : 0;
       next_ns = std::max({next_ns, each.value, std::min(behind_ns, add(most_ns, 1))});
     }
-    if (next_ns == window_ns) return add(jitter(chain), settled(chain, window_ns));
+    if (next_ns == window_ns) return settled(chain, until, window_ns);
     reached_ns = window_ns = next_ns;
   }
   return kNeverNs;
@@ -280,14 +360,22 @@ void LinkModel::fail(size_t chain, time_ns reached_ns) {
 }
 
 // A step behind a corner may go a little too far; whatever a window is enough for is itself a window that is enough.
-time_ns LinkModel::settled(size_t chain, time_ns window_ns) const {
+time_ns LinkModel::settled(size_t chain, Until until, time_ns window_ns) const {
   for (int step = 0; step < kMostSteps; step++) {
     time_ns least_ns = 1;
-    for (const Linear &each : demand(chain, window_ns).cases) least_ns = std::max(least_ns, each.value);
+    for (const Linear &each : demand(chain, window_ns, until).cases) least_ns = std::max(least_ns, each.value);
     if (least_ns >= window_ns) break;
     window_ns = least_ns;
   }
   return window_ns;
+}
+
+// Of a chain that has a bound: until its last callback has ended, whatever that sends.
+time_ns LinkModel::end_ns(size_t chain) const {
+  if (loads_[chain].tail_line_ns == 0) return responses_[chain];
+  time_ns reached_ns = 0;
+  const time_ns most_ns = responses_[chain] - jitter(chain);
+  return add(jitter(chain), std::min(least_window(chain, Until::ended, 1, most_ns, reached_ns), most_ns));
 }
 
 LinkResults LinkModel::run() {
@@ -324,6 +412,8 @@ LinkResults LinkModel::run() {
       blame(chain, result);
     } else {
       explain(chain, result);
+      result.up = use_of(chain, Direction::up);
+      result.down = use_of(chain, Direction::down);
     }
     results.met = results.met && result.met;
   }
@@ -332,7 +422,7 @@ LinkResults LinkModel::run() {
 }
 time_ns LinkParts::total_ns() const {
   time_ns sum = jitter_ns + execution_ns + line_ns + host_ns + client_blocking_ns + lock_blocking_ns +
-                line_blocking_ns + control_ns + interrupts_ns + host_wait_ns + losses_ns;
+                line_blocking_ns + control_ns + window_ns + interrupts_ns + host_wait_ns + losses_ns;
   for (const time_ns part : client_interference_ns) sum += part;
   for (const time_ns part : line_interference_ns) sum += part;
   return sum;

@@ -26,6 +26,7 @@ struct LinkParts {
   time_ns lock_blocking_ns = 0;                 // critical sections of less urgent callbacks
   time_ns line_blocking_ns = 0;                 // less urgent frames that have started
   time_ns control_ns = 0;                       // acknowledgments, HEARTBEATs, signs of life
+  time_ns window_ns = 0;                        // until a full window of its stream takes its frames
   time_ns interrupts_ns = 0;
   time_ns host_wait_ns = 0;  // other callbacks of the host executors
   time_ns losses_ns = 0;     // until what was lost has been sent again
@@ -33,8 +34,15 @@ struct LinkParts {
   time_ns total_ns() const;
 };
 
+// What one direction holds of a chain at the same time, at most: instances whose messages are queued, under way or not
+// yet acknowledged, and frames without an acknowledgment of the stream that it uses, whoever else does.
+struct StreamUse {
+  int64_t instances = 0, frames = 0;
+};
+
 struct LinkResult {
   std::optional<time_ns> response_ns;  // from the nominal expiry to the end of the last callback; none: no bound
+  StreamUse up, down;                  // of a chain that has a bound
   bool met = false;
   LinkParts parts;
   bool hidden = false;  // the way over the line is hidden behind callbacks that run meanwhile

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a bound is made of, and what it takes for granted.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -9,7 +10,9 @@
 namespace tide::analysis {
 namespace {
 
+// To the microsecond, rounded up; what is shorter than that to the nanosecond.
 std::string milliseconds(time_ns time) {
+  if (time > 1000 && time < kNeverNs) time = divide_up(time, 1000) * 1000;
   std::string text = std::to_string(time / 1'000'000);
   const std::string rest = std::to_string(1'000'000 + time % 1'000'000).substr(1);
   const size_t last = rest.find_last_not_of('0');
@@ -18,21 +21,34 @@ std::string milliseconds(time_ns time) {
 
 }  // namespace
 
+// Shares of what this chain and all that go before it ask for, whoever waits for what: of the directions that it uses,
+// with escapes as described and without any, and of the client.
+LinkModel::Shares LinkModel::asked(size_t chain) const {
+  Shares shares;
+  const Load &self = asked_[chain];
+  for (size_t other = 0; other < size(); other++) {
+    if (other != chain && !goes_first(other, chain)) continue;
+    const Load &load = asked_[other];
+    const auto period_ns = static_cast<double>(period(other));
+    if (self.up.messages > 0 || is_batch()) {
+      shares.up += static_cast<double>(load.up.total_ns) / period_ns;
+      shares.plain_up += static_cast<double>(load.up.plain_ns) / period_ns;
+    }
+    if (self.down.messages > 0 || is_batch()) {
+      shares.down += static_cast<double>(load.down.total_ns) / period_ns;
+      shares.plain_down += static_cast<double>(load.down.plain_ns) / period_ns;
+    }
+    shares.client += static_cast<double>(load.client_ns) / period_ns;
+  }
+  return shares;
+}
+
 // The most urgent chain, this one or one that goes before it, at which more is asked than there is time.
 std::optional<size_t> LinkModel::overloaded(size_t chain) const {
-  const auto asked = [this](size_t of) {
-    double up = 0, down = 0, client = 0;
-    for (size_t other = 0; other < size(); other++) {
-      if (other != of && !goes_first(other, of)) continue;
-      const auto period_ns = static_cast<double>(period(other));
-      up += static_cast<double>(loads_[other].up.total_ns) / period_ns;
-      down += static_cast<double>(loads_[other].down.total_ns) / period_ns;
-      client += static_cast<double>(loads_[other].client_ns) / period_ns;
-    }
-    return std::max({up, down, client});
-  };
   for (const size_t other : order_) {
-    if ((other == chain || goes_first(other, chain)) && asked(other) >= 1) return other;
+    if (other != chain && !goes_first(other, chain)) continue;
+    const Shares shares = asked(other);
+    if (std::max({shares.up, shares.down, shares.client}) >= 1) return other;
   }
   return std::nullopt;
 }
@@ -50,25 +66,57 @@ void LinkModel::blame(size_t chain, LinkResult &result) const {
     result.reason = "it needs a bound of chain '" + system_.chains[root].name + "', which has none: " + result.reason;
 }
 
+// What is asked of the line or of the client, if that is more than there is; else empty.
+std::string LinkModel::overload(size_t chain) const {
+  const Shares shares = asked(chain);
+  const auto percent = [](double share) {
+    const std::string tenths = std::to_string(std::llround(share * 1000));
+    return tenths.substr(0, tenths.size() - 1) + "." + tenths.back() + " %";
+  };
+  bool alone = true;
+  for (size_t other = 0; other < size(); other++) alone = alone && (other == chain || !goes_first(other, chain));
+  const std::string who = is_batch() ? "all chains ask for "
+                          : alone    ? "it asks for "
+                                     : "it and the more urgent chains ask for ";
+  if (shares.up < 1 && shares.down < 1)
+    return shares.client < 1 ? "" : who + percent(shares.client) + " of the microcontroller";
+  const bool up = shares.up >= shares.down;
+  const double plain = up ? shares.plain_up : shares.plain_down;
+  const std::string line = std::string(" of the line ") + (up ? "to" : "from") + " the agent at " +
+                           std::to_string(system_.line.baud) + " baud";
+  if (!system_.line.escaped_bytes && plain < 1)
+    return who + percent(up ? shares.up : shares.down) + line +
+           " if every byte of a frame is escaped, which is what is supposed without 'escaped_bytes', and for " +
+           percent(plain) + " if none is; give 'escaped_bytes', raise 'baud' or send less";
+  return who + percent(up ? shares.up : shares.down) + line + "; raise 'baud' or send less";
+}
+
+// Its stream needs more frames than a window holds, and without the wait for it there would be a bound.
+std::optional<std::string> LinkModel::full_window(size_t chain) const {
+  const time_ns waiting_ns = reached_parts_[chain].window_ns;
+  if (waiting_ns == 0 || reached_[chain] - waiting_ns > period(chain)) return std::nullopt;
+  const time_ns window_ns = std::max<time_ns>(period(chain) - jitter(chain), 1);
+  const int64_t up = unacknowledged(chain, Direction::up, window_ns).value;
+  const int64_t down = unacknowledged(chain, Direction::down, window_ns).value;
+  const bool to_agent = window_wait(chain, Direction::up, 1, window_ns).value > 0;
+  bool shared = false;
+  for (const size_t other : here_)
+    shared = shared || (other != chain && in_one_stream(other, chain, to_agent ? Direction::up : Direction::down));
+  const Load &load = loads_[chain];
+  return std::string("up to ") + std::to_string(to_agent ? up : down) + " frames of " +
+         (shared ? "the stream that it shares with others" : "its stream") + (to_agent ? " to" : " from") +
+         " the agent may wait for an acknowledgment, which takes " +
+         milliseconds(to_agent ? load.answer_ns : load.receipt_ns) + ", and a window holds " +
+         std::to_string(system_.protocol.window) + ": it may take " + milliseconds(reached_[chain]) +
+         ", beyond its period of " + milliseconds(period(chain)) + "; make it best_effort, " +
+         (shared ? "make its messages shorter or raise mtu_bytes" : "lengthen its period or lower mtu_bytes");
+}
+
 // Of a chain that has no bound by itself: more is asked than there is time, the repair of losses, the sum of all.
 std::string LinkModel::reason(size_t chain) const {
   if (!control_counted_)
     return "the questions whether reliable messages have arrived keep each other waiting; send fewer reliable messages";
-  double up = 0, down = 0, client = 0;
-  for (size_t other = 0; other < size(); other++) {
-    if (other != chain && !goes_first(other, chain)) continue;
-    const Load &load = loads_[other];
-    const auto period_ns = static_cast<double>(period(other));
-    up += static_cast<double>(load.up.total_ns) / period_ns;
-    down += static_cast<double>(load.down.total_ns) / period_ns;
-    client += static_cast<double>(load.client_ns) / period_ns;
-  }
-  const auto percent = [](double share) { return std::to_string(static_cast<long long>(share * 100)) + " %"; };
-  if (up >= 1 || down >= 1)
-    return "it and the more urgent chains ask for " + percent(std::max(up, down)) + " of the line " +
-           (up >= down ? "to" : "from") + " the agent at " + std::to_string(system_.line.baud) +
-           " baud; raise 'baud' or send less";
-  if (client >= 1) return "it and the more urgent chains ask for " + percent(client) + " of the microcontroller";
+  if (std::string text = overload(chain); !text.empty()) return text;
   const LinkChain &self = system_.chains[chain];
   if (loads_[chain].losses_ns >= period(chain)) {
     const bool measured = (self.uplink_reliable && system_.protocol.client.delay_ns < 0) ||
@@ -76,6 +124,7 @@ std::string LinkModel::reason(size_t chain) const {
     return "the repair of lost frames may take " + milliseconds(loads_[chain].losses_ns) + ", longer than its period" +
            (measured ? "; a measured HEARTBEAT delay may be 2 s: give 'heartbeat_delay_ms'" : "");
   }
+  if (const auto text = full_window(chain)) return *text;
   std::string limit = "its period of " + milliseconds(period(chain)) + ", within which it must be over";
   if (self.deadline_ns > self.period_ns)
     limit += ": bounds over a line know one instance at a time, so its deadline of " + milliseconds(self.deadline_ns) +
@@ -86,16 +135,16 @@ std::string LinkModel::reason(size_t chain) const {
 }
 
 void LinkModel::explain(size_t chain, LinkResult &result) const {
-  const time_ns response_ns = responses_[chain];
-  Demand made = demand(chain, response_ns - jitter(chain));
+  const time_ns response_ns = end_ns(chain);
+  Demand made = demand(chain, response_ns - jitter(chain), Until::ended);
   LinkParts &parts = made.parts;
   parts.jitter_ns = jitter(chain);
   result.response_ns = response_ns;
   result.met = response_ns <= system_.chains[chain].deadline_ns;
   result.hidden = made.cases.size() > 1 && made.cases[0].value >= response_ns - jitter(chain);
   if (result.hidden) {
-    parts.line_ns = parts.host_ns = parts.line_blocking_ns = parts.control_ns = parts.host_wait_ns = parts.losses_ns =
-        0;
+    parts.line_ns = parts.host_ns = parts.line_blocking_ns = parts.control_ns = parts.window_ns = 0;
+    parts.host_wait_ns = parts.losses_ns = 0;
     parts.line_interference_ns.assign(size(), 0);
     parts.client_blocking_ns = client_blocking(chain);
   }
@@ -114,7 +163,7 @@ void LinkModel::explain(size_t chain, LinkResult &result) const {
       surplus_ns -= taken_ns;
     }
   }
-  for (time_ns *part : {&parts.control_ns, &parts.line_blocking_ns, &parts.line_ns, &parts.host_ns}) {
+  for (time_ns *part : {&parts.control_ns, &parts.window_ns, &parts.line_blocking_ns, &parts.line_ns, &parts.host_ns}) {
     const time_ns taken_ns = std::clamp<time_ns>(surplus_ns, 0, *part);
     *part -= taken_ns;
     surplus_ns -= taken_ns;
@@ -179,7 +228,21 @@ std::vector<Assumption> LinkModel::assumptions() const {
     questions("client_questions", "the client", "a request that is not acknowledged", system_.protocol.client);
   if (std::any_of(chains.begin(), chains.end(), [](const LinkChain &chain) { return chain.downlink_reliable; }))
     questions("agent_questions", "the agent", "an answer that is not acknowledged", system_.protocol.agent);
-  list.push_back({"pools", "pools and windows never run full", {}});
+  int64_t frames = 0;
+  for (size_t chain = 0; chain < size(); chain++) {
+    if (responses_[chain] == kNeverNs || is_foreign(chain)) continue;
+    for (const Direction direction : {Direction::up, Direction::down})
+      frames = std::max(frames, use_of(chain, direction).frames);
+  }
+  const int64_t window = system_.protocol.window;
+  list.push_back({"windows",
+                  "windows hold " + std::to_string(window) +
+                      " frames of a stream without an acknowledgment; chains that "
+                      "have a bound need " +
+                      std::to_string(frames) + " at most" +
+                      (frames > window ? ", and their bounds count the wait" : ""),
+                  {{"window", window}, {"frames", frames}}});
+  list.push_back({"pools", "pools never run full", {}});
   list.push_back({"line_alone", "nobody else uses the line", {}});
   if (alive_ && system_.protocol.silence_ns > 0)
     list.push_back(

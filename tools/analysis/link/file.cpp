@@ -82,6 +82,7 @@ class Reader {
     fields.flag("exact_sizes", line.exact_sizes);
     fields.integer("agent_least_ns", line.agent_least_ns);
     fields.integer("agent_ns", line.agent_ns);
+    fields.integer("turn_ns", line.turn_ns);
     fields.integer("return_ns", line.return_ns);
     fields.integer("host_hop_ns", line.host_hop_ns);
   }
@@ -97,6 +98,7 @@ class Reader {
     fields.integer("agent_heartbeat_floor_ns", protocol.agent.floor_ns);
     fields.integer("agent_heartbeat_period_ns", protocol.agent.period_ns);
     fields.integer("losses", protocol.losses);
+    fields.integer("window", protocol.window);
     fields.integer("silence_ns", protocol.silence_ns);
   }
 
@@ -120,6 +122,7 @@ class Reader {
     fields.integer("execution_ns", callback.execution_ns);
     fields.integer("least_ns", callback.least_ns);
     fields.integer("payload_bytes", callback.payload_bytes);
+    fields.integer("hop_ns", callback.hop_ns);
     std::string executor = file_.system.client.name;
     fields.text("executor", executor);
     callback.place = place_of(executor);
@@ -159,8 +162,9 @@ std::string parts_of(const LinkSystem &system, const LinkParts &parts) {
        field("line_interference_ns", by_chain(system, parts.line_interference_ns)),
        time("client_blocking_ns", parts.client_blocking_ns), time("lock_blocking_ns", parts.lock_blocking_ns),
        time("line_blocking_ns", parts.line_blocking_ns), time("control_ns", parts.control_ns),
-       time("interrupts_ns", parts.interrupts_ns), time("host_wait_ns", parts.host_wait_ns),
-       time("losses_ns", parts.losses_ns), time("lateness_ns", parts.lateness_ns)},
+       time("window_ns", parts.window_ns), time("interrupts_ns", parts.interrupts_ns),
+       time("host_wait_ns", parts.host_wait_ns), time("losses_ns", parts.losses_ns),
+       time("lateness_ns", parts.lateness_ns)},
       "{", "}");
 }
 

@@ -22,7 +22,8 @@ int64_t padded(Direction direction, int64_t bytes) { return direction == Directi
 }  // namespace
 
 int64_t message_limit(const Line &line, Direction direction) {
-  if (direction == Direction::down) return line.mtu_bytes / 4 * 4;
+  // A client announces four bytes less than its slots have (SESSION_ANNOUNCED_LESS_BYTES).
+  if (direction == Direction::down) return (line.mtu_bytes - 4) / 4 * 4;
   const int64_t quantum = line.quantum_bytes > 0 ? line.quantum_bytes : line.mtu_bytes - 4;
   return std::min(quantum, line.mtu_bytes - 4) / 4 * 4;
 }
@@ -42,17 +43,18 @@ Message message(const Line &line, Direction direction, int64_t payload_bytes) {
     const int64_t bytes = kHeaderBytes + padded(direction, length);
     result.frames = 1;
     result.total_ns = result.unit_ns = frame_ns(line, bytes);
-    result.least_ns = plain_ns(line, line.exact_sizes ? bytes : shortest);
+    result.plain_ns = plain_ns(line, bytes);
+    result.least_ns = line.exact_sizes ? result.plain_ns : plain_ns(line, shortest);
     return result;
   }
   const int64_t piece = limit - kHeaderBytes - kSubmessageBytes;
   result.frames = divide_up(length, piece);
   const int64_t rest = length - (result.frames - 1) * piece;
   const int64_t last = kHeaderBytes + kSubmessageBytes + padded(direction, rest);
-  result.unit_ns = frame_ns(line, std::max(limit, last));
+  result.unit_ns = frame_ns(line, std::max(direction == Direction::down ? line.mtu_bytes - 4 : limit, last));
   result.total_ns = add(multiply(result.frames - 1, frame_ns(line, limit)), frame_ns(line, last));
-  result.least_ns =
-      line.exact_sizes ? (result.frames - 1) * plain_ns(line, limit) + plain_ns(line, last) : plain_ns(line, shortest);
+  result.plain_ns = (result.frames - 1) * plain_ns(line, limit) + plain_ns(line, last);
+  result.least_ns = line.exact_sizes ? result.plain_ns : plain_ns(line, shortest);
   return result;
 }
 

@@ -16,6 +16,7 @@ struct Message {
   time_ns total_ns = 0;  // of all its frames, at most
   time_ns unit_ns = 0;   // of the longest frame, at most
   time_ns least_ns = 0;  // of all its frames, at least
+  time_ns plain_ns = 0;  // of all its frames, if no byte is escaped
 };
 
 // Bytes of an XRCE message: what fits into one frame of this direction.

@@ -40,7 +40,7 @@ std::vector<int64_t> LinkModel::busy_instances(Direction direction) const {
 // they come at least, and how long they are at most. Apart by 0: as near as they like.
 LinkModel::Spacing LinkModel::message_spacing() const {
   const Client &client = system_.client;
-  if (client.policy == ClientPolicy::lanes || !alive_) return {};
+  if (client.policy == ClientPolicy::lanes || !alive_ || !windows_suffice_) return {};
   const time_ns costs_ns = client.fixed_costs ? client.dispatch_ns + client.submit_ns : 0;
   Spacing spacing{kNeverNs, 0};
   for (size_t chain = 0; chain < size(); chain++) {
@@ -125,7 +125,7 @@ void LinkModel::find_downlink_waits() {
   down_waits_.assign(size(), kNeverNs);
   hosts_keep_up_ = false;
   const std::vector<int64_t> instances = busy_instances(Direction::down);
-  if (!alive_ || system_.protocol.losses > 0 || instances.empty()) return;
+  if (!alive_ || !windows_suffice_ || system_.protocol.losses > 0 || instances.empty()) return;
   time_ns longest_ns = 0, unasked_ns = 0, host_ns = 0;
   for (size_t chain = 0; chain < size(); chain++) {
     const Load &load = loads_[chain];
@@ -134,7 +134,7 @@ void LinkModel::find_downlink_waits() {
     const int64_t others = load.down.control - load.down.receipts;
     unasked_ns = add(unasked_ns, multiply(multiply(instances[chain], others), answer_ns_));
   }
-  const time_ns spread_ns = std::max(host_ns, system_.line.agent_ns) - system_.line.agent_least_ns;
+  const time_ns spread_ns = std::max(host_ns, system_.line.acknowledges_ns()) - system_.line.agent_least_ns;
   if (add(unasked_ns, longest_ns + spread_ns) > answers_apart_ns()) return;
   hosts_keep_up_ = true;
   for (size_t chain = 0; chain < size(); chain++)
@@ -143,14 +143,15 @@ void LinkModel::find_downlink_waits() {
 
 // ---- demands ----
 
-Linear LinkModel::uplink(size_t chain, time_ns window_ns, LinkParts &parts) const {
+// messages: of its own that it waits for.
+Linear LinkModel::uplink(size_t chain, int64_t messages, time_ns window_ns, LinkParts &parts) const {
   parts.line_interference_ns.assign(size(), 0);
   // While somebody's publish waits nothing else runs, and it waits behind the frames of those whose publish does not.
   const bool somebody_waits = std::any_of(system_.chains.begin(), system_.chains.end(),
                                           [this](const LinkChain &other) { return waits_for_answer(other); });
-  if (loads_[chain].up.messages == 0 && !somebody_waits) return {};
+  if (messages == 0 && !somebody_waits) return {};
   LinkParts by_level = parts;
-  const Linear general = uplink_by_level(chain, window_ns, by_level);
+  const Linear general = uplink_by_level(chain, messages, window_ns, by_level);
   if (somebody_waits) {
     parts = by_level;
     return general;
@@ -170,7 +171,7 @@ Linear LinkModel::signs_of_life(time_ns window_ns, Direction direction) const {
   return scale(signs_of_life(window_ns), frame_ns);
 }
 
-Linear LinkModel::uplink_by_level(size_t chain, time_ns window_ns, LinkParts &parts) const {
+Linear LinkModel::uplink_by_level(size_t chain, int64_t messages, time_ns window_ns, LinkParts &parts) const {
   const Load &self = loads_[chain];
   const time_ns control_ns = answer_ns_ + gap_ns_;
   Linear sum;
@@ -200,8 +201,8 @@ Linear LinkModel::uplink_by_level(size_t chain, time_ns window_ns, LinkParts &pa
     parts.control_ns = add(parts.control_ns, questions.value);
     sum = sum + questions;
   }
-  parts.line_blocking_ns += self.up.messages * blocking_ns;
-  return sum + constant(self.up.messages * blocking_ns);
+  parts.line_blocking_ns += messages * blocking_ns;
+  return sum + constant(messages * blocking_ns);
 }
 
 Linear LinkModel::downlink(size_t chain, time_ns window_ns, LinkParts &parts) const {

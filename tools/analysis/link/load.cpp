@@ -61,6 +61,7 @@ void LinkModel::cross(Load &load, Direction direction, const LinkCallback &from)
   traffic.total_ns += sent.total_ns + sent.frames * gap_ns;
   traffic.unit_ns = std::max(traffic.unit_ns, sent.unit_ns + gap_ns);
   traffic.least_ns += sent.least_ns;
+  traffic.plain_ns += sent.plain_ns + sent.frames * gap_ns;
 }
 
 // One walk along the chain.
@@ -105,7 +106,9 @@ Load LinkModel::visit_load(const LinkChain &chain) const {
     const bool next_here = has_next && chain.callbacks[index + 1].place == kOnClient;
     if (here) {
       load.answers_first = load.answers_first || load.down.messages > 0 || load.up.messages > 0;
+      const time_ns before_ns = load.up.total_ns;
       cross(load, Direction::up, callback);
+      if (!has_next) load.tail_line_ns = load.up.total_ns - before_ns;
       load.host_ns += has_next ? line.agent_ns : 0;
       load.host_least_ns += has_next ? line.agent_least_ns : 0;
       if (load.down.messages == 0)
@@ -117,7 +120,7 @@ Load LinkModel::visit_load(const LinkChain &chain) const {
       load.host_ns += line.return_ns;
       load.behind_ns = 0;
     }
-    if (!here && has_next && !next_here) load.host_ns += line.host_hop_ns;
+    if (!here && has_next && !next_here) load.host_ns += chain.callbacks[index + 1].hop_ns.value_or(line.host_hop_ns);
   }
   load.pair = load.visits == 2 && chain.callbacks.front().place == kOnClient &&
               chain.callbacks.back().place == kOnClient && chain.callbacks.back().payload_bytes == 0;
@@ -194,7 +197,7 @@ time_ns LinkModel::control_wait_ns(size_t chain, Direction direction, int64_t ow
       next_ns = add(next_ns, std::min(within(multiply(traffic.asks, frame_ns)), multiply(asked, frame_ns)));
       // An answer waits for one of them at most; the next question finds that one.
       const int64_t asked_back =
-          asks_within(other, up ? Direction::down : Direction::up, add(window_ns, system_.line.agent_ns));
+          asks_within(other, up ? Direction::down : Direction::up, add(window_ns, system_.line.acknowledges_ns()));
       next_ns = add(next_ns, std::min(within(multiply(answers, frame_ns)), multiply(asked_back + 1, frame_ns)));
     }
     if (!alive_) next_ns = add(next_ns, signs_of_life(window_ns, direction).value);
@@ -236,7 +239,8 @@ void LinkModel::count_questions(size_t chain) {
   Load &load = loads_[chain];
   const time_ns up_wait_ns = load.up_wait_ns = control_wait_ns(chain, Direction::up, 1, load.up_wait_ns);
   const time_ns down_wait_ns = load.down_wait_ns = control_wait_ns(chain, Direction::down, 1, load.down_wait_ns);
-  const time_ns way_ns = system_.line.agent_ns + down_wait_ns + gap_ns_;
+  const time_ns agent_ns = system_.line.acknowledges_ns();
+  const time_ns way_ns = agent_ns + down_wait_ns + gap_ns_;
   const time_ns delay_ns = std::max<time_ns>(protocol.client.delay_ns, 0);
   const time_ns asking_ns = asked ? add(delay_ns, control_wait_ns(chain, Direction::up, load.up.control + 1, 0)) : 0;
   const time_ns silent_ns = std::max(self.uplink_reliable ? silence_ns(protocol.client) : 0,
@@ -250,7 +254,7 @@ void LinkModel::count_questions(size_t chain) {
     up_unit_ns = std::max(up_unit_ns, loads_[other].up.unit_ns);
     down_unit_ns = std::max(down_unit_ns, loads_[other].down.unit_ns);
   }
-  const time_ns turn_ns = silent_ns + system_.line.agent_ns + up_unit_ns + down_unit_ns;
+  const time_ns turn_ns = silent_ns + agent_ns + up_unit_ns + down_unit_ns;
   const time_ns own_ns =
       lost == 0 ? 0 : add(multiply(load.up.control, control_ns), multiply(load.down.control, answer_ns_));
   const bool counted_up = load.up.messages > 0 && self.uplink_reliable, counted_down = load.down.messages > 0;
@@ -283,7 +287,9 @@ void LinkModel::count_questions(size_t chain) {
   }
   if (self.downlink_reliable && down.messages > 0) {
     load.taking_most_ns = taking_ns(chain);
-    const time_ns known_ns = add(add(up_wait_ns, system_.line.agent_ns), repair_ns);
+    const time_ns known_ns = add(add(up_wait_ns, agent_ns), repair_ns);
+    // A batch may take the first of several frames before it has the last one, from which its time counts.
+    load.receipt_ns = add(is_batch() ? late_ns : load.taking_most_ns, known_ns);
     down.asks = count(protocol.agent, down, add(load.taking_most_ns, known_ns));
     down.control += down.asks;
     up.receipts = down.frames;
@@ -322,6 +328,9 @@ void LinkModel::derive(size_t chain) {
   Load &load = loads_[chain];
   const bool holds = system_.protocol.hold && self.uplink_reliable && !is_batch();
   load.hold_ns = add(load.up.total_ns, holds ? multiply(load.up.messages, load.hold_ns) : 0);
+  // Its stream is not acknowledged while it waits for its window, either.
+  if (holds && responses_[chain] != kNeverNs)
+    load.hold_ns = add(load.hold_ns, window_wait(chain, Direction::up, load.up.messages, responses_[chain]).value);
   // While such a publish waits nothing else runs.
   time_ns waiting_ns = 0;
   if (waits_for_line(self) || waits_for_answer(self)) {
@@ -369,6 +378,7 @@ void LinkModel::make_loads() {
   alive_ = is_alive_anyway();
   count_control();
   for (size_t chain = 0; chain < size(); chain++) derive(chain);
+  windows_suffice_ = !is_any_window_full();
   find_uplink_waits();
   find_downlink_waits();
 }
@@ -393,9 +403,9 @@ bool LinkModel::is_alive_anyway() const {
 // may come as late as the agent is, and a batch digests it after all that is ready.
 Linear LinkModel::signs_of_life(time_ns window_ns) const {
   const time_ns silence_ns = system_.protocol.silence_ns;
-  time_ns late_ns = system_.line.agent_ns;
+  time_ns late_ns = system_.line.acknowledges_ns();
   for (size_t chain = 0; is_batch() && chain < size(); chain++)
-    late_ns = std::max(late_ns, add(system_.line.agent_ns, std::min(responses_[chain], period(chain))));
+    late_ns = std::max(late_ns, add(system_.line.acknowledges_ns(), std::min(responses_[chain], period(chain))));
   return stair(window_ns, add(silence_ns, late_ns), silence_ns / 2);
 }
 }  // namespace tide::analysis

@@ -25,6 +25,7 @@ struct Traffic {
   int64_t receipts = 0;  // of these the ACKNACKs that follow a message of the other direction at once
   int64_t asks = 0;      // of these the HEARTBEATs; as many of the other direction are their answers
   time_ns total_ns = 0, unit_ns = 0, least_ns = 0;
+  time_ns plain_ns = 0;  // of total_ns what is left if no byte is escaped
 };
 
 struct Load {
@@ -35,6 +36,7 @@ struct Load {
   time_ns first_ns = 0, last_ns = 0;  // the visits of a pair
   time_ns taking_ns = 0;              // of the frames before the last visit
   bool pair = false;                  // starts and ends on the client, elsewhere in between
+  time_ns tail_line_ns = 0;           // of the message of its last callback, behind whose end the response is over
   Traffic up, down;
   std::vector<time_ns> hosts_ns;             // by host executor
   std::vector<bool> visits_host;             // the same; a callback that takes no time has to wait for a lane, too
@@ -42,6 +44,7 @@ struct Load {
   time_ns up_wait_ns = 0, down_wait_ns = 0;  // of an ACKNACK, until it has crossed
   time_ns taking_most_ns = 0;                // from the arrival of an answer until it is taken
   time_ns answer_ns = 0;                     // from the end of a message to its acknowledgment
+  time_ns receipt_ns = 0;                    // from the arrival of an answer to its acknowledgment
   time_ns settling_ns = 0;                   // from the end of an instance until its ACKNACKs and HEARTBEATs are over
   bool answers_first = false;                // ACKNACKs of an instance may stand before a later message of its own
   time_ns hold_ns = 0;                       // how long it may keep the line to itself
@@ -94,6 +97,7 @@ class LinkModel {
     }
     answer_ns_ = answer_frame_ns(system.line);
     gap_ns_ = system.client.interrupt_receive_ns + system.client.interrupt_complete_ns;
+    for (const LinkChain &chain : system.chains) asked_.push_back(visit_load(chain));
   }
 
   LinkResults run();
@@ -104,6 +108,8 @@ class LinkModel {
     Linear up, down, host, remote;
     LinkParts parts;
   };
+  // What a response counts to: what its last callback sends has left, or that callback has ended.
+  enum class Until { sent, ended };
   struct Spacing {
     time_ns apart_ns = 0, longest_ns = 0;
   };
@@ -171,24 +177,37 @@ class LinkModel {
 
   Linear client_interference(size_t chain, time_ns window_ns, LinkParts &parts) const;
   Linear interrupts(size_t chain, time_ns window_ns) const;
-  Linear uplink(size_t chain, time_ns window_ns, LinkParts &parts) const;
-  Linear uplink_by_level(size_t chain, time_ns window_ns, LinkParts &parts) const;
+  Linear uplink(size_t chain, int64_t messages, time_ns window_ns, LinkParts &parts) const;
+  Linear uplink_by_level(size_t chain, int64_t messages, time_ns window_ns, LinkParts &parts) const;
   Linear downlink(size_t chain, time_ns window_ns, LinkParts &parts) const;
   Linear downlink_by_level(size_t chain, time_ns window_ns, LinkParts &parts) const;
   Linear host(size_t chain, time_ns window_ns) const;
+  bool in_one_stream(size_t other, size_t chain, Direction direction) const;
+  Linear unacknowledged(size_t chain, Direction direction, time_ns window_ns) const;
+  Linear window_wait(size_t chain, Direction direction, int64_t messages, time_ns window_ns) const;
+  bool is_any_window_full() const;
+  StreamUse use_of(size_t chain, Direction direction) const;
   time_ns client_blocking(size_t chain) const;
   time_ns lock_blocking(size_t chain) const;
   bool pairs_are_apart(size_t chain, time_ns window_ns, time_ns more_ns) const;
   Once visits_once(size_t chain, time_ns window_ns) const;
   size_t only_less_urgent(size_t chain, time_ns window_ns) const;
-  Demand demand(size_t chain, time_ns window_ns) const;
+  Demand demand(size_t chain, time_ns window_ns, Until until = Until::sent) const;
   time_ns solve(size_t chain, time_ns &reached_ns) const;
   void fail(size_t chain, time_ns reached_ns);
+  struct Shares {
+    double up = 0, down = 0, plain_up = 0, plain_down = 0, client = 0;
+  };
+  Shares asked(size_t chain) const;
   std::optional<size_t> overloaded(size_t chain) const;
-  time_ns settled(size_t chain, time_ns window_ns) const;
+  time_ns least_window(size_t chain, Until until, time_ns from_ns, time_ns most_ns, time_ns &reached_ns) const;
+  time_ns settled(size_t chain, Until until, time_ns window_ns) const;
+  time_ns end_ns(size_t chain) const;
   void explain(size_t chain, LinkResult &result) const;
   void blame(size_t chain, LinkResult &result) const;
   std::string reason(size_t chain) const;
+  std::string overload(size_t chain) const;
+  std::optional<std::string> full_window(size_t chain) const;
   std::vector<Assumption> assumptions() const;
 
   const LinkSystem &system_;
@@ -202,9 +221,11 @@ class LinkModel {
   bool settled_ = true;           // else bounds raised each other without end
   std::vector<time_ns> remotes_;  // from the end of the first visit until the answer is there
   std::vector<Load> loads_;
+  std::vector<Load> asked_;  // the same of an idle system: nothing waits for anything
   time_ns answer_ns_ = 0, gap_ns_ = 0;
   std::vector<time_ns> up_waits_, down_waits_;  // by chain, of one instance where the line keeps up; else kNeverNs
   bool hosts_keep_up_ = false, alive_ = false;
+  bool windows_suffice_ = true;   // no stream ever has to wait for an acknowledgment
   bool control_counted_ = false;  // else loads_ lack some of what is asked, and nothing has a bound
 };
 

@@ -14,7 +14,7 @@ constexpr time_ns kMostTimeNs = 1'000'000'000'000;        // a quarter of an hou
 constexpr time_ns kMostPeriodNs = 1'000'000'000'000'000;  // eleven days, as on the host
 constexpr size_t kMostChains = 1000, kMostSteps = 1000;
 constexpr int64_t kMostPayloadBytes = 1'000'000;
-constexpr int64_t kMostFragments = 15;
+constexpr int64_t kMostFragments = 15;  // of one message: all of it may be under way, and one frame more
 
 class Checker {
  public:
@@ -59,6 +59,7 @@ class Checker {
     questions("agent_", protocol.agent);
     if (protocol.silence_ns != 0) time("protocol", "silence_ns", protocol.silence_ns, 1'000'000);
     if (protocol.losses < 0 || protocol.losses > 16) error("protocol", "'losses' must be from 0 to 16");
+    if (protocol.window < 1) error("protocol", "'window' must be 1 or more");
     if (protocol.acknowledges == Acknowledges::asked && protocol.client.delay_ns < 0)
       error("protocol", "acknowledgments that are asked for need a 'heartbeat_delay_ns'");
   }
@@ -72,6 +73,7 @@ class Checker {
     if (line.escaped_bytes.value_or(0) < 0) error("line", "'escaped_bytes' must be 0 or more, or null for all");
     time("line", "agent_least_ns", line.agent_least_ns);
     time("line", "agent_ns", line.agent_ns, line.agent_least_ns);
+    time("line", "turn_ns", line.acknowledges_ns());
     time("line", "return_ns", line.return_ns);
     time("line", "host_hop_ns", line.host_hop_ns);
   }
@@ -100,6 +102,7 @@ class Checker {
     const std::string where = "chain '" + chain.name + "', callback '" + callback.name + "'";
     time(where, "execution_ns", callback.execution_ns);
     time(where, "least_ns", callback.least_ns);
+    time(where, "hop_ns", callback.hop_ns.value_or(0));
     if (callback.least_ns > callback.execution_ns) error(where, "'least_ns' is more than 'execution_ns'");
     for (const CriticalSection &section : callback.sections) {
       time(where, "section_ns", section.section_ns);
@@ -129,8 +132,9 @@ class Checker {
                        " bytes needs more than one frame and best effort knows no fragments; make it reliable or raise "
                        "the MTU");
     if (sent.frames > kMostFragments)
-      error(where, "a message of " + std::to_string(payload_bytes) +
-                       " bytes needs more frames than a window holds, for which there is no bound; raise the quantum");
+      error(where, "a message of " + std::to_string(payload_bytes) + " bytes needs " + std::to_string(sent.frames) +
+                       " frames, and there is a bound for at most " + std::to_string(kMostFragments) + "; raise " +
+                       (system_.line.quantum_bytes > 0 ? "quantum_bytes" : "mtu_bytes"));
   }
 
   // Host executors take callbacks in any order, so priorities matter on the client and on its line only.

@@ -43,8 +43,11 @@ struct Line {
   std::optional<int64_t> escaped_bytes;      // in one frame at most; none: all of them may be
   bool exact_sizes = false;                  // messages are as long as they say; else at most
   time_ns agent_least_ns = 0, agent_ns = 0;  // from the last byte on the line until a ROS 2 node has the message
+  std::optional<time_ns> turn_ns;            // from the last byte until the acknowledgment can go; none: agent_ns
   time_ns return_ns = 0;                     // from a node's publish until the frame can go
-  time_ns host_hop_ns = 0;                   // between two executors on the host
+  time_ns host_hop_ns = 0;                   // between two callbacks of the host that do not say it themselves
+
+  time_ns acknowledges_ns() const { return turn_ns.value_or(agent_ns); }
 };
 
 // The HEARTBEATs of one side: when it asks about a reliable message that is not acknowledged.
@@ -60,6 +63,7 @@ struct Protocol {
   Questions client{-1, 20'000'000, 100'000'000};
   Questions agent{100'000'000, 2'000'000, 100'000'000};  // of tide-agent on a serial line
   int64_t losses = 0;                                    // frames of one instance that are lost at most
+  int64_t window = 16;                                   // frames of one stream without an acknowledgment at most
   time_ns silence_ns = 1'000'000'000;  // then a client asks whether the agent is there; 0: there is no session
 };
 
@@ -86,6 +90,7 @@ struct LinkCallback {
   time_ns least_ns = 0;       // shortest execution
   int64_t payload_bytes = 0;  // of what it publishes; 0: nothing
   std::vector<CriticalSection> sections = {};
+  std::optional<time_ns> hop_ns = std::nullopt;  // on the host, from the callback before it there
 };
 
 struct LinkChain {

@@ -66,6 +66,7 @@ struct LinkChainAnswer {
   std::optional<std::string> reason, root;
   time_ns reached_ns = 0, limit_ns = 0;
   time_ns lateness_ns = 0;
+  StreamUse up, down;
   // The name of a part and its time; whose it is, if anybody's. reached_parts: of the root, without a bound.
   std::vector<std::pair<Share, std::string>> parts, reached_parts;
   std::vector<std::string> depends_on;
@@ -184,6 +185,7 @@ std::vector<std::pair<Share, std::string>> named(const LinkSystem &system, const
   add_part("lock_blocking", parts.lock_blocking_ns);
   add_part("line_blocking", parts.line_blocking_ns);
   add_part("control", parts.control_ns);
+  add_part("window", parts.window_ns);
   add_part("interrupts", parts.interrupts_ns);
   add_part("host_wait", parts.host_wait_ns);
   add_part("losses", parts.losses_ns);
@@ -200,6 +202,8 @@ LinkChainAnswer answer(const LinkSystem &system, const LinkResult &found, size_t
   for (const size_t other : found.depends_on) one.depends_on.push_back(system.chains[other].name);
   if (found.response_ns) {
     one.lateness_ns = found.parts.lateness_ns;
+    one.up = found.up;
+    one.down = found.down;
     one.parts = named(system, found.parts);
     return one;
   }
@@ -340,6 +344,9 @@ void bind_results(nb::module_ &module) {
       .def_ro("root", &LinkChainAnswer::root)
       .def_ro("reached_ns", &LinkChainAnswer::reached_ns)
       .def_ro("limit_ns", &LinkChainAnswer::limit_ns)
+      .def_prop_ro("up", [](const LinkChainAnswer &self) { return nb::make_tuple(self.up.instances, self.up.frames); })
+      .def_prop_ro("down",
+                   [](const LinkChainAnswer &self) { return nb::make_tuple(self.down.instances, self.down.frames); })
       .def_prop_ro("reached_parts", [](const LinkChainAnswer &self) { return parts_of(self.reached_parts); })
       .def_prop_ro("parts", [](const LinkChainAnswer &self) { return parts_of(self.parts); })
       .def_prop_ro("depends_on", as_tuple(&LinkChainAnswer::depends_on));

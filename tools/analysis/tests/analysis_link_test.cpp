@@ -66,6 +66,15 @@ TEST(LinkFrames, Fragments) {
   EXPECT_EQ(sent.total_ns, 2 * frame_ns(line, 64) + frame_ns(line, 8 + 48));
 }
 
+// A client announces four bytes less than the MTU: an agent that keeps to it cuts 6000 bytes into 13 frames, not 12.
+TEST(LinkFrames, FromTheAgentAreFourBytesShorter) {
+  Line line;
+  EXPECT_EQ(message(line, Direction::down, 6000).frames, 13);
+  EXPECT_EQ(message(line, Direction::down, 5992).frames, 12);
+  line.escaped_bytes = 0;
+  EXPECT_EQ(message(line, Direction::down, 6000).unit_ns, frame_ns(line, 508));
+}
+
 TEST(LinkBound, AloneIsWhatItDoesItself) {
   LinkSystem system = alone();
   EXPECT_EQ(bound_of(system), 20 * ms + 9'982'639 + 2'170'139);
@@ -86,6 +95,101 @@ TEST(LinkBound, ALessUrgentChainBlocksOnceAVisit) {
   EXPECT_EQ(bound_of(crowded), bound_of(alone()) + 20 * ms);
   system.client.policy = ClientPolicy::lanes;
   EXPECT_EQ(bound_of(system), bound_of(alone()) + message(system.line, Direction::up, 90).unit_ns);
+}
+
+// Sixteen frames are out, and the ACKNACK for the first waits behind one large frame of a less urgent chain.
+TEST(LinkBound, NoBoundWhereAWindowRunsFull) {
+  LinkSystem system;
+  system.line.baud = 921'600;
+  system.line.mtu_bytes = 4096;
+  system.line.escaped_bytes = 12;
+  system.hosts = {{"node", 1, true}};
+  LinkChain fast{"fast", 9, 2 * ms, 2 * ms, true, true, {{"sample", kOnClient, 100'000, 0, 12}, {"hear", 0, 0, 0, 0}}};
+  LinkChain slow{
+      "slow", 2, 800 * ms, 800 * ms, true, true, {{"plan", 0, 0, 0, 8100}, {"act", kOnClient, 100'000, 0, 0}}};
+  system.chains = {fast, slow};
+  LinkResults results = bound_link(system);
+  EXPECT_FALSE(results.chains[0].response_ns);
+  EXPECT_NE(results.chains[0].reason.find("and a window holds 16"), std::string::npos) << results.chains[0].reason;
+  // With a slower chain all that is out fits into the window.
+  system.chains[0].period_ns = system.chains[0].deadline_ns = 10 * ms;
+  results = bound_link(system);
+  EXPECT_EQ(bound_of(system), results.chains[0].response_ns);
+  EXPECT_LE(results.chains[0].up.frames, 16);
+  EXPECT_EQ(results.chains[0].parts.window_ns, 0);
+  system.protocol.window = results.chains[0].up.frames - 1;
+  EXPECT_FALSE(bound_link(system).chains[0].response_ns);
+}
+
+// Of 40 frames on one stream 16 may be out: the last ones wait for two acknowledgments of those before.
+TEST(LinkBound, ChainsOfOneStreamWaitForItsWindow) {
+  LinkSystem system;
+  system.line.baud = 20'000'000;
+  system.line.escaped_bytes = 0;
+  system.line.agent_ns = 50 * ms;
+  system.protocol.agent.delay_ns = 500 * ms;
+  system.hosts = {{"node", 1, true}};
+  for (const char *name : {"a", "b", "c", "d"}) {
+    LinkChain chain{name, 1, 900 * ms, 900 * ms, true, true, {{"plan", 0, 0, 0, 4900}, {"act", kOnClient, 0, 0, 0}}};
+    chain.shares_level = true;
+    system.chains.push_back(chain);
+  }
+  const LinkResults results = bound_link(system);
+  EXPECT_EQ(results.chains[0].down.frames, 40);
+  ASSERT_TRUE(results.chains[0].response_ns);
+  EXPECT_GE(results.chains[0].parts.window_ns, 2 * 50 * ms);
+  EXPECT_LT(results.chains[0].parts.window_ns, 2 * 55 * ms);
+  EXPECT_EQ(bound_of(system), results.chains[0].response_ns);
+  system.chains.resize(1);
+  EXPECT_EQ(bound_link(system).chains[0].parts.window_ns, 0);
+}
+
+// What the last callback sends is not waited for; to others it is all there.
+TEST(LinkBound, TheLastCallbackEndsBeforeWhatItSends) {
+  LinkSystem system = alone();
+  system.chains[0].callbacks = {{"sample", kOnClient, 10 * ms, 10 * ms, 96}};
+  EXPECT_EQ(bound_of(system), 10 * ms);
+  system.chains.push_back(round_trip("below", 1, 1 * ms, 1 * ms));
+  system.client.policy = ClientPolicy::lanes;
+  EXPECT_GE(bound_link(system).chains[1].parts.line_interference_ns[0], 9'982'639);
+}
+
+// Over a network an acknowledgment comes back, and data does not.
+TEST(LinkBound, OnlyAcknowledgmentsTakeTheWayBack) {
+  LinkSystem system = alone();
+  system.chains[0].callbacks = {{"sample", kOnClient, 1 * ms, 1 * ms, 96}, {"hear", 0, 0, 0, 0}};
+  system.chains[0].uplink_reliable = true;
+  system.line.agent_ns = 2 * ms;
+  const time_ns bound_ns = bound_of(system);
+  system.line.turn_ns = 7 * ms;
+  EXPECT_EQ(bound_of(system), bound_ns);
+  EXPECT_EQ(bound_link(system).chains[0].parts.host_ns, 2 * ms);
+}
+
+// A share beyond 100 % is of what is described, whatever waits for whatever.
+TEST(LinkBound, PercentagesAreOfWhatIsAskedFor) {
+  LinkSystem system = alone();
+  system.client.policy = ClientPolicy::batch;
+  system.client.send = Send::stock;
+  system.line.agent_ns = 30 * ms;
+  for (const char *name : {"b", "c", "d"}) system.chains.push_back(round_trip(name, 1, 1 * ms, 1 * ms));
+  for (LinkChain &chain : system.chains) {
+    chain.uplink_reliable = chain.downlink_reliable = true;
+    chain.period_ns = 150 * ms;
+  }
+  const LinkResults results = bound_link(system);
+  ASSERT_FALSE(results.chains[0].response_ns);
+  EXPECT_EQ(results.chains[0].reason.find('%'), std::string::npos) << results.chains[0].reason;
+}
+
+TEST(LinkBound, EscapesThatDecideAreNamed) {
+  LinkSystem system = alone();
+  system.line.escaped_bytes.reset();
+  system.chains[0].callbacks[0].payload_bytes = 400;
+  system.chains[0].period_ns = 60 * ms;
+  const std::string reason = bound_link(system).chains[0].reason;
+  EXPECT_NE(reason.find("if every byte of a frame is escaped"), std::string::npos) << reason;
+  EXPECT_NE(reason.find("give 'escaped_bytes'"), std::string::npos) << reason;
 }
 
 TEST(LinkBound, NoBoundBeyondThePeriod) {
@@ -217,11 +321,10 @@ TEST(LinkBound, NoBoundSaysWhy) {
       << bound_link(system).chains[0].reason;
   system = alone();
   system.chains[0].callbacks[0].execution_ns = 600 * ms;
-  EXPECT_EQ(bound_link(system).chains[0].reason, "it and the more urgent chains ask for 122 % of the microcontroller");
+  EXPECT_EQ(bound_link(system).chains[0].reason, "it asks for 122.0 % of the microcontroller");
   system.chains.push_back(round_trip("below", 1, 1 * ms, 1 * ms));
   const std::string needs = "it needs a bound of chain 'brake', which has none: ";
-  EXPECT_EQ(bound_link(system).chains[1].reason,
-            needs + "it and the more urgent chains ask for 122 % of the microcontroller");
+  EXPECT_EQ(bound_link(system).chains[1].reason, needs + "it asks for 122.0 % of the microcontroller");
   system.chains[0].callbacks[0].execution_ns = 480 * ms;
   const LinkResults late = bound_link(system);
   EXPECT_TRUE(late.chains[0].reason.starts_with("it may take 5")) << late.chains[0].reason;

@@ -197,13 +197,12 @@ def _line(system: System, line: SerialLink | UdpLink) -> Document:
             "agent_ns": agent_ns,
             "return_ns": return_ns,
         }
-    # An acknowledgment goes through the network twice, and waits for nothing else.
-    reliable = any(chain.reliability == "reliable" for chain in system.chains)
     return {
         "baud": _UDP_BAUD,
         **document,
         "escaped_bytes": 0,
-        "agent_ns": agent_ns + (return_ns if reliable else 0),
+        "agent_ns": agent_ns,
+        "turn_ns": agent_ns + return_ns,  # an acknowledgment goes through the network twice, and waits for nothing else
         "return_ns": return_ns,
     }
 

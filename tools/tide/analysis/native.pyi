@@ -148,6 +148,12 @@ class LinkChainAnswer:
     @property
     def lateness_ns(self) -> int: ...
     @property
+    def up(self) -> tuple[int, int]:
+        """Of a chain that has a bound: instances whose messages to the agent are queued, under way or not acknowledged
+        at the same time, and frames of its stream without an acknowledgment, at most."""
+    @property
+    def down(self) -> tuple[int, int]: ...
+    @property
     def parts(self) -> tuple[tuple[str, int, str | None], ...]:
         """Kind, time, and the chain whose it is; they add up to the bound."""
     @property
