@@ -7,11 +7,7 @@
 #include "tide/status.h"
 
 namespace tide::agent {
-namespace {
-
-constexpr int64_t kSecond = 1'000'000'000;
-
-}  // namespace
+namespace {}  // namespace
 
 void DiagnosticArray::put_count(size_t position, uint32_t count) {
   for (unsigned octet = 0; octet < 4; octet++) bytes_[position + octet] = static_cast<uint8_t>(count >> 8 * octet);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/alarm.h"
+#include "core/limits.h"
 #include "core/middleware.h"
 #include "tide/cdr.h"
 

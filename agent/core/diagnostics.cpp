@@ -10,7 +10,6 @@
 namespace tide::agent {
 namespace {
 
-constexpr Time kSecond = 1'000'000'000;
 constexpr Time kRetry = 10 * kSecond;
 constexpr Time kLostShown = 30 * kSecond;
 constexpr size_t kLostMaximum = 16;

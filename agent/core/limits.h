@@ -9,6 +9,7 @@
 namespace tide::agent {
 
 using Time = int64_t;  // nanoseconds, monotonic
+constexpr Time kSecond = 1'000'000'000;
 
 struct NodeClass {
   uint32_t node_bytes;  // largest submessage, a multiple of 4

@@ -12,8 +12,8 @@ constexpr size_t kNameBytesMaximum = 255;  // of DDS
 constexpr size_t kQuotedMaximum = 80;
 
 constexpr std::array<std::string_view, 6> kPrefixes = {"rt/", "rq/", "rr/", "rs/", "rp/", "ra/"};
-constexpr std::array<std::string_view, 5> kReserved = {"ros_discovery_info", "DCPSParticipant", "DCPSTopic",
-                                                       "DCPSPublication", "DCPSSubscription"};
+constexpr std::array<std::string_view, 5> kReservedNames = {"ros_discovery_info", "DCPSParticipant", "DCPSTopic",
+                                                            "DCPSPublication", "DCPSSubscription"};
 
 bool is_printable(char character) { return character > ' ' && character <= '~'; }
 bool is_digit(char character) { return character >= '0' && character <= '9'; }
@@ -45,7 +45,7 @@ std::string words_fault(std::string_view path) {
 
 std::string topic_fault(std::string_view name) {
   if (std::string fault = length_fault(name); !fault.empty()) return fault;
-  if (std::find(kReserved.begin(), kReserved.end(), name) != kReserved.end()) return "is reserved";
+  if (std::find(kReservedNames.begin(), kReservedNames.end(), name) != kReservedNames.end()) return "is reserved";
   for (const std::string_view prefix : kPrefixes) {
     if (name.starts_with(prefix)) return words_fault(name.substr(prefix.size()));
   }

@@ -12,7 +12,6 @@
 namespace tide::agent {
 namespace {
 
-constexpr Time kSecond = 1'000'000'000;
 constexpr Time kMillisecond = 1'000'000;
 constexpr uint16_t kUnlimited = 0xFFFF;
 constexpr size_t kRequestBytes = 4;  // of the reading, before each sample; before a reply of what it answers, too

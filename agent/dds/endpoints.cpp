@@ -16,7 +16,6 @@ using eprosima::fastrtps::Duration_t;
 constexpr int32_t kSamplesMaximum = 512;  // in a history, whatever the depth asked for
 // A reader's history has room for what comes before the agent's thread looks, which applies the depth (readings.cpp).
 constexpr uint32_t kReaderSamples = 256;
-constexpr int kOkay = 0;
 constexpr uint32_t kKnownWritersMaximum = 64;
 constexpr size_t kContactsMaximum = 1024;
 

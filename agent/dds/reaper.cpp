@@ -7,7 +7,6 @@ namespace tide::agent {
 namespace {
 
 constexpr size_t kWaitingMaximum = 8;
-constexpr int kOkay = 0;
 
 }  // namespace
 

@@ -13,6 +13,8 @@
 
 namespace tide::agent {
 
+constexpr int kOkay = 0;  // a ReturnCode_t of DDS
+
 class Reaper {
  public:
   // Gives back the numbers of those that are gone; they outlive it.

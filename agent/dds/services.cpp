@@ -11,7 +11,6 @@ namespace {
 namespace dds = eprosima::fastdds::dds;
 namespace rtps = eprosima::fastrtps::rtps;
 
-constexpr int kOkay = 0;
 constexpr size_t kRepliesMaximum = 256;  // of one requester, that nobody has taken; the oldest gives way
 constexpr uint8_t kReaderEntity = 0x04;  // RTPS, table 9.1: this bit of an entity's kind is set in readers only
 

@@ -7,7 +7,7 @@
 namespace tide::agent {
 namespace {
 
-namespace rtps = eprosima::fastdds::rtps;
+namespace transports = eprosima::fastdds::rtps;
 using eprosima::fastrtps::rtps::IPLocator;
 using eprosima::fastrtps::rtps::Locator_t;
 using eprosima::fastrtps::rtps::LocatorsIterator;
@@ -18,14 +18,14 @@ constexpr const char *kLoopback = "127.0.0.1";
 // Loopback takes longer ones, but a reader's socket has room for about 200 kB; Ethernet takes no more in one packet.
 constexpr size_t kLoopbackDatagramBytes = 16384, kNetworkDatagramBytes = 1472;
 
-class Transport : public rtps::ChainingTransport {
+class Transport : public transports::ChainingTransport {
  public:
   explicit Transport(const TransportDescriptor &descriptor)
       : ChainingTransport(descriptor),
         descriptor_(descriptor),
         outlet_(descriptor.outbox(), descriptor.is_loopback_only() ? kLoopbackDatagramBytes : kNetworkDatagramBytes) {}
 
-  rtps::TransportDescriptorInterface *get_configuration() override { return &descriptor_; }
+  transports::TransportDescriptorInterface *get_configuration() override { return &descriptor_; }
 
   bool transform_remote_locator(const Locator_t &remote, Locator_t &result) const override {
     if (!low_level_transport_->IsLocatorSupported(remote)) return false;
@@ -41,7 +41,7 @@ class Transport : public rtps::ChainingTransport {
     return outlet_.send(*sender, {bytes, count}, *first, *last, timeout);
   }
 
-  void receive(rtps::TransportReceiverInterface *receiver, const octet *bytes, uint32_t count, const Locator_t &local,
+  void receive(transports::TransportReceiverInterface *receiver, const octet *bytes, uint32_t count, const Locator_t &local,
                const Locator_t &remote) override {
     descriptor_.contacts().receive({bytes, count});
     receiver->OnDataReceived(bytes, count, local, remote);
@@ -54,21 +54,21 @@ class Transport : public rtps::ChainingTransport {
   Outlet outlet_;
 };
 
-std::shared_ptr<rtps::UDPv4TransportDescriptor> confined(std::shared_ptr<rtps::UDPv4TransportDescriptor> udp,
-                                                         bool loopback_only) {
+std::shared_ptr<transports::UDPv4TransportDescriptor> confined(
+    std::shared_ptr<transports::UDPv4TransportDescriptor> udp, bool loopback_only) {
   if (loopback_only) udp->interfaceWhiteList.assign(1, kLoopback);
   return udp;
 }
 
 }  // namespace
 
-TransportDescriptor::TransportDescriptor(std::shared_ptr<rtps::UDPv4TransportDescriptor> udp, bool loopback_only,
+TransportDescriptor::TransportDescriptor(std::shared_ptr<transports::UDPv4TransportDescriptor> udp, bool loopback_only,
                                          Outbox &outbox, std::shared_ptr<Contacts> contacts)
     : ChainingTransportDescriptor(confined(std::move(udp), loopback_only)),
       loopback_only_(loopback_only),
       outbox_(outbox),
       contacts_(std::move(contacts)) {}
 
-rtps::TransportInterface *TransportDescriptor::create_transport() const { return new Transport(*this); }
+transports::TransportInterface *TransportDescriptor::create_transport() const { return new Transport(*this); }
 
 }  // namespace tide::agent

@@ -21,7 +21,6 @@ namespace {
 namespace dds = eprosima::fastdds::dds;
 namespace rtps = eprosima::fastrtps::rtps;
 
-constexpr int kOkay = 0;
 constexpr int32_t kParticipantsMaximum = 512;
 constexpr std::chrono::milliseconds kGap{100};  // between two graphs: a node that comes makes many changes
 const Topic kDiscovery{"ros_discovery_info", "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_"};

@@ -45,7 +45,7 @@ bool join_all(int descriptor) {
 }
 
 // DDS uses the same port for another group, so the port is shared, and only the own group is heard.
-int open_socket(const std::string &address, uint16_t &port) {
+int group_socket(const std::string &address, uint16_t &port) {
   const in_addr interface = parse(address);
   const int descriptor = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (descriptor < 0) throw std::system_error(errno, std::generic_category(), "discovery");
@@ -84,7 +84,7 @@ in_addr interface_of(msghdr &message) {
 
 DiscoveryLink::DiscoveryLink(uint8_t number, Agent &agent, Poller &poller, const std::string &address, uint16_t port,
                              uint16_t served, const AccessList &access)
-    : Link(number, agent, poller), access_(access), socket_(open_socket(address, port)), port_(port), served_(served) {
+    : Link(number, agent, poller), access_(access), socket_(group_socket(address, port)), port_(port), served_(served) {
   poller_.watch(socket_, base_);
 }
 

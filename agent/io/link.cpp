@@ -14,8 +14,6 @@
 namespace tide::agent {
 namespace {
 
-constexpr Time kSecond = 1'000'000'000;
-
 epoll_event event_of(uint64_t token, bool writable) {
   epoll_event event{};
   event.events = EPOLLIN | (writable ? static_cast<uint32_t>(EPOLLOUT) : 0u);

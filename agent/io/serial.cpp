@@ -15,7 +15,6 @@
 namespace tide::agent {
 namespace {
 
-constexpr Time kSecond = 1'000'000'000;
 constexpr Time kRetry = 100'000'000;
 constexpr Time kBitsOfOctet = 10;  // 8N1
 constexpr size_t kMessageBytesMaximum = 65535;

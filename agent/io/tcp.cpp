@@ -20,7 +20,7 @@ constexpr size_t kLengthBytes = 2;
 // The quantum: beyond so many octets that have not left, here and in the kernel, the next frame is not chosen yet.
 constexpr size_t kOutMaximum = 16384;
 constexpr int kUnsentBytes = 16384;
-constexpr size_t kFramesPerTurn = 32;
+constexpr size_t kFramesPerConnection = 32;
 
 int open_listener(const std::string &address, uint16_t &port) {
   sockaddr_in local{};
@@ -211,7 +211,8 @@ void TcpLink::write(Endpoint endpoint, Time now) {
   if (!put_bytes(number, connection)) return;  // makes room
   tide_frame_parts_t frame;
   for (size_t turn = 0;
-       turn < kFramesPerTurn && connection.out.size() < kOutMaximum && agent_.next(endpoint, now, frame); turn++) {
+       turn < kFramesPerConnection && connection.out.size() < kOutMaximum && agent_.next(endpoint, now, frame);
+       turn++) {
     const size_t length = frame.head_bytes + frame.body_bytes + frame.tail_bytes;
     const size_t start = connection.out.size();
     connection.out.resize(start + kLengthBytes + length);

@@ -10,9 +10,10 @@
 namespace tide::analysis {
 namespace {
 
+using sim::kMicrosecond;
+
 constexpr int64_t kEscapes = 12;    // more than a frame of the simulator has
 constexpr int64_t kFewEscapes = 4;  // of short messages, see draw_chain
-constexpr sim::Time kMicrosecond = 1000;
 
 // A board as its analysis sees it: with what is known of it, or without.
 LinkSystem seen(const sim::Plan &plan, const LinkFamily &family, uint64_t seed, bool fixed) {

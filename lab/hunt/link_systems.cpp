@@ -8,22 +8,23 @@
 namespace tide::analysis {
 namespace {
 
+using sim::kMicrosecond;
 using sim::kMillisecond;
-using sim::Random;
 using sim::Time;
 
-constexpr Time kMicrosecond = 1000;
 constexpr int64_t kHeaders = 20;        // of a message, and its padding
 constexpr int64_t kMostFragments = 13;  // a window holds 15
 
 template <typename Value, size_t count>
-Value one_of(Random &random, const std::array<Value, count> &values) {
+Value one_of(sim::Random &random, const std::array<Value, count> &values) {
   return values[random.below(count)];
 }
 
-Time microseconds(Random &random, int64_t least, int64_t most) { return random.between(least, most) * kMicrosecond; }
+Time microseconds(sim::Random &random, int64_t least, int64_t most) {
+  return random.between(least, most) * kMicrosecond;
+}
 
-void draw_line(sim::Plan &plan, Random &random, const LinkFamily &family) {
+void draw_line(sim::Plan &plan, sim::Random &random, const LinkFamily &family) {
   plan.baud = one_of<uint64_t>(random, std::array<uint64_t, 3>{115200, 460800, 921600});
   if (family.slow || family.spaced) plan.baud = 115200;
   if (family.dense) plan.baud = 921600;
@@ -51,7 +52,7 @@ void draw_line(sim::Plan &plan, Random &random, const LinkFamily &family) {
   }
 }
 
-sim::ChainPlan draw_chain(const sim::Plan &plan, Random &random, const LinkFamily &family, bool asked) {
+sim::ChainPlan draw_chain(const sim::Plan &plan, sim::Random &random, const LinkFamily &family, bool asked) {
   sim::ChainPlan chain;
   chain.period = random.between(family.losses || family.large ? 70 : 20, family.large ? 240 : 120) * 10 * kMillisecond;
   chain.reliable = family.reliable && random.chance(0.8);
@@ -92,7 +93,7 @@ sim::ChainPlan draw_chain(const sim::Plan &plan, Random &random, const LinkFamil
 }  // namespace
 
 sim::Plan draw_board(uint64_t seed, const LinkFamily &family) {
-  Random random(seed * 7919 + 17);
+  sim::Random random(seed * 7919 + 17);
   sim::Plan plan;
   plan.system = "board";
   plan.seed = seed;
@@ -129,7 +130,7 @@ sim::Plan draw_board(uint64_t seed, const LinkFamily &family) {
   return plan;
 }
 
-void shift_releases(sim::Plan &plan, Random &random) {
+void shift_releases(sim::Plan &plan, sim::Random &random) {
   std::vector<Time> marks = {0};
   for (const sim::ChainPlan &chain : plan.chains) {
     const Time from = marks[random.below(marks.size())];

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kPriority = 100, kConnectAttempts = 10;
 constexpr Time kTurn = 5 * kMillisecond, kPatience = 5 * kSecond;
-constexpr int8_t kSucceeded = 4;
+constexpr int8_t kStatusSucceeded = 4;
 
 }  // namespace
 
@@ -85,7 +85,7 @@ bool Program::set_up() {
     const int32_t number = self.number_of(goal);
     GoalRecord &record = self.ledger_.goals_of_board[number];
     record.results++;
-    record.succeeded = response.status == kSucceeded && response.result.reached == number;
+    record.succeeded = response.status == kStatusSucceeded && response.result.reached == number;
   };
   must(rclc_executor_add_action_client(&executor_, &client_, kGoals, &result_, &feedback_, on_answer, nullptr,
                                        on_result, nullptr, this),

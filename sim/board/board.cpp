@@ -166,9 +166,9 @@ class Emulator {
   int code_ = -1;
 };
 
-class World {
+class BoardRun {
  public:
-  World(const Plan &plan, const Board &board);
+  BoardRun(const Plan &plan, const Board &board);
   Result run();
   ProgramResult run_program(const std::string &topic, const std::string &echo, size_t samples);
 
@@ -208,7 +208,7 @@ class World {
   std::ofstream trace_;
 };
 
-World::World(const Plan &plan, const Board &board)
+BoardRun::BoardRun(const Plan &plan, const Board &board)
     : plan_(plan),
       down_(engine_, plan.baud, seed_of(plan, Chance::kDown)),
       host_(engine_, bus_, down_, {plan.agent_least, plan.agent_most, plan.agent_acknowledges},
@@ -229,7 +229,7 @@ World::World(const Plan &plan, const Board &board)
 }
 
 // As sim/workloads/three_chains/mps2/plan.c reads it.
-std::string World::board_plan() const {
+std::string BoardRun::board_plan() const {
   std::ostringstream out;
   const bool lanes = plan_.lanes > 1 && plan_.policy == Policy::kTide;
   out << "lockstep 1 marks 1 instruction_ns " << (1 << kInstructionShift) << " baud " << plan_.baud << " periods "
@@ -247,7 +247,7 @@ std::string World::board_plan() const {
   return out.str();
 }
 
-void World::add_node(size_t chain) {
+void BoardRun::add_node(size_t chain) {
   const ChainPlan &each = plan_.chains[chain];
   nodes_.push_back(
       std::make_unique<HostCallback>(engine_, each.host, nullptr, nullptr, [this, chain](const Bus::Payload &payload) {
@@ -266,7 +266,7 @@ void World::add_node(size_t chain) {
 
 // ---- the line ----
 
-void World::transmit(const std::vector<uint8_t> &bytes, Time time) {
+void BoardRun::transmit(const std::vector<uint8_t> &bytes, Time time) {
   up_counters_.bytes += bytes.size();
   engine_.at(time + down_.duration(bytes.size()), [this, bytes] {
     for (size_t used = 0; used < bytes.size();) {
@@ -280,7 +280,7 @@ void World::transmit(const std::vector<uint8_t> &bytes, Time time) {
   });
 }
 
-void World::frame_has_left() {
+void BoardRun::frame_has_left() {
   up_counters_.frames++;
   losses_.begin({message_.data(), reader_.length});
   if (first_release_ >= 0 && losses_.lost(engine_.now() - first_release_)) {
@@ -295,7 +295,7 @@ void World::frame_has_left() {
 // ---- the board ----
 
 // False: the board has ended.
-bool World::try_to_read(void *place, size_t count) {
+bool BoardRun::try_to_read(void *place, size_t count) {
   auto *next = static_cast<uint8_t *>(place);
   while (count > 0) {
     pollfd wait{meeting_.up(), POLLIN, 0};
@@ -309,18 +309,18 @@ bool World::try_to_read(void *place, size_t count) {
   return true;
 }
 
-void World::read(void *place, size_t count) {
+void BoardRun::read(void *place, size_t count) {
   if (try_to_read(place, count)) return;
   throw std::runtime_error("the board ended in the midst of the run, with " + std::to_string(emulator_.wait()) +
                            " (see sim/workloads/three_chains/mps2)");
 }
 
-void World::answer() {
+void BoardRun::answer() {
   Answer answer{arrived_.empty() ? engine_.next_time() : engine_.now(), 0, 0};
   meeting_.write(&answer, sizeof answer);
 }
 
-void World::answer_with_what_arrived() {
+void BoardRun::answer_with_what_arrived() {
   Line::Bytes frame;
   if (!arrived_.empty()) frame = std::move(arrived_.front()), arrived_.pop_front();
   Answer answer{arrived_.empty() ? engine_.next_time() : engine_.now(), static_cast<uint32_t>(frame.size()), 0};
@@ -328,7 +328,7 @@ void World::answer_with_what_arrived() {
   meeting_.write(frame.data(), frame.size());
 }
 
-void World::note_execution(const Execution &execution, bool acted) {
+void BoardRun::note_execution(const Execution &execution, bool acted) {
   if (execution.chain >= instances_.size() || execution.index >= plan_.periods) {
     violations_.push_back("the board ran an instance that does not exist");
     return;
@@ -338,7 +338,7 @@ void World::note_execution(const Execution &execution, bool acted) {
   if (!acted) instance.start = execution.start;
 }
 
-Result World::run() {
+Result BoardRun::run() {
   for (;;) {
     Header header{};
     read(&header, sizeof header);
@@ -387,7 +387,7 @@ Result World::run() {
   }
 }
 
-ProgramResult World::run_program(const std::string &topic, const std::string &echo, size_t samples) {
+ProgramResult BoardRun::run_program(const std::string &topic, const std::string &echo, size_t samples) {
   ProgramResult result;
   bus_.subscribe("rt/" + topic, [&](const Bus::Payload &payload) {
     result.samples.push_back({engine_.now(), payload});
@@ -410,7 +410,7 @@ ProgramResult World::run_program(const std::string &topic, const std::string &ec
   return result;
 }
 
-Result World::result(const Ending &ending) {
+Result BoardRun::result(const Ending &ending) {
   Result result;
   const int code = emulator_.wait();
   if (code != 0) violations_.push_back("the board ended with " + std::to_string(code));
@@ -463,13 +463,13 @@ Result run_board(const Plan &plan, const Board &board) {
   if (plan.cuts > 0 || plan.restarts > 0 || plan.up.any() || plan.down.any())
     throw std::invalid_argument("a board's line has no faults but first losses (success_percent)");
   require_image(board);
-  return World(plan, board).run();
+  return BoardRun(plan, board).run();
 }
 
 ProgramResult run_program(const Plan &plan, const Board &board, const std::string &topic, const std::string &echo,
                           size_t samples) {
   require_image(board);
-  return World(plan, {board.image, board.machine, "", true}).run_program(topic, echo, samples);
+  return BoardRun(plan, {board.image, board.machine, "", true}).run_program(topic, echo, samples);
 }
 
 }  // namespace tide::sim

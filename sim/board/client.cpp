@@ -17,8 +17,6 @@ constexpr uint16_t kReplenishments = 100;
 constexpr Time kSetUpLimit = 120 * kSecond;
 constexpr Time kBeforeRelease = 50 * kMillisecond;
 
-constexpr tide_frame_share_t kAllFrames{0, UINT16_MAX, 0};
-
 uint32_t rounded(uint32_t bytes) { return (bytes + 3u) & ~3u; }
 
 }  // namespace

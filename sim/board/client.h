@@ -44,6 +44,8 @@ struct Instance {
   bool published = false;          // the session took it
 };
 
+constexpr tide_frame_share_t kAllFrames{0, UINT16_MAX, 0};
+
 class Client {
  public:
   // What happens in the program, for traces and checks. All are set.

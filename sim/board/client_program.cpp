@@ -11,7 +11,6 @@ namespace tide::sim {
 namespace {
 
 constexpr Time kConfirmLimit = kSecond;  // as the stock library waits
-constexpr tide_frame_share_t kAllFrames{0, UINT16_MAX, 0};
 
 // Of what a reader gets, before the payload.
 uint32_t header_bytes(const ChainPlan &plan) {

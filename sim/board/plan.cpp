@@ -130,7 +130,6 @@ constexpr std::array<const char *, 2> kAcknowledges = {"always", "asked"};
 constexpr std::array<const char *, 2> kLatencyFrom = {"expiry", "start"};
 constexpr std::array<const char *, 6> kShapes = {"answered", "sampled", "heard", "told", "looped", "hosted"};
 constexpr std::array<const char *, 3> kCalls = {"topics", "asks", "serves"};
-constexpr Time kMicrosecond = 1000;
 
 Fields fields_of(ChainPlan &chain) {
   return {{"name", text_field(chain.name)},

@@ -22,8 +22,6 @@ void add(Counters &sum, const Counters &more) {
   sum = std::bit_cast<Counters>(numbers);
 }
 
-constexpr Time kMicrosecond = 1000;
-
 // 0: none. place: of its callbacks on the host.
 unsigned server_of(const ChainPlan &plan, size_t place) {
   return place < plan.servers.size() ? plan.servers[place] : 0;

@@ -19,6 +19,7 @@ namespace tide::sim {
 
 using Time = int64_t;
 constexpr Time kForever = INT64_MAX;
+constexpr Time kMicrosecond = 1000;
 constexpr Time kMillisecond = 1'000'000;
 constexpr Time kSecond = 1'000'000'000;
 

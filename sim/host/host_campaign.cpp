@@ -8,8 +8,6 @@
 namespace tide::sim {
 namespace {
 
-constexpr Time kMicrosecond = 1000;
-
 void name(char (&place)[PLAN_NAME_BYTES], const char *kind, size_t number) {
   std::snprintf(place, sizeof place, "%s%zu", kind, number);
 }
