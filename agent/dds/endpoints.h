@@ -31,7 +31,7 @@ class Peers {
   using Clock = std::chrono::steady_clock;
 
   // contact_limit: a peer that has said nothing for so long is of a kind that never does, and counts as a contact.
-  explicit Peers(Wake wake, Clock::duration contact_limit = std::chrono::seconds(1))
+  explicit Peers(Wake wake, Clock::duration contact_limit = std::chrono::seconds(3))
       : wake_(std::move(wake)), contact_limit_(contact_limit) {}
   void change(const eprosima::fastdds::dds::InstanceHandle_t &handle, bool matched);
   // The peer has found our end, too; perhaps before it is matched.

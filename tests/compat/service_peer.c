@@ -2,9 +2,10 @@
 /* A board with services, for tests against real ROS 2: test_msgs/BasicTypes, int64_value + int32_value comes back as
  * int64_value, string_value as it is, and uint64_value is the key of the one who answers.
  *
- *   service_peer --udp PORT --key N [--node NAME] [--serve NAME] [--ask NAME --period-ms N --bytes N]
+ *   service_peer --udp PORT --key N [--node NAME] [--serve NAME] [--ask NAME --period-ms N --bytes N --at-once N]
  *
- * A request with bool_value is answered later, by a timer. What is asked and answered is printed as lines of JSON;
+ * A request with bool_value is answered later, by a timer. As many requests as at-once may have no reply yet; 0 is no
+ * bound. What is asked and answered is printed as lines of JSON;
  * SIGTERM prints the counters and ends it. */
 #define _POSIX_C_SOURCE 200809L
 #include <getopt.h>
@@ -46,7 +47,7 @@ typedef struct late {
 static volatile sig_atomic_t interrupted;
 static uint32_t key = 1;
 static size_t text_bytes = 10;
-static int64_t asked;
+static int64_t asked, replied, at_once;
 static rcl_service_t service;
 static rcl_client_t client;
 static late_t late[LATE_MAXIMUM];
@@ -95,6 +96,7 @@ static void send_late(rcl_timer_t *timer, int64_t last_call_time) {
 static void ask(rcl_timer_t *timer, int64_t last_call_time) {
   RCLC_UNUSED(timer);
   RCLC_UNUSED(last_call_time);
+  if (at_once != 0 && asked - replied >= at_once) return;
   outgoing.int64_value = asked + 1;
   outgoing.int32_value = (int32_t)key;
   memset(outgoing.string_value.data, 'a' + (int)(asked % 26), text_bytes);
@@ -106,6 +108,7 @@ static void ask(rcl_timer_t *timer, int64_t last_call_time) {
 
 /* The numbers of requests that were sent are those of the program, so that a reply tells which it should be. */
 static void on_reply(const void *response, rmw_request_id_t *id) {
+  replied++;
   const test_msgs__srv__BasicTypes_Response *given = response;
   const char letter = (char)('a' + (int)((id->sequence_number - 1) % 26));
   const bool right = given->int64_value == id->sequence_number + (int64_t)key &&
@@ -138,7 +141,8 @@ int main(int argc, char **argv) {
       {"udp", required_argument, NULL, 'u'},   {"key", required_argument, NULL, 'k'},
       {"node", required_argument, NULL, 'n'},  {"serve", required_argument, NULL, 's'},
       {"ask", required_argument, NULL, 'a'},   {"period-ms", required_argument, NULL, 'p'},
-      {"bytes", required_argument, NULL, 'b'}, {NULL, 0, NULL, 0}};
+      {"bytes", required_argument, NULL, 'b'}, {"at-once", required_argument, NULL, 'o'},
+      {NULL, 0, NULL, 0}};
   const char *port = "8888", *serves = NULL, *asks = NULL, *name = "peer";
   uint64_t period_ms = 100;
   for (int option; (option = getopt_long(argc, argv, "", names, NULL)) != -1;) {
@@ -163,6 +167,9 @@ int main(int argc, char **argv) {
         break;
       case 'b':
         text_bytes = strtoul(optarg, NULL, 0);
+        break;
+      case 'o':
+        at_once = strtol(optarg, NULL, 0);
         break;
       default:
         return 2;

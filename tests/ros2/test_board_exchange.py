@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from links import Build, serial, udp
 
+from links import Build, serial, udp
 from reserved import domain
 from ros import program
 from tide.exchange.host import Found, letters, read_up, text_down

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from links import Build, serial_with_loss, udp, udp_with_loss
 from std_msgs.msg import Int32
 from std_srvs.srv import SetBool
 
+from links import Build, serial_with_loss, udp, udp_with_loss
 from reserved import domain
 from ros import eventually, host, program, quality, start_agent
 from tide.programs.child import Child, Children, json_line

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
-from exchange import Exchange
 
+from exchange import Exchange
 from reserved import domain
 from ros import free_port, host, program, start_agent
 from tide.programs.child import Children, json_line

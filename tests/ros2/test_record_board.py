@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-import links
 import pytest
 from std_msgs.msg import Int32
 from test_record_real import end, environment, start, wait_bytes
 from test_run_robot_real import tide_run
 
+import links
 from reserved import domain
 from ros import Host, host, program, quality, start_agent
 from tide.export.agent_trace import agents_of

@@ -11,12 +11,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import links
 import pytest
 from rcl_interfaces.msg import Log
 from rclpy.duration import Duration
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
+import links
 from reserved import domain
 from ros import Host, eventually, host, program
 from tide.programs.child import Child, Children

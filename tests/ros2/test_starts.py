@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import links
 import pytest
 from std_msgs.msg import Int32
 
+import links
 from reserved import domain
 from ros import Host, eventually, host, program, quality
 from tide.programs.child import Child, Children

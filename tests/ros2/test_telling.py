@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import links
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Int32, UInt8MultiArray
 
+import links
 from reserved import domain
 from ros import Host, eventually, host, program
 from tide.export.trace import END, RECEIVED, RELEASE, START, SUBMIT, WIRE_END, WIRE_START, parse_trace

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import links
 import pytest
 from test_msgs.msg import BoundedSequences, Defaults, Strings, WStrings
 
+import links
 import own_types
 from reserved import domain
 from ros import Host, eventually, host, program, quality

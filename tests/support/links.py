@@ -4,22 +4,27 @@ which a test may kill and start again."""
 
 from __future__ import annotations
 
+import itertools
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ros import free_port, program, start_agent
 from tide.programs.child import Child, Children
 
 BAUD = "921600"
 LOSS = "0.01"
+LIMIT_S = 30.0
 
 
 @dataclass
 class Link:
     board: list[str]
     agent: list[str]
+    line: Child | None = None
 
 
 def udp(_children: Children, _folder: Path) -> Link:
@@ -36,12 +41,30 @@ def udp_with_loss(children: Children, folder: Path) -> Link:
 
 def serial(children: Children, folder: Path, loss: str = "0") -> Link:
     line = [program("tide-line"), "--baud", BAUD, "--frame-loss", loss, "--seed", "7"]
-    ends = children.start("tide-line", line, folder / "line.log").wait_json("a", 10, "ready")
-    return Link(["--serial", ends["a"]], ["--serial", ends["b"], "--baud", BAUD])
+    cable = children.start("tide-line", line, folder / "line.log")
+    ends = cable.wait_json("a", LIMIT_S, "ready")
+    return Link(["--serial", ends["a"]], ["--serial", ends["b"], "--baud", BAUD], cable)
 
 
 def serial_with_loss(children: Children, folder: Path) -> Link:
     return serial(children, folder, LOSS)
+
+
+_LOOKS = 100
+
+
+def answered(ask: Callable[[], Any], is_right: Callable[[Any], bool]) -> Callable[[], bool]:
+    """A condition: a question has been answered, and right. It is asked again after some looks, as a question may die
+    with an agent."""
+    futures: list[Any] = []
+    looks = itertools.count()
+
+    def look() -> bool:
+        if next(looks) % _LOOKS == 0:
+            futures.append(ask())
+        return any(future.done() and is_right(future.result()) for future in futures)
+
+    return look
 
 
 Build = Callable[[Children, Path], Link]
@@ -61,6 +84,12 @@ class World:
         log = self.folder / f"agent{len(self.agents)}.log"
         self.agents.append(start_agent(self.children, self.domain, log, *self.link.agent))
         return self.agents[-1]
+
+    def agent_counters(self) -> dict[str, Any]:
+        """Of the running agent."""
+        self.agents[-1].process.send_signal(signal.SIGUSR1)
+        counters: dict[str, Any] = self.agents[-1].wait_json("samples_to_dds", LIMIT_S, "counted")
+        return counters
 
     def kill_agent(self) -> None:
         self.agents[-1].process.kill()

@@ -6,66 +6,40 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from exchange import Exchange
 
+import links
+from exchange import Exchange
+from links import BAUD, Build, serial, udp
 from reserved import domain
-from ros import Host, eventually, free_port, host, program, start_agent
+from ros import Host, eventually, host, program
 from tide.programs.child import Child, Children
 
 DOMAIN = domain()
 PERIOD_MS = 20
 LIMIT_S = 20.0
+SESSION_S = 7.0
 KINDS = ["string", "imu"]
 
 
-@dataclass
-class Link:
-    """How client and agent reach each other."""
-
-    client: list[str]
-    agent: list[str]
-    line: Child | None = None
-
-
-def udp(_children: Children, _folder: Path) -> Link:
-    port = str(free_port())
-    return Link(["--udp", port], ["--udp", port])
-
-
-def serial(children: Children, folder: Path) -> Link:
-    line = children.start("tide-line", [program("tide-line"), "--baud", "921600"], folder / "line.log")
-    ends = line.wait_json("a", 10, "ready")
-    baud = ["--baud", "921600"]
-    return Link(["--serial", ends["a"], *baud], ["--serial", ends["b"], *baud], line)
-
-
-@dataclass
-class World:
+@dataclass(kw_only=True)
+class World(links.World):
     """A client that publishes for ever, and ROS 2 on the other side."""
 
     host: Host
-    children: Children
-    folder: Path
-    link: Link
-    agents: list[Child] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
     downwards: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
 
-    def start_agent(self) -> Child:
-        log = self.folder / f"agent{len(self.agents)}.log"
-        self.agents.append(start_agent(self.children, DOMAIN, log, *self.link.agent))
-        return self.agents[-1]
-
     def start_client(self) -> Exchange:
         log = self.folder / f"client{len(self.exchanges)}.log"
-        command = [program("exchange"), *self.link.client, "--key", "0x51DE0001", "--period-ms", str(PERIOD_MS)]
+        baud = ["--baud", BAUD] if "--serial" in self.link.board else []
+        command = [program("exchange"), *self.link.board, *baud, "--key", "0x51DE0001", "--period-ms", str(PERIOD_MS)]
         for kind in KINDS:
             command += [f"--{kind}", "0"]
         client = self.children.start("exchange", command, log)
@@ -73,9 +47,8 @@ class World:
         self.exchanges[-1].start(LIMIT_S)
         return self.exchanges[-1]
 
-    def both_ways(self, exchange: Exchange, more: int, limit_s: float) -> float:
-        """Until the messages go on: so many more arrive on both sides. Returns how long that took."""
-        begin = time.monotonic()
+    def both_ways(self, exchange: Exchange, more: int) -> None:
+        """Until the messages go on: so many more arrive on both sides."""
         wanted_up = {name: len(flow.received) + more for name, flow in exchange.flows.items()}
         wanted_down = {name: flow.confirmed + more for name, flow in exchange.flows.items()}
 
@@ -84,26 +57,32 @@ class World:
                 if flow.confirmed < wanted_down[name]:
                     flow.publisher.publish(flow.make(self.downwards[name]))
                     self.downwards[name] += 1
-            time.sleep(PERIOD_MS / 1000)
+            time.sleep(PERIOD_MS / 1000)  # clock: a pace
             up = all(len(flow.received) >= wanted_up[name] for name, flow in exchange.flows.items())
             return up and all(flow.confirmed >= wanted_down[name] for name, flow in exchange.flows.items())
 
-        eventually(is_done, limit_s, f"messages both ways\n{exchange.client.tail()}\n{self.agents[-1].tail()}")
-        return time.monotonic() - begin
+        eventually(is_done, LIMIT_S, f"messages both ways\n{exchange.client.tail()}\n{self.agents[-1].tail()}")
+
+    def publish_down(self, exchange: Exchange) -> None:
+        for name, flow in exchange.flows.items():
+            flow.publisher.publish(flow.make(self.downwards[name]))
+            self.downwards[name] += 1
 
     def end(self, exchange: Exchange) -> dict[str, Any]:
         exchange.client.process.send_signal(signal.SIGTERM)
         return exchange.finish(2.0)  # what died with an agent never comes
 
 
-Build = Callable[[Children, Path], Link]
-
-
-@pytest.fixture(params=[udp, serial], ids=["udp", "serial"])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    build: Build = request.param
+@contextmanager
+def world_of(build: Build, folder: Path) -> Iterator[World]:
     with host(DOMAIN) as node, Children() as children:
-        yield World(node, children, tmp_path, build(children, tmp_path))
+        yield World(domain=DOMAIN, host=node, children=children, folder=folder, link=build(children, folder))
+
+
+@pytest.fixture(params=[udp, pytest.param(serial, marks=pytest.mark.full)], ids=["udp", "serial"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    with world_of(request.param, tmp_path) as world:
+        yield world
 
 
 def require_sound(exchange: Exchange, end: dict[str, Any]) -> None:
@@ -115,34 +94,31 @@ def require_sound(exchange: Exchange, end: dict[str, Any]) -> None:
 
 
 def test_the_agent_is_killed_and_comes_back(world: World) -> None:
-    agent = world.start_agent()
+    world.start_agent()
     exchange = world.start_client()
-    world.both_ways(exchange, 20, LIMIT_S)
-    for again in range(1, 3):
-        agent.process.kill()
-        agent.process.wait()
-        time.sleep(0.5 * again)
-        agent = world.start_agent()
-        took_s = world.both_ways(exchange, 20, LIMIT_S)
-        print(f"both ways again {took_s:.2f} s after the agent")
+    world.both_ways(exchange, 20)
+    for _ in range(2):
+        world.kill_agent()
+        world.start_agent()
+        world.both_ways(exchange, 20)
     end = world.end(exchange)
     assert end["reconnects"] == 2
     require_sound(exchange, end)
 
 
+@pytest.mark.full
 def test_what_was_kept_reaches_the_next_agent(world: World) -> None:
     """Reliable messages wait in the client's pool. A new agent has them before ROS 2 knows its writers, so what is
     counted is what the agent passed on."""
     agent = world.start_agent()
     exchange = world.start_client()
-    world.both_ways(exchange, 5, LIMIT_S)
+    world.both_ways(exchange, 5)
     agent.process.send_signal(signal.SIGSTOP)  # like a network that is gone: nothing is refused
-    time.sleep(5 * PERIOD_MS / 1000)  # for messages on their way to ROS 2, and new ones of the client
+    time.sleep(5 * PERIOD_MS / 1000)  # clock: messages on their way to ROS 2 arrive, and the client goes on
     passed_on = sum(len(flow.received) for flow in exchange.flows.values())
-    agent.process.kill()
-    agent.process.wait()
+    world.kill_agent()
     agent = world.start_agent()
-    world.both_ways(exchange, 5, LIMIT_S)
+    world.both_ways(exchange, 5)
     end = world.end(exchange)
     sent = sum(end[kind]["sent"] for kind in KINDS)
     agent.process.terminate()
@@ -153,15 +129,16 @@ def test_what_was_kept_reaches_the_next_agent(world: World) -> None:
     require_sound(exchange, end)
 
 
+@pytest.mark.full
 def test_the_client_is_killed_and_comes_back(world: World) -> None:
     world.start_agent()
     first = world.start_client()
-    world.both_ways(first, 10, LIMIT_S)
+    world.both_ways(first, 10)
     first.client.process.kill()
     first.client.process.wait()
     second = world.start_client()
     world.downwards = dict.fromkeys(KINDS, 0)
-    world.both_ways(second, 10, LIMIT_S)
+    world.both_ways(second, 10)
     end = world.end(second)
     assert end["reconnects"] == 0
     agent = world.agents[-1]
@@ -170,32 +147,45 @@ def test_the_client_is_killed_and_comes_back(world: World) -> None:
     assert counters["entities"] == 0, f"left over: {counters}"  # the second said goodbye, the first's were replaced
 
 
+@dataclass
+class Cable:
+    """The line of a world: unplugged, nothing passes."""
+
+    line: Child
+
+    def toggle(self, unplugged: bool) -> None:
+        self.line.process.send_signal(signal.SIGUSR2)
+        eventually(lambda: self._states("unplugged") == {int(unplugged)}, LIMIT_S, "the plug")
+
+    def await_lost(self) -> None:
+        """Something of both sides is lost."""
+        eventually(lambda: min(self._states("bytes_cut")) > 0, LIMIT_S, "lost both ways")
+
+    def _states(self, name: str) -> set[int]:
+        self.line.process.send_signal(signal.SIGUSR1)
+        counters = self.line.wait_json("a_to_b", LIMIT_S, "counted")
+        return {counters[way][name] for way in ("a_to_b", "b_to_a")}
+
+
 @contextmanager
-def cut_line(folder: Path, after_s: int, for_s: int) -> Iterator[tuple[World, Exchange, float]]:
-    """A client, an agent and ROS 2 that exchange messages over a serial line, and when the line will be cut."""
-    with host(DOMAIN) as node, Children() as children:
-        command = [program("tide-line"), "--baud", "921600", "--cut-after", str(after_s), "--cut-for", str(for_s)]
-        line = children.start("tide-line", command, folder / "line.log")
-        cut_at = time.monotonic() + after_s
-        ends = line.wait_json("a", 10, "ready")
-        baud = ["--baud", "921600"]
-        link = Link(["--serial", ends["a"], *baud], ["--serial", ends["b"], *baud], line)
-        world = World(node, children, folder, link)
+def cable(folder: Path) -> Iterator[tuple[World, Exchange, Cable]]:
+    """A client, an agent and ROS 2 that exchange messages over a serial line."""
+    with world_of(serial, folder) as world:
         world.start_agent()
         exchange = world.start_client()
-        world.both_ways(exchange, 10, LIMIT_S)
-        assert time.monotonic() < cut_at, "too slow to see the cut"
-        yield world, exchange, cut_at
+        world.both_ways(exchange, 10)
+        assert world.link.line is not None
+        yield world, exchange, Cable(world.link.line)
 
 
-@pytest.mark.alone
-def test_the_line_is_cut_for_two_seconds(tmp_path: Path) -> None:
-    with cut_line(tmp_path, 8, 2) as (world, exchange, cut_at):
-        time.sleep(cut_at + 1.0 - time.monotonic())
-        before = {name: len(flow.received) for name, flow in exchange.flows.items()}
-        time.sleep(0.5)
-        assert before == {name: len(flow.received) for name, flow in exchange.flows.items()}, "the line is not cut"
-        world.both_ways(exchange, 50, LIMIT_S)
+@pytest.mark.full
+def test_the_line_is_cut_for_a_moment(tmp_path: Path) -> None:
+    with cable(tmp_path) as (world, exchange, line):
+        line.toggle(unplugged=True)
+        world.publish_down(exchange)
+        line.await_lost()
+        line.toggle(unplugged=False)
+        world.both_ways(exchange, 50)
         end = world.end(exchange)
         require_sound(exchange, end)
         assert end["reconnects"] == 0, "a cut that ends in time does not end the session"
@@ -203,23 +193,23 @@ def test_the_line_is_cut_for_two_seconds(tmp_path: Path) -> None:
             assert flow.received == list(range(len(flow.received)))
 
 
-@pytest.mark.alone
+@pytest.mark.full
 def test_a_cut_that_ends_the_session_loses_nothing(tmp_path: Path) -> None:
     """What the agent had taken from DDS and the board had not confirmed goes again in the next session; some may come
     twice."""
-    with cut_line(tmp_path, 6, 7) as (world, exchange, cut_at):
-        time.sleep(cut_at + 0.5 - time.monotonic())
+    with cable(tmp_path) as (world, exchange, line):
+        line.toggle(unplugged=True)
         for _ in range(20):  # 16 of a reader are under way at most, the others wait in DDS
-            for name, flow in exchange.flows.items():
-                flow.publisher.publish(flow.make(world.downwards[name]))
-                world.downwards[name] += 1
+            world.publish_down(exchange)
+        time.sleep(SESSION_S)  # clock: the board's, to find that its session is over
+        line.toggle(unplugged=False)
         came = {name: len(flow.received) for name, flow in exchange.flows.items()}
         eventually(
             lambda: all(len(flow.received) > came[name] + 20 for name, flow in exchange.flows.items()),
             LIMIT_S,
             "the next session",
         )
-        world.both_ways(exchange, 30, LIMIT_S)
+        world.both_ways(exchange, 30)
         end = world.end(exchange)
         assert end["reconnects"] == 1
         for name, flow in exchange.flows.items():
