@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from rclpy.callback_groups import ReentrantCallbackGroup
-from ros_graph import LIMIT_S, Graph, await_messages, eventually, graph, nothing
 from std_msgs.msg import Int32
 
+from ros_graph import LIMIT_S, Graph, await_messages, eventually, graph, nothing
 from tide_ros import REMOTE, Chain, Lane, PriorityExecutor, level_of, priority_of
 
 SEEDS = range(12)
@@ -155,37 +155,6 @@ def test_equal_priorities_run_in_the_order_in_which_they_became_ready():
         for _ in range(20):
             executor.spin_once(LIMIT_S)
         assert order == list(range(20))
-
-
-def test_a_message_that_arrives_during_a_callback_overtakes_what_was_ready():
-    """The message is not in the set of the last wait: the lane asks again when it chooses."""
-    with graph() as g, PriorityExecutor(context=g.context) as executor:
-        node, order = g.node(), []
-        group = ReentrantCallbackGroup()
-
-        def low(name: str) -> Any:
-            def callback(_message: Any) -> None:
-                order.append(name)
-                if len(order) == 1:
-                    urgent_publisher.publish(Int32())
-                    await_messages(g.context, [urgent])
-
-            return callback
-
-        lows = [
-            node.create_subscription(Int32, g.name("low"), low(f"low{n}"), 10, callback_group=group) for n in range(3)
-        ]
-        urgent = node.create_subscription(
-            Int32, g.name("urgent"), lambda _: order.append("urgent"), 10, callback_group=group
-        )
-        low_publisher, urgent_publisher = g.link(Int32, "low", node), g.link(Int32, "urgent", node)
-        executor.add_chain(Chain("urgent", 1, [urgent]))
-        executor.add_node(node)
-        low_publisher.publish(Int32())
-        await_messages(g.context, lows)
-        for _ in range(4):
-            executor.spin_once(LIMIT_S)
-        assert (order[1], sorted(order)) == ("urgent", ["low0", "low1", "low2", "urgent"])
 
 
 def test_a_task_has_the_priority_of_the_callback_that_made_it():

@@ -174,8 +174,8 @@ def cable(folder: Path) -> Iterator[tuple[World, Exchange, Cable]]:
         world.start_agent()
         exchange = world.start_client()
         world.both_ways(exchange, 10)
-        assert world.link.line is not None
-        yield world, exchange, Cable(world.link.line)
+        assert world.link.between is not None
+        yield world, exchange, Cable(world.link.between)
 
 
 @pytest.mark.full

@@ -11,8 +11,8 @@ from std_msgs.msg import Int32
 from std_srvs.srv import SetBool
 
 from links import Build, serial_with_loss, udp, udp_with_loss
-from reserved import domain
-from ros import eventually, host, program, quality, start_agent
+from reserved import domain, second_domain
+from ros import eventually, free_port, host, program, quality, start_agent
 from tide.programs.child import Child, Children, json_line
 
 DOMAIN = domain()
@@ -74,3 +74,13 @@ def test_the_next_agent_tells_the_graph_again(build: Build, tmp_path: Path) -> N
         other.publisher(Int32, "numbers", quality(reliable=True))
         start_agent(children, DOMAIN, tmp_path / "agent2.log", *link.agent)
         await_seen(board, publishers=2)
+
+
+def test_clients_are_hidden_on_request(tmp_path: Path) -> None:
+    port = free_port()
+    with host(second_domain()) as watcher, Children() as children:
+        start_agent(children, second_domain(), tmp_path / "agent.log", "--udp", str(port), "--graph", "off")
+        words = [program("exchange"), "--udp", str(port), "--key", "0xA3", "--imu", "1"]
+        children.start("client", words, tmp_path / "client.log").wait_event("ready", LIMIT_S)
+        eventually(lambda: watcher.node.count_publishers("/exchange/imu/up") == 1, "its publisher is known to DDS")
+        assert {name for name, _ in watcher.node.get_node_names_and_namespaces()} <= {"host", "tide_agent"}

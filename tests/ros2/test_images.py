@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from std_msgs.msg import UInt8MultiArray
 
+import lossy_relay
 from reserved import domain
 from ros import eventually, free_port, host, program, quality, start_agent
 from tide.programs.child import Child, Children
@@ -23,7 +24,7 @@ from tide.programs.child import Child, Children
 DOMAIN = domain()
 LIMIT_S = 30.0
 PIECE_BYTES = 1000
-RELAY = Path(__file__).with_name("lossy_relay.py")
+RELAY = lossy_relay.__file__
 LOSS = 0.01
 
 

@@ -173,23 +173,6 @@ def test_the_nodes_budget_is_kept(tmp_path: Path) -> None:
     assert one["exhaustions"] > 0 and one["low_ns"] > 0
 
 
-@QUIET
-def test_execution_times_feed_the_check(tmp_path: Path) -> None:
-    done = run_file(EXAMPLE, tmp_path, "--executor", "tide", "--periods", "4")
-    assert done.returncode == 0, done.stdout + done.stderr
-    (line,) = [line for line in done.stdout.splitlines() if line.startswith("execution times were measured: tide ")]
-    times = (tmp_path / "tide/execution_times.txt").read_text(encoding="utf-8").splitlines()
-    for chain in ("brake", "steer", "battery"):
-        own = {each.split()[1]: each.split()[2:] for each in times if f" {chain}/" in each}
-        assert set(own) == {f"{chain}/sample", f"{chain}/decide", f"{chain}/act"}
-        assert {int(one[0]) for one in own.values()} == {7}, own  # with the warm-up
-        for name in ("sample", "act"):
-            assert 10_000_000 <= int(own[f"{chain}/{name}"][1]) < 12_000_000
-    words = line.split(": tide ")[1].split()
-    checked = subprocess.run([sys.executable, "-m", "tide.main", *words], capture_output=True, text=True)
-    assert checked.returncode in (0, 1) and "brake" in checked.stdout, checked.stderr
-
-
 CHAIN = "chain brake 3 500000000 0 9 reliable\n"
 TIMER = "callback sample 1 - a std_msgs/msg/String digits 4 a.cdr\n"
 

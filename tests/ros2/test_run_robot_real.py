@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -572,34 +571,3 @@ def test_a_plan_of_a_board_that_is_none_is_refused_with_its_line(text: str, says
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2 and done.stderr.startswith(f"chain_client: {says}"), done.stderr
     assert done.stderr.count("\n") == 1
-
-
-def is_alive(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def test_ctrl_c_leaves_nothing_running(tmp_path: Path) -> None:
-    """Not even what a program of the user has started, and what will not end."""
-    script = tmp_path / "launch.sh"
-    script.write_text(
-        "trap '' INT TERM\n(trap '' INT TERM; exec sleep 1000) &\necho $$ > own; echo $! > child; wait\nwait\n",
-        encoding="utf-8",
-    )
-    file = described(tmp_path, host=command("sh launch.sh"), link=SERIAL)
-    run = subprocess.Popen(words(file, tmp_path / "out"), env=environment(), stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while not ((tmp_path / "child").exists() and (tmp_path / "child").read_text(encoding="ascii").strip()):
-        assert time.monotonic() < deadline and run.poll() is None
-        time.sleep(0.05)
-    started = [int((tmp_path / name).read_text(encoding="ascii")) for name in ("own", "child")]
-    assert all(map(is_alive, started))
-    run.send_signal(signal.SIGINT)
-    _, said = run.communicate()
-    assert run.returncode == 130 and "interrupted; every part has been stopped" in said, said
-    until = time.monotonic() + 5
-    while any(map(is_alive, started)):
-        assert time.monotonic() < until, started
-        time.sleep(0.05)

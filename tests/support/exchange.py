@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import array
 import threading
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,15 @@ from typing import Any
 from sensor_msgs.msg import Image, Imu
 from std_msgs.msg import String
 
-from ros import Host, eventually, quality
-from tide.programs.child import Child, json_line
+from ros import START_LIMIT_S, Host, host, program, quality
+from tide.programs.child import Child, Children, json_line
+from tide.programs.patience import Patience
+from tide_test_support import HANG_S, eventually, probe
 
 _DIGITS = 6
 _STRING_VARIATION = 97
 _SIDE = 200
+_PROBE = 999999
 _AHEAD = 48  # messages that may be sent before the client says that it has received the first of them
 
 
@@ -70,6 +72,7 @@ class Flow:
     received: list[int] = field(default_factory=list)
     wrong: list[int] = field(default_factory=list)
     confirmed: int = 0  # received by the client
+    is_open: bool = False  # from the client to here
 
     def __post_init__(self) -> None:
         self.kind, self.make = _KINDS[self.name]
@@ -80,6 +83,9 @@ class Flow:
 
     def _on_message(self, message: Any) -> None:
         index = index_of(message)
+        if index == _PROBE:
+            self.is_open = True
+            return
         self.received.append(index)
         if message != self.make(index):
             self.wrong.append(index)
@@ -109,10 +115,11 @@ class Exchange:
         self._stop = threading.Event()
         self._reader = threading.Thread(target=self._read, name="client output", daemon=True)
 
-    def start(self, limit_s: float) -> None:
-        self.client.wait_event("ready", limit_s)
+    def start(self, _: float = 0.0) -> None:
+        self.client.wait_event("ready", START_LIMIT_S)
         eventually(lambda: all(flow.is_matched() for flow in self.flows.values()), "matched both ways")
-        time.sleep(0.3)  # both sides of a match learn of it on their own
+        # What is sent down is repeated until the agent's readers have it. The way up is open once a message came.
+        probe(lambda: self.client.say("probe"), lambda: all(flow.is_open for flow in self.flows.values()), "a probe")
         self._reader.start()
         self.client.say("start")
 
@@ -125,37 +132,56 @@ class Exchange:
                 if name in message and "event" not in message:
                     flow.confirmed += 1
 
-    def send(self, counts: dict[str, int], limit_s: float) -> None:
+    def send(self, counts: dict[str, int]) -> None:
         """Messages down, none more than a few ahead of what the client has."""
-        deadline = time.monotonic() + limit_s
         sent = dict.fromkeys(counts, 0)
-        while any(sent[name] < counts[name] for name in counts):
-            progress = False
+
+        def send_some() -> bool:
             for name, flow in self.flows.items():
-                if sent[name] < counts[name] and sent[name] - flow.confirmed < _AHEAD:
+                while sent[name] < min(counts[name], flow.confirmed + _AHEAD):
                     flow.publisher.publish(flow.make(sent[name]))
                     sent[name] += 1
-                    progress = True
-            if not progress:
-                time.sleep(0.001)
-            assert time.monotonic() < deadline, f"sent {sent}, confirmed {self.confirmed()}\n{self.client.tail()}"
+            return sent == counts
 
-    def confirmed(self) -> dict[str, int]:
-        return {name: flow.confirmed for name, flow in self.flows.items()}
+        eventually(send_some, "all are sent", lambda: (self.state(), self.client.process.poll()))
 
-    def finish(self, limit_s: float) -> dict[str, Any]:
-        """What the client says at its end, when all that it sent has arrived here."""
-        deadline = time.monotonic() + limit_s
-        while not (self.end and all(len(flow.received) >= self.end[name]["sent"] for name, flow in self.flows.items())):
-            if time.monotonic() > deadline or self.client.process.poll() is not None:
-                break  # the caller looks at what is missing
-            time.sleep(0.01)
-        state = {name: (flow.confirmed, len(flow.received)) for name, flow in self.flows.items()}
-        assert self.end, f"not finished: {state}\n{self.client.tail()}"
+    def state(self) -> dict[str, tuple[int, int]]:
+        """Of each flow, what the client has received and what was received here."""
+        return {name: (flow.confirmed, len(flow.received)) for name, flow in self.flows.items()}
+
+    def finish(self, limit_s: float | None = None) -> dict[str, Any]:
+        """What the client says at its end, when all that it sent has arrived here. With a limit: or nothing more has
+        come for so long, as after an agent that died with messages; the caller looks at what is missing."""
+        patience, seen = Patience(limit_s or HANG_S), self.state()
+
+        def is_over() -> bool:
+            nonlocal seen
+            if seen != (seen := self.state()):
+                patience.renew()
+            has_all = self.end and all(len(one.received) >= self.end[name]["sent"] for name, one in self.flows.items())
+            return bool(has_all) or patience.is_over() or self.client.process.poll() is not None
+
+        eventually(is_over, "all has arrived", self.state)
+        assert self.end, f"not finished: {seen}\n{self.client.tail()}"
         self.client.say("finish")
-        assert self.client.process.wait(10) == 0, self.client.tail()
+        assert self.client.process.wait() == 0, self.client.tail()
         return self.end
 
 
-def log_of(folder: Path, name: str) -> Path:
-    return folder / f"{name}.log"
+def require_exchange(
+    children: Children, folder: Path, domain: int, link: list[str], counts: dict[str, int]
+) -> dict[str, Any]:
+    """So many messages of each kind both ways with a new client: all of them, in order, once. What the client says."""
+    arguments = [argument for name, count in counts.items() for argument in (f"--{name}", str(count))]
+    with host(domain) as node:
+        client = children.start("exchange", [program("exchange"), *link, *arguments], folder / "client.log")
+        world = Exchange(node, client, list(counts))
+        world.start()
+        world.send(counts)
+        end = world.finish()
+    for name, count in counts.items():
+        world.flows[name].require_exact(count)
+        expected = {"sent": count, "received": count, "wrong": 0, "skipped": 0, "repeated": 0}
+        assert end[name] == expected, f"{name}: {end}"
+    assert end["reconnects"] == 0
+    return end

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ros import free_port, program, start_agent
+from ros import START_LIMIT_S, free_port, program, start_agent
 from tide.programs.child import Child, Children
+from tide.run.experiment import last_json
 
 BAUD = "921600"
 LOSS = "0.01"
@@ -22,9 +23,22 @@ LIMIT_S = 30.0
 
 @dataclass
 class Link:
+    """Words for the two programs, and who is between them."""
+
     board: list[str]
     agent: list[str]
-    line: Child | None = None
+    between: Child | None = None
+
+    def lost(self) -> tuple[int, int]:
+        """Frames or datagrams towards the agent and towards the board; ends the link."""
+        assert self.between is not None and self.between.process.stdin is not None
+        self.between.process.stdin.close()
+        self.between.process.wait()
+        self.between.stop()
+        told = last_json(self.between)
+        if "lost_up" in told:
+            return told["lost_up"], told["lost_down"]
+        return told["a_to_b"]["frames_dropped"], told["b_to_a"]["frames_dropped"]
 
 
 def udp(_children: Children, _folder: Path) -> Link:
@@ -36,14 +50,14 @@ def udp_with_loss(children: Children, folder: Path) -> Link:
     port = str(free_port())
     relay = [sys.executable, str(Path(__file__).with_name("lossy_relay.py")), port, LOSS, "7"]
     between = children.start("relay", relay, folder / "relay.log")
-    return Link(["--udp", between.wait_line(str.isdigit, 10, "ready")], ["--udp", port])
+    return Link(["--udp", between.wait_line(str.isdigit, START_LIMIT_S, "ready")], ["--udp", port], between)
 
 
 def serial(children: Children, folder: Path, loss: str = "0") -> Link:
-    line = [program("tide-line"), "--baud", BAUD, "--frame-loss", loss, "--seed", "7"]
-    cable = children.start("tide-line", line, folder / "line.log")
-    ends = cable.wait_json("a", LIMIT_S, "ready")
-    return Link(["--serial", ends["a"]], ["--serial", ends["b"], "--baud", BAUD], cable)
+    words = [program("tide-line"), "--baud", BAUD, "--frame-loss", loss, "--seed", "7", "--exit-on-eof"]
+    line = children.start("tide-line", words, folder / "line.log")
+    ends = line.wait_json("a", START_LIMIT_S, "ready")
+    return Link(["--serial", ends["a"]], ["--serial", ends["b"], "--baud", BAUD], line)
 
 
 def serial_with_loss(children: Children, folder: Path) -> Link:

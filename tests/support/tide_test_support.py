@@ -23,6 +23,7 @@ reserved.domain()  # for what asks for ROS_DOMAIN_ID
 HANG_S = 1800.0  # where a library wants a limit in wall time: as `timeout` in pyproject.toml, which ends a hanging test
 _PATIENCE_S = 60.0
 _LOOK_S = 0.002
+_ASK_AGAIN_S = 0.1
 
 
 def eventually(
@@ -41,6 +42,18 @@ def eventually(
             patience.renew()
         assert not patience.is_over(), f"nothing happens any more: {what}" + (f", at {seen}" if progress else "")
         time.sleep(_LOOK_S)  # clock: between two looks
+
+
+def probe(ask: Callable[[], object], answered: Callable[[], object], what: str) -> None:
+    """Ask again and again until the answer is there: DDS tells the two sides of a match at different moments, and what
+    is sent in between is lost. Count from here on."""
+    patience = Patience(_PATIENCE_S)
+    while not answered():
+        assert not patience.is_over(), f"no answer: {what}"
+        ask()
+        once = Patience(_ASK_AGAIN_S)
+        while not answered() and not once.is_over():
+            time.sleep(_LOOK_S)  # clock: between two looks
 
 
 # ---- marks ----

@@ -6,9 +6,10 @@
  *   exchange --serial /dev/ttyUSB0 --baud 921600 --string 1000 --period-ms 20
  *
  * Publishes on exchange/NAME/up, subscribes to exchange/NAME/down. Prints a line of JSON when it is ready, then waits
- * for a line on standard input; one for each received message; and one at the end, when all are sent, acknowledged and
- * received; then waits for a line again, because what a writer sent may be on its way from the agent to ROS 2, where it
- * ends with the writer. A count of 0: without end. */
+ * for a line on standard input, and publishes message 999999 of each type for every line "probe" before it, since
+ * nobody knows otherwise when DDS has told the agent's writers of a reader; one for each received message; and one at
+ * the end, when all are sent, acknowledged and received; then waits for a line again, because what a writer sent may be
+ * on its way from the agent to ROS 2, where it ends with the writer. A count of 0: without end. */
 #define _POSIX_C_SOURCE 200809L
 #include <getopt.h>
 #include <inttypes.h>
@@ -41,6 +42,7 @@
 #include <tide/pools.h>
 
 #define NOT_ASKED (-1)
+#define PROBE 999999
 #define TOPIC_BYTES 40
 #define PUBLISH_WAIT_MS 5
 #define IDLE_WAIT_MS 5
@@ -192,6 +194,19 @@ static void await_line(void) {
   }
 }
 
+/* What finds no place is asked for again. */
+static void await_start(rclc_executor_t *executor) {
+  char line[32];
+  while (fgets(line, sizeof line, stdin) != NULL && strcmp(line, "probe\n") == 0) {
+    for (size_t i = 0; i < SAMPLE_KINDS; i++) {
+      if (flows[i].count == NOT_ASKED) continue;
+      flows[i].kind->fill(PROBE);
+      (void)rcl_publish(&flows[i].publisher, flows[i].kind->outgoing, NULL);
+    }
+    require(rclc_executor_spin_some(executor, RCL_MS_TO_NS(IDLE_WAIT_MS)), "spinning");
+  }
+}
+
 int main(int argc, char **argv) {
   for (size_t i = 0; i < SAMPLE_KINDS; i++) {
     flows[i].kind = &sample_kinds[i];
@@ -218,7 +233,7 @@ int main(int argc, char **argv) {
   }
   puts("{\"event\": \"ready\"}");
   fflush(stdout);
-  await_line();
+  await_start(&executor);
   if (period_ms > 0) {
     require(rclc_timer_init_default(&timer, &support, RCL_MS_TO_NS(period_ms), on_period), "creating the timer");
     require(rclc_executor_add_timer(&executor, &timer), "adding the timer");

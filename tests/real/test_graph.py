@@ -5,19 +5,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reserved import domain, second_domain
-from ros import Host, eventually, free_port, host, program, start_agent
+from reserved import domain
+from ros import START_LIMIT_S, Host, eventually, free_port, host, program, start_agent
 from tide.programs.child import Child, Children
 
 DOMAIN = domain()
-LIMIT_S = 30.0
 TYPES = {"string": "std_msgs/msg/String", "imu": "sensor_msgs/msg/Imu"}
 
 
 def start_client(children: Children, folder: Path, port: int, key: int) -> Child:
     words = [program("exchange"), "--udp", str(port), "--key", str(key), "--string", "1", "--imu", "1"]
     client: Child = children.start(f"client {key}", words, folder / f"client-{key}.log")
-    client.wait_event("ready", LIMIT_S)
+    client.wait_event("ready", START_LIMIT_S)
     return client
 
 
@@ -30,7 +29,7 @@ def nodes(watcher: Host) -> list[tuple[str, str]]:
 def test_a_client_is_a_node_with_its_topics_until_it_is_gone(tmp_path: Path) -> None:
     port = free_port()
     with host(DOMAIN) as watcher, Children() as children:
-        agent = start_agent(children, DOMAIN, tmp_path / "agent.log", "--udp", str(port), "--client-timeout", "0.5")
+        agent = start_agent(children, DOMAIN, tmp_path / "agent.log", "--udp", str(port), "--client-timeout", "3")
         first = start_client(children, tmp_path, port, 0xA1)
         eventually(lambda: nodes(watcher) == [("exchange", "/")], "the client's node is listed")
         # A node that comes later learns of those that are there.
@@ -57,13 +56,3 @@ def test_a_client_is_a_node_with_its_topics_until_it_is_gone(tmp_path: Path) -> 
         first.stop()
         eventually(lambda: nodes(watcher) == [], "no client, no node")
         agent.require_alive()
-
-
-def test_clients_are_hidden_on_request(tmp_path: Path) -> None:
-    port = free_port()
-    with host(second_domain()) as watcher, Children() as children:
-        start_agent(children, second_domain(), tmp_path / "agent.log", "--udp", str(port), "--graph", "off")
-        start_client(children, tmp_path, port, 0xA3)
-        topic = "/exchange/imu/up"
-        eventually(lambda: watcher.node.count_publishers(topic) == 1, "its publisher is known to DDS")
-        assert nodes(watcher) == []

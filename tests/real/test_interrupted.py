@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ctrl-C in the middle of tide run: the real line, agent and board, and a program of the user that will not end."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tide_test_support import eventually
+
+SYSTEM = """
+[system]
+name = "yours"
+
+[[executors]]
+name = "counting"
+where = "mcu"
+
+[[executors]]
+name = "doubling"
+where = "host"
+command = "sh launch.sh"
+
+[[links]]
+name = "line"
+kind = "serial"
+baud = 460_800
+
+[[chains]]
+name = "count"
+priority = 1
+period_ms = 1000
+deadline_ms = 1000
+reliability = "reliable"
+
+[[chains.callbacks]]
+name = "tick"
+kind = "timer"
+executor = "counting"
+execution_ms = 0.1
+publishes = { topic = "counter", type = "std_msgs/msg/Int32", payload_bytes = 4 }
+
+[[chains.callbacks]]
+name = "double"
+kind = "subscription"
+executor = "doubling"
+execution_ms = 1
+publishes = { topic = "doubled", type = "std_msgs/msg/Int32", payload_bytes = 4 }
+"""
+LAUNCH = """
+trap '' INT TERM
+(trap '' INT TERM; exec sleep 100000) &
+echo $$ > own; echo $! > child.new; mv child.new child; wait
+wait
+"""
+
+
+def is_alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def parts_of(out: Path) -> list[str]:
+    """Command lines of running programs that name the folder of the run."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = file.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        if str(out) in words:
+            found.append(words.replace("\0", " "))
+    return found
+
+
+def test_ctrl_c_leaves_nothing_running(tmp_path: Path) -> None:
+    """Not even what a program of the user has started, and what will not end."""
+    (tmp_path / "launch.sh").write_text(LAUNCH, encoding="utf-8")
+    file, out = tmp_path / "system.toml", tmp_path / "out"
+    file.write_text(SYSTEM, encoding="utf-8")
+    words = [sys.executable, "-m", "tide.main", "run", str(file), "--out", str(out)]
+    run = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    eventually(lambda: (tmp_path / "child").exists() or run.poll() is not None, "the user's program runs")
+    assert run.poll() is None
+    started = [int((tmp_path / name).read_text(encoding="ascii")) for name in ("own", "child")]
+    assert all(map(is_alive, started)) and len(parts_of(out)) > 1
+    run.send_signal(signal.SIGINT)
+    _, said = run.communicate()
+    assert run.returncode == 130 and "interrupted; every part has been stopped" in said, said
+    eventually(lambda: not any(map(is_alive, started)), "both are ended")
+    assert parts_of(out) == []
