@@ -11,9 +11,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from ros_graph import eventually
 
 from reserved import domain
+from ros_graph import eventually
+
+pytestmark = pytest.mark.full  # it brakes for a second of the wall clock
 
 PROGRAM = Path(__file__).resolve().parents[2] / "examples" / "ros" / "brake.py"
 

@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pytest
 import rclpy
 from rclpy.context import Context
 from rclpy.node import Node
-from ros_graph import LIMIT_S, nothing
 from std_msgs.msg import Int64
 from std_srvs.srv import Empty
 
 from reserved import domain
+from ros_graph import LIMIT_S, eventually, nothing
 from tide_ros import REMOTE, PriorityExecutor, chains_named, priority_of
 
 
@@ -61,13 +60,15 @@ def test_a_name_that_matches_nothing_is_reported(nodes: list[Node]):
 
 def test_the_named_run_in_their_order(nodes: list[Node]):
     order: list[str] = []
-    for name, node in zip(("low", "high"), nodes, strict=True):
+    timers = [
         node.create_timer(0.001, lambda name=name: order.append(name))
+        for name, node in zip(("low", "high"), nodes, strict=True)
+    ]
     chains, _ = chains_named(["a 1: timer /robot/front", "b 2: timer /robot/rear"], nodes)
     executor = PriorityExecutor(context=nodes[0].context, chains=chains)
     for node in nodes:
         executor.add_node(node)
-    time.sleep(0.01)  # both are due
+    eventually(lambda: all(timer.is_ready() for timer in timers), "both are due")
     executor.spin_once(timeout_sec=LIMIT_S)
     executor.shutdown()
     assert order[0] == "high"

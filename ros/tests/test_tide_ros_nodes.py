@@ -4,17 +4,16 @@
 from __future__ import annotations
 
 import random
-import time
 from typing import Any
 
 import pytest
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.task import Future
-from ros_graph import LIMIT_S, Spinning, await_messages, eventually, graph, nothing
 from std_msgs.msg import Int32
 from std_srvs.srv import Trigger
 
+from ros_graph import LIMIT_S, Spinning, await_messages, eventually, graph, nothing
 from tide_ros import PriorityExecutor
 
 
@@ -120,9 +119,8 @@ def test_a_future_that_is_done_just_before_the_wait_ends_the_spin():
                 future.set_result(None)
 
         executor._update = complete
-        begun = time.monotonic()
-        executor.spin_until_future_complete(future, LIMIT_S)
-        assert time.monotonic() - begun < LIMIT_S
+        executor.spin_until_future_complete(future)  # comes back, though nothing else happens
+        assert future.done()
 
 
 @pytest.mark.parametrize("lanes", [1, 3])

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.task import Future
-from ros_graph import LIMIT_S, eventually, graph, nothing
 from std_srvs.srv import Trigger
 
+from ros_graph import LIMIT_S, eventually, graph, nothing
 from tide_ros import PriorityExecutor
 
 # ---- exceptions ----
@@ -151,8 +151,8 @@ def test_time_limits_of_spinning(lanes: int):
             lambda: executor.spin_once_until_future_complete(Future(), 0.02),
         ):
             begun = time.monotonic()
-            spin()
-            assert time.monotonic() - begun >= 0.019
+            spin()  # comes back
+            assert time.monotonic() - begun >= 0.019, "not before"
         executor.spin_once(0)
         done = Future()
         done.set_result(1)
@@ -178,8 +178,7 @@ def test_spin_once_runs_one_callback(lanes: int):
             executor.create_task(calls.append, number)
         for number in range(5):
             executor.spin_once(LIMIT_S)
-            eventually(lambda n=number: len(calls) == n + 1, "it has run")
-            time.sleep(0.002)
+            eventually(lambda n=number: len(calls) > n and executor._running == 0, "it has run")
             assert len(calls) == number + 1
 
 

@@ -11,8 +11,8 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.time import Time
-from ros_graph import LIMIT_S, Spinning, eventually, graph, nothing
 
+from ros_graph import LIMIT_S, Spinning, eventually, graph, nothing
 from tide_ros import Chain, PriorityExecutor
 
 
@@ -65,8 +65,9 @@ def test_a_timer_that_is_reset_when_it_is_ready_is_not_called(action: str):
 @pytest.mark.parametrize("clock_type", [ClockType.STEADY_TIME, ClockType.ROS_TIME])
 def test_cancel_and_reset_from_another_thread(clock_type: ClockType):
     with graph() as g:
-        node, calls = g.node(), []
+        node, calls, beats = g.node(), [], []
         timer = node.create_timer(1000.0, lambda: calls.append(1), clock=Clock(clock_type=clock_type))
+        beat = node.create_timer(0.001, lambda: beats.append(1), clock=Clock(clock_type=clock_type), autostart=False)
         executor = PriorityExecutor(context=g.context, event_period_s=1e6)
         executor.add_node(node)
         executor._all_seen_ns = time.monotonic_ns()  # does not wait for the timer itself
@@ -77,10 +78,12 @@ def test_cancel_and_reset_from_another_thread(clock_type: ClockType):
             eventually(lambda: len(calls) >= 3, "the shorter period counts from the reset")
             timer.cancel()
             eventually(lambda: executor._waiting, "nothing to do")
-            time.sleep(0.02)
             count = len(calls)
-            time.sleep(0.05)
-            assert len(calls) == count
+            beat.reset()
+            eventually(lambda: len(beats) >= 50, "a timer of the same period goes on")
+            beat.cancel()
+            assert len(calls) <= count + 1, "the call that was under way"
+            count = len(calls)
             timer.reset()
             eventually(lambda: len(calls) > count, "goes on after the reset")
 
@@ -109,37 +112,40 @@ def test_an_idle_executor_sleeps():
         node.create_timer(1000.0, nothing)
         executor = PriorityExecutor(context=g.context, event_period_s=0.001)
         executor.add_node(node)
-        looks = [0]
+        limits_ns: list[int] = []
         look = executor._look
 
-        def counted(*arguments: Any) -> None:
-            looks[0] += 1
-            look(*arguments)
+        def noted(sources: Any, guards: Any, timeout_ns: int) -> None:
+            limits_ns.append(timeout_ns)
+            look(sources, guards, timeout_ns)
 
-        executor._look = counted
+        executor._look = noted
         with Spinning(executor):
-            time.sleep(0.2)
-            before = looks[0]
-            time.sleep(0.2)
-            assert looks[0] <= before + 3, "wakes up without a reason"
+            eventually(lambda: executor._waiting and limits_ns and not 0 <= limits_ns[-1] < 900 * 10**9, "it sleeps")
+            looks = len(limits_ns)
+            node.create_guard_condition(nothing).trigger()
+            eventually(lambda: len(limits_ns) > looks and executor._waiting, "it wakes up and sleeps again")
+            eventually(lambda: not 0 <= limits_ns[-1] < 900 * 10**9, "until the timer, or for ever")
 
 
 def test_timers_on_a_clock_that_is_set_follow_it():
     with graph() as g:
-        node, calls = g.node(), []
+        node, calls, beats = g.node(), [], []
         clock = node.get_clock()
         clock._set_ros_time_is_active(True)
         clock.set_ros_time_override(Time(seconds=100, clock_type=ClockType.ROS_TIME))
         node.create_timer(1.0, lambda: calls.append(clock.now().nanoseconds // 10**9))
+        node.create_timer(0.001, lambda: beats.append(1), clock=Clock(clock_type=ClockType.STEADY_TIME))
         executor = PriorityExecutor(context=g.context)
         executor.add_node(node)
         with Spinning(executor):
             for second in range(100, 105):
-                eventually(lambda s=second: len(calls) == s - 100 and executor._waiting, f"as the clock says: {second}")
+                eventually(lambda s=second: len(calls) == s - 100, f"as the clock says: {second}")
                 clock.set_ros_time_override(
                     Time(seconds=second, nanoseconds=999_999_999, clock_type=ClockType.ROS_TIME)
                 )
-                time.sleep(0.01)
+                done = len(beats) + 3
+                eventually(lambda done=done: len(beats) >= done, "the executor has looked at its timers")
                 assert len(calls) == second - 100
                 clock.set_ros_time_override(Time(seconds=second + 1, clock_type=ClockType.ROS_TIME))
             eventually(lambda: len(calls) == 5, "the last one")

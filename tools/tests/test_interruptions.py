@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -17,10 +15,12 @@ from interruptions import campaign, environment, left_behind
 
 from tide.interrupts import interruptible, shielded
 from tide.programs.child import Children
+from tide_test_support import HANG_S, eventually
 
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["run", "run", "simulate", "hunt", "timers", "record", "tide_ros-1", "tide_ros-2"])
 def test_an_interruption_at_any_moment_is_quiet_and_leaves_nothing(name: str) -> None:
     """A few of what `make interruptions` does; other moments each time, which a failure tells."""
@@ -28,17 +28,16 @@ def test_an_interruption_at_any_moment_is_quiet_and_leaves_nothing(name: str) ->
     assert not found.bad, "\n".join(found.bad)
 
 
-def interrupt_soon(after_s: float = 0.1) -> None:
-    threading.Timer(after_s, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-
-
 def test_an_interruption_while_children_are_ended_is_not_lost(tmp_path: Path) -> None:
-    """The child takes its time to end; that the work was over already does not matter."""
-    slow = "import signal, time; signal.signal(15, lambda *_: (time.sleep(0.5), exit(0))); print('up', flush=True)"
+    """The child interrupts us when it is ended; that the work was over already does not matter."""
+    code = (
+        "import os, signal; signal.signal(15, lambda *_: (os.kill(os.getppid(), 2), exit(0))); print('up', flush=True)"
+    )
     with pytest.raises(KeyboardInterrupt), interruptible(), Children() as children:
-        child = children.start("slow", [sys.executable, "-c", slow + "; time.sleep(60)"], tmp_path / "log")
-        child.wait_line(lambda line: line == "up", 20, "up")
-        interrupt_soon()
+        child = children.start(
+            "child", [sys.executable, "-c", f"{code}; print('up', flush=True); signal.pause()"], tmp_path / "log"
+        )
+        child.wait_line(lambda line: line == "up", HANG_S, "up")
     assert child.process.poll() is not None
 
 
@@ -50,8 +49,7 @@ def test_an_interruption_that_a_finalizer_swallows_is_raised_again() -> None:
     went_on = []
     with pytest.raises(KeyboardInterrupt), interruptible():
         del [Swallower()][0]
-        for _ in range(1000):
-            time.sleep(0.01)
+        eventually(lambda: False, "it is raised again")
         went_on.append(1)
     assert not went_on
 
@@ -67,6 +65,20 @@ def test_one_that_a_library_makes_an_error_of_is_raised_instead() -> None:
             signal.raise_signal(signal.SIGINT)
         except KeyboardInterrupt as interruption:
             raise SystemError("returned a result with an exception set") from interruption
+
+
+def test_a_second_one_does_not_cut_what_the_first_one_tidies_up() -> None:
+    tidied = []
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            signal.raise_signal(signal.SIGINT)
+            with contextlib.suppress(ValueError):
+                raise ValueError
+            signal.raise_signal(signal.SIGINT)
+            tidied.append(1)
+    assert tidied == [1]
 
 
 def test_an_error_of_tidying_up_is_told() -> None:

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from decimal import Decimal
 from pathlib import Path
 
@@ -34,6 +33,7 @@ from tide.run.qemu import board_plan
 from tide.system.check import check
 from tide.system.load import load, parse
 from tide.system.variants import PlanError, with_chain_count, with_heartbeat_delay, with_hold, with_reliability
+from tide_test_support import eventually
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "tools/tests/data/systems/three_chains.toml"
@@ -414,16 +414,13 @@ def test_a_client_that_dies_is_reported_with_its_log(build: Path, fast: Path, tm
 def test_an_interrupted_run_leaves_no_process(build: Path, fast: Path, tmp_path: Path) -> None:
     process = start(build, tmp_path, str(fast), "--periods", "50", "--executor", "tide", fake="child")
     log = tmp_path / "unfinished/tide/client.log"
-    deadline = time.monotonic() + 30
-    while not (log.exists() and '"pid"' in log.read_text(encoding="utf-8")) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    eventually(lambda: log.exists() and '"pid"' in log.read_text(encoding="utf-8"), "the client runs")
     lines = log.read_text(encoding="utf-8").splitlines()
     pid = next(json.loads(line)["pid"] for line in lines if '"pid"' in line)
     process.send_signal(signal.SIGTERM)  # ends as Ctrl-C does
-    time.sleep(0.05)
     process.send_signal(signal.SIGINT)  # an impatient user
     _, errors = process.communicate()
-    assert process.returncode == 130 and "every part has been stopped" in errors
+    assert process.returncode == 130 and "every part has been stopped" in errors, errors
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 

@@ -249,6 +249,7 @@ def test_what_surrounds_a_callback_is_left_free() -> None:
 # ---- the program ----
 
 
+@pytest.mark.full  # it measures this machine
 def test_a_processor_that_stands_still_is_seen() -> None:
     """The program itself is stopped, which its threads take for that."""
     if not may_use_fifo():
@@ -261,13 +262,13 @@ def test_a_processor_that_stands_still_is_seen() -> None:
     from_ns = time.monotonic_ns()
     os.kill(process.pid, signal.SIGSTOP)
     while "State:\tT" not in Path(f"/proc/{process.pid}/status").read_text(encoding="ascii"):
-        time.sleep(0.001)
+        time.sleep(0.001)  # clock: between two looks
     stopped_ns = time.monotonic_ns()
-    time.sleep(0.05)
+    time.sleep(0.05)  # clock: the length of the pause, at least
     resumed_ns = time.monotonic_ns()
     os.kill(process.pid, signal.SIGCONT)
     while time.monotonic_ns() < resumed_ns + 50 * MS:
-        time.sleep(0.01)
+        time.sleep(0.01)  # clock: after the pause the program goes on
     process.stdin.close()  # an end, like SIGTERM
     told = json.loads(process.stdout.read())
     assert process.wait() == 0

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from tide.programs.child import Children
 from tide.run.programs import start_command
 from tide.system.places import Executor
+from tide_test_support import eventually
 
 PYTHON = "import sys; print(sys.stdin.readline().strip()); sys.stdin.read()"
 
@@ -31,10 +31,7 @@ def test_what_a_program_has_said_is_in_its_log_while_it_runs(program: str, tmp_p
             os.write(source, b"a value out of range\n")
         else:
             child.say("a value out of range")
-        until = time.monotonic() + 20
-        while "\na value out of range\n" not in log.read_text(encoding="utf-8"):
-            assert time.monotonic() < until, log.read_text(encoding="utf-8")
-            time.sleep(0.01)
+        eventually(lambda: "\na value out of range\n" in log.read_text(encoding="utf-8"), "it is in the log")
         assert child.process.poll() is None
         if program.startswith("sed"):
             os.close(source)

@@ -28,7 +28,17 @@ def _interrupt(*_: object) -> None:
         _State.waiting = True
         return
     _State.raised = True
-    raise KeyboardInterrupt
+    if not _is_ending():
+        raise KeyboardInterrupt
+
+
+def _is_ending() -> bool:
+    """Whether an earlier interruption is on its way: a second one in the middle of what that tidies up, as a condition
+    that takes its lock back, would break it and come out as another error."""
+    error = sys.exc_info()[1]
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 def _is_ours() -> bool:
