@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-_FULL_FOLDERS = ("tests/ros2/", "tests/packages/", "tests/fuzz/", "lab/", "ros/tide_rclcpp/")
+_FULL_FOLDERS = ("tests/ros2/", "tests/packages/", "tests/fuzz/", "lab/", "ros/tide_rclcpp/", "tools/tests/interruptions.py")
 _WAITERS = ("tests/support/", "tests/compat/connected.h", "tests/compat/agent_server.h")
 _REASON = re.compile(r"(?:#|//|/\*) clock: \S")
 _CLOCKS = {"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "time", "time_ns", "process_time"}

@@ -12,7 +12,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 1.0
-pytestmark = pytest.mark.quiet  # it compares rates
 
 
 @pytest.fixture(scope="module")

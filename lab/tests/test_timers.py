@@ -37,6 +37,7 @@ from tide_lab.timers.published import POLICIES, PUBLISHED
 from tide_lab.timers.reproduce import CAMPAIGN, Cell
 from tide_lab.timers.statistics import PERCENTS, Histogram, Latencies, Summary, Tally
 from tide_lab.timers.table import load_lines
+from tide_test_support import eventually
 
 SEED = 20260
 CPU = min(os.sched_getaffinity(0))
@@ -314,11 +315,9 @@ def test_an_interrupted_run_keeps_what_was_measured(tmp_path: Path, number: int)
         start_new_session=True,
     )
     try:
-        deadline = time.monotonic() + 60
-        while not lane_runs(child.pid):
-            assert child.poll() is None and time.monotonic() < deadline
-            time.sleep(0.05)
-        time.sleep(1)
+        eventually(lambda: lane_runs(child.pid) or child.poll() is not None, "it measures")
+        assert child.poll() is None
+        time.sleep(1)  # clock: it measures for a while
         started = children(child.pid)
         child.send_signal(number)
         output, _ = child.communicate()

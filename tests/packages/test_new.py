@@ -46,7 +46,7 @@ def wait_for_answers(log: Path, count: int) -> None:
             numbers = [int(line.split()[1]) for line in text.splitlines() if line.startswith("answer: ")]
             assert all(number % 2 == 0 for number in numbers[:-1])
             return
-        time.sleep(0.05)
+        time.sleep(0.05)  # clock: between two looks
     raise AssertionError(f"{count} answers never came: {text}")
 
 

@@ -17,6 +17,7 @@ from std_msgs.msg import Int32, String
 from reserved import domain
 from ros import Host, eventually, free_port, host, program, quality, start_agent
 from tide.programs.child import Child, Children
+from tide_test_support import probe
 
 DOMAIN = domain()
 LIMIT_S = 60.0
@@ -118,7 +119,6 @@ def test_a_fleet_is_one_participant_with_its_nodes(world: World) -> None:
     world.await_nodes([], "the last one, too")
 
 
-@pytest.mark.quiet  # how many are there at once, and so the memory, is of how busy the machine is
 def test_clients_that_come_and_go_leave_nothing(world: World) -> None:
     world.start_agent()
     resident = world.fleet(1, "--name", "resident")
@@ -152,10 +152,11 @@ def test_one_topic_with_two_types(world: World, other_host: Host, participants: 
         "each with its type",
     )
     eventually(lambda: node.count_publishers("/fleet/up") == 4, "all found")
-    time.sleep(0.5)  # both sides of a match learn of it on their own
-    for fleet in (first, second):
-        fleet.say("publish 100 0.5", "published")
-    eventually(lambda: len(texts) >= 40 and len(numbers) >= 40, "each kind arrives where it belongs")
+    probe(
+        lambda: [fleet.say("publish 100 0.5", "published") for fleet in (first, second)],
+        lambda: len(texts) >= 40 and len(numbers) >= 40,
+        "each kind arrives where it belongs",
+    )
     assert {message.data for message in texts} == {"xxx"}
     assert {message.data for message in numbers} == {3}
     first.leave()
@@ -193,23 +194,23 @@ def test_others_that_leave_disturb_nobody(world: World, participants: str) -> No
     stays = world.fleet(1, "--name", "stays", "--reliable")
     others = world.fleet(100 if participants == "domain" else 10)
     eventually(lambda: world.host.node.count_publishers("/stays_0/up") == 1, "found")
-    time.sleep(0.5)
+    probe(lambda: stays.say("publish 10 0.1", "published"), lambda: heard, "a message")
+    before = len(heard)
     stays.child.say("publish 200 2")
-    time.sleep(0.5)
+    eventually(lambda: len(heard) > before + 20, "it publishes")
     others.leave()
     count = stays.child.wait_event("published", LIMIT_S)
     assert count["acknowledged"] >= 0.9 * 400, f"{count}: held up by the others' end"
     eventually(lambda: len(heard) >= count["sent"], "every message arrives")
 
 
-@pytest.mark.quiet  # it compares rates
 def test_a_flood_of_creations_slows_nobody(world: World) -> None:
     world.start_agent()
     good = world.fleet(1, "--name", "good", "--reliable")
     alone = good.say("publish 200 2", "published")
     bad = world.fleet(2, "--name", "bad")
     bad.child.say("flood 4")
-    time.sleep(0.5)
+    time.sleep(0.5)  # clock: the flood lasts for four seconds, and the rates below are compared within it
     late = world.fleet(1, "--name", "late")
     assert late.ready["client_ms"]["max"] < 2000, "a new client does not wait until the flood is over"
     beside = good.say("publish 200 2", "published")

@@ -4,7 +4,6 @@ publisher is compared with one of rclpy that has the same profile."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +20,6 @@ from tide.programs.child import Child, Children, json_line
 
 DOMAIN = domain()
 LIMIT_S = 30.0
-QUIET_S = 0.5  # for what must not come
 DEPTH = 3  # of the board
 KINDS = ("reliable_volatile", "reliable_kept", "effort_volatile", "effort_kept")
 
@@ -160,11 +158,12 @@ def test_latecomers_of_the_host_get_what_a_board_has_kept(place: Place) -> None:
     eventually(lambda: all(heard.matched == 1 for heard in everyone), "all are matched")
     kept = late["reliable_kept", "reliable_kept"]
     eventually(lambda: kept.numbers == sent[-DEPTH:], f"the last three: {late}")
-    time.sleep(QUIET_S)
+    publish(board, 6)
+    for publisher, _ in twins.values():
+        publisher.publish(Int32(data=6))
+    eventually(lambda: all(heard.numbers[-1:] == [6] for heard in everyone), f"what is new: {late} {twin}")
     for pair in pairs:
         assert late[pair].numbers == twin[pair].numbers, f"{pair[0]} to {pair[1]}, of the board and of rclpy"
-    publish(board, 6)
-    eventually(lambda: all(heard.numbers[-1:] == [6] for heard in late.values()), f"what is new: {late}")
 
 
 def test_a_late_board_gets_what_the_host_has_kept(place: Place) -> None:
@@ -184,7 +183,6 @@ def test_a_late_board_gets_what_the_host_has_kept(place: Place) -> None:
 
     eventually(lambda: has("reliable_kept", [3, 4, 5]), f"the last three: {heard}")
     eventually(lambda: all(events.matched == 1 for _, events in offered.values()), "all are matched")
-    time.sleep(QUIET_S)
     assert has("reliable_volatile", []) and has("effort_volatile", [])
     for publisher, _ in offered.values():
         publisher.publish(Int32(data=6))

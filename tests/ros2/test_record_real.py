@@ -22,7 +22,9 @@ from ros import Host, host, quality
 from tide.export.record_folder import read_recorded
 from tide.export.trace import CLOCK, END, START, blocks_of
 from tide.programs.child import Child, Children
+from tide.programs.patience import Patience
 from tide.recorded.folder import read_record
+from tide_test_support import eventually
 from trace_boards import CLOCKS, LANE, block
 
 ROOT = Path(__file__).parents[2]
@@ -100,7 +102,7 @@ def start(children: Children, out: Path, *options: str) -> Child:
 def end(child: Child, number: signal.Signals = signal.SIGINT) -> list[str]:
     child.process.send_signal(number)
     lines = []
-    while (line := child.next_line(time.monotonic() + LIMIT_S)) is not None:
+    while (line := child.next_line(Patience(LIMIT_S))) is not None:
         lines.append(line)
     assert child.process.wait() == 130, child.tail()
     return lines
@@ -113,10 +115,8 @@ def children() -> Iterator[Children]:
 
 
 def wait_bytes(file: Path, count: int) -> None:
-    deadline = time.monotonic() + LIMIT_S
-    while not file.exists() or file.stat().st_size < count:
-        assert time.monotonic() < deadline, f"{file} does not grow"
-        time.sleep(0.05)
+    size = lambda: file.stat().st_size if file.exists() else -1  # noqa: E731
+    eventually(lambda: size() >= count, f"{file} grows", size)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -139,7 +139,9 @@ def test_two_boards_that_come_later_are_recorded_until_it_is_interrupted(
         assert 0 < segment.clock.offset_ns - behind_ns < 2_000_000_000
     steps, problems = read_recorded(out, None, None)
     assert problems == [] and {one.chain for one in steps} == {"arm, level 5", "robot/base, level 5"}
-    assert all(abs(one.start_ns - time.monotonic_ns()) < 600 * 10**9 for one in steps)
+    assert all(
+        abs(one.start_ns - time.monotonic_ns()) < 600 * 10**9 for one in steps
+    )  # clock: on the clock of this machine, not on that of the board
 
 
 def test_one_that_starts_anew_has_two_clocks(children: Children, tmp_path: Path) -> None:
@@ -207,7 +209,7 @@ def test_random_messages_break_nothing(children: Children, tmp_path: Path) -> No
                 for _ in range(source.randrange(4)):
                     octets[source.randrange(len(octets))] = source.randrange(256)
                 publisher.publish(UInt8MultiArray(data=bytes(octets[: source.randrange(len(octets) + 1)])))
-                time.sleep(0.005)
+                time.sleep(0.005)  # clock: not so fast that the recorder's queue is full
             before = (out / "arm.trace").stat().st_size
             wait_bytes(out / "arm.trace", before + 1000)
             lines = end(child)

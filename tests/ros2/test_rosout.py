@@ -80,8 +80,9 @@ def test_every_line_arrives_with_its_members(world: World) -> None:
 
 
 def test_a_viewer_that_comes_later_sees_what_was_before(world: World) -> None:
+    early = world.host.collect(Log, "/rosout", VIEWER)
     world.start_board()
-    time.sleep(1.0)
+    eventually(lambda: len(early) >= 20, "lines for somebody who was there before")
     lines = world.host.collect(Log, "/rosout", VIEWER)
     eventually(lambda: len(lines) >= 20, "the lines from the beginning on")
     assert [number_of(line) for line in lines[:20]] == list(range(20))
@@ -94,7 +95,6 @@ def test_the_agent_is_killed_and_comes_back(world: World) -> None:
     eventually(lambda: len(lines) >= 20, "lines through the first agent")
     world.kill_agent()
     before = len(lines)
-    time.sleep(0.3)
     world.start_agent()
     eventually(lambda: len(lines) >= before + 50, "lines through the second agent")
     end = end_of(board)

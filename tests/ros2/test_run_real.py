@@ -21,7 +21,6 @@ from tide.programs.child import may_use_fifo
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples/three_chains/system.toml"
 WAY = ["client", "uart, to the host", "agent", "ros2", "agent", "uart, to the board", "client"]
-QUIET = pytest.mark.quiet  # what is observed is compared with bounds and times
 
 
 def run_file(file: Path, out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -63,7 +62,6 @@ def flows_of(folder: Path) -> dict[tuple[str, int], list[str]]:
     return dict(found.values())
 
 
-@QUIET
 def test_three_chains_under_all_executors(tmp_path: Path) -> None:
     data = tide_run(tmp_path, "--periods", "6")
     batch, tide, preemptive = data["runs"]  # type: ignore[misc]
@@ -94,7 +92,6 @@ def test_three_chains_under_all_executors(tmp_path: Path) -> None:
             assert flows[one["chain"], one["index"]] == WAY, folder
 
 
-@QUIET
 def test_what_a_run_breaks_on_purpose_is_called_broken(tmp_path: Path) -> None:
     """Callbacks and the agent are slower than stated, frames are lost; and a chain has an offset."""
     text = EXAMPLE.read_text(encoding="utf-8")
@@ -120,7 +117,6 @@ def test_what_a_run_breaks_on_purpose_is_called_broken(tmp_path: Path) -> None:
     assert shared and {releases["steer", n] - releases["battery", n] for n in shared} == {120_500_000}
 
 
-@QUIET
 @pytest.mark.parametrize("executor", ["tide", "tide-preemptive"])
 def test_reliable_chains_lose_nothing_on_a_bad_line(tmp_path: Path, executor: str) -> None:
     data = tide_run(tmp_path, "--periods", "8", "--executor", executor, "--line-loss", "0.1", "--seed", "3")
@@ -161,7 +157,6 @@ def test_the_clients_budget_is_kept(tmp_path: Path, executor: str) -> None:
             assert one["exhaustions"] == 0 and one["low_ns"] == 0
 
 
-@QUIET
 def test_the_nodes_budget_is_kept(tmp_path: Path) -> None:
     file = described(tmp_path, 'where = "host"', 'where = "host"\nbudget_ms = 0.05\nbudget_period_ms = 400')
     done = run_file(file, tmp_path, "--executor", "tide", "--periods", "3")

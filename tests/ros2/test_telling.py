@@ -174,7 +174,6 @@ def test_after_the_agents_death_they_go_on(world: World) -> None:
     board = world.start_board()
     eventually(lambda: world.has(END, COUNT) and bool(world.statuses), "records and a status")
     world.kill_agent()
-    time.sleep(1.0)
     world.start_agent()
     newest = max((int(one["instance"]) for one in world.records()), default=0)
     seen = sum(map(len, world.statuses.values()))

@@ -28,6 +28,7 @@ from std_msgs.msg import Int32, String
 from reserved import domain, second_domain
 from ros import Host, eventually, host, program, quality, start_agent
 from tide.programs.child import Child, Children
+from tide.programs.patience import Patience
 
 ROOT = Path(__file__).parents[2]
 DOMAIN = domain()
@@ -99,10 +100,10 @@ class Watch:
         self.child: Child = children.start("tide watch", command, file.parent / "watch.log", None, environment())
 
     def until(self, condition: Callable[[dict[str, Any]], bool], what: str) -> dict[str, Any]:
-        deadline = time.monotonic() + LIMIT_S
+        patience = Patience(LIMIT_S)
         while True:
             try:
-                line = self.child.next_line(deadline)
+                line = self.child.next_line(patience)
             except Exception as error:
                 raise AssertionError(f"not seen: {what}; {error}") from None
             assert line is not None, f"not seen: {what}; {self.child.tail()}"
@@ -141,7 +142,7 @@ def answer(node: Host, delay_s: float = 0.0, topic: str = "/answered") -> None:
     publisher = node.publisher(String, topic, quality(True, 10))
 
     def take(message: String) -> None:
-        time.sleep(delay_s)
+        time.sleep(delay_s)  # clock: the latency that is watched
         with contextlib.suppress(RCLError):  # at the end of the test
             publisher.publish(message)
 
@@ -284,7 +285,7 @@ def test_a_thousand_chains_of_which_none_is_there_cost_no_subscription() -> None
                 assert made <= 20, "so many at once would be a storm of discovery"
                 steps += 1
                 assert steps < 2000
-                time.sleep(0.005)
+                time.sleep(0.005)  # clock: between two steps of the watch
             assert {one.state for name, one in watched.all.items() if int(name[7:]) >= 50} == {"waiting"}
     finally:
         watched.close()
@@ -292,9 +293,9 @@ def test_a_thousand_chains_of_which_none_is_there_cost_no_subscription() -> None
 
 def read_terminal(process: int, descriptor: int, until: Callable[[bytes], bool]) -> bytes:
     output = b""
-    deadline = time.monotonic() + LIMIT_S
+    patience = Patience(LIMIT_S)
     while not until(output):
-        assert time.monotonic() < deadline, output[-2000:]
+        assert not patience.is_over(), output[-2000:]
         ready, _, _ = select.select([descriptor], [], [], 0.2)
         if not ready:
             continue

@@ -193,7 +193,7 @@ def trial(
         for number in signals:
             if process.poll() is None:
                 process.send_signal(number)
-                time.sleep(0.02 if len(signals) > 1 else 0)
+                time.sleep(0.02 if len(signals) > 1 else 0)  # clock: an impatient user
         problems = []
         told = time.monotonic()
         try:
@@ -243,7 +243,7 @@ def _before_the_command(errors: str) -> bool:
 def _wait_until_gone(mark: str) -> list[str]:
     deadline = time.monotonic() + GONE_LIMIT_S
     while (left := left_behind(mark)) and time.monotonic() < deadline:
-        time.sleep(0.05)
+        time.sleep(0.05)  # clock: between two looks
     return left
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -47,7 +48,7 @@ def main() -> None:
     if mode == "refuse":
         sys.exit("fake client: the line is dead")
     if mode == "mute":
-        time.sleep(100)
+        signal.pause()
     lines = [line.split() for line in Path(options.plan).read_text().splitlines() if not line.startswith("#")]
     plan = []  # of each chain: name, period, instances, reliability, topics of both callbacks, bytes that it sends
     for chain, sample, act in zip(*[iter(lines)] * 3, strict=True):
@@ -84,7 +85,7 @@ def main() -> None:
             sys.exit("fake client: no more")
         if mode == "child" and index == 4:
             say(event="pid", pid=os.getpid())
-            time.sleep(100)
+            signal.pause()
         release_ns = time.monotonic_ns()
         begun: dict[str, tuple[int, int]] = {}
         for name, *_, payload in plan:
