@@ -3,7 +3,7 @@
 
     .venv/bin/python scripts/clocks.py
 
-A test that runs only in make test-all, and the one waiting helper of each language, may give a reason in the line:
+A test that runs only in make test-all, and the one waiting helper of each language, may give a reason there or above:
 `# clock: REASON` or `// clock: REASON`. Prints how many there are. Exit status 1 for lines without a reason,
 and for lines in tests of the gate with one."""
 
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-_FULL_FOLDERS = ("tests/ros2/", "tests/packages/", "tests/fuzz/", "lab/", "ros/tide_rclcpp/", "tools/tests/interruptions.py")
+_FULL = ("tests/ros2/", "tests/packages/", "tests/fuzz/", "lab/", "ros/tide_rclcpp/", "tools/tests/interruptions.py")
 _WAITERS = ("tests/support/", "tests/compat/connected.h", "tests/compat/agent_server.h")
 _REASON = re.compile(r"(?:#|//|/\*) clock: \S")
 _CLOCKS = {"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "time", "time_ns", "process_time"}
@@ -60,7 +60,7 @@ class _Python(ast.NodeVisitor):
             for before, operator, after in zip(sides, one.ops, sides[1:], strict=False):
                 less = before if isinstance(operator, (ast.Lt, ast.LtE)) else after
                 if isinstance(operator, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) and _is_passed(less):
-                    self.found.append((one.lineno, "upper bound"))
+                    self.found.append((node.lineno, "upper bound"))
         self.generic_visit(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
@@ -130,10 +130,10 @@ def main() -> int:
             continue
         text = (ROOT / name).read_text(encoding="utf-8", errors="replace")
         found, full_lines = of_python(text) if name.endswith(".py") else (list(of_cpp(text)), set())
-        is_full = name.startswith(_FULL_FOLDERS) or Path(name).stem in full_programs
+        is_full = name.startswith(_FULL) or Path(name).stem in full_programs
         lines = text.splitlines()
         for number, kind in found:
-            has_reason = _REASON.search(lines[number - 1])
+            has_reason = _REASON.search("\n".join(lines[max(0, number - 2) : number]))
             if has_reason and (is_full or number in full_lines or name.startswith(_WAITERS)):
                 reasons[kind] += 1
             else:

@@ -40,7 +40,6 @@ def test_the_agent_announces_itself_again_soon(start: Start) -> None:
         first_s = time.monotonic()
         for _ in range(ANNOUNCEMENTS):
             assert listener.recv(2000).startswith(b"RTPS")
-        assert (
-            time.monotonic() - first_s < LIMIT_S
-        )  # clock: ten announcements are sooner than four at the interval of Fast DDS
+        # clock: ten announcements are sooner than four at the interval of Fast DDS
+        assert time.monotonic() - first_s < LIMIT_S
         agent.end()

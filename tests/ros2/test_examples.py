@@ -77,9 +77,8 @@ def test_ping_pong_plays(world: World) -> None:
     example = world.examples["ping_pong"]
     eventually(lambda: len(pings) > 0, "a ping")
     ping = pings[-1]
-    assert (
-        abs(ping.stamp.sec + ping.stamp.nanosec / 1e9 - time.time()) < 1.0
-    )  # clock: synchronised to the clock of the wall
+    # clock: synchronised to the clock of the wall
+    assert abs(ping.stamp.sec + ping.stamp.nanosec / 1e9 - time.time()) < 1.0
     pong_publisher.publish(ping)
     example.wait_line(f"pongs to {ping.frame_id}: 1".__eq__, LIMIT_S, "answered")
     ping_publisher.publish(Header(frame_id="foreign_7"))

@@ -253,6 +253,5 @@ def test_a_board_of_the_user_appears_in_the_folder_of_a_run(tmp_path: Path, link
     whole = [way for way in looked if [one.what for one in way] == [*WAY, "look"]]
     assert len(whole) > 0.6 * len(looked) > 60, {n: [one.what for one in way] for n, way in found.items()}
     took = sorted(way[-1].start_ns - way[0].start_ns for way in whole)
-    assert took[len(took) // 2] < 20 * MILLISECOND, (
-        "each looks at its own message"
-    )  # clock: a message of another instance would be a period away
+    # clock: a message of another instance would be a period away
+    assert took[len(took) // 2] < 20 * MILLISECOND, "each looks at its own message"
