@@ -11,7 +11,7 @@
 #include "tide/xrce.h"
 
 namespace tide::agent::test {
-namespace {
+namespace agent_backlog_test {
 
 using Octets = std::vector<uint8_t>;
 
@@ -208,5 +208,5 @@ TEST(Backlog, HoldsNoMoreThanItsLimitForAnyNumberOfEndpoints) {
   EXPECT_EQ(delivered.count + backlog.dropped(), sent);
 }
 
-}  // namespace
+}  // namespace agent_backlog_test
 }  // namespace tide::agent::test

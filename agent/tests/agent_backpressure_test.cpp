@@ -5,7 +5,7 @@
 #include "client_messages.h"
 
 namespace tide::agent::test {
-namespace {
+namespace agent_backpressure_test {
 
 constexpr Time kMillisecond = 1'000'000;
 
@@ -221,5 +221,5 @@ TEST_F(AfterRestart, WhatTheWriterKeepsNeedNotWait) {
   EXPECT_EQ(written(), (Octets{1}));
 }
 
-}  // namespace
+}  // namespace agent_backpressure_test
 }  // namespace tide::agent::test

@@ -28,11 +28,6 @@
 #include "sequences.h"
 #include "shared_middleware.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-extern "C" const char *__asan_default_options();
-extern "C" const char *__asan_default_options() { return "new_delete_type_mismatch=0:abort_on_error=1:handle_abort=0"; }
-#endif
-
 namespace {
 
 using namespace tide::agent;

@@ -5,12 +5,11 @@
 #include "client_messages.h"
 
 namespace tide::agent::test {
-namespace {
+namespace agent_creation_test {
 
 constexpr uint16_t kSecondWriter = 0x0025;
 constexpr const char *kWriterXml = "<dds><data_writer><topic><name>t</name></topic></data_writer></dds>";
 constexpr int kNoAnswer = -1;
-constexpr Time kSecond = 1'000'000'000;
 
 struct World {
   explicit World(Options options = {}) : driver(std::move(options)) {
@@ -208,5 +207,5 @@ TEST(Creation, WithTheDefaultsOfAWholeClientWaitsForNothing) {
   EXPECT_EQ(made, 249u);
 }
 
-}  // namespace
+}  // namespace agent_creation_test
 }  // namespace tide::agent::test

@@ -7,9 +7,8 @@
 #include "client_messages.h"
 
 namespace tide::agent::test {
-namespace {
+namespace agent_data_test {
 
-constexpr Time kSecond = 1'000'000'000;
 constexpr Time kMillisecond = 1'000'000;
 
 Sample sample_of(Octets payload) {
@@ -812,5 +811,5 @@ TEST(Streams, TheNumberOfInputStreamsIsBounded) {
   EXPECT_EQ(driver.agent.counters().streams_refused, 255u - limits.input_streams);
 }
 
-}  // namespace
+}  // namespace agent_data_test
 }  // namespace tide::agent::test

@@ -9,7 +9,7 @@
 #include "core/xml.h"
 
 namespace tide::agent {
-namespace {
+namespace agent_definition_test {
 
 std::string fault;
 
@@ -222,5 +222,5 @@ TEST(Names, AreCheckedInEveryDescriptionAndTheFaultSaysWhichAndWhy) {
   EXPECT_EQ(define(binary, profiles, definition, fault), TIDE_XRCE_STATUS_ERR_INVALID_DATA);
 }
 
-}  // namespace
+}  // namespace agent_definition_test
 }  // namespace tide::agent

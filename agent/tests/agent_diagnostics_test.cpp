@@ -11,9 +11,8 @@
 #include "tide/status.h"
 
 namespace tide::agent::test {
-namespace {
+namespace agent_diagnostics_test {
 
-constexpr Time kSecond = 1'000'000'000;
 constexpr uint8_t kOk = 0, kWarning = 1, kError = 2;
 
 struct Status {
@@ -386,5 +385,5 @@ TEST(Diagnostics, AWriterThatTheWorkerCannotMakeIsTriedAgain) {
   EXPECT_FALSE(arrays_of(driver).empty());
 }
 
-}  // namespace
+}  // namespace agent_diagnostics_test
 }  // namespace tide::agent::test

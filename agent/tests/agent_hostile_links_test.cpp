@@ -18,9 +18,7 @@
 #include "io/tcp.h"
 
 namespace tide::agent::test {
-namespace {
-
-constexpr Time kSecond = 1'000'000'000;
+namespace agent_hostile_links_test {
 
 class TcpServer {
  public:
@@ -273,5 +271,5 @@ TEST(MissingDevice, WhatIsNoTerminalIsRefused) {
   EXPECT_THROW(SerialLink(0, agent, poller, "/dev/null", 115201), std::runtime_error);
 }
 
-}  // namespace
+}  // namespace agent_hostile_links_test
 }  // namespace tide::agent::test

@@ -8,7 +8,7 @@
 #include "client_messages.h"
 
 namespace tide::agent::test {
-namespace {
+namespace agent_hostile_test {
 
 constexpr int kMessages = 100'000;
 constexpr Endpoint kHostile = 1000;
@@ -147,5 +147,5 @@ TEST_P(Hostile, BytesDisturbNobody) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Hostile, testing::Values(1u, 20240611u), testing::PrintToStringParamName());
 
-}  // namespace
+}  // namespace agent_hostile_test
 }  // namespace tide::agent::test

@@ -18,9 +18,7 @@
 #include "io/udp.h"
 
 namespace tide::agent::test {
-namespace {
-
-constexpr Time kSecond = 1'000'000'000;
+namespace agent_links_test {
 
 Sample sample_of(Octets payload) {
   Sample sample;
@@ -362,5 +360,5 @@ TEST_P(Saturated, LineLetsTheUrgentReaderPassAfterOneQuantum) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Saturated, testing::Values(1u, 2u, 3u), testing::PrintToStringParamName());
 
-}  // namespace
+}  // namespace agent_links_test
 }  // namespace tide::agent::test

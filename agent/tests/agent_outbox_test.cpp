@@ -12,7 +12,7 @@
 #include "dds/outbox.h"
 
 namespace tide::agent::test {
-namespace {
+namespace agent_outbox_test {
 
 using Octets = std::vector<uint8_t>;
 using Random = std::mt19937;
@@ -363,5 +363,5 @@ TEST(Peers, APeerIsMetOnceItHasFoundUs) {
   EXPECT_TRUE(request_readers.meets(silent)) << "it never says so";
 }
 
-}  // namespace
+}  // namespace agent_outbox_test
 }  // namespace tide::agent::test

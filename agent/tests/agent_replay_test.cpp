@@ -20,7 +20,7 @@
 #include "tide/xrce.h"
 
 namespace tide::agent::test {
-namespace {
+namespace agent_replay_test {
 
 constexpr Endpoint kClient = 1;
 constexpr const char *kReferences = R"(<profiles>
@@ -306,5 +306,5 @@ INSTANTIATE_TEST_SUITE_P(Recordings, AgentReplay, testing::ValuesIn(recorded_fil
 
 TEST(AgentReplay, FindsTheRecordings) { EXPECT_GE(recorded_files().size(), 70u); }
 
-}  // namespace
+}  // namespace agent_replay_test
 }  // namespace tide::agent::test

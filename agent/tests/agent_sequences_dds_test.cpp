@@ -12,14 +12,8 @@
 #include "sequences.h"
 #include "shared_middleware.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-// As Debian ships it, Fast DDS deletes its own readers with another size than it allocated.
-extern "C" const char *__asan_default_options();
-extern "C" const char *__asan_default_options() { return "new_delete_type_mismatch=0:abort_on_error=1:handle_abort=0"; }
-#endif
-
 namespace tide::agent::test {
-namespace {
+namespace agent_sequences_dds_test {
 
 constexpr int kDomain = 91;
 
@@ -147,5 +141,5 @@ TEST(Domains, TheLastOneHasAnEndWithoutEndingTheProcess) {
   EXPECT_TRUE(is_made(real->create_participant(0, "")));
 }
 
-}  // namespace
+}  // namespace agent_sequences_dds_test
 }  // namespace tide::agent::test

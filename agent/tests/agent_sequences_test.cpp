@@ -7,7 +7,7 @@
 #include "sequences.h"
 
 namespace tide::agent::test {
-namespace {
+namespace agent_sequences_test {
 
 // Brings each sample to all readers of its topic at once, as DDS does within a process.
 class Echo : public FakeMiddleware {
@@ -40,5 +40,5 @@ TEST(Sequences, DisturbNobody) {
   }
 }
 
-}  // namespace
+}  // namespace agent_sequences_test
 }  // namespace tide::agent::test

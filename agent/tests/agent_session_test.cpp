@@ -9,9 +9,7 @@
 #include "client_messages.h"
 
 namespace tide::agent::test {
-namespace {
-
-constexpr Time kSecond = 1'000'000'000;
+namespace agent_session_test {
 
 TEST(Session, RefusesByCause) {
   Driver driver;
@@ -442,5 +440,5 @@ TEST(Liveliness, TheClientChoosesItsPeriod) {
   EXPECT_EQ(driver.agent.client_count(), 0u);
 }
 
-}  // namespace
+}  // namespace agent_session_test
 }  // namespace tide::agent::test

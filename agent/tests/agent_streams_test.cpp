@@ -6,7 +6,7 @@
 #include "client_messages.h"
 
 namespace tide::agent::test {
-namespace {
+namespace agent_streams_test {
 
 constexpr uint8_t kChains = 50;
 
@@ -85,5 +85,5 @@ TEST(Streams, BeyondTheLimitAreRefusedAndDisturbNobody) {
   EXPECT_EQ(driver.middleware.written.size(), 4u);
 }
 
-}  // namespace
+}  // namespace agent_streams_test
 }  // namespace tide::agent::test

@@ -5,9 +5,7 @@
 #include "client_messages.h"
 
 namespace tide::agent::test {
-namespace {
-
-constexpr Time kSecond = 1'000'000'000;
+namespace agent_takeover_test {
 
 Options hosts_of_ten() {
   Options options;
@@ -170,5 +168,5 @@ TEST(Notices, OfOneCauseAreALineAndThenACount) {
   EXPECT_EQ(lines.back(), "client 3: too many");
 }
 
-}  // namespace
+}  // namespace agent_takeover_test
 }  // namespace tide::agent::test

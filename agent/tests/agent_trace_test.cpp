@@ -12,7 +12,7 @@
 #include "tide/status.h"
 
 namespace tide::agent::test {
-namespace {
+namespace agent_trace_test {
 
 constexpr Time kMillisecond = 1'000'000;
 constexpr uint8_t kReliable = 0x80;
@@ -120,5 +120,5 @@ TEST_F(AgentTrace, WhatASinkRefusesIsKept) {
   EXPECT_EQ(drained()[0].size(), 2u);
 }
 
-}  // namespace
+}  // namespace agent_trace_test
 }  // namespace tide::agent::test

@@ -12,7 +12,7 @@
 #include "dds/later.h"
 
 namespace tide::agent::test {
-namespace {
+namespace agent_worker_test {
 
 using Lane = Worker::Lane;
 
@@ -102,5 +102,5 @@ TEST(Later, ThatIsGivenUpIsNeverMade) {
   EXPECT_EQ(count, 0);
 }
 
-}  // namespace
+}  // namespace agent_worker_test
 }  // namespace tide::agent::test

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# How tests in C++ are made: one GoogleTest program for each <name>_test.cpp, with all <name>_test_<part>.cpp beside it.
+# How tests in C++ are made: one GoogleTest program a room, of all its <name>_test.cpp and <name>_test_<part>.cpp, compiled as
+# few units. So all that a file declares is in a namespace that has the file's name. CTest runs whole programs.
 include_guard(GLOBAL)
 include(CTest)
 include(GoogleTest)
@@ -35,11 +36,14 @@ set_property(GLOBAL PROPERTY tide_test_options ${tide_test_options})
 set_property(GLOBAL PROPERTY tide_test_definitions ${tide_test_definitions})
 set_property(GLOBAL PROPERTY tide_tests_that_compute ${tide_tests_that_compute})
 
-# What the tests run, without the programs.
+# gate_tests is what `make test` runs; tests has those of `make test-all`, too.
+add_custom_target(gate_tests)
 add_custom_target(tests)
 
-# tide_test_program(NAME): what every test program shares. Files in C beside it are of what is tested.
+# tide_test_program(NAME [FULL]): what every test program shares, and its entry in CTest, with the label gate, or full.
+# Files in C beside it are of what is tested.
 function(tide_test_program name)
+  cmake_parse_arguments(program "FULL" "" "" ${ARGN})
   get_property(options GLOBAL PROPERTY tide_test_options)
   get_property(definitions GLOBAL PROPERTY tide_test_definitions)
   get_property(compute GLOBAL PROPERTY tide_tests_that_compute)
@@ -48,36 +52,81 @@ function(tide_test_program name)
   target_link_libraries(${name} PRIVATE tide_warnings GTest::gtest_main)
   target_precompile_headers(${name} REUSE_FROM tide_test_headers)
   target_compile_options(${name} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${options}>")
-  if(name IN_LIST compute)
-    target_compile_options(${name} PRIVATE -O1)
-    set_target_properties(${name} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON) # they were compiled with -O0
-  endif()
-  get_target_property(files ${name} SOURCES)
+  get_target_property(sources ${name} SOURCES)
+  set(files ${sources})
   list(FILTER files INCLUDE REGEX "\\.c$")
   if(files)
     set_source_files_properties(${files} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
   endif()
+  foreach(file IN LISTS compute) # the headers were compiled with -O0
+    set(files ${sources})
+    list(FILTER files INCLUDE REGEX "(^|/)${file}\\.cpp$")
+    if(files)
+      set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS -O1 SKIP_PRECOMPILE_HEADERS ON
+        SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
+  get_target_property(type ${name} TYPE)
+  get_target_property(alone ${name} EXCLUDE_FROM_ALL)
+  if(NOT type STREQUAL "EXECUTABLE" OR alone)
+    return()
+  endif()
   add_dependencies(tests ${name})
+  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+  set(label full)
+  if(NOT program_FULL)
+    set(label gate)
+    add_dependencies(gate_tests ${name})
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS ${label})
 endfunction()
 
-# tide_test(FILE [THREADS] [NEEDS LIBRARY...] [CHECKS ROOM...]): the program of one <name>_test.cpp, known to CTest test by
-# test. It checks the invariants of the ROOMs of the runtime, and of what they need.
-function(tide_test file)
-  cmake_parse_arguments(test "THREADS" "" "NEEDS;CHECKS" ${ARGN})
-  get_filename_component(file "${file}" ABSOLUTE)
-  get_filename_component(name "${file}" NAME_WE)
-  get_filename_component(folder "${file}" DIRECTORY)
-  # ThreadSanitizer has nothing to see in a test without threads; THREADS says that what it includes has some.
-  if(TIDE_SANITIZE STREQUAL "thread" AND NOT test_THREADS)
-    file(STRINGS "${file}" threads REGEX "#include <(thread|pthread\\.h|atomic)>")
-    if(NOT threads)
-      return()
-    endif()
+# tide_test_room(NAME FILES FILE... [FULL] [THREADS] [NEEDS LIBRARY...] [CHECKS ROOM...] [FOLDERS FOLDER...]
+# [DEFINITIONS DEFINITION...]): the program NAME of all FILEs, <name>_test.cpp, and the parts beside them. It checks the
+# invariants of the ROOMs of the runtime, and of what they need. Each FILE is a program of its own, too, which only
+# scripts/one_test.sh builds.
+function(tide_test_room room)
+  cmake_parse_arguments(test "THREADS;FULL" "" "FILES;NEEDS;CHECKS;FOLDERS;DEFINITIONS" ${ARGN})
+  set(full "")
+  if(test_FULL)
+    set(full FULL)
   endif()
-  file(GLOB parts CONFIGURE_DEPENDS "${folder}/${name}_*.cpp")
-  add_executable(${name} "${file}" ${parts})
-  target_link_libraries(${name} PRIVATE ${test_NEEDS})
-  tide_check_invariants(${name} ${test_CHECKS})
-  tide_test_program(${name})
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+  set(sources "")
+  set(programs "")
+  foreach(file IN LISTS test_FILES)
+    get_filename_component(file "${file}" ABSOLUTE)
+    get_filename_component(name "${file}" NAME_WE)
+    get_filename_component(folder "${file}" DIRECTORY)
+    # ThreadSanitizer has nothing to see in a test without threads; THREADS says that what it includes has some.
+    if(TIDE_SANITIZE STREQUAL "thread" AND NOT test_THREADS)
+      file(STRINGS "${file}" threads REGEX "#include <(thread|pthread\\.h|atomic)>")
+      if(NOT threads)
+        continue()
+      endif()
+    endif()
+    file(GLOB parts CONFIGURE_DEPENDS "${folder}/${name}_*.cpp")
+    list(APPEND sources "${file}" ${parts})
+    if(NOT name STREQUAL room)
+      add_executable(${name} EXCLUDE_FROM_ALL "${file}" ${parts})
+      list(APPEND programs ${name})
+    endif()
+  endforeach()
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${room} ${sources})
+  set_target_properties(${room} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  foreach(program IN LISTS room programs)
+    target_include_directories(${program} PRIVATE ${test_FOLDERS})
+    target_compile_definitions(${program} PRIVATE ${test_DEFINITIONS})
+    target_link_libraries(${program} PRIVATE ${test_NEEDS})
+    tide_check_invariants(${program} ${test_CHECKS})
+    tide_test_program(${program} ${full})
+  endforeach()
+endfunction()
+
+# tide_test(FILE [FULL] [THREADS] [NEEDS LIBRARY...] [CHECKS ROOM...] ...): a program of one <name>_test.cpp and its parts.
+function(tide_test file)
+  get_filename_component(name "${file}" NAME_WE)
+  tide_test_room(${name} FILES "${file}" ${ARGN})
 endfunction()

@@ -6,7 +6,7 @@
 #include "sim/actions/ledger.h"
 
 namespace tide::sim {
-namespace {
+namespace sim_actions_test {
 
 TEST(SimActions, NoGoalIsLostOrDoubledAndEachRequestHasOneEnd) {
   Summary sum;
@@ -76,5 +76,5 @@ TEST(SimActions, TheLedgerKnowsEachBrokenPromise) {
   EXPECT_TRUE(is_wrong({0, 1, false}, true)) << "answered without being executed";
 }
 
-}  // namespace
+}  // namespace sim_actions_test
 }  // namespace tide::sim

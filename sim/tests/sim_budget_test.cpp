@@ -8,7 +8,7 @@
 #include "sim/engine/budget.h"
 #include "sim/host/budget_pong.h"
 
-namespace {
+namespace sim_budget_test {
 
 using namespace tide::sim;
 
@@ -188,4 +188,4 @@ TEST(SimBudgetPong, RefusesWhatIsNoPlan) {
   EXPECT_NE(wrong(std::vector<std::string>(17, "lane=a,5")), "");
 }
 
-}  // namespace
+}  // namespace sim_budget_test

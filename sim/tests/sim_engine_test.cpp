@@ -12,7 +12,7 @@
 #include "sim/engine/random.h"
 
 namespace tide::sim {
-namespace {
+namespace sim_engine_test {
 
 using Log = std::vector<std::pair<Time, std::string>>;
 
@@ -215,5 +215,5 @@ TEST(SimRandom, IsTheSameEverywhere) {
   }
 }
 
-}  // namespace
+}  // namespace sim_engine_test
 }  // namespace tide::sim

@@ -12,7 +12,7 @@
 #include "sim/host/host_system.h"
 
 namespace tide::sim {
-namespace {
+namespace sim_host_test {
 
 uint64_t environment(const char *name, uint64_t otherwise) {
   const char *value = std::getenv(name);
@@ -239,5 +239,5 @@ TEST(SimHost, FourChainsAgreeWithRealRclcpp) {
   EXPECT_LE(driven.percentile_ms("c1", 99), 0.6 * free.percentile_ms("c1", 99));
 }
 
-}  // namespace
+}  // namespace sim_host_test
 }  // namespace tide::sim

@@ -15,7 +15,7 @@
 #include "tide/status.h"
 
 namespace tide::sim {
-namespace {
+namespace sim_lanes_test {
 
 constexpr size_t kCallbacks = 9, kGroups = 3;
 
@@ -319,5 +319,5 @@ TEST(SimLanes, SameSeedSameTrace) {
   });
 }
 
-}  // namespace
+}  // namespace sim_lanes_test
 }  // namespace tide::sim

@@ -7,7 +7,7 @@
 #include "sim/board/overload.h"
 
 namespace tide::sim {
-namespace {
+namespace sim_overload_test {
 
 #if defined(__SANITIZE_ADDRESS__)
 constexpr unsigned systems = 400;  // a sanitizer looks at the code, which is the same in all of them
@@ -59,5 +59,5 @@ TEST(SimOverload, TheSameSeedIsTheSameSystem) {
   EXPECT_NE(write_plan(draw_overload(7).plan), write_plan(draw_overload(8).plan));
 }
 
-}  // namespace
+}  // namespace sim_overload_test
 }  // namespace tide::sim

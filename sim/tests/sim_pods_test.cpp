@@ -14,7 +14,7 @@
 #include "sim/engine/random.h"
 
 namespace tide::sim {
-namespace {
+namespace sim_pods_test {
 
 enum class System { kTide, kBatch, kPreemptive, kLimit };
 
@@ -322,5 +322,5 @@ TEST(SimPods, TheLineCarriesWhatItCan) {
   }
 }
 
-}  // namespace
+}  // namespace sim_pods_test
 }  // namespace tide::sim

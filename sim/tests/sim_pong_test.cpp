@@ -10,7 +10,7 @@
 #include "sim/engine/random.h"
 
 namespace tide::sim {
-namespace {
+namespace sim_pong_test {
 
 constexpr Time kWork = 10 * kMillisecond, kPeriod = 100 * kMillisecond, kPlayed = 5 * kSecond;
 constexpr unsigned kPings = kPlayed / kWork;
@@ -148,5 +148,5 @@ TEST(SimPongDrawn, EachHasItsShareAndNoMore) {
   EXPECT_GE(held, 25u);
 }
 
-}  // namespace
+}  // namespace sim_pong_test
 }  // namespace tide::sim

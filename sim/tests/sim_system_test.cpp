@@ -11,7 +11,7 @@
 #include "sim/board/system.h"
 
 namespace tide::sim {
-namespace {
+namespace sim_system_test {
 
 Plan three_chains() {
   Plan plan;
@@ -206,5 +206,5 @@ TEST(SimPlan, SettingsOfAllChains) {
   for (const ChainPlan &chain : plan.chains) EXPECT_EQ(chain.sample, 5 * kMillisecond);
 }
 
-}  // namespace
+}  // namespace sim_system_test
 }  // namespace tide::sim

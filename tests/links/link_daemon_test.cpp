@@ -21,7 +21,7 @@
 // The links drive a session; here it is nothing but its daemon.
 extern "C" int64_t tide_session_poll(tide_session_t *session) { return tide_daemon_poll(&session->daemon); }
 
-namespace {
+namespace link_daemon_test {
 
 using namespace std::chrono_literals;
 
@@ -284,4 +284,4 @@ TEST(DaemonsOnALine, GoOnAfterTheLineWasReplaced) {
   std::filesystem::remove_all(folder);
 }
 
-}  // namespace
+}  // namespace link_daemon_test

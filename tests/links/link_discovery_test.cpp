@@ -12,7 +12,7 @@
 #include "tide/status.h"
 
 namespace tide::agent::test {
-namespace {
+namespace link_discovery_test {
 
 class Discovery : public ::testing::Test {
  protected:
@@ -61,5 +61,5 @@ TEST_F(Discovery, WhoIsNotAllowedHearsNothing) {
   EXPECT_EQ(link->counters().frames_out, 0u);
 }
 
-}  // namespace
+}  // namespace link_discovery_test
 }  // namespace tide::agent::test

@@ -7,7 +7,7 @@
 #include "line_process.h"
 #include "link_ends.h"
 
-namespace {
+namespace link_serial_test {
 
 using namespace std::chrono_literals;
 
@@ -160,4 +160,4 @@ TEST(SerialLink, IsClosedWhileFramesAreOnTheirWay) {
   }
 }
 
-}  // namespace
+}  // namespace link_serial_test

@@ -9,7 +9,7 @@
 #include "hunt/twins.h"
 
 namespace tide::analysis {
-namespace {
+namespace analysis_hunt_test {
 
 std::string replay(const Quarry &quarry, const Observer &observer, const Tally &tally) {
   if (!tally.first) return "";
@@ -106,5 +106,5 @@ TEST(Hunt, ASeedIsTheSameHuntAgain) {
   EXPECT_EQ(parts.ratios.histogram(), once.ratios.histogram());
 }
 
-}  // namespace
+}  // namespace analysis_hunt_test
 }  // namespace tide::analysis

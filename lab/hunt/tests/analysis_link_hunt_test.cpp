@@ -6,7 +6,7 @@
 #include "hunt/link_hunt.h"
 
 namespace tide::analysis {
-namespace {
+namespace analysis_link_hunt_test {
 
 #if defined(__SANITIZE_ADDRESS__)
 constexpr uint64_t systems = 8;  // a sanitizer looks at the code, which is the same in all of them
@@ -51,5 +51,5 @@ TEST(LinkHunt, TheSameSeedIsTheSameHunt) {
   EXPECT_EQ(once.observations, again.observations);
 }
 
-}  // namespace
+}  // namespace analysis_link_hunt_test
 }  // namespace tide::analysis

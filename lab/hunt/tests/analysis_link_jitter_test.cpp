@@ -12,7 +12,7 @@
 #include "sim/board/system.h"
 
 namespace tide::analysis {
-namespace {
+namespace analysis_link_jitter_test {
 
 constexpr int kSchedules = 6;
 
@@ -102,5 +102,5 @@ TEST(LinkJitter, IsAPartOfTheBound) {
   EXPECT_FALSE(bound_link(system).chains[0].response_ns);
 }
 
-}  // namespace
+}  // namespace analysis_link_jitter_test
 }  // namespace tide::analysis

@@ -11,7 +11,7 @@
 #include "sim/board/system.h"
 
 namespace tide::analysis {
-namespace {
+namespace analysis_link_tight_test {
 
 constexpr size_t chains = 3;
 // A sanitizer looks at the code and not at the figures: a search of a fraction shows it all there is.
@@ -261,5 +261,5 @@ TEST(LinkObserved, MoreLossesThanTheBoundsTake) {
   EXPECT_TRUE(exceeded);
 }
 
-}  // namespace
+}  // namespace analysis_link_tight_test
 }  // namespace tide::analysis

@@ -19,7 +19,7 @@ extern "C" const char *__tsan_default_suppressions() { return "race:libfastcdr.s
 #endif
 
 namespace tide_rcl {
-namespace {
+namespace tide_rcl_adaptor_test {
 
 // What arrived, from whatever lane.
 class Received {
@@ -334,5 +334,5 @@ TEST(Adaptor, TopicsComeAndGoWhileMessagesArrive) {
   }
 }
 
-}  // namespace
+}  // namespace tide_rcl_adaptor_test
 }  // namespace tide_rcl

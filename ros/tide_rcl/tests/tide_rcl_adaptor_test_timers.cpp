@@ -11,7 +11,7 @@
 #include "tide_rcl/timer.h"
 
 namespace tide_rcl {
-namespace {
+namespace tide_rcl_adaptor_test_timers {
 
 constexpr std::int64_t kMillisecondNs = 1000000;
 
@@ -178,5 +178,5 @@ TEST(AdaptorTimers, AnExceptionLeavesTheTimerRunning) {
   EXPECT_EQ(runs, 3);
 }
 
-}  // namespace
+}  // namespace tide_rcl_adaptor_test_timers
 }  // namespace tide_rcl

@@ -11,7 +11,7 @@
 #include "engine_probe.h"
 
 namespace tide_rcl {
-namespace {
+namespace tide_rcl_engine_test {
 
 TEST(Engine, RunsTheMostUrgentFirstAndEqualsInOrder) {
   Engine engine;
@@ -406,5 +406,5 @@ TEST(Engine, HooksAreCalledAroundEachRun) {
   EXPECT_EQ(order, "s.es.e");
 }
 
-}  // namespace
+}  // namespace tide_rcl_engine_test
 }  // namespace tide_rcl

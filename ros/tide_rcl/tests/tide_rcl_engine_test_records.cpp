@@ -17,7 +17,7 @@
 #include "engine_probe.h"
 
 namespace tide_rcl {
-namespace {
+namespace tide_rcl_engine_test_records {
 
 std::string contents_of(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
@@ -190,5 +190,5 @@ TEST_F(Files, WhatCannotBeWrittenIsSaidAtOnce) {
   }
 }
 
-}  // namespace
+}  // namespace tide_rcl_engine_test_records
 }  // namespace tide_rcl

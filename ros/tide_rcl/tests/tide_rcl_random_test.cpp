@@ -17,7 +17,7 @@
 #include "engine_probe.h"
 
 namespace tide_rcl {
-namespace {
+namespace tide_rcl_random_test {
 
 std::optional<unsigned> number_of(const char *name) {
   const char *text = std::getenv(name);
@@ -336,5 +336,5 @@ TEST(Histories, OfManyThreadsLoseNothing) {
   }
 }
 
-}  // namespace
+}  // namespace tide_rcl_random_test
 }  // namespace tide_rcl

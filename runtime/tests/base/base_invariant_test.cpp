@@ -6,7 +6,7 @@
 #define TIDE_INVARIANTS 1
 #include "tide/invariant.h"
 
-namespace {
+namespace base_invariant_test {
 
 void requires_positive(int value) { TIDE_INVARIANT(value > 0); }
 
@@ -16,7 +16,7 @@ TEST(InvariantDeathTest, PrintsConditionFileAndLineWhenItIsBroken) {
   EXPECT_DEATH(requires_positive(-1), "base_invariant_test\\.cpp:[0-9]+: broken invariant: value > 0");
 }
 
-}  // namespace
+}  // namespace base_invariant_test
 
 #undef TIDE_INVARIANT
 #undef TIDE_INVARIANTS

@@ -5,7 +5,7 @@
 
 #include "budget_world.h"
 
-namespace {
+namespace budget_corrected_test {
 
 using namespace budget_world;
 
@@ -131,4 +131,4 @@ TEST(BudgetCorrected, ALaneThatAlwaysWantsToRunGetsItsBudgetInEachPeriodAndNoMor
   }
 }
 
-}  // namespace
+}  // namespace budget_corrected_test

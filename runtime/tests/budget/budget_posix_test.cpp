@@ -5,7 +5,7 @@
 
 #include "budget_world.h"
 
-namespace {
+namespace budget_posix_test {
 
 using namespace budget_world;
 
@@ -157,4 +157,4 @@ TEST(BudgetPosix, OverrunsAddUpButNotWithTheCorrectedRule) {
   EXPECT_LE(used_with_late_looks(TIDE_BUDGET_CORRECTED), 100 * 10 + 1);
 }
 
-}  // namespace
+}  // namespace budget_posix_test

@@ -5,7 +5,7 @@
 #include "budget_world.h"
 #include "tide/status.h"
 
-namespace {
+namespace budget_rules_test {
 
 using namespace budget_world;
 
@@ -208,4 +208,4 @@ TEST(BudgetCounters, OverrunAndForgiven) {
   EXPECT_EQ(tide_budget_deadline_ns(&lane), 457);  // 3 of the 10 are used already
 }
 
-}  // namespace
+}  // namespace budget_rules_test

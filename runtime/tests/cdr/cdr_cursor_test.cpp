@@ -13,7 +13,7 @@
 #include "tide/status.h"
 #include "vectors.h"
 
-namespace {
+namespace cdr_cursor_test {
 
 using Bytes = std::vector<uint8_t>;
 
@@ -361,4 +361,4 @@ TEST(Message, SizeComesFromEncoding) {
   EXPECT_EQ(tide_message_size(&type, &pair), 0u);
 }
 
-}  // namespace
+}  // namespace cdr_cursor_test

@@ -7,7 +7,7 @@
 
 #include "daemon_peer.h"
 
-namespace {
+namespace daemon_accounts_test {
 
 using peer::Acknack;
 using peer::Bytes;
@@ -371,4 +371,4 @@ TEST_P(DaemonAccountsSeeds, reservations_hold_and_reliable_loses_nothing) {
 
 INSTANTIATE_TEST_SUITE_P(Any, DaemonAccountsSeeds, testing::Range(1u, 101u));
 
-}  // namespace
+}  // namespace daemon_accounts_test

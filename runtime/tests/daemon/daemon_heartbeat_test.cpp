@@ -8,7 +8,7 @@
 #include "tide/platform.h"
 #include "tide/transmitter.h"
 
-namespace {
+namespace daemon_heartbeat_test {
 
 constexpr int64_t millisecond = 1000000;
 
@@ -114,4 +114,4 @@ TEST_F(Heartbeat, IsNotFollowedByAnotherBecauseAnAcknowledgmentMetIt) {
   EXPECT_EQ(tide_transmitter_poll(&transmitter_, now_ns), now_ns + 100 * millisecond);
 }
 
-}  // namespace
+}  // namespace daemon_heartbeat_test

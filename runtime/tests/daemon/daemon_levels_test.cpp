@@ -7,7 +7,7 @@
 
 #include "daemon_peer.h"
 
-namespace {
+namespace daemon_levels_test {
 
 using peer::Bytes;
 using peer::Transmitter;
@@ -134,4 +134,4 @@ TEST_P(DaemonLevelsSeeds, each_level_finds_its_first) {
 
 INSTANTIATE_TEST_SUITE_P(Any, DaemonLevelsSeeds, testing::Range(1u, 51u));
 
-}  // namespace
+}  // namespace daemon_levels_test

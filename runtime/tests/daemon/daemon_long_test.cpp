@@ -4,7 +4,7 @@
 
 #include "daemon_peer.h"
 
-namespace {
+namespace daemon_long_test {
 
 using peer::Bytes;
 using peer::Transmitter;
@@ -138,4 +138,4 @@ TEST_F(Long, APartThatIsAcknowledgedOnTheWireComesBackWhenTheWireLetsGo) {
   EXPECT_EQ(nodes(), 1);
 }
 
-}  // namespace
+}  // namespace daemon_long_test

@@ -5,7 +5,7 @@
 
 #include "daemon_peer.h"
 
-namespace {
+namespace daemon_packing_test {
 
 using peer::Bytes;
 using peer::Transmitter;
@@ -191,4 +191,4 @@ TEST_F(Unpacked, each_leaves_alone_where_nobody_asked_for_it) {
   EXPECT_EQ(frames(), (std::vector<std::vector<int>>{{3}, {4}}));
 }
 
-}  // namespace
+}  // namespace daemon_packing_test

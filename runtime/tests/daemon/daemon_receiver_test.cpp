@@ -4,7 +4,7 @@
 
 #include "daemon_peer.h"
 
-namespace {
+namespace daemon_receiver_test {
 
 using peer::Acknack;
 using peer::Bytes;
@@ -489,4 +489,4 @@ TEST(daemon_receiver, any_bytes_are_survived) {
   }
 }
 
-}  // namespace
+}  // namespace daemon_receiver_test

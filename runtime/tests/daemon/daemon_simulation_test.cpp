@@ -17,7 +17,7 @@
 
 #include "daemon_peer.h"
 
-namespace {
+namespace daemon_simulation_test {
 
 using peer::Bytes;
 
@@ -524,4 +524,4 @@ TEST(daemon_simulation, notices_a_daemon_without_acknowledgments) {
   EXPECT_NE(world.run(), "");
 }
 
-}  // namespace
+}  // namespace daemon_simulation_test

@@ -15,7 +15,7 @@
 #include "daemon_peer.h"
 #include "tide/daemon.h"
 
-namespace {
+namespace daemon_threads_test {
 
 using peer::Bytes;
 
@@ -487,4 +487,4 @@ TEST(daemon_pool, waiting_threads_never_starve_each_other) {
   EXPECT_EQ(side.daemon.transmitter.nodes_in_use, 0);
 }
 
-}  // namespace
+}  // namespace daemon_threads_test

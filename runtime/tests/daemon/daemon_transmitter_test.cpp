@@ -5,7 +5,7 @@
 #include "daemon_peer.h"
 #include "vectors.h"
 
-namespace {
+namespace daemon_transmitter_test {
 
 using peer::Bytes;
 using peer::Transmitter;
@@ -575,4 +575,4 @@ TEST(daemon_transmitter, sequence_numbers_wrap) {
   EXPECT_EQ(t.core.counters.nack_ignored, 0u);
 }
 
-}  // namespace
+}  // namespace daemon_transmitter_test

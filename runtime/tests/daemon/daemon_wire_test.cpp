@@ -10,7 +10,7 @@
 #include "daemon_peer.h"
 #include "tide/daemon.h"
 
-namespace {
+namespace daemon_wire_test {
 
 using peer::Bytes;
 
@@ -274,4 +274,4 @@ TEST(daemon_wire, survives_links_that_refuse_or_are_done_at_once) {
   EXPECT_GT(told, 20u);  // of 30; the others were preempted by somebody who took the line away
 }
 
-}  // namespace
+}  // namespace daemon_wire_test

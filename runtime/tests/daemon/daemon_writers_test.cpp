@@ -8,7 +8,7 @@
 
 #include "daemon_peer.h"
 
-namespace {
+namespace daemon_writers_test {
 
 using peer::Bytes;
 using peer::Transmitter;
@@ -152,4 +152,4 @@ TEST_P(DaemonWritersSeeds, finds_one_from_then_on) {
 
 INSTANTIATE_TEST_SUITE_P(Any, DaemonWritersSeeds, testing::Range(1u, 51u));
 
-}  // namespace
+}  // namespace daemon_writers_test

@@ -7,7 +7,7 @@
 
 #include "exec_program.h"
 
-namespace {
+namespace exec_interrupts_test {
 
 using namespace exec_virtual;
 
@@ -128,4 +128,4 @@ TEST(InterruptsOfLanes, ABandOfTwoLanesIsRefused) {
   EXPECT_EQ(tide_executor_init(&bench.executor, &bench.config), TIDE_ERROR_UNSUPPORTED);
 }
 
-}  // namespace
+}  // namespace exec_interrupts_test

@@ -4,7 +4,7 @@
 
 #include "exec_bands.h"
 
-namespace {
+namespace exec_lanes_test {
 
 using exec_virtual::Bands;
 
@@ -273,4 +273,4 @@ TEST_F(Bands, GroupsHaveTheirLimits) {
   EXPECT_EQ(tide_executor_add(&other, &second), TIDE_OK);
 }
 
-}  // namespace
+}  // namespace exec_lanes_test

@@ -9,7 +9,7 @@
 #include "exec_threads.h"
 #include "tide/local.h"
 
-namespace {
+namespace exec_lanes_test_local {
 
 using exec_threads::Dice;
 using exec_threads::environment;
@@ -432,4 +432,4 @@ TEST(LocalThreads, NothingIsLostDoubledOrOverwritten) {
   }
 }
 
-}  // namespace
+}  // namespace exec_lanes_test_local

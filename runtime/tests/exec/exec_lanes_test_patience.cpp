@@ -2,7 +2,7 @@
 // Whom lanes wake, and whom they need not: lanes that look by themselves soon, and what cannot start anyway.
 #include "exec_bands.h"
 
-namespace {
+namespace exec_lanes_test_patience {
 
 struct Patience : exec_virtual::Bands {
   Patience() {
@@ -219,4 +219,4 @@ TEST_F(Patience, WhatWaitsForItsGroupWakesNobody) {
   EXPECT_EQ(log, "aab") << "who looks next takes what has waited";
 }
 
-}  // namespace
+}  // namespace exec_lanes_test_patience

@@ -12,7 +12,7 @@
 #include "tide/executor.h"
 #include "tide/status.h"
 
-namespace {
+namespace exec_lanes_test_random {
 
 using exec_threads::Dice;
 using exec_threads::environment;
@@ -204,4 +204,4 @@ TEST(ExecLanes, RandomProgramsOnThreads) {
   }
 }
 
-}  // namespace
+}  // namespace exec_lanes_test_random

@@ -2,7 +2,7 @@
 // The readyset policy: what is in a window and what is not, on one lane and on several.
 #include "exec_bands.h"
 
-namespace {
+namespace exec_lanes_test_readyset {
 
 struct ReadySet : exec_virtual::Bands {
   ReadySet() { policy = TIDE_POLICY_READYSET; }
@@ -254,4 +254,4 @@ TEST_F(ReadySet, AWaitThatAnExpiryEndsIsAPollingPoint) {
   EXPECT_EQ(updates(), 1u);
 }
 
-}  // namespace
+}  // namespace exec_lanes_test_readyset

@@ -3,7 +3,7 @@
 // there is one critical section less.
 #include "exec_bands.h"
 
-namespace {
+namespace exec_lanes_test_updates {
 
 struct Updates : exec_virtual::Bands {
   Updates() { has_source = false; }
@@ -112,4 +112,4 @@ TEST_F(Updates, AnAlwaysCallbackIsHeardOfDuringAWait) {
   EXPECT_EQ(log, "ae");
 }
 
-}  // namespace
+}  // namespace exec_lanes_test_updates

@@ -12,7 +12,7 @@
 #include "tide/lock.h"
 #include "tide/status.h"
 
-namespace {
+namespace exec_locks_test {
 
 // A port whose caller and priority the test sets; with `by_thread` each thread is a lane.
 struct Port {
@@ -259,4 +259,4 @@ TEST(Locks, ServesInTheOrderInWhichTheyCame) {
   EXPECT_EQ(served, (std::vector<size_t>{1, 3, 0, 2}));
 }
 
-}  // namespace
+}  // namespace exec_locks_test

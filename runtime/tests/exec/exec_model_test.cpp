@@ -6,7 +6,7 @@
 
 #include "exec_program.h"
 
-namespace {
+namespace exec_model_test {
 
 using namespace exec_virtual;
 
@@ -424,4 +424,4 @@ TEST(ExecModel, RandomProgramsRunAsTheRulesSay) {
   }
 }
 
-}  // namespace
+}  // namespace exec_model_test

@@ -4,7 +4,7 @@
 // there (the others are never spun), with callbacks in groups that cannot change anything then.
 #include "exec_program.h"
 
-namespace {
+namespace exec_model_test_pool {
 
 using namespace exec_virtual;
 
@@ -52,4 +52,4 @@ TEST(ExecPool, OneLaneRunsAsTheSingleThreadedExecutor) {
   }
 }
 
-}  // namespace
+}  // namespace exec_model_test_pool

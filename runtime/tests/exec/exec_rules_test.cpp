@@ -6,7 +6,7 @@
 
 #include "exec_rules.h"
 
-namespace {
+namespace exec_rules_test {
 
 using namespace exec_virtual;
 
@@ -234,4 +234,4 @@ TEST(ExecRules, HooksSeeEveryRun) {
   EXPECT_EQ(clock.timer.callback.runs, 2u);
 }
 
-}  // namespace
+}  // namespace exec_rules_test

@@ -4,7 +4,7 @@
 
 #include "exec_rules.h"
 
-namespace {
+namespace exec_rules_test_chains {
 
 using namespace exec_virtual;
 
@@ -78,4 +78,4 @@ TEST(ExecDeathTest, ACallbackThatIsCountedTwiceIsNoticed) {
   EXPECT_DEATH((void)tide_executor_remove(&bench.executor, &first.callback), "broken invariant: .*ready_count > 0u");
 }
 
-}  // namespace
+}  // namespace exec_rules_test_chains

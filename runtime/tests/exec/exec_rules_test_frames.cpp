@@ -5,7 +5,7 @@
 
 #include "exec_rules.h"
 
-namespace {
+namespace exec_rules_test_frames {
 
 using namespace exec_virtual;
 
@@ -213,4 +213,4 @@ TEST_F(WithFrames, AnUpdateOfTheSetIsAChoiceThatAskedTheSource) {
   EXPECT_EQ(updates(), 4u) << "a wait, with what is asked before and after it";
 }
 
-}  // namespace
+}  // namespace exec_rules_test_frames

@@ -5,7 +5,7 @@
 
 #include "exec_rules.h"
 
-namespace {
+namespace exec_rules_test_measure {
 
 using namespace exec_virtual;
 
@@ -152,4 +152,4 @@ TEST(ExecMeasure, ALineIsInNanosecondsAndNeverTooLong) {
   }
 }
 
-}  // namespace
+}  // namespace exec_rules_test_measure

@@ -2,7 +2,7 @@
 // Timers: their grid, what an overrun does, and changes while they wait or run.
 #include "exec_rules.h"
 
-namespace {
+namespace exec_rules_test_timers {
 
 using namespace exec_virtual;
 
@@ -85,4 +85,4 @@ TEST_P(BothPolicies, TimerOnlyExecutorSleepsOnceAnExpiry) {
   EXPECT_EQ(bench.executor.counters.callbacks_run, 100u);
 }
 
-}  // namespace
+}  // namespace exec_rules_test_timers

@@ -2,7 +2,7 @@
 // Triggers, and callbacks that run in every round that triggers.
 #include "exec_rules.h"
 
-namespace {
+namespace exec_rules_test_triggers {
 
 using namespace exec_virtual;
 
@@ -80,4 +80,4 @@ TEST_P(BothPolicies, SpinLooksAtATriggerEverySpinTimeout) {
   EXPECT_EQ(bench.machine.now, INT64_C(3000000000));
 }
 
-}  // namespace
+}  // namespace exec_rules_test_triggers

@@ -20,7 +20,7 @@
 #include "tide/message_memory.h"
 #include "tide/status.h"
 
-namespace {
+namespace messages_heap_test {
 
 // Counts what is out, and refuses when told to. Places are counted too: they never come back, so tests look at blocks.
 class Heap {
@@ -412,4 +412,4 @@ TEST(MessageHeap, ThreadsAllocateAndReleaseAtOnce) {
   for (std::thread &thread : threads) thread.join();
 }
 
-}  // namespace
+}  // namespace messages_heap_test

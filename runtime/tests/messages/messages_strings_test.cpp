@@ -14,7 +14,7 @@
 #include "tide/message_memory.h"
 #include "tide/status.h"
 
-namespace {
+namespace messages_strings_test {
 
 rosidl_runtime_c__String over(char *data, std::size_t capacity) { return {data, 0, capacity}; }
 
@@ -154,4 +154,4 @@ TEST(Strings, RandomTextsThroughCdr) {
   }
 }
 
-}  // namespace
+}  // namespace messages_strings_test

@@ -12,7 +12,7 @@
 #include "tide/port.h"
 #include "tide/status.h"
 
-namespace {
+namespace budget_lanes_test {
 
 constexpr int64_t kMillisecond = 1'000'000;
 constexpr size_t kLanes = 2;
@@ -143,4 +143,4 @@ TEST(BudgetLanes, NothingRunsWithoutARightBudget) {
   EXPECT_EQ(status_of([](auto &lane) { lane.priority = 99; }, 0), TIDE_ERROR_ARGUMENT);  // no place for the supervisor
 }
 
-}  // namespace
+}  // namespace budget_lanes_test

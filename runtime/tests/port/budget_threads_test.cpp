@@ -16,7 +16,7 @@
 
 #include "tide/status.h"
 
-namespace {
+namespace budget_threads_test {
 
 constexpr int kSupervisor = 30, kHigh = 20;
 constexpr int64_t kMillisecond = 1'000'000;
@@ -257,4 +257,4 @@ TEST(BudgetRights, WithoutThemItSaysWhatToDo) {
   EXPECT_EQ(advice.find('\n'), std::string::npos);
 }
 
-}  // namespace
+}  // namespace budget_threads_test

@@ -8,7 +8,7 @@
 #include <functional>
 #include <thread>
 
-namespace {
+namespace busy_poll_test {
 
 constexpr int64_t kUs = 1000, kLimit = 100 * kUs, kLook = 1 * kUs;
 
@@ -152,4 +152,4 @@ TEST(BusyPoll, LeavesOthersMostOfTheTimeOfARealTimeThread) {
   });
 }
 
-}  // namespace
+}  // namespace busy_poll_test

@@ -14,7 +14,7 @@
 #include "tide/port.h"
 #include "tide/status.h"
 
-namespace {
+namespace lane_locks_test {
 
 constexpr size_t kLanes = 3;
 
@@ -131,4 +131,4 @@ TEST(LaneLocks, LanesExcludeEachOther) {
   }
 }
 
-}  // namespace
+}  // namespace lane_locks_test

@@ -13,7 +13,7 @@
 #include "tide/port.h"
 #include "tide/status.h"
 
-namespace {
+namespace lanes_test {
 
 struct Seen {
   std::array<std::atomic<int>, 3> runs{}, policy{}, priority{}, processors{}, first_processor{};
@@ -168,4 +168,4 @@ TEST(PortLanes, BadSettingsAreRefused) {
   EXPECT_EQ(seen.present, 0);
 }
 
-}  // namespace
+}  // namespace lanes_test

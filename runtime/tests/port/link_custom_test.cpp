@@ -4,7 +4,7 @@
 
 #include "link_ends.h"
 
-namespace {
+namespace link_custom_test {
 
 struct CustomLink {
   CustomLink(FakeDaemon &fake, Transport &transport, bool framed) {
@@ -190,4 +190,4 @@ TEST(CustomLink, ItsThreadIsWokenForMessagesAndTimesAndTheEnd) {
   EXPECT_FALSE(transport.is_open);
 }
 
-}  // namespace
+}  // namespace link_custom_test

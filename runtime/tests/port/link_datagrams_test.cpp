@@ -11,7 +11,7 @@
 
 #include "link_datagrams.h"
 
-namespace {
+namespace link_datagrams_test {
 
 using Bytes = std::vector<uint8_t>;
 
@@ -222,4 +222,4 @@ TEST(DatagramBatch, KeepsWhatTheKernelDoesNotTakeNow) {
   EXPECT_EQ(output.core.lost, 0u);
 }
 
-}  // namespace
+}  // namespace link_datagrams_test

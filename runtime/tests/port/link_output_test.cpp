@@ -8,7 +8,7 @@
 #include "tide/link_serial.h"
 #include "tide/status.h"
 
-namespace {
+namespace link_output_test {
 
 std::vector<uint8_t> random_bytes(std::mt19937_64 &random, size_t count) {
   std::vector<uint8_t> bytes(count);
@@ -115,4 +115,4 @@ TEST(SerialOutput, DurationsDoNotOverflow) {
   EXPECT_EQ(tide_serial_duration_ns(1000, 0), 0);
 }
 
-}  // namespace
+}  // namespace link_output_test

@@ -4,7 +4,7 @@
 
 #include "link_ends.h"
 
-namespace {
+namespace link_tcp_test {
 
 using namespace std::chrono_literals;
 
@@ -57,4 +57,4 @@ TEST(TcpLink, ConnectsAgain) {
   EXPECT_EQ(client.counters().cuts, 3u);
 }
 
-}  // namespace
+}  // namespace link_tcp_test

@@ -11,7 +11,7 @@
 
 #include "link_ends.h"
 
-namespace {
+namespace link_thread_test {
 
 using namespace std::chrono_literals;
 
@@ -164,4 +164,4 @@ TEST(Links, RunTheirInterruptSideOnAThreadOfThePriorityAskedFor) {
   }
 }
 
-}  // namespace
+}  // namespace link_thread_test

@@ -7,7 +7,7 @@
 #include "link_ends.h"
 #include "link_times.h"
 
-namespace {
+namespace link_udp_test {
 
 using namespace std::chrono_literals;
 
@@ -308,4 +308,4 @@ TEST(UdpLink, DoesNotMindThatNobodyListensYet) {
   EXPECT_EQ(server.take(), Bytes(10, 2));
 }
 
-}  // namespace
+}  // namespace link_udp_test

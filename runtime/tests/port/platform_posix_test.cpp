@@ -21,7 +21,7 @@
 #include "tide/posix.h"
 #include "tide/status.h"
 
-namespace {
+namespace platform_posix_test {
 
 constexpr int64_t millisecond = 1000000;
 
@@ -406,4 +406,4 @@ TEST_P(OnThreads, TimerOnlyExecutorSleeps) {
   EXPECT_LT(used * 100, passed * 5) << "more than 5 % of the processor: " << used << " of " << passed << " ns";
 }
 
-}  // namespace
+}  // namespace platform_posix_test

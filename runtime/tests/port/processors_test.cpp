@@ -8,7 +8,7 @@
 
 #include "../../port/processors/tide_processors.h"
 
-namespace {
+namespace processors_test {
 
 std::array<std::thread, TIDE_PROCESSORS_THREADS> threads;
 
@@ -40,4 +40,4 @@ TEST(Processors, KeepOutOfEachOthersWay) {
   }
 }
 
-}  // namespace
+}  // namespace processors_test

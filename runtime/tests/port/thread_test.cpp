@@ -15,7 +15,7 @@
 #include "tide/posix_thread.h"
 #include "tide/status.h"
 
-namespace {
+namespace thread_test {
 
 struct Seen {
   std::atomic<int> runs{0};
@@ -220,4 +220,4 @@ TEST(PosixThread, CpuLatencyIsHeldOrRefused) {
   }
 }
 
-}  // namespace
+}  // namespace thread_test

@@ -11,7 +11,7 @@
 
 #include "seeds.h"
 
-namespace {
+namespace wake_up_lead_test {
 
 constexpr int64_t kUs = 1000, kLimit = 50 * kUs, kPause = 1000 * kUs;
 
@@ -79,4 +79,4 @@ TEST(WakeUpLead, LiesBetweenTheLeastOfOneWindowAndOfTwo) {
   }
 }
 
-}  // namespace
+}  // namespace wake_up_lead_test

@@ -10,7 +10,7 @@
 #include "tide/queue.h"
 #include "tide/status.h"
 
-namespace {
+namespace queue_heap_test {
 
 struct Model {
   std::list<tide_queue_entry_t *> sorted;  // by key, equal keys in order of arrival
@@ -107,4 +107,4 @@ TEST(QueueDeathTest, AKeyThatChangesInTheQueueIsNoticed) {
   EXPECT_DEATH(tide_queue_remove(&queue, &entries[2]), "broken invariant: .*entries\\[index\\] == entry");
 }
 
-}  // namespace
+}  // namespace queue_heap_test

@@ -10,7 +10,7 @@
 #include "tide/framing.h"
 #include "vectors.h"
 
-namespace {
+namespace session_hostile_test {
 
 namespace storm {
 
@@ -132,4 +132,4 @@ TEST(SessionHostile, SurvivesDamagedSerialFrames) {
   }
 }
 
-}  // namespace
+}  // namespace session_hostile_test

@@ -2,10 +2,9 @@
 // A session on a microcontroller: the main program moves it on while it creates objects, and the link's interrupt does
 // so on top of it, wherever interrupts are let in. Whatever comes in between, the main program must go on.
 #include "session_bench.h"
+namespace session_interrupts_test {
 
 using namespace bench;
-
-namespace {
 
 class Board {
  public:
@@ -126,4 +125,4 @@ TEST(SessionInterrupts, AfterwardsTheInterruptMovesTheSessionOn) {
   EXPECT_EQ(board.agent().objects.size(), 1 + 3 * kTopics);
 }
 
-}  // namespace
+}  // namespace session_interrupts_test

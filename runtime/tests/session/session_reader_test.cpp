@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Readers: what they ask for, and their queues of samples that stay in the frames they came in.
 #include "session_bench.h"
+namespace session_reader_test {
 
 using namespace bench;
-
-namespace {
 
 struct Reading : Bench {
   explicit Reading(Options options = {}) : Bench(options) {
@@ -310,4 +309,4 @@ TEST(SessionReader, RandomQueuesBehaveLikeAModel) {
   }
 }
 
-}  // namespace
+}  // namespace session_reader_test

@@ -2,10 +2,9 @@
 // One session after the other: nothing late of one is taken for a part of the next, and the next is made whatever
 // floods in meanwhile.
 #include "session_bench.h"
+namespace session_reconnect_test {
 
 using namespace bench;
-
-namespace {
 
 void lose_agent(Bench &b) {
   b.agent.die();
@@ -142,4 +141,4 @@ TEST(SessionReconnect, ObjectsAreMadeWhileDataFloodsInWithTheFewestSlots) {
   }
 }
 
-}  // namespace
+}  // namespace session_reconnect_test

@@ -14,7 +14,7 @@
 #include "session_replay_client.h"
 #include "session_replay_output.h"
 
-namespace {
+namespace session_replay_test {
 
 using namespace session_replay;
 
@@ -386,4 +386,4 @@ TEST(ClientReplayTable, CoversEveryRecording) {
   EXPECT_EQ(covered, std::set<std::string>(files.begin(), files.end()));
 }
 
-}  // namespace
+}  // namespace session_replay_test

@@ -3,10 +3,9 @@
 // has happened before: random histories of a program, an agent and a wire, also with interrupts in their midst.
 #include "seeds.h"
 #include "session_bench.h"
+namespace session_rest_test {
 
 using namespace bench;
-
-namespace {
 
 struct Event {
   int64_t wait_ns;  // since the one before
@@ -254,4 +253,4 @@ TEST(SessionRest, APollInTheMidstOfAnythingHasNothingToAdd) {
   EXPECT_GT(interrupts, kInterrupted) << "nothing came in between";
 }
 
-}  // namespace
+}  // namespace session_rest_test

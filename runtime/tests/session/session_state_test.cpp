@@ -2,10 +2,9 @@
 // The session's state machine against a small agent in virtual time.
 #include "session_bench.h"
 #include "vectors.h"
+namespace session_state_test {
 
 using namespace bench;
-
-namespace {
 
 int64_t in(Bench &b, int64_t duration_ns) { return b.clock.now_ns + duration_ns; }
 
@@ -754,4 +753,4 @@ TEST(SessionLoss, EverythingArrivesOnceOnAnyLossyLine) {
   }
 }
 
-}  // namespace
+}  // namespace session_state_test

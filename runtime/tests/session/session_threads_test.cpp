@@ -8,10 +8,9 @@
 #include <thread>
 
 #include "session_bench.h"
+namespace session_threads_test {
 
 using namespace bench;
-
-namespace {
 
 class Threads {
  public:
@@ -203,4 +202,4 @@ TEST(SessionThreads, WritersLinkAndExecutorWhileTheAgentComesAndGoes) {
   });
 }
 
-}  // namespace
+}  // namespace session_threads_test

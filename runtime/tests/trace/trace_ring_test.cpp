@@ -11,7 +11,7 @@
 #include "tide/status.h"
 #include "tide/trace.h"
 
-namespace {
+namespace trace_ring_test {
 
 using Bytes = std::vector<uint8_t>;
 
@@ -141,4 +141,4 @@ TEST_F(Ring, LosesNothingBetweenTwoThreadsThatItDoesNotCount) {
   EXPECT_EQ(came + ring.dropped, count);
 }
 
-}  // namespace
+}  // namespace trace_ring_test

@@ -12,7 +12,7 @@
 #include "tide/executor.h"
 #include "tide/status.h"
 
-namespace {
+namespace traced {
 
 int64_t clock_ns = 0;
 
@@ -180,4 +180,4 @@ TEST(Traced, ADaemonRecordsFramesThatDidNotComeWhole) {
   EXPECT_EQ(recorded.all(), (Rows{{TIDE_TRACE_LOST, 30, 0, 1, TIDE_TRACE_NOT_RECEIVED}}));
 }
 
-}  // namespace
+}  // namespace traced

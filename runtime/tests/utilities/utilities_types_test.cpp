@@ -18,7 +18,7 @@
 #include "seeds.h"
 #include "tide/message_memory.h"
 
-namespace {
+namespace utilities_types_test {
 
 struct Inner {
   std::int32_t number;
@@ -309,4 +309,4 @@ TEST_F(DefaultAllocator, RandomEdits) {
   EXPECT_EQ(heap.texts(), 0u);
 }
 
-}  // namespace
+}  // namespace utilities_types_test

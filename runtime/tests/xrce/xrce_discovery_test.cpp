@@ -7,7 +7,7 @@
 #include "tide/status.h"
 #include "tide/xrce.h"
 
-namespace {
+namespace xrce_discovery_test {
 
 using Octets = std::vector<uint8_t>;
 
@@ -105,4 +105,4 @@ TEST(Discovery, BothByteOrdersAreRead) {
   EXPECT_EQ(locator.port, 8888);
 }
 
-}  // namespace
+}  // namespace xrce_discovery_test

@@ -10,7 +10,7 @@
 #include "tide/status.h"
 #include "vectors.h"
 
-namespace {
+namespace xrce_framing_test {
 
 using Bytes = std::vector<uint8_t>;
 
@@ -309,4 +309,4 @@ TEST(FramingReader, BuffersMayComeAndGo) {
   EXPECT_EQ(f.complete, 1);
 }
 
-}  // namespace
+}  // namespace xrce_framing_test

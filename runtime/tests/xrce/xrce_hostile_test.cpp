@@ -10,7 +10,7 @@
 #include "mutate.h"
 #include "vectors.h"
 
-namespace {
+namespace xrce_hostile_test {
 
 std::vector<Bytes> recorded_messages() {
   std::vector<Bytes> messages;
@@ -52,4 +52,4 @@ TEST(Hostile, CutRecordings) {
   }
 }
 
-}  // namespace
+}  // namespace xrce_hostile_test

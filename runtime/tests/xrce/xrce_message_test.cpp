@@ -9,7 +9,7 @@
 #include "recode.h"
 #include "vectors.h"
 
-namespace {
+namespace xrce_message_test {
 
 tide_cdr_t reader_of(const Bytes &bytes, bool big_endian = false) {
   tide_cdr_t cdr;
@@ -360,4 +360,4 @@ TEST(CreateProperty, RoundTripFromAnyPosition) {
   }
 }
 
-}  // namespace
+}  // namespace xrce_message_test

@@ -9,7 +9,7 @@
 
 #include "tide/stream.h"
 
-namespace {
+namespace xrce_stream_test {
 
 // The rules of a reliable input stream with sequence numbers that never wrap around.
 struct Model {
@@ -257,4 +257,4 @@ TEST(InputStream, WindowIsKeptWithinItsLimits) {
   EXPECT_EQ(tide_input_stream_missing(&stream), 0x7FFF);
 }
 
-}  // namespace
+}  // namespace xrce_stream_test

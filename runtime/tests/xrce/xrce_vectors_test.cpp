@@ -10,7 +10,7 @@
 #include "tide/framing.h"
 #include "vectors.h"
 
-namespace {
+namespace xrce_vectors_test {
 
 // The stock client's sign of life to a hard-liveliness poll is not a message (see the README of the recordings).
 const Bytes sign_of_life = bytes_from_hex("81000000 0000000000000000");
@@ -177,4 +177,4 @@ TEST(RawChunks, GiveTheSameFramesAsTheyCame) {
   for (size_t side : {0u, 1u}) EXPECT_EQ(hex_from_bytes(reframed[side]), hex_from_bytes(recorded[side]));
 }
 
-}  // namespace
+}  // namespace xrce_vectors_test

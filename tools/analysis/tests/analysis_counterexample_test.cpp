@@ -6,7 +6,7 @@
 #include "analysis/trials/schedule.h"
 
 namespace tide::analysis {
-namespace {
+namespace analysis_counterexample_test {
 
 std::vector<time_ns> bounds(std::string_view name, const Executor &executor, const Options &options = {}) {
   std::vector<time_ns> all;
@@ -179,5 +179,5 @@ TEST(Counterexample, X6EarlierInstancesOfOneTimer) {
   }
 }
 
-}  // namespace
+}  // namespace analysis_counterexample_test
 }  // namespace tide::analysis

@@ -12,7 +12,7 @@
 #include "analysis/system/results_file.h"
 
 namespace tide::analysis {
-namespace {
+namespace analysis_file_test {
 
 // A and B of the worked examples on two cores, and a path to a third chain.
 const std::string example = R"({
@@ -175,5 +175,5 @@ TEST(Program, ComparesAndLists) {
   EXPECT_NE(run("--cost count=50", "").first.find("\"sets\": 50"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace analysis_file_test
 }  // namespace tide::analysis

@@ -7,7 +7,7 @@
 #include <numeric>
 
 namespace tide::analysis {
-namespace {
+namespace analysis_generate_test {
 
 TEST(Generate, UUniFastSplitsEvenly) {
   Random random(3);
@@ -174,5 +174,5 @@ TEST(Generate, LawsOfPeriodsAndPriorities) {
   EXPECT_NEAR(inverted, 200, 50);
 }
 
-}  // namespace
+}  // namespace analysis_generate_test
 }  // namespace tide::analysis

@@ -10,7 +10,7 @@
 #include "analysis/link/model.h"
 
 namespace tide::analysis {
-namespace {
+namespace analysis_link_test {
 
 constexpr time_ns ms = 1'000'000;
 
@@ -460,5 +460,5 @@ TEST(LinkFile, ErrorsNameTheEntry) {
   EXPECT_EQ(read_link_system("{}").errors, std::vector<std::string>{"system: has no chains"});
 }
 
-}  // namespace
+}  // namespace analysis_link_test
 }  // namespace tide::analysis

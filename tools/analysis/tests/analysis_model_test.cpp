@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace tide::analysis {
-namespace {
+namespace analysis_model_test {
 
 Description two_chains() {
   Description description;
@@ -95,5 +95,5 @@ TEST(Model, AllErrorsAreReportedTogether) {
   EXPECT_EQ(System::build({}).errors.size(), 2U);
 }
 
-}  // namespace
+}  // namespace analysis_model_test
 }  // namespace tide::analysis

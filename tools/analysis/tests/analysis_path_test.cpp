@@ -5,7 +5,7 @@
 #include "analysis/trials/random_system.h"
 
 namespace tide::analysis {
-namespace {
+namespace analysis_path_test {
 
 // Two executors of one core each; the path crosses from the first to the second, where it meets a local chain.
 Description two_executors(time_ns upstream_ns, time_ns delay_ns) {
@@ -214,5 +214,5 @@ TEST(Path, NoScheduleExceedsItsBound) {
   EXPECT_GT(checked, 100);
 }
 
-}  // namespace
+}  // namespace analysis_path_test
 }  // namespace tide::analysis

@@ -9,7 +9,7 @@
 #include "analysis/trials/random_system.h"
 
 namespace tide::analysis {
-namespace {
+namespace analysis_reference_test {
 
 time_ns up(time_ns dividend, time_ns divisor) { return (dividend + divisor - 1) / divisor; }
 
@@ -322,5 +322,5 @@ TEST(Reference, RefinementAndTighteningNeverRaiseABound) {
   }
 }
 
-}  // namespace
+}  // namespace analysis_reference_test
 }  // namespace tide::analysis

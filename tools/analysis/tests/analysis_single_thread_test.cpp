@@ -8,7 +8,7 @@
 #include "analysis/trials/schedule.h"
 
 namespace tide::analysis {
-namespace {
+namespace analysis_single_thread_test {
 
 Executor one_thread(Policy policy, std::vector<Chain> chains, Lane lane = {1, 1}) {
   return {"one", policy, {lane}, std::move(chains)};
@@ -218,5 +218,5 @@ TEST(SingleThread, SharpenedIsNeverHigherAndNeedsNoOther) {
   }
 }
 
-}  // namespace
+}  // namespace analysis_single_thread_test
 }  // namespace tide::analysis

@@ -6,7 +6,7 @@
 #include <random>
 
 namespace tide::analysis {
-namespace {
+namespace analysis_supply_test {
 
 constexpr Lane three_of_five{3, 5};
 
@@ -103,5 +103,5 @@ TEST(Supply, LargeTimesDoNotOverflow) {
   EXPECT_EQ(least_supply_ns(lane, 2 * kLongestTimeNs), 1);
 }
 
-}  // namespace
+}  // namespace analysis_supply_test
 }  // namespace tide::analysis

@@ -6,7 +6,7 @@
 #include "analysis/trials/generate.h"
 
 namespace tide::analysis {
-namespace {
+namespace analysis_theorem_test {
 
 constexpr time_ns none = -1;
 
@@ -230,5 +230,5 @@ TEST(Theorems, ALessImportantGroupMateOfOneUnitHoldsNothing) {
   EXPECT_GT(bound_ns(2), bound_ns(1));
 }
 
-}  // namespace
+}  // namespace analysis_theorem_test
 }  // namespace tide::analysis

@@ -19,7 +19,7 @@
 
 #include "line_process.h"
 
-namespace {
+namespace cable_test {
 
 constexpr double kByte_ns = 1e10 / 115200;
 
@@ -243,4 +243,4 @@ TEST(Cable, RefusesWhatItDoesNotUnderstand) {
   }
 }
 
-}  // namespace
+}  // namespace cable_test

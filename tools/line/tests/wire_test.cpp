@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-namespace {
+namespace wire_test {
 
 using tide::line::Counters;
 using tide::line::kForever;
@@ -319,4 +319,4 @@ TEST(Wire, LogTellsWhenEachFramePassedAndStopsWhenItIsFull) {
   }
 }
 
-}  // namespace
+}  // namespace wire_test
