@@ -36,6 +36,13 @@ set_property(GLOBAL PROPERTY tide_test_options ${tide_test_options})
 set_property(GLOBAL PROPERTY tide_test_definitions ${tide_test_definitions})
 set_property(GLOBAL PROPERTY tide_tests_that_compute ${tide_tests_that_compute})
 
+# tide_test_delays: random delays at locks and events of the program that links it.
+add_library(tide_test_delays OBJECT EXCLUDE_FROM_ALL "${TIDE_RUNTIME}/tests/support/delays.cpp")
+target_include_directories(tide_test_delays PRIVATE "${TIDE_RUNTIME}/include")
+target_link_libraries(tide_test_delays PRIVATE tide_warnings GTest::gtest)
+target_link_options(tide_test_delays INTERFACE -Wl,--wrap=pthread_mutex_lock -Wl,--wrap=pthread_mutex_unlock
+  -Wl,--wrap=tide_port_platform)
+
 # gate_tests is what `make test` runs; tests has those of `make test-all`, too.
 add_custom_target(gate_tests)
 add_custom_target(tests)

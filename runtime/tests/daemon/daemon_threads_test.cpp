@@ -5,54 +5,20 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <random>
 #include <thread>
 
 #include "daemon_peer.h"
+#include "threads.h"
 #include "tide/daemon.h"
 
 namespace daemon_threads_test {
 
 using peer::Bytes;
 
-std::recursive_mutex critical;
-std::mutex event_mutex;
-std::condition_variable event_changed;
-
-int64_t clock_ns(void *) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-const tide_platform_t platform = {
-    nullptr,
-    clock_ns,
-    nullptr,
-    [](void *) -> uintptr_t {
-      critical.lock();
-      return 0;
-    },
-    [](void *, uintptr_t) { critical.unlock(); },
-    nullptr,
-    nullptr,
-    [](void *, tide_event_t *event) { event->state = 0; },
-    [](void *, tide_event_t *event) {
-      const std::lock_guard lock(event_mutex);
-      event->state = 1;
-      event_changed.notify_all();
-    },
-    [](void *, tide_event_t *event, int64_t deadline_ns) -> int {
-      std::unique_lock lock(event_mutex);
-      const auto deadline = std::chrono::steady_clock::time_point(std::chrono::nanoseconds(deadline_ns));
-      const bool set = event_changed.wait_until(lock, deadline, [&] { return event->state != 0; });
-      event->state = 0;
-      return set ? 1 : 0;
-    },
-};
+tide::test::Threads world;  // of all daemons
 
 constexpr int levels = 3, messages_each = 400, submitters = 3, lanes = 2;
 
@@ -68,7 +34,7 @@ struct Side {
     classes[0] = {small.data(), 64, 24};
     classes[1] = {large.data(), 4096, 4};
     tide_daemon_config_t config{};
-    config.platform = &platform;
+    config.platform = &world.platform;
     config.transmitter.nodes = nodes;
     config.transmitter.execution_storage = execution;
     config.transmitter.pending_storage = pending;
@@ -134,7 +100,6 @@ struct Side {
     if (!side->open) return TIDE_ERROR_LINK;
     side->started = peer::flatten(*frame);
     side->busy = true;
-    side->wake.notify_one();
     return TIDE_OK;
   }
 
@@ -154,7 +119,7 @@ struct Side {
       open = false;
     }
     tide_daemon_detach_link(&daemon);
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    for (int turns = 0; turns < 100; ++turns) world.turn();
     attach();
   }
 
@@ -183,10 +148,7 @@ struct Side {
       Bytes heard, sent;
       bool did_send = false;
       {
-        std::unique_lock lock(mutex);
-        const auto until = std::chrono::steady_clock::time_point(std::chrono::nanoseconds(next_poll));
-        const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(5);
-        wake.wait_until(lock, std::min(until, limit), [&] { return busy || !inbox.empty() || stop; });
+        const std::lock_guard lock(mutex);
         if (!inbox.empty()) {
           heard = std::move(inbox.front());
           inbox.pop_front();
@@ -206,14 +168,17 @@ struct Side {
           tide_daemon_on_transmit_complete(&daemon);
         }
       }
-      next_poll = tide_daemon_poll(&daemon);
+      if (heard.empty() && !did_send && world.now_ns() < next_poll) {
+        world.turn();
+      } else {
+        next_poll = tide_daemon_poll(&daemon);
+      }
     }
   }
 
   void receive(Bytes bytes) {
     const std::lock_guard lock(mutex);
     inbox.push_back(std::move(bytes));
-    wake.notify_one();
   }
 
   void run_submitter(uint8_t level) {
@@ -224,7 +189,7 @@ struct Side {
       const uint32_t bytes = reliable && own() % 40 == 0 ? 1000 + static_cast<uint32_t>(own() % 2000) : 20;
       tide_node_t *node;
       if (tide_daemon_acquire(&daemon, bytes, TIDE_PRIORITY(level, 0), &node) != TIDE_OK) {
-        std::this_thread::sleep_for(std::chrono::microseconds(200));
+        world.turn();
         continue;
       }
       if (own() % 50 == 0) {
@@ -245,7 +210,7 @@ struct Side {
     while (!stop) {
       if (tide_daemon_most_urgent(&daemon) == TIDE_PRIORITY_NONE) {
         release_one();
-        std::this_thread::sleep_for(std::chrono::microseconds(100));
+        world.turn();
       } else {
         tide_daemon_process_most_urgent(&daemon);
       }
@@ -268,7 +233,6 @@ struct Side {
   uint32_t next_index[256] = {};
 
   std::mutex mutex;  // of the line and the list of samples
-  std::condition_variable wake;
   bool open = false, busy = false;
   Bytes started;
   std::deque<Bytes> inbox;
@@ -301,13 +265,8 @@ TEST_P(daemon_threads, nothing_reliable_is_lost_between_threads) {
       submitting.emplace_back([side, level] { side->run_submitter(level); });
   }
   for (auto &thread : submitting) thread.join();
-  bool idle = false;
-  for (int i = 0; i < 6000 && !idle; ++i) {
-    idle = tide_daemon_is_idle(&a->daemon, 0) && tide_daemon_is_idle(&b->daemon, 0);
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  EXPECT_TRUE(idle);
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_TRUE(
+      world.turns_until([&] { return tide_daemon_is_idle(&a->daemon, 0) && tide_daemon_is_idle(&b->daemon, 0); }));
   for (Side *side : {a.get(), b.get()}) side->stop = true;
   for (auto &thread : running) thread.join();
   for (Side *side : {a.get(), b.get()}) {
@@ -402,10 +361,10 @@ TEST(daemon_wire, a_full_pool_takes_back_what_has_expired) {
   tide_node_t *none;
   EXPECT_EQ(tide_daemon_acquire(&side.daemon, 8, 0, &none), TIDE_ERROR_FULL);
   tide_daemon_abandon(&side.daemon, node);
-  EXPECT_EQ(platform.event_wait(nullptr, &side.daemon.done_event, 0), 1);
+  EXPECT_EQ(world.platform.event_wait(&world, &side.daemon.done_event, 0), 1);
 }
 
-int64_t soon(int64_t seconds) { return clock_ns(nullptr) + seconds * 1'000'000'000; }
+int64_t soon(int64_t seconds) { return world.now_ns() + seconds * 1'000'000'000; }
 
 void expect_order(const std::array<tide_priority_t, 4> &priorities, const std::vector<int> &expected) {
   Side side(false, 1);
@@ -425,23 +384,22 @@ void expect_order(const std::array<tide_priority_t, 4> &priorities, const std::v
       got.push_back(node);
     });
     const auto waiting = [&] {
-      const std::lock_guard lock(critical);
+      const std::lock_guard lock(world.critical);
       int count = 0;
       for (auto *waiter = side.daemon.waiters; waiter != nullptr; waiter = waiter->next) count++;
       return count;
     };
-    while (waiting() < i + 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    world.turns_until([&] { return waiting() >= i + 1; });
   }
   tide_node_t *none = nullptr;
-  EXPECT_EQ(tide_daemon_acquire_until(&side.daemon, 8, TIDE_PRIORITY(0, 2), clock_ns(nullptr), &none),
-            TIDE_ERROR_TIMEOUT);
+  EXPECT_EQ(tide_daemon_acquire_until(&side.daemon, 8, TIDE_PRIORITY(0, 2), world.now_ns(), &none), TIDE_ERROR_TIMEOUT);
   for (size_t i = 0; i < 4; ++i) {
     tide_daemon_abandon(&side.daemon, nodes[i]);
     const auto taken = [&] {
       const std::lock_guard lock(mutex);
       return order.size();
     };
-    while (taken() < i + 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    world.turns_until([&] { return taken() >= i + 1; });
   }
   for (auto &thread : threads) thread.join();
   EXPECT_EQ(order, expected);
@@ -472,7 +430,7 @@ TEST(daemon_pool, waiting_threads_never_starve_each_other) {
         const uint32_t bytes = own() % 4 == 0 ? 2000 : 20;
         for (; count < nodes.size(); ++count) {
           // Only the first is waited for: who holds one and waits for another may wait for its like.
-          const int64_t deadline_ns = count == 0 ? soon(60) : clock_ns(nullptr);
+          const int64_t deadline_ns = count == 0 ? soon(60) : world.now_ns();
           const auto priority = TIDE_PRIORITY(own() % 4, 0);
           if (tide_daemon_acquire_until(&side.daemon, bytes, priority, deadline_ns, &nodes[count]) != TIDE_OK) break;
         }

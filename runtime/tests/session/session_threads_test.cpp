@@ -2,12 +2,12 @@
 // Real threads: several writers, an executor and the link's thread on one session, while the agent dies and comes back.
 // Meant for ThreadSanitizer above all; without it, it still checks that nothing is lost or out of order.
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
 #include <mutex>
 #include <thread>
 
 #include "session_bench.h"
+#include "threads.h"
+
 namespace session_threads_test {
 
 using namespace bench;
@@ -15,9 +15,8 @@ using namespace bench;
 class Threads {
  public:
   Threads() : agent(clock_, [this](const Bytes &bytes) { answer(bytes); }) {
-    platform_ = {this, now, nullptr, enter, leave, nullptr, nullptr, event_init, event_set, event_wait};
     tide_session_config_t config{};
-    config.daemon.platform = &platform_;
+    config.daemon.platform = &world.platform;
     memory_.give(config.daemon, {.classes = {{256, 40}}, .streams = 8, .slots = 16});
     tide_transmitter_config_t &out = config.daemon.transmitter;
     out.message_bytes = 508;
@@ -31,7 +30,6 @@ class Threads {
     config.silence_limit_ns = 100 * ms;
     config.connect_period_ns = 100 * ms;
     config.context = this;
-    config.on_work = [](void *context) { static_cast<Threads *>(context)->wake_.notify_all(); };
     EXPECT_EQ(tide_session_init(&session, &config), TIDE_OK);
     const tide_link_t link = {this, start, nullptr, 0};
     EXPECT_EQ(tide_daemon_attach_link(&session.daemon, &link, 0), TIDE_OK);
@@ -42,10 +40,6 @@ class Threads {
     link_.join();
   }
 
-  static int64_t real_ns() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-  }
   // Run something in the link's thread, where the agent lives.
   void with_agent(const std::function<void()> &action) {
     std::atomic<bool> done = false;
@@ -56,39 +50,18 @@ class Threads {
         done = true;
       });
     }
-    while (!done) std::this_thread::yield();
+    world.turns_until([&] { return done.load(); });
   }
 
  private:
   Clock clock_;
 
  public:
+  tide::test::Threads world;
   Agent agent;
   tide_session_t session{};
 
  private:
-  static int64_t now(void *) { return real_ns(); }
-  static uintptr_t enter(void *context) {
-    static_cast<Threads *>(context)->critical_.lock();
-    return 0;
-  }
-  static void leave(void *context, uintptr_t) { static_cast<Threads *>(context)->critical_.unlock(); }
-  static void event_init(void *, tide_event_t *event) { event->state = 0; }
-  static void event_set(void *context, tide_event_t *event) {
-    Threads *self = static_cast<Threads *>(context);
-    std::lock_guard lock(self->event_mutex_);
-    event->state = 1;
-    self->event_.notify_all();
-  }
-  static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
-    Threads *self = static_cast<Threads *>(context);
-    std::unique_lock lock(self->event_mutex_);
-    const int64_t limit_ns = std::min(deadline_ns, real_ns() + s);
-    const std::chrono::steady_clock::time_point limit{std::chrono::nanoseconds(limit_ns)};
-    const bool set = self->event_.wait_until(lock, limit, [&] { return event->state != 0; });
-    event->state = 0;
-    return set;
-  }
   static int start(void *context, const tide_frame_parts_t *frame) {
     Threads *self = static_cast<Threads *>(context);
     Bytes bytes(frame->head, frame->head + frame->head_bytes);
@@ -96,7 +69,6 @@ class Threads {
     bytes.insert(bytes.end(), frame->tail, frame->tail + frame->tail_bytes);
     std::lock_guard lock(self->wire_mutex_);
     self->wire_.push_back(std::move(bytes));
-    self->wake_.notify_all();
     return TIDE_OK;
   }
   void answer(const Bytes &bytes) { answers_.push_back(bytes); }
@@ -106,18 +78,18 @@ class Threads {
       std::deque<Bytes> arrived;
       std::deque<std::function<void()>> actions;
       {
-        std::unique_lock lock(wire_mutex_);
-        wake_.wait_for(lock, std::chrono::microseconds(200));
+        const std::lock_guard lock(wire_mutex_);
         arrived.swap(wire_);
         actions.swap(actions_);
       }
-      clock_.now_ns = real_ns();
+      if (arrived.empty() && actions.empty()) world.turn();
+      clock_.now_ns = world.now_ns();
       for (auto &action : actions) action();
       for (const Bytes &bytes : arrived) {
         tide_daemon_on_transmit_complete(&session.daemon);
         agent.receive(bytes);
       }
-      while (clock_.run_next(real_ns())) {
+      while (clock_.run_next(world.now_ns())) {
       }
       while (!answers_.empty()) {
         const Bytes bytes = answers_.front();
@@ -128,10 +100,7 @@ class Threads {
     }
   }
 
-  tide_platform_t platform_{};
-  std::recursive_mutex critical_;
-  std::mutex event_mutex_, wire_mutex_;
-  std::condition_variable event_, wake_;
+  std::mutex wire_mutex_;
   std::deque<Bytes> wire_, answers_;
   std::deque<std::function<void()>> actions_;
   std::atomic<bool> stop_ = false;
@@ -153,13 +122,13 @@ TEST(SessionThreads, WritersLinkAndExecutorWhileTheAgentComesAndGoes) {
     objects[i].description.parent = parents[i];
     ASSERT_EQ(tide_session_add_object(&t.session, &objects[i]), TIDE_OK);
   }
-  ASSERT_EQ(tide_session_wait_object(&t.session, &objects[5], Threads::real_ns() + 20 * s, nullptr), TIDE_OK);
+  ASSERT_EQ(tide_session_wait_object(&t.session, &objects[5], t.world.now_ns() + 20 * s, nullptr), TIDE_OK);
   std::atomic<bool> done = false;
   std::thread executor([&] {
     while (!done) {
       while (tide_daemon_process_most_urgent(&t.session.daemon) > 0) {
       }
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
+      t.world.turn();
     }
   });
   std::vector<std::thread> threads;
@@ -173,17 +142,24 @@ TEST(SessionThreads, WritersLinkAndExecutorWhileTheAgentComesAndGoes) {
           ASSERT_EQ(tide_session_write_end(&write), TIDE_OK);
           ++i;
         }
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        for (int turns = 0; turns < 20; ++turns) t.world.turn();
       }
     });
-  std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  // It dies amid the samples, and comes back when the session has missed it.
+  const auto samples_of_agent = [&] {
+    size_t count = 0;
+    t.with_agent([&] { count = t.agent.samples.size(); });
+    return count;
+  };
+  t.world.turns_until([&] { return samples_of_agent() > writers * samples / 4; });
   t.with_agent([&] { t.agent.die(); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  t.world.turns_until([&] {
+    const std::lock_guard lock(t.world.critical);
+    return t.session.state != TIDE_SESSION_READY;
+  });
   t.with_agent([&] { t.agent.live(); });
   for (std::thread &thread : threads) thread.join();
-  const int64_t limit_ns = Threads::real_ns() + 30 * s;
-  while (!tide_session_is_idle(&t.session, 0) && Threads::real_ns() < limit_ns)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  t.world.turns_until([&] { return tide_session_is_idle(&t.session, 0); });
   done = true;
   executor.join();
   t.with_agent([&] {
