@@ -28,6 +28,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tide.programs.child import may_use_fifo
+from tide.report.verdict import NO_ANSWER
 from tide.run.machine import describe
 from tide.run.robot_plans import is_given, used_executors
 from tide.system.load import load
@@ -90,7 +91,7 @@ def _tide(*words: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tide.main", *words], env=environment, capture_output=True, text=True, timeout=_LIMIT_S
     )
-    if done.returncode != 0:
+    if done.returncode == NO_ANSWER or "Traceback" in done.stderr:
         typer.echo(f"tide {' '.join(words)}\n{done.stdout}{done.stderr}", err=True)
         raise typer.Exit(1)
 

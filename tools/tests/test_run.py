@@ -406,7 +406,7 @@ def test_sweep_with_losses(build: Path, fast: Path, tmp_path: Path) -> None:
 def test_a_client_that_dies_is_reported_with_its_log(build: Path, fast: Path, tmp_path: Path) -> None:
     process = start(build, tmp_path, str(fast), "--periods", "4", "--executor", "tide", fake="die")
     _, errors = process.communicate()
-    assert process.returncode == 1
+    assert process.returncode == 2
     assert "chain_client ended in the middle" in errors and "fake client: no more" in errors
     assert "Traceback" not in errors
 
@@ -431,7 +431,7 @@ def test_missing_programs_and_wrong_options_are_one_line(tmp_path: Path, monkeyp
         find_binary("tide-line")
     runner = CliRunner()
     missing = runner.invoke(app, ["run", str(EXAMPLE), "--out", str(tmp_path / "out")])
-    assert missing.exit_code == 1 and "run `make build`" in missing.output
+    assert missing.exit_code == 2 and "run `make build`" in missing.output
     wrong = runner.invoke(app, ["run", str(EXAMPLE), "--sweep-chains", "5-x", "--out", str(tmp_path / "out")])
     assert wrong.exit_code == 2 and "write it as 1-5" in wrong.output
     assert runner.invoke(app, ["agent", "--help"]).exit_code == 1

@@ -10,7 +10,7 @@ from rich.console import Console
 from tide.outputs import require_file, written
 from tide.report.answers import answers_table
 from tide.report.results import Results
-from tide.report.table import conclusion, results_table, verdict_table
+from tide.report.table import conclusion, reason_lines, results_table, verdict_table
 from tide.terminal.style import print_whole
 
 app = typer.Typer()
@@ -26,7 +26,9 @@ def report(
         ),
     ] = None,
 ) -> None:
-    """Print the tables of a results.json again, or make its page anew.
+    """Print the verdict and the tables of a results.json again, or make its page anew.
+
+    Exit status: as of tide run, from which the file is.
 
     Example: tide report results/three_chains --html page.html
     """
@@ -42,6 +44,9 @@ def report(
         raise typer.Exit(2) from None
     console = Console()
     print_whole(console, verdict_table(results))
+    for run in results.runs:
+        for line in reason_lines(run):
+            console.print(f"{run.label}: {line}", highlight=False, markup=False, soft_wrap=True)
     print_whole(console, results_table(results))
     if any(run.answers for run in results.runs):
         print_whole(console, answers_table(results.runs))
@@ -54,3 +59,4 @@ def report(
         with written(html) as place:
             write_page(results, [], [], place)
         console.print(f"{html}: written", highlight=False, markup=False, soft_wrap=True)
+    raise typer.Exit(results.exit_status())

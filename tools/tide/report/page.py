@@ -13,6 +13,7 @@ from tide.report.counters import counter_rows
 from tide.report.references import Reference
 from tide.report.results import Results
 from tide.report.timeline import Period
+from tide.report.verdict import State
 
 
 def write_page(results: Results, references: Sequence[Reference], periods: Sequence[Period], path: Path) -> None:
@@ -38,8 +39,9 @@ def write_page(results: Results, references: Sequence[Reference], periods: Seque
         timeline=charts.timeline_chart(periods) if periods else None,
         verdict_headings=table.VERDICT_HEADINGS,
         verdict_first=lambda row: [*row[:2], row[-1], *row[2:-1]],
+        reason_lines=table.reason_lines,
         verdicts=table.verdict_rows(results),
-        good=table.VERDICT_COLOURS,
+        kinds={state.value: table.KINDS[state.colour] for state in State},
         parts=[
             (run, charts.parts_chart(run, f"parts{number}"), answers.part_rows(run))
             for number, run in enumerate(divided)

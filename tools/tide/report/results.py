@@ -11,6 +11,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from tide.analysis.premises import OF_CODE, short
+from tide.report.verdict import Completeness, Observation, Premises, Verdict, exit_status, verdict
+
 
 class _Entry(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -63,7 +66,7 @@ class Undisturbed(_Entry):
 
 class ChainResult(_Entry):
     """One chain under one executor. Latency: nominal expiry of its timer to completion of its last callback (in results
-    of older versions from the start of its first callback)."""
+    of older versions from the start of its first callback). part, unseen, doubt: of tide.report.verdict."""
 
     name: str
     priority: int
@@ -79,24 +82,13 @@ class ChainResult(_Entry):
     deadline_misses: int
     bound_ns: int | None = None
     lost: int  # started, and the answer never came
-    skipped: int = 0  # the timer had no chance to run in its period
+    skipped: int = 0  # not started: its timer had no chance to run, or its first message is missing
+    part: str = ""
+    unseen: str = ""
+    doubt: str = ""
     latencies_ns: list[int]
     undisturbed: list[Undisturbed] = []  # empty: not known
     parts: list[PartResult] = []
-
-    @property
-    def verdict(self) -> str:
-        """Of deadline, bound and observation, in words."""
-        if self.lost or self.skipped:
-            return "not met: instances are missing"
-        if self.max_ns is None:
-            return "nothing came to its end"
-        if self.deadline_misses:
-            return "not met"
-        if self.bound_ns is not None and self.max_ns > self.bound_ns:
-            return "met, above its bound"
-        guaranteed = self.bound_ns is not None and self.bound_ns <= self.deadline_ns
-        return "met, guaranteed" if guaranteed else "met, no guarantee"
 
 
 class Run(_Entry):
@@ -112,6 +104,44 @@ class Run(_Entry):
     def label(self) -> str:
         return f"{self.executor}, {self.send}" if self.executor == "batch" else self.executor
 
+    def verdict(self, chain: ChainResult) -> Verdict:
+        return verdict(
+            Observation(chain.samples, chain.deadline_misses, chain.lost, chain.skipped, chain.max_ns),
+            Completeness(chain.part, chain.unseen, chain.doubt),
+            premises_of(self.answers),
+            chain.deadline_ns,
+            chain.bound_ns,
+        )
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        return [self.verdict(chain) for chain in self.chains]
+
+    @property
+    def refuted(self) -> list[str]:
+        """Chains of which an instance that nothing was seen to disturb was longer than its bound, and until where: the
+        bound is wrong, or a premise that nothing here observes is broken."""
+        broken = bool(premises_of(self.answers).broken)
+        found = []
+        for chain in self.chains:
+            above = chain.bound_ns is not None and (chain.max_ns or 0) > chain.bound_ns
+            found += [chain.name] if above and not chain.undisturbed and not broken else []
+            found += [
+                f"{chain.name}{f' until it leaves {one.until}' if one.until else ''}"
+                for one in chain.undisturbed
+                if one.is_above
+            ]
+        return found
+
+
+def premises_of(answers: Sequence[Answer]) -> Premises:
+    """A property of an executor's code is no question to a run: it is proved, and `tide hunt` attacks it."""
+    asked = [one for one in answers if one.id not in OF_CODE]
+    return Premises(
+        tuple(f"{short(one.id)} ({one.counter})" for one in asked if one.verdict == "broken"),
+        tuple(dict.fromkeys(short(one.id) for one in asked if one.verdict == "not observable here")),
+    )
+
 
 class Results(_Entry):
     schema_: Literal[1] = 1
@@ -123,15 +153,29 @@ class Results(_Entry):
     link: str = ""
     machine: Machine
     runs: list[Run]
+    judged: str = ""  # the run whose verdicts the exit status is of; empty: all
+
+    def exit_status(self, require_guarantee: bool = False) -> int:
+        """Of a comparison, that of the executor that the description has, where it was among them."""
+        runs = [run for run in self.runs if run.label == self.judged] or self.runs
+        verdicts = [one for run in runs for one in run.verdicts]
+        return exit_status(verdicts, require_guarantee, any(run.refuted for run in runs))
 
     def to_json(self) -> str:
+        """With the verdict of each chain, for readers: `from_json` makes it anew by the rule of its version."""
         data = self.model_dump()
+        for run, dumped in zip(self.runs, data["runs"], strict=True):
+            for one, chain in zip(run.verdicts, dumped["chains"], strict=True):
+                chain["verdict"] = {"state": one.state.value, "reasons": list(one.reasons)}
         return json.dumps({"schema": data.pop("schema_"), **data}, indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> Results:
         data = json.loads(text)
         data["schema_"] = data.pop("schema", None)
+        for run in data.get("runs", ()):
+            for chain in run.get("chains", ()):
+                chain.pop("verdict", None)
         return cls.model_validate(data)
 
 

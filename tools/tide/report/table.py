@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from rich.table import Table
 
 from tide.report.results import ChainResult, Results, Run, Sweep
+from tide.report.verdict import State
 from tide.terminal.style import empty_table
 
 HEADINGS = ("chain", "executor", "min", "p50", "p99", "max", "std", "deadline", "late", "lost", "skipped", "samples")
 
 _WORDS = {"batch": "the batch executor", "tide": "tide", "tide-preemptive": "tide's preemptive lanes"}
 VERDICT_HEADINGS = ("chain", "executor", "median", "worst", "bound", "deadline", "verdict")
-VERDICT_COLOURS = {"met, guaranteed": "green", "met, no guarantee": "yellow"}
 
 
 def milliseconds(value_ns: int | None) -> str:
@@ -51,7 +51,7 @@ def verdict_rows(results: Results) -> list[list[str]]:
             chain = run.chains[position]
             bound = "none" if chain.bound_ns is None else milliseconds(chain.bound_ns)
             times = (milliseconds(chain.p50_ns), milliseconds(chain.max_ns), bound, milliseconds(chain.deadline_ns))
-            found.append([chain.name, run.label, *times, chain.verdict])
+            found.append([chain.name, run.label, *times, run.verdict(chain).state.value])
     return found
 
 
@@ -63,7 +63,7 @@ def verdict_table(results: Results) -> Table:
     for row in verdict_rows(results):
         if last and row[0] != last:
             table.add_section()
-        colour = VERDICT_COLOURS.get(row[-1], "red")
+        colour = State(row[-1]).colour
         table.add_row(row[0] if row[0] != last else "", *row[1:-1], f"[{colour}]{row[-1]}[/]")
         last = row[0]
     return table
@@ -107,7 +107,7 @@ def conclusion(results: Results) -> str | None:
         return None
     name = urgent[0][1].name
     medians = ", ".join(f"{(chain.p50_ns or 0) / 1e6:.1f} ms with {_WORDS[run.executor]}" for run, chain in urgent)
-    guaranteed = [run for run, chain in urgent if chain.verdict == "met, guaranteed"]
+    guaranteed = [run for run, chain in urgent if run.verdict(chain).state is State.GUARANTEED]
     if not guaranteed:
         return f"{name}: {medians}"
     deadline = f"its deadline of {urgent[0][1].deadline_ns / 1e6:g} ms"
@@ -126,31 +126,38 @@ class Summary:
 
 
 def summaries(results: Results) -> list[Summary]:
-    """Of each run: how many deadlines were met, and how many are guaranteed."""
+    """The answer of each run in one line: the worst state, how many chains have it, and why."""
     return [_summary(run) for run in results.runs]
 
 
+KINDS = {"red": "bad", "yellow": "fair", "green": "good"}
+
+
 def _summary(run: Run) -> Summary:
-    count = len(run.chains)
-    verdicts = [chain.verdict for chain in run.chains]
-    guaranteed = sum(one == "met, guaranteed" for one in verdicts)
-    failed = [chain.name for chain in run.chains if not chain.verdict.startswith("met")]
-    above = [chain.name for chain in run.chains if chain.verdict == "met, above its bound"]
-    chains = "the only chain" if count == 1 else f"all {count} chains"
-    if failed:
-        text = f"{count - len(failed)} of {count} chains met their deadlines in every instance; not: {_named(failed)}"
-    else:
-        text = f"{chains} met {'its deadline' if count == 1 else 'their deadlines'} in every instance"
-    if guaranteed:
-        text += (
-            f"; {'it is' if count == 1 else f'{guaranteed} are' if guaranteed > 1 else '1 is'} guaranteed by a bound"
-        )
-    else:
-        text += "; nothing is guaranteed"
-    if above:
-        text += f"; above the bound: {_named(above)}"
-    kind = "bad" if failed or above else "good" if guaranteed == count else "fair"
-    return Summary(run.label, kind, text)
+    verdicts = run.verdicts
+    if not verdicts:
+        return Summary(run.label, "bad", "no chain was run")
+    count, states = len(verdicts), [one.state for one in verdicts]
+    worst = min(states, key=list(State).index)
+    of_it = [(chain.name, one) for chain, one in zip(run.chains, verdicts, strict=True) if one.state is worst]
+    who = ("the chain" if count == 1 else "all chains") if len(of_it) == count else _named([name for name, _ in of_it])
+    reasons = dict.fromkeys(one.reasons[0] for _, one in of_it if one.reasons)
+    why = f" ({'; '.join(list(reasons)[:_MOST_REASONS])})" if reasons else ""
+    better = [f"{states.count(one)} {one.value}" for one in State if one is not worst and one in states]
+    text = f"{worst.value}: {who}{why}" + (f"; of the others {', '.join(better)}" if better else "")
+    return Summary(run.label, KINDS[worst.colour], text)
+
+
+_MOST_REASONS = 2
+
+
+def reason_lines(run: Run) -> list[str]:
+    """Why the chains of a run have their verdicts: a line for those that share it."""
+    alike: dict[tuple[State, tuple[str, ...]], list[str]] = {}
+    for chain, one in zip(run.chains, run.verdicts, strict=True):
+        if one.reasons:
+            alike.setdefault((one.state, one.reasons), []).append(chain.name)
+    return [f"{_named(names)}: {state.value}: {'; '.join(reasons)}" for (state, reasons), names in alike.items()]
 
 
 def _named(names: list[str]) -> str:

@@ -6,11 +6,18 @@ from __future__ import annotations
 import json
 
 from tide.analysis.bounds import Bounds
+from tide.analysis.lower import described_executor
 from tide.analysis.observed import Observation, as_run, bounded_runs, observations
 from tide.report.results import ChainResult, Results, Run
 from tide.run.judge import judge
 from tide.run.shares import shares
 from tide.system.model import System
+
+
+def described_label(system: System) -> str:
+    """The label of the run of the executor that the description has."""
+    executor, _, send = described_executor(system).partition("_")
+    return {"lanes": "tide-preemptive", "batch": f"batch, {send or 'asynchronous'}"}.get(executor, executor)
 
 
 def with_bounds(system: System, results: Results, losses: int = 0) -> tuple[Results, list[Observation]]:

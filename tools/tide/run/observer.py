@@ -4,7 +4,9 @@
 Run as `python -m tide.run.observer` with a JSON object on standard input: {"topics": [{"topic", "type", "readers",
 "observed"}], "services": [{"service", "type"}]}, where readers is how many others subscribe. Prints {"missing": [...]}
 as long as an end is missing, then {"event": "seen"}; at SIGTERM a line for each observed topic: when its messages were
-published, on the monotonic clock, then {"event": "told"}. Ends also when standard input is closed."""
+published, on the monotonic clock, and "missed": [[time, count]] where the numbers of its publisher say that some did
+not come; then {"event": "told", "until_ns"}: until when the observer had taken all that there was. Ends also when
+standard input is closed."""
 
 from __future__ import annotations
 
@@ -30,17 +32,25 @@ class _Topic:
         self.node, self.name, self.type = node, str(told["topic"]), str(told["type"])
         self.readers, self.observed = int(told["readers"]), bool(told["observed"])
         self.times_ns: list[int] = []
+        self.missed: list[tuple[int, int]] = []
+        self.publishers, self._number = 0, 0
         if self.observed:  # best effort takes what is reliable, too
             node.create_subscription(message_class(self.type), self.name, self._take, quality(False, _DEPTH), raw=True)
 
     def _take(self, _: bytes, info: dict[str, int]) -> None:
         """When it was published: the observer may come to it late, and to several in any order."""
         since_ns = time.time_ns() - info["source_timestamp"]
-        self.times_ns.append(time.monotonic_ns() - since_ns)
+        at_ns = time.monotonic_ns() - since_ns
+        self.times_ns.append(at_ns)
+        number = info["publication_sequence_number"]
+        if self.publishers == 1 and 0 < self._number < number - 1:  # a publisher that starts anew begins with 1
+            self.missed.append((at_ns, number - 1 - self._number))
+        self._number = number
 
     def missing(self) -> dict[str, str] | None:
         absolute = "/" + self.name.lstrip("/")
         publishers = self.node.get_publishers_info_by_topic(absolute)
+        self.publishers = len(publishers)
         other = next((one.topic_type for one in publishers if one.topic_type != self.type), None)
         if other is not None:
             return {"topic": self.name, "what": "type", "type": other}
@@ -85,12 +95,17 @@ def main() -> None:
             while (left_s := until_s - time.monotonic()) > 0:
                 executor.spin_once(timeout_sec=left_s)
         say({"event": "seen"})
+        until_ns = time.monotonic_ns()
         while rclpy.ok():  # not spin(): once in a while it is not woken when the process is told to end
+            since_ns = time.monotonic_ns()
             executor.spin_once(timeout_sec=_LOOK_S)
+            idle = time.monotonic_ns() - since_ns >= _LOOK_S * 1e9
+            taken_ns = max((topic.times_ns[-1] for topic in topics if topic.times_ns), default=0)
+            until_ns = max(until_ns, since_ns if idle else taken_ns)
     for topic in topics:
         if topic.observed:
-            say({"topic": topic.name, "times_ns": sorted(topic.times_ns)})
-    say({"event": "told"})
+            say({"topic": topic.name, "times_ns": sorted(topic.times_ns), "missed": topic.missed})
+    say({"event": "told", "until_ns": until_ns})
     end_within(END_S)
     executor.shutdown()
 

@@ -116,12 +116,14 @@ def run_virtual(simulator: Simulator, system: System, variant: Variant, settings
     )
 
 
-def run_on_qemu(system: System, variants: list[Variant], settings: Settings, folder: Path, command_line: str) -> None:
+def run_on_qemu(
+    system: System, variants: list[Variant], settings: Settings, folder: Path, command_line: str
+) -> Results:
     from tide.report.answers import answers_table
     from tide.report.page import write_page
     from tide.report.plots import latency_plot
     from tide.report.table import conclusion, results_table, verdict_table
-    from tide.run.answers import with_bounds
+    from tide.run.answers import described_label, with_bounds
     from tide.run.machine import describe
 
     console = Console()
@@ -139,6 +141,7 @@ def run_on_qemu(system: System, variants: list[Variant], settings: Settings, fol
         link=f"{link.baud} baud",
         machine=describe(may_use_fifo()),
         runs=runs,
+        judged=described_label(system),
     )
     try:
         results, _ = with_bounds(system, results)
@@ -164,6 +167,7 @@ def run_on_qemu(system: System, variants: list[Variant], settings: Settings, fol
     with console.status("the same binary with the agent and ROS 2 nodes"):
         exchange = run_live(system, Settings(LIVE_PERIODS, settings.seed, 0.0, settings.domain), folder / "live")
     console.print(_live_sentence(exchange), highlight=False, soft_wrap=True)
+    return results
 
 
 def _live_sentence(exchange: Exchange) -> str:

@@ -58,13 +58,18 @@ Report = Callable[[str], None]
 @dataclass
 class Recorded:
     """runs: by chain, callback and instance its start, end and processor time. unfinished: instances that a board began
-    and saw no end of, whose runs it does not tell. topics: when messages came."""
+    and saw no end of, whose runs it does not tell. topics: when messages came; missed: where the numbers of their
+    publisher say that the observer did not receive some, with how many. end_ns: until when everything ran;
+    seen_until_ns: until when the observer kept up."""
 
     start_ns: int
+    end_ns: int = 0
+    seen_until_ns: int = 0
     runs: dict[tuple[str, str], dict[int, tuple[int, int, int]]] = field(default_factory=dict)
     skipped: set[tuple[str, int]] = field(default_factory=set)
     unfinished: set[tuple[str, int]] = field(default_factory=set)
     topics: dict[str, list[int]] = field(default_factory=dict)
+    missed: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     counters: dict[str, Any] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)  # execution times that the boards counted
     notes: list[str] = field(default_factory=list)  # for people
@@ -327,6 +332,7 @@ class Robot:
             self._wait_end(start_ns, children, report)
             report("ending")
             recorded = self._gather(start_ns, observer)
+            recorded.end_ns = self._end_ns(start_ns)
             if pauses is not None:
                 pauses.process.send_signal(signal.SIGTERM)
                 recorded.pauses = pauses.wait_event("pauses", _END_LIMIT_S)
@@ -438,6 +444,9 @@ class Robot:
             runs |= {index: (start, end, cpu) for index, start, end, cpu in told["runs"]}
         elif "times_ns" in told:
             recorded.topics[told["topic"]] = told["times_ns"]
+            recorded.missed[told["topic"]] = [(at_ns, count) for at_ns, count in told.get("missed", ())]
+        elif told.get("event") == "told" and "until_ns" in told:
+            recorded.seen_until_ns = told["until_ns"]
         elif told.get("event") == "summary":
             recorded.counters.setdefault("boards", {})[name] = {k: v for k, v in told.items() if k != "event"}
         elif told.get("skipped"):

@@ -23,7 +23,6 @@ from tide.run.robot import Robot, may_wait
 from tide.run.robot_paths import paths_of
 from tide.run.robot_plans import is_given, length_ns, used_executors
 from tide.run.robot_results import (
-    Outcome,
     chains_table,
     execution_lines,
     legs_table,
@@ -101,7 +100,7 @@ def _shared(robot: Robot) -> list[str]:
     return lines
 
 
-def play(system: System, settings: Settings, file: Path, folder: Path, command_line: str, console: Console) -> Outcome:
+def play(system: System, settings: Settings, file: Path, folder: Path, command_line: str, console: Console) -> Results:
     """PlanError when it cannot be played, RunError when a part failed."""
     robot = Robot(system, settings, file.resolve().parent, folder / "parts")
     console.print(_heading(system, settings), highlight=False, soft_wrap=True)
@@ -144,4 +143,4 @@ def play(system: System, settings: Settings, file: Path, folder: Path, command_l
         print_whole(console, legs_table(outcome))
     for line in (*sentences(system, outcome), *recorded.notes):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
-    return outcome
+    return results

@@ -16,7 +16,6 @@ from tide.analysis.observed import DESCRIBED, excluded
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.pauses import pauses_told
 from tide.report.results import Run, Undisturbed, summarise
-from tide.report.table import VERDICT_COLOURS
 from tide.run.disturbances import undisturbed
 from tide.run.evidence import executions
 from tide.run.handed import evidence_of
@@ -52,11 +51,6 @@ class Outcome:
     def excluded(self) -> str:
         """What happened of which the bounds say nothing; empty: nothing."""
         return excluded(self.run.model_dump(), 0)
-
-    @property
-    def is_above(self) -> bool:
-        """A bound is wrong, or something that it takes for granted."""
-        return bool(self.longer) and not self.excluded
 
     @property
     def longer(self) -> list[str]:
@@ -135,7 +129,13 @@ def outcome_of(
         )
         bound = bounds.chain(chain.name) if bounds else None
         bound_ns = bound.bound_ns if bound else None
-        more = {"bound_ns": bound_ns, "undisturbed": _undisturbed(system, chain, recorded, known, bound)}
+        more = {
+            "bound_ns": bound_ns,
+            "undisturbed": _undisturbed(system, chain, recorded, known, bound),
+            "part": one.part,
+            "unseen": one.unseen,
+            "doubt": one.doubt,
+        }
         chains.append(result.model_copy(update=more))
     evidence: dict[str, object] = executions(execution_lines(system, recorded))
     if any(is_played(system, chain) for chain in system.chains):
@@ -143,7 +143,6 @@ def outcome_of(
     evidence |= evidence_of(recorded.handed)
     if recorded.pauses is not None:
         evidence["pauses"] = pauses_told(recorded.pauses, recorded.start_ns, recorded.start_ns + length)
-    evidence["ways"] = {one.chain: one.way or one.unseen for one in seen if one.way or one.unseen}
     evidence["legs"] = [asdict(leg) for one in seen for leg in one.legs]
     evidence["sections"] = [asdict(section) for one in seen for section in one.sections]
     evidence["topics"] = [asdict(rate) for one in seen for rate in one.rates]
@@ -187,15 +186,10 @@ def chains_table(system: System, outcome: Outcome) -> Table:
             bound_ns = outcome.until_ns(section)
             worst = (_ms(section.most_ns), _ms(bound_ns), _ratio(section.most_ns, bound_ns))
             table.add_row(result.name, section.place, str(section.samples), "", *worst, "", "")
-        verdict = "not observable here" if seen.unseen else result.verdict
-        if seen.way and result.max_ns is not None:
-            verdict = "a part of its way, " + verdict
-        colour = VERDICT_COLOURS.get(result.verdict, "red") if not seen.unseen else "yellow"
+        state = outcome.run.verdict(result).state
         cells = (_ms(result.p50_ns), _ms(result.max_ns), _ms(result.bound_ns), _ratio(result.max_ns, result.bound_ns))
-        deadline = _ms(result.deadline_ns)
-        table.add_row(
-            result.name, "", str(result.samples), *cells, deadline, f"[{colour}]{verdict}[/]", end_section=True
-        )
+        last = (_ms(result.deadline_ns), f"[{state.colour}]{state.value}[/]")
+        table.add_row(result.name, "", str(result.samples), *cells, *last, end_section=True)
     return table
 
 
@@ -263,10 +257,8 @@ def sentences(system: System, outcome: Outcome) -> list[str]:
     for one in outcome.seen:
         if one.unseen:
             lines.append(f"chain '{one.chain}': no latency can be observed here: {one.unseen}")
-        if one.way:
-            lines.append(f"chain '{one.chain}': from {one.way}, matched by the times of its messages")
-        if one.lost or one.skipped:
-            lines.append(f"chain '{one.chain}': {one.lost} instances were lost, {one.skipped} skipped by their timer")
+        if one.part:
+            lines.append(f"chain '{one.chain}': from {one.part}, matched by the times of its messages")
         period_ns = system.timer_of(system.chain(one.chain)).period_ns
         for rate in one.rates:
             lines.append(
@@ -276,11 +268,9 @@ def sentences(system: System, outcome: Outcome) -> list[str]:
     why = f", which says nothing of it: {outcome.excluded}" if outcome.excluded else ""
     lines += [f"{name} was longer than its bound{why}" for name in outcome.longer]
     lines += [
-        f"{chain.name} was longer than its bound{f' until it leaves {one.until}' if one.until else ''} in an instance "
-        "that nothing was seen to disturb: a bound is wrong, or an assumption that nothing here observes"
-        for chain in outcome.run.chains
-        for one in chain.undisturbed
-        if one.is_above
+        f"{name} was longer than its bound in an instance that nothing was seen to disturb: a bound is wrong, or an "
+        "assumption that nothing here observes"
+        for name in outcome.run.refuted
     ]
     answers = outcome.run.answers
     for answer in (one for one in answers if one.verdict == "broken"):

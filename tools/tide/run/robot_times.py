@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from tide.analysis.lower import is_on_host
 from tide.analysis.sections import sections_of
+from tide.report.verdict import not_published, unanswered
 from tide.run.robot import Recorded
 from tide.run.robot_plans import WARM_UP_INSTANCES, instances_of, is_given, is_played
 from tide.system.model import Callback, Chain, System
@@ -49,11 +50,13 @@ class Rate:
 
 @dataclass
 class Seen:
-    """way: what is measured in place of the whole chain; empty: the whole. samples_ns: in order of time."""
+    """part: what is measured in place of the whole chain; empty: the whole. unseen: why no latency of it can be. doubt:
+    why instances may be missing that nobody counted (tide.report.verdict). latencies_ns: in order of time."""
 
     chain: str
-    way: str = ""
-    unseen: str = ""  # why nothing of it can be
+    part: str = ""
+    unseen: str = ""
+    doubt: str = ""
     latencies_ns: list[int] = field(default_factory=list)
     lost: int = 0
     skipped: int = 0
@@ -150,8 +153,15 @@ def sections_seen(system: System, chain: Chain, recorded: Recorded, counted: Ite
 
 @dataclass(frozen=True)
 class _Point:
+    """missed: when the observer missed messages of it, and how many (by their publisher's numbers)."""
+
     name: str
     times_ns: list[int]
+    missed: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def missed_count(self) -> int:
+        return sum(count for _, count in self.missed)
 
 
 _RELEASE = "its release"
@@ -174,32 +184,40 @@ def _points(system: System, chain: Chain, recorded: Recorded) -> list[_Point]:
     ends_here = not is_given(system.executor(path[-1].executor))
     for callback in path:
         if callback.publishes is not None and not (ends_here and callback is path[-1]):  # published before its end
-            times_ns = recorded.topics.get(callback.publishes.topic, [])
-            points.append(_Point(callback.publishes.topic, [at_ns for at_ns in times_ns if at_ns >= recorded.start_ns]))
+            topic, from_ns = callback.publishes.topic, recorded.start_ns
+            times_ns = [at_ns for at_ns in recorded.topics.get(topic, []) if at_ns >= from_ns]
+            missed = [one for one in recorded.missed.get(topic, []) if one[0] >= from_ns]
+            points.append(_Point(topic, times_ns, missed))
     if ends_here:
         last = recorded.runs.get((owner_of(system, chain, path[-1]), path[-1].name), {})
         points.append(_Point(f"the end of {path[-1].name}", sorted(end_ns for _, end_ns, _ in last.values())))
     return points
 
 
-def _before(times_ns: list[int], at_ns: int) -> int | None:
-    place = bisect_right(times_ns, at_ns)
-    return times_ns[place - 1] if place else None
+def _before(point: _Point, at_ns: int) -> int | None:
+    """The latest message before; none where the observer missed one after it."""
+    place = bisect_right(point.times_ns, at_ns)
+    after = point.times_ns[place : place + 1]
+    return (
+        None
+        if not place or any(at == missed_ns for at in after for missed_ns, _ in point.missed)
+        else point.times_ns[place - 1]
+    )
 
 
 def _ways(points: list[_Point]) -> list[list[int]]:
-    """Back from each time of the last point, by the latest before it."""
-    ways = []
+    """Back from each time of the last point, by the latest before it; of those that begin alike the longest."""
+    ways: dict[int, list[int]] = {}
     for at_ns in points[-1].times_ns:
         way: list[int] = [at_ns]
         for point in reversed(points[:-1]):
-            found = _before(point.times_ns, way[0])
+            found = _before(point, way[0])
             if found is None:
                 break
             way.insert(0, found)
         if len(way) == len(points):
-            ways.append(way)
-    return ways
+            ways[way[0]] = way
+    return list(ways.values())
 
 
 def _rate(system: System, callback: Callback, recorded: Recorded) -> Rate:
@@ -231,19 +249,19 @@ def _watched(system: System, chain: Chain, recorded: Recorded, periods: int) -> 
         if one.publishes is not None and is_given(system.executor(one.executor))
     ]
     points = _points(system, chain, recorded)
-    silent = next((point.name for point in points if not point.times_ns), None)
-    if len(points) < 2:
-        seen.unseen = f"only {points[0].name} can be seen" if points else "it has no topic that can be seen"
-    elif silent is not None:
-        seen.unseen = f"there was nothing at {silent}"
-    if seen.unseen:
+    if not points:
+        seen.unseen = "it has no topic that can be seen"
         return seen
     ways = _ways(points)
+    starts = _count(system, chain, recorded, points, ways, seen)
+    if len(points) < 2:
+        seen.unseen = f"only {points[0].name} can be seen"
+        return seen
+    seen.part = f"{points[0].name} to {points[-1].name}"
     if points[0].name == _RELEASE:
         ways = _account(system, chain, recorded, periods, ways, seen)
     else:
-        ways = ways[WARM_UP_INSTANCES:]
-    seen.way = f"{points[0].name} to {points[-1].name}"
+        ways = [way for way in ways if way[0] in starts]
     seen.latencies_ns = [way[-1] - way[0] for way in ways]
     seen.legs = [
         Leg(chain.name, f"{before.name} to {after.name}", max(way[n + 1] - way[n] for way in ways))
@@ -251,3 +269,30 @@ def _watched(system: System, chain: Chain, recorded: Recorded, periods: int) -> 
         if ways
     ]
     return seen
+
+
+def _count(
+    system: System, chain: Chain, recorded: Recorded, points: list[_Point], ways: list[list[int]], seen: Seen
+) -> set[int]:
+    """The starts that count. Of instances that nobody numbers, those that are missing: against the described rate, and
+    ends against starts. What the observer missed is its own fault, and no board's."""
+    timer = system.timer_of(chain)
+    first, last = points[0], points[-1]
+    until_ns = recorded.end_ns
+    if recorded.seen_until_ns < until_ns - timer.period_ns:
+        until_ns = recorded.seen_until_ns
+        seconds = max(0, until_ns - recorded.start_ns) / 1e9, (recorded.end_ns - recorded.start_ns) / 1e9
+        seen.doubt = f"the observer fell behind: it saw {seconds[0]:.1f} s of {seconds[1]:.1f} s"
+    elif missed := sum(point.missed_count for point in points):
+        names = ", ".join(point.name for point in points if point.missed)
+        seen.doubt = f"the observer missed {missed} messages of {names}"
+    starts = [at_ns for at_ns in first.times_ns if not until_ns or at_ns < until_ns]
+    counted = starts[WARM_UP_INSTANCES:]
+    kept = set(counted)
+    if first.name != _RELEASE and until_ns:
+        seen.skipped = not_published(starts, timer.period_ns, recorded.start_ns, until_ns, first.missed_count)
+        if last is not first:
+            late = sum(way[-1] - way[0] > chain.deadline_ns for way in ways if way[0] in kept)
+            missing = unanswered(counted, last.times_ns, chain.deadline_ns, until_ns)
+            seen.lost = max(0, missing - late - sum(point.missed_count for point in points[1:]))
+    return kept

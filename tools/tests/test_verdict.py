@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict on a chain: every combination of what was seen, of how complete it is, and of the premises; and what is
+made of recorded runs that were once called "met, guaranteed"."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from tide.analysis import premises
+from tide.analysis.bounds import bounds_of
+from tide.main import app
+from tide.report.page import write_page
+from tide.report.results import Machine, Results, write
+from tide.report.verdict import (
+    Completeness,
+    Observation,
+    Premises,
+    State,
+    Verdict,
+    exit_status,
+    not_published,
+    unanswered,
+    verdict,
+)
+from tide.run.robot import Recorded
+from tide.run.robot_results import Outcome, outcome_of
+from tide.run.robot_times import seen_of
+from tide.system.load import load, parse
+from tide.system.model import System
+
+MS = 1_000_000
+ROOT = Path(__file__).parents[2]
+DEADLINE_NS = 40 * MS
+
+OBSERVATIONS = {
+    "all in time": Observation(10, 0, 0, 0, 30 * MS),
+    "one late": Observation(10, 1, 0, 0, 41 * MS),
+    "one unanswered": Observation(9, 0, 1, 0, 30 * MS),
+    "one not started": Observation(9, 0, 0, 1, 30 * MS),
+    "nothing": Observation(0, 0, 0, 0, None),
+    "above the bound": Observation(10, 0, 0, 0, 36 * MS),
+}
+COMPLETENESS = {
+    "all": Completeness(),
+    "a part": Completeness(part="a to b"),
+    "some": Completeness(doubt="the observer missed 3 messages of a"),
+    "none": Completeness(unseen="only a can be seen"),
+}
+PREMISES = {
+    "held": Premises(),
+    "unseen": Premises(unseen=("lost frames",)),
+    "broken": Premises(("execution times (decide took 2 ms of 1 ms)",), ("lost frames",)),
+}
+BOUNDS = {"none": None, "too long": 50 * MS, "in time": 35 * MS}
+
+
+def combinations() -> Iterator[tuple[tuple[str, str, str, str], Verdict]]:
+    for words in itertools.product(OBSERVATIONS, COMPLETENESS, PREMISES, BOUNDS):
+        seen, complete, held, bound = words
+        found = verdict(OBSERVATIONS[seen], COMPLETENESS[complete], PREMISES[held], DEADLINE_NS, BOUNDS[bound])
+        yield words, found
+
+
+def expected(seen: str, complete: str, held: str, bound: str) -> State:
+    """The rule anew, from the side of the claims: each state only where nothing contradicts it."""
+    if seen.startswith("one "):
+        return State.NOT_MET
+    if complete == "none":
+        return State.NOT_SEEN
+    if seen == "nothing":
+        return State.NOT_MET
+    if bound != "in time":
+        return State.NO_GUARANTEE
+    if held == "broken" or seen == "above the bound":
+        return State.VOID
+    return State.GUARANTEED if (complete, held) == ("all", "held") else State.NOT_JUDGED
+
+
+def test_every_combination_has_its_verdict() -> None:
+    every = dict(combinations())
+    assert len(every) == 6 * 4 * 3 * 3
+    assert {words: found.state for words, found in every.items()} == {words: expected(*words) for words in every}
+    assert {found.state for found in every.values()} == set(State)
+    for words, found in every.items():
+        assert found.reasons or found.state is State.GUARANTEED, words
+
+
+def test_green_needs_everything() -> None:
+    green = [words for words, found in combinations() if found.state.colour == "green"]
+    assert green == [("all in time", "all", "held", "in time")]
+
+
+def test_a_broken_premise_is_named_in_the_verdict() -> None:
+    for (seen, complete, held, bound), found in combinations():
+        if found.state is State.VOID and held == "broken":
+            assert "decide took 2 ms" in str(found), (seen, complete, bound)
+
+
+def test_exit_statuses_differ() -> None:
+    def status(*states: State, require: bool = False, above: bool = False) -> int:
+        return exit_status([Verdict(one) for one in states], require, above)
+
+    assert status(State.GUARANTEED) == status(State.NOT_JUDGED, State.NO_GUARANTEE) == 0
+    assert status(State.GUARANTEED, State.NOT_MET, State.VOID) == 1
+    assert status(State.NOT_JUDGED, above=True) == 3
+    assert status(State.VOID, State.NOT_SEEN) == 4
+    assert status(State.GUARANTEED, State.NOT_SEEN) == status() == 5
+    assert status(State.GUARANTEED, require=True) == 0
+    assert status(State.GUARANTEED, State.NOT_JUDGED, require=True) == status(State.NO_GUARANTEE, require=True) == 5
+
+
+def test_premises_of_every_analysis_have_a_name_and_a_group() -> None:
+    files = [*(ROOT / "examples").rglob("*.toml"), *(ROOT / "tools/tests/data/systems").glob("*.toml")]
+    known: set[str] = set()
+    for file in files:
+        if "[[chains]]" in file.read_text(encoding="utf-8"):
+            known |= {one.id for one in bounds_of(load(file)).assumptions}
+    assert len(known) > 10
+    for one in known:
+        assert premises.short(one) and premises.group_of(one) in premises.GROUPS
+
+
+# ---- counting without numbers of instances ----
+
+
+@given(
+    st.lists(st.booleans(), min_size=5, max_size=60),
+    st.integers(0, 99),
+    st.lists(st.integers(1, 60), min_size=60, max_size=60),
+)
+def test_exactly_the_unanswered_starts_are_counted_within_a_period(
+    answers: list[bool], phase: int, delays: list[int]
+) -> None:
+    starts = [100 * n + phase for n in range(len(answers))]
+    ends = [at + delay for at, is_answered, delay in zip(starts, answers, delays, strict=False) if is_answered]
+    until = starts[-1] + 100
+    assert unanswered(starts, ends, 100, until) == answers.count(False)
+    assert unanswered(starts, ends, 100, starts[-1] + 50) == answers[:-1].count(False), "the last may still come"
+
+
+@given(st.lists(st.integers(0, 250), min_size=5, max_size=60))
+def test_answers_after_the_next_start_are_answers(delays: list[int]) -> None:
+    starts = [100 * n for n in range(len(delays))]
+    ends = sorted(at + delay for at, delay in zip(starts, delays, strict=True))
+    assert unanswered(starts, ends, 250, starts[-1] + 250) == 0
+
+
+@given(st.sets(st.integers(0, 59)), st.lists(st.integers(-30, 30), min_size=60, max_size=60), st.integers(0, 99))
+def test_missing_messages_are_counted_whatever_the_jitter(gone: set[int], jitter: list[int], phase: int) -> None:
+    times = [1000 + 100 * n + phase + jitter[n] for n in range(60) if n not in gone]
+    found = not_published(times, 100, 1000, 1000 + 6000)
+    assert len(gone) - 3 <= found <= len(gone), "a period at either end is not judged"
+    assert not_published(times, 100, 1000, 7000, missed=len(gone)) == 0 or not times
+
+
+def test_a_silent_topic_misses_all() -> None:
+    assert not_published([], 100, 0, 1000) == 9
+
+
+# ---- recorded runs ----
+
+
+def robot_of_a_user(period_ms: int = 40, agent_ms: int = 20) -> System:
+    """A board and a node that are the user's, as in the run that was called "met, guaranteed" with nine answers in ten
+    missing."""
+    return parse(
+        f"""
+[system]
+name = "rover"
+[[executors]]
+name = "base"
+where = "mcu"
+command = "x {{port}}"
+[[executors]]
+name = "peer"
+where = "host"
+command = "y"
+[[links]]
+name = "net"
+kind = "udp"
+agent_ms = {agent_ms}
+return_ms = 10
+port = 44020
+[[chains]]
+name = "drive"
+priority = 10
+period_ms = {period_ms}
+deadline_ms = {period_ms}
+reliability = "best_effort"
+[[chains.callbacks]]
+name = "imu"
+kind = "timer"
+executor = "base"
+execution_ms = 1
+publishes = {{ topic = "imu/data_raw", type = "sensor_msgs/msg/Imu", payload_bytes = 340 }}
+[[chains.callbacks]]
+name = "cmd"
+kind = "subscription"
+executor = "peer"
+execution_ms = 1
+publishes = {{ topic = "cmd_vel", type = "geometry_msgs/msg/Twist", payload_bytes = 52 }}
+[[chains.callbacks]]
+name = "act"
+kind = "subscription"
+executor = "base"
+execution_ms = 1
+"""
+    )
+
+
+PERIODS = 150
+
+
+def recorded(imu: list[int], cmd: list[int], seen_until_ms: int = 7000) -> Recorded:
+    """Times in ms."""
+    told = Recorded(0, end_ns=(PERIODS + 4) * 40 * MS, seen_until_ns=seen_until_ms * MS)
+    told.topics = {"imu/data_raw": [one * MS for one in imu], "cmd_vel": [one * MS for one in cmd]}
+    return told
+
+
+def outcome(told: Recorded, system: System | None = None) -> Outcome:
+    system = system or robot_of_a_user()
+    return outcome_of(system, told, seen_of(system, told, PERIODS), PERIODS)
+
+
+def only(told: Recorded) -> Verdict:
+    (found,) = outcome(told).run.verdicts
+    return found
+
+
+IMU = [40 * n for n in range(160)]
+ANSWERS = [at + 10 for at in IMU]
+
+
+def test_a_node_that_answers_every_tenth_message_does_not_meet_its_deadline() -> None:
+    found = only(recorded(IMU, ANSWERS[::10]))
+    assert (found.state, found.reasons) == (State.NOT_MET, ("136 of 151 unanswered",))
+
+
+@pytest.mark.parametrize("cmd", [[], [10], ANSWERS[:20]], ids=["silent", "one answer", "dies"])
+def test_a_node_that_falls_silent_does_not_meet_its_deadline(cmd: list[int]) -> None:
+    assert only(recorded(IMU, cmd)).state is State.NOT_MET
+
+
+def test_one_answer_that_is_missing_is_one_too_many() -> None:
+    found = only(recorded(IMU, ANSWERS[:70] + ANSWERS[71:]))
+    assert (found.state, found.reasons) == (State.NOT_MET, ("1 of 151 unanswered",))
+
+
+def test_a_silent_board_has_not_started_its_instances() -> None:
+    found = only(recorded([], []))
+    assert found.state is State.NOT_MET and "153 not started" in found.reasons[0]
+    found = only(recorded(IMU[:60], ANSWERS[:60]))
+    assert found.state is State.NOT_MET and "not started" in found.reasons[0]
+
+
+def test_a_board_at_half_its_rate_has_not_started_half_of_its_instances() -> None:
+    found = only(recorded(IMU[::2], ANSWERS[::2]))
+    assert found.state is State.NOT_MET and found.reasons[0].endswith("not started")
+    assert abs(int(found.reasons[0].split()[0]) - 75) <= 2
+
+
+def test_an_observer_that_was_starved_is_no_silent_board() -> None:
+    """It saw two seconds of six; what it saw was in time."""
+    told = recorded([at for at in IMU if at < 2000], [at for at in ANSWERS if at < 2000], seen_until_ms=2000)
+    found = only(told)
+    assert found.state is State.NOT_JUDGED and "the observer fell behind: it saw 2.0 s of 6.2 s" in found.reasons
+
+
+def test_messages_that_the_observer_missed_are_not_the_boards() -> None:
+    told = recorded(IMU, ANSWERS[:70] + ANSWERS[73:])
+    told.missed = {"cmd_vel": [(ANSWERS[73] * MS, 3)]}
+    found = only(told)
+    assert found.state is State.NOT_JUDGED and "the observer missed 3 messages of cmd_vel" in found.reasons
+    told = recorded(IMU[:70] + IMU[72:], ANSWERS)
+    told.missed = {"imu/data_raw": [(IMU[72] * MS, 2)]}
+    assert only(told).state is State.NOT_JUDGED
+
+
+def test_a_run_in_which_all_is_answered_is_met_and_its_bound_not_judged() -> None:
+    """Of a part of its way, which is all that can be seen: no green, and no word of every instance."""
+    run = outcome(recorded(IMU, ANSWERS)).run
+    (found,) = run.verdicts
+    assert found.state is State.NOT_JUDGED and found.reasons[0] == "only imu/data_raw to cmd_vel was seen"
+    assert run.chains[0].samples == 151
+
+
+def test_late_answers_are_late() -> None:
+    found = only(recorded(IMU, [*ANSWERS[:50], ANSWERS[50] + 35, *ANSWERS[51:]]))
+    assert found.state is State.NOT_MET
+
+
+# ---- the same words everywhere ----
+
+MACHINE = Machine(
+    processor="p",
+    cores=2,
+    memory_mib=1,
+    kernel="k",
+    python="3",
+    real_time_priorities=False,
+    load_average=0,
+    date="2026-01-01",
+)
+
+
+def results_of(told: Recorded) -> Results:
+    run = outcome(told).run
+    return Results(system="rover", on="native", seed=1, command="tide run", machine=MACHINE, runs=[run])
+
+
+def test_table_page_json_and_exit_status_agree(tmp_path: Path) -> None:
+    bad = results_of(recorded(IMU, ANSWERS[::10]))
+    write(bad, tmp_path / "results.json")
+    stored = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["runs"][0]["chains"][0]
+    assert stored["verdict"] == {"state": "not met", "reasons": ["136 of 151 unanswered"]}
+    assert Results.from_json((tmp_path / "results.json").read_text(encoding="utf-8")) == bad
+    shown = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert shown.exit_code == 1 and "136 of 151 unanswered" in shown.output, shown.output
+    write_page(bad, [], [], tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert 'class="bad"' in page and "136 of 151 unanswered" in page
+    for claim in ("in every instance", "met, guaranteed", 'class="good"'):
+        assert claim not in page.split("</script>", 1)[-1], claim
+
+
+def test_a_premise_that_was_seen_broken_voids_every_guarantee(tmp_path: Path) -> None:
+    """Six chains "met, guaranteed" stood beside "assumption broken" once."""
+    system = load(ROOT / "examples/systems/arm_and_base.toml")
+    told = Recorded(0)
+    told.runs = {
+        (chain.name, callback.name): {n: (n * chain.period_ns + 1, n * chain.period_ns + 2, 1) for n in range(60)}
+        for chain in system.chains
+        for callback in chain.callbacks
+    }
+    told.lines = [
+        f"tide-execution {chain.name}/{callback.name} 60 1 {callback.execution_ns * 3} 60"
+        for chain in system.chains
+        for callback in chain.callbacks
+    ]
+    found = outcome_of(system, told, seen_of(system, told, 2), 2).run
+    guaranteed = [
+        one
+        for chain, one in zip(found.chains, found.verdicts, strict=True)
+        if (chain.bound_ns or 0) <= chain.deadline_ns
+    ]
+    assert guaranteed and {one.state for one in guaranteed} <= {State.VOID, State.NOT_MET}
+    assert any(one.state is State.VOID and "execution times (" in one.reasons[0] for one in guaranteed)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The premises of bounds: who answers for each, and its name in a few words. `tide check` prints them, `tide run` says
+of each whether it held. Their texts come from the analysis that needs them; those that every bound needs stand here."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Group = Literal["your numbers and programs", "tide", "the machine"]
+YOURS: Group = "your numbers and programs"
+TIDE: Group = "tide"
+MACHINE: Group = "the machine"
+GROUPS = (YOURS, TIDE, MACHINE)
+OF_CODE = ("model", "work_conserving")  # properties of an executor's code: proved, hunted, not observable in a run
+
+_KNOWN: dict[str, tuple[Group, str]] = {
+    "execution": (YOURS, "execution times"),
+    "shortest_execution": (YOURS, "shortest execution times"),
+    "digestion": (YOURS, "time to take over a frame"),
+    "not_given": (YOURS, "times that the description leaves out"),
+    "release_jitter": (YOURS, "timers on time"),
+    "agent": (YOURS, "agent_ms"),
+    "return": (YOURS, "return_ms"),
+    "shared_agent": (YOURS, "one agent for all boards"),
+    "dds": (YOURS, "DDS between executors"),
+    "sizes": (YOURS, "message sizes"),
+    "losses": (YOURS, "lost frames"),
+    "line_alone": (YOURS, "nobody else on the line"),
+    "undescribed": (YOURS, "nothing undescribed runs"),
+    "locks": (YOURS, "locks"),
+    "servers": (YOURS, "shared services"),
+    "sampling": (YOURS, "values between chains"),
+    "joining": (YOURS, "joined messages"),
+    "over_in_time": (YOURS, "over before the next release"),
+    "model": (TIDE, "the executor's order"),
+    "work_conserving": (TIDE, "free threads take ready callbacks"),
+    "escapes": (TIDE, "escaped bytes"),
+    "client_questions": (TIDE, "questions of the client"),
+    "agent_questions": (TIDE, "questions of the agent"),
+    "pools": (TIDE, "pools never full"),
+    "heard_at_start": (TIDE, "no silence before the start"),
+    "machine": (MACHINE, "processors present"),
+    "own_cores": (MACHINE, "a core for each thread"),
+    "other_real_time": (MACHINE, "no other real-time thread"),
+    "line_on_time": (MACHINE, "kernel and line on time"),
+}
+
+
+def short(premise: str) -> str:
+    return _KNOWN[premise][1]
+
+
+def group_of(premise: str) -> Group:
+    return _KNOWN[premise][0]

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict on a chain: one rule for `tide run`, its page and its JSON, `tide report`, `tide watch` and /diagnostics.
+
+    observation (late, unanswered, not started)   -> what was seen to go wrong
+    completeness (all of it seen? all instances?) -> what the observation cannot tell
+    premises (broken, not observable)             -> what the guarantee rests on
+
+A verdict claims no more than these three show: it is green only where every instance was seen from start to end, all of
+them met the deadline, the bound is within the deadline, and every premise of that bound was seen to hold. Rejected: a
+verdict per chain that looks at latencies alone. It called a chain "met, guaranteed" of which nine answers in ten never
+came, and another whose execution times it had just seen exceeded."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+
+class State(str, Enum):
+    """Ordered from the worst to the best."""
+
+    NOT_MET = "not met"
+    NOT_SEEN = "not observed"
+    VOID = "met, guarantee void"
+    NO_GUARANTEE = "met, no guarantee"
+    NOT_JUDGED = "met, bound not judged"
+    GUARANTEED = "guaranteed and met"
+
+    @property
+    def colour(self) -> str:
+        return {State.NOT_MET: "red", State.GUARANTEED: "green"}.get(self, "yellow")
+
+
+@dataclass(frozen=True)
+class Observation:
+    """Counts of instances. unanswered: started, but no end was seen; not_started: due by the described period, but no
+    start was seen."""
+
+    samples: int
+    late: int
+    unanswered: int
+    not_started: int
+    worst_ns: int | None
+
+    @property
+    def due(self) -> int:
+        return self.samples + self.unanswered + self.not_started
+
+
+@dataclass(frozen=True)
+class Completeness:
+    """part: the part of the chain that was seen ("A to B"); empty: all of it. unseen: why nothing of it was. doubt: why
+    some instances may not have been seen; empty: every instance was, from its start to its end."""
+
+    part: str = ""
+    unseen: str = ""
+    doubt: str = ""
+
+
+@dataclass(frozen=True)
+class Premises:
+    """Those of the bound that were seen broken, and those that this run could not observe, in a few words each."""
+
+    broken: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """reasons: the most important first."""
+
+    state: State
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def is_met(self) -> bool:
+        return self.state not in (State.NOT_MET, State.NOT_SEEN)
+
+    def __str__(self) -> str:
+        return f"{self.state.value}: {self.reasons[0]}" if self.reasons else self.state.value
+
+
+def verdict(
+    seen: Observation, completeness: Completeness, premises: Premises, deadline_ns: int, bound_ns: int | None
+) -> Verdict:
+    """The rule. The first line that applies decides."""
+    failures = _failures(seen, completeness)
+    if failures:
+        return Verdict(State.NOT_MET, failures)
+    if completeness.unseen:
+        return Verdict(State.NOT_SEEN, (completeness.unseen,))
+    if seen.samples == 0:
+        return Verdict(State.NOT_MET, ("no instance came to its end",))
+    doubts = ((f"only {completeness.part} was seen",) if completeness.part else ()) + (
+        (completeness.doubt,) if completeness.doubt else ()
+    )
+    if bound_ns is None:
+        return Verdict(State.NO_GUARANTEE, ("it has no bound", *doubts))
+    above = () if (seen.worst_ns or 0) <= bound_ns else (f"{_ms(seen.worst_ns)} seen, above its bound",)
+    if bound_ns > deadline_ns:
+        late = f"the bound of {_ms(bound_ns)} exceeds the deadline"
+        return Verdict(State.NO_GUARANTEE, (*above, late, *doubts))
+    if premises.broken or above:
+        return Verdict(State.VOID, (*premises.broken, *above, *doubts))
+    unseen = (f"not observable here: {'; '.join(premises.unseen)}",) if premises.unseen else ()
+    if doubts or unseen:
+        return Verdict(State.NOT_JUDGED, (*doubts, *unseen))
+    return Verdict(State.GUARANTEED)
+
+
+def _failures(seen: Observation, completeness: Completeness) -> tuple[str, ...]:
+    """A count of instances that were due is only given where the start of each was seen."""
+    of = f" of {seen.due}" if seen.due and not completeness.doubt else ""
+    counts = ((seen.unanswered, "unanswered"), (seen.not_started, "not started"), (seen.late, "late"))
+    return tuple(f"{count}{of} {word}" for count, word in counts if count)
+
+
+def _ms(value_ns: int | None) -> str:
+    return "" if value_ns is None else f"{value_ns / 1e6:.3f} ms"
+
+
+# ---- exit statuses ----
+
+MET, NOT_MET, NO_ANSWER, ABOVE_BOUND, VOID, NO_EVIDENCE = range(6)
+
+
+def exit_status(verdicts: Iterable[Verdict], require_guarantee: bool, above_bound: bool = False) -> int:
+    """above_bound: an instance that nothing was seen to disturb was longer than its bound. The gravest wins."""
+    states = {one.state for one in verdicts}
+    if State.NOT_MET in states:
+        return NOT_MET
+    if above_bound:
+        return ABOVE_BOUND
+    if State.VOID in states:
+        return VOID
+    if not states or State.NOT_SEEN in states or (require_guarantee and states != {State.GUARANTEED}):
+        return NO_EVIDENCE
+    return MET
+
+
+# ---- completeness of what was seen as messages, without numbers of instances ----
+
+_DRIFT = 1000  # one instance in so many may be missing because two clocks differ
+
+
+def not_published(times_ns: Sequence[int], period_ns: int, from_ns: int, until_ns: int, missed: int = 0) -> int:
+    """How many messages of a periodic topic are missing between two times. missed: those that were published, but that
+    the observer did not receive (by the publisher's sequence numbers). At either end one period is not judged: nobody
+    knows the phase of the timer."""
+    if not times_ns:
+        return max(0, (until_ns - from_ns) // period_ns - 1)
+    inside = round((times_ns[-1] - times_ns[0]) / period_ns) + 1 - len(times_ns)
+    before, after = (times_ns[0] - from_ns) // period_ns, (until_ns - times_ns[-1]) // period_ns
+    edges = sum(max(0, one - 1) for one in (before, after))
+    return max(0, inside + edges - missed - len(times_ns) // _DRIFT)
+
+
+def unanswered(starts_ns: Sequence[int], ends_ns: Sequence[int], deadline_ns: int, until_ns: int) -> int:
+    """How many starts have no end within their deadline; both in order of time. Each end answers the first start that
+    still waits for one. Exact where the deadline is within the period, else a lower bound. Starts whose deadline is
+    after `until_ns` are not counted, but may be answered."""
+    missing, place = 0, 0
+    for start_ns in starts_ns:
+        place = max(place, bisect_left(ends_ns, start_ns))
+        if place < len(ends_ns) and ends_ns[place] <= start_ns + deadline_ns:
+            place += 1
+        elif start_ns + deadline_ns <= until_ns:
+            missing += 1
+    return missing
