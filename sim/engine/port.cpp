@@ -80,10 +80,10 @@ const tide_lock_port_t kLocks{.context = nullptr,
 // ---- threads ----
 
 struct Thread::State {
-  State(Port &port, size_t core, int priority, std::function<void()> body)
-      : port(port), body(std::move(body)), task(port.machine().core(core), "thread", priority, [this, core] {
-          this->body();
-          this->port.busy_[core] = false;
+  State(Port &its_port, size_t core, int priority, std::function<void()> run)
+      : port(its_port), body(std::move(run)), task(port.machine().core(core), "thread", priority, [this, core] {
+          body();
+          port.busy_[core] = false;
         }) {}
   Port &port;
   std::function<void()> body;

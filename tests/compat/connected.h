@@ -98,6 +98,10 @@ class Connected : public ::testing::Test {
     platform->critical_exit(platform->context, critical);
     return now;
   }
+  // All that was sent has come. What is not acknowledged when the session ends is sent again in the next one.
+  bool is_acknowledged() {
+    return eventually([&] { return tide_session_is_idle(session(), 0); });
+  }
   tide_session_t *session() { return tide_rclc_support_session(&support); }
 
   AgentServer server;

@@ -57,13 +57,13 @@ const int installed = Worlds::install();
 
 }  // namespace
 
-Connection::Connection(sim::Machine &machine, tide_session_t &session, Time latency_most, uint64_t seed)
+Connection::Connection(sim::Machine &machine, tide_session_t &session, Time latency, uint64_t seed)
     : random(seed),
-      latency_most(latency_most),
+      latency_most(latency),
       up(machine.engine(), 0, 0),
       link(machine, session, up, {}, sim::Link::Kind::kDatagrams) {
   up.deliver = [this, &machine](const Octets &datagram) {
-    last_up = std::max(last_up, machine.engine().now() + random.between(1, this->latency_most));
+    last_up = std::max(last_up, machine.engine().now() + random.between(1, latency_most));
     machine.engine().at(last_up, [this, datagram] {
       if (server != nullptr) server->receive(endpoint, datagram);
     });

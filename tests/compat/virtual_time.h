@@ -22,7 +22,7 @@ class AgentServer;
 
 // A datagram link of the program and where it leads to.
 struct Connection {
-  Connection(sim::Machine &machine, tide_session_t &session, Time latency_most, uint64_t seed);
+  Connection(sim::Machine &machine, tide_session_t &session, Time latency, uint64_t seed);
   void deliver(std::vector<uint8_t> datagram);
 
   sim::Random random;

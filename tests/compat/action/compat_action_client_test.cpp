@@ -163,6 +163,7 @@ TEST_F(ActionClient, AsksAgainWhenItIsTold) {
 TEST_F(ActionClient, AsksAgainForResultsInANewSession) {
   const auto *goal = send(1);
   accept(0);
+  ASSERT_TRUE(is_acknowledged());
   server.mute(true);
   ASSERT_TRUE(eventually([&] { return state() != TIDE_SESSION_READY; }, 20s));
   server.mute(false);
@@ -180,6 +181,7 @@ TEST_F(ActionClient, FeedbackTellsOfAnAcceptanceThatWasLost) {
   const auto *goal = send(1);
   ASSERT_TRUE(server.offer("rt/count/_action/feedback", bytes_of(id_of(goal), {7})));
   ASSERT_TRUE(spin_until_events(1));
+  ASSERT_TRUE(is_acknowledged());
   server.mute(true);
   ASSERT_TRUE(eventually([&] { return state() != TIDE_SESSION_READY; }, 20s));
   server.mute(false);

@@ -186,6 +186,7 @@ TEST_F(Restarts, AnAcceptedGoalWhoseAnswerDiedIsFoundByItsResult) {
   answers_die = true;
   ASSERT_TRUE(send(0));
   ASSERT_TRUE(eventually([&] { return turn(), known.size() == 1; }));
+  ASSERT_TRUE(is_acknowledged());
   settle();
   EXPECT_EQ(violations(), std::vector<std::string>{});
   EXPECT_EQ(asked("send_goal").size(), 1u) << "no server is asked to take the same goal twice without need";
@@ -195,6 +196,7 @@ TEST_F(Restarts, AGoalThatNeverCameIsSentAgain) {
   requests_die = true;
   ASSERT_TRUE(send(0));
   ASSERT_TRUE(eventually([&] { return turn(), goals_seen == 1; }));
+  ASSERT_TRUE(is_acknowledged());
   settle();
   EXPECT_EQ(violations(), std::vector<std::string>{});
   ASSERT_EQ(asked("send_goal").size(), 2u);
@@ -206,6 +208,7 @@ TEST_F(Restarts, AGoalWhoseMemoryHasOtherThingsNowIsRefused) {
   requests_die = true;
   ASSERT_TRUE(send(0));
   ASSERT_TRUE(eventually([&] { return turn(), goals_seen == 1; }));
+  ASSERT_TRUE(is_acknowledged());
   requests[0].goal.target = 77;
   settle();
   EXPECT_EQ(violations(), std::vector<std::string>{});
@@ -218,6 +221,7 @@ TEST_F(Restarts, ARefusalOfTheSecondRequestIsNotBelieved) {
   strict = true;
   ASSERT_TRUE(send(0));
   ASSERT_TRUE(is_asked("send_goal", 1));
+  ASSERT_TRUE(is_acknowledged());
   restart_agent();
   ASSERT_TRUE(is_asked("get_result", 1));
   tell(asked("get_result")[questions_seen++]);
@@ -233,6 +237,7 @@ TEST_F(Restarts, ARefusalOfTheSecondRequestIsNotBelieved) {
 TEST_F(Restarts, AnUnknownGoalIsAskedForOnceMoreBeforeItCountsAsRefused) {
   ASSERT_TRUE(send(0));
   ASSERT_TRUE(is_asked("send_goal", 1));
+  ASSERT_TRUE(is_acknowledged());
   requests[0].goal.target = 77;
   restart_agent();
   ASSERT_TRUE(is_asked("get_result", 1));

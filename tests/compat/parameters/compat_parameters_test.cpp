@@ -243,6 +243,7 @@ TEST_F(Parameters, EventsTellWhatTheProgramChanges) {
 }
 
 TEST_F(Parameters, ProgramsOfTheFirstEditionRun) {
+  first_edition_calls = 0;
   ASSERT_OK(rclc_parameter_server_init_default(&parameters, &node));
   ASSERT_OK(first_edition_start(&executor, &parameters));
   ASSERT_OK(rclc_add_parameter(&parameters, "count", RCLC_PARAMETER_INT));
