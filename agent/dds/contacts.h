@@ -6,6 +6,7 @@
 
 #include <fastdds/rtps/common/Guid.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -28,10 +29,15 @@ class Contacts {
   void forget(const Entity &reader);
   // A message of RTPS, by threads of DDS. Anything may be in it.
   void receive(std::span<const uint8_t> message);
+  // The participant can receive. Before, its transport sends nothing: others answer its first announcement only, at
+  // once, and Fast DDS sends that before it looks at what arrives. Who misses the answer waits for up to three seconds.
+  void open() { open_ = true; }
+  bool is_open() const { return open_; }
 
  private:
   void contact(const Entity &reader, const Guid &writer);
 
+  std::atomic<bool> open_{false};
   std::mutex mutex_;
   std::map<Entity, OnContact> readers_;
   size_t under_way_ = 0;                        // readers that are being made: they have no entry yet

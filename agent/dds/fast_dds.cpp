@@ -28,6 +28,7 @@ constexpr uint32_t kSocketBytes = 4 * 1024 * 1024;
 // A node that comes often misses the answer to its first announcement, as it is not ready for it, and knows nobody
 // until the next one: three seconds by default. With many participants that would be many messages.
 constexpr int32_t kAnnouncementMilliseconds = 500;
+constexpr uint32_t kFirstAnnouncementMilliseconds = 20;  // the first is not sent (contacts.h)
 
 dds::DomainParticipantQos participant_qos(const DdsOptions &options, const std::string &name, Outbox &outbox,
                                           const std::shared_ptr<Contacts> &contacts) {
@@ -47,6 +48,7 @@ dds::DomainParticipantQos participant_qos(const DdsOptions &options, const std::
   rtps::Locator_t peer;  // without a port: those of the first participants of a machine
   rtps::IPLocator::setIPv4(peer, "127.0.0.1");
   builtin.initialPeersList.push_back(peer);
+  builtin.discovery_config.initial_announcements.period = {0, kFirstAnnouncementMilliseconds * 1'000'000u};
   if (options.shared_participants)
     builtin.discovery_config.leaseDuration_announcementperiod = {0, kAnnouncementMilliseconds * 1'000'000u};
   if (!options.loopback_only) {
@@ -104,6 +106,7 @@ class FastDds : public Middleware {
       numbers_.give_back(*number);
       return nullptr;
     }
+    contacts->open();
     return std::make_shared<Owner>(participant, contacts, reaper_);
   }
 

@@ -38,6 +38,7 @@ class Transport : public transports::ChainingTransport {
 
   bool send(SenderResource *sender, const octet *bytes, uint32_t count, LocatorsIterator *first, LocatorsIterator *last,
             const std::chrono::steady_clock::time_point &timeout) override {
+    if (!descriptor_.contacts().is_open()) return true;
     return outlet_.send(*sender, {bytes, count}, *first, *last, timeout);
   }
 
