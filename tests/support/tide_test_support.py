@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pytest
 
@@ -54,6 +54,23 @@ def probe(ask: Callable[[], object], answered: Callable[[], object], what: str) 
         once = Patience(_ASK_AGAIN_S)
         while not answered() and not once.is_over():
             time.sleep(_LOOK_S)  # clock: between two looks
+
+
+def each_seed(seeds: Iterable[int]) -> Callable[[Callable[[int], None]], Callable[[], None]]:
+    """One test for all seeds; a failure has the seed."""
+
+    def make(test: Callable[[int], None]) -> Callable[[], None]:
+        def run() -> None:
+            for seed in seeds:
+                try:
+                    test(seed)
+                except Exception as error:
+                    raise AssertionError(f"seed {seed}: {error}") from error
+
+        run.__name__, run.__doc__ = test.__name__, test.__doc__
+        return run
+
+    return make
 
 
 # ---- marks ----

@@ -28,6 +28,7 @@ from tide.system.fields import CHAIN_PRIORITY_MAXIMUM
 from tide.system.levels import LevelError, levels, levels_of_boards, meetings, names_by_level, priorities_of
 from tide.system.load import SystemFileError, parse
 from tide.system.model import System
+from tide_test_support import each_seed
 
 
 def described(chains: list[tuple[str, int, tuple[str, ...], str]], boards: int = 2, hosts: int = 1) -> str:
@@ -77,7 +78,7 @@ def drawn(seed: int) -> System:
     return System.model_validate(parse(described(chains, 3, 2)).model_dump())
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each_seed(range(60))
 def test_levels_keep_the_order_on_each_executor(seed: int) -> None:
     system = drawn(seed)
     priorities = {chain.name: chain.priority for chain in system.chains}

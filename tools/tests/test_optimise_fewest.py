@@ -21,6 +21,7 @@ from tide.optimise.moves import Moves
 from tide.optimise.search import Found, Search
 from tide.system.load import load, parse
 from tide.system.model import System
+from tide_test_support import each_seed
 
 DATA = Path(__file__).parent / "data"
 DEADLINES = (30, 40, 60)
@@ -126,7 +127,7 @@ def test_more_lanes_than_callbacks_or_processors_are_never_tried(cores: float | 
             assert choice.lanes[index] <= max(1, callbacks)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each_seed(range(40))
 def test_of_the_orders_that_help_one_with_the_fewest_exchanges_is_found(seed: int) -> None:
     """Against all orders of four chains; and no change that is left could be left out."""
     system = small_system(seed)
@@ -180,7 +181,7 @@ def test_keep_order_keeps_it_even_if_that_is_impossible() -> None:
         assert found.score.feasible == search.evaluate(present(system)).score.feasible, seed
 
 
-@pytest.mark.parametrize("seed", range(200))
+@each_seed(range(200))
 def test_a_new_order_takes_the_fewest_new_numbers(seed: int) -> None:
     draw = random.Random(seed)
     count = draw.randint(1, 5)

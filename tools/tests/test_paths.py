@@ -14,6 +14,7 @@ from tide.analysis.bounds import bounds_of
 from tide.main import app
 from tide.play.paths import Instance, Played
 from tide.system.load import SystemFileError, parse
+from tide_test_support import each_seed
 
 ROOT = Path(__file__).parents[2]
 MS = 1_000_000
@@ -121,7 +122,7 @@ def _instances(source: random.Random, period_ns: int, bound_ns: int, most_ns: in
     return found
 
 
-@pytest.mark.parametrize("seed", range(200))
+@each_seed(range(200))
 def test_no_instances_that_keep_to_their_bounds_exceed_the_sums(seed: int) -> None:
     source = random.Random(seed)
     periods_ns = [source.randint(3, 60) for _ in range(source.randint(2, 4))]

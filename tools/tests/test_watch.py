@@ -22,6 +22,7 @@ from tide.watch.points import points_of
 from tide.watch.session import described_link
 from tide.watch.times import Latencies, TopicTimes, Window, way_back
 from tide.watch.view import VERSION, AgentRow, ChainRow, ClientRow, LegRow, LinkRow, ProgramRow, ServiceRow, View
+from tide_test_support import each_seed
 
 ROOT = Path(__file__).parents[2]
 MS = 1_000_000
@@ -146,7 +147,7 @@ def test_a_clock_that_was_set_back_makes_no_latency() -> None:
     assert max(first.recent) < hour_ns, "what is ahead of the clock would have the place of what comes"
 
 
-@pytest.mark.parametrize("seed", range(200))
+@each_seed(range(200))
 def test_what_is_seen_is_never_more_than_what_was(seed: int) -> None:
     """Instances with latencies also beyond their period, lost ones, and messages that only the watch did not get, in
     batches of any size."""
@@ -203,7 +204,7 @@ def test_nothing_grows() -> None:
     assert len(latencies._waiting) <= 1024 and len(latencies.window._ordered) <= 1000
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each_seed(range(20))
 def test_the_percentile_is_of_the_last_thousand(seed: int) -> None:
     source = random.Random(seed)
     window, values = Window(100), []

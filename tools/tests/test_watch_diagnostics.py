@@ -6,11 +6,11 @@ from __future__ import annotations
 import random
 import struct
 
-import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.serialization import serialize_message
 
 from tide.watch.diagnostics import Array, Status, read_array
+from tide_test_support import each_seed
 
 _LETTERS = "abc DEF:/0123456789äß水🤖"
 
@@ -36,14 +36,14 @@ def _drawn(source: random.Random) -> tuple[DiagnosticArray, Array]:
     return told, Array(told.header.stamp.sec * 1_000_000_000 + told.header.stamp.nanosec, expected)
 
 
-@pytest.mark.parametrize("seed", range(50))
+@each_seed(range(50))
 def test_arrays_are_read_as_rclpy_writes_them(seed: int) -> None:
     told, expected = _drawn(random.Random(seed))
     data = serialize_message(told)
     assert read_array(data) == expected, f"seed {seed}"
 
 
-@pytest.mark.parametrize("seed", range(10))
+@each_seed(range(10))
 def test_a_part_of_an_array_is_none(seed: int) -> None:
     told, expected = _drawn(random.Random(seed))
     data = serialize_message(told)
