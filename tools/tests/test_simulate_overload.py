@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 
 from tide.main import app
 
+pytestmark = pytest.mark.full  # campaigns
+
 
 def run(*words: str) -> Any:
     return CliRunner().invoke(app, ["simulate", *words])
