@@ -22,7 +22,7 @@ fi
 
 case "$path" in
   *.py)
-    scripts/setup.sh test
+    scripts/setup.sh gate
     case "$path" in
       tests/firmware/*) for core in cortex-m7 cortex-m4f; do scripts/build.sh "$core"; done; scripts/build.sh release programs ;;
       ros/tests/*) scripts/build.sh release tide_ros_budget ;;
@@ -44,7 +44,7 @@ case "$path" in
     program=$(find "$build" -name "$name" -type f -perm -u+x | head -1)
     ;;
   *)
-    scripts/setup.sh test
+    scripts/setup.sh gate
     scripts/build.sh "$preset" "$name"
     program="build/$preset/bin/$name"
     ;;

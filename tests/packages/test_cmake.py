@@ -79,7 +79,7 @@ def test_a_fresh_clone_configures_without_a_python_that_has_messages(tmp_path: P
 
 def test_pkg_config_says_how_to_compile_and_link(installed: Path, tmp_path: Path) -> None:
     if shutil.which("pkg-config") is None:
-        pytest.fail("pkg-config is missing; scripts/setup.sh test installs it")
+        pytest.fail("pkg-config is missing; scripts/setup.sh all installs it")
     (tmp_path / "main.c").write_text(PROGRAM)
     path = {"PKG_CONFIG_PATH": str(installed / "lib" / "pkgconfig")}
     flags = run(["pkg-config", "--cflags", "--libs", "tide"], tmp_path, path).split()

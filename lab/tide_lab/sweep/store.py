@@ -7,13 +7,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tide.campaign.engine import EngineError
 from tide_lab.sweep.study import SOURCE, Study
 
 
 def write_parquet(rows: list[dict[str, Any]], path: Path) -> None:
-    import pyarrow as arrow
-    import pyarrow.parquet as parquet
-
+    try:
+        import pyarrow as arrow
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise EngineError(
+            f"{path.name} needs the package pyarrow: install tide[sweep]; the same command then goes on where it was"
+        ) from None
     parquet.write_table(arrow.Table.from_pylist(rows), path)
 
 
