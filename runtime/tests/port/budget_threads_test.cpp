@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads under budgets. Where the system refuses real-time scheduling, that is what is tested: it is refused, and
 // said.
+#include "eventually.h"
 #include "tide/budget_posix.h"
 
 #include <gtest/gtest.h>
@@ -115,7 +116,7 @@ TEST_F(BudgetThreads, IsRaisedWhileItSleeps) {
     }
     hooks.block(hooks.context);
     sleeps = true;
-    while (!wake) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    wake.wait(false);
     hooks.ready(hooks.context);
     tide_budget_counters_t counters;
     EXPECT_EQ(tide_posix_budget_counters(&lane.budget, &counters), TIDE_OK);
@@ -125,6 +126,7 @@ TEST_F(BudgetThreads, IsRaisedWhileItSleeps) {
   while (!sleeps) std::this_thread::yield();
   while (priority_of(thread.native_handle()) != kHigh) std::this_thread::yield();
   wake = true;
+  wake.notify_all();
   thread.join();
 }
 
@@ -169,7 +171,7 @@ TEST_F(BudgetThreads, RandomPrograms) {
     const int64_t periods = (read_clock(CLOCK_MONOTONIC) - start) / config.period_ns + 2;
     EXPECT_LE(counters.used_ns, static_cast<uint64_t>(periods * config.budget_ns) + counters.overrun_ns);
     EXPECT_EQ(lane.budget.failures, 0u);
-    while (!done) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    done.wait(false);
     EXPECT_EQ(tide_posix_budget_detach(&lane.budget), TIDE_OK);
   };
   std::vector<std::thread> threads;
@@ -179,9 +181,10 @@ TEST_F(BudgetThreads, RandomPrograms) {
   while (attached < kLanes) std::this_thread::yield();
   for (int wake = 0; wake < 200; wake++) {
     tide_posix_budget_ready(&lanes[random() % kLanes].budget);
-    std::this_thread::sleep_for(std::chrono::microseconds(random() % 300));
+    tide::test::let_others_run(random() % 60);
   }
   done = true;
+  done.notify_all();
   for (std::thread &thread : threads) thread.join();
 }
 
@@ -193,7 +196,7 @@ TEST_F(BudgetThreads, StopDetachesAll) {
     const tide_budget_config_t config = lane.config(kMillisecond, 10 * kMillisecond);
     ASSERT_EQ(tide_posix_budget_attach(&budgets_, &lane.budget, pthread_self(), &config), TIDE_OK);
     stage = 1;
-    while (stage != 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    stage.wait(1);
   });
   while (stage != 1) std::this_thread::yield();
   tide_posix_budgets_stop(&budgets_);
@@ -204,6 +207,7 @@ TEST_F(BudgetThreads, StopDetachesAll) {
   tide_posix_budgets_stop(&budgets_);
   EXPECT_EQ(tide_posix_budgets_start(&budgets_, kSupervisor, 0), TIDE_OK);
   stage = 2;
+  stage.notify_all();
   thread.join();
 }
 

@@ -6,12 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <mutex>
 #include <vector>
 
+#include "eventually.h"
 #include "tide/port.h"
 #include "tide/status.h"
 
@@ -60,8 +60,10 @@ class FakeDaemon {
 
   // Wait for what another thread does; false: it did not happen in ten seconds.
   bool eventually(const std::function<bool(const FakeDaemon &)> &condition) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(10), [&] { return condition(*this); });
+    return tide::test::eventually([&] {
+      const std::lock_guard lock(mutex_);
+      return condition(*this);
+    });
   }
   template <typename Result>
   Result look(const std::function<Result(const FakeDaemon &)> &at) {
@@ -78,7 +80,6 @@ class FakeDaemon {
     attaches++;
     address = new_address;
     start_next();
-    changed_.notify_all();
     return TIDE_OK;
   }
   void detach() {
@@ -86,7 +87,6 @@ class FakeDaemon {
     attached = false;
     if (busy_) waiting_.push_front({current_, current_submitted_ns_});
     busy_ = false;
-    changed_.notify_all();
   }
   void complete() {
     const std::lock_guard lock(mutex_);
@@ -95,17 +95,14 @@ class FakeDaemon {
     busy_ = false;
     sent.push_back({started_ns_, current_submitted_ns_, now_ns(), current_.size()});
     if (!starting_) start_next();
-    changed_.notify_all();
   }
   void take_bytes(const uint8_t *bytes, size_t count) {
     const std::lock_guard lock(mutex_);
     received.insert(received.end(), bytes, bytes + count);
-    changed_.notify_all();
   }
   void take_message(const uint8_t *message, size_t length) {
     const std::lock_guard lock(mutex_);
     messages.emplace_back(message, message + length);
-    changed_.notify_all();
     if (on_message) on_message();
   }
   // As tide_daemon_wait.
@@ -116,7 +113,6 @@ class FakeDaemon {
   int64_t poll() {
     const std::lock_guard lock(mutex_);
     polls++;
-    changed_.notify_all();
     return now_ns() + poll_period_ns;
   }
 
@@ -169,7 +165,6 @@ class FakeDaemon {
   }
 
   std::recursive_mutex mutex_;
-  std::condition_variable_any changed_;
   std::deque<Message> waiting_;
   tide_link_t link_{};
   tide_frame_parts_t parts_{};

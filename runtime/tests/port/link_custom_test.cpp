@@ -57,7 +57,7 @@ TEST(CustomLink, WaitsNoLongerThanItsDeadline) {
   tide_custom_link_run(&custom.link, start_ns + 30'000'000);
   const int64_t taken_ns = FakeDaemon::now_ns() - start_ns;
   EXPECT_GE(taken_ns, 29'000'000);
-  EXPECT_LT(taken_ns, 60'000'000);
+  EXPECT_LE(transport.timeouts, 31);  // of a millisecond each
   EXPECT_EQ(transport.longest_timeout_ms, 1);
   EXPECT_GT(client.polls, 5);
 }

@@ -18,6 +18,7 @@
 #include <thread>
 #include <utility>
 
+#include "eventually.h"
 #include "fake_daemon.h"
 
 inline Bytes random_message(std::mt19937_64 &random, size_t length) {
@@ -123,8 +124,7 @@ struct Server {
   }
   Bytes take(sockaddr_in *from = nullptr) {
     Bytes message(70000);
-    pollfd wait{socket.number, POLLIN, 0};
-    if (poll(&wait, 1, 2000) <= 0) return {};
+    if (!tide::test::eventually([this] { return has_some(); })) return {};
     socklen_t length = sizeof(sockaddr_in);
     const ssize_t count = recvfrom(socket.number, message.data(), message.size(), 0, reinterpret_cast<sockaddr *>(from),
                                    from == nullptr ? nullptr : &length);
@@ -150,7 +150,7 @@ struct Transport {
   size_t takes_at_once = SIZE_MAX;
   std::vector<Bytes> written;
   std::deque<Bytes> arriving;
-  int longest_timeout_ms = 0;
+  int longest_timeout_ms = 0, timeouts = 0;
   bool can_wake = false;
   std::atomic<int> wakes = 0;
   std::atomic<int> inside = 0, collisions = 0;
@@ -181,6 +181,7 @@ struct Transport {
     Transport &transport = at(context);
     transport.longest_timeout_ms = std::max(transport.longest_timeout_ms, timeout_ms);
     if (transport.arriving.empty()) {
+      transport.timeouts++;
       transport.sleep(timeout_ms);
       return 0;
     }

@@ -2,11 +2,10 @@
 // TCP links over real sockets, under a daemon that the test can look into.
 #include <thread>
 
+#include "eventually.h"
 #include "link_ends.h"
 
 namespace link_tcp_test {
-
-using namespace std::chrono_literals;
 
 TEST(TcpLink, KeepsMessagesApartHoweverTheStreamIsCut) {
   Server server(SOCK_STREAM);
@@ -30,7 +29,7 @@ TEST(TcpLink, KeepsMessagesApartHoweverTheStreamIsCut) {
     const size_t count = std::min<size_t>(stream.size() - place, 1 + random() % 700);
     ASSERT_EQ(write(peer.number, stream.data() + place, count), static_cast<ssize_t>(count));
     place += count;
-    if (random() % 8 == 0) std::this_thread::sleep_for(1ms);
+    if (random() % 8 == 0) tide::test::let_others_run(20);
   }
   ASSERT_TRUE(client.eventually([&](const FakeDaemon &fake) { return fake.messages.size() == messages.size(); }));
   EXPECT_EQ(client.messages, messages);
@@ -50,7 +49,6 @@ TEST(TcpLink, ConnectsAgain) {
     server.reset();
     peer.close();
     ASSERT_TRUE(client.eventually([](const FakeDaemon &fake) { return !fake.attached; }));
-    std::this_thread::sleep_for(250ms);
     server = std::make_unique<Server>(SOCK_STREAM, port);
     ASSERT_TRUE(client.eventually([](const FakeDaemon &fake) { return fake.attached; }));
   }

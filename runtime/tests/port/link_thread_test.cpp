@@ -9,11 +9,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "eventually.h"
 #include "link_ends.h"
 
 namespace link_thread_test {
-
-using namespace std::chrono_literals;
 
 TEST(Links, RefuseWhatCannotBeOpened) {
   FakeDaemon client;
@@ -62,12 +61,8 @@ std::vector<LinkThread> link_threads_now() {
 
 // One that was joined is on the kernel's list a moment longer.
 std::vector<LinkThread> link_threads(size_t count) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  std::vector<LinkThread> found = link_threads_now();
-  while (found.size() != count && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    found = link_threads_now();
-  }
+  std::vector<LinkThread> found;
+  tide::test::eventually([&] { return (found = link_threads_now()).size() == count; });
   return found;
 }
 
@@ -154,10 +149,7 @@ TEST(Links, RunTheirInterruptSideOnAThreadOfThePriorityAskedFor) {
     FakeDaemon client;
     address.thread_priority = 85;
     ASSERT_EQ(client.open(address), TIDE_OK);
-    const auto end = std::chrono::steady_clock::now() + 10s;
-    while (link_threads_now() != std::vector{expected} && std::chrono::steady_clock::now() < end) {
-      std::this_thread::sleep_for(1ms);
-    }
+    tide::test::eventually([&] { return link_threads_now() == std::vector{expected}; });
     EXPECT_EQ(link_threads(1), std::vector{expected});
     client.close();
     EXPECT_TRUE(link_threads(0).empty());

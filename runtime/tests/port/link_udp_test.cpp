@@ -4,12 +4,11 @@
 #include <filesystem>
 #include <thread>
 
+#include "eventually.h"
 #include "link_ends.h"
 #include "link_times.h"
 
 namespace link_udp_test {
-
-using namespace std::chrono_literals;
 
 constexpr int64_t kNever = INT64_MAX / 4;
 constexpr int kFlood = 63;  // messages in quick succession that leave alone, before others wait for each other
@@ -94,7 +93,7 @@ TEST(UdpLink, CompletesAMessageWhileItIsStarted) {
 TEST(UdpLink, IsNotWokenForEachOfManyMessagesThatWaitForAnswers) {
   const LinkTimes times({.poll_limit_ns = kNever, .flood_gap_ns = 1, .gather_ns = 0, .pause = nullptr});
   constexpr int kMessages = 3000;
-  constexpr auto kQuestion = 2ms;
+  constexpr int64_t kQuestionNs = 2'000'000;
   Server server(SOCK_DGRAM);
   FakeDaemon client;
   client.poll_period_ns = kNever;
@@ -104,13 +103,13 @@ TEST(UdpLink, IsNotWokenForEachOfManyMessagesThatWaitForAnswers) {
   const auto polls = [&] { return client.look<int>([](const FakeDaemon &fake) { return fake.polls; }); };
   ASSERT_TRUE(client.eventually([](const FakeDaemon &fake) { return fake.polls > 0; }));
   const Bytes message(100, 7);
-  const auto start = std::chrono::steady_clock::now();
+  const int64_t start_ns = FakeDaemon::now_ns();
   for (int index = 0; index < kMessages; index++) {
     client.submit(message);
     ASSERT_EQ(server.take(), message);
   }
-  const auto lasted = std::chrono::steady_clock::now() - start;
-  EXPECT_LE(polls(), 4 * (lasted / kQuestion) + 100);  // once a message: 3,000
+  const int64_t lasted_ns = FakeDaemon::now_ns() - start_ns;  // by the clock of the link
+  EXPECT_LE(polls(), 4 * (lasted_ns / kQuestionNs) + 100);    // once a message: 3,000
   EXPECT_GT(polls(), 1);
 }
 
@@ -160,13 +159,13 @@ class UdpWakeUps : public testing::TestWithParam<uint64_t> {
 
   static void dawdle() {
     static thread_local std::mt19937_64 random(20);
-    if (random() % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 100));
+    if (random() % 4 == 0) tide::test::let_others_run(random() % 20);
   }
   void submit(size_t number) {
     std::mt19937_64 random(GetParam() * kSubmitters + number);
     for (size_t round = 0; round < kRounds; round++) {
       for (size_t left = random() % 50 == 0 ? 40 : random() % 3; left > 0; left--) {
-        if (random() % 2 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 200));
+        if (random() % 2 == 0) tide::test::let_others_run(random() % 40);
         client.submit(Bytes(16 + random() % 2, static_cast<uint8_t>(number)));
         submitted++;
       }
@@ -174,7 +173,7 @@ class UdpWakeUps : public testing::TestWithParam<uint64_t> {
       round_over.arrive_and_wait();  // all has arrived
     }
   }
-  // False: for two seconds nothing came.
+  // False: nothing came.
   bool take_all() {
     for (; arrived < submitted; arrived++) {
       if (server.take().empty()) return false;
@@ -259,7 +258,7 @@ TEST(UdpLink, LendsWhatItReceivesToCallersThatWait) {
   }
   EXPECT_EQ(client.messages, messages);
   std::thread other([&] {  // neither the thread nor the caller: whatever happens in the program
-    std::this_thread::sleep_for(5ms);
+    tide::test::let_others_run(200);
     platform->event_set(platform->context, &event);
   });
   EXPECT_EQ(wait(10'000'000'000), 1);
@@ -277,7 +276,7 @@ TEST(UdpLink, MayBeClosedWhileACallerWaits) {
   platform->event_init(platform->context, &event);
   std::atomic<int> result = -1;
   std::thread waiting([&] { result = client.wait(&event, FakeDaemon::now_ns() + 10'000'000'000); });
-  std::this_thread::sleep_for(5ms);
+  tide::test::let_others_run(200);
   client.close();
   EXPECT_EQ(result, -1);  // it waits for its event, with or without the link
   platform->event_set(platform->context, &event);
@@ -295,7 +294,7 @@ TEST(UdpLink, DoesNotMindThatNobodyListensYet) {
   ASSERT_EQ(client.open(internet(TIDE_LINK_UDP, port)), TIDE_OK);
   for (int index = 0; index < 20; index++) {
     client.submit(Bytes(10, 1));
-    std::this_thread::sleep_for(2ms);
+    tide::test::let_others_run(100);
   }
   ASSERT_TRUE(client.eventually([](const FakeDaemon &fake) { return fake.sent.size() == 20; }));
   for (int index = 0; index < 200; index++) client.submit(Bytes(10, 1));  // each meets the error of the one before

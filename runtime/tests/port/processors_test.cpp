@@ -3,22 +3,21 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <chrono>
 #include <thread>
 
 #include "../../port/processors/tide_processors.h"
+#include "eventually.h"
 
 namespace processors_test {
 
 std::array<std::thread, TIDE_PROCESSORS_THREADS> threads;
 
 void busy_us(uint32_t us) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(us);
-  while (std::chrono::steady_clock::now() < end) {
+  for (volatile uint32_t turns = 100 * us; turns > 0; turns = turns - 1) {
   }
 }
 
-void sleep_ms(uint32_t ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+void sleep_ms(uint32_t ms) { tide::test::let_others_run(2000 * ms); }
 
 bool start_thread(unsigned index, void (*run)(void *), void *argument, bool) {
   if (threads[index].joinable()) threads[index].join();

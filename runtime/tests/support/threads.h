@@ -58,7 +58,7 @@ class Threads {
   std::recursive_mutex critical;
 
  private:
-  static constexpr int64_t kLookNs = 50, kTurnNs = 1000;
+  static constexpr int64_t kLookNs = 50, kTurnNs = 5000;
 
   bool take(tide_event_t *event) {
     const std::lock_guard lock(events);

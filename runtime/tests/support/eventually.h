@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiting without a clock, for tests of real threads and sockets: a wait is for an event, and gives up when this process
+// has used so much processor time meanwhile. What else the machine does counts for nothing, and hangs are the stage's.
+#pragma once
+
+#include <ctime>
+#include <thread>
+
+namespace tide::test {
+
+inline double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+// False: given up.
+template <typename Condition>
+bool eventually(Condition condition, double patience_s = 20) {
+  const double begin_s = processor_seconds();
+  while (!condition()) {
+    if (processor_seconds() - begin_s > patience_s) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+// Lets other threads run for so many turns.
+inline void let_others_run(unsigned long turns) {
+  for (; turns > 0; turns--) std::this_thread::yield();
+}
+
+}  // namespace tide::test
