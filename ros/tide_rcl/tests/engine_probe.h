@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "eventually.h"
 #include "tide_rcl/engine.h"
 
 namespace tide_rcl {
@@ -42,15 +43,7 @@ inline std::shared_ptr<Probe> probe(std::function<void()> function,
   return std::make_shared<Probe>(std::move(function), kind);
 }
 
-// Half a minute for what takes microseconds: a busy machine fails no test.
-template <typename Condition>
-bool eventually(Condition &&holds) {
-  for (int tries = 0; tries < 30000; tries++) {
-    if (holds()) return true;
-    std::this_thread::sleep_for(milliseconds(1));
-  }
-  return holds();
-}
+using tide::test::eventually;
 
 // Spins in a thread of its own until the end of the scope.
 class Spinning {
