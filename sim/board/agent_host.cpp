@@ -13,7 +13,7 @@ namespace {
 
 constexpr agent::Endpoint kEndpoint = 1;
 static_assert(agent::kLineHeartbeatDelay == 100 * kMillisecond, "the default of a plan");
-constexpr size_t kMessageBytes = 8192;
+constexpr size_t kMessageBytes = 65540;
 
 // The first submessage, where it is the wanted one; else its body is empty.
 tide_cdr_t body_of(agent::Bytes message, uint8_t id) {
@@ -49,8 +49,7 @@ AgentHost::AgentHost(Engine &engine, Bus &bus, Line &down, const Manner &manner,
 }
 
 void AgentHost::begin() {
-  agent::Options options;
-  options.limits.nodes = {{{128, 32}, {1024, 16}, {8192, 8}, {65540, 0}}};
+  agent::Options options;                     // its nodes are those of the shipped agent (agent/core/limits.h)
   options.limits.entities_per_client = 1024;  // of a client that uses every level
   options.limits.input_streams = options.limits.output_streams = 256;
   options.wall_clock_ns = [this] { return engine_.now(); };

@@ -85,7 +85,9 @@ std::vector<std::optional<Time>> bounds_of(const Plan &plan) {
     for (analysis::LinkCallback &callback : chain.callbacks) callback.least_ns = callback.execution_ns;
   }
   system.line.exact_sizes = true;
-  if (plan.periods <= kMostPeriods) system.line.escaped_bytes = kEscapes;
+  const bool few = std::all_of(plan.chains.begin(), plan.chains.end(),
+                               [&plan](const ChainPlan &chain) { return plan.instances_of(chain) <= kMostPeriods; });
+  if (few) system.line.escaped_bytes = kEscapes;
   if (!is_covered(plan, system) || !analysis::check(system).empty()) return bounds;
   const analysis::LinkResults results = analysis::bound_link(system);
   for (size_t chain = 0; chain < results.chains.size(); chain++) bounds[chain] = results.chains[chain].response_ns;

@@ -24,8 +24,8 @@ Checks::Checks(const Plan &plan, size_t chains) : ways_(chains), tide_(plan.poli
     ways_[chain].reliable = plan.chains[chain].reliable;
     ways_[chain].reply_reliable = plan.chains[chain].is_reply_reliable();
     ways_[chain].asks_board = plan.chains[chain].calls == Calls::kAsks && !plan.chains[chain].next.empty();
-    ways_[chain].seen_by_host.resize(plan.periods);
-    ways_[chain].seen_by_client.resize(plan.periods);
+    ways_[chain].seen_by_host.resize(plan.instances_of(plan.chains[chain]));
+    ways_[chain].seen_by_client.resize(plan.instances_of(plan.chains[chain]));
   }
 }
 

@@ -10,9 +10,7 @@ namespace tide::sim {
 namespace {
 
 constexpr uint32_t kClientKey = 0x74696465;
-constexpr uint32_t kSmallNodeBytes = 256;
 constexpr uint32_t kWriteOverheadBytes = 16 + TIDE_SAMPLE_IDENTITY_BYTES;  // headers of a WRITE_DATA, and a little
-constexpr uint8_t kReaderDepth = 8;
 constexpr uint16_t kReplenishments = 100;
 constexpr Time kSetUpLimit = 120 * kSecond;
 constexpr Time kBeforeRelease = 50 * kMillisecond;
@@ -66,8 +64,8 @@ Client::Client(Machine &machine, Line &up, const Plan &plan, Observer observer)
     chain->mark = static_cast<uint16_t>(chain->plan.mark > 0 ? chain->plan.mark - 1 : index);
     chain->request.name = "rt/" + chain->plan.name;
     chain->reply.name = chain->request.name + (chain->plan.shape == Shape::kLooped ? "" : "_reply");
-    chain->samples.resize(kReaderDepth);
-    chain->instances.resize(plan.periods);
+    chain->samples.resize(depth_of(chain->plan));
+    chain->instances.resize(plan.instances_of(chain->plan));
     chain->payload.assign(chain->plan.payload_bytes, 0x2E);
     chains_.push_back(std::move(chain));
   }
@@ -82,13 +80,17 @@ void Client::configure_session() {
     payload = std::max(payload, chain->plan.payload_bytes);
     reply = std::max(reply, chain->plan.reply_bytes);
   }
-  const uint32_t large_bytes = std::max(rounded(payload + kWriteOverheadBytes), kSmallNodeBytes + 4);
-  nodes_.resize(plan_.nodes * 2);
+  const uint32_t small_bytes = rounded(plan_.small_node_bytes);
+  const uint32_t large_bytes = std::max(rounded(payload + kWriteOverheadBytes), small_bytes + 4);
+  const uint32_t large = plan_.large_nodes < 0 ? plan_.nodes : static_cast<uint32_t>(plan_.large_nodes);
+  nodes_.resize(plan_.nodes + large);
   execution_.resize(nodes_.size());
   pending_.resize(nodes_.size());
-  node_storage_.resize(plan_.nodes * (kSmallNodeBytes + large_bytes));
-  classes_ = {{node_storage_.data(), kSmallNodeBytes, static_cast<uint16_t>(plan_.nodes)},
-              {node_storage_.data() + plan_.nodes * kSmallNodeBytes, large_bytes, static_cast<uint16_t>(plan_.nodes)}};
+  node_storage_.resize(size_t{plan_.nodes} * small_bytes + size_t{large} * large_bytes);
+  classes_ = {{node_storage_.data(), small_bytes, static_cast<uint16_t>(plan_.nodes)}};
+  if (large > 0)
+    classes_.push_back(
+        {node_storage_.data() + size_t{plan_.nodes} * small_bytes, large_bytes, static_cast<uint16_t>(large)});
   outputs_.resize(2 * chains_.size() + 2);
   inputs_.resize(outputs_.size());
   slots_.resize(plan_.slots);
@@ -149,7 +151,16 @@ void Client::configure_session() {
     throw std::invalid_argument(std::string("the session refuses the plan: ") + tide_status_text(status));
 }
 
-void Client::describe_topic(Topic &topic, bool writer, bool reliable) {
+// Each of those who ask one server has a request of its own that waits.
+uint8_t Client::depth_of(const ChainPlan &chain) const {
+  size_t askers = 0;
+  for (const ChainPlan &other : plan_.chains)
+    askers +=
+        chain.calls == Calls::kServes && other.calls == Calls::kServes && other.service_name() == chain.service_name();
+  return static_cast<uint8_t>(std::min<size_t>(std::max<size_t>(plan_.depth, askers), 255));
+}
+
+void Client::describe_topic(Topic &topic, bool writer, bool reliable, uint8_t depth) {
   tide_xrce_object_t &name = topic.topic.description;
   name.kind = TIDE_XRCE_KIND_TOPIC;
   name.name = {topic.name.c_str(), topic.name.size()};
@@ -170,7 +181,7 @@ void Client::describe_topic(Topic &topic, bool writer, bool reliable) {
   // Reliable readers keep all, so that every loss is the client's own and counted there.
   endpoint.qos_flags = reliable ? TIDE_XRCE_QOS_RELIABLE : TIDE_XRCE_QOS_KEEP_LAST;
   endpoint.has_depth = true;
-  endpoint.depth = kReaderDepth;
+  endpoint.depth = depth;
   tide_session_add_object(&session_, &topic.endpoint);
 }
 
@@ -179,8 +190,8 @@ void Client::describe_service(Chain &chain) {
   service.name = chain.plan.service_name();
   service.request_topic = "rq/" + service.name + "Request";
   service.reply_topic = "rr/" + service.name + "Reply";
-  static constexpr char kRequestType[] = "std_srvs::srv::dds_::SetBool_Request_";
-  static constexpr char kReplyType[] = "std_srvs::srv::dds_::SetBool_Response_";
+  static constexpr char kRequestType[] = "s::srv::dds_::S_Request_";
+  static constexpr char kReplyType[] = "s::srv::dds_::S_Response_";
   tide_xrce_object_t &description = service.object.description;
   description.kind = chain.plan.calls == Calls::kAsks ? TIDE_XRCE_KIND_REQUESTER : TIDE_XRCE_KIND_REPLIER;
   description.representation = TIDE_XRCE_BY_BINARY;
@@ -202,8 +213,9 @@ void Client::create_objects() {
   tide_session_add_object(&session_, &participant_);
   for (const auto &chain : chains_) {
     if (chain->plan.calls == Calls::kTopics) {
-      describe_topic(chain->request, true, chain->plan.reliable);
-      describe_topic(chain->reply, false, chain->plan.is_reply_reliable());
+      describe_topic(chain->request, true, chain->plan.reliable, depth_of(chain->plan));
+      if (!chain->plan.acts()) continue;
+      describe_topic(chain->reply, false, chain->plan.is_reply_reliable(), depth_of(chain->plan));
       chain->reader.object = chain->reply.endpoint.id;
     } else {
       describe_service(*chain);
@@ -212,7 +224,7 @@ void Client::create_objects() {
     chain->reader.priority = chain->subscription.priority;
     chain->reader.reliable = chain->plan.is_reply_reliable();
     chain->reader.samples = chain->samples.data();
-    chain->reader.depth = kReaderDepth;
+    chain->reader.depth = depth_of(chain->plan);
     chain->reader.on_sample = on_sample;
     chain->reader.context = chain.get();
     tide_session_add_reader(&session_, &chain->reader);

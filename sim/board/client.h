@@ -139,7 +139,8 @@ class Client {
   };
   class Inside;
   void configure_session();
-  void describe_topic(Topic &topic, bool writer, bool reliable);
+  uint8_t depth_of(const ChainPlan &chain) const;
+  void describe_topic(Topic &topic, bool writer, bool reliable, uint8_t depth);
   void describe_service(Chain &chain);
   void create_objects();
   void name_chain(Chain &chain);

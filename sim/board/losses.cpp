@@ -12,8 +12,10 @@ constexpr size_t kWriteHeaderBytes = 8;   // of a WRITE_DATA, before the sample
 constexpr size_t kAnswerStreamPlace = 8;  // of a HEARTBEAT or ACKNACK, behind the header of the message
 
 std::vector<bool> draw_successes(const Plan &plan, uint64_t deck) {
-  std::vector<bool> successes(plan.periods);
-  const auto count = static_cast<size_t>(plan.success_percent / 100 * plan.periods + 0.5);
+  uint32_t most = 0;
+  for (const ChainPlan &chain : plan.chains) most = std::max(most, plan.instances_of(chain));
+  std::vector<bool> successes(most);
+  const auto count = static_cast<size_t>(plan.success_percent / 100 * most + 0.5);
   std::fill_n(successes.begin(), count, true);
   Random random(seed_of(plan, Chance::kDraw) + 16 * deck);
   for (size_t index = successes.size(); index > 1; index--) {
@@ -99,7 +101,7 @@ bool InstanceLosses::lost(Way way, Time since_release) {
   if (chain >= plan_.chains.size()) return false;
   const Time since = since_release - plan_.chains[chain].phase;
   const int64_t instance = since < 0 ? -1 : since / plan_.chains[chain].period;
-  if (instance < 0 || instance >= plan_.periods) return false;
+  if (instance < 0 || instance >= plan_.instances_of(plan_.chains[chain])) return false;
   Budget &budget = budgets_[chain];
   if (budget.instance != instance) budget = {instance, plan_.instance_losses};
   if (budget.left == 0 || !random_.chance(plan_.instance_loss)) return false;

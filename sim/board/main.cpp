@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tide-sim: runs plans in virtual time, and campaigns of seeds with the checks on.
+#include <array>
 #include <charconv>
 #include <cstdio>
 #include <fstream>
@@ -227,10 +228,19 @@ std::string answer(const std::string &line) {
     set(plan, setting.substr(0, equals), setting.substr(equals + 1));
   }
   const Result result = simulate(plan);
-  const bool full =
-      result.publish_failures > 0 || result.transmitter.evicted > 0 || result.receiver.overflow_dropped > 0;
+  const std::array<std::pair<const char *, uint64_t>, 4> pools{{{"nodes", result.publish_failures},
+                                                                {"nodes that gave way", result.transmitter.evicted},
+                                                                {"slots", result.receiver.overflow_dropped},
+                                                                {"reassemblies", result.receiver.reassembly_busy}}};
   std::ostringstream out;
-  out << "{\"excluded\": " << (full ? "true" : "false") << ", \"chains\": [";
+  out << "{\"full\": [";
+  const char *between = "";
+  for (const auto &[pool, times] : pools) {
+    if (times == 0) continue;
+    out << between << '"' << pool << '"';
+    between = ", ";
+  }
+  out << "], \"chains\": [";
   const char *separator = "";
   for (const ChainResult &chain : result.chains) {
     out << separator << "[" << chain.worst_response << ", " << chain.latencies.size() << ", " << chain.lost << "]";

@@ -9,6 +9,7 @@
 // begins a board, with the settings before the first one; what follows is its own, but `hosts`, which all share.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -67,6 +68,7 @@ struct ChainPlan {
   bool is_asked_by_board() const { return passed_on && !begun; }  // of one that serves
   // One of the node alone has no stream, whatever its level.
   bool has_stream(uint8_t stream) const { return shape != Shape::kHosted && level == TIDE_STREAM_LEVEL(stream); }
+  bool acts() const { return shape != Shape::kSampled && shape != Shape::kHeard && shape != Shape::kHosted; }
   bool begins_on_host() const { return shape == Shape::kTold || shape == Shape::kHosted; }
   const std::string &service_name() const { return service.empty() ? name : service; }
   bool is_reply_reliable() const { return reliable && reply_reliable; }
@@ -93,7 +95,8 @@ struct Plan {
   unsigned lanes = 1;  // 1: cooperative; more: one lane for each chain, preemptive; readyset: lanes over its one set
   unsigned lanes_a_band = 1;  // of each chain level, when there are lanes for each (tide)
   bool only_first = false;    // the physical limit: no other chain exists
-  uint32_t periods = 60;      // of the chain with the longest period
+  uint32_t periods = 60;      // instances of each chain; unless there is a horizon
+  Time horizon = 0;           // more than 0: each chain has as many instances as its period is in it
   std::vector<ChainPlan> chains;
 
   // The line and the host.
@@ -122,6 +125,9 @@ struct Plan {
   Time heartbeat_delay = -1;
   bool batch_waits_for_new_data = true;
   uint32_t nodes = 16, slots = 16, window = 16, reassemblies = 2;
+  int32_t large_nodes = -1;         // of messages that no small node holds; -1: as many as `nodes`, the small ones
+  uint32_t small_node_bytes = 256;  // with the header of a WRITE_DATA
+  uint32_t depth = 8;               // slots that a reader wants for itself; a server has one for each of its askers
 
   // First transmissions of reliable samples that reach the agent, in percent; the rest is lost on the line.
   double success_percent = 100;
@@ -145,6 +151,11 @@ struct Plan {
   // Worst responses are those of instances that end while all chains are released, or less than a second later: behind
   // that a board that hears nothing more asks for a sign of life, as it never would while its chains go on.
   bool steady = false;
+
+  uint32_t instances_of(const ChainPlan &chain) const {
+    if (horizon <= 0) return periods;
+    return static_cast<uint32_t>(std::max<Time>((horizon + chain.period - 1) / chain.period, 1));
+  }
 
   Time begin = 0;            // when the client begins to connect
   Time start = 0;            // the first release, if the board is set up by then

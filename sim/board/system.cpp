@@ -211,7 +211,7 @@ void OneBoard::release_nodes() {
   for (size_t chain = 0; chain < chain_count(); chain++) {
     const ChainPlan &each = plan_.chains[chain];
     if (!each.begins_on_host() || each.passed_on) continue;
-    for (uint32_t index = 0; index < plan_.periods; index++) {
+    for (uint32_t index = 0; index < plan_.instances_of(each); index++) {
       const Time release = client_.first_release() + each.phase + index * each.period;
       engine_.at(release, [this, chain, index, release] { take_over(chain, index, release); });
     }
@@ -264,7 +264,7 @@ Time OneBoard::steady_until() const {
   Time first = INT64_MAX - kSecond;
   for (size_t chain = 0; chain < chain_count(); chain++) {
     const ChainPlan &plan = client_.chain_plan(chain);
-    first = std::min(first, client_.first_release() + plan.phase + (plan_.periods - 1) * plan.period);
+    first = std::min(first, client_.first_release() + plan.phase + (plan_.instances_of(plan) - 1) * plan.period);
   }
   return first + kSecond;
 }
@@ -273,7 +273,7 @@ Time OneBoard::last_release() const {
   Time last = 0;
   for (size_t chain = 0; chain < chain_count(); chain++) {
     const ChainPlan &plan = client_.chain_plan(chain);
-    last = std::max(last, client_.first_release() + plan.phase + (plan_.periods - 1) * plan.period);
+    last = std::max(last, client_.first_release() + plan.phase + (plan_.instances_of(plan) - 1) * plan.period);
   }
   return last;
 }

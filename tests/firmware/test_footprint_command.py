@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from board import ROOT
 
+from tide.analysis.sizing import client_of, options
 from tide.footprint.build import build, runtime_sources
-from tide.footprint.sizing import client_of, options
 from tide.footprint.stack import read
 from tide.system.load import parse
 

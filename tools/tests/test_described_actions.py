@@ -27,7 +27,7 @@ def test_the_guides_action_keeps_to_its_bounds_in_virtual_time() -> None:
     system = parse(described())
     assert bounds_of(system).met
     outcome = simulate_description(system, None, 20, 1, search=False)
-    assert not outcome.is_broken and not outcome.excluded
+    assert not outcome.is_broken and not outcome.full
     pick, progress = (next(one for one in outcome.seen if one.chain == name) for name in ("pick", "progress"))
     assert min(pick.ended, progress.ended) > 0 and pick.lost == progress.lost == 0
     own_ms = 2 + 0.5 + 0.5 + 10 + 1

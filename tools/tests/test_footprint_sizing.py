@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tide.analysis.sizing import client_of, only_board, options, pools
 from tide.errors import UsageError
 from tide.footprint.program import header, program
-from tide.footprint.sizing import client_of, only_board, options, pools
 from tide.footprint.stack import bound, read
 from tide.system.load import load, parse
 

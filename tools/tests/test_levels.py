@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import NoBoundError
+from tide.analysis.sizing import client_of, only_board
 from tide.footprint.program import program
-from tide.footprint.sizing import client_of, only_board
 from tide.main import app
 from tide.optimise.choice import applied, is_ordered
 from tide.optimise.fewest import FewestChanges

@@ -14,7 +14,7 @@ from tide.analysis import bounds as bounding
 from tide.analysis.bounds import Bounds, bounds_of
 from tide.analysis.lower import NoBoundError, link_document
 from tide.analysis.sections import all_of, sections_of
-from tide.footprint.sizing import client_of, options, pools
+from tide.analysis.sizing import client_of, options, pools
 from tide.play.boards import BoardsPlayer
 from tide.play.server import Server
 from tide.run.plan import ServicePart, write_board_plan
@@ -273,7 +273,7 @@ def test_every_reply_is_that_of_its_request_whatever_the_line_and_the_agents_do(
     try:
         for seed in range(1, 5):
             player = BoardsPlayer(system, "tide", 0, random.Random(seed))
-            words = f"{faults};{player.words(player.drawn())}".replace("periods=4", "periods=12")
+            words = f"{faults};{player.words(player.drawn())}".replace("horizon_us=800000", "horizon_us=2400000")
             played = server.play(words)
             assert not played.violations, words
             assert min(played.ended) >= (12 if "restarts" not in faults else 1), words

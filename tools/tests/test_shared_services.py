@@ -13,7 +13,7 @@ from tide.analysis import lower
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import host_document, link_document
 from tide.analysis.servers import servers_of, with_servers
-from tide.footprint.sizing import client_of, pools
+from tide.analysis.sizing import client_of, pools
 from tide.play.boards import BoardsPlayer
 from tide.run.messages import MODULI, Number
 from tide.run.plan import BoardChain, write_board_plan

@@ -183,6 +183,7 @@ class _Hunt:
         self._is_board = not is_on_host(system)
         self._server = servers.of(self._is_board)
         self._executor = ""
+        self._is_bounded = False  # else messages pile up, and pools may run full
 
     def run(self, executors: tuple[str, ...], trial: Trial) -> bool:
         """False: there is no bound to hold anything against."""
@@ -193,7 +194,8 @@ class _Hunt:
                 bounds = bounding.bounds_of(self._system, executor, self._losses)
                 if all(one.bound_ns is None for one in bounds.chains):
                     continue
-                _Climb(self, self._player(), bounds).run(trial)
+                self._is_bounded = all(one.bound_ns is not None for one in bounds.chains)
+                _Climb(self, self._player(bounds), bounds).run(trial)
                 played = True
             except NoBoundError as error:
                 self._tally.unplayed[error.findings[0].remedy] += 1
@@ -207,13 +209,13 @@ class _Hunt:
                 self.fail(f"{type(error).__name__}: {error}")
         return played
 
-    def _player(self) -> Player:
+    def _player(self, bounds: Bounds) -> Player:
         services = any(one.requests for chain in self._system.chains for one in chain.callbacks)
         branches = any(chain.branches_from for chain in self._system.chains)
         if self._is_board and (services or branches or len(self._system.boards()) > 1):
-            return boards_play.BoardsPlayer(self._system, self._executor, self._losses, self._source)
+            return boards_play.BoardsPlayer(self._system, self._executor, self._losses, self._source, bounds.needs)
         if self._is_board:
-            return board_play.BoardPlayer(self._system, self._executor, self._losses, self._source)
+            return board_play.BoardPlayer(self._system, self._executor, self._losses, self._source, bounds.needs)
         return host_play.HostPlayer(self._system, self._executor, self._source)
 
     @property
@@ -237,7 +239,9 @@ class _Hunt:
             return None
         for rule in played.violations[:1]:
             self.fail(f"a rule of the runtime is broken: {rule}", words)
-        return None if played.excluded else played
+        if played.full and self._is_bounded:
+            self.fail(f"pools do not suffice: {', '.join(played.full)}", words)
+        return played
 
     def fail(self, what: str, words: str = "") -> None:
         program = board_play.PROGRAM if self._is_board else host_play.PROGRAM

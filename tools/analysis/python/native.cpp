@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "analysis/link/file.h"
+#include "analysis/link/frames.h"
 #include "analysis/model/system_file.h"
 #include "analysis/python/json_of.h"
 #include "analysis/system/compare.h"
@@ -387,6 +388,14 @@ NB_MODULE(native, module) {
         return tuple_of(answers);
       },
       "document"_a, nb::kw_only(), "refine"_a = false, "joint"_a = false, "cap_running"_a = false);
+  module.def(
+      "frames",
+      [](int64_t mtu_bytes, bool to_agent, int64_t payload_bytes) {
+        Line line;
+        line.mtu_bytes = mtu_bytes;
+        return message(line, to_agent ? Direction::up : Direction::down, payload_bytes).frames;
+      },
+      "mtu_bytes"_a, "to_agent"_a, "payload_bytes"_a);
   module.def(
       "bound_link",
       [](const nb::dict &document) {

@@ -10,7 +10,7 @@ from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tide.analysis import boards, trees
-from tide.analysis.ask import ask_executors, ask_link
+from tide.analysis.ask import AnalysisError, ask_executors, ask_link
 from tide.analysis.joins import latest, without_joins
 from tide.analysis.locks import waits_of
 from tide.analysis.lower import (
@@ -32,7 +32,9 @@ from tide.analysis.names import chain_of
 from tide.analysis.parts import Part
 from tide.analysis.paths import PathBound, path_bounds
 from tide.analysis.reasons import Root, host_root, link_root, starvation_root
+from tide.analysis.sections import HOST, all_of
 from tide.analysis.servers import servers_of, with_servers
+from tide.analysis.sizing import Need, Use, Uses, need_of
 from tide.analysis.trees import has_trees, latest_ways, named
 from tide.system.levels import too_many_levels
 from tide.system.model import Chain, System
@@ -113,6 +115,9 @@ class Bounds:
     assumptions: tuple[Assumption, ...] = field(default=())
     models: tuple[Model, ...] = field(default=())
     paths: tuple[PathBound, ...] = field(default=())
+    uses: tuple[tuple[str, str, Use], ...] = field(default=())  # by chain or way of one, and board
+    uses_of_chains: Uses = field(default_factory=dict)
+    needs: tuple[Need, ...] = field(default=())  # by board that has a link
 
     def chain(self, name: str) -> ChainBound | None:
         return next((chain for chain in self.chains if chain.name == name), None)
@@ -155,7 +160,7 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
     """NoBoundError or AnalysisError when there is no analysis for it. executor: of the client, or the policy of the
     host's executors where no chain touches the microcontroller; None: that of the description (tide, or lanes), or
     default."""
-    bounds = _bounds_of_chains(with_servers(system), executor, losses)
+    bounds = _with_pools(system, _bounds_of_chains(with_servers(system), executor, losses))
     return _with_paths(system, _with_locks(system, _with_servers(system, bounds)))
 
 
@@ -168,6 +173,95 @@ _SERVERS = Assumption(
 
 def _with_servers(system: System, bounds: Bounds) -> Bounds:
     return replace(bounds, assumptions=(*bounds.assumptions, _SERVERS)) if servers_of(system) else bounds
+
+
+def _with_pools(system: System, bounds: Bounds) -> Bounds:
+    """Pools that are too small for what the chains have under way take the bounds of their board, and of what depends
+    on them. They suffice as long as all that has a bound keeps to it, so no bound is broken first."""
+    uses: dict[tuple[str, str], Use] = {}
+    for name, board, use in bounds.uses:
+        timer = system.timer_of(system.chain(chain_of(name)))
+        for chain in system.chains:  # of one timer whoever is the latest
+            if system.timer_of(chain) is timer:
+                key = chain.name, board
+                uses[key] = use if key not in uses else _more(uses[key], use)
+    boards_of = {board for _, board, _ in bounds.uses}
+    needs = tuple(need_of(system, board, uses) for board in system.boards() if board.name in boards_of)
+    if not needs:
+        return bounds
+    roots: dict[str, Root] = {}
+    for need in needs:
+        if not need.lacking and not need.agent:
+            continue
+        index = system.executors.index(need.board)
+        path = ("executors", index, "pools") if need.lacking else ("executors", index)
+        root = Root("pools", path, "; ".join((*need.lacking, *need.agent)), None, need.board.name)
+        roots |= {chain: root for chain, board in uses if board == need.board.name}
+    chains = _without(bounds.chains, roots)
+    assumptions = [one for one in bounds.assumptions if one.id != "pools"]
+    at = next((index for index, one in enumerate(bounds.assumptions) if one.id == "pools"), len(assumptions))
+    assumptions[at:at] = map(_pools, needs)
+    met = bounds.met and not roots
+    return replace(bounds, met=met, chains=chains, assumptions=tuple(assumptions), uses_of_chains=uses, needs=needs)
+
+
+def uses_of(system: System) -> Uses:
+    """By which the pools of a description are sized; nothing where it has no bounds."""
+    try:
+        return bounds_of(system).uses_of_chains
+    except (NoBoundError, AnalysisError):
+        return {}
+
+
+def _more(one: Use, other: Use) -> Use:
+    if one.sent is None or one.taken is None or other.sent is None or other.taken is None:
+        return Use(None, None)
+    return Use(max(one.sent, other.sent), max(one.taken, other.taken))
+
+
+def _without(chains: tuple[ChainBound, ...], roots: dict[str, Root]) -> tuple[ChainBound, ...]:
+    """Without the bounds of these, and of those that depend on them."""
+    if not roots:
+        return chains
+    found = dict(roots)
+    changed = True
+    while changed:
+        changed = False
+        for chain in chains:
+            if chain.name in found or chain.bound_ns is None:
+                continue
+            cause = next((other for other in chain.depends_on if other in found), None)
+            if cause is not None:
+                found[chain.name] = found[cause]
+                changed = True
+    return tuple(
+        replace(chain, bound_ns=None, met=False, root=found[chain.name], find_parts=tuple, find_sections=tuple)
+        if chain.name in found and chain.bound_ns is not None
+        else chain
+        for chain in chains
+    )
+
+
+def _pools(need: Need) -> Assumption:
+    """What the firmware must have for the bounds to hold, in numbers."""
+    sizes = need.sizes
+    counts = [
+        f"{sizes[key]} {several if sizes[key] > 1 else single} of {sizes[size]} bytes"
+        for key, size, single, several in (
+            ("small_nodes", "small_node_bytes", "small node", "small nodes"),
+            ("large_nodes", "large_node_bytes", "large node", "large nodes"),
+            ("reassemblies", "reassembly_bytes", "reassembly", "reassemblies"),
+        )
+        if sizes[key]
+    ]
+    text = f"board '{need.board.name}' has {'' if need.is_stated else 'at least '}"
+    text += f"{', '.join(counts)} and {sizes['slots']} slots, as "
+    text += "its pools say" if need.is_stated else "tide footprint --header writes"
+    if not need.is_stated and need.above_defaults:
+        text += "; the runtime's defaults are too small: " + ", ".join(need.above_defaults)
+    if need.unbounded:
+        text += f"; of {', '.join(need.unbounded)}, without a bound, no more than 2 messages are under way at once"
+    return Assumption("pools", text, dict(sizes))
 
 
 _LOCKS = Assumption(
@@ -281,7 +375,19 @@ def _link_bounds(system: System, executor: ClientExecutor, answer: LinkAnswer) -
     chains = [_link_bound(system, chain, told) for chain, told in zip(system.chains, answer.chains, strict=True)]
     assumed = tuple(Assumption(one.id, one.text, dict(one.values)) for one in answer.assumptions)
     assumptions = (*_not_given(system), *assumed)
-    return Bounds(system.name, executor, answer.met, _by_urgency(chains), assumptions, line_models(system, executor))
+    uses = tuple(
+        (one.chain, board.name, _use(one, one.response_ns is not None))
+        for board in system.boards()
+        if system.links
+        for one in answer.chains
+        if any(callback.executor == board.name for callback in system.chain(one.chain).callbacks)
+    )
+    models = line_models(system, executor)
+    return Bounds(system.name, executor, answer.met, _by_urgency(chains), assumptions, models, uses=uses)
+
+
+def _use(answer: LinkChainAnswer, has_bound: bool) -> Use:
+    return Use(answer.up[0], answer.down[0]) if has_bound else Use(None, None)
 
 
 def _link_bound(system: System, chain: Chain, told: LinkChainAnswer) -> ChainBound:
@@ -309,7 +415,13 @@ def _board_bounds(system: System, executor: ClientExecutor | None, losses: int) 
     name = executor or (described.pop() if len(described) == 1 else "described")
     met = all(chain.met for chain in chains)
     models = line_models(system, executor)
-    return Bounds(system.name, name, met, _by_urgency(chains), (*_not_given(system), *assumed), models)
+    uses = tuple(
+        (one.name, one.place, _use(found.answers[one.name], one.name not in found.roots))
+        for sections in found.sections.values()
+        for one in all_of(sections)
+        if one.place != HOST
+    )
+    return Bounds(system.name, name, met, _by_urgency(chains), (*_not_given(system), *assumed), models, uses=uses)
 
 
 def _board_bound(chain: Chain, found: boards.Found) -> ChainBound:

@@ -131,6 +131,8 @@ def board_document(system: System, executor: ClientExecutor, losses: int, whole:
         _add_sections(document, system, whole or system)
     if client is not None:
         _relay_services(document, system, client.name)
+    if client is not None and client.pools is not None and client.pools.window is not None:
+        document["protocol"]["window"] = client.pools.window
     if client is not None:
         document["client"]["name"] = client.name
         for name in ("submit", "process", "dispatch"):

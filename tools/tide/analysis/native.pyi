@@ -176,6 +176,9 @@ class LinkAnswer:
     @property
     def assumptions(self) -> tuple[Assumption, ...]: ...
 
+def frames(mtu_bytes: int, to_agent: bool, payload_bytes: int) -> int:
+    """Of a message on a link whose quantum is its MTU."""
+
 def bound_executors(
     document: dict[str, Any],
     *,

@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from tide.analysis.sizing import Client
 from tide.footprint.image import flash_of, growth_of, ram_of, run, sections, symbols
 from tide.footprint.program import header, program
-from tide.footprint.sizing import Client
 from tide.programs.binaries import ROOT
 
 CORES = {

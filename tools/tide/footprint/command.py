@@ -13,10 +13,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from tide.analysis.bounds import uses_of
+from tide.analysis.sizing import Client, client_of, only_board, options, pools
 from tide.footprint.build import BuildError, Sizes, build, features, growth, measure, runtime_sources
 from tide.footprint.image import symbols
 from tide.footprint.program import header
-from tide.footprint.sizing import Client, client_of, only_board, options, pools
 from tide.footprint.stack import EXCEPTION_FRAME_BYTES, bound, read
 from tide.outputs import require_file, write_text
 from tide.system.load import SystemFileError, load
@@ -137,7 +138,8 @@ def footprint(
     image with its start-up code. RAM leaves out the memory of messages, which is printed beside it."""
     require_file(header_file)
     try:
-        client = client_of(only_board(load(file), board))
+        system = load(file)
+        client = client_of(only_board(system, board), uses_of(system))
     except SystemFileError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from error

@@ -4,7 +4,7 @@ are octets and its callbacks empty: those are the application's."""
 
 from __future__ import annotations
 
-from tide.footprint.sizing import Client, Endpoint, pools
+from tide.analysis.sizing import Client, Endpoint, pools
 
 
 def header(client: Client, source: str) -> str:

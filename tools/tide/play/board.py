@@ -5,9 +5,12 @@ may vary from run to run, and the plan of one run for tide-sim."""
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tide.analysis.bounds import bounds_of
+from tide.analysis.sizing import Need
 from tide.play.paths import Instance
 from tide.play.server import Played
 from tide.system.levels import levels
@@ -17,8 +20,11 @@ from tide.system.places import SerialLink
 PROGRAM = "tide-sim"
 MICROSECOND = 1000
 _MILLISECOND = 1_000_000
-PERIODS, MOST_PERIODS = 4, 10  # that are played: so many instances of each chain
-POOL = 64  # nodes and slots: so many that none is short
+# Periods of the slowest chain are played: its first instance, at the latest one period behind the start, and
+# two more each have their whole busy window among all others.
+SLOWEST = 4
+MOST_INSTANCES = 20_000  # of all chains together, for which a run is made shorter, though not below two of the slowest
+SHORT_INSTANCES = 256  # of a chain whose payload has no room for more (sim/board/boards.cpp)
 LEAST_BYTES = 8  # to which messages are shortened
 NUMBERED_BYTES = 6  # what the simulated program needs
 FRAME_BYTES = 64  # more than headers, HEARTBEAT and acknowledgment of a frame
@@ -33,6 +39,18 @@ SHAPES = {
     ("mcu", "mcu"): "looped",
     ("host",): "hosted",
 }
+
+
+def horizon_ns(system: System) -> int:
+    """How long chains are released in a run."""
+    periods_ns = [chain.period_ns for chain in system.chains]
+    longest_ns = max(periods_ns)
+    each_ns = MOST_INSTANCES / sum(1 / one for one in periods_ns)
+    played_ns = max(min(SLOWEST * longest_ns, int(each_ns)), 2 * longest_ns)
+    for chain in system.chains:
+        if any(one.sends and 0 < one.sent_bytes < NUMBERED_BYTES for one in chain.callbacks):
+            played_ns = min(played_ns, SHORT_INSTANCES * chain.period_ns)
+    return -(-played_ns // MICROSECOND) * MICROSECOND
 
 
 class UnplayableError(Exception):
@@ -69,14 +87,31 @@ def instance_of(first: tuple[int, ...], last: tuple[int, ...]) -> Instance:
     return Instance(first[0], first[1] if first[1] >= 0 else first[0], last[-1])
 
 
-class BoardPlayer:
-    """Of one executor. The source of chance is the caller's."""
+def pool_words(need: Need) -> dict[str, object]:
+    """What the bounds suppose of the pools of a board, and nothing more."""
+    sizes = need.sizes
+    return {
+        "nodes": max(sizes["small_nodes"], 2),
+        "large_nodes": sizes["large_nodes"],
+        "small_node_bytes": sizes["small_node_bytes"],
+        "slots": sizes["slots"],
+        "reassemblies": sizes["reassemblies"],
+        "window": sizes["window"],
+        "depth": 1,
+    }
 
-    def __init__(self, system: System, executor: str, losses: int, source: random.Random) -> None:
+
+class BoardPlayer:
+    """Of one executor. The source of chance is the caller's. needs: those of its bounds, if they are known already."""
+
+    def __init__(
+        self, system: System, executor: str, losses: int, source: random.Random, needs: Sequence[Need] | None = None
+    ) -> None:
         self._random = source
         self._losses = losses
         self._system = system
         self._executor = executor
+        self._needs = bounds_of(system, executor, losses).needs if needs is None else needs
         (self._client,) = (one for one in system.executors if one.where == "mcu")
         (link,) = system.links
         if not isinstance(link, SerialLink):
@@ -125,7 +160,8 @@ class BoardPlayer:
             phases = list(run.phases_ns)
             if source.random() < 0.6:
                 reach = 1 << source.randrange(4, 16)
-                phases[place] = max(0, phases[place] + source.randint(-reach, reach) * MICROSECOND)
+                shifted_ns = phases[place] + source.randint(-reach, reach) * MICROSECOND
+                phases[place] = max(0, shifted_ns) % self._chains[place].period_ns
             else:
                 phases[place] = self._phase(place)
             return replace(run, phases_ns=tuple(phases))
@@ -147,10 +183,11 @@ class BoardPlayer:
 
     def _phase(self, place: int) -> int:
         source = self._random
+        period_ns = self._chains[place].period_ns
         if source.random() < 0.25:
-            return source.randrange(self._chains[place].period_ns // MICROSECOND) * MICROSECOND
+            return source.randrange(period_ns // MICROSECOND) * MICROSECOND
         base_ns = source.choice(self._marks_ns) + source.choice((0, 0, source.randint(0, 60) * _MILLISECOND))
-        return max(0, base_ns + source.randint(-2, 4) * MICROSECOND)
+        return max(0, base_ns + source.randint(-2, 4) * MICROSECOND) % period_ns
 
     def _executions(self, place: int, heavy: bool) -> tuple[int, ...]:
         source = self._random
@@ -193,14 +230,13 @@ class BoardPlayer:
         link, client = self._link, self._client
         batch, _, send = self._executor.partition("_")
         longest_ns = max(chain.period_ns for chain in self._chains)
-        shortest_ns = min(chain.period_ns for chain in self._chains)
         fields: dict[str, object] = {
             "steady": "true",
             "seed": run.seed,
             "policy": "batch" if batch == "batch" else "tide",
             "send": send or "asynchronous",
             "lanes": 2 if self._executor == "lanes" else 1,
-            "periods": min(MOST_PERIODS, max(PERIODS, 2 * longest_ns // shortest_ns)),
+            "horizon_us": horizon_ns(self._system) // MICROSECOND,
             "baud": link.baud,
             "mtu": link.mtu_bytes,
             "agent_least_us": run.agent_ns[0] // MICROSECOND,
@@ -210,8 +246,7 @@ class BoardPlayer:
             "heartbeat_delay_us": -1 if link.heartbeat_delay_ms is None else link.heartbeat_delay_ns // MICROSECOND,
             "agent_heartbeat_delay_us": nanoseconds(link.agent_heartbeat_ms) // MICROSECOND,
             "hosts": ",".join(str(one.lanes) for one in self._hosts),
-            "nodes": POOL,
-            "slots": POOL,
+            **(pool_words(self._needs[0]) if self._needs else {}),
             "settle_us": (longest_ns + self._transit_ns()) // MICROSECOND,
         }
         if run.costs:
@@ -248,13 +283,14 @@ class BoardPlayer:
         return self._transit_on(self._link.mtu_bytes, self._link.baud)
 
     def _transit_on(self, mtu_bytes: int, baud: int) -> int:
-        octets = 0
+        octets, played_ns = 0, horizon_ns(self._system)
         for chain in self._chains:
+            instances = -(-played_ns // chain.period_ns)
             for callback in chain.callbacks:
                 if callback.sends:
                     frames = callback.sent_bytes // (mtu_bytes // 2) + 1
-                    octets += 2 * (callback.sent_bytes + frames * FRAME_BYTES)
-        return (1 + self._losses) * MOST_PERIODS * octets * 10 * 1_000_000_000 // baud
+                    octets += instances * 2 * (callback.sent_bytes + frames * FRAME_BYTES)
+        return (1 + self._losses) * octets * 10 * 1_000_000_000 // baud
 
     def _chain(self, place: int, chain: Chain, run: BoardRun) -> str:
         places = self._places[place]

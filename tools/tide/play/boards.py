@@ -6,25 +6,25 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from tide.analysis.bounds import CLIENT_EXECUTORS
+from tide.analysis.bounds import CLIENT_EXECUTORS, bounds_of
 from tide.analysis.lower import executor_of_board
 from tide.analysis.names import NUMBER
 from tide.analysis.sections import HOST, Section, all_of, sections_of
 from tide.analysis.servers import servers_of
+from tide.analysis.sizing import Need
 from tide.play.board import (
     LEAST_BYTES,
     MICROSECOND,
-    MOST_PERIODS,
-    PERIODS,
-    POOL,
     SHAPES,
     BoardPlayer,
     UnplayableError,
+    horizon_ns,
     instance_of,
+    pool_words,
     require_playable_sizes,
 )
 from tide.play.paths import Instance
@@ -52,8 +52,13 @@ class BoardsRun:
 class BoardsPlayer(BoardPlayer):
     """executor: of all boards, or `described`."""
 
-    def __init__(self, system: System, executor: str, losses: int, source: random.Random) -> None:
+    def __init__(
+        self, system: System, executor: str, losses: int, source: random.Random, needs: Sequence[Need] | None = None
+    ) -> None:
         self._random, self._losses, self._system, self._executor = source, losses, system, executor
+        if needs is None:
+            needs = bounds_of(system, executor, losses).needs
+        self._need_of = {need.board.name: need for need in needs}
         self._hosts = [one for one in system.executors if one.where == "host"]
         self._chains = system.chains
         self._sections = [_as_played(system, sections_of(system, chain)) for chain in system.chains]
@@ -300,14 +305,11 @@ class BoardsPlayer(BoardPlayer):
 
     def words(self, run: BoardsRun) -> str:  # type: ignore[override]
         longest_ns = max(chain.period_ns for chain in self._chains)
-        shortest_ns = min(chain.period_ns for chain in self._chains)
         fields: dict[str, object] = {
             "seed": run.seed,
             "steady": "true",
-            "periods": min(MOST_PERIODS, max(PERIODS, 2 * longest_ns // shortest_ns)),
+            "horizon_us": horizon_ns(self._system) // MICROSECOND,
             "hosts": ",".join(str(one.lanes) for one in self._hosts),
-            "nodes": POOL,
-            "slots": POOL,
             "settle_us": (longest_ns + max(map(self._transit, self._links))) // MICROSECOND,
         }
         if self._losses:
@@ -338,6 +340,8 @@ class BoardsPlayer(BoardPlayer):
             "heartbeat_delay_us": -1 if link.heartbeat_delay_ms is None else link.heartbeat_delay_ns // MICROSECOND,
             "agent_heartbeat_delay_us": -1 if asks_ms is None else nanoseconds(asks_ms) // MICROSECOND,
         }
+        if board.name in self._need_of:
+            fields |= pool_words(self._need_of[board.name])
         if run.costs:
             interrupt_us = nanoseconds(board.interrupt_ms) // MICROSECOND
             fields |= {

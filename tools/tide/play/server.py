@@ -23,7 +23,7 @@ class Played:
     ended: tuple[int, ...]
     lost: tuple[int, ...]
     violations: tuple[str, ...]  # broken rules
-    excluded: bool  # a pool was full, of which bounds say nothing
+    full: tuple[str, ...]  # pools that did not suffice
     # Of a plan with record=true, by chain and instance: release, sample from and to, heard and answered by the node,
     # act from and to; -1 where it did not come so far.
     recorded: tuple[tuple[tuple[int, ...], ...], ...] = ()
@@ -57,7 +57,7 @@ class Server:
             raise ServerError(f"{self._program} refuses the plan: {told['refused']}")
         worst, ended, lost = zip(*told["chains"], strict=True)
         recorded = tuple(tuple(tuple(one) for one in chain) for chain in told.get("recorded", ()))
-        return Played(worst, ended, lost, tuple(told["violations"]), told.get("excluded", False), recorded)
+        return Played(worst, ended, lost, tuple(told["violations"]), tuple(told.get("full", ())), recorded)
 
     def close(self) -> None:
         child, self._child = self._child, None

@@ -113,14 +113,14 @@ class Outcome:
     program: str
     seen: list[Seen]
     violations: list[str] = field(default_factory=list)
-    excluded: int = 0  # runs in which a pool was full
+    full: list[str] = field(default_factory=list)  # pools that bounds suppose and that did not suffice
     recording: list[Step] = field(default_factory=list)  # of the run that came nearest to a bound
     paths: list[SeenPath] = field(default_factory=list)
 
     @property
     def is_broken(self) -> bool:
         above = any(one.is_above for one in self.seen) or any(one.is_above for one in self.paths)
-        return bool(self.violations) or above
+        return bool(self.violations) or above or bool(self.full)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -129,7 +129,7 @@ class Outcome:
             "on": "sim",
             "executor": self.executor,
             "runs_played": self.runs,
-            "runs_excluded": self.excluded,
+            "pools_full": sorted(set(self.full)),
             "program": self.program,
             "observed": [one.to_json() for one in self.seen],
             "observed_paths": [one.to_json() for one in self.paths],
@@ -154,6 +154,7 @@ class _Trial:
     def __init__(self, system: System, bounds: Bounds, server: Server, program: str) -> None:
         self._system, self._bounds, self._server = system, bounds, server
         self._seen = _rows(system, bounds)
+        self._has_bounds = all(chain.bound_ns is not None for chain in bounds.chains)  # else messages pile up
         self._paths = [
             SeenPath(path.name, what, bound_ns)
             for path in bounds.paths
@@ -193,7 +194,7 @@ class _Trial:
     def _player(self, source: random.Random) -> _Player:
         if is_on_host(self._system):
             return HostPlayer(self._system, self._bounds.executor, source)
-        return BoardsPlayer(self._system, self._bounds.executor, 0, source)
+        return BoardsPlayer(self._system, self._bounds.executor, 0, source, self._bounds.needs)
 
     def _play(self, player: _Player, run: Any) -> tuple[int, ...]:
         """The worst of each chain; nothing, if the run says nothing of bounds."""
@@ -201,9 +202,8 @@ class _Trial:
         played = self._server.play(plan)
         self._outcome.runs += 1
         self._outcome.violations += [f"{rule}; plan: {plan}" for rule in played.violations[:1]]
-        if played.excluded:
-            self._outcome.excluded += 1
-            return ()
+        if played.full and self._has_bounds:
+            self._outcome.full += [f"{pool}; plan: {plan}" for pool in played.full]
         told = player.of_chains(played)
         chains = {name: place for place, name in enumerate(player.chain_names)}
         until = player.until(played) if isinstance(player, BoardsPlayer) else {}
@@ -268,8 +268,9 @@ def print_outcome(outcome: Outcome, console: Console) -> None:
     print_whole(console, table)
     if outcome.paths:
         print_whole(console, _paths_table(outcome))
-    if outcome.excluded:
-        console.print(f"{outcome.excluded} runs are left out: a pool was full, of which bounds say nothing")
+    for line in outcome.full[:1]:
+        text = f"pools that bounds suppose do not suffice: {line}"
+        console.print(text, style="bold", highlight=False, markup=False, soft_wrap=True)
     for one in outcome.seen:
         if one.is_above:
             where = f", until it leaves {one.until}" if one.until else ""

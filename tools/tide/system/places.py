@@ -12,6 +12,20 @@ from tide.system.fields import MTU_MINIMUM, BoardPolicy, MillisecondsOrZero, Nam
 from tide.system.fields import Entry as _Entry
 
 
+class PoolSizes(_Entry):
+    """Sizes of a firmware that exists, as its program defines them for tide/pools.h. What is absent is as `tide
+    footprint --header` writes it."""
+
+    small_nodes: Annotated[int | None, Field(ge=1, le=4096, description="TIDE_SMALL_NODES.")] = None
+    small_node_bytes: Annotated[int | None, Field(ge=64, le=65_535, description="TIDE_SMALL_NODE_BYTES.")] = None
+    large_nodes: Annotated[int | None, Field(ge=0, le=4096, description="TIDE_LARGE_NODES.")] = None
+    large_node_bytes: Annotated[int | None, Field(ge=64, le=1_000_000, description="TIDE_LARGE_NODE_BYTES.")] = None
+    slots: Annotated[int | None, Field(ge=2, le=4096, description="TIDE_SLOTS.")] = None
+    reassemblies: Annotated[int | None, Field(ge=0, le=64, description="TIDE_REASSEMBLIES.")] = None
+    reassembly_bytes: Annotated[int | None, Field(ge=16, le=1_000_000, description="TIDE_REASSEMBLY_BYTES.")] = None
+    window: Annotated[int | None, Field(ge=1, le=16, description="TIDE_WINDOW, of both sides.")] = None
+
+
 class Executor(_Entry):
     """Who runs callbacks. Each executor of a microcontroller is a board of its own, with its own link. The policy and
     the way of sending may be chosen at the run, so that one description serves the comparison."""
@@ -47,6 +61,13 @@ class Executor(_Entry):
     interrupt_ms: Annotated[MillisecondsOrZero, Field(description="CPU time of the interrupt of one frame.")] = Decimal(
         0
     )
+    pools: Annotated[
+        PoolSizes | None,
+        Field(
+            description="Of a board whose firmware exists: the sizes of its pools. tide check holds them against what "
+            "the chains need, and tide simulate plays them. Absent: those that tide footprint --header writes."
+        ),
+    ] = None
     command: Annotated[
         str | None,
         Field(

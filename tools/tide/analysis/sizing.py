@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a description asks of the client's pools (tide/pools.h) and of the runtime (tide/options.h)."""
+"""What a description asks of the pools of a board (tide/pools.h) and of its agent (agent/core/limits.h), and of the
+runtime (tide/options.h). One place computes it: `tide check` holds it against what there is, `tide footprint` writes
+it, `tide simulate` and the hunts play with it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tide.analysis.wire import down_bytes, up_bytes
 from tide.errors import UsageError
 from tide.system.levels import levels_of_boards
 from tide.system.model import Callback, Chain, Publication, System
+from tide.system.places import Executor
 
 _WRITE_HEADER_BYTES = 8  # of the submessage, and the two ids
 _FRAME_OVERHEAD_BYTES = 12  # headers of message, fragment and submessage
@@ -18,11 +22,26 @@ _CREATE_OVERHEAD_BYTES = 48  # of a CREATE, beside its texts
 _TEXT_OVERHEAD_BYTES = 8  # of each further text: its length, and padding
 _ENCAPSULATION_BYTES = 4
 _SMALL_BYTES = 128
+_SUBMESSAGE_BYTES = 12  # of a message in a node of the agent: header, request, and what a service may add
+_SPARE_NODES = 2  # of what is created at the start, and for what no chain sends
+_SPARE_SLOTS = 2  # one is kept for the frame that arrives, one for frames without a reader
+_ANY_INSTANCES = 2  # of a chain whose instances nobody can count, as it has no bound
 _LEFT_OUT_ALWAYS = (  # by a program that only has what a description can say
     *("TIDE_MESSAGE_EXPIRY", "TIDE_SAMPLE_SEQUENCES", "TIDE_REMOVAL", "TIDE_TIME_SYNC", "TIDE_BATCH", "TIDE_READYSET"),
     *("TIDE_TRIGGERS", "TIDE_CUSTOM_LINK", "TIDE_CONFIG_CHECKS", "TIDE_COUNTERS", "TIDE_MEASUREMENT"),
     *("TIDE_AGENT_QUESTIONS", "TIDE_TEXT_OBJECTS", "TIDE_NODE_WAITERS", "TIDE_LONG_MESSAGES"),
 )
+
+
+class Use(NamedTuple):
+    """Instances of a chain whose messages are queued, under way or not yet acknowledged at the same time, at most:
+    those that its board sends, and those that it takes. None: the chain has no bound."""
+
+    sent: int | None
+    taken: int | None
+
+
+Uses = Mapping[tuple[str, str], Use]  # by chain, as it is described, and board
 
 
 @dataclass(frozen=True)
@@ -67,6 +86,7 @@ class Client:
     services: tuple[ServiceEnd, ...]  # clients, too
     chains: tuple[Chain, ...]
     levels: Mapping[str, int]  # by chain
+    uses: Uses
 
     @property
     def clients(self) -> int:
@@ -104,11 +124,12 @@ def _dds_type(message: str) -> str:
     return f"{package}::{kind}::dds_::{name}_"
 
 
-def _steps(chain: Chain) -> Iterator[tuple[Callback | None, Callback]]:
-    before: Callback | None = None
+def _steps(system: System, chain: Chain) -> Iterator[tuple[tuple[Callback, ...], Callback]]:
+    """Each callback, and whose messages start it: of other chains where this one branches off or joins."""
+    before = system.inputs(chain)
     for callback in chain.callbacks:
         yield before, callback
-        before = callback
+        before = (callback,)
 
 
 def only_board(system: System, board: str | None) -> System:
@@ -129,7 +150,8 @@ def only_board(system: System, board: str | None) -> System:
     return system.model_copy(update={"executors": executors, "links": () if link is None else (link,)})
 
 
-def client_of(system: System) -> Client:
+def client_of(system: System, uses: Uses | None = None) -> Client:
+    """uses: how many messages are under way; absent: two of each writer."""
     executors = tuple(executor for executor in system.executors if executor.where == "mcu")
     names = {executor.name for executor in executors}
     every = levels_of_boards(system)
@@ -138,21 +160,19 @@ def client_of(system: System) -> Client:
     for chain in system.chains:
         if any(callback.executor in names for callback in chain.callbacks):
             chains.append(chain)
-        for before, callback in _steps(chain):
+        for before, callback in _steps(system, chain):
             if callback.executor not in names:
                 continue
+            level = every[callback.executor][chain.name]
             if callback.kind == "timer":
                 timers.append((chain, callback))
-            elif before is not None and before.publishes is not None:
-                said = before.publishes
-                subscriptions.append(_endpoint(chain, callback, said, every[callback.executor][chain.name]))
-            if callback.replies is not None and before is not None:
-                services.append(_service(chain, (before, callback), False, every[callback.executor][chain.name]))
+            subscriptions += [_endpoint(chain, callback, one.publishes, level) for one in before if one.publishes]
+            if callback.replies is not None and before:
+                services.append(_service(chain, (before[0], callback), False, level))
             if callback.requests is not None:
                 server = chain.callbacks[chain.callbacks.index(callback) + 1]
-                services.append(_service(chain, (callback, server), True, every[callback.executor][chain.name]))
+                services.append(_service(chain, (callback, server), True, level))
             if callback.publishes is not None:
-                level = every[callback.executor][chain.name]
                 publications.append(_endpoint(chain, callback, callback.publishes, level))
     return Client(
         executors=tuple(executor.name for executor in executors),
@@ -164,6 +184,7 @@ def client_of(system: System) -> Client:
         services=tuple(services),
         chains=tuple(chains),
         levels={name: level for known in every.values() for name, level in known.items()},
+        uses=uses or {},
     )
 
 
@@ -207,16 +228,17 @@ def _is_fragmented(endpoint: Endpoint, mtu_bytes: int) -> bool:
 
 
 def pools(client: Client) -> dict[str, int]:
-    """The macros of tide/pools.h. Two messages of each writer wait, and two frames of each reader. A chain that ends
-    before its next release has one request open; there is a place for one more, whose reply was lost with an agent."""
+    """The macros of tide/pools.h, so large that none of them runs full while chains keep to their bounds. A node is in
+    use until its message has left or is acknowledged, a slot until the executor has taken its frame, a reassembly until
+    the callback has run. At least two messages of each writer and two frames of each reader have a place. A chain that
+    ends before its next release has one request open; there is a place for one more, whose reply was lost with an
+    agent."""
     ends = (*client.publications, *client.subscriptions)
     creations = [len(end.topic) + len(end.dds_type) + _CREATE_OVERHEAD_BYTES for end in ends]
     creations += [_created_bytes(one) + _CREATE_OVERHEAD_BYTES for one in client.services]
     small = _whole_words(max([_SMALL_BYTES, *creations]))
-    payloads = [
-        end.payload_bytes + end.header_bytes + _ENCAPSULATION_BYTES + _WRITE_HEADER_BYTES for end in client.writes
-    ]
-    large = [size for size in payloads if size > small]
+    nodes = [(_node_bytes(end), _instances(client, end)) for end in client.writes]
+    large = [(size, count) for size, count in nodes if size > small]
     reassembled = [end for end in client.reads if _is_fragmented(end, client.mtu_bytes)]
     return {
         "TIDE_NODES": 1,
@@ -234,12 +256,12 @@ def pools(client: Client) -> dict[str, int]:
             max([len(end.topic) for end in (*client.writes, *client.reads)] + [12]) + len("rt/") + 1
         ),
         "TIDE_SUBSCRIPTION_DEPTH": 1,
-        "TIDE_SMALL_NODES": 2 * (len(payloads) - len(large)) + 2,
+        "TIDE_SMALL_NODES": sum(count for size, count in nodes if size <= small) + _SPARE_NODES,
         "TIDE_SMALL_NODE_BYTES": small,
-        "TIDE_LARGE_NODES": 2 * len(large),
-        "TIDE_LARGE_NODE_BYTES": _whole_words(max([small + 4, *payloads])),
+        "TIDE_LARGE_NODES": sum(count for _, count in large),
+        "TIDE_LARGE_NODE_BYTES": _whole_words(max([small + 4, *(size for size, _ in nodes)])),
         "TIDE_MTU_BYTES": client.mtu_bytes,
-        "TIDE_SLOTS": 2 * len(client.reads) + 2,
+        "TIDE_SLOTS": sum(max(2, _frames(client, end)) for end in client.reads) + _SPARE_SLOTS,
         "TIDE_REASSEMBLIES": len(reassembled),
         "TIDE_REASSEMBLY_BYTES": _whole_words(
             max([end.payload_bytes + end.header_bytes for end in reassembled] + [48]) + 16
@@ -247,6 +269,134 @@ def pools(client: Client) -> dict[str, int]:
         "TIDE_STREAMS": max(_streams(client.writes), _streams(client.reads)) + 1,
         "TIDE_CUSTOM_TRANSPORT": 0,
     }
+
+
+def _node_bytes(end: Endpoint) -> int:
+    return end.payload_bytes + end.header_bytes + _ENCAPSULATION_BYTES + _WRITE_HEADER_BYTES
+
+
+def _use(client: Client, end: Endpoint) -> Use:
+    return client.uses.get((end.chain.name, client.executors[0]), Use(None, None))
+
+
+def _instances(client: Client, end: Endpoint) -> int:
+    return max(_ANY_INSTANCES, _use(client, end).sent or 0)
+
+
+def _frames(client: Client, end: Endpoint) -> int:
+    from tide.analysis.native import frames  # what only names pools does not need it
+
+    return frames(client.mtu_bytes, False, end.payload_bytes + end.header_bytes)
+
+
+# ---- what there is, and what is too little ----
+
+WINDOW = 16  # TIDE_TRANSMITTER_WINDOW_DEFAULT, and the most that a sequence of the protocol has room for
+_MACROS = {
+    "small_nodes": "TIDE_SMALL_NODES",
+    "small_node_bytes": "TIDE_SMALL_NODE_BYTES",
+    "large_nodes": "TIDE_LARGE_NODES",
+    "large_node_bytes": "TIDE_LARGE_NODE_BYTES",
+    "slots": "TIDE_SLOTS",
+    "reassemblies": "TIDE_REASSEMBLIES",
+    "reassembly_bytes": "TIDE_REASSEMBLY_BYTES",
+}
+# Of tide/pools.h, for a program that defines none of them; a test reads that header.
+DEFAULTS = {
+    "small_nodes": 12,
+    "small_node_bytes": 256,
+    "large_nodes": 4,
+    "large_node_bytes": 2048,
+    "slots": 16,
+    "reassemblies": 2,
+    "reassembly_bytes": 2048,
+    "window": WINDOW,
+}
+# Of Limits::nodes in agent/core/limits.h: bytes of a node, and how many of them a client has; what is kept from data.
+AGENT_NODES = ((128, 160), (1024, 64), (8192, 8), (65540, 2))
+AGENT_RESERVED_NODES = 8
+
+
+@dataclass(frozen=True)
+class Need:
+    """Of one board. sizes: by keys of system.toml what its pools have; lacking: those that are too small, in words,
+    each with its remedy. agent: the same of nodes of the agent."""
+
+    board: Executor
+    sizes: dict[str, int]
+    is_stated: bool
+    lacking: tuple[str, ...]
+    agent: tuple[str, ...]
+    unbounded: tuple[str, ...]  # chains of this board whose messages nobody can count
+    above_defaults: tuple[str, ...]  # what the runtime's defaults have too little of
+
+
+def need_of(system: System, board: Executor, uses: Uses) -> Need:
+    client = client_of(only_board(system, board.name), uses)
+    every = pools(client)
+    computed = {key: every[macro] for key, macro in _MACROS.items()} | {"window": WINDOW}
+    stated = board.pools.model_dump(exclude_none=True) if board.pools is not None else {}
+    sizes = computed | stated
+    lacking = tuple(_lacking(client, sizes))
+    ends = {one.chain.name: one for one in (*client.writes, *client.reads)}
+    unbounded = tuple(name for name, end in ends.items() if _use(client, end).sent is None)
+    return Need(
+        board,
+        sizes,
+        bool(stated),
+        tuple(f"{text}; write {key} = {computed[key]}" for key, text in lacking),
+        tuple(_lacking_of_agent(client)),
+        unbounded,
+        tuple(text for _, text in _lacking(client, DEFAULTS)),
+    )
+
+
+def _lacking(client: Client, sizes: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """Key, and what is too little of it. A message is in the smallest node that holds it."""
+    small = [end for end in client.writes if _node_bytes(end) <= sizes["small_node_bytes"]]
+    large = [end for end in client.writes if _node_bytes(end) > sizes["small_node_bytes"]]
+    for key, members, spare in (("small_nodes", small, _SPARE_NODES), ("large_nodes", large, 0)):
+        count = sum(_instances(client, end) for end in members) + spare
+        if count > sizes[key]:
+            yield key, f"up to {count} of {sizes[key]} {key.replace('_', ' ')} may be in use"
+    longest = max((_node_bytes(end) for end in client.writes), default=0)
+    if longest > max(sizes["small_node_bytes"], sizes["large_node_bytes"]):
+        yield "large_node_bytes", f"a message needs a node of {longest} bytes"
+    slots = sum(max(2, _frames(client, end)) for end in client.reads) + _SPARE_SLOTS
+    if slots > sizes["slots"]:
+        yield "slots", f"up to {slots} of {sizes['slots']} slots may be in use"
+    fragmented = [end for end in client.reads if _is_fragmented(end, client.mtu_bytes)]
+    if len(fragmented) > sizes["reassemblies"]:
+        yield "reassemblies", f"up to {len(fragmented)} of {sizes['reassemblies']} reassemblies may be in use"
+    size = max((end.payload_bytes + end.header_bytes + 16 for end in fragmented), default=0)
+    if size > sizes["reassembly_bytes"]:
+        yield "reassembly_bytes", f"a message needs a reassembly of {size} bytes"
+
+
+def _lacking_of_agent(client: Client) -> Iterator[str]:
+    """A message that no free node of its class holds takes one of the next larger class."""
+    board = client.executors[0]
+    waiting = [
+        (end.payload_bytes + end.header_bytes + _SUBMESSAGE_BYTES, max(1, _use(client, end).taken or 1))
+        for end in client.reads
+    ]
+    total = sum(count for _, count in AGENT_NODES) - AGENT_RESERVED_NODES
+    if sum(count for _, count in waiting) > total:
+        yield f"more than {total} messages to board '{board}' may be under way, for which the agent has nodes"
+    before, over = 0, 0
+    for size, count in AGENT_NODES:
+        wanted = over + sum(number for payload, number in waiting if before < payload <= size)
+        before, over = size, max(wanted - count, 0)
+    largest = AGENT_NODES[-1][0]
+    if any(payload > largest for payload, _ in waiting):
+        yield f"a message to board '{board}' is longer than the largest node of the agent, {largest} bytes"
+    elif over:
+        crowd = sum(number for payload, number in waiting if payload > AGENT_NODES[-3][0])
+        held = sum(count for _, count in AGENT_NODES[-2:])
+        yield (
+            f"up to {crowd} messages of more than {AGENT_NODES[-3][0]} bytes to board '{board}' may be under way, and "
+            f"the agent has {held} nodes for them; make them shorter, or fewer of them"
+        )
 
 
 def options(client: Client) -> list[str]:
