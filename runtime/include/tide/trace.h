@@ -7,8 +7,8 @@
  * less urgent than all chains, into a sink of its own: a file, a socket, a topic of the least urgent level.
  * docs/internals/trace.md has the format.
  *
- * The runtime makes records only when it is built with TIDE_TRACE=1 (CMake: -DTIDE_TRACE=ON); otherwise the pointers do
- * not exist and nothing of this is in the image.
+ * The runtime makes records only when it is built with TIDE_TRACE=1 (CMake: -DTIDE_TRACE=ON, the default on Linux), and
+ * only for what has a ring. Otherwise the pointers do not exist and nothing of this is in the image.
  *
  * Cost: a record at most 40 instructions (lab/bench/trace_bench.c), without a lock, without asking the clock again.
  * Memory: 16 bytes a record, 32 bytes a ring on a 32-bit board (40 on a 64-bit one), 4 bytes a level for the instances;

@@ -221,8 +221,8 @@ static void commit(tide_daemon_t *d, uint16_t length, bool verify, uint16_t crc)
   TIDE_INVARIANT(length <= d->receiver.config.slot_bytes);
   d->deferring = true; /* the most urgent of all that one message asks for goes first */
   d->last_received_ns = daemon_now_ns(d);
-  DAEMON_TRACE(const tide_slot_t *const slot = d->receiver.filling);
-  DAEMON_TRACE(const uint32_t missed = daemon_trace_missed(d));
+  DAEMON_TRACE_LOCAL(const tide_slot_t *const slot = d->receiver.filling);
+  DAEMON_TRACE_LOCAL(const uint32_t missed = daemon_trace_missed(d));
   if (tide_receiver_commit(&d->receiver, length, verify, crc, d->last_received_ns) == 1) {
     d->changed = true;
     DAEMON_TRACE(daemon_trace_slot(d, TIDE_TRACE_RECEIVED, slot, d->last_received_ns));
@@ -312,7 +312,7 @@ static int process(tide_daemon_t *d, tide_slot_t *(*take)(tide_receiver_t *, con
   if (!slot) return 0;
   const bool verified = tide_receiver_verify(slot);
   state = daemon_enter(d);
-  DAEMON_TRACE(const uint32_t missed = daemon_trace_missed(d));
+  DAEMON_TRACE_LOCAL(const uint32_t missed = daemon_trace_missed(d));
   const bool accepted = tide_receiver_accept(&d->receiver, slot, verified);
   DAEMON_TRACE(daemon_trace_not_received(d, missed, slot, daemon_now_ns(d)));
   tide_daemon_leave_busy(d, state); /* the acknowledgment leaves while the payload is handed on */

@@ -15,7 +15,14 @@ class MissingBinaryError(Exception):
     """A program that has not been built; the text is one line that says what to do."""
 
 
-_ADVICE = "run `make build`, or set TIDE_BUILD_DIR to a build"
+# Not of `make build`: what only campaigns and the laboratory start (the target of this name in CMakeLists.txt).
+_CAMPAIGNS = ("analysis", "hunt", "timers", "budget-sim", "overload-sim", "action-sim")
+
+
+def _advice(name: str) -> str:
+    is_of_campaigns = name.removeprefix("tide-") in _CAMPAIGNS or name in ("budget_pong", "host_chains")
+    command = "scripts/build.sh release campaigns" if is_of_campaigns else "make build"
+    return f"run `{command}`, or set TIDE_BUILD_DIR to a build"
 
 
 def build_folder() -> Path:
@@ -32,4 +39,4 @@ def find_binary(name: str) -> Path:
     for candidate in (build / "bin" / name, build / name):
         if candidate.is_file() and os.access(candidate, os.X_OK):
             return candidate
-    raise MissingBinaryError(f"{name} is not in {build}; {_ADVICE}")
+    raise MissingBinaryError(f"{name} is not in {build}; {_advice(name)}")
