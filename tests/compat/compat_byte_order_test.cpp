@@ -4,8 +4,7 @@
 
 #include "services.h"
 
-namespace tide::compat::test {
-namespace {
+namespace tide::compat::test::byte_order_test {
 
 using ByteOrder = Services;
 
@@ -81,5 +80,4 @@ TEST_F(ByteOrder, AReply) {
   EXPECT_EQ(sum, 4711);
 }
 
-}  // namespace
-}  // namespace tide::compat::test
+}  // namespace tide::compat::test::byte_order_test

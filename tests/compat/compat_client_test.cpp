@@ -6,8 +6,7 @@
 #include "rmw_microros/rmw_microros.h"
 #include "services.h"
 
-namespace tide::compat::test {
-namespace {
+namespace tide::compat::test::client_test {
 
 using Replies = std::vector<std::pair<int64_t, int64_t>>;  // sequence number, sum
 
@@ -384,5 +383,4 @@ TEST_F(Ordered, AnExclusiveGroupKeepsServicesApart) {
   EXPECT_OK(tide_rclc_callback_group_fini(&group));
 }
 
-}  // namespace
-}  // namespace tide::compat::test
+}  // namespace tide::compat::test::client_test

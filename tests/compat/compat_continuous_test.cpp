@@ -8,8 +8,7 @@
 #include "tide/long_write.h"
 #include "tide/pools.h"
 
-namespace tide::compat::test {
-namespace {
+namespace tide::compat::test::continuous_test {
 
 constexpr uint32_t kImageBytes = 300'000;
 constexpr size_t kTextBytes = 8;  // "abc" with its length and NUL
@@ -371,5 +370,4 @@ TEST_F(Connected, OnlySoManyPublishersWriteInPieces) {
     rmw_uros_set_continous_serialization_callbacks(reinterpret_cast<rmw_publisher_t *>(&handle), nullptr, nullptr);
 }
 
-}  // namespace
-}  // namespace tide::compat::test
+}  // namespace tide::compat::test::continuous_test

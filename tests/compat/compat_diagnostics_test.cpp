@@ -9,8 +9,7 @@
 #include "tide/pools.h"
 #include "tide/rclc_diagnostics.h"
 
-namespace tide::compat::test {
-namespace {
+namespace tide::compat::test::diagnostics_test {
 
 constexpr uint32_t kPeriodMs = 60;
 constexpr const char *kTopic = "rt/diagnostics";
@@ -320,5 +319,4 @@ TEST_F(Diagnostics, NothingIsLeftOfOneThatFails) {
   ASSERT_OK(rclc_executor_fini(&full));
 }
 
-}  // namespace
-}  // namespace tide::compat::test
+}  // namespace tide::compat::test::diagnostics_test

@@ -5,8 +5,7 @@
 #include "connected.h"
 #include "tide/pools.h"
 
-namespace tide::compat::test {
-namespace {
+namespace tide::compat::test::executor_test {
 
 constexpr uint64_t kMillisecond = 1'000'000;
 
@@ -598,5 +597,4 @@ TEST_F(Connected, AnExecutorMayBeCopiedAfterItsInit) {
   EXPECT_OK(rclc_executor_fini(&second));
 }
 
-}  // namespace
-}  // namespace tide::compat::test
+}  // namespace tide::compat::test::executor_test

@@ -5,8 +5,7 @@
 #include "connected.h"
 #include "tide/pools.h"
 
-namespace tide::compat::test {
-namespace {
+namespace tide::compat::test::lanes_test {
 
 constexpr uint64_t kMillisecond = 1'000'000;
 
@@ -209,5 +208,4 @@ TEST_F(Lanes, NothingRunsWhenALaneCannotBeScheduled) {
   EXPECT_EQ(subscribed[0].count, 0);
 }
 
-}  // namespace
-}  // namespace tide::compat::test
+}  // namespace tide::compat::test::lanes_test

@@ -5,8 +5,7 @@
 #include "connected.h"
 #include "tide/pools.h"
 
-namespace tide::compat::test {
-namespace {
+namespace tide::compat::test::lanes_test_groups {
 
 constexpr uint64_t kMillisecond = 1'000'000;
 
@@ -151,5 +150,4 @@ TEST_F(Groups, TheReadysetPolicyTakesLanesAndGroups) {
   EXPECT_LE(counters.set_updates, counters.callbacks_run);
 }
 
-}  // namespace
-}  // namespace tide::compat::test
+}  // namespace tide::compat::test::lanes_test_groups

@@ -6,8 +6,7 @@
 #include "tide/pools.h"
 #include "tide/rclc_local.h"
 
-namespace tide::compat::test {
-namespace {
+namespace tide::compat::test::lanes_test_local {
 
 constexpr uint64_t kMillisecond = 1'000'000;
 
@@ -228,5 +227,4 @@ TEST_F(LocalReach, LanesPublishToEachOther) {
   EXPECT_EQ(heard + dropped + subscription.impl->local_end->subscription.count, sent);
 }
 
-}  // namespace
-}  // namespace tide::compat::test
+}  // namespace tide::compat::test::lanes_test_local

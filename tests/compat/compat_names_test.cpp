@@ -12,8 +12,7 @@
 #include "services.h"
 #include "tide/message_memory.h"
 
-namespace tide::compat::test {
-namespace {
+namespace tide::compat::test::names_test {
 
 TEST_F(Services, HandlesOfTheLayerBelowTakeTimeouts) {
   rcl_service_t service{};
@@ -249,5 +248,4 @@ TEST(Profiles, AreThoseOfRos) {
   EXPECT_EQ(rmw_qos_profile_parameters.depth, 1000u);
 }
 
-}  // namespace
-}  // namespace tide::compat::test
+}  // namespace tide::compat::test::names_test

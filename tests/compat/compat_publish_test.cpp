@@ -6,8 +6,7 @@
 #include "connected.h"
 #include "tide/pools.h"
 
-namespace tide::compat::test {
-namespace {
+namespace tide::compat::test::publish_test {
 
 constexpr size_t kSubmessageBytes = 8; /* header and ids of a WRITE_DATA */
 constexpr size_t kStringBytes = 5;     /* length and NUL */
@@ -388,5 +387,4 @@ TEST_F(Publishing, QualityReachesTheAgent) {
   EXPECT_TRUE(sensed.keep_all);
 }
 
-}  // namespace
-}  // namespace tide::compat::test
+}  // namespace tide::compat::test::publish_test

@@ -12,8 +12,7 @@
 #include "tide/pools.h"
 #include "tide/rclc_rosout.h"
 
-namespace tide::compat::test {
-namespace {
+namespace tide::compat::test::rosout_test {
 
 struct Line {
   uint32_t seconds = 0, nanoseconds = 0, number = 0;
@@ -394,5 +393,4 @@ TEST_F(Connected, WithoutAPlaceForAPublisherThereIsNoRosout) {
   EXPECT_OK(tide_rclc_rosout_init(&node, 0));
 }
 
-}  // namespace
-}  // namespace tide::compat::test
+}  // namespace tide::compat::test::rosout_test

@@ -8,8 +8,7 @@
 #include "connected.h"
 #include "tide/pools.h"
 
-namespace tide::compat::test {
-namespace {
+namespace tide::compat::test::rounds_test {
 
 constexpr uint64_t kMillisecond = 1'000'000;
 
@@ -229,5 +228,4 @@ TEST_F(Rounds, NothingIsLostOrDoubledWhateverComesWhen) {
   for (size_t i = 0; i < got.size(); i++) EXPECT_EQ(got[i], static_cast<int32_t>(i) + 1);
 }
 
-}  // namespace
-}  // namespace tide::compat::test
+}  // namespace tide::compat::test::rounds_test

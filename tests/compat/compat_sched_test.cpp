@@ -7,8 +7,7 @@
 #include "connected.h"
 #include "tide/pools.h"
 
-namespace tide::compat::test {
-namespace {
+namespace tide::compat::test::sched_test {
 
 struct Topic {
   rcl_subscription_t subscription{};
@@ -172,5 +171,4 @@ TEST_F(Sched, RefusesWhatItCannotDo) {
   EXPECT_NE(rclc_executor_publish(nullptr, nullptr, nullptr), RCL_RET_OK);
 }
 
-}  // namespace
-}  // namespace tide::compat::test
+}  // namespace tide::compat::test::sched_test

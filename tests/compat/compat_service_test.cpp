@@ -5,8 +5,7 @@
 #include "rmw_microros/rmw_microros.h"
 #include "services.h"
 
-namespace tide::compat::test {
-namespace {
+namespace tide::compat::test::service_test {
 
 class Serving : public Services {
  protected:
@@ -311,5 +310,4 @@ TEST_F(Serving, EveryRequestHasExactlyOneAnswer) {
   }
 }
 
-}  // namespace
-}  // namespace tide::compat::test
+}  // namespace tide::compat::test::service_test

@@ -5,8 +5,7 @@
 #include "connected.h"
 #include "tide/pools.h"
 
-namespace tide::compat::test {
-namespace {
+namespace tide::compat::test::support_test {
 
 // ---- options ----
 
@@ -620,5 +619,4 @@ TEST_P(CustomTransport, IsUsedByOptionsThatWereMadeBefore) {
 INSTANTIATE_TEST_SUITE_P(Framing, CustomTransport, ::testing::Bool(),
                          [](const auto &instance) { return instance.param ? "Framed" : "Unframed"; });
 
-}  // namespace
-}  // namespace tide::compat::test
+}  // namespace tide::compat::test::support_test

@@ -6,8 +6,7 @@
 
 #include "services.h"
 
-namespace tide::compat::test {
-namespace {
+namespace tide::compat::test::wait_test {
 
 class Waiting : public Connected {
  protected:
@@ -277,5 +276,4 @@ TEST_F(Waiting, WrongCallsAreRefused) {
   EXPECT_OK(rcl_wait_set_fini(&none));
 }
 
-}  // namespace
-}  // namespace tide::compat::test
+}  // namespace tide::compat::test::wait_test

@@ -5,8 +5,7 @@
 
 #include "actions.h"
 
-namespace tide::compat::test {
-namespace {
+namespace tide::compat::test::action_client_test {
 
 constexpr size_t kGoals = 3;
 
@@ -225,5 +224,4 @@ TEST_F(ActionClient, FeedbackAndCancellationsMayGoUnheard) {
   EXPECT_EQ(events.back(), "1 ended 4 1");
 }
 
-}  // namespace
-}  // namespace tide::compat::test
+}  // namespace tide::compat::test::action_client_test

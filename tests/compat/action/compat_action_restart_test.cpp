@@ -7,8 +7,7 @@
 
 #include "actions.h"
 
-namespace tide::compat::test {
-namespace {
+namespace tide::compat::test::action_restart_test {
 
 constexpr size_t kGoals = 3;
 constexpr uint8_t kSucceeded = 4, kUnknown = 0;
@@ -289,5 +288,4 @@ TEST_F(Restarts, NoGoalIsLostOrDoubledWheneverTheAgentDies) {
   EXPECT_GE(sent, 3u);
 }
 
-}  // namespace
-}  // namespace tide::compat::test
+}  // namespace tide::compat::test::action_restart_test

@@ -7,8 +7,7 @@
 
 #include "actions.h"
 
-namespace tide::compat::test {
-namespace {
+namespace tide::compat::test::action_server_test {
 
 constexpr size_t kGoals = 3;
 
@@ -366,5 +365,4 @@ TEST_F(ActionServer, GoalsEndInThreads) {
   EXPECT_EQ(counters().replies_lost, 0u);
 }
 
-}  // namespace
-}  // namespace tide::compat::test
+}  // namespace tide::compat::test::action_server_test

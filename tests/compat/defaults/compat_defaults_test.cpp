@@ -4,8 +4,7 @@
 
 #include "../connected.h"
 
-namespace tide::compat::test {
-namespace {
+namespace tide::compat::test::defaults_test {
 
 TEST(DefaultAllocator, IsTheHeap) {
   rcl_allocator_t allocator = rcl_get_default_allocator();
@@ -88,5 +87,4 @@ TEST_P(Sizes, ReliableMessagesArriveBothWays) {
 
 INSTANTIATE_TEST_SUITE_P(Bytes, Sizes, ::testing::Values(2'040, 3'501, 8'000, 30'000, 60'000));
 
-}  // namespace
-}  // namespace tide::compat::test
+}  // namespace tide::compat::test::defaults_test

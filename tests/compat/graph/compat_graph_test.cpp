@@ -7,8 +7,7 @@
 
 #include "../connected.h"
 
-namespace tide::compat::test {
-namespace {
+namespace tide::compat::test::graph_test {
 
 constexpr uint64_t kMillisecond = 1'000'000;
 enum Kind : uint8_t { kPublisher, kSubscription, kServer, kClient };
@@ -303,5 +302,4 @@ TEST_F(Graph, IsAskedForAgainByTheNextSupport) {
   }
 }
 
-}  // namespace
-}  // namespace tide::compat::test
+}  // namespace tide::compat::test::graph_test

@@ -7,8 +7,7 @@
 #include "parameters/parameters.h"
 #include "tide/rclc_action.h"
 
-namespace tide::compat::test {
-namespace {
+namespace tide::compat::test::lanes_servers_test {
 
 using GoalRequest = test_interfaces__action__Count_SendGoal_Request;
 using GoalFeedback = test_interfaces__action__Count_FeedbackMessage;
@@ -123,5 +122,4 @@ TEST_F(Servers, EveryRequestIsAnsweredWhileThreadsUseThem) {
   EXPECT_EQ(counters.replies_lost, 0u);
 }
 
-}  // namespace
-}  // namespace tide::compat::test
+}  // namespace tide::compat::test::lanes_servers_test

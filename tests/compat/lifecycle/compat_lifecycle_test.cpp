@@ -14,8 +14,7 @@
 #include "tide/message_memory.h"
 #include "tide/rclc_lifecycle.h"
 
-namespace tide::compat::test {
-namespace {
+namespace tide::compat::test::lifecycle_test {
 
 constexpr uint64_t kMillisecond = 1'000'000;
 using Texts = std::vector<std::string>;
@@ -220,5 +219,4 @@ TEST_F(Lifecycle, RefusesWhatIsNotThere) {
   EXPECT_EQ(rclc_lifecycle_register_callback(&lifecycle, 1, nullptr), RCL_RET_INVALID_ARGUMENT);
 }
 
-}  // namespace
-}  // namespace tide::compat::test
+}  // namespace tide::compat::test::lifecycle_test

@@ -6,8 +6,7 @@ extern "C" rcl_ret_t first_edition_start(rclc_executor_t *executor, rclc_paramet
 extern "C" int first_edition_count(rclc_parameter_server_t *server);
 extern "C" int first_edition_calls;
 
-namespace tide::compat::test {
-namespace {
+namespace tide::compat::test::parameters_test {
 
 TEST_F(Parameters, HaveValuesOfTheirTypes) {
   start();
@@ -323,5 +322,4 @@ TEST_F(Parameters, RandomRequestsLeaveWhatAModelSays) {
   }
 }
 
-}  // namespace
-}  // namespace tide::compat::test
+}  // namespace tide::compat::test::parameters_test
