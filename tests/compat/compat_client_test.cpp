@@ -127,7 +127,7 @@ TEST_F(Asking, ARequestWaitsForAPlaceAsLongAsTheProgramSays) {
   EXPECT_GE(now_ns() - begin_ns, 60'000'000);
   ASSERT_EQ(rmw_uros_set_client_session_timeout(rcl_client_get_rmw_handle(&client), 10'000), RMW_RET_OK);
   Thread later([&] {
-    sleep_for(50ms);
+    pass_time(50ms);
     server.mute(false);
   });
   EXPECT_OK(rcl_send_request(&client, &request, &number));
@@ -160,7 +160,7 @@ TEST_F(Asking, ARequestWaitsForItsServer) {
   server.serve(false);
   send(1, 2);
   send(3, 4);
-  sleep_for(50ms);
+  pass_time(50ms);
   EXPECT_TRUE(numbers().empty());
   server.serve(true);
   ASSERT_TRUE(await_requests(2));
@@ -247,7 +247,7 @@ class Ordered : public Asking {
     before = noted();
     ASSERT_TRUE(eventually([&] { return server.offer("rt/topic", int32_bytes(1)); }));
     ASSERT_TRUE(eventually([&] { return noted() > before; }));
-    sleep_for(12ms);
+    pass_time(12ms);
     ASSERT_TRUE(spin_until([&] {
       return order.find('C') != std::string::npos && order.find('S') != std::string::npos &&
              order.find('s') != std::string::npos && order.find('t') != std::string::npos;
@@ -325,7 +325,7 @@ TEST_F(Ordered, AnUrgentServiceDoesNotWaitForASlowOne) {
   slow_runs = go_on = false;
   ASSERT_OK(rclc_executor_add_service(&executor, &service, &own_request, &own_response, [](const void *in, void *out) {
     slow_runs = true;
-    while (!go_on) sleep_for(1ms);
+    while (!go_on) pass_time(1ms);
     add(in, out);
   }));
   Request urgent_request{};
@@ -360,7 +360,7 @@ TEST_F(Ordered, AnExclusiveGroupKeepsServicesApart) {
   inside = overlaps = 0;
   const auto alone = [](const void *in, void *out) {
     if (inside.fetch_add(1) != 0) overlaps++;
-    sleep_for(2ms);
+    pass_time(2ms);
     add(in, out);
     inside--;
   };

@@ -116,7 +116,7 @@ TEST_F(Executing, SpinSomeReturnsOkAfterItsTimeout) {
 TEST_F(Executing, SpinSomeReturnsWhenSomethingHasRun) {
   add(0);
   Thread later([&] {
-    sleep_for(30ms);
+    pass_time(30ms);
     EXPECT_TRUE(eventually([&] { return server.offer("rt/topic0", int32_bytes(7)); }));
   });
   const Time begin_ns = now_ns();
@@ -166,7 +166,7 @@ TEST_F(Executing, StopEndsSpinAndSpinPeriod) {
   add(0);
   for (const bool periodic : {false, true}) {
     Thread stopper([&] {
-      sleep_for(30ms);
+      pass_time(30ms);
       tide_executor_stop(tide_rclc_executor_core(&executor));
     });
     if (periodic) {
@@ -189,7 +189,7 @@ TEST_F(Executing, SpinPeriodKeepsItsPeriod) {
     EXPECT_OK(rclc_executor_spin_one_period(&executor, 5 * kMillisecond));
     EXPECT_GE(now_ns() - begin_ns, round * 5'000'000);
   }
-  sleep_for(100ms); /* twenty periods are missed: they are not made up for */
+  pass_time(100ms); /* twenty periods are missed: they are not made up for */
   EXPECT_OK(rclc_executor_spin_one_period(&executor, 5 * kMillisecond));
   const Time after_ns = now_ns();
   for (int round = 0; round < 4; round++) EXPECT_OK(rclc_executor_spin_one_period(&executor, 5 * kMillisecond));
@@ -366,7 +366,7 @@ TEST_F(Timing, FiresOnItsGridAndNeverEarly) {
   ASSERT_OK(rclc_timer_init_default(&timer, &support, 10 * kMillisecond, on_timer));
   const Time grid_ns = timer.impl->timer.next_ns;
   EXPECT_GE(grid_ns, begin_ns + 10'000'000);
-  sleep_for(4ms); /* it runs since its init, not since it was added */
+  pass_time(4ms); /* it runs since its init, not since it was added */
   ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
   EXPECT_EQ(timer.impl->timer.next_ns, grid_ns);
   spin_for(105);

@@ -92,7 +92,7 @@ TEST_F(Publishing, AFullPoolIsWaitedForOrTold) {
   EXPECT_LT(now_ns() - begin_ns, 1'000'000'000);
   ASSERT_OK(tide_rclc_publisher_set_wait_ms(&publisher, 10'000));
   Thread later([&] {
-    sleep_for(50ms);
+    pass_time(50ms);
     server.mute(false);
   });
   begin_ns = now_ns();
@@ -123,7 +123,7 @@ TEST_F(Publishing, TheProgramMayWaitUntilTheAgentHasEverything) {
   EXPECT_REFUSED(rcl_publisher_wait_for_all_acked(&publisher, 50'000'000), RCL_RET_TIMEOUT, TIDE_ERROR_TIMEOUT);
   EXPECT_GE(now_ns() - begin_ns, 50'000'000);
   Thread later([&] {
-    sleep_for(30ms);
+    pass_time(30ms);
     server.mute(false);
   });
   EXPECT_OK(rcl_publisher_wait_for_all_acked(&publisher, -1));
@@ -169,7 +169,7 @@ TEST_F(Publishing, FinishingWaitsForTheLastMessages) {
     std_msgs__msg__Int32 number = {level};
     server.mute(true); /* they are lost, and sent again behind whatever is sent next */
     for (int i = 0; i < 5; i++) ASSERT_OK(rcl_publish(&last, &number, nullptr));
-    sleep_for(20ms);
+    pass_time(20ms);
     server.mute(false);
     ASSERT_OK(rcl_publisher_fini(&last, &node));
     EXPECT_TRUE(eventually([&] { return server.written("rt/" + topic).size() == 5; })) << topic;
@@ -181,7 +181,7 @@ TEST_F(Publishing, TheEndOfTheSupportWaitsForTheLastMessages) {
   server.mute(true);
   for (size_t i = 2; i <= 4; i++) ASSERT_OK(publish(i));
   Thread later([&] {
-    sleep_for(500ms);
+    pass_time(500ms);
     server.mute(false);
   });
   ASSERT_OK(rclc_support_fini(&support));
@@ -359,7 +359,7 @@ TEST_F(Publishing, TheMostUrgentSubscriptionRunsFirst) {
   for (int again = 0; again < 2; again++) {
     ASSERT_TRUE(eventually([&] { return server.offer("rt/high", int32_bytes(again)); }));
   }
-  sleep_for(50ms);
+  pass_time(50ms);
   while (order.size() < 4) EXPECT_OK(rclc_executor_spin_some(&executor, RCL_MS_TO_NS(1)));
   EXPECT_EQ(order, (std::vector<char>{'h', 'h', 'l', 'l'}));
 }

@@ -306,7 +306,7 @@ TEST_F(Rosout, ThreadsLoseNothingUncounted) {
     threads.emplace_back([thread] {
       for (int i = 0; i < kLines; i++) {
         RCUTILS_LOG_INFO("%d %d", thread, i);
-        if (i % 8 == 0) sleep_for(1ms);
+        if (i % 8 == 0) pass_time(1ms);
       }
     });
   }
@@ -333,14 +333,14 @@ TEST_F(Rosout, ItEndsAndBeginsAgainWhileThreadsLog) {
     threads.emplace_back([&stop] {
       while (!stop) {
         RCUTILS_LOG_INFO("on and on");
-        sleep_for(50us);
+        pass_time(50us);
       }
     });
   }
   for (int round = 0; round < 10; round++) {
     ASSERT_TRUE(eventually([&] { return tide_rclc_rosout_fini(&node) == RCL_RET_OK; }, 10s));
     const uint32_t before = published();
-    sleep_for(2ms);
+    pass_time(2ms);
     EXPECT_EQ(published(), before); /* nobody is within a line any more */
     ASSERT_OK(tide_rclc_rosout_init(&node, RCUTILS_LOG_SEVERITY_UNSET));
   }

@@ -21,7 +21,7 @@ int own_priority() { return sim::Task::current() == nullptr ? 0 : sim::Task::cur
 
 void on_high(const void *) {
   priorities[1] = own_priority();
-  while (counts[1] == 0 && own_priority() != 0) sleep_for(100us);  // its budget ends
+  while (counts[1] == 0 && own_priority() != 0) pass_time(100us);  // its budget ends
   if (own_priority() == 0) fell = true;
   counts[1]++;
 }
@@ -90,7 +90,7 @@ TEST_F(Sched, ALaneForEachSubscriptionAndABudgetForOne) {
   for (int32_t number = 1; number < 1000 && !ended && (counts[0] < 3 || counts[1] < 1); number++) {
     server.offer("rt/sched1", int32_bytes(number));
     server.offer("rt/sched0", int32_bytes(number));
-    sleep_for(5ms);
+    pass_time(5ms);
   }
   tide_executor_stop(tide_rclc_executor_core(&executor));
   spinner.join();
@@ -134,7 +134,7 @@ TEST_F(Sched, TimersAndGuardConditionsHaveLanesToo) {
     if (expiries > 0) {
       EXPECT_OK(rcl_trigger_guard_condition(&guard));
     }
-    sleep_for(5ms);
+    pass_time(5ms);
   }
   tide_executor_stop(tide_rclc_executor_core(&executor));
   spinner.join();

@@ -152,7 +152,7 @@ TEST_F(Serving, ALateResponseWaitsForAPlaceAsLongAsTheProgramSays) {
   rmw_request_id_t id{};
   ASSERT_EQ(rmw_uros_set_service_session_timeout(rcl_service_get_rmw_handle(&service), 10'000), RMW_RET_OK);
   Thread later([&] {
-    sleep_for(50ms);
+    pass_time(50ms);
     server.mute(false);
   });
   EXPECT_OK(rcl_send_response(&service, &id, &response));

@@ -412,7 +412,7 @@ TEST_F(Connected, PingTakesNothingFromTheExecutor) {
   ASSERT_OK(rclc_subscription_init_default(&subscription, &node, int32_type(), "topic"));
   ASSERT_TRUE(eventually([&] { return server.offer("rt/topic", int32_bytes(1)); }));
   for (int32_t i = 2; i <= 8; i++) server.offer("rt/topic", int32_bytes(i)); /* more than the queue holds */
-  sleep_for(20ms);
+  pass_time(20ms);
   EXPECT_EQ(rmw_uros_ping_agent(1000, 1), RMW_RET_OK);
   std_msgs__msg__Int32 received = {};
   EXPECT_EQ(rcl_take(&subscription, &received, nullptr, nullptr), RCL_RET_SUBSCRIPTION_TAKE_FAILED);
@@ -445,7 +445,7 @@ TEST_F(Connected, TimeIsSynchronised) {
   server.mute(true);
   EXPECT_REFUSED(rmw_uros_sync_session(30), RCL_RET_TIMEOUT, TIDE_ERROR_TIMEOUT);
   Thread later([&] {
-    sleep_for(100ms);
+    pass_time(100ms);
     server.mute(false);
   });
   EXPECT_OK(rmw_uros_sync_session(2000)); /* the first question is lost, another is not */
@@ -530,7 +530,7 @@ TEST_F(Connected, NodesTellWhetherTheyAreValid) {
 
 TEST(Clock, MillisecondsAreThoseOfThePort) {
   const int64_t begin_ns = uxr_nanos(), begin_ms = uxr_millis();
-  sleep_for(15ms);
+  pass_time(15ms);
   EXPECT_GE(uxr_millis() - begin_ms, 14);
   EXPECT_GE(uxr_nanos() - begin_ns, 15'000'000);
   EXPECT_LT(std::abs(uxr_nanos() / 1'000'000 - uxr_millis()), 1000);

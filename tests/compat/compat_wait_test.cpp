@@ -66,7 +66,7 @@ TEST_F(Waiting, WaitsAsLongAsItIsToldAndNoLonger) {
   ASSERT_OK(rcl_wait_set_clear(&wait_set));
   ASSERT_OK(rcl_wait_set_add_subscription(&wait_set, &subscription, nullptr));
   Thread later([&] {
-    sleep_for(30ms);
+    pass_time(30ms);
     EXPECT_TRUE(server.offer("rt/numbers", int32_bytes(1)));
   });
   EXPECT_OK(rcl_wait(&wait_set, -1)) << "for ever";
@@ -99,7 +99,7 @@ TEST_F(Waiting, AGuardConditionWakesFromAnotherThreadAndIsReadyOnce) {
   ASSERT_OK(rcl_guard_condition_init(&guard, &support.context, rcl_guard_condition_get_default_options()));
   ASSERT_OK(rcl_wait_set_add_guard_condition(&wait_set, &guard, nullptr));
   Thread other([&] {
-    sleep_for(30ms);
+    pass_time(30ms);
     EXPECT_OK(rcl_trigger_guard_condition(&guard));
   });
   const Time begin = now_ns();

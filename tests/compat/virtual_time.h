@@ -60,14 +60,14 @@ class World {
 inline Time now_ns() { return World::current().engine.now(); }
 inline Time wall_ns() { return tide_port_platform()->wall_ns(tide_port_platform()->context); }
 
-inline void sleep_for(std::chrono::nanoseconds duration) { sim::Port::current()->pause(duration.count()); }
+inline void pass_time(std::chrono::nanoseconds duration) { sim::Port::current()->pause(duration.count()); }
 
 // False: not within this time.
 inline bool eventually(const std::function<bool()> &condition, std::chrono::nanoseconds limit = 10s) {
   const Time end = now_ns() + limit.count();
   while (!condition()) {
     if (now_ns() > end) return false;
-    sleep_for(std::chrono::nanoseconds(World::current().random.between(10'000, 1'000'000)));
+    pass_time(std::chrono::nanoseconds(World::current().random.between(10'000, 1'000'000)));
   }
   return true;
 }

@@ -65,7 +65,7 @@ class Servers : public Parameters {
     (void)rclc_parameter_set_double(&parameters, "gain", target);
     GoalResult result{};
     result.result.reached = target;
-    while (rclc_action_send_result(goal, GOAL_STATE_SUCCEEDED, &result) != RCL_RET_OK) sleep_for(1ms);
+    while (rclc_action_send_result(goal, GOAL_STATE_SUCCEEDED, &result) != RCL_RET_OK) pass_time(1ms);
     ended++;
   }
   Octets ask_action(const std::string &part, const Octets &request, uint8_t asker) {
@@ -100,7 +100,7 @@ TEST_F(Servers, EveryRequestIsAnsweredWhileThreadsUseThem) {
       (void)rclc_parameter_set_int(&parameters, "count", value);
       int64_t read = -1;
       EXPECT_OK(rclc_parameter_get_int(&parameters, "count", &read));
-      sleep_for(1ms);
+      pass_time(1ms);
     }
   });
   for (uint8_t round = 1; round <= kRounds; round++) {
