@@ -139,9 +139,8 @@ def test_two_boards_that_come_later_are_recorded_until_it_is_interrupted(
         assert 0 < segment.clock.offset_ns - behind_ns < 2_000_000_000
     steps, problems = read_recorded(out, None, None)
     assert problems == [] and {one.chain for one in steps} == {"arm, level 5", "robot/base, level 5"}
-    assert all(
-        abs(one.start_ns - time.monotonic_ns()) < 600 * 10**9 for one in steps
-    )  # clock: on the clock of this machine, not on that of the board
+    # clock: on the clock of this machine, not on that of the board
+    assert all(abs(one.start_ns - time.monotonic_ns()) < 600 * 10**9 for one in steps)
 
 
 def test_one_that_starts_anew_has_two_clocks(children: Children, tmp_path: Path) -> None:
