@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests that read a clock they do not own: sleeps, fixed settling times, upper bounds on time that passed.
 
-    .venv/bin/python scripts/clocks.py
+    .venv/bin/python scripts/clocks.py         exit status 1 if a test of the gate has one
+    .venv/bin/python scripts/clocks.py --all   also if another test has one without a reason
 
-A test that runs only in make test-all, and the one waiting helper of each language, may give a reason there or above:
-`# clock: REASON` or `// clock: REASON`. Prints how many there are. Exit status 1 for lines without a reason,
-and for lines in tests of the gate with one."""
+A test that runs only in make test-all gives its reason in the line or above: `# clock: REASON`, `// clock: REASON`; so
+does the waiting helper of tests/support. A pace at which something is sent may stand anywhere: `clock: a pace`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 _FULL = ("tests/ros2/", "tests/packages/", "tests/fuzz/", "lab/", "ros/tide_rclcpp/", "tools/tests/interruptions.py")
-_WAITERS = ("tests/support/", "tests/compat/connected.h", "tests/compat/agent_server.h")
+_WAITERS = ("tests/support/",)
 _REASON = re.compile(r"(?:#|//|/\*) clock: \S")
+_PACE = re.compile(r"(?:#|//|/\*) clock: a pace")  # of what is sent; nothing depends on its length
 _CLOCKS = {"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "time", "time_ns", "process_time"}
 _PASSED = re.compile(r"(^|_)(took|elapsed|duration|waited)(_|$)", re.IGNORECASE)
-_SLEEP = re.compile(r"\b(?:sleep_for|sleep_until|usleep|nanosleep|clock_nanosleep)\s*\(|(?<![\w.:])sleep\(\d")
+_SLEEP = re.compile(r"\bthis_thread::sleep_\w+\s*\(|\b(?:usleep|nanosleep|clock_nanosleep)\s*\(|(?<![\w.:])sleep\(\d")
 _SETTLE = re.compile(r"\b\w*settl(?:e|ing)_?(?:s|ms|ns|us|time)\b", re.IGNORECASE)
 _SETTLE_CPP = re.compile(r"\bconst\w* .*\bk?[Ss]ettl\w* =")
 _BOUND = re.compile(
@@ -109,40 +110,49 @@ def of_cpp(text: str) -> Iterator[Finding]:
             yield number, "upper bound"
 
 
-def _full_programs(names: list[str]) -> set[str]:
-    """Stems of C++ files in calls of tide_test(... FULL)."""
+def _full_files(names: list[str]) -> set[str]:
+    """Stems of C++ files in calls such as tide_test(... FULL), and folders whose calls are in a loop."""
     found: set[str] = set()
     for name in names:
         if name.endswith("CMakeLists.txt"):
-            for call in re.findall(r"^\s*tide_\w*tests?\w*\(([^)]*\bFULL\b[^)]*)\)", (ROOT / name).read_text(), re.M):
-                found |= {Path(word).stem for word in call.split()}
+            for call in re.findall(r"^\s*tide_test\w*\(([^)]*\bFULL\b[^)]*)\)", (ROOT / name).read_text(), re.M):
+                found |= {str(Path(name).parent)} if "${" in call else {Path(word).stem for word in call.split()}
     return found
+
+
+def _is_full_cpp(name: str, full: set[str]) -> bool:
+    """Of a program, or a part of it: NAME_test_PART.cpp."""
+    stem = Path(name).stem
+    return str(Path(name).parent) in full or stem in full or stem.partition("_test_")[0] + "_test" in full
 
 
 def main() -> int:
     done = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True)
     names = [name for name in done.stdout.split() if (ROOT / name).is_file()]
-    full_programs = _full_programs(names)
+    full_files = _full_files(names)
     reasons: Counter[str] = Counter()
-    wrong: list[str] = []
+    in_gate: list[str] = []
+    elsewhere: list[str] = []
     for name in names:
         if "tests/" not in name or "/data/" in name or not name.endswith((".py", ".cpp", ".h", ".c")):
             continue
         text = (ROOT / name).read_text(encoding="utf-8", errors="replace")
         found, full_lines = of_python(text) if name.endswith(".py") else (list(of_cpp(text)), set())
-        is_full = name.startswith(_FULL) or Path(name).stem in full_programs
+        is_full = name.startswith(_FULL) or _is_full_cpp(name, full_files)
         lines = text.splitlines()
         for number, kind in found:
-            has_reason = _REASON.search("\n".join(lines[max(0, number - 2) : number]))
-            if has_reason and (is_full or number in full_lines or name.startswith(_WAITERS)):
+            around = "\n".join(lines[max(0, number - 2) : number])
+            may_be = is_full or number in full_lines or name.startswith(_WAITERS)
+            if kind == "sleep" and _PACE.search(around):
+                reasons["pace"] += 1
+            elif may_be and _REASON.search(around):
                 reasons[kind] += 1
             else:
-                where = "a test of the gate" if has_reason else "without a reason"
-                wrong.append(f"{name}:{number}: {kind}, {where}: {lines[number - 1].strip()[:90]}")
-    print(
-        "clocks in tests:", ", ".join(f"{count} x {kind} with a reason" for kind, count in sorted(reasons.items())) or 0
-    )
+                (elsewhere if may_be else in_gate).append(f"{name}:{number}: {kind}: {lines[number - 1].strip()[:90]}")
+    wrong = in_gate + (elsewhere if "--all" in sys.argv else [])
     print("\n".join(wrong), end="\n" * bool(wrong), file=sys.stderr)
+    given = ", ".join(f"{count} x {kind}" for kind, count in sorted(reasons.items()))
+    print(f"clocks in tests: {len(in_gate)} in the gate; elsewhere with a reason {given}; without {len(elsewhere)}")
     return bool(wrong)
 
 

@@ -21,6 +21,7 @@ import pytest
 
 from reserved import domain
 from tide.programs.binaries import build_folder, find_binary
+from tide_test_support import eventually
 
 if TYPE_CHECKING:
     from rclpy.node import Node
@@ -94,13 +95,10 @@ def running(arguments: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]
 
 
 def wait_for(log: Path, pattern: str) -> str:
-    deadline = time.monotonic() + LIMIT_S
-    while time.monotonic() < deadline:
-        found = re.search(pattern, log.read_text(errors="replace"))
-        if found:
-            return found.group(0)
-        time.sleep(0.05)
-    raise AssertionError(f"{log.name} never said {pattern}: {log.read_text(errors='replace')}")
+    eventually(lambda: re.search(pattern, log.read_text(errors="replace")), f"{log} has {pattern}")
+    found = re.search(pattern, log.read_text(errors="replace"))
+    assert found is not None
+    return found.group(0)
 
 
 @contextmanager

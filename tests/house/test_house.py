@@ -23,14 +23,18 @@ _NAME = re.compile(
 _LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 
 
-@pytest.fixture(scope="module")
-def rooms() -> ModuleType:
-    specification = importlib.util.spec_from_file_location("rooms", ROOT / "scripts/rooms.py")
+def script(name: str) -> ModuleType:
+    specification = importlib.util.spec_from_file_location(name, ROOT / f"scripts/{name}.py")
     assert specification is not None and specification.loader is not None
     module = importlib.util.module_from_spec(specification)
-    sys.modules["rooms"] = module
+    sys.modules[name] = module
     specification.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def rooms() -> ModuleType:
+    return script("rooms")
 
 
 @pytest.fixture(scope="module")
@@ -150,3 +154,38 @@ def test_what_a_function_works_on_has_the_name_of_its_type(rooms: ModuleType) ->
             if parameter not in (kind, short):
                 wrong.append(f"{name}: tide_{kind}_t *{parameter}")
     assert wrong == []
+
+
+CLOCKED = """
+import time
+SETTLE_S = 0.3
+def test_one():
+    time.sleep(0)
+    time.sleep(1)
+    assert time.monotonic() - begin < 2
+    assert 2 > took_s
+    assert took_s >= 2
+@pytest.mark.full
+def test_two():
+    time.sleep(2)
+"""
+CLOCKED_CPP = """
+std::this_thread::sleep_for(1ms);
+sleep_for(1ms);  // virtual
+usleep(20);
+EXPECT_LT(took, 25 * millisecond);
+EXPECT_GT(25 * millisecond, elapsed_ns);
+EXPECT_LT(steady_clock::now() - begin, 2s);
+EXPECT_GE(took, 25 * millisecond);
+constexpr auto kSettle = 300ms;
+"""
+
+
+def test_clocks_in_tests_are_found() -> None:
+    clocks = script("clocks")
+    found, full_lines = clocks.of_python(CLOCKED)
+    kinds = ["settling time", "sleep", "upper bound", "upper bound", "sleep"]
+    assert sorted(found) == list(zip((3, 6, 7, 8, 12), kinds, strict=True))
+    assert full_lines == {11, 12}
+    kinds = ["sleep", "sleep", "upper bound", "upper bound", "upper bound", "settling time"]
+    assert list(clocks.of_cpp(CLOCKED_CPP)) == list(zip((2, 4, 5, 6, 7, 9), kinds, strict=True))
