@@ -177,7 +177,7 @@ int lead(const Arguments &arguments, std::vector<pid_t> &processes, const Totals
       if (told_of_end(arguments, totals.seeds[job], job, status)) failed = ending = true;
       continue;
     }
-    usleep(20'000);
+    usleep(20'000);  // clock: a pace, of looks at its processes
     if (seconds() - told < kTellEverySeconds) continue;
     told = seconds();
     tell(arguments, totals, before, told - start);

@@ -37,6 +37,7 @@ _KNOWN: dict[str, tuple[Group, str]] = {
     "escapes": (TIDE, "escaped bytes"),
     "client_questions": (TIDE, "questions of the client"),
     "agent_questions": (TIDE, "questions of the agent"),
+    "windows": (TIDE, "windows of reliable streams"),
     "pools": (TIDE, "pools never full"),
     "heard_at_start": (TIDE, "no silence before the start"),
     "machine": (MACHINE, "processors present"),
