@@ -128,7 +128,7 @@ def links(files: list[str]) -> Iterator[Arrow]:
     for name, text in texts.items():
         for command, words in _COMMAND.findall(text):
             wanted = words.split()
-            if command in ("target_link_libraries", "tide_test", "tide_image", "tide_canary"):
+            if command in ("target_link_libraries", "tide_test", "tide_image", "tide_mutants"):
                 for target in wanted[1:]:
                     if target in makers and makers[target] != name:
                         yield Arrow(name, makers[target])

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mutants of the runtime: each breaks one thing that a campaign must notice. The runtime's own files are compiled once
+ * more for sim_mutants_test and sim_host_mutants_test, with this header in front of them (-include), which intercepts
+ * what they call; mutants.c has those that intercept a file's own functions. Of all mutants the one that tide_mutant
+ * names is broken. The product has nothing of this. */
+#ifndef TIDE_SIM_MUTANTS_H
+#define TIDE_SIM_MUTANTS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum tide_mutant {
+  MUTANT_NONE,
+  MUTANT_DOUBLES,   /* daemon: a message that comes twice is delivered twice */
+  MUTANT_LOSES,     /* daemon: what the peer misses is taken for acknowledged */
+  MUTANT_ORDER,     /* daemon: the least urgent message goes first */
+  MUTANT_IDLE,      /* daemon: now and then what could go is overlooked until something else happens */
+  MUTANT_GREEDY,    /* receiver: nothing is reserved, so that whoever comes first takes what is others' */
+  MUTANT_HOARDING,  /* receiver: reassemblies are not counted, so that whoever comes first takes what is kept for others
+                     */
+  MUTANT_GRABBING,  /* transmitter: no level is remembered, so that whoever comes first takes what is kept for others */
+  MUTANT_GENEROUS,  /* budget: what a lane uses comes back after half a period, so that it takes twice its budget */
+  MUTANT_FORGETS,   /* action server: a goal that has ended is a new one when it comes again */
+  MUTANT_TRUSTS,    /* action client: it does not ask again in a new session for what the old one owed */
+  MUTANT_BELIEVES,  /* action client: a refusal is believed, even if the request may have come twice */
+  MUTANT_EARLY,     /* executor: now and then the clock is a little fast */
+  MUTANT_GROUPS,    /* executor: now and then an exclusive group is taken for a reentrant one */
+  MUTANT_OVERLOOKS, /* executor: now and then what could run is overlooked until something else happens */
+  MUTANT_LAST       /* executor: now and then something ready goes last, whatever its priority */
+} tide_mutant_t;
+extern tide_mutant_t tide_mutant;
+extern unsigned tide_mutant_looks; /* counts for "now and then" */
+
+#ifdef __cplusplus
+}
+#else
+
+#include "tide/executor.h"
+#include "tide/platform.h"
+#include "tide/priority.h"
+#include "tide/queue.h"
+#include "tide/stream.h"
+#include "tide/xrce.h"
+
+static inline _Bool mutant_now_and_then(tide_mutant_t mutant, unsigned often) {
+  return tide_mutant == mutant && ++tide_mutant_looks % often == 0u;
+}
+
+/* ---- daemon ---- */
+
+#ifdef MUTANT_OF_DAEMON
+static inline tide_stream_verdict_t mutant_arrive(tide_input_stream_t *stream, uint16_t sequence) {
+  const uint16_t next = stream->next;
+  const tide_stream_verdict_t verdict = tide_input_stream_arrive(stream, sequence);
+  if (tide_mutant != MUTANT_DOUBLES || verdict != TIDE_STREAM_DUPLICATE || !TIDE_STREAM_IS_RELIABLE(stream->id))
+    return verdict;
+  if ((uint16_t)(sequence + 1u) != next) return verdict;
+  stream->next = sequence;
+  return TIDE_STREAM_DELIVER;
+}
+#define tide_input_stream_arrive mutant_arrive
+
+/* ... and is not recognised when it comes in */
+static inline int16_t mutant_distance(uint16_t a, uint16_t b) {
+  const int16_t distance = tide_sequence_distance(a, b);
+  return tide_mutant == MUTANT_DOUBLES && distance == -1 ? 0 : distance;
+}
+#define tide_sequence_distance mutant_distance
+
+static inline void mutant_get_acknack(tide_cdr_t *cdr, tide_xrce_acknack_t *body) {
+  tide_xrce_get_acknack(cdr, body);
+  if (tide_mutant != MUTANT_LOSES || (body->missing & 1u) == 0u) return;
+  body->first_unacknowledged++;
+  body->missing = (uint16_t)(body->missing >> 1);
+}
+#define tide_xrce_get_acknack mutant_get_acknack
+
+static inline int mutant_push(tide_queue_t *queue, tide_queue_entry_t *entry, int64_t key) {
+  return tide_queue_push(queue, entry, tide_mutant == MUTANT_ORDER && key != TIDE_FOREVER ? -key : key);
+}
+#define tide_queue_push mutant_push
+
+static inline tide_queue_entry_t *mutant_head(const tide_queue_t *queue) {
+  return mutant_now_and_then(MUTANT_IDLE, 64u) ? NULL : tide_queue_head(queue);
+}
+#define tide_queue_head mutant_head
+#endif
+
+/* ---- executor ---- */
+
+#ifdef MUTANT_OF_EXECUTOR
+static inline int64_t mutant_now(const tide_platform_t *platform) {
+  return tide_platform_now_ns(platform) + (mutant_now_and_then(MUTANT_EARLY, 256u) ? 50000 : 0);
+}
+#define tide_platform_now_ns mutant_now
+
+#define TIDE_GROUP_REENTRANT (mutant_now_and_then(MUTANT_GROUPS, 16u) ? TIDE_GROUP_EXCLUSIVE : TIDE_GROUP_REENTRANT)
+
+static inline tide_queue_entry_t *mutant_head(const tide_queue_t *queue) {
+  return mutant_now_and_then(MUTANT_OVERLOOKS, 256u) ? NULL : tide_queue_head(queue);
+}
+#define tide_queue_head mutant_head
+
+static inline int mutant_push(tide_queue_t *queue, tide_queue_entry_t *entry, int64_t key) {
+  const _Bool of_ready_list = key == entry->key; /* a timer's is given for the first time */
+  return tide_queue_push(queue, entry, of_ready_list && mutant_now_and_then(MUTANT_LAST, 64u) ? INT64_MAX - 1 : key);
+}
+#define tide_queue_push mutant_push
+#endif
+
+#endif
+#endif
