@@ -49,6 +49,10 @@ void tide_session_on_activity(void *context);
 void tide_session_on_done(void *context, tide_node_t *node, tide_node_outcome_t outcome);
 /* Move on now, in the caller's context, and have poll called soon. */
 void tide_session_kick(tide_session_t *session);
+int64_t tide_session_poll_daemon(tide_session_t *session); /* when the session is to be polled again */
+
+/* rest.c */
+bool tide_session_has_suspicion_locked(const tide_session_t *session);
 
 /* requests.c */
 uint16_t tide_session_next_request_locked(tide_session_t *session);
@@ -100,6 +104,7 @@ void tide_session_on_control(void *context, const tide_delivery_t *delivery);
 void tide_session_on_submessage(void *context, const tide_delivery_t *delivery);
 
 /* ping.c */
+int64_t tide_session_answer_limit_ns(const tide_session_t *session);
 int64_t tide_session_check_liveness(tide_session_t *session, int64_t now_ns);
 void tide_session_on_info(tide_session_t *session, const tide_xrce_status_body_t *info, int64_t arrived_ns);
 

@@ -61,22 +61,8 @@ void tide_session_on_info(tide_session_t *session, const tide_xrce_status_body_t
   tide_session_changed(session);
 }
 
-/* A stream whose heartbeats stay unanswered although frames still arrive: only an INFO clears that up. */
-static bool is_stream_unanswered(tide_session_t *session) {
-  const tide_transmitter_config_t *config = &session->daemon.transmitter.config;
-  bool unanswered = false;
-  if (!TIDE_RELIABLE_STREAMS) return false;
-  const uintptr_t critical = session_enter(session);
-  for (size_t i = 0; i < config->stream_count; ++i) {
-    unanswered = unanswered || (config->streams[i].id != 0u &&
-                                config->streams[i].heartbeats_unanswered >= SESSION_HEARTBEATS_UNANSWERED_SUSPICIOUS);
-  }
-  session_exit(session, critical);
-  return unanswered;
-}
-
 /* How long a question waits for its answer. */
-static int64_t answer_limit_ns(const tide_session_t *session) {
+int64_t tide_session_answer_limit_ns(const tide_session_t *session) {
   return (int64_t)((uint64_t)session->config.silence_limit_ns / 2u);
 }
 
@@ -103,7 +89,7 @@ static verdict_t judge_question_locked(tide_session_t *session, int64_t heard_ns
 }
 
 static verdict_t judge_locked(tide_session_t *session, int64_t now_ns, int64_t heard_ns, bool suspicious) {
-  const bool rested = now_ns - session->ping_sent_ns >= answer_limit_ns(session);
+  const bool rested = now_ns - session->ping_sent_ns >= tide_session_answer_limit_ns(session);
   if (session->ping_under_way) {
     const verdict_t verdict = judge_question_locked(session, heard_ns, suspicious, rested);
     if (verdict != LIVENESS_REST) {
@@ -115,8 +101,8 @@ static verdict_t judge_locked(tide_session_t *session, int64_t now_ns, int64_t h
 }
 
 int64_t tide_session_check_liveness(tide_session_t *session, int64_t now_ns) {
-  const bool suspicious = is_stream_unanswered(session);
   const uintptr_t critical = session_enter(session);
+  const bool suspicious = tide_session_has_suspicion_locked(session);
   const int64_t received_ns = session->daemon.last_received_ns;
   const int64_t heard_ns = received_ns > session->state_since_ns ? received_ns : session->state_since_ns;
   const int64_t asked_ns = session->ping_sent_ns;
@@ -125,9 +111,9 @@ int64_t tide_session_check_liveness(tide_session_t *session, int64_t now_ns) {
   switch (verdict) {
     case LIVENESS_ASK:
       (void)send_ping(session, now_ns);
-      return now_ns + answer_limit_ns(session);
+      return now_ns + tide_session_answer_limit_ns(session);
     case LIVENESS_WAIT:
-      return asked_ns + answer_limit_ns(session);
+      return asked_ns + tide_session_answer_limit_ns(session);
     case LIVENESS_LOST:
       return now_ns;
     case LIVENESS_REST:

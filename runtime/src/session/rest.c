@@ -2,7 +2,8 @@
 /* A session that rests: all objects are there, nothing is held, and nobody has left a note. */
 #include "internal.h"
 
-static bool has_suspicion_locked(const tide_session_t *session) {
+/* Some stream's heartbeats stay unanswered, even if frames still arrive: only an INFO clears that up. */
+bool tide_session_has_suspicion_locked(const tide_session_t *session) {
   const tide_transmitter_config_t *config = &session->daemon.transmitter.config;
   for (size_t i = 0; TIDE_RELIABLE_STREAMS && i < config->stream_count; ++i) {
     const tide_output_stream_t *stream = &config->streams[i];
@@ -25,7 +26,7 @@ static bool has_notes_locked(const tide_session_t *session) {
 /* Everything that tide_session_poll would look at, beside the daemon. */
 static bool rests_locked(const tide_session_t *session, int64_t now_ns) {
   return session->state == TIDE_SESSION_READY && now_ns < session->deadline_ns && !has_notes_locked(session) &&
-         !has_requests_locked(session) && !has_suspicion_locked(session);
+         !has_requests_locked(session) && !tide_session_has_suspicion_locked(session);
 }
 
 int64_t tide_session_poll_received(tide_session_t *session) {
@@ -36,9 +37,5 @@ int64_t tide_session_poll_received(tide_session_t *session) {
   if (!rests) {
     return tide_session_poll(session);
   }
-  const int64_t daemon_ns = tide_daemon_poll(&session->daemon);
-  critical = session_enter(session);
-  const int64_t next_ns = session_earlier(session->deadline_ns, daemon_ns);
-  session_exit(session, critical);
-  return next_ns;
+  return tide_session_poll_daemon(session);
 }

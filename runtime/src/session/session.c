@@ -396,15 +396,24 @@ void tide_session_kick(tide_session_t *session) {
   ask_for_poll(session);
 }
 
+/* The daemon's poll may send the heartbeat that makes a stream suspicious: the question is due at once, or when the one
+ * before has had its time. */
+int64_t tide_session_poll_daemon(tide_session_t *session) {
+  const int64_t daemon_ns = tide_daemon_poll(&session->daemon);
+  const uintptr_t critical = session_enter(session);
+  int64_t next_ns = session_earlier(session->deadline_ns, daemon_ns);
+  if (session_is_up(session) && !session->ping_under_way && tide_session_has_suspicion_locked(session)) {
+    next_ns = session_earlier(next_ns, session->ping_sent_ns + tide_session_answer_limit_ns(session));
+  }
+  session_exit(session, critical);
+  return next_ns;
+}
+
 int64_t tide_session_poll(tide_session_t *session) {
   if (run(session)) {
     ask_for_poll(session);
   }
-  const int64_t daemon_ns = tide_daemon_poll(&session->daemon);
-  const uintptr_t critical = session_enter(session);
-  const int64_t next_ns = session_earlier(session->deadline_ns, daemon_ns);
-  session_exit(session, critical);
-  return next_ns;
+  return tide_session_poll_daemon(session);
 }
 
 void tide_session_open(tide_session_t *session) {
