@@ -17,7 +17,7 @@ void busy_us(uint32_t us) {
   }
 }
 
-void sleep_ms(uint32_t ms) { tide::test::let_others_run(2000 * ms); }
+void sleep_ms(uint32_t ms) { tide::test::let_others_run(500 * ms); }
 
 bool start_thread(unsigned index, void (*run)(void *), void *argument, bool) {
   if (threads[index].joinable()) threads[index].join();
