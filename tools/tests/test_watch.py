@@ -14,13 +14,14 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from tide.report.verdict import State
 from tide.system.load import load, parse
 from tide.watch import screen
 from tide.watch.agents import Agents
 from tide.watch.diagnostics import Array, Status
 from tide.watch.points import points_of
-from tide.watch.session import described_link
-from tide.watch.times import Latencies, TopicTimes, Window, way_back
+from tide.watch.session import described_link, lately
+from tide.watch.times import Answers, Latencies, TopicTimes, Window, way_back
 from tide.watch.view import VERSION, AgentRow, ChainRow, ClientRow, LegRow, LinkRow, ProgramRow, ServiceRow, View
 from tide_test_support import each_seed
 
@@ -227,6 +228,48 @@ def test_numbers_of_a_publisher_tell_what_the_watch_missed() -> None:
     assert topic.missed == 2 and 6 * MS in topic.holes
 
 
+# ---- answers that do not come ----
+
+
+def steps(answers: Answers, starts: list[int], ends: list[int], seconds: float) -> None:
+    """As a watch takes them, twice a second; in ms."""
+    for step in range(int(seconds * 2)):
+        inside = range(step * 500, step * 500 + 500)
+        answers.take([at * MS for at in starts if at in inside], [at * MS for at in ends if at in inside])
+
+
+STARTS = list(range(0, 20_000, 40))
+
+
+def test_a_node_that_answers_every_tenth_message_is_seen_within_two_seconds() -> None:
+    answers = Answers(40 * MS)
+    steps(answers, STARTS, [at + 10 for at in STARTS[::10]], 2)
+    assert answers.count > 10
+    found = lately(0, answers.count, 0, False, Latencies([], 40 * MS, count=5), "/imu to /cmd_vel")
+    assert found.state is State.NOT_MET and "unanswered" in found.reasons[0]
+
+
+@pytest.mark.parametrize("delay_ms", [0, 1, 39, 40])
+def test_answers_in_time_are_none_that_are_missing(delay_ms: int) -> None:
+    answers = Answers(40 * MS)
+    steps(answers, STARTS, [at + delay_ms for at in STARTS], 20)
+    assert answers.count == 0
+
+
+def test_each_answer_that_is_missing_is_counted_once() -> None:
+    answers = Answers(40 * MS)
+    steps(answers, STARTS, [at + 10 for number, at in enumerate(STARTS) if number not in (100, 200, 201)], 20)
+    assert answers.count == 3
+    assert len(answers._starts) < 20 and len(answers._ends) < 20
+
+
+def test_a_clock_that_was_set_back_makes_no_answer_missing() -> None:
+    answers = Answers(40 * MS)
+    steps(answers, [at + 3_600_000 for at in STARTS], [at + 3_600_010 for at in STARTS], 3603)
+    steps(answers, STARTS, [at + 10 for at in STARTS], 20)
+    assert answers.count == 0
+
+
 # ---- agents ----
 
 
@@ -338,13 +381,13 @@ def test_the_guide_has_every_key() -> None:
     rows = (View, ChainRow, LegRow, ServiceRow, LinkRow, AgentRow, ClientRow, ProgramRow)
     keys = {one.name for kind in rows for one in dataclasses.fields(kind)}
     assert keys == said - {"null"}
-    assert VERSION == 1 and "`version` is\n1;" in page
+    assert VERSION == 2 and "`version` is\n2;" in page
 
 
 # ---- what is shown ----
 
 
-def row(name: str, state: str = "running", verdict: str = "ok", **changed: Any) -> ChainRow:
+def row(name: str, state: str = "running", verdict: str = "met, bound not judged", **changed: Any) -> ChainRow:
     values: dict[str, Any] = {
         "name": name,
         "priority": 1,
@@ -364,6 +407,8 @@ def row(name: str, state: str = "running", verdict: str = "ok", **changed: Any) 
         "instances": 5,
         "misses": 0,
         "above": 0,
+        "unanswered": 0,
+        "not_started": 0,
         "unmatched": 0,
         "missed_by_watch": 0,
         "messages_per_s": 100.0,
@@ -380,12 +425,16 @@ def view(*rows: ChainRow, notes: tuple[str, ...] = ()) -> View:
 
 def test_chains_that_need_an_eye_come_first_and_the_rest_is_counted() -> None:
     rows = [row(f"fine_{number}") for number in range(1000)]
-    rows += [row("late", verdict="missed"), row("quiet", state="silent"), row("wrong", verdict="above")]
+    rows += [
+        row("late", verdict="not met", reasons=["2 late"]),
+        row("quiet", state="silent"),
+        row("wrong", verdict="met, guarantee void", reasons=["9 ms seen, above its bound"]),
+    ]
     console = Console(width=160, height=40, record=True)
     console.print(screen.picture(view(*rows), console))
     text = console.export_text()
     assert len(text.splitlines()) <= 40
-    assert text.index("wrong") < text.index("late") < text.index("quiet") < text.index("fine_0")
+    assert text.index("late") < text.index("wrong") < text.index("quiet") < text.index("fine_0")
     assert "more chains" in text
 
 
@@ -420,8 +469,10 @@ def test_plain_lines_tell_a_chain_when_it_changes() -> None:
     first = screen.plain_lines(before, None)
     assert len(first) == 3
     assert screen.plain_lines(view(row("a"), row("b")), before) == [first[0]]
-    changed = screen.plain_lines(view(row("a", verdict="missed", misses=2), row("b"), notes=("a note",)), before)
-    assert len(changed) == 3 and changed[1].startswith("  a: missed; /a to /b") and changed[2] == "  a note"
+    changed = screen.plain_lines(
+        view(row("a", verdict="not met", misses=2, reasons=["2 late"]), row("b"), notes=("a note",)), before
+    )
+    assert len(changed) == 3 and changed[1].startswith("  a: not met (2 late); /a to /b") and changed[2] == "  a note"
     why = "/b has 2 publishers, which are not told apart: no latency"
     untold = screen.plain_lines(
         view(row("a", verdict="", why=why, last_ns=None), row("b")), view(row("a", verdict=""), row("b"))

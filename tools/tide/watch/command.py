@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from tide.errors import UsageError
+from tide.report.verdict import ABOVE_BOUND, MET, NO_EVIDENCE, NOT_MET
 from tide.run.domain import DOMAIN_MAXIMUM, ros_domain
 from tide.system.command import load_or_exit
 
@@ -50,7 +51,8 @@ def watch(
 
     Times are of messages on the topics of a chain, so a latency is from the first topic to the last one, not of the
     whole chain. Nothing of the system is changed. It waits for what is not there yet, and ends with Ctrl-C. With
-    --count: exit status 1 if a chain missed its deadline or was longer than its bound.
+    --count the exit status is that of tide run: 1 if a chain missed its deadline, has no answers or fell silent, 3 if
+    one was longer than its bound, 5 if a chain was not measured.
 
     Examples:
 
@@ -73,8 +75,18 @@ def watch(
         last = _show(_views(session, every_s, count), as_json)
     finally:
         session.close()
-    if last is not None and any(row.misses or row.above for row in last.chains):
-        raise typer.Exit(1)
+    if last is not None:
+        raise typer.Exit(_status(last))
+
+
+def _status(view: View) -> int:
+    """Of all that was watched, as tide run ends."""
+    rows = view.chains
+    if any(row.misses or row.unanswered or row.not_started or row.state in ("silent", "gone") for row in rows):
+        return NOT_MET
+    if any(row.above for row in rows):
+        return ABOVE_BOUND
+    return MET if all(row.instances or row.state == "unseen" for row in rows) else NO_EVIDENCE
 
 
 def _views(session: Session, every_s: float, count: int) -> Iterator[View]:

@@ -9,12 +9,19 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
+from tide.report.verdict import State
 from tide.watch.view import AgentRow, ChainRow, ClientRow, LinkRow, ProgramRow, View
 
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red", "stale": "red"}
-_COLOURS |= {"missed": "yellow", "above": "red", "running": "green", "waiting": "yellow", "unseen": "dim"}
+_COLOURS |= {
+    "waiting": "yellow",
+    "unseen": "dim",
+    "not met": "red",
+    "guarantee void": "yellow",
+}  # nothing is green here
 _COLOURS |= {"silent": "red", "gone": "red", "refused": "red"}
-_ORDER = {"above": 0, "missed": 1, "silent": 2, "gone": 2, "refused": 2, "waiting": 3, "ok": 4, "running": 4}
+_ORDER = {"silent": 2, "gone": 2, "refused": 2, "waiting": 3, "running": 4}
+_ORDER |= {one.value: {State.NOT_MET: 0, State.VOID: 1}.get(one, 4) for one in State}
 _TEXTS = ("", "at")
 _OVERHEAD = 3  # lines of a table above its rows
 _SHARE_OF_CHAINS = 0.6  # of a terminal's lines
@@ -26,6 +33,12 @@ def milliseconds(value_ns: int | None) -> str:
 
 def state_of(row: ChainRow) -> str:
     return row.verdict or row.state if row.state == "running" else row.state
+
+
+def word_of(row: ChainRow) -> str:
+    """State or verdict in a word or two: "met" alone says no more than that nothing was late."""
+    found = state_of(row)
+    return "guarantee void" if found == State.VOID else found.partition(",")[0]
 
 
 def by_need(rows: Iterable[ChainRow]) -> list[ChainRow]:
@@ -86,15 +99,19 @@ def _more(table: Text, left: int, what: str) -> RenderableType:
     return table.append(f"and {left} more {what}\n", "dim") if left > 0 else table
 
 
+def _reason(row: ChainRow) -> str:
+    return row.reasons[0] if row.verdict in (State.NOT_MET, State.VOID) else ""
+
+
 def chains_table(rows: list[ChainRow], most: int, width: int) -> RenderableType:
     cells = [
         [
             row.name,
-            state_of(row),
+            word_of(row),
             *map(milliseconds, (row.last_ns, row.p99_ns, row.greatest_ns, row.bound_ns, row.deadline_ns)),
-            f"{row.misses}" if row.instances else "",
+            f"{row.misses + row.unanswered}" if row.instances or row.unanswered else "",
             "" if row.messages_per_s is None else f"{row.messages_per_s:.1f}",
-            row.why or (f"{row.start} to {row.end}" if row.last_ns is not None else ""),
+            row.why or _reason(row) or (f"{row.start} to {row.end}" if row.last_ns is not None else ""),
         ]
         for row in by_need(rows)[:most]
     ]
@@ -222,11 +239,11 @@ def plain_lines(view: View, before: View | None) -> list[str]:
     """For an output that is no terminal: one line, and one for each chain whose state is another one."""
     counts: dict[str, int] = {}
     for row in view.chains:
-        counts[state_of(row)] = counts.get(state_of(row), 0) + 1
+        counts[word_of(row)] = counts.get(word_of(row), 0) + 1
     told = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
-    lines = [
-        f"{view.system}: {len(view.chains)} chains ({told}), {len(view.agents)} agents, {len(view.clients)} clients"
-    ]
+    parts = ((view.chains, "chain"), (view.agents, "agent"), (view.clients, "client"))
+    chains, agents, clients = (f"{len(of)} {what}{'' if len(of) == 1 else 's'}" for of, what in parts)
+    lines = [f"{view.system}: {chains} ({told}), {agents}, {clients}"]
     known = {row.name: _told(row) for row in before.chains} if before else {}
     for row in by_need(view.chains):
         if known.get(row.name) != _told(row):
@@ -242,8 +259,10 @@ def _told(row: ChainRow) -> tuple[str, str]:
 
 def _words(row: ChainRow) -> str:
     if row.last_ns is None:
-        return f"{state_of(row)}; {row.why}" if row.why else state_of(row)
+        why = row.why or _reason(row)
+        return f"{word_of(row)}; {why}" if why else word_of(row)
+    reason = f" ({_reason(row)})" if _reason(row) else ""
     return (
-        f"{state_of(row)}; {row.start} to {row.end}: last {milliseconds(row.last_ns)} ms, greatest "
+        f"{word_of(row)}{reason}; {row.start} to {row.end}: last {milliseconds(row.last_ns)} ms, greatest "
         f"{milliseconds(row.greatest_ns)} ms, {row.misses} misses; {row.why}"
     ).removesuffix("; ")

@@ -16,18 +16,20 @@ from tide.analysis.ask import AnalysisError
 from tide.analysis.bounds import Bounds, bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.programs.binaries import MissingBinaryError
+from tide.report.verdict import Completeness, Observation, Premises, Verdict, not_published, verdict
 from tide.system.model import System
 from tide.system.places import SerialLink, UdpLink
 from tide.watch.agents import Agents, AgentTold, LinkTold
 from tide.watch.diagnostics import read_array
 from tide.watch.points import ChainPoints, points_of
 from tide.watch.services import Replies, ServiceTold, services_told
-from tide.watch.times import Latencies
+from tide.watch.times import Answers, Latencies
 from tide.watch.topics import Topics, WatchedTopic, quality, taken
 from tide.watch.view import VERSION, AgentRow, ChainRow, ClientRow, LegRow, LinkRow, ProgramRow, ServiceRow, View
 from tide.watch.warnings import Warnings
 
 _REFRESH_S = 1.0
+_SETTLE_S = 1.0  # DDS takes a moment to bring together a subscription and its publisher
 _LATELY_S = 10.0  # a warning stays so long
 _SILENT_PERIODS, _SILENT_LEAST_S = 5, 2.0
 _TOLD_LATE_S = 3.0  # agents tell each second, if they say nothing else
@@ -71,7 +73,8 @@ class _Watched:
         self.topics = [topics[point.topic] for point in chain.points]
         self.latencies = Latencies([one.times for one in self.topics], chain.chain.deadline_ns)
         self.no_bound = ""
-        self.missed, self.above = _Lately(), _Lately()
+        self.answers = Answers(chain.chain.deadline_ns)
+        self.missed, self.above, self.lost = _Lately(), _Lately(), _Lately()
         self._counted, self._counted_s = 0, 0.0
 
     def clock(self, trusted: bool) -> str:
@@ -84,6 +87,51 @@ class _Watched:
         if not all(present):
             return "unknown machines"
         return "one machine" if len(frozenset().union(*present)) == 1 else "several machines"
+
+    def count(self, came: Mapping[str, list[int]], trusted: bool, now_s: float) -> None:
+        """What came in a step. Answers count once both ends have been subscribed for a while."""
+        end = self.points.points[-1].topic if self.points.has_way else ""
+        if not end or self.no_latency(trusted):
+            return
+        if end in came:
+            self.latencies.match(came[end])
+        ends = self.topics[0], self.topics[-1]
+        if all(one.state == "seen" and one.subscription and now_s - one.subscribed_s > _SETTLE_S for one in ends):
+            self.answers.take(*(came.get(one.point.topic, []) for one in ends))
+        else:
+            self.answers.restart()
+
+    @property
+    def unanswered(self) -> int:
+        """Without the ends that this watch itself missed."""
+        return max(0, self.answers.count - self.topics[-1].times.missed) if self.topics else 0
+
+    @property
+    def not_started(self) -> int:
+        """Of the last seconds; where the watch missed some, nobody knows."""
+        first = self.topics[0] if self.topics else None
+        if first is None or first.publishers != 1 or not first.times.recent:
+            return 0
+        since_ns = first.times.recent[-1] - int(_LATELY_S * 1e9)
+        times = [at_ns for at_ns in first.times.recent if at_ns >= since_ns]
+        if any(at_ns >= since_ns for at_ns in first.times.holes):
+            return 0
+        return not_published(times, self.points.period_ns, times[0], times[-1])
+
+    def verdict(self, now_s: float) -> Verdict | None:
+        """Of the last seconds; None: nothing was measured."""
+        latencies, lost = self.latencies, self.unanswered
+        not_started = self.not_started
+        if not latencies.count and not lost and not not_started:
+            return None
+        return lately(
+            self.missed.update(latencies.misses, now_s) and latencies.misses,
+            self.lost.update(lost, now_s) and lost,
+            not_started,
+            self.above.update(latencies.above, now_s),
+            latencies,
+            f"{self.points.points[0].words} to {self.points.points[-1].words}",
+        )
 
     def no_latency(self, trusted: bool) -> str:
         """Why times of its topics say nothing of an instance; empty: they do."""
@@ -122,6 +170,16 @@ class _Watched:
             if since_s > limit_s:
                 return "silent", f"there was nothing on {topic.point.topic} for {since_s:.0f} s"
         return "running", ""
+
+
+def lately(late: int, unanswered: int, not_started: int, above: bool, measured: Latencies, part: str) -> Verdict:
+    """The rule, for a part of a chain that is watched from beside it: none of the premises can be seen."""
+    bound_ns = measured.bound_ns
+    worst_ns = bound_ns + 1 if above and bound_ns is not None else 0
+    seen = Observation(max(1, measured.count), late, unanswered, not_started, worst_ns)
+    return verdict(
+        seen, Completeness(part, doubt="premises are not watched"), Premises(), measured.deadline_ns, bound_ns
+    )
 
 
 class Session:
@@ -163,9 +221,7 @@ class Session:
             self._agents.take(array)
         came = {name: topic.times.settle() for name, topic in self._topics.all.items() if topic.times.fresh}
         for chain in self._chains:
-            end = chain.points.points[-1].topic if chain.points.has_way else ""
-            if end in came and not chain.no_latency(self.settings.trust_clocks):
-                chain.latencies.match(came[end])
+            chain.count(came, self.settings.trust_clocks, now_s)
 
     def publish(self, view: View) -> None:
         if self._warnings is not None:
@@ -241,11 +297,13 @@ class Session:
         missed = chain.missed.update(chain.replies.misses, now_s)
         above = chain.above.update(chain.replies.above, now_s)
         start, end = chain.replies.told.span
+        found = lately(missed and chain.replies.misses, 0, 0, above, latencies, f"{start} to {end}")
         return replace(
             row,
             state=state,
             why=why,
-            verdict="above" if above else "missed" if missed else "ok",
+            verdict=found.state.value,
+            reasons=list(found.reasons),
             start=start,
             end=end,
             clock="one machine",
@@ -260,9 +318,7 @@ class Session:
         latencies, points = chain.latencies, chain.points.points
         state, why = chain.state(now_s)
         clock = chain.clock(self.settings.trust_clocks)
-        missed = chain.missed.update(latencies.misses, now_s)
-        above = chain.above.update(latencies.above, now_s)
-        verdict = "above" if above else "missed" if missed else "ok" if latencies.count else ""
+        found = chain.verdict(now_s)
         if state == "running":
             why = chain.no_latency(self.settings.trust_clocks)
         return ChainRow(
@@ -274,7 +330,8 @@ class Session:
             no_bound=chain.no_bound,
             state=state,
             why=why,
-            verdict=verdict,
+            verdict=found.state.value if found else "",
+            reasons=list(found.reasons) if found else [],
             start=points[0].words if chain.points.has_way else "",
             end=points[-1].words if chain.points.has_way else "",
             clock=clock,
@@ -284,6 +341,8 @@ class Session:
             instances=latencies.count,
             misses=latencies.misses,
             above=latencies.above,
+            unanswered=chain.unanswered,
+            not_started=chain.not_started,
             unmatched=latencies.unmatched,
             missed_by_watch=sum(one.times.missed for one in chain.topics),
             messages_per_s=chain.rate(now_s),

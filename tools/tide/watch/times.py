@@ -97,6 +97,41 @@ class Window:
 
 
 @dataclass
+class Answers:
+    """Starts of a chain that no end answers within its deadline, at least so many: each end answers the first start
+    that still waits (as tide.report.verdict.unanswered, step by step)."""
+
+    deadline_ns: int
+    count: int = 0
+    _starts: list[int] = field(default_factory=list)
+    _ends: list[int] = field(default_factory=list)
+    _known_ns: int = 0  # the newest start of the steps before: what was published until then has come
+
+    def take(self, starts: Sequence[int], ends: Sequence[int]) -> None:
+        """What came in one step, of both in order of time."""
+        if starts and starts[0] < self._known_ns - _STEP_NS:  # the clock was set back
+            self.restart()
+        self._starts = [*self._starts, *starts][-_KEPT:]
+        self._ends = sorted([*self._ends, *ends])[-_KEPT:]
+        judged = place = 0
+        for start_ns in self._starts:
+            place = max(place, bisect_left(self._ends, start_ns))
+            if place < len(self._ends) and self._ends[place] <= start_ns + self.deadline_ns:
+                place += 1
+            elif start_ns + self.deadline_ns < self._known_ns:
+                self.count += 1
+            else:
+                break
+            judged += 1
+        del self._starts[:judged]
+        del self._ends[:place]
+        self._known_ns = max([self._known_ns, *starts[-1:]])
+
+    def restart(self) -> None:
+        self._starts, self._ends, self._known_ns = [], [], 0
+
+
+@dataclass
 class Latencies:
     """From the first to the last point of a chain. Instances are matched by time, and each beginning counts once: of an
     instance that takes longer than its period the watch sees less, never more."""

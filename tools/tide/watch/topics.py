@@ -43,6 +43,7 @@ class WatchedTopic:
     publishers: int = 0
     machines: frozenset[bytes] = frozenset()  # empty: not known
     subscription: Subscription[Any] | None = None
+    subscribed_s: float = 0.0
     heard_s: float | None = None  # on the clock of this machine
     looked_s: float = -_LOOK_AGAIN_S
     looked_closer_s: float = -_LOOK_CLOSER_S
@@ -69,6 +70,7 @@ class WatchedTopic:
             self._refuse(str(error))
             return
         depth = min(_MOST_DEPTH, _LEAST_DEPTH + 2 * 1_000_000_000 // max(self.period_ns, 1_000_000))
+        self.subscribed_s = time.monotonic()
         self.subscription = node.create_subscription(kind, self.point.topic, _nothing, quality(depth), raw=True)
 
     def drain(self) -> None:

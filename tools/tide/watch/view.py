@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,10 @@ class ServiceRow:
 
 @dataclass(frozen=True)
 class ChainRow:
-    """state: unseen, waiting, running, silent, gone or refused; why: of all but running. verdict: ok, missed (its
-    deadline) or above (its bound) lately; empty: nothing was measured. A latency is from `start` to `end`, which is a
-    part of what the bound is of."""
+    """state: unseen, waiting, running, silent, gone or refused; why: of all but running. verdict: of the last seconds,
+    in the words of tide.report.verdict, with its `reasons`; empty: nothing was measured. A latency is from `start` to
+    `end`, which is a part of what the bound is of. unanswered: starts without an end within the deadline, at least;
+    not_started: starts that are missing against the described period, of the last seconds."""
 
     name: str
     priority: int
@@ -51,6 +52,8 @@ class ChainRow:
     instances: int
     misses: int
     above: int
+    unanswered: int
+    not_started: int
     unmatched: int
     missed_by_watch: int
     messages_per_s: float | None
@@ -58,6 +61,7 @@ class ChainRow:
     legs: list[LegRow]
     unseen: list[str]
     services: list[ServiceRow] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

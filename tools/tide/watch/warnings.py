@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings of a watch on /diagnostics: a chain that misses its deadline, is longer than its bound, or has fallen
-silent."""
+"""Warnings of a watch on /diagnostics, by the verdict on each chain (tide.report.verdict)."""
 
 from __future__ import annotations
 
@@ -9,6 +8,7 @@ import time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 
+from tide.report.verdict import State
 from tide.watch.agents import OWN
 from tide.watch.topics import quality
 from tide.watch.view import ChainRow, View
@@ -20,24 +20,16 @@ _NUMBER = {"ok": DiagnosticStatus.OK, "warning": DiagnosticStatus.WARN, "error":
 
 
 def level_of(row: ChainRow) -> str:
-    """above its bound: an assumption does not hold. A chain that nobody has begun is no fault."""
-    if row.verdict == "above" or row.state in ("silent", "gone"):
+    """A chain that nobody has begun is no fault."""
+    if row.verdict == State.NOT_MET or row.state in ("silent", "gone"):
         return "error"
-    return "warning" if row.verdict == "missed" or row.state == "refused" else "ok"
+    return "warning" if row.verdict == State.VOID or row.state == "refused" else "ok"
 
 
 def message_of(row: ChainRow) -> str:
-    if row.verdict == "above":
-        return (
-            f"longer than its bound, so an assumption does not hold: {_span(row)} took {_milliseconds(row.greatest_ns)}"
-        )
-    if row.verdict == "missed":
-        return f"deadline missed: {_span(row)} took {_milliseconds(row.greatest_ns)} at most"
-    return row.why or "as it should"
-
-
-def _span(row: ChainRow) -> str:
-    return f"{row.start} to {row.end}"
+    if row.state in ("silent", "gone", "refused") or not row.verdict:
+        return row.why or "nothing was measured"
+    return f"{row.verdict}: {'; '.join(row.reasons)}"
 
 
 def _milliseconds(value_ns: int | None) -> str:
@@ -78,6 +70,7 @@ def _status(system: str, level: str, row: ChainRow) -> DiagnosticStatus:
         "bound of the whole chain": _milliseconds(row.bound_ns),
         "deadline of the whole chain": _milliseconds(row.deadline_ns),
         "misses, at least": str(row.misses),
+        "unanswered, at least": str(row.unanswered),
     }
     return DiagnosticStatus(
         level=_NUMBER[level],
