@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ros_graph import LIMIT_S, graph
 
+from ros_graph import LIMIT_S, graph
 from tide.programs.child import may_use_fifo
 from tide_ros import Budget, Chain, Lane, LaneError, PriorityExecutor
 from tide_ros.budget import Supervisor

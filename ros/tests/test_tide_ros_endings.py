@@ -10,8 +10,8 @@ import pytest
 import rclpy
 from rclpy.executors import ExternalShutdownException
 from rclpy.task import Future
-from ros_graph import LIMIT_S, Spinning, eventually, graph
 
+from ros_graph import LIMIT_S, Spinning, eventually, graph
 from tide_ros import MultiThreadedExecutor, PriorityExecutor, SingleThreadedExecutor
 
 

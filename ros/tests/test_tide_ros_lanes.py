@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from rclpy.callback_groups import ReentrantCallbackGroup
-from ros_graph import LIMIT_S, eventually, graph
 
+from ros_graph import LIMIT_S, eventually, graph
 from tide_ros import Chain, Lane, LaneError, PriorityExecutor
 
 

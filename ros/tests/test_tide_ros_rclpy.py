@@ -16,11 +16,11 @@ from rclpy.executors import MultiThreadedExecutor as RclpyMultiThreadedExecutor
 from rclpy.executors import SingleThreadedExecutor as RclpySingleThreadedExecutor
 from rclpy.qos import QoSProfile
 from rclpy.task import Future
-from ros_graph import LIMIT_S, Spinning, eventually, graph
 from std_msgs.msg import Int32
 from std_srvs.srv import SetBool
 from test_msgs.action import Fibonacci
 
+from ros_graph import LIMIT_S, Spinning, eventually, graph
 from tide_ros import Chain, Lane, PriorityExecutor
 
 MESSAGES = 30

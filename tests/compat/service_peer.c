@@ -137,12 +137,15 @@ static void print_end(const rclc_support_t *support, bool serves, bool asks) {
 }
 
 int main(int argc, char **argv) {
-  static const struct option names[] = {
-      {"udp", required_argument, NULL, 'u'},   {"key", required_argument, NULL, 'k'},
-      {"node", required_argument, NULL, 'n'},  {"serve", required_argument, NULL, 's'},
-      {"ask", required_argument, NULL, 'a'},   {"period-ms", required_argument, NULL, 'p'},
-      {"bytes", required_argument, NULL, 'b'}, {"at-once", required_argument, NULL, 'o'},
-      {NULL, 0, NULL, 0}};
+  static const struct option names[] = {{"udp", required_argument, NULL, 'u'},
+                                        {"key", required_argument, NULL, 'k'},
+                                        {"node", required_argument, NULL, 'n'},
+                                        {"serve", required_argument, NULL, 's'},
+                                        {"ask", required_argument, NULL, 'a'},
+                                        {"period-ms", required_argument, NULL, 'p'},
+                                        {"bytes", required_argument, NULL, 'b'},
+                                        {"at-once", required_argument, NULL, 'o'},
+                                        {NULL, 0, NULL, 0}};
   const char *port = "8888", *serves = NULL, *asks = NULL, *name = "peer";
   uint64_t period_ms = 100;
   for (int option; (option = getopt_long(argc, argv, "", names, NULL)) != -1;) {
