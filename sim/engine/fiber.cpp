@@ -59,7 +59,7 @@ void Fiber::start(unsigned high, unsigned low) {
 }
 
 void Fiber::enter() {
-  // Not on this stack, where the address sanitizer would take its place for in use ever after: nobody returns from here.
+  // Not on this stack: nobody returns from here, so AddressSanitizer would keep its memory poisoned.
   thread_local ucontext_t inside;
   getcontext(&inside);
   inside.uc_stack.ss_sp = stack_.get();
