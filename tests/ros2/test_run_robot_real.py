@@ -406,6 +406,18 @@ def test_programs_of_the_user_are_run_and_watched_by_two_lines(publisher: str, t
     assert 800e6 < next(one["mean_ns"] for one in evidence["topics"] if one["topic"] == "counter") < 1200e6
 
 
+@pytest.mark.full
+def test_a_node_that_answers_every_third_message_does_not_meet_its_deadline(publisher: str, tmp_path: Path) -> None:
+    file = described(tmp_path, board=publisher, host=DOUBLER)
+    some = NODE.replace("lambda one: ", "lambda one: one.data % 3 == 0 and ")
+    assert some != NODE
+    (tmp_path / "node.py").write_text(some, encoding="utf-8")
+    done = tide_run(file, tmp_path / "out", "--periods", "8")
+    assert done.returncode == 1 and "unanswered" in done.stdout, done.stdout + done.stderr
+    (chain,) = results_of(tmp_path / "out")["chains"]
+    assert chain["verdict"]["state"] == "not met" and chain["lost"] > chain["samples"] > 0
+
+
 def test_a_program_of_the_user_beside_a_host_that_is_played(publisher: str, tmp_path: Path) -> None:
     """What is played has an end that is known. DDS may find its peers three seconds late: that are as many messages."""
     done = tide_run(described(tmp_path, board=publisher), tmp_path / "out", "--periods", "8")

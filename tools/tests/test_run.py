@@ -342,7 +342,11 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     line = 'echo \'{"a": "/dev/null", "b": "/dev/null"}\'\ntrap \'echo "{\\"bytes\\": 5}"; exit 0\' TERM\n'
     client = f'exec {sys.executable} {ROOT / "tools/tests/run_fakes/client.py"} "$@"\n'
     wait = "while :; do sleep 0.05; done\n"
-    for name, body in (("tide-line", line + wait), ("tide-agent", "echo ready\n" + wait), ("chain_client", client)):
+    pauses = '{"event": "pauses", "least_ns": 250000, "awake": true, "processors": [{"pauses": [], "left_out": 0}]}'
+    told = pauses.replace('"', '\\"')
+    watch = f'trap \'echo "{told}"; exit 0\' TERM\necho \'{{"event": "watching"}}\'\n'
+    programs = {"tide-line": line, "tide-agent": "echo ready\n", "tide-pauses": watch}
+    for name, body in (*((name, body + wait) for name, body in programs.items()), ("chain_client", client)):
         (folder / name).write_text("#!/bin/sh\n" + body, encoding="utf-8")
         (folder / name).chmod(0o755)
     return folder

@@ -182,10 +182,18 @@ def sound() -> dict[str, Any]:
         "client_questions": {"count": 0, "soonest_ns": None},
         "agent_questions": {"count": 2, "soonest_ns": 101 * MS},
         "in_time": {"share": 0.12, "chain": "battery", "missing": 0},
+        "pauses": {"count": 0, "least_ns": 250_000, "longest_ns": 0, "share": 0, "left_out": 0},
+        "undescribed": [],
+        "other_real_time": [],
     }
 
 
-COUNTERS = {"transmitter": {"retransmissions": 0, "refused_full": 0}, "receiver": {"checksum_errors": 0}, "session": {}}
+COUNTERS = {
+    "line": {"a_to_b": {"late_maximum_ns": 90_000}, "b_to_a": {"late_maximum_ns": 20_000}},
+    "transmitter": {"retransmissions": 0, "refused_full": 0},
+    "receiver": {"checksum_errors": 0},
+    "session": {},
+}
 
 
 def run_with(seen: dict[str, Any], counters: dict[str, Any] | None = None, executor: str = "tide") -> Run:

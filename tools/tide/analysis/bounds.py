@@ -31,6 +31,7 @@ from tide.analysis.models import Model, host_models, line_models
 from tide.analysis.names import chain_of
 from tide.analysis.parts import Part
 from tide.analysis.paths import PathBound, path_bounds
+from tide.analysis.premises import of_every_bound
 from tide.analysis.reasons import Root, host_root, link_root, starvation_root
 from tide.analysis.sections import HOST, all_of
 from tide.analysis.servers import servers_of, with_servers
@@ -161,7 +162,9 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
     host's executors where no chain touches the microcontroller; None: that of the description (tide, or lanes), or
     default."""
     bounds = _with_pools(system, _bounds_of_chains(with_servers(system), executor, losses))
-    return _with_paths(system, _with_locks(system, _with_servers(system, bounds)))
+    bounds = _with_paths(system, _with_locks(system, _with_servers(system, bounds)))
+    always = tuple(Assumption(*one) for one in of_every_bound(system))
+    return replace(bounds, assumptions=(*bounds.assumptions, *always))
 
 
 _SERVERS = Assumption(

@@ -4,7 +4,10 @@ of each whether it held. Their texts come from the analysis that needs them; tho
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from tide.system.model import System
 
 Group = Literal["your numbers and programs", "tide", "the machine"]
 YOURS: Group = "your numbers and programs"
@@ -26,6 +29,7 @@ _KNOWN: dict[str, tuple[Group, str]] = {
     "sizes": (YOURS, "message sizes"),
     "losses": (YOURS, "lost frames"),
     "line_alone": (YOURS, "nobody else on the line"),
+    "interrupts": (YOURS, "time of interrupts"),
     "undescribed": (YOURS, "nothing undescribed runs"),
     "locks": (YOURS, "locks"),
     "servers": (YOURS, "shared services"),
@@ -45,6 +49,25 @@ _KNOWN: dict[str, tuple[Group, str]] = {
     "other_real_time": (MACHINE, "no other real-time thread"),
     "line_on_time": (MACHINE, "kernel and line on time"),
 }
+
+
+def of_every_bound(system: System) -> list[tuple[str, str]]:
+    """Id and text of what no analysis asks for, because each takes it for granted."""
+    found = [
+        (
+            "undescribed",
+            "executors run nothing but the callbacks described: no other timer, service or parameter server",
+        ),
+        ("machine", "the processors are there all the time: no hypervisor, sleep state or throttling takes them away"),
+        ("other_real_time", "no other thread of real-time priority, and no long interrupt, runs on these processors"),
+    ]
+    boards = [one.name for one in system.boards() if not one.interrupt_ms]
+    if boards:
+        text = f"interrupts take no time on {', '.join(boards)}: the description gives no interrupt_ms"
+        found.append(("interrupts", text))
+    if any(link.kind == "serial" for link in system.links):
+        found.append(("line_on_time", "the kernel and the driver of the serial line pass bytes on when they come"))
+    return found
 
 
 def short(premise: str) -> str:

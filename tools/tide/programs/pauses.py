@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import time
+from pathlib import Path
 from typing import Any
 
 from tide.programs.binaries import find_binary
+from tide.programs.child import Child, Children
 
 Span = tuple[int, int]
+_START_S = 30.0
 
 
 def watch_pauses(seconds: float) -> dict[str, Any]:
@@ -25,6 +29,18 @@ def watch_pauses(seconds: float) -> dict[str, Any]:
         raise OSError(why.decode(errors="replace").strip())
     told: dict[str, Any] = json.loads(said)
     return told
+
+
+def start_pauses(children: Children, log: Path) -> Child:
+    """Before all others, and above them: it tells whether the machine was there. Needs real-time priorities."""
+    watch: Child = children.start("tide-pauses", [str(find_binary("tide-pauses"))], log)
+    watch.wait_event("watching", _START_S)
+    return watch
+
+
+def end_pauses(watch: Child, limit_s: float) -> dict[str, Any]:
+    watch.process.send_signal(signal.SIGTERM)
+    return watch.wait_event("pauses", limit_s)
 
 
 def pauses_of(told: dict[str, Any] | None) -> list[Span]:

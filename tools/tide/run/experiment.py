@@ -16,6 +16,7 @@ from typing import Any
 from tide.programs.binaries import find_binary
 from tide.programs.child import Child, Children, RunError, Scheduling, json_line, may_use_fifo
 from tide.programs.patience import Patience
+from tide.programs.pauses import end_pauses, pauses_told, start_pauses
 from tide.recorded.traces import AGENT_TRACE, TRACES, write_traces
 from tide.report.results import PartResult, Run, summarise
 from tide.report.timeline import Period, Span
@@ -23,6 +24,7 @@ from tide.run import evidence
 from tide.run.budgets import Budget, budget_of, client_options
 from tide.run.frames import Frame, frame_spans, read_frames
 from tide.run.kernel_work import kept_off
+from tide.run.machine import other_real_time_threads
 from tide.run.names import NAMES, write_names
 from tide.run.parts import instances_of
 from tide.run.plan import RunChain, run_chains, serial_link, write_plan
@@ -109,6 +111,7 @@ def run_once(system: System, variant: Variant, settings: Settings, out: Path, re
     if any(budgets) and not layout.fifo:
         raise RunError("a budget needs real-time priorities: run as root, or raise ulimit -r")
     with kept_off(layout.client_cpu if layout.fifo else None), Children() as children:
+        pauses = start_pauses(children, out / "pauses.log") if layout.fifo else None
         report("starting the line", 0)
         line, ends = _start_line(children, binaries["tide-line"], baud, settings, out, layout)
         report("starting the ROS 2 nodes", 0)
@@ -124,8 +127,10 @@ def run_once(system: System, variant: Variant, settings: Settings, out: Path, re
         time.sleep(SETTLE_S)
         client.say("start")
         instances, summary = _measure(client, children, chains, settings, report)
+        others = other_real_time_threads(os.getpid())
         report("ending", len(instances))
         answers, host_budgets = stop_echo(echo)
+        paused = None if pauses is None else end_pauses(pauses, START_LIMIT_S)
     counters = {key: value for key, value in summary.items() if key != "event"}
     counters["host_budgets"] = host_budgets
     said = client.log.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -136,7 +141,11 @@ def run_once(system: System, variant: Variant, settings: Settings, out: Path, re
     counters["agent"], counters["line"] = last_json(agent), last_json(line)
     frames = read_frames(out / "frames.jsonl")
     run = _with_evidence(_summary(chains, variant, settings, instances, counters), chains, instances, answers, frames)
-    run = run.model_copy(update={"evidence": {**run.evidence, **evidence.executions(times)}})
+    more = {**evidence.executions(times), "undescribed": [], "other_real_time": others}
+    if paused is not None:
+        end_ns = max((int(one.get("end_ns", 0)) for one in instances), default=start_ns)
+        more["pauses"] = pauses_told(paused, start_ns, end_ns)
+    run = run.model_copy(update={"evidence": {**run.evidence, **more}})
     spans = frame_spans(frames, [chain.chain.name for chain in chains])
     period = _median_period(chains, run, instances, answers, spans)
     return Outcome(run, instances, period)

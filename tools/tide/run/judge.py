@@ -4,19 +4,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Literal
+from typing import Any, Literal
 
 from tide.analysis.bounds import Assumption, Bounds
 from tide.report.results import Answer, Run
 from tide.run.evidence import Evidence
 from tide.run.times import limit_ns
 from tide.system.model import Callback, Chain, System
+from tide.system.places import SerialLink
 
 Word = Literal["held", "broken", "not observable here"]
 HELD: Word = "held"
 BROKEN: Word = "broken"
 UNSEEN: Word = "not observable here"
 _PADDING = 4  # DDS fills a message up to a multiple of it
+_NAMED = 3  # of threads
 _CLOCK_NS = 500_000  # between a frame and a question after it: how exact the log of the line is
 Verdict = tuple[Word, str, float | None]  # verdict, the counter, its margin
 
@@ -54,6 +56,10 @@ class _Judge:
             "heard_at_start": self.heard_at_start,
             "over_in_time": self.over_in_time,
             "machine": self.machine,
+            "undescribed": self.undescribed,
+            "interrupts": self.interrupts,
+            "other_real_time": self.other_real_time,
+            "line_on_time": self.line_on_time,
         }
 
     def answer(self, assumption: Assumption) -> Answer:
@@ -199,11 +205,50 @@ class _Judge:
         return verdict, text + self.line_was_late(), None
 
     def line_late_ns(self) -> int:
-        """How late the emulated line was at most: its log has the times at which bytes should have passed."""
-        line = self.run.counters.get("line", {})
-        ways = [line[way] for way in ("a_to_b", "b_to_a") if isinstance(line, dict) and way in line]
+        """How late an emulated line was at most: its log has the times at which bytes should have passed."""
+        ways = [line[way] for line in self.lines() for way in ("a_to_b", "b_to_a") if way in line]
         woken_ns = max((int(way.get("late_maximum_ns", 0)) for way in ways), default=0)
         return max(woken_ns, int(self.seen.get("line_behind_ns", 0)))
+
+    def lines(self) -> list[dict[str, Any]]:
+        """What emulated lines counted: that of a comparison, or those of a whole description."""
+        counters = self.run.counters
+        return [one for one in (counters.get("line"), *counters.get("lines", {}).values()) if isinstance(one, dict)]
+
+    def line_on_time(self, _: dict[str, int]) -> Verdict:
+        boards = [board for board in self.system.boards() if isinstance(self.system.link_of_board(board), SerialLink)]
+        if len(self.lines()) < len(boards):
+            return UNSEEN, "a line that is not emulated here keeps no times", None
+        late_ns = self.line_late_ns()
+        return _within(late_ns, _CLOCK_NS, f"{_milliseconds(late_ns)} late at most, {_milliseconds(_CLOCK_NS)} allowed")
+
+    def undescribed(self, _: dict[str, int]) -> Verdict:
+        found = self.seen.get("undescribed")
+        if found is None:
+            return UNSEEN, "nobody looked for endpoints that are not described", None
+        if found:
+            return UNSEEN, f"may run, and is in no bound: {'; '.join(found)}", None
+        given = self.given()
+        if given:
+            return UNSEEN, f"no other endpoint was found; timers of {', '.join(given)} cannot be seen", None
+        return HELD, "tide plays every executor, with the callbacks described", None
+
+    def given(self) -> list[str]:
+        return [one.name for one in self.system.executors if one.command or one.image or one.attach]
+
+    def interrupts(self, _: dict[str, int]) -> Verdict:
+        if "undescribed" not in self.seen or any(one.name in self.given() for one in self.system.boards()):
+            return UNSEEN, "interrupts of a board are not counted here", None
+        return HELD, "boards that are played have a thread for their link, and no interrupts", None
+
+    def other_real_time(self, _: dict[str, int]) -> Verdict:
+        found = self.seen.get("other_real_time")
+        if found is None:
+            return UNSEEN, "the threads of this machine are not visible here", None
+        if found:
+            more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+            return BROKEN, f"{len(found)} threads: {', '.join(found[:_NAMED])}{more}", None
+        return HELD, "no other thread has a real-time priority", None
 
     def line_was_late(self) -> str:
         late_ns = self.line_late_ns()
@@ -232,7 +277,9 @@ class _Judge:
         return (BROKEN if asked else HELD), f"the board asked {asked} times whether the agent is there", None
 
     def machine(self, _: dict[str, int]) -> Verdict:
-        seen = self.seen["pauses"]
+        seen = self.seen.get("pauses")
+        if seen is None:
+            return UNSEEN, "pauses were not watched, which needs the right to real-time priorities", None
         least, longest = _milliseconds(seen["least_ns"]), _milliseconds(seen["longest_ns"])
         text = f"{seen['count']} pauses of {least} or more, {longest} at most, {seen['share'] * 100:.2f} % of the time"
         text += f"; {seen['left_out']} more had no room" if seen["left_out"] else ""
@@ -271,8 +318,6 @@ def judge(system: System, bounds: Bounds, run: Run) -> list[Answer]:
         )
         for one in bounds.models
     ]
-    machine = Assumption(id="machine", text="the processors of this machine are there all the time", values={})
-    models += [judges.answer(machine)] if "pauses" in run.evidence else []
     return models + [
         _by_others(one, [by_id[_ANSWERED_BY[name]] for name in one.values if _ANSWERED_BY.get(name) in by_id])
         if one.id == "not_given"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 from datetime import datetime, timezone
@@ -22,6 +23,48 @@ def describe(real_time: bool) -> Machine:
         load_average=round(os.getloadavg()[0], 2),
         date=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
     )
+
+
+def other_real_time_threads(root: int) -> list[str] | None:
+    """Names of threads of user programs with a real-time policy, beside those of this process and its descendants.
+    None: the processes of the machine are not visible, as in a container. Threads of the kernel do not count."""
+    if _name(_KTHREADD) != "kthreadd":
+        return None
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                parents[int(entry.name)] = int(_stat(entry / "stat")[1][_PARENT])
+
+    def is_own(process: int) -> bool:
+        while process != root and process in parents:
+            process = parents[process]
+        return process == root
+
+    found = []
+    for process, parent in parents.items():
+        if parent == _KTHREADD or is_own(process):
+            continue
+        for file in Path(f"/proc/{process}/task").glob("*/stat"):
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                name, fields = _stat(file)
+                if int(fields[_POLICY]) in (os.SCHED_FIFO, os.SCHED_RR):
+                    found.append(f"{name} ({process})")
+    return sorted(set(found))
+
+
+_PARENT, _POLICY, _KTHREADD = 1, 38, 2  # of the fields behind the name (proc_pid_stat(5))
+
+
+def _stat(file: Path) -> tuple[str, list[str]]:
+    before, _, after = file.read_text(encoding="utf-8", errors="replace").rpartition(") ")
+    return before.partition("(")[2], after.split()
+
+
+def _name(process: int) -> str:
+    with contextlib.suppress(OSError):
+        return _stat(Path(f"/proc/{process}/stat"))[0]
+    return ""
 
 
 def _processor() -> str:

@@ -5,11 +5,12 @@ Run as `python -m tide.run.observer` with a JSON object on standard input: {"top
 "observed"}], "services": [{"service", "type"}]}, where readers is how many others subscribe. Prints {"missing": [...]}
 as long as an end is missing, then {"event": "seen"}; at SIGTERM a line for each observed topic: when its messages were
 published, on the monotonic clock, and "missed": [[time, count]] where the numbers of its publisher say that some did
-not come; then {"event": "told", "until_ns"}: until when the observer had taken all that there was. Ends also when
-standard input is closed."""
+not come; then {"event": "told", "until_ns", "undescribed"}: until when the observer had taken all
+that there was, and what else the user's nodes have. Ends also when standard input is closed."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
@@ -24,6 +25,7 @@ from tide.run.messages import message_class
 from tide.run.nodes import quality, say
 
 _LOOK_S = 0.2
+_SETTLE_NS = 1_000_000_000
 _DEPTH = 1000  # it may wait for a processor, and what comes meanwhile counts
 
 
@@ -72,6 +74,32 @@ def _missing_services(node: Node, services: list[dict[str, Any]]) -> list[dict[s
     return found
 
 
+_OWN = "tide_"  # of the nodes that a run starts itself
+_ORDINARY = ("/rosout", "/parameter_events")  # of each node
+_PARAMETERS = "rcl_interfaces/"  # services of a parameter server
+
+
+def _undescribed(node: Node, task: dict[str, Any]) -> list[str]:
+    """Endpoints beside the described ones of nodes that are not of the run: a callback behind them is in no bound."""
+    known = {"/" + one["topic"].lstrip("/") for one in task["topics"]} | set(_ORDINARY)
+    services = {"/" + one["service"].lstrip("/") for one in task["services"]}
+    found = []
+    for name, space in node.get_node_names_and_namespaces():
+        if name.startswith(_OWN):
+            continue
+        with contextlib.suppress(RuntimeError):  # it has just ended
+            serves = dict(node.get_service_names_and_types_by_node(name, space))
+            kinds = {
+                "publishes": dict(node.get_publisher_names_and_types_by_node(name, space)).keys() - known,
+                "subscribes to": dict(node.get_subscriber_names_and_types_by_node(name, space)).keys() - known,
+                "serves": {one for one, types in serves.items() if not types[0].startswith(_PARAMETERS)} - services,
+            }
+            words = [f"{what} {', '.join(sorted(names))}" for what, names in kinds.items() if names]
+            words += ["has a parameter server"] if any(of[0].startswith(_PARAMETERS) for of in serves.values()) else []
+            found += [f"{name} {' and '.join(words)}"] if words else []
+    return sorted(found)
+
+
 def main() -> None:
     lines = told_lines()
     task = json.loads(next(lines))
@@ -96,8 +124,11 @@ def main() -> None:
                 executor.spin_once(timeout_sec=left_s)
         say({"event": "seen"})
         until_ns = time.monotonic_ns()
+        look_ns, undescribed = until_ns + _SETTLE_NS, list[str]()
         while rclpy.ok():  # not spin(): once in a while it is not woken when the process is told to end
             since_ns = time.monotonic_ns()
+            if 0 < look_ns < since_ns:  # once all have heard of each other
+                look_ns, undescribed = 0, _undescribed(node, task)
             executor.spin_once(timeout_sec=_LOOK_S)
             idle = time.monotonic_ns() - since_ns >= _LOOK_S * 1e9
             taken_ns = max((topic.times_ns[-1] for topic in topics if topic.times_ns), default=0)
@@ -105,7 +136,7 @@ def main() -> None:
     for topic in topics:
         if topic.observed:
             say({"topic": topic.name, "times_ns": sorted(topic.times_ns), "missed": topic.missed})
-    say({"event": "told", "until_ns": until_ns})
+    say({"event": "told", "until_ns": until_ns, "undescribed": undescribed})
     end_within(END_S)
     executor.shutdown()
 

@@ -19,11 +19,13 @@ from typing import Any
 from tide.programs.binaries import find_binary
 from tide.programs.child import Child, Children, RunError, Scheduling, json_line, may_use_fifo
 from tide.programs.patience import Patience
+from tide.programs.pauses import end_pauses, start_pauses
 from tide.recorded.traces import AGENT_TRACE, TRACES, write_traces
 from tide.run.experiment import START_LIMIT_S, Settings, last_json, ros_environment
 from tide.run.given_traces import end_recorder, recorded_boards, start_recorder
 from tide.run.handed import Handed
 from tide.run.kernel_work import kept_off
+from tide.run.machine import other_real_time_threads
 from tide.run.missing import missing_text
 from tide.run.plan import write_board_plan
 from tide.run.programs import require_programs, role_of, start_command, start_image
@@ -74,6 +76,8 @@ class Recorded:
     lines: list[str] = field(default_factory=list)  # execution times that the boards counted
     notes: list[str] = field(default_factory=list)  # for people
     handed: list[Handed] = field(default_factory=list)  # between boards and hosts, of what is known
+    undescribed: list[str] = field(default_factory=list)  # endpoints of the user's nodes beside the described ones
+    other_real_time: list[str] | None = None  # threads that are not of the run; null: not visible
     pauses: dict[str, Any] | None = None  # of the machine's processors, as tide-pauses tells them; null: not watched
 
 
@@ -284,14 +288,6 @@ class Robot:
         scheduling = Scheduling(0, self.places.others)
         return start_recorder(children, self.out, self.settings.domain, scheduling, self.environment)
 
-    def _start_pauses(self, children: Children) -> Child | None:
-        """Before all others, and above them: it tells whether the machine was there."""
-        if not self.places.fifo:
-            return None
-        watch: Child = children.start("tide-pauses", [self.binaries["tide-pauses"]], self.out / "pauses.log")
-        watch.wait_event("watching", START_LIMIT_S)
-        return watch
-
     def _replies(self) -> list[Reply]:
         return [one.replies for chain in self.system.chains for one in chain.callbacks if one.replies is not None]
 
@@ -302,7 +298,7 @@ class Robot:
         (self.out / TRACES).unlink(missing_ok=True)
         kept = self.places.boards[0] if self.places.boards and self.places.fifo and self.boards else None
         with kept_off(kept), Children() as children:
-            pauses = self._start_pauses(children)
+            pauses = start_pauses(children, self.out / "pauses.log") if self.places.fifo else None
             if self.boards:
                 report("starting lines and agent")
                 self._start_agent(children)
@@ -330,12 +326,12 @@ class Robot:
             traces = traces_of_robot(self.system, played, hosts, keys, start_ns)
             write_traces(traces, self.out)
             self._wait_end(start_ns, children, report)
+            others = other_real_time_threads(os.getpid())
             report("ending")
             recorded = self._gather(start_ns, observer)
-            recorded.end_ns = self._end_ns(start_ns)
+            recorded.end_ns, recorded.other_real_time = self._end_ns(start_ns), others
             if pauses is not None:
-                pauses.process.send_signal(signal.SIGTERM)
-                recorded.pauses = pauses.wait_event("pauses", _END_LIMIT_S)
+                recorded.pauses = end_pauses(pauses, _END_LIMIT_S)
             if recorder is not None:
                 end_recorder(recorder, _END_LIMIT_S)
                 found, recorded.notes = recorded_boards(self.system, given, self.out)
@@ -446,7 +442,7 @@ class Robot:
             recorded.topics[told["topic"]] = told["times_ns"]
             recorded.missed[told["topic"]] = [(at_ns, count) for at_ns, count in told.get("missed", ())]
         elif told.get("event") == "told" and "until_ns" in told:
-            recorded.seen_until_ns = told["until_ns"]
+            recorded.seen_until_ns, recorded.undescribed = told["until_ns"], told.get("undescribed", [])
         elif told.get("event") == "summary":
             recorded.counters.setdefault("boards", {})[name] = {k: v for k, v in told.items() if k != "event"}
         elif told.get("skipped"):

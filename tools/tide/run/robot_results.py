@@ -143,6 +143,7 @@ def outcome_of(
     evidence |= evidence_of(recorded.handed)
     if recorded.pauses is not None:
         evidence["pauses"] = pauses_told(recorded.pauses, recorded.start_ns, recorded.start_ns + length)
+    evidence |= {"undescribed": recorded.undescribed, "other_real_time": recorded.other_real_time}
     evidence["legs"] = [asdict(leg) for one in seen for leg in one.legs]
     evidence["sections"] = [asdict(section) for one in seen for section in one.sections]
     evidence["topics"] = [asdict(rate) for one in seen for rate in one.rates]
