@@ -256,7 +256,7 @@ DOUBLER = command(sys.executable, "node.py")
 
 def test_a_micro_ros_program_and_an_rclpy_node_run_by_two_lines(publisher: str, tmp_path: Path) -> None:
     file = described(tmp_path, board=publisher, host=DOUBLER)
-    done = tide_run(file, tmp_path / "out", "--periods", "4")
+    done = tide_run(file, tmp_path / "out", "--periods", "4", "--details")
     assert done.returncode != 2 and "Traceback" not in done.stderr, done.stdout + done.stderr
     run = results_of(tmp_path / "out")
     (chain,) = run["chains"]

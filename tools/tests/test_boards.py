@@ -324,7 +324,7 @@ def test_tide_check_tells_assumptions_of_each_board(tmp_path: Path) -> None:
     file.write_text(described(*TWO, chain("grip", 1, ("base", 3), ("nav", 5), ("arm", 2))), encoding="utf-8")
     result = CliRunner().invoke(app, ["check", str(file), "--explain", "grip", "--compare"], env={"COLUMNS": "160"})
     assert result.exit_code == 0, result.output
-    result = CliRunner().invoke(app, ["check", str(file), "--explain", "grip"], env={"COLUMNS": "160"})
+    result = CliRunner().invoke(app, ["check", str(file), "--explain", "grip", "--details"], env={"COLUMNS": "160"})
     assert result.exit_code == 0, result.output
     for text in ("board base: agent, DDS and serial adapter take 1 ms", "board arm: agent, DDS", "on arm"):
         assert text in result.output

@@ -407,7 +407,6 @@ def test_the_reason_is_the_first_chain_that_fails() -> None:
     assert f"has no bound: {why}it may take 23." in lines["odom"]
     assert "beyond its period of 20 ms, within which it must be over; most of it: its own frames" in lines["odom"]
     assert f"has no bound: {why}it depends on chain 'odom', which has none: it may take 23." in lines["estop"]
-    assert "provided that" not in output.split("no guarantee for")[1].splitlines()[0]
     for chain in checked(file)["chains"]:
         assert (chain["bound_ns"], chain["slack_ns"], chain["root"]["chain"]) == (None, None, "odom")
         assert chain["root"]["reached_ns"] > chain["root"]["limit_ns"] == 20_000_000
@@ -433,9 +432,9 @@ def test_two_boards_without_a_bound_say_where_it_fails() -> None:
 
 def test_the_model_is_named_and_stock_rclcpp_is_not_trusted() -> None:
     file = DATA / "exclusive_group_on_two_lanes.toml"
-    status, output = told(file)
+    status, output = told(file, "--details")
     assert status == 0
-    (line,) = [line for line in output.splitlines() if line.startswith("  - executor 'main': ")]
+    line = " ".join(output.split()).partition("- executor 'main': ")[2]
     assert "stock rclcpp may starve such a group (ros2/rclcpp#2360, #2645, #2702)" in line
     assert checked(file)["models"][0]["model"] == "any_order"
     status, output = told(file, "--executor", "rclcpp")

@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 
 from tide.analysis.bounds import CLIENT_EXECUTORS, bounds_of
 from tide.main import app
-from tide.report.answers import answer_lines
 from tide.report.parts import NAMES
 from tide.report.results import Machine, Results, Run, summarise, write
 from tide.run import evidence
@@ -217,7 +216,8 @@ def test_every_assumption_that_check_prints_has_an_answer(executor: str, losses:
     models = [f"executor '{one.executor}': {one.text}" for one in bounds.models]
     assert [one.text for one in answers] == models + [one.text for one in bounds.assumptions]
     assert {one.verdict for one in answers if one.id != "model"} == {HELD}, answers
-    printed = CliRunner().invoke(app, ["check", str(EXAMPLE), "--executor", executor, "--losses", str(losses)]).output
+    words = ["check", str(EXAMPLE), "--executor", executor, "--losses", str(losses), "--details"]
+    printed = CliRunner().invoke(app, words, env={"COLUMNS": "400"}).output
     lines = {line.strip()[2:] for line in printed.splitlines() if line.startswith("  - ")}
     assert lines == {one.text for one in answers}
     assert all(one.counter for one in answers)
@@ -328,10 +328,12 @@ def test_an_observation_from_the_expiry_stands_beside_bound_and_answers(tmp_path
     late = run_with({**sound(), "agent": {"sure_ns": 9 * MS, "upto_us": {"9000": 1}}})
     bounded, every = with_bounds(SYSTEM, results(late))
     assert [one.bound_ns for one in every] == [one.bound_ns for one in bounded.runs[0].chains]
-    (line,) = answer_lines(bounded.runs[0], (BROKEN,))
-    assert line.startswith("tide: broken: agent, DDS") and "9.000 ms of 3.000 ms" in line
+    (broken,) = [one for one in bounded.runs[0].answers if one.verdict == BROKEN]
+    assert broken.id == "agent" and "9.000 ms of 3.000 ms" in broken.counter
+    assert "agent_ms (9.000 ms of 3.000 ms" in bounded.runs[0].verdicts[0].reasons[0]
     write(results(late), tmp_path / "results.json")
     shown = CliRunner().invoke(app, ["check", str(EXAMPLE), "--observed", str(tmp_path)])
     assert shown.exit_code == 0, shown.output
-    assert line in shown.output.replace("\n", " ") and "tide: held: no frame is lost" in shown.output
+    said = " ".join(shown.output.split())
+    assert f"broken: {broken.text} ({broken.counter})" in said and "held: no frame is lost" in said
     assert json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["runs"][0]["evidence"]["frames"] == 100

@@ -66,7 +66,8 @@ Share = tuple[str, int, str | None] | tuple[str, int, str | None, str | None]
 @dataclass(frozen=True)
 class ChainBound:
     """The bound of one chain. It holds whether or not the deadline is met. None: there is none, and `root` says what
-    fails first. holds_for: the policies of the executors that it is proved for (tide.analysis.models)."""
+    fails first. bound_ns and deadline_ns count from the nominal expiry of its timer, from_event_ns from a change at its
+    input. holds_for: the policies of the executors that it is proved for (tide.analysis.models)."""
 
     name: str
     priority: int
@@ -80,6 +81,8 @@ class ChainBound:
     find_parts: Callable[[], Sequence[Share]] = field(default=tuple, repr=False, compare=False)
     find_depends_on: Callable[[], tuple[str, ...]] = field(default=tuple, repr=False, compare=False)
     find_sections: Callable[[], tuple[tuple[str, int | None], ...]] = field(default=tuple, repr=False, compare=False)
+    from_event_ns: int | None = None
+    deadline_from: str = "tick"
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -135,6 +138,8 @@ class Bounds:
                     "priority": bound.priority,
                     "bound_ns": bound.bound_ns,
                     "deadline_ns": bound.deadline_ns,
+                    "from_event_ns": bound.from_event_ns,
+                    "deadline_from": bound.deadline_from,
                     "met": bound.met,
                     "parts": [_part_json(*share) for share in bound.find_parts()],
                     "lateness_ns": bound.lateness_ns,
@@ -164,7 +169,19 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
     bounds = _with_pools(system, _bounds_of_chains(with_servers(system), executor, losses))
     bounds = _with_paths(system, _with_locks(system, _with_servers(system, bounds)))
     always = tuple(Assumption(*one) for one in of_every_bound(system))
-    return replace(bounds, assumptions=(*bounds.assumptions, *always))
+    chains = tuple(
+        _from_event(system.chain(one.name), system.timer_of(system.chain(one.name)), one) for one in bounds.chains
+    )
+    return replace(bounds, chains=chains, assumptions=(*bounds.assumptions, *always))
+
+
+def _from_event(chain: Chain, timer: Chain, bound: ChainBound) -> ChainBound:
+    """What changes just after an expiry is seen at the next one: a period and the bound, as the reaction time of a path
+    of this chain alone (docs/analysis/paths.md). Where an instance may be under way at the next expiry, nothing is
+    known."""
+    in_period = bound.bound_ns is not None and bound.bound_ns <= timer.period_ns
+    event_ns = timer.period_ns + (bound.bound_ns or 0) if in_period else None
+    return replace(bound, from_event_ns=event_ns, deadline_from=chain.deadline_from)
 
 
 _SERVERS = Assumption(
@@ -295,7 +312,8 @@ def _with_paths(system: System, bounds: Bounds) -> Bounds:
         return bounds
     paths = path_bounds(system, {chain.name: chain for chain in bounds.chains})
     met = bounds.met and all(path.met for path in paths)
-    return replace(bounds, met=met, paths=paths, assumptions=(*bounds.assumptions, _SAMPLING))
+    sampled = (_SAMPLING,) if any(len(path.chains) > 1 for path in system.paths) else ()
+    return replace(bounds, met=met, paths=paths, assumptions=(*bounds.assumptions, *sampled))
 
 
 def _bounds_of_chains(system: System, executor: str | None, losses: int) -> Bounds:

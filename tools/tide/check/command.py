@@ -65,6 +65,7 @@ class _Wanted:
     measured: Path | None
     margin_percent: float
     every: bool = False
+    details: bool = False
 
 
 @app.command()
@@ -116,6 +117,7 @@ def check(
     every: Annotated[
         bool, typer.Option("--all", help="Show every chain, also where there are more than 50. Default: the worst 20.")
     ] = False,
+    details: Annotated[bool, typer.Option("--details", help="Show every premise in full.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Check again whenever the file changes.")] = False,
 ) -> None:
     """Bound every chain of a system before it runs.
@@ -150,6 +152,7 @@ def check(
                 measured,
                 margin,
                 every,
+                details,
             )
             return _check(file, wanted, console)
         except _BadInputError as error:
@@ -262,7 +265,7 @@ def _places(file: Path, bounds: Bounds) -> Where:
 
 def _print_answers(system: System, data: dict[str, Any], losses: int, console: Console) -> None:
     """Parts and assumptions of the runs that recorded them, held against this description."""
-    from tide.report.answers import answer_lines, parts_table
+    from tide.report.answers import parts_table, print_answers
     from tide.report.results import Results
     from tide.run.answers import with_bounds
 
@@ -273,8 +276,7 @@ def _print_answers(system: System, data: dict[str, Any], losses: int, console: C
     for run in results.runs:
         if any(part.bound_ns is not None for chain in run.chains for part in chain.parts):
             print_whole(console, parts_table(run))
-        for line in answer_lines(run, ("held", "broken", "not observable here")):
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
+        print_answers(console, run, len(results.runs) > 1)
 
 
 def _print(bounds: Bounds, every: list[Bounds], wanted: _Wanted, console: Console, where: Where) -> None:
@@ -282,7 +284,7 @@ def _print(bounds: Bounds, every: list[Bounds], wanted: _Wanted, console: Consol
     if every:
         print_whole(console, comparison_table(bounds.system, every))
     else:
-        print_bounds(bounds, console, where, wanted.every)
+        print_bounds(bounds, console, where, wanted.every, wanted.details)
     chain = bounds.chain(explain) if explain else None
     if chain is not None:
         console.print()

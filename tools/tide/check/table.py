@@ -10,8 +10,9 @@ from rich.console import Console
 from tide.analysis.bounds import Bounds, ChainBound
 from tide.analysis.parts import LABELS, label
 from tide.analysis.reasons import Root
+from tide.report.answers import print_premise_names, print_premises
 from tide.terminal.ruled import Cell, Column, RuledTable
-from tide.terminal.style import print_whole
+from tide.terminal.style import print_whole, print_wrapped
 
 __all__ = ["LABELS", "label"]  # of parts
 Where = Callable[[Root], str]  # "file:line: " of what fails first
@@ -39,19 +40,31 @@ def by_margin(chains: Sequence[ChainBound]) -> list[ChainBound]:
 
 
 def bounds_table(bounds: Bounds, chains: Sequence[ChainBound] | None = None) -> RuledTable:
-    """chains: None: all."""
-    numbers = [Column(heading, right=True) for heading in ("priority", "bound ms", "deadline ms", "slack ms")]
-    table = RuledTable([Column("chain", no_wrap=True), *numbers, Column("met")])
+    """chains: None: all. Two figures for each: from the tick of its timer, and from a change at its input."""
+    headings = ("from tick", "from event", "deadline", "slack")
+    numbers = [Column(heading, right=True) for heading in headings]
+    title = f"{bounds.system}, executor {bounds.executor.replace('_', ', ')}: bounds in ms"
+    table = RuledTable([Column("chain", no_wrap=True), *numbers, Column("met")], title)
     for chain in bounds.chains if chains is None else chains:
         table.add_row(
             chain.name,
-            str(chain.priority),
             milliseconds(chain.bound_ns),
+            milliseconds(chain.from_event_ns),
             milliseconds(chain.deadline_ns),
             "" if chain.slack_ns is None else milliseconds(chain.slack_ns),
             Cell("yes", "green") if chain.met else Cell("no", "red"),
         )
     return table
+
+
+def _counts_from(bounds: Bounds) -> str:
+    """From when deadlines count; those from an event stand in the table less their period."""
+    events = [chain.name for chain in bounds.chains if chain.deadline_from == "event"]
+    also = f"; of {', '.join(events)} it is what deadline_ms from an event leaves" if events else ""
+    return (
+        f"The deadline counts from the tick of the timer{also}. An event between two ticks waits for the next: it is "
+        "answered within a period and the bound."
+    )
 
 
 def paths_table(bounds: Bounds) -> RuledTable:
@@ -99,11 +112,31 @@ def _first(names: Sequence[str], most: int) -> str:
     return ", ".join(names) if more <= 0 else f"{', '.join(names[:most])} and {more:,} more"
 
 
-def print_bounds(bounds: Bounds, console: Console, where: Where = nowhere, every: bool = False) -> None:
-    """every: also where there are many. Else the chains with the least margin are shown."""
+def print_bounds(
+    bounds: Bounds,
+    console: Console,
+    where: Where = nowhere,
+    every: bool = False,
+    details: bool = False,
+    origins: str = "",
+    measured: bool = False,
+) -> None:
+    """The answer first, then the table, then what it rests on. every: also where there are many chains, else those with
+    the least margin. origins: where the numbers are from; measured: all of them were."""
     most = len(bounds.chains) if every or len(bounds.chains) <= MOST_CHAINS else _SHOWN
     shown = bounds.chains if most == len(bounds.chains) else by_margin(bounds.chains)[:most]
-    console.print(f"[bold]{bounds.system}[/bold], executor {bounds.executor.replace('_', ', ')}", highlight=False)
+    late = [chain.name for chain in bounds.chains if not chain.met]
+    late += [f"path {path.name}" for path in bounds.paths if not path.met]
+    answer = (
+        f"no guarantee for: {_first(late, most)}"
+        if late
+        else "every deadline is guaranteed, if the premises below hold"
+    )
+    console.print(
+        f"[bold {'red' if late else 'green' if measured else 'yellow'}]{answer}[/]", highlight=False, soft_wrap=True
+    )
+    if origins:
+        print_wrapped(console, origins)
     print_whole(console, bounds_table(bounds, shown))
     if most < len(bounds.chains):
         rest = len(bounds.chains) - most
@@ -111,20 +144,14 @@ def print_bounds(bounds: Bounds, console: Console, where: Where = nowhere, every
         console.print(text, highlight=False)
     if bounds.paths:
         print_whole(console, paths_table(bounds))
-    reasons = _reasons(bounds, where)
-    for line in reasons[:most]:
+    for line in _reasons(bounds, where)[:most]:
         console.print(line, highlight=False, soft_wrap=True, markup=False)
-    late = [chain.name for chain in bounds.chains if not chain.met]
-    late += [f"path {path.name}" for path in bounds.paths if not path.met]
-    verdict = "every deadline is guaranteed" if not late else f"no guarantee for: {_first(late, most)}"
-    console.print(f"[bold]{verdict}[/bold]" + ("" if late else ", provided that"), highlight=False, soft_wrap=True)
-    if late and any(chain.bound_ns is not None for chain in bounds.chains):
-        console.print("The bounds hold, provided that", highlight=False)
-    elif late:
-        console.print("This was found supposing that", highlight=False)
-    supposed = _supposed(bounds, most)
-    for line in [*supposed, *(assumption.text for assumption in bounds.assumptions)]:
-        console.print(f"  - {line}", highlight=False, soft_wrap=True, markup=False)
+    print_wrapped(console, _counts_from(bounds))
+    premises = [
+        *(("model", text) for text in _supposed(bounds, most)),
+        *((one.id, one.text) for one in bounds.assumptions),
+    ]
+    (print_premises if details else print_premise_names)(console, premises)
 
 
 def _supposed(bounds: Bounds, most: int) -> list[str]:

@@ -61,6 +61,21 @@ class Wire:
         turns an earlier position into a later one, so the longest message is that with the longest members."""
         return self._message(message, stored, 0)
 
+    def shortest(self, message: TypeId, start: int = 0) -> int:
+        """Where the shortest message ends that begins at `start`: texts and sequences without a limit are empty."""
+        position = start
+        for member in self.messages[message].fields:
+            count = member.bound if member.shape == Shape.ARRAY else 1
+            if member.shape == Shape.SEQUENCE:
+                position = _align(position, 4) + 4
+            elif member.primitive is not None:
+                position = _align(position, member.primitive.bytes) + count * member.primitive.bytes
+            else:
+                for _ in range(count):
+                    text = _align(position, 4) + (5 if member.text == "string" else 4)
+                    position = text if member.message is None else self.shortest(member.message, position)
+        return position
+
     def _message(self, message: TypeId, stored: bool, start: int) -> int | None:
         key = (message, stored, start % 8)
         if key not in self._most:

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts and assumptions of runs as tables for people."""
+"""Parts of latencies and premises of bounds, for people."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
-from rich.markup import escape
+from rich.console import Console
 from rich.table import Table
 
+from tide.analysis.premises import GROUPS, Group, group_of, short
 from tide.report.parts import LABELS, NAMES
-from tide.report.results import Answer, ChainResult, Run
-from tide.terminal.style import empty_table
+from tide.report.results import ChainResult, Run
+from tide.terminal.style import empty_table, print_wrapped
 
 _COLOURS = {"held": "green", "broken": "bold red", "not observable here": "yellow"}
-_SHORT = {"held": "held", "broken": "broken", "not observable here": "not seen"}
+Of = TypeVar("Of")
 
 
 def _milliseconds(value_ns: int | None) -> str:
@@ -78,32 +80,46 @@ def urgent_parts_table(runs: Sequence[Run]) -> Table:
     return table
 
 
-def _cell(answer: Answer | None) -> str:
-    if answer is None:
-        return ""
-    margin = "" if answer.margin is None or answer.verdict != "held" else f" {answer.margin * 100:.0f} %"
-    return f"[{_COLOURS[answer.verdict]}]{_SHORT[answer.verdict]}[/]{margin}"
+# ---- premises, by who answers for them ----
 
 
-def answers_table(runs: Sequence[Run]) -> Table:
-    """A row for each assumption, a column for each run: held with what is left of the limit, broken, or not seen."""
-    answered = [run for run in runs if run.answers]
-    texts = {(one.id, one.text): None for run in answered for one in run.answers}
-    table = empty_table("what the bounds take for granted, and what the runs say of it", gap=0)
-    table.add_column("assumption")
-    for run in answered:
-        table.add_column(run.label, no_wrap=True)
-    for key in texts:
-        cells = [next((one for one in run.answers if (one.id, one.text) == key), None) for run in answered]
-        table.add_row(escape(key[1]), *map(_cell, cells))
-    return table
+def print_premises(console: Console, every: Sequence[tuple[str, str]]) -> None:
+    """Id and text of each, of bounds that nothing has been held against."""
+    print_wrapped(console, "Premises: the bounds hold as long as these do")
+    for group, of_it in _grouped(every, lambda one: one[0]):
+        console.print(f"  {group}")
+        for _, text in of_it:
+            print_wrapped(console, text, "  - ", "    ")
 
 
-def answer_lines(run: Run, verdicts: Sequence[str] = ("broken", "not observable here")) -> list[str]:
-    """A line for each such answer, with its counter; models of executors, which no run can see, only where all are
-    wanted."""
-    return [
-        f"{run.label}: {one.verdict}: {one.text} ({one.counter})"
-        for one in run.answers
-        if one.verdict in verdicts and (one.id != "model" or "held" in verdicts)
-    ]
+def print_premise_names(console: Console, every: Sequence[tuple[str, str]]) -> None:
+    """The same in a few lines."""
+    print_wrapped(console, "Premises: the bounds hold as long as these do; --details explains each")
+    for group, of_it in _grouped(every, lambda one: one[0]):
+        names = dict.fromkeys(short(one) for one, _ in of_it)
+        print_wrapped(console, f"{group}: {', '.join(names)}", "  ", "    ")
+
+
+def print_answers(console: Console, run: Run, several: bool = False) -> None:
+    """Each premise with what the run says of it, what it counted, and what is left of the limit."""
+    print_wrapped(console, f"Premises{f' of {run.label}' if several else ''}, and what this run says of them")
+    for group, of_it in _grouped(run.answers, lambda one: one.id):
+        console.print(f"  {group}")
+        for one in of_it:
+            margin = "" if one.margin is None or one.verdict != "held" else f", {one.margin * 100:.0f} % left"
+            text = f"{one.verdict}{margin}: {one.text} ({one.counter})"
+            print_wrapped(console, text, "  - ", "    ", style=_COLOURS[one.verdict])
+
+
+def count_line(run: Run) -> str:
+    """How many premises of the bounds held."""
+    counts = {word: sum(one.verdict == word for one in run.answers) for word in _COLOURS}
+    told = ", ".join(f"{count} {word}" for word, count in counts.items())
+    return f"{len(run.answers)} premises of the bounds: {told}; --details lists them"
+
+
+def _grouped(every: Sequence[Of], premise: Callable[[Of], str]) -> Iterator[tuple[Group, list[Of]]]:
+    for group in GROUPS:
+        of_it = [one for one in every if group_of(premise(one)) == group]
+        if of_it:
+            yield group, of_it

@@ -8,10 +8,10 @@ import typer
 from rich.console import Console
 
 from tide.outputs import require_file, written
-from tide.report.answers import answers_table
+from tide.report.answers import print_answers
 from tide.report.results import Results
-from tide.report.table import conclusion, reason_lines, results_table, verdict_table
-from tide.terminal.style import print_whole
+from tide.report.table import conclusion, print_answer, print_weaknesses, results_table, verdict_table
+from tide.terminal.style import print_whole, print_wrapped
 
 app = typer.Typer()
 
@@ -25,6 +25,7 @@ def report(
             metavar="FILE", help="Page with verdict, charts and tables that needs no network.", dir_okay=False
         ),
     ] = None,
+    details: Annotated[bool, typer.Option("--details", help="Show every figure and every premise as well.")] = False,
 ) -> None:
     """Print the verdict and the tables of a results.json again, or make its page anew.
 
@@ -43,16 +44,16 @@ def report(
         typer.echo(f"{path}: is not a results.json of this version; run tide run again", err=True)
         raise typer.Exit(2) from None
     console = Console()
+    print_answer(console, results)
     print_whole(console, verdict_table(results))
-    for run in results.runs:
-        for line in reason_lines(run):
-            console.print(f"{run.label}: {line}", highlight=False, markup=False, soft_wrap=True)
-    print_whole(console, results_table(results))
-    if any(run.answers for run in results.runs):
-        print_whole(console, answers_table(results.runs))
+    print_weaknesses(console, results)
+    if details:
+        print_whole(console, results_table(results))
+        for run in results.runs:
+            print_answers(console, run, len(results.runs) > 1)
     sentence = conclusion(results)
     if sentence:
-        console.print(sentence, highlight=False)
+        print_wrapped(console, sentence)
     if html is not None:
         from tide.report.page import write_page
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import jinja2
 
+from tide.analysis.premises import GROUPS, group_of
 from tide.report import answers, charts, table
 from tide.report.counters import counter_rows
 from tide.report.references import Reference
@@ -39,7 +40,11 @@ def write_page(results: Results, references: Sequence[Reference], periods: Seque
         timeline=charts.timeline_chart(periods) if periods else None,
         verdict_headings=table.VERDICT_HEADINGS,
         verdict_first=lambda row: [*row[:2], row[-1], *row[2:-1]],
-        reason_lines=table.reason_lines,
+        weaknesses=table.weaknesses,
+        groups=[
+            (group, lambda run, group=group: [one for one in run.answers if group_of(one.id) == group])
+            for group in GROUPS
+        ],
         verdicts=table.verdict_rows(results),
         kinds={state.value: table.KINDS[state.colour] for state in State},
         parts=[

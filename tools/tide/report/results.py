@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from tide.analysis.premises import OF_CODE, short
+from tide.analysis.premises import GROUPS, OF_CODE, group_of, short
 from tide.report.verdict import Completeness, Observation, Premises, Verdict, exit_status, verdict
 
 
@@ -138,7 +138,12 @@ def premises_of(answers: Sequence[Answer]) -> Premises:
     """A property of an executor's code is no question to a run: it is proved, and `tide hunt` attacks it."""
     asked = [one for one in answers if one.id not in OF_CODE]
     return Premises(
-        tuple(f"{short(one.id)} ({one.counter})" for one in asked if one.verdict == "broken"),
+        tuple(
+            f"broken, {group}: {short(one.id)} ({one.counter})"
+            for group in GROUPS
+            for one in asked
+            if one.verdict == "broken" and group_of(one.id) == group
+        ),
         tuple(dict.fromkeys(short(one.id) for one in asked if one.verdict == "not observable here")),
     )
 
@@ -157,9 +162,13 @@ class Results(_Entry):
 
     def exit_status(self, require_guarantee: bool = False) -> int:
         """Of a comparison, that of the executor that the description has, where it was among them."""
-        runs = [run for run in self.runs if run.label == self.judged] or self.runs
+        runs = self.judged_runs
         verdicts = [one for run in runs for one in run.verdicts]
         return exit_status(verdicts, require_guarantee, any(run.refuted for run in runs))
+
+    @property
+    def judged_runs(self) -> list[Run]:
+        return [run for run in self.runs if run.label == self.judged] or self.runs
 
     def to_json(self) -> str:
         """With the verdict of each chain, for readers: `from_json` makes it anew by the rule of its version."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rich.console import Console
 from rich.table import Table
 
+from tide.report.answers import count_line
 from tide.report.results import ChainResult, Results, Run, Sweep
 from tide.report.verdict import State
-from tide.terminal.style import empty_table
+from tide.terminal.style import empty_table, print_wrapped
 
 HEADINGS = ("chain", "executor", "min", "p50", "p99", "max", "std", "deadline", "late", "lost", "skipped", "samples")
 
@@ -56,15 +58,18 @@ def verdict_rows(results: Results) -> list[list[str]]:
 
 
 def verdict_table(results: Results) -> Table:
+    """Of one run without the name of its executor."""
+    several = len(results.runs) > 1
+    kept = [place for place, heading in enumerate(VERDICT_HEADINGS) if several or heading != "executor"]
     table = empty_table(f"{results.system}: observation, bound and deadline in ms", gap=0)
-    for position, heading in enumerate(VERDICT_HEADINGS):
-        table.add_column(heading, justify="right" if 2 <= position <= 5 else "left", no_wrap=True)
+    for place in kept:
+        table.add_column(VERDICT_HEADINGS[place], justify="right" if 2 <= place <= 5 else "left", no_wrap=True)
     last = ""
     for row in verdict_rows(results):
-        if last and row[0] != last:
+        if several and last and row[0] != last:
             table.add_section()
-        colour = State(row[-1]).colour
-        table.add_row(row[0] if row[0] != last else "", *row[1:-1], f"[{colour}]{row[-1]}[/]")
+        cells = [row[0] if row[0] != last else "", *row[1:-1], f"[{State(row[-1]).colour}]{row[-1]}[/]"]
+        table.add_row(*(cells[place] for place in kept))
         last = row[0]
     return table
 
@@ -137,27 +142,54 @@ def _summary(run: Run) -> Summary:
     verdicts = run.verdicts
     if not verdicts:
         return Summary(run.label, "bad", "no chain was run")
-    count, states = len(verdicts), [one.state for one in verdicts]
+    states = [one.state for one in verdicts]
     worst = min(states, key=list(State).index)
     of_it = [(chain.name, one) for chain, one in zip(run.chains, verdicts, strict=True) if one.state is worst]
-    who = ("the chain" if count == 1 else "all chains") if len(of_it) == count else _named([name for name, _ in of_it])
-    reasons = dict.fromkeys(one.reasons[0] for _, one in of_it if one.reasons)
-    why = f" ({'; '.join(list(reasons)[:_MOST_REASONS])})" if reasons else ""
-    better = [f"{states.count(one)} {one.value}" for one in State if one is not worst and one in states]
-    text = f"{worst.value}: {who}{why}" + (f"; of the others {', '.join(better)}" if better else "")
+    names = [f"{name} ({', '.join(one.reasons)})" if _tells_why(worst) else name for name, one in of_it]
+    all_of_them = len(of_it) == len(verdicts) > 1 and not _tells_why(worst)
+    better = ", ".join(f"{states.count(one)} {one.value}" for one in State if one is not worst and one in states)
+    text = f"{worst.value}: {'all chains' if all_of_them else _named(names)}" + (
+        f"; others: {better}" if better else ""
+    )
     return Summary(run.label, KINDS[worst.colour], text)
 
 
-_MOST_REASONS = 2
+def _tells_why(state: State) -> bool:
+    """In the answer itself."""
+    return state in (State.NOT_MET, State.NOT_SEEN)
 
 
-def reason_lines(run: Run) -> list[str]:
-    """Why the chains of a run have their verdicts: a line for those that share it."""
-    alike: dict[tuple[State, tuple[str, ...]], list[str]] = {}
-    for chain, one in zip(run.chains, run.verdicts, strict=True):
-        if one.reasons:
-            alike.setdefault((one.state, one.reasons), []).append(chain.name)
-    return [f"{_named(names)}: {state.value}: {'; '.join(reasons)}" for (state, reasons), names in alike.items()]
+def weaknesses(run: Run) -> list[str]:
+    """What weakens the answer: each reason once, with its chains where it is not of all."""
+    found: dict[str, list[str]] = {}
+    verdicts = run.verdicts
+    for chain, one in zip(run.chains, verdicts, strict=True):
+        for reason in () if _tells_why(one.state) else one.reasons:
+            found.setdefault(reason, []).append(chain.name)
+    return [reason if len(names) == len(verdicts) else f"{reason} [{_named(names)}]" for reason, names in found.items()]
+
+
+def print_answer(console: Console, results: Results) -> None:
+    """In one line for each run."""
+    several = len(results.runs) > 1
+    for one in summaries(results):
+        print_wrapped(console, f"{one.label}: {one.text}" if several else one.text, rest="  ", style=_STYLES[one.kind])
+
+
+def print_weaknesses(console: Console, results: Results) -> None:
+    """Of the run that is judged, or of all."""
+    several = len(results.runs) > 1
+    for run in results.judged_runs:
+        found = weaknesses(run)
+        if found:
+            console.print(f"What weakens it{f', {run.label}' if several else ''}:", highlight=False)
+        for line in found:
+            print_wrapped(console, line, "  - ", "    ")
+        if run.answers:
+            print_wrapped(console, count_line(run))
+
+
+_STYLES = {"bad": "bold red", "fair": "bold yellow", "good": "bold green"}
 
 
 def _named(names: list[str]) -> str:

@@ -30,7 +30,7 @@ from tide.run.robot_command import is_comparison, play, require_comparison
 from tide.run.times import hint
 from tide.system.command import load_or_exit
 from tide.system.variants import PlanError, with_chain_count, with_heartbeat_delay, with_hold, with_reliability
-from tide.terminal.style import print_whole
+from tide.terminal.style import print_whole, print_wrapped
 
 if TYPE_CHECKING:
     from tide.report.results import Results
@@ -141,6 +141,9 @@ def run(
         bool,
         typer.Option("--require-guarantee", help="End with 5 unless every chain is guaranteed and met: for a CI."),
     ] = False,
+    details: Annotated[
+        bool, typer.Option("--details", help="Print every figure and every premise, not the verdict alone.")
+    ] = False,
     domain: Annotated[
         int | None,
         typer.Option(min=0, max=DOMAIN_MAXIMUM, help="ROS domain. Default: ROS_DOMAIN_ID, or one of its own."),
@@ -215,7 +218,9 @@ def run(
     """
     system = load_or_exit(file)
     waits = execution is ExecutionChoice.wait
-    settings = Settings(periods, seed, line_loss, ros_domain(domain), start_limit_s=start_limit_s, waits=waits)
+    settings = Settings(
+        periods, seed, line_loss, ros_domain(domain), start_limit_s=start_limit_s, details=details, waits=waits
+    )
     folder = out or Path("results") / system.name
     try:
         if reliability is not None:
@@ -371,16 +376,17 @@ def _with_bounds(system: System, results: Results) -> tuple[Results, list[Observ
         return results, []
 
 
-def _print_answers(results: Results) -> None:
-    from tide.report.answers import answer_lines, answers_table, urgent_parts_table
+def _print_details(results: Results, every: list[Observation]) -> None:
+    from tide.report.answers import print_answers, urgent_parts_table
+    from tide.report.table import results_table
 
+    print_whole(console, results_table(results))
     if any(run.chains and run.chains[0].parts for run in results.runs):
         print_whole(console, urgent_parts_table(results.runs))
-    if any(run.answers for run in results.runs):
-        print_whole(console, answers_table(results.runs))
-    for run in results.runs:
-        for line in answer_lines(run):
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
+    for run in (run for run in results.runs if run.answers):
+        print_answers(console, run, len(results.runs) > 1)
+    for one in longer(every):
+        print_wrapped(console, one.verdict(), rest="  ")
 
 
 def _compare(system: System, variants: list[Variant], settings: Settings, folder: Path) -> Results:
@@ -388,7 +394,7 @@ def _compare(system: System, variants: list[Variant], settings: Settings, folder
     from tide.report.plots import latency_plot, timeline_plot
     from tide.report.references import references
     from tide.report.results import Results, write
-    from tide.report.table import conclusion, results_table, verdict_table
+    from tide.report.table import conclusion, print_answer, print_weaknesses, verdict_table
     from tide.run.answers import described_label
     from tide.run.machine import describe
 
@@ -423,21 +429,16 @@ def _compare(system: System, variants: list[Variant], settings: Settings, folder
     results, every = _with_bounds(system, results)
     write(results, folder / "results.json")
     console.print()
+    print_answer(console, results)
     print_whole(console, verdict_table(results))
-    print_whole(console, results_table(results))
-    _print_answers(results)
-    for one in longer(every):
-        console.print(f"[bold]{one.verdict()}[/bold]", highlight=False, soft_wrap=True)
-    for line in sentences(system, results.runs):
-        console.print(line, highlight=False, soft_wrap=True)
-    sentence = conclusion(results)
-    if sentence:
-        console.print(f"[bold]{sentence}[/bold]", highlight=False, soft_wrap=True)
+    print_weaknesses(console, results)
+    for line in (*sentences(system, results.runs), *filter(None, [conclusion(results)])):
+        print_wrapped(console, line, rest="  ")
     known = references(system, results)
-    for reference in known:
-        console.print(
-            f"  {reference.label}: {reference.latency_ms:g} ms ({reference.source})", highlight=False, soft_wrap=True
-        )
+    for reference in known if settings.details else ():
+        print_wrapped(console, f"{reference.label}: {reference.latency_ms:g} ms ({reference.source})", "  ", "    ")
+    if settings.details:
+        _print_details(results, every)
     latency_plot(results, known, folder / "latency.png")
     periods = [outcome.period for outcome in outcomes if outcome.period is not None]
     if periods:

@@ -63,6 +63,7 @@ class Settings:
     domain: int
     first_loss: float = 0.0  # of a reliable message's first transmission, towards the agent
     start_limit_s: float = START_LIMIT_S  # until all topics of a whole description are there
+    details: bool = False  # every figure is printed
     waits: bool = False  # for execution times, in place of computing, where nothing is preempted or has a budget
 
 

@@ -77,6 +77,7 @@ def _missing_services(node: Node, services: list[dict[str, Any]]) -> list[dict[s
 _OWN = "tide_"  # of the nodes that a run starts itself
 _ORDINARY = ("/rosout", "/parameter_events")  # of each node
 _PARAMETERS = "rcl_interfaces/"  # services of a parameter server
+_STANDARD = (_PARAMETERS, "type_description_interfaces/")  # every node may have them
 
 
 def _undescribed(node: Node, task: dict[str, Any]) -> list[str]:
@@ -92,7 +93,7 @@ def _undescribed(node: Node, task: dict[str, Any]) -> list[str]:
             kinds = {
                 "publishes": dict(node.get_publisher_names_and_types_by_node(name, space)).keys() - known,
                 "subscribes to": dict(node.get_subscriber_names_and_types_by_node(name, space)).keys() - known,
-                "serves": {one for one, types in serves.items() if not types[0].startswith(_PARAMETERS)} - services,
+                "serves": {one for one, types in serves.items() if not types[0].startswith(_STANDARD)} - services,
             }
             words = [f"{what} {', '.join(sorted(names))}" for what, names in kinds.items() if names]
             words += ["has a parameter server"] if any(of[0].startswith(_PARAMETERS) for of in serves.values()) else []

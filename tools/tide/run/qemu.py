@@ -119,10 +119,10 @@ def run_virtual(simulator: Simulator, system: System, variant: Variant, settings
 def run_on_qemu(
     system: System, variants: list[Variant], settings: Settings, folder: Path, command_line: str
 ) -> Results:
-    from tide.report.answers import answers_table
+    from tide.report.answers import print_answers
     from tide.report.page import write_page
     from tide.report.plots import latency_plot
-    from tide.report.table import conclusion, results_table, verdict_table
+    from tide.report.table import conclusion, print_answer, print_weaknesses, results_table, verdict_table
     from tide.run.answers import described_label, with_bounds
     from tide.run.machine import describe
 
@@ -148,10 +148,13 @@ def run_on_qemu(
     except (ObservationError, NoBoundError, AnalysisError) as error:
         console.print(f"no bounds to compare with: {error}", highlight=False, soft_wrap=True)
     write(results, folder / "results.json")
+    print_answer(console, results)
     print_whole(console, verdict_table(results))
-    print_whole(console, results_table(results))
-    if any(run.answers for run in results.runs):
-        print_whole(console, answers_table(results.runs))
+    print_weaknesses(console, results)
+    if settings.details:
+        print_whole(console, results_table(results))
+        for run in (run for run in results.runs if run.answers):
+            print_answers(console, run, len(results.runs) > 1)
     sentence = conclusion(results)
     if sentence:
         console.print(f"[bold]{sentence}[/bold]", highlight=False, soft_wrap=True)

@@ -13,8 +13,10 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from tide.errors import UsageError
 from tide.export.run_folder import read_run
 from tide.programs.child import may_use_fifo
+from tide.report.answers import print_answers
 from tide.report.page import write_page
 from tide.report.results import Results, write
+from tide.report.table import print_answer, print_weaknesses
 from tide.run.experiment import Settings
 from tide.run.handed import handed
 from tide.run.machine import describe
@@ -23,11 +25,14 @@ from tide.run.robot import Robot, may_wait
 from tide.run.robot_paths import paths_of
 from tide.run.robot_plans import is_given, length_ns, used_executors
 from tide.run.robot_results import (
+    Outcome,
     chains_table,
+    details,
     execution_lines,
     legs_table,
     outcome_of,
     paths_table,
+    sections_table,
     sentences,
     undisturbed_table,
 )
@@ -36,7 +41,7 @@ from tide.run.times import write_times
 from tide.system.model import System
 from tide.system.places import Executor
 from tide.system.variants import PlanError
-from tide.terminal.style import print_whole
+from tide.terminal.style import print_whole, print_wrapped
 
 
 def is_comparison(system: System) -> bool:
@@ -105,12 +110,14 @@ def play(system: System, settings: Settings, file: Path, folder: Path, command_l
     robot = Robot(system, settings, file.resolve().parent, folder / "parts")
     console.print(_heading(system, settings), highlight=False, soft_wrap=True)
     if not may_use_fifo():
-        console.print("no right to real-time priorities: latencies will scatter; run as root or raise ulimit -r")
+        print_wrapped(
+            console, "no right to real-time priorities: latencies will scatter; run as root or raise ulimit -r"
+        )
     machine = describe(may_use_fifo())
     if machine.load_average > machine.cores:
         console.print(f"this machine is busy (load average {machine.load_average:g}): latencies will scatter")
     for line in _shared(robot):
-        console.print(line, highlight=False, soft_wrap=True)
+        print_wrapped(console, line, rest="  ")
     columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("starting", total=None)
@@ -134,13 +141,25 @@ def play(system: System, settings: Settings, file: Path, folder: Path, command_l
     )
     write(results, folder / "results.json")
     write_page(results, [], [], folder / "report.html")
-    print_whole(console, chains_table(system, outcome))
-    if outcome.is_disturbed:
-        print_whole(console, undisturbed_table(outcome))
+    print_answer(console, results)
+    print_whole(console, chains_table(outcome))
     if outcome.paths:
         print_whole(console, paths_table(outcome))
+    print_weaknesses(console, results)
+    for line in (*sentences(system, outcome), *recorded.notes):
+        print_wrapped(console, line, "  - ", "    ")
+    if settings.details:
+        _print_details(system, outcome, console)
+    return results
+
+
+def _print_details(system: System, outcome: Outcome, console: Console) -> None:
+    print_whole(console, sections_table(outcome))
+    if outcome.is_disturbed:
+        print_whole(console, undisturbed_table(outcome))
     if any(one.legs for one in outcome.seen):
         print_whole(console, legs_table(outcome))
-    for line in (*sentences(system, outcome), *recorded.notes):
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
-    return results
+    for line in details(system, outcome):
+        print_wrapped(console, line, rest="  ")
+    if outcome.run.answers:
+        print_answers(console, outcome.run)

@@ -175,22 +175,33 @@ def _ratio(value_ns: int | None, bound_ns: int | None) -> str:
     return f"{value_ns / bound_ns:.3f}" if value_ns is not None and bound_ns else ""
 
 
-def chains_table(system: System, outcome: Outcome) -> Table:
-    table = empty_table(f"{system.name}: observation beside bound and deadline in ms", gap=1)
+def chains_table(outcome: Outcome) -> Table:
+    """What fits a terminal: the verdict on each chain, and what it is from."""
+    table = empty_table("ms from the tick of the timer", gap=1)
+    table.add_column("chain", no_wrap=True)
+    for heading in ("seen", "worst", "bound", "deadline"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for chain, verdict in zip(outcome.run.chains, outcome.run.verdicts, strict=True):
+        times = map(_ms, (chain.max_ns, chain.bound_ns, chain.deadline_ns))
+        table.add_row(chain.name, str(chain.samples), *times, f"[{verdict.state.colour}]{verdict.state.value}[/]")
+    return table
+
+
+def sections_table(outcome: Outcome) -> Table:
+    """Each chain, until it leaves each of its boards and as a whole."""
+    table = empty_table("observation beside bound in ms", gap=1)
     for heading in ("chain", "until it leaves"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("seen", "median", "worst", "bound", "worst/bound", "deadline"):
+    for heading in ("seen", "median", "worst", "bound", "worst/bound"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("verdict")
     for result, seen in zip(outcome.run.chains, outcome.seen, strict=True):
         for section in seen.sections:
             bound_ns = outcome.until_ns(section)
             worst = (_ms(section.most_ns), _ms(bound_ns), _ratio(section.most_ns, bound_ns))
-            table.add_row(result.name, section.place, str(section.samples), "", *worst, "", "")
-        state = outcome.run.verdict(result).state
+            table.add_row(result.name, section.place, str(section.samples), "", *worst)
         cells = (_ms(result.p50_ns), _ms(result.max_ns), _ms(result.bound_ns), _ratio(result.max_ns, result.bound_ns))
-        last = (_ms(result.deadline_ns), f"[{state.colour}]{state.value}[/]")
-        table.add_row(result.name, "", str(result.samples), *cells, *last, end_section=True)
+        table.add_row(result.name, "", str(result.samples), *cells, end_section=True)
     return table
 
 
@@ -245,19 +256,30 @@ def legs_table(outcome: Outcome) -> Table:
 
 
 def sentences(system: System, outcome: Outcome) -> list[str]:
-    """What the tables leave out, a line each: first what is missing, then assumptions."""
+    """What weakens the answer beside the reasons of its verdicts, a line each."""
     lines = []
     if outcome.no_bounds:
         lines.append(f"no bounds to compare with: {outcome.no_bounds}")
     watched = {one.path for one in outcome.paths}
     for path in (one.name for one in system.paths if one.name not in watched):
         lines.append(f"path '{path}': nothing can be observed here: a chain of it is of a program of yours")
+    why = f", which says nothing of it: {outcome.excluded}" if outcome.excluded else ""
+    lines += [f"{name} was longer than its bound{why}" for name in outcome.longer]
+    lines += [
+        f"{name} was longer than its bound in an instance that nothing was seen to disturb: a bound is wrong, or an "
+        "assumption that nothing here observes"
+        for name in outcome.run.refuted
+    ]
+    return [re.sub(r"\s+", " ", line) for line in lines]
+
+
+def details(system: System, outcome: Outcome) -> list[str]:
+    """How chains with programs of the user were seen, a line each."""
+    lines = []
     given = [one.name for one in used_executors(system) if is_given(one)]
     if given:
         lines.append(f"programs of yours: {', '.join(given)}; their callbacks are seen by their topics only")
     for one in outcome.seen:
-        if one.unseen:
-            lines.append(f"chain '{one.chain}': no latency can be observed here: {one.unseen}")
         if one.part:
             lines.append(f"chain '{one.chain}': from {one.part}, matched by the times of its messages")
         period_ns = system.timer_of(system.chain(one.chain)).period_ns
@@ -266,21 +288,4 @@ def sentences(system: System, outcome: Outcome) -> list[str]:
                 f"topic {rate.topic}: {rate.count} messages, every {_ms(rate.mean_ns)} ms, {_ms(rate.longest_ns)} ms "
                 f"at most; described: {_ms(period_ns)} ms"
             )
-    why = f", which says nothing of it: {outcome.excluded}" if outcome.excluded else ""
-    lines += [f"{name} was longer than its bound{why}" for name in outcome.longer]
-    lines += [
-        f"{name} was longer than its bound in an instance that nothing was seen to disturb: a bound is wrong, or an "
-        "assumption that nothing here observes"
-        for name in outcome.run.refuted
-    ]
-    answers = outcome.run.answers
-    for answer in (one for one in answers if one.verdict == "broken"):
-        lines.append(f"assumption broken: {answer.text} ({answer.counter})")
-    if answers:
-        counts = {word: sum(one.verdict == word for one in answers) for word in ("held", "broken")}
-        hidden = len(answers) - sum(counts.values())
-        lines.append(
-            f"{len(answers)} assumptions of the bounds: {counts['held']} held, {counts['broken']} broken, {hidden} not "
-            "observable in this run; results.json has each"
-        )
-    return [re.sub(r"\s+", " ", line) for line in lines]
+    return lines

@@ -134,6 +134,22 @@ def _releases(chain: Chain, path: Path) -> Iterator[Finding]:
         )
 
 
+def _deadline(system: System, chain: Chain, path: Path) -> Iterator[Finding]:
+    if chain.deadline_from == "event" and chain.deadline_ms <= chain.period_ms:
+        yield Finding(
+            (*path, "deadline_ms"),
+            f"chain '{chain.name}' may see an event a period of {chain.period_ms} ms late, which leaves nothing of its "
+            f"deadline of {chain.deadline_ms} ms",
+            "shorten period_ms or lengthen deadline_ms",
+        )
+    elif sum(callback.execution_ns for callback in system.path(chain)) > chain.deadline_ns:
+        yield Finding(
+            (*path, "deadline_ms"),
+            f"chain '{chain.name}' executes for longer than its deadline of {chain.deadline_ns / 1e6:g} ms",
+            "lengthen deadline_ms or shorten execution_ms",
+        )
+
+
 def _chains(system: System) -> Iterator[Finding]:
     places = _places(system)
     links = {board.name: system.link_of_board(board) for board in system.boards()}
@@ -149,12 +165,7 @@ def _chains(system: System) -> Iterator[Finding]:
                 'add link = "NAME" to the chain, or to the board' if system.links else "add a [[links]] entry",
             )
         yield from _releases(chain, path)
-        if sum(callback.execution_ms for callback in system.path(chain)) > chain.deadline_ms:
-            yield Finding(
-                (*path, "deadline_ms"),
-                f"chain '{chain.name}' executes for longer than its deadline of {chain.deadline_ms} ms",
-                "lengthen deadline_ms or shorten execution_ms",
-            )
+        yield from _deadline(system, chain, path)
 
 
 def _knows_links(system: System, chain: Chain, links: Mapping[str, SerialLink | UdpLink | None]) -> bool:

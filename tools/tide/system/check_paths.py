@@ -17,9 +17,6 @@ def check_path_names(system: System) -> Iterator[Finding]:
         if path.name in seen:
             yield Finding(("paths", index, "name"), f"there are two paths named '{path.name}'", "rename one of them")
         seen.add(path.name)
-        if len(path.chains) == 1:
-            what = f"path '{path.name}' has one chain, which has a deadline of its own"
-            yield Finding(("paths", index, "chains"), what, "name two chains or more")
         for name in path.chains:
             if name not in known:
                 yield Finding(

@@ -19,7 +19,7 @@ from tide.errors import UsageError
 from tide.system.check import check
 from tide.system.locate import Path, locate
 from tide.system.model import System
-from tide.system.sizes import with_sizes
+from tide.system.sizes import check_types, with_sizes
 
 MOST_BYTES = 512 * 2**20
 MOST_LINES = 20  # of problems; nobody reads more at once
@@ -60,7 +60,7 @@ def parse(text: str, name: str = "system.toml") -> System:
     except (rtoml.TomlParsingError, ValidationError):
         system = _read_exactly(text, name)
     system, findings = with_sizes(system)
-    findings = findings or check(system)
+    findings = findings or [*check_types(system), *check(system)]
     if findings:
         raise _report(name, locate(text), [(finding.path, finding.what, finding.remedy) for finding in findings])
     return system

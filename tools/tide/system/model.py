@@ -138,8 +138,19 @@ class Chain(_Entry):
     ]
     period_ms: Milliseconds
     deadline_ms: Annotated[
-        Milliseconds, Field(description="From the nominal expiry of its timer to the end of its last callback.")
+        Milliseconds,
+        Field(
+            description="From the nominal expiry of its timer, or from an event at its input (deadline_from), to the "
+            "end of its last callback."
+        ),
     ]
+    deadline_from: Annotated[
+        Literal["tick", "event"],
+        Field(
+            description="tick: deadline_ms counts from the nominal expiry of the timer. event: from a change at the "
+            "chain's input, which its timer may see up to a period later."
+        ),
+    ] = "tick"
     offset_ms: Annotated[
         MillisecondsOrZero,
         Field(
@@ -191,7 +202,10 @@ class Chain(_Entry):
 
     @property
     def deadline_ns(self) -> int:
-        return nanoseconds(self.deadline_ms)
+        """From the nominal expiry of its timer, wherever deadline_ms counts from: what happens just after one expiry is
+        seen at the next, a period later, if each instance is over within a period."""
+        deadline_ns = nanoseconds(self.deadline_ms)
+        return deadline_ns if self.deadline_from == "tick" else min(deadline_ns - self.period_ns, self.period_ns)
 
     @property
     def offset_ns(self) -> int:

@@ -51,7 +51,7 @@ _DESCRIPTIONS = {
     "Callback.group": "Name of its group. Absent: it overlaps all but itself.",
     "Chain.name": f"Unique. {_NAME}",
     "Chain.period_ms": "From one release of its timer to the next.",
-    "Chain.deadline_ms": "From the release of its timer to the end of its last callback, at most.",
+    "Chain.deadline_ms": "From the release of its timer, or an event at its input, to the end of its last callback.",
     "Chain.reliability": "Of its messages: reliable are sent again until they are acknowledged.",
     "Chain.link": "Name of the link it crosses. Absent: those of the boards that it touches.",
     "Chain.callbacks": "In data-dependency order: a timer, then what each sends the next.",

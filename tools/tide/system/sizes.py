@@ -1,12 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes of requests and replies that a description leaves to their types."""
+"""What message types say of a description: sizes that it leaves to them, sizes that they cannot have, and types that do
+not exist."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
+from tide.generate.model import TypeId
 from tide.system.finding import Finding
 from tide.system.model import Callback, System
+
+if TYPE_CHECKING:
+    from tide.generate.source import Library
+    from tide.generate.wire import Wire
 
 _PADDING_BYTES = 4  # to which DDS fills what it serialises
 
@@ -38,24 +46,77 @@ def _lacks(callback: Callback) -> list[str]:
     return [key for key, part in parts if part is not None and part.payload_bytes is None]
 
 
+def check_types(system: System) -> Iterator[Finding]:
+    """Types that their package does not have, and sizes that are below the shortest message of a type. A type that is
+    not written, or of a package that is not here, is not judged."""
+    for index, chain in enumerate(system.chains):
+        for position, callback in enumerate(chain.callbacks):
+            parts = (("publishes", ""), ("requests", "_Request"), ("replies", "_Response"))
+            for key, suffix in parts:
+                part = getattr(callback, key)
+                if part is None or "type" not in part.model_fields_set:
+                    continue
+                path = ("chains", index, "callbacks", position, key)
+                least, problem = shortest(part.type, suffix)
+                if problem:
+                    yield Finding(path, problem, "correct its name")
+                elif part.payload_bytes is not None and part.payload_bytes < least:
+                    what = f"a {part.type}{suffix} has {least} B at least, payload_bytes is {part.payload_bytes}"
+                    yield Finding(path, what, f"write payload_bytes = {least} or more")
+
+
+@lru_cache(maxsize=1024)
+def shortest(name: str, suffix: str = "") -> tuple[int, str]:
+    """Bytes of the shortest message, and why there is none; 0 where the package is not here, or has it in a form that
+    cannot be read. suffix: of the part of a service."""
+    from tide.generate.errors import GenerateError
+
+    package, kind, short = name.split("/")
+    try:
+        library().folder(package)
+    except GenerateError:
+        return 0, ""
+    wanted = TypeId(package, kind, short.partition("_")[0] if kind == "action" else short)
+    try:
+        library().file(wanted)
+    except GenerateError:
+        return 0, f"type '{name}' is not known here: package '{package}' has no such type"
+    try:
+        return _wire(wanted).shortest(TypeId(package, kind, f"{short}{suffix}")), ""
+    except (GenerateError, KeyError):
+        return 0, ""
+
+
+@lru_cache(maxsize=1)
+def library() -> Library:
+    """It reads definitions, which few descriptions need."""
+    from tide.generate.source import Library
+
+    return Library()
+
+
+def _wire(wanted: TypeId) -> Wire:
+    from tide.generate.capacity import Capacities
+    from tide.generate.wire import Wire
+
+    interfaces = library().closure([wanted])
+    messages = {message.id: message for interface in interfaces for message in interface.messages}
+    return Wire(messages, Capacities())
+
+
 @lru_cache(maxsize=256)
 def _size(name: str, is_reply: bool) -> tuple[int, str]:
     """And why there is none."""
-    from tide.generate.capacity import Capacities  # reads definitions, which few descriptions need
     from tide.generate.errors import GenerateError
-    from tide.generate.model import TypeId
-    from tide.generate.source import Library
-    from tide.generate.wire import Wire
 
     package, kind, short = name.split("/")
     wanted = TypeId(package, kind, short.partition("_")[0])
     try:
-        interfaces = Library().closure([wanted])
+        wire = _wire(wanted)
     except GenerateError:
         return 1, f"has a size that is not known here: there is no definition of {name}"
-    messages = {message.id: message for interface in interfaces for message in interface.messages}
     part = TypeId(package, kind, f"{short}_{'Response' if is_reply else 'Request'}")
-    most = Wire(messages, Capacities()).most(part, stored=False)
+    most = wire.most(part, stored=False)
     if most is None:
         return 1, f"has no longest size: {name} has a text or a sequence without a limit"
     return -(-most // _PADDING_BYTES) * _PADDING_BYTES, ""

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 from rich import box
 from rich.console import Console, RenderableType
 from rich.measure import Measurement
 from rich.table import Table
+from rich.text import Text
 
 INK = "#1a1a1a"
 PLOT_STYLE: dict[str, Any] = {
@@ -48,6 +50,16 @@ def whole(console: Console, table: Table) -> Table:
     if width > console.width:
         table.width = width
     return table
+
+
+def print_wrapped(console: Console, text: str, first: str = "", rest: str | None = None, style: str = "") -> None:
+    """A paragraph that breaks at words; first and rest: what its first line and the others begin with."""
+    indent = first if rest is None else rest
+    lines = textwrap.wrap(text, console.width, initial_indent=first, subsequent_indent=indent, **_AT_SPACES)
+    console.print(Text("\n".join(lines), style=style, no_wrap=True, overflow="ignore"), crop=False)
+
+
+_AT_SPACES: Any = {"break_long_words": False, "break_on_hyphens": False}
 
 
 def print_whole(console: Console, table: RenderableType) -> None:
