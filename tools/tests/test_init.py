@@ -101,3 +101,42 @@ def test_examples_name_their_schema(file: Path) -> None:
     hint = text.splitlines()[0].removeprefix("#:schema ")
     schema = json.loads((file.parent / hint).read_text(encoding="utf-8"))
     jsonschema.validate(tomli.loads(text), schema)
+
+
+def test_numbers_that_nobody_measured_are_no_guarantee(tmp_path: Path) -> None:
+    """Six green "yes" stood below invented numbers once."""
+    file = tmp_path / "robot.toml"
+    runner = CliRunner()
+    assert runner.invoke(app, ["init", str(file), "--board", "base", "--board", "arm"]).exit_code == 0
+    shown = runner.invoke(app, ["check", str(file)])
+    first, second, *_ = shown.output.splitlines()
+    assert shown.exit_code == 0 and first.startswith("no guarantee yet") and "guaranteed" not in shown.output
+    assert second == "0 of 23 times were measured; 23 are placeholders of tide init"
+    assert runner.invoke(app, ["check", str(file), "--require-measured"]).exit_code == 1
+    file.write_text(file.read_text(encoding="utf-8").replace('"placeholder"', '"estimated"'), encoding="utf-8")
+    shown = runner.invoke(app, ["check", str(file)])
+    assert shown.output.startswith("every deadline is guaranteed") and "23 are estimates" in shown.output
+    measured = '"measured 40 times on 2026-01-01, margin 20 %"'
+    file.write_text(file.read_text(encoding="utf-8").replace('"estimated"', measured), encoding="utf-8")
+    shown = runner.invoke(app, ["check", str(file), "--require-measured"])
+    assert shown.exit_code == 0 and "23 of 23 times were measured (40 runs at least, margin 20 %)" in shown.output
+
+
+@pytest.mark.parametrize(
+    ("type_name", "size", "says"),
+    [
+        ("sensor_msgs/msg/Imu", 3, "a sensor_msgs/msg/Imu has 312 B at least, payload_bytes is 3"),
+        ("sensor_msgs/msg/Immu", 340, "package 'sensor_msgs' has no such type"),
+    ],
+)
+def test_messages_that_cannot_be_are_refused_by_every_command(
+    tmp_path: Path, type_name: str, size: int, says: str
+) -> None:
+    file = tmp_path / "robot.toml"
+    runner = CliRunner()
+    runner.invoke(app, ["init", str(file), "--board", "base"])
+    text = file.read_text(encoding="utf-8").replace("std_msgs/msg/String", type_name, 1)
+    file.write_text(text.replace("payload_bytes = 32", f"payload_bytes = {size}", 1), encoding="utf-8")
+    for words in (["check"], ["simulate"], ["optimise", "--dry-run"]):
+        refused = runner.invoke(app, [words[0], str(file), *words[1:]])
+        assert refused.exit_code == 2 and says in refused.output, refused.output

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from tide.main import app
-from tide.measured.lines import Measured, milliseconds, read, rewrite, unknown
+from tide.measured.lines import PLAYED, Measured, milliseconds, read, rewrite, unknown
 from tide.system.load import load, parse
 
 SYSTEM = Path(__file__).parents[2] / "examples" / "three_chains" / "system.toml"
@@ -138,3 +139,16 @@ def test_however_the_callbacks_are_written(form: str, newline: str, tmp_path: Pa
     changed = out.read_bytes().decode("utf-8")
     assert changed.count("#") == text.count("#")
     assert changed.count("\r") == (changed.count("\n") if newline == "\r\n" else 0)
+
+
+def test_a_measured_time_says_so_and_times_of_busy_loops_are_refused(tmp_path: Path) -> None:
+    log, out = tmp_path / "log.txt", tmp_path / "measured.toml"
+    log.write_text("tide-execution brake/sample 40 9000000 10000000 380000000\n", encoding="utf-8")
+    assert (
+        CliRunner().invoke(app, ["measured", str(SYSTEM), str(log), "--out", str(out), "--margin", "20"]).exit_code == 0
+    )
+    (source,) = [one.source for one in load(out).chains[0].callbacks if one.name == "sample"]
+    assert re.fullmatch(r"measured 40 times on \d{4}-\d\d-\d\d, margin 20 %", source)
+    log.write_text(f"{PLAYED}\n{log.read_text(encoding='utf-8')}", encoding="utf-8")
+    refused = CliRunner().invoke(app, ["check", str(SYSTEM), "--measured", str(log)])
+    assert refused.exit_code == 2 and "tide's own busy loops" in refused.output

@@ -330,7 +330,8 @@ def test_an_observation_from_the_expiry_stands_beside_bound_and_answers(tmp_path
     assert [one.bound_ns for one in every] == [one.bound_ns for one in bounded.runs[0].chains]
     (broken,) = [one for one in bounded.runs[0].answers if one.verdict == BROKEN]
     assert broken.id == "agent" and "9.000 ms of 3.000 ms" in broken.counter
-    assert "agent_ms (9.000 ms of 3.000 ms" in bounded.runs[0].verdicts[0].reasons[0]
+    reasons = {reason for one in bounded.runs[0].verdicts for reason in one.reasons}
+    assert any("agent_ms (9.000 ms of 3.000 ms" in one for one in reasons)
     write(results(late), tmp_path / "results.json")
     shown = CliRunner().invoke(app, ["check", str(EXAMPLE), "--observed", str(tmp_path)])
     assert shown.exit_code == 0, shown.output

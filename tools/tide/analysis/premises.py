@@ -4,7 +4,10 @@ of each whether it held. Their texts come from the analysis that needs them; tho
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from tide.system.fields import MEASURED
 
 if TYPE_CHECKING:
     from tide.system.model import System
@@ -17,6 +20,7 @@ GROUPS = (YOURS, TIDE, MACHINE)
 OF_CODE = ("model", "work_conserving")  # properties of an executor's code: proved, hunted, not observable in a run
 
 _KNOWN: dict[str, tuple[Group, str]] = {
+    "placeholders": (YOURS, "times of tide init"),
     "execution": (YOURS, "execution times"),
     "shortest_execution": (YOURS, "shortest execution times"),
     "digestion": (YOURS, "time to take over a frame"),
@@ -51,6 +55,45 @@ _KNOWN: dict[str, tuple[Group, str]] = {
 }
 
 
+@dataclass(frozen=True)
+class Origins:
+    """Where the times of a description are from. least_runs, most_margin: of those that were measured."""
+
+    count: int
+    measured: int
+    placeholders: int
+    least_runs: int
+    margins: tuple[float, float]
+
+    @property
+    def text(self) -> str:
+        first = f"{self.measured} of {self.count} times were measured"
+        if self.measured:
+            low, high = self.margins
+            margin = f"{low:g} %" if low == high else f"{low:g} to {high:g} %"
+            first += f" ({self.least_runs} runs at least, margin {margin})"
+        guessed = self.count - self.measured - self.placeholders
+        rest = [f"{self.placeholders} are placeholders of tide init"] if self.placeholders else []
+        rest += [f"{guessed} are estimates"] if guessed else []
+        return "; ".join((first, *rest))
+
+
+def origins_of(system: System) -> Origins:
+    """Execution times of callbacks, costs of boards, delays of links."""
+    times = [(one.source, 1) for chain in system.chains for one in chain.callbacks]
+    times += [(one.source, 2) for one in system.boards()]  # submit_ms, process_ms
+    times += [(one.source, 2) for one in system.links]  # agent_ms, return_ms
+    found = [(match, count) for source, count in times if (match := MEASURED.match(source))]
+    margins = [float(match[2]) for match, _ in found]
+    return Origins(
+        count=sum(count for _, count in times),
+        measured=sum(count for _, count in found),
+        placeholders=sum(count for source, count in times if source == "placeholder"),
+        least_runs=min((int(match[1]) for match, _ in found), default=0),
+        margins=(min(margins, default=0), max(margins, default=0)),
+    )
+
+
 def of_every_bound(system: System) -> list[tuple[str, str]]:
     """Id and text of what no analysis asks for, because each takes it for granted."""
     found = [
@@ -61,6 +104,11 @@ def of_every_bound(system: System) -> list[tuple[str, str]]:
         ("machine", "the processors are there all the time: no hypervisor, sleep state or throttling takes them away"),
         ("other_real_time", "no other thread of real-time priority, and no long interrupt, runs on these processors"),
     ]
+    numbers = origins_of(system)
+    if numbers.placeholders:
+        found.insert(
+            0, ("placeholders", f"{numbers.placeholders} of {numbers.count} times are placeholders of tide init")
+        )
     boards = [one.name for one in system.boards() if not one.interrupt_ms]
     if boards:
         text = f"interrupts take no time on {', '.join(boards)}: the description gives no interrupt_ms"

@@ -18,6 +18,7 @@ from tide.analysis.ask import AnalysisError
 from tide.analysis.bounds import Bounds, bounds_of, executors_for
 from tide.analysis.lower import NoBoundError
 from tide.analysis.observed import ObservationError, above, beyond, longer, observations, read_results
+from tide.analysis.premises import origins_of
 from tide.analysis.reasons import Root
 from tide.check.table import Where, comparison_table, nowhere, print_bounds, print_explanation
 from tide.measured.lines import MeasurementError, measured_system
@@ -66,6 +67,7 @@ class _Wanted:
     margin_percent: float
     every: bool = False
     details: bool = False
+    require_measured: bool = False
 
 
 @app.command()
@@ -103,8 +105,8 @@ def check(
         Path | None,
         typer.Option(
             metavar="LOG",
-            help="File of execution times that a program measured, used instead of the description's (tide run writes "
-            "execution_times.txt; see tide/measure.h).",
+            help="File of execution times that your program measured, used instead of the description's "
+            "(tide/measure.h).",
         ),
     ] = None,
     margin: Annotated[
@@ -118,6 +120,9 @@ def check(
         bool, typer.Option("--all", help="Show every chain, also where there are more than 50. Default: the worst 20.")
     ] = False,
     details: Annotated[bool, typer.Option("--details", help="Show every premise in full.")] = False,
+    require_measured: Annotated[
+        bool, typer.Option("--require-measured", help="End with 1 unless every time was measured. For a CI.")
+    ] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Check again whenever the file changes.")] = False,
 ) -> None:
     """Bound every chain of a system before it runs.
@@ -135,7 +140,7 @@ def check(
 
       tide check examples/three_chains/system.toml --observed results/three_chains --plot observed.png
 
-      tide check examples/three_chains/system.toml --measured results/three_chains/tide/execution_times.txt --margin 20
+      tide check system.toml --measured firmware.log --margin 20
     """
     console = Console()
 
@@ -153,6 +158,7 @@ def check(
                 margin,
                 every,
                 details,
+                require_measured,
             )
             return _check(file, wanted, console)
         except _BadInputError as error:
@@ -212,8 +218,10 @@ def _check(file: Path, wanted: _Wanted, console: Console) -> int:
     if wanted.as_json:
         typer.echo(json_text(bounds, every, wanted.explain))
     else:
-        _print(bounds, every, wanted, console, _places(file, bounds))
-    return MET if bounds.met else NOT_MET
+        _print(system, bounds, every, wanted, console, _places(file, bounds))
+    numbers = origins_of(system)
+    lacking = wanted.require_measured and numbers.measured < numbers.count
+    return MET if bounds.met and not lacking else NOT_MET
 
 
 def json_text(bounds: Bounds, compared: Sequence[Bounds] = (), explain: str | None = None) -> str:
@@ -279,12 +287,14 @@ def _print_answers(system: System, data: dict[str, Any], losses: int, console: C
         print_answers(console, run, len(results.runs) > 1)
 
 
-def _print(bounds: Bounds, every: list[Bounds], wanted: _Wanted, console: Console, where: Where) -> None:
+def _print(
+    system: System, bounds: Bounds, every: list[Bounds], wanted: _Wanted, console: Console, where: Where
+) -> None:
     explain = wanted.explain
     if every:
         print_whole(console, comparison_table(bounds.system, every))
     else:
-        print_bounds(bounds, console, where, wanted.every, wanted.details)
+        print_bounds(bounds, console, where, wanted.every, wanted.details, origins_of(system))
     chain = bounds.chain(explain) if explain else None
     if chain is not None:
         console.print()

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from tide.analysis.bounds import Bounds, ChainBound
 from tide.analysis.parts import LABELS, label
+from tide.analysis.premises import Origins
 from tide.analysis.reasons import Root
 from tide.report.answers import print_premise_names, print_premises
 from tide.terminal.ruled import Cell, Column, RuledTable
@@ -118,25 +119,24 @@ def print_bounds(
     where: Where = nowhere,
     every: bool = False,
     details: bool = False,
-    origins: str = "",
-    measured: bool = False,
+    numbers: Origins | None = None,
 ) -> None:
     """The answer first, then the table, then what it rests on. every: also where there are many chains, else those with
-    the least margin. origins: where the numbers are from; measured: all of them were."""
+    the least margin. numbers: where they are from; green is an answer only where all of them were measured."""
     most = len(bounds.chains) if every or len(bounds.chains) <= MOST_CHAINS else _SHOWN
     shown = bounds.chains if most == len(bounds.chains) else by_margin(bounds.chains)[:most]
     late = [chain.name for chain in bounds.chains if not chain.met]
     late += [f"path {path.name}" for path in bounds.paths if not path.met]
-    answer = (
-        f"no guarantee for: {_first(late, most)}"
-        if late
-        else "every deadline is guaranteed, if the premises below hold"
-    )
-    console.print(
-        f"[bold {'red' if late else 'green' if measured else 'yellow'}]{answer}[/]", highlight=False, soft_wrap=True
-    )
-    if origins:
-        print_wrapped(console, origins)
+    answer, colour = "every deadline is guaranteed, if the premises below hold", "yellow"
+    if late:
+        answer, colour = f"no guarantee for: {_first(late, most)}", "red"
+    elif numbers is not None and numbers.placeholders:
+        answer = "no guarantee yet: with the placeholders of tide init every deadline would be met"
+    elif numbers is not None and numbers.measured == numbers.count:
+        colour = "green"
+    console.print(f"[bold {colour}]{answer}[/]", highlight=False, soft_wrap=True)
+    if numbers is not None:
+        print_wrapped(console, numbers.text)
     print_whole(console, bounds_table(bounds, shown))
     if most < len(bounds.chains):
         rest = len(bounds.chains) - most

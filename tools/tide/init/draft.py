@@ -11,6 +11,7 @@ from typing import Literal
 
 from tide.system.schema import HINT
 
+_PLACEHOLDER = 'source = "placeholder"'
 LinkKind = Literal["serial", "udp"]
 
 
@@ -30,6 +31,8 @@ def draft(wanted: Wanted) -> str:
         HINT,
         "# All times are in milliseconds; replace each value by what you measured. What every key means:",
         "# tide system reference. What comes of it: tide check, then tide simulate.",
+        '# source says where the times of an entry are from: "placeholder" (invented, as all here), "estimated", or',
+        "# what tide measured writes. tide check counts them.",
         "",
         "[system]",
         f'name = "{wanted.name}"',
@@ -52,6 +55,7 @@ def _executors(wanted: Wanted) -> Iterator[str]:
         yield "lanes = 1 # 1: what has begun is not preempted; one for each priority of its chains: preemptive"
         yield "submit_ms = 0.2 # CPU time to make one message"
         yield "process_ms = 0.2 # CPU time to take over one received frame"
+        yield _PLACEHOLDER
     yield from ("", "[[executors]]", f'name = "{wanted.host}"', 'where = "host" # a ROS 2 process')
     yield "lanes = 1 # threads that run callbacks"
 
@@ -68,6 +72,7 @@ def _links(wanted: Wanted) -> Iterator[str]:
             yield "port = 8888 # of the agent"
             yield "agent_ms = 10 # from a board's send to the ROS 2 node: network, agent and DDS, the worst you accept"
             yield "return_ms = 10 # from a node's publish to the board"
+        yield _PLACEHOLDER
 
 
 def _chains(wanted: Wanted) -> Iterator[str]:
@@ -90,7 +95,8 @@ def _chain(name: str, comment: str, priority: int, period_ms: int, way: tuple[st
     yield from ("", f"# {comment}", "[[chains]]", f'name = "{name}"')
     yield f"priority = {priority} # larger is more urgent; each chain has its own"
     yield f"period_ms = {period_ms}"
-    yield f"deadline_ms = {period_ms} # from the expiry of its timer to the end of its last callback"
+    yield f"deadline_ms = {period_ms} # from the expiry of its timer to the end of its last callback; an event between"
+    yield '# two expiries waits up to a period more: deadline_from = "event" counts from there'
     yield 'reliability = "best_effort" # or "reliable": sent again until it is acknowledged'
     steps = ("sense", "decide", "act")
     for place, where in enumerate(way):
@@ -98,6 +104,7 @@ def _chain(name: str, comment: str, priority: int, period_ms: int, way: tuple[st
         yield f'kind = "{"timer" if place == 0 else "subscription"}"'
         yield f'executor = "{where}"'
         yield "execution_ms = 1 # CPU time of one run, the worst that occurs"
+        yield _PLACEHOLDER
         if place + 1 < len(way):
             topic = f"{name}/{steps[place]}"
             yield f'publishes = {{ topic = "{topic}", type = "std_msgs/msg/String", payload_bytes = 32 }}'

@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 
 from tide.system.edit import Edit, edited
@@ -16,6 +17,9 @@ from tide.system.load import SystemFileError, parse
 from tide.system.model import System
 
 _LINE = re.compile(r"tide-execution ([a-z][a-z0-9_]*)/([a-z][a-z0-9_]*) (\d+) (\d+) (\d+) (\d+)\s*$")
+
+
+PLAYED = "# played by tide: times of its busy loops in place of your callbacks"
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,12 @@ def milliseconds(time_ns: int, percent_more: float = 0.0) -> str:
     return text.rstrip(".")
 
 
+def source_of(one: Measured, percent_more: float) -> str:
+    """How a description tells where a time is from (tide.system.fields.Source)."""
+    today = datetime.now(timezone.utc).date()
+    return f"measured {one.count} times on {today}, margin {percent_more:.10g} %"
+
+
 def rewrite(text: str, system: System, times: Times, percent_more: float) -> str:
     """The description with execution_ms (longest, and some more) and least_ms (shortest) of the measured callbacks."""
     edits: list[Edit] = []
@@ -72,6 +82,7 @@ def rewrite(text: str, system: System, times: Times, percent_more: float) -> str
                 entry = ("chains", index, "callbacks", position)
                 edits.append((entry, "execution_ms", milliseconds(one.maximum_ns, percent_more), "name"))
                 edits.append((entry, "least_ms", milliseconds(one.minimum_ns), "execution_ms"))
+                edits.append((entry, "source", f'"{source_of(one, percent_more)}"', "execution_ms"))
     return edited(text, edits)
 
 
@@ -85,6 +96,10 @@ def read_log(file: Path, system: System, log: Path) -> Times:
         said = sys.stdin.read() if str(log) == "-" else log.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise MeasurementError(f"{log}: {error.strerror}; give the log of a program that measured") from None
+    if PLAYED in said:
+        raise MeasurementError(
+            f"'{log}' has times of tide's own busy loops, not of your callbacks; measure your program"
+        )
     times = read(said.splitlines())
     strangers = unknown(times, system)
     if strangers:

@@ -27,7 +27,6 @@ from tide.run.domain import DOMAIN_MAXIMUM, ros_domain
 from tide.run.experiment import START_LIMIT_S, Outcome, Settings, Variant, run_once
 from tide.run.plan import run_chains, serial_link
 from tide.run.robot_command import is_comparison, play, require_comparison
-from tide.run.times import hint
 from tide.system.command import load_or_exit
 from tide.system.variants import PlanError, with_chain_count, with_heartbeat_delay, with_hold, with_reliability
 from tide.terminal.style import print_whole, print_wrapped
@@ -193,7 +192,7 @@ def run(
     One board on a serial line, with chains of std_msgs/String to a node and back, is run once for each executor, to
     compare them. That also writes latency.png (with bounds and deadlines), timeline.png and report.html.
 
-    Writes results.json, the log of every part, and the execution times of all callbacks, for tide check --measured.
+    Writes results.json, report.html and the log of every part.
 
     Exit status: 0 every chain met its deadline, as far as the run could see; 1 one did not; 2 no answer, as the input
     is wrong or a part failed; 3 a chain was longer than its bound although nothing was seen to disturb it; 4 met, but
@@ -262,10 +261,6 @@ def run(
             else:
                 status = _compare(system, variants, settings, place).exit_status(require_guarantee)
         console.print(f"\n{folder}/: {_files(folder)}, and the logs of every part", highlight=False, soft_wrap=True)
-        if not compared:
-            _print_hint(file, [folder / "parts"])
-        elif messages is None and counts is None:
-            _print_hint(file, [folder / variant.folder for variant in variants])
         raise typer.Exit(status)
     except PlanError as error:
         typer.echo(f"{file}: {error}", err=True)
@@ -298,12 +293,6 @@ def _exchange(system: System, messages: int, restarts: int, settings: Settings, 
         print_whole(console, table)
     console.print(f"[bold]{verdict(account)}[/bold]", highlight=False, soft_wrap=True)
     return account.is_sound
-
-
-def _print_hint(file: Path, folders: list[Path]) -> None:
-    line = hint(folders, str(file))
-    if line is not None:
-        console.print(line, highlight=False, soft_wrap=True)
 
 
 def _files(folder: Path) -> str:

@@ -56,6 +56,7 @@ class _Judge:
             "heard_at_start": self.heard_at_start,
             "over_in_time": self.over_in_time,
             "machine": self.machine,
+            "placeholders": lambda _: (UNSEEN, "a run cannot tell what your callbacks take", None),
             "undescribed": self.undescribed,
             "interrupts": self.interrupts,
             "other_real_time": self.other_real_time,

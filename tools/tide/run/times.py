@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Execution times that a run measured, in the lines that `tide measured` and `tide check --measured` read. The programs
-name callbacks by what they do; the description has names of its own."""
+"""Execution times of callbacks that a run played, in the lines of tide/measure.h. The programs name callbacks by what
+they do; the description has names of its own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from tide.measured.lines import PLAYED
 from tide.run.plan import RunChain
 from tide.system.model import Callback, System, nanoseconds
 
@@ -51,10 +52,5 @@ def node_lines(chains: Iterable[RunChain], answers: Iterable[dict[str, int | str
 
 
 def write_times(folder: Path, lines: list[str]) -> None:
-    (folder / NAME).write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
-
-
-def hint(folders: Iterable[Path], system: str) -> str | None:
-    """How to use what was measured; null when nothing was."""
-    found = [folder / NAME for folder in folders if (folder / NAME).is_file()]
-    return f"execution times were measured: tide check {system} --measured {found[-1]}" if found else None
+    """Of callbacks that are played: `tide measured` does not take them for the user's."""
+    (folder / NAME).write_text("".join(f"{line}\n" for line in (PLAYED, *lines)), encoding="ascii")

@@ -101,6 +101,15 @@ ServiceType = Annotated[
     Field(pattern=r"^[a-z][a-z0-9_]*/(srv/[A-Z][A-Za-z0-9]*|action/[A-Z][A-Za-z0-9]*_(SendGoal|GetResult))$"),
 ]
 Topic = Annotated[str, Field(pattern=r"^/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*$", max_length=200)]
+MEASURED = re.compile(r"^measured (\d+) times on \d{4}-\d\d-\d\d, margin (\d+(?:\.\d+)?) %$")
+Source = Annotated[
+    str,
+    Field(
+        pattern=f"^(placeholder|estimated)$|{MEASURED.pattern}",
+        description='Where the times of this entry are from: "placeholder" (tide init), "estimated", or "measured 1200 '
+        'times on 2026-11-28, margin 20 %" (tide measured).',
+    ),
+]
 Where = Literal["mcu", "host"]
 BoardPolicy = Literal["tide", "batch", "batch_stock", "batch_blocking"]
 Reliability = Literal["reliable", "best_effort"]

@@ -20,6 +20,7 @@ from tide.system.fields import (
     MillisecondsOrZero,
     Name,
     ServiceType,
+    Source,
     Topic,
 )
 from tide.system.fields import Entry as _Entry
@@ -78,6 +79,7 @@ class Callback(_Entry):
     executor: Name
     execution_ms: Annotated[MillisecondsOrZero, Field(description="CPU time of one run, the worst that occurs.")]
     least_ms: Annotated[MillisecondsOrZero, Field(description="CPU time of the shortest run.")] = Decimal(0)
+    source: Source = "estimated"
     propagation_ms: Annotated[
         MillisecondsOrZero,
         Field(

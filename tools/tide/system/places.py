@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tide.system.fields import MTU_MINIMUM, BoardPolicy, MillisecondsOrZero, Name, Where, nanoseconds
+from tide.system.fields import MTU_MINIMUM, BoardPolicy, MillisecondsOrZero, Name, Source, Where, nanoseconds
 from tide.system.fields import Entry as _Entry
 
 
@@ -68,6 +68,7 @@ class Executor(_Entry):
             "the chains need, and tide simulate plays them. Absent: those that tide footprint --header writes."
         ),
     ] = None
+    source: Source = "estimated"
     command: Annotated[
         str | None,
         Field(
@@ -116,6 +117,7 @@ class SerialLink(_Entry):
     return_ms: Annotated[
         MillisecondsOrZero, Field(description="The same from a node's publish until the frame can go.")
     ] = Decimal(0)
+    source: Source = "estimated"
     escaped_bytes: Annotated[
         int | None,
         Field(ge=0, le=65535, description="Bytes 0x7D and 0x7E in a frame at most. Absent: any byte may be one."),
@@ -170,6 +172,7 @@ class UdpLink(_Entry):
         MillisecondsOrZero | None,
         Field(description="The same from a node's publish to the board. Absent: there is no bound."),
     ] = None
+    source: Source = "estimated"
     heartbeat_delay_ms: Annotated[
         MillisecondsOrZero | None,
         Field(le=1000, description="As of a serial line."),
