@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from tide.analysis import premises
@@ -131,34 +130,34 @@ def test_premises_of_every_analysis_have_a_name_and_a_group() -> None:
 # ---- counting without numbers of instances ----
 
 
-@given(
-    st.lists(st.booleans(), min_size=5, max_size=60),
-    st.integers(0, 99),
-    st.lists(st.integers(1, 60), min_size=60, max_size=60),
-)
-def test_exactly_the_unanswered_starts_are_counted_within_a_period(
-    answers: list[bool], phase: int, delays: list[int]
-) -> None:
+@pytest.mark.parametrize("seed", range(100))
+def test_exactly_the_unanswered_starts_are_counted_within_a_period(seed: int) -> None:
+    source = random.Random(seed)
+    answers = [source.random() < 0.7 for _ in range(source.randint(5, 60))]
+    phase = source.randrange(100)
     starts = [100 * n + phase for n in range(len(answers))]
-    ends = [at + delay for at, is_answered, delay in zip(starts, answers, delays, strict=False) if is_answered]
-    until = starts[-1] + 100
-    assert unanswered(starts, ends, 100, until) == answers.count(False)
+    ends = [at + source.randint(1, 60) for at, is_answered in zip(starts, answers, strict=True) if is_answered]
+    assert unanswered(starts, ends, 100, starts[-1] + 100) == answers.count(False)
     assert unanswered(starts, ends, 100, starts[-1] + 50) == answers[:-1].count(False), "the last may still come"
 
 
-@given(st.lists(st.integers(0, 250), min_size=5, max_size=60))
-def test_answers_after_the_next_start_are_answers(delays: list[int]) -> None:
-    starts = [100 * n for n in range(len(delays))]
-    ends = sorted(at + delay for at, delay in zip(starts, delays, strict=True))
+@pytest.mark.parametrize("seed", range(100))
+def test_answers_after_the_next_start_are_answers(seed: int) -> None:
+    source = random.Random(seed)
+    starts = [100 * n for n in range(source.randint(5, 60))]
+    ends = sorted(at + source.randint(0, 250) for at in starts)
     assert unanswered(starts, ends, 250, starts[-1] + 250) == 0
 
 
-@given(st.sets(st.integers(0, 59)), st.lists(st.integers(-30, 30), min_size=60, max_size=60), st.integers(0, 99))
-def test_missing_messages_are_counted_whatever_the_jitter(gone: set[int], jitter: list[int], phase: int) -> None:
-    times = [1000 + 100 * n + phase + jitter[n] for n in range(60) if n not in gone]
+@pytest.mark.parametrize("seed", range(100))
+def test_missing_messages_are_counted_whatever_the_jitter(seed: int) -> None:
+    source = random.Random(seed)
+    gone = set(source.sample(range(60), source.randint(0, 59)))
+    phase = source.randrange(100)
+    times = [1000 + 100 * n + phase + source.randint(-30, 30) for n in range(60) if n not in gone]
     found = not_published(times, 100, 1000, 1000 + 6000)
     assert len(gone) - 4 <= found <= len(gone), "a period at either end is not judged"
-    assert not_published(times, 100, 1000, 7000, missed=len(gone)) == 0 or not times
+    assert not_published(times, 100, 1000, 7000, missed=len(gone)) == 0
 
 
 def test_a_silent_topic_misses_all() -> None:
@@ -283,6 +282,28 @@ def test_messages_that_the_observer_missed_are_not_the_boards() -> None:
     told = recorded(IMU[:70] + IMU[72:], ANSWERS)
     told.missed = {"imu/data_raw": [(IMU[72] * MS, 2)]}
     assert only(told).state is State.NOT_JUDGED
+
+
+def agent(to_dds: int, to_client: int) -> dict[str, object]:
+    return {"agent": {"samples_to_dds": to_dds, "samples_to_client": to_client}}
+
+
+def test_the_agent_tells_a_starved_observer_from_a_silent_board() -> None:
+    for to_dds, state in ((0, State.NOT_MET), (100, State.NOT_MET), (160, State.NOT_SEEN)):
+        told = recorded([], [])
+        told.counters = agent(to_dds, 0)
+        assert only(told).state is state, to_dds
+    told.undescribed = ["base publishes /battery"]  # which the agent has counted, too
+    assert only(told).state is State.NOT_MET
+
+
+def test_answers_that_the_agent_did_not_pass_on_reached_no_board() -> None:
+    told = recorded(IMU, ANSWERS)
+    told.counters = agent(len(IMU), len(ANSWERS))
+    assert only(told).state is State.NOT_JUDGED
+    told.counters = agent(len(IMU), len(ANSWERS) - 4)
+    found = only(told)
+    assert found.state is State.NOT_MET and found.reasons[0].startswith("4")
 
 
 def test_a_run_in_which_all_is_answered_is_met_and_its_bound_not_judged() -> None:

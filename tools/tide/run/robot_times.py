@@ -13,7 +13,7 @@ from tide.analysis.lower import is_on_host
 from tide.analysis.sections import sections_of
 from tide.report.verdict import not_published, unanswered
 from tide.run.robot import Recorded
-from tide.run.robot_plans import WARM_UP_INSTANCES, instances_of, is_given, is_played
+from tide.run.robot_plans import WARM_UP_INSTANCES, instances_of, is_given, is_played, topics_of
 from tide.system.model import Callback, Chain, System
 
 
@@ -67,9 +67,11 @@ class Seen:
 
 def seen_of(system: System, recorded: Recorded, periods: int) -> list[Seen]:
     """One for each chain, in the order of the description."""
-    return [
+    every = [
         (_played if is_played(system, chain) else _watched)(system, chain, recorded, periods) for chain in system.chains
     ]
+    _against_agent(system, recorded, every)
+    return every
 
 
 # ---- chains that are played from end to end ----
@@ -296,3 +298,41 @@ def _count(
             missing = unanswered(counted, last.times_ns, chain.deadline_ns, until_ns)
             seen.lost = max(0, missing - late - sum(point.missed_count for point in points[1:]))
     return kept
+
+
+_BEFORE_DISCOVERY = 3  # messages that the agent passed on before DDS had brought the observer to their publisher
+
+
+def _against_agent(system: System, recorded: Recorded, every: list[Seen]) -> None:
+    """What was seen beside the agent's own counters. Messages that are missing although the agent passed on as many are
+    the observer's; messages to boards that it did not pass on reached no board."""
+    agent = recorded.counters.get("agent") or {}
+    if "samples_to_dds" not in agent or any("publishes" in one for one in recorded.undescribed):
+        return
+    watched = [(one, system.chain(one.chain)) for one in every if not is_played(system, system.chain(one.chain))]
+    links = [
+        (before.publishes.topic, system.where(before), after and system.where(after))
+        for _, before, after in topics_of(system)
+        if before.publishes is not None
+    ]
+    if any(topic not in recorded.topics for topic, *_ in links):
+        return  # the agent has counted messages that nobody looked for
+
+    def count(topics: set[str]) -> int:
+        return sum(len(recorded.topics[one]) + sum(n for _, n in recorded.missed.get(one, [])) for one in topics)
+
+    hidden = agent["samples_to_dds"] - count({topic for topic, maker, _ in links if maker == "mcu"})
+    to_boards = count({topic for topic, maker, taker in links if (maker, taker) == ("host", "mcu")})
+    for seen, chain in watched:
+        path = system.path(chain)
+        on_board = system.where(path[0]) == "mcu" and is_given(system.executor(path[0].executor))
+        if on_board and hidden - _BEFORE_DISCOVERY >= seen.skipped > 0:
+            seen.doubt = f"{hidden} messages that the agent passed on to ROS 2 did not reach the observer"
+            seen.skipped = 0
+            seen.unseen = seen.unseen or ("" if seen.latencies_ns else seen.doubt)
+        if to_boards > agent["samples_to_client"] and system.where(path[-1]) == "mcu":
+            missing = to_boards - agent["samples_to_client"]
+            seen.lost = max(seen.lost, missing) if len(watched) == 1 else seen.lost
+            seen.doubt = (
+                seen.doubt or f"the agent passed on {agent['samples_to_client']} of {to_boards} messages to boards"
+            )
