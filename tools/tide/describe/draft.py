@@ -110,6 +110,7 @@ def write_draft(draft: Draft, margin_percent: int) -> str:
                 lines += [f'publishes = {{ topic = "{callback.publishes}", payload_bytes = {size} }}{unseen}']
             for key, service in (("requests", callback.requests), ("replies", callback.replies)):
                 if service:
-                    said = f'service = "{service}", type = "std_srvs/srv/Trigger", payload_bytes = 1'
+                    size = 9 if key == "replies" else 1  # of the shortest
+                    said = f'service = "{service}", type = "std_srvs/srv/Trigger", payload_bytes = {size}'
                     lines += [f"{key} = {{ {said} }}  # its type and size are not in the trace"]
     return "\n".join(lines) + "\n"
