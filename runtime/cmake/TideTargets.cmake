@@ -50,11 +50,10 @@ if(TIDE_WARNINGS_ARE_ERRORS AND NOT (TIDE_SANITIZE AND CMAKE_C_COMPILER_ID STREQ
   target_compile_options(tide_warnings INTERFACE -Werror)
 endif()
 
-# tide_unity(TARGET FILES): builds under sanitizers compile so many of its files as one, which takes half of the time.
+# tide_unity(TARGET FILES): so many of its files are compiled as one, which takes half of the time from scratch.
+option(TIDE_UNITY "Compile several files of a library as one; OFF: after a change less is compiled" ${tide_sanitized})
 function(tide_unity target files)
-  if(TIDE_SANITIZE)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files})
-  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TIDE_UNITY} UNITY_BUILD_BATCH_SIZE ${files})
 endfunction()
 
 # tide_unsanitized(TARGET...): without the sanitizers of the build, as for a library that an ordinary Python loads.
