@@ -180,7 +180,15 @@ static int reserve_node(tide_session_t *session, tide_write_t *write, bool relia
   if (!reserved && !tide_session_keep_reserve(session)) {
     return TIDE_ERROR_FULL;
   }
-  return tide_daemon_acquire_for(&session->daemon, bytes, priority, request->object, &write->node);
+  const int acquired = tide_daemon_acquire_for(&session->daemon, bytes, priority, request->object, &write->node);
+  /* Meanwhile the reserve may have gone to a request whose node this one is: were all nodes held, no object could be
+   * made, and nothing held could ever leave. */
+  if (!TIDE_SINGLE_CONTEXT && reliable && acquired == TIDE_OK && !tide_session_keep_reserve(session)) {
+    tide_daemon_abandon(&session->daemon, write->node);
+    write->node = NULL;
+    return TIDE_ERROR_FULL;
+  }
+  return acquired;
 }
 
 /* Best-effort samples travel whole. The answer is the same however full the pool is. */
