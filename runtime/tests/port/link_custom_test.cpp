@@ -59,7 +59,7 @@ TEST(CustomLink, WaitsNoLongerThanItsDeadline) {
   EXPECT_GE(taken_ns, 29'000'000);
   EXPECT_LE(transport.timeouts, 31);  // of a millisecond each
   EXPECT_EQ(transport.longest_timeout_ms, 1);
-  EXPECT_GT(client.polls, 5);
+  EXPECT_GE(client.polls, transport.timeouts);
 }
 
 // The rest of a millisecond is slept, not spun away.
