@@ -85,6 +85,7 @@ class OneBoard {
   Time first_release() const { return client_.first_release(); }
   void release_nodes();
   void take_over(size_t chain, uint32_t index, Time release);
+  Time hop_to(size_t chain) const { return plan_.chains[chain].hop; }
   void note_begun(size_t chain, uint32_t index, Time release);
   void schedule_incidents();
   Time last_release() const;
@@ -104,7 +105,7 @@ class OneBoard {
   using End = std::function<void(const Bus::Payload &payload)>;
   std::unique_ptr<HostCallback> callback_of(Time execution, unsigned node, unsigned server, HostCallback *next,
                                             End end);
-  End telling(const ChainPlan &plan, size_t done, HostCallback *next, const End &end);
+  End telling(const ChainPlan &plan, size_t done, HostCallback *next, Time hop, const End &end);
   std::unique_ptr<HostCallback> first_of(const ChainPlan &plan, const End &end);
   HostCallback *followers_of(const ChainPlan &plan, bool after, const End &end);
   void begin_others(size_t chain, size_t done, uint32_t index);

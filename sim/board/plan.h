@@ -40,7 +40,11 @@ struct ChainPlan {
   bool reply_reliable = true;  // only when reliable
   unsigned node = 0;           // 0: its answer has a core of its own; else the executor of that number in `hosts`
   std::vector<unsigned> more_nodes, more_us;  // further callbacks on the host, one after the other, behind the first
-  unsigned group = 0;                         // 0: none; callbacks of chains of the same number are one exclusive group
+  // How long what is published is under way from one of them to the next; empty: no time. hop: to the first one, of a
+  // chain that others begin.
+  std::vector<unsigned> more_hops_us, after_hops_us;
+  Time hop = 0;
+  unsigned group = 0;        // 0: none; callbacks of chains of the same number are one exclusive group
   uint32_t local_depth = 0;  // more than 0: what is sampled is also delivered to a callback of this process, this deep
   Time budget = 0, budget_period = 0;  // of the lane of its level, when there are lanes for each; 0: none
   bool hold = false;                   // nothing less urgent leaves while a message of it waits for its acknowledgment

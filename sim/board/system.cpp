@@ -159,11 +159,17 @@ std::unique_ptr<HostCallback> OneBoard::callback_of(Time execution, unsigned nod
 }
 
 // What follows the callback on the host of that number, from 1, behind those that its message begins beside it.
-OneBoard::End OneBoard::telling(const ChainPlan &plan, size_t done, HostCallback *next, const End &end) {
+OneBoard::End OneBoard::telling(const ChainPlan &plan, size_t done, HostCallback *next, Time hop, const End &end) {
   const auto chain = static_cast<size_t>(&plan - plan_.chains.data());
-  return [this, chain, done, next, end](const Bus::Payload &payload) {
+  return [this, chain, done, next, hop, end](const Bus::Payload &payload) {
     begin_others(chain, done, get_mark(payload.data()).index);
-    next != nullptr ? next->receive(payload) : end(payload);
+    if (next == nullptr) {
+      end(payload);
+    } else if (hop == 0) {
+      next->receive(payload);
+    } else {
+      engine_.after(hop, [next, payload] { next->receive(payload); });
+    }
   };
 }
 
@@ -177,18 +183,21 @@ void OneBoard::begin_others(size_t chain, size_t done, uint32_t index) {
 
 std::unique_ptr<HostCallback> OneBoard::first_of(const ChainPlan &plan, const End &end) {
   HostCallback *const next = followers_of(plan, false, end);
-  return callback_of(plan.host, plan.node, server_of(plan, 0), nullptr, telling(plan, 1, next, end));
+  const Time hop = plan.more_hops_us.empty() ? 0 : plan.more_hops_us.front() * kMicrosecond;
+  return callback_of(plan.host, plan.node, server_of(plan, 0), nullptr, telling(plan, 1, next, hop, end));
 }
 
 // The first of callbacks that follow each other, behind the first or behind the reply; null: there is none.
 HostCallback *OneBoard::followers_of(const ChainPlan &plan, bool after, const End &end) {
   const std::vector<unsigned> &nodes = after ? plan.after_nodes : plan.more_nodes;
   const std::vector<unsigned> &us = after ? plan.after_us : plan.more_us;
+  const std::vector<unsigned> &hops = after ? plan.after_hops_us : plan.more_hops_us;
   const size_t before = after ? plan.more_us.size() : 0;
   HostCallback *next = nullptr;
   for (size_t place = us.size(); place > 0; place--) {
     const unsigned server = server_of(plan, before + place);
-    const End told = telling(plan, before + place + 1, next, end);
+    const Time hop = place < hops.size() ? hops[place] * kMicrosecond : 0;  // to the one behind it
+    const End told = telling(plan, before + place + 1, next, hop, end);
     followers_.push_back(callback_of(us[place - 1] * kMicrosecond, nodes[place - 1], server, nullptr, told));
     next = followers_.back().get();
   }
@@ -394,7 +403,9 @@ void OneBoard::tell(Result &result) {
 
 void World::pass_on(const std::string &next, uint32_t index, Time release) {
   const auto &[system, chain] = begun_elsewhere.at(next);
-  system->take_over(chain, index, release);
+  const Time hop = system->hop_to(chain);
+  const auto begin = [system = system, chain = chain, index, release] { system->take_over(chain, index, release); };
+  hop == 0 ? begin() : engine.after(hop, begin);
 }
 
 }  // namespace tide::sim

@@ -91,10 +91,11 @@ std::string LinkModel::overload(size_t chain) const {
   return who + percent(up ? shares.up : shares.down) + line + "; raise 'baud' or send less";
 }
 
-// Its stream needs more frames than a window holds, and without the wait for it there would be a bound.
+// Its stream needs more frames than a window holds, and the wait for it is what makes it late, or most of that.
 std::optional<std::string> LinkModel::full_window(size_t chain) const {
   const time_ns waiting_ns = reached_parts_[chain].window_ns;
-  if (waiting_ns == 0 || reached_[chain] - waiting_ns > period(chain)) return std::nullopt;
+  const time_ns rest_ns = reached_[chain] - waiting_ns;
+  if (waiting_ns == 0 || (rest_ns > period(chain) && rest_ns > waiting_ns)) return std::nullopt;
   const time_ns window_ns = std::max<time_ns>(period(chain) - jitter(chain), 1);
   const int64_t up = unacknowledged(chain, Direction::up, window_ns).value;
   const int64_t down = unacknowledged(chain, Direction::down, window_ns).value;
@@ -228,21 +229,7 @@ std::vector<Assumption> LinkModel::assumptions() const {
     questions("client_questions", "the client", "a request that is not acknowledged", system_.protocol.client);
   if (std::any_of(chains.begin(), chains.end(), [](const LinkChain &chain) { return chain.downlink_reliable; }))
     questions("agent_questions", "the agent", "an answer that is not acknowledged", system_.protocol.agent);
-  int64_t frames = 0;
-  for (size_t chain = 0; chain < size(); chain++) {
-    if (responses_[chain] == kNeverNs || is_foreign(chain)) continue;
-    for (const Direction direction : {Direction::up, Direction::down})
-      frames = std::max(frames, use_of(chain, direction).frames);
-  }
-  const int64_t window = system_.protocol.window;
-  list.push_back({"windows",
-                  "windows hold " + std::to_string(window) +
-                      " frames of a stream without an acknowledgment; chains that "
-                      "have a bound need " +
-                      std::to_string(frames) + " at most" +
-                      (frames > window ? ", and their bounds count the wait" : ""),
-                  {{"window", window}, {"frames", frames}}});
-  list.push_back({"pools", "pools never run full", {}});
+  list.push_back({"pools", "pools never run full", {{"window", system_.protocol.window}}});
   list.push_back({"line_alone", "nobody else uses the line", {}});
   if (alive_ && system_.protocol.silence_ns > 0)
     list.push_back(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,6 +20,7 @@ from tide.analysis.lower import (
     NoBoundError,
     described_executor,
     executor_of_board,
+    hop_before,
     host_document,
     is_on_host,
     link_document,
@@ -38,6 +40,7 @@ from tide.analysis.servers import servers_of, with_servers
 from tide.analysis.sizing import Need, Use, Uses, need_of
 from tide.analysis.trees import has_trees, latest_ways, named
 from tide.system.levels import too_many_levels
+from tide.system.locate import Path
 from tide.system.model import Chain, System
 from tide.system.places import SerialLink
 
@@ -167,6 +170,8 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
     host's executors where no chain touches the microcontroller; None: that of the description (tide, or lanes), or
     default."""
     bounds = _with_pools(system, _bounds_of_chains(with_servers(system), executor, losses))
+    if not is_on_host(system):
+        bounds = replace(bounds, assumptions=(*bounds.assumptions, *_hops(system)))
     bounds = _with_paths(system, _with_locks(system, _with_servers(system, bounds)))
     always = tuple(Assumption(*one) for one in of_every_bound(system))
     chains = tuple(
@@ -275,7 +280,7 @@ def _pools(need: Need) -> Assumption:
         if sizes[key]
     ]
     text = f"board '{need.board.name}' has {'' if need.is_stated else 'at least '}"
-    text += f"{', '.join(counts)} and {sizes['slots']} slots, as "
+    text += f"{', '.join(counts)}, {sizes['slots']} slots and windows of {sizes['window']} frames, as "
     text += "its pools say" if need.is_stated else "tide footprint --header writes"
     if not need.is_stated and need.above_defaults:
         text += "; the runtime's defaults are too small: " + ", ".join(need.above_defaults)
@@ -329,9 +334,82 @@ def _bounds_of_chains(system: System, executor: str | None, losses: int) -> Boun
         met = all(chain.met for chain in chains)
         return replace(bounds, met=met, chains=_by_urgency(chains), assumptions=assumptions)
     asked = next((name for name in CLIENT_EXECUTORS if name == executor), None)
+    apart = _apart_from_boards(system)
+    if apart:
+        rest = [chain.name for chain in system.chains if chain.name not in apart]
+        on_boards = _bounds_of_part(system, rest, executor, losses)
+        return _together(on_boards, _bounds_of_part(system, apart, "any_order", 0))
     if has_trees(system):
         return _bounds_of_ways(system, asked, losses)
     return _bounds_over_lines(system, asked, losses)
+
+
+def _apart_from_boards(system: System) -> list[str]:
+    """Chains of the host that meet no chain of a board, nor one that does: on no executor, and at no lock."""
+    executors = {chain.name: {one.executor for one in system.path(chain)} for chain in system.chains}
+    for lock in system.locks:
+        shared = {f"lock {lock.name}"}
+        for section in lock.sections:
+            executors[section.callback[0]] |= shared
+    met = {board.name for board in system.boards()}
+    while True:
+        more = {place for places in executors.values() if places & met for place in places}
+        if more <= met:
+            return [name for name, places in executors.items() if not places & met]
+        met |= more
+
+
+def _part_of(system: System, names: Sequence[str]) -> System:
+    """These chains alone, on executors that they use; boards stay where there is one."""
+    chains = tuple(chain for chain in system.chains if chain.name in names)
+    used = {one.executor for chain in chains for one in system.path(chain)}
+    executors = tuple(one for one in system.executors if one.name in used)
+    on_board = any(one.where == "mcu" for one in executors)
+    members = {one.group for chain in chains for one in chain.callbacks}
+    return system.model_copy(
+        update={
+            "chains": chains,
+            "executors": executors,
+            "links": system.links if on_board else (),
+            "groups": tuple(group for group in system.groups if group.name in members),
+            "locks": tuple(lock for lock in system.locks if lock.sections[0].callback[0] in names),
+            "paths": (),
+        }
+    )
+
+
+def _bounds_of_part(system: System, names: Sequence[str], executor: str | None, losses: int) -> Bounds:
+    """What is said of entries counts for those of the whole description."""
+    part = _part_of(system, names)
+
+    def of_whole(path: Path) -> Path:
+        kind, index, *rest = path
+        if not isinstance(index, int) or kind not in ("chains", "executors", "groups", "locks"):
+            return path
+        name = getattr(part, str(kind))[index].name
+        place = next(place for place, one in enumerate(getattr(system, str(kind))) if one.name == name)
+        return (kind, place, *rest)
+
+    try:
+        bounds = _bounds_of_chains(part, executor, losses)
+    except NoBoundError as error:
+        raise NoBoundError([replace(one, path=of_whole(one.path)) for one in error.findings]) from None
+    chains = tuple(
+        replace(one, root=one.root and replace(one.root, path=of_whole(one.root.path))) for one in bounds.chains
+    )
+    return replace(bounds, chains=chains)
+
+
+def _together(boards_part: Bounds, host_part: Bounds) -> Bounds:
+    taken = {one.id for one in boards_part.assumptions}
+    more = [one for one in host_part.assumptions if one.id not in taken]
+    return replace(
+        boards_part,
+        met=boards_part.met and host_part.met,
+        chains=_by_urgency([*boards_part.chains, *host_part.chains]),
+        assumptions=(*boards_part.assumptions, *more),
+        models=(*boards_part.models, *host_part.models),
+    )
 
 
 def _bounds_of_ways(system: System, asked: ClientExecutor | None, losses: int) -> Bounds:
@@ -378,10 +456,11 @@ def _stretches_that_meet(system: System, answer: ExecutorsAnswer) -> set[str]:
     found: set[str] = set()
     for chain in system.chains:
         end_ns = system.timer_of(chain).jitter_ns
-        for one in stretches_of(system, chain):
+        stretches = stretches_of(system, chain)
+        for number, one in enumerate(stretches):
             response_ns = told[one.name]
             end_ns += chain.period_ns + 1 if response_ns is None else response_ns
-            end_ns += one.callbacks[0].propagation_ns
+            end_ns += hop_before(system, stretches, number) if number else 0
             if end_ns > chain.period_ns:
                 found.add(one.name)
     return found
@@ -497,7 +576,6 @@ _HOST_ASSUMPTIONS = (
     Assumption("execution", "execution times are worst cases and contain what the executor itself spends"),
     Assumption("own_cores", "every thread without a budget has a core of its own"),
     Assumption("work_conserving", "a free thread takes a ready callback at once"),
-    Assumption("dds", "DDS takes no longer between two executors than propagation_ms says, by default no time"),
 )
 _SHORTEST = Assumption("shortest_execution", "no execution is shorter than its least_ms")
 
@@ -523,11 +601,33 @@ def _host_assumptions(system: System) -> tuple[Assumption, ...]:
     """Shortest executions count in how late a stretch is released after another one."""
     before = [one for chain in system.chains for one in stretches_of(system, chain)[:-1]]
     shortest = any(callback.least_ns for one in before for callback in one.callbacks)
-    return (*_HOST_ASSUMPTIONS, _SHORTEST) if shortest else _HOST_ASSUMPTIONS
+    return (*_HOST_ASSUMPTIONS, *_hops(system), *((_SHORTEST,) if shortest else ()))
+
+
+def _hops(system: System) -> tuple[Assumption, ...]:
+    """What a message between two executors of the host may take, by the callback that it starts."""
+    hops_ns = {}
+    for chain in system.chains:
+        for way in system.ways(chain):
+            for before, callback in itertools.pairwise(way):
+                if before.executor != callback.executor and system.where(before) == system.where(callback) == "host":
+                    owner = next(one.name for one in system.chains if any(callback is each for each in one.callbacks))
+                    hops_ns[f"{owner}.{callback.name}"] = system.hop_ns(before, callback)
+    if not hops_ns:
+        return ()
+    most_ns = max(hops_ns.values())
+    text = f"DDS takes at most {most_ns / 1e6:g} ms between two executors of the host"
+    if not most_ns:
+        text = "DDS takes no time between two executors of the host, as no propagation_ms is given"
+    elif len(set(hops_ns.values())) > 1:
+        listed = ", ".join(f"{name} {value_ns / 1e6:g} ms" for name, value_ns in hops_ns.items())
+        text = f"DDS takes no longer between two executors of the host than to: {listed}"
+    return (Assumption("dds", text, hops_ns),)
 
 
 def _propagation_ns(system: System, chain: Chain) -> int:
-    return sum(one.callbacks[0].propagation_ns for one in stretches_of(system, chain)[1:])
+    stretches = stretches_of(system, chain)
+    return sum(hop_before(system, stretches, number) for number in range(1, len(stretches)))
 
 
 def _host_bound(system: System, chain: Chain, stretches: list[ChainAnswer], root: Root | None) -> ChainBound:

@@ -106,8 +106,6 @@ def board_document(system: System, executor: ClientExecutor, losses: int, whole:
     client = next(iter(system.boards()), None)
     line = system.link_of_board(client) if client is not None else next(iter(system.links), None)
     excluding = shared_exclusive_groups(system)  # while one of them waits, no more than one other need run
-    # Of the client the analysis has costs of their own; on a host they are part of the callback.
-    makes_ns = {one.name: nanoseconds(one.submit_ms) for one in system.executors if one.where == "host"}
     waits = waits_of(whole or system)
     document: Document = {
         "client": {"policy": policy, "send": send or "asynchronous"},
@@ -122,7 +120,7 @@ def board_document(system: System, executor: ClientExecutor, losses: int, whole:
             if one.where == "host"
         ],
         "chains": [
-            _link_chain(chain, "" if client is None else client.name, makes_ns, waits) for chain in system.chains
+            _link_chain(whole or system, chain, "" if client is None else client.name, waits) for chain in system.chains
         ],
     }
     if client is not None:
@@ -254,6 +252,11 @@ def stretches_of(system: System, chain: Chain) -> list[Stretch]:
     ]
 
 
+def hop_before(system: System, stretches: list[Stretch], number: int) -> int:
+    """How long the message that starts this stretch is under way from the one before it."""
+    return system.hop_ns(stretches[number - 1].callbacks[-1], stretches[number].callbacks[0])
+
+
 def host_document(system: System, policy: HostPolicy = "default", meeting: Collection[str] = ()) -> Document:
     """The form of tools/analysis/model/system_file.h: every stretch of a chain on one executor is a chain of its own
     there, and a chain that branches has callbacks of its own in place of those it shares, which only adds work.
@@ -302,7 +305,8 @@ def host_document(system: System, policy: HostPolicy = "default", meeting: Colle
             )
         names = [one.name for one in every[chain.name]]
         if len(names) > 1:
-            delays = [one.callbacks[0].propagation_ns for one in every[chain.name][1:]]
+            stretches = every[chain.name]
+            delays = [hop_before(system, stretches, number) for number in range(1, len(stretches))]
             paths.append({"name": chain.name, "segments": names, "delays_ns": delays, "deadline_ns": deadline_ns})
     used = {chain["executor"] for chain in chains}
     several = serving_several(system)  # what waits there is one callback's, and of no one's priority
@@ -351,7 +355,7 @@ def _segments(callbacks: tuple[Callback, ...]) -> list[tuple[str, list[Any]]]:
     return segments
 
 
-def _link_chain(chain: Chain, client: str, makes_ns: Mapping[str, int], waits_ns: Mapping[int, int]) -> Document:
+def _link_chain(system: System, chain: Chain, client: str, waits_ns: Mapping[int, int]) -> Document:
     reliable = chain.reliability == "reliable"
     return {
         "name": chain.name,
@@ -365,12 +369,11 @@ def _link_chain(chain: Chain, client: str, makes_ns: Mapping[str, int], waits_ns
             {
                 "name": callback.name,
                 "executor": callback.executor,
-                "execution_ns": callback.execution_ns
-                + (makes_ns.get(callback.executor, 0) if callback.sends else 0)
-                + waits_ns.get(id(callback), 0),
+                "execution_ns": callback.execution_ns + waits_ns.get(id(callback), 0),
                 "least_ns": callback.least_ns,
                 "payload_bytes": up_bytes(callback) if callback.executor == client else down_bytes(callback),
+                "hop_ns": system.hop_ns(before, callback),
             }
-            for callback in chain.callbacks
+            for before, callback in zip((None, *chain.callbacks), chain.callbacks, strict=False)
         ],
     }

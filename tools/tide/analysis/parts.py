@@ -19,6 +19,7 @@ LABELS = {
     "lock_wait": "others that hold a lock",
     "line_blocking": "a less urgent frame that has begun",
     "control": "acknowledgments and signs of life",
+    "window": "a full window of its stream",
     "interrupts": "interrupts",
     "host_wait": "others on the host",
     "losses": "repair of lost frames",

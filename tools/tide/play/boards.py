@@ -396,6 +396,7 @@ class BoardsPlayer(BoardPlayer):
             if callbacks:
                 fields[f"{key}_nodes"] = ",".join(str(self._node(one)) for one in callbacks)
                 fields[f"{key}_us"] = ",".join(str(times_us[id(one)]) for one in callbacks)
+        fields |= self._hops_of(section, on_host, behind, run)
         if servers := self._servers_of(on_host, behind):
             fields["servers"] = servers
         if calls != "topics":
@@ -414,6 +415,24 @@ class BoardsPlayer(BoardPlayer):
             fields["begins"] = ",".join(name for name, _ in begins)
             fields["begins_at"] = ",".join(str(done) for _, done in begins)
         return "chain=" + " ".join(f"{name}={value}" for name, value in fields.items())
+
+    def _hops_of(
+        self, section: Section, on_host: list[Callback], behind: list[Callback], run: BoardsRun
+    ) -> dict[str, object]:
+        """How long messages are under way between executors of the host: as long as they may, or no time."""
+        if run.seed % 4 == 0:
+            return {}
+        fields: dict[str, object] = {}
+        for key, callbacks in (("more", on_host), ("after", behind)):
+            hops_us = [self._system.hop_ns(*pair) // MICROSECOND for pair in itertools.pairwise(callbacks)]
+            if key == "after" and behind:
+                hops_us.insert(0, 0)
+            if any(hops_us):
+                fields[f"{key}_hops_us"] = ",".join(map(str, hops_us))
+        takes = self._takes.get(section.name, ())
+        if takes and on_host and section.callbacks[0] is on_host[0]:
+            fields["hop_us"] = min(self._system.hop_ns(one, on_host[0]) for one in takes) // MICROSECOND
+        return fields
 
     def _bytes_of(self, made_by: Callback, run: BoardsRun) -> int:
         return next(

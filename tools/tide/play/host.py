@@ -87,11 +87,18 @@ class HostPlayer:
         groups = {group.name: f"g{number}" for number, group in enumerate(system.groups)}
         self._begin += [f"group={groups[group.name]},{group.kind}" for group in system.groups]
         self._names = [names[id(one)] for one in self._callbacks]
-        wires = {id(one): f"{names[id(one)]}{_WIRE}" for one in self._callbacks if one.propagation_ns}
+        hops_ns = {
+            id(callback): min((system.hop_ns(one, callback) for one in before), default=0)
+            for chain in system.chains
+            for before, callback in zip(
+                (system.inputs(chain), *((one,) for one in chain.callbacks)), chain.callbacks, strict=False
+            )
+        }
+        wires = {id(one): f"{names[id(one)]}{_WIRE}" for one in self._callbacks if hops_ns[id(one)]}
         if wires:
             self._begin.append(f"executor={_WIRE},{len(wires)}")
         self._wires = [
-            f"callback={wires[id(one)]},{_WIRE},0,1,0,{one.propagation_ns / 1e3:.15g}"
+            f"callback={wires[id(one)]},{_WIRE},0,1,0,{hops_ns[id(one)] / 1e3:.15g}"
             for one in self._callbacks
             if id(one) in wires
         ]

@@ -8,7 +8,7 @@ from tide.system.model import Chain, System, nanoseconds
 from tide.system.places import SerialLink
 
 _PROCESSOR = ("jitter", "client_interference", "client_blocking", "lock_blocking", "interrupts")
-_WIRE_WAIT = ("line_interference", "line_blocking", "control")
+_WIRE_WAIT = ("line_interference", "line_blocking", "control", "window")
 
 
 def shares(system: System, chain: Chain, bound: ChainBound) -> dict[str, int]:

@@ -10,7 +10,8 @@ from tide.system.model import System
 
 
 def check_boards(system: System) -> Iterator[Finding]:
-    """On the host there is neither link nor policy; a chain names a link of a board that it touches."""
+    """On the host there is neither link nor policy, nor any cost beside its callbacks; a chain names a link of a board
+    that it touches."""
     for index, executor in enumerate(system.executors):
         for key in ("link", "policy"):
             if executor.where == "host" and getattr(executor, key) is not None:
@@ -19,6 +20,19 @@ def check_boards(system: System) -> Iterator[Finding]:
                     f"executor '{executor.name}' is on the host, which has no {key} of its own",
                     "remove it" if key == "link" else "remove it, and choose by --executor",
                 )
+        for key in ("submit_ms", "process_ms", "dispatch_ms", "interrupt_ms"):
+            if executor.where == "host" and getattr(executor, key):
+                yield Finding(
+                    ("executors", index, key),
+                    f"'{key}' of executor '{executor.name}' is of a board; on the host it is part of a callback",
+                    "remove it, and add its time to execution_ms",
+                )
+        if executor.where == "host" and executor.pools is not None:
+            yield Finding(
+                ("executors", index, "pools"),
+                f"executor '{executor.name}' is on the host, which has no pools",
+                "remove it",
+            )
     links = {board.name: system.link_of_board(board) for board in system.boards()}
     for index, chain in enumerate(system.chains):
         touched = {callback.executor for callback in system.path(chain)} & set(links)

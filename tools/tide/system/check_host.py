@@ -178,12 +178,11 @@ def check_propagation(system: System) -> Iterator[Finding]:
                 continue
             path: Path = ("chains", index, "callbacks", position, "propagation_ms")
             place = whole.index(callback)
-            if system.links:
-                yield Finding(path, "propagation_ms is for descriptions without a board", "remove it")
-            elif place == 0 or whole[place - 1].executor == callback.executor:
+            before = whole[place - 1] if place else None
+            if before is None or not system.hop_ns(before, callback):
                 yield Finding(
                     path,
-                    f"'{callback.name}' is started by no callback of another executor",
+                    f"'{callback.name}' is started by no callback of another executor of the host",
                     "remove propagation_ms, or give it to the callback that is",
                 )
             elif callback.propagation_ns >= chain.period_ns:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
+from tide.analysis.servers import servers_of
 from tide.system.finding import Finding
 from tide.system.locate import Path
 from tide.system.model import Callback, Lock, System
@@ -52,6 +53,38 @@ def check_locks(system: System) -> Iterator[Finding]:
                     "shorten section_ms or lengthen execution_ms",
                 )
         yield from _places(system, index, lock, [callbacks[one.callback] for one in lock.sections])
+        yield from _shared(system, index, lock)
+
+
+def _shared(system: System, index: int, lock: Lock) -> Iterator[Finding]:
+    """A service that several chains ask is one callback: what it locks for one of them it locks for all."""
+    named = {one.callback: (place, one.section_ms) for place, one in enumerate(lock.sections)}
+    for service, several in servers_of(system).items():
+        places = [
+            (chain.name, one.name)
+            for chain in system.chains
+            for one in chain.callbacks
+            if any(one is each for each in several)
+        ]
+        first = next((place for place in places if place in named), None)
+        if first is None:
+            continue
+        at, section_ms = named[first]
+        for other in places:
+            if other not in named:
+                yield Finding(
+                    ("locks", index, "sections", at, "callback"),
+                    f"service '{service}' takes lock '{lock.name}' as '{'.'.join(first)}' and not as "
+                    f"'{'.'.join(other)}', which is the same callback",
+                    f"name '{'.'.join(other)}', too, with section_ms = {section_ms}",
+                )
+            elif named[other][1] != section_ms:
+                yield Finding(
+                    ("locks", index, "sections", named[other][0], "section_ms"),
+                    f"service '{service}' holds lock '{lock.name}' for {section_ms} ms as '{'.'.join(first)}' and for "
+                    f"{named[other][1]} ms as '{'.'.join(other)}', which is the same callback",
+                    "write the same in both",
+                )
 
 
 def _places(system: System, index: int, lock: Lock, callbacks: list[Callback]) -> Iterator[Finding]:

@@ -84,7 +84,7 @@ class Callback(_Entry):
         MillisecondsOrZero,
         Field(
             description="Longest time that the message which starts it is under way from the callback before it, on "
-            "another executor of the host; only where there is no board."
+            "another executor of the host. Absent: that of [system]."
         ),
     ] = Decimal(0)
     publishes: Publication | None = None
@@ -295,6 +295,13 @@ class Header(_Entry):
 
     name: Name
     description: str = ""
+    propagation_ms: Annotated[
+        MillisecondsOrZero,
+        Field(
+            description="Longest time that a message is under way between two executors of the host, for callbacks "
+            "that do not say it themselves."
+        ),
+    ] = Decimal(0)
 
 
 class System(_Entry):
@@ -394,6 +401,15 @@ class System(_Entry):
                 behind = [one.name for one in reversed(self.chain(name).callbacks)].index(callback)
                 found.append((*before[: len(before) - behind], *chain.callbacks))
         return tuple(found)
+
+    def hop_ns(self, before: Callback | None, callback: Callback) -> int:
+        """Of a message between two executors of the host; 0: it is none."""
+        if before is None or before.executor == callback.executor:
+            return 0
+        if self.where(before) != "host" or self.where(callback) != "host":
+            return 0
+        own = "propagation_ms" in callback.model_fields_set
+        return callback.propagation_ns if own else nanoseconds(self.system.propagation_ms)
 
     def inputs(self, chain: Chain) -> tuple[Callback, ...]:
         """Whose messages start its first callback: one, or all that it joins. None: a timer."""

@@ -25,6 +25,7 @@ _TABLES = (
     ("System", "The file"),
     ("Header", "[system]"),
     ("Executor", "[[executors]]"),
+    ("PoolSizes", "pools of [[executors]]"),
     ("SerialLink", '[[links]], kind = "serial"'),
     ("UdpLink", '[[links]], kind = "udp"'),
     ("Group", "[[groups]]"),

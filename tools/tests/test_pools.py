@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Windows of streams and pools of boards and agents belong to a bound: what the chains have under way is counted, held
+against what there is, written by `tide footprint`, and played by the simulator."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tide.analysis.bounds import Bounds, bounds_of, uses_of
+from tide.analysis.sizing import AGENT_NODES, AGENT_RESERVED_NODES, DEFAULTS, client_of, only_board, pools
+from tide.main import app
+from tide.simulate.described import Outcome, simulate_description
+from tide.system.load import SystemFileError, parse
+from tide.system.model import System
+
+ROOT = Path(__file__).parents[2]
+
+
+def chain(name: str, priority: int, period_ms: int, way: str, sizes: tuple[int, ...], extra: str = "") -> str:
+    """way: m for the board, any other letter for an executor of the host."""
+    lines = [
+        f'[[chains]]\nname = "{name}"\npriority = {priority}\nperiod_ms = {period_ms}\ndeadline_ms = {period_ms}',
+        f'reliability = "reliable"\n{extra}',
+    ]
+    for place, where in enumerate(way):
+        kind = "timer" if place == 0 and not extra else "subscription"
+        lines.append(f'[[chains.callbacks]]\nname = "b{place}"\nkind = "{kind}"\nexecutor = "{where}"')
+        lines.append("execution_ms = 0.1")
+        if place < len(sizes):
+            lines.append(f'publishes = {{ topic = "{name}/t{place}", payload_bytes = {sizes[place]} }}')
+    return "\n".join(lines)
+
+
+def system(
+    *chains: str, baud: int = 921_600, mtu: int = 512, agent: float = 1, back: float = 1, board: str = ""
+) -> System:
+    hosts = sorted(set(re.findall(r'executor = "([a-z])"', "\n".join(chains))) - {"m"})
+    places = "\n".join(f'[[executors]]\nname = "{one}"\nwhere = "host"' for one in hosts)
+    return parse(
+        f'[system]\nname = "drawn"\n[[executors]]\nname = "m"\nwhere = "mcu"\nsubmit_ms = 0.01\n'
+        f"process_ms = 0.01\n{board}\n"
+        f'{places}\n[[links]]\nname = "l"\nkind = "serial"\nbaud = {baud}\nmtu_bytes = {mtu}\nescaped_bytes = 12\n'
+        f"agent_ms = {agent}\nreturn_ms = {back}\n" + "\n".join(chains)
+    )
+
+
+def bound_ms(bounds: Bounds, name: str) -> float | None:
+    found = bounds.chain(name)
+    assert found is not None
+    return None if found.bound_ns is None else found.bound_ns / 1e6
+
+
+# A chain whose ACKNACKs wait behind one large frame of a less urgent one has 16 frames out before the first comes.
+FULL_WINDOW = (chain("a", 9, 2, "mh", (12,)), chain("u", 2, 800, "gm", (8100,)))
+
+
+def test_a_window_that_runs_full_takes_the_bound_with_its_numbers() -> None:
+    bounds = bounds_of(system(*FULL_WINDOW, mtu=4096, agent=0.5, back=0.5))
+    assert not bounds.met and bound_ms(bounds, "a") is None
+    reason = bounds.chain("a").reason  # type: ignore[union-attr]
+    assert re.search(r"up to \d+ frames of its stream to the agent .* a window holds 16", reason or "")
+    assert "lower mtu_bytes" in (reason or "")
+    slower = (FULL_WINDOW[0].replace("_ms = 2\n", "_ms = 20\n"), FULL_WINDOW[1])
+    assert bounds_of(system(*slower, mtu=4096, agent=0.5, back=0.5)).met
+
+
+def test_the_simulator_sees_what_a_full_window_does() -> None:
+    """Before, a chain of 2 ms was played for 20 ms beside a message of 88 ms."""
+    outcome = simulate_description(system(*FULL_WINDOW, mtu=4096, agent=0.5, back=0.5), None, 6, 1, False)
+    worst_ms = next(one.worst_ns for one in outcome.seen if one.chain == "a") / 1e6
+    assert worst_ms > 2 and not outcome.is_broken
+
+
+BRANCHES = (
+    chain("c0", 1, 900, "mhm", (8, 6000)),
+    *(chain(f"c{n}", n + 1, 900, f"{'ijkl'[n - 1]}m", (6000,), 'branches_from = "c0.b0"') for n in range(1, 5)),
+)
+SIX_TOLD = tuple(chain(f"c{n}", n + 1, 900, f"{'hijkno'[n]}m", (4000,)) for n in range(6))
+ONE_LARGE = (
+    chain("map", 2, 900, "gm", (7000,)),
+    chain("work", 1, 200, "m", ()).replace("execution_ms = 0.1", "execution_ms = 80"),
+)
+ORDINARY = (chain("a", 9, 9, "mh", (8,)), chain("u", 2, 500, "gm", (480,)))
+BATCH = tuple(chain(f"c{n}", n + 1, 900, f"m{'hijkno'[n]}m", (6000, 8)) for n in range(6))
+FOUND = {
+    "branches of one timer share a window": lambda: system(*BRANCHES, baud=20_000_000, agent=50, back=50),
+    "all of a batch share a window": lambda: system(
+        *BATCH, baud=20_000_000, agent=50, back=50, board='policy = "batch"'
+    ),
+    "each fragmented message has a reassembly": lambda: system(*SIX_TOLD),
+    "slots hold a message while a callback runs": lambda: system(*ONE_LARGE),
+    "nodes hold what is not acknowledged": lambda: system(*ORDINARY, baud=115_200, agent=0.5, back=0.5),
+}
+
+
+def played(of: System, runs: int = 12) -> Outcome:
+    return simulate_description(of, None, runs, 1, True)
+
+
+@pytest.mark.parametrize("what", FOUND)
+def test_nothing_is_above_its_bound_with_the_pools_of_the_bound(what: str) -> None:
+    described = FOUND[what]()
+    assert bounds_of(described).met
+    outcome = played(described)
+    assert not outcome.is_broken and not outcome.full
+    assert all(one.lost == 0 and one.ended > 0 for one in outcome.seen)
+
+
+def test_footprint_writes_what_check_says_and_the_simulator_plays() -> None:
+    described = FOUND["slots hold a message while a callback runs"]()
+    (need,) = bounds_of(described).needs
+    written = pools(client_of(only_board(described, "m"), uses_of(described)))
+    assert need.sizes["slots"] == written["TIDE_SLOTS"] == 17
+    assert need.sizes["reassemblies"] == written["TIDE_REASSEMBLIES"] == 1
+    nodes = FOUND["nodes hold what is not acknowledged"]()
+    written = pools(client_of(only_board(nodes, "m"), uses_of(nodes)))
+    assert written["TIDE_SMALL_NODES"] > 4  # two messages a writer were not enough
+    (words,) = (one.text for one in bounds_of(nodes).assumptions if one.id == "pools")
+    assert words.startswith(f"board 'm' has at least {written['TIDE_SMALL_NODES']} small nodes of 128 bytes")
+    assert "the runtime's defaults are too small: up to 14 of 12 small nodes may be in use" in words
+
+
+def test_a_firmware_that_exists_says_its_sizes(tmp_path: Path) -> None:
+    few = system(*ONE_LARGE, board="pools = { slots = 4 }")
+    bounds = bounds_of(few)
+    assert not bounds.met and bound_ms(bounds, "map") is None
+    reason = bounds.chain("map").reason  # type: ignore[union-attr]
+    assert reason == "up to 17 of 4 slots may be in use; write slots = 17"
+    assert bounds_of(system(*ONE_LARGE, board="pools = { slots = 17 }")).met
+    small = bounds_of(system(*ORDINARY, baud=115_200, board="pools = { window = 4 }"))
+    assert bound_ms(small, "a") is None and "a window holds 4" in str(small.chain("a").reason)  # type: ignore[union-attr]
+    with pytest.raises(SystemFileError, match="is on the host, which has no pools"):
+        system(*ONE_LARGE, board='[[executors]]\nname = "x"\nwhere = "host"\npools = { slots = 4 }')
+
+
+def test_sizes_of_the_runtime_and_the_agent_are_those_of_their_headers() -> None:
+    header = (ROOT / "runtime/include/tide/pools.h").read_text(encoding="utf-8")
+    for key, value in DEFAULTS.items():
+        assert re.search(rf"#define TIDE_{key.upper()} {value}\n", header), key
+    limits = (ROOT / "agent/core/limits.h").read_text(encoding="utf-8")
+    told = ", ".join(f"{{{size}, {count}}}" for size, count in AGENT_NODES)
+    assert f"nodes = {{{{{told}}}}};" in limits
+    assert f"reserved_nodes = {AGENT_RESERVED_NODES};" in limits
+
+
+def test_nodes_of_the_agent_are_counted() -> None:
+    """Ten nodes hold messages of more than 1 kB for one board."""
+    crowd = [chain(f"c{n}", n + 1, 3000, f"{'hijknopqrst'[n]}m", (2000,)) for n in range(11)]
+    assert bounds_of(system(*crowd[:10])).met
+    bounds = bounds_of(system(*crowd))
+    assert not bounds.met
+    assert "up to 11 messages of more than 1024 bytes to board 'm' may be under way" in str(bounds.chains[0].reason)
+
+
+def test_time_between_two_executors_of_the_host_counts_beside_a_board() -> None:
+    hops = (chain("a", 2, 500, "mhijm", (100, 8, 8, 8)),)
+    least = bound_ms(bounds_of(system(*hops)), "a")
+    text = "\n".join(hops).replace('executor = "i"', 'executor = "i"\npropagation_ms = 3')
+    one = bounds_of(system(text))
+    assert least is not None and bound_ms(one, "a") == pytest.approx(least + 3)
+    (told,) = (each for each in one.assumptions if each.id == "dds")
+    assert told.values == {"a.b2": 3_000_000, "a.b3": 0}
+    (none,) = (each for each in bounds_of(system(*hops)).assumptions if each.id == "dds")
+    assert none.text == "DDS takes no time between two executors of the host, as no propagation_ms is given"
+    outcome = played(system(text), 4)
+    worst_ms = outcome.seen[0].worst_ns / 1e6
+    assert not outcome.is_broken and worst_ms > 3
+
+
+def test_a_default_holds_for_all_hops_but_those_that_say_their_own() -> None:
+    hops = chain("a", 2, 500, "hijk", (8, 8, 8)).replace('executor = "k"', 'executor = "k"\npropagation_ms = 1')
+    text = f'[system]\nname = "x"\npropagation_ms = 5\n{hops}\n'
+    text += "\n".join(f'[[executors]]\nname = "{one}"\nwhere = "host"' for one in "hijk")
+    bounds = bounds_of(parse(text))
+    assert bound_ms(bounds, "a") == pytest.approx(0.4 + 5 + 5 + 1)
+    assert not simulate_description(parse(text), None, 4, 1, True).is_broken
+
+
+def test_what_is_accepted_is_used() -> None:
+    """Costs of an executor are a board's, and a server is one callback wherever it is named."""
+    with pytest.raises(SystemFileError, match="'submit_ms' of executor 'x' is of a board"):
+        system(*ONE_LARGE, board='[[executors]]\nname = "x"\nwhere = "host"\nsubmit_ms = 4')
+
+
+def test_a_last_callback_ends_before_what_it_publishes() -> None:
+    described = system(chain("a", 5, 100, "m", (100,)).replace("execution_ms = 0.1", "execution_ms = 1"), baud=115_200)
+    assert bound_ms(bounds_of(described), "a") == pytest.approx(1.02)
+    assert not played(described, 4).is_broken
+
+
+def test_the_header_is_for_the_chains_of_the_file(tmp_path: Path) -> None:
+    file = ROOT / "tools/tests/data/systems/three_chains.toml"
+    out = tmp_path / "pools.h"
+    result = CliRunner().invoke(app, ["footprint", str(file), "--header", str(out)])
+    assert result.exit_code == 0, result.output
+    described = parse(file.read_text(encoding="utf-8"))
+    (need,) = bounds_of(described).needs
+    assert f"#define TIDE_SMALL_NODES {need.sizes['small_nodes']}\n" in out.read_text(encoding="utf-8")
