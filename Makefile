@@ -123,6 +123,7 @@ measurements: ## make the tables of docs/measurements.md from what lab/results/ 
 	@.venv/bin/python lab/bench/measurements.py
 
 wheel: build ## make dist/tide-*.whl, the command with its native programs, for this Python
+	@scripts/build.sh release programs campaigns
 	@TIDE_WHEEL_BUILD=build/release .venv/bin/python -m pip wheel . --no-deps --no-build-isolation -q -w dist
 	@ls dist/*.whl
 
@@ -130,7 +131,7 @@ packages: wheel ## make dist/: the wheel, and packages for Arduino, ESP-IDF, Zep
 	@.venv/bin/python scripts/packages.py
 
 docs: ## build the guide into build/site; nothing of it needs a network to be read
-	@scripts/setup.sh run
+	@scripts/setup.sh all
 	@.venv/bin/python scripts/guide/build.py
 
 papers: ## make docs/papers.md: what the papers say, and what holds here
