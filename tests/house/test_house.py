@@ -189,3 +189,15 @@ def test_clocks_in_tests_are_found() -> None:
     assert full_lines == {11, 12}
     kinds = ["sleep", "sleep", "upper bound", "upper bound", "upper bound", "settling time"]
     assert list(clocks.of_cpp(CLOCKED_CPP)) == list(zip((2, 4, 5, 6, 7, 9), kinds, strict=True))
+
+
+def test_no_console_turns_a_line_number_into_a_picture(rooms: ModuleType) -> None:
+    """`system.toml:100:` is an emoji for rich, unless it is told otherwise."""
+    wrong = [
+        f"{name}: {found}"
+        for name in rooms.tracked()
+        if name.startswith(("tools/tide/", "lab/tide_lab/")) and name.endswith(".py")
+        for found in re.findall(r"\bConsole\([^)]*\)", (ROOT / name).read_text(encoding="utf-8"))
+        if "emoji=False" not in found
+    ]
+    assert wrong == []

@@ -18,7 +18,6 @@ import pytest
 
 from reserved import domain, port
 from ros import EXAMPLES_PORT
-from tide.analysis.servers import servers_of
 from tide.export.recording import Step
 from tide.export.run_folder import read_run
 from tide.programs.binaries import find_binary
@@ -26,6 +25,7 @@ from tide.programs.child import Children
 from tide.programs.patience import Patience
 from tide.system.load import load
 from tide.system.model import System
+from tide.system.servers import servers_of
 from tide_test_support import eventually
 
 ROOT = Path(__file__).parents[2]

@@ -123,7 +123,11 @@ def test_the_agent_names_its_build() -> None:
             ["simulate", str(ROOT / "lab/pods/pods-reliable.plan"), "periods=5", "--json"],
             {"system", "runs", "seed"},
         ),
-        (["hunt", "theorem2-safe", "--systems", "3", "--json"], {"schema", "rows", "systems", "interrupted"}),
+        pytest.param(
+            ["hunt", "theorem2-safe", "--systems", "3", "--json"],
+            {"schema", "rows", "systems", "interrupted"},
+            marks=pytest.mark.full,  # its program is of the campaigns
+        ),
         (["optimise", EXAMPLE, "--tries", "5", "--json"], {"schema", "met", "changes", "before", "after"}),
     ],
 )

@@ -146,7 +146,7 @@ def test_check_prints_the_part_and_what_is_supposed(tmp_path: Path) -> None:
     told = CliRunner().invoke(app, ["check", str(file), "--explain", "high"], env={"COLUMNS": "200"})
     assert told.exit_code == 0, told.output
     assert "a less urgent callback that holds a lock" in told.output
-    whole = CliRunner().invoke(app, ["check", str(file)], env={"COLUMNS": "200"})
+    whole = CliRunner().invoke(app, ["check", str(file), "--details"], env={"COLUMNS": "200"})
     assert "one at a time, for no longer than section_ms" in whole.output
 
 

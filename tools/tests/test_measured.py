@@ -36,9 +36,9 @@ def test_description_keeps_its_text_and_gets_the_times() -> None:
     text = SYSTEM.read_text(encoding="utf-8")
     changed = rewrite(text, load(SYSTEM), read(LOG.splitlines()), 10.0)
     brake, steer = parse(changed).chains[:2]
-    assert [callback.execution_ns for callback in brake.callbacks] == [10_780_002, 0, 2_200_000]
+    assert [callback.execution_ns for callback in brake.callbacks] == [10_780_002, 1_000_000, 2_200_000]
     assert [callback.least_ns for callback in brake.callbacks] == [8_000_000, 0, 100]
-    assert [callback.execution_ns for callback in steer.callbacks] == [10_000_000, 0, 10_000_000]
+    assert [callback.execution_ns for callback in steer.callbacks] == [10_000_000, 1_000_000, 10_000_000]
     kept = [line for line in text.splitlines() if line in changed.splitlines()]
     assert len(text.splitlines()) - len(kept) <= 2
 

@@ -55,8 +55,8 @@ def bound_ns(file: str) -> int:
 def test_it_is_added_to_the_bound(tmp_path: Path) -> None:
     assert bound_ns(write(tmp_path)) == 5_000_000
     assert bound_ns(write(tmp_path, "propagation_ms = 1.5")) == 6_500_000
-    told = run("check", write(tmp_path, "propagation_ms = 1.5"), "--explain", "c").output
-    assert "messages between executors" in told and "propagation_ms" in told
+    told = run("check", write(tmp_path, "propagation_ms = 1.5"), "--explain", "c", "--details").output
+    assert "messages between executors" in told and "DDS takes at most 1.5 ms between two executors" in told
 
 
 def test_what_is_played_takes_it_and_stays_below(tmp_path: Path) -> None:

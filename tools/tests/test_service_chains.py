@@ -296,7 +296,7 @@ def test_a_mistake_in_the_sizes_is_seen_by_the_bounds(monkeypatch: pytest.Monkey
     from tide.analysis import lower
 
     link = "escaped_bytes = 0\nexact_sizes = true\nheartbeat_delay_ms = 60\nagent_heartbeat_ms = 1000"
-    text = described(service("c", "hmh", reply=1, times=(0.1, 0.1, 0.1)), link=link)
+    text = described(service("c", "hmh", reply=9, times=(0.1, 0.1, 0.1)), link=link)
     text = text.replace("115200", "9600").replace("agent_ms = 1\nreturn_ms = 1", "agent_ms = 0\nreturn_ms = 0")
     system = parse(text.replace("_ms = 200\n", "_ms = 500\n"))
     right = bounds_of(system).chain("c")

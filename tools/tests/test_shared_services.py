@@ -12,7 +12,6 @@ from test_service_chains import MS, SET_BOOL, described, found, service, worst_o
 from tide.analysis import lower
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import host_document, link_document
-from tide.analysis.servers import servers_of, with_servers
 from tide.analysis.sizing import client_of, pools
 from tide.play.boards import BoardsPlayer
 from tide.run.messages import MODULI, Number
@@ -21,6 +20,7 @@ from tide.run.robot_plans import nodes_of, plan_of
 from tide.system.levels import check_levels, levels, shared_priorities
 from tide.system.load import SystemFileError, parse
 from tide.system.model import System
+from tide.system.servers import servers_of, with_servers
 from tide.system.variants import PlanError
 
 GOAL = "test_msgs/action/Fibonacci_SendGoal"  # a request with two fields

@@ -59,14 +59,17 @@ def test_an_example_meets_its_deadlines_and_keeps_to_its_bounds(file: Path, tmp_
         assert one["ratio"] > 0.1 and one["lost"] == 0 and one["samples"] > 30, one
 
 
+EIGHT = '"std_msgs/msg/Float64", payload_bytes = 8 }'
+
+
 @pytest.mark.parametrize("name", ["conveyor_cell", "survey_boat"])
 def test_a_message_that_cannot_be_numbered_is_named(name: str, tmp_path: Path) -> None:
     file = tmp_path / "small.toml"
     text = (ROOT / f"examples/systems/{name}.toml").read_text(encoding="utf-8")
-    file.write_text(text.replace("payload_bytes = 8 }", "payload_bytes = 1 }", 1), encoding="utf-8")
+    file.write_text(text.replace(EIGHT, '"std_msgs/msg/Int32", payload_bytes = 4 }', 1), encoding="utf-8")
     status, output = run("simulate", file)
     assert status == 2, output
-    assert re.search(r"topic '/\w+' has 1 B, .*: use payload_bytes = 6 or more", output), output
+    assert re.search(r"topic '/\w+' has 4 B, .*: use payload_bytes = 6 or more", output), output
 
 
 ARM = ROOT / "examples/systems/arm_and_base.toml"

@@ -184,7 +184,7 @@ def _run(work: list[Block], wanted: _Hunt, checkpoint: Checkpoint[Block] | None,
     for block in work:
         wanted.found.setdefault((block.quarry, block.observer), Found())
     columns = (TextColumn("hunt"), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console()
+    console = Console(emoji=False)
     hidden = not console.is_terminal
     with Progress(*columns, console=console, disable=hidden) as bar:
         task = bar.add_task("", total=len(work))
@@ -247,7 +247,7 @@ def _report(wanted: _Hunt) -> None:
         ratios = [one.mean, *(one.quantile(percent / 100) for percent in (10, 50, 90, 99))]
         counts = [f"{count:,}" for count in (one.systems, one.observations, one.exceeded)]
         table.add_row(name, observer, *counts, *("-" if ratio is None else f"{ratio:.2f}" for ratio in ratios))
-    console = Console()
+    console = Console(emoji=False)
     print_whole(console, table)
     for text in wanted.failures[:_SHOWN_FAILURES]:
         console.print(text, highlight=False, markup=False, soft_wrap=True)

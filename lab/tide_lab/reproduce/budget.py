@@ -44,7 +44,9 @@ def reproduce_budget(name: str, pings: int, out: Path | None, on: str) -> None:
         with terminable(), results_folder(folder, ("results.json", "replies.png")) as place:
             result = _run(case, on, pings)
             _report(result, place)
-        Console().print(f"{folder}/: results.json, replies.png", highlight=False, markup=False, soft_wrap=True)
+        Console(emoji=False).print(
+            f"{folder}/: results.json, replies.png", highlight=False, markup=False, soft_wrap=True
+        )
     except (BudgetError, MissingBinaryError, OSError) as error:
         _fail(str(error), 1)
     except KeyboardInterrupt:
@@ -59,7 +61,7 @@ def _fail(text: str, status: int) -> None:
 
 
 def _run(case: BudgetCase, on: str, pings: int) -> BudgetResult:
-    console = Console()
+    console = Console(emoji=False)
     result = BudgetResult(case, on, pings, describe(real_time=True) if on != "sim" else None)
     columns = (TextColumn(case.name), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
     work = points(case)
@@ -72,7 +74,7 @@ def _run(case: BudgetCase, on: str, pings: int) -> BudgetResult:
 
 
 def _report(result: BudgetResult, folder: Path) -> None:
-    console = Console()
+    console = Console(emoji=False)
     console.print(f"[bold]{result.case.name}[/bold]: {result.case.title}", highlight=False, soft_wrap=True)
     print_whole(console, _table(result))
     for finding, holds in result.findings():

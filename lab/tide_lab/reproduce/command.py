@@ -141,7 +141,9 @@ def reproduce(
                 _report(result, place)
             if kept is not None:
                 kept.finish()
-        Console().print(f"{folder}/: results.json, latency.png", highlight=False, markup=False, soft_wrap=True)
+        Console(emoji=False).print(
+            f"{folder}/: results.json, latency.png", highlight=False, markup=False, soft_wrap=True
+        )
     except SimulationError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(error.status) from None
@@ -196,7 +198,7 @@ def _run(case: Case, samples: int, seed: int, on: str) -> Reproduction:
     board = in_lockstep() if on == "qemu" else []
     more: list[str] = []
     points = [(system, x) for x in case.values for system in SYSTEMS if system in systems_of(case)]
-    with Simulator() as simulator, _progress(Console(), case.name) as progress:
+    with Simulator() as simulator, _progress(Console(emoji=False), case.name) as progress:
         if case.name == calibration.CASE:
             result.calibration = calibration.calibrate(simulator, max(calibration.COLUMNS), 1)
             more = result.calibration.words()
@@ -225,7 +227,7 @@ def _run_native(case: Case, samples: int, seed: int, folder: Path, kept: Checkpo
     machine = describe(may_use_fifo()).model_dump()
     result = Reproduction(case, seed, samples, "native", machine)
     points = [(system, x) for x in case.values for system in NATIVE_SYSTEMS]
-    with _progress(Console(), case.name) as progress:
+    with _progress(Console(emoji=False), case.name) as progress:
         task = progress.add_task("", total=len(points))
         for number, (system, x) in enumerate(points):
 
@@ -246,7 +248,7 @@ def _report(result: Reproduction, folder: Path) -> None:
     from tide_lab.reproduce.plot import latency_plot
     from tide_lab.reproduce.tables import conclusion, predictions, statements_table, tables
 
-    console = Console()
+    console = Console(emoji=False)
     console.print(f"[bold]{result.case.name}[/bold], {result.on}: {result.case.title}", highlight=False, soft_wrap=True)
     for table in tables(result):
         print_whole(console, table)

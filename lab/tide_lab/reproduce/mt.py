@@ -86,7 +86,7 @@ def reproduce_mt(
             _report(result, found, place)
         checkpoint.finish()
         files = ", ".join(("results.json", *PICTURES))
-        Console().print(f"{folder}/: {files}", highlight=False, markup=False, soft_wrap=True)
+        Console(emoji=False).print(f"{folder}/: {files}", highlight=False, markup=False, soft_wrap=True)
     except (HostError, MissingBinaryError, AnalysisError, OSError) as error:
         _fail(str(error), 1)
     except OtherCampaignError as error:
@@ -103,7 +103,7 @@ def _fail(text: str, status: int) -> None:
 
 
 def _run(result: MtResult, wanted: list[Configuration], checkpoint: Checkpoint[Configuration]) -> None:
-    console = Console()
+    console = Console(emoji=False)
     columns = (TextColumn(result.case.name), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, TextColumn("{task.description}"), console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=len(wanted))
@@ -124,7 +124,7 @@ def _run(result: MtResult, wanted: list[Configuration], checkpoint: Checkpoint[C
 def _report(result: MtResult, found: list[Finding], folder: Path) -> None:
     from tide_lab.reproduce.mt_plot import plot_all
 
-    console = Console()
+    console = Console(emoji=False)
     console.print(f"[bold]{result.case.name}[/bold], {result.on}: {result.case.title}", highlight=False, soft_wrap=True)
     print_whole(console, _responses_table(result))
     both = pairs(result)

@@ -153,7 +153,7 @@ def _values(text: str | None, vary: str) -> tuple[float, ...] | None:
 
 def _run(study: Study, checkpoint: Checkpoint[Block], engine: str) -> None:
     todo = [block for block in blocks(study) if block not in checkpoint.done]
-    console = Console()
+    console = Console(emoji=False)
     columns = (TextColumn(study.case), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
     with (
         Simulator(PROGRAM) as program,
@@ -180,7 +180,7 @@ def _report(study: Study, checkpoint: Checkpoint[Block], folder: Path, brief: bo
             schedulability_plot(study, table, place / "sweep.png")
     if brief:
         return table
-    console = Console()
+    console = Console(emoji=False)
     console.print(f"[bold]{study.title}[/bold]: {study.conditions()}", highlight=False, soft_wrap=True)
     for variant in VARIANTS:
         print_whole(console, _table(study, tallies, variant))

@@ -59,7 +59,7 @@ def reproduce_figure(case: str, sets: int | None, seed: int, folder: Path, quick
     conditions = {name: one.conditions() for name, one in {"stated": study, **others}.items()}
     data = {"schema": 1, "case": case, "seed": seed, "conditions": conditions, "claims": claims}
     write_text(folder / "claims.json", json.dumps(data, indent=1) + "\n")
-    Console().print(f"{folder}/: variants.png, claims.json, and a folder for each recipe", soft_wrap=True)
+    Console(emoji=False).print(f"{folder}/: variants.png, claims.json, and a folder for each recipe", soft_wrap=True)
 
 
 def _print_claims(study: Study, rows: dict[str, list[dict[str, Any]]]) -> None:
@@ -72,4 +72,4 @@ def _print_claims(study: Study, rows: dict[str, list[dict[str, Any]]]) -> None:
         for claim in CLAIMS[study.case]:
             cells = [f"{claim.measure(Shares(one, variant)):.1f}" for one in rows.values()]
             table.add_row(claim.text, claim.paper, *cells)
-        print_whole(Console(), table)
+        print_whole(Console(emoji=False), table)

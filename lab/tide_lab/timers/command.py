@@ -127,7 +127,7 @@ def timers(
             if outcome.interrupted and not len(outcome.tide.measured_ns):
                 raise KeyboardInterrupt  # nothing to keep, so older results stay
             complete = _report(settings, outcome, place)
-        console = Console()
+        console = Console(emoji=False)
         names = ", ".join(sorted(entry.name for entry in folder.iterdir()))
         console.print(f"{folder}/: {names}", highlight=False, markup=False, soft_wrap=True)
     except PlanError as error:
@@ -178,7 +178,7 @@ def _ros_timers(text: str | None, rclcpp_program: str) -> tuple[str, ...]:
 
 
 def _measure(settings: Settings) -> Outcome:
-    console = Console()
+    console = Console(emoji=False)
     total = sum(block.repetitions * len(block.places) for block in blocks(settings))
     columns = (
         TextColumn("timers"),
@@ -199,7 +199,7 @@ def _report(settings: Settings, outcome: Outcome, folder: Path) -> bool:
     from tide_lab.timers.results import Result, write_files
     from tide_lab.timers.table import load_lines, summary_table, verdict_line
 
-    console = Console()
+    console = Console(emoji=False)
     result = Result(settings, outcome, describe(settings.policy != "normal"), "tide " + shlex.join(sys.argv[1:]))
     console.print(f"[bold]{title(result)}[/bold]", highlight=False, soft_wrap=True)
     if outcome.interrupted:

@@ -276,7 +276,7 @@ def reproduce_timers(samples: int, folder: Path) -> None:
     when that failed. An interrupted campaign goes on when it is called again."""
     from tide_lab.timers.reproduce_plot import latency_plot
 
-    console = Console()
+    console = Console(emoji=False)
     columns = (TextColumn("timers"), BarColumn(bar_width=30), TimeRemainingColumn(), TextColumn("{task.description}"))
     try:
         with terminable(), results_folder(folder, ("results.json", "latency.png", CELLS)) as place:

@@ -36,13 +36,13 @@ from tide.analysis.paths import PathBound, path_bounds
 from tide.analysis.premises import of_every_bound
 from tide.analysis.reasons import Root, host_root, link_root, starvation_root
 from tide.analysis.sections import HOST, all_of
-from tide.analysis.servers import servers_of, with_servers
 from tide.analysis.sizing import Need, Use, Uses, need_of
 from tide.analysis.trees import has_trees, latest_ways, named
 from tide.system.levels import too_many_levels
 from tide.system.locate import Path
 from tide.system.model import Chain, System
 from tide.system.places import SerialLink
+from tide.system.servers import servers_of, with_servers
 
 if TYPE_CHECKING:
     from tide.analysis.native import ChainAnswer, ExecutorsAnswer, LinkAnswer, LinkChainAnswer

@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 from tide.analysis.locks import sections_of, waits_of
 from tide.analysis.names import ITSELF, NUMBER
-from tide.analysis.servers import serving_several
 from tide.analysis.trees import tree_findings
 from tide.analysis.unbounded import link_findings, shared_lanes
 from tide.analysis.wire import down_bytes, up_bytes
@@ -18,6 +17,7 @@ from tide.system.finding import Finding
 from tide.system.levels import shared_priorities
 from tide.system.model import Callback, Chain, System, nanoseconds
 from tide.system.places import Executor, SerialLink, UdpLink
+from tide.system.servers import serving_several
 
 ClientExecutor = Literal["tide", "lanes", "batch", "batch_stock", "batch_blocking"]
 HostPolicy = Literal["default", "priority", "rclcpp", "any_order"]

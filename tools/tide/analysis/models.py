@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tide.analysis.lower import ClientExecutor, HostPolicy, executor_of_board, shared_exclusive_groups
-from tide.analysis.servers import service_of_group
 from tide.analysis.unbounded import levels_of
 from tide.system.model import System
 from tide.system.places import Executor
+from tide.system.servers import service_of_group
 
 TEXTS = {
     "any_order": "a free lane takes some callback that is ready, in whatever order",

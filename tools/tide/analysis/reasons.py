@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from tide.analysis.names import chain_of
 from tide.analysis.parts import Part, label
-from tide.analysis.servers import service_of_group
 from tide.system.locate import Path
 from tide.system.model import System
+from tide.system.servers import service_of_group
 
 if TYPE_CHECKING:
     from tide.analysis.native import LinkChainAnswer, Shortfall

@@ -142,7 +142,7 @@ def check(
 
       tide check system.toml --measured firmware.log --margin 20
     """
-    console = Console()
+    console = Console(emoji=False)
 
     def once() -> int:
         try:

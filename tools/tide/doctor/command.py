@@ -64,7 +64,7 @@ def doctor(
     if as_json:
         typer.echo(json.dumps([dataclasses.asdict(one) for one in findings], indent=1))
     else:
-        _print(Console(), findings)
+        _print(Console(emoji=False), findings)
     counts = {purpose} if purpose else {"command", "run"}
     if any(one.state == "missing" and one.purpose in counts for one in findings):
         raise typer.Exit(1)

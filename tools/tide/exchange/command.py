@@ -71,7 +71,7 @@ def exchange(
     each = messages // len(CHAINS)
     found_domain = ros_domain(domain)
     columns = (TextColumn("messages both ways"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console()
+    console = Console(emoji=False)
     try:
         with interruptible(), results_folder(out, _LEFT, keep=(RunError,)) as place:
             task = Task(

@@ -93,7 +93,7 @@ def _table(title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]
 
 
 def _print(result: dict[str, Any]) -> None:
-    console = Console()
+    console = Console(emoji=False)
     rows: list[tuple[str, ...]] = []
     for what in ("everything", "what the description needs"):
         sizes = result[what]

@@ -23,7 +23,7 @@ def _print(times: Times) -> None:
     for (chain, callback), one in times.items():
         shortest, longest = milliseconds(one.minimum_ns), milliseconds(one.maximum_ns)
         table.add_row(f"{chain}/{callback}", f"{one.count:,}", shortest, longest)
-    print_whole(Console(), table)
+    print_whole(Console(emoji=False), table)
 
 
 @app.command()

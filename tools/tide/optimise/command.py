@@ -88,7 +88,7 @@ def optimise(
     """
     system = load_or_exit(file)
     require_file(write if not dry_run else None)
-    console = Console(quiet=as_json)
+    console = Console(quiet=as_json, emoji=False)
 
     def moves(one: System) -> Moves:
         return Moves(one, keep_lanes, keep_places, cores, keep_order)

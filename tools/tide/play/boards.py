@@ -14,7 +14,6 @@ from tide.analysis.bounds import CLIENT_EXECUTORS, bounds_of
 from tide.analysis.lower import executor_of_board
 from tide.analysis.names import NUMBER
 from tide.analysis.sections import HOST, Section, all_of, sections_of
-from tide.analysis.servers import servers_of
 from tide.analysis.sizing import Need
 from tide.play.board import (
     LEAST_BYTES,
@@ -32,6 +31,7 @@ from tide.play.server import Played
 from tide.system.levels import levels_of_boards
 from tide.system.model import Callback, Chain, System, nanoseconds
 from tide.system.places import Executor, SerialLink, UdpLink
+from tide.system.servers import servers_of
 
 _UDP_BAUD = 1_000_000_000  # of a line that stands for a network, whose delays are the agent's
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 
-from tide.analysis.servers import servers_of, with_servers
 from tide.play.paths import Instance
 from tide.play.server import Played
 from tide.system.host_words import lock_words
 from tide.system.levels import LevelError, priorities_of
 from tide.system.model import Callback, System
+from tide.system.servers import servers_of, with_servers
 
 PROGRAM = "tide-host-sim"
 _DEPTH = 64  # messages that wait for a subscription: so many that none is let go

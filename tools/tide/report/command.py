@@ -43,7 +43,7 @@ def report(
     except ValueError:
         typer.echo(f"{path}: is not a results.json of this version; run tide run again", err=True)
         raise typer.Exit(2) from None
-    console = Console()
+    console = Console(emoji=False)
     print_answer(console, results)
     print_whole(console, verdict_table(results))
     print_weaknesses(console, results)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tide.system.model import System
 
 app = typer.Typer()
-console = Console()
+console = Console(emoji=False)
 _LEFT_BY_A_RUN = (
     *("results.json", "sweep.json", "exchange.json", "report.html"),
     *("latency.png", "timeline.png", "observed.png", "sweep.png"),

@@ -126,7 +126,7 @@ def run_on_qemu(
     from tide.run.answers import described_label, with_bounds
     from tide.run.machine import describe
 
-    console = Console()
+    console = Console(emoji=False)
     link = serial_link(system)
     board_budget(system, [variant.executor for variant in variants])  # refused before anything runs
     if settings.line_loss > 0:

@@ -9,7 +9,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from tide.analysis.servers import servers_of
 from tide.run.messages import MessageError, Number, Sample, sample_of
 from tide.run.plan import (
     BOARD_CALLBACKS,
@@ -25,6 +24,7 @@ from tide.run.plan import (
 from tide.system.levels import levels
 from tide.system.model import Callback, Chain, Publication, System
 from tide.system.places import Executor, SerialLink, UdpLink
+from tide.system.servers import servers_of
 from tide.system.variants import PlanError
 
 WARM_UP_INSTANCES = 3

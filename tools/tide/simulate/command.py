@@ -141,7 +141,7 @@ def simulate(
     for word, given, others in (("--overload", overload, host or actions), ("--actions", actions, host)):
         if given and (others or plan is not None or systems or trace or (seed is not None and (out or as_json))):
             _refuse(f"{word} belongs to --seeds and --seed alone; --out and --json to its campaigns")
-    console = Console(quiet=as_json)
+    console = Console(quiet=as_json, emoji=False)
     try:
         by_option = {"tide-host-sim": host, "tide-overload-sim": overload, "tide-action-sim": actions}
         program = next((name for name, given in by_option.items() if given), "tide-sim")
@@ -189,7 +189,7 @@ def simulate(
 
 def _described(file: Path, runs: int, first: int, search: bool, out: Path | None, as_json: bool) -> None:
     system = load_or_exit(file)
-    console = Console(quiet=as_json)
+    console = Console(quiet=as_json, emoji=False)
     try:
         with _place(out) as place:
             outcome = simulate_description(system, None, runs, first, search)

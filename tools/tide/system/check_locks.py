@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
-from tide.analysis.servers import servers_of
 from tide.system.finding import Finding
 from tide.system.locate import Path
 from tide.system.model import Callback, Lock, System
+from tide.system.servers import servers_of
 
 
 def check_lock_names(system: System) -> Iterator[Finding]:

@@ -71,7 +71,7 @@ def show(
     if as_json:
         typer.echo(system.model_dump_json(indent=1))
     else:
-        print_system(system, Console())
+        print_system(system, Console(emoji=False))
 
 
 @app.command("levels")
@@ -103,7 +103,7 @@ def show_levels(
     for name, of_chains in found.items():
         for place, chain in enumerate(sorted(of_chains, key=lambda one: -priorities[one])):
             table.add_row(name if place == 0 else "", chain, str(priorities[chain]), str(of_chains[chain]))
-    print_whole(Console(), table)
+    print_whole(Console(emoji=False), table)
 
 
 def load_or_exit(file: Path) -> System:

@@ -110,7 +110,7 @@ def _views(session: Session, every_s: float, count: int) -> Iterator[View]:
 def _show(views: Iterator[View], as_json: bool) -> View | None:
     if as_json:
         return _print_json(views)
-    console = Console()
+    console = Console(emoji=False)
     return _live(views, console) if console.is_terminal else _print_lines(views)
 
 
