@@ -144,8 +144,8 @@ TEST(SessionReconnect, ObjectsAreMadeWhileDataFloodsInWithTheFewestSlots) {
   }
 }
 
-// All nodes but one hold samples, and while another sample is begun, a request takes the reserve and gives its node back:
-// the sample does not get it, or the objects of the next session could never be made. Found by delays at locks.
+// All nodes but one hold samples, and while another sample is begun, a request takes the reserve and gives its node
+// back: the sample does not get it, or the objects of the next session could never be made. Found by delays at locks.
 TEST(SessionReconnect, TheLastNodeIsForRequestsWhateverComesInBetween) {
   Bench bench(Options{});
   bench.open();
