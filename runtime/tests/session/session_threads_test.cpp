@@ -153,13 +153,14 @@ TEST(SessionThreads, WritersLinkAndExecutorWhileTheAgentComesAndGoes) {
   };
   t.world.turns_until([&] { return samples_of_agent() > writers * samples / 4; });
   t.with_agent([&] { t.agent.die(); });
-  t.world.turns_until([&] {
+  const auto is_ready = [&] {
     const std::lock_guard lock(t.world.critical);
-    return t.session.state != TIDE_SESSION_READY;
-  });
+    return t.session.state == TIDE_SESSION_READY;
+  };
+  t.world.turns_until([&] { return !is_ready(); });
   t.with_agent([&] { t.agent.live(); });
   for (std::thread &thread : threads) thread.join();
-  t.world.turns_until([&] { return tide_session_is_idle(&t.session, 0); });
+  t.world.turns_until([&] { return is_ready() && tide_session_is_idle(&t.session, 0); });
   done = true;
   executor.join();
   t.with_agent([&] {
