@@ -42,8 +42,8 @@ class Transport : public transports::ChainingTransport {
     return outlet_.send(*sender, {bytes, count}, *first, *last, timeout);
   }
 
-  void receive(transports::TransportReceiverInterface *receiver, const octet *bytes, uint32_t count, const Locator_t &local,
-               const Locator_t &remote) override {
+  void receive(transports::TransportReceiverInterface *receiver, const octet *bytes, uint32_t count,
+               const Locator_t &local, const Locator_t &remote) override {
     descriptor_.contacts().receive({bytes, count});
     receiver->OnDataReceived(bytes, count, local, remote);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting without a clock, for tests of real threads and sockets: a wait is for an event, and gives up when this process
-// has used so much processor time meanwhile. What else the machine does counts for nothing, and hangs are the stage's.
+// Waiting without a clock, for tests of real threads and sockets: a wait is for an event, and gives up when this
+// process has used so much processor time meanwhile. What else the machine does counts for nothing, and hangs are the
+// stage's.
 #pragma once
 
 #include <ctime>
