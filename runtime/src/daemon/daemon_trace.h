@@ -59,7 +59,9 @@ static inline void daemon_trace_not_received(const tide_daemon_t *d, uint32_t be
 /* Without a ring nothing is computed, the time neither. */
 #define DAEMON_TRACE(call) \
   do {                     \
-    if (d->trace) call;    \
+    if (d->trace) {        \
+      (call);              \
+    }                      \
   } while (false)
 #define DAEMON_TRACE_LOCAL(declaration) declaration
 #else
