@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import typer
-from click import Context
+from typer import Context
 from typer.testing import CliRunner
 
 import tide
