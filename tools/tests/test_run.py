@@ -418,7 +418,9 @@ def test_a_client_that_dies_is_reported_with_its_log(build: Path, fast: Path, tm
 def test_an_interrupted_run_leaves_no_process(build: Path, fast: Path, tmp_path: Path) -> None:
     process = start(build, tmp_path, str(fast), "--periods", "50", "--executor", "tide", fake="child")
     log = tmp_path / "unfinished/tide/client.log"
-    eventually(lambda: log.exists() and '"pid"' in log.read_text(encoding="utf-8"), "the client runs")
+    runs = lambda: log.exists() and '"pid"' in log.read_text(encoding="utf-8")  # noqa: E731
+    eventually(lambda: runs() or process.poll() is not None, "the client runs")
+    assert process.poll() is None, process.communicate()
     lines = log.read_text(encoding="utf-8").splitlines()
     pid = next(json.loads(line)["pid"] for line in lines if '"pid"' in line)
     process.send_signal(signal.SIGTERM)  # ends as Ctrl-C does
