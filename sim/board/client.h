@@ -91,6 +91,7 @@ class Client {
     return int64_t{each.told} - each.runs_of_listener - each.heard.dropped;
   }
   uint32_t publish_failures() const { return publish_failures_; }
+  uint32_t publish_waits() const { return publish_waits_; }
   const tide_slot_t *slots() const { return slots_.data(); }
   const tide_reassembly_t *reassemblies() const { return reassemblies_.data(); }
 
@@ -217,6 +218,7 @@ class Client {
   bool stopping_ = false;
   Time first_release_ = -1;
   uint32_t publish_failures_ = 0;
+  uint32_t publish_waits_ = 0;
   uint64_t heartbeats_ = 0, heartbeats_answered_ = 0;
   std::unique_ptr<Task> main_;
 };

@@ -191,7 +191,8 @@ bool Client::write(Chain &chain, uint32_t index, tide_priority_t priority, std::
     return status != TIDE_ERROR_FULL;
   };
   if (reliable) {
-    wait_until(begun, machine_.engine().now() + kConfirmLimit, false);
+    if (!begun() && status == TIDE_ERROR_FULL) publish_waits_++;
+    if (status == TIDE_ERROR_FULL) wait_until(begun, machine_.engine().now() + kConfirmLimit, false);
   } else {
     begun();
   }

@@ -228,10 +228,11 @@ std::string answer(const std::string &line) {
     set(plan, setting.substr(0, equals), setting.substr(equals + 1));
   }
   const Result result = simulate(plan);
-  const std::array<std::pair<const char *, uint64_t>, 4> pools{{{"nodes", result.publish_failures},
-                                                                {"nodes that gave way", result.transmitter.evicted},
-                                                                {"slots", result.receiver.overflow_dropped},
-                                                                {"reassemblies", result.receiver.reassembly_busy}}};
+  const std::array<std::pair<const char *, uint64_t>, 4> pools{
+      {{"nodes", result.publish_failures + result.publish_waits},
+       {"nodes that gave way", result.transmitter.evicted},
+       {"slots", result.receiver.overflow_dropped},
+       {"reassemblies", result.receiver.reassembly_busy}}};
   std::ostringstream out;
   out << "{\"full\": [";
   const char *between = "";

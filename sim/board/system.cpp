@@ -392,6 +392,7 @@ void OneBoard::tell(Result &result) {
   }
   for (const std::string &violation : checks_.violations()) result.violations.push_back(violation);
   result.publish_failures += client_.publish_failures();
+  result.publish_waits += client_.publish_waits();
   result.agent_restarts += host_.restarts();
   add(result.up, up_.counters());
   add(result.down, down_.counters());

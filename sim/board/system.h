@@ -41,6 +41,7 @@ struct Result {
   Time simulated = 0;
   uint64_t events = 0;
   uint32_t publish_failures = 0;
+  uint32_t publish_waits = 0;  // reliable ones that found no node
   unsigned agent_restarts = 0;
   uint32_t masked_maximum = 0, stack_bytes = 0;  // of a board: instructions, bytes; 0: not measured
   std::vector<std::string> execution_times;      // of a board: lines of tide_measurement_line

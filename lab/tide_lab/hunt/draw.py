@@ -414,6 +414,11 @@ class _Draw:
             link["heartbeat_delay_ms"] = self.random.randint(0, 60)
         if self.chance(0.5):
             link["agent_heartbeat_ms"] = self.random.randint(0, 120)
+        if self.of.wide:
+            link["baud"] = self.random.choice((9600, 38400, 115200, 460800, 921600, 4_000_000, 20_000_000))
+            link["mtu_bytes"] = self.random.choice((68, 96, 128, 512, 512, 1500, 4096, 16_000, 65_000))
+            for key, most in (("agent_ms", 100), ("return_ms", 60)):
+                link[key] = round(self.random.choice((0.2, 2, 20, 1)) * self.random.uniform(0, most) / 20, 2)
         return link
 
     def board_chains(self, document: Document) -> list[Document]:
@@ -436,6 +441,15 @@ class _Draw:
         request, reply = (self.random.randint(8, min(whole, most)) for most in ((200, 20) if self.few else (250, 120)))
         if reliable and self.of.losses == (0,) and not self.few and self.chance(0.15):
             request = self.random.randint(8, min(3000, 13 * whole))
+        if self.of.wide:
+            period_ms = self.random.choice((2, 5, 10, 20, 50, 200, 500, 1000, 2000))
+            execution_ms, host_ms = (min(one, period_ms / 20) for one in (execution_ms, host_ms))
+            most = 12 * (mtu_bytes - 20) if reliable else whole
+            request, reply = (
+                self.random.choice((8, self.random.randint(8, 200), self.random.randint(8, max(most, 8))))
+                for _ in range(2)
+            )
+            request, reply = min(request, most, 60_000), min(reply, most, 60_000)
         times_ms = [round(self.random.uniform(0, most), 2) for most in (execution_ms, host_ms, execution_ms)]
         if self.of.idle and self.chance(self.of.idle):
             times_ms[self.random.randrange(3)] = 0

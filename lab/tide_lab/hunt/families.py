@@ -38,6 +38,7 @@ class Family:
     shared_on: str = "host"  # or mcu: where that service is
     trees: float = 0.0  # of systems with a board, those in which several chains begin with one timer, and join
     actions: float = 0.0  # of services of a board that a node asks, those after which it asks for a result
+    wide: bool = False  # sizes and times up to what the product takes: messages, MTU, baud rates, delays, fast timers
     levels: bool = False  # boards with the same priorities, or with some that are no levels, and now and then a crowd
 
 
@@ -253,6 +254,30 @@ FAMILIES = (
         services=0.8,
         actions=0.8,
     ),
+    Family(
+        "check-board-wide",
+        ("tide", "lanes", "batch"),
+        (1, 2, 3),
+        (1, 1, 2),
+        board=True,
+        reliable=0.8,
+        shapes=True,
+        wide=True,
+    ),
+    Family("check-boards-wide", ("described",), (1, 2), (1, 1, 2), board=True, reliable=0.8, boards=(2,), wide=True),
+    Family(
+        "check-services-wide",
+        ("tide", "lanes", "batch"),
+        (1, 1, 2),
+        (1, 1, 2),
+        board=True,
+        reliable=0.8,
+        services=0.9,
+        shared=1,
+        shared_on="mcu",
+        wide=True,
+    ),
+    Family("check-trees-wide", ("tide", "batch"), (1, 2), (1, 1, 2), board=True, reliable=1, trees=1, wide=True),
     Family("check-services-shared-host", hosts=(2, 2, 3), lanes=(1, 1, 2, 3), groups=0.3, shared=1),
     Family("check-board-batch", BATCHES, (1, 1, 2, 3), (1, 1, 2), board=True, reliable=0.5),
 )

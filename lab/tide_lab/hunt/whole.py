@@ -239,9 +239,11 @@ class _Hunt:
             return None
         for rule in played.violations[:1]:
             self.fail(f"a rule of the runtime is broken: {rule}", words)
-        if played.full and self._is_bounded:
+        if not played.full:
+            return played
+        if self._is_bounded:
             self.fail(f"pools do not suffice: {', '.join(played.full)}", words)
-        return played
+        return None  # beside a chain without a bound more may be under way than the assumption about pools says
 
     def fail(self, what: str, words: str = "") -> None:
         program = board_play.PROGRAM if self._is_board else host_play.PROGRAM

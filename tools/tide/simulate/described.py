@@ -204,6 +204,7 @@ class _Trial:
         self._outcome.violations += [f"{rule}; plan: {plan}" for rule in played.violations[:1]]
         if played.full and self._has_bounds:
             self._outcome.full += [f"{pool}; plan: {plan}" for pool in played.full]
+        is_outside = bool(played.full) and not self._has_bounds  # of what bounds suppose of pools
         told = player.of_chains(played)
         chains = {name: place for place, name in enumerate(player.chain_names)}
         until = player.until(played) if isinstance(player, BoardsPlayer) else {}
@@ -214,7 +215,7 @@ class _Trial:
                 worst_ns, ended, lost = until[one.chain, one.until]
             one.ended += ended
             one.lost += lost
-            if worst_ns > one.worst_ns:
+            if worst_ns > one.worst_ns and not (is_outside and one.bound_ns is not None):
                 one.worst_ns, one.plan = worst_ns, plan
         return (*told.worst_ns, *self._worst_of_paths(player, played, plan))
 
