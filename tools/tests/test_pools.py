@@ -4,14 +4,20 @@ against what there is, written by `tide footprint`, and played by the simulator.
 
 from __future__ import annotations
 
+import copy
 import re
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+import tide.analysis.bounds as bounding
+from tide.analysis.ask import ask_link
 from tide.analysis.bounds import Bounds, bounds_of, uses_of
-from tide.analysis.sizing import AGENT_NODES, AGENT_RESERVED_NODES, DEFAULTS, client_of, only_board, pools
+from tide.analysis.sizing import AGENT_NODES, AGENT_RESERVED_NODES, DEFAULTS, client_of, need_of, only_board, pools
 from tide.main import app
 from tide.simulate.described import Outcome, simulate_description
 from tide.system.load import SystemFileError, parse
@@ -108,6 +114,62 @@ def test_nothing_is_above_its_bound_with_the_pools_of_the_bound(what: str) -> No
     outcome = played(described)
     assert not outcome.is_broken and not outcome.full
     assert all(one.lost == 0 and one.ended > 0 for one in outcome.seen)
+
+
+# By description, what a defect would make of its pools.
+TOO_SMALL = [
+    ("slots hold a message while a callback runs", {"slots": 4}),  # as footprint wrote: two a reader
+    ("slots hold a message while a callback runs", {"slots": 12}),
+    ("each fragmented message has a reassembly", {"reassemblies": 2}),  # as the simulator played
+    ("each fragmented message has a reassembly", {"reassemblies": 1}),
+    ("slots hold a message while a callback runs", {"reassemblies": 0}),
+    ("nodes hold what is not acknowledged", {"small_nodes": 2}),
+    ("all of a batch share a window", {"large_nodes": 1}),
+]
+
+
+@pytest.mark.parametrize(("what", "sizes"), TOO_SMALL)
+def test_smaller_pools_are_caught(what: str, sizes: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    right = need_of
+    monkeypatch.setattr(bounding, "need_of", lambda *of: replace(right(*of), sizes=right(*of).sizes | sizes))
+    assert played(FOUND[what]()).is_broken
+
+
+def _without_windows(document: dict[str, Any]) -> None:
+    document["protocol"]["window"] = 1_000_000
+
+
+def _longer_frames(document: dict[str, Any]) -> None:
+    document["line"]["mtu_bytes"] += 4
+
+
+def _half_windows(document: dict[str, Any]) -> None:
+    document["protocol"]["window"] = 32
+
+
+@pytest.mark.parametrize(
+    ("what", "mistake"),
+    [
+        ("branches of one timer share a window", _without_windows),
+        ("branches of one timer share a window", _longer_frames),
+        ("branches of one timer share a window", _half_windows),
+        ("all of a batch share a window", _without_windows),
+        ("all of a batch share a window", _half_windows),
+    ],
+)
+def test_bounds_without_windows_are_caught(
+    what: str, mistake: Callable[[dict[str, Any]], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = ask_link
+
+    def broken(document: dict[str, Any]) -> Any:
+        changed = copy.deepcopy(document)
+        mistake(changed)
+        return right(changed)
+
+    monkeypatch.setattr(bounding, "ask_link", broken)
+    outcome = played(FOUND[what]())
+    assert any(one.is_above for one in outcome.seen)
 
 
 def test_footprint_writes_what_check_says_and_the_simulator_plays() -> None:

@@ -443,14 +443,16 @@ class _Draw:
             request = self.random.randint(8, min(3000, 13 * whole))
         if self.of.wide:
             period_ms = self.random.choice((2, 5, 10, 20, 50, 200, 500, 1000, 2000))
-            execution_ms, host_ms = (min(one, period_ms / 20) for one in (execution_ms, host_ms))
             most = 12 * (mtu_bytes - 20) if reliable else whole
             request, reply = (
                 self.random.choice((8, self.random.randint(8, 200), self.random.randint(8, max(most, 8))))
                 for _ in range(2)
             )
             request, reply = min(request, most, 60_000), min(reply, most, 60_000)
-        times_ms = [round(self.random.uniform(0, most), 2) for most in (execution_ms, host_ms, execution_ms)]
+        longest_ms = (execution_ms, host_ms, execution_ms)
+        times_ms = [
+            round(self.random.uniform(0, min(most, period_ms / 20) if self.of.wide else most), 2) for most in longest_ms
+        ]
         if self.of.idle and self.chance(self.of.idle):
             times_ms[self.random.randrange(3)] = 0
         chain: Document = {"name": name, "priority": priority, "period_ms": period_ms, "deadline_ms": period_ms}

@@ -534,52 +534,6 @@ def twins() -> list[Twin]:
         Twin("a level of several branches as several", "check-trees", _asked(_chains(_shared_one_lower))),
         Twin("results of goals forgotten", "check-actions", _asked(_chains(_no_result))),
         Twin("publishes that wait forgotten", "check-board-batch", _asked(_client(send="asynchronous"))),
-        *_wide_twins(),
-    ]
-
-
-def _sizes(**changed: Callable[[int], int]) -> Callable[[], Any]:
-    """Pools of other sizes than are needed: by key, what becomes of the right one."""
-
-    @contextmanager
-    def broken() -> Iterator[None]:
-        right = bounding.need_of
-
-        def other(*arguments: Any) -> Any:
-            need = right(*arguments)
-            sizes = need.sizes | {key: change(need.sizes[key]) for key, change in changed.items()}
-            return replace(need, sizes=sizes)
-
-        with patch.object(bounding, "need_of", other):
-            yield
-
-    return broken
-
-
-def _longer_mtu(document: Document) -> None:
-    document["line"]["mtu_bytes"] += 4
-
-
-def _no_way_back(document: Document) -> None:
-    document["line"]["turn_ns"] = 0
-
-
-def _wide_twins() -> list[Twin]:
-    """What only sizes and times of the whole range show."""
-    no_window = _asked(_protocol(window=1_000_000))
-    return [
-        Twin("windows of a board forgotten", "check-board-wide", no_window),
-        Twin("windows of shared services forgotten", "check-services-wide", no_window),
-        Twin("windows of branches forgotten", "check-trees-wide", no_window),
-        Twin("windows twice as large", "check-trees-wide", _asked(_protocol(window=32))),
-        Twin("frames of the agent as long as the MTU", "check-board-wide", _asked(_longer_mtu)),
-        Twin("acknowledgments that come at once", "check-trees-wide", _asked(_no_way_back)),
-        Twin("two slots a reader", "check-board-wide", _sizes(slots=lambda _: 4)),
-        Twin("one slot less than needed", "check-board-wide", _sizes(slots=lambda slots: max(slots - 2, 2))),
-        Twin("one reassembly", "check-trees-wide", _sizes(reassemblies=lambda count: min(count, 1))),
-        Twin("no reassembly for the last reader", "check-board-wide", _sizes(reassemblies=lambda n: max(n - 1, 0))),
-        Twin("two small nodes", "check-board-wide", _sizes(small_nodes=lambda _: 2)),
-        Twin("one large node", "check-board-wide", _sizes(large_nodes=lambda count: min(count, 1))),
     ]
 
 
