@@ -21,6 +21,7 @@ from tide.analysis.lower import (
     Document,
     board_document,
     executor_of_board,
+    makes_of,
     refuse_link,
     shared_exclusive_groups,
 )
@@ -72,7 +73,7 @@ class _Composition:
         self._previous = {after.name: before.name for line in lines for before, after in itertools.pairwise(line)}
         self._around = {inner[0].name: one.name for one in every for _, inner in one.away}
         self._places = sorted({one.place for one in every})
-        self._waits_ns = waits_of(system)
+        self._waits_ns, self._makes_ns = waits_of(system), makes_of(system)
         self._documents = {place: self._document(place, executor, losses) for place in self._places}
         self._strangers = self._find_strangers()
         self._told: dict[str, tuple[Asked, LinkAnswer]] = {}
@@ -237,7 +238,9 @@ class _Composition:
             {
                 "name": one.name,
                 "executor": one.executor,
-                "execution_ns": one.execution_ns + self._waits_ns.get(id(one), 0),
+                "execution_ns": one.execution_ns
+                + (self._makes_ns[one.executor] if one.sends else 0)
+                + self._waits_ns.get(id(one), 0),
                 "payload_bytes": 1,
             }
             for one in section.callbacks

@@ -616,12 +616,12 @@ def _hops(system: System) -> tuple[Assumption, ...]:
     if not hops_ns:
         return ()
     most_ns = max(hops_ns.values())
-    text = f"DDS takes at most {most_ns / 1e6:g} ms between two executors of the host"
+    text = f"DDS takes at most {most_ns / 1e6:g} ms between two executors of the host (propagation_ms)"
     if not most_ns:
         text = "DDS takes no time between two executors of the host, as no propagation_ms is given"
     elif len(set(hops_ns.values())) > 1:
         listed = ", ".join(f"{name} {value_ns / 1e6:g} ms" for name, value_ns in hops_ns.items())
-        text = f"DDS takes no longer between two executors of the host than to: {listed}"
+        text = f"DDS takes no longer between two executors of the host than propagation_ms says: {listed}"
     return (Assumption("dds", text, hops_ns),)
 
 

@@ -100,12 +100,19 @@ def _waiting_services(system: System, waiting: set[str]) -> list[Finding]:
     ]
 
 
+def makes_of(system: System) -> dict[str, int]:
+    """By executor of the host: what it takes to make a message, beside the callback. The analysis of the link knows
+    that of a board."""
+    return {one.name: nanoseconds(one.submit_ms) for one in system.executors if one.where == "host"}
+
+
 def board_document(system: System, executor: ClientExecutor, losses: int, whole: System | None = None) -> Document:
     """Of the board of a system that has one at most. whole: what it is a part of, whose locks count."""
     policy, _, send = executor.partition("_")
     client = next(iter(system.boards()), None)
     line = system.link_of_board(client) if client is not None else next(iter(system.links), None)
     excluding = shared_exclusive_groups(system)  # while one of them waits, no more than one other need run
+    makes_ns = makes_of(system)
     waits = waits_of(whole or system)
     document: Document = {
         "client": {"policy": policy, "send": send or "asynchronous"},
@@ -120,7 +127,8 @@ def board_document(system: System, executor: ClientExecutor, losses: int, whole:
             if one.where == "host"
         ],
         "chains": [
-            _link_chain(whole or system, chain, "" if client is None else client.name, waits) for chain in system.chains
+            _link_chain(whole or system, chain, "" if client is None else client.name, makes_ns, waits)
+            for chain in system.chains
         ],
     }
     if client is not None:
@@ -264,6 +272,7 @@ def host_document(system: System, policy: HostPolicy = "default", meeting: Colle
     kinds = {group.name: group.kind for group in system.groups}
     lanes = {executor.name: executor.lanes for executor in system.executors}
     own = policy == "priority" and own_priorities(system)
+    makes_ns = makes_of(system)
     waits_ns = waits_of(system)
 
     def group_of(stretch: Stretch, position: int, callback: Callback) -> str | None:
@@ -290,7 +299,8 @@ def host_document(system: System, policy: HostPolicy = "default", meeting: Colle
                 group = group_of(one, position, callback)
                 if group is not None:
                     groups[group] = callback.executor
-                callbacks.append(_host_callback(callback, group, own, waits_ns.get(id(callback), 0)))
+                more_ns = waits_ns.get(id(callback), 0) + (makes_ns[callback.executor] if callback.sends else 0)
+                callbacks.append(_host_callback(callback, group, own, more_ns))
             chains.append(
                 {
                     "name": one.name,
@@ -334,8 +344,8 @@ def _host_lanes(executor: Executor) -> Document:
     return {"lanes": [lane] * executor.lanes}
 
 
-def _host_callback(callback: Callback, group: str | None, own: bool, wait_ns: int) -> Document:
-    execution_ns = max(callback.execution_ns, 1) + wait_ns
+def _host_callback(callback: Callback, group: str | None, own: bool, more_ns: int) -> Document:
+    execution_ns = max(callback.execution_ns, 1) + more_ns
     entry: Document = {"name": callback.name, "execution_ns": execution_ns}
     if callback.least_ns:
         entry["least_ns"] = min(callback.least_ns, execution_ns)
@@ -355,7 +365,9 @@ def _segments(callbacks: tuple[Callback, ...]) -> list[tuple[str, list[Any]]]:
     return segments
 
 
-def _link_chain(system: System, chain: Chain, client: str, waits_ns: Mapping[int, int]) -> Document:
+def _link_chain(
+    system: System, chain: Chain, client: str, makes_ns: Mapping[str, int], waits_ns: Mapping[int, int]
+) -> Document:
     reliable = chain.reliability == "reliable"
     return {
         "name": chain.name,
@@ -369,7 +381,9 @@ def _link_chain(system: System, chain: Chain, client: str, waits_ns: Mapping[int
             {
                 "name": callback.name,
                 "executor": callback.executor,
-                "execution_ns": callback.execution_ns + waits_ns.get(id(callback), 0),
+                "execution_ns": callback.execution_ns
+                + (makes_ns.get(callback.executor, 0) if callback.sends else 0)
+                + waits_ns.get(id(callback), 0),
                 "least_ns": callback.least_ns,
                 "payload_bytes": up_bytes(callback) if callback.executor == client else down_bytes(callback),
                 "hop_ns": system.hop_ns(before, callback),

@@ -20,7 +20,7 @@ def check_boards(system: System) -> Iterator[Finding]:
                     f"executor '{executor.name}' is on the host, which has no {key} of its own",
                     "remove it" if key == "link" else "remove it, and choose by --executor",
                 )
-        for key in ("submit_ms", "process_ms", "dispatch_ms", "interrupt_ms"):
+        for key in ("process_ms", "dispatch_ms", "interrupt_ms"):
             if executor.where == "host" and getattr(executor, key):
                 yield Finding(
                     ("executors", index, key),
