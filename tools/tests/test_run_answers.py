@@ -22,7 +22,7 @@ from tide.run.frames import Frame, frame_of
 from tide.run.judge import BROKEN, HELD, UNSEEN, judge
 from tide.run.parts import Instance, Way, split
 from tide.run.shares import shares
-from tide.system.load import load
+from tide.system.load import load, parse
 from tide.system.model import System
 
 ROOT = Path(__file__).parents[2]
@@ -304,6 +304,40 @@ def test_what_the_description_does_not_give_is_answered_by_what_uses_it(tmp_path
     answers = judge(system, bounds_of(system), run_with(sound()))
     (answer,) = [one for one in answers if one.id == "not_given"]
     assert answer.verdict == BROKEN and "0.900 ms of 0.000 ms" in answer.counter
+
+
+@pytest.mark.parametrize(
+    ("premise", "name", "value", "verdict", "says"),
+    [
+        ("machine", "pauses", None, UNSEEN, "pauses were not watched"),
+        (
+            "undescribed",
+            "undescribed",
+            ["peer serves /reset"],
+            UNSEEN,
+            "may run, and is in no bound: peer serves /reset",
+        ),
+        ("undescribed", "undescribed", None, UNSEEN, "nobody looked"),
+        ("other_real_time", "other_real_time", ["a (1)", "b (2)", "c (3)", "d (4)"], BROKEN, "4 threads: a (1), b (2)"),
+        ("other_real_time", "other_real_time", None, UNSEEN, "not visible"),
+    ],
+)
+def test_what_every_bound_supposes_is_answered(premise: str, name: str, value: Any, verdict: str, says: str) -> None:
+    answers = judge(SYSTEM, bounds_of(SYSTEM), run_with({**sound(), name: value}))
+    (answer,) = [one for one in answers if one.id == premise]
+    assert answer.verdict == verdict and says in answer.counter, answer
+
+
+def test_a_line_of_this_machine_that_was_late_breaks_its_premise() -> None:
+    late = {"line": {"a_to_b": {"late_maximum_ns": 70 * MS}}}
+    assert verdicts(run_with(sound(), late))["line_on_time"] == BROKEN
+    assert verdicts(run_with(sound(), {"line": None}))["line_on_time"] == UNSEEN
+
+
+def test_programs_of_the_user_may_have_more_than_can_be_seen() -> None:
+    text = EXAMPLE.read_text(encoding="utf-8").replace('where = "mcu"', 'where = "mcu"\ncommand = "x {device}"', 1)
+    found = verdicts(run_with(sound()), parse(text))
+    assert (found["undescribed"], found["interrupts"]) == (UNSEEN, UNSEEN)
 
 
 # ---- beside the bounds ----

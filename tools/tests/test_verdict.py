@@ -374,3 +374,14 @@ def test_a_premise_that_was_seen_broken_voids_every_guarantee(tmp_path: Path) ->
     ]
     assert guaranteed and {one.state for one in guaranteed} <= {State.VOID, State.NOT_MET}
     assert any(one.state is State.VOID and "execution times (" in one.reasons[0] for one in guaranteed)
+
+
+def test_what_a_person_reads_fits_a_screen_and_says_nothing_twice(tmp_path: Path) -> None:
+    for name, told in (("bad", recorded(IMU, ANSWERS[::10])), ("fine", recorded(IMU, ANSWERS))):
+        write(results_of(told), tmp_path / f"{name}.json")
+        words = ["report", str(tmp_path / f"{name}.json")]
+        shown = CliRunner().invoke(app, words, env={"COLUMNS": "80", "NO_COLOR": "1"}).output
+        lines = [line.rstrip() for line in shown.splitlines() if line.strip()]
+        assert lines[0].startswith("not met: drive (" if name == "bad" else "met, bound not judged: drive")
+        assert len(lines) < 24 and max(map(len, lines)) <= 80 and "\x1b" not in shown
+        assert len(set(lines)) == len(lines), shown

@@ -145,9 +145,7 @@ def play(system: System, settings: Settings, file: Path, folder: Path, command_l
     print_whole(console, chains_table(outcome))
     if outcome.paths:
         print_whole(console, paths_table(outcome))
-    print_weaknesses(console, results)
-    for line in (*sentences(system, outcome), *recorded.notes):
-        print_wrapped(console, line, "  - ", "    ")
+    print_weaknesses(console, results, [*sentences(system, outcome), *recorded.notes])
     if settings.details:
         _print_details(system, outcome, console)
     return results

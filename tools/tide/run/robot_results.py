@@ -258,6 +258,9 @@ def legs_table(outcome: Outcome) -> Table:
 def sentences(system: System, outcome: Outcome) -> list[str]:
     """What weakens the answer beside the reasons of its verdicts, a line each."""
     lines = []
+    undescribed = outcome.run.evidence["undescribed"]
+    if undescribed and not outcome.run.answers:  # else a premise says so
+        lines.append(f"not described, and may run: {'; '.join(undescribed)}")
     if outcome.no_bounds:
         lines.append(f"no bounds to compare with: {outcome.no_bounds}")
     watched = {one.path for one in outcome.paths}
