@@ -37,11 +37,13 @@ static tide_goal_t *take_reply(tide_action_t *action, size_t part, void *respons
 static bool ask(tide_action_t *action, tide_goal_t *goal) {
   const rcl_client_t *client = &action->clients[PART_RESULT];
   const int64_t before = goal->client.result_number;
-  const rcl_ret_t sent = rcl_send_request(client, &goal->handle.goal_id, &goal->client.result_number);
-  if (sent != RCL_RET_OK) {
+  const int status =
+      tide_compat_send_request(client->impl, &goal->handle.goal_id, &goal->client.result_number, NULL, NULL);
+  if (status != TIDE_OK) {
     goal->client.result_number = before;
-    if (tide_rclc_last_status() == TIDE_ERROR_FULL || tide_rclc_last_status() == TIDE_ERROR_DISCONNECTED) return false;
+    if (status == TIDE_ERROR_FULL || status == TIDE_ERROR_DISCONNECTED) return false;
     action->counters.replies_lost++;
+    (void)tide_compat_result(status);
   } else if (before != 0) {
     (void)tide_rclc_client_forget(client, before);
     action->counters.repeated++;

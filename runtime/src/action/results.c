@@ -129,9 +129,7 @@ static int send_unknown(tide_action_t *action, const rmw_request_id_t *asker) {
   action->counters.unknown++;
   const tide_service_handle_t *service = action->services[PART_RESULT].impl;
   if (service->end.type->response->structure_bytes > sizeof nothing) return TIDE_ERROR_TOO_LARGE;
-  rmw_request_id_t id = *asker;
-  return rcl_send_response(&action->services[PART_RESULT], &id, nothing) == RCL_RET_OK ? TIDE_OK
-                                                                                       : tide_rclc_last_status();
+  return tide_compat_send_response(action->services[PART_RESULT].impl, asker, nothing);
 }
 
 static void set_sending(tide_action_result_t *result, bool sending) {

@@ -97,7 +97,10 @@ rcl_ret_t rclc_action_server_fini(rclc_action_server_t *action_server, rcl_node_
 /* False: no node; the link's context calls again. */
 static bool is_settled(tide_action_t *action, int status) {
   if (status == TIDE_ERROR_FULL) return false;
-  if (status != TIDE_OK) action->counters.replies_lost++;
+  if (status != TIDE_OK) {
+    action->counters.replies_lost++;
+    (void)tide_compat_result(status);
+  }
   return true;
 }
 
@@ -105,8 +108,8 @@ static bool send_goal_response(tide_action_t *action, tide_goal_t *goal) {
   const int64_t accepted_ns = goal->server.accepted_ns;
   tide_action_goal_response_t response = {goal->handle.goal_accepted,
                                           {(int32_t)(accepted_ns / 1000000000), (uint32_t)(accepted_ns % 1000000000)}};
-  const rcl_ret_t sent = rcl_send_response(&action->services[PART_GOAL], &goal->server.request_id, &response);
-  if (!is_settled(action, sent == RCL_RET_OK ? TIDE_OK : tide_rclc_last_status())) return false;
+  const int status = tide_compat_send_response(action->services[PART_GOAL].impl, &goal->server.request_id, &response);
+  if (!is_settled(action, status)) return false;
   goal->server.response_due = false;
   if (tide_action_state(goal) == GOAL_STATE_UNKNOWN) tide_action_free_goal(goal); /* refused, or a repetition */
   return true;

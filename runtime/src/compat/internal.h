@@ -28,6 +28,9 @@ static inline int tide_compat_write_end(tide_support_t *support, tide_write_t *w
 int tide_compat_send_request(tide_client_handle_t *client, const void *request, int64_t *number,
                              bool (*agrees)(const tide_write_t *write, void *context), void *context);
 
+/* rcl_send_response for the runtime itself, which goes by the status: tide_rclc_last_status may be another thread's. */
+int tide_compat_send_response(tide_service_handle_t *service, const rmw_request_id_t *request_id, const void *response);
+
 /* The trigger that calls the program's function; object: the executor. */
 bool tide_compat_ask_program(tide_callback_t *const *callbacks, size_t count, void *object);
 /* Takes the next message of a subscription and calls the program's function with it; context: the handle. */

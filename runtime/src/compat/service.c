@@ -154,11 +154,16 @@ static int send(tide_service_handle_t *service, const rmw_request_id_t *request_
   return tide_compat_write_end(service->end.support, &write);
 }
 
+int tide_compat_send_response(tide_service_handle_t *service, const rmw_request_id_t *request_id,
+                              const void *response) {
+  return send(service, request_id, response, service->end.wait_ms);
+}
+
 rcl_ret_t rcl_send_response(const rcl_service_t *service, rmw_request_id_t *response_header, void *ros_response) {
   if (!rcl_service_is_valid(service) || response_header == NULL || ros_response == NULL) {
     return tide_compat_result(TIDE_ERROR_ARGUMENT);
   }
-  return tide_compat_result(send(service->impl, response_header, ros_response, service->impl->end.wait_ms));
+  return tide_compat_result(tide_compat_send_response(service->impl, response_header, ros_response));
 }
 
 /* ---- in an executor ---- */
