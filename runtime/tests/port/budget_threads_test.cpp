@@ -151,7 +151,7 @@ TEST_F(BudgetThreads, RandomPrograms) {
           break;
         case 1:
           tide_posix_budget_block(&lane.budget);
-          std::this_thread::sleep_for(std::chrono::microseconds(random() % 1500));
+          std::this_thread::sleep_for(std::chrono::microseconds(random() % 1500));  // clock: a pace
           tide_posix_budget_ready(&lane.budget);
           break;
         case 2: {

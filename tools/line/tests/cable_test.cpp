@@ -137,6 +137,7 @@ TEST(Cable, ABurstOfOneFrameTakesItsTimeAfterASilence) {
   Terminal a(line.a), b(line.b);
   std::vector<double> late_ns;
   for (int round = 0; round < 40; round++) {
+    // clock: a pace; the line is idle in between
     std::this_thread::sleep_for(std::chrono::milliseconds(3));
     const int64_t start_ns = now_ns();
     a.send(frames(1, 1, 119));
@@ -207,7 +208,7 @@ TEST(Cable, IsCutAndJoinedBySignal) {
   for (int time = 0; time < 100 && cut != 20; time++) {
     line.tell(SIGUSR1);
     cut = Line::number(line.line(), "a_to_b", "bytes_cut");
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // clock: a pace
   }
   EXPECT_EQ(cut, 20u);
   line.set_plugged(true);
@@ -220,7 +221,7 @@ TEST(Cable, IsCutForAWhile) {
   Terminal a(line.a), b(line.b);
   a.send(frames(1, 1, 20));
   EXPECT_TRUE(b.receive(1, 50).empty());
-  std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1200));  // clock: --cut-for is in real time
   a.send(frames(1, 1, 20));
   EXPECT_EQ(b.receive(20).size(), 20u);
 }
@@ -229,7 +230,7 @@ TEST(Cable, AnIdleLineUsesNoProcessorTime) {
   Line line({});
   line.tell(SIGUSR1);
   const std::string before = line.line();
-  std::this_thread::sleep_for(std::chrono::seconds(1));
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // clock: a busy machine only makes the line do less
   const std::string after = line.finish();
   EXPECT_LT(Line::number(after, "a_to_b", "cpu_us") - Line::number(before, "a_to_b", "cpu_us"), 5000u);
 }
