@@ -135,6 +135,7 @@ class Play {
       case 21:
         if (what % 3 != 0) {
           bench.executor_runs = !bench.executor_runs;
+          bench.execute();  // now, not when the session's next poll happens to be
         } else if (session()->wanted) {
           tide_session_close(session());
         } else {

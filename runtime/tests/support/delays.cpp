@@ -34,8 +34,8 @@ void delay() {
   if (drawn % 32 == 0) {
     for (uint64_t turns = drawn / 32 % 4; turns > 0; turns--) sched_yield();
   } else if (drawn % 32 == 1) {
-    for (volatile uint64_t turns = drawn / 32 % 4096; turns > 0; turns = turns - 1) {
-    }
+    std::atomic<uint64_t> turns{drawn / 32 % 4096};  // atomic: the loop stays
+    while (turns-- > 0) continue;
   }
 }
 
