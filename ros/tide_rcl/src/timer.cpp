@@ -2,6 +2,7 @@
 #include "tide_rcl/timer.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "rcl/error_handling.h"
@@ -14,6 +15,7 @@ namespace tide_rcl {
 namespace {
 
 constexpr std::int64_t kLongestWithoutLookNs = 1000000000;
+constexpr std::int64_t kServedInVainNs = 1000000;
 
 rcl_clock_t *clock_of(const rcl_timer_t &timer) {
   rcl_clock_t *clock = nullptr;
@@ -42,6 +44,19 @@ bool is_ready_in_rcl(const rcl_timer_t &timer) {
   return ready;
 }
 
+// The owner of a kept timer resets it from threads of its own, and rcl has no lock for what it calls then. So rcl gets
+// a number in place of a pointer: one that is gone finds nothing, and whoever disconnects waits for a reset under way.
+struct Connected {
+  std::mutex mutex;
+  std::uintptr_t last = 0;
+  std::unordered_map<std::uintptr_t, std::function<void()>> follow;
+};
+
+Connected &connected() {
+  static auto *const all = new Connected;  // threads of the middleware outlive static objects
+  return *all;
+}
+
 }  // namespace
 
 void TimerEntity::connect() {
@@ -68,6 +83,7 @@ void TimerEntity::follow_locked(const rcl_timer_t &timer) noexcept {
     disarm();
     return;
   }
+  if (whose_ == Of::kOwner) period_ns = kLongestWithoutLookNs;  // it is followed after each run
   if (!steady_) {
     follow_clock_locked(timer, period_ns);
     return;
@@ -85,7 +101,7 @@ void TimerEntity::follow_clock_locked(const rcl_timer_t &timer, std::int64_t per
     rcl_reset_error();
     return;
   }
-  if (!is_simulated(clock)) {
+  if (whose_ == Of::kOwner || !is_simulated(clock)) {
     const std::int64_t now_ns = tide_platform_now_ns(tide_port_platform());
     arm_at(now_ns + std::clamp<std::int64_t>(until_ns, 0, kLongestWithoutLookNs), period_ns);
     return;
@@ -111,7 +127,7 @@ void TimerEntity::run() {
       return;
     }
     const bool called = is_due(*timer) && call(data);
-    follow_locked(*timer);
+    if (!called || whose_ == Of::kExecutor) follow_locked(*timer);
     if (!called) return;
   }
   fire(data);
@@ -162,6 +178,56 @@ void Timer::on_reset(const void *timer, std::size_t times) {
 void Timer::on_jump(const rcl_time_jump_t *jump, bool before, void *timer) {
   (void)jump;
   if (!before) static_cast<Timer *>(timer)->follow();
+}
+
+KeptTimer::KeptTimer(std::weak_ptr<const rcl_timer_t> timer, std::function<void()> serve)
+    : TimerEntity(Of::kOwner), timer_(std::move(timer)), serve_(std::move(serve)) {}
+
+// Nobody but its owner calls it.
+bool KeptTimer::call(std::shared_ptr<void> &data) {
+  (void)data;
+  return true;
+}
+
+void KeptTimer::fire(const std::shared_ptr<void> &data) {
+  (void)data;
+  serve_();
+  const std::shared_ptr<const rcl_timer_t> timer = lock();
+  if (timer != nullptr && is_ready_in_rcl(*timer)) {
+    arm_at(tide_platform_now_ns(tide_port_platform()) + kServedInVainNs, kLongestWithoutLookNs);
+  } else {
+    follow();
+  }
+}
+
+void KeptTimer::connect() {
+  {
+    const std::lock_guard<std::mutex> lock(connected().mutex);
+    number_ = ++connected().last;
+    connected().follow.emplace(number_, [this] { follow(); });
+  }
+  TimerEntity::connect();
+  const std::shared_ptr<const rcl_timer_t> timer = lock();
+  if (timer == nullptr) return;
+  check(rcl_timer_set_on_reset_callback(timer.get(), on_reset, reinterpret_cast<const void *>(number_)),
+        "rcl_timer_set_on_reset_callback");
+  follow();  // it may have been reset meanwhile
+}
+
+void KeptTimer::disconnect() noexcept {
+  const std::shared_ptr<const rcl_timer_t> timer = lock();
+  if (timer != nullptr && rcl_timer_set_on_reset_callback(timer.get(), nullptr, nullptr) != RCL_RET_OK) {
+    rcl_reset_error();
+  }
+  const std::lock_guard<std::mutex> lock(connected().mutex);
+  connected().follow.erase(number_);
+}
+
+void KeptTimer::on_reset(const void *number, std::size_t times) {
+  (void)times;
+  const std::lock_guard<std::mutex> lock(connected().mutex);
+  const auto found = connected().follow.find(reinterpret_cast<std::uintptr_t>(number));
+  if (found != connected().follow.end()) found->second();
 }
 
 }  // namespace tide_rcl

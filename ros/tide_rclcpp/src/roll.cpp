@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "records.h"
-#include "waitable_name.h"
+#include "waitable.h"
 
 namespace tide_rclcpp {
 
@@ -32,7 +32,12 @@ Roll::Roll(tide_rcl::Engine &engine, rclcpp::Context::SharedPtr context, std::ve
     : engine_(engine), context_(std::move(context)), plan_(std::move(chains)) {}
 
 Roll::~Roll() {
-  for (auto &[key, record] : records_) (void)engine_.remove(record.entity);
+  for (auto &[key, record] : records_) remove(record);
+}
+
+void Roll::remove(const Record &record) {
+  (void)engine_.remove(record.entity);
+  for (const auto &timer : record.timers) (void)engine_.remove(timer);
 }
 
 void Roll::know(const rclcpp::node_interfaces::NodeBaseInterface::SharedPtr &node) {
@@ -86,16 +91,41 @@ void Roll::see_locked(const std::shared_ptr<Thing> &thing, Found found, const rc
     record.seen = round_;
     return;
   }
-  if (record.entity != nullptr) (void)engine_.remove(record.entity);
+  if (record.entity != nullptr) remove(record);
   const tide_priority_t priority = plan_.priority_of(found);
-  record = {thing, std::make_shared<Made>(thing), std::move(found), round_};
-  record.entity->set_names(plan_.names_of(record.found));
+  record = {thing, std::make_shared<Made>(thing), std::move(found), round_, {}};
+  if constexpr (std::is_same_v<Thing, rclcpp::Waitable>) record.timers = kept_timers(thing);
   try {
-    engine_.add(record.entity, priority, group_locked(group));
+    for (const auto &entity : record.entities()) {
+      entity->set_names(plan_.names_of(record.found));
+      engine_.add(entity, priority, group_locked(group));
+    }
   } catch (...) {  // a waitable that cannot tell when it is ready
+    remove(record);
     records_.erase(thing.get());
     throw;
   }
+}
+
+// No event tells that one is due.
+std::vector<std::shared_ptr<tide_rcl::Entity>> Roll::kept_timers(const rclcpp::Waitable::SharedPtr &waitable) {
+  std::vector<std::shared_ptr<tide_rcl::Entity>> timers;
+  const auto mutex = std::make_shared<std::mutex>();  // a reentrant group runs them at a time
+  const std::weak_ptr<rclcpp::Waitable> weak = waitable;
+  for (const rcl_timer_t *timer : timers_of(*waitable, *context_)) {
+    const auto serve = [weak, timer, mutex, context = context_] {
+      const auto held = weak.lock();
+      if (held == nullptr) return;
+      const auto take = [&] {
+        const std::lock_guard<std::mutex> lock(*mutex);
+        return take_for_timer(*held, *context, timer);
+      };
+      const std::shared_ptr<void> data = take();
+      if (data != nullptr) held->execute(data);
+    };
+    timers.push_back(std::make_shared<tide_rcl::KeptTimer>(std::shared_ptr<const rcl_timer_t>(waitable, timer), serve));
+  }
+  return timers;
 }
 
 // It is asked for its name only once.
@@ -153,7 +183,7 @@ void Roll::forget_unseen_locked() {
       ++next;
       continue;
     }
-    (void)engine_.remove(next->second.entity);
+    remove(next->second);
     next = records_.erase(next);
   }
   for (auto next = groups_.begin(); next != groups_.end();) {
@@ -175,7 +205,7 @@ bool Roll::set_priority(const rclcpp::Waitable &waitable, tide_priority_t priori
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = records_.find(&waitable);
   if (found == records_.end()) return false;
-  engine_.set_priority(*found->second.entity, priority);
+  for (const auto &entity : found->second.entities()) engine_.set_priority(*entity, priority);
   return true;
 }
 

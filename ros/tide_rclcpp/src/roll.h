@@ -46,6 +46,13 @@ class Roll {
     std::shared_ptr<tide_rcl::Entity> entity;
     Found found;
     std::uint64_t seen = 0;
+    std::vector<std::shared_ptr<tide_rcl::Entity>> timers;  // of a waitable, which a wait set would find ready
+
+    std::vector<std::shared_ptr<tide_rcl::Entity>> entities() const {
+      std::vector<std::shared_ptr<tide_rcl::Entity>> all(timers);
+      all.push_back(entity);
+      return all;
+    }
   };
   struct GroupRecord {
     rclcpp::CallbackGroup::WeakPtr thing;
@@ -61,6 +68,8 @@ class Roll {
   void see_locked(const std::shared_ptr<Thing> &thing, Found found, const rclcpp::CallbackGroup::SharedPtr &group);
   void see_group_locked(const Everything &everything, const rclcpp::CallbackGroup::SharedPtr &group,
                         const std::string &node);
+  void remove(const Record &record);
+  std::vector<std::shared_ptr<tide_rcl::Entity>> kept_timers(const rclcpp::Waitable::SharedPtr &waitable);
   bool is_here_locked(const rclcpp::Waitable::SharedPtr &waitable);
   void forget_unseen_locked();
   std::vector<Found> found_locked() const;

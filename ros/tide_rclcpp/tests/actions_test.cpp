@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Servers and clients of actions have names in chains.
+#include "action_msgs/msg/goal_status_array.hpp"
 #include "program.h"
 #include "rclcpp_action/rclcpp_action.hpp"
 #include "test_msgs/action/fibonacci.hpp"
@@ -12,7 +13,8 @@ using Goal = rclcpp_action::ServerGoalHandle<Fibonacci>;
 
 class Actions : public Program {
  protected:
-  auto make_server(const std::shared_ptr<rclcpp::Node> &node, const std::string &name) {
+  auto make_server(const std::shared_ptr<rclcpp::Node> &node, const std::string &name,
+                   const rcl_action_server_options_t &options = rcl_action_server_get_default_options()) {
     return rclcpp_action::create_server<Fibonacci>(
         node, name,
         [](const rclcpp_action::GoalUUID &, const std::shared_ptr<const Fibonacci::Goal> &) {
@@ -23,7 +25,8 @@ class Actions : public Program {
           const auto result = std::make_shared<Fibonacci::Result>();
           result->sequence = {0, 1, 1, goal->get_goal()->order};
           goal->succeed(result);
-        });
+        },
+        options);
   }
 };
 
@@ -76,6 +79,34 @@ TEST_F(Actions, LateOnesGetTheirPriorityToo) {
   const auto server = make_server(node, "late");
   executor.spin_all(seconds(1));
   EXPECT_TRUE(executor.unmatched().empty());
+}
+
+// Only a timer within the wait set tells of it. What is kept is in each message of the status.
+TEST_F(Actions, GoalsAreForgottenWhenTheirResultsExpire) {
+  for (const bool several : {false, true}) {
+    const auto node = make_node("forgets");
+    Executor executor(several ? with({"one from 0", "two from 0"}) : Options{});
+    rcl_action_server_options_t keeps = rcl_action_server_get_default_options();
+    keeps.result_timeout.nanoseconds = 1;
+    const auto server = make_server(node, "forget", keeps);
+    const auto client = rclcpp_action::create_client<Fibonacci>(node, "forget");
+    std::atomic<std::size_t> kept{0}, goals{0}, results{0};
+    const auto status = node->create_subscription<action_msgs::msg::GoalStatusArray>(
+        space() + "/forget/_action/status", 10,
+        [&](action_msgs::msg::GoalStatusArray::ConstSharedPtr got) { kept.store(got->status_list.size()); });
+    executor.add_node(node);
+    ASSERT_TRUE(client->wait_for_action_server(seconds(20)));
+    const Spinning spinning(executor);
+    rclcpp_action::Client<Fibonacci>::SendGoalOptions send;
+    send.goal_response_callback = [&](const auto &) { goals++; };
+    send.result_callback = [&](const auto &) { results++; };
+    EXPECT_TRUE(eventually([&] {
+      if (goals.load() == results.load() && client->action_server_is_ready())
+        (void)client->async_send_goal(Fibonacci::Goal(), send);
+      return goals.load() >= 60 && kept.load() <= 2;
+    })) << kept.load()
+        << " of " << goals.load() << " goals are kept";
+  }
 }
 
 }  // namespace

@@ -20,7 +20,11 @@ namespace tide_rcl {
 // A timer of whoever: of rcl below, of rclcpp in tide_rclcpp.
 class TimerEntity : public Entity {
  protected:
-  TimerEntity() noexcept : Entity(TIDE_CALLBACK_TIMER) {}
+  enum class Of {
+    kExecutor,  // which calls it, and hears when its clock jumps
+    kOwner      // which calls it or sets it anew when it is served, and keeps its clock
+  };
+  explicit TimerEntity(Of whose = Of::kExecutor) noexcept : Entity(TIDE_CALLBACK_TIMER), whose_(whose) {}
   // Null when it is gone.
   [[nodiscard]] virtual std::shared_ptr<const rcl_timer_t> lock() const = 0;
   // rcl_timer_call, with what fire is given; false: canceled, and fire is not called.
@@ -37,6 +41,7 @@ class TimerEntity : public Entity {
   void follow_locked(const rcl_timer_t &timer) noexcept;
   void follow_clock_locked(const rcl_timer_t &timer, std::int64_t period_ns) noexcept;
 
+  Of whose_;
   std::mutex mutex_;  // of the timer's state in rcl and here, which have to agree
   bool steady_ = true;
 };
@@ -58,6 +63,27 @@ class Timer final : public TimerEntity {
 
   rcl_timer_t *timer_;
   std::function<void()> function_;
+};
+
+// A timer of rcl that something else keeps for a wait set, as an action server does for the expiry of its goals: no
+// event tells that it is due. serve runs when it is, and does what its owner does when a wait set finds it ready. One
+// that is due still is served again a millisecond later. On a clock with simulated time it is looked at each second.
+// Its owner may set and end it from any thread.
+class KeptTimer final : public TimerEntity {
+ public:
+  KeptTimer(std::weak_ptr<const rcl_timer_t> timer, std::function<void()> serve);
+
+ private:
+  [[nodiscard]] std::shared_ptr<const rcl_timer_t> lock() const override { return timer_.lock(); }
+  bool call(std::shared_ptr<void> &data) override;
+  void fire(const std::shared_ptr<void> &data) override;
+  void connect() override;
+  void disconnect() noexcept override;
+  static void on_reset(const void *number, std::size_t times);
+
+  std::weak_ptr<const rcl_timer_t> timer_;
+  std::function<void()> serve_;
+  std::uintptr_t number_ = 0;  // among those that are connected
 };
 
 }  // namespace tide_rcl

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// rclcpp_action tells nobody the name of an action, but its waitables put their services and clients into a wait set,
-// and these have names. So this needs no rclcpp_action.
-#include "waitable_name.h"
+// What a waitable shows to no event, but to a wait set: rclcpp_action tells nobody the name of an action, nor that the
+// results of goals expire. Its waitables put services, clients and timers into a wait set. So this needs no
+// rclcpp_action.
+#include "waitable.h"
 
+#include <algorithm>
+#include <memory>
 #include <optional>
 
 #include "rcl/error_handling.h"
@@ -50,12 +53,18 @@ const char *name_of_first(const rcl_wait_set_t &set) {
   return nullptr;
 }
 
+std::unique_ptr<WaitSet> filled(rclcpp::Waitable &waitable, rclcpp::Context &context) {
+  auto wait_set = std::make_unique<WaitSet>(waitable, context);
+  if (!wait_set->is_valid) return nullptr;
+  waitable.add_to_wait_set(wait_set->set);
+  return wait_set;
+}
+
 // Nothing: its services are none of an action.
 std::optional<std::string> action_of(rclcpp::Waitable &waitable, rclcpp::Context &context) {
-  WaitSet wait_set(waitable, context);
-  if (!wait_set.is_valid) return std::nullopt;
-  waitable.add_to_wait_set(wait_set.set);
-  const char *service = name_of_first(wait_set.set);
+  const auto wait_set = filled(waitable, context);
+  if (wait_set == nullptr) return std::nullopt;
+  const char *service = name_of_first(wait_set->set);
   const std::string name = service == nullptr ? "" : service;
   const std::size_t at = name.rfind("/_action/");
   if (at == std::string::npos) return std::nullopt;
@@ -74,6 +83,32 @@ Found waitable_as_found(const rclcpp::Waitable::SharedPtr &waitable, const std::
     if (action) return {server ? Kind::kActionServer : Kind::kActionClient, node, *action, {}, 0};
   }
   return {Kind::kRemote, node, "", {}, 0};
+}
+
+std::vector<const rcl_timer_t *> timers_of(rclcpp::Waitable &waitable, rclcpp::Context &context) {
+  if (waitable.get_number_of_ready_timers() == 0) return {};
+  const auto wait_set = filled(waitable, context);
+  if (wait_set == nullptr) return {};
+  const rcl_wait_set_t &set = wait_set->set;
+  std::vector<const rcl_timer_t *> timers(set.timers, set.timers + set.size_of_timers);
+  timers.erase(std::remove(timers.begin(), timers.end(), nullptr), timers.end());
+  return timers;
+}
+
+// Of all that is in the wait set only the timer is ready: events tell of the rest.
+std::shared_ptr<void> take_for_timer(rclcpp::Waitable &waitable, rclcpp::Context &context, const rcl_timer_t *timer) {
+  const auto wait_set = filled(waitable, context);
+  if (wait_set == nullptr) return nullptr;
+  rcl_wait_set_t &set = wait_set->set;
+  const auto none = [](auto **entities, std::size_t count) { std::fill(entities, entities + count, nullptr); };
+  none(set.subscriptions, set.size_of_subscriptions);
+  none(set.guard_conditions, set.size_of_guard_conditions);
+  none(set.clients, set.size_of_clients);
+  none(set.services, set.size_of_services);
+  none(set.events, set.size_of_events);
+  std::replace_if(
+      set.timers, set.timers + set.size_of_timers, [timer](auto *one) { return one != timer; }, nullptr);
+  return waitable.is_ready(set) ? waitable.take_data() : nullptr;
 }
 
 }  // namespace tide_rclcpp
